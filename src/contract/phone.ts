@@ -1,0 +1,18 @@
+const SEPARATOR = '[ ().-]*'
+const spaced = (digits: string) => [...digits].join(SEPARATOR)
+
+/** A Nigerian mobile in any of its usual spellings, as one pattern that clients can read in OpenAPI too. */
+export const PHONE_PATTERN =
+  `^${SEPARATOR}(?:(?:\\+|${spaced('00')})?${SEPARATOR}${spaced('234')}|0)?${SEPARATOR}` +
+  `[789]${SEPARATOR}[01](?:${SEPARATOR}[0-9]){8}${SEPARATOR}$`
+
+const phonePattern = new RegExp(PHONE_PATTERN)
+
+/** The ten digits by which two phones are compared, or undefined when the text is not a Nigerian mobile. */
+export function toPhoneCore(phone: string): string | undefined {
+  const trimmed = phone.trim()
+  return phonePattern.test(trimmed) ? trimmed.replace(/[^0-9]/g, '').slice(-10) : undefined
+}
+
+/** The one spelling in which phones are answered: 0803… */
+export const toLocalPhone = (core: string) => `0${core}`
