@@ -1,6 +1,14 @@
 import { type Static, Type } from 'typebox'
 import { exactly, input, request, text } from './field.ts'
 
+/** The provider is judged by the catalogue, not by a pattern: an unknown one is 404. */
+export const ProviderPath = request(
+  { provider: Type.String({ description: 'Internet provider, in any case.', examples: ['smile'] }) },
+  'The provider whose bundles are listed.',
+)
+
+export const NoInput = request({}, 'Nothing.')
+
 export const InternetBundle = exactly({
   type: text('Provider type marker, the same for all items of one look-up.', 'SMILE'),
   code: text('Bundle code.', '624'),

@@ -24,7 +24,13 @@ export const request = <T extends TProperties>(properties: T, description: strin
  * A field of a request. `rule` completes the sentence "<field> …" that a caller reads when the value does not
  * fit `pattern`; the pattern is tried after surrounding white space was trimmed.
  */
-export const input = (options: { pattern: string; rule: string; description: string; example: string; pii?: boolean }) =>
+export const input = (options: {
+  pattern: string
+  rule: string
+  description: string
+  example: string
+  pii?: boolean
+}) =>
   Type.String({
     pattern: options.pattern,
     'x-rule': options.rule,

@@ -1,0 +1,108 @@
+import { fileURLToPath } from 'node:url'
+import type { InternetBundle, SmeBundle, TvAddOn, TvType } from '../contract/bundles.ts'
+import type { InternetFile, TvFile } from './file.ts'
+import { type CatalogueFolder, readFolder } from './folder.ts'
+
+/** A TV product with what can be added to it, in the catalogue's spelling. */
+export type TvProductAddOns = { readonly product_code: string; readonly add_ons: readonly TvAddOn[] }
+
+export type TvProduct = {
+  readonly type: TvType
+  readonly code: string
+  readonly name: string
+  readonly price: string
+}
+
+/** How old a list is, shown to operators because prices drift. */
+export type ListAge = { readonly name: string; readonly as_of: string; readonly note?: string }
+
+/** The lists in memory. Every list is frozen and the same object each time, so an answer can be cached by it. */
+export type Catalogue = {
+  readonly providers: readonly string[]
+  readonly tvProducts: readonly TvProduct[]
+  readonly asOf: readonly ListAge[]
+  readonly listInternetBundles: (segment: string) => readonly InternetBundle[] | undefined
+  readonly listSmeBundles: () => readonly SmeBundle[]
+  readonly findTvProduct: (type: TvType, productCode: string) => TvProductAddOns | undefined
+}
+
+const SHIPPED = new URL('./data/', import.meta.url)
+
+// These providers sell no add-ons at all, so the answer for a product we do not know is certain, too.
+const WITHOUT_ADD_ONS: readonly TvType[] = ['STARTIMES', 'SHOWMAX']
+const NO_ADD_ONS: readonly TvAddOn[] = Object.freeze([])
+
+/** Throws a `CatalogueFileError` with one sentence per broken file. */
+export function loadCatalogue(folder: string | URL = SHIPPED): Catalogue {
+  const files = readFolder(folder instanceof URL ? fileURLToPath(folder) : folder)
+  const internet = new Map(files.internet.map((file) => [file.segment, toInternetBundles(file)]))
+  const sme = freezeAll(files.sme.bundles)
+  const tv = new Map(files.tv.flatMap(toTvEntries))
+
+  return Object.freeze({
+    providers: Object.freeze([...internet.keys()]),
+    tvProducts: freezeAll(
+      files.tv.flatMap(({ type, products }) => products.map((product) => ({ type, ...product }))),
+    ),
+    asOf: toAges(files),
+    listInternetBundles: (segment) => internet.get(segment.toLowerCase()),
+    listSmeBundles: () => sme,
+    findTvProduct: (type, productCode) => {
+      const known = tv.get(toTvKey(type, productCode))
+      if (known !== undefined || !WITHOUT_ADD_ONS.includes(type)) return known
+      return { product_code: productCode, add_ons: NO_ADD_ONS }
+    },
+  } satisfies Catalogue)
+}
+
+function toInternetBundles({ type, bundles }: InternetFile): readonly InternetBundle[] {
+  return freezeAll(
+    bundles.map(({ code, price, description, duration }) => ({
+      type,
+      code,
+      amount: price,
+      price,
+      description,
+      duration,
+    })),
+  )
+}
+
+function toTvEntries({ type, products, add_ons }: TvFile) {
+  return products.map((product): [string, TvProductAddOns] => {
+    const own = add_ons
+      .filter((addOn) => addOn.products.includes(product.code))
+      .map(({ code, name, price }) => ({
+        add_on_product_code: code,
+        product_code: product.code,
+        name,
+        price,
+        type,
+      }))
+    return [
+      toTvKey(type, product.code),
+      Object.freeze({ product_code: product.code, add_ons: freezeAll(own) }),
+    ]
+  })
+}
+
+const toTvKey = (type: TvType, productCode: string) => `${type} ${productCode.toLowerCase()}`
+
+function toAges({ internet, sme, tv }: CatalogueFolder): readonly ListAge[] {
+  const lists = [
+    ...internet.map((file) => ({ name: file.segment, file })),
+    { name: 'sme', file: sme },
+    ...tv.map((file) => ({ name: file.type.toLowerCase(), file })),
+  ]
+  return freezeAll(
+    lists.map(({ name, file: { as_of, note } }) => ({
+      name,
+      as_of,
+      ...(note === undefined ? {} : { note }),
+    })),
+  )
+}
+
+function freezeAll<T extends object>(items: readonly T[]): readonly T[] {
+  return Object.freeze(items.map((item) => Object.freeze(item)))
+}

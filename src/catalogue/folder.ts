@@ -1,0 +1,64 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { TV_TYPES } from '../contract/bundles.ts'
+import {
+  CatalogueFileError,
+  type InternetFile,
+  parseInternetFile,
+  parseSmeFile,
+  parseTvFile,
+  type SmeFile,
+  type TvFile,
+} from './file.ts'
+
+export type CatalogueFolder = {
+  readonly internet: readonly InternetFile[]
+  readonly sme: SmeFile
+  readonly tv: readonly TvFile[]
+}
+
+const SME = 'sme.json'
+const TV = TV_TYPES.map((type) => `${type.toLowerCase()}.json`)
+
+/**
+ * Reads and validates all lists of a folder. The name of a file says what it holds: the SME list, a TV provider,
+ * or else an internet provider, so that a new internet provider is a new file and nothing more.
+ */
+export function readFolder(folder: string): CatalogueFolder {
+  const problems: string[] = []
+
+  // The first problem of every file is collected, so that an operator mends them all in one go.
+  const read = <T>(file: string, parse: (file: string, content: unknown) => T): T[] => {
+    try {
+      return [parse(file, readJson(folder, file))]
+    } catch (error) {
+      if (!(error instanceof CatalogueFileError)) throw error
+      problems.push(error.message)
+      return []
+    }
+  }
+
+  const internet = listInternetFiles(folder).flatMap((file) => read(file, parseInternetFile))
+  const [sme] = read(SME, parseSmeFile)
+  const tv = TV.flatMap((file) => read(file, parseTvFile))
+  if (sme === undefined || problems.length > 0) throw new CatalogueFileError(problems.join('\n'))
+  return { internet, sme, tv }
+}
+
+function listInternetFiles(folder: string) {
+  return readdirSync(folder)
+    .filter((file) => file.endsWith('.json') && !file.startsWith('.') && file !== SME && !TV.includes(file))
+    .sort()
+}
+
+function readJson(folder: string, file: string): unknown {
+  try {
+    return JSON.parse(readFileSync(join(folder, file), 'utf8'))
+  } catch (error) {
+    if (error instanceof SyntaxError)
+      throw new CatalogueFileError(`${file}: the file is not JSON: ${error.message}.`)
+    const missing = error instanceof Error && 'code' in error && error.code === 'ENOENT'
+    if (missing) throw new CatalogueFileError(`${file}: the file is missing.`)
+    throw error
+  }
+}

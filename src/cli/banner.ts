@@ -1,0 +1,41 @@
+import { join } from 'node:path'
+import { isLoopback, listUnknownSettings } from '../config.ts'
+import { type Context, hasPublicSandboxKey } from '../context.ts'
+import { SANDBOX_KEY } from '../keys/sandbox-key.ts'
+import { VERSION } from '../version.ts'
+import { dim, strong } from './terminal.ts'
+
+/** What a person wants to know right after the start: where it is, a call that works, what is unsafe. */
+export function toBanner(context: Context, url: string, adminUrl: string | undefined): string {
+  const reachable = url.replace('//0.0.0.0:', '//127.0.0.1:').replace('//[::]:', '//[::1]:')
+  const facts = [
+    ['listening on', url],
+    ['reference', `${reachable}/docs`],
+    ['metrics', adminUrl ? `${adminUrl}/metrics` : 'off'],
+    ['data', context.config.dataDir],
+    ...(hasPublicSandboxKey(context.config) ? [['sandbox key', SANDBOX_KEY]] : []),
+  ]
+  const lines = facts.map(([name = '', value]) => `  ${dim(name.padEnd(13))} ${value}`)
+  const trial = hasPublicSandboxKey(context.config) ? ['', dim('  Try it:'), '', toCurl(reachable)] : []
+  const warnings = listWarnings(context).map((warning) => `  ${dim('warning:')} ${warning}`)
+  return ['', strong(`Tabbat ${VERSION}`), '', ...lines, ...trial, '', ...warnings, ''].join('\n')
+}
+
+const toCurl = (url: string) =>
+  `curl -s ${url}/api/v2/kyc/verify-nin -H 'Authorization: Bearer ${SANDBOX_KEY}' -H 'Content-Type: application/json' -d '{"nin":"12345678901","phone":"08031234567"}'`
+
+/** One line for each default that is fine on a laptop and not in production. */
+function listWarnings({ config, rootKey }: Context): string[] {
+  const warnings = listUnknownSettings().map((name) => `${name} is not a setting of Tabbat and was ignored.`)
+  if (hasPublicSandboxKey(config))
+    warnings.push(
+      'the public sandbox key is accepted; set TABBAT_SANDBOX=off where real customers are served.',
+    )
+  if (rootKey.origin === 'file')
+    warnings.push(
+      `the root key lies beside the data (${join(config.dataDir, 'root.key')}); set TABBAT_ROOT_KEY_FILE to keep it elsewhere.`,
+    )
+  if (!isLoopback(config.host)) warnings.push('this is plain HTTP on the network; put TLS in front of it.')
+  if (config.rateLimit === 'off') warnings.push('the rate limit is off.')
+  return warnings
+}

@@ -1,0 +1,14 @@
+import type { Command } from 'commander'
+import { generate } from '../generate.ts'
+import { say } from './terminal.ts'
+
+export function addGenerateCommand(program: Command): void {
+  program
+    .command('generate', { hidden: true })
+    .description(
+      'write the generated files of this checkout: openapi.json, docs/configuration.md, .env.example',
+    )
+    .action(async () => {
+      for (const name of await generate('.')) say(`wrote ${name}`)
+    })
+}

@@ -1,0 +1,147 @@
+import { type Command, Option } from 'commander'
+import { loadConfig } from '../config.ts'
+import { openSealedStore } from '../context.ts'
+import { MODES, type Mode, SCOPES, type Scope } from '../keys/api-key.ts'
+import { createKey, type NewKey, revokeKey, rollKey } from '../keys/manage.ts'
+import type { KeyRow } from '../store/key-table.ts'
+import type { Store } from '../store/store.ts'
+import { readAddresses, readDuration, readName, readScopes } from './options.ts'
+import { dim, say, strong, toTable, warn } from './terminal.ts'
+
+type CreateOptions = {
+  name: string
+  mode: Mode
+  scope?: Scope[]
+  expires?: number
+  ip?: string[]
+  json?: true
+}
+
+export function addKeysCommand(program: Command): void {
+  const keys = program.command('keys').description('make, list, revoke and roll API keys')
+
+  keys
+    .command('create')
+    .description('make a key; it is shown once and cannot be shown again')
+    .requiredOption('--name <name>', 'what the key is for, for you to recognise it', readName)
+    .addOption(
+      new Option('--mode <mode>', 'test: synthetic people; live: your sources')
+        .choices(MODES)
+        .makeOptionMandatory(),
+    )
+    .option(
+      '--scope <scopes>',
+      `what it may do: ${SCOPES.join(', ')} (default: all), separated by commas`,
+      readScopes,
+    )
+    .option('--expires <time>', 'when it ends, for example 12h, 90d or 1y (default: never)', readDuration)
+    .option(
+      '--ip <addresses>',
+      'addresses or networks it may come from, separated by commas (default: any)',
+      readAddresses,
+    )
+    .option('--json', 'print an object for a program')
+    .action((options: CreateOptions) => withStore((store, pepper) => create(store, pepper, options)))
+
+  keys
+    .command('list')
+    .description('list the keys, without their secrets')
+    .option('--json', 'print an array for a program')
+    .action((options: { json?: true }) => withStore((store) => list(store, options)))
+
+  keys
+    .command('revoke <id>')
+    .description('end a key now; running servers obey within a second')
+    .option('--json', 'print an object for a program')
+    .action((id: string, options: { json?: true }) =>
+      withStore(async (store) => {
+        await revokeKey(store, id)
+        say(options.json ? JSON.stringify({ id, revoked: true }) : `Key ${id} is revoked.`)
+      }),
+    )
+
+  keys
+    .command('roll <id>')
+    .description(
+      'replace a key by a new one with the same rights; the old one works until the overlap is over',
+    )
+    .option('--overlap <time>', 'how long the old key goes on working', readDuration, readDuration('24h'))
+    .option('--json', 'print an object for a program')
+    .action((id: string, options: { overlap: number; json?: true }) =>
+      withStore(async (store, pepper) =>
+        show(await rollKey(store, pepper, id, options.overlap), options.json),
+      ),
+    )
+}
+
+type Pepper = Parameters<typeof createKey>[1]
+
+async function withStore(work: (store: Store, pepper: Pepper) => Promise<void>): Promise<void> {
+  const { store, rootKey } = await openSealedStore(loadConfig())
+  try {
+    await work(store, rootKey.keys['api-key-pepper'])
+  } finally {
+    await store.close()
+  }
+}
+
+async function create(store: Store, pepper: Pepper, options: CreateOptions): Promise<void> {
+  const { name, mode, scope = [...SCOPES], expires, ip } = options
+  const expiresAt = expires === undefined ? undefined : Date.now() + expires
+  show(await createKey(store, pepper, { name, mode, scopes: scope, expiresAt, allowedIps: ip }), options.json)
+}
+
+function show({ text, row }: NewKey, json: true | undefined): void {
+  if (json) {
+    say(JSON.stringify({ key: text, ...toJson(row) }))
+    return
+  }
+  say(strong(text))
+  say(
+    dim(
+      `id ${row.id}, ${row.mode} mode, ${row.scopes.join(', ')}, expires ${toDay(row.expiresAt) ?? 'never'}`,
+    ),
+  )
+  warn('the key is shown this once only: keep it now.')
+}
+
+async function list(store: Store, { json }: { json?: true }): Promise<void> {
+  const rows = await store.keys.list()
+  if (json) return say(JSON.stringify(rows.map(toJson)))
+  if (rows.length === 0)
+    return say('There are no keys yet. Make one with: tabbat keys create --name <name> --mode test')
+  const cells = rows.map((row) => [
+    row.id,
+    row.mode,
+    toState(row),
+    toDay(row.createdAt) ?? '',
+    toDay(row.expiresAt) ?? 'never',
+    row.scopes.join(' '),
+    row.name,
+  ])
+  say(toTable([['id', 'mode', 'state', 'created', 'expires', 'scopes', 'name'], ...cells]))
+}
+
+function toJson(row: KeyRow) {
+  const time = (at: number | undefined) => (at === undefined ? null : new Date(at).toISOString())
+  return {
+    id: row.id,
+    name: row.name,
+    mode: row.mode,
+    state: toState(row),
+    scopes: row.scopes,
+    allowed_ips: row.allowedIps ?? null,
+    created_at: time(row.createdAt),
+    expires_at: time(row.expiresAt),
+    revoked_at: time(row.revokedAt),
+    rolled_to: row.rolledTo ?? null,
+  }
+}
+
+function toState(row: KeyRow): 'active' | 'revoked' | 'expired' {
+  if (row.revokedAt !== undefined) return 'revoked'
+  return row.expiresAt !== undefined && row.expiresAt <= Date.now() ? 'expired' : 'active'
+}
+
+const toDay = (at: number | undefined) =>
+  at === undefined ? undefined : new Date(at).toISOString().slice(0, 10)

@@ -1,0 +1,49 @@
+import { isIP } from 'node:net'
+import { InvalidArgumentError } from 'commander'
+import { SCOPES, type Scope } from '../keys/api-key.ts'
+
+const UNIT_MS: Readonly<Record<string, number>> = {
+  s: 1000,
+  m: 60_000,
+  h: 3_600_000,
+  d: 86_400_000,
+  w: 604_800_000,
+  y: 31_536_000_000,
+}
+
+export function readDuration(text: string): number {
+  const match = /^(\d{1,6})([smhdwy])$/.exec(text.trim())
+  const durationMs = Number(match?.[1]) * (UNIT_MS[match?.[2] ?? ''] ?? Number.NaN)
+  if (durationMs >= 0 && durationMs <= 100 * (UNIT_MS.y ?? 0)) return durationMs
+  throw new InvalidArgumentError('Give a number and a unit, such as 30m, 12h, 90d or 1y.')
+}
+
+export function readScopes(text: string): Scope[] {
+  const scopes = [...new Set(toList(text))]
+  if (scopes.length > 0 && scopes.every((scope) => SCOPES.includes(scope as Scope))) return scopes as Scope[]
+  throw new InvalidArgumentError(`The scopes are ${SCOPES.join(', ')}.`)
+}
+
+export function readAddresses(text: string): string[] {
+  const addresses = toList(text)
+  if (addresses.length > 0 && addresses.every(isAddressOrNetwork)) return addresses
+  throw new InvalidArgumentError('Give addresses or networks, such as 203.0.113.7,10.0.0.0/8.')
+}
+
+export function readName(text: string): string {
+  if (/^[^\p{Cc}]{1,80}$/u.test(text.trim())) return text.trim()
+  throw new InvalidArgumentError('Give a name of 1 to 80 characters.')
+}
+
+function isAddressOrNetwork(text: string): boolean {
+  const [address = '', bits] = text.split('/')
+  const family = isIP(address)
+  if (family === 0) return false
+  return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (family === 4 ? 32 : 128))
+}
+
+const toList = (text: string) =>
+  text
+    .split(',')
+    .map((part) => part.trim())
+    .filter((part) => part !== '')

@@ -1,0 +1,137 @@
+type ErrorEntry = {
+  readonly status: number
+  readonly message: string
+  /** Whether the same request may succeed later, unchanged. */
+  readonly retryable: boolean
+  readonly retryAfterS?: number
+}
+
+/** Every error a caller can meet. The message is all that a caller is told; the cause goes to the log. */
+export const ERRORS = {
+  unauthenticated: { status: 401, message: 'Unauthenticated.', retryable: false },
+  malformed_request: { status: 400, message: 'The request is not valid HTTP.', retryable: false },
+  malformed_json: { status: 400, message: 'The request body is not valid JSON.', retryable: false },
+  conflicting_input: {
+    status: 400,
+    message: 'The body and the query string say different things. Send the inputs once.',
+    retryable: false,
+  },
+  forbidden: {
+    status: 403,
+    message: 'This key may not do that: a scope is missing, or the address is not allowed.',
+    retryable: false,
+  },
+  not_found: { status: 404, message: 'There is nothing at this address.', retryable: false },
+  provider_not_found: {
+    status: 404,
+    message: 'This internet provider is not in the catalogue.',
+    retryable: false,
+  },
+  product_not_found: { status: 404, message: 'This product is not in the catalogue.', retryable: false },
+  method_not_allowed: {
+    status: 405,
+    message: 'This method is not allowed here. See the Allow header.',
+    retryable: false,
+  },
+  request_timeout: { status: 408, message: 'The request did not arrive in time.', retryable: true },
+  body_too_large: { status: 413, message: 'The request body is larger than 16 KiB.', retryable: false },
+  unsupported_media_type: {
+    status: 415,
+    message: 'Send JSON, with the content type application/json.',
+    retryable: false,
+  },
+  validation_failed: {
+    status: 422,
+    message: 'Some fields are missing or wrong. See errors.',
+    retryable: false,
+  },
+  not_verified: {
+    status: 422,
+    message: 'The number could not be verified against this phone.',
+    retryable: false,
+  },
+  rate_limited: {
+    status: 429,
+    message: 'Too many requests. Wait as long as Retry-After says.',
+    retryable: true,
+    retryAfterS: 60,
+  },
+  headers_too_large: { status: 431, message: 'The request headers are larger than 8 KiB.', retryable: false },
+  internal_error: { status: 500, message: 'Something went wrong on our side.', retryable: true },
+  source_bad_response: {
+    status: 502,
+    message: 'The identity source gave an answer that cannot be used.',
+    retryable: true,
+    retryAfterS: 30,
+  },
+  source_unavailable: {
+    status: 503,
+    message: 'No identity source can be reached now.',
+    retryable: true,
+    retryAfterS: 30,
+  },
+  overloaded: { status: 503, message: 'The server is too busy now.', retryable: true, retryAfterS: 1 },
+  source_timeout: {
+    status: 504,
+    message: 'The identity sources took too long.',
+    retryable: true,
+    retryAfterS: 30,
+  },
+} as const satisfies Record<string, ErrorEntry>
+
+export type ErrorCode = keyof typeof ERRORS
+
+/** What is wrong with each field of a request. */
+export type FieldErrors = Record<string, string[]>
+
+type AppErrorOptions = {
+  readonly cause?: unknown
+  readonly errors?: FieldErrors
+  readonly data?: Record<string, unknown>
+  readonly headers?: Record<string, string>
+}
+
+export class AppError extends Error {
+  readonly code: ErrorCode
+  readonly errors: FieldErrors | undefined
+  readonly data: Record<string, unknown> | undefined
+  readonly headers: Readonly<Record<string, string>>
+
+  constructor(code: ErrorCode, options: AppErrorOptions = {}) {
+    super(ERRORS[code].message, options.cause === undefined ? undefined : { cause: options.cause })
+    this.name = 'AppError'
+    this.code = code
+    this.errors = options.errors
+    this.data = options.data
+    this.headers = { ...defaultHeaders(code), ...options.headers }
+  }
+}
+
+function defaultHeaders(code: ErrorCode): Record<string, string> {
+  if (code === 'unauthenticated') return { 'www-authenticate': 'Bearer' }
+  const entry: ErrorEntry = ERRORS[code]
+  return entry.retryAfterS === undefined ? {} : { 'retry-after': String(entry.retryAfterS) }
+}
+
+/** The body of every error. The contract fixes the one for 401; the others share one shape. */
+export function toErrorBody(error: AppError, requestId: string): Record<string, unknown> {
+  const { message, retryable } = ERRORS[error.code]
+  if (error.code === 'unauthenticated') return { message }
+  return {
+    success: false,
+    code: error.code,
+    message,
+    retryable,
+    request_id: requestId,
+    ...(error.errors && { errors: error.errors }),
+    ...(error.data && { data: error.data }),
+  }
+}
+
+/** A reason not to start or not to carry on, for the person at the terminal: one line that says how to mend it. */
+export class Refusal extends Error {
+  constructor(message: string) {
+    super(message)
+    this.name = 'Refusal'
+  }
+}

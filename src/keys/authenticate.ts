@@ -1,0 +1,92 @@
+import { type KeyObject, timingSafeEqual } from 'node:crypto'
+import { BlockList, isIPv6 } from 'node:net'
+import type { KeyRow, KeyTable } from '../store/key-table.ts'
+import { type Mode, parseApiKey, type Scope, toKeyHash } from './api-key.ts'
+import { SANDBOX_KEY, sandboxCaller } from './sandbox-key.ts'
+
+/** Who is asking, and what they may do. */
+export type Caller = {
+  readonly keyId: string
+  readonly mode: Mode
+  readonly scopes: ReadonlySet<Scope>
+  readonly isAddressAllowed: (address: string) => boolean
+}
+
+/** Undefined means 401, whatever the reason. */
+export type Authenticate = (authorization: string | undefined) => Promise<Caller | undefined>
+
+type AuthenticateOptions = {
+  readonly keys: Pick<KeyTable, 'find'>
+  readonly pepper: KeyObject
+  readonly testKeys: boolean
+  readonly publicSandboxKey: boolean
+  readonly now?: () => number
+}
+
+/** A revoked key must stop within a second, so a row is trusted for half of one. */
+const TRUSTED_MS = 500
+const MOST_CACHED = 10_000
+/** Compared with when the id is unknown, so that unknown and wrong take the same time. */
+const NOBODY = Buffer.alloc(32)
+
+type Cached = {
+  readonly hash: Uint8Array
+  readonly caller: Caller | undefined
+  readonly expiresAt: number
+  readonly until: number
+}
+
+export function createAuthenticate(options: AuthenticateOptions): Authenticate {
+  const { keys, pepper, testKeys, publicSandboxKey, now = Date.now } = options
+  const cache = new Map<string, Cached>()
+
+  const load = async (id: string): Promise<Cached> => {
+    const row = await keys.find(id)
+    const entry = {
+      hash: row?.hash ?? NOBODY,
+      caller: row && row.revokedAt === undefined ? toCaller(row) : undefined,
+      expiresAt: row?.expiresAt ?? Number.POSITIVE_INFINITY,
+      until: now() + TRUSTED_MS,
+    }
+    if (cache.size >= MOST_CACHED) cache.clear()
+    if (row) cache.set(id, entry)
+    return entry
+  }
+
+  return async (authorization) => {
+    const key = parseApiKey(toCredential(authorization))
+    if (!key || (key.mode === 'test' && !testKeys)) return undefined
+    if (key.text === SANDBOX_KEY) return publicSandboxKey ? sandboxCaller : undefined
+    const known = cache.get(key.id)
+    const entry = known && known.until > now() ? known : await load(key.id)
+    const matches = timingSafeEqual(toKeyHash(key.text, pepper), entry.hash)
+    return matches && entry.caller?.mode === key.mode && entry.expiresAt > now() ? entry.caller : undefined
+  }
+}
+
+/** `Bearer <key>` or the bare key. */
+const toCredential = (authorization = '') => authorization.trim().replace(/^bearer +/i, '')
+
+function toCaller(row: KeyRow): Caller {
+  return {
+    keyId: row.id,
+    mode: row.mode,
+    scopes: new Set(row.scopes),
+    isAddressAllowed: toAddressRule(row.allowedIps),
+  }
+}
+
+function toAddressRule(allowed: readonly string[] | undefined): Caller['isAddressAllowed'] {
+  if (!allowed) return () => true
+  const list = new BlockList()
+  for (const entry of allowed) {
+    const [address = '', bits] = entry.split('/')
+    const family = isIPv6(address) ? 'ipv6' : 'ipv4'
+    if (bits === undefined) list.addAddress(address, family)
+    else list.addSubnet(address, Number(bits), family)
+  }
+  return (address) => {
+    const plain = address.replace(/^::ffff:(?=\d+\.)/, '')
+    return list.check(plain, isIPv6(plain) ? 'ipv6' : 'ipv4')
+  }
+}

@@ -1,0 +1,12 @@
+import { SCOPES } from './api-key.ts'
+import type { Caller } from './authenticate.ts'
+
+/** The public test key of every Tabbat: printed in the README, in no database, good for nothing but the sandbox. */
+export const SANDBOX_KEY = 'tbt_test_sandbox0EveryNumberWorksInTheTestSandbox1yrrmt'
+
+export const sandboxCaller: Caller = {
+  keyId: 'sandbox0',
+  mode: 'test',
+  scopes: new Set(SCOPES),
+  isAddressAllowed: () => true,
+}

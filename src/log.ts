@@ -1,0 +1,71 @@
+import { pino } from 'pino'
+
+/** One line a request. Only what stands here can reach the log: no address, header, query or body. */
+export type RequestLine = {
+  readonly requestId: string
+  readonly operation: string
+  readonly mode: string
+  readonly keyId: string
+  readonly status: number
+  readonly outcome: string
+  readonly durationMs: number
+}
+
+export type Log = {
+  readonly request: (line: RequestLine) => void
+  /** Events of the server itself: fixed words and figures, nothing from a request. */
+  readonly event: (
+    level: 'info' | 'warn' | 'error',
+    event: string,
+    figures?: Record<string, string | number>,
+  ) => void
+  /** A failure of ours: its kind and where it happened. Its message stays out, because messages quote their input. */
+  readonly failure: (error: unknown, requestId?: string) => void
+  readonly flush: () => void
+}
+
+export function createLog(level: string, fd = 2): Log {
+  const destination = pino.destination({ dest: fd, minLength: 4096, sync: true })
+  const logger = pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, destination)
+  // Lines are gathered for a moment, so that a busy server does not write to the system once a request.
+  const timer = setInterval(() => destination.flush(), 200).unref()
+  return {
+    request: (line) =>
+      logger.info({
+        event: 'request',
+        request_id: withoutLongNumbers(line.requestId),
+        operation: line.operation,
+        mode: line.mode,
+        key_id: line.keyId,
+        status: line.status,
+        outcome: line.outcome,
+        duration_ms: line.durationMs,
+      }),
+    event: (at, event, figures = {}) => logger[at]({ event, ...figures }),
+    failure: (error, requestId = '') =>
+      logger.error({
+        event: 'failure',
+        request_id: withoutLongNumbers(requestId),
+        ...describeFailure(error),
+      }),
+    flush: () => {
+      clearInterval(timer)
+      destination.flushSync()
+    },
+  }
+}
+
+/** Callers choose their own request ids, and one might be a NIN, a BVN or a phone. */
+export const withoutLongNumbers = (text: string) => text.replace(/\d{10,}/g, '[number]')
+
+/** Kind, code and stack frames of an error and of its causes, without a message. */
+export function describeFailure(error: unknown): { error: string; at: string[]; cause?: object } {
+  if (!(error instanceof Error)) return { error: typeof error, at: [] }
+  const code = (error as { code?: unknown }).code
+  const frames = (error.stack ?? '').split('\n').filter((line) => /^ {4}at /.test(line))
+  return {
+    error: typeof code === 'string' ? `${error.name} ${code}` : error.name,
+    at: frames.slice(0, 8).map((line) => line.trim()),
+    ...(error.cause === undefined ? {} : { cause: describeFailure(error.cause) }),
+  }
+}

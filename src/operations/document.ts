@@ -1,0 +1,31 @@
+import { hash } from 'node:crypto'
+
+/** An answer that is the same for everybody until the catalogue changes: serialised once, with its ETag. */
+export class Document {
+  readonly bytes: Buffer
+  readonly etag: string
+
+  constructor(body: object) {
+    this.bytes = Buffer.from(JSON.stringify(body))
+    this.etag = `"${hash('sha256', this.bytes, 'base64url').slice(0, 27)}"`
+  }
+
+  /** Whether the caller's copy is still good. */
+  isKnownTo(ifNoneMatch: string | undefined): boolean {
+    if (ifNoneMatch === undefined) return false
+    return ifNoneMatch
+      .split(',')
+      .some((tag) => tag.trim() === '*' || tag.trim().replace(/^W\//, '') === this.etag)
+  }
+}
+
+const documents = new WeakMap<object, Document>()
+
+/** One document per list: a new catalogue has new lists, so an old answer cannot be served for it. */
+export function toDocument(list: object, toBody: () => object): Document {
+  const known = documents.get(list)
+  if (known) return known
+  const document = new Document(toBody())
+  documents.set(list, document)
+  return document
+}

@@ -1,0 +1,18 @@
+export type Value = string | number | Uint8Array | null
+
+export type Row = Readonly<Record<string, unknown>>
+
+/** A prepared statement. Parameters are $1, $2, … in both dialects. */
+export type Statement = {
+  readonly get: (...values: Value[]) => Promise<Row | undefined>
+  readonly all: (...values: Value[]) => Promise<Row[]>
+  /** How many rows were changed. */
+  readonly run: (...values: Value[]) => Promise<number>
+}
+
+/** What every engine offers to the tables: SQL is written once, above this line. */
+export type Database = {
+  readonly prepare: (sql: string) => Statement
+  readonly transaction: <T>(work: (database: Database) => Promise<T>) => Promise<T>
+  readonly close: () => Promise<void>
+}

@@ -1,0 +1,81 @@
+import type { Mode, Scope } from '../keys/api-key.ts'
+import type { Database, Row } from './database.ts'
+
+export type KeyRow = {
+  readonly id: string
+  readonly mode: Mode
+  readonly name: string
+  readonly hash: Uint8Array
+  readonly scopes: readonly Scope[]
+  readonly allowedIps: readonly string[] | undefined
+  readonly createdAt: number
+  readonly expiresAt: number | undefined
+  readonly revokedAt: number | undefined
+  readonly rolledTo: string | undefined
+}
+
+export type KeyTable = {
+  readonly insert: (row: KeyRow) => Promise<void>
+  readonly find: (id: string) => Promise<KeyRow | undefined>
+  readonly list: () => Promise<KeyRow[]>
+  /** False when there is no such key, or it was revoked before. */
+  readonly revoke: (id: string, at: number) => Promise<boolean>
+  /** The old key of a roll ends at `expiresAt`, never later than it would have. */
+  readonly expire: (id: string, expiresAt: number, rolledTo: string) => Promise<void>
+}
+
+export function createKeyTable(database: Database): KeyTable {
+  const insert = database.prepare(
+    `INSERT INTO api_keys (id, mode, name, hash, scopes, allowed_ips, created_at, expires_at, revoked_at, rolled_to)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
+  )
+  const find = database.prepare('SELECT * FROM api_keys WHERE id = $1')
+  const list = database.prepare('SELECT * FROM api_keys ORDER BY created_at, id')
+  const revoke = database.prepare('UPDATE api_keys SET revoked_at = $2 WHERE id = $1 AND revoked_at IS NULL')
+  const expire = database.prepare(
+    `UPDATE api_keys SET rolled_to = $3,
+       expires_at = CASE WHEN expires_at IS NULL OR expires_at > $2 THEN $2 ELSE expires_at END
+     WHERE id = $1`,
+  )
+  return {
+    insert: async (row) => {
+      await insert.run(
+        row.id,
+        row.mode,
+        row.name,
+        row.hash,
+        row.scopes.join(','),
+        row.allowedIps?.join(',') ?? null,
+        row.createdAt,
+        row.expiresAt ?? null,
+        row.revokedAt ?? null,
+        row.rolledTo ?? null,
+      )
+    },
+    find: async (id) => {
+      const row = await find.get(id)
+      return row && toKeyRow(row)
+    },
+    list: async () => (await list.all()).map(toKeyRow),
+    revoke: async (id, at) => (await revoke.run(id, at)) > 0,
+    expire: async (id, expiresAt, rolledTo) => {
+      await expire.run(id, expiresAt, rolledTo)
+    },
+  }
+}
+
+function toKeyRow(row: Row): KeyRow {
+  const optional = (value: unknown) => (value === null ? undefined : Number(value))
+  return {
+    id: String(row.id),
+    mode: row.mode as Mode,
+    name: String(row.name),
+    hash: row.hash as Uint8Array,
+    scopes: String(row.scopes).split(',') as Scope[],
+    allowedIps: row.allowed_ips === null ? undefined : String(row.allowed_ips).split(','),
+    createdAt: Number(row.created_at),
+    expiresAt: optional(row.expires_at),
+    revokedAt: optional(row.revoked_at),
+    rolledTo: row.rolled_to === null ? undefined : String(row.rolled_to),
+  }
+}

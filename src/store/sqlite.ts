@@ -1,0 +1,122 @@
+import { chmodSync, mkdirSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { DatabaseSync, type StatementSync } from 'node:sqlite'
+import { Refusal } from '../errors.ts'
+import type { Database, Row, Statement, Value } from './database.ts'
+
+/** Older ones can corrupt a database when its write-ahead log is reset. */
+const OLDEST_SQLITE = [3, 51, 3]
+
+const PRAGMAS = `
+  PRAGMA busy_timeout = 5000;
+  PRAGMA journal_mode = WAL;
+  PRAGMA synchronous = FULL;
+  PRAGMA trusted_schema = OFF;
+  PRAGMA foreign_keys = ON;
+  PRAGMA cache_size = -65536;
+`
+
+export function openSqlite(path: string): Database {
+  refuseOldSqlite()
+  const connection = connect(path)
+  const statements = new Map<string, StatementSync>()
+  // While a transaction is open, statements that are not part of it wait: there is one connection.
+  let transactionUnderWay: Promise<void> | undefined
+
+  const prepareSync = (sql: string) => {
+    const known = statements.get(sql)
+    if (known) return known
+    const prepared = connection.prepare(sql)
+    statements.set(sql, prepared)
+    return prepared
+  }
+
+  const prepare = (sql: string, turn: () => Promise<void>): Statement => {
+    const statement = prepareSync(sql)
+    return {
+      get: async (...values) => {
+        await turn()
+        return statement.get(toParameters(values)) as Row | undefined
+      },
+      all: async (...values) => {
+        await turn()
+        return statement.all(toParameters(values)) as Row[]
+      },
+      run: async (...values) => {
+        await turn()
+        return Number(statement.run(toParameters(values)).changes)
+      },
+    }
+  }
+
+  const awaitTurn = async () => {
+    while (transactionUnderWay) await transactionUnderWay
+  }
+  const atOnce = async () => {}
+
+  const transaction = async <T>(work: (database: Database) => Promise<T>): Promise<T> => {
+    await awaitTurn()
+    const { promise, resolve } = Promise.withResolvers<void>()
+    transactionUnderWay = promise
+    try {
+      connection.exec('BEGIN IMMEDIATE')
+      const result = await work(inside)
+      connection.exec('COMMIT')
+      return result
+    } catch (error) {
+      if (connection.isTransaction) connection.exec('ROLLBACK')
+      throw error
+    } finally {
+      transactionUnderWay = undefined
+      resolve()
+    }
+  }
+
+  const close = async () => {
+    await awaitTurn()
+    connection.close()
+  }
+  const inside: Database = {
+    prepare: (sql) => prepare(sql, atOnce),
+    transaction: (work) => work(inside),
+    close,
+  }
+  return { prepare: (sql) => prepare(sql, awaitTurn), transaction, close }
+}
+
+function connect(path: string): DatabaseSync {
+  try {
+    mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+    const connection = new DatabaseSync(path)
+    connection.exec(PRAGMAS)
+    chmodSync(path, 0o600)
+    return connection
+  } catch (error) {
+    throw toRefusal(path, error)
+  }
+}
+
+function toRefusal(path: string, error: unknown): Refusal {
+  const { code, errcode } = error as { code?: string; errcode?: number }
+  if (errcode === 26 || errcode === 11)
+    return new Refusal(
+      `${path} is damaged or is not a Tabbat database. Restore a backup or move the file away.`,
+    )
+  if (errcode === 8 || code === 'EACCES' || code === 'EROFS' || code === 'EPERM' || errcode === 14)
+    return new Refusal(
+      `${path} cannot be opened for writing. Check the folder's permissions or set TABBAT_DATA_DIR.`,
+    )
+  return new Refusal(`${path} cannot be opened (${code ?? 'unknown error'}${errcode ? ` ${errcode}` : ''}).`)
+}
+
+function refuseOldSqlite(): void {
+  const version = (process.versions.sqlite ?? '0').split('.').map(Number)
+  const difference =
+    OLDEST_SQLITE.map((part, index) => (version[index] ?? 0) - part).find((step) => step !== 0) ?? 0
+  if (difference < 0)
+    throw new Refusal(
+      `SQLite ${process.versions.sqlite} can corrupt databases; ${OLDEST_SQLITE.join('.')} is needed. Run Tabbat with the Node.js that npm ci installs.`,
+    )
+}
+
+const toParameters = (values: Value[]) => Object.fromEntries(values.map((value, index) => [index + 1, value]))

@@ -1,0 +1,49 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { FastifyInstance } from 'fastify'
+import { loadConfig } from '../src/config.ts'
+import { type Context, createContext } from '../src/context.ts'
+import { SCOPES } from '../src/keys/api-key.ts'
+import { createKey, type KeyWishes } from '../src/keys/manage.ts'
+import { SANDBOX_KEY } from '../src/keys/sandbox-key.ts'
+import { buildServer } from '../src/server.ts'
+
+export type TestApp = {
+  readonly app: FastifyInstance
+  readonly context: Context
+  readonly createKey: (wishes?: Partial<KeyWishes>) => Promise<string>
+  readonly close: () => Promise<void>
+}
+
+/** The whole app on a database of its own. */
+export async function openTestApp(settings: Record<string, string> = {}): Promise<TestApp> {
+  const dataDir = mkdtempSync(join(tmpdir(), 'tabbat-test-'))
+  const config = loadConfig({ TABBAT_DATA_DIR: dataDir, TABBAT_LOG_LEVEL: 'silent', ...settings }, '')
+  const context = await createContext(config)
+  const app = buildServer(context)
+  return {
+    app,
+    context,
+    createKey: async (wishes = {}) => {
+      const all: KeyWishes = {
+        name: 'test',
+        mode: 'test',
+        scopes: SCOPES,
+        expiresAt: undefined,
+        allowedIps: undefined,
+        ...wishes,
+      }
+      return (await createKey(context.store, context.rootKey.keys['api-key-pepper'], all)).text
+    },
+    close: async () => {
+      await app.close()
+      await context.close()
+      rmSync(dataDir, { recursive: true })
+    },
+  }
+}
+
+export const bearer = (key = SANDBOX_KEY) => ({ authorization: `Bearer ${key}` })
+
+export const PHONE = '08031234567'
