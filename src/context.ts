@@ -1,13 +1,14 @@
 import { type Catalogue, loadCatalogue } from './catalogue/catalogue.ts'
 import { type Config, isLoopback } from './config.ts'
-import { loadRootKey, type RootKey } from './crypto/root-key.ts'
+import type { RootKey } from './crypto/root-key.ts'
 import { createOverload, type Overload } from './http/overload.ts'
 import { type Authenticate, createAuthenticate } from './keys/authenticate.ts'
 import { createRateLimit, type RateLimit } from './keys/rate-limit.ts'
 import { createLog, type Log } from './log.ts'
 import { createMetrics, type Metrics } from './metrics.ts'
+import { openSealedStore } from './sealed-store.ts'
 import { createSandboxSource } from './sources/sandbox/index.ts'
-import { openStore, type Store } from './store/store.ts'
+import type { Store } from './store/store.ts'
 import type { Sources } from './verification/verify.ts'
 
 /** Everything a request needs, built once and handed down as an argument. */
@@ -52,20 +53,6 @@ export async function createContext(config: Config, log = createLog(config.logLe
       overload.close()
       await store.close()
     },
-  }
-}
-
-/** The store with the root key that belongs to it: the command line needs no more than this. */
-export async function openSealedStore(config: Config): Promise<{ store: Store; rootKey: RootKey }> {
-  const store = await openStore({ dataDir: config.dataDir })
-  try {
-    const expected = await store.meta.get('root_fingerprint')
-    const rootKey = loadRootKey({ rootKey: config.rootKey, dataDir: config.dataDir, expected })
-    if (expected === undefined) await store.meta.insert('root_fingerprint', rootKey.keys.fingerprint)
-    return { store, rootKey }
-  } catch (error) {
-    await store.close()
-    throw error
   }
 }
 

@@ -72,11 +72,15 @@ function addRequestLine(app: FastifyInstance, context: Context): void {
     const { operation = 'unknown' } = request.routeOptions.config as { operation?: string }
     const state = openState(request, operation)
     reply.header('x-request-id', request.id)
-    if (lifecycle.stopping) reply.header('connection', 'close')
     reply.raw.once('close', () => finishRequest(context, request, reply))
     if (operation === 'health') return
     if (!overload.enter()) throw new AppError('overloaded')
     state.inFlight = true
+  })
+  // Decided as late as can be: a request that was accepted before the signal to stop ends its connection, too.
+  app.addHook('onSend', (_request, reply, payload, done) => {
+    if (lifecycle.stopping) reply.header('connection', 'close')
+    done(null, payload)
   })
 }
 

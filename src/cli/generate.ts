@@ -1,5 +1,4 @@
 import type { Command } from 'commander'
-import { generate } from '../generate.ts'
 import { say } from './terminal.ts'
 
 export function addGenerateCommand(program: Command): void {
@@ -9,6 +8,7 @@ export function addGenerateCommand(program: Command): void {
       'write the generated files of this checkout: openapi.json, docs/configuration.md, .env.example',
     )
     .action(async () => {
+      const { generate } = await import('../generate.ts')
       for (const name of await generate('.')) say(`wrote ${name}`)
     })
 }

@@ -1,93 +1,9 @@
-import type { AddressInfo } from 'node:net'
 import type { Command } from 'commander'
-import type { FastifyInstance } from 'fastify'
-import { buildAdminServer } from '../admin/server.ts'
-import { loadConfig } from '../config.ts'
-import { type Context, createContext } from '../context.ts'
-import { Refusal } from '../errors.ts'
-import { buildServer } from '../server.ts'
-import { toBanner } from './banner.ts'
-import { failWith, say } from './terminal.ts'
-
-/** How long requests under way may take after the signal to stop. */
-const DRAIN_MS = 20_000
 
 export function addServeCommand(program: Command): void {
   program
     .command('serve')
     .description('start the server; settings are environment variables, see docs/configuration.md')
-    .action(serve)
-}
-
-async function serve(): Promise<void> {
-  const context = await createContext(loadConfig())
-  const app = buildServer(context)
-  const admin = context.config.adminPort === 'off' ? undefined : buildAdminServer(context)
-  try {
-    await listen(app, context.config.host, context.config.port, 'TABBAT_PORT')
-    if (admin)
-      await listen(admin, context.config.adminHost, Number(context.config.adminPort), 'TABBAT_ADMIN_PORT')
-  } catch (error) {
-    await stop(context, app, admin)
-    throw error
-  }
-  stopOnSignal(context, app, admin)
-  stopOnBug(context)
-  say(toBanner(context, toUrl(app), admin && toUrl(admin)))
-  context.log.event('info', 'started')
-}
-
-async function listen(app: FastifyInstance, host: string, port: number, setting: string): Promise<void> {
-  try {
-    await app.listen({ host, port })
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException
-    if (code === 'EADDRINUSE')
-      throw new Refusal(
-        `Port ${port} on ${host} is taken. Stop the other program or set ${setting} to a free port.`,
-      )
-    if (code === 'EACCES')
-      throw new Refusal(`Port ${port} may not be used by this user. Set ${setting} above 1023.`)
-    throw new Refusal(
-      `Cannot listen on ${host}:${port} (${code ?? 'unknown error'}). Check TABBAT_HOST and ${setting}.`,
-    )
-  }
-}
-
-function toUrl(app: FastifyInstance): string {
-  const { address, port, family } = app.server.address() as AddressInfo
-  return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`
-}
-
-/** The first signal finishes what was accepted; the second does not wait. */
-function stopOnSignal(context: Context, app: FastifyInstance, admin: FastifyInstance | undefined): void {
-  const onSignal = () => {
-    if (context.lifecycle.stopping) process.exit(1)
-    context.lifecycle.stopping = true
-    setTimeout(() => process.exit(1), DRAIN_MS).unref()
-    stop(context, app, admin).then(() => process.exit(0), failWith)
-  }
-  process.on('SIGTERM', onSignal).on('SIGINT', onSignal)
-}
-
-async function stop(
-  context: Context,
-  app: FastifyInstance,
-  admin: FastifyInstance | undefined,
-): Promise<void> {
-  await app.close()
-  await admin?.close()
-  await context.close()
-  context.log.event('info', 'stopped')
-  context.log.flush()
-}
-
-/** A bug that nobody caught: its kind and place are logged, its message is not, and the process ends. */
-function stopOnBug({ log }: Context): void {
-  const onBug = (error: unknown) => {
-    log.failure(error)
-    log.flush()
-    process.exit(1)
-  }
-  process.on('uncaughtException', onBug).on('unhandledRejection', onBug)
+    // Loaded when wanted: the other commands need none of it, and start several times faster.
+    .action(async () => (await import('../run.ts')).run())
 }

@@ -7,6 +7,8 @@ import type { Database, Row, Statement, Value } from './database.ts'
 /** Older ones can corrupt a database when its write-ahead log is reset. */
 const OLDEST_SQLITE = [3, 51, 3]
 
+const UNWRITABLE = ['EACCES', 'EEXIST', 'ENOTDIR', 'EPERM', 'EROFS']
+
 const PRAGMAS = `
   PRAGMA busy_timeout = 5000;
   PRAGMA journal_mode = WAL;
@@ -31,31 +33,27 @@ export function openSqlite(path: string): Database {
     return prepared
   }
 
-  const prepare = (sql: string, turn: () => Promise<void>): Statement => {
+  /** `held` names what a statement must wait for. Nothing is awaited between its last word and the statement. */
+  const prepare = (sql: string, held: () => Promise<void> | undefined): Statement => {
     const statement = prepareSync(sql)
     return {
       get: async (...values) => {
-        await turn()
+        for (let wait = held(); wait; wait = held()) await wait
         return statement.get(toParameters(values)) as Row | undefined
       },
       all: async (...values) => {
-        await turn()
+        for (let wait = held(); wait; wait = held()) await wait
         return statement.all(toParameters(values)) as Row[]
       },
       run: async (...values) => {
-        await turn()
+        for (let wait = held(); wait; wait = held()) await wait
         return Number(statement.run(toParameters(values)).changes)
       },
     }
   }
 
-  const awaitTurn = async () => {
-    while (transactionUnderWay) await transactionUnderWay
-  }
-  const atOnce = async () => {}
-
   const transaction = async <T>(work: (database: Database) => Promise<T>): Promise<T> => {
-    await awaitTurn()
+    while (transactionUnderWay) await transactionUnderWay
     const { promise, resolve } = Promise.withResolvers<void>()
     transactionUnderWay = promise
     try {
@@ -73,15 +71,15 @@ export function openSqlite(path: string): Database {
   }
 
   const close = async () => {
-    await awaitTurn()
+    while (transactionUnderWay) await transactionUnderWay
     connection.close()
   }
   const inside: Database = {
-    prepare: (sql) => prepare(sql, atOnce),
+    prepare: (sql) => prepare(sql, () => undefined),
     transaction: (work) => work(inside),
     close,
   }
-  return { prepare: (sql) => prepare(sql, awaitTurn), transaction, close }
+  return { prepare: (sql) => prepare(sql, () => transactionUnderWay), transaction, close }
 }
 
 function connect(path: string): DatabaseSync {
@@ -102,9 +100,9 @@ function toRefusal(path: string, error: unknown): Refusal {
     return new Refusal(
       `${path} is damaged or is not a Tabbat database. Restore a backup or move the file away.`,
     )
-  if (errcode === 8 || code === 'EACCES' || code === 'EROFS' || code === 'EPERM' || errcode === 14)
+  if (errcode === 8 || errcode === 14 || UNWRITABLE.includes(code ?? ''))
     return new Refusal(
-      `${path} cannot be opened for writing. Check the folder's permissions or set TABBAT_DATA_DIR.`,
+      `${path} cannot be opened for writing. Check the folder and its permissions, or set TABBAT_DATA_DIR.`,
     )
   return new Refusal(`${path} cannot be opened (${code ?? 'unknown error'}${errcode ? ` ${errcode}` : ''}).`)
 }

@@ -1,0 +1,101 @@
+/** The part of OpenAPI that the page shows, without references. */
+export type OpenApi = {
+  readonly info: { readonly title: string; readonly version: string } & Described
+  readonly servers?: readonly { readonly url: string }[]
+  readonly tags?: readonly ({ readonly name: string } & Described)[]
+  readonly paths: Readonly<Record<string, Readonly<Record<string, ApiOperation>>>>
+  readonly components: {
+    readonly schemas: Readonly<Record<string, Schema>>
+    readonly headers: Readonly<Record<string, Described & { readonly example?: string }>>
+  }
+}
+
+type Described = { readonly summary?: string; readonly description?: string }
+
+type ApiOperation = Described & {
+  readonly operationId: string
+  readonly tags?: readonly string[]
+  readonly parameters?: readonly Parameter[]
+  readonly requestBody?: { readonly content: Content }
+  readonly responses: Readonly<Record<string, Response>>
+}
+
+export type Parameter = {
+  readonly name: string
+  readonly in: string
+  readonly required?: boolean
+  readonly schema: Schema
+}
+
+export type Response = Described & { readonly content?: Content }
+
+type Content = Readonly<Record<string, Media>>
+
+type Media = {
+  readonly schema?: Schema
+  readonly example?: unknown
+  readonly examples?: Readonly<Record<string, { readonly value: unknown }>>
+}
+
+export type Schema = {
+  readonly type?: string | readonly string[]
+  readonly description?: string
+  readonly required?: readonly string[]
+  readonly properties?: Readonly<Record<string, Schema>>
+  readonly items?: Schema
+  readonly const?: unknown
+  readonly enum?: readonly unknown[]
+  readonly examples?: readonly unknown[]
+  readonly 'x-rule'?: string
+  readonly 'x-pii'?: boolean
+}
+
+/** An operation together with where it is. */
+export type Endpoint = ApiOperation & {
+  readonly method: string
+  readonly path: string
+  readonly server: string
+}
+
+/** The document with every $ref replaced by what it points at. */
+export const readOpenApi = (document: Record<string, unknown>): OpenApi =>
+  resolve(document, document, []) as OpenApi
+
+export const listEndpoints = ({ paths, servers }: OpenApi): Endpoint[] =>
+  Object.entries(paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({
+      ...operation,
+      method: method.toUpperCase(),
+      path,
+      server: servers?.[0]?.url ?? '',
+    })),
+  )
+
+/** Our API speaks JSON only. */
+export const jsonOf = (holder: { readonly content?: Content } | undefined): Media | undefined =>
+  holder?.content?.['application/json']
+
+function resolve(value: unknown, document: Record<string, unknown>, open: readonly string[]): unknown {
+  if (Array.isArray(value)) return value.map((item) => resolve(item, document, open))
+  if (typeof value !== 'object' || value === null) return value
+  const reference = (value as { $ref?: unknown }).$ref
+  if (typeof reference === 'string') {
+    // A shape within itself would have no end; its inner mention stays without fields.
+    if (open.includes(reference)) return {}
+    return resolve(follow(reference, document), document, [...open, reference])
+  }
+  return Object.fromEntries(
+    Object.entries(value).map(([name, inner]) => [name, resolve(inner, document, open)]),
+  )
+}
+
+function follow(reference: string, document: Record<string, unknown>): unknown {
+  const names = reference
+    .replace(/^#\//, '')
+    .split('/')
+    .map((name) => name.replaceAll('~1', '/').replaceAll('~0', '~'))
+  return names.reduce<unknown>(
+    (value, name) => (value as Record<string, unknown> | undefined)?.[name],
+    document,
+  )
+}

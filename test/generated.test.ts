@@ -1,0 +1,62 @@
+import { readFileSync } from 'node:fs'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { ERRORS } from '../src/errors.ts'
+import { askExample, toGeneratedFiles } from '../src/generate.ts'
+import { OPERATIONS } from '../src/server.ts'
+import { openTestApp, type TestApp } from './app.ts'
+
+type OpenApi = {
+  paths: Record<string, Record<string, { operationId: string; responses: Record<string, Response> }>>
+}
+type Response = { content: { 'application/json': { example?: unknown } } }
+
+let server: TestApp
+beforeAll(async () => {
+  server = await openTestApp()
+})
+afterAll(() => server.close())
+
+describe('generated files', () => {
+  it('are up to date (if not: npm run generate)', async () => {
+    for (const [name, content] of Object.entries(await toGeneratedFiles()))
+      expect(readFileSync(name, 'utf8') === content, `${name} is stale`).toBe(true)
+  })
+})
+
+describe('openapi.json', () => {
+  const openApi = JSON.parse(readFileSync('openapi.json', 'utf8')) as OpenApi
+
+  it('is what the server serves', async () => {
+    const answer = await server.app.inject({ method: 'GET', url: '/openapi.json' })
+    expect(answer.json()).toEqual(openApi)
+  })
+
+  it.each(OPERATIONS.map((operation) => [operation.operationId, operation] as const))(
+    'shows for %s an example that the server answers in just this way',
+    async (operationId, operation) => {
+      const documented = Object.values(openApi.paths)
+        .flatMap((item) => Object.values(item))
+        .find((found) => found.operationId === operationId)
+      expect(documented?.responses['200']?.content['application/json'].example).toEqual(
+        await askExample(server.app, operation),
+      )
+    },
+  )
+
+  it('marks personal fields', () => {
+    expect(JSON.stringify(openApi).match(/"x-pii":true/g)?.length).toBeGreaterThan(60)
+  })
+
+  it('knows every error that an operation can answer', () => {
+    const text = JSON.stringify(openApi.paths)
+    const elsewhere = [
+      'not_found',
+      'method_not_allowed',
+      'request_timeout',
+      'headers_too_large',
+      'malformed_request',
+    ]
+    for (const code of Object.keys(ERRORS).filter((each) => !elsewhere.includes(each)))
+      expect(text).toContain(`"${code}"`)
+  })
+})

@@ -1,0 +1,103 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { newDataDir, type RunningServer, startServer, tabbat } from './tabbat.ts'
+
+const settings = { TABBAT_DATA_DIR: newDataDir(), TABBAT_LOG_LEVEL: 'silent' }
+let server: RunningServer
+
+beforeAll(async () => {
+  server = await startServer(settings)
+})
+afterAll(() => server.stop())
+
+const create = async (...args: string[]) =>
+  JSON.parse((await tabbat(settings, 'keys', 'create', '--name', 'shop', '--json', ...args)).stdout) as {
+    key: string
+    id: string
+    scopes: string[]
+    expires_at: string | null
+  }
+
+const status = async (key: string) =>
+  (await fetch(`${server.url}/api/v2/sme-data/list`, { headers: { authorization: `Bearer ${key}` } })).status
+
+describe('tabbat keys', () => {
+  it('makes a key that a running server takes, and stops within a second of its revocation', async () => {
+    const { key, id } = await create('--mode', 'test')
+    expect(await status(key)).toBe(200)
+    const { code, stdout } = await tabbat(settings, 'keys', 'revoke', id)
+    expect([code, stdout]).toEqual([0, `Key ${id} is revoked.\n`])
+    const until = Date.now() + 1000
+    let last = await status(key)
+    while (last !== 401 && Date.now() < until) last = await status(key)
+    expect(last).toBe(401)
+  })
+
+  it('keeps scopes and expiry', async () => {
+    const made = await create('--mode', 'live', '--scope', 'kyc:nin,kyc:bvn', '--expires', '90d')
+    expect(made.key).toMatch(/^tbt_live_/)
+    expect(made.scopes).toEqual(['kyc:nin', 'kyc:bvn'])
+    expect(Date.parse(made.expires_at ?? '')).toBeGreaterThan(Date.now() + 89 * 86_400_000)
+    expect(await status(made.key)).toBe(403)
+  })
+
+  it('rolls a key: both work during the overlap, the old one ends with it', async () => {
+    const old = await create('--mode', 'test')
+    const rolled = JSON.parse(
+      (await tabbat(settings, 'keys', 'roll', old.id, '--overlap', '1h', '--json')).stdout,
+    ) as { key: string }
+    expect([await status(old.key), await status(rolled.key)]).toEqual([200, 200])
+    const again = await tabbat(settings, 'keys', 'roll', old.id)
+    expect([again.code, again.stderr.includes('was rolled before')]).toEqual([1, true])
+    const other = await create('--mode', 'test')
+    const successor = JSON.parse(
+      (await tabbat(settings, 'keys', 'roll', other.id, '--overlap', '0s', '--json')).stdout,
+    ) as { key: string }
+    expect([await status(other.key), await status(successor.key)]).toEqual([401, 200])
+  })
+
+  it('lists the keys and shows no secret', async () => {
+    const { key, id } = await create('--mode', 'test')
+    const plain = await tabbat(settings, 'keys', 'list')
+    const json = await tabbat(settings, 'keys', 'list', '--json')
+    expect(plain.stdout).toContain(id)
+    expect((JSON.parse(json.stdout) as { id: string }[]).some((row) => row.id === id)).toBe(true)
+    expect(plain.stdout + json.stdout).not.toContain(key.slice(17))
+  })
+
+  it('shows the key on a line of its own, once', async () => {
+    const { stdout, stderr } = await tabbat(settings, 'keys', 'create', '--name', 'x', '--mode', 'test')
+    expect(stdout.split('\n')[0]).toMatch(/^tbt_test_[0-9A-Za-z]{46}$/)
+    expect(stderr).toContain('shown this once only')
+  })
+
+  it.each([
+    [['keys', 'create', '--name', 'x'], /--mode/],
+    [['keys', 'create', '--name', 'x', '--mode', 'prod'], /Allowed choices are test, live/],
+    [['keys', 'create', '--name', 'x', '--mode', 'test', '--scope', 'all'], /The scopes are kyc:nin/],
+    [['keys', 'create', '--name', 'x', '--mode', 'test', '--expires', 'soon'], /such as 30m, 12h, 90d/],
+    [['keys', 'create', '--name', 'x', '--mode', 'test', '--ip', '300.1.1.1'], /Give addresses or networks/],
+    [['keys', 'create', '--name', ' ', '--mode', 'test'], /1 to 80 characters/],
+    [['keys', 'revoke', 'nobody00'], /There is no key nobody00/],
+    [['keys', 'revoke', 'tbt_live_secretsecret'], /There is no key with this id/],
+    [['keys', 'wander'], /unknown command/],
+  ])('%j is refused with a sentence that helps', async (args, sentence) => {
+    const { code, stderr } = await tabbat(settings, ...args)
+    expect(code).toBe(1)
+    expect(stderr).toMatch(sentence)
+  })
+})
+
+describe('help', () => {
+  it.each([
+    [[]],
+    [['serve']],
+    [['keys']],
+    [['keys', 'create']],
+    [['keys', 'list']],
+    [['keys', 'revoke']],
+    [['keys', 'roll']],
+  ])('is there for %j', async (args) => {
+    const { code, stdout } = await tabbat({}, ...args, '--help')
+    expect([code, stdout.startsWith('Usage: tabbat')]).toEqual([0, true])
+  })
+})

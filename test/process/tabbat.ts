@@ -1,0 +1,59 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+
+export type Settings = Record<string, string>
+
+export type Finished = { readonly code: number | null; readonly stdout: string; readonly stderr: string }
+
+export const newDataDir = () => mkdtempSync(join(tmpdir(), 'tabbat-process-'))
+
+const environment = (settings: Settings) => ({ PATH: process.env.PATH ?? '', HOME: tmpdir(), ...settings })
+
+/** Runs a command of the program to its end, as a person would from a checkout. */
+export async function tabbat(settings: Settings, ...args: string[]): Promise<Finished> {
+  const child = spawn('bin/tabbat', args, { env: environment(settings), stdio: ['ignore', 'pipe', 'pipe'] })
+  const [stdout, stderr, [code]] = await Promise.all([
+    text(child.stdout),
+    text(child.stderr),
+    once(child, 'close'),
+  ])
+  return { code: code as number | null, stdout, stderr }
+}
+
+export type RunningServer = {
+  readonly child: ChildProcess
+  readonly url: string
+  readonly banner: string
+  /** Asks it to stop and tells how it ended. */
+  readonly stop: () => Promise<number | null>
+}
+
+/** Starts a server of its own on free ports and waits until it has said where it listens. */
+export async function startServer(settings: Settings = {}): Promise<RunningServer> {
+  const ports = { TABBAT_PORT: '0', TABBAT_ADMIN_PORT: '0', TABBAT_DATA_DIR: newDataDir() }
+  const child = spawn('bin/tabbat', ['serve'], {
+    env: environment({ ...ports, ...settings }),
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  let banner = ''
+  for await (const piece of child.stdout) {
+    banner += piece
+    if (banner.includes('warning:') || banner.includes('reference')) break
+  }
+  const url = /listening on +(\S+)/.exec(banner)?.[1]
+  if (!url) throw new Error(`the server did not start: ${banner}`)
+  const closed = once(child, 'close')
+  return {
+    child,
+    url,
+    banner,
+    stop: async () => {
+      child.kill('SIGTERM')
+      return (await closed)[0] as number | null
+    },
+  }
+}
