@@ -1,29 +1,6 @@
-import { Command } from 'commander'
-import { addGenerateCommand } from './cli/generate.ts'
-import { addKeysCommand } from './cli/keys.ts'
-import { addServeCommand } from './cli/serve.ts'
-import { failWith } from './cli/terminal.ts'
-import { VERSION } from './version.ts'
+import { enableCompileCache } from 'node:module'
+import { fileURLToPath } from 'node:url'
 
-const program = new Command('tabbat')
-  .description('A self-hosted gateway for Nigerian identity checks and bundle look-ups.')
-  .version(VERSION, '-v, --version', 'print the version')
-  .helpOption('-h, --help', 'print this help')
-  .helpCommand('help [command]', 'print help for a command')
-  .showHelpAfterError('Run with --help to see what is possible.')
-  .addHelpText(
-    'after',
-    `
-Settings are environment variables (TABBAT_…) or a file .env; see docs/configuration.md.
-
-Examples:
-  tabbat serve                                    start the server
-  tabbat keys create --name shop --mode live      make a key for live requests
-  tabbat keys list                                see the keys there are`,
-  )
-
-addServeCommand(program)
-addKeysCommand(program)
-addGenerateCommand(program)
-
-await program.parseAsync().catch(failWith)
+// From the second start on, nothing is stripped and compiled again. Where the folder may not be written, nothing happens.
+enableCompileCache(fileURLToPath(new URL('../node_modules/.cache/tabbat', import.meta.url)))
+await import('./cli/program.ts')

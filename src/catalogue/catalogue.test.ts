@@ -1,4 +1,4 @@
-import { Value } from 'typebox/value'
+import { Ajv } from 'ajv'
 import { describe, expect, it } from 'vitest'
 import { InternetBundle, SmeBundle, TvAddOn, TvAddOnsRequest } from '../contract/bundles.ts'
 import { loadCatalogue } from './catalogue.ts'
@@ -7,6 +7,8 @@ const catalogue = loadCatalogue()
 const smile = catalogue.listInternetBundles('smile') ?? []
 const addOnCodes = (type: 'DSTV' | 'GOTV', code: string) =>
   catalogue.findTvProduct(type, code)?.add_ons.map((addOn) => addOn.add_on_product_code)
+
+const ajv = new Ajv({ strict: false })
 
 describe('internet bundles', () => {
   it('names the providers that ship with it', () => {
@@ -118,7 +120,7 @@ describe('TV products', () => {
       price: '19000',
     })
     for (const { type, code } of catalogue.tvProducts) {
-      expect(Value.Check(TvAddOnsRequest, { type, productCode: code })).toBe(true)
+      expect(ajv.validate(TvAddOnsRequest, { type, productCode: code })).toBe(true)
       expect(catalogue.findTvProduct(type, code)?.product_code).toBe(code)
     }
   })
@@ -132,11 +134,11 @@ describe('every list', () => {
     )
     expect(addOns).toHaveLength(21)
     for (const bundle of internet) {
-      expect(Value.Errors(InternetBundle, bundle)).toEqual([])
+      expect(ajv.validate(InternetBundle, bundle)).toBe(true)
       expect(bundle.amount).toBe(bundle.price)
     }
-    for (const bundle of catalogue.listSmeBundles()) expect(Value.Errors(SmeBundle, bundle)).toEqual([])
-    for (const addOn of addOns) expect(Value.Errors(TvAddOn, addOn)).toEqual([])
+    for (const bundle of catalogue.listSmeBundles()) expect(ajv.validate(SmeBundle, bundle)).toBe(true)
+    for (const addOn of addOns) expect(ajv.validate(TvAddOn, addOn)).toBe(true)
   })
 
   it('is the same frozen object each time', () => {

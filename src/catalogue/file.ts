@@ -1,29 +1,25 @@
 import { basename } from 'node:path'
-import { type Static, type TSchema, Type } from 'typebox'
-import { Value } from 'typebox/value'
+import { Ajv, type ErrorObject } from 'ajv'
 import { SmeBundle, TV_TYPES, TvAddOnsRequest, type TvType } from '../contract/bundles.ts'
 import { exactly } from '../contract/field.ts'
+import { type Static, type TSchema, Type } from '../contract/schema.ts'
 
-/** Text that must pass a check; `rule` completes the sentence "<path> …" an operator reads when it does not. */
-const ruled = (rule: string, check: (value: string) => boolean) =>
-  Type.Refine(Type.String(), check, (value) => `${rule}, not ${JSON.stringify(value)}`)
+/** Text that must fit a pattern; `rule` completes the sentence "<path> …" an operator reads when it does not. */
+const matching = (rule: string, pattern: string) => Type.String({ pattern, 'x-rule': rule })
 
-const matching = (rule: string, pattern: RegExp) => ruled(rule, (value) => pattern.test(value))
-
-const AsOf = ruled('must be a real date such as "2026-02-01"', isRealDate)
-const Price = matching('must be a price in naira such as "450" or "99.50"', /^\d+(\.\d{1,2})?$/)
-const Label = matching('must not be blank', /\S/)
-const Code = matching('must be a code without white space', /^\S+$/)
-const Segment = matching('must be lower-case letters, digits and hyphens', /^[a-z0-9][a-z0-9-]*$/)
+const AS_OF_RULE = 'must be a real date such as "2026-02-01"'
+const AsOf = matching(AS_OF_RULE, '^\\d{4}-\\d{2}-\\d{2}$')
+const Price = matching('must be a price in naira such as "450" or "99.50"', '^\\d+(\\.\\d{1,2})?$')
+const Label = matching('must not be blank', '\\S')
+const Code = matching('must be a code without white space', '^\\S+$')
+const Segment = matching('must be lower-case letters, digits and hyphens', '^[a-z0-9][a-z0-9-]*$')
 // A code that a request could never carry is a mistake in the file.
-const TvCode = ruled('must be 2 to 40 letters, digits, hyphens or underscores', (value) =>
-  Value.Check(TvAddOnsRequest.properties.productCode, value),
-)
-const TvTypeName = Type.Refine(
-  Type.Unsafe<TvType>({ type: 'string' }),
-  (value) => TV_TYPES.includes(value),
-  () => `must be one of ${TV_TYPES.join(', ')}`,
-)
+const TvCode = TvAddOnsRequest.properties.productCode
+const TvTypeName = Type.Unsafe<TvType>({
+  type: 'string',
+  enum: TV_TYPES,
+  'x-rule': `must be one of ${TV_TYPES.join(', ')}`,
+})
 
 const dated = { as_of: AsOf, note: Type.Optional(Label) }
 
@@ -99,12 +95,29 @@ export function parseTvFile(file: string, content: unknown): TvFile {
   return parsed
 }
 
-function parseShape<T extends TSchema>(shape: T, file: string, content: unknown): Static<T> {
-  const [problem] = Value.Errors(shape, content)
-  if (problem === undefined) return content as Static<T>
-  // TypeBox says "schema is false" of a field that the shape does not have.
-  const what = problem.keyword === 'boolean' ? 'is not a known field' : problem.message
-  throw problemAt(file, problem.instancePath, what)
+const ajv = new Ajv({ strict: false, verbose: true })
+
+function parseShape<T extends TSchema & { properties: unknown }>(
+  shape: T,
+  file: string,
+  content: unknown,
+): Static<T> {
+  if (!ajv.validate(shape, content)) throw toProblem(file, ajv.errors?.[0])
+  const { as_of } = content as { as_of: string }
+  requireThat(isRealDate(as_of), file, '/as_of', `${AS_OF_RULE}, not "${as_of}"`)
+  return content as Static<T>
+}
+
+/** Our own rule where the shape has one, else what is missing, unknown or of the wrong type. */
+function toProblem(file: string, problem: ErrorObject | undefined): CatalogueFileError {
+  const { instancePath = '', keyword, params, message = 'does not fit' } = problem ?? {}
+  const rule = (problem?.parentSchema as { 'x-rule'?: string } | undefined)?.['x-rule']
+  if (keyword === 'additionalProperties')
+    return problemAt(file, `${instancePath}/${params?.additionalProperty}`, 'is not a known field')
+  if (keyword === 'required')
+    return problemAt(file, `${instancePath}/${params?.missingProperty}`, 'is missing')
+  if (rule === undefined || keyword === 'type') return problemAt(file, instancePath, message)
+  return problemAt(file, instancePath, `${rule}, not ${JSON.stringify(problem?.data)}`)
 }
 
 function requireUniqueCodes(file: string, path: string, items: readonly { code: string }[]) {

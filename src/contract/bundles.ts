@@ -1,5 +1,5 @@
-import { type Static, Type } from 'typebox'
 import { exactly, input, request, text } from './field.ts'
+import { type Static, Type } from './schema.ts'
 
 /** The provider is judged by the catalogue, not by a pattern: an unknown one is 404. */
 export const ProviderPath = request(

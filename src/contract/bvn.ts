@@ -1,6 +1,6 @@
-import { type Static, Type } from 'typebox'
 import { exactly, input, personal, personalOrNull, request, text } from './field.ts'
 import { phoneInput } from './nin.ts'
+import { type Static, Type } from './schema.ts'
 
 export const BvnRequest = request(
   {

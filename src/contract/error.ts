@@ -1,6 +1,6 @@
-import { type Static, Type } from 'typebox'
 import { ERRORS, type ErrorCode } from '../errors.ts'
 import { exactly, text } from './field.ts'
+import { type Static, Type } from './schema.ts'
 
 const codes = (Object.keys(ERRORS) as ErrorCode[]).filter((code) => code !== 'unauthenticated')
 
@@ -17,7 +17,7 @@ export const ErrorBody = Type.Object(
     retryable: Type.Boolean({ description: 'Whether the same request may succeed later.' }),
     request_id: text('The X-Request-Id of this answer.', 'req_4f1c2a9be0d84c6f9a7d3e5b1c8f0a62'),
     errors: Type.Optional(
-      Type.Record(Type.String(), Type.Array(Type.String()), {
+      Type.Record(Type.Array(Type.String()), {
         description: 'Every bad field, and what is wrong with it.',
       }),
     ),

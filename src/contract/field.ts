@@ -1,4 +1,4 @@
-import { type TProperties, Type } from 'typebox'
+import { type TProperties, Type } from './schema.ts'
 
 /** A field of the contract that says nothing about a person. */
 export const text = (description: string, example?: string) =>

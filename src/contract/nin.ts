@@ -1,6 +1,6 @@
-import { type Static, Type } from 'typebox'
 import { exactly, input, personal, request, text } from './field.ts'
 import { PHONE_PATTERN } from './phone.ts'
+import { type Static, Type } from './schema.ts'
 
 export const phoneInput = input({
   pattern: PHONE_PATTERN,

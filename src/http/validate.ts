@@ -1,4 +1,4 @@
-import type { Static, TObject } from 'typebox'
+import type { Static, TObject } from '../contract/schema.ts'
 import { AppError, type FieldErrors } from '../errors.ts'
 
 type InputField = { readonly pattern: string; readonly 'x-rule': string }
