@@ -60,6 +60,25 @@ const origin = (text: string) => {
   return new URL(text).origin
 }
 
+export const SOURCE_NAMES = ['registry'] as const
+export type SourceName = (typeof SOURCE_NAMES)[number]
+
+const sourceNames = (text: string) => {
+  const names = text.split(',').map((part) => part.trim().toLowerCase())
+  if (
+    names.every((name) => SOURCE_NAMES.includes(name as SourceName)) &&
+    new Set(names).size === names.length
+  )
+    return names as SourceName[]
+  throw new Misfit(`must name sources, each once, separated by commas: ${SOURCE_NAMES.join(', ')}`)
+}
+
+const databaseUrl = (text: string) => {
+  if (!/^postgres(ql)?:\/\//.test(text) || !URL.canParse(text))
+    throw new Misfit('must be an address such as postgres://user:password@host:5432/database')
+  return text
+}
+
 const addresses = (text: string) => {
   const list = text.split(',').map((part) => part.trim())
   const bad = list.some((part) => isIP(part.replace(/\/\d{1,3}$/, '')) === 0)
@@ -71,6 +90,25 @@ const SETTINGS = {
   host: setting('TABBAT_HOST', '127.0.0.1', plain, 'Address to listen on.'),
   port: setting('TABBAT_PORT', '8080', port, 'Port to listen on; 0 picks a free one.'),
   dataDir: setting('TABBAT_DATA_DIR', './data', plain, 'Folder of the database and of the root key file.'),
+  databaseUrl: setting(
+    'TABBAT_DATABASE_URL',
+    undefined,
+    databaseUrl,
+    'PostgreSQL to keep the data in, as postgres://user:password@host:5432/database. Without it: SQLite in the data folder.',
+    true,
+  ),
+  ninSources: setting(
+    'TABBAT_NIN_SOURCES',
+    'registry',
+    sourceNames,
+    'Where NINs are looked up for live keys, in the order of asking: registry (your own records).',
+  ),
+  bvnSources: setting(
+    'TABBAT_BVN_SOURCES',
+    'registry',
+    sourceNames,
+    'Where BVNs are looked up for live keys, in the order of asking: registry (your own records).',
+  ),
   publicUrl: setting(
     'TABBAT_PUBLIC_URL',
     undefined,
@@ -114,6 +152,13 @@ const SETTINGS = {
     undefined,
     plain,
     'The root secret: 32 bytes as base64 or hex. Without it, a file root.key is made in the data folder on the first run.',
+    true,
+  ),
+  rootKeyPrevious: setting(
+    'TABBAT_ROOT_KEY_PREVIOUS',
+    undefined,
+    plain,
+    'While TABBAT_ROOT_KEY is being rotated: the one before it.',
     true,
   ),
 } satisfies Record<string, Setting<unknown>>

@@ -1,14 +1,20 @@
 import { type Catalogue, loadCatalogue } from './catalogue/catalogue.ts'
-import { type Config, isLoopback } from './config.ts'
-import type { RootKey } from './crypto/root-key.ts'
+import { type Config, isLoopback, type SourceName } from './config.ts'
+import type { Keyring } from './crypto/keyring.ts'
+import type { RootKeys } from './crypto/root-key.ts'
 import { createOverload, type Overload } from './http/overload.ts'
 import { type Authenticate, createAuthenticate } from './keys/authenticate.ts'
 import { createRateLimit, type RateLimit } from './keys/rate-limit.ts'
 import { createLog, type Log } from './log.ts'
 import { createMetrics, type Metrics } from './metrics.ts'
-import { openSealedStore } from './sealed-store.ts'
+import { toMediaPath } from './registry/media-link.ts'
+import { createRegistry, type Registry } from './registry/registry.ts'
+import { loadKeyring, openSealedStore } from './sealed-store.ts'
+import { createRegistrySource } from './sources/registry/index.ts'
 import { createSandboxSource } from './sources/sandbox/index.ts'
+import type { Source } from './sources/source.ts'
 import type { Store } from './store/store.ts'
+import { type Attempts, createAttempts } from './verification/attempts.ts'
 import type { Sources } from './verification/verify.ts'
 
 /** Everything a request needs, built once and handed down as an argument. */
@@ -17,41 +23,87 @@ export type Context = {
   readonly log: Log
   readonly metrics: Metrics
   readonly store: Store
-  readonly rootKey: RootKey
+  readonly rootKeys: RootKeys
+  /** The keys as they are now: a rotation replaces them while the server runs. */
+  readonly keyring: () => Keyring
   readonly authenticate: Authenticate
   readonly rateLimit: RateLimit | undefined
   readonly overload: Overload
   readonly catalogue: Catalogue
+  readonly registry: Registry
+  readonly attempts: Attempts
   readonly sources: Sources
   /** Turned on by the first signal to stop: the server is not ready any more, and finishes what it has. */
   readonly lifecycle: { stopping: boolean }
   readonly close: () => Promise<void>
 }
 
+/** Old attempts are taken away now and then; they count for a day. */
+const FORGET_EVERY_MS = 3_600_000
+
 export async function createContext(config: Config, log = createLog(config.logLevel)): Promise<Context> {
-  const { store, rootKey } = await openSealedStore(config)
+  const { store, rootKeys, keyring: first } = await openSealedStore(config, { writerThread: true })
+  let keyring = first
+  const registry = createRegistry({
+    table: store.registry,
+    keyring: () => keyring,
+    reloadKeyring: async () => {
+      keyring = (await loadKeyring(config, store)).keyring
+      return keyring
+    },
+  })
+  const attempts = createAttempts(store.attempts, keyring.subject)
+  const forgetting = setInterval(() => void attempts.forget().catch(log.failure), FORGET_EVERY_MS).unref()
   const overload = createOverload(config.maxInFlight)
-  const sandbox = [createSandboxSource()]
   return {
     config,
     log,
     metrics: createMetrics(),
     store,
-    rootKey,
+    rootKeys,
+    keyring: () => keyring,
     authenticate: createAuthenticate({
       keys: store.keys,
-      pepper: rootKey.keys['api-key-pepper'],
+      pepper: keyring['api-key-pepper'],
       testKeys: config.sandbox !== 'off',
       publicSandboxKey: hasPublicSandboxKey(config),
     }),
     rateLimit: config.rateLimit === 'off' ? undefined : createRateLimit(config.rateLimit),
     overload,
     catalogue: loadCatalogue(),
-    sources: { test: { nin: sandbox, bvn: sandbox }, live: { nin: [], bvn: [] } },
+    registry,
+    attempts,
+    sources: createSources(config, registry, () => keyring),
     lifecycle: { stopping: false },
     close: async () => {
+      clearInterval(forgetting)
       overload.close()
       await store.close()
+    },
+  }
+}
+
+function createSources(config: Config, registry: Registry, keyring: () => Keyring): Sources {
+  const sandbox = [createSandboxSource()]
+  const live: Record<SourceName, Source> = {
+    registry: createRegistrySource({
+      isEmpty: registry.isEmpty,
+      findBvn: async (bvn) => (await registry.find('bvn', bvn))?.record,
+      findNin: async (nin) => {
+        const entry = await registry.find('nin', nin)
+        if (!entry) return undefined
+        const { record, mediaId } = entry
+        const image_url =
+          mediaId === null ? '' : toMediaPath(keyring()['media-url'], Buffer.from(mediaId, 'hex'))
+        return { ...record, personal_info: { ...record.personal_info, image_url } }
+      },
+    }),
+  }
+  return {
+    test: { nin: sandbox, bvn: sandbox },
+    live: {
+      nin: config.ninSources.map((name) => live[name]),
+      bvn: config.bvnSources.map((name) => live[name]),
     },
   }
 }

@@ -56,6 +56,18 @@ export const ERRORS = {
     retryable: true,
     retryAfterS: 60,
   },
+  too_many_attempts: {
+    status: 429,
+    message: 'Too many failed matches for this number. Try again tomorrow.',
+    retryable: true,
+    retryAfterS: 86_400,
+  },
+  quota_exceeded: {
+    status: 429,
+    message: 'This key has asked about as many people as it may in a day.',
+    retryable: true,
+    retryAfterS: 3600,
+  },
   headers_too_large: { status: 431, message: 'The request headers are larger than 8 KiB.', retryable: false },
   internal_error: { status: 500, message: 'Something went wrong on our side.', retryable: true },
   source_bad_response: {

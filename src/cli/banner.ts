@@ -25,13 +25,13 @@ const toCurl = (url: string) =>
   `curl -s ${url}/api/v2/kyc/verify-nin -H 'Authorization: Bearer ${SANDBOX_KEY}' -H 'Content-Type: application/json' -d '{"nin":"12345678901","phone":"08031234567"}'`
 
 /** One line for each default that is fine on a laptop and not in production. */
-function listWarnings({ config, rootKey }: Context): string[] {
+function listWarnings({ config, rootKeys }: Context): string[] {
   const warnings = listUnknownSettings().map((name) => `${name} is not a setting of Tabbat and was ignored.`)
   if (hasPublicSandboxKey(config))
     warnings.push(
       'the public sandbox key is accepted; set TABBAT_SANDBOX=off where real customers are served.',
     )
-  if (rootKey.origin === 'file')
+  if (rootKeys.origin === 'file')
     warnings.push(
       `the root key lies beside the data (${join(config.dataDir, 'root.key')}); set TABBAT_ROOT_KEY_FILE to keep it elsewhere.`,
     )

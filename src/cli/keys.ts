@@ -77,9 +77,9 @@ export function addKeysCommand(program: Command): void {
 type Pepper = Parameters<typeof createKey>[1]
 
 async function withStore(work: (store: Store, pepper: Pepper) => Promise<void>): Promise<void> {
-  const { store, rootKey } = await openSealedStore(loadConfig())
+  const { store, keyring } = await openSealedStore(loadConfig())
   try {
-    await work(store, rootKey.keys['api-key-pepper'])
+    await work(store, keyring['api-key-pepper'])
   } finally {
     await store.close()
   }

@@ -1,41 +1,68 @@
 import { createHmac, createSecretKey, hkdfSync, type KeyObject, randomBytes } from 'node:crypto'
-import { closeSync, fsyncSync, linkSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs'
+import {
+  closeSync,
+  fsyncSync,
+  linkSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { Refusal } from '../errors.ts'
 
-/** One purpose, one key: a leak of one tells nothing about the others. */
-const PURPOSES = ['api-key-pepper'] as const
-type Purpose = (typeof PURPOSES)[number]
+/** A root secret: 32 bytes, from which every other key is derived by a label. */
+export type RootKey = {
+  readonly fingerprint: string
+  readonly derive: (label: string) => KeyObject
+}
 
-/** Held as KeyObjects: they never show up in a log, and are several times faster than buffers for HMAC. */
-export type Keys = { readonly [P in Purpose]: KeyObject } & { readonly fingerprint: string }
+/** The root key in use and, while a rotation is under way, the one before it. */
+export type RootKeys = {
+  readonly candidates: readonly RootKey[]
+  readonly origin: 'setting' | 'file'
+  readonly where: string
+}
 
-type RootKeyOptions = {
+type RootKeySettings = {
   readonly rootKey: string | undefined
+  readonly rootKeyPrevious: string | undefined
   readonly dataDir: string
-  /** The fingerprint the database was made with; undefined for a new database. */
-  readonly expected: string | undefined
 }
 
-export type RootKey = { readonly keys: Keys; readonly origin: 'setting' | 'file' }
-
-export function loadRootKey({ rootKey, dataDir, expected }: RootKeyOptions): RootKey {
-  const path = join(dataDir, 'root.key')
-  const origin = rootKey === undefined ? 'file' : 'setting'
-  const text = rootKey ?? readOrCreate(path, expected === undefined)
-  const keys = deriveKeys(parseRootKey(text, origin === 'file' ? path : 'TABBAT_ROOT_KEY'))
-  if (expected !== undefined && keys.fingerprint !== expected)
-    throw new Refusal(
-      `The root key (from ${origin === 'file' ? path : 'TABBAT_ROOT_KEY'}) is not the one this database was made with. Give the right one; nothing was changed.`,
-    )
-  return { keys, origin }
+/** From the settings, or from root.key in the data folder, which is made on the first run. */
+export function loadRootKeys(settings: RootKeySettings, mayCreate: boolean): RootKeys {
+  const path = toRootKeyPath(settings.dataDir)
+  if (settings.rootKey === undefined) {
+    const lines = readOrCreate(path, mayCreate).trim().split(/\s+/)
+    return { candidates: lines.map((line) => parseRootKey(line, path)), origin: 'file', where: path }
+  }
+  const texts = [settings.rootKey, settings.rootKeyPrevious].filter((text) => text !== undefined)
+  return {
+    candidates: texts.map((text) => parseRootKey(text, 'TABBAT_ROOT_KEY')),
+    origin: 'setting',
+    where: 'TABBAT_ROOT_KEY',
+  }
 }
 
-function parseRootKey(text: string, where: string): Buffer {
+export const toRootKeyPath = (dataDir: string) => join(dataDir, 'root.key')
+
+export const createRootKeyText = () => randomBytes(32).toString('base64')
+
+export function parseRootKey(text: string, where: string): RootKey {
   const trimmed = text.trim()
   const bytes = Buffer.from(trimmed, /^[0-9a-f]{64}$/i.test(trimmed) ? 'hex' : 'base64')
-  if (bytes.length === 32) return bytes
-  throw new Refusal(`${where} must hold 32 bytes as base64 or hex. Make one with: openssl rand -base64 32`)
+  if (bytes.length !== 32)
+    throw new Refusal(`${where} must hold 32 bytes as base64 or hex. Make one with: openssl rand -base64 32`)
+  const derive = (label: string) =>
+    createSecretKey(Buffer.from(hkdfSync('sha256', bytes, '', `tabbat/v1/${label}`, 32)))
+  return { derive, fingerprint: createHmac('sha256', derive('fingerprint')).update('root').digest('hex') }
+}
+
+/** Replaces the file whole: at any moment it is the old one or the new one. */
+export function writeRootKeyFile(path: string, texts: readonly string[]): void {
+  renameSync(writeDraft(path, texts), path)
 }
 
 function readOrCreate(path: string, mayCreate: boolean): string {
@@ -54,11 +81,7 @@ function readOrCreate(path: string, mayCreate: boolean): string {
 
 /** Linked into place whole: a crash leaves no half-written key, and of two processes that start at once one wins. */
 function createRootKeyFile(path: string): string {
-  const draft = `${path}.${process.pid}`
-  const file = openSync(draft, 'w', 0o600)
-  writeSync(file, `${randomBytes(32).toString('base64')}\n`)
-  fsyncSync(file)
-  closeSync(file)
+  const draft = writeDraft(path, [createRootKeyText()])
   try {
     linkSync(draft, path)
   } catch (error) {
@@ -69,13 +92,11 @@ function createRootKeyFile(path: string): string {
   return readFileSync(path, 'utf8')
 }
 
-function deriveKeys(root: Buffer): Keys {
-  const derive = (label: string) =>
-    createSecretKey(Buffer.from(hkdfSync('sha256', root, '', `tabbat/v1/${label}`, 32)))
-  const fingerprint = createHmac('sha256', derive('fingerprint')).update('root').digest('hex')
-  const keys = Object.fromEntries(PURPOSES.map((purpose) => [purpose, derive(purpose)])) as Record<
-    Purpose,
-    KeyObject
-  >
-  return { ...keys, fingerprint }
+function writeDraft(path: string, texts: readonly string[]): string {
+  const draft = `${path}.${process.pid}`
+  const file = openSync(draft, 'w', 0o600)
+  writeSync(file, `${texts.join('\n')}\n`)
+  fsyncSync(file)
+  closeSync(file)
+  return draft
 }

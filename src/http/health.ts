@@ -12,7 +12,10 @@ export function addHealth(app: FastifyInstance, { store, lifecycle }: Context): 
   const checkStore = () => {
     if (performance.now() - checkedAt < 1000) return isWritable
     checkedAt = performance.now()
-    isWritable = store.transaction(async () => true).catch(() => false)
+    isWritable = store.checkWritable().then(
+      () => true,
+      () => false,
+    )
     return isWritable
   }
   app.get('/health/ready', { config }, async (_request, reply) => {

@@ -1,6 +1,8 @@
 import { type KeyObject, timingSafeEqual } from 'node:crypto'
 import { BlockList, isIPv6 } from 'node:net'
 import type { KeyRow, KeyTable } from '../store/key-table.ts'
+import { SUBJECTS_PER_DAY } from '../verification/attempts.ts'
+import { toHiddenFields } from '../verification/field-policy.ts'
 import { type Mode, parseApiKey, type Scope, toKeyHash } from './api-key.ts'
 import { SANDBOX_KEY, sandboxCaller } from './sandbox-key.ts'
 
@@ -10,6 +12,10 @@ export type Caller = {
   readonly mode: Mode
   readonly scopes: ReadonlySet<Scope>
   readonly isAddressAllowed: (address: string) => boolean
+  /** Dotted names of the fields that this key does not see. */
+  readonly hidden: readonly string[]
+  /** How many people it may ask about in a day. */
+  readonly subjectsPerDay: number
 }
 
 /** Undefined means 401, whatever the reason. */
@@ -73,6 +79,8 @@ function toCaller(row: KeyRow): Caller {
     mode: row.mode,
     scopes: new Set(row.scopes),
     isAddressAllowed: toAddressRule(row.allowedIps),
+    hidden: toHiddenFields(row.hide, row.reveal),
+    subjectsPerDay: row.subjectsPerDay ?? SUBJECTS_PER_DAY,
   }
 }
 

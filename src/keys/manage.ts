@@ -7,19 +7,33 @@ import { createApiKey, toKeyHash } from './api-key.ts'
 /** The only moment at which the text of a key exists outside of its owner's hands. */
 export type NewKey = { readonly text: string; readonly row: KeyRow }
 
-export type KeyWishes = Pick<KeyRow, 'name' | 'mode' | 'scopes' | 'expiresAt' | 'allowedIps'>
+export type KeyWishes = Pick<KeyRow, 'name' | 'mode' | 'scopes' | 'expiresAt' | 'allowedIps'> &
+  Partial<Pick<KeyRow, 'hide' | 'reveal' | 'subjectsPerDay'>>
 
 export async function createKey(store: Store, pepper: KeyObject, wishes: KeyWishes): Promise<NewKey> {
+  const made = toNewKey(pepper, wishes)
+  await store.keys.insert(made.row)
+  return made
+}
+
+function toNewKey(pepper: KeyObject, wishes: KeyWishes): NewKey {
   const { id, text } = createApiKey(wishes.mode)
+  const { name, mode, scopes, expiresAt, allowedIps, hide = [], reveal = [], subjectsPerDay } = wishes
   const row: KeyRow = {
-    ...wishes,
     id,
+    mode,
+    name,
     hash: toKeyHash(text, pepper),
+    scopes,
+    allowedIps,
     createdAt: Date.now(),
+    expiresAt,
     revokedAt: undefined,
     rolledTo: undefined,
+    hide,
+    reveal,
+    subjectsPerDay,
   }
-  await store.keys.insert(row)
   return { text, row }
 }
 
@@ -36,19 +50,17 @@ export async function rollKey(
   id: string,
   overlapMs: number,
 ): Promise<NewKey> {
-  return store.transaction(async (inside) => {
-    const old = await inside.keys.find(id)
-    if (!old) throw toUnknownKey(id)
-    if (old.revokedAt !== undefined || (old.expiresAt ?? Number.POSITIVE_INFINITY) <= Date.now())
-      throw new Refusal(`Key ${id} has ended. Make a new one with: tabbat keys create`)
-    if (old.rolledTo !== undefined)
-      throw new Refusal(`Key ${id} was rolled before; its successor is ${old.rolledTo}.`)
-    const lifetimeMs = old.expiresAt === undefined ? undefined : old.expiresAt - old.createdAt
-    const expiresAt = lifetimeMs === undefined ? undefined : Date.now() + lifetimeMs
-    const successor = await createKey(inside, pepper, { ...old, expiresAt })
-    await inside.keys.expire(id, Date.now() + overlapMs, successor.row.id)
-    return successor
-  })
+  const old = await store.keys.find(id)
+  if (!old) throw toUnknownKey(id)
+  if (old.revokedAt !== undefined || (old.expiresAt ?? Number.POSITIVE_INFINITY) <= Date.now())
+    throw new Refusal(`Key ${id} has ended. Make a new one with: tabbat keys create`)
+  if (old.rolledTo !== undefined)
+    throw new Refusal(`Key ${id} was rolled before; its successor is ${old.rolledTo}.`)
+  const lifetimeMs = old.expiresAt === undefined ? undefined : old.expiresAt - old.createdAt
+  const expiresAt = lifetimeMs === undefined ? undefined : Date.now() + lifetimeMs
+  const successor = toNewKey(pepper, { ...old, expiresAt })
+  await store.keys.roll(id, successor.row, Date.now() + overlapMs)
+  return successor
 }
 
 /** The id is repeated only if it looks like one: somebody may have pasted the whole key. */

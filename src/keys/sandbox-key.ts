@@ -1,3 +1,5 @@
+import { SUBJECTS_PER_DAY } from '../verification/attempts.ts'
+import { toHiddenFields } from '../verification/field-policy.ts'
 import { SCOPES } from './api-key.ts'
 import type { Caller } from './authenticate.ts'
 
@@ -9,4 +11,6 @@ export const sandboxCaller: Caller = {
   mode: 'test',
   scopes: new Set(SCOPES),
   isAddressAllowed: () => true,
+  hidden: toHiddenFields([], []),
+  subjectsPerDay: SUBJECTS_PER_DAY,
 }

@@ -7,6 +7,8 @@ export const SOURCE_ERRORS: readonly ErrorCode[] = [
   'unsupported_media_type',
   'validation_failed',
   'not_verified',
+  'too_many_attempts',
+  'quota_exceeded',
   'source_bad_response',
   'source_unavailable',
   'source_timeout',

@@ -18,8 +18,8 @@ export const verifyBvn = defineOperation({
   request: BvnRequest,
   response: BvnResponse,
   errors: SOURCE_ERRORS,
-  run: async ({ sources }, { input, caller }) => {
-    const outcome = await verifyBvnRecord(sources, caller, input.bvn, toPhoneCore(input.phone) as string)
+  run: async (context, { input, caller }) => {
+    const outcome = await verifyBvnRecord(context, caller, input.bvn, toPhoneCore(input.phone) as string)
     if (!outcome.verified) throw toNotVerified(outcome.reference)
     const { reference, record } = outcome
     return {

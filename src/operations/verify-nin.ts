@@ -18,8 +18,8 @@ export const verifyNin = defineOperation({
   request: NinRequest,
   response: NinResponse,
   errors: SOURCE_ERRORS,
-  run: async ({ sources }, { input, caller, origin }) => {
-    const outcome = await verifyNinRecord(sources, caller, input.nin, toPhoneCore(input.phone) as string)
+  run: async (context, { input, caller, origin }) => {
+    const outcome = await verifyNinRecord(context, caller, input.nin, toPhoneCore(input.phone) as string)
     if (!outcome.verified) throw toNotVerified(outcome.reference)
     const { reference, record } = outcome
     const { image_url } = record.personal_info

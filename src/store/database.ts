@@ -12,7 +12,10 @@ export type Statement = {
 
 /** What every engine offers to the tables: SQL is written once, above this line. */
 export type Database = {
+  readonly dialect: 'sqlite' | 'postgres'
   readonly prepare: (sql: string) => Statement
   readonly transaction: <T>(work: (database: Database) => Promise<T>) => Promise<T>
+  /** Inside a transaction: until it ends, nobody else holds the same name. SQLite has one writer at a time anyway. */
+  readonly lock: (name: string) => Promise<void>
   readonly close: () => Promise<void>
 }

@@ -12,6 +12,11 @@ export type KeyRow = {
   readonly expiresAt: number | undefined
   readonly revokedAt: number | undefined
   readonly rolledTo: string | undefined
+  /** Dotted names of fields to hide besides, or instead of, those that are hidden by default. */
+  readonly hide: readonly string[]
+  readonly reveal: readonly string[]
+  /** How many people the key may ask about in a day. */
+  readonly subjectsPerDay: number | undefined
 }
 
 export type KeyTable = {
@@ -20,48 +25,56 @@ export type KeyTable = {
   readonly list: () => Promise<KeyRow[]>
   /** False when there is no such key, or it was revoked before. */
   readonly revoke: (id: string, at: number) => Promise<boolean>
-  /** The old key of a roll ends at `expiresAt`, never later than it would have. */
-  readonly expire: (id: string, expiresAt: number, rolledTo: string) => Promise<void>
+  /** Adds the successor and lets the old key end at `oldEndsAt`, never later than it would have; both or neither. */
+  readonly roll: (id: string, successor: KeyRow, oldEndsAt: number) => Promise<void>
 }
 
 export function createKeyTable(database: Database): KeyTable {
-  const insert = database.prepare(
-    `INSERT INTO api_keys (id, mode, name, hash, scopes, allowed_ips, created_at, expires_at, revoked_at, rolled_to)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
-  )
   const find = database.prepare('SELECT * FROM api_keys WHERE id = $1')
   const list = database.prepare('SELECT * FROM api_keys ORDER BY created_at, id')
   const revoke = database.prepare('UPDATE api_keys SET revoked_at = $2 WHERE id = $1 AND revoked_at IS NULL')
-  const expire = database.prepare(
-    `UPDATE api_keys SET rolled_to = $3,
-       expires_at = CASE WHEN expires_at IS NULL OR expires_at > $2 THEN $2 ELSE expires_at END
-     WHERE id = $1`,
-  )
   return {
-    insert: async (row) => {
-      await insert.run(
-        row.id,
-        row.mode,
-        row.name,
-        row.hash,
-        row.scopes.join(','),
-        row.allowedIps?.join(',') ?? null,
-        row.createdAt,
-        row.expiresAt ?? null,
-        row.revokedAt ?? null,
-        row.rolledTo ?? null,
-      )
-    },
+    insert: (row) => insertKey(database, row),
     find: async (id) => {
       const row = await find.get(id)
       return row && toKeyRow(row)
     },
     list: async () => (await list.all()).map(toKeyRow),
     revoke: async (id, at) => (await revoke.run(id, at)) > 0,
-    expire: async (id, expiresAt, rolledTo) => {
-      await expire.run(id, expiresAt, rolledTo)
-    },
+    roll: (id, successor, oldEndsAt) =>
+      database.transaction(async (inside) => {
+        await insertKey(inside, successor)
+        await inside.prepare(END_OLD_KEY).run(id, oldEndsAt, successor.id)
+      }),
   }
+}
+
+const END_OLD_KEY = `UPDATE api_keys SET rolled_to = $3,
+    expires_at = CASE WHEN expires_at IS NULL OR expires_at > $2 THEN $2 ELSE expires_at END
+  WHERE id = $1`
+
+async function insertKey(database: Database, row: KeyRow): Promise<void> {
+  await database
+    .prepare(
+      `INSERT INTO api_keys (id, mode, name, hash, scopes, allowed_ips, created_at, expires_at, revoked_at, rolled_to,
+         hide, reveal, subjects_per_day)
+       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
+    )
+    .run(
+      row.id,
+      row.mode,
+      row.name,
+      row.hash,
+      row.scopes.join(','),
+      row.allowedIps?.join(',') ?? null,
+      row.createdAt,
+      row.expiresAt ?? null,
+      row.revokedAt ?? null,
+      row.rolledTo ?? null,
+      row.hide.join(',') || null,
+      row.reveal.join(',') || null,
+      row.subjectsPerDay ?? null,
+    )
 }
 
 function toKeyRow(row: Row): KeyRow {
@@ -77,5 +90,10 @@ function toKeyRow(row: Row): KeyRow {
     expiresAt: optional(row.expires_at),
     revokedAt: optional(row.revoked_at),
     rolledTo: row.rolled_to === null ? undefined : String(row.rolled_to),
+    hide: toList(row.hide),
+    reveal: toList(row.reveal),
+    subjectsPerDay: optional(row.subjects_per_day),
   }
 }
+
+const toList = (text: unknown) => (typeof text === 'string' ? text.split(',') : [])

@@ -1,21 +1,42 @@
 import type { Database } from './database.ts'
 
+export const META_NAMES = [
+  'root_fingerprint',
+  'root_version',
+  'root_previous_fingerprint',
+  'carried_keys',
+] as const
+export type MetaName = (typeof META_NAMES)[number]
+
+export type Meta = { readonly [Name in MetaName]?: string }
+
 /** Facts about the database itself. */
 export type MetaTable = {
-  readonly get: (name: 'root_fingerprint') => Promise<string | undefined>
+  /** All of them as they are at one moment. */
+  readonly read: () => Promise<Meta>
   /** Keeps what is there: the first writer wins. */
-  readonly insert: (name: 'root_fingerprint', value: string) => Promise<void>
+  readonly insert: (name: MetaName, value: string) => Promise<void>
+  /** All or none; undefined takes a fact away. */
+  readonly set: (facts: { readonly [Name in MetaName]?: string | undefined }) => Promise<void>
 }
 
 export function createMetaTable(database: Database): MetaTable {
-  const get = database.prepare('SELECT value FROM meta WHERE name = $1')
+  const all = database.prepare('SELECT name, value FROM meta')
   const insert = database.prepare(
     'INSERT INTO meta (name, value) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING',
   )
   return {
-    get: async (name) => (await get.get(name))?.value as string | undefined,
+    read: async () => Object.fromEntries((await all.all()).map(({ name, value }) => [name, value])),
     insert: async (name, value) => {
       await insert.run(name, value)
     },
+    set: (facts) =>
+      database.transaction(async (inside) => {
+        for (const [name, value] of Object.entries(facts)) {
+          await inside.prepare('DELETE FROM meta WHERE name = $1').run(name)
+          if (value !== undefined)
+            await inside.prepare('INSERT INTO meta (name, value) VALUES ($1, $2)').run(name, value)
+        }
+      }),
   }
 }

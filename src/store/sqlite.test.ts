@@ -47,21 +47,27 @@ describe('a store that cannot be used is refused with a line that says why', () 
   it('when the file is something else', async () => {
     const dataDir = folder()
     writeFileSync(join(dataDir, 'tabbat.db'), 'x'.repeat(5000))
-    await expect(openStore({ dataDir })).rejects.toThrow(/damaged or is not a Tabbat database/)
+    await expect(openStore({ dataDir, databaseUrl: undefined })).rejects.toThrow(
+      /damaged or is not a Tabbat database/,
+    )
   })
 
   it('when it was made by a newer Tabbat', async () => {
     const dataDir = folder()
-    await (await openStore({ dataDir })).close()
+    await (await openStore({ dataDir, databaseUrl: undefined })).close()
     const database = openSqlite(join(dataDir, 'tabbat.db'))
     await database.prepare('INSERT INTO schema_version (id) VALUES (999)').run()
     await database.close()
-    await expect(openStore({ dataDir })).rejects.toThrow(/newer Tabbat.*Update Tabbat/)
+    await expect(openStore({ dataDir, databaseUrl: undefined })).rejects.toThrow(
+      /newer Tabbat.*Update Tabbat/,
+    )
   })
 
   it.runIf(process.getuid?.() !== 0)('when the folder may not be written', async () => {
     const dataDir = folder()
     chmodSync(dataDir, 0o500)
-    await expect(openStore({ dataDir })).rejects.toThrow(/cannot be opened for writing/)
+    await expect(openStore({ dataDir, databaseUrl: undefined })).rejects.toThrow(
+      /cannot be opened for writing/,
+    )
   })
 })

@@ -18,7 +18,14 @@ const PRAGMAS = `
   PRAGMA cache_size = -65536;
 `
 
-export function openSqlite(path: string): Database {
+export type Sqlite = Database & {
+  /** The same database for work that is already inside a transaction. */
+  readonly inside: Database
+  /** Statements that take no parameters and give no rows: BEGIN, SAVEPOINT, COMMIT. */
+  readonly exec: (sql: string) => void
+}
+
+export function openSqlite(path: string): Sqlite {
   refuseOldSqlite()
   const connection = connect(path)
   const statements = new Map<string, StatementSync>()
@@ -74,12 +81,14 @@ export function openSqlite(path: string): Database {
     while (transactionUnderWay) await transactionUnderWay
     connection.close()
   }
+  const common = { dialect: 'sqlite' as const, lock: async () => {}, close }
   const inside: Database = {
+    ...common,
     prepare: (sql) => prepare(sql, () => undefined),
     transaction: (work) => work(inside),
-    close,
   }
-  return { prepare: (sql) => prepare(sql, () => transactionUnderWay), transaction, close }
+  const exec = (sql: string) => connection.exec(sql)
+  return { ...common, prepare: (sql) => prepare(sql, () => transactionUnderWay), transaction, inside, exec }
 }
 
 function connect(path: string): DatabaseSync {
@@ -117,4 +126,8 @@ function refuseOldSqlite(): void {
     )
 }
 
-const toParameters = (values: Value[]) => Object.fromEntries(values.map((value, index) => [index + 1, value]))
+function toParameters(values: Value[]): Record<string, Value> {
+  const parameters: Record<string, Value> = {}
+  for (let index = 0; index < values.length; index++) parameters[index + 1] = values[index] as Value
+  return parameters
+}

@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest'
+import { toFields, toHiddenFields } from './field-policy.ts'
 import { mask } from './mask.ts'
 
 const record = {
@@ -8,7 +9,7 @@ const record = {
 }
 
 it('hides by default the next of kin and the place of origin, and leaves empty empty', () => {
-  expect(mask(record)).toEqual({
+  expect(mask(record, toHiddenFields([], []))).toEqual({
     number: '1',
     next_of_kin: { firstname: '****', town: '', state: '****' },
     indigene_info: { place_of_origin: '****', lga: 'Epe', other: null },
@@ -21,10 +22,29 @@ it('hides with a run of one length', () => {
 
 it('leaves the record as it was', () => {
   const before = structuredClone(record)
-  mask(record)
+  mask(record, toHiddenFields([], []))
   expect(record).toEqual(before)
 })
 
 it('passes over names that the record does not have', () => {
   expect(mask({ a: { b: '1' } }, ['c', 'a.c'])).toEqual({ a: { b: '1' } })
+})
+
+it('hides more and reveals what a key was granted', () => {
+  expect(toHiddenFields(['religion', 'image_url'], ['next_of_kin'])).toEqual([
+    'indigene_info.place_of_origin',
+    'personal_info.religion',
+    'personal_info.image_url',
+  ])
+  expect(toHiddenFields([], ['next_of_kin.town'])).not.toContain('next_of_kin.town')
+  expect(toHiddenFields([], ['next_of_kin.town'])).toContain('next_of_kin.state')
+})
+
+it('knows fields by their name, their dotted name or their group, on NIN and BVN', () => {
+  expect(toFields('religion')).toEqual(['personal_info.religion'])
+  expect(toFields('personal_info.email')).toEqual(['personal_info.email'])
+  expect(toFields('address')).toEqual(['next_of_kin.address', 'residential_info.address'])
+  expect(toFields('watchlisted')).toEqual(['watchlisted'])
+  expect(toFields('next_of_kin')).toHaveLength(6)
+  expect([toFields('nobody'), toFields('nin_number'), toFields('')]).toEqual([[], [], []])
 })

@@ -1,28 +1,26 @@
 /** A fixed run, so that its length tells nothing. */
 export const HIDDEN = '****'
 
-/** Dotted names of what is hidden unless a key was granted more. A name of an object covers all of it. */
-export const HIDDEN_BY_DEFAULT = ['next_of_kin', 'indigene_info.place_of_origin'] as const
-
 type Masked = { [field: string]: unknown }
 
-/** A copy of the record in which the named fields are hidden. Empty stays empty: it says that nothing is known. */
-export function mask<T extends object>(record: T, hidden: readonly string[] = HIDDEN_BY_DEFAULT): T {
+/** A copy of the record in which the fields with these dotted names are hidden. Empty stays empty: nothing is known. */
+export function mask<T extends object>(record: T, hidden: readonly string[]): T {
   const copy = { ...record } as Masked
-  for (const name of hidden) {
-    const [field = '', inner] = name.split('.')
-    const value = copy[field]
+  const copied = new Set<string>()
+  for (const path of hidden) {
+    const [name = '', inner] = path.split('.')
+    const value = copy[name]
     if (value === undefined) continue
-    copy[field] = inner === undefined ? hide(value) : hideInside(value as Masked, inner)
+    if (inner === undefined) {
+      copy[name] = hide(value)
+      continue
+    }
+    if (!copied.has(name)) copy[name] = { ...(value as Masked) }
+    copied.add(name)
+    const group = copy[name] as Masked
+    if (inner in group) group[inner] = hide(group[inner])
   }
   return copy as T
 }
 
-const hideInside = (object: Masked, inner: string) =>
-  inner in object ? { ...object, [inner]: hide(object[inner]) } : object
-
-function hide(value: unknown): unknown {
-  if (value === null || value === '') return value
-  if (typeof value !== 'object') return HIDDEN
-  return Object.fromEntries(Object.entries(value).map(([field, inner]) => [field, hide(inner)]))
-}
+const hide = (value: unknown) => (value === null || value === '' ? value : HIDDEN)

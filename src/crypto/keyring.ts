@@ -1,0 +1,70 @@
+import { createSecretKey, type KeyObject } from 'node:crypto'
+import { Refusal } from '../errors.ts'
+import type { RootKey, RootKeys } from './root-key.ts'
+import { seal, toBound, unseal } from './seal.ts'
+
+/** One purpose, one key: a leak of one tells nothing about the others. */
+const CARRIED = ['api-key-pepper', 'blind-index', 'subject', 'digest', 'media-url'] as const
+type Carried = (typeof CARRIED)[number]
+
+/**
+ * The keys of a database, held as KeyObjects: they never show up in a log, and are several times faster than buffers.
+ *
+ * What was hashed under a key cannot be hashed again without the text, so those keys outlive a rotation of the root:
+ * they are carried over, sealed under the new root. What was sealed is sealed anew, version by version.
+ */
+export type Keyring = { readonly [Name in Carried]: KeyObject } & {
+  /** Version of the root that seals now. */
+  readonly version: number
+  /** The key that opens what was sealed under a version; undefined when it is not held. */
+  readonly sealing: (version: number) => KeyObject | undefined
+}
+
+/** What the database remembers about its root key. */
+export type RootState = {
+  readonly fingerprint: string | undefined
+  readonly version: number
+  /** Set while a rotation is under way. */
+  readonly previousFingerprint: string | undefined
+  /** The carried keys, sealed under the current root; absent before the first rotation. */
+  readonly carried: string | undefined
+}
+
+export function openKeyring({ candidates, where }: RootKeys, state: RootState): Keyring {
+  const byFingerprint = (wanted: string | undefined) =>
+    candidates.find(({ fingerprint }) => fingerprint === wanted)
+  const current = state.fingerprint === undefined ? candidates[0] : byFingerprint(state.fingerprint)
+  if (!current)
+    throw new Refusal(
+      `The root key (from ${where}) is not the one this database was made with. Give the right one; nothing was changed.`,
+    )
+  const previous = byFingerprint(state.previousFingerprint)
+  if (state.previousFingerprint !== undefined && !previous)
+    throw new Refusal(
+      `A rotation of the root key is under way, and the previous one is missing from ${where}. Set TABBAT_ROOT_KEY_PREVIOUS, or put it back on the second line of the file.`,
+    )
+  const sealing = new Map([[state.version, current.derive('record')]])
+  if (previous) sealing.set(state.version - 1, previous.derive('record'))
+  const carried = state.carried === undefined ? deriveCarried(current) : openCarried(current, state)
+  return { ...carried, version: state.version, sealing: (version) => sealing.get(version) }
+}
+
+/** The keys that outlive the root, sealed under the next one. */
+export function sealCarried(keyring: Keyring, next: RootKey, nextVersion: number): string {
+  const names = CARRIED.map((name) => [name, keyring[name].export().toString('base64')])
+  const plain = Buffer.from(JSON.stringify(Object.fromEntries(names)))
+  return seal(next.derive('carry'), plain, toBound('carried', Buffer.alloc(0), nextVersion)).toString(
+    'base64',
+  )
+}
+
+const deriveCarried = (root: RootKey) =>
+  Object.fromEntries(CARRIED.map((name) => [name, root.derive(name)])) as Record<Carried, KeyObject>
+
+function openCarried(root: RootKey, { carried = '', version }: RootState): Record<Carried, KeyObject> {
+  const bound = toBound('carried', Buffer.alloc(0), version)
+  const plain = JSON.parse(unseal(root.derive('carry'), Buffer.from(carried, 'base64'), bound).toString())
+  return Object.fromEntries(
+    CARRIED.map((name) => [name, createSecretKey(Buffer.from(String(plain[name]), 'base64'))]),
+  ) as Record<Carried, KeyObject>
+}

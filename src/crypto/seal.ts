@@ -1,0 +1,41 @@
+import { createCipheriv, createDecipheriv, type KeyObject, randomFillSync } from 'node:crypto'
+
+const NONCE_BYTES = 12
+const TAG_BYTES = 16
+
+/** Nonces are drawn in bulk: one call to the system for many seals. */
+const pool = Buffer.alloc(NONCE_BYTES * 512)
+let used = pool.length
+
+/**
+ * AES-256-GCM: nonce, ciphertext, tag. `bound` (table, record id, key version) is not in the result but must be the
+ * same to open it, so a sealed value cannot be moved to another row.
+ */
+export function seal(key: KeyObject, plain: Uint8Array, bound: Uint8Array): Buffer {
+  if (used === pool.length) {
+    randomFillSync(pool)
+    used = 0
+  }
+  const nonce = pool.subarray(used, used + NONCE_BYTES)
+  used += NONCE_BYTES
+  const cipher = createCipheriv('aes-256-gcm', key, nonce)
+  cipher.setAAD(bound)
+  const sealed = cipher.update(plain)
+  cipher.final()
+  return Buffer.concat([nonce, sealed, cipher.getAuthTag()])
+}
+
+/** Throws when the key is wrong, the value was changed, or it belongs to another row. */
+export function unseal(key: KeyObject, sealed: Uint8Array, bound: Uint8Array): Buffer {
+  const end = sealed.length - TAG_BYTES
+  const decipher = createDecipheriv('aes-256-gcm', key, sealed.subarray(0, NONCE_BYTES))
+  decipher.setAAD(bound)
+  decipher.setAuthTag(sealed.subarray(end))
+  const plain = decipher.update(sealed.subarray(NONCE_BYTES, end))
+  decipher.final()
+  return plain
+}
+
+/** What a sealed value is bound to. */
+export const toBound = (table: string, id: Uint8Array, keyVersion: number): Buffer =>
+  Buffer.concat([Buffer.from(`${table}:${keyVersion}:`), id])

@@ -1,0 +1,73 @@
+import { BvnRecord } from '../contract/bvn.ts'
+import { NinRecord } from '../contract/nin.ts'
+import type { Kind } from '../crypto/blind-index.ts'
+
+export type RecordOf = { readonly nin: NinRecord; readonly bvn: BvnRecord }
+
+/** A record as the registry keeps it: what the contract knows, and the id of the picture if there is one. */
+export type Entry<K extends Kind = Kind> = { readonly record: RecordOf[K]; readonly mediaId: string | null }
+
+type Group = { readonly name: string; readonly fields: readonly string[] | undefined }
+type Value = string | null
+type Nested = Record<string, Value | Record<string, Value>>
+
+/** Raised when the order of fields changes: old entries must still be read. */
+const FORMAT = 1
+
+type Shape = {
+  readonly type?: string | readonly string[]
+  readonly properties?: Readonly<Record<string, Shape>>
+}
+const SHAPES = { nin: NinRecord, bvn: BvnRecord } as unknown as Readonly<Record<Kind, Shape>>
+
+/** The fields in the order of the contract. Only values are kept, so an entry is a third of its JSON. */
+const GROUPS: Readonly<Record<Kind, readonly Group[]>> = {
+  nin: toGroups(SHAPES.nin),
+  bvn: toGroups(SHAPES.bvn),
+}
+
+export function encodeEntry<K extends Kind>(kind: K, { record, mediaId }: Entry<K>): Buffer {
+  const values: unknown[] = [FORMAT, mediaId]
+  const nested = record as unknown as Nested
+  for (const { name, fields } of GROUPS[kind]) {
+    const value = nested[name]
+    if (fields === undefined) values.push(value)
+    else for (const field of fields) values.push((value as Record<string, Value>)[field])
+  }
+  return Buffer.from(JSON.stringify(values))
+}
+
+export function decodeEntry<K extends Kind>(kind: K, bytes: Uint8Array): Entry<K> {
+  const values = JSON.parse(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString()) as Value[]
+  if ((values[0] as unknown) !== FORMAT)
+    throw new Error('the entry has a format that this version does not know')
+  let at = 2
+  const record: Nested = {}
+  for (const { name, fields } of GROUPS[kind]) {
+    if (fields === undefined) {
+      record[name] = values[at++] as Value
+      continue
+    }
+    const group: Record<string, Value> = {}
+    for (const field of fields) group[field] = values[at++] as Value
+    record[name] = group
+  }
+  return { record: record as unknown as RecordOf[K], mediaId: values[1] as string | null }
+}
+
+/** A record about which nothing is known: empty, and null where the contract allows it. `fill` stands for a value. */
+export function createBlankRecord<K extends Kind>(kind: K, fill = ''): RecordOf[K] {
+  const blank = (shape: Shape): unknown => {
+    if (shape.properties)
+      return Object.fromEntries(Object.entries(shape.properties).map(([name, inner]) => [name, blank(inner)]))
+    return Array.isArray(shape.type) && fill === '' ? null : fill
+  }
+  return blank(SHAPES[kind]) as RecordOf[K]
+}
+
+function toGroups({ properties = {} }: Shape): Group[] {
+  return Object.entries(properties).map(([name, shape]) => ({
+    name,
+    fields: shape.properties && Object.keys(shape.properties),
+  }))
+}

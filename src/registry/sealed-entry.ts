@@ -1,0 +1,74 @@
+import { createHmac } from 'node:crypto'
+import { type Kind, toBlindIndex } from '../crypto/blind-index.ts'
+import type { Keyring } from '../crypto/keyring.ts'
+import { seal, toBound, unseal } from '../crypto/seal.ts'
+import type { SealedMedia, SealedRecord } from '../store/registry-table.ts'
+import { decodeEntry, type Entry, encodeEntry } from './record-codec.ts'
+
+/** A row was sealed under a root key that this process does not hold: it may have been rotated meanwhile. */
+export class UnknownKeyVersion extends Error {
+  constructor(version: number) {
+    super(`sealed under version ${version} of the root key`)
+    this.name = 'UnknownKeyVersion'
+  }
+}
+
+export const toSubject = (keyring: Keyring, kind: Kind, number: string): Buffer =>
+  toBlindIndex(keyring['blind-index'], kind, number)
+
+/** `pictureDigest` makes a new picture a change of the record. */
+export function sealEntry<K extends Kind>(
+  keyring: Keyring,
+  kind: K,
+  number: string,
+  entry: Entry<K>,
+  pictureDigest = '',
+): SealedRecord {
+  const subject = toSubject(keyring, kind, number)
+  // The id of a picture is new each time, so it is no part of what is compared.
+  const content = encodeEntry(kind, { ...entry, mediaId: null })
+  const digest = createHmac('sha256', keyring.digest)
+    .update(subject)
+    .update(content)
+    .update(pictureDigest)
+    .digest()
+  const plain = entry.mediaId === null ? content : encodeEntry(kind, entry)
+  const sealed = seal(sealingKey(keyring), plain, toBound('registry', subject, keyring.version))
+  return { kind, subject, keyVersion: keyring.version, digest, sealed }
+}
+
+export function unsealEntry<K extends Kind>(
+  keyring: Keyring,
+  kind: K,
+  subject: Uint8Array,
+  { keyVersion, sealed }: Pick<SealedRecord, 'keyVersion' | 'sealed'>,
+): Entry<K> {
+  return decodeEntry(
+    kind,
+    unseal(sealingKey(keyring, keyVersion), sealed, toBound('registry', subject, keyVersion)),
+  )
+}
+
+/** Pictures are sealed apart, so that a verification does not carry a megabyte about. */
+export function sealMedia(
+  keyring: Keyring,
+  id: Uint8Array,
+  subject: Uint8Array,
+  bytes: Uint8Array,
+): SealedMedia {
+  const sealed = seal(sealingKey(keyring), bytes, toBound('media', id, keyring.version))
+  return { id, subject, keyVersion: keyring.version, sealed }
+}
+
+export const unsealMedia = (
+  keyring: Keyring,
+  id: Uint8Array,
+  media: Pick<SealedMedia, 'keyVersion' | 'sealed'>,
+): Buffer =>
+  unseal(sealingKey(keyring, media.keyVersion), media.sealed, toBound('media', id, media.keyVersion))
+
+function sealingKey(keyring: Keyring, version = keyring.version) {
+  const key = keyring.sealing(version)
+  if (!key) throw new UnknownKeyVersion(version)
+  return key
+}

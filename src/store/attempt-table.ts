@@ -1,0 +1,94 @@
+import type { Database } from './database.ts'
+
+/** Who was asked about too often. Subjects are keyed hashes. */
+export type AttemptTable = {
+  /** Failed matches since a time, for one number: by one key and by all. */
+  readonly countFailures: (subject: Uint8Array, keyId: string, since: number) => Promise<Failures>
+  /** Counts one more failure, unless a limit is reached: then false. Exact, however many ask at once. */
+  readonly recordFailure: (failure: Failure) => Promise<boolean>
+  /** Whether the key has asked about this person today, or may ask about one more. Exact, too. */
+  readonly admitSubject: (admission: Admission) => Promise<boolean>
+  /** Forgets what is too old to matter. */
+  readonly forget: (failuresBefore: number, daysBefore: number) => Promise<void>
+}
+
+export type Failures = { readonly byKey: number; readonly byAll: number }
+
+export type Failure = {
+  readonly subject: Uint8Array
+  readonly keyId: string
+  readonly at: number
+  readonly since: number
+  readonly mostByKey: number
+  readonly mostByAll: number
+}
+
+export type Admission = {
+  readonly keyId: string
+  readonly day: number
+  readonly subject: Uint8Array
+  readonly most: number
+}
+
+const COUNT = `SELECT COUNT(*) AS by_all, COALESCE(SUM(CASE WHEN key_id = $2 THEN 1 ELSE 0 END), 0) AS by_key
+  FROM attempts WHERE subject = $1 AND at > $3`
+
+const KNOWN = 'SELECT 1 AS known FROM key_subjects WHERE key_id = $1 AND day = $2 AND subject = $3'
+
+const toName = (subject: Uint8Array) => `attempts:${Buffer.from(subject).toString('base64')}`
+
+export function createAttemptTable(database: Database): AttemptTable {
+  const known = database.prepare(KNOWN)
+  return {
+    countFailures: (subject, keyId, since) => countFailures(database, subject, keyId, since),
+    recordFailure: ({ subject, keyId, at, since, mostByKey, mostByAll }) =>
+      database.transaction(async (inside) => {
+        await inside.lock(toName(subject))
+        const { byKey, byAll } = await countFailures(inside, subject, keyId, since)
+        if (byKey >= mostByKey || byAll >= mostByAll) return false
+        await inside
+          .prepare('INSERT INTO attempts (subject, key_id, at) VALUES ($1, $2, $3)')
+          .run(subject, keyId, at)
+        return true
+      }),
+    admitSubject: async (admission) => {
+      const { keyId, day, subject } = admission
+      if ((await known.get(keyId, day, subject)) !== undefined) return true
+      return database.transaction((inside) => admitNew(inside, admission))
+    },
+    forget: async (failuresBefore, daysBefore) => {
+      await database.prepare('DELETE FROM attempts WHERE at < $1').run(failuresBefore)
+      await database.prepare('DELETE FROM key_subjects WHERE day < $1').run(daysBefore)
+      await database.prepare('DELETE FROM key_days WHERE day < $1').run(daysBefore)
+    },
+  }
+}
+
+async function countFailures(
+  database: Database,
+  subject: Uint8Array,
+  keyId: string,
+  since: number,
+): Promise<Failures> {
+  const row = await database.prepare(COUNT).get(subject, keyId, since)
+  return { byKey: Number(row?.by_key ?? 0), byAll: Number(row?.by_all ?? 0) }
+}
+
+async function admitNew(inside: Database, { keyId, day, subject, most }: Admission): Promise<boolean> {
+  await inside.lock(`subjects:${keyId}`)
+  if ((await inside.prepare(KNOWN).get(keyId, day, subject)) !== undefined) return true
+  const row = await inside
+    .prepare('SELECT subjects FROM key_days WHERE key_id = $1 AND day = $2')
+    .get(keyId, day)
+  if (Number(row?.subjects ?? 0) >= most) return false
+  await inside
+    .prepare('INSERT INTO key_subjects (key_id, day, subject) VALUES ($1, $2, $3)')
+    .run(keyId, day, subject)
+  await inside
+    .prepare(
+      `INSERT INTO key_days (key_id, day, subjects) VALUES ($1, $2, 1)
+       ON CONFLICT (key_id, day) DO UPDATE SET subjects = key_days.subjects + 1`,
+    )
+    .run(keyId, day)
+  return true
+}

@@ -1,0 +1,106 @@
+import type { Kind } from '../crypto/blind-index.ts'
+import { saveRecords } from './bulk.ts'
+import type { Database } from './database.ts'
+
+/** A sealed record as it lies in the registry. */
+export type SealedRecord = {
+  readonly kind: Kind
+  readonly subject: Uint8Array
+  readonly keyVersion: number
+  /** Keyed hash of the content: the same content again changes nothing. */
+  readonly digest: Uint8Array
+  readonly sealed: Uint8Array
+}
+
+export type SealedMedia = {
+  readonly id: Uint8Array
+  readonly subject: Uint8Array
+  readonly keyVersion: number
+  readonly sealed: Uint8Array
+}
+
+export type RegistryTable = {
+  readonly find: (subject: Uint8Array) => Promise<Pick<SealedRecord, 'keyVersion' | 'sealed'> | undefined>
+  readonly findMedia: (
+    id: Uint8Array,
+  ) => Promise<Pick<SealedMedia, 'subject' | 'keyVersion' | 'sealed'> | undefined>
+  readonly isEmpty: (kind: Kind) => Promise<boolean>
+  readonly count: () => Promise<{ kind: Kind; keyVersion: number; records: number }[]>
+  readonly countMedia: () => Promise<number>
+  /** Saves a batch and where the import stands, both or neither. How many records were new or changed. */
+  readonly save: (batch: RegistryBatch) => Promise<number>
+  /** Takes the record and its picture away. False when there was none. */
+  readonly erase: (subject: Uint8Array) => Promise<boolean>
+  readonly importProgress: (id: string) => Promise<string | undefined>
+  readonly finishImport: (id: string) => Promise<void>
+}
+
+export type RegistryBatch = {
+  readonly records: readonly SealedRecord[]
+  readonly media: readonly SealedMedia[]
+  readonly at: number
+  readonly progress?: { readonly id: string; readonly state: string }
+}
+
+export function createRegistryTable(database: Database): RegistryTable {
+  const find = database.prepare('SELECT key_version, sealed FROM registry WHERE subject = $1')
+  const findMedia = database.prepare('SELECT subject, key_version, sealed FROM media WHERE id = $1')
+  const any = database.prepare('SELECT 1 AS found FROM registry WHERE kind = $1 LIMIT 1')
+  const count = database.prepare(
+    'SELECT kind, key_version, COUNT(*) AS records FROM registry GROUP BY kind, key_version ORDER BY kind, key_version',
+  )
+  const countMedia = database.prepare('SELECT COUNT(*) AS media FROM media')
+  const progress = database.prepare('SELECT progress FROM imports WHERE id = $1')
+  const finish = database.prepare('DELETE FROM imports WHERE id = $1')
+  return {
+    find: async (subject) => {
+      const row = await find.get(subject)
+      return row && { keyVersion: Number(row.key_version), sealed: row.sealed as Uint8Array }
+    },
+    findMedia: async (id) => {
+      const row = await findMedia.get(id)
+      if (!row) return undefined
+      return {
+        subject: row.subject as Uint8Array,
+        keyVersion: Number(row.key_version),
+        sealed: row.sealed as Uint8Array,
+      }
+    },
+    isEmpty: async (kind) => (await any.get(kind)) === undefined,
+    count: async () =>
+      (await count.all()).map((row) => ({
+        kind: row.kind as Kind,
+        keyVersion: Number(row.key_version),
+        records: Number(row.records),
+      })),
+    countMedia: async () => Number((await countMedia.get())?.media ?? 0),
+    save: (batch) => database.transaction((inside) => saveBatch(inside, batch)),
+    erase: (subject) =>
+      database.transaction(async (inside) => {
+        await inside.prepare('DELETE FROM media WHERE subject = $1').run(subject)
+        return (await inside.prepare('DELETE FROM registry WHERE subject = $1').run(subject)) > 0
+      }),
+    importProgress: async (id) => (await progress.get(id))?.progress as string | undefined,
+    finishImport: async (id) => {
+      await finish.run(id)
+    },
+  }
+}
+
+async function saveBatch(inside: Database, { records, media, at, progress }: RegistryBatch): Promise<number> {
+  const changed = await saveRecords(inside, records, at)
+  for (const picture of media) {
+    await inside.prepare('DELETE FROM media WHERE subject = $1').run(picture.subject)
+    await inside
+      .prepare('INSERT INTO media (id, subject, key_version, sealed) VALUES ($1, $2, $3, $4)')
+      .run(picture.id, picture.subject, picture.keyVersion, picture.sealed)
+  }
+  if (progress)
+    await inside
+      .prepare(
+        `INSERT INTO imports (id, progress, updated_at) VALUES ($1, $2, $3)
+         ON CONFLICT (id) DO UPDATE SET progress = excluded.progress, updated_at = excluded.updated_at`,
+      )
+      .run(progress.id, progress.state, at)
+  return changed
+}

@@ -1,0 +1,33 @@
+import { BvnRecord } from '../contract/bvn.ts'
+import { NinRecord } from '../contract/nin.ts'
+
+/** What is hidden unless a key was granted more. */
+const HIDDEN_BY_DEFAULT = ['next_of_kin', 'place_of_origin']
+
+/** A key cannot hide the number it asked about. */
+const ALWAYS_SHOWN = new Set(['nin_number', 'bvn_number'])
+
+type Shape = { readonly properties?: Readonly<Record<string, Shape>> }
+
+/** Every field of both records by its dotted name: personal_info.religion, watchlisted. */
+const FIELDS: readonly string[] = [
+  ...new Set([...toPaths(NinRecord as Shape), ...toPaths(BvnRecord as Shape)]),
+]
+
+/** The dotted names that a word stands for: a field, a field inside a group, or all of a group. Empty when unknown. */
+export const toFields = (word: string): readonly string[] =>
+  FIELDS.filter((path) => path === word || path.startsWith(`${word}.`) || path.endsWith(`.${word}`))
+
+/** What a key hides: the defaults, less what it may reveal, and what it hides besides. */
+export function toHiddenFields(hide: readonly string[], reveal: readonly string[]): readonly string[] {
+  const revealed = new Set(reveal.flatMap(toFields))
+  const byDefault = HIDDEN_BY_DEFAULT.flatMap(toFields).filter((path) => !revealed.has(path))
+  return [...new Set([...byDefault, ...hide.flatMap(toFields)])]
+}
+
+function toPaths({ properties = {} }: Shape, group = ''): string[] {
+  return Object.entries(properties).flatMap(([name, shape]) => {
+    if (ALWAYS_SHOWN.has(name)) return []
+    return shape.properties ? toPaths(shape, `${name}.`) : [`${group}${name}`]
+  })
+}
