@@ -34,7 +34,7 @@ export function buildServer(context: Context): FastifyInstance {
   addRequestLine(app, context)
   for (const operation of OPERATIONS) addOperation(app, context, operation)
   addHealth(app, context)
-  addMedia(app)
+  addMedia(app, context)
   addDocs(app)
   app.setErrorHandler(createErrorHandler(context.log))
   app.setNotFoundHandler(createNotFoundHandler(listRoutes()))

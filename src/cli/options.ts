@@ -1,6 +1,7 @@
 import { isIP } from 'node:net'
 import { InvalidArgumentError } from 'commander'
 import { SCOPES, type Scope } from '../keys/api-key.ts'
+import { toFields } from '../verification/field-policy.ts'
 
 const UNIT_MS: Readonly<Record<string, number>> = {
   s: 1000,
@@ -33,6 +34,21 @@ export function readAddresses(text: string): string[] {
 export function readName(text: string): string {
   if (/^[^\p{Cc}]{1,80}$/u.test(text.trim())) return text.trim()
   throw new InvalidArgumentError('Give a name of 1 to 80 characters.')
+}
+
+/** Kept as they were given, so that a group stays a group when it gets more fields. */
+export function readFields(text: string): string[] {
+  const words = toList(text)
+  const unknown = words.filter((word) => toFields(word).length === 0)
+  if (words.length > 0 && unknown.length === 0) return words
+  throw new InvalidArgumentError(
+    'Give names of fields, such as religion, personal_info.email or next_of_kin.',
+  )
+}
+
+export function readCount(text: string): number {
+  if (/^[1-9]\d{0,8}$/.test(text)) return Number(text)
+  throw new InvalidArgumentError('Give a whole number above 0.')
 }
 
 function isAddressOrNetwork(text: string): boolean {

@@ -1,0 +1,238 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createBlankRecord } from '../../src/registry/record-codec.ts'
+import { sealEntry, sealMedia } from '../../src/registry/sealed-entry.ts'
+import { toBvnRecord } from '../../src/sources/sandbox/bvn-record.ts'
+import { toNinRecord } from '../../src/sources/sandbox/nin-record.ts'
+import { bearer, openTestApp, type TestApp } from '../app.ts'
+
+const PNG = Buffer.from('89504e470d0a1a0a0000000d49484452', 'hex')
+const CORE = '8031234567'
+const PHONE = `0${CORE}`
+let server: TestApp
+let key: string
+
+beforeAll(async () => {
+  server = await openTestApp()
+  key = await server.createKey({ mode: 'live' })
+  const { store, keyring } = server.context
+  const keys = keyring()
+  const picture = Buffer.alloc(16, 3)
+  const nin = (number: string, mediaId: string | null = null) => {
+    const record = toNinRecord(number, CORE)
+    return sealEntry(keys, 'nin', number, {
+      record: { ...record, personal_info: { ...record.personal_info, image_url: '' } },
+      mediaId,
+    })
+  }
+  const withPicture = nin('40000000002', picture.toString('hex'))
+  const bvn = toBvnRecord('50000000001', CORE)
+  await store.registry.save({
+    at: Date.now(),
+    media: [sealMedia(keys, picture, withPicture.subject, PNG)],
+    records: [
+      ...Array.from({ length: 40 }, (_each, index) => nin(String(41_000_000_000 + index))),
+      nin('40000000001'),
+      withPicture,
+      sealEntry(keys, 'nin', '40000000003', {
+        record: { ...createBlankRecord('nin'), nin_number: '99999999999' },
+        mediaId: null,
+      }),
+      sealEntry(keys, 'bvn', '50000000001', {
+        record: { ...bvn, personal_info: { ...bvn.personal_info, phone_number_2: '09012345678' } },
+        mediaId: null,
+      }),
+    ],
+  })
+})
+afterAll(() => server.close())
+
+const verifyNin = (nin: string, phone: string, as = key, headers: Record<string, string> = {}) =>
+  server.app.inject({
+    method: 'POST',
+    url: '/api/v2/kyc/verify-nin',
+    headers: { ...bearer(as), ...headers },
+    payload: { nin, phone },
+  })
+
+const verifyBvn = (bvn: string, phone: string) =>
+  server.app.inject({
+    method: 'POST',
+    url: '/api/v2/kyc/verify-bvn',
+    headers: bearer(key),
+    payload: { bvn, phone, amount: '1' },
+  })
+
+describe('a live verification', () => {
+  it('answers from the registry, masked', async () => {
+    const answer = await verifyNin('40000000001', '+234 803 123 4567')
+    expect(answer.statusCode).toBe(200)
+    expect(answer.json().data).toMatchObject({
+      nin_number: '40000000001',
+      verification_status: 'VERIFIED',
+      personal_info: { phone_number: PHONE, image_url: '' },
+      next_of_kin: { firstname: '****' },
+    })
+  })
+
+  it('matches either phone of a BVN', async () => {
+    expect((await verifyBvn('50000000001', PHONE)).statusCode).toBe(200)
+    expect((await verifyBvn('50000000001', '09012345678')).statusCode).toBe(200)
+    expect((await verifyBvn('50000000001', '09012345679')).json().code).toBe('not_verified')
+  })
+
+  it('never returns the record of somebody else', async () => {
+    const answer = await verifyNin('40000000003', PHONE)
+    expect([answer.statusCode, answer.json().code]).toEqual([502, 'source_bad_response'])
+  })
+
+  it('answers the same bytes to a number nobody has and to a phone that differs', async () => {
+    const id = { 'x-request-id': 'one-and-the-same' }
+    const unknown = await verifyNin('40000000099', PHONE, key, id)
+    const differs = await verifyNin('40000000001', '08031234560', key, id)
+    const strip = (body: string) => body.replace(/ver_[0-9a-z]{36}/, 'ver_')
+    expect([unknown.statusCode, differs.statusCode]).toEqual([422, 422])
+    expect(strip(unknown.body)).toBe(strip(differs.body))
+  })
+})
+
+describe('a picture', () => {
+  it('is served at a signed address that expires, and is not stored', async () => {
+    const { image_url } = (await verifyNin('40000000002', PHONE)).json().data.personal_info
+    const path = new URL(image_url).pathname
+    const picture = await server.app.inject({ method: 'GET', url: path })
+    expect(picture.statusCode).toBe(200)
+    expect(picture.rawPayload.equals(PNG)).toBe(true)
+    expect(picture.headers).toMatchObject({ 'content-type': 'image/png', 'cache-control': 'no-store' })
+    for (const forged of [
+      `${path}x`,
+      path.slice(0, -1),
+      path.replace(/.$/, (last) => (last === 'A' ? 'E' : 'A')),
+      '/media/x',
+    ])
+      expect((await server.app.inject({ method: 'GET', url: forged })).statusCode).toBe(404)
+  })
+})
+
+describe('a field policy', () => {
+  it('hides more, or reveals what is hidden by default', async () => {
+    const shy = await server.createKey({ mode: 'live', hide: ['religion', 'image_url', 'residential_info'] })
+    const bold = await server.createKey({ mode: 'live', reveal: ['next_of_kin'] })
+    const hidden = (await verifyNin('40000000002', PHONE, shy)).json().data
+    expect(hidden.personal_info).toMatchObject({ religion: '****', image_url: '****' })
+    expect(new Set(Object.values(hidden.residential_info))).toEqual(new Set(['****']))
+    const shown = (await verifyNin('40000000002', PHONE, bold)).json().data
+    expect(shown.next_of_kin.firstname).not.toBe('****')
+    expect(shown.indigene_info.place_of_origin).toBe('****')
+  })
+})
+
+describe('the guard against harvesting', () => {
+  it.each(['41000000001', '49999999999'])(
+    'allows five failures for %s by one key, then answers 429 without asking',
+    async (nin) => {
+      const guesser = await server.createKey({ mode: 'live' })
+      const codes = []
+      for (let guess = 0; guess < 7; guess++)
+        codes.push((await verifyNin(nin, `0803123457${guess}`, guesser)).json().code)
+      expect(codes).toEqual([...Array(5).fill('not_verified'), ...Array(2).fill('too_many_attempts')])
+      const right = await verifyNin(nin, PHONE, guesser)
+      expect([right.statusCode, right.json().code]).toEqual([429, 'too_many_attempts'])
+      expect(Number(right.headers['retry-after'])).toBeGreaterThan(0)
+    },
+  )
+
+  it('allows twenty failures by all keys', async () => {
+    const codes = []
+    for (let guesser = 0; guesser < 5; guesser++) {
+      const as = await server.createKey({ mode: 'live' })
+      for (let guess = 0; guess < 5; guess++)
+        codes.push((await verifyNin('41000000002', `0803123457${guess}`, as)).json().code)
+    }
+    expect(codes.filter((code) => code === 'not_verified')).toHaveLength(20)
+    expect(codes.slice(20)).toEqual(Array(5).fill('too_many_attempts'))
+  })
+
+  it('is exact when all guesses come at once', async () => {
+    const guesser = await server.createKey({ mode: 'live' })
+    const guesses = Array.from({ length: 60 }, (_each, index) =>
+      verifyNin('41000000003', `0803123${4600 + index}`, guesser),
+    )
+    const codes = (await Promise.all(guesses)).map((answer) => answer.json().code)
+    expect(codes.filter((code) => code === 'not_verified')).toHaveLength(5)
+    expect(codes.filter((code) => code === 'too_many_attempts')).toHaveLength(55)
+  })
+
+  it('stops a key at its number of people in a day, however they come', async () => {
+    const harvester = await server.createKey({ mode: 'live', subjectsPerDay: 10 })
+    const numbers = Array.from({ length: 30 }, (_each, index) => String(41_000_000_010 + index))
+    const answers = await Promise.all(numbers.map((nin) => verifyNin(nin, PHONE, harvester)))
+    const served = numbers.filter((_nin, index) => answers[index]?.statusCode === 200)
+    expect(served).toHaveLength(10)
+    const refused = answers.find(({ statusCode }) => statusCode !== 200)
+    expect([refused?.statusCode, refused?.json().code]).toEqual([429, 'quota_exceeded'])
+    expect(Number(refused?.headers['retry-after'])).toBeLessThanOrEqual(86_400)
+    for (const nin of served) expect((await verifyNin(nin, PHONE, harvester)).statusCode).toBe(200)
+  })
+
+  it('does not count in test mode', async () => {
+    const codes = []
+    for (let guess = 0; guess < 8; guess++)
+      codes.push(
+        (
+          await server.app.inject({
+            method: 'POST',
+            url: '/api/v2/kyc/verify-nin',
+            headers: bearer(),
+            payload: { nin: '00000000422', phone: PHONE },
+          })
+        ).json().code,
+      )
+    expect(new Set(codes)).toEqual(new Set(['not_verified']))
+  })
+})
+
+describe('an unknown number and a wrong phone', () => {
+  it('cannot be told apart by time (Welch’s t below 4.5)', async () => {
+    const rounds = 600
+    const samples: [number[], number[]] = [[], []]
+    const keys = []
+    for (let index = 0; index < 24; index++)
+      keys.push(await server.createKey({ mode: 'live', subjectsPerDay: 100_000 }))
+    const { store, keyring } = server.context
+    const numbers = Array.from({ length: rounds }, (_each, index) => String(42_000_000_000 + index))
+    await store.registry.save({
+      at: 0,
+      media: [],
+      records: numbers.map((number) =>
+        sealEntry(keyring(), 'nin', number, { record: toNinRecord(number, CORE), mediaId: null }),
+      ),
+    })
+    for (const [index, known] of numbers.entries()) {
+      const unknown = String(43_000_000_000 + index)
+      const order: [string, 0 | 1][] =
+        index % 2 === 0
+          ? [
+              [known, 0],
+              [unknown, 1],
+            ]
+          : [
+              [unknown, 1],
+              [known, 0],
+            ]
+      for (const [nin, which] of order) {
+        const start = performance.now()
+        await verifyNin(nin, '08031234560', keys[index % keys.length])
+        samples[which].push(performance.now() - start)
+      }
+    }
+    const trimmed = samples.map((list) => list.toSorted((a, b) => a - b).slice(0, Math.floor(rounds * 0.9)))
+    expect(Math.abs(welch(trimmed[0] ?? [], trimmed[1] ?? []))).toBeLessThan(4.5)
+  })
+})
+
+function welch(one: readonly number[], other: readonly number[]): number {
+  const mean = (list: readonly number[]) => list.reduce((sum, value) => sum + value, 0) / list.length
+  const spread = (list: readonly number[]) =>
+    list.reduce((sum, value) => sum + (value - mean(list)) ** 2, 0) / (list.length - 1) / list.length
+  return (mean(one) - mean(other)) / Math.sqrt(spread(one) + spread(other))
+}
