@@ -81,9 +81,21 @@ const databaseUrl = (text: string) => {
 
 const addresses = (text: string) => {
   const list = text.split(',').map((part) => part.trim())
-  const bad = list.some((part) => isIP(part.replace(/\/\d{1,3}$/, '')) === 0)
-  if (bad) throw new Misfit('must be addresses or networks separated by commas, such as 10.0.0.1,10.1.0.0/16')
-  return list
+  if (list.every(isAddressOrNetwork)) return list
+  throw new Misfit('must be addresses or networks separated by commas, such as 10.0.0.1,10.1.0.0/16')
+}
+
+export function isAddressOrNetwork(text: string): boolean {
+  const [address = '', bits] = text.split('/')
+  const family = isIP(address)
+  if (family === 0) return false
+  return bits === undefined || (/^[1-9]\d{0,2}$/.test(bits) && Number(bits) <= (family === 4 ? 32 : 128))
+}
+
+const rootKey = (text: string) => {
+  const bytes = Buffer.from(text, /^[0-9a-f]{64}$/i.test(text) ? 'hex' : 'base64')
+  if (bytes.length === 32) return text
+  throw new Misfit('must hold 32 bytes as base64 or hex. Make one with: openssl rand -base64 32')
 }
 
 const SETTINGS = {
@@ -108,6 +120,12 @@ const SETTINGS = {
     'registry',
     sourceNames,
     'Where BVNs are looked up for live keys, in the order of asking: registry (your own records).',
+  ),
+  checkpointDir: setting(
+    'TABBAT_CHECKPOINT_DIR',
+    undefined,
+    plain,
+    'Folder of checkpoints.log, the signed statements of where the audit log stands. Put it where whoever can change the database cannot. Without it: the data folder.',
   ),
   publicUrl: setting(
     'TABBAT_PUBLIC_URL',
@@ -150,14 +168,14 @@ const SETTINGS = {
   rootKey: setting(
     'TABBAT_ROOT_KEY',
     undefined,
-    plain,
+    rootKey,
     'The root secret: 32 bytes as base64 or hex. Without it, a file root.key is made in the data folder on the first run.',
     true,
   ),
   rootKeyPrevious: setting(
     'TABBAT_ROOT_KEY_PREVIOUS',
     undefined,
-    plain,
+    rootKey,
     'While TABBAT_ROOT_KEY is being rotated: the one before it.',
     true,
   ),

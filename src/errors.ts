@@ -56,6 +56,17 @@ export const ERRORS = {
     retryable: true,
     retryAfterS: 60,
   },
+  idempotency_in_progress: {
+    status: 409,
+    message: 'A request with this Idempotency-Key is still under way. Wait for its answer.',
+    retryable: true,
+    retryAfterS: 1,
+  },
+  idempotency_key_reused: {
+    status: 422,
+    message: 'This Idempotency-Key was used for another request. Use a new one.',
+    retryable: false,
+  },
   too_many_attempts: {
     status: 429,
     message: 'Too many failed matches for this number. Try again tomorrow.',
@@ -81,6 +92,12 @@ export const ERRORS = {
     message: 'No identity source can be reached now.',
     retryable: true,
     retryAfterS: 30,
+  },
+  audit_unavailable: {
+    status: 503,
+    message: 'The audit log cannot be written now, so nothing is disclosed.',
+    retryable: true,
+    retryAfterS: 5,
   },
   overloaded: { status: 503, message: 'The server is too busy now.', retryable: true, retryAfterS: 1 },
   source_timeout: {

@@ -1,6 +1,9 @@
+import { mkdirSync } from 'node:fs'
 import type { Config } from './config.ts'
 import { type Keyring, openKeyring, type RootState } from './crypto/keyring.ts'
 import { loadRootKeys, type RootKeys } from './crypto/root-key.ts'
+import { Refusal } from './errors.ts'
+import type { Meta } from './store/meta-table.ts'
 import { openStore, type Store, type StoreOptions } from './store/store.ts'
 
 export type SealedStore = {
@@ -15,6 +18,8 @@ export async function openSealedStore(
   options: Partial<StoreOptions> = {},
 ): Promise<SealedStore> {
   const store = await openStore({ dataDir: config.dataDir, databaseUrl: config.databaseUrl, ...options })
+  // With the data in PostgreSQL, the folder holds the root key, the name of the node and the checkpoints.
+  mkdirSync(config.dataDir, { recursive: true, mode: 0o700 })
   try {
     return { store, ...(await loadKeyring(config, store)) }
   } catch (error) {
@@ -24,10 +29,19 @@ export async function openSealedStore(
 }
 
 /** Also called anew when a row was sealed by a root key that this process has not seen yet. */
-export async function loadKeyring(
-  config: Config,
-  store: Store,
-): Promise<Pick<SealedStore, 'keyring' | 'rootKeys'>> {
+export async function loadKeyring(config: Config, store: Store): Promise<Keys> {
+  try {
+    return await loadKeyringOnce(config, store)
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error
+    // A rotation may have begun or ended between the look at the database and the look at the file.
+    return loadKeyringOnce(config, store)
+  }
+}
+
+type Keys = Pick<SealedStore, 'keyring' | 'rootKeys'>
+
+async function loadKeyringOnce(config: Config, store: Store): Promise<Keys> {
   const known = await readRootState(store)
   const rootKeys = loadRootKeys(config, known.fingerprint === undefined)
   const first = rootKeys.candidates[0]
@@ -37,12 +51,11 @@ export async function loadKeyring(
   return { rootKeys, keyring: openKeyring(rootKeys, state) }
 }
 
-async function readRootState({ meta }: Store): Promise<RootState> {
-  const facts = await meta.read()
-  return {
-    fingerprint: facts.root_fingerprint,
-    version: Number(facts.root_version ?? 1),
-    previousFingerprint: facts.root_previous_fingerprint,
-    carried: facts.carried_keys,
-  }
-}
+const readRootState = async ({ meta }: Store) => toRootState(await meta.read())
+
+export const toRootState = (facts: Meta): RootState => ({
+  fingerprint: facts.root_fingerprint,
+  version: Number(facts.root_version ?? 1),
+  previousFingerprint: facts.root_previous_fingerprint,
+  carried: facts.carried_keys,
+})

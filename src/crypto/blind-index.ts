@@ -1,4 +1,5 @@
-import { createHmac, type KeyObject } from 'node:crypto'
+import type { KeyObject } from 'node:crypto'
+import { toMac } from './mac.ts'
 
 export const KINDS = ['nin', 'bvn'] as const
 export type Kind = (typeof KINDS)[number]
@@ -8,4 +9,4 @@ export type Kind = (typeof KINDS)[number]
  * that is not in the database.
  */
 export const toBlindIndex = (key: KeyObject, kind: Kind, number: string): Buffer =>
-  createHmac('sha256', key).update(`${kind}:${number}`).digest()
+  toMac(key, Buffer.from(`${kind}:${number}`))

@@ -4,7 +4,15 @@ import type { RootKey, RootKeys } from './root-key.ts'
 import { seal, toBound, unseal } from './seal.ts'
 
 /** One purpose, one key: a leak of one tells nothing about the others. */
-const CARRIED = ['api-key-pepper', 'blind-index', 'subject', 'digest', 'media-url'] as const
+const CARRIED = [
+  'api-key-pepper',
+  'blind-index',
+  'subject',
+  'digest',
+  'media-url',
+  'idempotency',
+  'audit-signing',
+] as const
 type Carried = (typeof CARRIED)[number]
 
 /**
@@ -65,6 +73,10 @@ function openCarried(root: RootKey, { carried = '', version }: RootState): Recor
   const bound = toBound('carried', Buffer.alloc(0), version)
   const plain = JSON.parse(unseal(root.derive('carry'), Buffer.from(carried, 'base64'), bound).toString())
   return Object.fromEntries(
-    CARRIED.map((name) => [name, createSecretKey(Buffer.from(String(plain[name]), 'base64'))]),
+    CARRIED.map((name) => [name, toCarriedKey(plain[name]) ?? root.derive(name)]),
   ) as Record<Carried, KeyObject>
 }
+
+/** A purpose that is younger than the last rotation was not carried over by it: its key comes from the present root. */
+const toCarriedKey = (text: unknown) =>
+  typeof text === 'string' ? createSecretKey(Buffer.from(text, 'base64')) : undefined

@@ -9,7 +9,7 @@ import {
   rmSync,
   writeSync,
 } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { Refusal } from '../errors.ts'
 
 /** A root secret: 32 bytes, from which every other key is derived by a label. */
@@ -63,6 +63,7 @@ export function parseRootKey(text: string, where: string): RootKey {
 /** Replaces the file whole: at any moment it is the old one or the new one. */
 export function writeRootKeyFile(path: string, texts: readonly string[]): void {
   renameSync(writeDraft(path, texts), path)
+  syncFolder(path)
 }
 
 function readOrCreate(path: string, mayCreate: boolean): string {
@@ -84,6 +85,7 @@ function createRootKeyFile(path: string): string {
   const draft = writeDraft(path, [createRootKeyText()])
   try {
     linkSync(draft, path)
+    syncFolder(path)
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
   } finally {
@@ -99,4 +101,11 @@ function writeDraft(path: string, texts: readonly string[]): string {
   fsyncSync(file)
   closeSync(file)
   return draft
+}
+
+/** The new name is on disk, too: a database must never know a root key that a power cut takes away. */
+function syncFolder(path: string): void {
+  const folder = openSync(dirname(path), 'r')
+  fsyncSync(folder)
+  closeSync(folder)
 }

@@ -1,7 +1,10 @@
 import type { Database } from './database.ts'
 import type { SealedRecord } from './registry-table.ts'
 
-/** Where SQLite and PostgreSQL must be asked differently to be fast: many rows at once. */
+/** Held by who changes sealed rows: two who change the same ones in another order would stop each other. */
+export const REGISTRY_LOCK = 'registry'
+
+/** Where SQLite and PostgreSQL must be asked differently to be fast: many rows at once, each of another person. */
 export function saveRecords(inside: Database, records: readonly SealedRecord[], at: number): Promise<number> {
   return inside.dialect === 'postgres'
     ? saveInOneStatement(inside, records, at)
@@ -12,35 +15,40 @@ const ON_CONFLICT = `ON CONFLICT (subject) DO UPDATE
   SET key_version = excluded.key_version, digest = excluded.digest, sealed = excluded.sealed, updated_at = excluded.updated_at
   WHERE registry.digest <> excluded.digest`
 
-async function saveOneByOne(inside: Database, records: readonly SealedRecord[], at: number): Promise<number> {
+function saveOneByOne(inside: Database, records: readonly SealedRecord[], at: number): Promise<number> {
   const statement = inside.prepare(
     `INSERT INTO registry (subject, kind, key_version, digest, sealed, updated_at)
      VALUES ($1, $2, $3, $4, $5, $6) ${ON_CONFLICT}`,
   )
-  let changed = 0
-  for (const { subject, kind, keyVersion, digest, sealed } of records)
-    changed += await statement.run(subject, kind, keyVersion, digest, sealed, at)
-  return changed
+  return statement.runAll(
+    records
+      .values()
+      .map(({ subject, kind, keyVersion, digest, sealed }) => [
+        subject,
+        kind,
+        keyVersion,
+        digest,
+        sealed,
+        at,
+      ]),
+  )
 }
 
 /**
  * All sealed values travel as one binary parameter and are cut apart by the server: an array of them would travel as
- * text, at twice the size. Two rows of one person in a batch cannot be changed by one statement, so the last one wins.
+ * text, at twice the size.
  */
 async function saveInOneStatement(
   inside: Database,
   records: readonly SealedRecord[],
   at: number,
 ): Promise<number> {
-  const unique = [
-    ...new Map(records.map((record) => [Buffer.from(record.subject).toString('latin1'), record])).values(),
-  ]
-  if (unique.length === 0) return 0
+  if (records.length === 0) return 0
   const starts: number[] = []
   const lengths: number[] = []
   const parts: Uint8Array[] = []
   let offset = 1
-  for (const { subject, digest, sealed } of unique) {
+  for (const { subject, digest, sealed } of records) {
     starts.push(offset)
     lengths.push(sealed.length)
     parts.push(subject, digest, sealed)
@@ -48,11 +56,35 @@ async function saveInOneStatement(
   }
   const statement = inside.prepare(
     `INSERT INTO registry (subject, kind, key_version, digest, sealed, updated_at)
-     SELECT substring($1::bytea FROM start FOR 32), $4, $5, substring($1::bytea FROM start + 32 FOR 32),
+     SELECT substring($1::bytea FROM start FOR 32), kind, version, substring($1::bytea FROM start + 32 FOR 32),
        substring($1::bytea FROM start + 64 FOR size), $6
-     FROM unnest($2::int[], $3::int[]) AS cut(start, size) ${ON_CONFLICT}`,
+     FROM unnest($2::int[], $3::int[], $4::text[], $5::int[]) AS cut(start, size, kind, version) ${ON_CONFLICT}`,
   )
-  const { kind, keyVersion } = unique[0] as SealedRecord
-  const list = (numbers: readonly number[]) => `{${numbers.join(',')}}`
-  return statement.run(Buffer.concat(parts), list(starts), list(lengths), kind, keyVersion, at)
+  const list = (values: readonly (number | string)[]) => `{${values.join(',')}}`
+  return statement.run(
+    Buffer.concat(parts),
+    list(starts),
+    list(lengths),
+    list(records.map(({ kind }) => kind)),
+    list(records.map(({ keyVersion }) => keyVersion)),
+    at,
+  )
+}
+
+/** Takes away the pictures of these people. Most registries have none, which is found out at once. */
+export async function dropPictures(inside: Database, records: readonly SealedRecord[]): Promise<void> {
+  if (!(await inside.prepare('SELECT 1 AS found FROM media LIMIT 1').get())) return
+  if (inside.dialect === 'postgres') {
+    const subjects = Buffer.concat(records.map(({ subject }) => subject))
+    await inside
+      .prepare(
+        `DELETE FROM media WHERE subject IN
+           (SELECT substring($1::bytea FROM 32 * place + 1 FOR 32) FROM generate_series(0, $2::int - 1) AS place)`,
+      )
+      .run(subjects, records.length)
+    return
+  }
+  await inside
+    .prepare('DELETE FROM media WHERE subject = $1')
+    .runAll(records.values().map(({ subject }) => [subject]))
 }

@@ -1,3 +1,4 @@
+import { Refusal } from '../errors.ts'
 import type { Mode, Scope } from '../keys/api-key.ts'
 import type { Database, Row } from './database.ts'
 
@@ -15,6 +16,8 @@ export type KeyRow = {
   /** Dotted names of fields to hide besides, or instead of, those that are hidden by default. */
   readonly hide: readonly string[]
   readonly reveal: readonly string[]
+  /** Every verification must name the customer's consent. */
+  readonly requiresConsent: boolean
   /** How many people the key may ask about in a day. */
   readonly subjectsPerDay: number | undefined
 }
@@ -25,13 +28,20 @@ export type KeyTable = {
   readonly list: () => Promise<KeyRow[]>
   /** False when there is no such key, or it was revoked before. */
   readonly revoke: (id: string, at: number) => Promise<boolean>
-  /** Adds the successor and lets the old key end at `oldEndsAt`, never later than it would have; both or neither. */
+  /**
+   * Adds the successor and lets the old key end at `oldEndsAt`, never later than it would have; both or neither. Refused
+   * when the key was rolled or revoked before: of two at once, one wins.
+   */
   readonly roll: (id: string, successor: KeyRow, oldEndsAt: number) => Promise<void>
 }
 
+/** Named one by one: PostgreSQL fails a prepared `SELECT *` when another node adds a column. */
+const COLUMNS = `id, mode, name, hash, scopes, allowed_ips, created_at, expires_at, revoked_at, rolled_to,
+  hide, reveal, subjects_per_day, requires_consent`
+
 export function createKeyTable(database: Database): KeyTable {
-  const find = database.prepare('SELECT * FROM api_keys WHERE id = $1')
-  const list = database.prepare('SELECT * FROM api_keys ORDER BY created_at, id')
+  const find = database.prepare(`SELECT ${COLUMNS} FROM api_keys WHERE id = $1`)
+  const list = database.prepare(`SELECT ${COLUMNS} FROM api_keys ORDER BY created_at, id`)
   const revoke = database.prepare('UPDATE api_keys SET revoked_at = $2 WHERE id = $1 AND revoked_at IS NULL')
   return {
     insert: (row) => insertKey(database, row),
@@ -43,22 +53,25 @@ export function createKeyTable(database: Database): KeyTable {
     revoke: async (id, at) => (await revoke.run(id, at)) > 0,
     roll: (id, successor, oldEndsAt) =>
       database.transaction(async (inside) => {
+        const ended = await inside.prepare(END_OLD_KEY).run(id, oldEndsAt, successor.id)
+        if (ended === 0)
+          throw new Refusal(
+            'The key was rolled or revoked meanwhile, nothing was changed. See: tabbat keys list',
+          )
         await insertKey(inside, successor)
-        await inside.prepare(END_OLD_KEY).run(id, oldEndsAt, successor.id)
       }),
   }
 }
 
 const END_OLD_KEY = `UPDATE api_keys SET rolled_to = $3,
     expires_at = CASE WHEN expires_at IS NULL OR expires_at > $2 THEN $2 ELSE expires_at END
-  WHERE id = $1`
+  WHERE id = $1 AND rolled_to IS NULL AND revoked_at IS NULL`
 
 async function insertKey(database: Database, row: KeyRow): Promise<void> {
   await database
     .prepare(
-      `INSERT INTO api_keys (id, mode, name, hash, scopes, allowed_ips, created_at, expires_at, revoked_at, rolled_to,
-         hide, reveal, subjects_per_day)
-       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
+      `INSERT INTO api_keys (${COLUMNS})
+       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`,
     )
     .run(
       row.id,
@@ -74,6 +87,7 @@ async function insertKey(database: Database, row: KeyRow): Promise<void> {
       row.hide.join(',') || null,
       row.reveal.join(',') || null,
       row.subjectsPerDay ?? null,
+      row.requiresConsent ? 1 : 0,
     )
 }
 
@@ -93,6 +107,7 @@ function toKeyRow(row: Row): KeyRow {
     hide: toList(row.hide),
     reveal: toList(row.reveal),
     subjectsPerDay: optional(row.subjects_per_day),
+    requiresConsent: Number(row.requires_consent) === 1,
   }
 }
 

@@ -18,7 +18,13 @@ export type MetaTable = {
   readonly insert: (name: MetaName, value: string) => Promise<void>
   /** All or none; undefined takes a fact away. */
   readonly set: (facts: { readonly [Name in MetaName]?: string | undefined }) => Promise<void>
+  /** Writes and takes it back in one commit: fails when the database cannot be written now. */
+  readonly checkWritable: () => Promise<void>
 }
+
+const DELETE = 'DELETE FROM meta WHERE name = $1'
+const REPLACE = `INSERT INTO meta (name, value) VALUES ($1, $2)
+  ON CONFLICT (name) DO UPDATE SET value = excluded.value`
 
 export function createMetaTable(database: Database): MetaTable {
   const all = database.prepare('SELECT name, value FROM meta')
@@ -33,10 +39,14 @@ export function createMetaTable(database: Database): MetaTable {
     set: (facts) =>
       database.transaction(async (inside) => {
         for (const [name, value] of Object.entries(facts)) {
-          await inside.prepare('DELETE FROM meta WHERE name = $1').run(name)
-          if (value !== undefined)
-            await inside.prepare('INSERT INTO meta (name, value) VALUES ($1, $2)').run(name, value)
+          if (value === undefined) await inside.prepare(DELETE).run(name)
+          else await inside.prepare(REPLACE).run(name, value)
         }
+      }),
+    checkWritable: () =>
+      database.transaction(async (inside) => {
+        await inside.prepare(REPLACE).run('check', '')
+        await inside.prepare(DELETE).run('check')
       }),
   }
 }

@@ -2,9 +2,18 @@ import { Refusal } from '../errors.ts'
 import type { Database } from './database.ts'
 import { apiKeys } from './migrations/0001-api-keys.ts'
 import { registry } from './migrations/0002-registry.ts'
+import { audit } from './migrations/0003-audit.ts'
+
+/** `sql` runs on both engines; what has to be said differently stands under the name of the dialect. */
+type Migration = {
+  readonly id: number
+  readonly sql: readonly string[]
+  readonly sqlite?: readonly string[]
+  readonly postgres?: readonly string[]
+}
 
 /** Numbered, forward only. A migration that was released is never changed. */
-const MIGRATIONS: readonly { readonly id: number; readonly sql: readonly string[] }[] = [apiKeys, registry]
+const MIGRATIONS: readonly Migration[] = [apiKeys, registry, audit]
 
 /** The schema that this program knows. */
 export const SCHEMA_VERSION = MIGRATIONS.length
@@ -14,19 +23,37 @@ export const SCHEMA_VERSION = MIGRATIONS.length
  * nodes that start at once one does the work while the others wait.
  */
 export async function migrate(database: Database): Promise<void> {
-  await database.transaction(async (inside) => {
-    await inside.lock('migrate')
-    await inside.prepare('CREATE TABLE IF NOT EXISTS schema_version (id BIGINT PRIMARY KEY)').run()
-    await inside.prepare('CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL)').run()
-    const row = await inside.prepare('SELECT COALESCE(MAX(id), 0) AS id FROM schema_version').get()
-    const current = Number(row?.id ?? 0)
-    if (current > SCHEMA_VERSION)
-      throw new Refusal(
-        `The database was made by a newer Tabbat (schema ${current}, this one knows ${SCHEMA_VERSION}). Update Tabbat.`,
-      )
-    for (const migration of MIGRATIONS.slice(current)) {
-      for (const sql of migration.sql) await inside.prepare(sql).run()
-      await inside.prepare('INSERT INTO schema_version (id) VALUES ($1)').run(migration.id)
-    }
-  })
+  await database.transaction(migrateInside, { patient: true })
+}
+
+async function migrateInside(inside: Database): Promise<void> {
+  await inside.lock('migrate')
+  await refuseForeignTables(inside)
+  await inside.prepare('CREATE TABLE IF NOT EXISTS schema_version (id BIGINT PRIMARY KEY)').run()
+  await inside.prepare('CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL)').run()
+  const row = await inside.prepare('SELECT COALESCE(MAX(id), 0) AS id FROM schema_version').get()
+  const current = Number(row?.id ?? 0)
+  if (current > SCHEMA_VERSION)
+    throw new Refusal(
+      `The database was made by a newer Tabbat (schema ${current}, this one knows ${SCHEMA_VERSION}). Update Tabbat.`,
+    )
+  for (const migration of MIGRATIONS.slice(current)) {
+    for (const sql of [...migration.sql, ...(migration[inside.dialect] ?? [])])
+      await inside.prepare(sql).run()
+    await inside.prepare('INSERT INTO schema_version (id) VALUES ($1)').run(migration.id)
+  }
+}
+
+const LIST_TABLES = {
+  sqlite: "SELECT name FROM sqlite_schema WHERE type = 'table'",
+  postgres: 'SELECT tablename AS name FROM pg_tables WHERE schemaname = current_schema()',
+} as const
+
+/** Tables, but not the one that ours begin with. */
+async function refuseForeignTables(inside: Database): Promise<void> {
+  const tables = await inside.prepare(LIST_TABLES[inside.dialect]).all()
+  if (tables.length > 0 && !tables.some(({ name }) => name === 'schema_version'))
+    throw new Refusal(
+      'The database holds tables of another program. Give Tabbat one of its own: set TABBAT_DATA_DIR or TABBAT_DATABASE_URL.',
+    )
 }

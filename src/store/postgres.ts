@@ -1,69 +1,114 @@
 import { hash } from 'node:crypto'
-import { Pool, type PoolClient, types } from 'pg'
-import { Refusal } from '../errors.ts'
-import type { Database, Row, Statement, Value } from './database.ts'
+import { type CustomTypesConfig, Pool, type PoolClient, type QueryConfig, types } from 'pg'
+import type { Database, Row, Statement, TransactionOptions, Value } from './database.ts'
+import { isPassing, toPostgresRefusal } from './postgres-refusal.ts'
 
-const CONNECT_TIMEOUT_MS = 5000
-/** How long the start waits for a server that is not there yet. */
+export type PostgresOptions = {
+  /** How long the start waits for a server that is not there yet. */
+  readonly startWaitMs?: number | undefined
+  /** How long a server may be silent. */
+  readonly answerTimeoutMs?: number | undefined
+  /** How long a statement may take, waiting for others included. */
+  readonly statementTimeoutMs?: number | undefined
+}
+
+const MOST_CONNECTIONS = 16
+const ANSWER_TIMEOUT_MS = 5000
 const START_WAIT_MS = 15_000
+const START_PAUSE_MS = 250
+const STATEMENT_TIMEOUT_MS = 15_000
+/** A node that stops in the middle of a transaction holds up the others for so long. */
+const IDLE_TIMEOUT_MS = 60_000
+const PATIENT_TIMEOUT_MS = 24 * 3_600_000
+const ROLLBACK_TIMEOUT_MS = 1000
+
+/** Locks are followed by a fresh look at the tables, which stricter levels would not take. */
+const BEGIN = 'BEGIN ISOLATION LEVEL READ COMMITTED'
+
+type Query = QueryConfig & { readonly query_timeout?: number }
+type Client = { readonly query: (query: Query) => Promise<{ rows: unknown[]; rowCount: number | null }> }
+
 const INT8 = 20
-
-type Client = Pick<PoolClient, 'query'>
-
 /** Counts and times fit a double; as text they would be compared as text. */
-types.setTypeParser(INT8, Number)
+const parsers: CustomTypesConfig = {
+  getTypeParser: (oid, format) => (oid === INT8 ? Number : types.getTypeParser(oid, format)),
+}
 
-export async function openPostgres(url: string): Promise<Database> {
-  const pool = new Pool({
-    connectionString: url,
-    max: 16,
-    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
-    application_name: 'tabbat',
-    keepAlive: true,
-  })
-  // A connection that breaks while nobody uses it: the next one who needs it gets a new one.
-  pool.on('error', () => {})
-  await waitUntilReachable(pool, url)
-  const close = () => pool.end()
+export async function openPostgres(url: string, options: PostgresOptions = {}): Promise<Database> {
+  const pool = createPool(url, options)
+  await waitUntilReachable(pool, url, options.startWaitMs ?? START_WAIT_MS)
 
-  const transaction = async <T>(work: (database: Database) => Promise<T>): Promise<T> => {
+  const transaction = async <T>(
+    work: (database: Database) => Promise<T>,
+    { patient = false }: TransactionOptions = {},
+  ): Promise<T> => {
     const client = await pool.connect()
     try {
-      await client.query('BEGIN')
-      const result = await work(insideOf(client))
-      await client.query('COMMIT')
+      await client.query(patient ? `${BEGIN}; SET LOCAL statement_timeout = 0` : BEGIN)
+      const result = await work(insideOf(client, patient ? { query_timeout: PATIENT_TIMEOUT_MS } : {}))
+      const { command } = await client.query('COMMIT')
+      // Where a statement has failed, the server takes everything back and calls that a success.
+      if (command !== 'COMMIT') throw new Error('the transaction was taken back')
       client.release()
       return result
     } catch (error) {
-      await client.query('ROLLBACK').then(
-        () => client.release(),
-        () => client.release(true),
-      )
+      await takeBack(client)
       throw error
     }
   }
   return {
     dialect: 'postgres',
-    prepare: (sql) => prepare(pool as unknown as Client, sql),
+    prepare: (sql) => prepare(pool, sql),
     transaction,
     lock: async () => {
       throw new Error('a lock is held in a transaction only')
     },
-    close,
+    close: () => pool.end(),
   }
 }
 
-function insideOf(client: Client): Database {
+function createPool(url: string, options: PostgresOptions): Pool {
+  const { answerTimeoutMs = ANSWER_TIMEOUT_MS, statementTimeoutMs = STATEMENT_TIMEOUT_MS } = options
+  // Durability is a promise, so it does not depend on how the server is set.
+  const session = `SET synchronous_commit = on; SET statement_timeout = ${statementTimeoutMs};
+    SET idle_in_transaction_session_timeout = ${IDLE_TIMEOUT_MS}`
+  const pool = new Pool({
+    connectionString: url,
+    max: MOST_CONNECTIONS,
+    connectionTimeoutMillis: answerTimeoutMs,
+    // The server ends a statement that takes too long. One that cannot even say so is given up a little later.
+    query_timeout: statementTimeoutMs + answerTimeoutMs,
+    application_name: 'tabbat',
+    keepAlive: true,
+    keepAliveInitialDelayMillis: 10_000,
+    pipeline: true,
+    types: parsers,
+    onConnect: async (client) => {
+      await client.query(session)
+    },
+  })
+  // A connection that breaks while nobody uses it: the next one who needs it gets a new one.
+  pool.on('error', () => {})
+  // One that breaks in a transaction fails the statement under way or the next one; without this, the process too.
+  pool.on('connect', (client) => client.on('error', () => {}))
+  return pool
+}
+
+/** A connection that cannot be brought back to where it was is given up, and the server takes its work back. */
+const takeBack = (client: PoolClient): Promise<void> =>
+  (client as Client).query({ text: 'ROLLBACK', query_timeout: ROLLBACK_TIMEOUT_MS }).then(
+    () => client.release(),
+    () => client.release(true),
+  )
+
+function insideOf(client: Client, limits: Pick<Query, 'query_timeout'>): Database {
   const inside: Database = {
     dialect: 'postgres',
-    prepare: (sql) => prepare(client, sql),
+    prepare: (sql) => prepare(client, sql, limits),
     transaction: (work) => work(inside),
-    lock: async (name) => {
-      await client.query({
-        name: 'lock',
-        text: 'SELECT pg_advisory_xact_lock(hashtextextended($1, 0))',
-        values: [name],
-      })
+    lock: async (name, share) => {
+      const take = share === 'shared' ? 'pg_advisory_xact_lock_shared' : 'pg_advisory_xact_lock'
+      await prepare(client, `SELECT ${take}(hashtextextended($1, 0))`, limits).run(name)
     },
     close: async () => {},
   }
@@ -73,47 +118,34 @@ function insideOf(client: Client): Database {
 const names = new Map<string, string>()
 
 /** Statements are prepared once per connection, under a name made of their text. */
-function prepare(client: Client, text: string): Statement {
+function prepare(client: Client, text: string, limits: Pick<Query, 'query_timeout'> = {}): Statement {
   const name = names.get(text) ?? hash('sha256', text, 'base64url').slice(0, 24)
   names.set(text, name)
-  const query = (values: Value[]) => client.query({ name, text, values })
+  const query = (values: Value[]) => client.query({ ...limits, name, text, values })
   return {
     get: async (...values) => (await query(values)).rows[0] as Row | undefined,
     all: async (...values) => (await query(values)).rows as Row[],
     run: async (...values) => (await query(values)).rowCount ?? 0,
+    runAll: async (sets) => {
+      let changed = 0
+      for (const values of sets) changed += (await query(values)).rowCount ?? 0
+      return changed
+    },
   }
 }
 
-async function waitUntilReachable(pool: Pool, url: string): Promise<void> {
-  const until = Date.now() + START_WAIT_MS
+async function waitUntilReachable(pool: Pool, url: string, waitMs: number): Promise<void> {
+  const until = performance.now() + waitMs
   for (;;) {
     try {
       await pool.query('SELECT 1')
       return
     } catch (error) {
-      const refusal = toRefusal(url, error as Error & { code?: string })
-      if (refusal.final || Date.now() > until) {
+      if (!isPassing(error) || performance.now() + START_PAUSE_MS > until) {
         await pool.end()
-        throw new Refusal(refusal.text)
+        throw toPostgresRefusal(url, error)
       }
-      await new Promise((done) => setTimeout(done, 250))
+      await new Promise((done) => setTimeout(done, START_PAUSE_MS))
     }
-  }
-}
-
-/** What the server said no to will not change by waiting; a server that is not there may come. */
-function toRefusal(url: string, { code = '' }: { code?: string }): { final: boolean; text: string } {
-  const { host, pathname } = new URL(url)
-  const place = `PostgreSQL at ${host}`
-  if (code === '28P01' || code === '28000')
-    return { final: true, text: `${place} refused the user or password of TABBAT_DATABASE_URL.` }
-  if (code === '3D000')
-    return {
-      final: true,
-      text: `${place} has no database ${pathname.slice(1)}. Create it, or correct TABBAT_DATABASE_URL.`,
-    }
-  return {
-    final: false,
-    text: `${place} cannot be reached (${code || 'no answer'}). Start it, or correct TABBAT_DATABASE_URL.`,
   }
 }

@@ -1,10 +1,12 @@
 import type { Kind } from '../crypto/blind-index.ts'
-import { saveRecords } from './bulk.ts'
+import { dropPictures, REGISTRY_LOCK, saveRecords } from './bulk.ts'
 import type { Database } from './database.ts'
+import { refuseStaleSeals } from './rotation-table.ts'
 
 /** A sealed record as it lies in the registry. */
 export type SealedRecord = {
-  readonly kind: Kind
+  /** Decoys are nobody's records: they are opened when nobody was found, so that this takes as long. */
+  readonly kind: Kind | 'decoy'
   readonly subject: Uint8Array
   readonly keyVersion: number
   /** Keyed hash of the content: the same content again changes nothing. */
@@ -39,7 +41,8 @@ export type RegistryBatch = {
   readonly records: readonly SealedRecord[]
   readonly media: readonly SealedMedia[]
   readonly at: number
-  readonly progress?: { readonly id: string; readonly state: string }
+  /** The state may count how many records were changed; a function cannot be handed to the writer's thread. */
+  readonly progress?: { readonly id: string; readonly state: string | ((changed: number) => string) }
 }
 
 export function createRegistryTable(database: Database): RegistryTable {
@@ -77,6 +80,7 @@ export function createRegistryTable(database: Database): RegistryTable {
     save: (batch) => database.transaction((inside) => saveBatch(inside, batch)),
     erase: (subject) =>
       database.transaction(async (inside) => {
+        await inside.lock(REGISTRY_LOCK)
         await inside.prepare('DELETE FROM media WHERE subject = $1').run(subject)
         return (await inside.prepare('DELETE FROM registry WHERE subject = $1').run(subject)) > 0
       }),
@@ -87,13 +91,23 @@ export function createRegistryTable(database: Database): RegistryTable {
   }
 }
 
-async function saveBatch(inside: Database, { records, media, at, progress }: RegistryBatch): Promise<number> {
-  const changed = await saveRecords(inside, records, at)
-  for (const picture of media) {
-    await inside.prepare('DELETE FROM media WHERE subject = $1').run(picture.subject)
-    await inside
-      .prepare('INSERT INTO media (id, subject, key_version, sealed) VALUES ($1, $2, $3, $4)')
-      .run(picture.id, picture.subject, picture.keyVersion, picture.sealed)
+async function saveBatch(inside: Database, batch: RegistryBatch): Promise<number> {
+  const { media, at, progress } = batch
+  await refuseStaleSeals(inside, [...batch.records, ...media])
+  await inside.lock(REGISTRY_LOCK)
+  const records = toLastOfEach(batch.records)
+  const pictures = new Map(media.map((picture) => [toKey(picture.subject), picture]))
+  const pictureOf = ({ subject }: SealedRecord) => pictures.get(toKey(subject))
+  const plain = media.length === 0 ? records : records.filter((record) => !pictureOf(record))
+  let changed = await saveRecords(inside, plain, at)
+  if (changed > 0) await dropPictures(inside, plain)
+  for (const record of media.length === 0 ? [] : records) {
+    const picture = pictureOf(record)
+    // A record that did not change knows its picture by the id that was saved with it.
+    if (!picture || (await saveRecords(inside, [record], at)) === 0) continue
+    await dropPictures(inside, [record])
+    await insertPicture(inside, picture)
+    changed++
   }
   if (progress)
     await inside
@@ -101,6 +115,21 @@ async function saveBatch(inside: Database, { records, media, at, progress }: Reg
         `INSERT INTO imports (id, progress, updated_at) VALUES ($1, $2, $3)
          ON CONFLICT (id) DO UPDATE SET progress = excluded.progress, updated_at = excluded.updated_at`,
       )
-      .run(progress.id, progress.state, at)
+      .run(progress.id, typeof progress.state === 'string' ? progress.state : progress.state(changed), at)
   return changed
 }
+
+/** Of two rows of one person the last one counts, and they count once. */
+function toLastOfEach(records: readonly SealedRecord[]): SealedRecord[] {
+  const bySubject = new Map<string, SealedRecord>()
+  for (const record of records) bySubject.set(toKey(record.subject), record)
+  return [...bySubject.values()]
+}
+
+const toKey = ({ buffer, byteOffset, length }: Uint8Array) =>
+  Buffer.from(buffer, byteOffset, length).toString('latin1')
+
+const insertPicture = (inside: Database, { id, subject, keyVersion, sealed }: SealedMedia) =>
+  inside
+    .prepare('INSERT INTO media (id, subject, key_version, sealed) VALUES ($1, $2, $3, $4)')
+    .run(id, subject, keyVersion, sealed)

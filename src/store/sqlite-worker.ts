@@ -1,4 +1,5 @@
 import { parentPort, workerData } from 'node:worker_threads'
+import { Refusal } from '../errors.ts'
 import { openSqlite } from './sqlite.ts'
 import type { WriterFailure, WriterJob, WriterResult } from './sqlite-writer.ts'
 import { createTables } from './tables.ts'
@@ -9,43 +10,47 @@ const MOST_JOBS = 512
 const database = openSqlite(String(workerData))
 const tables = createTables(database.inside)
 const queue: WriterJob[] = []
-let running = false
+let running: Promise<void> | undefined
 
 parentPort?.on('message', (message: WriterJob[] | 'close') => {
   if (message === 'close') {
-    void database.close().then(() => process.exit())
+    void close()
     return
   }
-  queue.push(...message)
-  if (!running) void work()
+  for (const job of message) queue.push(job)
+  running ??= work()
 })
 
 async function work(): Promise<void> {
-  running = true
   while (queue.length > 0) {
     const jobs = queue.splice(0, MOST_JOBS)
     parentPort?.postMessage(await commit(jobs))
     // Lets the messages in that came meanwhile: they share the next commit.
     await new Promise((done) => setImmediate(done))
   }
-  running = false
+  running = undefined
 }
 
-/** One transaction for all jobs. A job that fails takes nothing but itself back; a commit that fails takes all back. */
+/** After the last job. The port is closed last, when all results are on their way. */
+async function close(): Promise<void> {
+  await running
+  await database.close()
+  parentPort?.close()
+}
+
+/**
+ * One transaction for all jobs. A job that fails takes nothing but itself back; a commit that fails takes all back, and
+ * what waits behind it fails with it: nobody waits for a locked database twice.
+ */
 async function commit(jobs: readonly WriterJob[]): Promise<WriterResult[]> {
   try {
-    database.exec('BEGIN IMMEDIATE')
-    const results: WriterResult[] = []
-    for (const job of jobs) results.push(await perform(job))
-    database.exec('COMMIT')
-    return results
+    return await database.transaction(async () => {
+      const results: WriterResult[] = []
+      for (const job of jobs) results.push(await perform(job))
+      return results
+    })
   } catch (error) {
-    try {
-      database.exec('ROLLBACK')
-    } catch {
-      // The transaction had ended with the failure.
-    }
-    return jobs.map(() => ({ failure: toFailure(error) }))
+    return [...jobs, ...queue.splice(0)].map(() => ({ failure: toFailure(error) }))
   }
 }
 
@@ -59,13 +64,22 @@ async function perform({ table, method, args }: WriterJob): Promise<WriterResult
     database.exec('RELEASE job')
     return { value }
   } catch (error) {
+    takeBack(error)
+    return { failure: toFailure(error) }
+  }
+}
+
+function takeBack(error: unknown): void {
+  try {
     database.exec('ROLLBACK TO job')
     database.exec('RELEASE job')
-    return { failure: toFailure(error) }
+  } catch {
+    // SQLite has ended the whole transaction, for want of room on the disk or the like.
+    throw error
   }
 }
 
 function toFailure(error: unknown): WriterFailure {
   const { name = 'Error', code = '', errcode = 0 } = error as Partial<WriterFailure>
-  return { name, code, errcode }
+  return { name, code, errcode, refusal: error instanceof Refusal ? error.message : undefined }
 }

@@ -1,4 +1,5 @@
 import { Worker } from 'node:worker_threads'
+import { Refusal } from '../errors.ts'
 import type { Tables } from './tables.ts'
 
 export type WriterJob = {
@@ -7,27 +8,42 @@ export type WriterJob = {
   readonly args: readonly unknown[]
 }
 export type WriterResult = { readonly value: unknown } | { readonly failure: WriterFailure }
-export type WriterFailure = { readonly name: string; readonly code: string; readonly errcode: number }
+export type WriterFailure = {
+  readonly name: string
+  readonly code: string
+  readonly errcode: number
+  /** Our own words, where the failure has some. */
+  readonly refusal?: string | undefined
+}
 
 /** A write that the database refused. Its text is ours: the database's own may quote what was written. */
 export class WriteError extends Error {
   readonly code: string
   readonly errcode: number
 
-  constructor({ name, code, errcode }: WriterFailure) {
-    super(`the write failed: ${name} ${code} ${errcode}`)
+  constructor({ name, code, errcode }: WriterFailure, options?: ErrorOptions) {
+    super(`the write failed: ${name} ${code} ${errcode}`, options)
     this.name = 'WriteError'
-    this.code = code
+    // The log shows the code: 13 is a full disk, 5 a locked database, 10 (and 10 + 256 n) a disk that fails.
+    this.code = errcode === 0 ? code : `${code} ${errcode}`
     this.errcode = errcode
   }
 }
 
 export type Writer = {
   readonly call: (job: WriterJob) => Promise<unknown>
+  /** Finishes what was asked for. */
   readonly close: () => Promise<void>
 }
 
-type Waiting = { readonly resolve: (value: unknown) => void; readonly reject: (error: Error) => void }
+type Call = {
+  readonly job: WriterJob
+  readonly resolve: (value: unknown) => void
+  readonly reject: (error: Error) => void
+}
+
+const ENDED: WriterFailure = { name: 'Writer', code: 'ended', errcode: 0 }
+const NOT_SENT: WriterFailure = { name: 'Writer', code: 'not sent', errcode: 0 }
 
 /**
  * A thread that does all writing of this process. What arrives while a commit is under way shares the next one, so many
@@ -35,48 +51,64 @@ type Waiting = { readonly resolve: (value: unknown) => void; readonly reject: (e
  */
 export function openWriter(path: string): Writer {
   const worker = new Worker(new URL('./sqlite-worker.ts', import.meta.url), { workerData: path })
-  const waiting: Waiting[] = []
-  let outbox: WriterJob[] = []
+  /** Results come in the order of the calls. */
+  const sent: Call[] = []
+  let outbox: Call[] = []
   let closed = false
+  const { promise: ended, resolve: end } = Promise.withResolvers<void>()
 
   worker.on('message', (results: WriterResult[]) => {
-    for (const result of results) {
-      const { resolve, reject } = waiting.shift() as Waiting
-      if ('failure' in result) reject(new WriteError(result.failure))
-      else resolve(result.value)
+    for (const [index, call] of sent.splice(0, results.length).entries()) {
+      const result = results[index] as WriterResult
+      if ('failure' in result) call.reject(toError(result.failure))
+      else call.resolve(result.value)
     }
-    if (waiting.length === 0) worker.unref()
+    if (sent.length === 0 && !closed) worker.unref()
   })
-  const failAll = () => {
+  const failAll = (cause?: unknown) => {
     closed = true
-    for (const { reject } of waiting.splice(0))
-      reject(new WriteError({ name: 'Writer', code: 'ended', errcode: 0 }))
+    for (const { reject } of [...sent.splice(0), ...outbox.splice(0)])
+      reject(new WriteError(ENDED, { cause }))
   }
-  worker.on('error', failAll).on('exit', failAll)
+  worker.on('error', failAll).on('exit', () => {
+    failAll()
+    end()
+  })
   worker.unref()
 
+  const send = (calls: readonly Call[]): void => {
+    try {
+      worker.postMessage(calls.map(({ job }) => job))
+      sent.push(...calls)
+      worker.ref()
+    } catch (cause) {
+      // One of them cannot be sent to a thread; the others can.
+      if (calls.length > 1) for (const call of calls) send([call])
+      else calls[0]?.reject(new WriteError(NOT_SENT, { cause }))
+    }
+  }
   const post = () => {
-    const jobs = outbox
+    const calls = outbox
     outbox = []
-    worker.postMessage(jobs)
+    if (calls.length > 0) send(calls)
   }
   return {
     call: (job) => {
-      if (closed) return Promise.reject(new WriteError({ name: 'Writer', code: 'ended', errcode: 0 }))
+      if (closed) return Promise.reject(new WriteError(ENDED))
       const { promise, resolve, reject } = Promise.withResolvers<unknown>()
-      waiting.push({ resolve, reject })
-      worker.ref()
       // Calls of one turn of the event loop travel together.
-      if (outbox.push(job) === 1) setImmediate(post)
+      if (outbox.push({ job, resolve, reject }) === 1) setImmediate(post)
       return promise
     },
     close: async () => {
-      while (waiting.length > 0) await new Promise((done) => setImmediate(done))
       closed = true
-      const ended = new Promise((done) => worker.once('exit', done))
       worker.ref()
+      post()
       worker.postMessage('close')
       await ended
     },
   }
 }
+
+const toError = (failure: WriterFailure) =>
+  failure.refusal === undefined ? new WriteError(failure) : new Refusal(failure.refusal)

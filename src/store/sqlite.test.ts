@@ -1,9 +1,8 @@
-import { chmodSync, mkdtempSync, writeFileSync } from 'node:fs'
+import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { openSqlite } from './sqlite.ts'
-import { openStore } from './store.ts'
+import { openSqlite, refuseOldSqlite } from './sqlite.ts'
 
 const folder = () => mkdtempSync(join(tmpdir(), 'tabbat-sqlite-'))
 
@@ -43,31 +42,13 @@ describe('a transaction', () => {
   })
 })
 
-describe('a store that cannot be used is refused with a line that says why', () => {
-  it('when the file is something else', async () => {
-    const dataDir = folder()
-    writeFileSync(join(dataDir, 'tabbat.db'), 'x'.repeat(5000))
-    await expect(openStore({ dataDir, databaseUrl: undefined })).rejects.toThrow(
-      /damaged or is not a Tabbat database/,
+describe('SQLite', () => {
+  it.each(['3.51.2', '3.50.9', '2.99.99'])('%s is refused', (version) => {
+    expect(() => refuseOldSqlite(version)).toThrow(
+      /^SQLite .* can corrupt databases; 3\.51\.3 is needed\. Run/,
     )
   })
-
-  it('when it was made by a newer Tabbat', async () => {
-    const dataDir = folder()
-    await (await openStore({ dataDir, databaseUrl: undefined })).close()
-    const database = openSqlite(join(dataDir, 'tabbat.db'))
-    await database.prepare('INSERT INTO schema_version (id) VALUES (999)').run()
-    await database.close()
-    await expect(openStore({ dataDir, databaseUrl: undefined })).rejects.toThrow(
-      /newer Tabbat.*Update Tabbat/,
-    )
-  })
-
-  it.runIf(process.getuid?.() !== 0)('when the folder may not be written', async () => {
-    const dataDir = folder()
-    chmodSync(dataDir, 0o500)
-    await expect(openStore({ dataDir, databaseUrl: undefined })).rejects.toThrow(
-      /cannot be opened for writing/,
-    )
+  it.each(['3.51.3', '3.51.10', '3.60.0', '4.0.0'])('%s is taken', (version) => {
+    expect(() => refuseOldSqlite(version)).not.toThrow()
   })
 })

@@ -1,20 +1,25 @@
-import { chmodSync, mkdirSync } from 'node:fs'
+import { chmodSync, closeSync, mkdirSync, openSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { DatabaseSync, type StatementSync } from 'node:sqlite'
+import { DatabaseSync } from 'node:sqlite'
+import { setTimeout as pause } from 'node:timers/promises'
 import { Refusal } from '../errors.ts'
-import type { Database, Row, Statement, Value } from './database.ts'
+import type { Database, Row, Statement, TransactionOptions, Value } from './database.ts'
+import { isBusy, toSqliteRefusal } from './sqlite-refusal.ts'
 
 /** Older ones can corrupt a database when its write-ahead log is reset. */
 const OLDEST_SQLITE = [3, 51, 3]
 
-const UNWRITABLE = ['EACCES', 'EEXIST', 'ENOTDIR', 'EPERM', 'EROFS']
+/** How long others may write before we give up, and how often we ask. */
+const BUSY_WAIT_MS = 5000
+const PATIENT_WAIT_MS = 600_000
+const BUSY_PAUSE_MS = 2
 
 const PRAGMAS = `
-  PRAGMA busy_timeout = 5000;
   PRAGMA journal_mode = WAL;
   PRAGMA synchronous = FULL;
   PRAGMA trusted_schema = OFF;
   PRAGMA foreign_keys = ON;
+  PRAGMA secure_delete = ON;
   PRAGMA cache_size = -65536;
 `
 
@@ -28,43 +33,55 @@ export type Sqlite = Database & {
 export function openSqlite(path: string): Sqlite {
   refuseOldSqlite()
   const connection = connect(path)
-  const statements = new Map<string, StatementSync>()
+  const statements = new Map<string, Prepared>()
   // While a transaction is open, statements that are not part of it wait: there is one connection.
   let transactionUnderWay: Promise<void> | undefined
 
   const prepareSync = (sql: string) => {
     const known = statements.get(sql)
     if (known) return known
-    const prepared = connection.prepare(sql)
+    const prepared = toPrepared(connection, sql)
     statements.set(sql, prepared)
     return prepared
   }
 
-  /** `held` names what a statement must wait for. Nothing is awaited between its last word and the statement. */
-  const prepare = (sql: string, held: () => Promise<void> | undefined): Statement => {
+  /** For statements beside a transaction. Nothing is awaited between the last look at it and the statement. */
+  const ask = <T>(work: () => T) => whenFree(BUSY_WAIT_MS, () => transactionUnderWay, work)
+  const prepare = (sql: string): Statement => {
     const statement = prepareSync(sql)
     return {
-      get: async (...values) => {
-        for (let wait = held(); wait; wait = held()) await wait
-        return statement.get(toParameters(values)) as Row | undefined
+      get: (...values) => ask(() => statement.get(values)),
+      all: (...values) => ask(() => statement.all(values)),
+      run: (...values) => ask(() => statement.run(values)),
+      runAll: async () => {
+        throw new Error('many rows are written in a transaction only')
       },
-      all: async (...values) => {
-        for (let wait = held(); wait; wait = held()) await wait
-        return statement.all(toParameters(values)) as Row[]
-      },
-      run: async (...values) => {
-        for (let wait = held(); wait; wait = held()) await wait
-        return Number(statement.run(toParameters(values)).changes)
+    }
+  }
+  const prepareInside = (sql: string): Statement => {
+    const statement = prepareSync(sql)
+    return {
+      get: async (...values) => statement.get(values),
+      all: async (...values) => statement.all(values),
+      run: async (...values) => statement.run(values),
+      runAll: async (sets) => {
+        let changed = 0
+        for (const values of sets) changed += statement.run(values)
+        return changed
       },
     }
   }
 
-  const transaction = async <T>(work: (database: Database) => Promise<T>): Promise<T> => {
+  const transaction = async <T>(
+    work: (database: Database) => Promise<T>,
+    { patient = false }: TransactionOptions = {},
+  ): Promise<T> => {
     while (transactionUnderWay) await transactionUnderWay
     const { promise, resolve } = Promise.withResolvers<void>()
     transactionUnderWay = promise
     try {
-      connection.exec('BEGIN IMMEDIATE')
+      const begin = () => connection.exec('BEGIN IMMEDIATE')
+      await whenFree(patient ? PATIENT_WAIT_MS : BUSY_WAIT_MS, () => undefined, begin)
       const result = await work(inside)
       connection.exec('COMMIT')
       return result
@@ -84,50 +101,71 @@ export function openSqlite(path: string): Sqlite {
   const common = { dialect: 'sqlite' as const, lock: async () => {}, close }
   const inside: Database = {
     ...common,
-    prepare: (sql) => prepare(sql, () => undefined),
+    prepare: prepareInside,
     transaction: (work) => work(inside),
   }
   const exec = (sql: string) => connection.exec(sql)
-  return { ...common, prepare: (sql) => prepare(sql, () => transactionUnderWay), transaction, inside, exec }
+  return { ...common, prepare, transaction, inside, exec }
+}
+
+/**
+ * Does the work when nothing holds it up and no other connection writes. Others are waited for without stopping the event
+ * loop, for the other connection may belong to this very thread.
+ */
+async function whenFree<T>(waitMs: number, held: () => Promise<void> | undefined, work: () => T): Promise<T> {
+  let until: number | undefined
+  for (;;) {
+    for (let wait = held(); wait; wait = held()) await wait
+    try {
+      return work()
+    } catch (error) {
+      until ??= performance.now() + waitMs
+      if (!isBusy(error) || performance.now() > until) throw error
+    }
+    await pause(BUSY_PAUSE_MS)
+  }
 }
 
 function connect(path: string): DatabaseSync {
   try {
     mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
-    const connection = new DatabaseSync(path)
-    connection.exec(PRAGMAS)
+    // The write-ahead log takes its permissions from the file, so they are set before there is a log.
+    closeSync(openSync(path, 'a', 0o600))
     chmodSync(path, 0o600)
+    const connection = new DatabaseSync(path, { timeout: BUSY_WAIT_MS })
+    connection.exec(PRAGMAS)
+    // From here on we wait ourselves.
+    connection.exec('PRAGMA busy_timeout = 0')
     return connection
   } catch (error) {
-    throw toRefusal(path, error)
+    throw toSqliteRefusal(path, error)
   }
 }
 
-function toRefusal(path: string, error: unknown): Refusal {
-  const { code, errcode } = error as { code?: string; errcode?: number }
-  if (errcode === 26 || errcode === 11)
-    return new Refusal(
-      `${path} is damaged or is not a Tabbat database. Restore a backup or move the file away.`,
-    )
-  if (errcode === 8 || errcode === 14 || UNWRITABLE.includes(code ?? ''))
-    return new Refusal(
-      `${path} cannot be opened for writing. Check the folder and its permissions, or set TABBAT_DATA_DIR.`,
-    )
-  return new Refusal(`${path} cannot be opened (${code ?? 'unknown error'}${errcode ? ` ${errcode}` : ''}).`)
-}
-
-function refuseOldSqlite(): void {
-  const version = (process.versions.sqlite ?? '0').split('.').map(Number)
+export function refuseOldSqlite(given = process.versions.sqlite ?? '0'): void {
+  const version = given.split('.').map(Number)
   const difference =
     OLDEST_SQLITE.map((part, index) => (version[index] ?? 0) - part).find((step) => step !== 0) ?? 0
   if (difference < 0)
     throw new Refusal(
-      `SQLite ${process.versions.sqlite} can corrupt databases; ${OLDEST_SQLITE.join('.')} is needed. Run Tabbat with the Node.js that npm ci installs.`,
+      `SQLite ${given} can corrupt databases; ${OLDEST_SQLITE.join('.')} is needed. Run Tabbat with the Node.js that npm ci installs.`,
     )
 }
 
-function toParameters(values: Value[]): Record<string, Value> {
-  const parameters: Record<string, Value> = {}
-  for (let index = 0; index < values.length; index++) parameters[index + 1] = values[index] as Value
-  return parameters
+type Prepared = {
+  readonly get: (values: Value[]) => Row | undefined
+  readonly all: (values: Value[]) => Row[]
+  readonly run: (values: Value[]) => number
+}
+
+/** Parameters are bound in the order of the text: by name, binding them would cost as much as the statement itself. */
+function toPrepared(connection: DatabaseSync, sql: string): Prepared {
+  const order = [...sql.matchAll(/\$(\d+)/g)].map(([, number]) => Number(number) - 1)
+  const statement = connection.prepare(sql.replaceAll(/\$\d+/g, '?'))
+  const bind = (values: Value[]) => order.map((index) => values[index] as Value)
+  return {
+    get: (values) => statement.get(...bind(values)) as Row | undefined,
+    all: (values) => statement.all(...bind(values)) as Row[],
+    run: (values) => Number(statement.run(...bind(values)).changes),
+  }
 }

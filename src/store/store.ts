@@ -1,8 +1,12 @@
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
+import { Refusal } from '../errors.ts'
 import type { Database } from './database.ts'
 import { migrate } from './migrate.ts'
 import { openPostgres } from './postgres.ts'
+import { toPostgresRefusal } from './postgres-refusal.ts'
 import { openSqlite } from './sqlite.ts'
+import { toSqliteRefusal } from './sqlite-refusal.ts'
 import { openWriter, type Writer } from './sqlite-writer.ts'
 import { createTables, type Tables, WRITES } from './tables.ts'
 
@@ -19,30 +23,48 @@ export type StoreOptions = {
   readonly dataDir: string
   /** postgres://…; absent means SQLite in the data folder. */
   readonly databaseUrl: string | undefined
-  /** A server gives writing in SQLite a thread of its own. */
+  /** A server gives writing in SQLite a thread of its own, and lets nobody wait long for PostgreSQL. */
   readonly writerThread?: boolean
+  /** Refuse instead of making a new database in the data folder. */
+  readonly mustExist?: boolean
+  /** How long to wait for a PostgreSQL that is not there yet. */
+  readonly startWaitMs?: number
 }
+
+/** A command may have to look at whole tables. */
+const COMMAND_TIMEOUT_MS = 3_600_000
 
 export async function openStore({
   dataDir,
   databaseUrl,
   writerThread = false,
+  startWaitMs,
+  mustExist = false,
 }: StoreOptions): Promise<Store> {
   const path = join(dataDir, 'tabbat.db')
-  const database = databaseUrl === undefined ? openSqlite(path) : await openPostgres(databaseUrl)
+  if (mustExist && databaseUrl === undefined && !existsSync(path))
+    throw new Refusal(
+      `There is no database at ${path}. Run this where the server runs, or set TABBAT_DATA_DIR.`,
+    )
+  const statementTimeoutMs = writerThread ? undefined : COMMAND_TIMEOUT_MS
+  const database =
+    databaseUrl === undefined
+      ? openSqlite(path)
+      : await openPostgres(databaseUrl, { startWaitMs, statementTimeoutMs })
   try {
     await migrate(database)
   } catch (error) {
     await database.close()
-    throw error
+    throw databaseUrl === undefined ? toSqliteRefusal(path, error) : toPostgresRefusal(databaseUrl, error)
   }
   const writer = databaseUrl === undefined && writerThread ? openWriter(path) : undefined
-  const tables = createTables(database)
+  const direct = createTables(database)
+  const tables = writer ? withWriter(direct, writer) : direct
   return {
-    ...(writer ? withWriter(tables, writer) : tables),
+    ...tables,
     database,
     place: databaseUrl === undefined ? path : toPlace(databaseUrl),
-    checkWritable: () => database.transaction((inside) => inside.lock('check')),
+    checkWritable: tables.meta.checkWritable,
     close: async () => {
       await writer?.close()
       await database.close()

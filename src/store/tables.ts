@@ -1,8 +1,11 @@
 import { type AttemptTable, createAttemptTable } from './attempt-table.ts'
+import { type AuditTable, createAuditTable } from './audit-table.ts'
 import type { Database } from './database.ts'
+import { createIdempotencyTable, type IdempotencyTable } from './idempotency-table.ts'
 import { createKeyTable, type KeyTable } from './key-table.ts'
 import { createMetaTable, type MetaTable } from './meta-table.ts'
 import { createRegistryTable, type RegistryTable } from './registry-table.ts'
+import { createRotationTable, type RotationTable } from './rotation-table.ts'
 
 /** What the program may ask of its database, grouped by table. Absent is undefined. */
 export type Tables = {
@@ -10,6 +13,9 @@ export type Tables = {
   readonly meta: MetaTable
   readonly registry: RegistryTable
   readonly attempts: AttemptTable
+  readonly audit: AuditTable
+  readonly idempotency: IdempotencyTable
+  readonly rotation: RotationTable
 }
 
 export const createTables = (database: Database): Tables => ({
@@ -17,12 +23,18 @@ export const createTables = (database: Database): Tables => ({
   meta: createMetaTable(database),
   registry: createRegistryTable(database),
   attempts: createAttemptTable(database),
+  audit: createAuditTable(database),
+  idempotency: createIdempotencyTable(database),
+  rotation: createRotationTable(database),
 })
 
 /** The methods that write. In a server on SQLite they run in a thread of their own, so that no request waits for the disk. */
 export const WRITES: { readonly [Table in keyof Tables]: readonly (keyof Tables[Table])[] } = {
   keys: ['insert', 'revoke', 'roll'],
-  meta: ['insert', 'set'],
+  meta: ['insert', 'set', 'checkWritable'],
   registry: ['save', 'erase', 'finishImport'],
   attempts: ['recordFailure', 'admitSubject', 'forget'],
+  audit: ['append', 'claim', 'beat', 'release', 'insertCheckpoint'],
+  idempotency: ['claim', 'release', 'forget'],
+  rotation: ['begin', 'replace', 'finish'],
 }

@@ -1,0 +1,31 @@
+import { hash, type KeyObject } from 'node:crypto'
+
+const BLOCK_BYTES = 64
+
+/** What the inner and the outer hash of a key begin with. */
+type Pads = { readonly inner: Buffer; readonly outer: Buffer }
+
+const padsOf = new WeakMap<KeyObject, Pads>()
+
+/**
+ * HMAC-SHA-256 (RFC 2104), out of two plain hashes. It is what createHmac makes, in half the time: an import makes two
+ * for each of a million records. The key has at most 64 bytes.
+ */
+export function toMac(key: KeyObject, ...parts: readonly Uint8Array[]): Buffer {
+  const { inner, outer } = padsOf.get(key) ?? toPads(key)
+  const first = sha256(Buffer.concat([inner, ...parts]))
+  return sha256(Buffer.concat([outer, first]))
+}
+
+/** By way of text, because a buffer that comes from outside JavaScript costs more than the hash. */
+const sha256 = (bytes: Buffer) => Buffer.from(hash('sha256', bytes, 'binary'), 'binary')
+
+function toPads(key: KeyObject): Pads {
+  const bytes = key.export()
+  if (bytes.length > BLOCK_BYTES) throw new Error('the key is longer than a block of the hash')
+  const pad = (value: number) =>
+    Buffer.from(Array.from({ length: BLOCK_BYTES }, (_, index) => (bytes[index] ?? 0) ^ value))
+  const pads = { inner: pad(0x36), outer: pad(0x5c) }
+  padsOf.set(key, pads)
+  return pads
+}

@@ -1,0 +1,133 @@
+import { DatabaseSync, type StatementSync } from 'node:sqlite'
+import { AUDIT_COLUMNS, type Checkpoint } from './audit-table.ts'
+import type { Database, Value } from './database.ts'
+import { toSqliteRefusal } from './sqlite-refusal.ts'
+import type { Store } from './store.ts'
+
+/** The cells of a row in the order of the columns, the two hashes as hex. Somebody may have put anything there. */
+export type Cells = readonly unknown[]
+
+/** The audit log as it is at one moment, for whoever reads it from end to end. */
+export type AuditScan = {
+  readonly countRows: () => Promise<number>
+  /** The chains that somebody has claimed. */
+  readonly chains: () => Promise<string[]>
+  readonly rows: (chain: string, after: number, most: number) => Promise<Cells[]>
+  readonly hashes: (chain: string, after: number, upTo: number) => Promise<string[]>
+  /** The highest sequence of a chain; 0 where it has no rows. */
+  readonly lastSequence: (chain: string) => Promise<number>
+  /** Chain and sequence of a row whose chain nobody has claimed. */
+  readonly findStranger: () => Promise<Cells | undefined>
+  /** Those made after a time, in the order of time, some at once. */
+  readonly checkpoints: (after?: string) => AsyncIterable<readonly Checkpoint[]>
+  readonly hasCheckpoint: (checkpoint: Checkpoint) => Promise<boolean>
+}
+
+/** Rows as arrays: several times cheaper than objects, and every row of the log is read. */
+type Ask = (columns: readonly string[], rest: string, ...values: Value[]) => Promise<Cells[]>
+
+const CHECKPOINTS_AT_ONCE = 500
+const WAIT_MS = 5000
+
+export function withAuditScan<T>(store: Store, work: (scan: AuditScan) => Promise<T>): Promise<T> {
+  return store.database.dialect === 'postgres'
+    ? withPostgresScan(store.database, work)
+    : withSqliteScan(store.place, work)
+}
+
+/** A connection of its own, which cannot write and sees nothing that is written meanwhile. */
+export async function withSqliteScan<T>(path: string, work: (scan: AuditScan) => Promise<T>): Promise<T> {
+  const connection = new DatabaseSync(path, { readOnly: true, timeout: WAIT_MS })
+  try {
+    connection.exec('PRAGMA trusted_schema = OFF; BEGIN')
+    return await work(createSqliteScan(connection))
+  } catch (error) {
+    throw toSqliteRefusal(path, error)
+  } finally {
+    connection.close()
+  }
+}
+
+export function createSqliteScan(connection: DatabaseSync): AuditScan {
+  const statements = new Map<string, StatementSync>()
+  const prepare = (sql: string) => {
+    const statement = connection.prepare(sql)
+    statement.setReturnArrays(true)
+    statements.set(sql, statement)
+    return statement
+  }
+  // A text where bytes should be is not the same as the bytes.
+  const toHex = (column: string) => `CASE typeof(${column}) WHEN 'blob' THEN lower(hex(${column})) END`
+  return createScan(toHex, async (columns, rest, ...values) => {
+    const sql = `SELECT ${columns.join(', ')} ${rest}`
+    const parameters = Object.fromEntries(values.map((value, index) => [index + 1, value]))
+    return (statements.get(sql) ?? prepare(sql)).all(parameters) as unknown as Cells[]
+  })
+}
+
+function withPostgresScan<T>(database: Database, work: (scan: AuditScan) => Promise<T>): Promise<T> {
+  return database.transaction(async (inside) => {
+    await inside.prepare('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY').run()
+    return work(createPostgresScan(inside))
+  })
+}
+
+/** A page travels as one JSON text: taken apart cell by cell it would cost several times as much. */
+function createPostgresScan(inside: Database): AuditScan {
+  const toHex = (column: string) => `encode(${column}, 'hex')`
+  return createScan(toHex, async (columns, rest, ...values) => {
+    const names = columns.map((_column, index) => `c${index}`)
+    const list = columns.map((column, index) => `${column} AS c${index}`).join(', ')
+    const sql = `SELECT json_agg(json_build_array(${names.join(', ')}))::text AS page FROM (SELECT ${list} ${rest}) AS asked`
+    const row = await inside.prepare(sql).get(...values)
+    return typeof row?.page === 'string' ? (JSON.parse(row.page) as Cells[]) : []
+  })
+}
+
+function createScan(toHex: (column: string) => string, ask: Ask): AuditScan {
+  const cells = AUDIT_COLUMNS.map((column) => (column.endsWith('hash') ? toHex(column) : column))
+  const scan: AuditScan = {
+    countRows: async () => Number((await ask(['COUNT(*)'], 'FROM audit'))[0]?.[0]),
+    chains: async () =>
+      (await ask(['chain'], 'FROM audit_chains ORDER BY chain')).map(([chain]) => String(chain)),
+    rows: (chain, after, most) =>
+      ask(
+        cells,
+        'FROM audit WHERE chain = $1 AND sequence > $2 ORDER BY sequence LIMIT $3',
+        chain,
+        after,
+        most,
+      ),
+    hashes: async (chain, after, upTo) => {
+      const rest = 'FROM audit WHERE chain = $1 AND sequence > $2 AND sequence <= $3 ORDER BY sequence'
+      return (await ask([toHex('hash')], rest, chain, after, upTo)).map(([hash]) => String(hash))
+    },
+    lastSequence: async (chain) =>
+      Number((await ask(['MAX(sequence)'], 'FROM audit WHERE chain = $1', chain))[0]?.[0]),
+    findStranger: async () => {
+      const rest = 'FROM audit WHERE chain NOT IN (SELECT chain FROM audit_chains) ORDER BY chain, sequence'
+      return (await ask(['chain', 'sequence'], `${rest} LIMIT 1`))[0]
+    },
+    checkpoints: (after = '') => pageCheckpoints(ask, after),
+    hasCheckpoint: async ({ time, body, signature }) => {
+      const rest = 'FROM checkpoints WHERE time = $1 AND body = $2 AND signature = $3 LIMIT 1'
+      return (await ask(['time'], rest, time, body, signature)).length > 0
+    },
+  }
+  return scan
+}
+
+/** Several may have been made at the same time: they come in one page, so that none falls between two. */
+async function* pageCheckpoints(ask: Ask, begin: string): AsyncIterable<readonly Checkpoint[]> {
+  const columns = ['time', 'body', 'signature']
+  for (let after: string | undefined = begin; after !== undefined; ) {
+    const next = `FROM checkpoints WHERE time > $1 ORDER BY time LIMIT 1 OFFSET ${CHECKPOINTS_AT_ONCE - 1}`
+    const last: unknown = (await ask(['time'], next, after))[0]?.[0]
+    const page: Cells[] =
+      typeof last === 'string'
+        ? await ask(columns, 'FROM checkpoints WHERE time > $1 AND time <= $2 ORDER BY time', after, last)
+        : await ask(columns, 'FROM checkpoints WHERE time > $1 ORDER BY time', after)
+    yield page.map(([time, body, signature]) => ({ time, body, signature }) as Checkpoint)
+    after = typeof last === 'string' ? last : undefined
+  }
+}

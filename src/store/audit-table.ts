@@ -1,0 +1,186 @@
+import type { Database, Row, Value } from './database.ts'
+
+/** A row of the audit log. No number, phone, name, key or body is ever in it; `subject` is a keyed hash in hex. */
+export type AuditRow = {
+  readonly chain: string
+  readonly sequence: number
+  readonly time: string
+  readonly phase: string
+  readonly request_reference: string | null
+  readonly key_id: string | null
+  readonly mode: string | null
+  readonly operation: string | null
+  readonly subject: string | null
+  readonly outcome: string | null
+  readonly sources: string | null
+  readonly amount: string | null
+  readonly consent_reference: string | null
+  readonly fields_released: string | null
+  readonly detail: string | null
+  readonly previous_hash: Uint8Array
+  readonly hash: Uint8Array
+}
+
+export const AUDIT_COLUMNS = [
+  'chain',
+  'sequence',
+  'time',
+  'phase',
+  'request_reference',
+  'key_id',
+  'mode',
+  'operation',
+  'subject',
+  'outcome',
+  'sources',
+  'amount',
+  'consent_reference',
+  'fields_released',
+  'detail',
+  'previous_hash',
+  'hash',
+] as const satisfies readonly (keyof AuditRow)[]
+
+export type Head = { readonly sequence: number; readonly hash: Uint8Array }
+
+export type Chain = { readonly chain: string; readonly owner: string | null; readonly beatAt: number }
+
+export type Checkpoint = { readonly time: string; readonly body: string; readonly signature: string }
+
+/** The first answer under an Idempotency-Key, written together with its audit rows. */
+export type Completion = {
+  readonly keyId: string
+  readonly operation: string
+  readonly name: Uint8Array
+  readonly owner: string
+  readonly sealed: Uint8Array
+}
+
+/** There is no update and no delete here, and the database refuses them as well. */
+export type AuditTable = {
+  /** All rows and completions, or none. Gives the indexes of completions whose claim now belongs to another. */
+  readonly append: (
+    rows: readonly AuditRow[],
+    completions: readonly Completion[],
+  ) => Promise<readonly number[]>
+  readonly head: (chain: string) => Promise<Head | undefined>
+  readonly find: (chain: string, sequence: number) => Promise<AuditRow | undefined>
+  readonly byReference: (reference: string) => Promise<AuditRow[]>
+  readonly bySubject: (subject: string) => Promise<AuditRow[]>
+  /** The next rows of a chain, in order. */
+  readonly page: (chain: string, after: number, most: number) => Promise<AuditRow[]>
+  readonly hashes: (chain: string, after: number, upTo: number) => Promise<Uint8Array[]>
+  readonly chains: () => Promise<Chain[]>
+  /** Takes a chain from the owner that was seen (null: a chain that nobody has, or a new one). False when others were faster. */
+  readonly claim: (chain: string, seen: string | null, owner: string, now: number) => Promise<boolean>
+  /** Says that the owner is alive, which is also the proof that the log can be written. */
+  readonly beat: (chain: string, owner: string, now: number) => Promise<void>
+  /** Leaves the chain to whoever comes. */
+  readonly release: (chain: string, owner: string, now: number) => Promise<void>
+  readonly insertCheckpoint: (checkpoint: Checkpoint) => Promise<void>
+  readonly lastCheckpoint: () => Promise<Checkpoint | undefined>
+  readonly listCheckpoints: () => Promise<Checkpoint[]>
+}
+
+const LIST = AUDIT_COLUMNS.join(', ')
+const INSERT = `INSERT INTO audit (${LIST}) VALUES (${AUDIT_COLUMNS.map((_column, index) => `$${index + 1}`).join(', ')})`
+
+export function createAuditTable(database: Database): AuditTable {
+  const head = database.prepare(
+    'SELECT sequence, hash FROM audit WHERE chain = $1 ORDER BY sequence DESC LIMIT 1',
+  )
+  const find = database.prepare(`SELECT ${LIST} FROM audit WHERE chain = $1 AND sequence = $2`)
+  const byReference = database.prepare(
+    `SELECT ${LIST} FROM audit WHERE request_reference = $1 ORDER BY time, sequence`,
+  )
+  const bySubject = database.prepare(`SELECT ${LIST} FROM audit WHERE subject = $1 ORDER BY time, sequence`)
+  const page = database.prepare(
+    `SELECT ${LIST} FROM audit WHERE chain = $1 AND sequence > $2 ORDER BY sequence LIMIT $3`,
+  )
+  const hashes = database.prepare(
+    'SELECT hash FROM audit WHERE chain = $1 AND sequence > $2 AND sequence <= $3 ORDER BY sequence',
+  )
+  const chains = database.prepare('SELECT chain, owner, beat_at FROM audit_chains ORDER BY chain')
+  const beat = database.prepare('UPDATE audit_chains SET beat_at = $3 WHERE chain = $1 AND owner = $2')
+  const release = database.prepare(
+    'UPDATE audit_chains SET owner = NULL, beat_at = $3 WHERE chain = $1 AND owner = $2',
+  )
+  const insertCheckpoint = database.prepare(
+    'INSERT INTO checkpoints (time, body, signature) VALUES ($1, $2, $3)',
+  )
+  const lastCheckpoint = database.prepare(
+    'SELECT time, body, signature FROM checkpoints ORDER BY time DESC LIMIT 1',
+  )
+  const listCheckpoints = database.prepare('SELECT time, body, signature FROM checkpoints ORDER BY time')
+  return {
+    append: (rows, completions) => database.transaction((inside) => append(inside, rows, completions)),
+    head: async (chain) => {
+      const row = await head.get(chain)
+      return row && { sequence: Number(row.sequence), hash: row.hash as Uint8Array }
+    },
+    find: async (chain, sequence) => (await find.get(chain, sequence)) as AuditRow | undefined,
+    byReference: async (reference) => (await byReference.all(reference)) as AuditRow[],
+    bySubject: async (subject) => (await bySubject.all(subject)) as AuditRow[],
+    page: async (chain, after, most) => (await page.all(chain, after, most)) as AuditRow[],
+    hashes: async (chain, after, upTo) =>
+      (await hashes.all(chain, after, upTo)).map((row) => row.hash as Uint8Array),
+    chains: async () => (await chains.all()).map(toChain),
+    claim: (chain, seen, owner, now) =>
+      database.transaction((inside) => claim(inside, chain, seen, owner, now)),
+    beat: async (chain, owner, now) => {
+      await beat.run(chain, owner, now)
+    },
+    release: async (chain, owner, now) => {
+      await release.run(chain, owner, now)
+    },
+    insertCheckpoint: async ({ time, body, signature }) => {
+      await insertCheckpoint.run(time, body, signature)
+    },
+    lastCheckpoint: async () => (await lastCheckpoint.get()) as Checkpoint | undefined,
+    listCheckpoints: async () => (await listCheckpoints.all()) as Checkpoint[],
+  }
+}
+
+async function append(
+  inside: Database,
+  rows: readonly AuditRow[],
+  completions: readonly Completion[],
+): Promise<number[]> {
+  const insert = inside.prepare(INSERT)
+  await Promise.all(rows.map((row) => insert.run(...AUDIT_COLUMNS.map((column) => row[column] as Value))))
+  const complete = inside.prepare(
+    'UPDATE idempotency SET sealed = $5 WHERE key_id = $1 AND operation = $2 AND name = $3 AND owner = $4',
+  )
+  const late: number[] = []
+  for (const [index, { keyId, operation, name, owner, sealed }] of completions.entries())
+    if ((await complete.run(keyId, operation, name, owner, sealed)) === 0) late.push(index)
+  return late
+}
+
+async function claim(
+  inside: Database,
+  chain: string,
+  seen: string | null,
+  owner: string,
+  now: number,
+): Promise<boolean> {
+  await inside.lock('audit:claim')
+  const row = await inside.prepare('SELECT owner FROM audit_chains WHERE chain = $1').get(chain)
+  if (!row) {
+    await inside
+      .prepare('INSERT INTO audit_chains (chain, owner, beat_at) VALUES ($1, $2, $3)')
+      .run(chain, owner, now)
+    return true
+  }
+  if (row.owner !== seen) return false
+  await inside
+    .prepare('UPDATE audit_chains SET owner = $2, beat_at = $3 WHERE chain = $1')
+    .run(chain, owner, now)
+  return true
+}
+
+const toChain = (row: Row): Chain => ({
+  chain: String(row.chain),
+  owner: row.owner === null ? null : String(row.owner),
+  beatAt: Number(row.beat_at),
+})

@@ -1,0 +1,60 @@
+import { type DataTable, rowsAtOnce } from './data-tables.ts'
+import type { Database, Row } from './database.ts'
+import { openSqlite } from './sqlite.ts'
+import type { Store } from './store.ts'
+
+/** The tables as they are at one moment, whatever is written meanwhile. */
+export type Snapshot = {
+  readonly count: (table: DataTable) => Promise<number>
+  /** Some rows at a time, in the order in which they lie. */
+  readonly rows: (table: DataTable) => AsyncIterable<readonly Row[]>
+}
+
+export function withSnapshot<T>(store: Store, work: (snapshot: Snapshot) => Promise<T>): Promise<T> {
+  return store.database.dialect === 'postgres'
+    ? withPostgresSnapshot(store.database, work)
+    : withSqliteSnapshot(store.place, work)
+}
+
+const count = async (database: Database, table: DataTable) =>
+  Number((await database.prepare(`SELECT COUNT(*) AS rows FROM ${table}`).get())?.rows ?? 0)
+
+function withPostgresSnapshot<T>(database: Database, work: (snapshot: Snapshot) => Promise<T>): Promise<T> {
+  return database.transaction(async (inside) => {
+    await inside.prepare('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY').run()
+    // Who takes the rows may be slow.
+    await inside.prepare('SET LOCAL idle_in_transaction_session_timeout = 0').run()
+    return work({ count: (table) => count(inside, table), rows: (table) => fetchRows(inside, table) })
+  })
+}
+
+async function* fetchRows(inside: Database, table: DataTable): AsyncIterable<readonly Row[]> {
+  await inside.prepare(`DECLARE all_${table} NO SCROLL CURSOR FOR SELECT * FROM ${table}`).run()
+  const fetch = inside.prepare(`FETCH ${rowsAtOnce(table)} FROM all_${table}`)
+  for (let rows = await fetch.all(); rows.length > 0; rows = await fetch.all()) yield rows
+  await inside.prepare(`CLOSE all_${table}`).run()
+}
+
+/** A connection of its own, in a transaction that only reads: writers go on, and it does not see them. */
+async function withSqliteSnapshot<T>(path: string, work: (snapshot: Snapshot) => Promise<T>): Promise<T> {
+  const { exec, inside, close } = openSqlite(path)
+  try {
+    exec('BEGIN')
+    // The moment of the snapshot is the first look, not the BEGIN.
+    await count(inside, 'meta')
+    return await work({ count: (table) => count(inside, table), rows: (table) => pageRows(inside, table) })
+  } finally {
+    await close()
+  }
+}
+
+async function* pageRows(inside: Database, table: DataTable): AsyncIterable<readonly Row[]> {
+  const page = inside.prepare(
+    `SELECT rowid AS at_row, * FROM ${table} WHERE rowid > $1 ORDER BY rowid LIMIT ${rowsAtOnce(table)}`,
+  )
+  let after = Number.MIN_SAFE_INTEGER
+  for (let rows = await page.all(after); rows.length > 0; rows = await page.all(after)) {
+    after = Number(rows.at(-1)?.at_row)
+    yield rows.map(({ at_row: _, ...row }) => row)
+  }
+}

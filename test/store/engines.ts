@@ -1,0 +1,48 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, describe } from 'vitest'
+import { openStore, type Store, type StoreOptions } from '../../src/store/store.ts'
+import { createTestDatabase, hasPostgres } from '../postgres.ts'
+
+/** A fresh database of one kind. `open` may be called more than once: each store is a node. */
+export type Place = { readonly options: StoreOptions; readonly open: () => Promise<Store> }
+
+export type Engine = { readonly name: string; readonly createPlace: () => Promise<Place> }
+
+const folders: string[] = []
+afterAll(() => {
+  for (const folder of folders) rmSync(folder, { recursive: true, force: true })
+})
+
+/** Gone when the tests of the file have run. */
+export function newFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'tabbat-store-'))
+  folders.push(folder)
+  return folder
+}
+
+const toPlace = (options: StoreOptions): Place => ({ options, open: () => openStore(options) })
+
+export const SQLITE: Engine = {
+  name: 'SQLite',
+  createPlace: async () => toPlace({ dataDir: newFolder(), databaseUrl: undefined }),
+}
+
+export const SQLITE_WITH_WRITER: Engine = {
+  name: 'SQLite with a writer thread',
+  createPlace: async () => toPlace({ dataDir: newFolder(), databaseUrl: undefined, writerThread: true }),
+}
+
+export const POSTGRES: Engine = {
+  name: 'PostgreSQL',
+  createPlace: async () => toPlace({ dataDir: newFolder(), databaseUrl: await createTestDatabase() }),
+}
+
+/** The same tests on each engine. Where there is no PostgreSQL, its tests are shown as skipped. */
+export function describeEngines(engines: readonly Engine[], tests: (engine: Engine) => void): void {
+  for (const engine of engines)
+    describe.skipIf(engine === POSTGRES && !hasPostgres())(engine.name, () => tests(engine))
+}
+
+export const ENGINES = [SQLITE, SQLITE_WITH_WRITER, POSTGRES] as const

@@ -1,0 +1,25 @@
+import { join } from 'node:path'
+import type { Database } from '../../src/store/database.ts'
+import { openPostgres } from '../../src/store/postgres.ts'
+import { openSqlite } from '../../src/store/sqlite.ts'
+import type { StoreOptions } from '../../src/store/store.ts'
+
+/** The database of a store, before it has tables. */
+export const openDatabase = async ({ dataDir, databaseUrl }: StoreOptions): Promise<Database> =>
+  databaseUrl === undefined ? openSqlite(join(dataDir, 'tabbat.db')) : openPostgres(databaseUrl)
+
+/** The same database, whose transactions do something else in place of the statement after the first so many. */
+export function interrupt(database: Database, after: number, instead: () => Promise<never>): Database {
+  let left = after
+  const prepare = (inside: Database, sql: string) => {
+    const statement = inside.prepare(sql)
+    const run = (...values: Parameters<typeof statement.run>) =>
+      left-- > 0 ? statement.run(...values) : instead()
+    return { ...statement, run }
+  }
+  return {
+    ...database,
+    transaction: (work, options) =>
+      database.transaction((inside) => work({ ...inside, prepare: (sql) => prepare(inside, sql) }), options),
+  }
+}

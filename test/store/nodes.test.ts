@@ -1,0 +1,160 @@
+import { randomBytes } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Database } from '../../src/store/database.ts'
+import { migrate, SCHEMA_VERSION } from '../../src/store/migrate.ts'
+import type { Store } from '../../src/store/store.ts'
+import { describeEngines, ENGINES, POSTGRES, SQLITE } from './engines.ts'
+import { send } from './errand.ts'
+import { interrupt, openDatabase } from './interrupt.ts'
+
+const closeAll = (stores: readonly Store[]) => Promise.all(stores.map((store) => store.close()))
+
+const listTables = (database: Database) =>
+  database
+    .prepare(
+      database.dialect === 'sqlite'
+        ? 'SELECT name FROM sqlite_schema'
+        : "SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace",
+    )
+    .all()
+
+const readVersion = async ({ database }: Store) =>
+  Number((await database.prepare('SELECT MAX(id) AS id FROM schema_version').get())?.id)
+
+describeEngines(ENGINES, (engine) => {
+  describe('two nodes on one database', () => {
+    let stores: Store[]
+    beforeAll(async () => {
+      const { open } = await engine.createPlace()
+      stores = await Promise.all([open(), open()])
+    })
+    afterAll(() => closeAll(stores))
+
+    it('count failed matches exactly', async () => {
+      const subject = randomBytes(32)
+      const fail = (keyId: string) => (_: unknown, index: number) =>
+        (stores[index % 2] as Store).attempts.recordFailure({
+          subject,
+          keyId: keyId || String(index),
+          at: 2,
+          since: 1,
+          mostByKey: 5,
+          mostByAll: 20,
+        })
+      const byKey = await Promise.all(Array.from({ length: 100 }, fail('one')))
+      expect(byKey.filter((counted) => counted)).toHaveLength(5)
+      const byAll = await Promise.all(Array.from({ length: 100 }, fail('')))
+      expect(byAll.filter((counted) => counted)).toHaveLength(15)
+    })
+
+    it('admit people exactly', async () => {
+      const subjects = Array.from({ length: 200 }, () => randomBytes(32))
+      const answers = await Promise.all(
+        subjects.map((subject, index) =>
+          (stores[index % 2] as Store).attempts.admitSubject({ keyId: 'k', day: 1, subject, most: 50 }),
+        ),
+      )
+      expect(answers.filter((admitted) => admitted)).toHaveLength(50)
+    })
+
+    it('see what the other has written', async () => {
+      const [one, other] = stores as [Store, Store]
+      await one.meta.set({ root_fingerprint: 'a' })
+      expect(await other.meta.read()).toEqual({ root_fingerprint: 'a' })
+    })
+  })
+})
+
+describeEngines([SQLITE, POSTGRES], (engine) => {
+  it('counts exactly across processes', async () => {
+    const { options, open } = await engine.createPlace()
+    const subject = randomBytes(32).toString('hex')
+    const children = Array.from({ length: 3 }, (_, index) =>
+      send({ do: 'fail', options, subject, keyId: `key ${index % 2}`, times: 20 }),
+    )
+    for (const { read } of children) expect(await read()).toBe('ready')
+    for (const { child } of children) child.stdin.write('go\n')
+    const counted = (await Promise.all(children.map(({ read }) => read()))) as number[]
+    expect(counted.reduce((sum, count) => sum + count)).toBe(10)
+    const store = await open()
+    expect(await store.attempts.countFailures(Buffer.from(subject, 'hex'), 'key 0', 1)).toEqual({
+      byKey: 5,
+      byAll: 10,
+    })
+    await store.close()
+  })
+
+  describe('the migration', () => {
+    it('is done once when ten nodes start at once', async () => {
+      const { open } = await engine.createPlace()
+      const stores = await Promise.all(Array.from({ length: 10 }, open))
+      for (const store of stores) await store.checkWritable()
+      const [store] = stores as [Store]
+      expect(await store.database.prepare('SELECT COUNT(*) AS n FROM schema_version').get()).toEqual({
+        n: SCHEMA_VERSION,
+      })
+      await closeAll(stores)
+    })
+
+    it('is done once when processes start at once', async () => {
+      const { options, open } = await engine.createPlace()
+      const children = Array.from({ length: 4 }, () => send({ do: 'open', options }))
+      const said = await Promise.all(children.map(({ read }) => read()))
+      expect(said).toEqual(children.map(() => 'opened'))
+      const store = await open()
+      expect(await readVersion(store)).toBe(SCHEMA_VERSION)
+      await store.close()
+    })
+
+    it('is taken back whole wherever it fails', async () => {
+      const { options, open } = await engine.createPlace()
+      const database = await openDatabase(options)
+      const fail = async () => {
+        throw new Error('no more')
+      }
+      let steps = 0
+      for (let done = false; !done; steps++) {
+        done = await migrate(interrupt(database, steps, fail)).then(
+          () => true,
+          () => false,
+        )
+        expect((await listTables(database)).length > 0).toBe(done)
+      }
+      expect(steps).toBeGreaterThan(20)
+      await database.close()
+      const store = await open()
+      expect(await readVersion(store)).toBe(SCHEMA_VERSION)
+      await store.close()
+    })
+
+    it('is done by the next node when kill -9 hits one in the middle of it', async () => {
+      const { options, open } = await engine.createPlace()
+      const { child, read, closed } = send({ do: 'hang in the migration', options, after: 12 })
+      expect(await read()).toBe('inside')
+      let opened = false
+      const opening = open().then((store) => {
+        opened = true
+        return store
+      })
+      await (await engine.createPlace()).open().then((other) => other.close())
+      expect(opened).toBe(false)
+      child.kill('SIGKILL')
+      await closed
+      const store = await opening
+      await store.checkWritable()
+      expect(await readVersion(store)).toBe(SCHEMA_VERSION)
+      await store.close()
+    })
+
+    it('refuses a schema that is newer than the program', async () => {
+      const { open } = await engine.createPlace()
+      const store = await open()
+      await store.database.prepare('INSERT INTO schema_version (id) VALUES (999)').run()
+      await store.close()
+      await expect(open()).rejects.toMatchObject({
+        name: 'Refusal',
+        message: expect.stringMatching(/^The database was made by a newer Tabbat .*Update Tabbat\.$/),
+      })
+    })
+  })
+})

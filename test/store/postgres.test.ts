@@ -1,0 +1,279 @@
+import { once } from 'node:events'
+import type { AddressInfo } from 'node:net'
+import { connect, createServer, type Socket } from 'node:net'
+import { inspect } from 'node:util'
+import { types } from 'pg'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { openPostgres } from '../../src/store/postgres.ts'
+import { openStore } from '../../src/store/store.ts'
+import { execute, GUARDED_ROLE, hasOwnPostgres, type Postgres, startOwnPostgres } from '../postgres.ts'
+import { newFolder } from './engines.ts'
+
+const PASSWORD = 'p4ss-canary'
+
+const open = (databaseUrl: string, startWaitMs = 0) =>
+  openStore({ dataDir: newFolder(), databaseUrl, startWaitMs, writerThread: true })
+
+const change = (url: string, parts: Partial<URL>) => Object.assign(new URL(url), parts).href
+
+/** The server is restarted and crashed here, so it is not the one of the other tests. */
+describe.skipIf(!hasOwnPostgres())('PostgreSQL', () => {
+  let server: Postgres
+  beforeAll(async () => {
+    server = await startOwnPostgres()
+    await execute(
+      server.url,
+      `CREATE ROLE ${GUARDED_ROLE} LOGIN PASSWORD '${PASSWORD}'`,
+      'CREATE ROLE guest LOGIN',
+    )
+  })
+  afterAll(() => server.stop())
+
+  // First, for a crashed server looks at every file again before it comes back.
+  it('goes away and comes back: calls fail meanwhile, and nothing acknowledged is lost', async () => {
+    const url = await server.createDatabase()
+    const store = await open(url)
+    await store.meta.set({ root_fingerprint: 'acknowledged' })
+    const idle = store.database.transaction(async (inside) => {
+      await inside.prepare("INSERT INTO imports VALUES ('never', 'b', 1)").run()
+      await server.crash()
+      await inside.prepare('SELECT 1').get()
+    })
+    await expect(idle).rejects.toThrow()
+    await expect(store.keys.find('a')).rejects.toThrow()
+    await expect(store.checkWritable()).rejects.toThrow()
+    const opening = open(url, 30_000)
+    await server.restart()
+    await (await opening).close()
+    await store.checkWritable()
+    expect(await store.meta.read()).toEqual({ root_fingerprint: 'acknowledged' })
+    expect(await store.registry.importProgress('never')).toBeUndefined()
+    await store.close()
+  })
+
+  describe('that cannot be used is refused with a line that says why, without the password', () => {
+    const expectRefusal = async (url: string, message: RegExp, startWaitMs?: number) => {
+      const error = await open(
+        change(url, { password: new URL(url).password || PASSWORD }),
+        startWaitMs,
+      ).then(
+        () => undefined,
+        (reason: unknown) => reason,
+      )
+      expect(error).toMatchObject({ name: 'Refusal', message: expect.stringMatching(message) })
+      expect(inspect(error)).not.toContain(PASSWORD)
+    }
+    const AT = 'PostgreSQL at 127\\.0\\.0\\.1:\\d+'
+
+    it('when nothing listens there, after a wait', async () => {
+      const unused = createServer().listen(0, '127.0.0.1')
+      await once(unused, 'listening')
+      const { port } = unused.address() as AddressInfo
+      unused.close()
+      const begun = performance.now()
+      const message = new RegExp(
+        `^${AT} cannot be reached \\(ECONNREFUSED\\)\\. Start it, or correct TABBAT_DATABASE_URL\\.$`,
+      )
+      await expectRefusal(change(server.url, { port: String(port) }), message, 600)
+      expect(performance.now() - begun).toBeGreaterThan(250)
+    })
+
+    it('when it does not answer', async () => {
+      const silent = createServer(() => {}).listen(0, '127.0.0.1')
+      await once(silent, 'listening')
+      const url = change(server.url, { port: String((silent.address() as AddressInfo).port) })
+      await expect(openPostgres(url, { startWaitMs: 0, answerTimeoutMs: 50 })).rejects.toThrow(
+        new RegExp(`^${AT} cannot be reached \\(no answer\\)\\.`),
+      )
+      silent.close()
+    })
+
+    it('when the password is wrong or missing', async () => {
+      const message = new RegExp(`^${AT} refused the user or password\\. Correct TABBAT_DATABASE_URL\\.$`)
+      await expectRefusal(change(server.url, { username: GUARDED_ROLE, password: `${PASSWORD}!` }), message)
+      await expect(open(change(server.url, { username: GUARDED_ROLE }))).rejects.toThrow(message)
+    })
+
+    it('when there is no such user or database', async () => {
+      await expectRefusal(change(server.url, { username: 'stranger' }), new RegExp(`^${AT} refused the user`))
+      await expectRefusal(
+        change(server.url, { pathname: 'nowhere' }),
+        new RegExp(`^${AT} has no database nowhere\\. Create it, or correct TABBAT_DATABASE_URL\\.$`),
+      )
+    })
+
+    it('when the user may not make tables', async () => {
+      const url = await server.createDatabase()
+      await expectRefusal(
+        change(url, { username: 'guest' }),
+        new RegExp(`^${AT} does not let this user make tables in \\w+\\. Make the user the owner`),
+      )
+    })
+
+    it('when it may only be read from', async () => {
+      const url = await server.createDatabase()
+      await execute(
+        url,
+        `ALTER DATABASE ${new URL(url).pathname.slice(1)} SET default_transaction_read_only = on`,
+      )
+      await expectRefusal(url, new RegExp(`^${AT} may only be read from\\. Give the address of the primary`))
+    })
+
+    it('when another program has its tables there', async () => {
+      const url = await server.createDatabase()
+      await execute(url, 'CREATE TABLE meta (id int)')
+      await expectRefusal(url, /^The database holds tables of another program\. Give Tabbat one of its own/)
+      await execute(url, 'CREATE TABLE schema_version (version text)')
+      await expectRefusal(url, new RegExp(`^${AT} has tables of another program in \\w+\\.`))
+    })
+
+    it('when it is asked for TLS and has none, or the certificate is missing', async () => {
+      const message = (why: string) => new RegExp(`^${AT} cannot be spoken to under TLS \\(${why}\\)\\.`)
+      await expectRefusal(`${server.url}?sslmode=verify-full`, message('not offered'), 60_000)
+      await expectRefusal(
+        `${server.url}?sslmode=verify-full&sslrootcert=/nowhere.pem`,
+        message('ENOENT'),
+        60_000,
+      )
+    })
+
+    it('when the address has a part that cannot be read', async () => {
+      await expectRefusal(
+        server.url.replace('postgres@', `postgres:${PASSWORD}%ff@`),
+        /cannot be read\. Correct TABBAT_DATABASE_URL/,
+        60_000,
+      )
+    })
+  })
+
+  it('keeps its word about durability whatever the server is set to, and sets nothing for others', async () => {
+    const url = await server.createDatabase()
+    const name = new URL(url).pathname.slice(1)
+    await execute(url, `ALTER DATABASE ${name} SET synchronous_commit = off`)
+    const store = await open(url)
+    const show = async (setting: string) =>
+      Object.values((await store.database.prepare(`SHOW ${setting}`).get()) ?? {})[0]
+    expect(await show('synchronous_commit')).toBe('on')
+    expect(await show('statement_timeout')).toBe('15s')
+    expect(await show('idle_in_transaction_session_timeout')).toBe('1min')
+    expect(types.getTypeParser(20)('7')).toBe('7')
+    await store.close()
+  })
+
+  it('counts exactly where transactions are stricter by default', async () => {
+    const url = await server.createDatabase()
+    const name = new URL(url).pathname.slice(1)
+    await execute(url, `ALTER DATABASE ${name} SET default_transaction_isolation = 'serializable'`)
+    const store = await open(url)
+    const failure = { subject: Buffer.alloc(32), keyId: 'k', at: 2, since: 1, mostByKey: 5, mostByAll: 20 }
+    const answers = await Promise.all(Array.from({ length: 50 }, () => store.attempts.recordFailure(failure)))
+    expect(answers.filter((counted) => counted)).toHaveLength(5)
+    await store.close()
+  })
+
+  it('goes on while a newer node adds a column', async () => {
+    const url = await server.createDatabase()
+    const store = await open(url)
+    expect(await store.keys.list()).toEqual([])
+    await execute(url, 'ALTER TABLE api_keys ADD COLUMN tomorrow TEXT')
+    expect(await store.keys.list()).toEqual([])
+    await store.close()
+  })
+
+  describe('a transaction', () => {
+    it('fails as a whole when a failure in it was overlooked', async () => {
+      const { database, ...store } = await open(await server.createDatabase())
+      const insert = "INSERT INTO imports VALUES ('a', 'b', 1)"
+      const overlooking = database.transaction(async (inside) => {
+        await inside.prepare(insert).run()
+        await inside
+          .prepare(insert)
+          .run()
+          .catch(() => {})
+      })
+      await expect(overlooking).rejects.toThrow('taken back')
+      expect(await store.registry.importProgress('a')).toBeUndefined()
+      await store.close()
+    })
+
+    it('may ask many things at once, and keeps the connection when one of them fails', async () => {
+      const database = await openPostgres(await server.createDatabase())
+      const numbers = await database.transaction((inside) =>
+        Promise.all([1, 2, 3].map((number) => inside.prepare('SELECT $1::bigint AS n').get(number))),
+      )
+      expect(numbers).toEqual([{ n: 1 }, { n: 2 }, { n: 3 }])
+      const pid = 'SELECT pg_backend_pid() AS pid'
+      const before = await database.prepare(pid).get()
+      const failing = database.transaction((inside) =>
+        Promise.all(['SELECT 1', 'SELECT 1/0', 'SELECT 2'].map((sql) => inside.prepare(sql).get())),
+      )
+      await expect(failing).rejects.toMatchObject({ code: '22012' })
+      expect(await database.prepare(pid).get()).toEqual(before)
+      await database.close()
+    })
+
+    it('ends a statement that takes too long, unless it is patient', async () => {
+      const database = await openPostgres(await server.createDatabase(), { statementTimeoutMs: 100 })
+      const sleep = 'SELECT pg_sleep(0.5)'
+      await expect(database.prepare(sleep).get()).rejects.toMatchObject({ code: '57014' })
+      const impatient = database.transaction((inside) => inside.prepare(sleep).get())
+      await expect(impatient).rejects.toMatchObject({ code: '57014' })
+      await database.transaction((inside) => inside.prepare(sleep).get(), { patient: true })
+      await database.close()
+    })
+  })
+
+  it('is given up when it falls silent, and found again', async () => {
+    const { url, pause, resume, close } = await openPassage(await server.createDatabase())
+    const database = await openPostgres(url, { statementTimeoutMs: 50, answerTimeoutMs: 50 })
+    const ask = () => database.prepare('SELECT 1 AS one').get()
+    expect(await ask()).toEqual({ one: 1 })
+    pause()
+    await expect(ask()).rejects.toThrow()
+    await expect(ask()).rejects.toThrow()
+    resume()
+    expect(await ask()).toEqual({ one: 1 })
+    const hanging = database.transaction(async (inside) => {
+      pause()
+      return inside.prepare('SELECT 1 AS one').get()
+    })
+    await expect(hanging).rejects.toThrow()
+    resume()
+    expect(await ask()).toEqual({ one: 1 })
+    await database.close()
+    await close()
+  })
+})
+
+/** A way to the server that can be made to swallow everything. */
+async function openPassage(url: string) {
+  const { port } = new URL(url)
+  const sockets = new Set<Socket>()
+  let silent = false
+  const passage = createServer((near) => {
+    const far = connect(Number(port), '127.0.0.1')
+    for (const [from, to] of [
+      [near, far],
+      [far, near],
+    ] as const) {
+      sockets.add(from)
+      from.on('data', (bytes) => silent || to.write(bytes))
+      from.on('close', () => to.destroy())
+      from.on('error', () => {})
+    }
+  }).listen(0, '127.0.0.1')
+  await once(passage, 'listening')
+  return {
+    url: change(url, { port: String((passage.address() as AddressInfo).port) }),
+    pause: () => {
+      silent = true
+    },
+    resume: () => {
+      silent = false
+    },
+    close: async () => {
+      for (const socket of sockets) socket.destroy()
+      passage.close()
+    },
+  }
+}
