@@ -12,7 +12,8 @@ export function toBanner(context: Context, url: string, adminUrl: string | undef
     ['listening on', url],
     ['reference', `${reachable}/docs`],
     ['metrics', adminUrl ? `${adminUrl}/metrics` : 'off'],
-    ['data', context.config.dataDir],
+    ['data', context.store.place],
+    ['catalogue', toAges(context)],
     ...(hasPublicSandboxKey(context.config) ? [['sandbox key', SANDBOX_KEY]] : []),
   ]
   const lines = facts.map(([name = '', value]) => `  ${dim(name.padEnd(13))} ${value}`)
@@ -20,6 +21,10 @@ export function toBanner(context: Context, url: string, adminUrl: string | undef
   const warnings = listWarnings(context).map((warning) => `  ${dim('warning:')} ${warning}`)
   return ['', strong(`Tabbat ${VERSION}`), '', ...lines, ...trial, '', ...warnings, ''].join('\n')
 }
+
+/** Prices drift: how old the lists are is worth knowing. */
+const toAges = ({ catalogue }: Context) =>
+  catalogue.asOf.map(({ name, as_of }) => `${name} ${as_of}`).join(', ')
 
 const toCurl = (url: string) =>
   `curl -s ${url}/api/v2/kyc/verify-nin -H 'Authorization: Bearer ${SANDBOX_KEY}' -H 'Content-Type: application/json' -d '{"nin":"12345678901","phone":"08031234567"}'`
@@ -36,6 +41,16 @@ function listWarnings({ config, rootKeys }: Context): string[] {
       `the root key lies beside the data (${join(config.dataDir, 'root.key')}); set TABBAT_ROOT_KEY_FILE to keep it elsewhere.`,
     )
   if (!isLoopback(config.host)) warnings.push('this is plain HTTP on the network; put TLS in front of it.')
+  if (isOpenToEavesdroppers(config.databaseUrl))
+    warnings.push('the way to PostgreSQL is not encrypted; add ?sslmode=verify-full to TABBAT_DATABASE_URL.')
   if (config.rateLimit === 'off') warnings.push('the rate limit is off.')
   return warnings
+}
+
+function isOpenToEavesdroppers(databaseUrl: string | undefined): boolean {
+  if (databaseUrl === undefined) return false
+  const { hostname, searchParams } = new URL(databaseUrl)
+  return (
+    hostname !== '' && !isLoopback(hostname) && !/^(require|verify)/.test(searchParams.get('sslmode') ?? '')
+  )
 }

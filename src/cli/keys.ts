@@ -1,11 +1,20 @@
 import { type Command, Option } from 'commander'
-import { loadConfig } from '../config.ts'
 import { MODES, type Mode, SCOPES, type Scope } from '../keys/api-key.ts'
 import { createKey, type NewKey, revokeKey, rollKey } from '../keys/manage.ts'
-import { openSealedStore } from '../sealed-store.ts'
 import type { KeyRow } from '../store/key-table.ts'
 import type { Store } from '../store/store.ts'
-import { readAddresses, readDuration, readName, readScopes } from './options.ts'
+import { SUBJECTS_PER_DAY } from '../verification/attempts.ts'
+import { EXISTING, type Office, withOffice, withStore } from './office.ts'
+import {
+  readAddresses,
+  readCount,
+  readDuration,
+  readFields,
+  readLifetime,
+  readName,
+  readScopes,
+} from './options.ts'
+import { addRotateRootCommand } from './rotate-root.ts'
 import { dim, say, strong, toTable, warn } from './terminal.ts'
 
 type CreateOptions = {
@@ -14,11 +23,17 @@ type CreateOptions = {
   scope?: Scope[]
   expires?: number
   ip?: string[]
+  hide?: string[]
+  reveal?: string[]
+  subjectsPerDay?: number
+  requireConsent?: true
   json?: true
 }
 
 export function addKeysCommand(program: Command): void {
-  const keys = program.command('keys').description('make, list, revoke and roll API keys')
+  const keys = program
+    .command('keys')
+    .description('make, list, revoke and roll API keys; rotate the root key')
 
   keys
     .command('create')
@@ -34,30 +49,38 @@ export function addKeysCommand(program: Command): void {
       `what it may do: ${SCOPES.join(', ')} (default: all), separated by commas`,
       readScopes,
     )
-    .option('--expires <time>', 'when it ends, for example 12h, 90d or 1y (default: never)', readDuration)
+    .option('--expires <time>', 'when it ends, for example 12h, 90d or 1y (default: never)', readLifetime)
     .option(
       '--ip <addresses>',
       'addresses or networks it may come from, separated by commas (default: any)',
       readAddresses,
     )
+    .option('--hide <fields>', 'fields to hide besides the usual, such as religion,image_url', readFields)
+    .option('--reveal <fields>', 'hidden fields to show, such as next_of_kin: grant it with care', readFields)
+    .option(
+      '--subjects-per-day <number>',
+      `people it may ask about in a day (default: ${SUBJECTS_PER_DAY})`,
+      readCount,
+    )
+    .option('--require-consent', 'every verification must carry X-Consent-Reference')
     .option('--json', 'print an object for a program')
-    .action((options: CreateOptions) => withStore((store, pepper) => create(store, pepper, options)))
+    .action((options: CreateOptions) => withOffice((office) => create(office, options)))
 
   keys
     .command('list')
     .description('list the keys, without their secrets')
     .option('--json', 'print an array for a program')
-    .action((options: { json?: true }) => withStore((store) => list(store, options)))
+    .action((options: { json?: true }) => withStore(({ store }) => list(store, options)))
 
   keys
     .command('revoke <id>')
     .description('end a key now; running servers obey within a second')
     .option('--json', 'print an object for a program')
     .action((id: string, options: { json?: true }) =>
-      withStore(async (store) => {
-        await revokeKey(store, id)
+      withOffice(async (office) => {
+        await revokeKey(office, id)
         say(options.json ? JSON.stringify({ id, revoked: true }) : `Key ${id} is revoked.`)
-      }),
+      }, EXISTING),
     )
 
   keys
@@ -65,30 +88,33 @@ export function addKeysCommand(program: Command): void {
     .description(
       'replace a key by a new one with the same rights; the old one works until the overlap is over',
     )
-    .option('--overlap <time>', 'how long the old key goes on working', readDuration, readDuration('24h'))
+    .option('--overlap <time>', 'how long the old key goes on working (default: 24h)', readDuration)
     .option('--json', 'print an object for a program')
-    .action((id: string, options: { overlap: number; json?: true }) =>
-      withStore(async (store, pepper) =>
-        show(await rollKey(store, pepper, id, options.overlap), options.json),
-      ),
+    .action((id: string, options: { overlap?: number; json?: true }) =>
+      withOffice(async (office) => {
+        const overlapMs = options.overlap ?? readDuration('24h')
+        show(await rollKey(office, id, overlapMs), options.json)
+      }, EXISTING),
     )
+
+  addRotateRootCommand(keys)
 }
 
-type Pepper = Parameters<typeof createKey>[1]
-
-async function withStore(work: (store: Store, pepper: Pepper) => Promise<void>): Promise<void> {
-  const { store, keyring } = await openSealedStore(loadConfig())
-  try {
-    await work(store, keyring['api-key-pepper'])
-  } finally {
-    await store.close()
-  }
-}
-
-async function create(store: Store, pepper: Pepper, options: CreateOptions): Promise<void> {
-  const { name, mode, scope = [...SCOPES], expires, ip } = options
+async function create(office: Office, options: CreateOptions): Promise<void> {
+  const { name, mode, scope = [...SCOPES], expires, ip, hide, reveal } = options
+  const { subjectsPerDay, requireConsent = false } = options
   const expiresAt = expires === undefined ? undefined : Date.now() + expires
-  show(await createKey(store, pepper, { name, mode, scopes: scope, expiresAt, allowedIps: ip }), options.json)
+  const wishes = {
+    name,
+    mode,
+    scopes: scope,
+    expiresAt,
+    allowedIps: ip,
+    subjectsPerDay,
+    requiresConsent: requireConsent,
+  }
+  show(await createKey(office, { ...wishes, ...(hide && { hide }), ...(reveal && { reveal }) }), options.json)
+  if (reveal) warn(`this key sees what is hidden from others: ${reveal.join(', ')}.`)
 }
 
 function show({ text, row }: NewKey, json: true | undefined): void {
@@ -131,6 +157,10 @@ function toJson(row: KeyRow) {
     state: toState(row),
     scopes: row.scopes,
     allowed_ips: row.allowedIps ?? null,
+    hide: row.hide,
+    reveal: row.reveal,
+    requires_consent: row.requiresConsent,
+    subjects_per_day: row.subjectsPerDay ?? SUBJECTS_PER_DAY,
     created_at: time(row.createdAt),
     expires_at: time(row.expiresAt),
     revoked_at: time(row.revokedAt),

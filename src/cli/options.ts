@@ -1,5 +1,5 @@
-import { isIP } from 'node:net'
 import { InvalidArgumentError } from 'commander'
+import { isAddressOrNetwork } from '../config.ts'
 import { SCOPES, type Scope } from '../keys/api-key.ts'
 import { toFields } from '../verification/field-policy.ts'
 
@@ -19,14 +19,22 @@ export function readDuration(text: string): number {
   throw new InvalidArgumentError('Give a number and a unit, such as 30m, 12h, 90d or 1y.')
 }
 
-export function readScopes(text: string): Scope[] {
-  const scopes = [...new Set(toList(text))]
+/** The same, for what must last a while. */
+export function readLifetime(text: string): number {
+  const durationMs = readDuration(text)
+  if (durationMs > 0) return durationMs
+  throw new InvalidArgumentError('Give a time above 0, such as 12h, 90d or 1y.')
+}
+
+/** Options that take a list may be given once with commas, or several times. */
+export function readScopes(text: string, before: readonly Scope[] = []): Scope[] {
+  const scopes = [...new Set([...before, ...toList(text)])]
   if (scopes.length > 0 && scopes.every((scope) => SCOPES.includes(scope as Scope))) return scopes as Scope[]
   throw new InvalidArgumentError(`The scopes are ${SCOPES.join(', ')}.`)
 }
 
-export function readAddresses(text: string): string[] {
-  const addresses = toList(text)
+export function readAddresses(text: string, before: readonly string[] = []): string[] {
+  const addresses = [...before, ...toList(text)]
   if (addresses.length > 0 && addresses.every(isAddressOrNetwork)) return addresses
   throw new InvalidArgumentError('Give addresses or networks, such as 203.0.113.7,10.0.0.0/8.')
 }
@@ -37,8 +45,8 @@ export function readName(text: string): string {
 }
 
 /** Kept as they were given, so that a group stays a group when it gets more fields. */
-export function readFields(text: string): string[] {
-  const words = toList(text)
+export function readFields(text: string, before: readonly string[] = []): string[] {
+  const words = [...before, ...toList(text)]
   const unknown = words.filter((word) => toFields(word).length === 0)
   if (words.length > 0 && unknown.length === 0) return words
   throw new InvalidArgumentError(
@@ -49,13 +57,6 @@ export function readFields(text: string): string[] {
 export function readCount(text: string): number {
   if (/^[1-9]\d{0,8}$/.test(text)) return Number(text)
   throw new InvalidArgumentError('Give a whole number above 0.')
-}
-
-function isAddressOrNetwork(text: string): boolean {
-  const [address = '', bits] = text.split('/')
-  const family = isIP(address)
-  if (family === 0) return false
-  return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (family === 4 ? 32 : 128))
 }
 
 const toList = (text: string) =>

@@ -1,7 +1,12 @@
 import { Command } from 'commander'
 import { VERSION } from '../version.ts'
+import { addAuditCommand } from './audit.ts'
+import { addBackupCommand } from './backup.ts'
 import { addGenerateCommand } from './generate.ts'
+import { addImportCommand } from './import.ts'
 import { addKeysCommand } from './keys.ts'
+import { addRegistryCommand } from './registry.ts'
+import { addRestoreCommand } from './restore.ts'
 import { addServeCommand } from './serve.ts'
 import { failWith } from './terminal.ts'
 
@@ -11,6 +16,8 @@ const program = new Command('tabbat')
   .helpOption('-h, --help', 'print this help')
   .helpCommand('help [command]', 'print help for a command')
   .showHelpAfterError('Run with --help to see what is possible.')
+  // A number given by mistake is not repeated on the screen.
+  .configureOutput({ outputError: (text, write) => write(text.replace(/\d{10,}/g, '[number]')) })
   .addHelpText(
     'after',
     `
@@ -24,6 +31,11 @@ Examples:
 
 addServeCommand(program)
 addKeysCommand(program)
+addImportCommand(program)
+addRegistryCommand(program)
+addAuditCommand(program)
+addBackupCommand(program)
+addRestoreCommand(program)
 addGenerateCommand(program)
 
 await program.parseAsync().catch(failWith)

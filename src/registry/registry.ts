@@ -9,10 +9,12 @@ export type Registry = {
   readonly find: <K extends Kind>(kind: K, number: string) => Promise<Entry<K> | undefined>
   readonly isEmpty: (kind: Kind) => Promise<boolean>
   readonly findPicture: (id: Uint8Array) => Promise<Buffer | undefined>
+  /** Puts in place what is opened when nobody was found. */
+  readonly plantDecoys: () => Promise<void>
 }
 
 type RegistryOptions = {
-  readonly table: Pick<RegistryTable, 'find' | 'findMedia' | 'isEmpty'>
+  readonly table: Pick<RegistryTable, 'find' | 'findMedia' | 'isEmpty' | 'save'>
   readonly keyring: () => Keyring
   /** Loads the keys anew, after a rotation by another process. */
   readonly reloadKeyring: () => Promise<Keyring>
@@ -26,24 +28,36 @@ export function createRegistry({ table, keyring, reloadKeyring }: RegistryOption
   const emptyUntil = new Map<Kind, number>()
   const decoys = { nin: createDecoy(keyring(), 'nin'), bvn: createDecoy(keyring(), 'bvn') }
 
-  const open = async <T>(work: (keys: Keyring) => T): Promise<T> => {
+  /** The row is read again with the new keys: it may have been sealed anew since it was read. */
+  const open = async <R, T>(
+    row: R,
+    readAgain: () => Promise<R | undefined>,
+    work: (keys: Keyring, row: R) => T,
+  ): Promise<T | undefined> => {
     try {
-      return work(keyring())
+      return work(keyring(), row)
     } catch (error) {
       if (!(error instanceof UnknownKeyVersion)) throw error
-      return work(await reloadKeyring())
+      const keys = await reloadKeyring()
+      const fresh = await readAgain()
+      return fresh && work(keys, fresh)
     }
   }
 
   return {
+    // A number nobody has takes as long as one that somebody has: one row is found, one is not, and one is opened.
     find: async (kind, number) => {
       const subject = toSubject(keyring(), kind, number)
       const row = await table.find(subject)
-      if (row) return open((keys) => unsealEntry(keys, kind, subject, row))
-      // A number nobody has takes as long as one that somebody has: something is opened all the same.
       const decoy = decoys[kind]
-      unsealEntry(decoy.keys, kind, decoy.row.subject, decoy.row)
-      return undefined
+      const other = await table.find(row ? Buffer.from(subject).reverse() : decoy.subject)
+      const opened = row ? subject : decoy.subject
+      const entry = await open(
+        row ?? other ?? decoy,
+        () => table.find(opened),
+        (keys, found) => unsealEntry(keys, kind, opened, found),
+      )
+      return row && entry
     },
     isEmpty: async (kind) => {
       if (filled.has(kind)) return false
@@ -55,20 +69,24 @@ export function createRegistry({ table, keyring, reloadKeyring }: RegistryOption
       filled.add(kind)
       return false
     },
+    plantDecoys: async () => {
+      for (const decoy of Object.values(decoys))
+        if (!(await table.find(decoy.subject)))
+          await table.save({ records: [decoy], media: [], at: Date.now() })
+    },
     findPicture: async (id) => {
-      const row = await table.findMedia(id)
-      return row && open((keys) => unsealMedia(keys, id, row))
+      const read = () => table.findMedia(id)
+      const row = await read()
+      return row && open(row, read, (keys, found) => unsealMedia(keys, id, found))
     },
   }
 }
 
-type Decoy = { readonly keys: Keyring; readonly row: SealedRecord }
-
-/** A record of nobody, of usual size. */
-const createDecoy = (keys: Keyring, kind: Kind): Decoy => ({
-  keys,
-  row: sealEntry(keys, kind, '00000000000', {
-    record: createBlankRecord(kind, 'nobody here'),
+/** A record of nobody, of usual size. Its kind is none that can be asked for. */
+const createDecoy = (keys: Keyring, kind: Kind): SealedRecord => ({
+  ...sealEntry(keys, kind, 'decoy', {
+    record: createBlankRecord(kind, 'nobody at all is here'),
     mediaId: null,
   }),
+  kind: 'decoy',
 })

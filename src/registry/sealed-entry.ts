@@ -1,6 +1,6 @@
-import { createHmac } from 'node:crypto'
 import { type Kind, toBlindIndex } from '../crypto/blind-index.ts'
 import type { Keyring } from '../crypto/keyring.ts'
+import { toMac } from '../crypto/mac.ts'
 import { seal, toBound, unseal } from '../crypto/seal.ts'
 import type { SealedMedia, SealedRecord } from '../store/registry-table.ts'
 import { decodeEntry, type Entry, encodeEntry } from './record-codec.ts'
@@ -27,11 +27,7 @@ export function sealEntry<K extends Kind>(
   const subject = toSubject(keyring, kind, number)
   // The id of a picture is new each time, so it is no part of what is compared.
   const content = encodeEntry(kind, { ...entry, mediaId: null })
-  const digest = createHmac('sha256', keyring.digest)
-    .update(subject)
-    .update(content)
-    .update(pictureDigest)
-    .digest()
+  const digest = toMac(keyring.digest, subject, content, Buffer.from(pictureDigest))
   const plain = entry.mediaId === null ? content : encodeEntry(kind, entry)
   const sealed = seal(sealingKey(keyring), plain, toBound('registry', subject, keyring.version))
   return { kind, subject, keyVersion: keyring.version, digest, sealed }

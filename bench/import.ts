@@ -1,0 +1,106 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createWriteStream, mkdirSync, mkdtempSync, rmSync, statSync } from 'node:fs'
+import { availableParallelism, tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { toTable } from '../src/cli/terminal.ts'
+import { toNinRecord } from '../src/sources/sandbox/nin-record.ts'
+import { startPostgres, whyNoPostgres } from '../test/postgres.ts'
+
+/** How fast `tabbat import` is, and how much memory it takes: node bench/import.ts [rows] */
+
+type Settings = Readonly<Record<string, string>>
+type Engine = {
+  readonly name: string
+  readonly settings: Settings
+  readonly close: () => Promise<void>
+}
+type Measured = {
+  readonly records: number
+  readonly seconds: number
+  readonly cpuSeconds: number
+  readonly peakMb: number
+}
+
+const COUNT = Number(process.argv[2] ?? 1_000_000)
+const FIRST_NIN = 10_000_000_000
+
+/** Runs in the child before Tabbat: at the end, what it used goes to file descriptor 3. */
+const WATCH = `
+  import { writeSync } from 'node:fs'
+  import { isMainThread } from 'node:worker_threads'
+  if (isMainThread) process.on('exit', () => writeSync(3, JSON.stringify(process.resourceUsage())))`
+
+const folder = mkdtempSync(join(tmpdir(), 'tabbat-bench-import-'))
+try {
+  const file = join(folder, 'people.ndjson')
+  await writePeople(file, COUNT)
+  console.log(
+    `${COUNT} rows, ${(statSync(file).size / 1e6).toFixed(0)} MB, ${availableParallelism()} cores, Node.js ${process.version}`,
+  )
+  const rows = [['engine', 'run', 'records/s', 'seconds', 'processor seconds', 'peak memory']]
+  for (const open of [openSqliteEngine, openPostgresEngine]) {
+    const engine = await open()
+    if (!engine) continue
+    for (const run of ['first', 'again']) rows.push(toRow(engine.name, run, await importFile(engine, file)))
+    await engine.close()
+  }
+  console.log(toTable(rows))
+} finally {
+  rmSync(folder, { recursive: true, force: true })
+}
+
+async function writePeople(file: string, count: number): Promise<void> {
+  const out = createWriteStream(file, { highWaterMark: 1024 * 1024 })
+  for (let index = 0; index < count; index++) {
+    const record = toNinRecord(String(FIRST_NIN + index), `803${String(index % 1e7).padStart(7, '0')}`)
+    if (!out.write(`${JSON.stringify(record)}\n`)) await once(out, 'drain')
+  }
+  out.end()
+  await once(out, 'close')
+}
+
+async function openSqliteEngine(): Promise<Engine> {
+  return { name: 'SQLite', settings: {}, close: async () => {} }
+}
+
+async function openPostgresEngine(): Promise<Engine | undefined> {
+  const given = process.env.TABBAT_DATABASE_URL
+  if (given) return { name: 'PostgreSQL', settings: { TABBAT_DATABASE_URL: given }, close: async () => {} }
+  if (whyNoPostgres() !== undefined) return undefined
+  const server = await startPostgres()
+  const url = await server.createDatabase()
+  return { name: 'PostgreSQL', settings: { TABBAT_DATABASE_URL: url }, close: server.stop }
+}
+
+/** The program itself, in a process of its own. */
+async function importFile({ name, settings }: Engine, file: string): Promise<Measured> {
+  mkdirSync(join(folder, name), { recursive: true })
+  const watch = `data:text/javascript,${encodeURIComponent(WATCH)}`
+  const child = spawn(process.execPath, ['--import', watch, 'src/main.ts', 'import', 'nin', file, '--json'], {
+    env: { TABBAT_DATA_DIR: join(folder, name), ...settings },
+    stdio: ['ignore', 'pipe', 'inherit', 'pipe'],
+  })
+  const [summary, used] = await Promise.all([
+    text(child.stdout as NodeJS.ReadableStream),
+    text(child.stdio[3] as NodeJS.ReadableStream),
+  ])
+  const { maxRSS, userCPUTime, systemCPUTime } = JSON.parse(used) as NodeJS.ResourceUsage
+  return {
+    ...JSON.parse(summary),
+    cpuSeconds: (userCPUTime + systemCPUTime) / 1e6,
+    peakMb: maxRSS / 1024,
+  }
+}
+
+function toRow(engine: string, run: string, { records, seconds, cpuSeconds, peakMb }: Measured): string[] {
+  return [
+    engine,
+    run,
+    (records / seconds).toFixed(0),
+    seconds.toFixed(1),
+    cpuSeconds.toFixed(1),
+    `${peakMb.toFixed(0)} MB`,
+  ]
+}

@@ -1,0 +1,92 @@
+import { Refusal } from '../errors.ts'
+import { type DataTable, isDataTable, rowsAtOnce } from '../store/data-tables.ts'
+import type { Value } from '../store/database.ts'
+import { SCHEMA_VERSION } from '../store/migrate.ts'
+import { type Counts, decodeValue, type End, FORMAT, FORMAT_VERSION, type Header } from './format.ts'
+import { Damaged, isEnd, isRow, type Line, readLines } from './lines.ts'
+
+/** Some rows of one table. */
+export type Rows = {
+  readonly table: DataTable
+  readonly columns: readonly string[]
+  readonly rows: readonly (readonly Value[])[]
+}
+
+export type Contents = { readonly header: Header; readonly counts: Counts }
+
+/** Takes the text of a backup apart, some rows at a time, and at the end compares it with what the end says. */
+export async function parse(
+  text: AsyncIterable<Buffer>,
+  onRows: (rows: Rows) => Promise<void>,
+): Promise<Contents> {
+  const pager = createPager(onRows)
+  let header: Header | undefined
+  let end: End | undefined
+  for await (const line of readLines(text)) {
+    if (!header) header = toHeader(line)
+    else if (isRow(line)) await pager.add(line)
+    else if (isEnd(line)) end = line
+    else await pager.open(line)
+  }
+  const counts = await pager.close()
+  if (!header || !end || !isSame(end.counts, counts)) throw new Damaged()
+  return { header, counts }
+}
+
+/** Gathers the rows of a table until there are enough to be handed on. */
+function createPager(onRows: (rows: Rows) => Promise<void>) {
+  const counts: Counts = {}
+  let page: { table: DataTable; columns: readonly string[]; rows: Value[][] } | undefined
+  const flush = async () => {
+    if (!page || page.rows.length === 0) return
+    counts[page.table] = (counts[page.table] ?? 0) + page.rows.length
+    await onRows(page)
+    page.rows = []
+  }
+  return {
+    open: async (line: Partial<Record<string, unknown>>) => {
+      await flush()
+      page = { ...toTable(line), rows: [] }
+    },
+    add: async (values: readonly unknown[]) => {
+      if (!page) throw new Damaged()
+      if (page.rows.push(toRow(values, page.columns.length)) === rowsAtOnce(page.table)) await flush()
+    },
+    close: async () => {
+      await flush()
+      return counts
+    },
+  }
+}
+
+/** What a newer Tabbat wrote is refused at once, before its lines are misunderstood. */
+function toHeader(line: Line): Header {
+  const header = line as unknown as Partial<Header>
+  if (header.format !== FORMAT || typeof header.root_fingerprint !== 'string') throw new Damaged()
+  if (!(Number(header.version) <= FORMAT_VERSION && Number(header.schema) <= SCHEMA_VERSION))
+    throw new Refusal(
+      `The backup was made by a newer Tabbat (schema ${Number(header.schema)}, this one knows ${SCHEMA_VERSION}). Update Tabbat; nothing was changed.`,
+    )
+  return header as Header
+}
+
+function toTable({ table, columns }: Partial<Record<string, unknown>>): Pick<Rows, 'table' | 'columns'> {
+  const named = Array.isArray(columns) && columns.every((name) => /^[a-z][a-z0-9_]{0,62}$/.test(String(name)))
+  if (!isDataTable(table) || !named) throw new Damaged()
+  return { table, columns: columns as string[] }
+}
+
+function toRow(values: readonly unknown[], width: number): Value[] {
+  if (values.length !== width) throw new Damaged()
+  return values.map((value) => {
+    const decoded = decodeValue(value)
+    if (decoded === undefined) throw new Damaged()
+    return decoded
+  })
+}
+
+/** Tables without rows may be missing on either side. */
+const isSame = (said: Counts, found: Counts) =>
+  (Object.keys({ ...found, ...said }) as DataTable[]).every(
+    (table) => (said[table] ?? 0) === (found[table] ?? 0),
+  )

@@ -1,0 +1,57 @@
+import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, statSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { Refusal } from '../errors.ts'
+
+/**
+ * Writes a file under another name and gives it its own when it is complete and on disk: whoever finds FILE finds all of
+ * it. Only its owner may read it.
+ */
+export async function writeWhole<T>(
+  file: string,
+  force: boolean,
+  write: (partial: string) => Promise<T>,
+): Promise<T> {
+  refuseExisting(file, force)
+  const partial = `${file}.partial`
+  const started = create(partial)
+  try {
+    const result = await write(partial)
+    refuseExisting(file, force)
+    if (statSync(partial).ino !== started)
+      throw new Refusal(`Another backup is being written to ${file}. Nothing was changed by this one.`)
+    renameSync(partial, file)
+    syncFolder(dirname(file))
+    return result
+  } catch (error) {
+    rmSync(partial, { force: true })
+    throw toRefusal(partial, error)
+  }
+}
+
+function refuseExisting(file: string, force: boolean): void {
+  if (!force && existsSync(file))
+    throw new Refusal(`${file} exists. Give another name, or --force to replace it.`)
+}
+
+/** What is left of a run that was cut off is taken away. Tells the file by its number. */
+function create(partial: string): number {
+  try {
+    rmSync(partial, { force: true })
+    closeSync(openSync(partial, 'wx', 0o600))
+    return statSync(partial).ino
+  } catch (error) {
+    throw toRefusal(partial, error)
+  }
+}
+
+function syncFolder(folder: string): void {
+  const opened = openSync(folder, 'r')
+  fsyncSync(opened)
+  closeSync(opened)
+}
+
+function toRefusal(partial: string, error: unknown): unknown {
+  const { code, syscall } = error as NodeJS.ErrnoException
+  if (code === 'ENOSPC') return new Refusal(`There is no room left for ${partial}.`)
+  return syscall === undefined ? error : new Refusal(`${partial} cannot be written (${code}).`)
+}

@@ -1,0 +1,45 @@
+import { createReadStream, statSync } from 'node:fs'
+import { pipeline } from 'node:stream/promises'
+import { createGunzip } from 'node:zlib'
+import { Refusal } from '../errors.ts'
+import { Damaged } from './lines.ts'
+import { type Contents, parse, type Rows } from './parse.ts'
+
+type ReadOptions = {
+  readonly onRows: (rows: Rows) => Promise<void> | void
+  /** Bytes of the file read so far, all of them, and the rows that came out. */
+  readonly onProgress?: (done: number, total: number, rows: number) => void
+}
+
+/** Reads a backup to its end. Throws when it is not whole, which is known only then: read it once before acting on it. */
+export async function readBackup(
+  file: string,
+  { onRows, onProgress = () => {} }: ReadOptions,
+): Promise<Contents> {
+  let count = 0
+  try {
+    const total = statSync(file).size
+    const input = createReadStream(file)
+    return await pipeline(input, createGunzip(), (text) =>
+      parse(text, async (rows) => {
+        await onRows(rows)
+        count += rows.rows.length
+        onProgress(input.bytesRead, total, count)
+      }),
+    )
+  } catch (error) {
+    throw toRefusal(file, error)
+  }
+}
+
+function toRefusal(file: string, error: unknown): unknown {
+  const { code = '', syscall } = error as NodeJS.ErrnoException
+  if (error instanceof Damaged || /^Z_/.test(code))
+    return new Refusal(
+      `${file} is damaged, cut off, or not a backup of Tabbat. Take another one; nothing was changed.`,
+    )
+  if (code === 'ENOENT') return new Refusal(`There is no file ${file}.`)
+  if (syscall === 'open' || syscall === 'read' || syscall === 'stat')
+    return new Refusal(`${file} cannot be read (${code}).`)
+  return error
+}

@@ -1,0 +1,112 @@
+import { Argument, type Command } from 'commander'
+import { KINDS, type Kind, toBlindIndex } from '../crypto/blind-index.ts'
+import { Refusal } from '../errors.ts'
+import type { AuditRow } from '../store/audit-table.ts'
+import { toPlainRow } from './audit-export.ts'
+import { withStore } from './office.ts'
+import { readSecret } from './prompt.ts'
+import { dim, say, strong, toTable } from './terminal.ts'
+
+type Options = { json?: true }
+
+export function addAuditShowCommands(audit: Command, readReference: (text: string) => string): void {
+  audit
+    .command('show')
+    .description('tell the story of one verification')
+    .argument('<reference>', 'its request_reference', readReference)
+    .option('--json', 'print an array of rows for a program')
+    .action((reference: string, { json }: Options) =>
+      withStore(async ({ store }) => showStory(reference, await store.audit.byReference(reference), json)),
+    )
+
+  audit
+    .command('subject')
+    .description('list every look-up of one person, for a data-subject request')
+    .addArgument(new Argument('<kind>', 'which number you will give').choices(KINDS))
+    .option('--json', 'print an array of rows for a program')
+    .addHelpText(
+      'after',
+      `
+The number is read from standard input, or asked for on a terminal without being shown. It is not taken from the
+command line, which others on this machine can see.`,
+    )
+    .action(runSubject)
+}
+
+function showStory(reference: string, rows: readonly AuditRow[], json: true | undefined): void {
+  if (rows.length === 0) throw new Refusal('There is nothing in the audit log under this reference.')
+  if (json) {
+    say(JSON.stringify(rows.map(toPlainRow)))
+    return
+  }
+  say(strong(reference))
+  for (const row of rows) {
+    say(`\n${row.time}  ${strong(row.phase)}  ${dim(`chain ${row.chain}, row ${row.sequence}`)}`)
+    for (const fact of listFacts(row)) say(`  ${fact}`)
+  }
+}
+
+function listFacts(row: AuditRow): string[] {
+  const facts = [
+    [row.operation, row.mode && `${row.mode} mode`, row.key_id && `key ${row.key_id}`]
+      .filter(Boolean)
+      .join(', '),
+    row.outcome && `outcome: ${row.outcome}`,
+    ...listSources(row.sources),
+    row.fields_released && `released: ${row.fields_released.replaceAll(',', ', ')}`,
+    row.amount && `amount: ${row.amount}`,
+    row.consent_reference && `consent: ${row.consent_reference}`,
+    row.detail && `detail: ${row.detail}`,
+  ]
+  return facts.filter((fact) => typeof fact === 'string' && fact !== '') as string[]
+}
+
+function listSources(text: string | null): string[] {
+  if (text === null) return []
+  try {
+    const tried = JSON.parse(text) as { name: string; result: string; ms: number }[]
+    return tried.map(({ name, result, ms }) => `asked ${name}: ${result}, ${ms} ms`)
+  } catch {
+    return [`asked: ${text}`]
+  }
+}
+
+async function runSubject(kind: Kind, { json }: Options): Promise<void> {
+  const name = kind.toUpperCase()
+  const number = (await readSecret(`${name} (not shown): `)).trim()
+  if (!/^[0-9]{11}$/.test(number))
+    throw new Refusal(`A ${name} has 11 digits: give one number, on standard input or when asked.`)
+  await withStore(async ({ store, keyring }) => {
+    const subject = toBlindIndex(keyring.subject, kind, number).toString('hex')
+    const rows = await store.audit.bySubject(subject)
+    if (json) say(JSON.stringify(rows.map(toPlainRow)))
+    else showLookUps(rows)
+  })
+}
+
+/** An intent is told only where nothing came of it. */
+function showLookUps(rows: readonly AuditRow[]): void {
+  if (rows.length === 0) {
+    say('Nobody has looked this person up.')
+    return
+  }
+  const ended = new Set(rows.flatMap(({ phase, request_reference: of }) => (phase === 'outcome' ? [of] : [])))
+  const told = rows.filter(
+    ({ phase, request_reference: of }) => phase !== 'intent' || of === null || !ended.has(of),
+  )
+  const cells = told.map((row) => [
+    row.time,
+    row.operation ?? row.phase,
+    row.mode ?? '',
+    row.key_id ?? '',
+    toOutcome(row),
+    row.request_reference ?? '',
+    row.consent_reference ?? '',
+  ])
+  say(toTable([['time', 'operation', 'mode', 'key', 'outcome', 'reference', 'consent'], ...cells]))
+}
+
+function toOutcome({ phase, outcome }: AuditRow): string {
+  if (phase === 'intent') return 'begun, end not recorded'
+  return phase === 'replay' ? `${outcome} (replayed)` : (outcome ?? '')
+}

@@ -1,0 +1,112 @@
+import { resolve } from 'node:path'
+import { Argument, type Command, Option } from 'commander'
+import { KINDS, type Kind } from '../crypto/blind-index.ts'
+import { Refusal } from '../errors.ts'
+import { importFile } from '../registry/import/import-file.ts'
+import { type Input, openInput } from '../registry/import/input.ts'
+import type { Progress } from '../registry/import/progress.ts'
+import { createProgressLine, toFigure } from '../registry/import/progress-line.ts'
+import { FORMATS, type Format, toFormat } from '../registry/import/rows.ts'
+import { withOffice } from './office.ts'
+import { say } from './terminal.ts'
+
+type Options = { format?: Format; strict?: true; rejected?: string; json?: true }
+
+/** Rejected rows that are named on the screen; the file has them all. */
+const MOST_SHOWN = 5
+const SOME_REJECTED = 2
+
+export function addImportCommand(program: Command): void {
+  program
+    .command('import')
+    .description('bring your own records into the registry; the same file again changes nothing')
+    .addArgument(new Argument('<kind>', 'what the records are').choices(KINDS))
+    .argument('<file>', 'NDJSON or CSV, one record a row; - reads standard input')
+    .addOption(
+      new Option('--format <format>', 'default: csv for names that end in .csv, else ndjson').choices(
+        FORMATS,
+      ),
+    )
+    .option('--strict', 'stop at the first row that is not taken; those before it stay')
+    .option(
+      '--rejected <file>',
+      'where rows go that are not taken (default: the name of the file + .rejected)',
+    )
+    .option('--json', 'print the summary as an object for a program')
+    .addHelpText(
+      'after',
+      `
+Ends with 0 when every row was taken, 2 when some were rejected, 1 when it could not go on.
+An import that was interrupted continues where it was when it is started again.
+The formats are described in docs/import.md.`,
+    )
+    .action(runImport)
+}
+
+async function runImport(kind: Kind, file: string, options: Options): Promise<void> {
+  const input = await openInput(file)
+  try {
+    await importInput(kind, file, input, options)
+  } finally {
+    await input.close()
+  }
+}
+
+async function importInput(kind: Kind, file: string, input: Input, options: Options): Promise<void> {
+  const startedAt = performance.now()
+  const rejectedPath = options.rejected ?? `${input.size === undefined ? 'stdin' : file}.rejected`
+  if (resolve(rejectedPath) === resolve(file)) throw new Refusal('--rejected names the file itself.')
+  const format = options.format ?? toFormat(file)
+  const screen = createScreen(input)
+  try {
+    const settings = { kind, format, rejectedPath, strict: options.strict === true }
+    const done = await withOffice(async ({ store, keyring, audit }) => {
+      await audit.record([{ phase: 'import_started', detail: kind }])
+      const progress = await importFile({ table: store.registry, keyring }, input, settings, screen)
+      const { records, changed, rejected } = progress
+      const detail = `${kind}: ${records} records, ${changed} new or changed, ${rejected} rejected`
+      await audit.record([{ phase: 'imported', outcome: 'ok', detail }])
+      return progress
+    })
+    screen.clear()
+    summarise(done, (performance.now() - startedAt) / 1000, rejectedPath, options.json)
+  } finally {
+    screen.clear()
+  }
+}
+
+/** What a person sees meanwhile, on standard error: figures, line numbers and reasons, never a value. */
+function createScreen({ size }: Input) {
+  const line = createProgressLine(process.stderr, size)
+  let shown = 0
+  const tell = (text: string) => {
+    line.clear()
+    process.stderr.write(`${text}\n`)
+  }
+  return {
+    clear: line.clear,
+    onContinue: (progress: Progress) => tell(`continuing at line ${progress.line}`),
+    onProgress: line.show,
+    onReject: (reject: { readonly line: number; readonly reason: string }) => {
+      if (shown++ < MOST_SHOWN) tell(`line ${reject.line}: ${reject.reason}`)
+    },
+  }
+}
+
+function summarise(
+  { records, changed, rejected }: Progress,
+  seconds: number,
+  rejectedPath: string,
+  json: true | undefined,
+): void {
+  const unchanged = records - changed - rejected
+  if (rejected > 0) process.exitCode = SOME_REJECTED
+  if (json) {
+    say(JSON.stringify({ records, changed, unchanged, rejected, seconds: Number(seconds.toFixed(3)) }))
+    return
+  }
+  say(
+    `${toFigure(records)} records: ${toFigure(changed)} new or changed, ${toFigure(unchanged)} unchanged, ${toFigure(rejected)} rejected, in ${seconds.toFixed(1)} s.`,
+  )
+  if (rejected > 0) say(`The rejected rows and the reasons are in ${rejectedPath}.`)
+}

@@ -1,0 +1,64 @@
+import { type AuditLog, openAuditLog } from '../audit/audit-log.ts'
+import { createSigner, type Signer } from '../audit/signing.ts'
+import { type Config, loadConfig } from '../config.ts'
+import { Refusal } from '../errors.ts'
+import { openSealedStore, type SealedStore } from '../sealed-store.ts'
+
+/** What a command works with: the store, its keys, and a place in the audit log. */
+export type Office = SealedStore & {
+  readonly config: Config
+  readonly audit: AuditLog
+  readonly signer: Signer
+}
+
+type OfficeOptions = {
+  /** Refuse instead of making a new database. */
+  readonly mustExist?: boolean
+  /** After a restore, the audit log may be older than the last checkpoint. */
+  readonly acceptOlder?: boolean
+}
+
+export const EXISTING: OfficeOptions = { mustExist: true }
+
+/** Opens the database for a command that changes something, and leaves it as it was found. */
+export async function withOffice<T>(
+  work: (office: Office) => Promise<T>,
+  { mustExist = false, acceptOlder = false }: OfficeOptions = {},
+): Promise<T> {
+  const config = loadConfig()
+  const sealed = await openSealedStore(config, { mustExist })
+  try {
+    const signer = createSigner(sealed.keyring['audit-signing'])
+    const audit = await openAuditLog({
+      table: sealed.store.audit,
+      signer,
+      dataDir: config.dataDir,
+      checkpointDir: config.checkpointDir ?? config.dataDir,
+      acceptOlder,
+      onTrouble: () => {},
+      onCorruption: () => {
+        throw new Refusal('The database is damaged. Restore a backup.')
+      },
+    })
+    try {
+      return await work({ ...sealed, config, audit, signer })
+    } finally {
+      await audit.close()
+    }
+  } finally {
+    await sealed.store.close()
+  }
+}
+
+/** For a command that only looks: it makes no database where there is none. */
+export async function withStore<T>(
+  work: (sealed: SealedStore & { config: Config }) => Promise<T>,
+): Promise<T> {
+  const config = loadConfig()
+  const sealed = await openSealedStore(config, { mustExist: true })
+  try {
+    return await work({ ...sealed, config })
+  } finally {
+    await sealed.store.close()
+  }
+}

@@ -1,0 +1,21 @@
+import { createProgressLine, type ProgressLine } from '../registry/import/progress-line.ts'
+
+/** How far a long piece of work has come, on standard error: a bar on a terminal, a line now and then elsewhere. */
+export type Progress = {
+  /** `done` of `total`, in whatever they are counted; `rows` is how many rows that is. */
+  readonly show: (done: number, total: number, rows?: number) => void
+  readonly clear: () => void
+}
+
+const NONE = { line: 0, changed: 0, rejected: 0, rejectedBytes: 0 }
+
+export function createProgress(): Progress {
+  let line: { readonly of: number; readonly shown: ProgressLine } | undefined
+  return {
+    show: (done, total, rows = done) => {
+      if (line?.of !== total) line = { of: total, shown: createProgressLine(process.stderr, total) }
+      line.shown.show({ ...NONE, offset: done, records: rows })
+    },
+    clear: () => line?.shown.clear(),
+  }
+}

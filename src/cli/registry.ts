@@ -1,0 +1,80 @@
+import { Argument, type Command } from 'commander'
+import { KINDS, type Kind } from '../crypto/blind-index.ts'
+import { Refusal } from '../errors.ts'
+import { eraseRecord } from '../registry/erase.ts'
+import type { SealedStore } from '../sealed-store.ts'
+import { EXISTING, withOffice, withStore } from './office.ts'
+import { confirm, isInteractive, readSecret } from './prompt.ts'
+import { say, toTable } from './terminal.ts'
+
+export function addRegistryCommand(program: Command): void {
+  const registry = program.command('registry').description('look at your own records, and erase one')
+
+  registry
+    .command('stats')
+    .description('count the records, without opening one')
+    .option('--json', 'print an object for a program')
+    .action((options: { json?: true }) => withStore((sealed) => showStats(sealed, options.json)))
+
+  registry
+    .command('erase')
+    .description('take the record of one person away, and the picture')
+    .addArgument(new Argument('<kind>', 'which number you will give').choices(KINDS))
+    .option('--yes', 'do not ask again')
+    .option('--json', 'print an object for a program')
+    .addHelpText(
+      'after',
+      `
+The number is read from standard input, or asked for on a terminal without being shown. It is not taken from the
+command line, which others on this machine can see.`,
+    )
+    .action(runErase)
+}
+
+async function showStats({ store, keyring }: SealedStore, json: true | undefined): Promise<void> {
+  const counted = (await store.registry.count()).filter(({ kind }) => KINDS.includes(kind))
+  const sum = (wanted: (row: (typeof counted)[number]) => boolean) =>
+    counted.filter(wanted).reduce((total, { records }) => total + records, 0)
+  const versions = [...new Set(counted.map(({ keyVersion }) => keyVersion))].toSorted((a, b) => a - b)
+  const stats = {
+    place: store.place,
+    records: Object.fromEntries(KINDS.map((kind) => [kind, sum((row) => row.kind === kind)])),
+    pictures: await store.registry.countMedia(),
+    root_version: keyring.version,
+    sealed_under: Object.fromEntries(
+      versions.map((version) => [version, sum((row) => row.keyVersion === version)]),
+    ),
+    rotation_under_way: (await store.meta.read()).root_previous_fingerprint !== undefined,
+  }
+  if (json) return say(JSON.stringify(stats))
+  const { records, sealed_under } = stats
+  say(
+    toTable([
+      ['what', 'how many'],
+      ...KINDS.map((kind) => [`${kind.toUpperCase()} records`, String(records[kind])]),
+      ['pictures', String(stats.pictures)],
+      ...versions.map((version) => [
+        `sealed under root key version ${version}`,
+        String(sealed_under[version]),
+      ]),
+    ]),
+  )
+  say(`\nThe data lies at ${store.place}; the root key is at version ${keyring.version}.`)
+  if (stats.rotation_under_way)
+    say('A rotation of the root key is under way. If it was interrupted, run: tabbat keys rotate-root')
+}
+
+async function runErase(kind: Kind, { yes, json }: { yes?: true; json?: true }): Promise<void> {
+  const number = (await readSecret(`${kind.toUpperCase()} (not shown): `)).trim()
+  if (!/^[0-9]{11}$/.test(number))
+    throw new Refusal(
+      `A ${kind.toUpperCase()} has 11 digits: give one number, on standard input or when asked.`,
+    )
+  if (!yes && isInteractive() && !(await confirm(`Erase the record of this ${kind.toUpperCase()} for good?`)))
+    throw new Refusal('Nothing was erased.')
+  await withOffice(async (office) => {
+    const erased = await eraseRecord(office, kind, number)
+    if (json) say(JSON.stringify({ erased }))
+    else say(erased ? 'The record is erased.' : 'There is no such record; nothing was erased.')
+  }, EXISTING)
+}

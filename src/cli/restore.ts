@@ -1,0 +1,49 @@
+import type { Command } from 'commander'
+import { restoreBackup } from '../backup/restore.ts'
+import { loadConfig } from '../config.ts'
+import { openStore } from '../store/store.ts'
+import { withOffice } from './office.ts'
+import { createProgress } from './progress.ts'
+import { say, strong } from './terminal.ts'
+
+type Options = { force?: boolean; json?: true }
+
+export function addRestoreCommand(program: Command): void {
+  program
+    .command('restore')
+    .description('fill the database from a backup, all of it or nothing')
+    .argument('<file>', 'a file that tabbat backup wrote, from either kind of database')
+    .option('--force', 'replace what is in the database; an audit log is never replaced')
+    .option('--json', 'print an object for a program')
+    .addHelpText(
+      'after',
+      `
+Put the root key of the backup in place first (root.key in the data folder, or TABBAT_ROOT_KEY), and stop the servers.
+The file is checked from end to end before anything is changed. See docs/backup.md.`,
+    )
+    .action(runRestore)
+}
+
+async function runRestore(file: string, { force = false, json }: Options): Promise<void> {
+  const { header, counts, place } = await restore(file, force)
+  // The restored log may be older than the last checkpoint of this node; the trace, and the next checkpoint, say why.
+  const trace = { phase: 'restored', outcome: 'ok', detail: `backup of ${header.created_at}` }
+  await withOffice(({ audit }) => audit.record([trace]), { mustExist: true, acceptOlder: true })
+  if (json) return say(JSON.stringify({ place, created_at: header.created_at, rows: counts }))
+  const { registry = 0, media = 0, api_keys = 0 } = counts
+  say(strong(`The backup of ${header.created_at} is restored to ${place}.`))
+  say(`${registry} rows of the registry, ${media} pictures, ${api_keys} API keys. Start the servers now.`)
+}
+
+async function restore(file: string, force: boolean) {
+  const config = loadConfig()
+  const store = await openStore({ dataDir: config.dataDir, databaseUrl: config.databaseUrl })
+  const progress = createProgress()
+  try {
+    const contents = await restoreBackup(config, store, file, { force, onProgress: progress.show })
+    return { ...contents, place: store.place }
+  } finally {
+    progress.clear()
+    await store.close()
+  }
+}

@@ -1,0 +1,78 @@
+import type { Kind } from '../../crypto/blind-index.ts'
+import type { RegistryTable } from '../../store/registry-table.ts'
+import type { Chunk } from './chunks.ts'
+import type { Progress } from './progress.ts'
+import type { Rejects } from './rejects.ts'
+import type { Reject } from './seal-chunk.ts'
+import { type UnpackedRow, unpackRows } from './sealed-rows.ts'
+import type { PackedChunk } from './sealing-worker.ts'
+
+/** Enough that a wait for the disk costs little, and little enough that memory stays flat with pictures too. */
+const BATCH_ROWS = 5000
+const BATCH_BYTES = 16 * 1024 * 1024
+
+export type BatchSaver = {
+  readonly progress: () => Progress
+  /** Takes a chunk; saves when there is enough. Chunks come in the order of the file. */
+  readonly add: (chunk: Chunk, rejected: readonly Reject[], sealed: PackedChunk) => Promise<void>
+  readonly flush: () => Promise<void>
+}
+
+export type BatchSaverOptions = {
+  readonly table: Pick<RegistryTable, 'save'>
+  readonly kind: Kind
+  readonly keyVersion: number
+  readonly rejects: Rejects
+  readonly importId: string | undefined
+  readonly start: Progress
+}
+
+export function createBatchSaver(options: BatchSaverOptions): BatchSaver {
+  const { table, kind, keyVersion, rejects, importId } = options
+  let progress = options.start
+  let packs: Uint8Array<ArrayBuffer>[] = []
+  let size = { rows: 0, bytes: 0 }
+
+  const flush = async () => {
+    const saved = { ...progress, rejectedBytes: rejects.sync() }
+    const state = (changed: number) => JSON.stringify({ ...saved, changed: saved.changed + changed })
+    const rows = toBatch(packs.values().flatMap((packed) => unpackRows(kind, keyVersion, packed)))
+    const changed = await table.save({
+      records: rows.map(({ record }) => record),
+      media: rows.flatMap(({ media }) => media ?? []),
+      at: Date.now(),
+      ...(importId === undefined ? {} : { progress: { id: importId, state } }),
+    })
+    progress = { ...saved, changed: saved.changed + changed }
+    // Gives the memory back now; the garbage collector would let much of it come together first.
+    for (const packed of packs) packed.buffer.transfer(0)
+    packs = []
+    size = { rows: 0, bytes: 0 }
+  }
+
+  const add = async (chunk: Chunk, rejected: readonly Reject[], sealed: PackedChunk) => {
+    packs.push(sealed.packed)
+    rejects.write(rejected)
+    size = { rows: size.rows + sealed.count, bytes: size.bytes + sealed.packed.length }
+    progress = {
+      ...progress,
+      offset: chunk.end,
+      line: progress.line + sealed.lines,
+      records: progress.records + sealed.count + rejected.length,
+      rejected: progress.rejected + rejected.length,
+    }
+    if (size.rows >= BATCH_ROWS || size.bytes >= BATCH_BYTES) await flush()
+  }
+  return { progress: () => progress, add, flush }
+}
+
+/**
+ * One row a person: of several the last one counts, as if they were saved one after another. Neighbours in the index are
+ * saved together, which spares the database most of its reading.
+ */
+function toBatch(rows: Iterable<UnpackedRow>): UnpackedRow[] {
+  const bySubject = new Map<string, UnpackedRow>()
+  for (const row of rows) bySubject.set(row.record.subject.toString('latin1'), row)
+  const subjects = [...bySubject.keys()].sort()
+  return subjects.map((subject) => bySubject.get(subject) as UnpackedRow)
+}

@@ -1,0 +1,73 @@
+import { Ajv } from 'ajv'
+import { BvnRecord } from '../../contract/bvn.ts'
+import { NinRecord } from '../../contract/nin.ts'
+import type { Kind } from '../../crypto/blind-index.ts'
+import type { RecordOf } from '../record-codec.ts'
+import { BadRow } from './bad-row.ts'
+import { isHidden, toDay, toNumber, toPhone } from './clean-text.ts'
+import { type Day, isSameDay, toHyphenatedDay, toLongDay, toNumericDay, toShortDay } from './date.ts'
+import { readPicture } from './picture.ts'
+import { createFieldReader } from './record-fields.ts'
+
+export type CleanRow = {
+  readonly number: string
+  readonly record: RecordOf[Kind]
+  readonly picture: Buffer | undefined
+}
+
+/** Makes a record of a row: one spelling for dates and phones, and in the end what the contract's schema asks for. */
+export function createRowCleaner(kind: Kind): (row: unknown) => CleanRow {
+  const ajv = new Ajv({ strict: false })
+  const fits = ajv.compile(kind === 'nin' ? NinRecord : BvnRecord)
+  const readFields = createFieldReader(kind)
+  return (row) => {
+    const fields: unknown = readFields(row)
+    const number = kind === 'nin' ? finishNin(fields as NinRecord) : finishBvn(fields as BvnRecord)
+    if (!fits(fields)) throw new BadRow(`the record does not fit the contract: ${toPath(fits.errors)}`)
+    const picture = kind === 'nin' ? readPicture((row as { picture?: unknown }).picture) : undefined
+    return { number, record: fields as RecordOf[Kind], picture }
+  }
+}
+
+function finishNin(record: NinRecord): string {
+  const number = toNumber(record.nin_number, 'nin_number')
+  const info = record.personal_info
+  info.phone_number = toPhone(info.phone_number, 'personal_info.phone_number')
+  finishPerson(info, toNumericDay, toShortDay)
+  return number
+}
+
+function finishBvn(record: BvnRecord): string {
+  const number = toNumber(record.bvn_number, 'bvn_number')
+  const info = record.personal_info
+  info.phone_number = toPhone(info.phone_number, 'personal_info.phone_number')
+  if (info.phone_number_2 !== null && !isHidden(info.phone_number_2))
+    info.phone_number_2 = toPhone(info.phone_number_2, 'personal_info.phone_number_2')
+  finishPerson(info, toHyphenatedDay, toLongDay)
+  const registered = toDay(record.formatted_registration_date ?? '', 'formatted_registration_date')
+  if (registered) record.formatted_registration_date = toLongDay(registered)
+  return number
+}
+
+type Person = Pick<
+  NinRecord['personal_info'],
+  'first_name' | 'middle_name' | 'last_name' | 'full_name' | 'date_of_birth' | 'formatted_date_of_birth'
+>
+
+function finishPerson(info: Person, toFigures: (day: Day) => string, toWords: (day: Day) => string): void {
+  if (info.full_name === '')
+    info.full_name = [info.first_name, info.middle_name, info.last_name]
+      .filter((name) => name !== '')
+      .join(' ')
+  const figures = toDay(info.date_of_birth, 'personal_info.date_of_birth')
+  const words = toDay(info.formatted_date_of_birth, 'personal_info.formatted_date_of_birth')
+  if (figures && words && !isSameDay(figures, words))
+    throw new BadRow('personal_info.date_of_birth and formatted_date_of_birth are different days')
+  const day = figures ?? words
+  if (!day) return
+  if (!isHidden(info.date_of_birth)) info.date_of_birth = toFigures(day)
+  if (!isHidden(info.formatted_date_of_birth)) info.formatted_date_of_birth = toWords(day)
+}
+
+const toPath = (errors: readonly { readonly instancePath: string }[] | null | undefined) =>
+  errors?.[0]?.instancePath.slice(1).replaceAll('/', '.') || 'the whole record'

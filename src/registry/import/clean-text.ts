@@ -1,0 +1,50 @@
+import { toLocalPhone, toPhoneCore } from '../../contract/phone.ts'
+import { BadRow } from './bad-row.ts'
+import { type Day, readDay } from './date.ts'
+
+const LONGEST_TEXT = 500
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for.
+const CONTROL = /[\u0000-\u001f\u007f-\u009f]/
+const LINE_BREAKS = /\s*[\t\r\n]\s*/g
+
+/** A field as it is kept: trimmed, on one line. No value and an empty one become `blank`. */
+export function toText<Blank extends string | null>(
+  value: unknown,
+  path: string,
+  blank: Blank,
+): string | Blank {
+  if (value === undefined || value === null) return blank
+  if (typeof value !== 'string') throw new BadRow(`${path} must be a string`)
+  const trimmed = value.trim()
+  if (trimmed === '') return blank
+  const text = CONTROL.test(trimmed) ? trimmed.replace(LINE_BREAKS, ' ') : trimmed
+  if (CONTROL.test(text)) throw new BadRow(`${path} has a control character`)
+  if (text.length > LONGEST_TEXT) throw new BadRow(`${path} is longer than ${LONGEST_TEXT} characters`)
+  return text
+}
+
+export function toNumber(text: string, path: string): string {
+  if (text === '') throw new BadRow(`${path} is required`)
+  if (!/^\d{11}$/.test(text)) throw new BadRow(`${path} must be 11 digits`)
+  return text
+}
+
+/** 0803…, whatever the spelling. */
+export function toPhone(text: string, path: string): string {
+  if (text === '') throw new BadRow(`${path} is required`)
+  const core = toPhoneCore(text)
+  if (core === undefined) throw new BadRow(`${path} must be a Nigerian mobile number`)
+  return toLocalPhone(core)
+}
+
+/** Undefined when there is no date or a hidden one. */
+export function toDay(text: string, path: string): Day | undefined {
+  if (text === '' || isHidden(text)) return undefined
+  const day = readDay(text)
+  if (!day) throw new BadRow(`${path} is not a date that can be read`)
+  return day
+}
+
+/** A value that somebody masked before it came to us is kept as it is. */
+export const isHidden = (text: string) => /^\*+$/.test(text)

@@ -1,0 +1,68 @@
+import type { Kind } from '../../crypto/blind-index.ts'
+import { Refusal } from '../../errors.ts'
+import { BadRow, toShownName } from './bad-row.ts'
+import { toFieldNames } from './record-fields.ts'
+
+export type Column = { readonly group: string | undefined; readonly field: string }
+
+type GivenRow = Record<string, unknown>
+
+/** Reads the header. Names are told only when it surely is one: a file without a header begins with a person. */
+export function readHeader(kind: Kind, text: string, file: string): Column[] {
+  const names = toCells(text).map((name) => name.trim())
+  const required = [`${kind}_number`, 'personal_info.phone_number']
+  if (!required.every((name) => names.includes(name)))
+    throw new Refusal(`The first line of ${file} must be a header with ${required.join(', ')} in it.`)
+  const known = new Set(toFieldNames(kind))
+  const unknown = names.filter((name) => !known.has(name))
+  if (unknown.length > 0)
+    throw new Refusal(`${file} has unknown columns: ${unknown.map(toShownName).join(', ')}.`)
+  const twice = names.filter((name, index) => names.indexOf(name) !== index)
+  if (twice.length > 0) throw new Refusal(`${file} has columns twice: ${twice.join(', ')}.`)
+  return names.map((name) => {
+    const [first = '', second] = name.split('.')
+    return second === undefined ? { group: undefined, field: first } : { group: first, field: second }
+  })
+}
+
+/** The row as it would stand in JSON: an empty cell is no data. */
+export function toGivenRow(columns: readonly Column[], text: string): GivenRow {
+  const cells = toCells(text)
+  if (cells.length !== columns.length)
+    throw new BadRow(`the row has ${cells.length} cells, the header has ${columns.length}`)
+  const row: GivenRow = {}
+  for (let index = 0; index < columns.length; index++) {
+    const { group, field } = columns[index] as Column
+    if (cells[index] === '') continue
+    if (group === undefined) row[field] = cells[index]
+    else {
+      row[group] ??= {}
+      ;(row[group] as GivenRow)[field] = cells[index]
+    }
+  }
+  return row
+}
+
+/** The cells of a row, as RFC 4180 has them. */
+export function toCells(text: string): string[] {
+  if (!text.includes('"')) return text.split(',')
+  const cells: string[] = []
+  for (let start = 0; start <= text.length; ) {
+    const end = text[start] === '"' ? findCellEnd(text, start + 1) : toEnd(text, text.indexOf(',', start))
+    const cell = text.slice(start, end)
+    cells.push(cell.startsWith('"') ? cell.slice(1, -1).replaceAll('""', '"') : cell)
+    start = end + 1
+  }
+  return cells
+}
+
+function findCellEnd(text: string, from: number): number {
+  let quote = text.indexOf('"', from)
+  while (quote !== -1 && text[quote + 1] === '"') quote = text.indexOf('"', quote + 2)
+  if (quote === -1) throw new BadRow('a quote is not closed')
+  const end = quote + 1
+  if (end < text.length && text[end] !== ',') throw new BadRow('a quote ends within a cell')
+  return end
+}
+
+const toEnd = (text: string, at: number) => (at === -1 ? text.length : at)

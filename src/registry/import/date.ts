@@ -1,0 +1,87 @@
+/** A day of the calendar; no time zone can move it. */
+export type Day = { readonly year: number; readonly month: number; readonly day: number }
+
+const MONTHS = [
+  'January',
+  'February',
+  'March',
+  'April',
+  'May',
+  'June',
+  'July',
+  'August',
+  'September',
+  'October',
+  'November',
+  'December',
+] as const
+
+/** jan, january → 1, and so on. */
+const MONTH_NUMBERS = new Map<string, number>([
+  ...MONTHS.flatMap((name, index): [string, number][] => [
+    [name.toLowerCase(), index + 1],
+    [name.slice(0, 3).toLowerCase(), index + 1],
+  ]),
+  ['sept', 9],
+])
+
+const OLDEST_YEAR = 1900
+const DAY_MS = 86_400_000
+
+const SPELLINGS = [
+  // 05-01-1990, 5/1/1990, 5.1.90: the day comes first.
+  /^(?<day>\d{1,2})(?:(?<mark>[-/.])(?<month>\d{1,2})\k<mark>)(?<year>\d{4}|\d{2})$/,
+  // 1990-01-05, 1990/01/05, 1990-01-05T00:00:00Z, 1990-01-05 00:00:00
+  /^(?<year>\d{4})(?<mark>[-/.])(?<month>\d{1,2})\k<mark>(?<day>\d{1,2})(?:[T ][\d:.+Z-]*)?$/,
+  // 05-Jan-1990, 05-JAN-90, 5 January 1990, 5th January, 1990
+  /^(?<day>\d{1,2})(?:st|nd|rd|th)?[-/ ](?<month>[a-z]{3,9})\.?(?:[-/ ]|, )(?<year>\d{4}|\d{2})$/i,
+  // January 5, 1990, Jan 5 1990
+  /^(?<month>[a-z]{3,9})\.? (?<day>\d{1,2})(?:st|nd|rd|th)?(?: |, ?)(?<year>\d{4})$/i,
+] as const
+
+/** Reads a day in any of the common spellings; undefined when it is none, or a day that never was. */
+export function readDay(text: string, now = new Date()): Day | undefined {
+  for (const spelling of SPELLINGS) {
+    const parts = spelling.exec(text)?.groups
+    if (!parts) continue
+    const { day = '', month = '', year = '' } = parts
+    const read = { year: toYear(year, now), month: toMonth(month), day: Number(day) }
+    return hasBeen(read, now) ? read : undefined
+  }
+  return undefined
+}
+
+export const isSameDay = (one: Day, other: Day) =>
+  one.year === other.year && one.month === other.month && one.day === other.day
+
+/** 05-01-1990 */
+export const toNumericDay = ({ year, month, day }: Day) => `${twoDigits(day)}-${twoDigits(month)}-${year}`
+
+/** 05-Jan-1990 */
+export const toHyphenatedDay = ({ year, month, day }: Day) =>
+  `${twoDigits(day)}-${toName(month).slice(0, 3)}-${year}`
+
+/** Jan 5, 1990 */
+export const toShortDay = ({ year, month, day }: Day) => `${toName(month).slice(0, 3)} ${day}, ${year}`
+
+/** January 5, 1990 */
+export const toLongDay = ({ year, month, day }: Day) => `${toName(month)} ${day}, ${year}`
+
+const twoDigits = (value: number) => (value < 10 ? `0${value}` : String(value))
+const toName = (month: number) => MONTHS[month - 1] ?? ''
+
+const toMonth = (text: string) => MONTH_NUMBERS.get(text.toLowerCase()) ?? Number(text)
+
+/** Of two digits, those that are still to come belong to the century before. */
+function toYear(text: string, now: Date): number {
+  const year = Number(text)
+  if (text.length === 4) return year
+  return year > now.getUTCFullYear() % 100 ? 1900 + year : 2000 + year
+}
+
+/** Whether the day is in the calendar and not ahead of us; somewhere it may be tomorrow already. */
+function hasBeen({ year, month, day }: Day, now: Date): boolean {
+  const date = new Date(Date.UTC(year, month - 1, day))
+  const exists = date.getUTCMonth() === month - 1 && date.getUTCDate() === day
+  return exists && year >= OLDEST_YEAR && date.getTime() < now.getTime() + DAY_MS
+}

@@ -1,0 +1,108 @@
+import type { Kind } from '../../crypto/blind-index.ts'
+import type { Keyring } from '../../crypto/keyring.ts'
+import { Refusal } from '../../errors.ts'
+import type { RegistryTable } from '../../store/registry-table.ts'
+import { type BatchSaver, createBatchSaver } from './batch-saver.ts'
+import { type Chunk, cutChunks } from './chunks.ts'
+import type { Input } from './input.ts'
+import { readLayout } from './layout.ts'
+import { type Progress, readProgress, toImportId } from './progress.ts'
+import { openRejects } from './rejects.ts'
+import { type Format, TOO_LONG } from './rows.ts'
+import type { Reject } from './seal-chunk.ts'
+import { openSealingPool, type SealingPool } from './sealing-pool.ts'
+import type { PackedChunk } from './sealing-worker.ts'
+
+/** Chunks that are read but not saved yet: enough that no thread waits while a batch is saved. */
+const MOST_IN_FLIGHT = 12
+const THREADS = 2
+
+export type ImportOptions = {
+  readonly kind: Kind
+  readonly format: Format
+  readonly strict: boolean
+  readonly rejectedPath: string
+}
+
+export type ImportWatcher = {
+  readonly onContinue: (progress: Progress) => void
+  readonly onProgress: (progress: Progress) => void
+  readonly onReject: (reject: Reject) => void
+}
+
+type Registry = { readonly table: RegistryTable; readonly keyring: Keyring }
+
+/** Brings the rows of a file into the registry, in their order, and continues an import that was interrupted. */
+export async function importFile(
+  { table, keyring }: Registry,
+  input: Input,
+  options: ImportOptions,
+  watcher: ImportWatcher,
+): Promise<Progress> {
+  const { kind, format, strict } = options
+  const { columns, start: beginning } = readLayout(kind, format, input)
+  const importId = toImportId(keyring, input, options)
+  const interrupted = importId === undefined ? undefined : await table.importProgress(importId)
+  const start = interrupted === undefined ? beginning : readProgress(interrupted)
+  if (interrupted !== undefined) watcher.onContinue(start)
+
+  const rejects = openRejects(options.rejectedPath, start.rejectedBytes)
+  const pool = openSealingPool(keyring, { kind, format, strict, columns }, THREADS)
+  const saver = createBatchSaver({ table, kind, keyVersion: keyring.version, rejects, importId, start })
+  try {
+    const chunks = cutChunks(input.readFrom(start.offset), format, start.offset)
+    const stop = await takeChunks(sealInOrder(pool, chunks), saver, strict, watcher)
+    await saver.flush()
+    // A file that was stopped at will be mended, and then it is another file.
+    if (importId !== undefined) await table.finishImport(importId)
+    if (stop) throw new Refusal(`line ${stop.line}: ${stop.reason}. The rows before it were saved.`)
+    return saver.progress()
+  } finally {
+    rejects.close()
+    await pool.close()
+  }
+}
+
+/** The row to stop at, if there is one. */
+async function takeChunks(
+  chunks: AsyncIterable<readonly [Chunk, PackedChunk]>,
+  saver: BatchSaver,
+  strict: boolean,
+  watcher: ImportWatcher,
+): Promise<Reject | undefined> {
+  for await (const [chunk, sealed] of chunks) {
+    const { line, offset } = saver.progress()
+    const rejected = sealed.rejects.map((reject) => ({ ...reject, line: line + reject.line }))
+    const stop = strict ? rejected[0] : undefined
+    if (stop) {
+      // The chunk is not done: should the process end now, it is taken again.
+      await saver.add({ ...chunk, end: offset }, [], { ...sealed, lines: 0 })
+      return stop
+    }
+    await saver.add(chunk, rejected, sealed)
+    for (const reject of rejected) watcher.onReject(reject)
+    watcher.onProgress(saver.progress())
+  }
+  return undefined
+}
+
+/** Hands chunks to the threads ahead of time, and gives them back in the order of the file. */
+async function* sealInOrder(
+  pool: SealingPool,
+  chunks: AsyncIterable<Chunk>,
+): AsyncGenerator<readonly [Chunk, PackedChunk]> {
+  const inFlight: { readonly chunk: Chunk; readonly sealed: Promise<PackedChunk> }[] = []
+  for await (const chunk of chunks) {
+    inFlight.push({ chunk, sealed: chunk.skippedLines === undefined ? pool.seal(chunk.bytes) : skip(chunk) })
+    const oldest = inFlight.length < MOST_IN_FLIGHT ? undefined : inFlight.shift()
+    if (oldest) yield [oldest.chunk, await oldest.sealed]
+  }
+  for (const { chunk, sealed } of inFlight) yield [chunk, await sealed]
+}
+
+const skip = async ({ skippedLines: lines = 0 }: Chunk): Promise<PackedChunk> => ({
+  packed: new Uint8Array(),
+  count: 0,
+  rejects: [{ line: 0, reason: TOO_LONG, row: '' }],
+  lines,
+})

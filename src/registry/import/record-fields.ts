@@ -1,0 +1,77 @@
+import type { Kind } from '../../crypto/blind-index.ts'
+import { createBlankRecord } from '../record-codec.ts'
+import { BadRow, toShownName } from './bad-row.ts'
+import { toText } from './clean-text.ts'
+
+type Value = string | null
+type Group = Record<string, Value>
+export type Fields = Record<string, Value | Group>
+
+/** Names that a row may carry although a record has no such field. */
+const PICTURE = 'picture'
+const RESULT_ONLY = ['request_reference', 'verification_status', 'service_type'] as const
+const EXTRA: Readonly<Record<Kind, readonly string[]>> = {
+  nin: [...RESULT_ONLY, PICTURE],
+  bvn: RESULT_ONLY,
+}
+
+/** Every name that may stand in a header: dotted, in the order of the contract. */
+export const toFieldNames = (kind: Kind): string[] => [
+  ...Object.entries(createBlankRecord(kind)).flatMap(([name, value]) =>
+    isGroup(value) ? Object.keys(value).map((field) => `${name}.${field}`) : [name],
+  ),
+  ...EXTRA[kind],
+]
+
+/** Takes the fields out of a row as texts, blank where there is no data, and refuses the unknown ones. */
+export function createFieldReader(kind: Kind): (row: unknown) => Fields {
+  const blank = createBlankRecord(kind) as unknown as Fields
+  // A group that a row lacks is shared by all such rows.
+  for (const value of Object.values(blank)) Object.freeze(value)
+  const readers = new Map<string, Reader>(
+    Object.entries(blank).map(([name, value]) => [
+      name,
+      isGroup(value) ? createGroupReader(name, value) : createReader(name, name, value),
+    ]),
+  )
+  for (const name of EXTRA[kind]) readers.set(name, IGNORE)
+  return (row) => readObject(row, blank, readers, '')
+}
+
+type Read = Value | Group | undefined
+type Reader = (value: unknown) => Read
+type Readers = ReadonlyMap<string, Reader>
+
+const IGNORE: Reader = () => undefined
+
+function createGroupReader(name: string, blank: Group): Reader {
+  const readers = new Map(
+    Object.entries(blank).map(([field, value]) => [field, createReader(field, `${name}.${field}`, value)]),
+  )
+  return (value) => readObject(value ?? {}, blank, readers, name) as Group
+}
+
+function createReader(name: string, path: string, blank: Value): Reader {
+  // Links to pictures expire, so they are not kept.
+  if (name === 'image_url') return IGNORE
+  if (name !== 'height') return (value) => toText(value, path, blank)
+  return (value) => toText(typeof value === 'number' ? String(value) : value, path, blank)
+}
+
+/** One way through what is given, which is the fastest: an import spends much of its time here. */
+function readObject(given: unknown, blank: Fields, readers: Readers, path: string): Fields {
+  if (!isObject(given)) throw new BadRow(`${path === '' ? 'the row' : path} must be an object`)
+  const fields = { ...blank }
+  for (const name in given) {
+    const read = readers.get(name)
+    if (!read) throw new BadRow(`${path}${path && '.'}${toShownName(name)} is not a known field`)
+    const value = read(given[name])
+    if (value !== undefined) fields[name] = value
+  }
+  return fields
+}
+
+const isGroup = (value: unknown): value is Group => typeof value === 'object' && value !== null
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)

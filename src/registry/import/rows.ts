@@ -1,0 +1,83 @@
+import { extname } from 'node:path'
+
+export const FORMATS = ['ndjson', 'csv'] as const
+export type Format = (typeof FORMATS)[number]
+
+export const toFormat = (file: string): Format => (extname(file).toLowerCase() === '.csv' ? 'csv' : 'ndjson')
+
+/** A longer row is not taken, so that no file can make the memory grow. */
+export const LONGEST_ROW = 4 * 1024 * 1024
+export const TOO_LONG = 'the row is longer than 4 MiB'
+
+export const LINE_END = 0x0a
+const CARRIAGE_RETURN = 0x0d
+const QUOTE = 0x22
+const COMMA = 0x2c
+
+/** The place behind the line end of the row that begins at `start`, or -1 when it does not end in these bytes. */
+export function findRowEnd(format: Format, bytes: Buffer, start: number): number {
+  let from = start
+  for (;;) {
+    const end = bytes.indexOf(LINE_END, from)
+    if (end === -1) return -1
+    const open = format === 'csv' ? findOpeningQuote(bytes, from, end) : -1
+    if (open === -1) return end + 1
+    // A line end within quotes does not end a row.
+    from = findBehindQuotes(bytes, open + 1)
+    if (from === -1) return -1
+  }
+}
+
+/** A quote opens at the beginning of a cell only. */
+function findOpeningQuote(bytes: Buffer, from: number, end: number): number {
+  const line = bytes.subarray(from, end)
+  let at = line.indexOf(QUOTE)
+  while (at !== -1) {
+    const before = bytes[from + at - 1]
+    if (from + at === 0 || before === COMMA || before === LINE_END) return from + at
+    at = line.indexOf(QUOTE, at + 1)
+  }
+  return -1
+}
+
+/** A doubled quote is a quote in the text; a single one ends it. */
+function findBehindQuotes(bytes: Buffer, from: number): number {
+  let at = bytes.indexOf(QUOTE, from)
+  while (at !== -1 && bytes[at + 1] === QUOTE) at = bytes.indexOf(QUOTE, at + 2)
+  return at === -1 ? -1 : at + 1
+}
+
+/** Lines are counted from 0; `end` is where the row ends in the chunk. */
+export type Row = {
+  readonly bytes: Buffer
+  readonly end: number
+  readonly line: number
+  readonly nextLine: number
+}
+
+/** The rows of a chunk without their line ends; the last one may lack it. */
+export function* splitRows(format: Format, chunk: Buffer): Generator<Row> {
+  let line = 0
+  for (let start = 0; start < chunk.length; ) {
+    const found = findRowEnd(format, chunk, start)
+    const end = found === -1 ? chunk.length : found
+    const bytes = chunk.subarray(start, end)
+    const nextLine = line + (format === 'csv' ? countLineEnds(bytes) : 1)
+    yield { bytes: withoutLineEnd(bytes), end, line, nextLine }
+    line = nextLine
+    start = end
+  }
+}
+
+export function countLineEnds(bytes: Buffer): number {
+  let count = 0
+  for (let at = bytes.indexOf(LINE_END); at !== -1; at = bytes.indexOf(LINE_END, at + 1)) count++
+  return count
+}
+
+function withoutLineEnd(bytes: Buffer): Buffer {
+  let end = bytes.length
+  if (bytes[end - 1] === LINE_END) end--
+  if (bytes[end - 1] === CARRIAGE_RETURN) end--
+  return bytes.subarray(0, end)
+}

@@ -1,0 +1,140 @@
+import type { Config } from '../config.ts'
+import { type Keyring, sealCarried } from '../crypto/keyring.ts'
+import { seal, toBound, unseal } from '../crypto/seal.ts'
+import { Refusal } from '../errors.ts'
+import { loadKeyring, type SealedStore } from '../sealed-store.ts'
+import { holdRotation } from '../store/rotation-lock.ts'
+import type { SealedRow, SealedTable } from '../store/rotation-table.ts'
+import type { Store } from '../store/store.ts'
+import { dropPredecessor, hasLeftovers, prepareSuccessor } from './root-successor.ts'
+
+/** Where a rotation stands. After each of them the process may die, and the next run goes on from there. */
+export type RotationStep =
+  | { readonly at: 'prepared' }
+  | { readonly at: 'begun' }
+  | { readonly at: 'sealing'; readonly done: number; readonly total: number }
+  | { readonly at: 'predecessor_forgotten' }
+
+export type Rotation = {
+  /** tidied: the last rotation had ended but for the file. prepared: the successor waits in the file. */
+  readonly outcome: 'rotated' | 'tidied' | 'prepared'
+  readonly version: number
+  /** Rows that this run sealed anew. */
+  readonly sealed: { readonly [Table in SealedTable]: number }
+  readonly resumed: boolean
+  readonly origin: 'setting' | 'file'
+  readonly where: string
+}
+
+type RotationOptions = {
+  /** Only makes the successor: other nodes must have it before the rotation begins. */
+  readonly prepareOnly?: boolean
+  readonly onStep?: (step: RotationStep) => unknown
+  readonly rowsAtOnce?: RowsAtOnce
+}
+
+type RowsAtOnce = { readonly [Table in SealedTable]: number }
+
+/** Pictures are large: fewer of them are in memory at once. */
+const ROWS_AT_ONCE: RowsAtOnce = { registry: 1000, media: 4 }
+
+/**
+ * Gives the root key a successor, and seals every row anew while servers run. The file holds both keys before the
+ * database knows of the new one, and until no row needs the old one: at any moment every row can be opened.
+ */
+export function rotateRoot(
+  config: Config,
+  { store }: Pick<SealedStore, 'store'>,
+  { prepareOnly = false, onStep = () => {}, rowsAtOnce = ROWS_AT_ONCE }: RotationOptions = {},
+): Promise<Rotation> {
+  return holdRotation(store, async () => {
+    const resumed = (await store.meta.read()).root_previous_fingerprint !== undefined
+    const before = resumed ? 'rotated' : await start(config, store, prepareOnly, onStep)
+    const { keyring, rootKeys } = await loadKeyring(config, store)
+    const result = { version: keyring.version, resumed, origin: rootKeys.origin, where: rootKeys.where }
+    if (before !== 'rotated') return { ...result, outcome: before, sealed: { registry: 0, media: 0 } }
+    const sealed = await sealAnew(store, keyring, rowsAtOnce, onStep)
+    await finish(config, store, keyring.version)
+    onStep({ at: 'predecessor_forgotten' })
+    if (rootKeys.origin === 'file') await tidyFile(store, rootKeys.where)
+    return { ...result, outcome: 'rotated', sealed }
+  })
+}
+
+async function start(
+  config: Config,
+  store: Store,
+  prepareOnly: boolean,
+  onStep: (step: RotationStep) => unknown,
+): Promise<Rotation['outcome']> {
+  const { keyring, rootKeys } = await loadKeyring(config, store)
+  const current = (await store.meta.read()).root_fingerprint ?? ''
+  if (hasLeftovers(rootKeys, current)) {
+    await tidyFile(store, rootKeys.where)
+    return 'tidied'
+  }
+  const successor = prepareSuccessor(rootKeys, current)
+  onStep({ at: 'prepared' })
+  if (prepareOnly) return 'prepared'
+  const version = keyring.version + 1
+  await store.rotation.begin({
+    root_version: String(version),
+    root_fingerprint: successor.fingerprint,
+    root_previous_fingerprint: current,
+    carried_keys: sealCarried(keyring, successor, version),
+  })
+  onStep({ at: 'begun' })
+  return 'rotated'
+}
+
+async function sealAnew(
+  store: Store,
+  keyring: Keyring,
+  rowsAtOnce: RowsAtOnce,
+  onStep: (step: RotationStep) => unknown,
+): Promise<Rotation['sealed']> {
+  const { version } = keyring
+  const total =
+    (await store.rotation.count('registry', version)) + (await store.rotation.count('media', version))
+  const sealed = { registry: 0, media: 0 }
+  for (const table of ['registry', 'media'] as const) {
+    let after: Uint8Array = Buffer.alloc(0)
+    for (;;) {
+      const rows = await store.rotation.next(table, version, after, rowsAtOnce[table])
+      const last = rows.at(-1)
+      if (!last) break
+      const fresh = rows.flatMap((row) => sealRow(keyring, table, row))
+      sealed[table] += await store.rotation.replace(table, version, fresh)
+      after = last.id
+      onStep({ at: 'sealing', done: sealed.registry + sealed.media, total })
+    }
+  }
+  return sealed
+}
+
+/** A row that cannot be opened stays as it is, and keeps the rotation from ending. */
+function sealRow(keyring: Keyring, table: SealedTable, { id, keyVersion, sealed }: SealedRow): SealedRow[] {
+  const [from, to] = [keyring.sealing(keyVersion), keyring.sealing(keyring.version)]
+  if (!from || !to) return []
+  try {
+    const plain = unseal(from, sealed, toBound(table, id, keyVersion))
+    const fresh = seal(to, plain, toBound(table, id, keyring.version))
+    return [{ id, keyVersion: keyring.version, sealed: fresh }]
+  } catch {
+    return []
+  }
+}
+
+async function finish(config: Config, store: Store, version: number): Promise<void> {
+  if (await store.rotation.finish(version)) return
+  const left =
+    (await store.rotation.count('registry', version)) + (await store.rotation.count('media', version))
+  const { where } = (await loadKeyring(config, store)).rootKeys
+  throw new Refusal(
+    `${left} rows are damaged and cannot be opened; all others are sealed under the new root key. Both keys stay in use (${where}). Erase those records and import them again, then run this again.`,
+  )
+}
+
+async function tidyFile({ meta }: Store, where: string): Promise<void> {
+  dropPredecessor(where, (await meta.read()).root_fingerprint ?? '')
+}

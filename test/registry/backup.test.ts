@@ -1,0 +1,177 @@
+import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { writeBackup } from '../../src/backup/backup.ts'
+import { restoreBackup } from '../../src/backup/restore.ts'
+import { rotateRoot } from '../../src/registry/rotate.ts'
+import { DATA_TABLES } from '../../src/store/data-tables.ts'
+import { withSnapshot } from '../../src/store/snapshot.ts'
+import { openStore } from '../../src/store/store.ts'
+import type { Settings } from '../process/tabbat.ts'
+import { dump, fillEmptyTables, listTables } from './full-database.ts'
+import {
+  countReadable,
+  ENGINES,
+  newSettings,
+  tabbat,
+  toBatch,
+  toConfig,
+  toReader,
+  withSealed,
+} from './sealed-registry.ts'
+
+const inFolder = (settings: Settings, name: string) => join(settings.TABBAT_DATA_DIR ?? '', name)
+
+const save = (settings: Settings, count: number, pictures = 0) =>
+  withSealed(settings, ({ store, keyring }) => store.registry.save(toBatch(keyring, 0, count, pictures)))
+
+const backUp = (settings: Settings, file: string, force = false) =>
+  withSealed(settings, ({ store }) => writeBackup(store, file, { force }))
+
+/** Another database of that kind, with the same root key. */
+async function newTarget(engine: (typeof ENGINES)[number], source: Settings): Promise<Settings> {
+  const settings = await newSettings(engine)
+  writeFileSync(inFolder(settings, 'root.key'), readFileSync(inFolder(source, 'root.key')))
+  return settings
+}
+
+async function restore(settings: Settings, file: string, force = false): Promise<void> {
+  const { dataDir, databaseUrl } = toConfig(settings)
+  const store = await openStore({ dataDir, databaseUrl })
+  try {
+    await restoreBackup(toConfig(settings), store, file, { force })
+  } finally {
+    await store.close()
+  }
+}
+
+const PAIRS = ENGINES.flatMap((from) => ENGINES.map((to) => [from, to] as const))
+
+describe.concurrent.each(PAIRS)('a backup of %s restored into %s', (from, to) => {
+  it('is the same, row by row, in every table', async () => {
+    const source = await newSettings(from)
+    const file = inFolder(source, 'all.backup')
+    await save(source, 450, 20)
+    const before = await withSealed(source, async ({ store }) => {
+      // Two failures at the same moment are two rows that look the same.
+      const failure = { subject: Buffer.alloc(32), keyId: 'k', at: 5, since: 0, mostByKey: 9, mostByAll: 9 }
+      for (let time = 0; time < 3; time++) await store.attempts.recordFailure(failure)
+      await fillEmptyTables(store)
+      return dump(store)
+    })
+    const { counts } = await backUp(source, file)
+    const target = await newTarget(to, source)
+    await restore(target, file)
+    await withSealed(target, async (sealed) => {
+      expect(await dump(sealed.store)).toEqual(before)
+      expect(counts).toMatchObject({ registry: 450, media: 20, attempts: 3 })
+      expect(await countReadable(toReader(target, sealed), 30)).toEqual({ records: 30, pictures: 20 })
+    })
+  })
+})
+
+describe.concurrent.each(ENGINES)('on %s', (engine) => {
+  it('every table there is belongs to a backup', async () => {
+    const { TABBAT_DATABASE_URL: databaseUrl, ...rest } = await newSettings(engine)
+    const store = await openStore({ dataDir: rest.TABBAT_DATA_DIR ?? '', databaseUrl })
+    expect(await listTables(store.database)).toEqual([...DATA_TABLES, 'schema_version'].toSorted())
+    await store.close()
+  })
+
+  it('a backup shows one moment, whatever is written and erased meanwhile', async () => {
+    const settings = await newSettings(engine)
+    await save(settings, 450)
+    await withSealed(settings, async ({ store, keyring }) => {
+      const before = await dump(store)
+      await withSnapshot(store, async (snapshot) => {
+        const seen: string[] = []
+        for await (const rows of snapshot.rows('registry')) {
+          await store.registry.save(toBatch(keyring, 1000 + seen.length, 10, 1))
+          await store.registry.erase(rows[0]?.subject as Uint8Array)
+          seen.push(...rows.map(({ subject }) => Buffer.from(subject as Uint8Array).toString('hex')))
+        }
+        expect(seen).toHaveLength(before.registry?.length ?? 0)
+        expect([await snapshot.count('registry'), await snapshot.count('media')]).toEqual([450, 0])
+      })
+      expect(await dump(store)).not.toEqual(before)
+    })
+  })
+
+  it('one taken during a rotation is restored, and the rotation goes on there', async () => {
+    const settings = await newSettings(engine)
+    const file = inFolder(settings, 'rotating.backup')
+    await save(settings, 20)
+    const { promise, resolve } = Promise.withResolvers<unknown>()
+    await withSealed(settings, async ({ store }) => {
+      const onStep = ({ at }: { at: string }) => {
+        if (at !== 'begun') return
+        resolve(backUp(settings, file).then(() => Promise.reject(new Error('stop here'))))
+        throw new Error('stop here')
+      }
+      await expect(rotateRoot(toConfig(settings), { store }, { onStep })).rejects.toThrow('stop here')
+      await expect(promise).rejects.toThrow('stop here')
+    })
+    const target = await newTarget(engine, settings)
+    await restore(target, file)
+    await withSealed(target, async (sealed) => {
+      expect((await countReadable(toReader(target, sealed), 20)).records).toBe(20)
+      expect(await rotateRoot(toConfig(target), sealed)).toMatchObject({ outcome: 'rotated', resumed: true })
+      expect((await countReadable(toReader(target, sealed), 20)).records).toBe(20)
+    })
+  })
+})
+
+describe('the file', () => {
+  it('belongs to its owner alone, appears whole, and is not written over', async () => {
+    const settings = await newSettings('sqlite')
+    const file = inFolder(settings, 'a.backup')
+    await save(settings, 3)
+    writeFileSync(`${file}.partial`, 'left by a run that was cut off', { mode: 0o644 })
+    await backUp(settings, file)
+    expect(statSync(file).mode & 0o777).toBe(0o600)
+    expect(existsSync(`${file}.partial`)).toBe(false)
+    const first = readFileSync(file)
+    await expect(backUp(settings, file)).rejects.toThrow(/exists. Give another name, or --force/)
+    expect(readFileSync(file).equals(first)).toBe(true)
+    await backUp(settings, file, true)
+    expect(readFileSync(file).equals(first)).toBe(false)
+  })
+
+  it('cannot be written where there is no folder, and nothing is left behind', async () => {
+    const settings = await newSettings('sqlite')
+    await save(settings, 3)
+    await expect(backUp(settings, inFolder(settings, 'none/a.backup'))).rejects.toThrow(/cannot be written/)
+    const folder = inFolder(settings, 'folder')
+    mkdirSync(folder)
+    await expect(backUp(settings, folder, true)).rejects.toThrow(/cannot be written/)
+    expect(existsSync(`${folder}.partial`)).toBe(false)
+  })
+
+  it('is not made of nothing', async () => {
+    const settings = await newSettings('sqlite')
+    const { code, stderr } = await tabbat(settings, ['backup', inFolder(settings, 'a.backup')])
+    expect([code, stderr.includes('There is nothing to back up')]).toEqual([1, true])
+    expect(existsSync(inFolder(settings, 'a.backup.partial'))).toBe(false)
+  })
+})
+
+describe('tabbat backup and restore', () => {
+  it('say what they did, and where the root key is not', async () => {
+    const settings = await newSettings('sqlite')
+    const file = inFolder(settings, 'a.backup')
+    await save(settings, 3)
+    const made = await tabbat(settings, ['backup', file])
+    expect([made.code, made.stdout]).toEqual([0, expect.stringContaining('The backup is complete')])
+    expect(made.stderr).toMatch(/root key is NOT in the backup.*root\.key/)
+    const json = await tabbat(settings, ['backup', file, '--force', '--json'])
+    expect(JSON.parse(json.stdout)).toMatchObject({ file, bytes: statSync(file).size, rows: { registry: 3 } })
+    const target = await newTarget('sqlite', settings)
+    const restored = await tabbat(target, ['restore', file])
+    expect([restored.code, restored.stdout]).toEqual([0, expect.stringContaining('3 rows of the registry')])
+    chmodSync(file, 0o400)
+    const again = await tabbat(target, ['restore', file, '--force'])
+    expect([again.code, again.stderr]).toEqual([1, expect.stringContaining('holds an audit log')])
+    const other = await tabbat(await newTarget('sqlite', settings), ['restore', file, '--json'])
+    expect(JSON.parse(other.stdout)).toMatchObject({ rows: { registry: 3 } })
+  })
+})

@@ -1,0 +1,163 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { PassThrough } from 'node:stream'
+import { describe, expect, it } from 'vitest'
+import type { AuditEntry } from '../../src/audit/row.ts'
+import { confirm, readSecret } from '../../src/cli/prompt.ts'
+import { eraseRecord } from '../../src/registry/erase.ts'
+import { rotateRoot } from '../../src/registry/rotate.ts'
+import {
+  countReadable,
+  ENGINES,
+  newSettings,
+  subjectOf,
+  tabbat,
+  toBatch,
+  toConfig,
+  toNumber,
+  toReader,
+  withSealed,
+} from './sealed-registry.ts'
+
+describe.each(ENGINES)('an erasure on %s', (engine) => {
+  it('takes the record and the picture of one person, once, and of nobody else', async () => {
+    const settings = await newSettings(engine)
+    await withSealed(settings, async (sealed) => {
+      const { store, keyring } = sealed
+      await store.registry.save(toBatch(keyring, 0, 3, 2))
+      const trace: AuditEntry[] = []
+      const desk = {
+        ...sealed,
+        audit: { record: async (rows: readonly AuditEntry[]) => void trace.push(...rows) },
+      }
+      expect(await eraseRecord(desk, 'bvn', toNumber(0))).toBe(false)
+      expect(await eraseRecord(desk, 'nin', toNumber(0))).toBe(true)
+      expect(await eraseRecord(desk, 'nin', toNumber(0))).toBe(false)
+      expect(trace.map(({ phase, outcome }) => `${phase} ${outcome}`)).toEqual([
+        'record_erased not_found',
+        'record_erased erased',
+        'record_erased not_found',
+      ])
+      expect(JSON.stringify(trace)).not.toContain(toNumber(0))
+      const reader = toReader(settings, sealed)
+      expect(await reader.find('nin', toNumber(0))).toBeUndefined()
+      expect(await countReadable(reader, 3)).toEqual({ records: 2, pictures: 1 })
+      expect(await store.registry.countMedia()).toBe(1)
+    })
+  })
+})
+
+describe('SQLite', () => {
+  it('keeps nothing of what was erased, not even sealed', async () => {
+    const settings = await newSettings('sqlite')
+    const file = join(settings.TABBAT_DATA_DIR ?? '', 'tabbat.db')
+    const sealed = await withSealed(settings, async (opened) => {
+      await opened.store.registry.save(toBatch(opened.keyring, 0, 3))
+      return opened.store.registry.find(subjectOf(opened, 0))
+    })
+    const needle = Buffer.from(sealed?.sealed ?? []).subarray(0, 40)
+    expect(readFileSync(file).includes(needle)).toBe(true)
+    await withSealed(settings, (opened) =>
+      eraseRecord({ ...opened, audit: { record: async () => {} } }, 'nin', toNumber(0)),
+    )
+    expect(readFileSync(file).includes(needle)).toBe(false)
+  })
+})
+
+describe('tabbat registry erase', () => {
+  it('takes the number from standard input, says what it did, and never repeats it', async () => {
+    const settings = await newSettings('sqlite')
+    await withSealed(settings, ({ store, keyring }) => store.registry.save(toBatch(keyring, 0, 2)))
+    const erase = (input: string, ...args: string[]) =>
+      tabbat(settings, ['registry', 'erase', 'nin', ...args], input)
+    const first = await erase(`${toNumber(0)}\n`)
+    expect(first).toMatchObject({ code: 0, stdout: 'The record is erased.\n', stderr: '' })
+    const again = await erase(toNumber(0), '--json')
+    expect(again).toMatchObject({ code: 0, stdout: '{"erased":false}\n', stderr: '' })
+    const inputs = ['', '1234567890', `${toNumber(1)}\n${toNumber(0)}`, '7000000000x']
+    for (const { code, stdout, stderr } of await Promise.all(inputs.map((input) => erase(input)))) {
+      expect([code, stdout]).toEqual([1, ''])
+      expect(stderr).toMatch(/^error: A NIN has 11 digits/)
+      expect(stderr).not.toMatch(/\d{5}/)
+    }
+    const wrong = await Promise.all([
+      erase('7'.repeat(5000)),
+      erase('', toNumber(1)),
+      erase('', `--number=${toNumber(1)}`),
+      tabbat(settings, ['registry', 'erase', toNumber(1)]),
+    ])
+    expect(wrong.map(({ code }) => code)).toEqual([1, 1, 1, 1])
+    for (const { stdout, stderr } of wrong) expect(stdout + stderr).not.toMatch(/\d{5}/)
+    await withSealed(settings, async (sealed) =>
+      expect((await countReadable(toReader(settings, sealed), 2)).records).toBe(1),
+    )
+  })
+})
+
+describe('on a terminal', () => {
+  function createTerminal() {
+    const input = Object.assign(new PassThrough(), { isTTY: true, setRawMode: () => {} })
+    const output = new PassThrough()
+    return { input, output, shown: () => String(output.read() ?? '') }
+  }
+
+  it('what is typed is not shown', async () => {
+    const { input, output, shown } = createTerminal()
+    const typed = readSecret('NIN (not shown): ', { input, output })
+    input.write('700000000019')
+    input.write('\u007f\r')
+    expect(await typed).toBe('70000000001')
+    expect(shown()).toBe('NIN (not shown): \n')
+  })
+
+  it.each([
+    ['y\r', true],
+    ['Yes\r', true],
+    ['\r', false],
+    ['n\r', false],
+    ['yy\r', false],
+  ])('%j confirms: %s', async (typed, expected) => {
+    const { input, output } = createTerminal()
+    const answer = confirm('Erase?', { input, output })
+    input.write(typed)
+    expect(await answer).toBe(expected)
+  })
+
+  it.each(['\u0003', '\u0004'])('%j cancels', async (typed) => {
+    const { input, output } = createTerminal()
+    const answer = readSecret('NIN: ', { input, output })
+    input.write(typed)
+    await expect(answer).rejects.toThrow('Cancelled; nothing was changed.')
+  })
+})
+
+describe('tabbat registry stats', () => {
+  it('counts records, pictures and key versions, and says where they lie', async () => {
+    const settings = await newSettings('sqlite')
+    await withSealed(settings, async (sealed) => {
+      await sealed.store.registry.save(toBatch(sealed.keyring, 0, 3, 2))
+      await rotateRoot(toConfig(settings), sealed)
+    })
+    const { stdout } = await tabbat(settings, ['registry', 'stats', '--json'])
+    expect(JSON.parse(stdout)).toEqual({
+      place: join(settings.TABBAT_DATA_DIR ?? '', 'tabbat.db'),
+      records: { nin: 3, bvn: 0 },
+      pictures: 2,
+      root_version: 2,
+      sealed_under: { 2: 3 },
+      rotation_under_way: false,
+    })
+    const plain = await tabbat(settings, ['registry', 'stats'])
+    expect(plain.stdout).toMatch(/NIN records +3\nBVN records +0\npictures +2/)
+  })
+})
+
+describe.concurrent('help', () => {
+  it.each([['registry stats'], ['registry erase'], ['backup'], ['restore'], ['keys rotate-root']])(
+    'is there for %s',
+    async (command) => {
+      const { code, stdout } = await tabbat({}, [...command.split(' '), '--help'])
+      expect([code, stdout.startsWith(`Usage: tabbat ${command}`)]).toEqual([0, true])
+    },
+  )
+})

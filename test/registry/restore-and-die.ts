@@ -1,0 +1,13 @@
+import { restoreBackup } from '../../src/backup/restore.ts'
+import { loadConfig } from '../../src/config.ts'
+import { openStore } from '../../src/store/store.ts'
+
+/** Restores over what is there, and dies on the spot when some rows of the registry are in place. */
+const config = loadConfig()
+const store = await openStore({ dataDir: config.dataDir, databaseUrl: config.databaseUrl })
+await restoreBackup(config, store, process.argv[2] ?? '', {
+  force: true,
+  onProgress: (done, total, rows) => {
+    if (done > total / 2 && rows > 200) process.kill(process.pid, 'SIGKILL')
+  },
+})

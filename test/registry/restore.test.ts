@@ -1,0 +1,209 @@
+import { createHash } from 'node:crypto'
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { gunzipSync, gzipSync } from 'node:zlib'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { writeBackup } from '../../src/backup/backup.ts'
+import { restoreBackup } from '../../src/backup/restore.ts'
+import { createRootKeyText } from '../../src/crypto/root-key.ts'
+import { rotateRoot } from '../../src/registry/rotate.ts'
+import { openStore } from '../../src/store/store.ts'
+import type { Settings } from '../process/tabbat.ts'
+import { dump, fillEmptyTables } from './full-database.ts'
+import {
+  countReadable,
+  ENGINES,
+  newSettings,
+  run,
+  toBatch,
+  toConfig,
+  toReader,
+  withSealed,
+} from './sealed-registry.ts'
+
+const RECORDS = 450
+let source: Settings
+let bytes: Buffer
+
+beforeAll(async () => {
+  source = await newSettings('sqlite')
+  const file = join(source.TABBAT_DATA_DIR ?? '', 'source.backup')
+  await withSealed(source, async ({ store, keyring }) => {
+    await store.registry.save(toBatch(keyring, 0, RECORDS, 3))
+    await writeBackup(store, file)
+  })
+  bytes = readFileSync(file)
+})
+
+const keyFileOf = (settings: Settings) => join(settings.TABBAT_DATA_DIR ?? '', 'root.key')
+
+async function newTarget(engine: (typeof ENGINES)[number]): Promise<Settings> {
+  const settings = await newSettings(engine)
+  writeFileSync(keyFileOf(settings), readFileSync(keyFileOf(source)))
+  return settings
+}
+
+async function restore(settings: Settings, contents: Uint8Array, force = false) {
+  const file = join(settings.TABBAT_DATA_DIR ?? '', 'given.backup')
+  writeFileSync(file, contents)
+  const { dataDir, databaseUrl } = toConfig(settings)
+  const store = await openStore({ dataDir, databaseUrl })
+  const before = await dump(store)
+  try {
+    return await restoreBackup(toConfig(settings), store, file, { force })
+  } catch (error) {
+    expect(await dump(store)).toEqual(before)
+    throw error
+  } finally {
+    await store.close()
+  }
+}
+
+/** The lines of the backup, changed, with an end that fits them. */
+function rewrite(change: (lines: string[]) => string[]): Buffer {
+  const lines = gunzipSync(bytes).toString().trimEnd().split('\n')
+  const end = JSON.parse(lines.pop() ?? '') as object
+  const text = change(lines)
+    .map((line) => `${line}\n`)
+    .join('')
+  const sha256 = createHash('sha256').update(text).digest('hex')
+  return gzipSync(`${text}${JSON.stringify({ ...end, sha256 })}\n`)
+}
+
+const withHeader = (header: object) =>
+  rewrite(([first = '', ...others]) => [JSON.stringify({ ...JSON.parse(first), ...header }), ...others])
+
+describe('a file that is not whole is refused, and nothing is changed', () => {
+  const flipped = (at: number) => {
+    const copy = Buffer.from(bytes)
+    const place = Math.floor(at * (bytes.length - 1))
+    copy[place] = (copy[place] ?? 0) ^ 1
+    return copy
+  }
+  const plain = () => gunzipSync(bytes).toString()
+  const CASES: [string, () => Uint8Array][] = [
+    ['empty', () => Buffer.alloc(0)],
+    ['something else', () => Buffer.from('{"format":"tabbat-backup"}\n')],
+    ['something else, gzipped', () => gzipSync('{"hello":true}\n')],
+    ['not objects', () => gzipSync('1\n2\n')],
+    ['cut off at the end', () => bytes.subarray(0, -1)],
+    ['cut off in the middle', () => bytes.subarray(0, bytes.length / 2)],
+    ['cut off between two lines', () => gzipSync(plain().split('\n').slice(0, -2).join('\n'))],
+    ['cut off inside the last line', () => gzipSync(plain().slice(0, -2))],
+    ['longer than its end', () => gzipSync(`${plain()}["more"]\n`)],
+    ['changed in a digit', () => gzipSync(plain().replace('"root_fingerprint","', '"root_fingerprint","0'))],
+    ['without a row', () => rewrite((lines) => lines.toSpliced(-2, 1))],
+    ['with a row that is too short', () => rewrite((lines) => [...lines, '["x"]'])],
+    ['with a table that is none', () => rewrite((lines) => [...lines, '{"table":"x","columns":["a"]}'])],
+    ['with SQL', () => rewrite((lines) => [...lines, '{"table":"meta","columns":["a) --"]}'])],
+    ['with a row of no table', () => rewrite(([first = '', ...others]) => [first, '["x"]', ...others])],
+    ...[0.02, 0.3, 0.6, 0.9, 1].map((at): [string, () => Uint8Array] => [
+      `changed in one bit at ${at}`,
+      () => flipped(at),
+    ]),
+  ]
+  let target: Settings
+  beforeAll(async () => {
+    target = await newTarget('sqlite')
+  })
+  it.each(CASES)('%s', async (_name, make) => {
+    await expect(restore(target, make())).rejects.toThrow(/damaged, cut off, or not a backup/)
+  })
+
+  it('not there', async () => {
+    const settings = await newTarget('sqlite')
+    const { code, stderr } = await run(settings, ['src/main.ts', 'restore', '/nowhere/x.backup'])
+    expect([code, stderr]).toEqual([1, 'error: There is no file /nowhere/x.backup.\n'])
+  })
+})
+
+describe('a backup is refused', () => {
+  it('when a newer Tabbat made it', async () => {
+    for (const header of [{ schema: 999 }, { version: 2 }, { schema: 'x' }])
+      await expect(restore(await newTarget('sqlite'), withHeader(header))).rejects.toThrow(
+        /made by a newer Tabbat/,
+      )
+  })
+
+  it('when the root key is another one, and taken when the right one is beside it', async () => {
+    const settings = await newTarget('sqlite')
+    const [own, other] = [readFileSync(keyFileOf(settings), 'utf8'), createRootKeyText()]
+    writeFileSync(keyFileOf(settings), other)
+    await expect(restore(settings, bytes)).rejects.toThrow(
+      /root key.*is not the one this backup was made under/,
+    )
+    writeFileSync(keyFileOf(settings), `${other}\n${own}`)
+    await restore(settings, bytes)
+    await withSealed(settings, async (sealed) => {
+      await rotateRoot(toConfig(settings), sealed)
+      expect((await countReadable(toReader(settings, sealed), RECORDS)).records).toBe(RECORDS)
+    })
+    expect(readFileSync(keyFileOf(settings), 'utf8').trim()).toBe(other)
+  })
+
+  it('when there is no root key, and none is made', async () => {
+    const settings = await newTarget('sqlite')
+    rmSync(keyFileOf(settings))
+    await expect(restore(settings, bytes)).rejects.toThrow(/root key is missing/)
+    expect(existsSync(keyFileOf(settings))).toBe(false)
+  })
+})
+
+describe.concurrent.each(ENGINES)('a database on %s that is not empty', (engine) => {
+  it('is left alone unless it is meant', async () => {
+    const settings = await newTarget(engine)
+    await withSealed(settings, ({ store, keyring }) => store.registry.save(toBatch(keyring, 9000, 5, 5)))
+    await expect(restore(settings, bytes)).rejects.toThrow(/is not empty.*--force/)
+    await expect(restore(settings, bytes.subarray(0, -1), true)).rejects.toThrow(/damaged/)
+    await restore(settings, bytes, true)
+    await withSealed(settings, async (sealed) => {
+      expect(await sealed.store.registry.count()).toEqual([{ kind: 'nin', keyVersion: 1, records: RECORDS }])
+      expect(await countReadable(toReader(settings, sealed), RECORDS)).toEqual({
+        records: RECORDS,
+        pictures: 3,
+      })
+    })
+  })
+
+  it('keeps its audit log, whatever is meant', async () => {
+    const settings = await newTarget(engine)
+    await withSealed(settings, ({ store }) => fillEmptyTables(store))
+    await expect(restore(settings, bytes, true)).rejects.toThrow(/audit log, which is never taken away/)
+  })
+})
+
+describe('an older backup', () => {
+  it('gets the defaults of the columns it does not know', async () => {
+    const withoutHide = rewrite((lines) => [
+      ...lines,
+      '{"table":"api_keys","columns":["id","mode","name","hash","scopes","created_at"]}',
+      '["abcdefgh","live","x",{"base64":"AAAA"},"kyc:nin",1]',
+    ])
+    const counted = gunzipSync(withoutHide).toString().replace('"api_keys":0', '"api_keys":1')
+    const settings = await newTarget('sqlite')
+    await restore(settings, gzipSync(counted))
+    await withSealed(settings, async ({ store }) =>
+      expect(await store.keys.find('abcdefgh')).toMatchObject({
+        mode: 'live',
+        hide: [],
+        rolledTo: undefined,
+      }),
+    )
+  })
+})
+
+describe.concurrent.each(ENGINES)('a restore into %s that is killed half-way', (engine) => {
+  it('leaves the database as it was', async () => {
+    const settings = await newTarget(engine)
+    const file = join(settings.TABBAT_DATA_DIR ?? '', 'given.backup')
+    writeFileSync(file, bytes)
+    const before = await withSealed(settings, async ({ store, keyring }) => {
+      await store.registry.save(toBatch(keyring, 9000, 5))
+      return dump(store)
+    })
+    const { signal } = await run(settings, ['test/registry/restore-and-die.ts', file])
+    expect(signal).toBe('SIGKILL')
+    await withSealed(settings, async ({ store }) => expect(await dump(store)).toEqual(before))
+    await restore(settings, bytes, true)
+  })
+})

@@ -1,0 +1,122 @@
+import { rmSync, writeFileSync } from 'node:fs'
+import { describe, expect, it } from 'vitest'
+import { createRootKeyText, writeRootKeyFile } from '../../src/crypto/root-key.ts'
+import { seal, toBound } from '../../src/crypto/seal.ts'
+import { createRegistry } from '../../src/registry/registry.ts'
+import { loadKeyring } from '../../src/sealed-store.ts'
+import {
+  keyFileOf,
+  keysOf,
+  newSettings,
+  rotate,
+  save,
+  subjectOf,
+  tabbat,
+  toConfig,
+  toNumber,
+  withSealed,
+} from './sealed-registry.ts'
+
+describe.concurrent('keys rotate-root', () => {
+  it('says what was done and what remains', async () => {
+    const settings = await newSettings('sqlite')
+    await save(settings, 0, 2)
+    const { code, stdout, stderr } = await tabbat(settings, ['keys', 'rotate-root'])
+    expect([code, stdout]).toEqual([0, expect.stringContaining('The root key is rotated: version 2.')])
+    expect(stdout).toMatch(/roll the API keys/)
+    expect(stderr).toMatch(/backups made until now open with the present root key only/)
+    for (const key of keysOf(settings)) expect(stdout + stderr).not.toContain(key)
+    const json = await tabbat(settings, ['keys', 'rotate-root', '--json'])
+    expect(JSON.parse(json.stdout)).toEqual({
+      outcome: 'rotated',
+      root_version: 3,
+      resumed: false,
+      rows_sealed: 2,
+      pictures_sealed: 0,
+    })
+  })
+
+  it('prepares a key for other nodes, and uses it', async () => {
+    const settings = await newSettings('sqlite')
+    await save(settings, 0, 2)
+    const [present] = keysOf(settings)
+    await tabbat(settings, ['keys', 'rotate-root', '--prepare'])
+    const [prepared, ...others] = keysOf(settings)
+    expect(others).toEqual([present])
+    await tabbat(settings, ['keys', 'rotate-root', '--prepare'])
+    expect(keysOf(settings)).toEqual([prepared, present])
+    expect(await rotate(settings)).toMatchObject({ outcome: 'rotated', version: 2 })
+    expect(keysOf(settings)).toEqual([prepared])
+  })
+
+  it('takes an old key away that was left behind, and drafts of the file, without another rotation', async () => {
+    const settings = await newSettings('sqlite')
+    await save(settings, 0, 2)
+    const path = keyFileOf(settings)
+    const [present = ''] = keysOf(settings)
+    writeRootKeyFile(path, [present, createRootKeyText()])
+    writeFileSync(`${path}.4711`, present)
+    expect(await rotate(settings)).toMatchObject({ outcome: 'tidied', version: 1 })
+    expect(keysOf(settings)).toEqual([present])
+    expect(() => rmSync(`${path}.4711`)).toThrow(/ENOENT/)
+  })
+})
+
+describe('a key for a purpose that is younger than the last rotation', () => {
+  it('comes from the present root, and is no key that anybody knows', async () => {
+    const settings = await newSettings('sqlite')
+    await save(settings, 0, 1)
+    await rotate(settings)
+    await withSealed(settings, async ({ store, rootKeys, keyring }) => {
+      const [root] = rootKeys.candidates
+      if (!root) throw new Error()
+      const plain = { 'blind-index': keyring['blind-index'].export().toString('base64') }
+      const bound = toBound('carried', Buffer.alloc(0), 2)
+      const carried = seal(root.derive('carry'), Buffer.from(JSON.stringify(plain)), bound).toString('base64')
+      await store.meta.set({ carried_keys: carried })
+      const { keyring: opened } = await loadKeyring(toConfig(settings), store)
+      expect(opened['blind-index'].equals(keyring['blind-index'])).toBe(true)
+      expect(opened.subject.equals(root.derive('subject'))).toBe(true)
+    })
+  })
+})
+
+describe('a server', () => {
+  it('starts when a rotation ends between its look at the database and its look at the file', async () => {
+    const settings = await newSettings('sqlite')
+    await save(settings, 0, 2)
+    await withSealed(settings, async ({ store }) => {
+      let during = {}
+      await rotate(settings, ({ at }) => {
+        if (at === 'begun') void store.meta.read().then((facts) => Object.assign(during, facts))
+      })
+      expect(during).toHaveProperty('root_previous_fingerprint')
+      const read = async () => {
+        const facts = during
+        during = await store.meta.read()
+        return facts
+      }
+      const late = { ...store, meta: { ...store.meta, read } }
+      expect((await loadKeyring(toConfig(settings), late)).keyring.version).toBe(2)
+    })
+  })
+
+  it('reads a row again that was sealed anew between its look and its opening', async () => {
+    const settings = await newSettings('sqlite')
+    await save(settings, 0, 1)
+    await withSealed(settings, async (sealed) => {
+      const { store } = sealed
+      const old = await store.registry.find(subjectOf(sealed, 0))
+      await rotate(settings)
+      const { keyring } = await loadKeyring(toConfig(settings), store)
+      const answers = [old, undefined]
+      const find = async (subject: Uint8Array) => answers.shift() ?? store.registry.find(subject)
+      const reader = createRegistry({
+        table: { ...store.registry, find },
+        keyring: () => keyring,
+        reloadKeyring: async () => keyring,
+      })
+      expect((await reader.find('nin', toNumber(0)))?.record.nin_number).toBe(toNumber(0))
+    })
+  })
+})

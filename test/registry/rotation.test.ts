@@ -1,0 +1,162 @@
+import { describe, expect, it } from 'vitest'
+import { createRootKeyText } from '../../src/crypto/root-key.ts'
+import { loadKeyring } from '../../src/sealed-store.ts'
+import { createRegistryTable } from '../../src/store/registry-table.ts'
+import { holdRotation } from '../../src/store/rotation-lock.ts'
+import {
+  countReadable,
+  ENGINES,
+  keysOf,
+  newSettings,
+  rotate,
+  save,
+  subjectOf,
+  tabbat,
+  toBatch,
+  toConfig,
+  toNumber,
+  toReader,
+  withSealed,
+} from './sealed-registry.ts'
+
+describe.concurrent.each(ENGINES)('a rotation of the root key on %s', (engine) => {
+  it('seals everything anew, and servers that run or start at any moment read everything', async () => {
+    const settings = await newSettings(engine)
+    await save(settings, 0, 24, 5)
+    await withSealed(settings, async (running) => {
+      const reader = toReader(settings, running)
+      const seen: Promise<unknown>[] = []
+      const look = () => withSealed(settings, (started) => countReadable(toReader(settings, started), 24))
+      const rotation = await rotate(settings, () => {
+        seen.push(look(), countReadable(reader, 24))
+      })
+      expect(rotation).toMatchObject({
+        outcome: 'rotated',
+        version: 2,
+        sealed: { registry: 24, media: 5 },
+      })
+      // Prepared, begun, three times some records, three times some pictures, the predecessor forgotten.
+      expect(await Promise.all(seen)).toEqual(Array(18).fill({ records: 24, pictures: 5 }))
+      expect(await countReadable(reader, 24)).toEqual({ records: 24, pictures: 5 })
+      expect(keysOf(settings)).toHaveLength(1)
+    })
+  })
+
+  it('carries over what was hashed: keys work, and the same records are the same', async () => {
+    const settings = await newSettings(engine)
+    await save(settings, 0, 3)
+    const before = await withSealed(settings, async ({ keyring }) => keyring)
+    await rotate(settings)
+    expect((await rotate(settings)).version).toBe(3)
+    await withSealed(settings, async ({ store, keyring }) => {
+      for (const name of ['api-key-pepper', 'blind-index', 'subject', 'digest', 'media-url'] as const)
+        expect(keyring[name].equals(before[name]), name).toBe(true)
+      expect(keyring.sealing(3)?.equals(before.sealing(1) as never)).toBe(false)
+      expect([keyring.sealing(1), keyring.sealing(2)]).toEqual([undefined, undefined])
+      expect(await store.registry.save(toBatch(keyring, 0, 4))).toBe(1)
+    })
+  })
+
+  it('refuses what an import sealed before it began, so nothing is left behind', async () => {
+    const settings = await newSettings(engine)
+    await save(settings, 0, 10)
+    await withSealed(settings, async ({ store, keyring }) => {
+      const stale = toBatch(keyring, 10, 10)
+      await rotate(settings, ({ at }) => at === 'begun' && expect(keysOf(settings)).toHaveLength(2))
+      await expect(store.registry.save(stale)).rejects.toThrow(
+        /rotated while this ran. Run the command again/,
+      )
+      const { keyring: fresh } = await loadKeyring(toConfig(settings), store)
+      expect(await store.registry.save(toBatch(fresh, 10, 10))).toBe(10)
+      expect(await store.registry.count()).toEqual([{ kind: 'nin', keyVersion: 2, records: 20 }])
+    })
+  })
+
+  it('leaves alone what was changed or erased while it was sealing', async () => {
+    const settings = await newSettings(engine)
+    await save(settings, 0, 3)
+    await rotate(settings)
+    await withSealed(settings, async (sealed) => {
+      const { store } = sealed
+      const row = await store.registry.find(subjectOf(sealed, 0))
+      const old = { id: subjectOf(sealed, 0), keyVersion: 2, sealed: Buffer.from('late') }
+      expect(await store.rotation.replace('registry', 2, [old])).toBe(0)
+      expect(await store.registry.find(subjectOf(sealed, 0))).toEqual(row)
+      await store.registry.erase(subjectOf(sealed, 1))
+      expect(await store.rotation.replace('registry', 3, [{ ...old, id: subjectOf(sealed, 1) }])).toBe(0)
+    })
+  })
+
+  it('is done by one process at a time', async () => {
+    const settings = await newSettings(engine)
+    await withSealed(settings, ({ store }) =>
+      holdRotation(store, async () => {
+        await expect(rotate(settings)).rejects.toThrow(/being rotated by another process/)
+        const { code, stderr } = await tabbat(settings, ['keys', 'rotate-root'])
+        expect([code, stderr.includes('being rotated by another process')]).toEqual([1, true])
+      }),
+    )
+    expect((await rotate(settings)).outcome).toBe('rotated')
+  })
+
+  it('does not end while a row is damaged, and keeps both keys', async () => {
+    const settings = await newSettings(engine)
+    await withSealed(settings, async ({ store, keyring }) => {
+      const { records, ...rest } = toBatch(keyring, 0, 5)
+      const [first, ...others] = records
+      if (!first) throw new Error()
+      const damaged = { ...first, sealed: Buffer.from(first.sealed).fill(0, 20, 24) }
+      await store.registry.save({ ...rest, records: [damaged, ...others] })
+    })
+    await expect(rotate(settings)).rejects.toThrow(/^1 rows are damaged and cannot be opened.*Both keys stay/)
+    expect(keysOf(settings)).toHaveLength(2)
+    await withSealed(settings, async (sealed) => {
+      const reader = toReader(settings, sealed)
+      expect((await reader.find('nin', toNumber(4)))?.record.nin_number).toBe(toNumber(4))
+      await sealed.store.registry.erase(subjectOf(sealed, 0))
+    })
+    expect(await rotate(settings)).toMatchObject({ outcome: 'rotated', version: 2, resumed: true })
+    expect(keysOf(settings)).toHaveLength(1)
+  })
+
+  it('moves a database from one setting to the next', async () => {
+    const [old, next] = [createRootKeyText(), createRootKeyText()]
+    const settings = await newSettings(engine)
+    const before = { ...settings, TABBAT_ROOT_KEY: old }
+    const during = { ...settings, TABBAT_ROOT_KEY: next, TABBAT_ROOT_KEY_PREVIOUS: old }
+    const after = { ...settings, TABBAT_ROOT_KEY: next }
+    await save(before, 0, 5)
+    await expect(rotate(before)).rejects.toThrow(/TABBAT_ROOT_KEY_PREVIOUS to the present one/)
+    await expect(rotate(after)).rejects.toThrow(/not the one this database was made with/)
+    await withSealed(during, async (running) => {
+      const reader = toReader(during, running)
+      expect((await countReadable(reader, 5)).records).toBe(5)
+      expect(await rotate(during)).toMatchObject({ outcome: 'rotated', version: 2, origin: 'setting' })
+      expect((await countReadable(reader, 5)).records).toBe(5)
+    })
+    await expect(rotate(during)).rejects.toThrow(/present root key of this database/)
+    await withSealed(after, async (sealed) =>
+      expect((await countReadable(toReader(after, sealed), 5)).records).toBe(5),
+    )
+    await expect(save(before, 5, 1)).rejects.toThrow(/not the one this database was made with/)
+  })
+})
+
+describe.runIf(ENGINES.length > 1)('an import on PostgreSQL whose commit is under way', () => {
+  it('is waited for, and what it saved is sealed anew', async () => {
+    const settings = await newSettings('postgres')
+    await withSealed(settings, async ({ store, keyring }) => {
+      const waiting = store.database.prepare(
+        "SELECT COUNT(*) AS n FROM pg_locks WHERE locktype = 'advisory' AND NOT granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database())",
+      )
+      const { promise: begun, resolve } = Promise.withResolvers<unknown>()
+      await store.database.transaction(async (inside) => {
+        await createRegistryTable(inside).save(toBatch(keyring, 0, 5))
+        resolve(rotate(settings))
+        while (Number((await waiting.get())?.n) === 0);
+      })
+      await begun
+      expect(await store.registry.count()).toEqual([{ kind: 'nin', keyVersion: 2, records: 5 }])
+    })
+  })
+})

@@ -1,0 +1,201 @@
+import { createHash, createHmac, randomBytes } from 'node:crypto'
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { gunzipSync } from 'node:zlib'
+import { describe, expect, it } from 'vitest'
+import { writeBackup } from '../../src/backup/backup.ts'
+import { KINDS } from '../../src/crypto/blind-index.ts'
+import { SCOPES } from '../../src/keys/api-key.ts'
+import { createKey } from '../../src/keys/manage.ts'
+import { createBlankRecord } from '../../src/registry/record-codec.ts'
+import { rotateRoot } from '../../src/registry/rotate.ts'
+import { sealEntry, sealMedia, toSubject } from '../../src/registry/sealed-entry.ts'
+import type { SealedStore } from '../../src/sealed-store.ts'
+import { createAttempts } from '../../src/verification/attempts.ts'
+import { ENGINES, newSettings, toConfig, withSealed } from './sealed-registry.ts'
+import { search, toSpellings } from './spellings.ts'
+
+const NIN = '73914650281'
+const BVN = '22819406375'
+/** Numbers that were asked about and that nobody has. */
+const GUESSED = '60482917353'
+const PHONE = '08067319245'
+const NAMES = ['Oluwadamilọla', "N'Golo-Ekpenyong", 'Chukwuebuka Ifeanyichukwu']
+const ADDRESS = '14 Balogun-Ajasa Crescent'
+const PICTURE = Buffer.concat([Buffer.from('not a face, a canary: '), randomBytes(64)])
+
+/** Everything that the program stores about people and callers, through its own doors. Gives back the API key. */
+async function plant({ store, keyring }: SealedStore): Promise<string> {
+  const [first_name = '', last_name = '', middle_name = ''] = NAMES
+  const person = { first_name, last_name, middle_name, phone_number: PHONE }
+  const [nin, bvn] = [createBlankRecord('nin'), createBlankRecord('bvn')]
+  const mediaId = randomBytes(16)
+  const ninEntry = sealEntry(keyring, 'nin', NIN, {
+    mediaId: mediaId.toString('hex'),
+    record: {
+      ...nin,
+      nin_number: NIN,
+      personal_info: { ...nin.personal_info, ...person },
+      residential_info: { ...nin.residential_info, address: ADDRESS },
+    },
+  })
+  const bvnEntry = sealEntry(keyring, 'bvn', BVN, {
+    mediaId: null,
+    record: { ...bvn, bvn_number: BVN, nin: NIN, personal_info: { ...bvn.personal_info, ...person } },
+  })
+  const media = [sealMedia(keyring, mediaId, ninEntry.subject, PICTURE)]
+  await store.registry.save({ records: [ninEntry], media, at: Date.now() })
+  await store.registry.save({ records: [bvnEntry], media: [], at: Date.now() })
+
+  const wishes = {
+    name: 'shop',
+    mode: 'live',
+    scopes: SCOPES,
+    expiresAt: undefined,
+    allowedIps: undefined,
+  } as const
+  const key = await createKey({ store, keyring, audit: { record: async () => {} } }, wishes)
+  const attempts = createAttempts(store.attempts, keyring.subject)
+  const caller = { keyId: key.row.id, subjectsPerDay: 10 } as Parameters<typeof attempts.admit>[0]
+  for (const kind of KINDS)
+    for (const number of [NIN, BVN, GUESSED]) {
+      await attempts.admit(caller, kind, number)
+      await attempts.fail(caller, kind, number)
+    }
+  return key.text
+}
+
+/** The secret part of a key; its public id may be known. */
+const secretOf = (key: string) => key.slice('tbt_live_'.length + 8)
+
+const toCanaries = (key: string) =>
+  new Map(
+    [
+      NIN,
+      BVN,
+      GUESSED,
+      PHONE,
+      PHONE.slice(1),
+      ...NAMES,
+      ADDRESS,
+      secretOf(key),
+      PICTURE.toString('latin1', 0, 20),
+    ].map((secret) => [secret, toSpellings(secret)]),
+  )
+
+/** What a thief would compute for each guess and look for: hashes without a key, or under a key that can be guessed. */
+function toGuesses(): Map<string, Map<string, Buffer>> {
+  const texts = [NIN, BVN, GUESSED, PHONE].flatMap((number) => [
+    number,
+    ...KINDS.flatMap((kind) => [`${kind}:${number}`, `${kind}${number}`, `${kind}\n${number}`]),
+  ])
+  const digests = texts.flatMap((text) => [
+    ...['md5', 'sha1', 'sha256', 'sha512'].map((name) => createHash(name).update(text).digest()),
+    ...['', 'tabbat', 'blind-index', 'subject', '\0'.repeat(32)].map((key) =>
+      createHmac('sha256', key).update(text).digest(),
+    ),
+  ])
+  return new Map(
+    digests.map((digest, index) => [
+      `guess ${index}`,
+      new Map([
+        ['raw', digest.subarray(0, 16)],
+        ['hex', Buffer.from(digest.toString('hex').slice(0, 32))],
+        ['base64', Buffer.from(digest.toString('base64').slice(0, 20))],
+      ]),
+    ]),
+  )
+}
+
+function readBackup(file: string): [string, Buffer][] {
+  const bytes = readFileSync(file)
+  const text = gunzipSync(bytes)
+  const blobs = [...text.toString().matchAll(/"base64":"([^"]*)"/g)].map(([, base64 = '']) =>
+    Buffer.from(base64, 'base64'),
+  )
+  return [
+    ['the backup', bytes],
+    ['the backup, unpacked', text],
+    ['the binary values of the backup', Buffer.concat(blobs)],
+  ]
+}
+
+describe.concurrent.each(ENGINES)('a stolen database on %s', (engine) => {
+  it('names nobody, and no guess can be confirmed from it', async () => {
+    const settings = await newSettings(engine)
+    const inFolder = (name: string) => join(settings.TABBAT_DATA_DIR ?? '', name)
+    await withSealed(settings, async (sealed) => {
+      const key = await plant(sealed)
+      await writeBackup(sealed.store, inFolder('before.backup'))
+      await rotateRoot(toConfig(settings), sealed)
+      await writeBackup(sealed.store, inFolder('after.backup'))
+      // Read while it is open: the write-ahead log is there, and holds what has not reached the file.
+      const files = ['tabbat.db', 'tabbat.db-wal', 'tabbat.db-shm'].filter((name) =>
+        existsSync(inFolder(name)),
+      )
+      expect(files).toHaveLength(engine === 'sqlite' ? 3 : 0)
+      const places = new Map([
+        ...files.map((name): [string, Buffer] => [name, readFileSync(inFolder(name))]),
+        ...readBackup(inFolder('before.backup')),
+        ...readBackup(inFolder('after.backup')),
+      ])
+      expect(search(places, toCanaries(key))).toEqual([])
+      expect(search(places, toGuesses())).toEqual([])
+
+      // With the key it can: this is where a thief would have looked, and the search does find what is there.
+      const subject = toSubject(sealed.keyring, 'nin', NIN)
+      const found = search(places, new Map([['subject', new Map([['raw', subject]])]]))
+      expect(found).toContain('subject: raw in the binary values of the backup')
+      if (engine === 'sqlite') expect(found).toContain('subject: raw in tabbat.db-wal')
+    })
+  })
+
+  it('does not hold the root key, nor does a backup', async () => {
+    const settings = await newSettings(engine)
+    const inFolder = (name: string) => join(settings.TABBAT_DATA_DIR ?? '', name)
+    await withSealed(settings, async (sealed) => {
+      const roots = [readFileSync(inFolder('root.key'), 'utf8').trim()]
+      await plant(sealed)
+      await rotateRoot(toConfig(settings), sealed)
+      roots.push(readFileSync(inFolder('root.key'), 'utf8').trim())
+      await writeBackup(sealed.store, inFolder('a.backup'))
+      const needles = roots.map((text): [string, Map<string, Buffer>] => {
+        const bytes = Buffer.from(text, 'base64')
+        return [
+          text,
+          new Map([
+            ...toSpellings(bytes.toString('latin1')),
+            ['base64', Buffer.from(text)],
+            ['raw', bytes],
+            ['hex', Buffer.from(bytes.toString('hex'))],
+          ]),
+        ]
+      })
+      const files = engine === 'sqlite' ? ['tabbat.db', 'tabbat.db-wal'] : []
+      const places = new Map([
+        ...files.map((name): [string, Buffer] => [name, readFileSync(inFolder(name))]),
+        ...readBackup(inFolder('a.backup')),
+      ])
+      expect(search(places, new Map(needles))).toEqual([])
+    })
+  })
+})
+
+describe('the search', () => {
+  it('finds a canary in every spelling, wherever it starts', () => {
+    for (const secret of [NIN, PHONE, ...NAMES]) {
+      const spellings = toSpellings(secret)
+      for (const [spelling, needle] of spellings) {
+        expect(needle.length, `${spelling} of ${secret}`).toBeGreaterThanOrEqual(5)
+        const place = new Map([['there', Buffer.concat([randomBytes(7), needle, randomBytes(7)])]])
+        expect(search(place, new Map([[secret, spellings]]))).toContain(`${secret}: ${spelling} in there`)
+      }
+      for (const before of ['', 'x', 'xy', 'xyz']) {
+        const place = new Map([
+          ['base64', Buffer.from(Buffer.from(`${before}${secret}zz`).toString('base64'))],
+        ])
+        expect(search(place, new Map([[secret, spellings]])).join()).toMatch(/base64 at/)
+      }
+    }
+  })
+})
