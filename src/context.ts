@@ -1,5 +1,8 @@
+import { type AuditLog, openAuditLog } from './audit/audit-log.ts'
+import { createSigner } from './audit/signing.ts'
 import { type Catalogue, loadCatalogue } from './catalogue/catalogue.ts'
 import { type Config, isLoopback, type SourceName } from './config.ts'
+import { type Kind, toBlindIndex } from './crypto/blind-index.ts'
 import type { Keyring } from './crypto/keyring.ts'
 import type { RootKeys } from './crypto/root-key.ts'
 import { createOverload, type Overload } from './http/overload.ts'
@@ -15,6 +18,8 @@ import { createSandboxSource } from './sources/sandbox/index.ts'
 import type { Source } from './sources/source.ts'
 import type { Store } from './store/store.ts'
 import { type Attempts, createAttempts } from './verification/attempts.ts'
+import { createFlights, type Flights } from './verification/flights.ts'
+import { createIdempotency, type Idempotency } from './verification/idempotency.ts'
 import type { Sources } from './verification/verify.ts'
 
 /** Everything a request needs, built once and handed down as an argument. */
@@ -32,6 +37,10 @@ export type Context = {
   readonly catalogue: Catalogue
   readonly registry: Registry
   readonly attempts: Attempts
+  readonly audit: AuditLog
+  readonly idempotency: Idempotency
+  readonly flights: Flights
+  readonly toSubjectHash: (kind: Kind, number: string) => string
   readonly sources: Sources
   /** Turned on by the first signal to stop: the server is not ready any more, and finishes what it has. */
   readonly lifecycle: { stopping: boolean }
@@ -52,8 +61,13 @@ export async function createContext(config: Config, log = createLog(config.logLe
       return keyring
     },
   })
+  // A rotation that begins right now may refuse them; they are planted at the next start, then.
+  await registry.plantDecoys().catch(log.failure)
   const attempts = createAttempts(store.attempts, keyring.subject)
-  const forgetting = setInterval(() => void attempts.forget().catch(log.failure), FORGET_EVERY_MS).unref()
+  const audit = await openAudit(config, store, keyring, log)
+  const idempotency = createIdempotency(store.idempotency, keyring, audit.owner)
+  const forget = () => void Promise.all([attempts.forget(), idempotency.forget()]).catch(log.failure)
+  const forgetting = setInterval(forget, FORGET_EVERY_MS).unref()
   const overload = createOverload(config.maxInFlight)
   return {
     config,
@@ -73,14 +87,38 @@ export async function createContext(config: Config, log = createLog(config.logLe
     catalogue: loadCatalogue(),
     registry,
     attempts,
+    audit,
+    idempotency,
+    flights: createFlights(),
+    toSubjectHash: (kind, number) => toBlindIndex(keyring.subject, kind, number).toString('hex'),
     sources: createSources(config, registry, () => keyring),
     lifecycle: { stopping: false },
     close: async () => {
       clearInterval(forgetting)
       overload.close()
+      await audit.close()
       await store.close()
     },
   }
+}
+
+function openAudit(config: Config, store: Store, keyring: Keyring, log: Log): Promise<AuditLog> {
+  return openAuditLog({
+    table: store.audit,
+    signer: createSigner(keyring['audit-signing']),
+    dataDir: config.dataDir,
+    checkpointDir: config.checkpointDir ?? config.dataDir,
+    onTrouble: (error) => {
+      log.event('error', 'audit_unavailable')
+      log.failure(error)
+    },
+    onCorruption: (error) => {
+      log.event('error', 'database_damaged')
+      log.failure(error)
+      log.flush()
+      process.exit(1)
+    },
+  })
 }
 
 function createSources(config: Config, registry: Registry, keyring: () => Keyring): Sources {

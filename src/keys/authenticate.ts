@@ -14,6 +14,8 @@ export type Caller = {
   readonly isAddressAllowed: (address: string) => boolean
   /** Dotted names of the fields that this key does not see. */
   readonly hidden: readonly string[]
+  /** Every verification must name the customer's consent. */
+  readonly requiresConsent: boolean
   /** How many people it may ask about in a day. */
   readonly subjectsPerDay: number
 }
@@ -80,6 +82,7 @@ function toCaller(row: KeyRow): Caller {
     scopes: new Set(row.scopes),
     isAddressAllowed: toAddressRule(row.allowedIps),
     hidden: toHiddenFields(row.hide, row.reveal),
+    requiresConsent: row.requiresConsent,
     subjectsPerDay: row.subjectsPerDay ?? SUBJECTS_PER_DAY,
   }
 }

@@ -1,4 +1,5 @@
-import type { KeyObject } from 'node:crypto'
+import type { AuditEntry } from '../audit/row.ts'
+import type { Keyring } from '../crypto/keyring.ts'
 import { Refusal } from '../errors.ts'
 import type { KeyRow } from '../store/key-table.ts'
 import type { Store } from '../store/store.ts'
@@ -8,22 +9,57 @@ import { createApiKey, toKeyHash } from './api-key.ts'
 export type NewKey = { readonly text: string; readonly row: KeyRow }
 
 export type KeyWishes = Pick<KeyRow, 'name' | 'mode' | 'scopes' | 'expiresAt' | 'allowedIps'> &
-  Partial<Pick<KeyRow, 'hide' | 'reveal' | 'subjectsPerDay'>>
+  Partial<Pick<KeyRow, 'hide' | 'reveal' | 'subjectsPerDay' | 'requiresConsent'>>
 
-export async function createKey(store: Store, pepper: KeyObject, wishes: KeyWishes): Promise<NewKey> {
-  const made = toNewKey(pepper, wishes)
-  await store.keys.insert(made.row)
+/** What is needed to change keys. Every change is in the audit log before it happens, or it does not happen. */
+export type KeyDesk = {
+  readonly store: Pick<Store, 'keys'>
+  readonly keyring: Pick<Keyring, 'api-key-pepper'>
+  readonly audit: { readonly record: (entries: readonly AuditEntry[]) => Promise<void> }
+}
+
+export async function createKey(desk: KeyDesk, wishes: KeyWishes): Promise<NewKey> {
+  const made = toNewKey(desk, wishes)
+  await desk.audit.record([{ phase: 'key_created', key_id: made.row.id, mode: made.row.mode, outcome: 'ok' }])
+  await desk.store.keys.insert(made.row)
   return made
 }
 
-function toNewKey(pepper: KeyObject, wishes: KeyWishes): NewKey {
+export async function revokeKey({ store, audit }: KeyDesk, id: string): Promise<void> {
+  const key = await store.keys.find(id)
+  if (!key) throw toUnknownKey(id)
+  if (key.revokedAt !== undefined) throw new Refusal(`Key ${id} was revoked before.`)
+  await audit.record([{ phase: 'key_revoked', key_id: id, mode: key.mode, outcome: 'ok' }])
+  await store.keys.revoke(id, Date.now())
+}
+
+/** Makes a successor with the same rights and length of life, and lets the old key end after the overlap, both or neither. */
+export async function rollKey(desk: KeyDesk, id: string, overlapMs: number): Promise<NewKey> {
+  const { store, audit } = desk
+  const old = await store.keys.find(id)
+  if (!old) throw toUnknownKey(id)
+  if (old.revokedAt !== undefined || (old.expiresAt ?? Number.POSITIVE_INFINITY) <= Date.now())
+    throw new Refusal(`Key ${id} has ended. Make a new one with: tabbat keys create`)
+  if (old.rolledTo !== undefined)
+    throw new Refusal(`Key ${id} was rolled before; its successor is ${old.rolledTo}.`)
+  const lifetimeMs = old.expiresAt === undefined ? undefined : old.expiresAt - old.createdAt
+  const expiresAt = lifetimeMs === undefined ? undefined : Date.now() + lifetimeMs
+  const successor = toNewKey(desk, { ...old, expiresAt })
+  const detail = `successor ${successor.row.id}`
+  await audit.record([{ phase: 'key_rolled', key_id: id, mode: old.mode, outcome: 'ok', detail }])
+  await store.keys.roll(id, successor.row, Date.now() + overlapMs)
+  return successor
+}
+
+function toNewKey({ keyring }: KeyDesk, wishes: KeyWishes): NewKey {
   const { id, text } = createApiKey(wishes.mode)
-  const { name, mode, scopes, expiresAt, allowedIps, hide = [], reveal = [], subjectsPerDay } = wishes
+  const { name, mode, scopes, expiresAt, allowedIps, hide = [], reveal = [] } = wishes
+  const { subjectsPerDay, requiresConsent = false } = wishes
   const row: KeyRow = {
     id,
     mode,
     name,
-    hash: toKeyHash(text, pepper),
+    hash: toKeyHash(text, keyring['api-key-pepper']),
     scopes,
     allowedIps,
     createdAt: Date.now(),
@@ -33,34 +69,9 @@ function toNewKey(pepper: KeyObject, wishes: KeyWishes): NewKey {
     hide,
     reveal,
     subjectsPerDay,
+    requiresConsent,
   }
   return { text, row }
-}
-
-export async function revokeKey(store: Store, id: string): Promise<void> {
-  const key = await store.keys.find(id)
-  if (!key) throw toUnknownKey(id)
-  if (!(await store.keys.revoke(id, Date.now()))) throw new Refusal(`Key ${id} was revoked before.`)
-}
-
-/** Makes a successor with the same rights and length of life, and lets the old key end after the overlap, both or neither. */
-export async function rollKey(
-  store: Store,
-  pepper: KeyObject,
-  id: string,
-  overlapMs: number,
-): Promise<NewKey> {
-  const old = await store.keys.find(id)
-  if (!old) throw toUnknownKey(id)
-  if (old.revokedAt !== undefined || (old.expiresAt ?? Number.POSITIVE_INFINITY) <= Date.now())
-    throw new Refusal(`Key ${id} has ended. Make a new one with: tabbat keys create`)
-  if (old.rolledTo !== undefined)
-    throw new Refusal(`Key ${id} was rolled before; its successor is ${old.rolledTo}.`)
-  const lifetimeMs = old.expiresAt === undefined ? undefined : old.expiresAt - old.createdAt
-  const expiresAt = lifetimeMs === undefined ? undefined : Date.now() + lifetimeMs
-  const successor = toNewKey(pepper, { ...old, expiresAt })
-  await store.keys.roll(id, successor.row, Date.now() + overlapMs)
-  return successor
 }
 
 /** The id is repeated only if it looks like one: somebody may have pasted the whole key. */

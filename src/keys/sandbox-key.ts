@@ -12,5 +12,6 @@ export const sandboxCaller: Caller = {
   scopes: new Set(SCOPES),
   isAddressAllowed: () => true,
   hidden: toHiddenFields([], []),
+  requiresConsent: false,
   subjectsPerDay: SUBJECTS_PER_DAY,
 }

@@ -1,8 +1,10 @@
+import type { IncomingHttpHeaders } from 'node:http'
 import type { Context } from '../context.ts'
 import type { Static, TObject, TSchema } from '../contract/schema.ts'
 import type { ErrorCode } from '../errors.ts'
 import type { Scope } from '../keys/api-key.ts'
 import type { Caller } from '../keys/authenticate.ts'
+import type { Finished } from '../verification/verify.ts'
 import type { Document } from './document.ts'
 
 /** Where an operation's inputs come from. A GET with a body has a query string as its twin. */
@@ -11,6 +13,8 @@ export type InputPlace = 'body' | 'body or query' | 'path'
 export type Ask<Input> = {
   readonly input: Input
   readonly caller: Caller
+  readonly requestId: string
+  readonly headers: IncomingHttpHeaders
   /** Address under which this server was reached, for links in answers. */
   readonly origin: string
 }
@@ -31,8 +35,8 @@ export type Operation<Request extends TObject = TObject, Response extends TSchem
   readonly response: Response
   /** The errors of this operation, besides those that every operation can answer. */
   readonly errors: readonly ErrorCode[]
-  /** A body is serialised by the response shape; a document is ready bytes. */
-  readonly run: (context: Context, ask: Ask<Static<Request>>) => Promise<Static<Response> | Document>
+  /** A document may be cached by the caller; what is finished was audited, with its bytes, and goes out as it is. */
+  readonly run: (context: Context, ask: Ask<Static<Request>>) => Promise<Document | Finished>
 }
 
 /** Keeps the types of one operation's request and response together while it joins the list of all. */

@@ -1,8 +1,12 @@
-import { BvnRequest, BvnResponse } from '../contract/bvn.ts'
+import fastJson from 'fast-json-stringify'
+import { type BvnRecord, BvnRequest, BvnResponse } from '../contract/bvn.ts'
 import { toPhoneCore } from '../contract/phone.ts'
-import { verifyBvnRecord } from '../verification/verify.ts'
+import { toBvnSubject } from '../verification/subject.ts'
+import { verify } from '../verification/verify.ts'
 import { defineOperation } from './operation.ts'
-import { SOURCE_ERRORS, toNotVerified } from './verification-errors.ts'
+import { toAsker, VERIFICATION_ERRORS } from './verification.ts'
+
+const serialise = fastJson(BvnResponse as object)
 
 export const verifyBvn = defineOperation({
   name: 'verify_bvn',
@@ -17,29 +21,32 @@ export const verifyBvn = defineOperation({
   inputFrom: 'body',
   request: BvnRequest,
   response: BvnResponse,
-  errors: SOURCE_ERRORS,
-  run: async (context, { input, caller }) => {
-    const outcome = await verifyBvnRecord(context, caller, input.bvn, toPhoneCore(input.phone) as string)
-    if (!outcome.verified) throw toNotVerified(outcome.reference)
-    const { reference, record } = outcome
-    return {
-      success: true as const,
-      message: 'BVN verification completed successfully',
-      data: {
-        request_reference: reference,
-        bvn_number: record.bvn_number,
-        name_on_card: record.name_on_card,
-        enrolment_branch: record.enrolment_branch,
-        enrolment_bank: record.enrolment_bank,
-        formatted_registration_date: record.formatted_registration_date,
-        level_of_account: record.level_of_account,
-        nin: record.nin,
-        watchlisted: record.watchlisted,
-        verification_status: 'VERIFIED' as const,
-        service_type: 'BVN' as const,
-        personal_info: record.personal_info,
-        residential_info: record.residential_info,
-      },
-    }
+  errors: VERIFICATION_ERRORS,
+  run: (context, ask) => {
+    const { bvn, phone, amount } = ask.input
+    const subject = toBvnSubject(bvn, toPhoneCore(phone) as string, (record, reference) =>
+      serialise(toBody(record, reference)),
+    )
+    return verify(context, toAsker(ask, 'verify_bvn', amount), subject)
+  },
+})
+
+const toBody = (record: BvnRecord, reference: string): BvnResponse => ({
+  success: true,
+  message: 'BVN verification completed successfully',
+  data: {
+    request_reference: reference,
+    bvn_number: record.bvn_number,
+    name_on_card: record.name_on_card,
+    enrolment_branch: record.enrolment_branch,
+    enrolment_bank: record.enrolment_bank,
+    formatted_registration_date: record.formatted_registration_date,
+    level_of_account: record.level_of_account,
+    nin: record.nin,
+    watchlisted: record.watchlisted,
+    verification_status: 'VERIFIED',
+    service_type: 'BVN',
+    personal_info: record.personal_info,
+    residential_info: record.residential_info,
   },
 })

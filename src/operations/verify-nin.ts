@@ -1,8 +1,12 @@
-import { NinRequest, NinResponse } from '../contract/nin.ts'
+import fastJson from 'fast-json-stringify'
+import { type NinRecord, NinRequest, NinResponse } from '../contract/nin.ts'
 import { toPhoneCore } from '../contract/phone.ts'
-import { verifyNinRecord } from '../verification/verify.ts'
+import { toNinSubject } from '../verification/subject.ts'
+import { verify } from '../verification/verify.ts'
 import { defineOperation } from './operation.ts'
-import { SOURCE_ERRORS, toNotVerified } from './verification-errors.ts'
+import { toAsker, VERIFICATION_ERRORS } from './verification.ts'
+
+const serialise = fastJson(NinResponse as object)
 
 export const verifyNin = defineOperation({
   name: 'verify_nin',
@@ -17,30 +21,35 @@ export const verifyNin = defineOperation({
   inputFrom: 'body',
   request: NinRequest,
   response: NinResponse,
-  errors: SOURCE_ERRORS,
-  run: async (context, { input, caller, origin }) => {
-    const outcome = await verifyNinRecord(context, caller, input.nin, toPhoneCore(input.phone) as string)
-    if (!outcome.verified) throw toNotVerified(outcome.reference)
-    const { reference, record } = outcome
-    const { image_url } = record.personal_info
-    return {
-      success: true as const,
-      message: 'NIN verification completed successfully',
-      data: {
-        request_reference: reference,
-        nin_number: record.nin_number,
-        document_no: record.document_no,
-        verification_status: 'VERIFIED' as const,
-        service_type: 'NIN' as const,
-        personal_info: {
-          ...record.personal_info,
-          image_url: image_url.startsWith('/') ? origin + image_url : image_url,
-        },
-        next_of_kin: record.next_of_kin,
-        residential_info: record.residential_info,
-        indigene_info: record.indigene_info,
-        education_profession: record.education_profession,
-      },
-    }
+  errors: VERIFICATION_ERRORS,
+  run: (context, ask) => {
+    const { nin, phone } = ask.input
+    const subject = toNinSubject(nin, toPhoneCore(phone) as string, (record, reference) =>
+      serialise(toBody(record, reference, ask.origin)),
+    )
+    return verify(context, toAsker(ask, 'verify_nin'), subject)
   },
 })
+
+function toBody(record: NinRecord, reference: string, origin: string): NinResponse {
+  const { image_url } = record.personal_info
+  return {
+    success: true,
+    message: 'NIN verification completed successfully',
+    data: {
+      request_reference: reference,
+      nin_number: record.nin_number,
+      document_no: record.document_no,
+      verification_status: 'VERIFIED',
+      service_type: 'NIN',
+      personal_info: {
+        ...record.personal_info,
+        image_url: image_url.startsWith('/') ? origin + image_url : image_url,
+      },
+      next_of_kin: record.next_of_kin,
+      residential_info: record.residential_info,
+      indigene_info: record.indigene_info,
+      education_profession: record.education_profession,
+    },
+  }
+}

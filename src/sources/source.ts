@@ -13,6 +13,8 @@ export type Call = { readonly signal: AbortSignal; readonly reference: string }
 /** Each ability is optional: a source offers what it can. Phones are ten-digit cores. */
 export type Source = {
   readonly name: string
+  /** Asked over the network: what is asked there is audited before. */
+  readonly isOutside?: boolean
   readonly findNin?: (ask: NinAsk, call: Call) => Promise<Answer<NinRecord>>
   readonly findBvn?: (ask: BvnAsk, call: Call) => Promise<Answer<BvnRecord>>
 }

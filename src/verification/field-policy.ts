@@ -25,6 +25,18 @@ export function toHiddenFields(hide: readonly string[], reveal: readonly string[
   return [...new Set([...byDefault, ...hide.flatMap(toFields)])]
 }
 
+/** What a key gets to see, as short as can be: a group stands for all of its fields. */
+export function toReleasedFields(kind: 'nin' | 'bvn', hidden: readonly string[]): string {
+  const shape = (kind === 'nin' ? NinRecord : BvnRecord) as Shape
+  const isHidden = new Set(hidden)
+  const released = Object.entries(shape.properties ?? {}).flatMap(([name, { properties }]) => {
+    const fields = properties ? Object.keys(properties).map((field) => `${name}.${field}`) : [name]
+    const shown = fields.filter((field) => !isHidden.has(field))
+    return shown.length === fields.length ? [name] : shown
+  })
+  return released.join(',')
+}
+
 function toPaths({ properties = {} }: Shape, group = ''): string[] {
   return Object.entries(properties).flatMap(([name, shape]) => {
     if (ALWAYS_SHOWN.has(name)) return []

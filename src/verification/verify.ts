@@ -1,88 +1,181 @@
-import type { BvnRecord } from '../contract/bvn.ts'
-import type { NinRecord } from '../contract/nin.ts'
+import type { AuditLog } from '../audit/audit-log.ts'
+import type { AuditEntry } from '../audit/row.ts'
 import type { Kind } from '../crypto/blind-index.ts'
-import { AppError } from '../errors.ts'
+import { AppError, ERRORS, type ErrorCode, toErrorBody } from '../errors.ts'
 import type { Mode } from '../keys/api-key.ts'
 import type { Caller } from '../keys/authenticate.ts'
-import { askInOrder } from '../sources/failover.ts'
-import { type Answer, type Call, type Source, SourceError } from '../sources/source.ts'
+import type { Tried } from '../sources/failover.ts'
+import type { Call, Source } from '../sources/source.ts'
 import type { Attempts } from './attempts.ts'
+import { toReleasedFields } from './field-policy.ts'
+import type { Flights } from './flights.ts'
+import type { Claimed, Idempotency, Kept } from './idempotency.ts'
 import { mask } from './mask.ts'
 import { isPhoneOf } from './match.ts'
 import { createReference } from './reference.ts'
+import type { Subject } from './subject.ts'
 
 /** The sources in the order of asking. A test key never reaches a live source, and the other way round. */
-export type Sources = {
-  readonly [M in Mode]: { readonly [K in Kind]: readonly Source[] }
-}
+export type Sources = { readonly [M in Mode]: { readonly [K in Kind]: readonly Source[] } }
 
 /** What a verification needs of the server. */
-export type Desk = { readonly sources: Sources; readonly attempts: Attempts }
-
-export type Verification<T> =
-  | { readonly verified: true; readonly reference: string; readonly record: T }
-  | { readonly verified: false; readonly reference: string }
-
-/** What makes one kind of number different from another. */
-type Subject<T> = {
-  readonly kind: Kind
-  readonly number: string
-  readonly phone: string
-  readonly asks: (call: Call) => (() => Promise<Answer<T>>)[]
-  readonly numberIn: (record: T) => string
-  readonly phonesIn: (record: T) => readonly (string | null)[]
+export type Desk = {
+  readonly sources: Sources
+  readonly attempts: Attempts
+  readonly audit: AuditLog
+  readonly idempotency: Idempotency
+  readonly flights: Flights
+  readonly toSubjectHash: (kind: Kind, number: string) => string
 }
+
+/** Who asks, and what goes along with the question. */
+export type Asker = {
+  readonly caller: Caller
+  readonly requestId: string
+  readonly operation: string
+  readonly amount: string | undefined
+  readonly idempotencyKey: string | undefined
+  readonly consentReference: string | undefined
+}
+
+/** The answer as it leaves the house. */
+export type Finished = Kept & { readonly replayed: boolean }
+
+type Judgement<T> =
+  | { readonly outcome: 'verified'; readonly record: T }
+  | { readonly outcome: 'not_verified' }
+  | { readonly outcome: ErrorCode; readonly error: unknown }
 
 /** Longest that a caller waits for sources. */
 const DEADLINE_MS = 15_000
 
-export const verifyNinRecord = (desk: Desk, caller: Caller, nin: string, phone: string) =>
-  verify<NinRecord>(desk, caller, {
-    kind: 'nin',
-    number: nin,
-    phone,
-    asks: (call) =>
-      desk.sources[caller.mode].nin.flatMap(({ findNin }) =>
-        findNin ? [() => findNin({ nin, phone }, call)] : [],
-      ),
-    numberIn: (record) => record.nin_number,
-    phonesIn: (record) => [record.personal_info.phone_number],
-  })
+/** The one way to an answer. Where nothing can be recorded, nobody is asked. */
+export async function verify<T extends object>(
+  desk: Desk,
+  asker: Asker,
+  subject: Subject<T>,
+): Promise<Finished> {
+  desk.audit.requireHealthy()
+  try {
+    return await verifyOnce(desk, asker, subject)
+  } catch (error) {
+    throw desk.audit.notice(error) ? new AppError('audit_unavailable', { cause: error }) : error
+  }
+}
 
-export const verifyBvnRecord = (desk: Desk, caller: Caller, bvn: string, phone: string) =>
-  verify<BvnRecord>(desk, caller, {
-    kind: 'bvn',
-    number: bvn,
-    phone,
-    asks: (call) =>
-      desk.sources[caller.mode].bvn.flatMap(({ findBvn }) =>
-        findBvn ? [() => findBvn({ bvn, phone }, call)] : [],
-      ),
-    numberIn: (record) => record.bvn_number,
-    phonesIn: (record) => [record.personal_info.phone_number, record.personal_info.phone_number_2],
-  })
+/** A verification under an Idempotency-Key runs once; whoever comes again gets the first answer. */
+async function verifyOnce<T extends object>(
+  desk: Desk,
+  asker: Asker,
+  subject: Subject<T>,
+): Promise<Finished> {
+  const { idempotencyKey: header, operation, caller, amount = '' } = asker
+  if (header === undefined) return perform(desk, asker, subject, undefined)
+  const request = [subject.number, subject.phone, amount]
+  const begun = await desk.idempotency.begin({ keyId: caller.keyId, operation, header, request })
+  if ('kept' in begun) {
+    const { outcome, reference, released } = begun.kept
+    const story = toStory(desk, asker, subject, reference)
+    await desk.audit.record([{ ...story, phase: 'replay', outcome, fields_released: released }])
+    return { ...begun.kept, replayed: true }
+  }
+  try {
+    return await perform(desk, asker, subject, begun.claimed)
+  } catch (error) {
+    await desk.idempotency.release(begun.claimed).catch(() => {})
+    throw error
+  }
+}
 
-/** The steps of a verification, the same for test and live. Synthetic people need no guard against guessing. */
-async function verify<T extends object>(
-  { attempts }: Desk,
+/** The steps of a verification, the same for test and live. */
+async function perform<T extends object>(
+  desk: Desk,
+  asker: Asker,
+  subject: Subject<T>,
+  claimed: Claimed | undefined,
+): Promise<Finished> {
+  const { audit, attempts, idempotency, sources } = desk
+  const { caller } = asker
+  // Synthetic people need no guard against guessing.
+  if (caller.mode === 'live') await attempts.admit(caller, subject.kind, subject.number)
+
+  const reference = createReference()
+  const story = toStory(desk, asker, subject, reference)
+  const intent: AuditEntry = { ...story, phase: 'intent', time: new Date().toISOString() }
+  // The intent is on disk before anybody outside is asked; inside the house both rows share one commit.
+  const asksOutside = sources[caller.mode][subject.kind].some(({ isOutside }) => isOutside)
+  if (asksOutside) await audit.record([intent])
+
+  const trail: Tried[] = []
+  const judgement = await judge(desk, caller, subject, reference, trail)
+  const kept = 'error' in judgement ? undefined : toKept(asker, subject, reference, judgement)
+  const outcome: AuditEntry = {
+    ...story,
+    phase: 'outcome',
+    outcome: judgement.outcome,
+    sources: JSON.stringify(trail),
+    fields_released: kept?.released ?? null,
+  }
+  const completion = claimed && kept && idempotency.complete(claimed, kept)
+  await audit.record(asksOutside ? [outcome] : [intent, outcome], completion)
+  if (!kept) throw (judgement as { error: unknown }).error
+  return { ...kept, replayed: false }
+}
+
+/** Asks, and says what came of it. Whatever goes wrong is an outcome, too: it is audited before it is told. */
+async function judge<T extends object>(
+  { sources, attempts, flights }: Desk,
   caller: Caller,
   subject: Subject<T>,
-): Promise<Verification<T>> {
-  const reference = createReference()
+  reference: string,
+  trail: Tried[],
+): Promise<Judgement<T>> {
+  const { kind, number, phone } = subject
   const guarded = caller.mode === 'live'
-  if (guarded) await attempts.admit(caller, subject.kind, subject.number)
-  const answer = await askInOrder(subject.asks({ signal: AbortSignal.timeout(DEADLINE_MS), reference }))
-  if (answer.found) refuseWrongPerson(subject, answer.record)
-  if (!answer.found || !isPhoneOf(subject.phone, subject.phonesIn(answer.record))) {
-    if (guarded) await attempts.fail(caller, subject.kind, subject.number)
-    return { verified: false, reference }
+  try {
+    const call: Call = { signal: AbortSignal.timeout(DEADLINE_MS), reference }
+    const asks = subject.toAsks(sources[caller.mode][kind], call)
+    const answer = await flights.share([caller.keyId, kind, number, phone], asks, trail)
+    if (answer.found && subject.numberIn(answer.record) !== number) throw new AppError('source_bad_response')
+    // The phone is compared even when nobody was found: both failures take the same steps.
+    const matches = isPhoneOf(phone, answer.found ? subject.phonesIn(answer.record) : [number])
+    if (!answer.found || !matches) {
+      if (guarded) await attempts.fail(caller, kind, number)
+      return { outcome: 'not_verified' }
+    }
+    if (guarded) await attempts.succeed(caller, kind, number)
+    return { outcome: 'verified', record: mask(answer.record, caller.hidden) }
+  } catch (error) {
+    return { outcome: error instanceof AppError ? error.code : 'internal_error', error }
   }
-  if (guarded) await attempts.succeed(caller, subject.kind, subject.number)
-  return { verified: true, reference, record: mask(answer.record, caller.hidden) }
 }
 
-/** A source that answers with somebody else's record must never reach the caller. */
-function refuseWrongPerson<T>(subject: Subject<T>, record: T): void {
-  if (subject.numberIn(record) !== subject.number)
-    throw new AppError('source_bad_response', { cause: new SourceError('answer', 'bad_response') })
+function toKept<T extends object>(
+  { caller, requestId }: Asker,
+  subject: Subject<T>,
+  reference: string,
+  judgement: Exclude<Judgement<T>, { error: unknown }>,
+): Kept {
+  if ('record' in judgement)
+    return {
+      status: 200,
+      body: subject.toBody(judgement.record, reference),
+      outcome: 'verified',
+      reference,
+      released: toReleasedFields(subject.kind, caller.hidden),
+    }
+  // The same for a number nobody has and for a phone that differs, so that nobody can be harvested.
+  const data = { request_reference: reference, verification_status: 'NOT_VERIFIED' }
+  const body = JSON.stringify(toErrorBody(new AppError('not_verified', { data }), requestId))
+  return { status: ERRORS.not_verified.status, body, outcome: 'not_verified', reference, released: null }
 }
+
+const toStory = <T>(desk: Desk, asker: Asker, subject: Subject<T>, reference: string) => ({
+  request_reference: reference,
+  key_id: asker.caller.keyId,
+  mode: asker.caller.mode,
+  operation: asker.operation,
+  subject: desk.toSubjectHash(subject.kind, subject.number),
+  amount: asker.amount ?? null,
+  consent_reference: asker.consentReference ?? null,
+})

@@ -6,7 +6,11 @@ import { toBvnRecord } from './bvn-record.ts'
 import { toNinRecord } from './nin-record.ts'
 import { type Person, toPerson } from './person.ts'
 
-const NOT_FOUND = { found: false } as const
+/** A number nobody has takes as long as one that somebody has: the person is made all the same. */
+const isNobody = (number: string, phoneCore: string): { found: false } => {
+  toNinRecord(number, phoneCore)
+  return { found: false }
+}
 const fails = (reason: SourceError['reason']) => (): never => {
   throw new SourceError('sandbox', reason)
 }
@@ -16,7 +20,7 @@ const isRateLimited = (): never => {
 
 /** Numbers that end in the HTTP status they bring about: the same for a NIN and a BVN. */
 const OUTCOMES = {
-  '00000000422': () => NOT_FOUND,
+  '00000000422': isNobody,
   '00000000429': isRateLimited,
   '00000000502': fails('bad_response'),
   '00000000503': fails('unreachable'),

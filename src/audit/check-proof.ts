@@ -1,0 +1,88 @@
+import type { KeyObject } from 'node:crypto'
+import { isHash, openCheckpoint } from './verify-checkpoint.ts'
+import { climb, type ProofStep } from './verify-merkle.ts'
+import { createRowHasher, HASHED_FIELDS } from './verify-row.ts'
+
+type Field = (typeof HASHED_FIELDS)[number]
+
+/** A row as a proof shows it: every column, the hashes as hex. */
+export type ProofRow = { readonly [F in Field]: F extends 'sequence' ? number : string | null } & {
+  readonly previous_hash: string
+  readonly hash: string
+}
+
+/** That a row was in the log when a checkpoint was signed. Everything in it is bound by the signature. */
+export type Proof = {
+  readonly kind: typeof PROOF_KIND
+  readonly version: 1
+  readonly row: ProofRow
+  readonly path: readonly ProofStep[]
+  readonly checkpoint: { readonly time: string; readonly body: string; readonly signature: string }
+}
+
+export const PROOF_KIND = 'tabbat-audit-proof'
+
+export type ProofResult =
+  | { readonly sound: true; readonly row: ProofRow; readonly signedAt: string }
+  | { readonly sound: false; readonly reason: string }
+
+const no = (reason: string): ProofResult => ({ sound: false, reason })
+
+/** Needs the bytes of the proof and the public key of the log, and nothing else. */
+export function checkProof(bytes: Uint8Array, publicKey: KeyObject): ProofResult {
+  const proof = parseProof(bytes)
+  if (!proof) return no('this is not a proof in the form in which tabbat audit prove wrote it')
+  const { row, path, checkpoint } = proof
+  const fields = HASHED_FIELDS.map((field) => row[field])
+  if (createRowHasher()(fields, row.previous_hash) !== row.hash)
+    return no('the hash of the row does not fit what is in it')
+  const opened = openCheckpoint(checkpoint, publicKey)
+  if ('wrong' in opened) return no(`the checkpoint ${opened.wrong}`)
+  const head = opened.heads.find(({ chain }) => chain === row.chain)
+  if (!head || row.sequence <= head.from || row.sequence > head.sequence)
+    return no('the checkpoint does not speak for this row')
+  if (climb(row.hash, row.sequence - head.from - 1, head.sequence - head.from, path) !== head.root)
+    return no('the path does not lead from the row to what was signed')
+  return { sound: true, row, signedAt: checkpoint.time }
+}
+
+/** The one spelling of a proof: a proof that reads the same and is spelt differently is refused. */
+export const toProofText = (proof: Proof) => `${JSON.stringify(proof, null, 2)}\n`
+
+function parseProof(bytes: Uint8Array): Proof | undefined {
+  try {
+    const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
+    const { kind, version, row, path, checkpoint } = JSON.parse(text) as Proof
+    const proof: Proof = {
+      kind,
+      version,
+      row: toRow(row),
+      path: path.map(({ side, hash }) => ({ side, hash })),
+      checkpoint: { time: checkpoint.time, body: checkpoint.body, signature: checkpoint.signature },
+    }
+    return isProof(proof) && toProofText(proof) === text ? proof : undefined
+  } catch {
+    return undefined
+  }
+}
+
+function toRow(row: ProofRow): ProofRow {
+  const fields = HASHED_FIELDS.map((field) => [field, row[field]] as const)
+  const { previous_hash, hash } = row
+  return { ...(Object.fromEntries(fields) as Omit<ProofRow, 'hash' | 'previous_hash'>), previous_hash, hash }
+}
+
+const isProof = ({ kind, version, row, path, checkpoint }: Proof) =>
+  kind === PROOF_KIND &&
+  version === 1 &&
+  isHash(row.hash) &&
+  isHash(row.previous_hash) &&
+  HASHED_FIELDS.every((field) => isField(row[field], field)) &&
+  checkpoint.body.isWellFormed() &&
+  path.every(({ side, hash }) => (side === 'left' || side === 'right') && isHash(hash))
+
+/** Half a character would be hashed like another one. */
+const isField = (value: unknown, field: Field) =>
+  field === 'sequence'
+    ? Number.isSafeInteger(value) && Number(value) > 0
+    : value === null || (typeof value === 'string' && value.isWellFormed())

@@ -1,0 +1,67 @@
+import { hash } from 'node:crypto'
+import { AUDIT_COLUMNS, type AuditRow, type Head } from '../store/audit-table.ts'
+
+/** What happened, before it has a place in the log. Absent is null. */
+export type AuditEntry = Partial<
+  Omit<AuditRow, 'chain' | 'sequence' | 'time' | 'phase' | 'previous_hash' | 'hash'>
+> & { readonly phase: string; readonly time?: string }
+
+const VERSION = Buffer.from([1])
+const NULL_LENGTH = 0xffffffff
+/** Everything but the two hashes, in the order of the table. */
+const ENCODED = AUDIT_COLUMNS.filter((column) => column !== 'previous_hash' && column !== 'hash')
+
+/** What the first row of a chain follows. */
+export const NO_HEAD: Head = { sequence: 0, hash: Buffer.alloc(32) }
+
+/** The rows of these entries, each linked to the one before it. */
+export function linkEntries(chain: string, head: Head, entries: readonly AuditEntry[]): AuditRow[] {
+  let { sequence, hash: previous } = head
+  return entries.map((entry) => {
+    sequence += 1
+    const row = toRow(chain, sequence, previous, entry)
+    previous = row.hash
+    return row
+  })
+}
+
+function toRow(chain: string, sequence: number, previous_hash: Uint8Array, entry: AuditEntry): AuditRow {
+  const row = {
+    chain,
+    sequence,
+    time: entry.time ?? new Date().toISOString(),
+    phase: entry.phase,
+    request_reference: entry.request_reference ?? null,
+    key_id: entry.key_id ?? null,
+    mode: entry.mode ?? null,
+    operation: entry.operation ?? null,
+    subject: entry.subject ?? null,
+    outcome: entry.outcome ?? null,
+    sources: entry.sources ?? null,
+    amount: entry.amount ?? null,
+    consent_reference: entry.consent_reference ?? null,
+    fields_released: entry.fields_released ?? null,
+    detail: entry.detail ?? null,
+    previous_hash,
+  }
+  return { ...row, hash: hashRow(row) }
+}
+
+/** SHA-256 of the version, the fields with their lengths, and the hash before. See docs/audit-format.md. */
+function hashRow(row: Omit<AuditRow, 'hash'>): Buffer {
+  const parts: Uint8Array[] = [VERSION]
+  for (const column of ENCODED) {
+    const value = row[column]
+    const length = Buffer.allocUnsafe(4)
+    parts.push(length)
+    if (value === null) {
+      length.writeUInt32BE(NULL_LENGTH)
+      continue
+    }
+    const bytes = Buffer.from(String(value))
+    length.writeUInt32BE(bytes.length)
+    parts.push(bytes)
+  }
+  parts.push(row.previous_hash)
+  return hash('sha256', Buffer.concat(parts), 'buffer')
+}

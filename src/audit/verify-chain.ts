@@ -1,0 +1,75 @@
+import type { AuditScan, Cells } from '../store/audit-scan.ts'
+import { HASHED_FIELDS, type RowHasher, ZERO_HASH } from './verify-row.ts'
+
+/** The first thing that is wrong: where, and what, in a sentence. */
+export type Fault = {
+  readonly chain: string | null
+  readonly sequence: number | null
+  readonly reason: string
+}
+
+/** How far a chain is sound: the number and the hash of the last good row. */
+type Place = { readonly length: number; readonly hash: string }
+
+const ROWS_AT_ONCE = 1000
+const SEQUENCE_AT = HASHED_FIELDS.indexOf('sequence')
+const PREVIOUS_AT = HASHED_FIELDS.length
+const HASH_AT = PREVIOUS_AT + 1
+
+/** Reads a chain row by row: its length, or its first fault. */
+export async function verifyChain(
+  scan: AuditScan,
+  chain: string,
+  hashRow: RowHasher,
+  onRows: (rows: number) => void,
+): Promise<number | Fault> {
+  let place: Place = { length: 0, hash: ZERO_HASH }
+  let next = scan.rows(chain, 0, ROWS_AT_ONCE)
+  for (;;) {
+    const rows = await next.catch(toNoRows)
+    if (!rows) return { chain, sequence: place.length + 1, reason: UNREADABLE }
+    if (rows.length === 0) return place.length
+    // The database looks for the next rows while these are hashed. Whether it failed is asked in the next round.
+    next = scan.rows(chain, place.length + rows.length, ROWS_AT_ONCE)
+    next.catch(() => {})
+    const result = verifyRows(rows, place, hashRow)
+    if ('reason' in result) return { chain, ...result }
+    place = result
+    onRows(rows.length)
+  }
+}
+
+function verifyRows(
+  rows: readonly Cells[],
+  { length, hash }: Place,
+  hashRow: RowHasher,
+): Place | Omit<Fault, 'chain'> {
+  let sequence = length
+  let previous = hash
+  for (const row of rows) {
+    sequence += 1
+    const computed = hashRow(row, previous)
+    if (row[SEQUENCE_AT] !== sequence || row[PREVIOUS_AT] !== previous || row[HASH_AT] !== computed)
+      return { sequence, reason: explain(row, sequence, previous, computed) }
+    previous = computed as string
+  }
+  return { length: sequence, hash: previous }
+}
+
+const UNREADABLE = 'the row holds a number that no row can hold: it was changed'
+
+function explain(row: Cells, sequence: number, previous: string, computed: string | undefined): string {
+  const found = row[SEQUENCE_AT]
+  if (!Number.isSafeInteger(found)) return 'the row holds a sequence that no row can hold: it was changed'
+  if (found !== sequence) return `the row is missing: the next one there is row ${found}`
+  if (computed === undefined) return 'the row holds something that is not text: it was changed'
+  if (row[PREVIOUS_AT] !== previous)
+    return 'the row does not follow the row before it: one of the two was changed, taken out or put in'
+  return 'the hash of the row does not fit what is in it: the row was changed'
+}
+
+/** SQLite holds numbers that JavaScript does not; the log holds none of them. */
+function toNoRows(error: unknown): undefined {
+  if ((error as NodeJS.ErrnoException).code !== 'ERR_OUT_OF_RANGE') throw error
+  return undefined
+}

@@ -1,0 +1,82 @@
+import type { KeyObject } from 'node:crypto'
+import type { AuditScan } from '../store/audit-scan.ts'
+import type { Checkpoint } from '../store/audit-table.ts'
+import type { Fault } from './verify-chain.ts'
+import { openCheckpoint, type SignedHead } from './verify-checkpoint.ts'
+import { createTree } from './verify-merkle.ts'
+
+/** Holds checkpoints against rows that are known to be linked. */
+export type StatementCheck = {
+  readonly check: (checkpoint: Checkpoint, where: string) => Promise<Fault | undefined>
+  readonly count: () => number
+  /** Rows that at least one good checkpoint speaks for. */
+  readonly signedRows: () => number
+}
+
+const HASHES_AT_ONCE = 1000
+
+export function createStatementCheck(scan: AuditScan, publicKey: KeyObject): StatementCheck {
+  /** What was last found good of a chain: while it stands still, checkpoints say the same again. */
+  const known = new Map<string, SignedHead>()
+  const signed = new Map<string, number>()
+  let count = 0
+  return {
+    check: async (checkpoint, where) => {
+      const name = toName(checkpoint.time, where)
+      const opened = openCheckpoint(checkpoint, publicKey)
+      if ('wrong' in opened) return { chain: null, sequence: null, reason: `${name} ${opened.wrong}` }
+      for (const head of opened.heads) {
+        if (isSame(known.get(head.chain), head)) continue
+        const fault = await checkHead(scan, head, name)
+        if (fault) return fault
+        known.set(head.chain, head)
+        signed.set(head.chain, Math.max(signed.get(head.chain) ?? 0, head.sequence))
+      }
+      count += 1
+      return undefined
+    },
+    count: () => count,
+    signedRows: () => [...signed.values()].reduce((sum, sequence) => sum + sequence, 0),
+  }
+}
+
+async function checkHead(scan: AuditScan, head: SignedHead, name: string): Promise<Fault | undefined> {
+  const { chain, sequence, hash, from, root } = head
+  const tree = createTree()
+  let last: string | undefined
+  let count = from
+  for (let after = from; after < sequence; after += HASHES_AT_ONCE) {
+    for (const rowHash of await scan.hashes(chain, after, Math.min(after + HASHES_AT_ONCE, sequence))) {
+      tree.add(rowHash)
+      last = rowHash
+      count += 1
+    }
+  }
+  if (count === sequence && last === hash && tree.root() === root) return undefined
+  return count < sequence ? toCut(head, await scan.lastSequence(chain), name) : toRewritten(head, name)
+}
+
+const toCut = ({ chain, sequence }: SignedHead, length: number, name: string): Fault => ({
+  chain,
+  sequence: length + 1,
+  reason: `the row is missing: ${name} speaks for ${sequence} rows, and there are ${length}. The end was cut off, or an older copy of the database was put back`,
+})
+
+const toRewritten = ({ chain, sequence, from }: SignedHead, name: string): Fault => ({
+  chain,
+  sequence,
+  reason: `rows ${from + 1} to ${sequence} are not those that ${name} speaks for: they were written anew, with hashes that fit`,
+})
+
+const isSame = (one: SignedHead | undefined, other: SignedHead) =>
+  one !== undefined &&
+  one.sequence === other.sequence &&
+  one.hash === other.hash &&
+  one.from === other.from &&
+  one.root === other.root
+
+/** A time that is not one is not repeated: anything may stand there. */
+const toName = (time: unknown, where: string) =>
+  typeof time === 'string' && /^[0-9T:.Z-]{20,30}$/.test(time)
+    ? `the checkpoint of ${time} ${where}`
+    : `a checkpoint ${where}`

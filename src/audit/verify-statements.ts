@@ -1,0 +1,72 @@
+import type { KeyObject } from 'node:crypto'
+import type { AuditScan } from '../store/audit-scan.ts'
+import type { Fault } from './verify-chain.ts'
+import { type CheckpointFile, readCheckpoints } from './verify-file.ts'
+import { createStatementCheck, type StatementCheck } from './verify-statement.ts'
+
+export type StatementOptions = {
+  readonly publicKey: KeyObject
+  readonly file?: CheckpointFile | undefined
+}
+
+export type StatementsVerdict = {
+  readonly fault: Fault | undefined
+  readonly checkpoints: number
+  /** Rows that at least one good checkpoint speaks for. */
+  readonly signedRows: number
+  readonly file: FileVerdict
+}
+
+/** What the file had to say, where there is one. */
+type FileVerdict = {
+  readonly checkpoints: number
+  readonly passedOver: number
+  readonly last: string | undefined
+}
+
+/** Holds all checkpoints, those of the database and those of the file, against the rows. */
+export async function verifyStatements(
+  scan: AuditScan,
+  { publicKey, file }: StatementOptions,
+): Promise<StatementsVerdict> {
+  const statements = createStatementCheck(scan, publicKey)
+  const seen = { checkpoints: 0, passedOver: 0, last: undefined }
+  const fault =
+    (await verifyStored(scan, statements)) ?? (file && (await verifyFile(scan, statements, file, seen)))
+  return { fault, checkpoints: statements.count(), signedRows: statements.signedRows(), file: seen }
+}
+
+async function verifyStored(scan: AuditScan, statements: StatementCheck): Promise<Fault | undefined> {
+  for await (const page of scan.checkpoints())
+    for (const checkpoint of page) {
+      const fault = await statements.check(checkpoint, 'in the database')
+      if (fault) return fault
+    }
+  return undefined
+}
+
+async function verifyFile(
+  scan: AuditScan,
+  statements: StatementCheck,
+  file: CheckpointFile,
+  seen: { -readonly [Name in keyof FileVerdict]: FileVerdict[Name] },
+): Promise<Fault | undefined> {
+  let missing: string | undefined
+  for await (const checkpoint of readCheckpoints(file)) {
+    if (!checkpoint) {
+      seen.passedOver += 1
+      continue
+    }
+    seen.checkpoints += 1
+    seen.last = checkpoint.time
+    // What the database has as well was checked a moment ago.
+    if (await scan.hasCheckpoint(checkpoint)) continue
+    const fault = await statements.check(checkpoint, `in ${file.path}`)
+    if (fault) return fault
+    missing ??= checkpoint.time
+  }
+  return missing === undefined ? undefined : { chain: null, sequence: null, reason: toMissing(missing) }
+}
+
+const toMissing = (time: string) =>
+  `the checkpoint of ${time} is not in the database: it was taken out, or an older copy of the database was put back`

@@ -1,0 +1,34 @@
+import { Worker } from 'node:worker_threads'
+import { withAuditScan } from '../store/audit-scan.ts'
+import type { Store } from '../store/store.ts'
+import { type Verdict, type VerifyOptions, verifyAuditLog } from './verify.ts'
+import type { StatementOptions, StatementsVerdict } from './verify-statements.ts'
+
+/** With fewer rows, a thread takes longer to start than it saves. */
+const THREAD_FROM_ROWS = 50_000
+
+/** Verifies the log of a store. In a large SQLite database, a thread of its own looks at the checkpoints meanwhile. */
+export function verifyStore(
+  store: Store,
+  options: Omit<VerifyOptions, 'statements'>,
+  threadFromRows = THREAD_FROM_ROWS,
+): Promise<Verdict> {
+  return withAuditScan(store, async (scan) => {
+    if (store.database.dialect !== 'sqlite' || (await scan.countRows()) < threadFromRows)
+      return verifyAuditLog(scan, options)
+    const { publicKey, file } = options
+    const { statements, end } = startThread(store.place, { publicKey, file })
+    return verifyAuditLog(scan, { ...options, statements }).finally(end)
+  })
+}
+
+function startThread(path: string, options: StatementOptions) {
+  const worker = new Worker(new URL('./verify-worker.ts', import.meta.url), {
+    workerData: { path, options },
+  })
+  const { promise, resolve, reject } = Promise.withResolvers<StatementsVerdict>()
+  worker.once('message', resolve).once('error', reject)
+  // Where the rows are faulty nobody waits for it.
+  promise.catch(() => {})
+  return { statements: promise, end: () => worker.terminate() }
+}

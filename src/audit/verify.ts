@@ -1,0 +1,75 @@
+import type { AuditScan } from '../store/audit-scan.ts'
+import { type Fault, verifyChain } from './verify-chain.ts'
+import { createRowHasher } from './verify-row.ts'
+import { type StatementOptions, type StatementsVerdict, verifyStatements } from './verify-statements.ts'
+
+/** What the log is held against. This side shares no code with the one that writes it. */
+export type VerifyOptions = StatementOptions & {
+  readonly onProgress?: (rows: number, total: number) => void
+  /** What another thread finds out about the checkpoints. Without it, they are looked at after the rows. */
+  readonly statements?: Promise<StatementsVerdict>
+}
+
+export type Verdict = Omit<StatementsVerdict, 'signedRows'> & {
+  readonly sound: boolean
+  readonly rows: number
+  readonly chains: number
+  /** Rows that no checkpoint speaks for yet. */
+  readonly unsigned: number
+}
+
+/** Of a log whose rows are faulty, nobody asks what the checkpoints say. */
+const UNASKED: StatementsVerdict = {
+  fault: undefined,
+  checkpoints: 0,
+  signedRows: 0,
+  file: { checkpoints: 0, passedOver: 0, last: undefined },
+}
+
+/** Reads the whole log and says whether it is the one that was written, or the first thing that is wrong. */
+export async function verifyAuditLog(scan: AuditScan, options: VerifyOptions): Promise<Verdict> {
+  const lengths = new Map<string, number>()
+  const fault = await verifyChains(scan, lengths, options)
+  const { signedRows, ...statements } = fault
+    ? { ...UNASKED, fault }
+    : await (options.statements ?? verifyStatements(scan, options))
+  const rows = [...lengths.values()].reduce((sum, length) => sum + length, 0)
+  return {
+    ...statements,
+    sound: statements.fault === undefined,
+    rows,
+    chains: [...lengths.values()].filter((length) => length > 0).length,
+    // Another thread may have seen younger checkpoints.
+    unsigned: Math.max(rows - signedRows, 0),
+  }
+}
+
+async function verifyChains(
+  scan: AuditScan,
+  lengths: Map<string, number>,
+  { onProgress }: VerifyOptions,
+): Promise<Fault | undefined> {
+  const hashRow = createRowHasher()
+  const total = await scan.countRows()
+  let rows = 0
+  const onRows = (more: number) => {
+    rows += more
+    onProgress?.(rows, total)
+  }
+  for (const chain of await scan.chains()) {
+    const result = await verifyChain(scan, chain, hashRow, onRows)
+    lengths.set(chain, typeof result === 'number' ? result : (result.sequence ?? 1) - 1)
+    if (typeof result !== 'number') return result
+  }
+  return rows === total ? undefined : findStranger(scan)
+}
+
+/** There are more rows than the chains hold. */
+async function findStranger(scan: AuditScan): Promise<Fault> {
+  const [chain, sequence] = (await scan.findStranger()) ?? []
+  return {
+    chain: typeof chain === 'string' ? chain : null,
+    sequence: Number.isSafeInteger(sequence) ? Number(sequence) : null,
+    reason: 'there are rows that belong to no chain in audit_chains: they were put in from outside',
+  }
+}

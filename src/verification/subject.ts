@@ -1,0 +1,52 @@
+import type { BvnRecord } from '../contract/bvn.ts'
+import type { NinRecord } from '../contract/nin.ts'
+import type { Kind } from '../crypto/blind-index.ts'
+import type { SourceAsk } from '../sources/failover.ts'
+import type { Call, Source } from '../sources/source.ts'
+
+/** What makes one kind of number different from another. */
+export type Subject<T> = {
+  readonly kind: Kind
+  readonly number: string
+  /** The ten digits by which phones are compared. */
+  readonly phone: string
+  readonly toAsks: (sources: readonly Source[], call: Call) => SourceAsk<T>[]
+  readonly numberIn: (record: T) => string
+  readonly phonesIn: (record: T) => readonly (string | null)[]
+  /** The body of the answer, serialised by the contract's shape. */
+  readonly toBody: (record: T, reference: string) => string
+}
+
+export const toNinSubject = (
+  nin: string,
+  phone: string,
+  toBody: Subject<NinRecord>['toBody'],
+): Subject<NinRecord> => ({
+  kind: 'nin',
+  number: nin,
+  phone,
+  toAsks: (sources, call) =>
+    sources.flatMap(({ name, findNin }) =>
+      findNin ? [{ name, ask: () => findNin({ nin, phone }, call) }] : [],
+    ),
+  numberIn: (record) => record.nin_number,
+  phonesIn: (record) => [record.personal_info.phone_number],
+  toBody,
+})
+
+export const toBvnSubject = (
+  bvn: string,
+  phone: string,
+  toBody: Subject<BvnRecord>['toBody'],
+): Subject<BvnRecord> => ({
+  kind: 'bvn',
+  number: bvn,
+  phone,
+  toAsks: (sources, call) =>
+    sources.flatMap(({ name, findBvn }) =>
+      findBvn ? [{ name, ask: () => findBvn({ bvn, phone }, call) }] : [],
+    ),
+  numberIn: (record) => record.bvn_number,
+  phonesIn: (record) => [record.personal_info.phone_number, record.personal_info.phone_number_2],
+  toBody,
+})

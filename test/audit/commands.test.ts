@@ -1,0 +1,227 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { copyFileSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { text } from 'node:stream/consumers'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { AUDIT_COLUMNS } from '../../src/store/audit-table.ts'
+import { bearer, openTestApp, PHONE, type TestApp } from '../app.ts'
+import { type Finished, tabbat } from '../process/tabbat.ts'
+
+const NIN = '12345678901'
+const ONLY_WITH = 'Truncation, a rewritten tail and an older copy can only be found with --checkpoints FILE.'
+
+let app: TestApp
+let folder: string
+let reference: string
+const settings = () => ({ TABBAT_DATA_DIR: folder })
+const newFolder = () => mkdtempSync(join(tmpdir(), 'tabbat-audit-'))
+
+const verifyNin = async (nin: string) => {
+  const answer = await app.app.inject({
+    method: 'POST',
+    url: '/api/v2/kyc/verify-nin',
+    headers: { ...bearer(), 'x-consent-reference': 'shop/17' },
+    payload: { nin, phone: PHONE },
+  })
+  return (answer.json() as { data: { request_reference: string } }).data.request_reference
+}
+
+beforeAll(async () => {
+  app = await openTestApp()
+  folder = app.context.config.dataDir
+  reference = await verifyNin(NIN)
+  await verifyNin('22345678901')
+})
+afterAll(() => app.close())
+
+/** With something on standard input, or through a shell. */
+async function runShell(command: string, input = ''): Promise<Finished> {
+  const env = { PATH: process.env.PATH ?? '', HOME: tmpdir(), ...settings() }
+  const child = spawn('bash', ['-o', 'pipefail', '-c', command], { env, stdio: 'pipe' })
+  child.stdin.end(input)
+  const [stdout, stderr, [code]] = await Promise.all([
+    text(child.stdout),
+    text(child.stderr),
+    once(child, 'close'),
+  ])
+  return { code: code as number | null, stdout, stderr }
+}
+
+describe('tabbat audit verify', () => {
+  it('says that the log is sound, and what it cannot know', async () => {
+    const { code, stdout } = await tabbat(settings(), 'audit', 'verify')
+    expect(code).toBe(0)
+    expect(stdout).toMatch(/^The audit log is sound\.\n4 rows, 1 chains and 0 checkpoints in /)
+    expect(stdout).toContain('4 rows are younger than the last checkpoint.')
+    expect(stdout).toContain(ONLY_WITH)
+  })
+
+  it('finds what needs a checkpoint only with one', async () => {
+    await app.context.audit.checkpoint()
+    const old = newFolder()
+    copyFileSync(join(folder, 'root.key'), join(old, 'root.key'))
+    const database = new DatabaseSync(join(folder, 'tabbat.db'))
+    database.exec(`VACUUM INTO '${join(old, 'tabbat.db')}'`)
+    database.close()
+    await verifyNin(NIN)
+    await app.context.audit.checkpoint()
+    const file = join(folder, 'checkpoints.log')
+    const place = { TABBAT_DATA_DIR: old }
+
+    const without = await tabbat(place, 'audit', 'verify')
+    expect([without.code, without.stdout.includes(ONLY_WITH)]).toEqual([0, true])
+    const found = await tabbat(place, 'audit', 'verify', '--checkpoints', file)
+    expect([found.code, found.stdout.includes(ONLY_WITH)]).toEqual([1, false])
+    expect(found.stdout).toMatch(/NOT sound\. First fault: chain \w{8}-1, row 5, the row is missing/)
+    const good = await tabbat(settings(), 'audit', 'verify', '--checkpoints', file)
+    expect([good.code, good.stdout.includes(`The last checkpoint in ${file} is of 2`)]).toEqual([0, true])
+  })
+
+  it('prints an object, and needs no root key for it when it has the public key', async () => {
+    const key = join(newFolder(), 'key.pem')
+    writeFileSync(key, (await tabbat(settings(), 'audit', 'public-key')).stdout)
+    const copy = newFolder()
+    const database = new DatabaseSync(join(folder, 'tabbat.db'))
+    database.exec(`VACUUM INTO '${join(copy, 'tabbat.db')}'`)
+    database.close()
+    const place = { TABBAT_DATA_DIR: copy }
+    const good = await tabbat(place, 'audit', 'verify', '--json', '--public-key', key)
+    expect(good.code).toBe(0)
+    const figures = { rows: 6, chains: 1, checkpoints: 2, seconds: expect.any(Number) }
+    expect(JSON.parse(good.stdout)).toEqual({ sound: true, ...figures })
+
+    const copied = new DatabaseSync(join(copy, 'tabbat.db'))
+    copied.exec(`DROP TRIGGER audit_no_update; UPDATE audit SET key_id = 'x' WHERE sequence = 3`)
+    copied.close()
+    const bad = await tabbat(place, 'audit', 'verify', '--json', '--public-key', key)
+    expect(bad.code).toBe(1)
+    expect(JSON.parse(bad.stdout)).toMatchObject({
+      sound: false,
+      fault: { sequence: 3, reason: expect.stringContaining('the row was changed') },
+    })
+  })
+
+  it.concurrent.each([
+    [['--checkpoints', '/nowhere'], /\/nowhere cannot be read/],
+    [['--checkpoints', '/dev/null'], /\/dev\/null cannot be read/],
+    [['--checkpoints', 'package.json'], /There is no checkpoint in package\.json/],
+    [['--public-key', 'package.json'], /package\.json is not the public key/],
+  ])('refuses %j', async (args, sentence) => {
+    const { code, stderr } = await tabbat(settings(), 'audit', 'verify', ...args)
+    expect(code).toBe(1)
+    expect(stderr).toMatch(sentence)
+  })
+
+  it('makes no database where there is none', async () => {
+    const { code, stderr } = await tabbat({ TABBAT_DATA_DIR: newFolder() }, 'audit', 'verify')
+    expect([code, stderr.includes('There is no database at')]).toEqual([1, true])
+  })
+})
+
+describe('tabbat audit export', () => {
+  it('writes every row with the names of the columns', async () => {
+    const { code, stdout } = await tabbat(settings(), 'audit', 'export')
+    expect(code).toBe(0)
+    const rows = stdout
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line) as Record<string, unknown>)
+    expect(rows.map(({ sequence }) => sequence)).toEqual([1, 2, 3, 4, 5, 6])
+    for (const row of rows) {
+      expect(Object.keys(row)).toEqual(AUDIT_COLUMNS)
+      expect(row.hash).toMatch(/^[0-9a-f]{64}$/)
+    }
+    expect(rows[1]).toMatchObject({
+      previous_hash: rows[0]?.hash,
+      sources: expect.stringContaining('sandbox'),
+    })
+    expect(stdout).not.toContain(NIN)
+  })
+
+  it('is quiet when the reader has had enough', async () => {
+    const { stdout, stderr } = await runShell('bin/tabbat audit export | head -c 20')
+    expect([stdout.length, stderr]).toEqual([20, ''])
+  })
+})
+
+describe('tabbat audit show', () => {
+  it('tells the story of a verification', async () => {
+    const { code, stdout } = await tabbat(settings(), 'audit', 'show', reference)
+    expect(code).toBe(0)
+    for (const part of [reference, 'intent', 'outcome: verified', 'asked sandbox: found', 'consent: shop/17'])
+      expect(stdout).toContain(part)
+    const json = await tabbat(settings(), 'audit', 'show', reference, '--json')
+    expect(JSON.parse(json.stdout)).toMatchObject([{ phase: 'intent' }, { phase: 'outcome' }])
+  })
+
+  it.each([NIN, `ver_${'0'.repeat(36)}`])('refuses %s and does not repeat it', async (wrong) => {
+    const { code, stdout, stderr } = await tabbat(settings(), 'audit', 'show', wrong)
+    expect([code, stdout, stderr.includes(wrong)]).toEqual([1, '', false])
+  })
+})
+
+describe('tabbat audit subject', () => {
+  it('lists every look-up of the person whose number is on standard input', async () => {
+    const { code, stdout } = await runShell('bin/tabbat audit subject nin', `${NIN}\n`)
+    expect([code, stdout.trimEnd().split('\n').length]).toEqual([0, 3])
+    expect(stdout).toContain(reference)
+    const json = await runShell('bin/tabbat audit subject nin --json', NIN)
+    expect(JSON.parse(json.stdout)).toHaveLength(4)
+    expect(stdout + json.stdout).not.toContain(NIN)
+    const nobody = await runShell('bin/tabbat audit subject bvn', NIN)
+    expect(nobody.stdout).toBe('Nobody has looked this person up.\n')
+  })
+
+  it('does not take the number from the command line', async () => {
+    expect((await tabbat(settings(), 'audit', 'subject', 'nin', NIN)).code).toBe(1)
+    const { code, stderr } = await runShell('bin/tabbat audit subject nin', '123')
+    expect([code, stderr.includes('A NIN has 11 digits')]).toEqual([1, true])
+  })
+})
+
+describe('tabbat audit prove and check-proof', () => {
+  it('convince somebody who has the public key and nothing else', async () => {
+    const [file, key] = [join(newFolder(), 'proof.json'), join(newFolder(), 'key.pem')]
+    writeFileSync(key, (await tabbat(settings(), 'audit', 'public-key')).stdout)
+    const proved = await tabbat(settings(), 'audit', 'prove', reference, '--out', file)
+    expect([proved.code, proved.stdout]).toEqual([0, `The proof is in ${file}.\n`])
+
+    const nothing = { TABBAT_DATA_DIR: newFolder() }
+    const good = await tabbat(nothing, 'audit', 'check-proof', file, '--public-key', key)
+    expect(good.code).toBe(0)
+    expect(good.stdout).toMatch(/The proof is good/)
+    for (const part of ['verified', reference, 'verify_nin', 'key id']) expect(good.stdout).toContain(part)
+    expect((await tabbat(settings(), 'audit', 'check-proof', file)).code).toBe(0)
+
+    const lost = await tabbat(nothing, 'audit', 'check-proof', file)
+    expect([lost.code, lost.stderr.includes('--public-key FILE')]).toEqual([1, true])
+
+    writeFileSync(file, readFileSync(file, 'utf8').replace('"verified"', '"not_verified"'))
+    const bad = await tabbat(nothing, 'audit', 'check-proof', file, '--public-key', key)
+    expect([bad.code, bad.stdout]).toEqual([
+      1,
+      'The proof is NOT good: the hash of the row does not fit what is in it.\n',
+    ])
+  })
+
+  it('go through a pipe, and make a checkpoint where none covers the row', async () => {
+    const young = await verifyNin(NIN)
+    const proof = join(newFolder(), 'proof.json')
+    const { code, stdout } = await runShell(
+      `bin/tabbat audit prove ${young} > ${proof} && bin/tabbat audit check-proof ${proof} --json`,
+    )
+    expect(code).toBe(0)
+    expect(JSON.parse(stdout)).toMatchObject({ sound: true, row: { request_reference: young } })
+    expect((await tabbat(settings(), 'audit', 'verify', '--json')).stdout).toContain('"checkpoints":3')
+  })
+})
+
+it('help is there for each of them', async () => {
+  const { code, stdout } = await tabbat({}, 'audit', '--help')
+  expect(code).toBe(0)
+  for (const command of ['verify', 'export', 'show', 'subject', 'public-key', 'prove', 'check-proof'])
+    expect(stdout).toMatch(new RegExp(`^  ${command} `, 'm'))
+})

@@ -1,0 +1,67 @@
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { checkProof } from '../../src/audit/check-proof.ts'
+import { prove } from '../../src/audit/prove.ts'
+import { verifyAuditLog } from '../../src/audit/verify.ts'
+import { findCheckpointFile } from '../../src/audit/verify-file.ts'
+import { withAuditScan } from '../../src/store/audit-scan.ts'
+import { describeEngines, POSTGRES, SQLITE } from '../store/engines.ts'
+import { CHAINS, createSampleLog, type SampleLog } from './sample-log.ts'
+
+describeEngines([SQLITE, POSTGRES], (engine) => {
+  let log: SampleLog
+  beforeAll(async () => {
+    log = await createSampleLog((await engine.createPlace()).options.databaseUrl)
+  })
+  afterAll(() => log.close())
+
+  const run = (sql: string) => log.store.database.prepare(sql).run()
+  const verify = () => {
+    const options = { publicKey: log.publicKey, file: findCheckpointFile(log.file) }
+    return withAuditScan(log.store, (scan) => verifyAuditLog(scan, options))
+  }
+
+  it.each(['audit', 'checkpoints'])('refuses to change or delete rows of %s', async (table) => {
+    const column = table === 'audit' ? 'outcome' : 'signature'
+    const changes = [
+      `UPDATE ${table} SET ${column} = 'x'`,
+      `UPDATE ${table} SET time = time`,
+      `DELETE FROM ${table}`,
+      ...(engine === POSTGRES ? [`TRUNCATE ${table}`] : []),
+    ]
+    for (const sql of changes) await expect(run(sql), sql).rejects.toThrow('the audit log cannot be changed')
+    expect((await verify()).sound).toBe(true)
+  })
+
+  it('is verified row by row, with every checkpoint', async () => {
+    const shown: [number, number][] = []
+    const verdict = await withAuditScan(log.store, (scan) =>
+      verifyAuditLog(scan, {
+        publicKey: log.publicKey,
+        onProgress: (rows, total) => shown.push([rows, total]),
+      }),
+    )
+    expect(verdict).toMatchObject({ sound: true, rows: 208, chains: 3, checkpoints: 5, unsigned: 0 })
+    expect(shown.at(-1)).toEqual([208, 208])
+  })
+
+  it('gives proofs that anybody can check', async () => {
+    const desk = { store: log.store, signer: log.signer, checkpointDir: log.folder }
+    const text = await prove(desk, log.references[17] ?? '')
+    expect(checkProof(Buffer.from(text), log.publicKey)).toMatchObject({ sound: true })
+  })
+
+  /** Last: whoever may do everything in the database can switch the guard off. */
+  it('shows what somebody with all rights has changed', async () => {
+    if (engine === POSTGRES) await run('ALTER TABLE audit DISABLE TRIGGER USER')
+    else for (const change of ['update', 'delete']) await run(`DROP TRIGGER audit_no_${change}`)
+    const where = `WHERE chain = '${CHAINS[1]}' AND sequence = 30`
+    await run(`UPDATE audit SET outcome = 'not_verified' ${where}`)
+    const changed = await verify()
+    await run(`DELETE FROM audit ${where}`)
+    const deleted = await verify()
+    expect([changed.fault, deleted.fault]).toEqual([
+      { chain: CHAINS[1], sequence: 30, reason: expect.stringContaining('the row was changed') },
+      { chain: CHAINS[1], sequence: 30, reason: expect.stringContaining('the row is missing') },
+    ])
+  })
+})

@@ -1,0 +1,113 @@
+import { createSecretKey, hash as digest } from 'node:crypto'
+import { globSync, readFileSync } from 'node:fs'
+import { describe, expect, it } from 'vitest'
+import { checkProof, PROOF_KIND, type ProofRow, toProofText } from '../../src/audit/check-proof.ts'
+import { toMerklePath, toMerkleRoot } from '../../src/audit/merkle.ts'
+import { linkEntries, NO_HEAD } from '../../src/audit/row.ts'
+import { createSigner } from '../../src/audit/signing.ts'
+import { openCheckpoint, toPublicKey } from '../../src/audit/verify-checkpoint.ts'
+import { climb, createTree, type ProofStep } from '../../src/audit/verify-merkle.ts'
+import { createRowHasher, HASHED_FIELDS, ZERO_HASH } from '../../src/audit/verify-row.ts'
+import { AUDIT_COLUMNS, type Checkpoint } from '../../src/store/audit-table.ts'
+
+type Vector = {
+  readonly seed: string
+  readonly public_key: string
+  readonly rows: readonly (ProofRow & {
+    readonly phase: string
+    readonly chain: string
+    readonly time: string
+  })[]
+  readonly encoding_of_row_3: string
+  readonly root: string
+  readonly path_of_row_2: readonly ProofStep[]
+  readonly checkpoint: Checkpoint
+}
+
+const doc = readFileSync('docs/audit-format.md', 'utf8')
+const vector = JSON.parse(/```json\n(.*?)```/s.exec(doc)?.[1] ?? '') as Vector
+const { rows, checkpoint } = vector
+const hashes = rows.map(({ hash }) => Buffer.from(hash, 'hex'))
+const toHex = (bytes: Uint8Array) => Buffer.from(bytes).toString('hex')
+
+describe('the test vector of docs/audit-format.md', () => {
+  it('is what the writer writes', () => {
+    const written = linkEntries(rows[0]?.chain ?? '', NO_HEAD, rows)
+    expect(written.map(({ hash }) => toHex(hash))).toEqual(rows.map(({ hash }) => hash))
+    expect(written.map(({ previous_hash }) => toHex(previous_hash))).toEqual(
+      rows.map(({ previous_hash }) => previous_hash),
+    )
+    expect(toMerkleRoot(hashes).toString('hex')).toBe(vector.root)
+    expect(toMerklePath(hashes, 1)).toEqual(vector.path_of_row_2)
+    const signer = createSigner(createSecretKey(Buffer.from(vector.seed, 'hex')))
+    expect(signer.publicKey).toBe(vector.public_key)
+    expect(signer.sign(checkpoint.body)).toBe(checkpoint.signature)
+  })
+
+  it('is what the verifier expects', () => {
+    const hashRow = createRowHasher()
+    let previous = ZERO_HASH
+    const tree = createTree()
+    for (const row of rows) {
+      expect(row.previous_hash).toBe(previous)
+      previous = hashRow(
+        HASHED_FIELDS.map((field) => row[field]),
+        previous,
+      ) as string
+      expect(previous).toBe(row.hash)
+      tree.add(row.hash)
+    }
+    expect(tree.root()).toBe(vector.root)
+    expect(climb(rows[1]?.hash ?? '', 1, rows.length, vector.path_of_row_2)).toBe(vector.root)
+    const publicKey = toPublicKey(vector.public_key, 'The key')
+    expect(openCheckpoint(checkpoint, publicKey)).toMatchObject({ heads: [{ sequence: 3, from: 0 }] })
+    const [row, path] = [rows[1] as ProofRow, vector.path_of_row_2]
+    const text = toProofText({ kind: PROOF_KIND, version: 1, row, path, checkpoint })
+    expect(checkProof(Buffer.from(text), publicKey)).toMatchObject({ sound: true })
+  })
+
+  it('spells the third row out', () => {
+    expect(digest('sha256', Buffer.from(vector.encoding_of_row_3, 'hex'), 'hex')).toBe(rows[2]?.hash)
+  })
+})
+
+it('names the columns of the table in their order', () => {
+  const named = [...doc.matchAll(/^\| \d+ \| `(\w+)` \|/gm)].map(([, name]) => name)
+  expect(named).toEqual(AUDIT_COLUMNS)
+  expect([...HASHED_FIELDS, 'previous_hash', 'hash']).toEqual(AUDIT_COLUMNS)
+})
+
+describe('writer and verifier agree', () => {
+  it('on trees and paths of every size', () => {
+    const all = Array.from({ length: 70 }, (_each, index) => Buffer.alloc(32, index + 1))
+    for (let count = 1; count <= all.length; count++) {
+      const some = all.slice(0, count)
+      const root = toMerkleRoot(some).toString('hex')
+      const tree = createTree()
+      for (const each of some) tree.add(each.toString('hex'))
+      expect(tree.root()).toBe(root)
+      for (const [index, each] of some.entries()) {
+        const path = toMerklePath(some, index)
+        expect(climb(each.toString('hex'), index, count, path)).toBe(root)
+        expect(climb(each.toString('hex'), index + 1, count, path)).not.toBe(root)
+      }
+    }
+  })
+
+  it('on rows of any text and length', () => {
+    const hashRow = createRowHasher()
+    for (const text of ['', '\0', '₦', '😀'.repeat(20_000), 'x'.repeat(300_000), 'Adé', null]) {
+      const [row] = linkEntries('a', NO_HEAD, [{ phase: 'outcome', detail: text, subject: text }])
+      const fields = HASHED_FIELDS.map((field) => row?.[field])
+      expect(hashRow(fields, ZERO_HASH)).toBe(toHex(row?.hash ?? Buffer.alloc(0)))
+    }
+  })
+})
+
+it('keeps the verifier apart from the writer', () => {
+  const files = globSync('src/audit/{verify*,check-proof}.ts')
+  expect(files.length).toBeGreaterThan(5)
+  for (const file of files)
+    for (const [, target] of readFileSync(file, 'utf8').matchAll(/ from '\.\/([^']+)'/g))
+      expect(target, file).toMatch(/^verify[.-]/)
+})

@@ -1,0 +1,82 @@
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { verifyAuditLog } from '../../src/audit/verify.ts'
+import { findCheckpointFile } from '../../src/audit/verify-file.ts'
+import { createSqliteScan } from '../../src/store/audit-scan.ts'
+import { createChance } from './chance.ts'
+import { createSampleLog, type SampleLog } from './sample-log.ts'
+import { TAMPERINGS } from './tamper.ts'
+
+const ALL = 2000
+const KINDS = Object.keys(TAMPERINGS) as (keyof typeof TAMPERINGS)[]
+/** Changes of a column are the most varied. */
+const timesOf = (kind: string) => {
+  const usual = Math.floor(ALL / (KINDS.length + 3))
+  return kind === 'changeColumn' ? ALL - usual * (KINDS.length - 1) : usual
+}
+
+let log: SampleLog
+let database: DatabaseSync
+
+beforeAll(async () => {
+  log = await createSampleLog()
+  database = new DatabaseSync(join(log.folder, 'tabbat.db'))
+  for (const table of ['audit', 'checkpoints'])
+    for (const change of ['update', 'delete']) database.exec(`DROP TRIGGER ${table}_no_${change}`)
+})
+afterAll(async () => {
+  database.close()
+  await log.close()
+})
+
+const verify = (withFile: boolean) =>
+  verifyAuditLog(createSqliteScan(database), {
+    publicKey: log.publicKey,
+    file: withFile ? findCheckpointFile(log.file) : undefined,
+  })
+
+it('finds nothing wrong where nothing is', async () => {
+  for (const withFile of [false, true])
+    expect(await verify(withFile)).toMatchObject({
+      sound: true,
+      rows: 208,
+      chains: 3,
+      checkpoints: 5,
+      unsigned: 0,
+    })
+})
+
+/** Each in a transaction that is taken back, so that all begin with the same log. */
+async function tamper(kind: keyof typeof TAMPERINGS, seed: number): Promise<'found' | 'found with the file'> {
+  database.exec('BEGIN')
+  try {
+    const { needsFile, chain, sequence } = TAMPERINGS[kind](database, createChance(seed))
+    const about = `${kind}, seed ${seed}`
+    const { sound, fault } = await verify(needsFile)
+    expect(sound, about).toBe(false)
+    expect(fault?.reason, about).toMatch(/^[\w ]/)
+    if (chain !== undefined && fault?.chain !== null) expect(fault?.chain, about).toBe(chain)
+    // A rewritten row is seen at the next checkpoint, a cut or changed one at its place.
+    if (sequence !== undefined && fault?.sequence !== null) expect(fault?.sequence, about).toBe(sequence)
+    if (!needsFile) return 'found'
+    expect((await verify(false)).sound, `${about}, without the file`).toBe(true)
+    return 'found with the file'
+  } finally {
+    database.exec('ROLLBACK')
+  }
+}
+
+describe(`${ALL} tamperings`, () => {
+  it('are as many as that', () => {
+    expect(KINDS.reduce((sum, kind) => sum + timesOf(kind), 0)).toBe(ALL)
+  })
+
+  it.each(KINDS)('%s is always found', async (kind) => {
+    const found = new Set<string>()
+    for (let seed = 1; seed <= timesOf(kind); seed++) found.add(await tamper(kind, seed))
+    const needs = { truncate: 2, rehash: 2 }[kind as string] ?? 1
+    expect(found.size).toBe(needs)
+    expect(found.has('found with the file')).toBe(['truncate', 'rehash', 'putOldCopyBack'].includes(kind))
+  })
+})

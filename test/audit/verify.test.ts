@@ -1,0 +1,153 @@
+import { createSecretKey } from 'node:crypto'
+import { appendFileSync, mkdtempSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { makeCheckpoint } from '../../src/audit/checkpoint.ts'
+import { linkEntries, NO_HEAD } from '../../src/audit/row.ts'
+import { createSigner } from '../../src/audit/signing.ts'
+import { verifyAuditLog } from '../../src/audit/verify.ts'
+import { toPublicKey } from '../../src/audit/verify-checkpoint.ts'
+import { findCheckpointFile } from '../../src/audit/verify-file.ts'
+import { verifyStore } from '../../src/audit/verify-store.ts'
+import { createSqliteScan, withAuditScan } from '../../src/store/audit-scan.ts'
+import type { Checkpoint } from '../../src/store/audit-table.ts'
+import { CHAINS, createSampleLog, readLines, type SampleLog } from './sample-log.ts'
+
+let log: SampleLog
+beforeAll(async () => {
+  log = await createSampleLog()
+})
+afterAll(() => log.close())
+
+const verify = (path?: string, publicKey = log.publicKey) => {
+  const file = path === undefined ? undefined : findCheckpointFile(path)
+  return withAuditScan(log.store, (scan) => verifyAuditLog(scan, { publicKey, file }))
+}
+
+/** A checkpoints.log of these lines. */
+function toFile(...lines: string[]): string {
+  const path = join(mkdtempSync(join(tmpdir(), 'tabbat-audit-')), 'checkpoints.log')
+  writeFileSync(path, lines.join('\n'))
+  return path
+}
+
+const stranger = createSigner(createSecretKey(Buffer.alloc(32, 9)))
+
+describe('a checkpoints.log', () => {
+  it('is read to the end, and its last time is told', async () => {
+    const last = JSON.parse(readLines(log.file).at(-1) ?? '') as Checkpoint
+    expect((await verify(log.file)).file).toEqual({ checkpoints: 5, passedOver: 0, last: last.time })
+  })
+
+  it('may end in the middle of a line', async () => {
+    const [first = '', second = ''] = readLines(log.file)
+    const verdict = await verify(toFile(first, second.slice(0, 100)))
+    expect(verdict).toMatchObject({ sound: true, file: { checkpoints: 1, passedOver: 1 } })
+  })
+
+  it('may have a checkpoint behind one that was cut short', async () => {
+    const [first = '', second = ''] = readLines(log.file)
+    const verdict = await verify(toFile(first.slice(0, 70) + second, '', 'null', '{}'))
+    expect(verdict).toMatchObject({ sound: true, file: { checkpoints: 1, passedOver: 2 } })
+  })
+
+  it('is refused when it is not there', () => {
+    expect(() => findCheckpointFile('/nowhere/checkpoints.log')).toThrow('/nowhere/checkpoints.log')
+    expect(() => findCheckpointFile('/')).toThrow('cannot be read')
+  })
+
+  it('with a forged signature is a fault', async () => {
+    const { time, body } = JSON.parse(readLines(log.file)[2] ?? '') as Checkpoint
+    const forged = JSON.stringify({ time, body, signature: stranger.sign(body) })
+    const { sound, fault } = await verify(toFile(forged))
+    expect([sound, fault?.chain, fault?.sequence]).toEqual([false, null, null])
+    expect(fault?.reason).toContain(`the checkpoint of ${time} in /`)
+    expect(fault?.reason).toContain('has no valid signature')
+  })
+
+  it('may not know more checkpoints than the database', async () => {
+    const body = JSON.stringify({ version: 1, time: '2026-01-01T00:00:00.000Z', heads: [] })
+    const line = JSON.stringify({ time: '2026-01-01T00:00:00.000Z', body, signature: log.signer.sign(body) })
+    expect((await verify(toFile(line))).fault?.reason).toContain('is not in the database')
+  })
+
+  it('that grows meanwhile is read as far as it was when it was opened', async () => {
+    const path = toFile(...readLines(log.file))
+    const file = findCheckpointFile(path)
+    appendFileSync(path, '\nwhat comes later')
+    const { publicKey } = log
+    const verdict = await withAuditScan(log.store, (scan) => verifyAuditLog(scan, { publicKey, file }))
+    expect(verdict).toMatchObject({ sound: true, file: { checkpoints: 5, passedOver: 0 } })
+  })
+})
+
+describe('a thread for the checkpoints', () => {
+  const verifyWithThread = (path: string, publicKey = log.publicKey) =>
+    verifyStore(log.store, { publicKey, file: findCheckpointFile(path) }, 0)
+
+  it('finds what one thread finds', async () => {
+    expect(await verifyWithThread(log.file)).toEqual(await verify(log.file))
+    const [first = ''] = readLines(log.file)
+    const forged = toFile(first.replace(/.{12}"}$/, 'AAAAAAAAAA=="}'))
+    expect(await verifyWithThread(forged)).toEqual(await verify(forged))
+    expect((await verifyWithThread(forged)).sound).toBe(false)
+  })
+})
+
+it('needs the right public key', async () => {
+  const { fault } = await verify(undefined, toPublicKey(stranger.publicKey, 'The key'))
+  expect(fault?.reason).toContain('has no valid signature')
+})
+
+it.each([
+  ['not a key', 'x'],
+  ['a private key', '-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEIAAB\n-----END PRIVATE KEY-----'],
+  ['nothing', ''],
+])('refuses %s as a public key', (_what, text) => {
+  expect(() => toPublicKey(text, 'key.pem')).toThrow('key.pem is not the public key of an audit log')
+})
+
+describe('copies of the database', () => {
+  const copy = (name: string) => {
+    const path = join(mkdtempSync(join(tmpdir(), 'tabbat-audit-')), name)
+    const source = new DatabaseSync(join(log.folder, 'tabbat.db'))
+    source.exec(`VACUUM INTO '${path}'`)
+    source.close()
+    return path
+  }
+  const verifyCopy = async (path: string, file?: string) => {
+    const database = new DatabaseSync(path)
+    const options = { publicKey: log.publicKey, file: file ? findCheckpointFile(file) : undefined }
+    const verdict = await verifyAuditLog(createSqliteScan(database), options)
+    database.close()
+    return verdict
+  }
+
+  it('that are old are found with the file only', async () => {
+    const old = copy('old.db')
+    const head = (await log.store.audit.head(CHAINS[0])) ?? NO_HEAD
+    await log.store.audit.append(linkEntries(CHAINS[0], head, [{ phase: 'key_created' }]), [])
+    expect(await verify()).toMatchObject({ sound: true, unsigned: 1 })
+    await makeCheckpoint(log.store.audit, log.signer, log.folder)
+    expect(await verify(log.file)).toMatchObject({ sound: true, unsigned: 0, checkpoints: 6 })
+    expect((await verifyCopy(old)).sound).toBe(true)
+    expect((await verifyCopy(old, log.file)).fault).toMatchObject({
+      chain: CHAINS[0],
+      sequence: head.sequence + 1,
+      reason: expect.stringContaining('an older copy of the database was put back'),
+    })
+  })
+
+  it('whose table allows a row twice do not hide it between two pages', async () => {
+    const path = copy('twice.db')
+    const database = new DatabaseSync(path)
+    database.exec(
+      `CREATE TABLE loose AS SELECT * FROM audit; DROP TABLE audit; ALTER TABLE loose RENAME TO audit;
+       INSERT INTO audit SELECT * FROM audit WHERE chain = '${CHAINS[1]}' AND sequence = 72`,
+    )
+    database.close()
+    expect((await verifyCopy(path)).sound).toBe(false)
+  })
+})

@@ -1,0 +1,103 @@
+import { createClient } from './client.ts'
+import type { Ledger, Wish } from './ledger.ts'
+import type { Place } from './place.ts'
+
+/** Callers at once. */
+export const WAYS = 32
+
+/** A caller that was turned away comes again a moment later. */
+const PAUSE_MS = 20
+const LONGEST_WAIT_MS = 60_000
+
+export type Load = {
+  /** Resolves when so many more were acknowledged, or refused for want of an audit log. */
+  readonly until: (what: 'acknowledged' | 'unavailable', more: number) => Promise<void>
+  /** No new requests; resolves when those under way have ended. */
+  readonly stop: () => Promise<void>
+}
+
+export type Callers = {
+  /** Thirty-two callers that go on until they are told to stop. */
+  readonly start: (url: string) => Load
+  /** Asks all of these once, thirty-two at a time. */
+  readonly ask: (url: string, wishes: readonly Wish[]) => Promise<void>
+  /** Asks those without an answer until there are none, at most for so long. */
+  readonly askUntilAnswered: (url: string, waitMs: number) => Promise<void>
+  readonly close: () => void
+}
+
+const pause = (ms: number) => new Promise((done) => setTimeout(done, ms))
+
+export function createCallers(ledger: Ledger, place: Place): Callers {
+  const client = createClient(WAYS)
+
+  /** Notes the answer, if there is one: a server that dies gives none. */
+  const askOne = async (url: string, wish: Wish): Promise<number> => {
+    const headers = {
+      authorization: `Bearer ${place.keys[wish.mode]}`,
+      ...(wish.header === undefined ? {} : { 'idempotency-key': wish.header }),
+    }
+    try {
+      const reply = await client.post(`${url}/api/v2/kyc/verify-${wish.operation}`, wish.payload, headers)
+      ledger.note(wish, reply)
+      return reply.status
+    } catch {
+      return 0
+    }
+  }
+
+  const ask = async (url: string, wishes: readonly Wish[]) => {
+    const left = [...wishes]
+    const call = async () => {
+      for (let wish = left.pop(); wish; wish = left.pop()) await askOne(url, wish)
+    }
+    await Promise.all(Array.from({ length: WAYS }, call))
+  }
+
+  return {
+    ask,
+    start: (url) => startLoad(ledger, (wish) => askOne(url, wish)),
+    askUntilAnswered: async (url, waitMs) => {
+      const until = performance.now() + waitMs
+      while (ledger.unanswered().length > 0 && performance.now() < until) {
+        await ask(url, ledger.unanswered())
+        if (ledger.unanswered().length > 0) await pause(250)
+      }
+    },
+    close: client.close,
+  }
+}
+
+function startLoad(ledger: Ledger, askOne: (wish: Wish) => Promise<number>): Load {
+  let running = true
+  const waiting = new Set<() => void>()
+  const call = async () => {
+    while (running) {
+      const status = await askOne(ledger.next())
+      for (const look of waiting) look()
+      if (status === 0 || status === 503) await pause(PAUSE_MS)
+    }
+  }
+  const callers = Array.from({ length: WAYS }, call)
+  return {
+    until: (what, more) => {
+      const goal = ledger.counts[what] + more
+      const { promise, resolve, reject } = Promise.withResolvers<void>()
+      const giveUp = () => reject(new Error(`not ${more} more ${what} within ${LONGEST_WAIT_MS} ms`))
+      const timer = setTimeout(giveUp, LONGEST_WAIT_MS)
+      const look = () => {
+        if (ledger.counts[what] < goal) return
+        clearTimeout(timer)
+        waiting.delete(look)
+        resolve()
+      }
+      waiting.add(look)
+      look()
+      return promise
+    },
+    stop: async () => {
+      running = false
+      await Promise.all(callers)
+    },
+  }
+}

@@ -1,0 +1,89 @@
+import { join } from 'node:path'
+import { loadConfig } from '../../src/config.ts'
+import { type Context, createContext } from '../../src/context.ts'
+import { SCOPES } from '../../src/keys/api-key.ts'
+import { createKey } from '../../src/keys/manage.ts'
+import { sealEntry } from '../../src/registry/sealed-entry.ts'
+import { openSealedStore } from '../../src/sealed-store.ts'
+import { toBvnRecord } from '../../src/sources/sandbox/bvn-record.ts'
+import { toNinRecord } from '../../src/sources/sandbox/nin-record.ts'
+import { newDataDir, type Settings, tabbat } from '../process/tabbat.ts'
+import type { Row } from './ledger.ts'
+
+/** A database with people in the registry and a key of each mode. */
+export type Place = {
+  readonly settings: Settings
+  readonly keys: { readonly test: string; readonly live: string }
+}
+
+export const CORE = '8031234567'
+export const PHONE = `0${CORE}`
+/** How many people the registry has, each with a NIN and a BVN. */
+export const PEOPLE = 64
+export const toBvn = (index: number) => String(51_000_000_000 + index)
+export const toNin = (index: number) => String(41_000_000_000 + index)
+
+const MANY = 1_000_000_000
+
+export async function createPlace(extra: Settings = {}): Promise<Place> {
+  const settings = {
+    TABBAT_DATA_DIR: newDataDir(),
+    TABBAT_LOG_LEVEL: 'silent',
+    TABBAT_RATE_LIMIT: 'off',
+    ...extra,
+  }
+  const context = await createContext(loadConfig(settings, ''))
+  try {
+    await fillRegistry(context)
+    const [test, live] = [await newKey(context, 'test'), await newKey(context, 'live')]
+    return { settings, keys: { test, live } }
+  } finally {
+    await context.close()
+  }
+}
+
+export async function fillRegistry({ store, keyring }: Context): Promise<void> {
+  const keys = keyring()
+  const records = Array.from({ length: PEOPLE }, (_each, index) => [
+    sealEntry(keys, 'nin', toNin(index), { record: toNinRecord(toNin(index), CORE), mediaId: null }),
+    sealEntry(keys, 'bvn', toBvn(index), { record: toBvnRecord(toBvn(index), CORE), mediaId: null }),
+  ])
+  await store.registry.save({ at: Date.now(), media: [], records: records.flat() })
+}
+
+async function newKey(context: Context, mode: 'test' | 'live'): Promise<string> {
+  const rights = { scopes: SCOPES, expiresAt: undefined, allowedIps: undefined, subjectsPerDay: MANY }
+  const desk = { ...context, keyring: context.keyring() }
+  return (await createKey(desk, { name: 'battery', mode, ...rights })).text
+}
+
+/** Every row of the audit log, in the order of chains and rows. */
+export async function readAudit({ settings }: Pick<Place, 'settings'>): Promise<Row[]> {
+  const { store } = await openSealedStore(loadConfig(settings, ''))
+  try {
+    return await store.database.prepare('SELECT * FROM audit ORDER BY chain, sequence').all()
+  } finally {
+    await store.close()
+  }
+}
+
+/** What the program itself has to say about its log, with the checkpoints that lie beside the database. */
+export async function findAuditFaults({ settings }: Place): Promise<string[]> {
+  const checkpoints = join(settings.TABBAT_DATA_DIR ?? '', 'checkpoints.log')
+  const { code, stdout, stderr } = await tabbat(
+    settings,
+    'audit',
+    'verify',
+    '--checkpoints',
+    checkpoints,
+    '--json',
+  )
+  return code === 0 ? [] : [`tabbat audit verify: ${stdout}${stderr}`]
+}
+
+/** As if all leases of those who crashed had run out. */
+export async function endLeases({ settings }: Place): Promise<void> {
+  const { store } = await openSealedStore(loadConfig(settings, ''))
+  await store.database.prepare('UPDATE idempotency SET lease_until = 1').run()
+  await store.close()
+}

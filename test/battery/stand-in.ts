@@ -1,0 +1,60 @@
+import type { Context } from '../../src/context.ts'
+import { toBvnRecord } from '../../src/sources/sandbox/bvn-record.ts'
+import { toNinRecord } from '../../src/sources/sandbox/nin-record.ts'
+import type { Answer, Call, Source } from '../../src/sources/source.ts'
+
+export type StandIn = {
+  readonly source: Source
+  /** The numbers that were asked for, in order. */
+  readonly calls: string[]
+  /** Resolves when it has been asked so often. */
+  readonly wasAsked: (times: number) => Promise<void>
+  /** Until the returned function is called, nobody gets an answer. */
+  readonly hold: () => () => void
+  /** Done before each answer: look around, or throw. */
+  onCall: (number: string, call: Call) => void | Promise<void>
+}
+
+/** A source that is watched. It knows everybody whose number does not end in 422. */
+export function createStandIn(isOutside: boolean): StandIn {
+  const waiting: { times: number; resolve: () => void }[] = []
+  let held: Promise<void> | undefined
+  const answer = async <T>(number: string, call: Call, record: T): Promise<Answer<T>> => {
+    standIn.calls.push(number)
+    for (const { times, resolve } of waiting) if (standIn.calls.length >= times) resolve()
+    await standIn.onCall(number, call)
+    await held
+    return number.endsWith('422') ? { found: false } : { found: true, record }
+  }
+  const standIn: StandIn = {
+    source: {
+      name: 'stand-in',
+      isOutside,
+      findNin: ({ nin, phone }, call) => answer(nin, call, toNinRecord(nin, phone)),
+      findBvn: ({ bvn, phone }, call) => answer(bvn, call, toBvnRecord(bvn, phone)),
+    },
+    calls: [],
+    wasAsked: (times) => {
+      const { promise, resolve } = Promise.withResolvers<void>()
+      if (standIn.calls.length >= times) resolve()
+      else waiting.push({ times, resolve })
+      return promise
+    },
+    hold: () => {
+      const { promise, resolve } = Promise.withResolvers<void>()
+      held = promise
+      return () => {
+        held = undefined
+        resolve()
+      }
+    },
+    onCall: () => {},
+  }
+  return standIn
+}
+
+/** The same server with this source alone, for test and live keys. */
+export function withStandIn(context: Context, { source }: StandIn): Context {
+  const kinds = { nin: [source], bvn: [source] }
+  return { ...context, sources: { test: kinds, live: kinds } }
+}

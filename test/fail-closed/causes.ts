@@ -1,0 +1,156 @@
+import { execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmdirSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { hasOwnPostgres, startOwnPostgres } from '../postgres.ts'
+import { newDataDir, type Settings } from '../process/tabbat.ts'
+
+/** A reason why the audit log cannot be written, as it happens to a running server. */
+export type Cause = {
+  readonly name: string
+  /** Why this machine cannot bring it about. */
+  readonly missing: string | undefined
+  readonly prepare: () => Promise<Prepared>
+}
+
+export type Prepared = {
+  readonly settings: Settings
+  /** Brings it about; what is returned takes it away. */
+  readonly begin: (pid: number) => Promise<() => Promise<void>>
+  readonly tidy: () => Promise<void>
+}
+
+const isRoot = process.getuid?.() === 0
+const isLinux = process.platform === 'linux'
+const has = (command: string) => {
+  try {
+    execFileSync('sh', ['-c', `command -v ${command}`], { stdio: 'ignore' })
+    return true
+  } catch {
+    return false
+  }
+}
+
+const inFolder = (begin: (folder: string, pid: number) => Promise<() => Promise<void>>) => async () => {
+  const folder = newDataDir()
+  return {
+    settings: { TABBAT_DATA_DIR: folder },
+    begin: (pid: number) => begin(folder, pid),
+    tidy: async () => rmSync(folder, { recursive: true }),
+  }
+}
+
+/** A file system of 8 MiB, which is filled to the last byte. */
+async function prepareFullDisk(): Promise<Prepared> {
+  const folder = mkdtempSync(join(tmpdir(), 'tabbat-full-'))
+  const filler = join(folder, 'filler')
+  execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=8m', 'tmpfs', folder])
+  return {
+    settings: { TABBAT_DATA_DIR: folder },
+    begin: async () => {
+      fill(filler)
+      return async () => rmSync(filler)
+    },
+    tidy: async () => {
+      execFileSync('umount', [folder])
+      rmdirSync(folder)
+    },
+  }
+}
+
+function fill(path: string): void {
+  try {
+    for (;;) writeFileSync(path, Buffer.alloc(4096, 1), { flag: 'a' })
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error
+  }
+}
+
+/** No file may grow: every write of the process fails with EFBIG. */
+async function limitFiles(_folder: string, pid: number): Promise<() => Promise<void>> {
+  const limit = (size: string) => execFileSync('prlimit', ['--pid', String(pid), `--fsize=${size}:`])
+  limit('1')
+  return async () => void limit('unlimited')
+}
+
+/** The disk does not keep what it was given: fsync and fdatasync fail with EIO. */
+async function failSync(_folder: string, pid: number): Promise<() => Promise<void>> {
+  const calls = 'fsync,fdatasync'
+  const strace = spawn(
+    'strace',
+    ['-f', '-p', String(pid), '-e', `trace=${calls}`, '-e', `inject=${calls}:error=EIO`],
+    {
+      stdio: ['ignore', 'ignore', 'pipe'],
+    },
+  )
+  await once(strace.stderr, 'data')
+  strace.stderr.resume()
+  return async () => {
+    const ended = once(strace, 'exit')
+    strace.kill('SIGINT')
+    await ended
+  }
+}
+
+/** Another process has begun to write and does not come to an end. */
+async function lockDatabase(folder: string): Promise<() => Promise<void>> {
+  const script = `
+    const { DatabaseSync } = require('node:sqlite')
+    new DatabaseSync(process.argv[1], { timeout: 5000 }).exec('BEGIN IMMEDIATE')
+    console.log('held')
+    setInterval(() => {}, 1000)`
+  const holder = spawn(process.execPath, ['-e', script, join(folder, 'tabbat.db')], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  await once(holder.stdout, 'data')
+  return async () => {
+    const ended = once(holder, 'exit')
+    holder.kill('SIGKILL')
+    await ended
+  }
+}
+
+async function preparePostgres(): Promise<Prepared> {
+  const postgres = await startOwnPostgres()
+  const folder = newDataDir()
+  return {
+    settings: { TABBAT_DATA_DIR: folder, TABBAT_DATABASE_URL: await postgres.createDatabase() },
+    begin: async () => {
+      await postgres.crash()
+      return postgres.restart
+    },
+    tidy: async () => {
+      await postgres.stop()
+      rmSync(folder, { recursive: true })
+    },
+  }
+}
+
+export const CAUSES: readonly Cause[] = [
+  {
+    name: 'the disk is full',
+    missing: isLinux && isRoot ? undefined : 'a small disk can be made on Linux by root only',
+    prepare: prepareFullDisk,
+  },
+  {
+    name: 'every write fails',
+    missing: has('prlimit') ? undefined : 'there is no prlimit',
+    prepare: inFolder(limitFiles),
+  },
+  {
+    name: 'fsync fails',
+    missing: has('strace') ? undefined : 'there is no strace',
+    prepare: inFolder(failSync),
+  },
+  {
+    name: 'another process holds the database',
+    missing: undefined,
+    prepare: inFolder(lockDatabase),
+  },
+  {
+    name: 'PostgreSQL is gone',
+    missing: hasOwnPostgres() ? undefined : 'there is no PostgreSQL in node_modules',
+    prepare: preparePostgres,
+  },
+]

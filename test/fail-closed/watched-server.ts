@@ -1,0 +1,24 @@
+import { loadConfig } from '../../src/config.ts'
+import { createContext } from '../../src/context.ts'
+import { SCOPES } from '../../src/keys/api-key.ts'
+import { createKey } from '../../src/keys/manage.ts'
+import { buildServer } from '../../src/server.ts'
+import { createStandIn, withStandIn } from '../battery/stand-in.ts'
+
+/** A server whose only source is outside of the house and counts who asks it. Says its address and a live key. */
+const source = createStandIn(true)
+const context = await createContext(loadConfig())
+// A busy machine is not what is tested here.
+const overload = { ...context.overload, enter: () => true }
+const app = buildServer({ ...withStandIn(context, source), overload })
+app.get('/calls', async () => source.calls.length)
+const desk = { ...context, keyring: context.keyring() }
+const rights = { name: 'watched', scopes: SCOPES, expiresAt: undefined, allowedIps: undefined }
+const { text } = await createKey(desk, { ...rights, mode: 'live' })
+const url = await app.listen({ host: '127.0.0.1', port: 0 })
+console.log(JSON.stringify({ url, key: text }))
+process.once('SIGTERM', async () => {
+  await app.close()
+  await context.close()
+  process.exit(0)
+})
