@@ -33,7 +33,7 @@ export function createLog(level: string, fd = 2): Log {
     request: (line) =>
       logger.info({
         event: 'request',
-        request_id: withoutLongNumbers(line.requestId),
+        request_id: toLoggedId(line.requestId),
         operation: line.operation,
         mode: line.mode,
         key_id: line.keyId,
@@ -45,7 +45,7 @@ export function createLog(level: string, fd = 2): Log {
     failure: (error, requestId = '') =>
       logger.error({
         event: 'failure',
-        request_id: withoutLongNumbers(requestId),
+        request_id: toLoggedId(requestId),
         ...describeFailure(error),
       }),
     flush: () => {
@@ -55,8 +55,14 @@ export function createLog(level: string, fd = 2): Log {
   }
 }
 
-/** Callers choose their own request ids, and one might be a NIN, a BVN or a phone. */
-export const withoutLongNumbers = (text: string) => text.replace(/\d{10,}/g, '[number]')
+/**
+ * Callers choose their own request ids, and one might be a number, a name or a key. Only ids that look drawn by chance
+ * (ours, UUIDs, ULIDs) are written down.
+ */
+export const toLoggedId = (id: string) => (DRAWN_BY_CHANCE.test(id) ? id : "[the caller's own]")
+
+const DRAWN_BY_CHANCE =
+  /^(req_[0-9a-f]{32}|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|[0-7][0-9A-HJKMNP-TV-Z]{25})$/i
 
 /** Kind, code and stack frames of an error and of its causes, without a message. */
 export function describeFailure(error: unknown): { error: string; at: string[]; cause?: object } {

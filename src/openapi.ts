@@ -88,13 +88,17 @@ function toPathItem(operation: Operation, examples: Examples): Json {
       description: `${description}\n\nScope: \`${scope}\`.`,
       ...toParameters(operation),
       ...(hasBody(operation) && { requestBody: toRequestBody(operation) }),
-      responses: { 200: toSuccess(operation, examples), ...toFailures(operation) },
+      responses: {
+        200: toSuccess(operation, examples),
+        ...(operation.method === 'GET' && { 304: { description: 'Not modified: the ETag is still good.' } }),
+        ...toFailures(operation),
+      },
     },
   }
 }
 
 function toParameters(operation: Operation): Json {
-  if (operation.inputFrom === 'body') return {}
+  if (operation.inputFrom === 'body') return { parameters: VERIFICATION_HEADERS }
   const place = operation.inputFrom === 'path' ? 'path' : 'query'
   const parameters = Object.entries(operation.request.properties as Record<string, Json>).map(
     ([name, schema]) => ({
@@ -165,6 +169,30 @@ function toExampleError(code: ErrorCode): Json {
   })
   return toErrorBody(error, EXAMPLE_REQUEST_ID)
 }
+
+const headerParameter = (name: string, description: string, maxLength: number, example: string) => ({
+  name,
+  in: 'header',
+  required: false,
+  description,
+  schema: { type: 'string', maxLength },
+  example,
+})
+
+const VERIFICATION_HEADERS = [
+  headerParameter(
+    'Idempotency-Key',
+    'The first answer under this key is kept for 24 hours and replayed byte for byte, with `Idempotent-Replayed: true`. Failures (5xx) are not kept.',
+    255,
+    '7f9c2ba4-e88f-4b1a-9f0e-5d3c2b1a0f9e',
+  ),
+  headerParameter(
+    'X-Consent-Reference',
+    "Your reference of the customer's consent, for the audit log. Some keys require it. No personal data.",
+    100,
+    'consent-4711',
+  ),
+]
 
 const headerRefs = (...names: string[]) =>
   Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]))

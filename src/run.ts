@@ -6,6 +6,7 @@ import { failWith, say } from './cli/terminal.ts'
 import { loadConfig } from './config.ts'
 import { type Context, createContext } from './context.ts'
 import { Refusal } from './errors.ts'
+import { drain } from './http/drain.ts'
 import { buildServer } from './server.ts'
 
 /** How long requests under way may take after the signal to stop. */
@@ -57,7 +58,11 @@ function stopOnSignal(context: Context, app: FastifyInstance, admin: FastifyInst
   const onSignal = () => {
     if (context.lifecycle.stopping) process.exit(1)
     context.lifecycle.stopping = true
-    setTimeout(() => process.exit(1), DRAIN_MS).unref()
+    setTimeout(() => {
+      context.log.event('warn', 'stopped_late')
+      context.log.flush()
+      process.exit(1)
+    }, DRAIN_MS).unref()
     stop(context, app, admin).then(() => process.exit(0), failWith)
   }
   process.on('SIGTERM', onSignal).on('SIGINT', onSignal)
@@ -68,6 +73,7 @@ async function stop(
   app: FastifyInstance,
   admin: FastifyInstance | undefined,
 ): Promise<void> {
+  await Promise.all([drain(app.server), admin && drain(admin.server)])
   await app.close()
   await admin?.close()
   await context.close()

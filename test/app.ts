@@ -34,7 +34,7 @@ export async function openTestApp(settings: Record<string, string> = {}): Promis
         allowedIps: undefined,
         ...wishes,
       }
-      return (await createKey(context.store, context.keyring()['api-key-pepper'], all)).text
+      return (await createKey({ ...context, keyring: context.keyring() }, all)).text
     },
     close: async () => {
       await app.close()

@@ -19,7 +19,7 @@ describe.each([
   ['crypto/', /^(crypto\/|errors|node:)/],
   ['errors.ts', /^$/],
   ['sources/', /^(sources\/|contract\/|errors|config|crypto\/|typebox|node:|undici|cockatiel)/],
-  ['operations/', /^(operations\/|contract\/|verification\/|errors|node:crypto)/],
+  ['operations/', /^(operations\/|contract\/|verification\/|errors|node:crypto|fast-json-stringify)/],
   ['verification/', /^(verification\/|contract\/|crypto\/|sources\/|errors|node:crypto)/],
 ])('%s', (room, allowed) => {
   it('imports only what lies beneath it', () => {

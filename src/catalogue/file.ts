@@ -3,6 +3,7 @@ import { Ajv, type ErrorObject } from 'ajv'
 import { SmeBundle, TV_TYPES, TvAddOnsRequest, type TvType } from '../contract/bundles.ts'
 import { exactly } from '../contract/field.ts'
 import { type Static, type TSchema, Type } from '../contract/schema.ts'
+import { Refusal } from '../errors.ts'
 
 /** Text that must fit a pattern; `rule` completes the sentence "<path> …" an operator reads when it does not. */
 const matching = (rule: string, pattern: string) => Type.String({ pattern, 'x-rule': rule })
@@ -43,7 +44,7 @@ export const TvFile = exactly({
 export type TvFile = Static<typeof TvFile>
 
 /** A sentence for the operator: which file, where in it, what is wrong. */
-export class CatalogueFileError extends Error {
+export class CatalogueFileError extends Refusal {
   override readonly name = 'CatalogueFileError'
 }
 

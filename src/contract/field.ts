@@ -24,6 +24,9 @@ export const request = <T extends TProperties>(properties: T, description: strin
  * A field of a request. `rule` completes the sentence "<field> …" that a caller reads when the value does not
  * fit `pattern`; the pattern is tried after surrounding white space was trimmed.
  */
+/** No input is longer: patterns are tried on short texts only. */
+export const INPUT_MAX_LENGTH = 64
+
 export const input = (options: {
   pattern: string
   rule: string
@@ -33,6 +36,7 @@ export const input = (options: {
 }) =>
   Type.String({
     pattern: options.pattern,
+    maxLength: INPUT_MAX_LENGTH,
     'x-rule': options.rule,
     description: options.description,
     examples: [options.example],

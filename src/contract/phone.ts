@@ -6,11 +6,15 @@ export const PHONE_PATTERN =
   `^${SEPARATOR}(?:(?:\\+|${spaced('00')})?${SEPARATOR}${spaced('234')}|0)?${SEPARATOR}` +
   `[789]${SEPARATOR}[01](?:${SEPARATOR}[0-9]){8}${SEPARATOR}$`
 
+/** Separators may stand anywhere, which makes long texts slow to refuse. */
+const LONGEST = 64
+
 const phonePattern = new RegExp(PHONE_PATTERN)
 
 /** The ten digits by which two phones are compared, or undefined when the text is not a Nigerian mobile. */
 export function toPhoneCore(phone: string): string | undefined {
   const trimmed = phone.trim()
+  if (trimmed.length > LONGEST) return undefined
   return phonePattern.test(trimmed) ? trimmed.replace(/[^0-9]/g, '').slice(-10) : undefined
 }
 

@@ -1,7 +1,9 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { AppError, ERRORS, type ErrorCode, toErrorBody } from '../errors.ts'
 import type { Log } from '../log.ts'
+import { isStoreFailure } from '../store/failure.ts'
 import { toRequestId } from './request-id.ts'
 import { stateOf } from './request-state.ts'
 
@@ -17,7 +19,7 @@ export function createErrorHandler(log: Log) {
     const error = toAppError(thrown)
     const { status } = ERRORS[error.code]
     stateOf(request).outcome = error.code
-    if (error.code === 'internal_error') log.failure(thrown, request.id)
+    if (error.code === 'internal_error' || isStoreFailure(thrown)) log.failure(thrown, request.id)
     void reply
       .code(status)
       .headers(error.headers)
@@ -28,6 +30,7 @@ export function createErrorHandler(log: Log) {
 
 function toAppError(thrown: unknown): AppError {
   if (thrown instanceof AppError) return thrown
+  if (isStoreFailure(thrown)) return new AppError('audit_unavailable', { cause: thrown })
   const { statusCode, code } = thrown as { statusCode?: number; code?: string }
   const known = code?.startsWith('FST_') && statusCode !== undefined ? CODE_OF_STATUS[statusCode] : undefined
   return new AppError(known ?? 'internal_error', { cause: thrown })
@@ -51,6 +54,18 @@ export function createNotFoundHandler(routes: readonly { path: string; methods: 
 const CODE_OF_SOCKET_ERROR: Readonly<Record<string, ErrorCode>> = {
   HPE_HEADER_OVERFLOW: 'headers_too_large',
   ERR_HTTP_REQUEST_TIMEOUT: 'request_timeout',
+}
+
+/** We know no expectation but 100-continue. */
+export function answerExpectation(_message: IncomingMessage, response: ServerResponse): void {
+  const requestId = toRequestId(undefined)
+  const body = JSON.stringify(toErrorBody(new AppError('malformed_request'), requestId))
+  response.writeHead(ERRORS.malformed_request.status, {
+    'content-type': 'application/json; charset=utf-8',
+    'x-request-id': requestId,
+    connection: 'close',
+  })
+  response.end(body)
 }
 
 /** What cannot be parsed as HTTP never becomes a request, and still gets an answer in our shape. */

@@ -1,3 +1,4 @@
+import { INPUT_MAX_LENGTH } from '../contract/field.ts'
 import type { Static, TObject } from '../contract/schema.ts'
 import { AppError, type FieldErrors } from '../errors.ts'
 
@@ -36,6 +37,7 @@ function findProblem(text: unknown, pattern: RegExp, rule: string): string | und
   if (typeof text !== 'string') return 'must be a string'
   const trimmed = text.trim()
   if (trimmed === '') return 'is required'
+  if (trimmed.length > INPUT_MAX_LENGTH) return rule
   return pattern.test(trimmed) ? undefined : rule
 }
 

@@ -87,7 +87,15 @@ describe('a server that cannot start says what to do', () => {
 
   it('when the root key is not the one of the database', async () => {
     const settings = { ...quiet, TABBAT_DATA_DIR: newDataDir() }
-    await tabbat({ ...settings, TABBAT_ROOT_KEY: 'ab'.repeat(32) }, 'keys', 'list')
+    await tabbat(
+      { ...settings, TABBAT_ROOT_KEY: 'ab'.repeat(32) },
+      'keys',
+      'create',
+      '--name',
+      'x',
+      '--mode',
+      'test',
+    )
     const { code, stderr } = await tabbat({ ...settings, TABBAT_ROOT_KEY: 'cd'.repeat(32) }, 'serve')
     expect([code, stderr.includes('not the one this database was made with')]).toEqual([1, true])
     expect(stderr).not.toContain('cdcd')

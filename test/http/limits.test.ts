@@ -1,0 +1,91 @@
+import { once } from 'node:events'
+import { type AddressInfo, connect } from 'node:net'
+import { text } from 'node:stream/consumers'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createOverload } from '../../src/http/overload.ts'
+import { bearer, openTestApp, type TestApp } from '../app.ts'
+
+let server: TestApp
+beforeAll(async () => {
+  server = await openTestApp()
+  await server.app.listen({ host: '127.0.0.1', port: 0 })
+})
+afterAll(() => server.close())
+
+const port = () => (server.app.server.address() as AddressInfo).port
+
+describe('the limits on what comes in', () => {
+  it('are set on the server: Fastify leaves them open', () => {
+    const { requestTimeout, headersTimeout, keepAliveTimeout } = server.app.server
+    expect([requestTimeout, headersTimeout, keepAliveTimeout]).toEqual([15_000, 10_000, 65_000])
+  })
+
+  it('end a request whose body never comes, with 408, and do not call it a success', async () => {
+    server.app.server.requestTimeout = 100
+    server.app.server.headersTimeout = 100
+    const socket = connect(port(), '127.0.0.1')
+    const { authorization } = bearer()
+    socket.write(
+      `POST /api/v2/kyc/verify-nin HTTP/1.1\r\nHost: x\r\nAuthorization: ${authorization}\r\nContent-Length: 10\r\n\r\n`,
+    )
+    const answer = await text(socket)
+    server.app.server.requestTimeout = 15_000
+    server.app.server.headersTimeout = 10_000
+    expect(answer).toMatch(/^HTTP\/1.1 408 /)
+    expect(answer).toContain('"code":"request_timeout"')
+    const read = async (): Promise<string> => {
+      const metrics = await server.context.metrics.print()
+      if (metrics.includes('operation="verify_nin"')) return metrics
+      await new Promise((done) => setImmediate(done))
+      return read()
+    }
+    const metrics = await read()
+    expect(metrics).toContain('operation="verify_nin",mode="test",outcome="aborted"')
+    expect(metrics).not.toContain('operation="verify_nin",mode="test",outcome="ok"')
+  })
+
+  it('refuse a long phone at once: no pattern is tried on a long text', async () => {
+    const phones = ['('.repeat(16_000), `${' ().-'.repeat(3000)}x`]
+    for (const phone of phones) {
+      const answer = await server.app.inject({
+        method: 'POST',
+        url: '/api/v2/kyc/verify-nin',
+        headers: bearer(),
+        payload: { nin: '12345678901', phone },
+      })
+      expect(answer.json().errors.phone[0]).toMatch(/^phone must be a Nigerian mobile/)
+    }
+    // The pattern is quadratic: 64 characters are microseconds, 16 000 would be a second and more.
+    const openApi = await server.app.inject({ method: 'GET', url: '/openapi.json' })
+    expect(openApi.json().components.schemas.VerifyNinRequest.properties.phone.maxLength).toBe(64)
+  })
+
+  it('answer a request without Host, and an expectation nobody knows, in our shape', async () => {
+    for (const line of ['X: 1', 'Host: x\r\nExpect: banana']) {
+      const socket = connect(port(), '127.0.0.1')
+      await once(socket, 'connect')
+      socket.write(`GET /api/v2/sme-data/list HTTP/1.1\r\n${line}\r\nConnection: close\r\n\r\n`)
+      const answer = await text(socket)
+      expect(answer.toLowerCase()).toContain('x-request-id: req_')
+      expect(answer).toMatch(/\{"(success|message)":/)
+    }
+  })
+})
+
+describe('overload', () => {
+  it('is seen when the event loop was held up, and over when it runs again', async () => {
+    const overload = createOverload(10)
+    expect(overload.enter()).toBe(true)
+    const until = performance.now() + 1400
+    while (performance.now() < until) Math.sqrt(2)
+    await new Promise((done) => setImmediate(() => setTimeout(done, 1)))
+    expect(overload.enter()).toBe(false)
+    let again = overload.enter()
+    for (let tick = 0; tick < 100 && !again; tick++) {
+      await new Promise((done) => setTimeout(done, 20))
+      again = overload.enter()
+    }
+    expect(again).toBe(true)
+    overload.close()
+  })
+})
