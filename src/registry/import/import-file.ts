@@ -16,6 +16,8 @@ import type { PackedChunk } from './sealing-worker.ts'
 /** Chunks that are read but not saved yet: enough that no thread waits while a batch is saved. */
 const MOST_IN_FLIGHT = 12
 const THREADS = 2
+/** What a single thread has done before a second one has started. */
+const SMALL_BYTES = 1024 * 1024
 
 export type ImportOptions = {
   readonly kind: Kind
@@ -47,7 +49,8 @@ export async function importFile(
   if (interrupted !== undefined) watcher.onContinue(start)
 
   const rejects = openRejects(options.rejectedPath, start.rejectedBytes)
-  const pool = openSealingPool(keyring, { kind, format, strict, columns }, THREADS)
+  const threads = (input.size ?? SMALL_BYTES) < SMALL_BYTES ? 1 : THREADS
+  const pool = openSealingPool(keyring, { kind, format, strict, columns }, threads)
   const saver = createBatchSaver({ table, kind, keyVersion: keyring.version, rejects, importId, start })
   try {
     const chunks = cutChunks(input.readFrom(start.offset), format, start.offset)
