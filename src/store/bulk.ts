@@ -11,6 +11,11 @@ export function saveRecords(inside: Database, records: readonly SealedRecord[], 
     : saveOneByOne(inside, records, at)
 }
 
+/** Who writes row after row finds little again in a large cache: SQLite then takes 24 MiB instead of 64. */
+export async function limitCache(database: Database): Promise<void> {
+  if (database.dialect === 'sqlite') await database.prepare('PRAGMA cache_size = -24576').run()
+}
+
 const ON_CONFLICT = `ON CONFLICT (subject) DO UPDATE
   SET key_version = excluded.key_version, digest = excluded.digest, sealed = excluded.sealed, updated_at = excluded.updated_at
   WHERE registry.digest <> excluded.digest`

@@ -5,7 +5,7 @@ import { createClient } from './client.ts'
 import { type CrashOptions, type CrashReport, toReport } from './crash-report.ts'
 import { createLedger } from './ledger.ts'
 import { createCallers, WAYS } from './load.ts'
-import { createPlace, findAuditFaults, readAudit } from './place.ts'
+import { createPlace, findAuditFaults, leavePlace, readAudit } from './place.ts'
 
 const MOST_ANSWERS = 400
 const LAST_WAIT_MS = 45_000
@@ -51,6 +51,7 @@ export async function crashPostgres({ rounds, say }: CrashOptions): Promise<Cras
   const rows = await readAudit(place)
   faults.push(...ledger.findFaults(rows), ...(await findAuditFaults(place)))
   await postgres.stop()
+  leavePlace(place, faults)
   return toReport('kill -9 of PostgreSQL, the server stays up', faults, {
     rounds,
     ...ledger.counts,

@@ -1,3 +1,4 @@
+import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { loadConfig } from '../../src/config.ts'
 import { type Context, createContext } from '../../src/context.ts'
@@ -79,6 +80,13 @@ export async function findAuditFaults({ settings }: Place): Promise<string[]> {
     '--json',
   )
   return code === 0 ? [] : [`tabbat audit verify: ${stdout}${stderr}`]
+}
+
+/** Takes the data folder away, unless somebody has to look at it. */
+export function leavePlace({ settings }: Place, faults: string[]): void {
+  const folder = settings.TABBAT_DATA_DIR ?? ''
+  if (faults.length === 0) rmSync(folder, { recursive: true })
+  else faults.push(`the data folder is kept: ${folder}`)
 }
 
 /** As if all leases of those who crashed had run out. */

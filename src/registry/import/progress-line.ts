@@ -41,13 +41,12 @@ function describe(
   live: boolean,
 ): string {
   const seconds = Math.max(elapsedMs, 1) / 1000
-  const rate = (records - begin.records) / seconds
-  const rows = `${toFigure(records)} rows, ${toFigure(rate)} rows/s`
+  const rows = `${toFigure(records)} rows, ${toFigure((records - begin.records) / seconds)} rows/s`
   if (size === undefined) return rows
   const part = Math.min(offset / size, 1)
-  const left = (size - offset) / Math.max((offset - begin.offset) / seconds, 1)
-  const percent = `${Math.floor(part * 100)} %`
-  return `${live ? `${toBar(part)} ` : ''}${percent}, ${rows}, ${toTime(left)} left`
+  const bytesPerSecond = (offset - begin.offset) / seconds
+  const left = bytesPerSecond > 0 ? `, ${toTime((size - offset) / bytesPerSecond)} left` : ''
+  return `${live ? `${toBar(part)} ` : ''}${Math.floor(part * 100)} %, ${rows}${left}`
 }
 
 const toBar = (part: number) => {

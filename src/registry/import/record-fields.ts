@@ -26,8 +26,7 @@ export const toFieldNames = (kind: Kind): string[] => [
 /** Takes the fields out of a row as texts, blank where there is no data, and refuses the unknown ones. */
 export function createFieldReader(kind: Kind): (row: unknown) => Fields {
   const blank = createBlankRecord(kind) as unknown as Fields
-  // A group that a row lacks is shared by all such rows.
-  for (const value of Object.values(blank)) Object.freeze(value)
+  const groups = Object.keys(blank).filter((name) => isGroup(blank[name]))
   const readers = new Map<string, Reader>(
     Object.entries(blank).map(([name, value]) => [
       name,
@@ -35,7 +34,12 @@ export function createFieldReader(kind: Kind): (row: unknown) => Fields {
     ]),
   )
   for (const name of EXTRA[kind]) readers.set(name, IGNORE)
-  return (row) => readObject(row, blank, readers, '')
+  return (row) => {
+    const fields = readObject(row, blank, readers, '')
+    // No two rows share a group that they lack.
+    for (const name of groups) if (fields[name] === blank[name]) fields[name] = { ...(blank[name] as Group) }
+    return fields
+  }
 }
 
 type Read = Value | Group | undefined
