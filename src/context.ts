@@ -1,4 +1,5 @@
 import { type AuditLog, openAuditLog } from './audit/audit-log.ts'
+import { loadNodeName } from './audit/chain-claim.ts'
 import { createSigner } from './audit/signing.ts'
 import { type Catalogue, loadCatalogue } from './catalogue/catalogue.ts'
 import { type Config, isLoopback, type SourceName } from './config.ts'
@@ -63,7 +64,8 @@ export async function createContext(config: Config, log = createLog(config.logLe
   })
   // A rotation that begins right now may refuse them; they are planted at the next start, then.
   await registry.plantDecoys().catch(log.failure)
-  const attempts = createAttempts(store.attempts, keyring.subject)
+  const attempts = createAttempts(store.attempts, keyring.subject, loadNodeName(config.dataDir))
+  await attempts.recover()
   const audit = await openAudit(config, store, keyring, log)
   const idempotency = createIdempotency(store.idempotency, keyring, audit.owner)
   const forget = () => void Promise.all([attempts.forget(), idempotency.forget()]).catch(log.failure)

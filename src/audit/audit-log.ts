@@ -34,9 +34,6 @@ const PROBE_EVERY_MS = 1000
 const MOST_PENDING = 1000
 /** What SQLite and PostgreSQL call a damaged file. SQLite keeps details in the higher bits. */
 const DAMAGED: readonly unknown[] = [11, 26, 'XX001', 'XX002']
-/** How pg calls a connection that broke in the middle of a transaction. */
-const LOST_CONNECTION = /not queryable|taken back/
-
 export async function openAuditLog(options: AuditLogOptions): Promise<AuditLog> {
   if (!options.acceptOlder) await refuseOlderStore(options.table, options.checkpointDir)
   const owner = createOwner()
@@ -51,11 +48,14 @@ export class AuditLog {
   readonly #node: string
   #chain: string
   #head: Head | undefined
+  /** The last row that somebody was answered on: a log without it is not the one that was written. */
+  #acknowledged: Head | undefined
   #healthy = true
   #queue: Pending[] = []
   #running: Promise<void> | undefined
   #checkpointing: Promise<void> | undefined
   #rowsSinceCheckpoint = 0
+  #probing = false
   #trial: Promise<boolean> | undefined
   #triedAt = Number.NEGATIVE_INFINITY
   readonly #timers: readonly NodeJS.Timeout[]
@@ -83,7 +83,7 @@ export class AuditLog {
   /** Whether a failure that others met was the store's. Then the log is tried, so that nobody else finds out the slow way. */
   notice(error: unknown): boolean {
     if (isDamage(error)) this.#fail(error)
-    if (!isStoreFailure(error) && !LOST_CONNECTION.test((error as Error).message)) return false
+    if (!isStoreFailure(error)) return false
     if (this.#healthy) void this.#beat()
     return true
   }
@@ -160,6 +160,7 @@ export class AuditLog {
     const rows = linkEntries(this.#chain, this.#head, entries)
     const late = await this.#options.table.append(rows, completions)
     this.#head = rows.at(-1) ?? this.#head
+    this.#acknowledged = this.#head
     const before = this.#rowsSinceCheckpoint
     this.#rowsSinceCheckpoint += rows.length
     // One that fails is not tried again with every commit.
@@ -174,8 +175,21 @@ export class AuditLog {
     const isMine = (await table.chains()).some(
       ({ chain, owner }) => chain === this.#chain && owner === this.owner,
     )
-    if (!isMine) this.#chain = await claimChain(table, this.#node, this.owner)
+    await this.#refuseOlderLog()
+    if (!isMine) {
+      this.#chain = await claimChain(table, this.#node, this.owner)
+      this.#acknowledged = undefined
+    }
     return (await table.head(this.#chain)) ?? NO_HEAD
+  }
+
+  /** A database that came back without rows that were acknowledged (an old copy, a standby that lagged) is not extended. */
+  async #refuseOlderLog(): Promise<void> {
+    const last = this.#acknowledged
+    if (!last) return
+    const row = await this.#options.table.find(this.#chain, last.sequence)
+    if (!row || !Buffer.from(row.hash).equals(last.hash))
+      this.#options.onCorruption(new Error('the audit log came back older than it was'))
   }
 
   #fail(error: unknown): void {
@@ -198,7 +212,10 @@ export class AuditLog {
 
   /** While the log cannot be written it is tried once a second, so the server is back soon after the cause is gone. */
   async #probe(): Promise<void> {
-    if (!this.#healthy && (await this.#beat())) this.#healthy = true
+    if (this.#healthy || this.#probing) return
+    this.#probing = true
+    if (await this.#beat()) this.#healthy = true
+    this.#probing = false
   }
 
   async #pulse(): Promise<void> {

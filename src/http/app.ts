@@ -8,7 +8,11 @@ import { toRequestId } from './request-id.ts'
 const METHODS = ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'QUERY']
 
 /** Fastify as both listeners use it: our limits, our ids, our errors, nothing written to a log by itself. */
-export function createApp({ config, log }: Pick<Context, 'config' | 'log'>): FastifyInstance {
+export function createApp({
+  config,
+  log,
+  audit,
+}: Pick<Context, 'config' | 'log' | 'audit'>): FastifyInstance {
   const app = Fastify({
     logger: false,
     genReqId: ({ headers }) => toRequestId(headers['x-request-id']),
@@ -34,7 +38,8 @@ export function createApp({ config, log }: Pick<Context, 'config' | 'log'>): Fas
     },
   })
   app.server.on('checkExpectation', answerExpectation)
-  app.setErrorHandler(createErrorHandler(log))
+  // A damaged database that is met anywhere ends the process; a lost one makes it not ready.
+  app.setErrorHandler(createErrorHandler(log, (error) => audit.notice(error)))
   // Bodies are read by http/body.ts, the same way for every method: Fastify is told that none has one.
   for (const method of METHODS) app.addHttpMethod(method, { hasBody: false, overrideExisting: true })
   return app

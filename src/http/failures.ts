@@ -14,12 +14,13 @@ const CODE_OF_STATUS: Readonly<Record<number, ErrorCode>> = {
 }
 
 /** The one place where an error becomes an answer. */
-export function createErrorHandler(log: Log) {
+export function createErrorHandler(log: Log, onStoreFailure: (error: unknown) => void = () => {}) {
   return (thrown: unknown, request: FastifyRequest, reply: FastifyReply): void => {
     const error = toAppError(thrown)
     const { status } = ERRORS[error.code]
     stateOf(request).outcome = error.code
     if (error.code === 'internal_error' || isStoreFailure(thrown)) log.failure(thrown, request.id)
+    if (isStoreFailure(thrown)) onStoreFailure(thrown)
     void reply
       .code(status)
       .headers(error.headers)

@@ -7,11 +7,12 @@ import { drawPortrait } from '../sources/sandbox/portrait.ts'
 const PNG_FIRST_BYTE = 0x89
 
 /** Pictures that answers link to. Browsers send no key, so the address itself is the right to see one. */
-export function addMedia(app: FastifyInstance, { registry, keyring }: Context): void {
+export function addMedia(app: FastifyInstance, { registry, keyring, audit }: Context): void {
   app.get<{ Params: { token: string } }>(
     '/media/:token',
     { config: { operation: 'picture' } },
     async ({ params }, reply) => {
+      audit.requireHealthy()
       const id = openMediaToken(keyring()['media-url'], params.token)
       const picture = id && (await registry.findPicture(id))
       if (!picture) throw new AppError('not_found')

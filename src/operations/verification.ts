@@ -47,7 +47,8 @@ function findConsentProblem(
   if (reference === undefined) return isRequired ? 'X-Consent-Reference is required for this key' : undefined
   if (!CONSENT.test(reference)) return 'X-Consent-Reference must be 1 to 100 letters, digits or . _ : / -'
   const secrets = [input.nin, input.bvn, input.phone.replace(/[^0-9]/g, '').slice(-10)]
-  return secrets.some((secret) => secret && reference.includes(secret))
+  const digits = reference.replace(/[^0-9]/g, '')
+  return secrets.some((secret) => secret && digits.includes(secret))
     ? 'X-Consent-Reference must not contain the number or the phone'
     : undefined
 }

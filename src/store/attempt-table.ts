@@ -6,6 +6,12 @@ export type AttemptTable = {
   readonly countFailures: (subject: Uint8Array, keyId: string, since: number) => Promise<Failures>
   /** Counts one more failure, unless a limit is reached: then false. Exact, however many ask at once. */
   readonly recordFailure: (failure: Failure) => Promise<boolean>
+  /** Takes back a failure that was counted in advance and did not come to pass. */
+  readonly withdraw: (subject: Uint8Array, id: string) => Promise<void>
+  /** The failure came to pass: it can no longer be withdrawn. */
+  readonly confirm: (subject: Uint8Array, id: string) => Promise<void>
+  /** Takes back all that were neither confirmed nor withdrawn, because the process that counted them died. */
+  readonly withdrawAll: (idPrefix: string) => Promise<void>
   /** Whether the key has asked about this person today, or may ask about one more. Exact, too. */
   readonly admitSubject: (admission: Admission) => Promise<boolean>
   /** Forgets what is too old to matter. */
@@ -15,6 +21,8 @@ export type AttemptTable = {
 export type Failures = { readonly byKey: number; readonly byAll: number }
 
 export type Failure = {
+  /** By which it can be withdrawn. */
+  readonly id?: string
   readonly subject: Uint8Array
   readonly keyId: string
   readonly at: number
@@ -41,16 +49,25 @@ export function createAttemptTable(database: Database): AttemptTable {
   const known = database.prepare(KNOWN)
   return {
     countFailures: (subject, keyId, since) => countFailures(database, subject, keyId, since),
-    recordFailure: ({ subject, keyId, at, since, mostByKey, mostByAll }) =>
+    recordFailure: ({ id = null, subject, keyId, at, since, mostByKey, mostByAll }) =>
       database.transaction(async (inside) => {
         await inside.lock(toName(subject))
         const { byKey, byAll } = await countFailures(inside, subject, keyId, since)
         if (byKey >= mostByKey || byAll >= mostByAll) return false
         await inside
-          .prepare('INSERT INTO attempts (subject, key_id, at) VALUES ($1, $2, $3)')
-          .run(subject, keyId, at)
+          .prepare('INSERT INTO attempts (subject, key_id, at, id) VALUES ($1, $2, $3, $4)')
+          .run(subject, keyId, at, id)
         return true
       }),
+    withdraw: async (subject, id) => {
+      await database.prepare('DELETE FROM attempts WHERE subject = $1 AND id = $2').run(subject, id)
+    },
+    confirm: async (subject, id) => {
+      await database.prepare('UPDATE attempts SET id = NULL WHERE subject = $1 AND id = $2').run(subject, id)
+    },
+    withdrawAll: async (idPrefix) => {
+      await database.prepare('DELETE FROM attempts WHERE id LIKE $1').run(`${idPrefix}%`)
+    },
     admitSubject: async (admission) => {
       const { keyId, day, subject } = admission
       if ((await known.get(keyId, day, subject)) !== undefined) return true

@@ -1,4 +1,4 @@
-import type { KeyObject } from 'node:crypto'
+import { type KeyObject, randomUUID } from 'node:crypto'
 import { type Kind, toBlindIndex } from '../crypto/blind-index.ts'
 import { AppError } from '../errors.ts'
 import type { Caller } from '../keys/authenticate.ts'
@@ -17,51 +17,77 @@ export const SUBJECTS_PER_DAY = 2000
 
 /** Guards people against being guessed at, one by one or by the thousand. Numbers nobody has are guarded alike. */
 export type Attempts = {
-  /** Throws when this number was guessed at too often, or the key has asked about too many people today. */
-  readonly admit: (caller: Caller, kind: Kind, number: string) => Promise<void>
-  /** Counts a failed match. Throws when others were faster and no failure is left to be answered. */
-  readonly fail: (caller: Caller, kind: Kind, number: string) => Promise<void>
-  /** A match counts only while the limit is not reached: guesses at the same time are as good as one by one. */
-  readonly succeed: (caller: Caller, kind: Kind, number: string) => Promise<void>
+  /**
+   * Throws when this number was guessed at too often, or the key has asked about too many people today. A guess counts as
+   * failed from now on: of many at once, no more get through than one by one.
+   */
+  readonly admit: (caller: Caller, kind: Kind, number: string, phone: string) => Promise<Guess>
+  /** At the start: takes back the guesses that were under way when this node died. */
+  readonly recover: () => Promise<void>
   /** Takes away what is too old to count. */
   readonly forget: () => Promise<void>
 }
 
-export function createAttempts(table: AttemptTable, key: KeyObject, now: () => number = Date.now): Attempts {
-  const toSubject = (kind: Kind, number: string) => toBlindIndex(key, kind, number)
+/** A guess under way. Unless it fails, it is taken back in the end. */
+export type Guess = { readonly settle: (failed: boolean) => Promise<void> }
 
-  const refuseGuesses = async (caller: Caller, subject: Uint8Array) => {
-    const { byKey, byAll } = await table.countFailures(subject, caller.keyId, now() - WINDOW_MS)
-    if (byKey >= MOST_BY_KEY || byAll >= MOST_BY_ALL) throw new AppError('too_many_attempts')
+type Open = { readonly id: string; readonly reserved: Promise<void>; holders: number; failed: boolean }
+
+/** `node` marks the guesses of this node, so that those under way when it died can be taken back. */
+export function createAttempts(
+  table: AttemptTable,
+  key: KeyObject,
+  node = 'here',
+  now: () => number = Date.now,
+): Attempts {
+  // The same guess at the same time is one guess: a double click must not look like two.
+  const open = new Map<string, Open>()
+
+  const reserve = async (caller: Caller, subject: Uint8Array, id: string) => {
+    const at = now()
+    const { keyId, subjectsPerDay: most } = caller
+    const limits = { since: at - WINDOW_MS, mostByKey: MOST_BY_KEY, mostByAll: MOST_BY_ALL }
+    const [reserved, admitted] = await Promise.all([
+      table.recordFailure({ id, subject, keyId, at, ...limits }),
+      table.admitSubject({ keyId, day: toDay(at), subject, most }),
+    ])
+    if (!reserved) throw new AppError('too_many_attempts')
+    if (admitted) return
+    await table.withdraw(subject, id)
+    throw new AppError('quota_exceeded', { headers: { 'retry-after': String(secondsToMidnight(at)) } })
   }
 
   return {
-    admit: async (caller, kind, number) => {
-      const subject = toSubject(kind, number)
-      await refuseGuesses(caller, subject)
-      const day = toDay(now())
-      const admitted = await table.admitSubject({
-        keyId: caller.keyId,
-        day,
-        subject,
-        most: caller.subjectsPerDay,
+    admit: async (caller, kind, number, phone) => {
+      const subject = toBlindIndex(key, kind, number)
+      const name = [caller.keyId, kind, number, phone].join('|')
+      const id = `${node}/${randomUUID()}`
+      const guess = open.get(name) ?? {
+        id,
+        reserved: reserve(caller, subject, id),
+        holders: 0,
+        failed: false,
+      }
+      open.set(name, guess)
+      guess.holders += 1
+      const leave = () => {
+        guess.holders -= 1
+        if (guess.holders === 0 && open.get(name) === guess) open.delete(name)
+        return guess.holders === 0
+      }
+      await guess.reserved.catch((error) => {
+        leave()
+        throw error
       })
-      if (!admitted)
-        throw new AppError('quota_exceeded', { headers: { 'retry-after': String(secondsToMidnight(now())) } })
+      return {
+        settle: async (failed) => {
+          guess.failed ||= failed
+          if (!leave()) return
+          await (guess.failed ? table.confirm(subject, guess.id) : table.withdraw(subject, guess.id))
+        },
+      }
     },
-    fail: async (caller, kind, number) => {
-      const at = now()
-      const counted = await table.recordFailure({
-        subject: toSubject(kind, number),
-        keyId: caller.keyId,
-        at,
-        since: at - WINDOW_MS,
-        mostByKey: MOST_BY_KEY,
-        mostByAll: MOST_BY_ALL,
-      })
-      if (!counted) throw new AppError('too_many_attempts')
-    },
-    succeed: (caller, kind, number) => refuseGuesses(caller, toSubject(kind, number)),
+    recover: () => table.withdrawAll(`${node}/`),
     forget: () => table.forget(now() - WINDOW_MS, toDay(now())),
   }
 }

@@ -94,11 +94,28 @@ async function perform<T extends object>(
   subject: Subject<T>,
   claimed: Claimed | undefined,
 ): Promise<Finished> {
-  const { audit, attempts, idempotency, sources } = desk
-  const { caller } = asker
+  const { kind, number, phone } = subject
   // Synthetic people need no guard against guessing.
-  if (caller.mode === 'live') await attempts.admit(caller, subject.kind, subject.number)
+  const guess =
+    asker.caller.mode === 'live' ? await desk.attempts.admit(asker.caller, kind, number, phone) : undefined
+  let failed = false
+  try {
+    const finished = await answer(desk, asker, subject, claimed)
+    failed = finished.outcome === 'not_verified'
+    return finished
+  } finally {
+    await guess?.settle(failed)
+  }
+}
 
+async function answer<T extends object>(
+  desk: Desk,
+  asker: Asker,
+  subject: Subject<T>,
+  claimed: Claimed | undefined,
+): Promise<Finished> {
+  const { audit, idempotency, sources } = desk
+  const { caller } = asker
   const reference = createReference()
   const story = toStory(desk, asker, subject, reference)
   const intent: AuditEntry = { ...story, phase: 'intent', time: new Date().toISOString() }
@@ -124,14 +141,13 @@ async function perform<T extends object>(
 
 /** Asks, and says what came of it. Whatever goes wrong is an outcome, too: it is audited before it is told. */
 async function judge<T extends object>(
-  { sources, attempts, flights }: Desk,
+  { sources, flights }: Desk,
   caller: Caller,
   subject: Subject<T>,
   reference: string,
   trail: Tried[],
 ): Promise<Judgement<T>> {
   const { kind, number, phone } = subject
-  const guarded = caller.mode === 'live'
   try {
     const call: Call = { signal: AbortSignal.timeout(DEADLINE_MS), reference }
     const asks = subject.toAsks(sources[caller.mode][kind], call)
@@ -139,11 +155,7 @@ async function judge<T extends object>(
     if (answer.found && subject.numberIn(answer.record) !== number) throw new AppError('source_bad_response')
     // The phone is compared even when nobody was found: both failures take the same steps.
     const matches = isPhoneOf(phone, answer.found ? subject.phonesIn(answer.record) : [number])
-    if (!answer.found || !matches) {
-      if (guarded) await attempts.fail(caller, kind, number)
-      return { outcome: 'not_verified' }
-    }
-    if (guarded) await attempts.succeed(caller, kind, number)
+    if (!answer.found || !matches) return { outcome: 'not_verified' }
     return { outcome: 'verified', record: mask(answer.record, caller.hidden) }
   } catch (error) {
     return { outcome: error instanceof AppError ? error.code : 'internal_error', error }

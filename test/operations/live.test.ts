@@ -162,6 +162,25 @@ describe('the guard against harvesting', () => {
     expect(codes.filter((code) => code === 'too_many_attempts')).toHaveLength(55)
   })
 
+  it('does not favour the right guess among many at once: it is one of five, or refused', async () => {
+    const guesser = await server.createKey({ mode: 'live' })
+    const phones = [...Array.from({ length: 40 }, (_each, index) => `0803123${4700 + index}`), PHONE]
+    const answers = await Promise.all(phones.map((phone) => verifyNin('41000000004', phone, guesser)))
+    const codes = answers.map((answer) => (answer.statusCode === 200 ? 'verified' : answer.json().code))
+    expect(codes.filter((code) => code === 'not_verified')).toHaveLength(5)
+    expect(codes.at(-1)).toBe('too_many_attempts')
+  })
+
+  it('takes the same honest request, many times at once, as one', async () => {
+    const honest = await server.createKey({ mode: 'live' })
+    const answers = await Promise.all(
+      Array.from({ length: 30 }, () => verifyNin('41000000005', PHONE, honest)),
+    )
+    expect(new Set(answers.map(({ statusCode }) => statusCode))).toEqual(new Set([200]))
+    for (let time = 0; time < 8; time++)
+      expect((await verifyNin('41000000005', PHONE, honest)).statusCode).toBe(200)
+  })
+
   it('stops a key at its number of people in a day, however they come', async () => {
     const harvester = await server.createKey({ mode: 'live', subjectsPerDay: 10 })
     const numbers = Array.from({ length: 30 }, (_each, index) => String(41_000_000_010 + index))

@@ -30,7 +30,8 @@ export const registry = {
     `CREATE TABLE attempts (
       subject BYTEA NOT NULL,
       key_id TEXT NOT NULL,
-      at BIGINT NOT NULL
+      at BIGINT NOT NULL,
+      id TEXT
     )`,
     'CREATE INDEX attempts_subject ON attempts (subject, at)',
     'CREATE INDEX attempts_at ON attempts (at)',
