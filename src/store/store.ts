@@ -3,7 +3,6 @@ import { join } from 'node:path'
 import { Refusal } from '../errors.ts'
 import type { Database } from './database.ts'
 import { migrate } from './migrate.ts'
-import { openPostgres } from './postgres.ts'
 import { toPostgresRefusal } from './postgres-refusal.ts'
 import { openSqlite } from './sqlite.ts'
 import { toSqliteRefusal } from './sqlite-refusal.ts'
@@ -47,10 +46,11 @@ export async function openStore({
       `There is no database at ${path}. Run this where the server runs, or set TABBAT_DATA_DIR.`,
     )
   const statementTimeoutMs = writerThread ? undefined : COMMAND_TIMEOUT_MS
+  // The driver is loaded where it is needed: a server on SQLite starts sooner without it.
   const database =
     databaseUrl === undefined
       ? openSqlite(path)
-      : await openPostgres(databaseUrl, { startWaitMs, statementTimeoutMs })
+      : await (await import('./postgres.ts')).openPostgres(databaseUrl, { startWaitMs, statementTimeoutMs })
   try {
     await migrate(database)
   } catch (error) {

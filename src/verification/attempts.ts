@@ -42,15 +42,41 @@ export function createAttempts(
 ): Attempts {
   // The same guess at the same time is one guess: a double click must not look like two.
   const open = new Map<string, Open>()
+  // What could not be written when a guess was settled, because the store was away: written before the next is admitted.
+  const owed: (() => Promise<void>)[] = []
+  let paying: Promise<void> | undefined
+
+  const pay = async () => {
+    for (let debt = owed[0]; debt; debt = owed[0]) {
+      await debt()
+      owed.shift()
+    }
+  }
+  const write = async (work: () => Promise<void>) => {
+    try {
+      await work()
+    } catch (error) {
+      owed.push(work)
+      throw error
+    }
+  }
 
   const reserve = async (caller: Caller, subject: Uint8Array, id: string) => {
+    paying ??= pay().finally(() => {
+      paying = undefined
+    })
+    await paying
     const at = now()
     const { keyId, subjectsPerDay: most } = caller
     const limits = { since: at - WINDOW_MS, mostByKey: MOST_BY_KEY, mostByAll: MOST_BY_ALL }
     const [reserved, admitted] = await Promise.all([
       table.recordFailure({ id, subject, keyId, at, ...limits }),
       table.admitSubject({ keyId, day: toDay(at), subject, most }),
-    ])
+    ]).catch((error) => {
+      // Nobody knows whether it was counted: it is taken back when the store is there again.
+      owed.push(() => table.withdraw(subject, id))
+      throw error
+    })
     if (!reserved) throw new AppError('too_many_attempts')
     if (admitted) return
     await table.withdraw(subject, id)
@@ -83,7 +109,9 @@ export function createAttempts(
         settle: async (failed) => {
           guess.failed ||= failed
           if (!leave()) return
-          await (guess.failed ? table.confirm(subject, guess.id) : table.withdraw(subject, guess.id))
+          await write(() =>
+            guess.failed ? table.confirm(subject, guess.id) : table.withdraw(subject, guess.id),
+          )
         },
       }
     },
