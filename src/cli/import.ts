@@ -7,7 +7,7 @@ import { type Input, openInput } from '../registry/import/input.ts'
 import type { Progress } from '../registry/import/progress.ts'
 import { createProgressLine, toFigure } from '../registry/import/progress-line.ts'
 import { FORMATS, type Format, toFormat } from '../registry/import/rows.ts'
-import { limitCache } from '../store/bulk.ts'
+import { prepareForBulk } from '../store/bulk.ts'
 import { withOffice } from './office.ts'
 import { say } from './terminal.ts'
 
@@ -62,7 +62,7 @@ async function importInput(kind: Kind, file: string, input: Input, options: Opti
   try {
     const settings = { kind, format, rejectedPath, strict: options.strict === true }
     const done = await withOffice(async ({ store, keyring, audit }) => {
-      await limitCache(store.database)
+      await prepareForBulk(store.database)
       await audit.record([{ phase: 'import_started', detail: kind }])
       const progress = await importFile({ table: store.registry, keyring }, input, settings, screen)
       const { records, changed, rejected } = progress

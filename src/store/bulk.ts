@@ -1,3 +1,4 @@
+import { setFlagsFromString } from 'node:v8'
 import type { Database } from './database.ts'
 import type { SealedRecord } from './registry-table.ts'
 
@@ -7,13 +8,22 @@ export const REGISTRY_LOCK = 'registry'
 /** Where SQLite and PostgreSQL must be asked differently to be fast: many rows at once, each of another person. */
 export function saveRecords(inside: Database, records: readonly SealedRecord[], at: number): Promise<number> {
   return inside.dialect === 'postgres'
-    ? saveInOneStatement(inside, records, at)
+    ? saveManyAtOnce(inside, records, at)
     : saveOneByOne(inside, records, at)
 }
 
-/** Who writes row after row finds little again in a large cache: SQLite then takes 24 MiB instead of 64. */
-export async function limitCache(database: Database): Promise<void> {
-  if (database.dialect === 'sqlite') await database.prepare('PRAGMA cache_size = -24576').run()
+/**
+ * For a command that writes millions of rows. In SQLite, pages that are written again and again are carried over from the
+ * log when it has 64 MiB instead of 4, and less memory is kept for rows that nobody asks for. The driver of PostgreSQL
+ * leaves so much behind that V8 would take 120 MB more for what is new; kept small, it is cleared more often instead.
+ */
+export async function prepareForBulk(database: Database): Promise<void> {
+  if (database.dialect === 'postgres') {
+    setFlagsFromString('--semi-space-growth-factor=1')
+    return
+  }
+  await database.prepare('PRAGMA wal_autocheckpoint = 16384').get()
+  await database.prepare('PRAGMA cache_size = -24576').get()
 }
 
 const ON_CONFLICT = `ON CONFLICT (subject) DO UPDATE
@@ -39,6 +49,20 @@ function saveOneByOne(inside: Database, records: readonly SealedRecord[], at: nu
   )
 }
 
+/** Rows in one statement: more would be no faster, and take memory several times on their way. */
+const ROWS_AT_ONCE = 1000
+
+async function saveManyAtOnce(
+  inside: Database,
+  records: readonly SealedRecord[],
+  at: number,
+): Promise<number> {
+  let changed = 0
+  for (let from = 0; from < records.length; from += ROWS_AT_ONCE)
+    changed += await saveInOneStatement(inside, records.slice(from, from + ROWS_AT_ONCE), at)
+  return changed
+}
+
 /**
  * All sealed values travel as one binary parameter and are cut apart by the server: an array of them would travel as
  * text, at twice the size.
@@ -48,7 +72,6 @@ async function saveInOneStatement(
   records: readonly SealedRecord[],
   at: number,
 ): Promise<number> {
-  if (records.length === 0) return 0
   const starts: number[] = []
   const lengths: number[] = []
   const parts: Uint8Array[] = []
@@ -66,14 +89,18 @@ async function saveInOneStatement(
      FROM unnest($2::int[], $3::int[], $4::text[], $5::int[]) AS cut(start, size, kind, version) ${ON_CONFLICT}`,
   )
   const list = (values: readonly (number | string)[]) => `{${values.join(',')}}`
-  return statement.run(
-    Buffer.concat(parts),
+  const packed = Buffer.concat(parts)
+  const changed = await statement.run(
+    packed,
     list(starts),
     list(lengths),
     list(records.map(({ kind }) => kind)),
     list(records.map(({ keyVersion }) => keyVersion)),
     at,
   )
+  // Gives the memory back now; the garbage collector would let much of it come together first.
+  packed.buffer.transfer(0)
+  return changed
 }
 
 /** Takes away the pictures of these people. Most registries have none, which is found out at once. */

@@ -1,5 +1,5 @@
 import type { Kind } from '../../crypto/blind-index.ts'
-import type { RegistryTable } from '../../store/registry-table.ts'
+import type { RegistryTable, SealedMedia } from '../../store/registry-table.ts'
 import type { Chunk } from './chunks.ts'
 import type { Progress } from './progress.ts'
 import type { Rejects } from './rejects.ts'
@@ -8,7 +8,7 @@ import { type UnpackedRow, unpackRows } from './sealed-rows.ts'
 import type { PackedChunk } from './sealing-worker.ts'
 
 /** Enough that a wait for the disk costs little, and little enough that memory stays flat with pictures too. */
-const BATCH_ROWS = 5000
+const BATCH_ROWS = 3000
 const BATCH_BYTES = 16 * 1024 * 1024
 
 export type BatchSaver = {
@@ -36,10 +36,10 @@ export function createBatchSaver(options: BatchSaverOptions): BatchSaver {
   const flush = async () => {
     const saved = { ...progress, rejectedBytes: rejects.sync() }
     const state = (changed: number) => JSON.stringify({ ...saved, changed: saved.changed + changed })
-    const rows = toBatch(packs.values().flatMap((packed) => unpackRows(kind, keyVersion, packed)))
+    const rows = [...packs.values().flatMap((packed) => unpackRows(kind, keyVersion, packed))]
     const changed = await table.save({
       records: rows.map(({ record }) => record),
-      media: rows.flatMap(({ media }) => media ?? []),
+      media: toPictures(rows),
       at: Date.now(),
       ...(importId === undefined ? {} : { progress: { id: importId, state } }),
     })
@@ -66,13 +66,9 @@ export function createBatchSaver(options: BatchSaverOptions): BatchSaver {
   return { progress: () => progress, add, flush }
 }
 
-/**
- * One row a person: of several the last one counts, as if they were saved one after another. Neighbours in the index are
- * saved together, which spares the database most of its reading.
- */
-function toBatch(rows: Iterable<UnpackedRow>): UnpackedRow[] {
-  const bySubject = new Map<string, UnpackedRow>()
-  for (const row of rows) bySubject.set(row.record.subject.toString('latin1'), row)
-  const subjects = [...bySubject.keys()].sort()
-  return subjects.map((subject) => bySubject.get(subject) as UnpackedRow)
+/** The pictures of the rows that count: of several rows of one person that is the last one. */
+function toPictures(rows: readonly UnpackedRow[]): SealedMedia[] {
+  if (rows.every(({ media }) => media === undefined)) return []
+  const bySubject = new Map(rows.map(({ record, media }) => [record.subject.toString('latin1'), media]))
+  return [...bySubject.values()].filter((media) => media !== undefined)
 }

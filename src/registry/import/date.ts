@@ -28,24 +28,30 @@ const MONTH_NUMBERS = new Map<string, number>([
 const OLDEST_YEAR = 1900
 const DAY_MS = 86_400_000
 
-const SPELLINGS = [
+/** A pattern, and which of its groups are the year, the month and the day. */
+type Spelling = readonly [pattern: RegExp, year: number, month: number, day: number]
+
+const SPELLINGS: readonly Spelling[] = [
   // 05-01-1990, 5/1/1990, 5.1.90: the day comes first.
-  /^(?<day>\d{1,2})(?:(?<mark>[-/.])(?<month>\d{1,2})\k<mark>)(?<year>\d{4}|\d{2})$/,
+  [/^(\d{1,2})([-/.])(\d{1,2})\2(\d{4}|\d{2})$/, 4, 3, 1],
   // 1990-01-05, 1990/01/05, 1990-01-05T00:00:00Z, 1990-01-05 00:00:00
-  /^(?<year>\d{4})(?<mark>[-/.])(?<month>\d{1,2})\k<mark>(?<day>\d{1,2})(?:[T ][\d:.+Z-]*)?$/,
+  [/^(\d{4})([-/.])(\d{1,2})\2(\d{1,2})(?:[T ][\d:.+Z-]*)?$/, 1, 3, 4],
   // 05-Jan-1990, 05-JAN-90, 5 January 1990, 5th January, 1990
-  /^(?<day>\d{1,2})(?:st|nd|rd|th)?[-/ ](?<month>[a-z]{3,9})\.?(?:[-/ ]|, )(?<year>\d{4}|\d{2})$/i,
+  [/^(\d{1,2})(?:st|nd|rd|th)?[-/ ]([a-z]{3,9})\.?(?:[-/ ]|, )(\d{4}|\d{2})$/i, 3, 2, 1],
   // January 5, 1990, Jan 5 1990
-  /^(?<month>[a-z]{3,9})\.? (?<day>\d{1,2})(?:st|nd|rd|th)?(?: |, ?)(?<year>\d{4})$/i,
-] as const
+  [/^([a-z]{3,9})\.? (\d{1,2})(?:st|nd|rd|th)?(?: |, ?)(\d{4})$/i, 3, 1, 2],
+]
 
 /** Reads a day in any of the common spellings; undefined when it is none, or a day that never was. */
 export function readDay(text: string, now = new Date()): Day | undefined {
-  for (const spelling of SPELLINGS) {
-    const parts = spelling.exec(text)?.groups
-    if (!parts) continue
-    const { day = '', month = '', year = '' } = parts
-    const read = { year: toYear(year, now), month: toMonth(month), day: Number(day) }
+  for (const [pattern, year, month, day] of SPELLINGS) {
+    const found = pattern.exec(text)
+    if (!found) continue
+    const read = {
+      year: toYear(found[year] ?? '', now),
+      month: toMonth(found[month] ?? ''),
+      day: Number(found[day]),
+    }
     return hasBeen(read, now) ? read : undefined
   }
   return undefined

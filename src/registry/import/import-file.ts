@@ -14,7 +14,7 @@ import { openSealingPool, type SealingPool } from './sealing-pool.ts'
 import type { PackedChunk } from './sealing-worker.ts'
 
 /** Chunks that are read but not saved yet: enough that no thread waits while a batch is saved. */
-const MOST_IN_FLIGHT = 8
+const MOST_IN_FLIGHT = 16
 const THREADS = 2
 /** What a single thread has done before a second one has started. */
 const SMALL_BYTES = 1024 * 1024
