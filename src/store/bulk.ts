@@ -89,18 +89,14 @@ async function saveInOneStatement(
      FROM unnest($2::int[], $3::int[], $4::text[], $5::int[]) AS cut(start, size, kind, version) ${ON_CONFLICT}`,
   )
   const list = (values: readonly (number | string)[]) => `{${values.join(',')}}`
-  const packed = Buffer.concat(parts)
-  const changed = await statement.run(
-    packed,
+  return statement.run(
+    Buffer.concat(parts),
     list(starts),
     list(lengths),
     list(records.map(({ kind }) => kind)),
     list(records.map(({ keyVersion }) => keyVersion)),
     at,
   )
-  // Gives the memory back now; the garbage collector would let much of it come together first.
-  packed.buffer.transfer(0)
-  return changed
 }
 
 /** Takes away the pictures of these people. Most registries have none, which is found out at once. */

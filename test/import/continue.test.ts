@@ -85,7 +85,7 @@ describe('an import that was interrupted', () => {
     writeFileSync(join(folder, 'people.ndjson'), rows.join('\n'))
     await expect(run('people.ndjson', { table: dieAt(2) })).rejects.toThrow('killed')
     const saved = await count()
-    expect(saved).toBeGreaterThan(4000)
+    expect(saved).toBeGreaterThan(2000)
     // What was written behind the last batch, and then half a line.
     appendFileSync(join(folder, 'people.ndjson.rejected'), '{"line":1')
 

@@ -39,6 +39,8 @@ export async function startServer(settings: Settings = {}): Promise<RunningServe
     env: environment({ ...ports, ...settings }),
     stdio: ['ignore', 'pipe', 'inherit'],
   })
+  // A test that fails half-way must not leave a server behind: everybody would wait for it.
+  process.once('exit', () => child.kill('SIGKILL'))
   let banner = ''
   for await (const piece of child.stdout) {
     banner += piece
