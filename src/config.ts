@@ -1,101 +1,43 @@
 import { readFileSync } from 'node:fs'
-import { isIP } from 'node:net'
 import { parseEnv } from 'node:util'
+import {
+  addresses,
+  databaseUrl,
+  duration,
+  Misfit,
+  oneOf,
+  origin,
+  orOff,
+  plain,
+  port,
+  rootKey,
+  type Setting,
+  type Settings,
+  setting,
+  type ValuesOf,
+  wholeNumber,
+} from './settings.ts'
+import { isPrivateAddress } from './sources/public-address.ts'
+import { namesWith, VENDOR_NAMES, VENDORS, type VendorName, type VendorValues } from './sources/vendors.ts'
 
-/** A value that does not fit. Its text completes the sentence "TABBAT_… ". */
-class Misfit extends Error {}
-
-type Setting<T> = {
-  readonly env: string
-  readonly help: string
-  /** As it would be written in the environment; undefined when absent means something. */
-  readonly fallback?: string
-  readonly secret?: boolean
-  readonly read: (text: string) => T
-}
-
-const setting = <T, F extends string | undefined>(
-  env: string,
-  fallback: F,
-  read: (text: string) => T,
-  help: string,
-  secret = false,
-): Setting<F extends string ? T : T | undefined> =>
-  ({ env, help, read, secret, ...(fallback === undefined ? {} : { fallback }) }) as Setting<
-    F extends string ? T : T | undefined
-  >
-
-const wholeNumber = (least: number, most: number) => (text: string) => {
-  const value = Number(text)
-  if (/^\d+$/.test(text) && value >= least && value <= most) return value
-  throw new Misfit(`must be a whole number from ${least} to ${most}`)
-}
-
-const port = (text: string) => {
-  if (text.startsWith('tcp://'))
-    throw new Misfit(
-      'was set by Kubernetes service links (tcp://…): set enableServiceLinks: false, or rename the service',
-    )
-  return wholeNumber(0, 65535)(text)
-}
-
-const orOff =
-  <T>(read: (text: string) => T) =>
-  (text: string): T | 'off' =>
-    text.toLowerCase() === 'off' ? 'off' : read(text)
-
-const oneOf =
-  <T extends string>(...choices: readonly T[]) =>
-  (text: string): T => {
-    const found = choices.find((choice) => choice === text.toLowerCase())
-    if (found !== undefined) return found
-    throw new Misfit(`must be one of ${choices.join(', ')}`)
+/** Where live questions may go, by what is asked for. */
+const sourceNames = (ability: 'nin' | 'bvn') => {
+  const known = ['registry', ...namesWith(ability)]
+  return (text: string) => {
+    const names = text.split(',').map((part) => part.trim().toLowerCase())
+    if (names.every((name) => known.includes(name)) && new Set(names).size === names.length)
+      return names as SourceName[]
+    throw new Misfit(`must name sources, each once, separated by commas: ${known.join(', ')}`)
   }
-
-const plain = (text: string) => text
-
-const origin = (text: string) => {
-  if (!URL.canParse(text) || !/^https?:$/.test(new URL(text).protocol) || new URL(text).pathname !== '/')
-    throw new Misfit('must be an address such as https://verify.example.com, without a path')
-  return new URL(text).origin
 }
+export type SourceName = 'registry' | VendorName
 
-export const SOURCE_NAMES = ['registry'] as const
-export type SourceName = (typeof SOURCE_NAMES)[number]
-
-const sourceNames = (text: string) => {
+const catalogueSources = (text: string) => {
+  const known = namesWith('catalogue')
   const names = text.split(',').map((part) => part.trim().toLowerCase())
-  if (
-    names.every((name) => SOURCE_NAMES.includes(name as SourceName)) &&
-    new Set(names).size === names.length
-  )
-    return names as SourceName[]
-  throw new Misfit(`must name sources, each once, separated by commas: ${SOURCE_NAMES.join(', ')}`)
-}
-
-const databaseUrl = (text: string) => {
-  if (!/^postgres(ql)?:\/\//.test(text) || !URL.canParse(text))
-    throw new Misfit('must be an address such as postgres://user:password@host:5432/database')
-  return text
-}
-
-const addresses = (text: string) => {
-  const list = text.split(',').map((part) => part.trim())
-  if (list.every(isAddressOrNetwork)) return list
-  throw new Misfit('must be addresses or networks separated by commas, such as 10.0.0.1,10.1.0.0/16')
-}
-
-export function isAddressOrNetwork(text: string): boolean {
-  const [address = '', bits] = text.split('/')
-  const family = isIP(address)
-  if (family === 0) return false
-  return bits === undefined || (/^[1-9]\d{0,2}$/.test(bits) && Number(bits) <= (family === 4 ? 32 : 128))
-}
-
-const rootKey = (text: string) => {
-  const bytes = Buffer.from(text, /^[0-9a-f]{64}$/i.test(text) ? 'hex' : 'base64')
-  if (bytes.length === 32) return text
-  throw new Misfit('must hold 32 bytes as base64 or hex. Make one with: openssl rand -base64 32')
+  if (names.every((name) => known.includes(name as VendorName)) && new Set(names).size === names.length)
+    return names as VendorName[]
+  throw new Misfit(`must name vendors, each once, separated by commas: ${known.join(', ')}`)
 }
 
 const SETTINGS = {
@@ -112,14 +54,44 @@ const SETTINGS = {
   ninSources: setting(
     'TABBAT_NIN_SOURCES',
     'registry',
-    sourceNames,
-    'Where NINs are looked up for live keys, in the order of asking: registry (your own records).',
+    sourceNames('nin'),
+    `Where NINs are looked up for live keys, in the order of asking. registry is your own records; the others are vendors: ${namesWith('nin').join(', ')}. See docs/sources.md.`,
   ),
   bvnSources: setting(
     'TABBAT_BVN_SOURCES',
     'registry',
-    sourceNames,
-    'Where BVNs are looked up for live keys, in the order of asking: registry (your own records).',
+    sourceNames('bvn'),
+    'Where BVNs are looked up for live keys, in the order of asking, likewise.',
+  ),
+  notFound: setting(
+    'TABBAT_NOT_FOUND',
+    'stop',
+    oneOf('stop', 'next'),
+    'stop: a source that has no record (or one with another phone) ends the search. next: the next source is asked, for when the first is incomplete.',
+  ),
+  reuse: setting(
+    'TABBAT_REUSE',
+    'off',
+    orOff(duration),
+    'How long a verified result of a vendor may be used again, sealed in the database, for example 24h. off: every verification asks anew.',
+  ),
+  sourcesPrivate: setting(
+    'TABBAT_SOURCES_PRIVATE',
+    'off',
+    oneOf('on', 'off'),
+    'on: sources may be at private addresses and may be asked over plain http. Loopback always may.',
+  ),
+  catalogueSources: setting(
+    'TABBAT_CATALOGUE_SOURCES',
+    undefined,
+    catalogueSources,
+    `Vendors whose lists are fetched on the schedule of TABBAT_CATALOGUE_SYNC: ${namesWith('catalogue').join(', ')}.`,
+  ),
+  catalogueSync: setting(
+    'TABBAT_CATALOGUE_SYNC',
+    'off',
+    orOff(duration),
+    'How often the lists of TABBAT_CATALOGUE_SOURCES are fetched, for example 6h.',
   ),
   checkpointDir: setting(
     'TABBAT_CHECKPOINT_DIR',
@@ -181,8 +153,10 @@ const SETTINGS = {
   ),
 } satisfies Record<string, Setting<unknown>>
 
-type Settings = typeof SETTINGS
-export type Config = { readonly [Name in keyof Settings]: ReturnType<Settings[Name]['read']> }
+export type Config = ValuesOf<typeof SETTINGS> & {
+  /** The settings of the vendors that are in use, or that have been given any. */
+  readonly vendors: VendorValues
+}
 
 /** All problems of the settings at once, each a sentence that says what to do. */
 export class ConfigError extends Error {
@@ -201,19 +175,67 @@ type Environment = Readonly<Record<string, string | undefined>>
 export function loadConfig(environment: Environment = process.env, envFile = '.env'): Config {
   const given = { ...readEnvFile(envFile), ...withoutEmpty(environment) }
   const problems: string[] = []
-  const entries = Object.entries<Setting<unknown>>(SETTINGS).map(([name, entry]) => [
-    name,
-    readSetting(entry, given, problems),
-  ])
+  const values = readAll(SETTINGS, given, problems) as ValuesOf<typeof SETTINGS>
+  const vendors = readVendors(values, given, problems)
+  if (values.catalogueSync !== 'off' && !values.catalogueSources)
+    problems.push('TABBAT_CATALOGUE_SYNC needs TABBAT_CATALOGUE_SOURCES, for example vtpass')
   if (problems.length > 0) throw new ConfigError(problems)
-  return Object.freeze(Object.fromEntries(entries)) as Config
+  return Object.freeze({ ...values, vendors })
 }
+
+const readAll = (settings: Settings, given: Environment, problems: string[]) =>
+  Object.fromEntries(
+    Object.entries(settings).map(([name, entry]) => [name, readSetting(entry, given, problems)]),
+  )
+
+/** A vendor that nobody named and that was given nothing is not there. */
+function readVendors(
+  {
+    ninSources = [],
+    bvnSources = [],
+    catalogueSources = [],
+    sourcesPrivate,
+  }: Partial<ValuesOf<typeof SETTINGS>>,
+  given: Environment,
+  problems: string[],
+): VendorValues {
+  const named = new Set<string>([...ninSources, ...bvnSources, ...catalogueSources])
+  const used = VENDOR_NAMES.filter((name) => named.has(name) || isGivenAny(VENDORS[name].settings, given))
+  const entries = used.map((name) => {
+    const settings: Settings = VENDORS[name].settings
+    for (const entry of Object.values(settings))
+      if (entry.required && given[entry.env] === undefined && given[`${entry.env}_FILE`] === undefined)
+        problems.push(`${entry.env} is required to use ${name}: ${entry.help}`)
+    const values = readAll(settings, given, problems)
+    const unsafe = typeof values.url === 'string' && sourcesPrivate !== 'on' && findUnsafe(values.url)
+    if (unsafe) problems.push(`${settings.url?.env} ${unsafe}`)
+    return [name, values]
+  })
+  return Object.fromEntries(entries)
+}
+
+const isGivenAny = (settings: Settings, given: Environment) =>
+  Object.values(settings).some(
+    ({ env, secret }) => given[env] !== undefined || (secret && given[`${env}_FILE`] !== undefined),
+  )
+
+function findUnsafe(url: string): string | undefined {
+  const { protocol, hostname } = new URL(url)
+  if (isLoopback(hostname.replace(/^\[|\]$/g, ''))) return undefined
+  if (protocol !== 'https:') return 'must begin with https://, or set TABBAT_SOURCES_PRIVATE=on'
+  return isPrivateAddress(hostname)
+    ? 'is a private address: set TABBAT_SOURCES_PRIVATE=on if that is meant'
+    : undefined
+}
+
+const listSettings = (): Setting<unknown>[] => [
+  ...Object.values<Setting<unknown>>(SETTINGS),
+  ...VENDOR_NAMES.flatMap((name) => Object.values<Setting<unknown>>(VENDORS[name].settings)),
+]
 
 /** Variables that look like ours and are not: most often a slip of the pen. */
 export function listUnknownSettings(environment: Environment = process.env, envFile = '.env'): string[] {
-  const known = new Set(
-    Object.values(SETTINGS).flatMap(({ env, secret }) => (secret ? [env, `${env}_FILE`] : [env])),
-  )
+  const known = new Set(listSettings().flatMap(({ env, secret }) => (secret ? [env, `${env}_FILE`] : [env])))
   const given = { ...readEnvFile(envFile), ...withoutEmpty(environment) }
   return Object.keys(given).filter((env) => env.startsWith('TABBAT_') && !known.has(env))
 }
@@ -256,10 +278,6 @@ const withoutEmpty = (environment: Environment): Record<string, string | undefin
 
 /** The settings as docs/configuration.md shows them. */
 export function toConfigurationPage(): string {
-  const rows = Object.values<Setting<unknown>>(SETTINGS).map(({ env, fallback, help, secret }) => {
-    const name = secret ? `\`${env}\` or \`${env}_FILE\`` : `\`${env}\``
-    return `| ${name} | ${fallback === undefined ? '' : `\`${fallback}\``} | ${help} |`
-  })
   return [
     '# Configuration',
     '',
@@ -269,17 +287,33 @@ export function toConfigurationPage(): string {
     'environment wins. With none set it runs: SQLite in `./data`, the sandbox on, `http://127.0.0.1:8080`. Every',
     'problem is reported at once at the start. A secret can also be given as a file, by the variable with `_FILE`.',
     '',
-    '| variable | default | meaning |',
-    '|---|---|---|',
-    ...rows,
+    ...toTable(SETTINGS),
     '',
+    '## Sources',
+    '',
+    'A source is in use when one of the lists above names it; only then are its required variables asked for.',
+    'What each vendor is and knows is in [sources.md](sources.md).',
+    '',
+    ...VENDOR_NAMES.flatMap((name) => [`### ${name}`, '', ...toTable(VENDORS[name].settings), '']),
   ].join('\n')
 }
 
+const toTable = (settings: Settings) => [
+  '| variable | default | meaning |',
+  '|---|---|---|',
+  ...Object.values(settings).map(({ env, fallback, help, secret, required }) => {
+    const name = secret ? `\`${env}\` or \`${env}_FILE\`` : `\`${env}\``
+    const usual = required
+      ? '(required)'
+      : fallback === undefined
+        ? ''
+        : `\`${fallback.replaceAll('|', '\\|')}\``
+    return `| ${name} | ${usual} | ${help} |`
+  }),
+]
+
 /** The settings as .env.example shows them: every one, commented out, at its default. */
 export function toEnvExample(): string {
-  const blocks = Object.values<Setting<unknown>>(SETTINGS).map(
-    ({ env, fallback, help }) => `# ${help}\n#${env}=${fallback ?? ''}\n`,
-  )
+  const blocks = listSettings().map(({ env, fallback, help }) => `# ${help}\n#${env}=${fallback ?? ''}\n`)
   return `# Generated by \`npm run generate\` from src/config.ts; do not edit. Copy to .env and uncomment.\n\n${blocks.join('\n')}`
 }

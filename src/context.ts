@@ -14,6 +14,7 @@ import { createMetrics, type Metrics } from './metrics.ts'
 import { toMediaPath } from './registry/media-link.ts'
 import { createRegistry, type Registry } from './registry/registry.ts'
 import { loadKeyring, openSealedStore } from './sealed-store.ts'
+import { openVendor } from './sources/index.ts'
 import { createRegistrySource } from './sources/registry/index.ts'
 import { createSandboxSource } from './sources/sandbox/index.ts'
 import type { Source } from './sources/source.ts'
@@ -71,6 +72,7 @@ export async function createContext(config: Config, log = createLog(config.logLe
   const forget = () => void Promise.all([attempts.forget(), idempotency.forget()]).catch(log.failure)
   const forgetting = setInterval(forget, FORGET_EVERY_MS).unref()
   const overload = createOverload(config.maxInFlight)
+  const sources = await openSources(config, registry, () => keyring)
   return {
     config,
     log,
@@ -93,11 +95,12 @@ export async function createContext(config: Config, log = createLog(config.logLe
     idempotency,
     flights: createFlights(),
     toSubjectHash: (kind, number) => toBlindIndex(keyring.subject, kind, number).toString('hex'),
-    sources: createSources(config, registry, () => keyring),
+    sources,
     lifecycle: { stopping: false },
     close: async () => {
       clearInterval(forgetting)
       overload.close()
+      await sources.close()
       await audit.close()
       await store.close()
     },
@@ -123,30 +126,43 @@ function openAudit(config: Config, store: Store, keyring: Keyring, log: Log): Pr
   })
 }
 
-function createSources(config: Config, registry: Registry, keyring: () => Keyring): Sources {
+async function openSources(
+  config: Config,
+  registry: Registry,
+  keyring: () => Keyring,
+): Promise<Sources & { readonly close: () => Promise<void> }> {
   const sandbox = [createSandboxSource()]
-  const live: Record<SourceName, Source> = {
-    registry: createRegistrySource({
-      isEmpty: registry.isEmpty,
-      findBvn: async (bvn) => (await registry.find('bvn', bvn))?.record,
-      findNin: async (nin) => {
-        const entry = await registry.find('nin', nin)
-        if (!entry) return undefined
-        const { record, mediaId } = entry
-        const image_url =
-          mediaId === null ? '' : toMediaPath(keyring()['media-url'], Buffer.from(mediaId, 'hex'))
-        return { ...record, personal_info: { ...record.personal_info, image_url } }
-      },
-    }),
-  }
+  const options = { vendors: config.vendors, allowPrivate: config.sourcesPrivate === 'on' }
+  const names = [...new Set([...config.ninSources, ...config.bvnSources])]
+  const opened = new Map<SourceName, Source>()
+  for (const name of names)
+    opened.set(
+      name,
+      name === 'registry' ? openRegistrySource(registry, keyring) : await openVendor(name, options),
+    )
+  const inOrder = (order: readonly SourceName[]) => order.map((name) => opened.get(name) as Source)
   return {
     test: { nin: sandbox, bvn: sandbox },
-    live: {
-      nin: config.ninSources.map((name) => live[name]),
-      bvn: config.bvnSources.map((name) => live[name]),
+    live: { nin: inOrder(config.ninSources), bvn: inOrder(config.bvnSources) },
+    close: async () => {
+      for (const source of opened.values()) await source.close?.()
     },
   }
 }
+
+const openRegistrySource = (registry: Registry, keyring: () => Keyring) =>
+  createRegistrySource({
+    isEmpty: registry.isEmpty,
+    findBvn: async (bvn) => (await registry.find('bvn', bvn))?.record,
+    findNin: async (nin) => {
+      const entry = await registry.find('nin', nin)
+      if (!entry) return undefined
+      const { record, mediaId } = entry
+      const image_url =
+        mediaId === null ? '' : toMediaPath(keyring()['media-url'], Buffer.from(mediaId, 'hex'))
+      return { ...record, personal_info: { ...record.personal_info, image_url } }
+    },
+  })
 
 /** On by default only where nobody else can reach it. */
 export const hasPublicSandboxKey = ({ sandbox, host }: Pick<Config, 'sandbox' | 'host'>) =>

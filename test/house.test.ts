@@ -18,7 +18,7 @@ describe.each([
   ['contract/', /^(contract\/|errors|typebox)/],
   ['crypto/', /^(crypto\/|errors|node:)/],
   ['errors.ts', /^$/],
-  ['sources/', /^(sources\/|contract\/|errors|config|crypto\/|typebox|node:|undici|cockatiel)/],
+  ['sources/', /^(sources\/|contract\/|errors|settings|crypto\/|ajv|node:|undici)/],
   ['operations/', /^(operations\/|contract\/|verification\/|errors|node:crypto|fast-json-stringify)/],
   ['verification/', /^(verification\/|contract\/|crypto\/|sources\/|errors|node:crypto)/],
 ])('%s', (room, allowed) => {

@@ -43,6 +43,12 @@ export const TvFile = exactly({
 })
 export type TvFile = Static<typeof TvFile>
 
+/** What a vendor may bring: everything but the SME list, which is the contract's. */
+export type CatalogueFiles = {
+  readonly internet: readonly InternetFile[]
+  readonly tv: readonly TvFile[]
+}
+
 /** A sentence for the operator: which file, where in it, what is wrong. */
 export class CatalogueFileError extends Refusal {
   override readonly name = 'CatalogueFileError'

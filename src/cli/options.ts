@@ -1,6 +1,6 @@
 import { InvalidArgumentError } from 'commander'
-import { isAddressOrNetwork } from '../config.ts'
 import { SCOPES, type Scope } from '../keys/api-key.ts'
+import { isAddressOrNetwork } from '../settings.ts'
 import { toFields } from '../verification/field-policy.ts'
 
 const UNIT_MS: Readonly<Record<string, number>> = {

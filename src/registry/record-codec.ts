@@ -1,8 +1,7 @@
+import type { RecordOf } from '../contract/blank-record.ts'
 import { BvnRecord } from '../contract/bvn.ts'
 import { NinRecord } from '../contract/nin.ts'
 import type { Kind } from '../crypto/blind-index.ts'
-
-export type RecordOf = { readonly nin: NinRecord; readonly bvn: BvnRecord }
 
 /** A record as the registry keeps it: what the contract knows, and the id of the picture if there is one. */
 export type Entry<K extends Kind = Kind> = { readonly record: RecordOf[K]; readonly mediaId: string | null }
@@ -53,16 +52,6 @@ export function decodeEntry<K extends Kind>(kind: K, bytes: Uint8Array): Entry<K
     record[name] = group
   }
   return { record: record as unknown as RecordOf[K], mediaId: values[1] as string | null }
-}
-
-/** A record about which nothing is known: empty, and null where the contract allows it. `fill` stands for a value. */
-export function createBlankRecord<K extends Kind>(kind: K, fill = ''): RecordOf[K] {
-  const blank = (shape: Shape): unknown => {
-    if (shape.properties)
-      return Object.fromEntries(Object.entries(shape.properties).map(([name, inner]) => [name, blank(inner)]))
-    return Array.isArray(shape.type) && fill === '' ? null : fill
-  }
-  return blank(SHAPES[kind]) as RecordOf[K]
 }
 
 function toGroups({ properties = {} }: Shape): Group[] {

@@ -1,7 +1,8 @@
+import { createBlankRecord } from '../contract/blank-record.ts'
 import type { Kind } from '../crypto/blind-index.ts'
 import type { Keyring } from '../crypto/keyring.ts'
 import type { RegistryTable, SealedRecord } from '../store/registry-table.ts'
-import { createBlankRecord, type Entry } from './record-codec.ts'
+import type { Entry } from './record-codec.ts'
 import { sealEntry, toSubject, UnknownKeyVersion, unsealEntry, unsealMedia } from './sealed-entry.ts'
 
 /** The operator's own records, found by number and opened. */

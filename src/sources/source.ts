@@ -1,8 +1,15 @@
+import type { CatalogueFiles } from '../catalogue/file.ts'
 import type { BvnRecord } from '../contract/bvn.ts'
 import type { NinRecord } from '../contract/nin.ts'
+import type { Trouble } from './trouble.ts'
 
-/** A source that was asked and answered. "No such record" is an answer, not a failure. */
-export type Answer<T> = { found: true; record: T } | { found: false }
+/**
+ * A source that was asked and answered. "No such record" is an answer, not a failure. `reference` is the vendor's own
+ * name for this answer, for the audit: it is cleaned before it gets there.
+ */
+export type Answer<T> =
+  | { readonly found: true; readonly record: T; readonly reference?: unknown }
+  | { readonly found: false; readonly reference?: unknown }
 
 export type NinAsk = { readonly nin: string; readonly phone: string }
 export type BvnAsk = { readonly bvn: string; readonly phone: string }
@@ -13,24 +20,42 @@ export type Call = { readonly signal: AbortSignal; readonly reference: string }
 /** Each ability is optional: a source offers what it can. Phones are ten-digit cores. */
 export type Source = {
   readonly name: string
-  /** Asked over the network: what is asked there is audited before. */
+  /** Asked over the network: what is asked there is audited before, and may be paid for. */
   readonly isOutside?: boolean
   readonly findNin?: (ask: NinAsk, call: Call) => Promise<Answer<NinRecord>>
   readonly findBvn?: (ask: BvnAsk, call: Call) => Promise<Answer<BvnRecord>>
+  /** The lists as the vendor has them now. What it does not sell stays as it is in `current`, or is left out. */
+  readonly fetchCatalogue?: (current: CatalogueFiles, call: Call) => Promise<CatalogueFiles>
+  /** Numbers that the vendor made for trying: one of them is asked by `tabbat sources check`. */
+  readonly samples?: { readonly nin?: string; readonly bvn?: string }
+  /** Why an operation that the vendor sells cannot be served, in one line for the operator. */
+  readonly cannot?: { readonly nin?: string; readonly bvn?: string }
+  readonly close?: () => Promise<void>
 }
 
 export const SOURCE_FAILURES = ['unreachable', 'timeout', 'bad_response', 'refused', 'throttled'] as const
 export type SourceFailure = (typeof SOURCE_FAILURES)[number]
 
+type Circumstances = {
+  /** What exactly happened, from a closed list: for `tabbat sources check`. */
+  readonly trouble?: Trouble
+  /** False when the question certainly never reached the vendor: then it costs nothing, and may be asked again. */
+  readonly sent?: boolean
+}
+
 /** The source could not answer. Its text is ours, never the vendor's: vendors put people into error messages. */
 export class SourceError extends Error {
   readonly source: string
   readonly reason: SourceFailure
+  readonly trouble: Trouble | undefined
+  readonly sent: boolean
 
-  constructor(source: string, reason: SourceFailure) {
+  constructor(source: string, reason: SourceFailure, { trouble, sent = true }: Circumstances = {}) {
     super(`${source}: ${reason}`)
     this.name = 'SourceError'
     this.source = source
     this.reason = reason
+    this.trouble = trouble
+    this.sent = sent
   }
 }

@@ -1,11 +1,18 @@
 import { Ajv } from 'ajv'
+import type { RecordOf } from '../../contract/blank-record.ts'
 import { BvnRecord } from '../../contract/bvn.ts'
+import {
+  type Day,
+  isSameDay,
+  toHyphenatedDay,
+  toLongDay,
+  toNumericDay,
+  toShortDay,
+} from '../../contract/date.ts'
 import { NinRecord } from '../../contract/nin.ts'
 import type { Kind } from '../../crypto/blind-index.ts'
-import type { RecordOf } from '../record-codec.ts'
 import { BadRow } from './bad-row.ts'
 import { isHidden, toDay, toNumber, toPhone } from './clean-text.ts'
-import { type Day, isSameDay, toHyphenatedDay, toLongDay, toNumericDay, toShortDay } from './date.ts'
 import { readPicture } from './picture.ts'
 import { createFieldReader } from './record-fields.ts'
 

@@ -1,6 +1,6 @@
+import { type Day, readDay } from '../../contract/date.ts'
 import { toLocalPhone, toPhoneCore } from '../../contract/phone.ts'
 import { BadRow } from './bad-row.ts'
-import { type Day, readDay } from './date.ts'
 
 const LONGEST_TEXT = 500
 

@@ -1,5 +1,5 @@
+import { createBlankRecord } from '../../contract/blank-record.ts'
 import type { Kind } from '../../crypto/blind-index.ts'
-import { createBlankRecord } from '../record-codec.ts'
 import { BadRow, toShownName } from './bad-row.ts'
 import { toText } from './clean-text.ts'
 

@@ -1,0 +1,131 @@
+import { isIP } from 'node:net'
+
+/** A value that does not fit. Its text completes the sentence "TABBAT_… ". */
+export class Misfit extends Error {}
+
+export type Setting<T> = {
+  readonly env: string
+  readonly help: string
+  /** As it would be written in the environment; undefined when absent means something. */
+  readonly fallback?: string
+  readonly secret?: boolean
+  /** Nothing works without it: a source that is in use says so when it is missing. */
+  readonly required?: boolean
+  readonly read: (text: string) => T
+}
+
+export const setting = <T, F extends string | undefined>(
+  env: string,
+  fallback: F,
+  read: (text: string) => T,
+  help: string,
+  secret = false,
+): Setting<F extends string ? T : T | undefined> =>
+  ({ env, help, read, secret, ...(fallback === undefined ? {} : { fallback }) }) as Setting<
+    F extends string ? T : T | undefined
+  >
+
+export const wholeNumber = (least: number, most: number) => (text: string) => {
+  const value = Number(text)
+  if (/^\d+$/.test(text) && value >= least && value <= most) return value
+  throw new Misfit(`must be a whole number from ${least} to ${most}`)
+}
+
+export const port = (text: string) => {
+  if (text.startsWith('tcp://'))
+    throw new Misfit(
+      'was set by Kubernetes service links (tcp://…): set enableServiceLinks: false, or rename the service',
+    )
+  return wholeNumber(0, 65535)(text)
+}
+
+export const orOff =
+  <T>(read: (text: string) => T) =>
+  (text: string): T | 'off' =>
+    text.toLowerCase() === 'off' ? 'off' : read(text)
+
+export const oneOf =
+  <T extends string>(...choices: readonly T[]) =>
+  (text: string): T => {
+    const found = choices.find((choice) => choice === text.toLowerCase())
+    if (found !== undefined) return found
+    throw new Misfit(`must be one of ${choices.join(', ')}`)
+  }
+
+export const plain = (text: string) => text
+
+export const origin = (text: string) => {
+  if (!URL.canParse(text) || !/^https?:$/.test(new URL(text).protocol) || new URL(text).pathname !== '/')
+    throw new Misfit('must be an address such as https://verify.example.com, without a path')
+  return new URL(text).origin
+}
+
+export const databaseUrl = (text: string) => {
+  if (!/^postgres(ql)?:\/\//.test(text) || !URL.canParse(text))
+    throw new Misfit('must be an address such as postgres://user:password@host:5432/database')
+  return text
+}
+
+export const addresses = (text: string) => {
+  const list = text.split(',').map((part) => part.trim())
+  if (list.every(isAddressOrNetwork)) return list
+  throw new Misfit('must be addresses or networks separated by commas, such as 10.0.0.1,10.1.0.0/16')
+}
+
+export function isAddressOrNetwork(text: string): boolean {
+  const [address = '', bits] = text.split('/')
+  const family = isIP(address)
+  if (family === 0) return false
+  return bits === undefined || (/^[1-9]\d{0,2}$/.test(bits) && Number(bits) <= (family === 4 ? 32 : 128))
+}
+
+export const rootKey = (text: string) => {
+  const bytes = Buffer.from(text, /^[0-9a-f]{64}$/i.test(text) ? 'hex' : 'base64')
+  if (bytes.length === 32) return text
+  throw new Misfit('must hold 32 bytes as base64 or hex. Make one with: openssl rand -base64 32')
+}
+
+/** A setting without which the source that wants it cannot be used. */
+export const required = <T>(
+  env: string,
+  read: (text: string) => T,
+  help: string,
+  secret = false,
+): Setting<T> => ({ env, help, read, secret, required: true })
+
+/** Printable ASCII: it goes into a header as it is. */
+export const credential = (text: string) => {
+  if (/^[\x21-\x7e]+$/.test(text)) return text
+  throw new Misfit('must be letters, digits and signs, without spaces')
+}
+
+/** https://api.example.com/v2: may have a path, and nothing behind it. */
+export const baseUrl = (text: string) => {
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  if (!url || !/^https?:$/.test(url.protocol) || url.search || url.hash || url.username || url.password)
+    throw new Misfit('must be an address such as https://api.example.com/v2')
+  return text.replace(/\/+$/, '')
+}
+
+export const urlPath = (text: string) => {
+  if (/^\/[A-Za-z0-9._~/{}-]*$/.test(text)) return text
+  throw new Misfit('must be a path such as /v1/nin')
+}
+
+/** Naira as people write it, held in kobo. */
+export const naira = (text: string) => {
+  if (!/^\d{1,10}(\.\d{1,2})?$/.test(text)) throw new Misfit('must be an amount in naira such as 50 or 50.25')
+  return Math.round(Number(text) * 100)
+}
+
+const UNIT_MS = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const
+
+export const duration = (text: string) => {
+  const [, figure, unit] = /^(\d{1,6})([smhd])$/.exec(text) ?? []
+  const ms = Number(figure) * UNIT_MS[(unit ?? 's') as keyof typeof UNIT_MS]
+  if (ms > 0) return ms
+  throw new Misfit('must be a time such as 30m, 6h or 1d')
+}
+
+export type Settings = Readonly<Record<string, Setting<unknown>>>
+export type ValuesOf<S extends Settings> = { readonly [Name in keyof S]: ReturnType<S[Name]['read']> }

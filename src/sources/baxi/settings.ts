@@ -1,0 +1,16 @@
+import { credential, required, setting, urlPath } from '../../settings.ts'
+import { vendorSettings } from '../vendor-settings.ts'
+
+const { url } = vendorSettings('BAXI', 'https://payments.baxipay.com.ng/api/baxipay')
+
+/** Lists cost nothing, so there is no price and no cap. */
+export const settings = {
+  url,
+  apiKey: required('TABBAT_BAXI_API_KEY', credential, 'API key of the account.', true),
+  bundlesPath: setting(
+    'TABBAT_BAXI_BUNDLES_PATH',
+    '/services/databundle/bundles',
+    urlPath,
+    'Path of the data bundles; the vendor’s documents do not confirm the default.',
+  ),
+}

@@ -1,0 +1,42 @@
+import { credential, Misfit, required, setting, urlPath } from '../../settings.ts'
+import { vendorSettings } from '../vendor-settings.ts'
+
+const pattern = (text: string) => {
+  try {
+    return new RegExp(text, 'i')
+  } catch {
+    throw new Misfit('must be a regular expression such as phone.*match')
+  }
+}
+
+export const settings = {
+  ...vendorSettings('BLUSALT', 'https://api.blusalt.net/v2'),
+  clientId: required('TABBAT_BLUSALT_CLIENT_ID', credential, 'Client id of the account.'),
+  appName: required('TABBAT_BLUSALT_APP_NAME', credential, 'App name of the account.'),
+  apiKey: required('TABBAT_BLUSALT_API_KEY', credential, 'API key of the account.', true),
+  publicKey: setting(
+    'TABBAT_BLUSALT_PUBLIC_KEY',
+    undefined,
+    credential,
+    'Public key, for accounts that have one.',
+    true,
+  ),
+  ninPath: setting(
+    'TABBAT_BLUSALT_NIN_PATH',
+    '/IdentityVerification/NIN',
+    urlPath,
+    'Path of the NIN look-up.',
+  ),
+  bvnPath: setting(
+    'TABBAT_BLUSALT_BVN_PATH',
+    '/IdentityVerification/BVN',
+    urlPath,
+    'Path of the BVN look-up.',
+  ),
+  mismatch: setting(
+    'TABBAT_BLUSALT_MISMATCH',
+    'phone|mismatch|not match',
+    pattern,
+    'What the vendor’s text says, as a regular expression, when a 400 or 422 means that the phone does not match.',
+  ),
+}

@@ -1,0 +1,33 @@
+import { toStatusError } from '../status.ts'
+import type { Create } from '../vendors.ts'
+import { createReader } from '../wire.ts'
+import { toBvnRecord, toNinRecord } from './map.ts'
+import type { settings } from './settings.ts'
+import { BvnReply, NinReply } from './wire.ts'
+
+/** Dojah takes no phone: it is compared by us. The number travels in the query string, as its API wants it. */
+export const create: Create<typeof settings> = ({ appId, secret, ninPath, bvnPath }, { send }) => {
+  const name = 'dojah'
+  const headers = { AppId: appId, Authorization: secret }
+  const readNin = createReader(name, NinReply)
+  const readBvn = createReader(name, BvnReply)
+  return {
+    name,
+    isOutside: true,
+    samples: { nin: '70123456789', bvn: '22222222222' },
+    findNin: async ({ nin }, call) => {
+      const { status, body } = await send({ method: 'GET', path: ninPath, query: { nin }, headers }, call)
+      if (status === 404) return { found: false }
+      if (status !== 200) throw toStatusError(name, status)
+      const reply = readNin(body)
+      return { found: true, record: toNinRecord(reply, nin), reference: reply.entity.reference }
+    },
+    findBvn: async ({ bvn }, call) => {
+      const { status, body } = await send({ method: 'GET', path: bvnPath, query: { bvn }, headers }, call)
+      if (status === 404) return { found: false }
+      if (status !== 200) throw toStatusError(name, status)
+      const reply = readBvn(body)
+      return { found: true, record: toBvnRecord(reply), reference: reply.entity.reference }
+    },
+  }
+}

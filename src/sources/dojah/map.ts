@@ -1,0 +1,81 @@
+import type { BvnRecord } from '../../contract/bvn.ts'
+import type { NinRecord } from '../../contract/nin.ts'
+import type { Static } from '../../contract/schema.ts'
+import { completeBvn, completeNin, toNumber } from '../record.ts'
+import type { BvnReply, NinReply } from './wire.ts'
+
+/** Dojah does not always repeat the NIN; where it does, it must be the one that was asked for. */
+export const toNinRecord = ({ entity }: Static<typeof NinReply>, asked: string): NinRecord =>
+  completeNin({
+    nin_number: entity.nin === undefined || entity.nin === null ? asked : toNumber(entity.nin),
+    personal_info: {
+      title: entity.title,
+      first_name: entity.first_name,
+      middle_name: entity.middle_name,
+      last_name: entity.surname ?? entity.last_name,
+      maiden_name: entity.maiden_name,
+      gender: entity.gender,
+      phone_number: entity.telephone ?? entity.phone_number,
+      date_of_birth: entity.birth_date ?? entity.date_of_birth,
+      height: entity.height,
+      marital_status: entity.marital_status,
+      religion: entity.religion,
+    },
+    next_of_kin: {
+      firstname: entity.nok_first_name,
+      surname: entity.nok_surname,
+      address: [entity.nok_address_1, entity.nok_address_2],
+      lga: entity.nok_lga,
+      town: entity.nok_town,
+      state: entity.nok_state,
+    },
+    residential_info: {
+      address: entity.residence_address,
+      lga_of_residence: entity.residence_lga,
+      state_of_residence: entity.residence_state,
+      residence_status: entity.residence_status,
+    },
+    indigene_info: {
+      lga_of_origin: entity.origin_lga,
+      place_of_origin: entity.origin_place,
+      state_of_origin: entity.origin_state,
+      lga_of_birth: entity.birth_lga,
+      state_of_birth: entity.birth_state,
+      country_of_birth: entity.birth_country,
+    },
+    education_profession: {
+      educational_level: entity.educational_level,
+      profession: entity.profession,
+    },
+  })
+
+export const toBvnRecord = ({ entity }: Static<typeof BvnReply>): BvnRecord =>
+  completeBvn({
+    bvn_number: toNumber(entity.bvn),
+    name_on_card: entity.name_on_card,
+    enrolment_branch: entity.enrollment_branch,
+    enrolment_bank: entity.enrollment_bank,
+    formatted_registration_date: entity.registration_date,
+    level_of_account: entity.level_of_account,
+    nin: entity.nin,
+    watchlisted: entity.watch_listed,
+    personal_info: {
+      first_name: entity.first_name,
+      middle_name: entity.middle_name,
+      last_name: entity.last_name,
+      email: entity.email,
+      gender: entity.gender,
+      phone_number: entity.phone_number1,
+      phone_number_2: entity.phone_number2,
+      date_of_birth: entity.date_of_birth,
+      lga_of_origin: entity.lga_of_origin,
+      state_of_origin: entity.state_of_origin,
+      nationality: entity.nationality,
+      marital_status: entity.marital_status,
+    },
+    residential_info: {
+      state_of_residence: entity.state_of_residence,
+      lga_of_residence: entity.lga_of_residence,
+      residential_address: entity.residential_address,
+    },
+  })

@@ -1,0 +1,15 @@
+import { credential, required, setting, urlPath } from '../../settings.ts'
+import { vendorSettings } from '../vendor-settings.ts'
+
+export const settings = {
+  ...vendorSettings('DOJAH', 'https://api.dojah.io'),
+  appId: required('TABBAT_DOJAH_APP_ID', credential, 'App id of the account.'),
+  secret: required('TABBAT_DOJAH_SECRET', credential, 'Secret key of the account.', true),
+  ninPath: setting('TABBAT_DOJAH_NIN_PATH', '/api/v1/kyc/nin', urlPath, 'Path of the NIN look-up.'),
+  bvnPath: setting(
+    'TABBAT_DOJAH_BVN_PATH',
+    '/api/v1/kyc/bvn/full',
+    urlPath,
+    'Path of the BVN look-up; /api/v1/kyc/bvn/advance for the premium product.',
+  ),
+}

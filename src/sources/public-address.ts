@@ -1,0 +1,52 @@
+import { type LookupAddress, type LookupOptions, lookup } from 'node:dns'
+import { BlockList, isIP } from 'node:net'
+
+/** A vendor's name that leads into the operator's own network: somebody changed the DNS, or the setting is wrong. */
+export class PrivateAddress extends Error {}
+
+const PRIVATE = new BlockList()
+for (const [network, bits] of [
+  ['0.0.0.0', 8],
+  ['10.0.0.0', 8],
+  ['100.64.0.0', 10],
+  ['127.0.0.0', 8],
+  ['169.254.0.0', 16],
+  ['172.16.0.0', 12],
+  ['192.0.0.0', 24],
+  ['192.168.0.0', 16],
+  ['198.18.0.0', 15],
+  ['224.0.0.0', 3],
+] as const)
+  PRIVATE.addSubnet(network, bits, 'ipv4')
+for (const [network, bits] of [
+  ['::', 127],
+  ['64:ff9b::', 96],
+  ['fc00::', 7],
+  ['fe80::', 10],
+  ['ff00::', 8],
+] as const)
+  PRIVATE.addSubnet(network, bits, 'ipv6')
+
+/** Whether a host, as a URL spells it, is an address of a private network, of this machine, or of nobody. */
+export function isPrivateAddress(host: string): boolean {
+  const address = host.replace(/^\[|\]$/g, '')
+  if (address === 'localhost') return true
+  const family = isIP(address)
+  return family !== 0 && isPrivate(address, family)
+}
+
+const isPrivate = (address: string, family: number) => PRIVATE.check(address, family === 6 ? 'ipv6' : 'ipv4')
+
+type Done = (error: Error | null, address: string | LookupAddress[], family?: number) => void
+
+/** Looks a name up and keeps its public addresses only: what is checked is what is connected to. */
+export function lookupPublic(host: string, options: LookupOptions, done: Done): void {
+  lookup(host, { ...options, all: true }, (error, addresses) => {
+    if (error) return done(error, [])
+    const allowed = addresses.filter(({ address, family }) => !isPrivate(address, family))
+    const first = allowed[0]
+    if (!first) return done(new PrivateAddress(), [])
+    if (options.all) done(null, allowed)
+    else done(null, first.address, first.family)
+  })
+}

@@ -1,0 +1,26 @@
+import { credential, oneOf, required, setting, urlPath } from '../../settings.ts'
+import { vendorSettings } from '../vendor-settings.ts'
+
+export const settings = {
+  ...vendorSettings('QOREID', 'https://api.qoreid.com'),
+  clientId: required('TABBAT_QOREID_CLIENT_ID', credential, 'Client id of the account.'),
+  secret: required('TABBAT_QOREID_SECRET', credential, 'Secret of the account.', true),
+  ninPath: setting(
+    'TABBAT_QOREID_NIN_PATH',
+    '/v1/ng/identities/nin/{number}',
+    urlPath,
+    'Path of the NIN look-up; {number} stands for the number.',
+  ),
+  bvnPath: setting(
+    'TABBAT_QOREID_BVN_PATH',
+    '/v1/ng/identities/bvn-premium/{number}',
+    urlPath,
+    'Path of the BVN look-up; {number} stands for the number.',
+  ),
+  namesOptional: setting(
+    'TABBAT_QOREID_NAMES_OPTIONAL',
+    'off',
+    oneOf('on', 'off'),
+    'on: your QoreID products accept a question without a first name. Otherwise QoreID cannot be used, because callers of this API send no names.',
+  ),
+}

@@ -1,0 +1,41 @@
+import { baseUrl, credential, required, setting, urlPath } from '../../settings.ts'
+import { vendorSettings } from '../vendor-settings.ts'
+
+const { price, dailyCap } = vendorSettings('RELAY', '')
+
+export const settings = {
+  url: required(
+    'TABBAT_RELAY_URL',
+    baseUrl,
+    'Address of another server of this same API, with everything that stands before /kyc, for example https://verify.example.com/api/v2.',
+  ),
+  price,
+  dailyCap,
+  key: setting(
+    'TABBAT_RELAY_KEY',
+    undefined,
+    credential,
+    'Key for that server, if it takes one as it is.',
+    true,
+  ),
+  publicKey: setting(
+    'TABBAT_RELAY_PUBLIC_KEY',
+    undefined,
+    credential,
+    'Public key, if that server wants a token to be fetched first.',
+    true,
+  ),
+  secretKey: setting('TABBAT_RELAY_SECRET_KEY', undefined, credential, 'Secret key that goes with it.', true),
+  tokenPath: setting(
+    'TABBAT_RELAY_TOKEN_PATH',
+    '/merchant/authorization',
+    urlPath,
+    'Path below the URL where a token is fetched.',
+  ),
+  amount: setting(
+    'TABBAT_RELAY_AMOUNT',
+    '0',
+    credential,
+    'The amount that is sent with a BVN, because that API requires one. The caller’s own amount never leaves this server.',
+  ),
+}

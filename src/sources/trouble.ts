@@ -1,0 +1,27 @@
+/** What can go wrong with a vendor, and what the operator should do about it, in plain words. */
+export const TROUBLES = {
+  no_such_host: 'The host name is not known. Check the URL in the settings, and the DNS of this machine.',
+  no_connection: 'Nobody answers at that address. The vendor may be down, or a firewall stands between.',
+  slow_connection:
+    'The connection was not made within 2 seconds. The vendor may be down, or a firewall drops it.',
+  bad_certificate:
+    'The TLS certificate is not valid for this host. Check the URL; do not switch the check off.',
+  private_address:
+    'The host name leads to a private address. If that is meant, set TABBAT_SOURCES_PRIVATE=on.',
+  cut_off: 'The vendor closed the connection before it had answered.',
+  too_slow: 'The vendor did not answer in time.',
+  too_large: 'The answer is larger than 2 MiB. This is not the API that was expected: check the URL.',
+  compressed: 'The answer is compressed although we asked for plain text. A proxy may stand between.',
+  not_json: 'The answer is not JSON; often it is a web page. Check the URL and the path in the settings.',
+  truncated: 'The answer broke off in the middle.',
+  unknown_shape: 'The answer is JSON, but not of the documented shape. The vendor may have changed its API.',
+  wrong_person: 'The answer is about another number than the one asked for. It was thrown away.',
+  redirected: 'The vendor sent us to another address, which is not followed. Check the URL in the settings.',
+  rejected: 'The vendor rejected the question itself. Check that the account may use this product.',
+  credentials: 'The vendor does not accept the credentials. Check them in the settings and at the vendor.',
+  funds: 'The account at the vendor has no funds. Top it up.',
+  too_many: 'The vendor says that we ask too often. Ask it for a higher limit.',
+  vendor_failed: 'The vendor answered that it has a failure of its own. Try again later.',
+  vendor_down: 'The vendor says that its own source (NIMC or NIBSS) does not answer. Try again later.',
+} as const
+export type Trouble = keyof typeof TROUBLES

@@ -1,0 +1,55 @@
+import type { Settings, ValuesOf } from '../settings.ts'
+import { settings as baxi } from './baxi/settings.ts'
+import { settings as blusalt } from './blusalt/settings.ts'
+import { settings as dojah } from './dojah/settings.ts'
+import type { Send } from './http.ts'
+import { settings as prembly } from './prembly/settings.ts'
+import { settings as qoreid } from './qoreid/settings.ts'
+import { settings as relay } from './relay/settings.ts'
+import type { Source } from './source.ts'
+import { settings as vtpass } from './vtpass/settings.ts'
+import { settings as youverify } from './youverify/settings.ts'
+
+/** What a source is given to ask its vendor with. */
+export type Tools = { readonly send: Send; readonly now?: () => Date }
+
+/** What every vendor's folder has in its index. */
+export type Create<S extends Settings> = (settings: ValuesOf<S>, tools: Tools) => Source
+
+type Ability = 'nin' | 'bvn' | 'catalogue'
+
+export type Vendor<S extends Settings = Settings> = {
+  readonly abilities: readonly Ability[]
+  readonly settings: S
+  /** Loaded only where it is used: a server without vendors starts sooner. */
+  readonly load: () => Promise<{ readonly create: Create<S> }>
+}
+
+const vendor = <S extends Settings>(
+  abilities: readonly Ability[],
+  settings: S,
+  load: Vendor<S>['load'],
+): Vendor<S> => ({ abilities, settings, load })
+
+const PEOPLE = ['nin', 'bvn'] as const
+
+/** Every vendor that can be asked. A new one is a folder and a line here. */
+export const VENDORS = {
+  blusalt: vendor(PEOPLE, blusalt, () => import('./blusalt/index.ts')),
+  dojah: vendor(PEOPLE, dojah, () => import('./dojah/index.ts')),
+  prembly: vendor(PEOPLE, prembly, () => import('./prembly/index.ts')),
+  youverify: vendor(PEOPLE, youverify, () => import('./youverify/index.ts')),
+  qoreid: vendor(PEOPLE, qoreid, () => import('./qoreid/index.ts')),
+  relay: vendor([...PEOPLE, 'catalogue'], relay, () => import('./relay/index.ts')),
+  vtpass: vendor(['catalogue'], vtpass, () => import('./vtpass/index.ts')),
+  baxi: vendor(['catalogue'], baxi, () => import('./baxi/index.ts')),
+} as const
+
+export type VendorName = keyof typeof VENDORS
+export const VENDOR_NAMES = Object.keys(VENDORS) as VendorName[]
+
+export const namesWith = (ability: Ability) =>
+  VENDOR_NAMES.filter((name) => (VENDORS[name].abilities as readonly Ability[]).includes(ability))
+
+/** The settings of each vendor that is in use. */
+export type VendorValues = { readonly [Name in VendorName]?: ValuesOf<(typeof VENDORS)[Name]['settings']> }

@@ -1,0 +1,4 @@
+import type { Create } from '../vendors.ts'
+import type { settings } from './settings.ts'
+
+export const create: Create<typeof settings> = () => ({ name: 'youverify', isOutside: true })

@@ -1,0 +1,25 @@
+import { credential, oneOf, required, setting, urlPath } from '../../settings.ts'
+import { vendorSettings } from '../vendor-settings.ts'
+
+export const settings = {
+  ...vendorSettings('YOUVERIFY', 'https://api.youverify.co'),
+  token: required('TABBAT_YOUVERIFY_TOKEN', credential, 'API token of the account.', true),
+  ninPath: setting(
+    'TABBAT_YOUVERIFY_NIN_PATH',
+    '/v2/api/identity/ng/nin',
+    urlPath,
+    'Path of the NIN look-up.',
+  ),
+  bvnPath: setting(
+    'TABBAT_YOUVERIFY_BVN_PATH',
+    '/v2/api/identity/ng/bvn',
+    urlPath,
+    'Path of the BVN look-up.',
+  ),
+  premium: setting(
+    'TABBAT_YOUVERIFY_PREMIUM',
+    'off',
+    oneOf('on', 'off'),
+    'on: asks for the premium products, which know more and cost more.',
+  ),
+}
