@@ -1,8 +1,8 @@
 import { type AuditLog, openAuditLog } from './audit/audit-log.ts'
 import { loadNodeName } from './audit/chain-claim.ts'
 import { createSigner } from './audit/signing.ts'
-import { type Catalogue, loadCatalogue } from './catalogue/catalogue.ts'
-import { type Config, isLoopback, type SourceName } from './config.ts'
+import { type KeptCatalogue, keepCatalogue } from './catalogue/upkeep.ts'
+import { type Config, isLoopback } from './config.ts'
 import { type Kind, toBlindIndex } from './crypto/blind-index.ts'
 import type { Keyring } from './crypto/keyring.ts'
 import type { RootKeys } from './crypto/root-key.ts'
@@ -11,17 +11,14 @@ import { type Authenticate, createAuthenticate } from './keys/authenticate.ts'
 import { createRateLimit, type RateLimit } from './keys/rate-limit.ts'
 import { createLog, type Log } from './log.ts'
 import { createMetrics, type Metrics } from './metrics.ts'
-import { toMediaPath } from './registry/media-link.ts'
 import { createRegistry, type Registry } from './registry/registry.ts'
 import { loadKeyring, openSealedStore } from './sealed-store.ts'
-import { openVendor } from './sources/index.ts'
-import { createRegistrySource } from './sources/registry/index.ts'
-import { createSandboxSource } from './sources/sandbox/index.ts'
-import type { Source } from './sources/source.ts'
+import { openSourceLine, type SourceLine } from './source-line.ts'
 import type { Store } from './store/store.ts'
 import { type Attempts, createAttempts } from './verification/attempts.ts'
 import { createFlights, type Flights } from './verification/flights.ts'
 import { createIdempotency, type Idempotency } from './verification/idempotency.ts'
+import { createReuse, type Reuse } from './verification/reuse.ts'
 import type { Sources } from './verification/verify.ts'
 
 /** Everything a request needs, built once and handed down as an argument. */
@@ -36,7 +33,7 @@ export type Context = {
   readonly authenticate: Authenticate
   readonly rateLimit: RateLimit | undefined
   readonly overload: Overload
-  readonly catalogue: Catalogue
+  readonly catalogue: KeptCatalogue
   readonly registry: Registry
   readonly attempts: Attempts
   readonly audit: AuditLog
@@ -44,12 +41,15 @@ export type Context = {
   readonly flights: Flights
   readonly toSubjectHash: (kind: Kind, number: string) => string
   readonly sources: Sources
+  readonly line: SourceLine
+  readonly askNext: boolean
+  readonly reuse: Reuse | undefined
   /** Turned on by the first signal to stop: the server is not ready any more, and finishes what it has. */
   readonly lifecycle: { stopping: boolean }
   readonly close: () => Promise<void>
 }
 
-/** Old attempts are taken away now and then; they count for a day. */
+/** Old attempts, answers and states are taken away now and then. */
 const FORGET_EVERY_MS = 3_600_000
 
 export async function createContext(config: Config, log = createLog(config.logLevel)): Promise<Context> {
@@ -69,43 +69,68 @@ export async function createContext(config: Config, log = createLog(config.logLe
   await attempts.recover()
   const audit = await openAudit(config, store, keyring, log)
   const idempotency = createIdempotency(store.idempotency, keyring, audit.owner)
-  const forget = () => void Promise.all([attempts.forget(), idempotency.forget()]).catch(log.failure)
-  const forgetting = setInterval(forget, FORGET_EVERY_MS).unref()
+  const reuse = config.reuse === 'off' ? undefined : createReuse(store.reuse, keyring, config.reuse)
   const overload = createOverload(config.maxInFlight)
-  const sources = await openSources(config, registry, () => keyring)
+  const line = await openSourceLine(config, {
+    registry,
+    keyring: () => keyring,
+    table: store.sources,
+    node: audit.owner,
+  })
+  const catalogue = await keepCatalogue(config, { table: store.catalogue, audit }, log)
+  const stopForgetting = startForgetting(log, [
+    attempts.forget,
+    idempotency.forget,
+    line.forget,
+    () => store.reuse.forget(Date.now()),
+  ])
   return {
     config,
     log,
-    metrics: createMetrics(),
+    metrics: createMetrics(line),
     store,
     rootKeys,
     keyring: () => keyring,
-    authenticate: createAuthenticate({
-      keys: store.keys,
-      pepper: keyring['api-key-pepper'],
-      testKeys: config.sandbox !== 'off',
-      publicSandboxKey: hasPublicSandboxKey(config),
-    }),
+    authenticate: openAuthenticate(config, store, keyring),
     rateLimit: config.rateLimit === 'off' ? undefined : createRateLimit(config.rateLimit),
     overload,
-    catalogue: loadCatalogue(),
+    catalogue,
     registry,
     attempts,
     audit,
     idempotency,
     flights: createFlights(),
     toSubjectHash: (kind, number) => toBlindIndex(keyring.subject, kind, number).toString('hex'),
-    sources,
+    sources: line.sources,
+    line,
+    askNext: config.notFound === 'next',
+    reuse,
     lifecycle: { stopping: false },
     close: async () => {
-      clearInterval(forgetting)
+      stopForgetting()
       overload.close()
-      await sources.close()
+      await catalogue.close()
+      await line.close()
       await audit.close()
       await store.close()
     },
   }
 }
+
+/** Everything that is kept for a time only. */
+function startForgetting(log: Log, works: readonly (() => Promise<void>)[]): () => void {
+  const forget = () => void Promise.all(works.map((work) => work())).catch(log.failure)
+  const timer = setInterval(forget, FORGET_EVERY_MS).unref()
+  return () => clearInterval(timer)
+}
+
+const openAuthenticate = (config: Config, { keys }: Store, keyring: Keyring) =>
+  createAuthenticate({
+    keys,
+    pepper: keyring['api-key-pepper'],
+    testKeys: config.sandbox !== 'off',
+    publicSandboxKey: hasPublicSandboxKey(config),
+  })
 
 function openAudit(config: Config, store: Store, keyring: Keyring, log: Log): Promise<AuditLog> {
   return openAuditLog({
@@ -125,44 +150,6 @@ function openAudit(config: Config, store: Store, keyring: Keyring, log: Log): Pr
     },
   })
 }
-
-async function openSources(
-  config: Config,
-  registry: Registry,
-  keyring: () => Keyring,
-): Promise<Sources & { readonly close: () => Promise<void> }> {
-  const sandbox = [createSandboxSource()]
-  const options = { vendors: config.vendors, allowPrivate: config.sourcesPrivate === 'on' }
-  const names = [...new Set([...config.ninSources, ...config.bvnSources])]
-  const opened = new Map<SourceName, Source>()
-  for (const name of names)
-    opened.set(
-      name,
-      name === 'registry' ? openRegistrySource(registry, keyring) : await openVendor(name, options),
-    )
-  const inOrder = (order: readonly SourceName[]) => order.map((name) => opened.get(name) as Source)
-  return {
-    test: { nin: sandbox, bvn: sandbox },
-    live: { nin: inOrder(config.ninSources), bvn: inOrder(config.bvnSources) },
-    close: async () => {
-      for (const source of opened.values()) await source.close?.()
-    },
-  }
-}
-
-const openRegistrySource = (registry: Registry, keyring: () => Keyring) =>
-  createRegistrySource({
-    isEmpty: registry.isEmpty,
-    findBvn: async (bvn) => (await registry.find('bvn', bvn))?.record,
-    findNin: async (nin) => {
-      const entry = await registry.find('nin', nin)
-      if (!entry) return undefined
-      const { record, mediaId } = entry
-      const image_url =
-        mediaId === null ? '' : toMediaPath(keyring()['media-url'], Buffer.from(mediaId, 'hex'))
-      return { ...record, personal_info: { ...record.personal_info, image_url } }
-    },
-  })
 
 /** On by default only where nobody else can reach it. */
 export const hasPublicSandboxKey = ({ sandbox, host }: Pick<Config, 'sandbox' | 'host'>) =>

@@ -33,8 +33,13 @@ const WITHOUT_ADD_ONS: readonly TvType[] = ['STARTIMES', 'SHOWMAX']
 const NO_ADD_ONS: readonly TvAddOn[] = Object.freeze([])
 
 /** Throws a `CatalogueFileError` with one sentence per broken file. */
-export function loadCatalogue(folder: string | URL = SHIPPED): Catalogue {
-  const files = readFolder(folder instanceof URL ? fileURLToPath(folder) : folder)
+export const loadCatalogue = (folder: string | URL = SHIPPED): Catalogue =>
+  createCatalogue(readFolder(folder instanceof URL ? fileURLToPath(folder) : folder))
+
+/** The lists that came with this release. */
+export const readShippedFolder = (): CatalogueFolder => readFolder(fileURLToPath(SHIPPED))
+
+export function createCatalogue(files: CatalogueFolder): Catalogue {
   const internet = new Map(files.internet.map((file) => [file.segment, toInternetBundles(file)]))
   const sme = freezeAll(files.sme.bundles)
   const tv = new Map(files.tv.flatMap(toTvEntries))

@@ -30,7 +30,7 @@ const toCurl = (url: string) =>
   `curl -s ${url}/api/v2/kyc/verify-nin -H 'Authorization: Bearer ${SANDBOX_KEY}' -H 'Content-Type: application/json' -d '{"nin":"12345678901","phone":"08031234567"}'`
 
 /** One line for each default that is fine on a laptop and not in production. */
-function listWarnings({ config, rootKeys }: Context): string[] {
+function listWarnings({ config, rootKeys, line }: Context): string[] {
   const warnings = listUnknownSettings().map((name) => `${name} is not a setting of Tabbat and was ignored.`)
   if (hasPublicSandboxKey(config))
     warnings.push(
@@ -44,6 +44,7 @@ function listWarnings({ config, rootKeys }: Context): string[] {
   if (isOpenToEavesdroppers(config.databaseUrl))
     warnings.push('the way to PostgreSQL is not encrypted; add ?sslmode=verify-full to TABBAT_DATABASE_URL.')
   if (config.rateLimit === 'off') warnings.push('the rate limit is off.')
+  warnings.push(...line.warnings)
   return warnings
 }
 

@@ -2,12 +2,15 @@ import { Command } from 'commander'
 import { VERSION } from '../version.ts'
 import { addAuditCommand } from './audit.ts'
 import { addBackupCommand } from './backup.ts'
+import { addCatalogueCommand } from './catalogue.ts'
 import { addGenerateCommand } from './generate.ts'
 import { addImportCommand } from './import.ts'
 import { addKeysCommand } from './keys.ts'
 import { addRegistryCommand } from './registry.ts'
 import { addRestoreCommand } from './restore.ts'
 import { addServeCommand } from './serve.ts'
+import { addSimulateCommand } from './simulate.ts'
+import { addSourcesCommand } from './sources.ts'
 import { failWith } from './terminal.ts'
 
 const program = new Command('tabbat')
@@ -33,6 +36,9 @@ addServeCommand(program)
 addKeysCommand(program)
 addImportCommand(program)
 addRegistryCommand(program)
+addSourcesCommand(program)
+addSimulateCommand(program)
+addCatalogueCommand(program)
 addAuditCommand(program)
 addBackupCommand(program)
 addRestoreCommand(program)

@@ -12,6 +12,8 @@ const CARRIED = [
   'media-url',
   'idempotency',
   'audit-signing',
+  'reuse',
+  'reuse-index',
 ] as const
 type Carried = (typeof CARRIED)[number]
 

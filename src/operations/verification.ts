@@ -31,7 +31,8 @@ export function toAsker(
   const problem = findConsentProblem(consentReference, caller.requiresConsent, input)
   if (problem) throw new AppError('validation_failed', { errors: { 'X-Consent-Reference': [problem] } })
   const idempotencyKey = single(headers['idempotency-key'])
-  return { caller, requestId, operation, amount, idempotencyKey, consentReference }
+  const fresh = /(^|[,\s])no-(cache|store)([,\s=]|$)/i.test(single(headers['cache-control']) ?? '')
+  return { caller, requestId, operation, amount, idempotencyKey, consentReference, fresh }
 }
 
 type Inputs = { readonly phone: string; readonly nin?: string; readonly bvn?: string }

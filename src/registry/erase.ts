@@ -8,7 +8,7 @@ type EraseDesk = Pick<SealedStore, 'store' | 'keyring'> & {
 }
 
 /**
- * Takes a person's record and picture out of the registry. False when there was none. Every erasure goes through here,
+ * Takes a person's record and picture out of the registry, and what is kept of a vendor's answer. False when there was no record. Every erasure goes through here,
  * whoever asks for it, and is in the audit log before it happens: the trace names nobody.
  */
 export async function eraseRecord(
@@ -26,5 +26,6 @@ export async function eraseRecord(
       detail: kind,
     },
   ])
+  await store.reuse.erase(toBlindIndex(keyring['reuse-index'], kind, number))
   return store.registry.erase(subject)
 }

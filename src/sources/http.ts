@@ -1,4 +1,5 @@
 import { Agent } from 'undici'
+import { withDeadline } from './deadline.ts'
 import { isPrivateAddress, lookupPublic, PrivateAddress } from './public-address.ts'
 import { type Call, SourceError, type SourceFailure } from './source.ts'
 import type { Trouble } from './trouble.ts'
@@ -49,8 +50,10 @@ export function openHttp({ source, url, allowPrivate, attemptMs = ATTEMPT_MS }: 
   })
   const prefix = base.pathname.replace(/\/$/, '')
 
-  const send: Send = async ({ method, path, query, headers, body }, call) => {
-    const signal = AbortSignal.any([call.signal, AbortSignal.timeout(attemptMs)])
+  const sendBefore = async (
+    signal: AbortSignal,
+    { method, path, query, headers, body }: Question,
+  ): Promise<Reply> => {
     let answered = false
     try {
       const reply = await agent.request({
@@ -73,6 +76,8 @@ export function openHttp({ source, url, allowPrivate, attemptMs = ATTEMPT_MS }: 
       throw toSourceError(source, error, answered, signal.aborted)
     }
   }
+  const send: Send = (question, call) =>
+    withDeadline(attemptMs, (signal) => sendBefore(signal, question), call.signal)
   return { send, close: () => agent.destroy() }
 }
 

@@ -31,7 +31,7 @@ export function completeBvn(given: Given<BvnRecord>): BvnRecord {
   info.phone_number_2 = toPhone(info.phone_number_2 ?? '') || null
   completePerson(info, toHyphenatedDay, toLongDay)
   record.formatted_registration_date = toDate(record.formatted_registration_date ?? '', toLongDay) || null
-  if (/^(no|n|false|0)?$/i.test(record.watchlisted ?? '')) record.watchlisted = null
+  record.watchlisted = toWatchList(given.watchlisted)
   return record
 }
 
@@ -46,6 +46,13 @@ function completePerson(info: Person, toFigures: (day: Day) => string, toWords: 
   const born = info.date_of_birth || info.formatted_date_of_birth
   info.date_of_birth = toDate(born, toFigures)
   info.formatted_date_of_birth = toDate(born, toWords)
+}
+
+/** "NO" and nothing mean that there is no entry; a vendor that only says yes is taken at its word. */
+function toWatchList(value: unknown): string | null {
+  if (value === true) return 'YES'
+  const text = toText(value)
+  return /^(no|n|false|0)?$/i.test(text) ? null : text
 }
 
 /** The blank record with the values that were given: its own fields and no others. */

@@ -3,6 +3,8 @@ import type { Database } from './database.ts'
 import { apiKeys } from './migrations/0001-api-keys.ts'
 import { registry } from './migrations/0002-registry.ts'
 import { audit } from './migrations/0003-audit.ts'
+import { sources } from './migrations/0004-sources.ts'
+import { catalogue } from './migrations/0005-catalogue.ts'
 
 /** `sql` runs on both engines; what has to be said differently stands under the name of the dialect. */
 type Migration = {
@@ -13,7 +15,7 @@ type Migration = {
 }
 
 /** Numbered, forward only. A migration that was released is never changed. */
-const MIGRATIONS: readonly Migration[] = [apiKeys, registry, audit]
+const MIGRATIONS: readonly Migration[] = [apiKeys, registry, audit, sources, catalogue]
 
 /** The schema that this program knows. */
 export const SCHEMA_VERSION = MIGRATIONS.length

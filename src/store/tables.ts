@@ -1,11 +1,14 @@
 import { type AttemptTable, createAttemptTable } from './attempt-table.ts'
 import { type AuditTable, createAuditTable } from './audit-table.ts'
+import { type CatalogueTable, createCatalogueTable } from './catalogue-table.ts'
 import type { Database } from './database.ts'
 import { createIdempotencyTable, type IdempotencyTable } from './idempotency-table.ts'
 import { createKeyTable, type KeyTable } from './key-table.ts'
 import { createMetaTable, type MetaTable } from './meta-table.ts'
 import { createRegistryTable, type RegistryTable } from './registry-table.ts'
+import { createReuseTable, type ReuseTable } from './reuse-table.ts'
 import { createRotationTable, type RotationTable } from './rotation-table.ts'
+import { createSourceTable, type SourceTable } from './source-table.ts'
 
 /** What the program may ask of its database, grouped by table. Absent is undefined. */
 export type Tables = {
@@ -16,6 +19,9 @@ export type Tables = {
   readonly audit: AuditTable
   readonly idempotency: IdempotencyTable
   readonly rotation: RotationTable
+  readonly sources: SourceTable
+  readonly reuse: ReuseTable
+  readonly catalogue: CatalogueTable
 }
 
 export const createTables = (database: Database): Tables => ({
@@ -26,6 +32,9 @@ export const createTables = (database: Database): Tables => ({
   audit: createAuditTable(database),
   idempotency: createIdempotencyTable(database),
   rotation: createRotationTable(database),
+  sources: createSourceTable(database),
+  reuse: createReuseTable(database),
+  catalogue: createCatalogueTable(database),
 })
 
 /** The methods that write. In a server on SQLite they run in a thread of their own, so that no request waits for the disk. */
@@ -37,4 +46,7 @@ export const WRITES: { readonly [Table in keyof Tables]: readonly (keyof Tables[
   audit: ['append', 'claim', 'beat', 'release', 'insertCheckpoint'],
   idempotency: ['claim', 'release', 'forget'],
   rotation: ['begin', 'replace', 'finish'],
+  sources: ['disable', 'enable', 'spend', 'refund', 'publish', 'forget'],
+  reuse: ['keep', 'erase', 'forget'],
+  catalogue: ['append', 'claimSync', 'recordSync'],
 }

@@ -1,4 +1,4 @@
-import { askInOrder, type SourceAsk, type Tried } from '../sources/failover.ts'
+import { askInOrder, type Search, type SourceAsk, type Tried } from '../sources/failover.ts'
 import type { Answer } from '../sources/source.ts'
 
 /** Questions under way. The same question by the same key shares one, so a double click is not paid for twice. */
@@ -6,7 +6,7 @@ export type Flights = {
   readonly share: <T>(
     question: readonly string[],
     asks: readonly SourceAsk<T>[],
-    trail: Tried[],
+    search: Search<T>,
   ) => Promise<Answer<T>>
 }
 
@@ -15,10 +15,10 @@ type Flight = { readonly answer: Promise<Answer<unknown>>; readonly trail: reado
 export function createFlights(): Flights {
   const flights = new Map<string, Flight>()
   return {
-    share: async <T>(question: readonly string[], asks: readonly SourceAsk<T>[], trail: Tried[]) => {
+    share: async <T>(question: readonly string[], asks: readonly SourceAsk<T>[], search: Search<T>) => {
       const name = question.join('|')
       const known = flights.get(name)
-      const flight = known ?? start(asks)
+      const flight = known ?? start(asks, search)
       if (!known) {
         flights.set(name, flight)
         const land = () => flights.delete(name)
@@ -27,13 +27,13 @@ export function createFlights(): Flights {
       try {
         return (await flight.answer) as Answer<T>
       } finally {
-        trail.push(...flight.trail)
+        search.trail.push(...flight.trail)
       }
     },
   }
 }
 
-function start<T>(asks: readonly SourceAsk<T>[]): Flight {
+function start<T>(asks: readonly SourceAsk<T>[], search: Search<T>): Flight {
   const trail: Tried[] = []
-  return { trail, answer: askInOrder(asks, trail) }
+  return { trail, answer: askInOrder(asks, { ...search, trail }) }
 }

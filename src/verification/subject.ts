@@ -2,7 +2,11 @@ import type { BvnRecord } from '../contract/bvn.ts'
 import type { NinRecord } from '../contract/nin.ts'
 import type { Kind } from '../crypto/blind-index.ts'
 import type { SourceAsk } from '../sources/failover.ts'
+import type { Post } from '../sources/post.ts'
 import type { Call, Source } from '../sources/source.ts'
+
+/** A source in its place in the order of asking. Those inside the house need no post before them. */
+export type Posted = { readonly source: Source; readonly post?: Post }
 
 /** What makes one kind of number different from another. */
 export type Subject<T> = {
@@ -10,7 +14,7 @@ export type Subject<T> = {
   readonly number: string
   /** The ten digits by which phones are compared. */
   readonly phone: string
-  readonly toAsks: (sources: readonly Source[], call: Call) => SourceAsk<T>[]
+  readonly toAsks: (line: readonly Posted[], call: Call) => SourceAsk<T>[]
   readonly numberIn: (record: T) => string
   readonly phonesIn: (record: T) => readonly (string | null)[]
   /** The body of the answer, serialised by the contract's shape. */
@@ -25,9 +29,9 @@ export const toNinSubject = (
   kind: 'nin',
   number: nin,
   phone,
-  toAsks: (sources, call) =>
-    sources.flatMap(({ name, findNin }) =>
-      findNin ? [{ name, ask: () => findNin({ nin, phone }, call) }] : [],
+  toAsks: (line, call) =>
+    line.flatMap(({ source: { name, findNin }, post }) =>
+      findNin ? [{ name, post, ask: () => findNin({ nin, phone }, call) }] : [],
     ),
   numberIn: (record) => record.nin_number,
   phonesIn: (record) => [record.personal_info.phone_number],
@@ -42,9 +46,9 @@ export const toBvnSubject = (
   kind: 'bvn',
   number: bvn,
   phone,
-  toAsks: (sources, call) =>
-    sources.flatMap(({ name, findBvn }) =>
-      findBvn ? [{ name, ask: () => findBvn({ bvn, phone }, call) }] : [],
+  toAsks: (line, call) =>
+    line.flatMap(({ source: { name, findBvn }, post }) =>
+      findBvn ? [{ name, post, ask: () => findBvn({ bvn, phone }, call) }] : [],
     ),
   numberIn: (record) => record.bvn_number,
   phonesIn: (record) => [record.personal_info.phone_number, record.personal_info.phone_number_2],

@@ -4,8 +4,9 @@ import type { Kind } from '../crypto/blind-index.ts'
 import { AppError, ERRORS, type ErrorCode, toErrorBody } from '../errors.ts'
 import type { Mode } from '../keys/api-key.ts'
 import type { Caller } from '../keys/authenticate.ts'
+import { withDeadline } from '../sources/deadline.ts'
 import type { Tried } from '../sources/failover.ts'
-import type { Call, Source } from '../sources/source.ts'
+import type { Answer } from '../sources/source.ts'
 import type { Attempts } from './attempts.ts'
 import { toReleasedFields } from './field-policy.ts'
 import type { Flights } from './flights.ts'
@@ -13,14 +14,19 @@ import type { Claimed, Idempotency, Kept } from './idempotency.ts'
 import { mask } from './mask.ts'
 import { isPhoneOf } from './match.ts'
 import { createReference } from './reference.ts'
-import type { Subject } from './subject.ts'
+import type { Reuse } from './reuse.ts'
+import type { Posted, Subject } from './subject.ts'
 
 /** The sources in the order of asking. A test key never reaches a live source, and the other way round. */
-export type Sources = { readonly [M in Mode]: { readonly [K in Kind]: readonly Source[] } }
+export type Sources = { readonly [M in Mode]: { readonly [K in Kind]: readonly Posted[] } }
 
 /** What a verification needs of the server. */
 export type Desk = {
   readonly sources: Sources
+  /** Whether "not found" lets the next source be asked. */
+  readonly askNext: boolean
+  /** Absent unless the operator allows earlier results to be used again. */
+  readonly reuse: Reuse | undefined
   readonly attempts: Attempts
   readonly audit: AuditLog
   readonly idempotency: Idempotency
@@ -36,6 +42,8 @@ export type Asker = {
   readonly amount: string | undefined
   readonly idempotencyKey: string | undefined
   readonly consentReference: string | undefined
+  /** The caller wants no earlier result. */
+  readonly fresh: boolean
 }
 
 /** The answer as it leaves the house. */
@@ -120,11 +128,11 @@ async function answer<T extends object>(
   const story = toStory(desk, asker, subject, reference)
   const intent: AuditEntry = { ...story, phase: 'intent', time: new Date().toISOString() }
   // The intent is on disk before anybody outside is asked; inside the house both rows share one commit.
-  const asksOutside = sources[caller.mode][subject.kind].some(({ isOutside }) => isOutside)
+  const asksOutside = sources[caller.mode][subject.kind].some(({ source }) => source.isOutside)
   if (asksOutside) await audit.record([intent])
 
   const trail: Tried[] = []
-  const judgement = await judge(desk, caller, subject, reference, trail)
+  const judgement = await judge(desk, asker, subject, reference, trail)
   const kept = 'error' in judgement ? undefined : toKept(asker, subject, reference, judgement)
   const outcome: AuditEntry = {
     ...story,
@@ -141,25 +149,79 @@ async function answer<T extends object>(
 
 /** Asks, and says what came of it. Whatever goes wrong is an outcome, too: it is audited before it is told. */
 async function judge<T extends object>(
-  { sources, flights }: Desk,
-  caller: Caller,
+  desk: Desk,
+  asker: Asker,
   subject: Subject<T>,
   reference: string,
   trail: Tried[],
 ): Promise<Judgement<T>> {
-  const { kind, number, phone } = subject
+  const { number, phone } = subject
+  const { hidden } = asker.caller
   try {
-    const call: Call = { signal: AbortSignal.timeout(DEADLINE_MS), reference }
-    const asks = subject.toAsks(sources[caller.mode][kind], call)
-    const answer = await flights.share([caller.keyId, kind, number, phone], asks, trail)
+    const reused = await findReused(desk, asker, subject, trail)
+    if (reused) return { outcome: 'verified', record: mask(reused, hidden) }
+    const answer = await ask(desk, asker, subject, reference, trail)
     if (answer.found && subject.numberIn(answer.record) !== number) throw new AppError('source_bad_response')
     // The phone is compared even when nobody was found: both failures take the same steps.
     const matches = isPhoneOf(phone, answer.found ? subject.phonesIn(answer.record) : [number])
     if (!answer.found || !matches) return { outcome: 'not_verified' }
-    return { outcome: 'verified', record: mask(answer.record, caller.hidden) }
+    await keepForReuse(desk, asker, subject, answer.record, trail)
+    return { outcome: 'verified', record: mask(answer.record, hidden) }
   } catch (error) {
     return { outcome: error instanceof AppError ? error.code : 'internal_error', error }
   }
+}
+
+/** Asks the sources; the same question by the same key at the same time is asked once. */
+function ask<T extends object>(
+  { sources, flights, askNext }: Desk,
+  { caller }: Asker,
+  subject: Subject<T>,
+  reference: string,
+  trail: Tried[],
+): Promise<Answer<T>> {
+  const { kind, number, phone } = subject
+  return withDeadline(DEADLINE_MS, (signal) => {
+    const asks = subject.toAsks(sources[caller.mode][kind], { signal, reference })
+    return flights.share([caller.keyId, kind, number, phone], asks, {
+      trail,
+      signal,
+      askNext,
+      fits: (record) => isPhoneOf(phone, subject.phonesIn(record)),
+      secrets: [number, phone],
+    })
+  })
+}
+
+/**
+ * An earlier result with this phone. One with another phone is passed over, and the sources are asked: whoever guesses at
+ * phones must not tell by the time that a person is known here.
+ */
+async function findReused<T extends object>(
+  { reuse }: Desk,
+  { caller, fresh }: Asker,
+  subject: Subject<T>,
+  trail: Tried[],
+): Promise<T | undefined> {
+  if (!reuse || fresh || caller.mode !== 'live') return undefined
+  const startedAt = performance.now()
+  const reused = await reuse.find<T>(subject.kind, subject.number)
+  if (!reused || !isPhoneOf(subject.phone, subject.phonesIn(reused.record))) return undefined
+  trail.push({ name: reused.source, result: 'reused', ms: Math.round(performance.now() - startedAt) })
+  return reused.record
+}
+
+/** Only what came from outside is worth keeping: the registry is here already. */
+async function keepForReuse<T extends object>(
+  { reuse, sources }: Desk,
+  { caller }: Asker,
+  { kind, number }: Subject<T>,
+  record: T,
+  trail: readonly Tried[],
+): Promise<void> {
+  const name = trail.findLast(({ result }) => result === 'found')?.name
+  const from = sources[caller.mode][kind].find(({ source }) => source.name === name)
+  if (reuse && name && from?.source.isOutside) await reuse.keep(kind, number, { record, source: name })
 }
 
 function toKept<T extends object>(

@@ -55,6 +55,6 @@ export function createStandIn(isOutside: boolean): StandIn {
 
 /** The same server with this source alone, for test and live keys. */
 export function withStandIn(context: Context, { source }: StandIn): Context {
-  const kinds = { nin: [source], bvn: [source] }
+  const kinds = { nin: [{ source }], bvn: [{ source }] }
   return { ...context, sources: { test: kinds, live: kinds } }
 }

@@ -40,7 +40,8 @@ export async function startServer(settings: Settings = {}): Promise<RunningServe
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   // A test that fails half-way must not leave a server behind: everybody would wait for it.
-  process.once('exit', () => child.kill('SIGKILL'))
+  const kill = () => void child.kill('SIGKILL')
+  process.once('exit', kill)
   let banner = ''
   for await (const piece of child.stdout) {
     banner += piece
@@ -54,6 +55,7 @@ export async function startServer(settings: Settings = {}): Promise<RunningServe
     url,
     banner,
     stop: async () => {
+      process.off('exit', kill)
       child.kill('SIGTERM')
       return (await closed)[0] as number | null
     },

@@ -1,4 +1,64 @@
+import type { CatalogueFiles, TvFile } from '../../catalogue/file.ts'
+import { type Call, SourceError } from '../source.ts'
+import { toStatusError } from '../status.ts'
 import type { Create } from '../vendors.ts'
+import { createReader } from '../wire.ts'
+import { NAME, type ProductAddOns, toPackages, toSmile, toSpectranet, toTv } from './map.ts'
 import type { settings } from './settings.ts'
+import { Bundles, Envelope, Packages, Pins } from './wire.ts'
 
-export const create: Create<typeof settings> = () => ({ name: 'baxi', isOutside: true })
+/** Baxi sells DStv and GOtv with their add-ons, Smile and Spectranet. */
+export const create: Create<typeof settings> = (
+  { apiKey, bundlesPath },
+  { send, now = () => new Date() },
+) => {
+  const readEnvelope = createReader(NAME, Envelope)
+  const readPackages = createReader(NAME, Packages)
+  const readBundles = createReader(NAME, Bundles)
+  const readPins = createReader(NAME, Pins)
+
+  /** Undefined when there is nothing at this path. */
+  const ask = async (path: string, body: object, call: Call): Promise<unknown> => {
+    const headers = { 'x-api-key': apiKey, 'Baxi-date': now().toUTCString() }
+    const reply = await send({ method: 'POST', path, headers, body }, call)
+    if (reply.status === 404) return undefined
+    if (reply.status !== 200) throw toStatusError(NAME, reply.status)
+    const { status, code, data } = readEnvelope(reply.body)
+    if (status === 'success' && Number(code) === 200) return data
+    // The number is often that of the HTTP status it should have been.
+    throw Number(code) >= 400
+      ? toStatusError(NAME, Number(code))
+      : new SourceError(NAME, 'bad_response', { trouble: 'rejected' })
+  }
+  const askPackages = async (path: string, body: object, call: Call) => {
+    const data = await ask(path, body, call)
+    if (data === undefined) throw new SourceError(NAME, 'bad_response', { trouble: 'rejected' })
+    return toPackages(readPackages(data))
+  }
+
+  const fetchTv = async (type: 'DSTV' | 'GOTV', call: Call): Promise<TvFile> => {
+    const service_type = type.toLowerCase()
+    const products = await askPackages('/services/multichoice/list', { service_type }, call)
+    const sold: ProductAddOns[] = []
+    for (const { code } of products) {
+      const body = { service_type, product_code: code }
+      sold.push({ product: code, addOns: await askPackages('/services/multichoice/addons', body, call) })
+    }
+    return toTv(type, products, sold)
+  }
+
+  const fetchCatalogue = async (current: CatalogueFiles, call: Call): Promise<CatalogueFiles> => {
+    const tv = [await fetchTv('DSTV', call), await fetchTv('GOTV', call)]
+    // The documents do not confirm this path. Where there is nothing, the list stays as it is.
+    const smile = await ask(bundlesPath, { service_type: 'smile' }, call)
+    const pins = await ask('/services/epin/bundles', { service_type: 'spectranet' }, call)
+    return {
+      internet: [
+        ...(smile === undefined ? [] : [toSmile(current, readBundles(smile))]),
+        ...(pins === undefined ? [] : [toSpectranet(current, readPins(pins))]),
+      ],
+      tv,
+    }
+  }
+  return { name: NAME, isOutside: true, fetchCatalogue }
+}

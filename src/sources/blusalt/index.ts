@@ -1,4 +1,53 @@
+import { toLocalPhone } from '../../contract/phone.ts'
+import type { Call } from '../source.ts'
+import { toStatusError } from '../status.ts'
 import type { Create } from '../vendors.ts'
+import { createReader } from '../wire.ts'
+import { toBvnRecord, toNinRecord } from './map.ts'
 import type { settings } from './settings.ts'
+import { BvnReply, NinReply, toCode, toMessage } from './wire.ts'
 
-export const create: Create<typeof settings> = () => ({ name: 'blusalt', isOutside: true })
+/** Blusalt compares the phone itself, and says by an error that it differs. */
+export const create: Create<typeof settings> = (
+  { clientId, appName, apiKey, publicKey, ninPath, bvnPath, mismatch },
+  { send },
+) => {
+  const name = 'blusalt'
+  const headers = {
+    clientid: clientId,
+    appname: appName,
+    apikey: apiKey,
+    ...(publicKey === undefined ? {} : { publickey: publicKey }),
+  }
+  const readNin = createReader(name, NinReply)
+  const readBvn = createReader(name, BvnReply)
+
+  /** The reply about somebody; undefined when there is nobody with that number and phone. */
+  const ask = async (path: string, question: Record<string, string>, call: Call): Promise<unknown> => {
+    const { status, body } = await send({ method: 'POST', path, headers, body: question }, call)
+    // An error may come with 200.
+    const code = status === 200 ? toCode(body) : status
+    if (code === 200) return body
+    // A 404 without the vendor's own code comes from a wrong path, and says nothing about a person.
+    if (code === 404 && toCode(body) === 404) return undefined
+    if ((code === 400 || code === 422) && mismatch.test(toMessage(body))) return undefined
+    throw toStatusError(name, code)
+  }
+
+  return {
+    name,
+    isOutside: true,
+    findNin: async ({ nin, phone }, call) => {
+      const body = await ask(ninPath, { nin_number: nin, phone_number: toLocalPhone(phone) }, call)
+      if (body === undefined) return { found: false }
+      const reply = readNin(body)
+      return { found: true, record: toNinRecord(reply), reference: reply.results.request_reference }
+    },
+    findBvn: async ({ bvn, phone }, call) => {
+      const body = await ask(bvnPath, { bvn_number: bvn, phone_number: toLocalPhone(phone) }, call)
+      if (body === undefined) return { found: false }
+      const reply = readBvn(body)
+      return { found: true, record: toBvnRecord(reply), reference: reply.results.request_reference }
+    },
+  }
+}

@@ -35,7 +35,7 @@ export const settings = {
   ),
   mismatch: setting(
     'TABBAT_BLUSALT_MISMATCH',
-    'phone|mismatch|not match',
+    'mismatch|match|not linked',
     pattern,
     'What the vendor’s text says, as a regular expression, when a 400 or 422 means that the phone does not match.',
   ),

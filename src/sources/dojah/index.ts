@@ -17,17 +17,20 @@ export const create: Create<typeof settings> = ({ appId, secret, ninPath, bvnPat
     samples: { nin: '70123456789', bvn: '22222222222' },
     findNin: async ({ nin }, call) => {
       const { status, body } = await send({ method: 'GET', path: ninPath, query: { nin }, headers }, call)
-      if (status === 404) return { found: false }
+      if (status === 404 && isError(body)) return { found: false }
       if (status !== 200) throw toStatusError(name, status)
       const reply = readNin(body)
       return { found: true, record: toNinRecord(reply, nin), reference: reply.entity.reference }
     },
     findBvn: async ({ bvn }, call) => {
       const { status, body } = await send({ method: 'GET', path: bvnPath, query: { bvn }, headers }, call)
-      if (status === 404) return { found: false }
+      if (status === 404 && isError(body)) return { found: false }
       if (status !== 200) throw toStatusError(name, status)
       const reply = readBvn(body)
       return { found: true, record: toBvnRecord(reply), reference: reply.entity.reference }
     },
   }
 }
+
+/** A 404 of Dojah says what is missing; one of somebody else, who does not know the path, means that a setting is wrong. */
+const isError = (body: unknown) => typeof (body as { error?: unknown } | undefined)?.error === 'string'

@@ -57,7 +57,7 @@ export const toBvnRecord = ({ entity }: Static<typeof BvnReply>): BvnRecord =>
     enrolment_bank: entity.enrollment_bank,
     formatted_registration_date: entity.registration_date,
     level_of_account: entity.level_of_account,
-    nin: entity.nin,
+    nin: toNumber(entity.nin),
     watchlisted: entity.watch_listed,
     personal_info: {
       first_name: entity.first_name,

@@ -1,4 +1,78 @@
+import type { Static } from '../../contract/schema.ts'
+import type { Reply } from '../http.ts'
+import { toText } from '../record.ts'
+import { type Call, SourceError } from '../source.ts'
+import { toStatusError } from '../status.ts'
+import { readLifetimeMs, readTokenText, requireTokenReply, withToken } from '../token.ts'
 import type { Create } from '../vendors.ts'
+import { createReader } from '../wire.ts'
+import { toBvnRecord, toNinRecord } from './map.ts'
 import type { settings } from './settings.ts'
+import { BvnReply, NinReply, TokenReply, Verdict } from './wire.ts'
 
-export const create: Create<typeof settings> = () => ({ name: 'qoreid', isOutside: true })
+const name = 'qoreid'
+const WHY_NOT =
+  'QoreID wants a first name, and callers of this API send none. If the product of your account does without, set TABBAT_QOREID_NAMES_OPTIONAL=on.'
+
+/** QoreID gives a token for the credentials; the number travels in the path. The phone is compared by us. */
+export const create: Create<typeof settings> = (
+  { clientId, secret, ninPath, bvnPath, namesOptional },
+  { send, now },
+) => {
+  if (namesOptional === 'off') return { name, isOutside: true, cannot: { nin: WHY_NOT, bvn: WHY_NOT } }
+
+  const readToken = createReader(name, TokenReply)
+  const readVerdict = createReader(name, Verdict)
+  const readNin = createReader(name, NinReply)
+  const readBvn = createReader(name, BvnReply)
+  const sendWithToken = withToken(send, {
+    source: name,
+    now,
+    fetchToken: async (call) => {
+      const reply = await send({ method: 'POST', path: '/token', body: { clientId, secret } }, call)
+      const { accessToken, expiresIn } = readToken(requireTokenReply(name, reply))
+      return { text: readTokenText(name, accessToken), lifetimeMs: readLifetimeMs(expiresIn) }
+    },
+  })
+  /** The verdict and the body it came with; undefined when nobody was found. */
+  const ask = async (path: string, number: string, call: Call) => {
+    const question = { method: 'POST', path: path.replace('{number}', number), body: {} } as const
+    const reply = await sendWithToken(question, call)
+    if (saysNobody(reply)) return undefined
+    if (reply.status !== 200 && reply.status !== 201) throw toStatusError(name, reply.status)
+    const verdict = readVerdict(reply.body)
+    return isVerified(verdict) ? { body: reply.body, reference: verdict.id } : undefined
+  }
+
+  return {
+    name,
+    isOutside: true,
+    samples: { nin: '63184876213', bvn: '95888168924' },
+    findNin: async ({ nin }, call) => {
+      const found = await ask(ninPath, nin, call)
+      if (!found) return { found: false }
+      return { found: true, record: toNinRecord(readNin(found.body)), reference: found.reference }
+    },
+    findBvn: async ({ bvn }, call) => {
+      const found = await ask(bvnPath, bvn, call)
+      if (!found) return { found: false }
+      return { found: true, record: toBvnRecord(readBvn(found.body)), reference: found.reference }
+    },
+  }
+}
+
+/** A 404 is about the person, unless it is a web page or about the path: a wrong setting must not deny people. */
+function saysNobody({ status, body }: Reply): boolean {
+  if (status !== 404 || typeof body !== 'object' || body === null) return false
+  return !/^cannot (post|get) /i.test(toText((body as { message?: unknown }).message))
+}
+
+/** Only complete and verified is an answer with a person; whatever is not documented is no answer at all. */
+function isVerified({ status }: Static<typeof Verdict>): boolean {
+  const verdict = `${toText(status.state)} ${toText(status.status)}`.toLowerCase()
+  if (verdict === 'complete verified') return true
+  if (/^complete (not[ _]verified|unverified|not[ _]found)$/.test(verdict)) return false
+  // The names do not match, and we sent none: the product is the wrong one, and nothing is known about the person.
+  const trouble = verdict === 'complete id_mismatch' ? 'rejected' : 'unknown_shape'
+  throw new SourceError(name, 'bad_response', { trouble })
+}

@@ -1,5 +1,11 @@
-import { credential, oneOf, required, setting, urlPath } from '../../settings.ts'
+import { credential, Misfit, oneOf, required, setting, urlPath } from '../../settings.ts'
 import { vendorSettings } from '../vendor-settings.ts'
+
+/** Without its place in the path the number would not be asked about at all. */
+const numberPath = (text: string) => {
+  if (text.includes('{number}')) return urlPath(text)
+  throw new Misfit('must be a path with {number} in it, such as /v1/ng/identities/nin/{number}')
+}
 
 export const settings = {
   ...vendorSettings('QOREID', 'https://api.qoreid.com'),
@@ -8,13 +14,13 @@ export const settings = {
   ninPath: setting(
     'TABBAT_QOREID_NIN_PATH',
     '/v1/ng/identities/nin/{number}',
-    urlPath,
+    numberPath,
     'Path of the NIN look-up; {number} stands for the number.',
   ),
   bvnPath: setting(
     'TABBAT_QOREID_BVN_PATH',
     '/v1/ng/identities/bvn-premium/{number}',
-    urlPath,
+    numberPath,
     'Path of the BVN look-up; {number} stands for the number.',
   ),
   namesOptional: setting(

@@ -1,4 +1,58 @@
-import type { Create } from '../vendors.ts'
+import { toLocalPhone } from '../../contract/phone.ts'
+import { Refusal } from '../../errors.ts'
+import type { ValuesOf } from '../../settings.ts'
+import type { Send } from '../http.ts'
+import { withToken } from '../token.ts'
+import type { Create, Tools } from '../vendors.ts'
+import { createReader } from '../wire.ts'
+import { fetchRelayCatalogue } from './catalogue.ts'
+import { toBvnRecord, toNinRecord } from './map.ts'
 import type { settings } from './settings.ts'
+import { createFetchToken } from './token.ts'
+import { isVerified, referenceIn } from './verdict.ts'
+import { BvnReply, NinReply } from './wire.ts'
 
-export const create: Create<typeof settings> = () => ({ name: 'relay', isOutside: true })
+const name = 'relay'
+
+/** Another server of this same API. It compares the phone itself, and so do we. */
+export const create: Create<typeof settings> = (values, tools) => {
+  const ask = toAsk(values, tools)
+  const readNin = createReader(name, NinReply)
+  const readBvn = createReader(name, BvnReply)
+  return {
+    name,
+    isOutside: true,
+    findNin: async ({ nin, phone }, call) => {
+      const body = { nin, phone: toLocalPhone(phone) }
+      const reply = await ask({ method: 'POST', path: '/kyc/verify-nin', body }, call)
+      const reference = referenceIn(reply.body)
+      if (!isVerified(name, reply)) return { found: false, reference }
+      return { found: true, record: toNinRecord(readNin(reply.body)), reference }
+    },
+    findBvn: async ({ bvn, phone }, call) => {
+      const body = { bvn, phone: toLocalPhone(phone), amount: values.amount }
+      const reply = await ask({ method: 'POST', path: '/kyc/verify-bvn', body }, call)
+      const reference = referenceIn(reply.body)
+      if (!isVerified(name, reply)) return { found: false, reference }
+      return { found: true, record: toBvnRecord(readBvn(reply.body)), reference }
+    },
+    fetchCatalogue: (current, call) => fetchRelayCatalogue(ask, current, call),
+  }
+}
+
+/** With the key as it is, or with a token that two keys give. */
+function toAsk(
+  { key, publicKey, secretKey, tokenPath }: ValuesOf<typeof settings>,
+  { send, now }: Tools,
+): Send {
+  if (key !== undefined) {
+    const authorization = `Bearer ${key}`
+    return (question, call) => send({ ...question, headers: { ...question.headers, authorization } }, call)
+  }
+  if (publicKey === undefined || secretKey === undefined)
+    throw new Refusal(
+      'relay needs TABBAT_RELAY_KEY, or both TABBAT_RELAY_PUBLIC_KEY and TABBAT_RELAY_SECRET_KEY.',
+    )
+  const fetchToken = createFetchToken(name, send, { publicKey, secretKey, tokenPath })
+  return withToken(send, { source: name, fetchToken, now })
+}

@@ -1,4 +1,54 @@
+import { type Call, SourceError } from '../source.ts'
+import { toStatusError } from '../status.ts'
 import type { Create } from '../vendors.ts'
+import { createReader } from '../wire.ts'
+import { toBvnRecord, toNinRecord } from './map.ts'
 import type { settings } from './settings.ts'
+import { BvnReply, NinReply, toCode } from './wire.ts'
 
-export const create: Create<typeof settings> = () => ({ name: 'youverify', isOutside: true })
+/** Youverify takes no phone: it is compared by us. It wants to hear that the person agreed; the operator answers for it. */
+export const create: Create<typeof settings> = ({ token, ninPath, bvnPath, premium }, { send }) => {
+  const name = 'youverify'
+  const headers = { token }
+  const isPremium = premium === 'on'
+  const readNin = createReader(name, NinReply)
+  const readBvn = createReader(name, BvnReply)
+
+  const ask = async (path: string, question: Record<string, unknown>, call: Call): Promise<unknown> => {
+    const { status, body } = await send({ method: 'POST', path, headers, body: question }, call)
+    if (status !== 200) throw toStatusError(name, status)
+    // An error may come with 200.
+    const code = toCode(body)
+    if (code !== 200) throw toStatusError(name, code)
+    return body
+  }
+
+  /** Any other status is one that we do not know, and no answer. */
+  const isFound = (status: unknown): boolean => {
+    if (status === 'found') return true
+    if (status === 'not_found') return false
+    throw new SourceError(name, 'bad_response', { trouble: 'unknown_shape' })
+  }
+
+  return {
+    name,
+    isOutside: true,
+    samples: { nin: '11111111111', bvn: '11111111111' },
+    findNin: async ({ nin }, call) => {
+      const question = { id: nin, isSubjectConsent: true, ...(isPremium && { premiumNin: true }) }
+      const reply = readNin(await ask(ninPath, question, call))
+      const { status, id: reference } = reply.data
+      return isFound(status)
+        ? { found: true, record: toNinRecord(reply), reference }
+        : { found: false, reference }
+    },
+    findBvn: async ({ bvn }, call) => {
+      const question = { id: bvn, isSubjectConsent: true, ...(isPremium && { premiumBVN: true }) }
+      const reply = readBvn(await ask(bvnPath, question, call))
+      const { status, id: reference } = reply.data
+      return isFound(status)
+        ? { found: true, record: toBvnRecord(reply), reference }
+        : { found: false, reference }
+    },
+  }
+}

@@ -1,0 +1,88 @@
+import type { CatalogueFiles } from './file.ts'
+
+/** How an item came, went or changed. Prices stand on their own: they are what an operator looks for. */
+export type Change = {
+  readonly kind: 'added' | 'removed' | 'price' | 'other'
+  /** Of which list: smile, dstv, or dstv add-ons. */
+  readonly list: string
+  readonly code: string
+  readonly name: string
+  readonly priceBefore: string | undefined
+  readonly priceAfter: string | undefined
+}
+
+/** An item of any list: what is compared beside the code and the price is `rest`. */
+type Item = { readonly code: string; readonly price: string; readonly name: string; readonly rest: string }
+export type ItemList = { readonly name: string; readonly items: ReadonlyMap<string, Item> }
+
+/** What is different, list by list. Dates and notes are not: they say how sure the lists are, not what is in them. */
+export function diffFiles(before: CatalogueFiles, after: CatalogueFiles): Change[] {
+  const [old, fresh] = [toItemLists(before), toItemLists(after)]
+  const names = new Set([...old, ...fresh].map(({ name }) => name))
+  return [...names].flatMap((list) => diffList(list, itemsOf(old, list), itemsOf(fresh, list)))
+}
+
+export const itemsOf = (lists: readonly ItemList[], list: string): ReadonlyMap<string, Item> =>
+  lists.find(({ name }) => name === list)?.items ?? new Map()
+
+function diffList(list: string, old: ReadonlyMap<string, Item>, fresh: ReadonlyMap<string, Item>): Change[] {
+  const toChange = (kind: Change['kind'], code: string): Change => ({
+    kind,
+    list,
+    code,
+    name: (fresh.get(code) ?? old.get(code))?.name ?? '',
+    priceBefore: old.get(code)?.price,
+    priceAfter: fresh.get(code)?.price,
+  })
+  const kept = [...fresh.values()].flatMap((item) => {
+    const before = old.get(item.code)
+    if (!before) return [toChange('added', item.code)]
+    if (before.price !== item.price) return [toChange('price', item.code)]
+    return before.rest === item.rest ? [] : [toChange('other', item.code)]
+  })
+  const gone = [...old.keys()].filter((code) => !fresh.has(code))
+  return [...kept, ...gone.map((code) => toChange('removed', code))]
+}
+
+/** All lists that can lose or gain something; the add-ons of a TV provider are a list of their own. */
+export function toItemLists({ internet, tv }: CatalogueFiles): ItemList[] {
+  const lists = internet.map(({ segment, type, bundles }) => ({
+    name: segment,
+    items: bundles.map(({ code, price, description, duration }) => ({
+      code,
+      price,
+      name: description.trim(),
+      rest: JSON.stringify([type, description, duration]),
+    })),
+  }))
+  const products = tv.map(({ type, products }) => ({
+    name: type.toLowerCase(),
+    items: products.map(({ code, price, name }) => ({ code, price, name, rest: name })),
+  }))
+  const addOns = tv.map(({ type, add_ons }) => ({
+    name: `${type.toLowerCase()} add-ons`,
+    items: add_ons.map(({ code, price, name, products }) => ({
+      code,
+      price,
+      name,
+      rest: JSON.stringify([name, products.toSorted()]),
+    })),
+  }))
+  return [...lists, ...products, ...addOns].map(({ name, items }) => ({
+    name,
+    items: new Map(items.map((item) => [item.code, item])),
+  }))
+}
+
+/** "2 added, 1 removed, 14 prices changed", for one line of a log. */
+export function summarise(changes: readonly Change[]): string {
+  const count = (kind: Change['kind']) => changes.filter((change) => change.kind === kind).length
+  const prices = count('price')
+  const parts = [
+    `${count('added')} added`,
+    `${count('removed')} removed`,
+    `${prices} ${prices === 1 ? 'price' : 'prices'} changed`,
+    ...(count('other') > 0 ? [`${count('other')} changed otherwise`] : []),
+  ]
+  return parts.join(', ')
+}

@@ -1,0 +1,104 @@
+import { writeFile } from 'node:fs/promises'
+import { type Change, diffFiles, summarise } from '../catalogue/diff.ts'
+import { listVersions, readCurrent, readVersion } from '../catalogue/versions.ts'
+import { Refusal } from '../errors.ts'
+import type { CatalogueTable } from '../store/catalogue-table.ts'
+import { withStore } from './office.ts'
+import { say, toTable } from './terminal.ts'
+
+type Json = { json?: true }
+
+const toTime = (at: number) => (at === 0 ? '' : `${new Date(at).toISOString().slice(0, 16)}Z`)
+
+export function showHistory({ json }: Json): Promise<void> {
+  return withStore(async ({ store }) => {
+    const versions = await listVersions(store.catalogue)
+    const syncs = await store.catalogue.listSyncs()
+    if (json) {
+      const plain = versions.map(({ at, ...version }) => ({ ...version, at: toTime(at) || null }))
+      const asked = syncs.map(({ source, startedAt, outcome }) => ({
+        source,
+        at: toTime(startedAt),
+        outcome: outcome ?? null,
+      }))
+      say(JSON.stringify({ versions: plain, syncs: asked }))
+      return
+    }
+    const inForce = versions.at(-1)?.id
+    const rows = versions.map(({ id, at, origin, author }) => [
+      `${id}${id === inForce ? ' (in force)' : ''}`,
+      toTime(at),
+      toPlain(origin),
+      author,
+    ])
+    say(toTable([['version', 'since', 'from', 'by'], ...rows]))
+    if (syncs.length === 0) return
+    const asked = syncs.map((sync) => [sync.source, toTime(sync.startedAt), sync.outcome ?? 'under way'])
+    say(`\n${toTable([['vendor', 'last asked', 'outcome'], ...asked])}`)
+  })
+}
+
+export function showDiff(from: number | undefined, to: number | undefined, { json }: Json): Promise<void> {
+  return withStore(async ({ store }) => {
+    const ids = await toPair(store.catalogue, from, to)
+    const [before, after] = await Promise.all(ids.map((id) => readVersion(store.catalogue, id)))
+    const changes = before && after ? diffFiles(before.files, after.files) : []
+    if (json) return say(JSON.stringify(changes.map(toPlainChange)))
+    if (changes.length === 0) return say(`Versions ${ids[0]} and ${ids[1]} list the same.`)
+    say(toTable(toChangeRows(changes)))
+    say(`\nFrom version ${ids[0]} to ${ids[1]}: ${summarise(changes)}.`)
+  })
+}
+
+async function toPair(
+  table: CatalogueTable,
+  from: number | undefined,
+  to: number | undefined,
+): Promise<readonly [number, number]> {
+  const versions = await listVersions(table)
+  const last = versions.at(-1)?.id ?? 0
+  if (from !== undefined) return [from, to ?? last]
+  const previous = versions.at(-2)?.id
+  if (previous === undefined)
+    throw new Refusal('There is one version only: the lists are those that shipped.')
+  return [previous, last]
+}
+
+export async function exportLists(file: string | undefined, { of: version }: { of?: number }): Promise<void> {
+  const { files } = await withStore(({ store }) =>
+    version === undefined ? readCurrent(store.catalogue) : readVersion(store.catalogue, version),
+  )
+  const json = JSON.stringify(files, null, 2)
+  if (file === undefined || file === '-') return say(json)
+  await writeFile(file, `${json}\n`, { flag: 'wx' }).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'EEXIST') throw new Refusal(`${file} is there already. Name another file.`)
+    throw new Refusal(`${file} cannot be written (${error.code ?? 'unknown error'}).`)
+  })
+  say(`The lists are in ${file}.`)
+}
+
+const WORDS = { added: 'added', removed: 'removed', price: 'price', other: 'changed' } as const
+
+/** Labels come from vendors: nothing in them may steer the terminal, or fill it. */
+const toPlain = (label: string) => label.replaceAll(/[\p{C}]/gu, ' ').slice(0, 60)
+
+export function toChangeRows(changes: readonly Change[]): string[][] {
+  const rows = changes.map(({ kind, list, code, name, priceBefore = '', priceAfter = '' }) => [
+    WORDS[kind],
+    list,
+    toPlain(code),
+    priceBefore,
+    priceAfter,
+    toPlain(name),
+  ])
+  return [['change', 'list', 'code', 'before', 'after', 'name'], ...rows]
+}
+
+export const toPlainChange = ({ kind, list, code, name, priceBefore, priceAfter }: Change) => ({
+  change: WORDS[kind],
+  list,
+  code,
+  name,
+  price_before: priceBefore ?? null,
+  price_after: priceAfter ?? null,
+})

@@ -1,0 +1,91 @@
+import type { SourceTable, Spent } from '../store/source-table.ts'
+import type { Agreement, Post } from './post.ts'
+
+/** What one call of a source costs, and how much a day may cost. Kobo. */
+export type Prices = Readonly<
+  Record<string, { readonly price: number; readonly dailyCap: number | undefined }>
+>
+
+/** How often a node looks whether a source was switched off, and tells how its own are doing. */
+const LOOK_EVERY_MS = 2000
+const TELL_EVERY_MS = 10_000
+/** States older than this are of nodes that are gone. */
+export const STATE_LIFE_MS = 30_000
+const KEEP_DAYS = 400
+const DAY_MS = 86_400_000
+/** A day ends at midnight in Lagos. */
+const LAGOS_MS = 3_600_000
+
+export const toLagosDay = (ms: number) => Math.floor((ms + LAGOS_MS) / DAY_MS)
+
+export type SharedAgreement = Agreement & {
+  /** Looks at once, and then every two seconds, until it is closed. */
+  readonly watch: (posts: readonly Post[]) => Promise<void>
+  readonly listSpend: () => Promise<Spent[]>
+  readonly forget: () => Promise<void>
+  readonly close: () => void
+}
+
+type Options = {
+  readonly table: SourceTable
+  readonly prices: Prices
+  readonly node: string
+  readonly now?: () => number
+}
+
+/** Switches, spend and states, the same for all nodes because they lie in the store. */
+export function createAgreement({ table, prices, node, now = Date.now }: Options): SharedAgreement {
+  let disabled: ReadonlySet<string> = new Set()
+  let timer: NodeJS.Timeout | undefined
+  let closed = false
+  let told = ''
+  let toldAt = 0
+
+  /** Tells how the sources are doing, when that has changed, and now and then that this node is still there. */
+  const publish = async (posts: readonly Post[]) => {
+    const states = posts.map((post) => JSON.stringify(post.read()))
+    const at = now()
+    if (told === states.join() && at - toldAt < TELL_EVERY_MS) return
+    await table.publish(
+      posts.map(({ name, operation }, index) => ({ node, name, operation, state: states[index] ?? '', at })),
+    )
+    told = states.join()
+    toldAt = at
+  }
+  const look = async (posts: readonly Post[]) => {
+    disabled = new Set(await table.listDisabled())
+    await publish(posts)
+  }
+  const watch = async (posts: readonly Post[]) => {
+    if (posts.length === 0) return
+    await look(posts)
+    const again = () => {
+      // A store that is away for a moment says nothing about sources: what was known stays.
+      if (!closed)
+        look(posts)
+          .catch(() => {})
+          .finally(schedule)
+    }
+    const schedule = () => {
+      if (!closed) timer = setTimeout(again, LOOK_EVERY_MS).unref()
+    }
+    schedule()
+  }
+
+  return {
+    isDisabled: (name) => disabled.has(name),
+    spend: async (name) => {
+      const { price, dailyCap } = prices[name] ?? { price: 0, dailyCap: undefined }
+      const wish = { name, day: toLagosDay(now()), kobo: price }
+      const admitted = await table.spend({ ...wish, capKobo: dailyCap ?? null })
+      return admitted ? { refund: () => table.refund(wish) } : undefined
+    },
+    watch,
+    listSpend: () => table.listSpend(toLagosDay(now())),
+    forget: () => table.forget(now() - STATE_LIFE_MS, toLagosDay(now()) - KEEP_DAYS),
+    close: () => {
+      closed = true
+      clearTimeout(timer)
+    },
+  }
+}

@@ -1,0 +1,69 @@
+import { expect, it } from 'vitest'
+import type { Question, Reply } from '../http.ts'
+import nin from './fixtures/nin.json' with { type: 'json' }
+import { create } from './index.ts'
+
+const values = {
+  url: 'https://blusalt.example.com',
+  price: 0,
+  dailyCap: undefined,
+  clientId: 'client',
+  appName: 'app',
+  apiKey: 'key',
+  publicKey: undefined,
+  ninPath: '/NIN',
+  bvnPath: '/BVN',
+  mismatch: /not match/i,
+}
+const call = { signal: AbortSignal.timeout(5000), reference: 'ver_test' }
+
+const find = async (reply: Reply, asked: Question[] = []) => {
+  const send = async (question: Question) => {
+    asked.push(question)
+    return reply
+  }
+  return create(values, { send }).findNin?.({ nin: '01234567890', phone: '8031234567' }, call)
+}
+const error = (status: number, status_code: unknown, message: unknown = '') => ({
+  status,
+  body: { status_code, message },
+})
+
+it('asks with the phone, and without the key that the account does not have', async () => {
+  const asked: Question[] = []
+  await find({ status: 200, body: nin }, asked)
+  expect(asked).toEqual([
+    {
+      method: 'POST',
+      path: '/NIN',
+      headers: { clientid: 'client', appname: 'app', apikey: 'key' },
+      body: { nin_number: '01234567890', phone_number: '08031234567' },
+    },
+  ])
+})
+
+it('keeps the vendor’s reference', async () => {
+  expect(await find({ status: 200, body: nin })).toMatchObject({ found: true, reference: 'BLU-FIXTURE-NIN' })
+})
+
+it.each([
+  ['404 of the API', error(404, 404)],
+  ['404 within 200', error(200, '404')],
+  ['422 about the phone', error(422, 422, 'Phone number does not match')],
+  ['400 about the phone within 200', error(200, 400, ['phone does NOT MATCH'])],
+])('says not found for a %s', async (_what, reply) => {
+  expect(await find(reply)).toEqual({ found: false })
+})
+
+it.each([
+  ['404 of a wrong path', { status: 404, body: undefined }, 'bad_response'],
+  ['422 about something else', error(422, 422, 'nin_number is required'), 'bad_response'],
+  ['400 without a text', error(400, 400), 'bad_response'],
+  ['401 within 200', error(200, 401), 'refused'],
+  ['402 within 200', error(200, 402), 'refused'],
+  ['503 within 200', error(200, 503), 'unreachable'],
+  ['200 without a code', { status: 200, body: { results: nin.results } }, 'bad_response'],
+  ['200 without results', error(200, 200), 'bad_response'],
+])('calls a %s: %s', async (_what, reply, reason) => {
+  await expect(find(reply)).rejects.toMatchObject({ name: 'SourceError', reason })
+})

@@ -1,0 +1,24 @@
+import type { BvnRecord } from '../../contract/bvn.ts'
+import type { NinRecord } from '../../contract/nin.ts'
+import { Type } from '../../contract/schema.ts'
+import { type Given, toText } from '../record.ts'
+import { part } from '../wire.ts'
+
+/** {"status_code": 200, "status": "Success", "message": "…", "results": {…}}; the same without results for an error. */
+type Envelope = { readonly status_code?: unknown; readonly message?: unknown } | null | undefined
+
+/** The vendor's own status, which has the last word. NaN when there is none: then it is not Blusalt who answers. */
+export const toCode = (body: unknown): number => Number(toText((body as Envelope)?.status_code) || Number.NaN)
+
+/** For comparing with the settings only; it goes no further. */
+export const toMessage = (body: unknown): string => toText((body as Envelope)?.message)
+
+/** The results have the contract's own shape. Somebody who is there and yet not verified is no answer. */
+const results = <T>() =>
+  Type.Unsafe<Given<T> & { readonly request_reference?: unknown }>({
+    type: 'object',
+    properties: { verification_status: { enum: ['VERIFIED', '', null] } },
+  })
+
+export const NinReply = part({ results: results<NinRecord>() })
+export const BvnReply = part({ results: results<BvnRecord>() })

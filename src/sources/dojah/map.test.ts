@@ -1,0 +1,75 @@
+import { describe, expect, it } from 'vitest'
+import { createReader } from '../wire.ts'
+import bvn from './fixtures/bvn.json' with { type: 'json' }
+import nin from './fixtures/nin.json' with { type: 'json' }
+import { toBvnRecord, toNinRecord } from './map.ts'
+import { BvnReply, NinReply } from './wire.ts'
+
+const readNin = createReader('dojah', NinReply)
+const readBvn = createReader('dojah', BvnReply)
+
+describe('a NIN of Dojah', () => {
+  const record = toNinRecord(readNin(nin), '12345678901')
+
+  it('has the number that was asked for when the reply has none', () => {
+    expect(record.nin_number).toBe('12345678901')
+  })
+
+  it('keeps a number that the reply has, even a wrong one', () => {
+    const reply = { entity: { ...nin.entity, nin: 99999999999 } }
+    expect(toNinRecord(readNin(reply), '12345678901').nin_number).toBe('99999999999')
+  })
+
+  it('is in the words of the contract', () => {
+    expect(record.personal_info).toMatchObject({
+      last_name: 'BASSEY',
+      full_name: 'ADEWALE BASSEY',
+      maiden_name: '',
+      gender: 'm',
+      phone_number: '08031234567',
+      date_of_birth: '05-01-1990',
+      formatted_date_of_birth: 'Jan 5, 1990',
+      height: '176',
+      image_url: '',
+    })
+    expect(record.next_of_kin).toMatchObject({
+      firstname: '****',
+      address: '2 Invented Close Flat 3',
+      lga: '',
+    })
+    expect(record.indigene_info.place_of_origin).toBe('****')
+  })
+
+  it('reads the newer, shorter shape', () => {
+    const entity = {
+      first_name: 'ADA',
+      last_name: 'OBI',
+      phone_number: '08031234567',
+      date_of_birth: '1990-01-05',
+    }
+    expect(toNinRecord(readNin({ entity }), '12345678901').personal_info).toMatchObject({
+      full_name: 'ADA OBI',
+      phone_number: '08031234567',
+      date_of_birth: '05-01-1990',
+    })
+  })
+})
+
+it('a BVN of Dojah is in the words of the contract', () => {
+  const record = toBvnRecord(readBvn(bvn))
+  expect(record).toMatchObject({
+    bvn_number: '02234567890',
+    enrolment_bank: '058',
+    formatted_registration_date: 'March 21, 2018',
+    nin: '',
+    watchlisted: null,
+  })
+  expect(record.personal_info).toMatchObject({
+    full_name: 'NGOZI EFFIONG',
+    gender: 'Female',
+    phone_number: '08031234567',
+    phone_number_2: null,
+    date_of_birth: '28-Jun-1985',
+    formatted_date_of_birth: 'June 28, 1985',
+  })
+})

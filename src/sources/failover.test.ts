@@ -1,0 +1,199 @@
+import { describe, expect, it } from 'vitest'
+import { AppError } from '../errors.ts'
+import { askInOrder, type Search, type SourceAsk } from './failover.ts'
+import type { Pass, Post, Skip } from './post.ts'
+import { type Answer, SourceError, type SourceFailure } from './source.ts'
+
+type Person = { readonly phone: string }
+const PERSON: Answer<Person> = { found: true, record: { phone: '1' } }
+const NOBODY: Answer<Person> = { found: false }
+
+const newSearch = (wishes: Partial<Search<Person>> = {}): Search<Person> => ({
+  trail: [],
+  signal: AbortSignal.timeout(5000),
+  ...wishes,
+})
+
+type Wishes = { readonly admit?: Pass | Skip; readonly settled?: (SourceError | undefined)[] }
+
+const toPost = (name: string, { admit, settled = [] }: Wishes = {}): Post => ({
+  name,
+  operation: 'verify_nin',
+  admit: async () =>
+    admit ?? {
+      isProbe: false,
+      settle: async (failure) => {
+        settled.push(failure)
+      },
+    },
+  read: () => {
+    throw new Error('not needed')
+  },
+})
+
+const answering = (name: string, answer: Answer<Person>, wishes?: Wishes): SourceAsk<Person> => ({
+  name,
+  post: toPost(name, wishes),
+  ask: async () => answer,
+})
+
+const failing = (name: string, reason: SourceFailure, sent = true): SourceAsk<Person> & { asked: number } => {
+  const ask = {
+    name,
+    post: toPost(name),
+    asked: 0,
+    ask: async () => {
+      ask.asked += 1
+      throw new SourceError(name, reason, { sent })
+    },
+  }
+  return ask
+}
+
+const results = ({ trail }: Search<Person>) => trail.map(({ name, result }) => `${name} ${result}`)
+const codeOf = (work: Promise<unknown>) =>
+  work.then(
+    () => undefined,
+    (error: unknown) => (error instanceof AppError ? error.code : error),
+  )
+
+describe('asking in order', () => {
+  it('asks the next when one fails, and stops at an answer', async () => {
+    const search = newSearch()
+    expect(
+      await askInOrder([failing('a', 'timeout'), answering('b', PERSON), failing('c', 'timeout')], search),
+    ).toBe(PERSON)
+    expect(results(search)).toEqual(['a timeout', 'b found'])
+  })
+
+  it('takes "not found" for an answer', async () => {
+    const search = newSearch()
+    expect(await askInOrder([answering('a', NOBODY), answering('b', PERSON)], search)).toBe(NOBODY)
+    expect(results(search)).toEqual(['a not_found'])
+  })
+
+  it('pays for two questions at most', async () => {
+    const third = answering('c', PERSON)
+    const search = newSearch()
+    const work = askInOrder([failing('a', 'unreachable'), failing('b', 'bad_response'), third], search)
+    expect(await codeOf(work)).toBe('source_bad_response')
+    expect(results(search)).toEqual(['a unreachable', 'b bad_response'])
+  })
+
+  it('does not count what was turned away or never left', async () => {
+    const search = newSearch()
+    const asks = [failing('a', 'refused'), failing('b', 'throttled'), failing('c', 'unreachable', false)]
+    expect(await askInOrder([...asks, answering('d', PERSON)], search)).toBe(PERSON)
+  })
+
+  it('asks once more only when nothing was sent', async () => {
+    const lost = failing('a', 'unreachable', false)
+    const sent = failing('b', 'unreachable')
+    await codeOf(askInOrder([lost, sent], newSearch()))
+    expect([lost.asked, sent.asked]).toEqual([2, 1])
+  })
+
+  it('passes over those that may not be asked', async () => {
+    const search = newSearch()
+    const asks = (['disabled', 'breaker_open', 'spend_cap'] as const).map((admit) =>
+      answering(admit, PERSON, { admit }),
+    )
+    expect(await codeOf(askInOrder(asks, search))).toBe('source_unavailable')
+    expect(results(search)).toEqual(['disabled disabled', 'breaker_open breaker_open', 'spend_cap spend_cap'])
+  })
+
+  it('does not wait for a probe, and asks the next beside it', async () => {
+    const { promise, resolve } = Promise.withResolvers<Answer<Person>>()
+    const settled: (SourceError | undefined)[] = []
+    const pass: Pass = {
+      isProbe: true,
+      settle: async (failure) => {
+        settled.push(failure)
+      },
+    }
+    const slow: SourceAsk<Person> = { name: 'a', post: toPost('a', { admit: pass }), ask: () => promise }
+    const search = newSearch()
+    expect(await askInOrder([slow, answering('b', PERSON)], search)).toBe(PERSON)
+    expect(results(search)).toEqual(['a slow', 'b found'])
+    resolve(NOBODY)
+    await expect.poll(() => settled).toEqual([undefined])
+  })
+
+  it('comes back to a slow probe when nobody else has an answer', async () => {
+    const { promise, resolve } = Promise.withResolvers<Answer<Person>>()
+    const pass: Pass = { isProbe: true, settle: async () => {} }
+    const slow: SourceAsk<Person> = { name: 'a', post: toPost('a', { admit: pass }), ask: () => promise }
+    const last: SourceAsk<Person> = {
+      name: 'b',
+      post: toPost('b'),
+      ask: async () => {
+        resolve(PERSON)
+        throw new SourceError('b', 'timeout')
+      },
+    }
+    expect(await askInOrder([slow, last], newSearch())).toBe(PERSON)
+  })
+
+  it('waits no longer than it may, even for a source that ignores the signal', async () => {
+    const deaf: SourceAsk<Person> = { name: 'a', post: toPost('a'), ask: () => new Promise(() => {}) }
+    const caller = new AbortController()
+    const work = codeOf(askInOrder([deaf, answering('b', PERSON)], newSearch({ signal: caller.signal })))
+    setImmediate(() => caller.abort())
+    expect(await work).toBe('source_timeout')
+  })
+
+  it('lets a bug through as a bug, after the books are closed', async () => {
+    const settled: (SourceError | undefined)[] = []
+    const bug = new TypeError('bug')
+    const broken: SourceAsk<Person> = {
+      name: 'a',
+      post: toPost('a', { settled }),
+      ask: () => Promise.reject(bug),
+    }
+    expect(await codeOf(askInOrder([broken, answering('b', PERSON)], newSearch()))).toBe(bug)
+    expect(settled).toHaveLength(1)
+  })
+})
+
+describe('when "not found" asks the next', () => {
+  const next = (wishes: Partial<Search<Person>> = {}) => newSearch({ askNext: true, ...wishes })
+
+  it('finds who the first one lacks', async () => {
+    expect(await askInOrder([answering('a', NOBODY), answering('b', PERSON)], next())).toBe(PERSON)
+  })
+
+  it('treats a record with another phone as not found: both take as long', async () => {
+    const search = next({ fits: ({ phone }) => phone === '2' })
+    const other: Answer<Person> = { found: true, record: { phone: '2' } }
+    expect(await askInOrder([answering('a', PERSON), answering('b', other)], search)).toBe(other)
+  })
+
+  it('says not found when all say so, and that it does not know when one failed', async () => {
+    expect(await askInOrder([answering('a', NOBODY), answering('b', NOBODY)], next())).toEqual(NOBODY)
+    const work = askInOrder([answering('a', NOBODY), failing('b', 'timeout')], next())
+    expect(await codeOf(work)).toBe('source_timeout')
+  })
+})
+
+describe("a vendor's reference", () => {
+  const referenceOf = async (reference: unknown) => {
+    const search = newSearch({ secrets: ['12345678901', '8031234567'] })
+    await askInOrder([answering('a', { ...PERSON, reference })], search)
+    return search.trail[0]?.reference
+  }
+
+  it('goes into the trail when it is a plain name', async () => {
+    expect(await referenceOf('dj-99-x')).toBe('dj-99-x')
+    expect(await referenceOf(77)).toBe('77')
+  })
+
+  it.each([
+    ['is the number', '12345678901'],
+    ['hides the phone', 'ref-0803-123-4567'],
+    ['is a sentence', 'Ada Obi was found'],
+    ['is no text', { id: 1 }],
+    ['is long', 'x'.repeat(101)],
+  ])('does not when it %s', async (_why, reference) => {
+    expect(await referenceOf(reference)).toBeUndefined()
+  })
+})

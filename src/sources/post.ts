@@ -1,0 +1,71 @@
+import { type Breaker, type BreakerState, createBreaker } from './breaker.ts'
+import { createHealth, type HealthFigures } from './health.ts'
+import type { SourceError } from './source.ts'
+
+/** Why a source was not asked at all. */
+export type Skip = 'disabled' | 'breaker_open' | 'spend_cap'
+
+/** The right to ask once. It must be settled, whatever comes. */
+export type Pass = {
+  /** The source was failing: this question finds out whether it is back. */
+  readonly isProbe: boolean
+  readonly settle: (failure: SourceError | undefined, ms: number) => Promise<void>
+}
+
+/** Stands before one operation of an outside source and decides whether it may be asked now. */
+export type Post = {
+  readonly name: string
+  readonly operation: string
+  readonly admit: () => Promise<Pass | Skip>
+  readonly read: () => PostFigures
+}
+
+export type PostFigures = HealthFigures & { readonly state: BreakerState | 'disabled' }
+
+/** What all nodes must agree on; kept in the store. */
+export type Agreement = {
+  readonly isDisabled: (name: string) => boolean
+  /** Counts the price of a call. Undefined when the day's cap is reached. */
+  readonly spend: (name: string) => Promise<Spending | undefined>
+}
+
+export type Spending = { readonly refund: () => Promise<void> }
+
+export function createPost(
+  name: string,
+  operation: string,
+  agreement: Agreement,
+  breaker: Breaker = createBreaker(),
+): Post {
+  const health = createHealth()
+  return {
+    name,
+    operation,
+    admit: async () => {
+      if (agreement.isDisabled(name)) return 'disabled'
+      const admitted = breaker.admit()
+      if (admitted === undefined) return 'breaker_open'
+      const spending = await agreement.spend(name).catch((error) => {
+        breaker.release(admitted)
+        throw error
+      })
+      if (!spending) {
+        breaker.release(admitted)
+        return 'spend_cap'
+      }
+      return {
+        isProbe: admitted === 'probe',
+        settle: async (failure, ms) => {
+          breaker.settle(admitted, failure === undefined)
+          health.record(failure === undefined, ms)
+          if (failure && !isPaid(failure)) await spending.refund()
+        },
+      }
+    },
+    read: () => ({ ...health.read(), state: agreement.isDisabled(name) ? 'disabled' : breaker.state() }),
+  }
+}
+
+/** What never arrived costs nothing, and neither does what was turned away at the door. */
+export const isPaid = ({ sent, reason }: SourceError) =>
+  sent && reason !== 'refused' && reason !== 'throttled'

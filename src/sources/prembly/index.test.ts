@@ -1,0 +1,77 @@
+import { expect, it } from 'vitest'
+import type { Question, Reply } from '../http.ts'
+import bvn from './fixtures/bvn.json' with { type: 'json' }
+import nin from './fixtures/nin.json' with { type: 'json' }
+import { create } from './index.ts'
+
+const values = {
+  url: 'https://prembly.example.com',
+  price: 0,
+  dailyCap: undefined,
+  apiKey: 'key',
+  appId: undefined,
+  ninPath: '/nin_wo_face',
+  ninField: 'number',
+  bvnPath: '/bvn',
+}
+const call = { signal: AbortSignal.timeout(5000), reference: 'ver_test' }
+
+const open = (reply: Reply, asked: Question[] = []) =>
+  create(values, {
+    send: async (question: Question) => {
+      asked.push(question)
+      return reply
+    },
+  })
+const find = async (reply: Reply, asked?: Question[]) =>
+  open(reply, asked).findNin?.({ nin: '12345678901', phone: '8031234567' }, call)
+
+it('asks in the field of the settings, and without an app id that the account does not have', async () => {
+  const asked: Question[] = []
+  await find({ status: 200, body: nin }, asked)
+  expect(asked).toEqual([
+    {
+      method: 'POST',
+      path: '/nin_wo_face',
+      headers: { 'x-api-key': 'key' },
+      body: { number: '12345678901' },
+    },
+  ])
+})
+
+it.each(['data', 'nin_data'])('finds a NIN in %s', async (name) => {
+  const body = { ...nin, nin_data: null, [name]: nin.nin_data }
+  expect(await find({ status: 200, body })).toMatchObject({ found: true, reference: 'pb-fixture-nin' })
+})
+
+it.each(['data', 'bvn_data'])('finds a BVN in %s', async (name) => {
+  const body = { ...bvn, data: null, [name]: bvn.data }
+  const answer = open({ status: 200, body }).findBvn?.({ bvn: '02234567890', phone: '8031234567' }, call)
+  expect(await answer).toMatchObject({ found: true, reference: 'pb-fixture-bvn' })
+})
+
+it.each([200, 400, 404])('says not found for the code 01 with %s', async (status) => {
+  expect(await find({ status, body: { status: true, response_code: '01' } })).toEqual({ found: false })
+})
+
+it.each([
+  ['02', 200, '02', 'unreachable'],
+  ['03', 200, '03', 'refused'],
+  ['07, a blocked BVN', 200, '07', 'bad_response'],
+  ['no code', 200, undefined, 'bad_response'],
+  ['01 from a server that fails', 500, '01', 'unreachable'],
+  ['01 with wrong credentials', 401, '01', 'refused'],
+  ['00 with 400', 400, '00', 'bad_response'],
+])('calls %s (%i): %s', async (_what, status, response_code, reason) => {
+  await expect(find({ status, body: { ...nin, response_code } })).rejects.toMatchObject({
+    name: 'SourceError',
+    reason,
+  })
+})
+
+it.each([
+  ['nobody verified', { ...nin, verification: { status: 'PENDING' } }],
+  ['no person', { ...nin, nin_data: null }],
+])('is no answer: 00 with %s', async (_what, body) => {
+  await expect(find({ status: 200, body })).rejects.toMatchObject({ reason: 'bad_response' })
+})

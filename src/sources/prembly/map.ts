@@ -1,0 +1,83 @@
+import type { BvnRecord } from '../../contract/bvn.ts'
+import type { NinRecord } from '../../contract/nin.ts'
+import type { Static } from '../../contract/schema.ts'
+import { completeBvn, completeNin, toNumber } from '../record.ts'
+import type { BvnData, NinData } from './wire.ts'
+
+/** The basic product has no key for the NIN at all. Where the key is there, it must be the one that was asked for. */
+export const toNinRecord = (data: Static<typeof NinData>, asked: string): NinRecord =>
+  completeNin({
+    nin_number: data.nin === undefined ? asked : toNumber(data.nin),
+    document_no: data.documentno,
+    personal_info: {
+      title: data.title,
+      first_name: data.firstname || data.firsname,
+      middle_name: data.middlename,
+      last_name: data.surname,
+      maiden_name: data.maidenname,
+      gender: data.gender,
+      phone_number: data.telephoneno,
+      date_of_birth: data.birthdate,
+      height: data.heigth || data.height,
+      marital_status: data.maritalstatus,
+      religion: data.religion,
+    },
+    next_of_kin: {
+      firstname: data.nok_firstname,
+      surname: data.nok_surname,
+      address: [data.nok_address1, data.nok_address2],
+      lga: data.nok_lga,
+      town: data.nok_town,
+      state: data.nok_state,
+    },
+    residential_info: {
+      address: data.residence_AdressLine1 || data.residence_address,
+      lga_of_residence: data.residence_lga,
+      state_of_residence: data.residence_state,
+      residence_status: data.residencestatus,
+    },
+    indigene_info: {
+      lga_of_origin: data.self_origin_lga,
+      place_of_origin: data.self_origin_place,
+      state_of_origin: data.self_origin_state,
+      lga_of_birth: data.birthlga,
+      state_of_birth: data.birthstate,
+      country_of_birth: data.birthcountry,
+    },
+    education_profession: {
+      educational_level: data.educationallevel,
+      profession: data.profession,
+    },
+  })
+
+export const toBvnRecord = (data: Static<typeof BvnData>): BvnRecord =>
+  completeBvn({
+    bvn_number: toNumber(data.bvn),
+    name_on_card: data.nameOnCard,
+    enrolment_branch: data.enrollmentBranch,
+    enrolment_bank: data.enrollmentBank,
+    formatted_registration_date: data.registrationDate,
+    level_of_account: data.levelOfAccount,
+    nin: toNumber(data.nin),
+    // Documented as text; a plain true must not get lost.
+    watchlisted: data.watchListed === true ? 'YES' : data.watchListed,
+    personal_info: {
+      first_name: data.firstName,
+      middle_name: data.middleName,
+      last_name: data.lastName,
+      email: data.email,
+      gender: data.gender,
+      phone_number: data.phoneNumber1 || data.phoneNumber,
+      phone_number_2: data.phoneNumber2,
+      date_of_birth: data.dateOfBirth,
+      lga_of_origin: data.lgaOfOrigin,
+      state_of_origin: data.stateOfOrigin,
+      nationality: data.nationality,
+      marital_status: data.maritalStatus,
+    },
+    residential_info: {
+      state_of_residence: data.stateOfResidence,
+      lga_of_residence: data.lgaOfResidence,
+      residential_address: data.residentialAddress,
+    },
+  })

@@ -1,0 +1,126 @@
+import { describe, expect, it } from 'vitest'
+import type { Reply } from '../http.ts'
+import { SourceError } from '../source.ts'
+import bvnReply from './fixtures/bvn.json' with { type: 'json' }
+import ninReply from './fixtures/nin.json' with { type: 'json' }
+import { create } from './index.ts'
+import { toBvnRecord, toNinRecord } from './map.ts'
+import { settings } from './settings.ts'
+
+describe('a NIN', () => {
+  it('is told in the words of the contract, the nested parts included', () => {
+    const record = toNinRecord(ninReply)
+    expect(record).toMatchObject({ nin_number: '63184876213', document_no: '' })
+    expect(record.personal_info).toMatchObject({
+      full_name: 'Bunch Sample Dillon',
+      gender: 'm',
+      phone_number: '08000000000',
+      date_of_birth: '06-01-1974',
+      formatted_date_of_birth: 'Jan 6, 1974',
+      height: '****',
+      image_url: '',
+    })
+    expect(record.next_of_kin).toMatchObject({
+      firstname: 'Kin',
+      surname: 'Dillon',
+      address: '1 Sample Street',
+    })
+    expect(record.residential_info).toEqual({
+      address: '2 Sample Street',
+      lga_of_residence: 'Eti-Osa',
+      state_of_residence: 'Lagos',
+      residence_status: '',
+    })
+    expect(record.indigene_info).toMatchObject({ place_of_origin: '****', lga_of_birth: '' })
+    expect(record.education_profession).toEqual({ educational_level: '', profession: 'TRADER' })
+  })
+
+  it('bears nested parts that are missing or null', () => {
+    const { next_of_kin: _, ...nin } = ninReply.nin
+    const record = toNinRecord({ nin: { ...nin, residence: null } })
+    expect(record.next_of_kin.surname).toBe('')
+    expect(record.residential_info.address).toBe('3 Sample Street')
+  })
+})
+
+it('tells a BVN with its dates spelt as the contract has them', () => {
+  const record = toBvnRecord(bvnReply)
+  expect(record).toMatchObject({
+    bvn_number: '95888168924',
+    enrolment_bank: '04',
+    formatted_registration_date: null,
+    watchlisted: null,
+    nin: '',
+  })
+  expect(record.personal_info).toMatchObject({
+    date_of_birth: '07-Jul-1995',
+    formatted_date_of_birth: 'July 7, 1995',
+    gender: 'Male',
+    phone_number_2: null,
+  })
+  expect(record.residential_info.lga_of_residence).toBe('')
+})
+
+describe('the verdict', () => {
+  const values = {
+    url: 'https://api.example.com',
+    price: 0,
+    dailyCap: undefined,
+    clientId: 'client',
+    secret: 'secret',
+    ninPath: '/nin/{number}',
+    bvnPath: '/bvn/{number}',
+  }
+  const call = { signal: AbortSignal.timeout(5000), reference: 'ver_test' }
+  const ask = (reply: Reply) =>
+    create(
+      { ...values, namesOptional: 'on' },
+      {
+        send: async ({ path }) => (path === '/token' ? { status: 200, body: { accessToken: 't' } } : reply),
+      },
+    ).findNin?.({ nin: '63184876213', phone: '8000000000' }, call)
+  const withStatus = (state: string, status: string): Reply => ({
+    status: 200,
+    body: { id: 1, status: { state, status } },
+  })
+
+  it('is found only when complete and verified, with the vendor’s id as reference', async () => {
+    expect(await ask({ status: 200, body: ninReply })).toMatchObject({ found: true, reference: 1037712 })
+  })
+
+  it.each([
+    ['complete and not verified', withStatus('complete', 'not_verified')],
+    ['404', { status: 404, body: { statusCode: 404, message: 'NIN not found' } }],
+  ])('is not found for %s', async (_what, reply) => {
+    expect(await ask(reply)).toEqual({ found: false })
+  })
+
+  it.each([
+    ['names that do not match: we sent none', withStatus('complete', 'id_mismatch'), 'rejected'],
+    ['one that is not complete', withStatus('in_progress', 'verified'), 'unknown_shape'],
+    ['a status nobody has heard of', withStatus('complete', 'maybe'), 'unknown_shape'],
+    ['verified without a person', withStatus('complete', 'verified'), 'unknown_shape'],
+    ['422', { status: 422, body: {} }, 'rejected'],
+    ['a path that is not there', { status: 404, body: { message: 'Cannot POST /nin/1' } }, 'rejected'],
+    ['a 404 that is a web page', { status: 404, body: undefined }, 'rejected'],
+  ])('is a bad response for %s', async (_what, reply, trouble) => {
+    const error = await ask(reply)?.catch((reason: unknown) => reason)
+    expect(error).toBeInstanceOf(SourceError)
+    expect(error).toMatchObject({ reason: 'bad_response', trouble })
+  })
+
+  it('is not asked for when the products want names, and says how to mend that', () => {
+    const source = create(
+      { ...values, namesOptional: 'off' },
+      { send: async () => ({ status: 500, body: {} }) },
+    )
+    expect([source.findNin, source.findBvn]).toEqual([undefined, undefined])
+    expect(source.cannot?.nin).toMatch(/TABBAT_QOREID_NAMES_OPTIONAL=on/)
+    expect(source.cannot?.bvn).toMatch(/TABBAT_QOREID_NAMES_OPTIONAL=on/)
+  })
+})
+
+it('wants the number’s place in a path', () => {
+  expect(settings.ninPath.read('/v1/ng/identities/nin-premium/{number}')).toContain('{number}')
+  expect(() => settings.ninPath.read('/v1/ng/identities/nin')).toThrow('{number}')
+})

@@ -1,0 +1,153 @@
+import { describe, expect, it } from 'vitest'
+import { Refusal } from '../../errors.ts'
+import type { Question, Reply } from '../http.ts'
+import bvnReply from './fixtures/bvn.json' with { type: 'json' }
+import ninReply from './fixtures/nin.json' with { type: 'json' }
+import { create } from './index.ts'
+import { toBvnRecord, toNinRecord } from './map.ts'
+import { readToken } from './token.ts'
+import { isVerified } from './verdict.ts'
+
+describe('a record', () => {
+  it('passes through, hidden values included, without the address of a picture elsewhere', () => {
+    const record = toNinRecord(ninReply)
+    expect(record.personal_info).toEqual({
+      ...ninReply.data.personal_info,
+      phone_number: '08031234567',
+      image_url: '',
+    })
+    expect(new Set(Object.values(record.next_of_kin))).toEqual(new Set(['****']))
+    expect(record.indigene_info).toEqual(ninReply.data.indigene_info)
+    expect(record).not.toHaveProperty('request_reference')
+  })
+
+  it('passes through for a BVN', () => {
+    const { request_reference: _1, verification_status: _2, service_type: _3, ...data } = bvnReply.data
+    expect(toBvnRecord(bvnReply)).toEqual(data)
+  })
+
+  it.each([
+    [true, 'YES'],
+    ['YES', 'YES'],
+    [{ list: 'NIBSS' }, 'YES'],
+    [false, null],
+    ['NO', null],
+    [[], null],
+    [null, null],
+  ])('keeps the watch list entry %j as %j', (watchlisted, told) => {
+    expect(toBvnRecord({ data: { ...bvnReply.data, watchlisted } }).watchlisted).toBe(told)
+  })
+})
+
+describe('the verdict', () => {
+  const judge = (status: number, body: unknown) => isVerified('relay', { status, body })
+  const inWords = (message: string) => ({ success: false, message })
+
+  it('is verified only with 200, success and VERIFIED', () => {
+    expect(judge(200, ninReply)).toBe(true)
+    expect(() => judge(200, { ...ninReply, success: false })).toThrow('bad_response')
+    expect(() => judge(200, { success: true, data: {} })).toThrow('bad_response')
+    expect(() => judge(200, { success: true, data: { verification_status: 'PENDING' } })).toThrow(
+      'bad_response',
+    )
+  })
+
+  it.each([
+    [422, { success: false, code: 'not_verified', message: 'x' }],
+    [422, inWords('NIN could not be verified')],
+    [404, inWords('BVN record not found')],
+    [422, inWords('Phone number does not match')],
+    [422, { success: false, message: 'x', data: { verification_status: 'NOT_VERIFIED' } }],
+    [200, { success: true, data: { verification_status: 'NOT VERIFIED' } }],
+  ])('is not found for %d %j', (status, body) => {
+    expect(judge(status, body)).toBe(false)
+  })
+
+  it.each([
+    [422, { code: 'validation_failed', message: 'phone does not match', errors: {} }, 'bad_response'],
+    [422, { message: 'The nin field is required.', errors: { nin: [] } }, 'bad_response'],
+    [404, { code: 'not_found', message: 'There is nothing at this address.' }, 'bad_response'],
+    [404, { message: 'The route api/v2/kyc/verify-nin could not be found.' }, 'bad_response'],
+    [404, { message: 'Not Found' }, 'bad_response'],
+    [404, undefined, 'bad_response'],
+    [401, { message: 'Unauthenticated.' }, 'refused'],
+    [402, {}, 'refused'],
+    [403, { code: 'forbidden' }, 'refused'],
+    [429, { code: 'too_many_attempts' }, 'throttled'],
+    [502, { code: 'source_bad_response' }, 'unreachable'],
+    [503, { code: 'audit_unavailable' }, 'unreachable'],
+    [504, { code: 'source_timeout' }, 'timeout'],
+  ])('is no answer for %d %j: %s', (status, body, reason) => {
+    expect(() => judge(status, body)).toThrow(reason)
+  })
+})
+
+describe('the token', () => {
+  const NOW = new Date('2026-01-01T00:00:00Z')
+  const HOUR_MS = 3_600_000
+
+  it.each([
+    [{ data: { token: { access_token: 'a' } } }],
+    [{ data: { token: { token: 'a' } } }],
+    [{ data: { access_token: 'a' } }],
+    [{ token: 'a' }],
+  ])('is found in %j', (body) => {
+    expect(readToken('relay', body, NOW)).toEqual({ text: 'a', lifetimeMs: undefined })
+  })
+
+  it.each([
+    ['2026-01-01 12:00:00', 9 * HOUR_MS],
+    ['2026-01-01T12:00:00Z', 10 * HOUR_MS],
+    ['2026-01-01T12:00:00.000000Z', 10 * HOUR_MS],
+    ['2026-01-01 00:30:00', 60_000],
+    ['tomorrow', undefined],
+  ])('until %s is used for %s ms', (expires_at, lifetimeMs) => {
+    const body = { success: true, data: { token: { access_token: 'a', expires_at } } }
+    expect(readToken('relay', body, NOW).lifetimeMs).toBe(lifetimeMs)
+  })
+
+  it('is refused when the server says so with 200, and not made up', () => {
+    expect(() => readToken('relay', { success: false, message: 'x' }, NOW)).toThrow('refused')
+    expect(() => readToken('relay', { data: { token: 'a b\n' } }, NOW)).toThrow('bad_response')
+  })
+})
+
+describe('the credentials', () => {
+  const values = {
+    url: 'https://verify.example.com/api/v2',
+    price: 0,
+    dailyCap: undefined,
+    key: undefined,
+    publicKey: undefined,
+    secretKey: undefined,
+    tokenPath: '/merchant/authorization',
+    amount: '0',
+  }
+  const call = { signal: AbortSignal.timeout(5000), reference: 'ver_test' }
+  const asked: Question[] = []
+  const send = async (question: Question): Promise<Reply> => {
+    asked.push(question)
+    const token = { success: true, data: { token: { access_token: 'given' } } }
+    return { status: 200, body: question.path === values.tokenPath ? token : bvnReply }
+  }
+
+  it.each([{}, { publicKey: 'p' }, { secretKey: 's' }])('are wanted: %j is not enough', (given) => {
+    expect(() => create({ ...values, ...given }, { send })).toThrow(Refusal)
+  })
+
+  it('are a key, or two keys for a token; the amount is the operator’s', async () => {
+    asked.length = 0
+    for (const given of [{ key: 'as-it-is' }, { publicKey: 'p', secretKey: 's' }])
+      await create({ ...values, ...given }, { send }).findBvn?.(
+        { bvn: '22345678901', phone: '8031234567' },
+        call,
+      )
+    const body = { bvn: '22345678901', phone: '08031234567', amount: '0' }
+    expect(asked).toMatchObject([
+      { path: '/kyc/verify-bvn', headers: { authorization: 'Bearer as-it-is' }, body },
+      { path: '/merchant/authorization', headers: { authorization: `Basic ${btoa('p:s')}` } },
+      { path: '/kyc/verify-bvn', headers: { authorization: 'Bearer given' }, body },
+    ])
+    expect(asked[1]).not.toHaveProperty('body')
+  })
+})

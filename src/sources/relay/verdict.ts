@@ -1,0 +1,38 @@
+import { ERRORS } from '../../errors.ts'
+import type { Reply } from '../http.ts'
+import { toText } from '../record.ts'
+import { SourceError } from '../source.ts'
+import { toStatusError } from '../status.ts'
+
+/** Whether the answer holds a person. Throws when it is neither that nor "not verified". */
+export function isVerified(source: string, { status, body }: Reply): boolean {
+  if ((status === 404 || status === 422) && saysNotVerified(body)) return false
+  if (status !== 200) throw toStatusError(source, status)
+  const verdict = fieldOf(body, 'success') === true ? statusIn(body) : ''
+  if (verdict === 'VERIFIED') return true
+  if (NOT_VERIFIED.test(verdict)) return false
+  throw new SourceError(source, 'bad_response', { trouble: 'unknown_shape' })
+}
+
+/** That server's own reference, which it also gives with "not verified". */
+export const referenceIn = (body: unknown): unknown => fieldOf(fieldOf(body, 'data'), 'request_reference')
+
+const NOT_VERIFIED = /^(NOT|UN)[ _-]?(VERIFIED|FOUND)$/
+const SAYS_SO = /\bnot (be |been )?verified|\bnot found|\bno (such )?record|does(n't| not) match|mismatch/i
+/** What frameworks say about an unknown path: a wrong setting must not deny people. */
+const UNKNOWN_PATH = /^(404:? )?not found\.?$|^cannot (get|post)|\broute\b/i
+
+/** A Tabbat says it by its code, others only in words. */
+function saysNotVerified(body: unknown): boolean {
+  const code = fieldOf(body, 'code')
+  if (typeof code === 'string' && Object.hasOwn(ERRORS, code)) return code === 'not_verified'
+  if (NOT_VERIFIED.test(statusIn(body))) return true
+  const message = toText(fieldOf(body, 'message'))
+  return SAYS_SO.test(message) && !UNKNOWN_PATH.test(message)
+}
+
+const statusIn = (body: unknown): string =>
+  toText(fieldOf(fieldOf(body, 'data'), 'verification_status')).toUpperCase()
+
+const fieldOf = (value: unknown, name: string): unknown =>
+  typeof value === 'object' && value !== null ? (value as Record<string, unknown>)[name] : undefined

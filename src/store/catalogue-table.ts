@@ -1,0 +1,109 @@
+import { Refusal } from '../errors.ts'
+import type { Database, Row } from './database.ts'
+
+export type NewVersion = {
+  readonly at: number
+  /** Where the lists came from: shipped, import, the name of a vendor, or "rollback of 3". */
+  readonly origin: string
+  /** Who changed them: the command line, or the schedule. */
+  readonly author: string
+  /** The lists as JSON, and its SHA-256 in hex. */
+  readonly content: string
+  readonly digest: string
+}
+export type VersionRow = NewVersion & { readonly id: number }
+export type VersionHead = Omit<VersionRow, 'content'>
+
+/** When a vendor was last asked for its lists; `outcome` is undefined while that is under way. */
+export type SyncRow = {
+  readonly source: string
+  readonly startedAt: number
+  readonly outcome: string | undefined
+}
+
+export type SyncClaim = { readonly source: string; readonly at: number; readonly everyMs: number }
+
+/** Versions of the catalogue, numbered from 1. They are added and never changed; the newest is in force. */
+export type CatalogueTable = {
+  /** 0 when there is none. */
+  readonly newestId: () => Promise<number>
+  readonly newest: () => Promise<VersionRow | undefined>
+  readonly find: (id: number) => Promise<VersionRow | undefined>
+  /** Without their lists, oldest first. */
+  readonly list: () => Promise<VersionHead[]>
+  /** Adds versions behind the one with this id and tells the id of the last. Refused when another came in between. */
+  readonly append: (previousId: number, versions: readonly NewVersion[]) => Promise<number>
+  /** Whether it is time to ask this vendor, and we are the one to do it. */
+  readonly claimSync: (claim: SyncClaim) => Promise<boolean>
+  readonly recordSync: (source: string, at: number, outcome: string) => Promise<void>
+  readonly listSyncs: () => Promise<SyncRow[]>
+}
+
+const HEAD = 'id, at, origin, author, digest'
+const NEWEST_ID = 'SELECT COALESCE(MAX(id), 0) AS id FROM catalogue_versions'
+
+/** A time far in the future was written by a clock that was wrong, and must not stop the syncs until then. */
+const CLAIM = `INSERT INTO catalogue_syncs (source, started_at) VALUES ($1, $2)
+  ON CONFLICT (source) DO UPDATE SET started_at = excluded.started_at, outcome = NULL
+  WHERE catalogue_syncs.started_at <= $3 OR catalogue_syncs.started_at > $4`
+
+const RECORD = `INSERT INTO catalogue_syncs (source, started_at, outcome) VALUES ($1, $2, $3)
+  ON CONFLICT (source) DO UPDATE SET started_at = excluded.started_at, outcome = excluded.outcome`
+
+export function createCatalogueTable(database: Database): CatalogueTable {
+  const newestId = database.prepare(NEWEST_ID)
+  const newest = database.prepare(`SELECT ${HEAD}, content FROM catalogue_versions ORDER BY id DESC LIMIT 1`)
+  const find = database.prepare(`SELECT ${HEAD}, content FROM catalogue_versions WHERE id = $1`)
+  const list = database.prepare(`SELECT ${HEAD} FROM catalogue_versions ORDER BY id`)
+  const claim = database.prepare(CLAIM)
+  const record = database.prepare(RECORD)
+  const syncs = database.prepare('SELECT source, started_at, outcome FROM catalogue_syncs ORDER BY source')
+  return {
+    newestId: async () => Number((await newestId.get())?.id ?? 0),
+    newest: async () => toVersion(await newest.get()),
+    find: async (id) => toVersion(await find.get(id)),
+    list: async () => (await list.all()).map(toHead),
+    append: (previousId, versions) =>
+      database.transaction((inside) => appendInside(inside, previousId, versions)),
+    claimSync: async ({ source, at, everyMs }) =>
+      (await claim.run(source, at, at - everyMs, at + everyMs)) > 0,
+    recordSync: async (source, at, outcome) => {
+      await record.run(source, at, outcome)
+    },
+    listSyncs: async () => (await syncs.all()).map(toSync),
+  }
+}
+
+async function appendInside(
+  inside: Database,
+  previousId: number,
+  versions: readonly NewVersion[],
+): Promise<number> {
+  await inside.lock('catalogue')
+  if (Number((await inside.prepare(NEWEST_ID).get())?.id ?? 0) !== previousId)
+    throw new Refusal('The catalogue was changed meanwhile; nothing was saved. Look at it and try again.')
+  const insert = inside.prepare(
+    `INSERT INTO catalogue_versions (${HEAD}, content) VALUES ($1, $2, $3, $4, $5, $6)`,
+  )
+  let id = previousId
+  for (const { at, origin, author, digest, content } of versions)
+    await insert.run(++id, at, origin, author, digest, content)
+  return id
+}
+
+const toHead = (row: Row): VersionHead => ({
+  id: Number(row.id),
+  at: Number(row.at),
+  origin: String(row.origin),
+  author: String(row.author),
+  digest: String(row.digest),
+})
+
+const toVersion = (row: Row | undefined): VersionRow | undefined =>
+  row && { ...toHead(row), content: String(row.content) }
+
+const toSync = (row: Row): SyncRow => ({
+  source: String(row.source),
+  startedAt: Number(row.started_at),
+  outcome: row.outcome === null ? undefined : String(row.outcome),
+})

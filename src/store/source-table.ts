@@ -1,0 +1,108 @@
+import type { Database } from './database.ts'
+
+/** What the nodes must agree on about sources. */
+export type SourceTable = {
+  /** The sources that nobody may ask now. */
+  readonly listDisabled: () => Promise<string[]>
+  /** False when it was so already. */
+  readonly disable: (name: string, at: number) => Promise<boolean>
+  readonly enable: (name: string) => Promise<boolean>
+  /** Counts a call and its price, unless the day's spend would go over the cap: then false. Exact, however many ask at once. */
+  readonly spend: (wish: SpendWish) => Promise<boolean>
+  /** Takes back a call that never reached the vendor. */
+  readonly refund: (wish: Omit<SpendWish, 'capKobo'>) => Promise<void>
+  readonly listSpend: (day: number) => Promise<Spent[]>
+  /** How a node sees its sources, for whoever looks from outside. */
+  readonly publish: (states: readonly PublishedState[]) => Promise<void>
+  readonly listStates: (since: number) => Promise<PublishedState[]>
+  readonly forget: (statesBefore: number, daysBefore: number) => Promise<void>
+}
+
+export type SpendWish = {
+  readonly name: string
+  readonly day: number
+  readonly kobo: number
+  readonly capKobo: number | null
+}
+
+export type Spent = { readonly name: string; readonly calls: number; readonly kobo: number }
+
+export type PublishedState = {
+  readonly node: string
+  readonly name: string
+  readonly operation: string
+  /** JSON. */
+  readonly state: string
+  readonly at: number
+}
+
+export function createSourceTable(database: Database): SourceTable {
+  const disabled = database.prepare('SELECT name FROM source_switches ORDER BY name')
+  const spent = database.prepare('SELECT name, calls, kobo FROM source_spend WHERE day = $1 ORDER BY name')
+  const states = database.prepare(
+    'SELECT node, name, operation, state, at FROM source_states WHERE at >= $1 ORDER BY name, operation, node',
+  )
+  return {
+    listDisabled: async () => (await disabled.all()).map(({ name }) => String(name)),
+    disable: async (name, at) =>
+      (await database
+        .prepare(
+          'INSERT INTO source_switches (name, disabled_at) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING',
+        )
+        .run(name, at)) > 0,
+    enable: async (name) =>
+      (await database.prepare('DELETE FROM source_switches WHERE name = $1').run(name)) > 0,
+    spend: (wish) => database.transaction((inside) => spendInside(inside, wish)),
+    refund: async ({ name, day, kobo }) => {
+      await database
+        .prepare('UPDATE source_spend SET calls = calls - 1, kobo = kobo - $3 WHERE name = $1 AND day = $2')
+        .run(name, day, kobo)
+    },
+    listSpend: async (day) =>
+      (await spent.all(day)).map(({ name, calls, kobo }) => ({
+        name: String(name),
+        calls: Number(calls),
+        kobo: Number(kobo),
+      })),
+    publish: (list) =>
+      database.transaction(async (inside) => {
+        const save = inside.prepare(
+          `INSERT INTO source_states (node, name, operation, state, at) VALUES ($1, $2, $3, $4, $5)
+           ON CONFLICT (node, name, operation) DO UPDATE SET state = excluded.state, at = excluded.at`,
+        )
+        for (const { node, name, operation, state, at } of list)
+          await save.run(node, name, operation, state, at)
+      }),
+    listStates: async (since) => (await states.all(since)).map(toState),
+    forget: async (statesBefore, daysBefore) => {
+      await database.prepare('DELETE FROM source_states WHERE at < $1').run(statesBefore)
+      await database.prepare('DELETE FROM source_spend WHERE day < $1').run(daysBefore)
+    },
+  }
+}
+
+/** One statement decides: whoever would go over the cap changes nothing. */
+async function spendInside(inside: Database, { name, day, kobo, capKobo }: SpendWish): Promise<boolean> {
+  await inside
+    .prepare(
+      `INSERT INTO source_spend (name, day, calls, kobo) VALUES ($1, $2, 0, 0)
+       ON CONFLICT (name, day) DO NOTHING`,
+    )
+    .run(name, day)
+  const most = capKobo ?? Number.MAX_SAFE_INTEGER
+  const changed = await inside
+    .prepare(
+      `UPDATE source_spend SET calls = calls + 1, kobo = kobo + $3
+       WHERE name = $1 AND day = $2 AND kobo + $3 <= $4`,
+    )
+    .run(name, day, kobo, most)
+  return changed > 0
+}
+
+const toState = (row: Readonly<Record<string, unknown>>): PublishedState => ({
+  node: String(row.node),
+  name: String(row.name),
+  operation: String(row.operation),
+  state: String(row.state),
+  at: Number(row.at),
+})

@@ -1,0 +1,41 @@
+import { type Kind, toBlindIndex } from '../crypto/blind-index.ts'
+import type { Keyring } from '../crypto/keyring.ts'
+import { seal, toBound, unseal } from '../crypto/seal.ts'
+import type { ReuseTable } from '../store/reuse-table.ts'
+
+/** Results of vendors that were verified a short while ago, for operators who allow it. */
+export type Reuse = {
+  readonly find: <T>(kind: Kind, number: string) => Promise<Reused<T> | undefined>
+  /** Keeps what was verified: never what only was found. */
+  readonly keep: <T>(kind: Kind, number: string, result: Reused<T>) => Promise<void>
+  readonly forget: () => Promise<void>
+}
+
+export type Reused<T> = { readonly record: T; readonly source: string }
+
+export function createReuse(
+  table: ReuseTable,
+  keyring: Keyring,
+  lifeMs: number,
+  now: () => number = Date.now,
+): Reuse {
+  const key = keyring.reuse
+  const toSubject = (kind: Kind, number: string) => toReuseSubject(keyring, kind, number)
+  const bound = (subject: Uint8Array) => toBound('reused_results', subject, 1)
+  return {
+    find: async <T>(kind: Kind, number: string) => {
+      const subject = toSubject(kind, number)
+      const sealed = await table.find(subject, now())
+      return sealed && (JSON.parse(unseal(key, sealed, bound(subject)).toString()) as Reused<T>)
+    },
+    keep: (kind, number, result) => {
+      const subject = toSubject(kind, number)
+      const sealed = seal(key, Buffer.from(JSON.stringify(result)), bound(subject))
+      return table.keep(subject, sealed, now() + lifeMs)
+    },
+    forget: () => table.forget(now()),
+  }
+}
+
+const toReuseSubject = (keyring: Keyring, kind: Kind, number: string) =>
+  toBlindIndex(keyring['reuse-index'], kind, number)

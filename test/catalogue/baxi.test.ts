@@ -1,0 +1,68 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { createBaxi } from '../vendors/baxi.ts'
+import { mapGoods, raisePrices } from '../vendors/goods.ts'
+import { type Counter, openCounter, readAudit } from './shop.ts'
+
+let counter: Counter
+beforeEach(async () => {
+  counter = await openCounter('baxi', createBaxi)
+})
+afterEach(() => counter.close())
+
+describe('sync baxi', () => {
+  it('finds nothing new in the lists that shipped', async () => {
+    expect(await counter.sync()).toMatchObject({ outcome: 'unchanged', changes: [] })
+  })
+
+  it('takes products, add-ons and bundles over at the price of one month', async () => {
+    counter.shop.files = raisePrices(counter.shop.files)
+    await counter.sync()
+    const { catalogue } = counter.test.context
+    expect(catalogue.tvProducts.find(({ code }) => code === 'COMPE36')?.price).toBe('20900')
+    expect(catalogue.tvProducts.find(({ code }) => code === 'GOTVMAX')?.price).toBe('9350')
+    expect(catalogue.findTvProduct('DSTV', 'COMPE36')?.add_ons.map(({ price }) => price)).toEqual([
+      '6600',
+      '16390',
+      '7700',
+      '26950',
+      '11880',
+    ])
+    expect(catalogue.findTvProduct('DSTV', 'NLTESE36')?.add_ons).toHaveLength(1)
+    expect(catalogue.listInternetBundles('smile')?.[0]).toMatchObject({ price: '495', duration: '1 day' })
+    expect(catalogue.tvProducts.find(({ code }) => code === 'nova')?.price).toBe('2100')
+  })
+
+  it('gives vouchers of a new price a code, and those of a known price keep theirs', async () => {
+    counter.shop.files = mapGoods(counter.shop.files, (item) =>
+      item.code === 'vt-7000' ? { ...item, price: '8000', description: 'New voucher' } : item,
+    )
+    await counter.sync()
+    const codes = counter.test.context.catalogue.listInternetBundles('spectranet')?.map(({ code }) => code)
+    expect(codes).toEqual(['vt-1000', 'vt-2000', 'vt-5000', 'pin-8000', 'vt-10000'])
+  })
+
+  it('keeps the lists when half of the products are gone', async () => {
+    counter.shop.files = mapGoods(counter.shop.files, (item, list) =>
+      list === 'GOTV' && item.code !== 'GOHAN' ? undefined : item,
+    )
+    await expect(counter.sync()).rejects.toThrow('The list gotv would lose 5 of its 6 codes.')
+  })
+})
+
+describe('a vendor that fails', () => {
+  it('changes nothing, and the audit says why', async () => {
+    counter.shop.files = raisePrices(counter.shop.files)
+    for (const [fault, reason] of [
+      ['html_with_200', 'bad_response'],
+      ['missing_fields', 'bad_response'],
+      ['error_in_200', 'unreachable'],
+      ['unauthorised', 'refused'],
+      ['slow_headers', 'timeout'],
+    ] as const) {
+      counter.vendor.fail(fault)
+      await expect(counter.sync(), fault).rejects.toMatchObject({ name: 'SourceError', reason })
+      expect(await counter.desk.table.newestId()).toBe(0)
+      expect((await readAudit(counter.test)).at(-1)).toBe(`catalogue_sync ${reason} baxi`)
+    }
+  })
+})

@@ -1,0 +1,83 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { bearer, openTestApp, type TestApp } from '../app.ts'
+import { createTestDatabase, hasPostgres } from '../postgres.ts'
+import { openShop, raisePrices, type Shop } from '../vendors/goods.ts'
+import { openStandIn, type StandIn } from '../vendors/stand-in.ts'
+import { createVtpass } from '../vendors/vtpass.ts'
+import { readAudit } from './shop.ts'
+
+/** Five lists are one run. */
+const QUESTIONS = 5
+
+let shop: Shop
+let vendor: StandIn
+let nodes: TestApp[]
+beforeEach(async () => {
+  shop = openShop()
+  vendor = await openStandIn(createVtpass(shop))
+  nodes = []
+})
+afterEach(async () => {
+  await Promise.all(nodes.map((node) => node.close()))
+  await vendor.close()
+})
+
+async function openNode(settings: Record<string, string> = {}): Promise<TestApp> {
+  const node = await openTestApp({
+    ...vendor.settings,
+    TABBAT_CATALOGUE_SOURCES: 'vtpass',
+    TABBAT_CATALOGUE_SYNC: '6h',
+    ...settings,
+  })
+  nodes.push(node)
+  return node
+}
+
+const lookUp = ({ app }: TestApp) =>
+  app.inject({ url: '/api/v2/internet/data/smile/lookup', headers: bearer() })
+const outcomes = async ({ context }: TestApp) =>
+  (await context.store.catalogue.listSyncs()).map(({ outcome }) => outcome)
+
+describe('the schedule', () => {
+  it('fetches the lists at the start when it is time, and says so in the audit log', async () => {
+    shop.files = raisePrices(shop.files)
+    const node = await openNode()
+    await expect.poll(() => outcomes(node)).toEqual(['changed'])
+    await expect
+      .poll(async () => (await lookUp(node)).json().data.data[0].price, { timeout: 5000 })
+      .toBe('495')
+    expect(await readAudit(node)).toEqual([expect.stringMatching(/^catalogue_changed ok vtpass, after/)])
+    expect((await node.context.store.catalogue.list()).at(-1)?.author).toBe('schedule')
+  })
+
+  it.skipIf(!hasPostgres())('is kept by one of several nodes', async () => {
+    const rootKey = Buffer.alloc(32, 7).toString('base64')
+    const settings = { TABBAT_DATABASE_URL: await createTestDatabase(), TABBAT_ROOT_KEY: rootKey }
+    const [one] = await Promise.all([openNode(settings), openNode(settings)])
+    await openNode(settings)
+    await expect.poll(() => outcomes(one)).toEqual(['unchanged'])
+    expect(vendor.count()).toBe(QUESTIONS)
+  })
+
+  it('does not hold up look-ups while the vendor hangs, nor the stop of the server', async () => {
+    vendor.fail('slow_headers')
+    const node = await openNode()
+    await expect.poll(() => vendor.count()).toBe(1)
+    expect(await outcomes(node)).toEqual([undefined])
+    const startedAt = performance.now()
+    for (let index = 0; index < 50; index++) expect((await lookUp(node)).statusCode).toBe(200)
+    expect(performance.now() - startedAt).toBeLessThan(2000)
+    nodes = []
+    const closingAt = performance.now()
+    await node.close()
+    expect(performance.now() - closingAt).toBeLessThan(3000)
+  })
+
+  it('keeps the old lists when the vendor fails, and notes it', async () => {
+    vendor.fail('html_with_200')
+    const node = await openNode()
+    await expect.poll(() => outcomes(node)).toEqual(['bad_response'])
+    expect(await readAudit(node)).toEqual(['catalogue_sync bad_response vtpass'])
+    expect((await lookUp(node)).statusCode).toBe(200)
+  })
+})

@@ -1,0 +1,103 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { SANDBOX_KEY } from '../../src/keys/sandbox-key.ts'
+import { openShop, raisePrices } from '../vendors/goods.ts'
+import { openStandIn, type StandIn } from '../vendors/stand-in.ts'
+import { createVtpass } from '../vendors/vtpass.ts'
+import { newDataDir, type RunningServer, startServer, tabbat } from './tabbat.ts'
+
+const dataDir = newDataDir()
+const shop = openShop()
+let vendor: StandIn
+let server: RunningServer
+let settings: Record<string, string>
+beforeAll(async () => {
+  vendor = await openStandIn(createVtpass(shop))
+  settings = { TABBAT_DATA_DIR: dataDir, TABBAT_LOG_LEVEL: 'silent', ...vendor.settings }
+  server = await startServer(settings)
+})
+afterAll(async () => {
+  await server.stop()
+  await vendor.close()
+})
+
+const catalogue = (...args: string[]) => tabbat(settings, 'catalogue', ...args)
+
+async function readPrice(): Promise<string | undefined> {
+  const response = await fetch(`${server.url}/api/v2/internet/data/smile/lookup`, {
+    headers: { authorization: `Bearer ${SANDBOX_KEY}` },
+  })
+  const { data } = (await response.json()) as { data: { data: { code: string; price: string }[] } }
+  return data.data.find(({ code }) => code === '624')?.price
+}
+
+describe('tabbat catalogue', () => {
+  it('syncs: shows what changes as a table, and a running server switches', async () => {
+    shop.files = raisePrices(shop.files)
+    const look = await catalogue('sync', 'vtpass', '--dry-run')
+    expect(look.stdout).toMatch(/^change +list +code +before +after +name\nprice +smile +624 +450 +495 +1GB/)
+    expect(look.stdout).toContain('This was only a look; version 1 stays in force.')
+    const { code, stdout } = await catalogue('sync', 'vtpass')
+    expect([code, stdout]).toEqual([0, expect.stringContaining('Version 2 is in force')])
+    await expect.poll(readPrice, { timeout: 5000 }).toBe('495')
+  })
+
+  it('exports what can be edited and imported, as a whole and as one list', async () => {
+    const file = join(dataDir, 'lists.json')
+    expect(await catalogue('export', file)).toMatchObject({ code: 0, stdout: `The lists are in ${file}.\n` })
+    expect((await catalogue('import', file)).stdout).toBe('Nothing has changed; version 2 stays in force.\n')
+    const lists = JSON.parse(readFileSync(file, 'utf8')) as ReturnType<typeof openShop>['files']
+    const one = join(dataDir, 'swift.json')
+    writeFileSync(one, JSON.stringify({ ...lists.internet[1], segment: 'swift', type: 'SWIFT' }))
+    const { outcome, version, changes } = JSON.parse((await catalogue('import', one, '--json')).stdout)
+    expect([outcome, version, changes.length]).toEqual(['changed', 3, 5])
+    expect(changes[0]).toEqual({
+      change: 'added',
+      list: 'swift',
+      code: 'vt-1000',
+      name: 'Spectranet N1000',
+      price_before: null,
+      price_after: '1100',
+    })
+    const diff = await catalogue('diff')
+    expect(diff.stdout).toContain('From version 2 to 3: 5 added, 0 removed, 0 prices changed.')
+  })
+
+  it('rolls back, and keeps the history', async () => {
+    expect((await catalogue('rollback', '1')).stdout).toContain('Version 4 is in force')
+    const { versions, syncs } = JSON.parse((await catalogue('history', '--json')).stdout)
+    expect(versions.map(({ origin }: { origin: string }) => origin)).toEqual([
+      'shipped',
+      'vtpass',
+      'import',
+      'rollback of 1',
+    ])
+    expect(syncs).toMatchObject([{ source: 'vtpass', outcome: 'changed' }])
+    await expect.poll(readPrice, { timeout: 5000 }).toBe('450')
+    const { stdout } = await tabbat(settings, 'audit', 'export')
+    expect(stdout.match(/"phase":"catalogue_changed"/g)).toHaveLength(3)
+  })
+
+  it('says what is wrong, and changes nothing', async () => {
+    const broken = join(dataDir, 'broken.json')
+    writeFileSync(broken, '{"internet":[],"tv":[]}')
+    vendor.fail('html_with_200')
+    const [sync, baxi, empty, missing, sme, gone] = await Promise.all([
+      catalogue('sync', 'vtpass'),
+      catalogue('sync', 'baxi'),
+      catalogue('import', broken),
+      catalogue('import', join(dataDir, 'nothing.json')),
+      catalogue('import', 'src/catalogue/data/sme.json'),
+      catalogue('rollback', '99'),
+    ])
+    expect(sync.stderr).toContain('could not be fetched (bad_response). The answer is not JSON')
+    expect(baxi.stderr).toContain('baxi is not set up: set TABBAT_BAXI_API_KEY.')
+    expect(empty.stderr).toContain('The list smile would be empty.')
+    expect(missing.stderr).toContain('nothing.json cannot be read (ENOENT).')
+    expect(sme.stderr).toContain('is fixed by the API and cannot be imported')
+    expect(gone.stderr).toContain('There is no version 99 of the catalogue.')
+    for (const { code } of [sync, baxi, empty, missing, sme, gone]) expect(code).toBe(1)
+    expect((await catalogue('history')).stdout).toContain('4 (in force)')
+  })
+})

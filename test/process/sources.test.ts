@@ -1,0 +1,117 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { dojah } from '../vendors/dojah.ts'
+import { openStandIn, type StandIn } from '../vendors/stand-in.ts'
+import { newDataDir, startServer, tabbat } from './tabbat.ts'
+
+let vendor: StandIn
+let settings: Record<string, string>
+beforeAll(async () => {
+  vendor = await openStandIn(dojah)
+  settings = {
+    TABBAT_DATA_DIR: newDataDir(),
+    TABBAT_NIN_SOURCES: 'dojah',
+    TABBAT_DOJAH_PRICE: '50',
+    TABBAT_DOJAH_DAILY_CAP: '1000',
+    ...vendor.settings,
+  }
+})
+afterAll(() => vendor.close())
+
+describe('tabbat sources', () => {
+  it('shows how a source is doing on a running server, and switches it off there', async () => {
+    const server = await startServer({ ...settings, TABBAT_LOG_LEVEL: 'silent' })
+    try {
+      const before = await tabbat(settings, 'sources', 'status')
+      expect(before.stdout).toMatch(/dojah +verify_nin +\S+ +closed/)
+      expect(before.stdout).toContain('0 calls, ₦0.00 of ₦1000.00')
+      expect((await tabbat(settings, 'sources', 'disable', 'dojah')).stdout).toContain('switched off')
+      const ready = async () => {
+        const answer = await fetch(`${server.url}/health/ready`)
+        return ((await answer.json()) as { sources: unknown }).sources
+      }
+      await expect.poll(ready, { timeout: 5000 }).toEqual({ dojah: 'disabled' })
+      const [status] = JSON.parse((await tabbat(settings, 'sources', 'status', '--json')).stdout)
+      expect(status).toMatchObject({ source: 'dojah', disabled: true, capKobo: 100_000 })
+    } finally {
+      await server.stop()
+    }
+  })
+
+  it('asks a vendor once and explains what is wrong', async () => {
+    const good = await tabbat(settings, 'sources', 'check', 'dojah')
+    expect([good.code, good.stdout]).toEqual([0, expect.stringContaining('everything works')])
+    vendor.fail('unauthorised')
+    const bad = await tabbat(settings, 'sources', 'check', 'dojah')
+    vendor.fail(undefined)
+    expect([bad.code, bad.stdout]).toEqual([1, expect.stringContaining('does not accept the credentials')])
+    const unset = await tabbat({ TABBAT_DATA_DIR: newDataDir() }, 'sources', 'check', 'prembly')
+    expect([unset.code, unset.stderr]).toEqual([1, expect.stringContaining('Nothing is set for prembly')])
+  })
+})
+
+describe('the settings of sources', () => {
+  it('are all missed at once, with everything else that is wrong', async () => {
+    const { code, stderr } = await tabbat(
+      {
+        TABBAT_DATA_DIR: newDataDir(),
+        TABBAT_PORT: 'x',
+        TABBAT_NIN_SOURCES: 'dojah,prembly',
+        TABBAT_DOJAH_URL: 'http://api.example.com',
+        TABBAT_DOJAH_PRICE: 'much',
+      },
+      'serve',
+    )
+    expect(code).toBe(1)
+    for (const text of [
+      'TABBAT_PORT must be',
+      'TABBAT_DOJAH_APP_ID is required to use dojah',
+      'TABBAT_DOJAH_SECRET is required to use dojah',
+      'TABBAT_DOJAH_URL must begin with https://',
+      'TABBAT_DOJAH_PRICE must be an amount in naira',
+      'TABBAT_PREMBLY_API_KEY is required to use prembly',
+    ])
+      expect(stderr).toContain(text)
+  })
+
+  it('say at the start what a source cannot do', async () => {
+    const server = await startServer({
+      TABBAT_NIN_SOURCES: 'qoreid',
+      TABBAT_QOREID_CLIENT_ID: 'a',
+      TABBAT_QOREID_SECRET: 'b',
+      TABBAT_LOG_LEVEL: 'silent',
+    })
+    await server.stop()
+    expect(server.banner).toContain('TABBAT_QOREID_NAMES_OPTIONAL')
+  })
+})
+
+describe('tabbat simulate', () => {
+  it('runs a stand-in that can be told to fail', async () => {
+    const child = spawn('bin/tabbat', ['simulate', 'dojah', '--port', '0'], {
+      env: { PATH: process.env.PATH ?? '' },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    process.once('exit', () => child.kill('SIGKILL'))
+    let said = ''
+    for await (const piece of child.stdout) {
+      said += piece
+      if (said.includes('Ctrl-C')) break
+    }
+    const url = /listens on (\S+)\./.exec(said)?.[1]
+    const ask = () =>
+      fetch(`${url}/api/v1/kyc/nin?nin=12345678901`, { headers: { authorization: 'simulated-secret' } })
+    expect(said).toContain(`export TABBAT_DOJAH_URL=${url}`)
+    expect((await ask()).status).toBe(200)
+    await fetch(`${url}/stand-in/fault`, { method: 'POST', body: '{"fault":"failing"}' })
+    expect((await ask()).status).toBe(500)
+    child.kill('SIGTERM')
+    expect((await once(child, 'close'))[0]).toBe(0)
+  })
+
+  it('names those it knows when asked for another', async () => {
+    const { code, stderr } = await tabbat({}, 'simulate', 'acme')
+    expect([code, stderr]).toEqual([1, expect.stringMatching(/dojah.*relay.*vtpass/)])
+  })
+})

@@ -1,0 +1,185 @@
+import { Ajv } from 'ajv'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { loadConfig } from '../../src/config.ts'
+import { BvnRecord } from '../../src/contract/bvn.ts'
+import { NinRecord } from '../../src/contract/nin.ts'
+import { openVendor } from '../../src/sources/index.ts'
+import { type Source, SourceError, type SourceFailure } from '../../src/sources/source.ts'
+import type { VendorName } from '../../src/sources/vendors.ts'
+import { type Fault, PLANTED } from '../vendors/faults.ts'
+import { VERIFIERS } from '../vendors/index.ts'
+import { toBvnPerson, toCore, toNinPerson } from '../vendors/people.ts'
+import { openStandIn, type StandIn } from '../vendors/stand-in.ts'
+
+/** What every source passes: the same faults, over real sockets, from a server that speaks the vendor's format. */
+const NUMBER = '12345678901'
+const NOBODY = '99345678901'
+const PHONE = toCore(NUMBER)
+const OTHER_PHONE = '8021112223'
+
+/** What each way of failing must be called. */
+const EXPECTED: Readonly<Record<Exclude<Fault, 'missing_fields' | 'error_in_200'>, SourceFailure>> = {
+  wrong_person: 'bad_response',
+  unauthorised: 'refused',
+  no_funds: 'refused',
+  throttled: 'throttled',
+  failing: 'unreachable',
+  malformed_json: 'bad_response',
+  html_with_200: 'bad_response',
+  slow_headers: 'timeout',
+  slow_body: 'timeout',
+  dripping: 'timeout',
+  truncated: 'bad_response',
+  huge: 'bad_response',
+  gzip_bomb: 'bad_response',
+  redirect: 'bad_response',
+  reset: 'unreachable',
+}
+
+const ajv = new Ajv({ strict: false })
+const isNinRecord = ajv.compile(NinRecord)
+const isBvnRecord = ajv.compile(BvnRecord)
+
+const newCall = (signal: AbortSignal = AbortSignal.timeout(5000)) => ({ signal, reference: 'ver_test' })
+
+describe.each(VERIFIERS.map((script) => [script.name, script] as const))('%s', (name, script) => {
+  let vendor: StandIn
+  let source: Source
+  beforeAll(async () => {
+    vendor = await openStandIn(script)
+    source = await openSource(400)
+  })
+  const openSource = (attemptMs: number) => {
+    const { vendors } = loadConfig(
+      { ...vendor.settings, TABBAT_NIN_SOURCES: name, TABBAT_BVN_SOURCES: name },
+      '',
+    )
+    return openVendor(name as VendorName, { vendors, allowPrivate: false, attemptMs })
+  }
+  afterEach(() => vendor.fail(undefined))
+  afterAll(async () => {
+    await source.close?.()
+    await vendor.close()
+  })
+
+  const find = {
+    nin: (number: string, phone: string, signal?: AbortSignal) =>
+      source.findNin?.({ nin: number, phone }, newCall(signal)),
+    bvn: (number: string, phone: string, signal?: AbortSignal) =>
+      source.findBvn?.({ bvn: number, phone }, newCall(signal)),
+  }
+
+  describe.each(['nin', 'bvn'] as const)('%s', (kind) => {
+    const findIt = find[kind]
+    const failure = async (signal?: AbortSignal): Promise<SourceError> => {
+      const error = await findIt(NUMBER, PHONE, signal)?.then(
+        () => undefined,
+        (reason: unknown) => reason,
+      )
+      expect(error).toBeInstanceOf(SourceError)
+      return error as SourceError
+    }
+
+    it('is served', () => {
+      expect(source[kind === 'nin' ? 'findNin' : 'findBvn']).toBeTypeOf('function')
+      expect(source.isOutside).toBe(true)
+    })
+
+    it('finds a person and tells it in the words of the contract', async () => {
+      const answer = await findIt(NUMBER, PHONE)
+      if (!answer?.found) throw new Error('not found')
+      const fits = kind === 'nin' ? isNinRecord : isBvnRecord
+      expect(fits(answer.record), JSON.stringify(fits.errors)).toBe(true)
+      const { record } = answer
+      const person = kind === 'nin' ? toNinPerson(NUMBER) : toBvnPerson(NUMBER)
+      expect(numberOf(record)).toBe(NUMBER)
+      const { personal_info: got } = record
+      const { personal_info: wanted } = person
+      expect(got.phone_number).toBe(`0${PHONE}`)
+      expect(got.date_of_birth).toBe(wanted.date_of_birth)
+      expect(got.formatted_date_of_birth).toBe(wanted.formatted_date_of_birth)
+      expect(got.first_name.toLowerCase()).toBe(wanted.first_name.toLowerCase())
+      expect(got.last_name.toLowerCase()).toBe(wanted.last_name.toLowerCase())
+      expect(got.full_name).not.toBe('')
+      expect(['', wanted.gender]).toContain(got.gender)
+    })
+
+    it('drops pictures, signatures and whatever the contract does not know', async () => {
+      const answer = await findIt(NUMBER, PHONE)
+      expect(JSON.stringify(answer)).not.toContain('/9j/')
+    })
+
+    it('says not found for a number that nobody has', async () => {
+      expect(await findIt(NOBODY, toCore(NOBODY))).toMatchObject({ found: false })
+    })
+
+    it('never gives a record with the phone that was asked for when the phone differs', async () => {
+      const answer = await findIt(NUMBER, OTHER_PHONE)
+      if (answer?.found) expect(answer.record.personal_info.phone_number).toBe(`0${PHONE}`)
+    })
+
+    it('takes a sparse answer: missing keys and nulls are empty', async () => {
+      vendor.fail('missing_fields')
+      const answer = await findIt(NUMBER, PHONE)
+      if (!answer?.found) throw new Error('not found')
+      const fits = kind === 'nin' ? isNinRecord : isBvnRecord
+      expect(fits(answer.record), JSON.stringify(fits.errors)).toBe(true)
+      expect(numberOf(answer.record)).toBe(NUMBER)
+      expect(answer.record.personal_info.last_name).toBe('')
+    })
+
+    it('does not take an error for an answer because it came with 200', async () => {
+      vendor.fail('error_in_200')
+      expect(['bad_response', 'unreachable']).toContain((await failure()).reason)
+    })
+
+    it.each(Object.entries(EXPECTED))('calls %s %s', async (fault, reason) => {
+      vendor.fail(fault as Fault)
+      const error = await failure()
+      expect(error.reason).toBe(reason)
+      expect(error.trouble).toBeDefined()
+    })
+
+    it('calls nobody there unreachable, and knows that nothing was sent', async () => {
+      const gone = await openStandIn(script)
+      const { settings } = gone
+      await gone.close()
+      const { vendors } = loadConfig({ ...settings, TABBAT_NIN_SOURCES: name, TABBAT_BVN_SOURCES: name }, '')
+      const lost = await openVendor(name as VendorName, { vendors, allowPrivate: false })
+      const ask =
+        kind === 'nin'
+          ? lost.findNin?.({ nin: NUMBER, phone: PHONE }, newCall())
+          : lost.findBvn?.({ bvn: NUMBER, phone: PHONE }, newCall())
+      await expect(ask).rejects.toMatchObject({ reason: 'unreachable', sent: false })
+      await lost.close?.()
+    })
+
+    it('lets go when the caller gives up, long before its own time is over', async () => {
+      const patient = await openSource(60_000)
+      vendor.fail('slow_headers')
+      const caller = new AbortController()
+      const before = vendor.count()
+      const asked =
+        kind === 'nin'
+          ? patient.findNin?.({ nin: NUMBER, phone: PHONE }, newCall(caller.signal))
+          : patient.findBvn?.({ bvn: NUMBER, phone: PHONE }, newCall(caller.signal))
+      const failed = expect(asked).rejects.toMatchObject({ reason: 'timeout' })
+      await expect.poll(() => vendor.count(), { interval: 5 }).toBeGreaterThan(before)
+      caller.abort()
+      await failed
+      await patient.close?.()
+    })
+
+    it('puts nothing of a person or of the vendor into an error', async () => {
+      for (const fault of [...Object.keys(EXPECTED), 'error_in_200'] as Fault[]) {
+        vendor.fail(fault)
+        const error = await failure()
+        const told = `${error.message} ${error.stack} ${JSON.stringify(error)} ${String(error.cause)}`
+        for (const secret of [NUMBER, PHONE, PLANTED, 'simulated-']) expect(told, fault).not.toContain(secret)
+      }
+    })
+  })
+})
+
+const numberOf = (record: NinRecord | BvnRecord) =>
+  'nin_number' in record ? record.nin_number : record.bvn_number

@@ -1,0 +1,123 @@
+import type { AddressInfo } from 'node:net'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { readShippedFolder } from '../../src/catalogue/catalogue.ts'
+import type { CatalogueFiles } from '../../src/catalogue/file.ts'
+import { loadConfig } from '../../src/config.ts'
+import { SANDBOX_KEY } from '../../src/keys/sandbox-key.ts'
+import { openVendor } from '../../src/sources/index.ts'
+import type { Source, SourceError } from '../../src/sources/source.ts'
+import { openTestApp, type TestApp } from '../app.ts'
+import { toBvnPerson, toCore, toNinPerson } from '../vendors/people.ts'
+
+/** The relay source against the one server of this API that we have: a real Tabbat on a real port. */
+let server: TestApp
+let source: Source
+let address: string
+
+const open = (url: string, key: string): Promise<Source> => {
+  const settings = { TABBAT_RELAY_URL: url, TABBAT_RELAY_KEY: key, TABBAT_NIN_SOURCES: 'relay' }
+  const { vendors } = loadConfig(settings, '')
+  return openVendor('relay', { vendors, allowPrivate: false })
+}
+
+beforeAll(async () => {
+  server = await openTestApp()
+  await server.app.listen({ host: '127.0.0.1', port: 0 })
+  address = `http://127.0.0.1:${(server.app.server.address() as AddressInfo).port}`
+  source = await open(`${address}/api/v2`, SANDBOX_KEY)
+})
+afterAll(async () => {
+  await source.close?.()
+  await server.close()
+})
+
+const NUMBER = '12345678901'
+const PHONE = toCore(NUMBER)
+const newCall = () => ({ signal: AbortSignal.timeout(5000), reference: 'ver_test' })
+
+const findNin = (number: string, phone = PHONE, from = source) =>
+  from.findNin?.({ nin: number, phone }, newCall())
+const findBvn = (number: string, phone = PHONE, from = source) =>
+  from.findBvn?.({ bvn: number, phone }, newCall())
+
+const failureOf = async (asked: Promise<unknown> | undefined): Promise<Partial<SourceError>> => {
+  const error = await asked?.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  )
+  return error as SourceError
+}
+
+it('finds a NIN, and gives it as that server gave it: hidden values stay hidden, the picture stays there', async () => {
+  const answer = await findNin(NUMBER)
+  if (!answer?.found) throw new Error('not found')
+  const person = toNinPerson(NUMBER)
+  const hidden = Object.fromEntries(
+    Object.entries(person.next_of_kin).map(([field, value]) => [field, value === '' ? '' : '****']),
+  )
+  expect(answer.record).toEqual({
+    ...person,
+    personal_info: { ...person.personal_info, image_url: '' },
+    next_of_kin: hidden,
+    indigene_info: { ...person.indigene_info, place_of_origin: '****' },
+  })
+  expect(answer.reference).toMatch(/^ver_/)
+})
+
+it('finds a BVN', async () => {
+  const answer = await findBvn(NUMBER)
+  if (!answer?.found) throw new Error('not found')
+  expect(answer.record).toEqual(toBvnPerson(NUMBER))
+  expect(answer.reference).toMatch(/^ver_/)
+})
+
+it('fetches the lists, with the same key', async () => {
+  const current = readShippedFolder()
+  const fetched = await source.fetchCatalogue?.(current, newCall())
+  const codes = (files: CatalogueFiles | undefined) => [
+    files?.internet.map(({ segment, bundles }) => [segment, bundles.map(({ code }) => code)]),
+    files?.tv.map(({ type, products }) => [type, products.map(({ code }) => code)]),
+  ]
+  expect(codes(fetched)).toEqual(codes(current))
+})
+
+describe.each([
+  ['nin', findNin],
+  ['bvn', findBvn],
+] as const)('%s', (_kind, find) => {
+  it.each(['00000000001', '00000000003'])('takes the record of %s as it is', async (number) => {
+    expect((await find(number))?.found).toBe(true)
+  })
+
+  it('is not found where that server says not_verified: nobody, or another phone', async () => {
+    const unfound = { found: false, reference: expect.stringMatching(/^ver_/) }
+    expect(await find('00000000422')).toEqual(unfound)
+    expect(await find(NUMBER, '8000000000')).toEqual(unfound)
+  })
+
+  it.each([
+    ['00000000429', 'throttled', 'too_many'],
+    ['00000000502', 'unreachable', 'vendor_failed'],
+    ['00000000503', 'unreachable', 'vendor_failed'],
+    ['00000000504', 'timeout', 'too_slow'],
+  ])('%s is %s', async (number, reason, trouble) => {
+    expect(await failureOf(find(number))).toMatchObject({ reason, trouble, sent: true })
+  })
+
+  it('is refused with a key that is not good, or may not', async () => {
+    for (const key of ['tbt_test_wrong', await server.createKey({ scopes: ['catalogue:read'] })]) {
+      const stranger = await open(`${address}/api/v2`, key)
+      expect(await failureOf(find(NUMBER, PHONE, stranger))).toMatchObject({
+        reason: 'refused',
+        trouble: 'credentials',
+      })
+      await stranger.close?.()
+    }
+  })
+
+  it('is a bad response at a wrong address, and never "not found"', async () => {
+    const lost = await open(`${address}/api/v1`, SANDBOX_KEY)
+    expect(await failureOf(find(NUMBER, PHONE, lost))).toMatchObject({ reason: 'bad_response' })
+    await lost.close?.()
+  })
+})

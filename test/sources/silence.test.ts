@@ -1,0 +1,82 @@
+import { mkdtempSync, openSync, readFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, it } from 'vitest'
+import { loadConfig } from '../../src/config.ts'
+import { createContext } from '../../src/context.ts'
+import { SCOPES } from '../../src/keys/api-key.ts'
+import { createKey } from '../../src/keys/manage.ts'
+import { createLog } from '../../src/log.ts'
+import { buildServer } from '../../src/server.ts'
+import { bearer } from '../app.ts'
+import { FAULTS, PLANTED } from '../vendors/faults.ts'
+import { VERIFIERS } from '../vendors/index.ts'
+import { toCore } from '../vendors/people.ts'
+import { openStandIn } from '../vendors/stand-in.ts'
+
+/** Those that hang are silent anyway, and would take 8 seconds each. */
+const QUICK = FAULTS.filter((fault) => !['slow_headers', 'slow_body', 'dripping'].includes(fault))
+
+const NIN = '73519284650'
+const PHONE = toCore(NIN)
+
+it('says nothing of a person or of what a vendor said, in a log, an answer, a metric or the audit log', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'tabbat-silence-'))
+  const path = join(folder, 'log')
+  const log = createLog('trace', openSync(path, 'w'))
+  const vendors = await Promise.all(VERIFIERS.map((script) => openStandIn(script)))
+  const order = VERIFIERS.map(({ name }) => name).join()
+  const settings = Object.assign({}, ...vendors.map((vendor) => vendor.settings))
+  const context = await createContext(
+    loadConfig(
+      { ...settings, TABBAT_DATA_DIR: folder, TABBAT_NIN_SOURCES: order, TABBAT_BVN_SOURCES: order },
+      '',
+    ),
+    log,
+  )
+  const app = buildServer(context)
+  const wishes = {
+    name: 'x',
+    mode: 'live',
+    scopes: SCOPES,
+    expiresAt: undefined,
+    allowedIps: undefined,
+  } as const
+  const { text: key } = await createKey({ ...context, keyring: context.keyring() }, wishes)
+  const told: string[] = []
+  for (const fault of QUICK) {
+    for (const vendor of vendors) vendor.fail(fault)
+    for (const [kind, extra] of [
+      ['nin', {}],
+      ['bvn', { amount: '1' }],
+    ] as const) {
+      const answer = await app.inject({
+        method: 'POST',
+        url: `/api/v2/kyc/verify-${kind}`,
+        headers: bearer(key),
+        payload: { [kind]: NIN, phone: `0${PHONE}`, ...extra },
+      })
+      // A sparse answer verifies, and then the person is in it.
+      if (answer.statusCode !== 200) told.push(answer.body)
+    }
+  }
+  told.push(await context.metrics.print())
+  const rows = await context.store.database.prepare('SELECT * FROM audit').all()
+  told.push(JSON.stringify(rows))
+  await app.close()
+  await context.close()
+  await Promise.all(vendors.map((vendor) => vendor.close()))
+  log.flush()
+  told.push(readFileSync(path, 'utf8'))
+  expect(rows.length).toBeGreaterThan(QUICK.length)
+  expect(told.at(-1)).toContain('"outcome":"source_')
+  for (const secret of [
+    NIN,
+    PHONE,
+    PLANTED,
+    'Vendortext',
+    'simulated-',
+    Buffer.from(NIN).toString('base64').slice(0, 14),
+  ])
+    for (const text of told) expect(text.includes(secret), secret).toBe(false)
+})

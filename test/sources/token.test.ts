@@ -1,0 +1,69 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { loadConfig } from '../../src/config.ts'
+import { openVendor } from '../../src/sources/index.ts'
+import { type Source, SourceError } from '../../src/sources/source.ts'
+import { type Fault, PLANTED } from '../vendors/faults.ts'
+import { qoreid } from '../vendors/qoreid.ts'
+import { relay } from '../vendors/relay.ts'
+import { openStandIn, type StandIn } from '../vendors/stand-in.ts'
+
+/** The suite of all sources meets its faults with a token in hand; here the token itself cannot be had. */
+const FAULTS = {
+  unauthorised: 'refused',
+  throttled: 'throttled',
+  failing: 'unreachable',
+  malformed_json: 'bad_response',
+  html_with_200: 'bad_response',
+  slow_headers: 'timeout',
+  dripping: 'timeout',
+  truncated: 'bad_response',
+  huge: 'bad_response',
+  gzip_bomb: 'bad_response',
+  redirect: 'bad_response',
+  reset: 'unreachable',
+} as const
+
+const ASK = { nin: '12345678901', phone: '8035678901' }
+const newCall = () => ({ signal: AbortSignal.timeout(5000), reference: 'ver_test' })
+
+describe.each([qoreid, relay].map((script) => [script.name as 'qoreid' | 'relay', script] as const))(
+  '%s',
+  (name, script) => {
+    let vendor: StandIn
+    let source: Source
+    beforeEach(async () => {
+      vendor = await openStandIn(script)
+      const { vendors } = loadConfig({ ...vendor.settings, TABBAT_NIN_SOURCES: name }, '')
+      source = await openVendor(name, { vendors, allowPrivate: false, attemptMs: 400 })
+    })
+    afterEach(async () => {
+      await source.close?.()
+      await vendor.close()
+    })
+
+    it.each(Object.entries(FAULTS))('calls %s of the token endpoint %s', async (fault, reason) => {
+      vendor.fail(fault as Fault)
+      const error = await source.findNin?.(ASK, newCall()).catch((failure: unknown) => failure)
+      expect(error).toBeInstanceOf(SourceError)
+      expect(error).toMatchObject({ reason, sent: false })
+      expect(vendor.count()).toBe(1)
+      const told = `${String(error)} ${JSON.stringify(error)}`
+      for (const secret of [PLANTED, 'simulated-']) expect(told).not.toContain(secret)
+    })
+
+    it('asks for a token once, and then one question for each look-up', async () => {
+      const asks = Array.from({ length: 10 }, () => source.findNin?.(ASK, newCall()))
+      for (const answer of await Promise.all(asks)) expect(answer?.found).toBe(true)
+      expect(vendor.count()).toBe(11)
+      await source.findNin?.(ASK, newCall())
+      expect(vendor.count()).toBe(12)
+    })
+
+    it('gets over it when the token endpoint is back', async () => {
+      vendor.fail('failing')
+      await expect(source.findNin?.(ASK, newCall())).rejects.toBeInstanceOf(SourceError)
+      vendor.fail(undefined)
+      expect((await source.findNin?.(ASK, newCall()))?.found).toBe(true)
+    })
+  },
+)

@@ -1,0 +1,84 @@
+import { randomBytes } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Store } from '../../src/store/store.ts'
+import { describeEngines, ENGINES } from './engines.ts'
+
+const DAY = 20_777
+const NOW = 1_790_000_000_123
+
+describeEngines(ENGINES, (engine) => {
+  let one: Store
+  let other: Store
+  beforeAll(async () => {
+    const place = await engine.createPlace()
+    one = await place.open()
+    other = await place.open()
+  })
+  afterAll(async () => {
+    await one.close()
+    await other.close()
+  })
+
+  describe('the switches of sources', () => {
+    it('are seen by every node', async () => {
+      expect(await one.sources.disable('dojah', NOW)).toBe(true)
+      expect(await other.sources.disable('dojah', NOW)).toBe(false)
+      expect(await other.sources.listDisabled()).toEqual(['dojah'])
+      expect(await other.sources.enable('dojah')).toBe(true)
+      expect(await one.sources.enable('dojah')).toBe(false)
+      expect(await one.sources.listDisabled()).toEqual([])
+    })
+  })
+
+  describe('spend', () => {
+    it('stops exactly at the cap, however many nodes spend at once', async () => {
+      const wish = { name: 'dojah', day: DAY, kobo: 5050, capKobo: 50_500 }
+      const spent = await Promise.all(
+        Array.from({ length: 40 }, (_each, index) => (index % 2 ? one : other).sources.spend(wish)),
+      )
+      expect(spent.filter((admitted) => admitted)).toHaveLength(10)
+      expect(await one.sources.listSpend(DAY)).toEqual([{ name: 'dojah', calls: 10, kobo: 50_500 }])
+      await one.sources.refund(wish)
+      expect(await other.sources.spend(wish)).toBe(true)
+      expect(await other.sources.spend(wish)).toBe(false)
+    })
+
+    it('has no end without a cap, begins anew each day, and is larger than 32 bits', async () => {
+      const wish = { name: 'relay', day: DAY, kobo: 3_000_000_000, capKobo: null }
+      for (const day of [DAY, DAY, DAY + 1]) expect(await one.sources.spend({ ...wish, day })).toBe(true)
+      expect(await one.sources.listSpend(DAY + 1)).toEqual([{ name: 'relay', calls: 1, kobo: 3_000_000_000 }])
+      const today = await one.sources.listSpend(DAY)
+      expect(today.find(({ name }) => name === 'relay')).toEqual({
+        name: 'relay',
+        calls: 2,
+        kobo: 6_000_000_000,
+      })
+    })
+  })
+
+  describe('states', () => {
+    it('are replaced by their own node and forgotten when they are old', async () => {
+      const state = { node: 'a', name: 'dojah', operation: 'verify_nin', state: '{"state":"open"}', at: NOW }
+      await one.sources.publish([state, { ...state, node: 'b', at: NOW - 1000 }])
+      await one.sources.publish([{ ...state, state: '{}' }])
+      expect(await other.sources.listStates(NOW)).toEqual([{ ...state, state: '{}' }])
+      await other.sources.forget(NOW, DAY + 1)
+      expect(await one.sources.listStates(0)).toHaveLength(1)
+      expect(await one.sources.listSpend(DAY)).toEqual([])
+    })
+  })
+
+  describe('results that may be used again', () => {
+    it('are replaced, end with their time, and can be erased', async () => {
+      const [subject, first, second] = [randomBytes(32), randomBytes(900), randomBytes(10)]
+      await one.reuse.keep(subject, first, NOW)
+      await one.reuse.keep(subject, second, NOW + 1000)
+      expect(Buffer.from((await other.reuse.find(subject, NOW)) ?? []).equals(second)).toBe(true)
+      expect(await other.reuse.find(subject, NOW + 1000)).toBeUndefined()
+      await one.reuse.forget(NOW + 999)
+      expect(await other.reuse.find(subject, NOW)).toBeDefined()
+      await other.reuse.erase(subject)
+      expect(await one.reuse.find(subject, NOW)).toBeUndefined()
+    })
+  })
+})

@@ -1,0 +1,101 @@
+import type { ServerResponse } from 'node:http'
+import { gzipSync } from 'node:zlib'
+
+/** Every way in which a vendor is known to fail. The first group looks different at every vendor. */
+export const VENDOR_FAULTS = [
+  'error_in_200',
+  'missing_fields',
+  'wrong_person',
+  'unauthorised',
+  'no_funds',
+] as const
+export const SERVER_FAULTS = [
+  'throttled',
+  'failing',
+  'malformed_json',
+  'html_with_200',
+  'slow_headers',
+  'slow_body',
+  'dripping',
+  'truncated',
+  'huge',
+  'gzip_bomb',
+  'redirect',
+  'reset',
+] as const
+export const FAULTS = [...VENDOR_FAULTS, ...SERVER_FAULTS]
+export type Fault = (typeof FAULTS)[number]
+
+export const isFault = (value: unknown): value is Fault => FAULTS.includes(value as Fault)
+
+/** What a careless vendor puts into its errors. None of it may reach a caller or a log. */
+export const PLANTED = 'Planted Vendortext 08099999999'
+
+const HUGE_BYTES = 50 * 1024 * 1024
+const HTML = `<!doctype html><title>502</title><p>${PLANTED}</p>`
+const JSON_TYPE = { 'content-type': 'application/json' }
+
+type Answer = { readonly response: ServerResponse; readonly status: number; readonly body: string }
+
+const MISBEHAVIOURS: Readonly<Record<(typeof SERVER_FAULTS)[number], (answer: Answer) => void>> = {
+  throttled: ({ response }) => end(response, 429, { message: PLANTED, error: PLANTED }),
+  failing: ({ response }) => end(response, 500, { message: PLANTED, error: PLANTED }),
+  malformed_json: ({ response, status, body }) =>
+    response.writeHead(status, JSON_TYPE).end(`${body.slice(0, -2)},,`),
+  html_with_200: ({ response }) => response.writeHead(200, { 'content-type': 'text/html' }).end(HTML),
+  slow_headers: () => {},
+  slow_body: ({ response, body }) => {
+    response.writeHead(200, { ...JSON_TYPE, 'content-length': Buffer.byteLength(body) })
+    response.write(body.slice(0, 20))
+  },
+  dripping: ({ response, body }) => {
+    response.writeHead(200, { ...JSON_TYPE, 'content-length': Buffer.byteLength(body) })
+    let sent = 0
+    const drip = setInterval(() => {
+      response.write(body.slice(sent, ++sent))
+      if (sent >= body.length) clearInterval(drip)
+    }, 100).unref()
+    response.on('close', () => clearInterval(drip))
+  },
+  truncated: ({ response, body }) => {
+    response.writeHead(200, { ...JSON_TYPE, 'content-length': Buffer.byteLength(body) })
+    response.write(body.slice(0, body.length / 2), () => response.destroy())
+  },
+  huge: ({ response }) => {
+    response.writeHead(200, JSON_TYPE)
+    const piece = 'x'.repeat(64 * 1024)
+    let left = HUGE_BYTES
+    const more = () => {
+      while (left > 0 && !response.destroyed) {
+        left -= piece.length
+        if (!response.write(piece)) return
+      }
+      response.end()
+    }
+    response.on('drain', more).write('{"data":"')
+    more()
+  },
+  gzip_bomb: ({ response }) =>
+    response.writeHead(200, { ...JSON_TYPE, 'content-encoding': 'gzip' }).end(toBomb()),
+  redirect: ({ response }) =>
+    response.writeHead(302, { location: 'http://169.254.169.254/latest/meta-data/' }).end(),
+  reset: ({ response }) => response.socket?.resetAndDestroy(),
+}
+
+/** Whether the answer was taken care of. */
+export function misbehave(fault: Fault, response: ServerResponse, status: number, answer: unknown): boolean {
+  const act = (MISBEHAVIOURS as Partial<Record<Fault, (answer: Answer) => void>>)[fault]
+  act?.({ response, status, body: JSON.stringify(answer) })
+  return act !== undefined
+}
+
+const end = (response: ServerResponse, status: number, body: object) =>
+  response.writeHead(status, JSON_TYPE).end(JSON.stringify(body))
+
+let bomb: Buffer | undefined
+
+/** 50 MB of zeros, which travel as 50 kB. */
+function toBomb(): Buffer {
+  bomb ??= gzipSync(Buffer.alloc(HUGE_BYTES))
+  return bomb
+}

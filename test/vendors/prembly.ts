@@ -1,0 +1,134 @@
+import type { Fault } from './faults.ts'
+import { PLANTED } from './faults.ts'
+import { isNobody, toBvnPerson, toNinPerson, toOther } from './people.ts'
+import type { VendorReply, VendorScript } from './stand-in.ts'
+
+const PICTURE = '/9j/4AAQSkZJRg=='
+
+/** Most of what goes wrong comes with 200, and some of it with "status": true. */
+const coded = (code: string, said: string, status = true): VendorReply => ({
+  status: 200,
+  body: {
+    status,
+    detail: `${said}. ${PLANTED}`,
+    response_code: code,
+    verification: { status: 'NOT-VERIFIED', reference: 'pb-sim' },
+    session: { key: PLANTED },
+  },
+})
+
+/** Prembly as its documents describe it: a code in every reply, NIMC's spelling for NIN, NIBSS's for BVN. */
+export const prembly: VendorScript = {
+  name: 'prembly',
+  settings: (url) => ({
+    TABBAT_PREMBLY_URL: `${url}/verification`,
+    TABBAT_PREMBLY_API_KEY: 'simulated-key',
+    TABBAT_PREMBLY_APP_ID: 'simulated-app',
+  }),
+  answer: ({ method, path, headers, body }, fault) => {
+    const isKnown = headers['x-api-key'] === 'simulated-key' && headers['app-id'] === 'simulated-app'
+    if (!isKnown || fault === 'unauthorised')
+      return { status: 401, body: { status: false, detail: `Invalid key. ${PLANTED}` } }
+    if (fault === 'no_funds') return coded('03', 'Insufficient wallet balance', false)
+    if (fault === 'error_in_200') return coded('02', "Verification can't be completed by this time")
+    const asked = (body ?? {}) as Record<string, unknown>
+    const nin = method === 'POST' && path === '/verification/vnin' ? asked.number_nin : undefined
+    const bvn = method === 'POST' && path === '/verification/bvn' ? asked.number : undefined
+    const number = nin ?? bvn
+    if (typeof number !== 'string') return { status: 400, body: { status: false, message: PLANTED } }
+    if (isNobody(number)) return coded('01', `Record not found: ${number}`)
+    const found = nin === undefined ? toBvnPart(number, fault) : toNinPart(number, fault)
+    return { status: 200, body: { ...toEnvelope(number), ...found } }
+  },
+}
+
+const toEnvelope = (number: string) => ({
+  status: true,
+  detail: 'Verification Successful',
+  response_code: '00',
+  verification: { status: 'VERIFIED', reference: `pb-${number.slice(0, 3)}-sim`, verification_id: 7 },
+  session: { key: PLANTED },
+  endpoint_name: 'simulated',
+})
+
+function toNinPart(number: string, fault: Fault | undefined) {
+  const { personal_info: info, ...record } = toNinPerson(number)
+  const person = {
+    nin: fault === 'wrong_person' ? toOther(number) : number,
+    title: info.title.toLowerCase(),
+    firstname: info.first_name.toUpperCase(),
+    middlename: info.middle_name.toUpperCase(),
+    surname: info.last_name.toUpperCase(),
+    psurname: '',
+    birthdate: info.date_of_birth,
+    birthcountry: record.indigene_info.country_of_birth,
+    birthstate: record.indigene_info.state_of_birth,
+    birthlga: record.indigene_info.lga_of_birth,
+    gender: info.gender,
+    heigth: Number(info.height),
+    maritalstatus: info.marital_status,
+    telephoneno: info.phone_number,
+    email: null,
+    religion: info.religion,
+    profession: record.education_profession.profession,
+    emplymentstatus: 'employed',
+    educationallevel: record.education_profession.educational_level,
+    nspokenlang: 'YORUBA',
+    residence_AdressLine1: record.residential_info.address,
+    residence_Town: null,
+    residence_lga: record.residential_info.lga_of_residence,
+    residence_state: record.residential_info.state_of_residence,
+    residencestatus: record.residential_info.residence_status,
+    self_origin_lga: record.indigene_info.lga_of_origin,
+    self_origin_place: '********',
+    self_origin_state: record.indigene_info.state_of_origin,
+    nok_firstname: record.next_of_kin.firstname,
+    nok_surname: record.next_of_kin.surname,
+    nok_address1: record.next_of_kin.address,
+    nok_address2: null,
+    nok_lga: record.next_of_kin.lga,
+    nok_town: record.next_of_kin.town,
+    nok_state: record.next_of_kin.state,
+    photo: PICTURE,
+    signature: PICTURE,
+    central_iD: 12345678,
+    trackingId: 'SIMULATED',
+  }
+  if (fault !== 'missing_fields') return { nin_data: person }
+  return { nin_data: { nin: person.nin, firstname: person.firstname, telephoneno: person.telephoneno } }
+}
+
+function toBvnPart(number: string, fault: Fault | undefined) {
+  const { personal_info: info, ...record } = toBvnPerson(number)
+  const person = {
+    bvn: Number(fault === 'wrong_person' ? toOther(number) : number),
+    firstName: info.first_name,
+    middleName: info.middle_name,
+    lastName: info.last_name,
+    dateOfBirth: info.date_of_birth,
+    registrationDate: '21-Mar-18',
+    enrollmentBank: record.enrolment_bank,
+    enrollmentBranch: record.enrolment_branch,
+    email: null,
+    gender: info.gender,
+    levelOfAccount: record.level_of_account,
+    lgaOfOrigin: info.lga_of_origin,
+    lgaOfResidence: record.residential_info.lga_of_residence,
+    maritalStatus: info.marital_status,
+    nin: record.nin,
+    nameOnCard: record.name_on_card,
+    nationality: info.nationality,
+    phoneNumber1: info.phone_number,
+    phoneNumber2: null,
+    residentialAddress: record.residential_info.residential_address,
+    stateOfOrigin: info.state_of_origin,
+    stateOfResidence: record.residential_info.state_of_residence,
+    title: 'Mr',
+    watchListed: 'NO',
+    base64Image: PICTURE,
+  }
+  if (fault !== 'missing_fields') return { data: person }
+  return {
+    data: { bvn: number, firstName: person.firstName, lastName: null, phoneNumber1: info.phone_number },
+  }
+}
