@@ -8,6 +8,7 @@ import { createSigner } from '../src/audit/signing.ts'
 import { toPublicKey } from '../src/audit/verify-checkpoint.ts'
 import { findCheckpointFile } from '../src/audit/verify-file.ts'
 import { verifyStore } from '../src/audit/verify-store.ts'
+import { packRows } from '../src/store/audit-table.ts'
 import { openStore, type Store } from '../src/store/store.ts'
 import { createReference } from '../src/verification/reference.ts'
 
@@ -47,7 +48,7 @@ async function fill({ audit }: Store): Promise<{ rows: number }> {
   for (let done = 0, turn = 0; done < ROWS; done += BATCH, turn++) {
     const at = turn % CHAINS.length
     const rows = linkEntries(CHAINS[at] ?? '', heads[at] ?? NO_HEAD, toEntries(Math.min(BATCH, ROWS - done)))
-    await audit.append(rows, [])
+    await audit.append(packRows(rows), [])
     heads[at] = rows.at(-1) ?? NO_HEAD
     await makeCheckpoint(audit, signer, folder)
   }

@@ -1,0 +1,47 @@
+import { parseArgs } from 'node:util'
+
+/** What can be measured alone; all of it by default. */
+export const PARTS = ['lookup', 'verify', 'live', 'workers', 'latency', 'start', 'memory'] as const
+export type Part = (typeof PARTS)[number]
+
+export type Options = {
+  readonly rounds: number
+  readonly seconds: number
+  /** How many people the registry of the live verifications holds. */
+  readonly records: number
+  readonly parts: ReadonlySet<Part>
+  readonly peers: boolean
+  readonly json: boolean
+}
+
+export function readOptions(): Options {
+  const { values } = parseArgs({
+    options: {
+      rounds: { type: 'string', default: '3' },
+      seconds: { type: 'string', default: '2' },
+      records: { type: 'string', default: '1000000' },
+      only: { type: 'string', default: PARTS.join(',') },
+      'no-peers': { type: 'boolean', default: false },
+      json: { type: 'boolean', default: false },
+    },
+  })
+  return {
+    rounds: toWhole('--rounds', values.rounds),
+    seconds: toWhole('--seconds', values.seconds),
+    records: toWhole('--records', values.records),
+    parts: new Set(values.only.split(',').map(toPart)),
+    peers: !values['no-peers'],
+    json: values.json,
+  }
+}
+
+export function toWhole(name: string, text: string): number {
+  if (/^[1-9]\d{0,7}$/.test(text)) return Number(text)
+  throw new Error(`${name} must be a whole number above 0`)
+}
+
+function toPart(text: string): Part {
+  const part = PARTS.find((name) => name === text.trim())
+  if (part) return part
+  throw new Error(`--only names parts, separated by commas: ${PARTS.join(', ')}`)
+}

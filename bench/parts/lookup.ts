@@ -1,0 +1,44 @@
+import { join } from 'node:path'
+import { type Figure, runRounds, type Variant } from '../rounds.ts'
+import { readBody, startBare } from '../servers/bare.ts'
+import { hasSameAnswer, startMockoon, startPrism } from '../servers/peers.ts'
+import type { Server } from '../servers/server.ts'
+import { LOOKUPS, startTabbat } from '../servers/tabbat.ts'
+import type { Bench } from './part.ts'
+
+/** The three look-ups against the limit, and the first of them against what else answers an OpenAPI file. */
+export async function measureLookups(bench: Bench): Promise<Figure[]> {
+  const tabbat = await startTabbat({ dataDir: join(bench.folder, 'lookup') })
+  const bare = await startBare(tabbat, bench.folder)
+  const peers = bench.hasPeers ? await startPeers(bench, tabbat) : []
+  const bundles = LOOKUPS['list-internet-bundles']
+  const variants: Variant[] = [
+    ...Object.entries(LOOKUPS).flatMap(([name, ask]) => [
+      { name: `${bare.name}, ${name}`, server: bare, ask },
+      { name, server: tabbat, ask, limit: `${bare.name}, ${name}` },
+    ]),
+    ...peers.map((server) => ({ name: `${server.name}, list-internet-bundles`, server, ask: bundles })),
+  ]
+  try {
+    return await runRounds(variants, bench.options, bench.say)
+  } finally {
+    await Promise.all([tabbat, bare, ...peers].map((server) => server.stop()))
+  }
+}
+
+async function startPeers({ folder, note }: Bench, tabbat: Server): Promise<Server[]> {
+  const body = await readBody(tabbat, LOOKUPS['list-internet-bundles'])
+  const peers: Server[] = []
+  for (const start of [startPrism, startMockoon]) {
+    try {
+      const peer = await start(folder)
+      const isSame = await hasSameAnswer(peer, body)
+      if (isSame) peers.push(peer)
+      else await peer.stop()
+      if (!isSame) note(`${peer.name} is left out: it does not answer what Tabbat answers.`)
+    } catch (error) {
+      note(`A peer is left out: ${(error as Error).message}`)
+    }
+  }
+  return peers
+}

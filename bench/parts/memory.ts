@@ -1,0 +1,89 @@
+import { execFileSync } from 'node:child_process'
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import { join } from 'node:path'
+import { setTimeout as wait } from 'node:timers/promises'
+import { type Ask, askOnce } from '../load/ask.ts'
+import { load } from '../load/generator.ts'
+import { readMemoryBytes } from '../processes.ts'
+import type { Server } from '../servers/server.ts'
+import { CONNECTIONS, LOOKUPS, startTabbat, VERIFICATIONS } from '../servers/tabbat.ts'
+import type { Bench, Memory } from './part.ts'
+
+const REQUESTS = 200_000
+const IDLE_CONNECTIONS = 5000
+/** Files that a process needs besides its connections. */
+const OTHER_FILES = 200
+const AT_ONCE = 100
+
+/** Resident memory of one server: at rest, after much work, and with many connections that wait. */
+export async function measureMemory(bench: Bench): Promise<Memory> {
+  const server = await startTabbat({ dataDir: join(bench.folder, 'memory') })
+  try {
+    await wait(2000)
+    const idle = readMemoryBytes(server.pid)
+    const requests = await work(server, bench)
+    const worked = await readAtRest(server)
+    const count = countConnections(bench)
+    const sockets = await openConnections(server, count)
+    const held = await readAtRest(server)
+    for (const socket of sockets) socket.destroy()
+    return {
+      idleMb: idle / 2 ** 20,
+      requests,
+      afterRequestsMb: worked / 2 ** 20,
+      connections: count,
+      perConnectionKb: (held - worked) / count / 1024,
+    }
+  } finally {
+    await server.stop()
+  }
+}
+
+async function readAtRest(server: Server): Promise<number> {
+  await wait(1000)
+  return readMemoryBytes(server.pid)
+}
+
+/** Three look-ups for one verification, because verifications take longer. */
+async function work(server: Server, { options }: Bench): Promise<number> {
+  const run = async (ask: Ask, wanted: number) => {
+    let done = 0
+    while (done < wanted) {
+      const plan = { port: server.port, ask, connections: CONNECTIONS[ask.method], seconds: options.seconds }
+      const { requests } = await load(plan)
+      if (requests === 0) throw new Error('The server answers nothing.')
+      done += requests
+    }
+    return done
+  }
+  const looked = await run(LOOKUPS['list-internet-bundles'], REQUESTS * 0.75)
+  return looked + (await run(VERIFICATIONS['verify-nin'], REQUESTS - looked))
+}
+
+function countConnections({ note }: Bench): number {
+  const limit = execFileSync('sh', ['-c', 'ulimit -Hn'], { encoding: 'utf8' }).trim()
+  const most = limit === 'unlimited' ? Number.POSITIVE_INFINITY : Number(limit) - OTHER_FILES
+  if (most >= IDLE_CONNECTIONS) return IDLE_CONNECTIONS
+  note(`Only ${most} idle connections instead of ${IDLE_CONNECTIONS}: ulimit -n is ${limit}.`)
+  return most
+}
+
+/** Each has asked once, and stays. */
+async function openConnections({ port }: Server, count: number): Promise<Socket[]> {
+  const { path, key } = LOOKUPS['list-sme-bundles']
+  const request = `GET ${path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer ${key}\r\n\r\n`
+  const open = async () => {
+    const socket = connect(port, '127.0.0.1')
+    socket.write(request)
+    await once(socket, 'data')
+    return socket.resume()
+  }
+  const sockets: Socket[] = []
+  while (sockets.length < count)
+    sockets.push(
+      ...(await Promise.all(Array.from({ length: Math.min(AT_ONCE, count - sockets.length) }, open))),
+    )
+  await askOnce(port, LOOKUPS['list-sme-bundles'])
+  return sockets
+}

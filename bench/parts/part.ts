@@ -1,0 +1,40 @@
+import type { Options } from '../options.ts'
+import type { Figure } from '../rounds.ts'
+
+/** What every part is given. */
+export type Bench = {
+  readonly options: Options
+  /** For everything that is written; taken away at the end. */
+  readonly folder: string
+  /** Whether the peers are there to be compared with. */
+  readonly hasPeers: boolean
+  /** Progress, for whoever waits. */
+  readonly say: (line: string) => void
+  /** Something left out or done otherwise, which belongs beside the figures. */
+  readonly note: (line: string) => void
+}
+
+export type Latency = {
+  readonly name: string
+  readonly p50Ms: number
+  readonly p99Ms: number
+  readonly maxMs: number
+}
+
+export type Memory = {
+  readonly idleMb: number
+  readonly requests: number
+  readonly afterRequestsMb: number
+  readonly connections: number
+  readonly perConnectionKb: number
+}
+
+/** Everything that was measured; a part that was left out is not there. */
+export type Results = {
+  lookup?: readonly Figure[]
+  verify?: readonly Figure[]
+  workers?: readonly Figure[]
+  latency?: readonly Latency[]
+  startMs?: number
+  memory?: Memory
+}

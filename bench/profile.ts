@@ -1,0 +1,92 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, relative } from 'node:path'
+import { parseArgs } from 'node:util'
+import { load } from './load/generator.ts'
+import { toWhole } from './options.ts'
+import { CONNECTIONS, LOOKUPS, ROOT, startTabbat, VERIFICATIONS } from './servers/tabbat.ts'
+
+/**
+ * Where the time goes, as text: the functions in which each thread of the server was found most often, under load.
+ * node bench/profile.ts verify-nin|lookup [--seconds 5] [--top 30]
+ */
+type Profile = {
+  readonly nodes: readonly { readonly id: number; readonly callFrame: CallFrame }[]
+  readonly samples: readonly number[]
+  readonly timeDeltas: readonly number[]
+  /** On the clock that does not jump, in microseconds. */
+  readonly startTime: number
+}
+/** The part of the profile that counts: starting and stopping are not what is asked about. */
+type Span = { readonly from: number; readonly to: number }
+type CallFrame = { readonly functionName: string; readonly url: string; readonly lineNumber: number }
+
+const ASKS = { 'verify-nin': VERIFICATIONS['verify-nin'], lookup: LOOKUPS['list-internet-bundles'] }
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { seconds: { type: 'string', default: '5' }, top: { type: 'string', default: '30' } },
+})
+const name = positionals[0]
+if (name !== 'verify-nin' && name !== 'lookup') throw new Error('Say what: verify-nin or lookup')
+const top = toWhole('--top', values.top)
+const folder = mkdtempSync(join(tmpdir(), 'tabbat-profile-'))
+try {
+  const span = await record(toWhole('--seconds', values.seconds))
+  for (const file of readdirSync(folder)
+    .filter((each) => each.endsWith('.cpuprofile'))
+    .toSorted())
+    print(toThread(file), JSON.parse(readFileSync(join(folder, file), 'utf8')) as Profile, span)
+} finally {
+  rmSync(folder, { recursive: true, force: true })
+}
+
+async function record(seconds: number): Promise<Span> {
+  const ask = ASKS[name as keyof typeof ASKS]
+  const flags = ['--cpu-prof', `--cpu-prof-dir=${folder}`]
+  const server = await startTabbat({ dataDir: join(folder, 'data'), flags })
+  const what = { port: server.port, ask, connections: CONNECTIONS[ask.method] }
+  // Compiling is not what is asked about either.
+  await load({ ...what, seconds: 1 })
+  const from = readClock()
+  const { requests } = await load({ ...what, seconds })
+  const to = readClock()
+  await server.stop()
+  console.log(`${name}: ${requests} requests in ${seconds} s, with the profiler on`)
+  return { from, to }
+}
+
+function readClock(): number {
+  return Number(process.hrtime.bigint() / 1000n)
+}
+
+/** CPU.<date>.<time>.<process>.<thread>.<number>.cpuprofile; the main thread is 0. */
+function toThread(file: string): string {
+  const thread = file.split('.').at(-3)
+  return thread === '0' ? 'main thread' : `thread ${thread}`
+}
+
+function print(thread: string, { nodes, samples, timeDeltas, startTime }: Profile, { from, to }: Span): void {
+  const names = new Map(nodes.map(({ id, callFrame }) => [id, toPlace(callFrame)]))
+  const times = new Map<string, number>()
+  let now = startTime
+  for (const [index, id] of samples.entries()) {
+    now += timeDeltas[index] ?? 0
+    if (now < from || now > to) continue
+    const place = names.get(id) ?? ''
+    times.set(place, (times.get(place) ?? 0) + (timeDeltas[index] ?? 0) / 1000)
+  }
+  const idle = times.get('(idle)') ?? 0
+  times.delete('(idle)')
+  const busy = [...times.values()].reduce((sum, each) => sum + each, 0)
+  console.log(`\n${thread}: busy ${busy.toFixed(0)} ms, idle ${idle.toFixed(0)} ms\n   ms  share  where`)
+  for (const [place, ms] of [...times].toSorted(([, a], [, b]) => b - a).slice(0, top))
+    console.log(`${ms.toFixed(0).padStart(5)}  ${((ms / busy) * 100).toFixed(1).padStart(4)} %  ${place}`)
+}
+
+/** The same function counts as one wherever it was called from. */
+function toPlace({ functionName, url, lineNumber }: CallFrame): string {
+  if (url === '') return functionName || '(native)'
+  const path = url.startsWith('file://') ? relative(ROOT, new URL(url).pathname) : url
+  return `${functionName || '(anonymous)'} ${path}:${lineNumber + 1}`
+}

@@ -1,0 +1,103 @@
+import { arch, cpus, platform, totalmem } from 'node:os'
+import { toTable } from '../src/cli/terminal.ts'
+import { cores } from './cores.ts'
+import { generatorName } from './load/generator.ts'
+import type { Options } from './options.ts'
+import { RATE } from './parts/latency.ts'
+import type { Results } from './parts/part.ts'
+import type { Figure } from './rounds.ts'
+import { type Target, toTargets } from './targets.ts'
+
+export type Report = {
+  readonly machine: Readonly<Record<string, string | number>>
+  readonly options: Readonly<Record<string, unknown>>
+  readonly results: Results
+  readonly targets: readonly Target[]
+  readonly notes: readonly string[]
+  readonly seconds: number
+}
+
+export function toReport(
+  options: Options,
+  results: Results,
+  notes: readonly string[],
+  seconds: number,
+): Report {
+  const machine = {
+    date: new Date().toISOString(),
+    cores: cores.count,
+    cpu: cpus()[0]?.model ?? 'unknown',
+    memoryGb: Math.round(totalmem() / 2 ** 30),
+    system: `${platform()}-${arch()}`,
+    node: process.version,
+    generator: generatorName,
+    binding: cores.sentence,
+  }
+  const { rounds, records, parts } = options
+  return {
+    machine,
+    options: { rounds, seconds: options.seconds, records, parts: [...parts] },
+    results,
+    targets: toTargets(results),
+    notes,
+    seconds: Math.round(seconds),
+  }
+}
+
+const HEAD = ['', 'requests/s', 'server CPU µs', 'of bare', '']
+
+/** Everything as one table, for a person. */
+export function toText({ machine, options, results, targets, notes, seconds }: Report): string {
+  const { lookup = [], verify = [], workers = [], latency = [], startMs, memory } = results
+  const rows = [
+    HEAD,
+    ...[...lookup, ...verify, ...workers].map(toRow),
+    ...latency.map(({ name, p50Ms, p99Ms, maxMs }) =>
+      toWide(
+        `${name}, at ${RATE}/s`,
+        `p50 ${p50Ms.toFixed(2)} ms, p99 ${p99Ms.toFixed(2)} ms, longest ${maxMs.toFixed(1)} ms`,
+      ),
+    ),
+    ...(startMs === undefined ? [] : [toWide('start to ready', `${startMs.toFixed(0)} ms`)]),
+    ...(memory ? toMemoryRows(memory) : []),
+    toWide('', ''),
+    ...targets.map(({ name, wanted, figure, reached }) =>
+      toWide(`${toAnswer(reached)} ${name}`, `${figure ?? 'not measured'} (${wanted})`),
+    ),
+  ]
+  return [
+    `Tabbat bench, ${machine.date}: ${machine.cores} cores of ${machine.cpu}, ${machine.system}, Node.js ${machine.node}`,
+    `${machine.generator}, median of ${options.rounds} rounds of ${options.seconds} s in turn; ${machine.binding}; took ${seconds} s`,
+    '',
+    toTable(rows),
+    ...(notes.length > 0 ? ['', ...notes] : []),
+  ].join('\n')
+}
+
+const toAnswer = (reached: boolean | undefined) => (reached === undefined ? '  ?' : reached ? 'yes' : ' no')
+
+/** A row whose figure is no rate. */
+const toWide = (name: string, text: string) => [name, '', '', '', text]
+
+function toRow({ name, perSecond, cpuMicros, share, besideMicros, bad }: Figure): string[] {
+  const remarks = [
+    besideMicros === undefined ? '' : `and ${besideMicros.toFixed(0)} µs in PostgreSQL`,
+    bad > 0 ? `${bad} ANSWERS WERE NOT 200` : '',
+  ]
+  return [
+    name,
+    perSecond.toFixed(0).padStart(10),
+    cpuMicros.toFixed(1).padStart(13),
+    (share?.toFixed(2) ?? '').padStart(7),
+    remarks.filter(Boolean).join(', '),
+  ]
+}
+
+function toMemoryRows(memory: NonNullable<Results['memory']>): string[][] {
+  const { idleMb, requests, afterRequestsMb, connections, perConnectionKb } = memory
+  return [
+    toWide('memory, idle', `${idleMb.toFixed(0)} MB`),
+    toWide(`memory after ${requests} requests`, `${afterRequestsMb.toFixed(0)} MB`),
+    toWide(`memory per idle connection, of ${connections}`, `${perConnectionKb.toFixed(1)} kB`),
+  ]
+}

@@ -1,0 +1,97 @@
+import type { Ask } from './load/ask.ts'
+import { askOnce } from './load/ask.ts'
+import { load } from './load/generator.ts'
+import { readCpuSeconds } from './processes.ts'
+import type { Server } from './servers/server.ts'
+import { CONNECTIONS } from './servers/tabbat.ts'
+
+export type Variant = {
+  readonly name: string
+  readonly server: Server
+  readonly ask: Ask
+  /** The variant with which this one is compared. */
+  readonly limit?: string
+  /** A process beside the server whose time is told apart, such as the database. */
+  readonly beside?: { readonly name: string; readonly pid: number } | undefined
+}
+
+export type Figure = {
+  readonly name: string
+  readonly perSecond: number
+  readonly cpuMicros: number
+  readonly besideMicros?: number
+  readonly bad: number
+  /** Requests a second as a share of the limit's. */
+  readonly share?: number
+}
+
+type Sample = Omit<Figure, 'name' | 'share'>
+
+export type Rounds = { readonly rounds: number; readonly seconds: number }
+
+const WARM_UP_SECONDS = 1
+
+/** All variants in turn, again and again, there and back, so that a slow minute of the machine hits them all. */
+export async function runRounds(
+  variants: readonly Variant[],
+  { rounds, seconds }: Rounds,
+  say: (line: string) => void,
+): Promise<Figure[]> {
+  const samples = new Map<Variant, Sample[]>(variants.map((variant) => [variant, []]))
+  for (const variant of variants) {
+    await requireAnswer(variant)
+    await runOnce(variant, WARM_UP_SECONDS)
+  }
+  for (let round = 1; round <= rounds; round++) {
+    for (const variant of round % 2 === 1 ? variants : variants.toReversed())
+      samples.get(variant)?.push(await runOnce(variant, seconds))
+    say(`  round ${round} of ${rounds}`)
+  }
+  return toFigures(samples)
+}
+
+async function requireAnswer({ name, server, ask }: Variant): Promise<void> {
+  const response = await askOnce(server.port, ask)
+  const body = await response.text()
+  if (response.status !== 200) throw new Error(`${name} answers ${response.status}: ${body.slice(0, 300)}`)
+}
+
+async function runOnce({ server, ask, beside }: Variant, seconds: number): Promise<Sample> {
+  const read = () => ({ own: readCpuSeconds(server.pid), beside: beside ? readCpuSeconds(beside.pid) : 0 })
+  const before = read()
+  const connections = CONNECTIONS[ask.method]
+  const { requests, perSecond, bad } = await load({ port: server.port, ask, connections, seconds })
+  const after = read()
+  const perRequest = (used: number) => (used * 1e6) / Math.max(requests, 1)
+  return {
+    perSecond,
+    bad,
+    cpuMicros: perRequest(after.own - before.own),
+    ...(beside ? { besideMicros: perRequest(after.beside - before.beside) } : {}),
+  }
+}
+
+function toFigures(samples: ReadonlyMap<Variant, readonly Sample[]>): Figure[] {
+  const speeds = new Map(
+    [...samples].map(([{ name }, list]) => [name, median(list.map(({ perSecond }) => perSecond))]),
+  )
+  return [...samples].map(([{ name, limit, beside }, list]) => {
+    const perSecond = speeds.get(name) ?? 0
+    const most = limit === undefined ? undefined : speeds.get(limit)
+    return {
+      name,
+      perSecond,
+      cpuMicros: median(list.map(({ cpuMicros }) => cpuMicros)),
+      bad: list.reduce((total, { bad }) => total + bad, 0),
+      ...(beside ? { besideMicros: median(list.map(({ besideMicros = 0 }) => besideMicros)) } : {}),
+      ...(most ? { share: perSecond / most } : {}),
+    }
+  })
+}
+
+export function median(list: readonly number[]): number {
+  const sorted = list.toSorted((a, b) => a - b)
+  const middle = sorted.length >> 1
+  const upper = sorted[middle] ?? 0
+  return sorted.length % 2 === 1 ? upper : ((sorted[middle - 1] ?? 0) + upper) / 2
+}
