@@ -120,11 +120,22 @@ export const naira = (text: string) => {
 
 const UNIT_MS = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const
 
-export const duration = (text: string) => {
+/** A time within bounds, which are given as they would be written. */
+export const duration = ({ least = '1s', most = '999999d' }: { least?: string; most?: string } = {}) => {
+  const [leastMs, mostMs] = [toMs(least), toMs(most)]
+  return (text: string) => {
+    const ms = toMs(text)
+    if (ms === undefined) throw new Misfit('must be a time such as 30m, 6h or 1d')
+    if (leastMs !== undefined && ms < leastMs) throw new Misfit(`must be at least ${least}`)
+    if (mostMs !== undefined && ms > mostMs) throw new Misfit(`must be at most ${most}`)
+    return ms
+  }
+}
+
+function toMs(text: string): number | undefined {
   const [, figure, unit] = /^(\d{1,6})([smhd])$/.exec(text) ?? []
   const ms = Number(figure) * UNIT_MS[(unit ?? 's') as keyof typeof UNIT_MS]
-  if (ms > 0) return ms
-  throw new Misfit('must be a time such as 30m, 6h or 1d')
+  return ms > 0 ? ms : undefined
 }
 
 export type Settings = Readonly<Record<string, Setting<unknown>>>

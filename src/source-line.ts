@@ -56,7 +56,7 @@ export async function openSourceLine(config: Config, desk: Desk): Promise<Source
     listSpend: agreement.listSpend,
     forget: agreement.forget,
     close: async () => {
-      agreement.close()
+      await agreement.close()
       for (const source of opened.values()) await source.close?.()
     },
   }

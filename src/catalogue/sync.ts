@@ -21,6 +21,11 @@ export class Unusable extends Refusal {
   override readonly name = 'Unusable'
 }
 
+/** The operator has switched the vendor off: it is not asked, by hand or by the clock. */
+export class SwitchedOff extends Refusal {
+  override readonly name = 'SwitchedOff'
+}
+
 /** Fetches the lists of one vendor and puts them in force. Every run is in the audit log, but for one that only looks. */
 export async function syncCatalogue(desk: CatalogueDesk, source: Source, wish: SyncWish): Promise<Outcome> {
   const startedAt = Date.now()
@@ -43,6 +48,10 @@ export async function syncCatalogue(desk: CatalogueDesk, source: Source, wish: S
 
 async function fetchAndSave(desk: CatalogueDesk, source: Source, wish: SyncWish): Promise<Outcome> {
   if (!source.fetchCatalogue) throw new Refusal(`${source.name} has no lists to fetch.`)
+  if ((await desk.switches.listDisabled()).includes(source.name))
+    throw new SwitchedOff(
+      `${source.name} is switched off, and was not asked. Let it be asked again first: tabbat sources enable ${source.name}`,
+    )
   const { author, force = false, dryRun = false } = wish
   const current = await readCurrent(desk.table)
   const timeout = AbortSignal.timeout(SYNC_MS)
@@ -74,6 +83,7 @@ function parseFetched(source: string, files: CatalogueFiles): CatalogueFiles {
 /** One word for the log and the audit: none of the vendor's. */
 export function toOutcome(error: unknown): string {
   if (error instanceof SourceError) return error.reason
+  if (error instanceof SwitchedOff) return 'disabled'
   if (error instanceof Implausible) return 'implausible'
   if (error instanceof Unusable) return 'bad_response'
   return error instanceof Refusal ? 'refused' : 'failed'

@@ -1,6 +1,7 @@
 import type { AuditEntry } from '../audit/row.ts'
 import { Refusal } from '../errors.ts'
 import type { CatalogueTable, NewVersion, VersionHead, VersionRow } from '../store/catalogue-table.ts'
+import type { SourceTable } from '../store/source-table.ts'
 import { readShippedFolder } from './catalogue.ts'
 import { parseFiles, toContent } from './content.ts'
 import { type Change, diffFiles, summarise } from './diff.ts'
@@ -11,6 +12,8 @@ import { listDoubts } from './plausible.ts'
 export type CatalogueDesk = {
   readonly table: CatalogueTable
   readonly audit: { readonly record: (entries: readonly AuditEntry[]) => Promise<void> }
+  /** The kill switch of the vendors. */
+  readonly switches: Pick<SourceTable, 'listDisabled'>
 }
 
 export type Version = { readonly id: number; readonly digest: string; readonly files: CatalogueFiles }
@@ -86,7 +89,11 @@ export type Outcome = {
 }
 
 /** Puts new lists in force. It is in the audit log before it happens, or it does not happen. */
-export async function saveVersion(desk: CatalogueDesk, current: Version, wish: Wish): Promise<Outcome> {
+export async function saveVersion(
+  desk: Omit<CatalogueDesk, 'switches'>,
+  current: Version,
+  wish: Wish,
+): Promise<Outcome> {
   const { files, origin, author, force = false, dryRun = false, ignoreDates = false } = wish
   const changes = diffFiles(current.files, files)
   const doubts = listDoubts(current.files, files)
@@ -106,7 +113,7 @@ export async function saveVersion(desk: CatalogueDesk, current: Version, wish: W
 }
 
 async function append(
-  { table, audit }: CatalogueDesk,
+  { table, audit }: Omit<CatalogueDesk, 'switches'>,
   current: Version,
   version: NewVersion,
   detail: string,

@@ -27,7 +27,11 @@ export type SyncOptions = ImportOptions
 
 const AUTHOR = 'command line'
 
-const toDesk = ({ store, audit }: Office): CatalogueDesk => ({ table: store.catalogue, audit })
+const toDesk = ({ store, audit }: Office): CatalogueDesk => ({
+  table: store.catalogue,
+  audit,
+  switches: store.sources,
+})
 
 export async function runSync(name: VendorName, { dryRun, force, json }: SyncOptions): Promise<void> {
   const { vendors, sourcesPrivate } = loadConfig()

@@ -18,7 +18,7 @@ export function addRegistryCommand(program: Command): void {
 
   registry
     .command('erase')
-    .description('take the record of one person away, and the picture')
+    .description('take the record of one person away, with the picture and what is kept of a vendor’s answer')
     .addArgument(new Argument('<kind>', 'which number you will give').choices(KINDS))
     .option('--yes', 'do not ask again')
     .option('--json', 'print an object for a program')
@@ -73,8 +73,10 @@ async function runErase(kind: Kind, { yes, json }: { yes?: true; json?: true }):
   if (!yes && isInteractive() && !(await confirm(`Erase the record of this ${kind.toUpperCase()} for good?`)))
     throw new Refusal('Nothing was erased.')
   await withOffice(async (office) => {
-    const erased = await eraseRecord(office, kind, number)
-    if (json) say(JSON.stringify({ erased }))
-    else say(erased ? 'The record is erased.' : 'There is no such record; nothing was erased.')
+    const { record, keptAnswer } = await eraseRecord(office, kind, number)
+    if (json) return say(JSON.stringify({ erased: record, kept_answer_erased: keptAnswer }))
+    if (record) say('The record is erased.')
+    if (keptAnswer) say('What was kept of a vendor’s answer is erased.')
+    if (!record && !keptAnswer) say('There is no such record; nothing was erased.')
   }, EXISTING)
 }

@@ -3,17 +3,15 @@ import { readShippedFolder } from '../catalogue/catalogue.ts'
 import { type Config, loadConfig } from '../config.ts'
 import { Refusal } from '../errors.ts'
 import { toPrices } from '../source-line.ts'
-import { STATE_LIFE_MS, toLagosDay } from '../sources/agreement.ts'
-import { checkSource } from '../sources/check.ts'
+import { createAgreement, STATE_LIFE_MS, toLagosDay } from '../sources/agreement.ts'
+import { type CheckResult, checkSource } from '../sources/check.ts'
 import { openVendor } from '../sources/index.ts'
 import { type SourceReport, toReports } from '../sources/status-report.ts'
 import { disableSource, enableSource } from '../sources/switch.ts'
-import { namesWith, VENDOR_NAMES, type VendorName } from '../sources/vendors.ts'
+import { VENDOR_NAMES, type VendorName } from '../sources/vendors.ts'
 import type { Store } from '../store/store.ts'
-import { withOffice, withStore } from './office.ts'
+import { type Office, withOffice, withStore } from './office.ts'
 import { say, toTable } from './terminal.ts'
-
-const VERIFIERS = [...new Set([...namesWith('nin'), ...namesWith('bvn')])]
 
 export function addSourcesCommand(program: Command): void {
   const sources = program
@@ -46,13 +44,13 @@ Examples:
   sources
     .command('disable')
     .description('switch a source off, on all nodes, until it is enabled')
-    .addArgument(new Argument('<name>', 'the source').choices(VERIFIERS))
+    .addArgument(new Argument('<name>', 'the source').choices(VENDOR_NAMES))
     .action((name: string) => runSwitch(name, 'disable'))
 
   sources
     .command('enable')
     .description('let a source be asked again')
-    .addArgument(new Argument('<name>', 'the source').choices(VERIFIERS))
+    .addArgument(new Argument('<name>', 'the source').choices(VENDOR_NAMES))
     .action((name: string) => runSwitch(name, 'enable'))
 }
 
@@ -65,6 +63,8 @@ async function readReports(store: Store, config: Config): Promise<SourceReport[]
     disabled: await store.sources.listDisabled(),
     spent: await store.sources.listSpend(toLagosDay(Date.now())),
     prices: toPrices(config),
+    lists: config.catalogueSources ?? [],
+    syncs: await store.catalogue.listSyncs(),
   })
 }
 
@@ -77,19 +77,36 @@ function showStatus(reports: readonly SourceReport[], json: true | undefined): v
 
 const toStatusTable = (reports: readonly SourceReport[]) =>
   toTable([
-    ['source', 'operation', 'node', 'state', 'calls', 'errors', 'p50/p95/p99 ms', 'last success', 'today'],
+    [
+      'source',
+      'operation',
+      'node',
+      'state',
+      'calls',
+      'errors',
+      'p50/p95/p99 ms',
+      'last success or sync',
+      'today',
+    ],
     ...reports.map((report) => [
       report.source,
       report.operation,
       report.node?.slice(0, 8) ?? '-',
-      report.disabled ? 'disabled' : (report.figures?.state ?? 'not running'),
+      toState(report),
       String(report.figures?.calls ?? '-'),
       report.figures ? `${Math.round(report.figures.errorRate * 100)} %` : '-',
       toTimes(report),
-      report.figures?.lastSuccessAt ?? '-',
+      report.figures?.lastSuccessAt ?? report.lastSync?.at ?? '-',
       toSpend(report),
     ]),
   ])
+
+/** Lists are fetched now and then, so what counts is how that ended the last time. */
+function toState({ disabled, figures, lastSync }: SourceReport): string {
+  if (disabled) return 'disabled'
+  if (lastSync !== undefined) return lastSync?.outcome ?? 'not asked yet'
+  return figures?.state ?? 'not running'
+}
 
 const toTimes = ({ figures }: SourceReport) =>
   figures?.p50 == null ? '-' : `${figures.p50}/${figures.p95}/${figures.p99}`
@@ -100,23 +117,31 @@ const toSpend = ({ callsToday, spentKoboToday, capKobo }: SourceReport) =>
   `${callsToday} calls, ${toNaira(spentKoboToday)}${capKobo === null ? '' : ` of ${toNaira(capKobo)}`}`
 
 async function runCheck(name: VendorName, { json }: { json?: true }): Promise<void> {
-  const config = loadConfig()
-  if (!config.vendors[name])
+  if (!loadConfig().vendors[name])
     throw new Refusal(`Nothing is set for ${name}. See docs/sources.md for the variables it needs.`)
+  const result = await withOffice((office) => checkInOffice(office, name))
+  if (json) say(JSON.stringify(result))
+  else {
+    say(`${name} was asked for ${result.asked}: ${result.result}, after ${result.ms} ms.`)
+    say(result.explanation)
+  }
+  if (!result.ok) process.exitCode = 1
+}
+
+/** A question like any other: not past the kill switch, within the cap, and in the audit log. */
+async function checkInOffice({ config, store, audit }: Office, name: VendorName): Promise<CheckResult> {
+  if ((await store.sources.listDisabled()).includes(name))
+    throw new Refusal(`${name} is switched off. Let it be asked again first: tabbat sources enable ${name}`)
+  const agreement = createAgreement({ table: store.sources, prices: toPrices(config), node: audit.owner })
   const source = await openVendor(name, {
     vendors: config.vendors,
     allowPrivate: config.sourcesPrivate === 'on',
   })
   try {
-    const result = await checkSource(source, readShippedFolder())
-    if (json) say(JSON.stringify(result))
-    else {
-      say(`${name} was asked for ${result.asked}: ${result.result}, after ${result.ms} ms.`)
-      say(result.explanation)
-    }
-    if (!result.ok) process.exitCode = 1
+    return await checkSource(source, readShippedFolder(), { audit, spend: agreement.spend })
   } finally {
     await source.close?.()
+    await agreement.close()
   }
 }
 

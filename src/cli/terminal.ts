@@ -4,7 +4,16 @@ import { Refusal } from '../errors.ts'
 import { describeFailure } from '../log.ts'
 
 /** Lines for a person. Colours appear on a terminal only. */
-export const say = (line = '') => void process.stdout.write(`${line}\n`)
+export const say = (line = '') => {
+  if (process.stdout.listenerCount('error', endQuietly) === 0) process.stdout.on('error', endQuietly)
+  process.stdout.write(`${line}\n`)
+}
+
+/** Whoever reads has seen enough (`| head -1`): nothing is wrong, and there is nobody left to talk to. */
+function endQuietly(error: NodeJS.ErrnoException): void {
+  if (error.code === 'EPIPE') process.exit()
+  throw error
+}
 
 export const warn = (line: string) =>
   void process.stderr.write(`${styleText('yellow', 'warning:', { stream: process.stderr })} ${line}\n`)

@@ -1,5 +1,6 @@
 import type { SourceTable, Spent } from '../store/source-table.ts'
 import type { Agreement, Post } from './post.ts'
+import { createRefunds } from './refunds.ts'
 
 /** What one call of a source costs, and how much a day may cost. Kobo. */
 export type Prices = Readonly<
@@ -23,7 +24,8 @@ export type SharedAgreement = Agreement & {
   readonly watch: (posts: readonly Post[]) => Promise<void>
   readonly listSpend: () => Promise<Spent[]>
   readonly forget: () => Promise<void>
-  readonly close: () => void
+  /** Also writes what is still owed. */
+  readonly close: () => Promise<void>
 }
 
 type Options = {
@@ -40,6 +42,7 @@ export function createAgreement({ table, prices, node, now = Date.now }: Options
   let closed = false
   let told = ''
   let toldAt = 0
+  const refunds = createRefunds(table)
 
   /** Tells how the sources are doing, when that has changed, and now and then that this node is still there. */
   const publish = async (posts: readonly Post[]) => {
@@ -75,17 +78,19 @@ export function createAgreement({ table, prices, node, now = Date.now }: Options
   return {
     isDisabled: (name) => disabled.has(name),
     spend: async (name) => {
+      refunds.retry()
       const { price, dailyCap } = prices[name] ?? { price: 0, dailyCap: undefined }
       const wish = { name, day: toLagosDay(now()), kobo: price }
       const admitted = await table.spend({ ...wish, capKobo: dailyCap ?? null })
-      return admitted ? { refund: () => table.refund(wish) } : undefined
+      return admitted ? { refund: () => refunds.give(wish) } : undefined
     },
     watch,
     listSpend: () => table.listSpend(toLagosDay(now())),
     forget: () => table.forget(now() - STATE_LIFE_MS, toLagosDay(now()) - KEEP_DAYS),
-    close: () => {
+    close: async () => {
       closed = true
       clearTimeout(timer)
+      await refunds.close()
     },
   }
 }

@@ -1,4 +1,8 @@
+import { randomInt } from 'node:crypto'
+import type { AuditEntry } from '../audit/row.ts'
 import type { CatalogueFiles } from '../catalogue/file.ts'
+import { Refusal } from '../errors.ts'
+import { type Agreement, isPaid, type Spending } from './post.ts'
 import { type Call, type Source, SourceError, type SourceFailure } from './source.ts'
 import { TROUBLES } from './trouble.ts'
 
@@ -12,43 +16,69 @@ export type CheckResult = {
   readonly explanation: string
 }
 
-/** No NIN or BVN is all zeros: the answer is "not found", and it shows that the credentials are good. */
-const NOBODY = '00000000000'
+export type CheckDesk = {
+  readonly audit: { readonly record: (entries: readonly AuditEntry[]) => Promise<void> }
+  readonly spend: Agreement['spend']
+}
+
 const PHONE = '8000000000'
 const PATIENCE_MS = 15_000
 
-/** One cheap call, and what came of it in plain words. */
-export async function checkSource(source: Source, lists: CatalogueFiles): Promise<CheckResult> {
-  const startedAt = performance.now()
-  const finish = (rest: Omit<CheckResult, 'source' | 'ms'>): CheckResult => ({
-    source: source.name,
-    ms: Math.round(performance.now() - startedAt),
-    ...rest,
-  })
+/**
+ * No NIN or BVN begins with zeros: the answer is "not found", and it shows that the credentials are good. Another one each
+ * time, for a relay counts failed guesses at a number.
+ */
+export const toNobody = () => `0000${randomInt(1_000_000, 10_000_000)}`
+
+/** One cheap call, and what came of it in plain words. It is in the audit log before it is made, and counts as spend. */
+export async function checkSource(
+  source: Source,
+  lists: CatalogueFiles,
+  desk: CheckDesk,
+): Promise<CheckResult> {
   const question = toQuestion(source, lists)
   if (!question)
-    return finish({
+    return {
+      source: source.name,
       ok: false,
       asked: 'nothing',
       result: 'cannot',
+      ms: 0,
       explanation:
         source.cannot?.nin ?? source.cannot?.bvn ?? 'This source offers nothing that can be asked.',
-    })
+    }
+  const spending = question.isBilled ? await desk.spend(source.name) : NOTHING
+  if (!spending)
+    throw new Refusal(`The next call of ${source.name} would go above its daily cap; it was not asked.`)
+  await desk.audit.record([{ phase: 'source_checked', detail: source.name }])
+  return ask(source.name, question, spending)
+}
+
+/** Lists are free. */
+const NOTHING: Spending = { refund: async () => {} }
+
+async function ask(source: string, { asked, ask }: Question, spending: Spending): Promise<CheckResult> {
+  const startedAt = performance.now()
+  const finish = (rest: Pick<CheckResult, 'ok' | 'result' | 'explanation'>): CheckResult => ({
+    source,
+    asked,
+    ms: Math.round(performance.now() - startedAt),
+    ...rest,
+  })
   try {
-    const { result, explanation } = await question.ask({
-      signal: AbortSignal.timeout(PATIENCE_MS),
-      reference: 'check',
-    })
-    return finish({ ok: true, asked: question.asked, result, explanation })
+    const answer = await ask({ signal: AbortSignal.timeout(PATIENCE_MS), reference: 'check' })
+    return finish({ ok: true, ...answer })
   } catch (error) {
     if (!(error instanceof SourceError)) throw error
+    if (!isPaid(error)) await spending.refund()
     const explanation = error.trouble ? TROUBLES[error.trouble] : 'The vendor could not answer.'
-    return finish({ ok: false, asked: question.asked, result: error.reason, explanation })
+    return finish({ ok: false, result: error.reason, explanation })
   }
 }
 
 type Question = {
   readonly asked: string
+  readonly isBilled: boolean
   readonly ask: (call: Call) => Promise<Pick<CheckResult, 'result' | 'explanation'>>
 }
 
@@ -57,22 +87,25 @@ function toQuestion(
   lists: CatalogueFiles,
 ): Question | undefined {
   if (findNin) {
-    const nin = samples?.nin ?? NOBODY
+    const nin = samples?.nin ?? toNobody()
     return {
       asked: 'a NIN',
+      isBilled: true,
       ask: async (call) => toResult((await findNin({ nin, phone: PHONE }, call)).found),
     }
   }
   if (findBvn) {
-    const bvn = samples?.bvn ?? NOBODY
+    const bvn = samples?.bvn ?? toNobody()
     return {
       asked: 'a BVN',
+      isBilled: true,
       ask: async (call) => toResult((await findBvn({ bvn, phone: PHONE }, call)).found),
     }
   }
   if (!fetchCatalogue) return undefined
   return {
     asked: 'its lists',
+    isBilled: false,
     ask: async (call) => {
       const { internet, tv } = await fetchCatalogue(lists, call)
       return {

@@ -14,18 +14,19 @@ const newSearch = (wishes: Partial<Search<Person>> = {}): Search<Person> => ({
   ...wishes,
 })
 
-type Wishes = { readonly admit?: Pass | Skip; readonly settled?: (SourceError | undefined)[] }
+type Settled = (SourceError | 'released' | undefined)[]
+type Wishes = { readonly admit?: Pass | Skip | Promise<Pass | Skip>; readonly settled?: Settled }
 
-const toPost = (name: string, { admit, settled = [] }: Wishes = {}): Post => ({
+const toPass = (isProbe: boolean, settled: Settled = []): Pass => ({
+  isProbe,
+  settle: (failure) => void settled.push(failure),
+  release: () => void settled.push('released'),
+})
+
+const toPost = (name: string, { admit, settled }: Wishes = {}): Post => ({
   name,
   operation: 'verify_nin',
-  admit: async () =>
-    admit ?? {
-      isProbe: false,
-      settle: async (failure) => {
-        settled.push(failure)
-      },
-    },
+  admit: async () => admit ?? toPass(false, settled),
   read: () => {
     throw new Error('not needed')
   },
@@ -104,13 +105,8 @@ describe('asking in order', () => {
 
   it('does not wait for a probe, and asks the next beside it', async () => {
     const { promise, resolve } = Promise.withResolvers<Answer<Person>>()
-    const settled: (SourceError | undefined)[] = []
-    const pass: Pass = {
-      isProbe: true,
-      settle: async (failure) => {
-        settled.push(failure)
-      },
-    }
+    const settled: Settled = []
+    const pass = toPass(true, settled)
     const slow: SourceAsk<Person> = { name: 'a', post: toPost('a', { admit: pass }), ask: () => promise }
     const search = newSearch()
     expect(await askInOrder([slow, answering('b', PERSON)], search)).toBe(PERSON)
@@ -121,8 +117,11 @@ describe('asking in order', () => {
 
   it('comes back to a slow probe when nobody else has an answer', async () => {
     const { promise, resolve } = Promise.withResolvers<Answer<Person>>()
-    const pass: Pass = { isProbe: true, settle: async () => {} }
-    const slow: SourceAsk<Person> = { name: 'a', post: toPost('a', { admit: pass }), ask: () => promise }
+    const slow: SourceAsk<Person> = {
+      name: 'a',
+      post: toPost('a', { admit: toPass(true) }),
+      ask: () => promise,
+    }
     const last: SourceAsk<Person> = {
       name: 'b',
       post: toPost('b'),
@@ -134,6 +133,82 @@ describe('asking in order', () => {
     expect(await askInOrder([slow, last], newSearch())).toBe(PERSON)
   })
 
+  it('takes the first of several slow probes that comes back, not the first that was asked', async () => {
+    const deaf: SourceAsk<Person> = {
+      name: 'a',
+      post: toPost('a', { admit: toPass(true) }),
+      ask: () => new Promise(() => {}),
+    }
+    const { promise, resolve } = Promise.withResolvers<Answer<Person>>()
+    const back: SourceAsk<Person> = {
+      name: 'b',
+      post: toPost('b', { admit: toPass(true) }),
+      ask: () => promise,
+    }
+    const inside: SourceAsk<Person> = {
+      name: 'c',
+      ask: async () => {
+        setImmediate(() => resolve(PERSON))
+        throw new SourceError('c', 'unreachable')
+      },
+    }
+    // Nothing but the one that comes back ends this search.
+    const { signal } = new AbortController()
+    expect(await askInOrder([deaf, back, inside], newSearch({ signal }))).toBe(PERSON)
+  })
+
+  it('still asks what costs nothing when two questions are paid for', async () => {
+    const search = newSearch()
+    const inside: SourceAsk<Person> = { name: 'd', ask: async () => PERSON }
+    const asks = [failing('a', 'timeout'), failing('b', 'timeout'), failing('c', 'timeout'), inside]
+    expect(await askInOrder(asks, search)).toBe(PERSON)
+    expect(results(search)).toEqual(['a timeout', 'b timeout', 'd found'])
+  })
+
+  it('does not wait for a right to ask that comes too late, and gives it back', async () => {
+    const { promise, resolve } = Promise.withResolvers<Pass>()
+    const settled: Settled = []
+    const late = answering('a', PERSON, { admit: promise })
+    const caller = new AbortController()
+    const work = codeOf(askInOrder([late], newSearch({ signal: caller.signal })))
+    caller.abort()
+    expect(await work).toBe('source_timeout')
+    resolve(toPass(false, settled))
+    await expect.poll(() => settled).toEqual(['released'])
+  })
+
+  it('does not blame a source that our own deadline cut short', async () => {
+    const settled: Settled = []
+    const deaf: SourceAsk<Person> = {
+      name: 'a',
+      post: toPost('a', { settled }),
+      ask: () => new Promise(() => {}),
+    }
+    const caller = new AbortController()
+    const work = codeOf(askInOrder([deaf], newSearch({ signal: caller.signal })))
+    setImmediate(() => caller.abort())
+    await work
+    expect(settled).toMatchObject([{ reason: 'timeout', fault: 'deadline' }])
+  })
+
+  it('believes a source that says at the end whether anything was sent', async () => {
+    const caller = new AbortController()
+    const settled: Settled = []
+    const waiting: SourceAsk<Person> = {
+      name: 'a',
+      post: toPost('a', { settled }),
+      ask: () =>
+        new Promise((_resolve, reject) => {
+          const unsent = new SourceError('a', 'timeout', { sent: false, fault: 'deadline' })
+          caller.signal.addEventListener('abort', () => reject(unsent))
+        }),
+    }
+    const work = codeOf(askInOrder([waiting], newSearch({ signal: caller.signal })))
+    setImmediate(() => caller.abort())
+    expect(await work).toBe('source_timeout')
+    expect(settled).toMatchObject([{ sent: false }])
+  })
+
   it('waits no longer than it may, even for a source that ignores the signal', async () => {
     const deaf: SourceAsk<Person> = { name: 'a', post: toPost('a'), ask: () => new Promise(() => {}) }
     const caller = new AbortController()
@@ -143,7 +218,7 @@ describe('asking in order', () => {
   })
 
   it('lets a bug through as a bug, after the books are closed', async () => {
-    const settled: (SourceError | undefined)[] = []
+    const settled: Settled = []
     const bug = new TypeError('bug')
     const broken: SourceAsk<Person> = {
       name: 'a',
@@ -171,6 +246,32 @@ describe('when "not found" asks the next', () => {
   it('says not found when all say so, and that it does not know when one failed', async () => {
     expect(await askInOrder([answering('a', NOBODY), answering('b', NOBODY)], next())).toEqual(NOBODY)
     const work = askInOrder([answering('a', NOBODY), failing('b', 'timeout')], next())
+    expect(await codeOf(work)).toBe('source_timeout')
+  })
+
+  it.each(['breaker_open', 'spend_cap'] as const)(
+    'does not say not found when another could not be asked: %s',
+    async (admit) => {
+      const passedOver = answering('b', PERSON, { admit })
+      for (const asks of [
+        [answering('a', NOBODY), passedOver],
+        [passedOver, answering('a', NOBODY)],
+      ])
+        expect(await codeOf(askInOrder(asks, next()))).toBe('source_unavailable')
+    },
+  )
+
+  it('does not miss a source that the operator has switched off', async () => {
+    const off = answering('b', PERSON, { admit: 'disabled' })
+    expect(await askInOrder([answering('a', NOBODY), off], next())).toEqual(NOBODY)
+  })
+
+  it('calls it a time-out when the time was over before the next could be asked', async () => {
+    const caller = new AbortController()
+    const first = answering('a', NOBODY, {
+      admit: { isProbe: false, settle: () => caller.abort(), release: () => {} },
+    })
+    const work = askInOrder([first, answering('b', PERSON)], next({ signal: caller.signal }))
     expect(await codeOf(work)).toBe('source_timeout')
   })
 })

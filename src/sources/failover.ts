@@ -1,5 +1,6 @@
 import { AppError, type ErrorCode } from '../errors.ts'
 import { isPaid, type Pass, type Post, type Skip } from './post.ts'
+import { toCleanReference } from './reference.ts'
 import { type Answer, SourceError, type SourceFailure } from './source.ts'
 
 const CODE_OF_FAILURE: Readonly<Record<SourceFailure, ErrorCode>> = {
@@ -46,15 +47,19 @@ type Outcome<T> = { readonly answer: Answer<T> } | { readonly failure: SourceErr
 
 /**
  * Asks the sources in order. An answer ends the search, a SourceError tries the next, anything else is our bug. At most two
- * questions are asked that cost money.
+ * questions are asked that cost money. Whoever was not asked, or not to the end, might have known: that is never "not found".
  */
 export async function askInOrder<T>(asks: readonly SourceAsk<T>[], search: Search<T>): Promise<Answer<T>> {
   const tally = createTally(search)
   for (const [index, ask] of asks.entries()) {
-    if (search.signal.aborted || (ask.post && tally.paid() >= MOST_PAID)) break
-    const pass = await ask.post?.admit()
+    if (ask.post && tally.paid() >= MOST_PAID) continue
+    const pass = await admitInTime(ask, search)
+    if (pass === TOO_LATE) {
+      tally.giveUp(ask)
+      break
+    }
     if (typeof pass === 'string') {
-      search.trail.push({ name: ask.name, result: pass, ms: 0 })
+      tally.passOver(ask, pass)
       continue
     }
     const asked = askOne(ask, pass, search)
@@ -66,10 +71,28 @@ export async function askInOrder<T>(asks: readonly SourceAsk<T>[], search: Searc
   return tally.conclude()
 }
 
+const TOO_LATE = 'too_late'
+
+/** The right to ask, if it comes in time. One that comes later is given back. */
+async function admitInTime<T>(
+  { post }: SourceAsk<T>,
+  { signal }: Search<T>,
+): Promise<Pass | Skip | typeof TOO_LATE | undefined> {
+  if (signal.aborted) return TOO_LATE
+  if (!post) return undefined
+  const admitting = post.admit()
+  const pass = await orWhenAborted(admitting, signal, (): typeof TOO_LATE => TOO_LATE)
+  if (!signal.aborted) return pass
+  const giveBack = (late: Pass | Skip) => typeof late !== 'string' && late.release()
+  admitting.then(giveBack, () => {})
+  return TOO_LATE
+}
+
 /** What the search has come to so far. */
 function createTally<T>({ askNext, fits, trail }: Search<T>) {
   let paid = 0
   let missed = false
+  let passedOver = false
   let failure: SourceError | undefined
   const late: Promise<Outcome<T>>[] = []
   const settles = (answer: Answer<T>) =>
@@ -89,6 +112,15 @@ function createTally<T>({ askNext, fits, trail }: Search<T>) {
   return {
     paid: () => paid,
     weigh,
+    /** A source that may not be asked now. One that the operator has switched off is not missed. */
+    passOver: ({ name }: SourceAsk<T>, result: Skip): void => {
+      if (result !== 'disabled') passedOver = true
+      trail.push({ name, result, ms: 0 })
+    },
+    /** The time is over before this one was asked. */
+    giveUp: ({ name }: SourceAsk<T>): void => {
+      failure = new SourceError(name, 'timeout', { trouble: 'too_slow', sent: false, fault: 'deadline' })
+    },
     /** A question that is still on its way: it will have been paid for. */
     leave: ({ name }: SourceAsk<T>, asked: Promise<Outcome<T>>): undefined => {
       paid += 1
@@ -97,15 +129,27 @@ function createTally<T>({ askNext, fits, trail }: Search<T>) {
     },
     /** Nobody has settled it, but for those who are late. */
     conclude: async (): Promise<Answer<T>> => {
-      for (const asked of late) {
-        const answer = weigh({}, await asked)
-        if (answer) return answer
-      }
-      // A source that failed might have known better than one that found nobody.
-      if (missed && !failure) return { found: false }
+      const answer = await findFirst(late, (outcome) => weigh({}, outcome))
+      if (answer) return answer
+      // A source that failed, or could not be asked, might have known better than one that found nobody.
+      if (missed && !failure && !passedOver) return { found: false }
       throw new AppError(failure ? CODE_OF_FAILURE[failure.reason] : 'source_unavailable', { cause: failure })
     },
   }
+}
+
+/** The first that comes to something, in the order of their coming. */
+function findFirst<T, R>(works: readonly Promise<T>[], judge: (value: T) => R | undefined) {
+  const { promise, resolve, reject } = Promise.withResolvers<R | undefined>()
+  let left = works.length
+  if (left === 0) resolve(undefined)
+  for (const work of works)
+    work.then((value) => {
+      const result = judge(value)
+      left -= 1
+      if (result !== undefined || left === 0) resolve(result)
+    }, reject)
+  return promise
 }
 
 /** Asks one source, and once more if the first question certainly never left the house. */
@@ -113,22 +157,22 @@ async function askOne<T>(ask: SourceAsk<T>, pass: Pass | undefined, search: Sear
   const startedAt = performance.now()
   const outcome = await askTwice(ask, search)
   const ms = Math.round(performance.now() - startedAt)
-  if ('answer' in outcome) {
-    const { found, reference } = outcome.answer
-    const clean = toCleanReference(reference, search.secrets ?? [])
-    search.trail.push({
-      name: ask.name,
-      result: found ? 'found' : 'not_found',
-      ms,
-      ...(clean === undefined ? {} : { reference: clean }),
-    })
-  } else if ('bug' in outcome) {
+  if ('bug' in outcome) {
     search.trail.push({ name: ask.name, result: 'error', ms })
-    await pass?.settle(new SourceError(ask.name, 'bad_response'), ms)
+    pass?.settle(new SourceError(ask.name, 'bad_response'), ms)
     throw outcome.bug
-  } else search.trail.push({ name: ask.name, result: outcome.failure.reason, ms })
-  await pass?.settle('failure' in outcome ? outcome.failure : undefined, ms)
+  }
+  search.trail.push({ name: ask.name, ms, ...toResult(outcome, search) })
+  pass?.settle('failure' in outcome ? outcome.failure : undefined, ms)
   return outcome
+}
+
+function toResult<T>(outcome: Outcome<T>, { secrets = [] }: Search<T>): Pick<Tried, 'result' | 'reference'> {
+  if ('failure' in outcome) return { result: outcome.failure.reason }
+  const { answer } = outcome
+  const result = answer.found ? 'found' : 'not_found'
+  const reference = toCleanReference(answer.reference, secrets, answer.found ? answer.record : undefined)
+  return reference === undefined ? { result } : { result, reference }
 }
 
 async function askTwice<T>(
@@ -150,12 +194,19 @@ async function askTwice<T>(
 const mayRepeat = ({ sent, reason }: SourceError) => !sent && reason === 'unreachable'
 
 /** Even a source that ignores the signal is waited for no longer. */
-function untilAborted<T>(name: string, work: Promise<T>, signal: AbortSignal): Promise<T> {
+const untilAborted = <T>(name: string, work: Promise<T>, signal: AbortSignal): Promise<T> =>
+  orWhenAborted(work, signal, () => {
+    throw new SourceError(name, 'timeout', { trouble: 'too_slow', fault: 'deadline' })
+  })
+
+/** What the work comes to, or something else when the signal comes first. */
+function orWhenAborted<T, R>(work: Promise<T>, signal: AbortSignal, otherwise: () => R): Promise<T | R> {
   return new Promise((resolve, reject) => {
-    const give = () => reject(new SourceError(name, 'timeout', { trouble: 'too_slow' }))
-    if (signal.aborted) give()
-    signal.addEventListener('abort', give, { once: true })
-    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', give))
+    // One that obeys the signal knows best what became of its question, and is given the moment to say so.
+    const end = () => setImmediate(() => Promise.try(otherwise).then(resolve, reject))
+    if (signal.aborted) end()
+    signal.addEventListener('abort', end, { once: true })
+    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', end))
   })
 }
 
@@ -170,12 +221,4 @@ async function within<T>(work: Promise<T>, ms: number): Promise<T | undefined> {
   } finally {
     clearTimeout(timer)
   }
-}
-
-/** A vendor's reference goes into the audit log as it is, so it must be a plain name and not somebody's number. */
-function toCleanReference(reference: unknown, secrets: readonly string[]): string | undefined {
-  const text = typeof reference === 'number' ? String(reference) : reference
-  if (typeof text !== 'string' || !/^[A-Za-z0-9._:-]{1,100}$/.test(text)) return undefined
-  const digits = text.replace(/[^0-9]/g, '')
-  return secrets.some((secret) => digits.includes(secret)) ? undefined : text
 }

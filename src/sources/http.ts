@@ -32,7 +32,7 @@ export type HttpOptions = {
 }
 
 const CONNECT_MS = 2000
-const ATTEMPT_MS = 8000
+export const ATTEMPT_MS = 8000
 const LARGEST_REPLY = 2 * 1024 * 1024
 const CONNECTIONS = 128
 

@@ -5,11 +5,13 @@ import type { SourceError } from './source.ts'
 /** Why a source was not asked at all. */
 export type Skip = 'disabled' | 'breaker_open' | 'spend_cap'
 
-/** The right to ask once. It must be settled, whatever comes. */
+/** The right to ask once. It must be settled or released, whatever comes. Neither keeps anybody waiting. */
 export type Pass = {
   /** The source was failing: this question finds out whether it is back. */
   readonly isProbe: boolean
-  readonly settle: (failure: SourceError | undefined, ms: number) => Promise<void>
+  readonly settle: (failure: SourceError | undefined, ms: number) => void
+  /** Nobody was asked after all, and nothing is paid for. */
+  readonly release: () => void
 }
 
 /** Stands before one operation of an outside source and decides whether it may be asked now. */
@@ -29,6 +31,7 @@ export type Agreement = {
   readonly spend: (name: string) => Promise<Spending | undefined>
 }
 
+/** Money that is counted as spent. Taking it back never fails: what cannot be written now is written later. */
 export type Spending = { readonly refund: () => Promise<void> }
 
 export function createPost(
@@ -38,6 +41,20 @@ export function createPost(
   breaker: Breaker = createBreaker(),
 ): Post {
   const health = createHealth()
+  const toPass = (admitted: 'usual' | 'probe', spending: Spending): Pass => ({
+    isProbe: admitted === 'probe',
+    settle: (failure, ms) => {
+      const isTelling = failure === undefined || failure.fault === 'source'
+      if (isTelling) breaker.settle(admitted, failure === undefined)
+      else breaker.release(admitted)
+      if (failure?.fault !== 'deadline') health.record(failure === undefined, ms)
+      if (failure && !isPaid(failure)) void spending.refund()
+    },
+    release: () => {
+      breaker.release(admitted)
+      void spending.refund()
+    },
+  })
   return {
     name,
     operation,
@@ -49,18 +66,9 @@ export function createPost(
         breaker.release(admitted)
         throw error
       })
-      if (!spending) {
-        breaker.release(admitted)
-        return 'spend_cap'
-      }
-      return {
-        isProbe: admitted === 'probe',
-        settle: async (failure, ms) => {
-          breaker.settle(admitted, failure === undefined)
-          health.record(failure === undefined, ms)
-          if (failure && !isPaid(failure)) await spending.refund()
-        },
-      }
+      if (spending) return toPass(admitted, spending)
+      breaker.release(admitted)
+      return 'spend_cap'
     },
     read: () => ({ ...health.read(), state: agreement.isDisabled(name) ? 'disabled' : breaker.state() }),
   }

@@ -10,7 +10,7 @@ export type Given<T> = {
 }
 
 const LONGEST_TEXT = 500
-const HIDDEN = '****'
+export const HIDDEN = '****'
 
 /** Brings what a vendor said into the one spelling of the contract. Whatever cannot be read is empty, never wrong. */
 export function completeNin(given: Given<NinRecord>): NinRecord {
@@ -65,15 +65,18 @@ function fill<T extends object>(blank: T, given: unknown): T {
   return Object.fromEntries(entries) as T
 }
 
-/** A value as text on one line. Several (an address in parts) are joined; anything else is no data. */
+/** A value as text on one line. Several (an address in parts) are joined; anything else, lists in lists too, is no data. */
 export function toText(value: unknown): string {
+  if (!Array.isArray(value)) return toPlainText(value)
+  return value
+    .map(toPlainText)
+    .filter((text) => text)
+    .join(' ')
+    .slice(0, LONGEST_TEXT)
+}
+
+function toPlainText(value: unknown): string {
   if (typeof value === 'number') return Number.isFinite(value) ? String(value) : ''
-  if (Array.isArray(value))
-    return value
-      .map(toText)
-      .filter((text) => text)
-      .join(' ')
-      .slice(0, LONGEST_TEXT)
   if (typeof value !== 'string') return ''
   const text = value
     // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is taken out.
@@ -83,6 +86,9 @@ export function toText(value: unknown): string {
   // What a vendor hides stays hidden, and its length says nothing.
   return /^\*+$/.test(text) ? HIDDEN : text
 }
+
+/** Left out by the vendor, in whichever way it does that. */
+export const isAbsent = (value: unknown): boolean => value === undefined || value === null
 
 /** A number of eleven digits that lost its leading zeros on the way is given them back. */
 export function toNumber(value: unknown): string {

@@ -8,7 +8,13 @@ import type { Trouble } from './trouble.ts'
  * name for this answer, for the audit: it is cleaned before it gets there.
  */
 export type Answer<T> =
-  | { readonly found: true; readonly record: T; readonly reference?: unknown }
+  | {
+      readonly found: true
+      readonly record: T
+      readonly reference?: unknown
+      /** The vendor did not repeat the number: nothing but the phone shows that it is about the right person. */
+      readonly unproven?: boolean
+    }
   | { readonly found: false; readonly reference?: unknown }
 
 export type NinAsk = { readonly nin: string; readonly phone: string }
@@ -38,10 +44,17 @@ export type SourceFailure = (typeof SOURCE_FAILURES)[number]
 
 type Circumstances = {
   /** What exactly happened, from a closed list: for `tabbat sources check`. */
-  readonly trouble?: Trouble
+  readonly trouble?: Trouble | undefined
   /** False when the question certainly never reached the vendor: then it costs nothing, and may be asked again. */
   readonly sent?: boolean
+  readonly fault?: Fault
 }
+
+/**
+ * Whose fault it was. The source's own counts against it; that of a question it did not like says nothing about others, and
+ * that of our deadline, which cut it short of its time, says nothing at all.
+ */
+export type Fault = 'source' | 'question' | 'deadline'
 
 /** The source could not answer. Its text is ours, never the vendor's: vendors put people into error messages. */
 export class SourceError extends Error {
@@ -49,13 +62,19 @@ export class SourceError extends Error {
   readonly reason: SourceFailure
   readonly trouble: Trouble | undefined
   readonly sent: boolean
+  readonly fault: Fault
 
-  constructor(source: string, reason: SourceFailure, { trouble, sent = true }: Circumstances = {}) {
+  constructor(
+    source: string,
+    reason: SourceFailure,
+    { trouble, sent = true, fault = 'source' }: Circumstances = {},
+  ) {
     super(`${source}: ${reason}`)
     this.name = 'SourceError'
     this.source = source
     this.reason = reason
     this.trouble = trouble
     this.sent = sent
+    this.fault = fault
   }
 }

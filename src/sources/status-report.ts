@@ -1,3 +1,4 @@
+import type { SyncRow } from '../store/catalogue-table.ts'
 import type { PublishedState, Spent } from '../store/source-table.ts'
 import type { Prices } from './agreement.ts'
 import type { PostFigures } from './post.ts'
@@ -12,6 +13,8 @@ export type SourceReport = {
   readonly callsToday: number
   readonly spentKoboToday: number
   readonly capKobo: number | null
+  /** Of those whose lists are fetched: when they were asked last, and what came of it. */
+  readonly lastSync?: { readonly at: string; readonly outcome: string } | null
 }
 
 export type Facts = {
@@ -21,22 +24,38 @@ export type Facts = {
   readonly disabled: readonly string[]
   readonly spent: readonly Spent[]
   readonly prices: Prices
+  /** The vendors whose lists are fetched. */
+  readonly lists: readonly string[]
+  readonly syncs: readonly SyncRow[]
 }
 
-/** One line for each source, operation and node. */
-export function toReports({ order, states, disabled, spent, prices }: Facts): SourceReport[] {
-  return order.flatMap(({ source, operation }): SourceReport[] => {
-    const today = spent.find(({ name }) => name === source)
-    const common = {
-      source,
-      operation,
-      disabled: disabled.includes(source),
-      callsToday: today?.calls ?? 0,
-      spentKoboToday: today?.kobo ?? 0,
-      capKobo: prices[source]?.dailyCap ?? null,
-    }
+/** One line for each source, operation and node, and one for each vendor of lists. */
+export function toReports(facts: Facts): SourceReport[] {
+  const { order, states, lists, syncs } = facts
+  const verifiers = order.flatMap(({ source, operation }): SourceReport[] => {
+    const common = toCommon(facts, source, operation)
     const seen = states.filter((state) => state.name === source && state.operation === operation)
     if (seen.length === 0) return [{ ...common, node: null, figures: null }]
     return seen.map(({ node, state }) => ({ ...common, node, figures: JSON.parse(state) as PostFigures }))
   })
+  const shops = lists.map((source): SourceReport => {
+    const sync = syncs.find((row) => row.source === source)
+    const lastSync = sync
+      ? { at: new Date(sync.startedAt).toISOString(), outcome: sync.outcome ?? 'under way' }
+      : null
+    return { ...toCommon(facts, source, 'catalogue_sync'), node: null, figures: null, lastSync }
+  })
+  return [...verifiers, ...shops]
+}
+
+function toCommon({ disabled, spent, prices }: Facts, source: string, operation: string) {
+  const today = spent.find(({ name }) => name === source)
+  return {
+    source,
+    operation,
+    disabled: disabled.includes(source),
+    callsToday: today?.calls ?? 0,
+    spentKoboToday: today?.kobo ?? 0,
+    capKobo: prices[source]?.dailyCap ?? null,
+  }
 }

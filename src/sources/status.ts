@@ -14,8 +14,15 @@ const MEANINGS: ReadonlyMap<number, readonly [SourceFailure, Trouble]> = new Map
 /** What an HTTP status means everywhere, for those that a vendor has not given a meaning of its own. */
 export function toStatusError(source: string, status: number): SourceError {
   const [reason, trouble] = MEANINGS.get(status) ?? toRangeMeaning(status)
-  return new SourceError(source, reason, { trouble })
+  return new SourceError(source, reason, { trouble, fault: isAboutQuestion(status) ? 'question' : 'source' })
 }
+
+/** The vendor is there and well, and did not like this one question. */
+const isAboutQuestion = (status: number) => status === 400 || status === 422
+
+/** What frameworks say about an unknown path: a wrong setting must not deny people. */
+export const saysUnknownPath = (message: string) =>
+  /^(404:? )?not found\.?$|^cannot (get|post)|\broute\b/i.test(message)
 
 function toRangeMeaning(status: number): readonly [SourceFailure, Trouble] {
   if (status >= 500) return ['unreachable', 'vendor_failed']

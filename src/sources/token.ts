@@ -62,7 +62,7 @@ export function withToken(send: Send, { source, fetchToken, now = () => new Date
 function toUnsent(source: string, error: unknown): unknown {
   if (!(error instanceof SourceError)) return error
   const { reason, trouble } = error
-  return new SourceError(source, reason, { ...(trouble === undefined ? {} : { trouble }), sent: false })
+  return new SourceError(source, reason, { trouble, sent: false })
 }
 
 function untilAborted<T>(source: string, work: Promise<T>, signal: AbortSignal): Promise<T> {

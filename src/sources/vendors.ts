@@ -5,7 +5,7 @@ import { settings as dojah } from './dojah/settings.ts'
 import type { Send } from './http.ts'
 import { settings as prembly } from './prembly/settings.ts'
 import { settings as qoreid } from './qoreid/settings.ts'
-import { settings as relay } from './relay/settings.ts'
+import { check as checkRelay, settings as relay } from './relay/settings.ts'
 import type { Source } from './source.ts'
 import { settings as vtpass } from './vtpass/settings.ts'
 import { settings as youverify } from './youverify/settings.ts'
@@ -23,13 +23,16 @@ export type Vendor<S extends Settings = Settings> = {
   readonly settings: S
   /** Loaded only where it is used: a server without vendors starts sooner. */
   readonly load: () => Promise<{ readonly create: Create<S> }>
+  /** What is wrong with the settings taken together, in one sentence. */
+  readonly check?: ((values: Partial<ValuesOf<S>>) => string | undefined) | undefined
 }
 
 const vendor = <S extends Settings>(
   abilities: readonly Ability[],
   settings: S,
   load: Vendor<S>['load'],
-): Vendor<S> => ({ abilities, settings, load })
+  check?: Vendor<S>['check'],
+): Vendor<S> => ({ abilities, settings, load, check })
 
 const PEOPLE = ['nin', 'bvn'] as const
 
@@ -40,7 +43,7 @@ export const VENDORS = {
   prembly: vendor(PEOPLE, prembly, () => import('./prembly/index.ts')),
   youverify: vendor(PEOPLE, youverify, () => import('./youverify/index.ts')),
   qoreid: vendor(PEOPLE, qoreid, () => import('./qoreid/index.ts')),
-  relay: vendor([...PEOPLE, 'catalogue'], relay, () => import('./relay/index.ts')),
+  relay: vendor([...PEOPLE, 'catalogue'], relay, () => import('./relay/index.ts'), checkRelay),
   vtpass: vendor(['catalogue'], vtpass, () => import('./vtpass/index.ts')),
   baxi: vendor(['catalogue'], baxi, () => import('./baxi/index.ts')),
 } as const

@@ -35,7 +35,11 @@ afterAll(async () => {
   await there.close()
 })
 
-const deskOf = ({ context }: TestApp) => ({ table: context.store.catalogue, audit: context.audit })
+const deskOf = ({ context: { store, audit } }: TestApp) => ({
+  table: store.catalogue,
+  audit,
+  switches: store.sources,
+})
 const sync = () => syncCatalogue(deskOf(here), source, { author: 'test' })
 
 describe('sync relay', () => {

@@ -1,3 +1,6 @@
+import { mkdtempSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { bearer, openTestApp, type TestApp } from '../app.ts'
 import { createTestDatabase, hasPostgres } from '../postgres.ts'
@@ -71,6 +74,16 @@ describe('the schedule', () => {
     const closingAt = performance.now()
     await node.close()
     expect(performance.now() - closingAt).toBeLessThan(3000)
+  })
+
+  it('does not ask a vendor that is switched off, and notes it', async () => {
+    const dataDir = mkdtempSync(join(tmpdir(), 'tabbat-schedule-'))
+    const before = await openNode({ TABBAT_DATA_DIR: dataDir, TABBAT_CATALOGUE_SYNC: 'off' })
+    await before.context.store.sources.disable('vtpass', Date.now())
+    const node = await openNode({ TABBAT_DATA_DIR: dataDir })
+    await expect.poll(() => outcomes(node)).toEqual(['disabled'])
+    expect(await readAudit(node)).toEqual(['catalogue_sync disabled vtpass'])
+    expect(vendor.count()).toBe(0)
   })
 
   it('keeps the old lists when the vendor fails, and notes it', async () => {

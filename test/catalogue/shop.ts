@@ -29,7 +29,8 @@ export async function openCounter(
   const test = await openTestApp()
   const { vendors } = loadConfig(vendor.settings, '')
   const source = await openVendor(name, { vendors, allowPrivate: false, attemptMs: ATTEMPT_MS })
-  const desk = { table: test.context.store.catalogue, audit: test.context.audit }
+  const { store, audit } = test.context
+  const desk = { table: store.catalogue, audit, switches: store.sources }
   return {
     test,
     desk,

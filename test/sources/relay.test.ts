@@ -85,8 +85,9 @@ describe.each([
   ['nin', findNin],
   ['bvn', findBvn],
 ] as const)('%s', (_kind, find) => {
-  it.each(['00000000001', '00000000003'])('takes the record of %s as it is', async (number) => {
-    expect((await find(number))?.found).toBe(true)
+  it('takes long names as they are, and a record without any name for no answer', async () => {
+    expect((await find('00000000003'))?.found).toBe(true)
+    expect(await failureOf(find('00000000001'))).toMatchObject({ reason: 'bad_response' })
   })
 
   it('is not found where that server says not_verified: nobody, or another phone', async () => {

@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import { gzipSync } from 'node:zlib'
+import type { SourceFailure } from '../../src/sources/source.ts'
 
 /** Every way in which a vendor is known to fail. The first group looks different at every vendor. */
 export const VENDOR_FAULTS = [
@@ -25,6 +26,25 @@ export const SERVER_FAULTS = [
 ] as const
 export const FAULTS = [...VENDOR_FAULTS, ...SERVER_FAULTS]
 export type Fault = (typeof FAULTS)[number]
+
+/** What each way in which any server may fail must be called. */
+export const SERVER_FAILURES = {
+  throttled: 'throttled',
+  failing: 'unreachable',
+  malformed_json: 'bad_response',
+  html_with_200: 'bad_response',
+  slow_headers: 'timeout',
+  slow_body: 'timeout',
+  dripping: 'timeout',
+  truncated: 'bad_response',
+  huge: 'bad_response',
+  gzip_bomb: 'bad_response',
+  redirect: 'bad_response',
+  reset: 'unreachable',
+} as const satisfies Readonly<Record<(typeof SERVER_FAULTS)[number], SourceFailure>>
+
+/** Those that are nothing but waiting. */
+export const SLOW: readonly Fault[] = ['slow_headers', 'slow_body', 'dripping']
 
 export const isFault = (value: unknown): value is Fault => FAULTS.includes(value as Fault)
 
@@ -80,6 +100,11 @@ const MISBEHAVIOURS: Readonly<Record<(typeof SERVER_FAULTS)[number], (answer: An
   redirect: ({ response }) =>
     response.writeHead(302, { location: 'http://169.254.169.254/latest/meta-data/' }).end(),
   reset: ({ response }) => response.socket?.resetAndDestroy(),
+}
+
+/** What takes long to make is made before anybody is asked: nobody's patience is to be tried by it. */
+export function prepare(fault: Fault | undefined): void {
+  if (fault === 'gzip_bomb') toBomb()
 }
 
 /** Whether the answer was taken care of. */

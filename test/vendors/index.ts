@@ -11,8 +11,11 @@ import { youverify } from './youverify.ts'
 /** The vendors that verify people, each as a stand-in. */
 export const VERIFIERS: readonly VendorScript[] = [dojah, blusalt, prembly, youverify, qoreid, relay]
 
+/** The vendors that sell what is listed. */
+export const SHOPS: readonly VendorScript[] = [createVtpass(), createBaxi()]
+
 /** Every stand-in that `tabbat simulate` can run. */
-export const STAND_INS: readonly VendorScript[] = [...VERIFIERS, createVtpass(), createBaxi()]
+export const STAND_INS: readonly VendorScript[] = [...VERIFIERS, ...SHOPS]
 
 export { FAULTS, isFault } from './faults.ts'
 export { openStandIn } from './stand-in.ts'

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
-import { type Fault, isFault, misbehave } from './faults.ts'
+import { type Fault, isFault, misbehave, prepare } from './faults.ts'
 
 /** A question to a vendor, as its server sees it. */
 export type VendorRequest = {
@@ -79,6 +79,7 @@ export async function openStandIn(script: VendorScript, port = 0): Promise<Stand
     url,
     settings: script.settings(url),
     fail: (wanted) => {
+      prepare(wanted)
       fault = wanted
     },
     count: () => count,

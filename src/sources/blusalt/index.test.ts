@@ -2,6 +2,7 @@ import { expect, it } from 'vitest'
 import type { Question, Reply } from '../http.ts'
 import nin from './fixtures/nin.json' with { type: 'json' }
 import { create } from './index.ts'
+import { settings } from './settings.ts'
 
 const values = {
   url: 'https://blusalt.example.com',
@@ -53,6 +54,17 @@ it.each([
   ['400 about the phone within 200', error(200, 400, ['phone does NOT MATCH'])],
 ])('says not found for a %s', async (_what, reply) => {
   expect(await find(reply)).toEqual({ found: false })
+})
+
+it.each([
+  ['Phone number mismatch', true],
+  ['phone_number does not match our records', true],
+  ['The number is not linked to this NIN', true],
+  ['No match for this request type', false],
+  ['Request does not match the schema', false],
+  ['Rate plan mismatch', false],
+])('takes %j, by default, as being about the phone: %s', (message, isAboutPhone) => {
+  expect(settings.mismatch.read(settings.mismatch.fallback ?? '').test(message)).toBe(isAboutPhone)
 })
 
 it.each([

@@ -5,7 +5,7 @@ const pattern = (text: string) => {
   try {
     return new RegExp(text, 'i')
   } catch {
-    throw new Misfit('must be a regular expression such as phone.*match')
+    throw new Misfit('must be a regular expression such as phone.*not match')
   }
 }
 
@@ -35,7 +35,7 @@ export const settings = {
   ),
   mismatch: setting(
     'TABBAT_BLUSALT_MISMATCH',
-    'mismatch|match|not linked',
+    'phone.*(mismatch|not match)|not linked',
     pattern,
     'What the vendor’s text says, as a regular expression, when a 400 or 422 means that the phone does not match.',
   ),

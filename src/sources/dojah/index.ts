@@ -1,4 +1,5 @@
-import { toStatusError } from '../status.ts'
+import { isAbsent } from '../record.ts'
+import { saysUnknownPath, toStatusError } from '../status.ts'
 import type { Create } from '../vendors.ts'
 import { createReader } from '../wire.ts'
 import { toBvnRecord, toNinRecord } from './map.ts'
@@ -17,14 +18,15 @@ export const create: Create<typeof settings> = ({ appId, secret, ninPath, bvnPat
     samples: { nin: '70123456789', bvn: '22222222222' },
     findNin: async ({ nin }, call) => {
       const { status, body } = await send({ method: 'GET', path: ninPath, query: { nin }, headers }, call)
-      if (status === 404 && isError(body)) return { found: false }
+      if (status === 404 && saysNobody(body)) return { found: false }
       if (status !== 200) throw toStatusError(name, status)
       const reply = readNin(body)
-      return { found: true, record: toNinRecord(reply, nin), reference: reply.entity.reference }
+      const { nin: repeated, reference } = reply.entity
+      return { found: true, record: toNinRecord(reply, nin), reference, unproven: isAbsent(repeated) }
     },
     findBvn: async ({ bvn }, call) => {
       const { status, body } = await send({ method: 'GET', path: bvnPath, query: { bvn }, headers }, call)
-      if (status === 404 && isError(body)) return { found: false }
+      if (status === 404 && saysNobody(body)) return { found: false }
       if (status !== 200) throw toStatusError(name, status)
       const reply = readBvn(body)
       return { found: true, record: toBvnRecord(reply), reference: reply.entity.reference }
@@ -32,5 +34,12 @@ export const create: Create<typeof settings> = ({ appId, secret, ninPath, bvnPat
   }
 }
 
-/** A 404 of Dojah says what is missing; one of somebody else, who does not know the path, means that a setting is wrong. */
-const isError = (body: unknown) => typeof (body as { error?: unknown } | undefined)?.error === 'string'
+/**
+ * A 404 of Dojah is {"error": "text"} and nothing else. Those of frameworks and proxies, who do not know the path, look much
+ * like it: a wrong setting must not deny people.
+ */
+function saysNobody(body: unknown): boolean {
+  if (typeof body !== 'object' || body === null || !('error' in body)) return false
+  if (typeof body.error !== 'string' || saysUnknownPath(body.error)) return false
+  return !['statusCode', 'status', 'path'].some((key) => key in body)
+}

@@ -40,6 +40,18 @@ describe('a NIN of Dojah', () => {
     expect(record.indigene_info.place_of_origin).toBe('****')
   })
 
+  it('reads the newer names where the older ones are empty', () => {
+    const entity = {
+      ...{ surname: '', telephone: '', birth_date: '' },
+      ...{ first_name: 'ADA', last_name: 'OBI', phone_number: '08031234567', date_of_birth: '1990-01-05' },
+    }
+    expect(toNinRecord(readNin({ entity }), '12345678901').personal_info).toMatchObject({
+      last_name: 'OBI',
+      phone_number: '08031234567',
+      date_of_birth: '05-01-1990',
+    })
+  })
+
   it('reads the newer, shorter shape', () => {
     const entity = {
       first_name: 'ADA',

@@ -1,22 +1,22 @@
 import type { BvnRecord } from '../../contract/bvn.ts'
 import type { NinRecord } from '../../contract/nin.ts'
 import type { Static } from '../../contract/schema.ts'
-import { completeBvn, completeNin, toNumber } from '../record.ts'
+import { completeBvn, completeNin, isAbsent, toNumber } from '../record.ts'
 import type { BvnReply, NinReply } from './wire.ts'
 
 /** Dojah does not always repeat the NIN; where it does, it must be the one that was asked for. */
 export const toNinRecord = ({ entity }: Static<typeof NinReply>, asked: string): NinRecord =>
   completeNin({
-    nin_number: entity.nin === undefined || entity.nin === null ? asked : toNumber(entity.nin),
+    nin_number: isAbsent(entity.nin) ? asked : toNumber(entity.nin),
     personal_info: {
       title: entity.title,
       first_name: entity.first_name,
       middle_name: entity.middle_name,
-      last_name: entity.surname ?? entity.last_name,
+      last_name: entity.surname || entity.last_name,
       maiden_name: entity.maiden_name,
       gender: entity.gender,
-      phone_number: entity.telephone ?? entity.phone_number,
-      date_of_birth: entity.birth_date ?? entity.date_of_birth,
+      phone_number: entity.telephone || entity.phone_number,
+      date_of_birth: entity.birth_date || entity.date_of_birth,
       height: entity.height,
       marital_status: entity.marital_status,
       religion: entity.religion,
@@ -24,7 +24,8 @@ export const toNinRecord = ({ entity }: Static<typeof NinReply>, asked: string):
     next_of_kin: {
       firstname: entity.nok_first_name,
       surname: entity.nok_surname,
-      address: [entity.nok_address_1, entity.nok_address_2],
+      // The second may be a list of its own.
+      address: [entity.nok_address_1, entity.nok_address_2].flat(),
       lga: entity.nok_lga,
       town: entity.nok_town,
       state: entity.nok_state,

@@ -1,3 +1,4 @@
+import { isAbsent } from '../record.ts'
 import { type Call, SourceError } from '../source.ts'
 import { toStatusError } from '../status.ts'
 import type { Create } from '../vendors.ts'
@@ -37,8 +38,9 @@ export const create: Create<typeof settings> = ({ apiKey, appId, ninPath, ninFie
       const body = await ask(ninPath, { [ninField]: nin }, call)
       if (body === undefined) return { found: false }
       const { verification, nin_data, data } = readNin(body)
-      const record = toNinRecord(readNinData(nin_data ?? data), nin)
-      return { found: true, record, reference: verification.reference }
+      const person = readNinData(nin_data ?? data)
+      const record = toNinRecord(person, nin)
+      return { found: true, record, reference: verification.reference, unproven: isAbsent(person.nin) }
     },
     findBvn: async ({ bvn }, call) => {
       const body = await ask(bvnPath, { number: bvn }, call)

@@ -46,9 +46,10 @@ describe('a NIN of Prembly', () => {
     expect(other.residential_info.address).toBe('3 Made-up Road')
   })
 
-  it('has the number that was asked for only when the reply has no key for it', () => {
+  it('has the number that was asked for only when the reply has none for it', () => {
     expect(toNinRecord(readNinData({ firstname: 'ADA' }), '12345678901').nin_number).toBe('12345678901')
-    expect(toNinRecord(readNinData({ nin: null }), '12345678901').nin_number).toBe('')
+    expect(toNinRecord(readNinData({ nin: null }), '12345678901').nin_number).toBe('12345678901')
+    expect(toNinRecord(readNinData({ nin: '' }), '12345678901').nin_number).toBe('')
     expect(toNinRecord(readNinData({ nin: '****' }), '12345678901').nin_number).toBe('****')
   })
 })

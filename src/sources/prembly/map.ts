@@ -1,13 +1,13 @@
 import type { BvnRecord } from '../../contract/bvn.ts'
 import type { NinRecord } from '../../contract/nin.ts'
 import type { Static } from '../../contract/schema.ts'
-import { completeBvn, completeNin, toNumber } from '../record.ts'
+import { completeBvn, completeNin, isAbsent, toNumber } from '../record.ts'
 import type { BvnData, NinData } from './wire.ts'
 
-/** The basic product has no key for the NIN at all. Where the key is there, it must be the one that was asked for. */
+/** The basic product has no NIN, or null. Where there is one, it must be the one that was asked for. */
 export const toNinRecord = (data: Static<typeof NinData>, asked: string): NinRecord =>
   completeNin({
-    nin_number: data.nin === undefined ? asked : toNumber(data.nin),
+    nin_number: isAbsent(data.nin) ? asked : toNumber(data.nin),
     document_no: data.documentno,
     personal_info: {
       title: data.title,
@@ -25,7 +25,7 @@ export const toNinRecord = (data: Static<typeof NinData>, asked: string): NinRec
     next_of_kin: {
       firstname: data.nok_firstname,
       surname: data.nok_surname,
-      address: [data.nok_address1, data.nok_address2],
+      address: [data.nok_address1, data.nok_address2].flat(),
       lga: data.nok_lga,
       town: data.nok_town,
       state: data.nok_state,

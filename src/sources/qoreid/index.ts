@@ -2,7 +2,7 @@ import type { Static } from '../../contract/schema.ts'
 import type { Reply } from '../http.ts'
 import { toText } from '../record.ts'
 import { type Call, SourceError } from '../source.ts'
-import { toStatusError } from '../status.ts'
+import { saysUnknownPath, toStatusError } from '../status.ts'
 import { readLifetimeMs, readTokenText, requireTokenReply, withToken } from '../token.ts'
 import type { Create } from '../vendors.ts'
 import { createReader } from '../wire.ts'
@@ -64,7 +64,7 @@ export const create: Create<typeof settings> = (
 /** A 404 is about the person, unless it is a web page or about the path: a wrong setting must not deny people. */
 function saysNobody({ status, body }: Reply): boolean {
   if (status !== 404 || typeof body !== 'object' || body === null) return false
-  return !/^cannot (post|get) /i.test(toText((body as { message?: unknown }).message))
+  return !saysUnknownPath(toText((body as { message?: unknown }).message))
 }
 
 /** Only complete and verified is an answer with a person; whatever is not documented is no answer at all. */

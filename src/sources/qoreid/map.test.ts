@@ -102,6 +102,8 @@ describe('the verdict', () => {
     ['verified without a person', withStatus('complete', 'verified'), 'unknown_shape'],
     ['422', { status: 422, body: {} }, 'rejected'],
     ['a path that is not there', { status: 404, body: { message: 'Cannot POST /nin/1' } }, 'rejected'],
+    ['a path that a proxy does not know', { status: 404, body: { message: 'Not Found' } }, 'rejected'],
+    ['a gateway without a route', { status: 404, body: { message: 'no Route matched' } }, 'rejected'],
     ['a 404 that is a web page', { status: 404, body: undefined }, 'rejected'],
   ])('is a bad response for %s', async (_what, reply, trouble) => {
     const error = await ask(reply)?.catch((reason: unknown) => reason)

@@ -1,5 +1,4 @@
 import { toLocalPhone } from '../../contract/phone.ts'
-import { Refusal } from '../../errors.ts'
 import type { ValuesOf } from '../../settings.ts'
 import type { Send } from '../http.ts'
 import { withToken } from '../token.ts'
@@ -40,19 +39,15 @@ export const create: Create<typeof settings> = (values, tools) => {
   }
 }
 
-/** With the key as it is, or with a token that two keys give. */
+/** With the key as it is, or with a token that two keys give. The settings have been checked: there is one or the other. */
 function toAsk(
-  { key, publicKey, secretKey, tokenPath }: ValuesOf<typeof settings>,
+  { key, publicKey = '', secretKey = '', tokenPath }: ValuesOf<typeof settings>,
   { send, now }: Tools,
 ): Send {
   if (key !== undefined) {
     const authorization = `Bearer ${key}`
     return (question, call) => send({ ...question, headers: { ...question.headers, authorization } }, call)
   }
-  if (publicKey === undefined || secretKey === undefined)
-    throw new Refusal(
-      'relay needs TABBAT_RELAY_KEY, or both TABBAT_RELAY_PUBLIC_KEY and TABBAT_RELAY_SECRET_KEY.',
-    )
   const fetchToken = createFetchToken(name, send, { publicKey, secretKey, tokenPath })
   return withToken(send, { source: name, fetchToken, now })
 }

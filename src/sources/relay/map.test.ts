@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest'
-import { Refusal } from '../../errors.ts'
 import type { Question, Reply } from '../http.ts'
 import bvnReply from './fixtures/bvn.json' with { type: 'json' }
 import ninReply from './fixtures/nin.json' with { type: 'json' }
 import { create } from './index.ts'
 import { toBvnRecord, toNinRecord } from './map.ts'
+import { check } from './settings.ts'
 import { readToken } from './token.ts'
 import { isVerified } from './verdict.ts'
 
@@ -69,6 +69,8 @@ describe('the verdict', () => {
     [404, { code: 'not_found', message: 'There is nothing at this address.' }, 'bad_response'],
     [404, { message: 'The route api/v2/kyc/verify-nin could not be found.' }, 'bad_response'],
     [404, { message: 'Not Found' }, 'bad_response'],
+    [422, inWords('The phone does not match the required format.'), 'bad_response'],
+    [422, inWords('phone: value does not match pattern ^0\\d{10}$'), 'bad_response'],
     [404, undefined, 'bad_response'],
     [401, { message: 'Unauthenticated.' }, 'refused'],
     [402, {}, 'refused'],
@@ -132,7 +134,11 @@ describe('the credentials', () => {
   }
 
   it.each([{}, { publicKey: 'p' }, { secretKey: 's' }])('are wanted: %j is not enough', (given) => {
-    expect(() => create({ ...values, ...given }, { send })).toThrow(Refusal)
+    expect(check({ ...values, ...given })).toMatch(/^TABBAT_RELAY_KEY is required to use relay, or both/)
+  })
+
+  it.each([{ key: 'k' }, { publicKey: 'p', secretKey: 's' }])('are enough with %j', (given) => {
+    expect(check({ ...values, ...given })).toBeUndefined()
   })
 
   it('are a key, or two keys for a token; the amount is the operator’s', async () => {

@@ -1,4 +1,4 @@
-import { baseUrl, credential, required, setting, urlPath } from '../../settings.ts'
+import { baseUrl, credential, required, setting, urlPath, type ValuesOf } from '../../settings.ts'
 import { vendorSettings } from '../vendor-settings.ts'
 
 const { price, dailyCap } = vendorSettings('RELAY', '')
@@ -39,3 +39,13 @@ export const settings = {
     'The amount that is sent with a BVN, because that API requires one. The caller’s own amount never leaves this server.',
   ),
 }
+
+/** None of the three is required by itself, but without any of them nobody is let in. */
+export const check = ({
+  key,
+  publicKey,
+  secretKey,
+}: Partial<ValuesOf<typeof settings>>): string | undefined =>
+  key === undefined && (publicKey === undefined || secretKey === undefined)
+    ? 'TABBAT_RELAY_KEY is required to use relay, or both TABBAT_RELAY_PUBLIC_KEY and TABBAT_RELAY_SECRET_KEY'
+    : undefined

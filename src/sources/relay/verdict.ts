@@ -2,7 +2,7 @@ import { ERRORS } from '../../errors.ts'
 import type { Reply } from '../http.ts'
 import { toText } from '../record.ts'
 import { SourceError } from '../source.ts'
-import { toStatusError } from '../status.ts'
+import { saysUnknownPath, toStatusError } from '../status.ts'
 
 /** Whether the answer holds a person. Throws when it is neither that nor "not verified". */
 export function isVerified(source: string, { status, body }: Reply): boolean {
@@ -18,9 +18,10 @@ export function isVerified(source: string, { status, body }: Reply): boolean {
 export const referenceIn = (body: unknown): unknown => fieldOf(fieldOf(body, 'data'), 'request_reference')
 
 const NOT_VERIFIED = /^(NOT|UN)[ _-]?(VERIFIED|FOUND)$/
-const SAYS_SO = /\bnot (be |been )?verified|\bnot found|\bno (such )?record|does(n't| not) match|mismatch/i
-/** What frameworks say about an unknown path: a wrong setting must not deny people. */
-const UNKNOWN_PATH = /^(404:? )?not found\.?$|^cannot (get|post)|\broute\b/i
+const SAYS_SO = /\bnot (be |been )?verified|\bnot found|\bno (such )?record/i
+const SAYS_OTHER_PHONE = /does(n't| not) match|mismatch/i
+/** That it is the question's form which does not match, and not the person. */
+const SAYS_FORM = /format|pattern|required/i
 
 /** A Tabbat says it by its code, others only in words. */
 function saysNotVerified(body: unknown): boolean {
@@ -28,7 +29,8 @@ function saysNotVerified(body: unknown): boolean {
   if (typeof code === 'string' && Object.hasOwn(ERRORS, code)) return code === 'not_verified'
   if (NOT_VERIFIED.test(statusIn(body))) return true
   const message = toText(fieldOf(body, 'message'))
-  return SAYS_SO.test(message) && !UNKNOWN_PATH.test(message)
+  if (saysUnknownPath(message)) return false
+  return SAYS_SO.test(message) || (SAYS_OTHER_PHONE.test(message) && !SAYS_FORM.test(message))
 }
 
 const statusIn = (body: unknown): string =>

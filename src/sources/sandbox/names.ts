@@ -46,9 +46,16 @@ export const pickSurname = (seed: Seed) => seed.pick(seed.pick(traditions).surna
 
 /** A first name from another tradition than the surname: the pair is pronounceable, and visibly made up. */
 export function pickFirstName(seed: Seed, gender: Gender, surname: string, taken = ''): string {
-  const others = traditions.filter((tradition) => !tradition.surnames.includes(surname))
-  return seed.pick(seed.pick(others)[gender].filter((name) => name !== taken))
+  const names = seed.pick(othersOf.get(surname) ?? traditions)[gender]
+  return seed.pick(names.includes(taken) ? names.filter((name) => name !== taken) : names)
 }
+
+/** The traditions that a surname does not come from. */
+const othersOf = new Map(
+  traditions
+    .flatMap(({ surnames }) => surnames)
+    .map((surname) => [surname, traditions.filter(({ surnames }) => !surnames.includes(surname))]),
+)
 
 export type MaritalStatus = 'Single' | 'Married' | 'Divorced' | 'Widowed'
 

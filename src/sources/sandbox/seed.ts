@@ -18,14 +18,16 @@ export function createSeed(kind: string, number: string, part: string): Seed {
   let block = ''
   let offset = 0
   let blocks = 0
+  /** Four bytes of a hash, the first one highest. */
   const next = () => {
     if (offset === block.length) {
-      block = hash('sha512', `${kind}:${number}:${part}:${blocks}`, 'hex')
+      block = hash('sha512', `${kind}:${number}:${part}:${blocks}`, 'binary')
       offset = 0
       blocks += 1
     }
-    offset += 8
-    return Number.parseInt(block.slice(offset - 8, offset), 16)
+    offset += 4
+    const at = (back: number) => block.charCodeAt(offset - back)
+    return ((at(4) << 24) | (at(3) << 16) | (at(2) << 8) | at(1)) >>> 0
   }
   const between = (low: number, high: number) => low + (next() % (high - low + 1))
   return {

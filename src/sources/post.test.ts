@@ -1,0 +1,90 @@
+import { describe, expect, it } from 'vitest'
+import { createAgreement } from './agreement.ts'
+import { createBreaker } from './breaker.ts'
+import { type Agreement, createPost, type Pass } from './post.ts'
+import { SourceError } from './source.ts'
+
+const openPost = () => {
+  let refunds = 0
+  const refund = async () => {
+    refunds += 1
+  }
+  const agreement: Agreement = { isDisabled: () => false, spend: async () => ({ refund }) }
+  const breaker = createBreaker(() => 0)
+  const post = createPost('dojah', 'verify_nin', agreement, breaker)
+  return { post, breaker, refunds: () => refunds }
+}
+
+async function settleOften(failure: SourceError) {
+  const opened = openPost()
+  for (let call = 0; call < 40; call++) ((await opened.post.admit()) as Pass).settle?.(failure, 5)
+  return opened
+}
+
+describe('a post', () => {
+  it('counts a failure against the source', async () => {
+    const { post } = await settleOften(new SourceError('dojah', 'unreachable'))
+    expect(post.read()).toMatchObject({ state: 'open', failures: 20 })
+  })
+
+  it('does not count a question that the vendor did not like, but shows it', async () => {
+    const { post } = await settleOften(new SourceError('dojah', 'bad_response', { fault: 'question' }))
+    expect(post.read()).toMatchObject({ state: 'closed', failures: 40 })
+  })
+
+  it('does not count what our deadline cut short, nor show it', async () => {
+    const { post, refunds } = await settleOften(new SourceError('dojah', 'timeout', { fault: 'deadline' }))
+    expect(post.read()).toMatchObject({ state: 'closed', calls: 0 })
+    expect(refunds()).toBe(0)
+  })
+
+  it('takes a right to ask back that was not used, with its price', async () => {
+    const { post, refunds } = openPost()
+    ;((await post.admit()) as Pass).release()
+    expect(refunds()).toBe(1)
+    expect(post.read()).toMatchObject({ state: 'closed', calls: 0 })
+  })
+})
+
+describe('a refund that fails', () => {
+  const openTable = () => {
+    const written: string[] = []
+    const table = {
+      away: false,
+      written,
+      spend: async () => written.push('spend') > 0,
+      refund: async () => {
+        if (table.away) throw new Error('the store is away')
+        written.push('refund')
+      },
+    }
+    return table
+  }
+  const agree = (table: ReturnType<typeof openTable>) =>
+    createAgreement({ table: table as never, prices: {}, node: 'here' })
+
+  it('fails nobody, and is made up for with the next call', async () => {
+    const table = openTable()
+    const agreement = agree(table)
+    const spending = await agreement.spend('dojah')
+    table.away = true
+    await spending?.refund()
+    expect(table.written).toEqual(['spend'])
+    await agreement.spend('dojah')
+    table.away = false
+    await agreement.spend('dojah')
+    await agreement.close()
+    expect(table.written.filter((each) => each === 'refund')).toHaveLength(1)
+  })
+
+  it('is made up for at the end', async () => {
+    const table = openTable()
+    const agreement = agree(table)
+    const spending = await agreement.spend('dojah')
+    table.away = true
+    await spending?.refund()
+    table.away = false
+    await agreement.close()
+    expect(table.written).toEqual(['spend', 'refund'])
+  })
+})

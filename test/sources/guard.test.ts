@@ -1,0 +1,131 @@
+import { once } from 'node:events'
+import { createServer, type RequestListener } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { setTimeout as pause } from 'node:timers/promises'
+import { afterEach, describe, expect, it } from 'vitest'
+import { loadConfig } from '../../src/config.ts'
+import { openVendor } from '../../src/sources/index.ts'
+import type { Source } from '../../src/sources/source.ts'
+import type { VendorName } from '../../src/sources/vendors.ts'
+import { blusalt } from '../vendors/blusalt.ts'
+import { dojah } from '../vendors/dojah.ts'
+import { prembly } from '../vendors/prembly.ts'
+import { qoreid } from '../vendors/qoreid.ts'
+import type { VendorScript } from '../vendors/stand-in.ts'
+
+/** What holds for every vendor, whatever it sends. */
+const NIN = '12345678901'
+const PHONE = '8031234567'
+const newCall = (signal: AbortSignal = AbortSignal.timeout(10_000)) => ({ signal, reference: 'ver_test' })
+
+const open: { close: () => Promise<unknown> }[] = []
+afterEach(async () => {
+  for (const each of open.splice(0).reverse()) await each.close()
+})
+
+async function openServer(answer: RequestListener): Promise<string> {
+  const server = createServer(answer).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  open.push({
+    close: async () => {
+      server.closeAllConnections()
+      server.close()
+      await once(server, 'close')
+    },
+  })
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
+async function openSource(
+  { name, settings }: VendorScript,
+  answer: RequestListener,
+  { attemptMs = 5000, values = {} } = {},
+): Promise<Source> {
+  const url = await openServer(answer)
+  const { vendors } = loadConfig(settings(url), '')
+  const changed = { ...vendors, [name]: { ...vendors[name as VendorName], ...values } }
+  const source = await openVendor(name as VendorName, { vendors: changed, allowPrivate: false, attemptMs })
+  open.push({ close: async () => source.close?.() })
+  return source
+}
+
+const saying =
+  (body: unknown, status = 200): RequestListener =>
+  (_request, response) =>
+    response.writeHead(status).end(JSON.stringify(body))
+
+const find = (source: Source, call = newCall()) => source.findNin?.({ nin: NIN, phone: PHONE }, call)
+
+describe('a record of nobody', () => {
+  it.each([
+    ['without any name', { nin: NIN, telephone: `0${PHONE}` }],
+    ['without number and phone', { first_name: 'ADA' }],
+    ['with a hidden phone', { nin: NIN, first_name: 'ADA', telephone: '****' }],
+  ])('is no answer: %s', async (_what, entity) => {
+    const source = await openSource(dojah, saying({ entity }))
+    await expect(find(source)).rejects.toMatchObject({ reason: 'bad_response', trouble: 'unknown_shape' })
+  })
+
+  it.each([
+    ['one name and the number', { nin: NIN, first_name: 'ADA' }],
+    ['one name and the phone', { surname: 'OBI', telephone: `0${PHONE}` }],
+  ])('is not one with %s', async (_what, entity) => {
+    expect((await find(await openSource(dojah, saying({ entity }))))?.found).toBe(true)
+  })
+
+  it('is no answer of Prembly either, which sends null for the NIN', async () => {
+    const verification = { status: 'VERIFIED', reference: 'r1' }
+    const reply = (data: object) =>
+      saying({ response_code: '00', verification, data: { nin: null, ...data } })
+    const told = await openSource(prembly, reply({ firstname: 'ADA', telephoneno: `0${PHONE}` }))
+    expect((await find(told))?.found).toBe(true)
+    const untold = await openSource(prembly, reply({ firstname: 'ADA' }))
+    await expect(find(untold)).rejects.toMatchObject({ trouble: 'unknown_shape' })
+  })
+})
+
+it('an answer that surprises our own code is a bad response, and not a bug that stops the search', async () => {
+  const answer = saying({ status_code: 422, message: 'x' }, 422)
+  const source = await openSource(blusalt, answer, { values: { mismatch: undefined } })
+  await expect(find(source)).rejects.toMatchObject({ reason: 'bad_response', trouble: 'unknown_shape' })
+})
+
+it('a question that the vendor rejects is not held against it', async () => {
+  for (const status of [400, 422]) {
+    const source = await openSource(dojah, saying({ error: 'x' }, status))
+    await expect(find(source)).rejects.toMatchObject({ reason: 'bad_response', fault: 'question' })
+  }
+  const lost = await openSource(dojah, saying({ error: 'Not Found' }, 404))
+  await expect(find(lost)).rejects.toMatchObject({ reason: 'bad_response', fault: 'source' })
+})
+
+describe('the time for one question', () => {
+  const slowly =
+    (ms: number): RequestListener =>
+    async ({ url }, response) => {
+      await pause(ms)
+      const isToken = url?.endsWith('/token')
+      response.writeHead(isToken ? 200 : 401).end(JSON.stringify({ accessToken: 'x', expiresIn: 7200 }))
+    }
+
+  it('is one for all that it takes: a token, the question, another token, the question again', async () => {
+    const source = await openSource(qoreid, slowly(150), { attemptMs: 400 })
+    const startedAt = performance.now()
+    await expect(find(source)).rejects.toMatchObject({ reason: 'timeout', fault: 'source' })
+    expect(performance.now() - startedAt).toBeLessThan(550)
+  })
+
+  it('is held against the source when it is over, but not when the caller’s ends first', async () => {
+    const hanging = await openSource(dojah, () => {}, { attemptMs: 100 })
+    await expect(find(hanging)).rejects.toMatchObject({ reason: 'timeout', fault: 'source' })
+    const patient = await openSource(dojah, () => {}, { attemptMs: 5000 })
+    const asked = find(patient, newCall(AbortSignal.timeout(100)))
+    await expect(asked).rejects.toMatchObject({ reason: 'timeout', fault: 'deadline', sent: true })
+  })
+
+  it('that was spent on a token costs nothing', async () => {
+    const source = await openSource(qoreid, () => {}, { attemptMs: 5000 })
+    const asked = find(source, newCall(AbortSignal.timeout(100)))
+    await expect(asked).rejects.toMatchObject({ reason: 'timeout', fault: 'deadline', sent: false })
+  })
+})

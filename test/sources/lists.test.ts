@@ -1,0 +1,62 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { readShipped } from '../../src/catalogue/versions.ts'
+import { loadConfig } from '../../src/config.ts'
+import { openVendor } from '../../src/sources/index.ts'
+import { type Source, SourceError } from '../../src/sources/source.ts'
+import type { VendorName } from '../../src/sources/vendors.ts'
+import { type Fault, PLANTED, SERVER_FAILURES, SLOW } from '../vendors/faults.ts'
+import { SHOPS } from '../vendors/index.ts'
+import { openStandIn, type StandIn } from '../vendors/stand-in.ts'
+
+/** What every source of lists passes: the faults that any server may have, over real sockets. See contract.test.ts. */
+const newCall = () => ({ signal: AbortSignal.timeout(30_000), reference: 'catalogue' })
+
+describe.each(SHOPS.map((script) => [script.name, script] as const))('the lists of %s', (name, script) => {
+  let vendor: StandIn
+  let source: Source
+  let hasty: Source
+  beforeAll(async () => {
+    vendor = await openStandIn(script)
+    source = await openSource(20_000)
+    hasty = await openSource(150)
+  })
+  const openSource = (attemptMs: number) => {
+    const { vendors } = loadConfig(vendor.settings, '')
+    return openVendor(name as VendorName, { vendors, allowPrivate: false, attemptMs })
+  }
+  afterEach(() => vendor.fail(undefined))
+  afterAll(async () => {
+    await source.close?.()
+    await hasty.close?.()
+    await vendor.close()
+  })
+  const fetchFrom = (from: Source) => from.fetchCatalogue?.(readShipped(), newCall())
+
+  it('come from a vendor that is well', async () => {
+    const { internet = [], tv = [] } = (await fetchFrom(source)) ?? {}
+    expect(internet.length + tv.length).toBeGreaterThan(2)
+  })
+
+  it.each(Object.entries(SERVER_FAILURES))(
+    'do not come when it is %s: that is called %s',
+    async (fault, reason) => {
+      vendor.fail(fault as Fault)
+      const error = await fetchFrom(SLOW.includes(fault as Fault) ? hasty : source)?.then(
+        () => undefined,
+        (failed: unknown) => failed,
+      )
+      expect(error).toBeInstanceOf(SourceError)
+      const { reason: called, trouble, message, stack } = error as SourceError
+      expect([called, trouble]).toEqual([reason, expect.any(String)])
+      for (const secret of [PLANTED, 'simulated-']) expect(`${message} ${stack}`).not.toContain(secret)
+    },
+  )
+
+  it.each(['unauthorised', 'error_in_200', 'missing_fields'] as const)(
+    'do not come when the vendor’s own fault is %s',
+    async (fault) => {
+      vendor.fail(fault)
+      await expect(fetchFrom(source)).rejects.toBeInstanceOf(SourceError)
+    },
+  )
+})
