@@ -65,9 +65,68 @@ describe('the settings', () => {
     expect(loadConfig({ TABBAT_ROOT_KEY_FILE: path }, '').rootKey).toBe('ab'.repeat(32))
   })
 
+  it('keep times within reason', () => {
+    const lists = { TABBAT_CATALOGUE_SOURCES: 'baxi', TABBAT_BAXI_API_KEY: 'x' }
+    expect(problemsOf({ ...lists, TABBAT_REUSE: '31d', TABBAT_CATALOGUE_SYNC: '59s' })).toEqual([
+      'TABBAT_REUSE must be at most 30d',
+      'TABBAT_CATALOGUE_SYNC must be at least 1m',
+    ])
+    expect(problemsOf({ ...lists, TABBAT_REUSE: '30d', TABBAT_CATALOGUE_SYNC: '1m' })).toEqual([])
+  })
+
   it('know which variables are not theirs', () => {
     expect(
       listUnknownSettings({ TABBAT_PROT: '1', TABBAT_PORT: '1', TABBAT_ROOT_KEY_FILE: 'x', PATH: 'x' }, ''),
     ).toEqual(['TABBAT_PROT'])
+  })
+})
+
+describe('the settings of a vendor', () => {
+  const DOJAH = { TABBAT_DOJAH_APP_ID: 'a', TABBAT_DOJAH_SECRET: 's' }
+
+  it('are asked for only when it is in use: a price alone does not make it so', () => {
+    expect(loadConfig({ TABBAT_DOJAH_PRICE: '50' }, '').vendors).toEqual({})
+    expect(problemsOf({ TABBAT_NIN_SOURCES: 'dojah', TABBAT_DOJAH_PRICE: '50' })).toHaveLength(2)
+    expect(problemsOf({ TABBAT_DOJAH_SECRET: 's' })).toEqual([
+      expect.stringContaining('TABBAT_DOJAH_APP_ID is required to use dojah'),
+    ])
+    expect(loadConfig(DOJAH, '').vendors.dojah).toMatchObject({ appId: 'a', secret: 's' })
+  })
+
+  it('can be given as a file only where they are secret', () => {
+    const path = file('secret', 's')
+    expect(
+      problemsOf({
+        TABBAT_NIN_SOURCES: 'dojah',
+        TABBAT_DOJAH_APP_ID_FILE: path,
+        TABBAT_DOJAH_SECRET_FILE: path,
+      }),
+    ).toEqual([expect.stringContaining('TABBAT_DOJAH_APP_ID is required to use dojah')])
+  })
+
+  it('have a cap that goes with the price', () => {
+    expect(problemsOf({ ...DOJAH, TABBAT_DOJAH_DAILY_CAP: '100', TABBAT_PORT: 'x' })).toEqual([
+      expect.stringContaining('TABBAT_PORT must be'),
+      'TABBAT_DOJAH_DAILY_CAP needs TABBAT_DOJAH_PRICE: without a price nothing is counted, and nothing is stopped',
+    ])
+    expect(problemsOf({ ...DOJAH, TABBAT_DOJAH_PRICE: '50', TABBAT_DOJAH_DAILY_CAP: '49.99' })).toEqual([
+      'TABBAT_DOJAH_DAILY_CAP is below TABBAT_DOJAH_PRICE: not a single call would be made',
+    ])
+    expect(problemsOf({ ...DOJAH, TABBAT_DOJAH_PRICE: '50', TABBAT_DOJAH_DAILY_CAP: '50' })).toEqual([])
+  })
+
+  it('of relay are complete with a key or with two, and what is missing is said with all else', () => {
+    const RELAY = { TABBAT_NIN_SOURCES: 'relay', TABBAT_RELAY_URL: 'https://verify.example.com/api/v2' }
+    const missing = expect.stringContaining('TABBAT_RELAY_KEY is required to use relay, or both')
+    expect(problemsOf({ ...RELAY, TABBAT_RELAY_PUBLIC_KEY: 'p', TABBAT_PORT: 'x' })).toEqual([
+      expect.stringContaining('TABBAT_PORT must be'),
+      missing,
+    ])
+    expect(problemsOf({ TABBAT_NIN_SOURCES: 'relay' })).toEqual([
+      expect.stringContaining('TABBAT_RELAY_URL is required to use relay'),
+      missing,
+    ])
+    expect(problemsOf({ ...RELAY, TABBAT_RELAY_KEY: 'two words' })).toHaveLength(1)
+    expect(problemsOf({ ...RELAY, TABBAT_RELAY_KEY: 'k' })).toEqual([])
   })
 })

@@ -18,7 +18,14 @@ import {
   wholeNumber,
 } from './settings.ts'
 import { isPrivateAddress } from './sources/public-address.ts'
-import { namesWith, VENDOR_NAMES, VENDORS, type VendorName, type VendorValues } from './sources/vendors.ts'
+import {
+  namesWith,
+  VENDOR_NAMES,
+  VENDORS,
+  type Vendor,
+  type VendorName,
+  type VendorValues,
+} from './sources/vendors.ts'
 
 /** Where live questions may go, by what is asked for. */
 const sourceNames = (ability: 'nin' | 'bvn') => {
@@ -72,8 +79,8 @@ const SETTINGS = {
   reuse: setting(
     'TABBAT_REUSE',
     'off',
-    orOff(duration),
-    'How long a verified result of a vendor may be used again, sealed in the database, for example 24h. off: every verification asks anew.',
+    orOff(duration({ most: '30d' })),
+    'How long a verified result of a vendor may be used again, sealed in the database, for example 24h; at most 30d. off: every verification asks anew.',
   ),
   sourcesPrivate: setting(
     'TABBAT_SOURCES_PRIVATE',
@@ -90,8 +97,8 @@ const SETTINGS = {
   catalogueSync: setting(
     'TABBAT_CATALOGUE_SYNC',
     'off',
-    orOff(duration),
-    'How often the lists of TABBAT_CATALOGUE_SOURCES are fetched, for example 6h.',
+    orOff(duration({ least: '1m' })),
+    'How often the lists of TABBAT_CATALOGUE_SOURCES are fetched, for example 6h; at least 1m.',
   ),
   checkpointDir: setting(
     'TABBAT_CHECKPOINT_DIR',
@@ -122,6 +129,12 @@ const SETTINGS = {
     '1000',
     wholeNumber(1, 1_000_000),
     'Requests under way at once; those above are answered 503 overloaded.',
+  ),
+  workers: setting(
+    'TABBAT_WORKERS',
+    '1',
+    wholeNumber(1, 64),
+    'Processes that answer, on the same port. More than one pays off with several cores and PostgreSQL. The rate limit and the limit on requests under way hold for each of them.',
   ),
   trustProxy: setting(
     'TABBAT_TRUST_PROXY',
@@ -154,7 +167,7 @@ const SETTINGS = {
 } satisfies Record<string, Setting<unknown>>
 
 export type Config = ValuesOf<typeof SETTINGS> & {
-  /** The settings of the vendors that are in use, or that have been given any. */
+  /** The settings of the vendors that are in use: named in a list, or set up for a command. */
   readonly vendors: VendorValues
 }
 
@@ -188,7 +201,7 @@ const readAll = (settings: Settings, given: Environment, problems: string[]) =>
     Object.entries(settings).map(([name, entry]) => [name, readSetting(entry, given, problems)]),
   )
 
-/** A vendor that nobody named and that was given nothing is not there. */
+/** A vendor that nobody named and that was given nothing it requires is not there. */
 function readVendors(
   {
     ninSources = [],
@@ -200,24 +213,45 @@ function readVendors(
   problems: string[],
 ): VendorValues {
   const named = new Set<string>([...ninSources, ...bvnSources, ...catalogueSources])
-  const used = VENDOR_NAMES.filter((name) => named.has(name) || isGivenAny(VENDORS[name].settings, given))
-  const entries = used.map((name) => {
-    const settings: Settings = VENDORS[name].settings
-    for (const entry of Object.values(settings))
-      if (entry.required && given[entry.env] === undefined && given[`${entry.env}_FILE`] === undefined)
-        problems.push(`${entry.env} is required to use ${name}: ${entry.help}`)
-    const values = readAll(settings, given, problems)
-    const unsafe = typeof values.url === 'string' && sourcesPrivate !== 'on' && findUnsafe(values.url)
-    if (unsafe) problems.push(`${settings.url?.env} ${unsafe}`)
-    return [name, values]
-  })
-  return Object.fromEntries(entries)
+  const used = VENDOR_NAMES.filter((name) => named.has(name) || isSetUp(VENDORS[name].settings, given))
+  return Object.fromEntries(
+    used.map((name) => [name, readVendor(name, given, sourcesPrivate === 'on', problems)]),
+  )
 }
 
-const isGivenAny = (settings: Settings, given: Environment) =>
-  Object.values(settings).some(
-    ({ env, secret }) => given[env] !== undefined || (secret && given[`${env}_FILE`] !== undefined),
-  )
+function readVendor(name: VendorName, given: Environment, allowPrivate: boolean, problems: string[]) {
+  const { settings, check } = VENDORS[name] as unknown as Vendor
+  for (const entry of Object.values(settings))
+    if (entry.required && !isGiven(entry, given))
+      problems.push(`${entry.env} is required to use ${name}: ${entry.help}`)
+  const misfits: string[] = []
+  const values = readAll(settings, given, misfits)
+  problems.push(...misfits)
+  const unsafe = typeof values.url === 'string' && !allowPrivate && findUnsafe(values.url)
+  if (unsafe) problems.push(`${settings.url?.env} ${unsafe}`)
+  // What does not fit is missing from the values, and would be complained about twice.
+  const troubles = misfits.length > 0 ? [] : [check?.(values), findCapTrouble(settings, values)]
+  problems.push(...troubles.filter((trouble) => trouble !== undefined))
+  return values
+}
+
+/** A price alone sets nothing up: nobody could be asked with it. */
+const isSetUp = (settings: Settings, given: Environment) =>
+  Object.values(settings).some((entry) => entry.required && isGiven(entry, given))
+
+const isGiven = ({ env, secret }: Setting<unknown>, given: Environment) =>
+  given[env] !== undefined || (secret === true && given[`${env}_FILE`] !== undefined)
+
+/** A cap that would never stop anything, or would let nothing through. */
+function findCapTrouble(
+  settings: Settings,
+  { price, dailyCap }: Record<string, unknown>,
+): string | undefined {
+  if (typeof price !== 'number' || typeof dailyCap !== 'number') return undefined
+  const [cap, cost] = [settings.dailyCap?.env, settings.price?.env]
+  if (price === 0) return `${cap} needs ${cost}: without a price nothing is counted, and nothing is stopped`
+  return dailyCap < price ? `${cap} is below ${cost}: not a single call would be made` : undefined
+}
 
 function findUnsafe(url: string): string | undefined {
   const { protocol, hostname } = new URL(url)
@@ -291,7 +325,8 @@ export function toConfigurationPage(): string {
     '',
     '## Sources',
     '',
-    'A source is in use when one of the lists above names it; only then are its required variables asked for.',
+    'A source is in use when one of the lists above names it, or when one of its required variables is set (for',
+    '`tabbat sources check` and `tabbat catalogue sync`); only then are its required variables asked for.',
     'What each vendor is and knows is in [sources.md](sources.md).',
     '',
     ...VENDOR_NAMES.flatMap((name) => [`### ${name}`, '', ...toTable(VENDORS[name].settings), '']),

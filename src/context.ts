@@ -3,7 +3,7 @@ import { loadNodeName } from './audit/chain-claim.ts'
 import { createSigner } from './audit/signing.ts'
 import { type KeptCatalogue, keepCatalogue } from './catalogue/upkeep.ts'
 import { type Config, isLoopback } from './config.ts'
-import { type Kind, toBlindIndex } from './crypto/blind-index.ts'
+import { type Kind, toBlindIndexText } from './crypto/blind-index.ts'
 import type { Keyring } from './crypto/keyring.ts'
 import type { RootKeys } from './crypto/root-key.ts'
 import { createOverload, type Overload } from './http/overload.ts'
@@ -52,7 +52,11 @@ export type Context = {
 /** Old attempts, answers and states are taken away now and then. */
 const FORGET_EVERY_MS = 3_600_000
 
-export async function createContext(config: Config, log = createLog(config.logLevel)): Promise<Context> {
+export async function createContext(
+  config: Config,
+  log = createLog(config.logLevel),
+  workerName = '',
+): Promise<Context> {
   const { store, rootKeys, keyring: first } = await openSealedStore(config, { writerThread: true })
   let keyring = first
   const registry = createRegistry({
@@ -65,7 +69,7 @@ export async function createContext(config: Config, log = createLog(config.logLe
   })
   // A rotation that begins right now may refuse them; they are planted at the next start, then.
   await registry.plantDecoys().catch(log.failure)
-  const attempts = createAttempts(store.attempts, keyring.subject, loadNodeName(config.dataDir))
+  const attempts = createAttempts(store.attempts, keyring.subject, loadNodeName(config.dataDir) + workerName)
   await attempts.recover()
   const audit = await openAudit(config, store, keyring, log)
   const idempotency = createIdempotency(store.idempotency, keyring, audit.owner)
@@ -77,7 +81,8 @@ export async function createContext(config: Config, log = createLog(config.logLe
     table: store.sources,
     node: audit.owner,
   })
-  const catalogue = await keepCatalogue(config, { table: store.catalogue, audit }, log)
+  const shelf = { table: store.catalogue, audit, switches: store.sources }
+  const catalogue = await keepCatalogue(config, shelf, log)
   const stopForgetting = startForgetting(log, [
     attempts.forget,
     idempotency.forget,
@@ -100,7 +105,7 @@ export async function createContext(config: Config, log = createLog(config.logLe
     audit,
     idempotency,
     flights: createFlights(),
-    toSubjectHash: (kind, number) => toBlindIndex(keyring.subject, kind, number).toString('hex'),
+    toSubjectHash: (kind, number) => toBlindIndexText(keyring.subject, kind, number),
     sources: line.sources,
     line,
     askNext: config.notFound === 'next',
@@ -111,6 +116,7 @@ export async function createContext(config: Config, log = createLog(config.logLe
       overload.close()
       await catalogue.close()
       await line.close()
+      await attempts.finish()
       await audit.close()
       await store.close()
     },

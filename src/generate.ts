@@ -1,9 +1,9 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { FastifyInstance } from 'fastify'
 import { loadConfig, toConfigurationPage, toEnvExample } from './config.ts'
 import { createContext } from './context.ts'
+import type { App } from './http/app.ts'
 import { SANDBOX_KEY } from './keys/sandbox-key.ts'
 import { toExampleAnswer, toExampleInput, toOpenApi } from './openapi.ts'
 import type { Operation } from './operations/operation.ts'
@@ -45,7 +45,7 @@ async function collectExamples(): Promise<Record<string, unknown>> {
   }
 }
 
-export async function askExample(app: FastifyInstance, operation: Operation): Promise<unknown> {
+export async function askExample(app: App, operation: Operation): Promise<unknown> {
   const input = toExampleInput(operation)
   const url = operation.path.replace(/:([a-z]+)/g, (_match, name: string) => input[name] ?? '')
   const { body } = await app.inject({

@@ -25,22 +25,22 @@ export type Log = {
 }
 
 export function createLog(level: string, fd = 2): Log {
-  const destination = pino.destination({ dest: fd, minLength: 4096, sync: true })
+  const destination = pino.destination({ dest: fd, minLength: 16_000, sync: true })
   const logger = pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, destination)
+  const hasLines = logger.isLevelEnabled('info')
+  const toNow = createClock()
   // Lines are gathered for a moment, so that a busy server does not write to the system once a request.
   const timer = setInterval(() => destination.flush(), 200).unref()
   return {
-    request: (line) =>
-      logger.info({
-        event: 'request',
-        request_id: toLoggedId(line.requestId),
-        operation: line.operation,
-        mode: line.mode,
-        key_id: line.keyId,
-        status: line.status,
-        outcome: line.outcome,
-        duration_ms: line.durationMs,
-      }),
+    // Written by hand: nothing in it needs escaping, and it is the one line that every request pays for.
+    request: (line) => {
+      if (hasLines)
+        destination.write(
+          `{"level":30,"time":"${toNow()}","event":"request","request_id":"${toLoggedId(line.requestId)}",` +
+            `"operation":"${line.operation}","mode":"${line.mode}","key_id":"${line.keyId}",` +
+            `"status":${line.status},"outcome":"${line.outcome}","duration_ms":${line.durationMs}}\n`,
+        )
+    },
     event: (at, event, figures = {}) => logger[at]({ event, ...figures }),
     failure: (error, requestId = '') =>
       logger.error({
@@ -73,5 +73,19 @@ export function describeFailure(error: unknown): { error: string; at: string[]; 
     error: typeof code === 'string' ? `${error.name} ${code}` : error.name,
     at: frames.slice(0, 8).map((line) => line.trim()),
     ...(error.cause === undefined ? {} : { cause: describeFailure(error.cause) }),
+  }
+}
+
+/** The time as text; many requests share a millisecond. */
+function createClock(): () => string {
+  let last = 0
+  let text = ''
+  return () => {
+    const now = Date.now()
+    if (now !== last) {
+      last = now
+      text = new Date(now).toISOString()
+    }
+    return text
   }
 }

@@ -1,22 +1,23 @@
 import type { AddressInfo } from 'node:net'
-import type { FastifyInstance } from 'fastify'
 import { buildAdminServer } from './admin/server.ts'
 import { toBanner } from './cli/banner.ts'
 import { failWith, say } from './cli/terminal.ts'
 import { loadConfig } from './config.ts'
 import { type Context, createContext } from './context.ts'
 import { Refusal } from './errors.ts'
+import type { App } from './http/app.ts'
 import { drain } from './http/drain.ts'
 import { buildServer } from './server.ts'
 
 /** How long requests under way may take after the signal to stop. */
 const DRAIN_MS = 20_000
 
-/** Runs the server until it is told to stop. */
-export async function run(): Promise<void> {
-  const context = await createContext(loadConfig())
+/** Runs the server until it is told to stop. Of several workers, the one in the first place speaks for all. */
+export async function run(place = 1): Promise<void> {
+  const context = await createContext(loadConfig(), undefined, place === 1 ? '' : `.${place}`)
   const app = buildServer(context)
-  const admin = context.config.adminPort === 'off' ? undefined : buildAdminServer(context)
+  const isFirst = place === 1
+  const admin = context.config.adminPort === 'off' || !isFirst ? undefined : buildAdminServer(context)
   try {
     await listen(app, context.config.host, context.config.port, 'TABBAT_PORT')
     if (admin)
@@ -27,11 +28,11 @@ export async function run(): Promise<void> {
   }
   stopOnSignal(context, app, admin)
   stopOnBug(context)
-  say(toBanner(context, toUrl(app), admin && toUrl(admin)))
+  if (isFirst) say(toBanner(context, toUrl(app), admin && toUrl(admin)))
   context.log.event('info', 'started')
 }
 
-async function listen(app: FastifyInstance, host: string, port: number, setting: string): Promise<void> {
+async function listen(app: App, host: string, port: number, setting: string): Promise<void> {
   try {
     await app.listen({ host, port })
   } catch (error) {
@@ -48,13 +49,13 @@ async function listen(app: FastifyInstance, host: string, port: number, setting:
   }
 }
 
-function toUrl(app: FastifyInstance): string {
+function toUrl(app: App): string {
   const { address, port, family } = app.server.address() as AddressInfo
   return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`
 }
 
 /** The first signal finishes what was accepted; the second does not wait. */
-function stopOnSignal(context: Context, app: FastifyInstance, admin: FastifyInstance | undefined): void {
+function stopOnSignal(context: Context, app: App, admin: App | undefined): void {
   const onSignal = () => {
     if (context.lifecycle.stopping) process.exit(1)
     context.lifecycle.stopping = true
@@ -68,11 +69,7 @@ function stopOnSignal(context: Context, app: FastifyInstance, admin: FastifyInst
   process.on('SIGTERM', onSignal).on('SIGINT', onSignal)
 }
 
-async function stop(
-  context: Context,
-  app: FastifyInstance,
-  admin: FastifyInstance | undefined,
-): Promise<void> {
+async function stop(context: Context, app: App, admin: App | undefined): Promise<void> {
   await Promise.all([drain(app.server), admin && drain(admin.server)])
   await app.close()
   await admin?.close()

@@ -1,15 +1,16 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Context } from './context.ts'
 import { AppError } from './errors.ts'
-import { createApp } from './http/app.ts'
+import { createAddresses } from './http/address.ts'
+import { type App, createApp } from './http/app.ts'
+import { hasBody } from './http/body.ts'
 import { addDocs } from './http/docs.ts'
-import { createNotFoundHandler } from './http/failures.ts'
+import type { Exchange, Reply } from './http/exchange.ts'
+import { createFail } from './http/failures.ts'
 import { createGuard } from './http/guard.ts'
 import { addHealth } from './http/health.ts'
 import { createReadInput } from './http/input.ts'
 import { addMedia } from './http/media.ts'
-import { addRequestLine } from './http/request-line.ts'
-import { stateOf } from './http/request-state.ts'
+import { createBegin } from './http/request-line.ts'
 import { Document } from './operations/document.ts'
 import { listInternetBundles } from './operations/list-internet-bundles.ts'
 import { listSmeBundles } from './operations/list-sme-bundles.ts'
@@ -28,70 +29,72 @@ export const OPERATIONS: readonly Operation[] = [
   listTvAddOns,
 ]
 
-const JSON_TYPE = 'application/json; charset=utf-8'
-
-export function buildServer(context: Context): FastifyInstance {
-  const app = createApp(context)
-  addRequestLine(app, context)
+export function buildServer(context: Context): App {
+  const { log, audit, lifecycle } = context
+  const guard = createGuard(context)
+  const app = createApp({
+    begin: createBegin(context),
+    admit: (exchange, { operation, scope }) => {
+      exchange.operation = operation
+      return scope && guard(exchange, scope)
+    },
+    // A damaged database that is met anywhere ends the process; a lost one makes it not ready.
+    fail: createFail(log, audit.notice.bind(audit)),
+    // Decided as late as can be: a request that was accepted before the signal to stop ends its connection, too.
+    isLast: () => lifecycle.stopping,
+  })
   for (const operation of OPERATIONS) addOperation(app, context, operation)
   addHealth(app, context)
   addMedia(app, context)
   addDocs(app)
-  app.setNotFoundHandler(createNotFoundHandler(listRoutes()))
   return app
 }
 
-function addOperation(app: FastifyInstance, context: Context, operation: Operation): void {
+function addOperation(app: App, context: Context, operation: Operation): void {
+  const { name, method, path, scope, inputFrom } = operation
   const readInput = createReadInput(operation)
+  const toOrigin = createToOrigin(context)
   app.route({
-    method: operation.inputFrom === 'body or query' ? [operation.method, 'QUERY'] : operation.method,
-    url: operation.path,
-    config: { operation: operation.name },
-    onRequest: createGuard(context, operation.scope),
-    handler: async (request, reply) => {
-      const input = await readInput(request)
-      const caller = stateOf(request).caller
+    methods: inputFrom === 'body or query' ? [method, 'QUERY'] : [method],
+    path,
+    operation: name,
+    scope,
+    answer: async (exchange) => {
+      const input = await readInput(exchange)
+      const { caller, id: requestId, headers } = exchange
       if (!caller) throw new AppError('unauthenticated')
-      const { id: requestId, headers } = request
-      const origin = toOrigin(context, request)
+      const origin = toOrigin(exchange)
       const answer = await operation.run(context, { input, caller, requestId, headers, origin })
       return answer instanceof Document
-        ? sendDocument(request, reply, answer)
-        : sendFinished(request, reply, answer)
+        ? toDocumentReply(exchange, answer)
+        : toFinishedReply(exchange, answer)
     },
   })
 }
 
-function sendFinished(request: FastifyRequest, reply: FastifyReply, answer: Finished): FastifyReply {
-  stateOf(request).outcome = answer.outcome
-  if (answer.replayed) reply.header('idempotent-replayed', 'true')
-  return reply.code(answer.status).header('cache-control', 'no-store').type(JSON_TYPE).send(answer.body)
+const FINISHED = ['cache-control', 'no-store', 'content-type', 'application/json; charset=utf-8']
+const REPLAYED = [...FINISHED, 'idempotent-replayed', 'true']
+
+function toFinishedReply(exchange: Exchange, { status, body, outcome, replayed }: Finished): Reply {
+  exchange.outcome = outcome
+  return { status, headers: replayed ? REPLAYED : FINISHED, body }
 }
 
 /** Cacheable by the caller alone; an answer to a body is not, because a cache would mix products up. */
-function sendDocument(request: FastifyRequest, reply: FastifyReply, document: Document): FastifyReply {
-  const { headers } = request
-  if (headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0)
-    return reply.header('cache-control', 'no-store').type(JSON_TYPE).send(document.bytes)
-  reply.header('cache-control', 'private').header('etag', document.etag)
-  if (document.isKnownTo(headers['if-none-match'])) return reply.code(304).send()
-  return reply.type(JSON_TYPE).send(document.bytes)
+function toDocumentReply({ raw, headers }: Exchange, document: Document): Reply {
+  if (hasBody(raw)) return { status: 200, headers: FINISHED, body: document.bytes }
+  if (document.isKnownTo(headers['if-none-match']))
+    return { status: 304, headers: document.headers, body: '' }
+  return { status: 200, headers: document.headers, body: document.bytes }
 }
 
 /** The address that the caller used: right behind a port mapping, too. TABBAT_PUBLIC_URL wins. */
-const toOrigin = ({ config }: Context, { host }: FastifyRequest) =>
-  config.publicUrl ?? (/^[A-Za-z0-9.[\]:-]{1,255}$/.test(host) ? `http://${host}` : '')
-
-const listRoutes = () =>
-  OPERATIONS.map(({ path, method, inputFrom }) => ({
-    path,
-    methods: [
-      method,
-      ...(method === 'GET' ? ['HEAD'] : []),
-      ...(inputFrom === 'body or query' ? ['QUERY'] : []),
-    ],
-  })).concat(
-    ['/health/live', '/health/ready', '/openapi.json', '/docs', '/media/:token', '/media/sandbox/:file'].map(
-      (path) => ({ path, methods: ['GET', 'HEAD'] }),
-    ),
-  )
+function createToOrigin({ config }: Context): (exchange: Exchange) => string {
+  const { publicUrl } = config
+  if (publicUrl !== undefined) return () => publicUrl
+  const { hostOf } = createAddresses(config.trustProxy)
+  return (exchange) => {
+    const host = hostOf(exchange)
+    return /^[A-Za-z0-9.[\]:-]{1,255}$/.test(host) ? `http://${host}` : ''
+  }
+}

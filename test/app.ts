@@ -1,16 +1,16 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { FastifyInstance } from 'fastify'
 import { loadConfig } from '../src/config.ts'
 import { type Context, createContext } from '../src/context.ts'
+import type { App } from '../src/http/app.ts'
 import { SCOPES } from '../src/keys/api-key.ts'
 import { createKey, type KeyWishes } from '../src/keys/manage.ts'
 import { SANDBOX_KEY } from '../src/keys/sandbox-key.ts'
 import { buildServer } from '../src/server.ts'
 
 export type TestApp = {
-  readonly app: FastifyInstance
+  readonly app: App
   readonly context: Context
   readonly createKey: (wishes?: Partial<KeyWishes>) => Promise<string>
   readonly close: () => Promise<void>

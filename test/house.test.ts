@@ -19,7 +19,7 @@ describe.each([
   ['crypto/', /^(crypto\/|errors|node:)/],
   ['errors.ts', /^$/],
   ['sources/', /^(sources\/|contract\/|errors|settings|crypto\/|ajv|node:|undici)/],
-  ['operations/', /^(operations\/|contract\/|verification\/|errors|node:crypto|fast-json-stringify)/],
+  ['operations/', /^(operations\/|contract\/|verification\/|errors|node:crypto)/],
   ['verification/', /^(verification\/|contract\/|crypto\/|sources\/|errors|node:crypto)/],
 ])('%s', (room, allowed) => {
   it('imports only what lies beneath it', () => {

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { AppError } from '../errors.ts'
-import type { AuditTable, Completion, Head } from '../store/audit-table.ts'
+import { type AuditTable, type Completion, type Head, packRows } from '../store/audit-table.ts'
 import { isStoreFailure } from '../store/failure.ts'
 import { claimChain, createOwner, loadNodeName } from './chain-claim.ts'
 import { makeCheckpoint, refuseOlderStore } from './checkpoint.ts'
@@ -158,7 +158,7 @@ export class AuditLog {
     const completing = batch.filter(({ completion }) => completion)
     const completions = completing.flatMap(({ completion }) => completion ?? [])
     const rows = linkEntries(this.#chain, this.#head, entries)
-    const late = await this.#options.table.append(rows, completions)
+    const late = await this.#options.table.append(packRows(rows), completions)
     this.#head = rows.at(-1) ?? this.#head
     this.#acknowledged = this.#head
     const before = this.#rowsSinceCheckpoint

@@ -1,8 +1,11 @@
 import { hash } from 'node:crypto'
 
 /** Leaves and nodes are hashed with different first bytes, so that a node can never pass for a leaf. */
-const LEAF = Buffer.from([0])
-const NODE = Buffer.from([1])
+const LEAF = 0
+const NODE = 1
+const HASH_BYTES = 32
+/** Where what is hashed is put together: a checkpoint hashes tens of thousands of rows. */
+const scratch = Buffer.alloc(1 + 2 * HASH_BYTES)
 
 const PAIRS_AT_ONCE = 256
 
@@ -47,10 +50,25 @@ export function toMerklePath(hashes: readonly Uint8Array[], index: number): Step
   return path
 }
 
-const toLeaf = (bytes: Uint8Array): Buffer => hash('sha256', Buffer.concat([LEAF, bytes]), 'buffer')
+function toLeaf(bytes: Uint8Array): Buffer {
+  scratch[0] = LEAF
+  scratch.set(bytes, 1)
+  return toHash(1 + bytes.length)
+}
+
+function toNode(left: Buffer, right: Buffer): Buffer {
+  scratch[0] = NODE
+  scratch.set(left, 1)
+  scratch.set(right, 1 + HASH_BYTES)
+  return toHash(scratch.length)
+}
+
+/** By way of text, because a buffer that comes from outside JavaScript costs more than the hash. */
+const toHash = (length: number) =>
+  Buffer.from(hash('sha256', scratch.subarray(0, length), 'binary'), 'binary')
 
 const toParents = (level: readonly Buffer[]): Buffer[] =>
   Array.from({ length: Math.ceil(level.length / 2) }, (_each, index) => {
     const [left, right] = [level[index * 2] as Buffer, level[index * 2 + 1]]
-    return right ? hash('sha256', Buffer.concat([NODE, left, right]), 'buffer') : left
+    return right ? toNode(left, right) : left
   })

@@ -1,9 +1,27 @@
-import type { Command } from 'commander'
+import cluster from 'node:cluster'
+import { type Command, Option } from 'commander'
+import { loadConfig } from '../config.ts'
+import { failWith } from './terminal.ts'
 
 export function addServeCommand(program: Command): void {
   program
     .command('serve')
     .description('start the server; settings are environment variables, see docs/configuration.md')
     // Loaded when wanted: the other commands need none of it, and start several times faster.
-    .action(async () => (await import('../run.ts')).run())
+    .addOption(new Option('--worker <place>', 'given by the process that starts the workers').hideHelp())
+    .action(async ({ worker }: { worker?: string }) => {
+      const { workers } = loadConfig()
+      if (workers > 1 && cluster.isPrimary) (await import('../workers.ts')).runWorkers(workers)
+      else await runHere(Number(worker ?? 1))
+    })
+}
+
+/** A worker that cannot start must end by itself: the line to the process that started it would keep it. */
+async function runHere(place: number): Promise<void> {
+  try {
+    await (await import('../run.ts')).run(place)
+  } catch (error) {
+    failWith(error)
+    if (cluster.isWorker) process.exit()
+  }
 }

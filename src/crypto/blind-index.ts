@@ -1,5 +1,5 @@
 import type { KeyObject } from 'node:crypto'
-import { toMac } from './mac.ts'
+import { toTextMac } from './mac.ts'
 
 export const KINDS = ['nin', 'bvn'] as const
 export type Kind = (typeof KINDS)[number]
@@ -9,4 +9,8 @@ export type Kind = (typeof KINDS)[number]
  * that is not in the database.
  */
 export const toBlindIndex = (key: KeyObject, kind: Kind, number: string): Buffer =>
-  toMac(key, Buffer.from(`${kind}:${number}`))
+  Buffer.from(toBlindIndexText(key, kind, number), 'hex')
+
+/** The same in hex. */
+export const toBlindIndexText = (key: KeyObject, kind: Kind, number: string): string =>
+  toTextMac(key, `${kind}:${number}`)

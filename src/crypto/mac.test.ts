@@ -1,7 +1,7 @@
 import { createHmac, createSecretKey } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { toMac } from './mac.ts'
+import { toMac, toTextMac } from './mac.ts'
 
 describe('a message authentication code', () => {
   it('is the one of RFC 4231', () => {
@@ -19,6 +19,19 @@ describe('a message authentication code', () => {
         const expected = createHmac('sha256', key).update(Buffer.concat(parts)).digest()
         expect(toMac(key, ...parts)).toEqual(expected)
       }),
+    )
+  })
+
+  it('is the same for a text, in hex, whatever came before', () => {
+    fc.assert(
+      fc.property(
+        fc.uint8Array({ minLength: 1, maxLength: 64 }),
+        fc.string({ maxLength: 200 }),
+        (secret, text) => {
+          const key = createSecretKey(Buffer.from(secret))
+          expect(toTextMac(key, text)).toBe(toMac(key, Buffer.from(text)).toString('hex'))
+        },
+      ),
     )
   })
 

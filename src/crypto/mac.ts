@@ -29,3 +29,22 @@ function toPads(key: KeyObject): Pads {
   padsOf.set(key, pads)
   return pads
 }
+
+/** Long enough for any short text behind the inner pad. */
+const scratch = Buffer.alloc(BLOCK_BYTES + 256)
+const outerScratch = Buffer.alloc(BLOCK_BYTES + 32)
+
+/** The same of a short text, in hex: every verification makes one. */
+export function toTextMac(key: KeyObject, text: string): string {
+  if (text.length > 64) return toMac(key, Buffer.from(text)).toString('hex')
+  const { inner, outer } = padsOf.get(key) ?? toPads(key)
+  scratch.set(inner)
+  const length = scratch.write(text, BLOCK_BYTES)
+  outerScratch.set(outer)
+  outerScratch.write(
+    hash('sha256', scratch.subarray(0, BLOCK_BYTES + length), 'binary'),
+    BLOCK_BYTES,
+    'binary',
+  )
+  return hash('sha256', outerScratch, 'hex')
+}

@@ -1,46 +1,94 @@
-import Fastify, { type FastifyInstance } from 'fastify'
-import type { Context } from '../context.ts'
-import { AppError } from '../errors.ts'
-import { answerBrokenRequest, answerExpectation, createErrorHandler } from './failures.ts'
-import { toRequestId } from './request-id.ts'
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { InjectOptions, Response } from 'light-my-request'
+import { Exchange, type Reply } from './exchange.ts'
+import { answerBrokenRequest, answerExpectation } from './failures.ts'
+import { createRouter, type Route } from './router.ts'
 
-/** Methods that may carry a body by the standard. */
-const METHODS = ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'QUERY']
+/** A listener: our limits, our ids, our errors, nothing written to a log by itself. */
+export type App = {
+  readonly server: Server
+  readonly route: (route: Route) => void
+  /** Asks without a socket: for tests, and for the examples in the documents. */
+  readonly inject: (options: InjectOptions) => Promise<Response>
+  /** Where it listens then. */
+  readonly listen: (place: { readonly host: string; readonly port: number }) => Promise<string>
+  readonly close: () => Promise<void>
+}
 
-/** Fastify as both listeners use it: our limits, our ids, our errors, nothing written to a log by itself. */
-export function createApp({
-  config,
-  log,
-  audit,
-}: Pick<Context, 'config' | 'log' | 'audit'>): FastifyInstance {
-  const app = Fastify({
-    logger: false,
-    genReqId: ({ headers }) => toRequestId(headers['x-request-id']),
-    requestTimeout: 15_000,
-    keepAliveTimeout: 65_000,
-    http: {
-      maxHeaderSize: 8192,
-      headersTimeout: 10_000,
-      connectionsCheckingInterval: 1000,
-      // A request without Host gets an answer like any other.
-      requireHostHeader: false,
+/** What happens to every request besides being answered. */
+export type Care = {
+  /** Before anything else is looked at; what it throws is the answer. */
+  readonly begin: (exchange: Exchange) => void
+  /** Once its route is known: who asks, and whether they may. */
+  readonly admit: (exchange: Exchange, route: Route) => undefined | Promise<void>
+  /** The one place where a failure becomes an answer. */
+  readonly fail: (exchange: Exchange, thrown: unknown) => Reply
+  /** Whether the connection is to be closed after the answer. */
+  readonly isLast: () => boolean
+}
+
+const LIMITS = {
+  requestTimeout: 15_000,
+  headersTimeout: 10_000,
+  keepAliveTimeout: 65_000,
+  connectionsCheckingInterval: 1000,
+  maxHeaderSize: 8192,
+  // A request without Host gets an answer like any other.
+  requireHostHeader: false,
+} as const
+
+export function createApp({ begin, admit, fail, isLast }: Care): App {
+  const router = createRouter()
+
+  const answer = (exchange: Exchange): Reply | Promise<Reply> => {
+    begin(exchange)
+    const route = router.find(exchange)
+    const admitted = admit(exchange, route)
+    return admitted ? admitted.then(() => route.answer(exchange)) : route.answer(exchange)
+  }
+  const send = ({ raw, response, early }: Exchange, { status, headers, body }: Reply) => {
+    if (response.headersSent || response.destroyed) return
+    const head = early.concat(headers as string[])
+    if (status !== 304) head.push('content-length', String(Buffer.byteLength(body)))
+    if (isLast() && !headers.includes('connection')) head.push('connection', 'close')
+    response.writeHead(status, head)
+    response.end(raw.method === 'HEAD' ? undefined : body)
+  }
+  const dispatch = (raw: IncomingMessage, response: ServerResponse) => {
+    const exchange = new Exchange(raw, response)
+    try {
+      const reply = answer(exchange)
+      if (!(reply instanceof Promise)) return send(exchange, reply)
+      reply.then(
+        (ready) => send(exchange, ready),
+        (thrown) => send(exchange, fail(exchange, thrown)),
+      )
+    } catch (thrown) {
+      send(exchange, fail(exchange, thrown))
+    }
+  }
+
+  const server = createServer(LIMITS, dispatch)
+    .on('clientError', answerBrokenRequest)
+    .on('checkExpectation', answerExpectation)
+  return {
+    server,
+    route: router.add,
+    inject: async (options) => (await import('light-my-request')).inject(dispatch, options),
+    listen: async ({ host, port }) => {
+      server.listen(port, host)
+      await once(server, 'listening')
+      const { address, port: taken, family } = server.address() as AddressInfo
+      return `http://${family === 'IPv6' ? `[${address}]` : address}:${taken}`
     },
-    // Requests on connections that were open before the signal to stop are still answered.
-    return503OnClosing: false,
-    forceCloseConnections: 'idle',
-    trustProxy: config.trustProxy ?? false,
-    routerOptions: { maxParamLength: 8192 },
-    clientErrorHandler: answerBrokenRequest,
-    // An address that cannot be decoded never reaches a route.
-    frameworkErrors: (_error, request, reply) => {
-      reply.header('x-request-id', request.id)
-      createErrorHandler(log)(new AppError('not_found'), request, reply)
+    close: async () => {
+      if (!server.listening) return
+      const closed = once(server, 'close')
+      server.close()
+      server.closeIdleConnections()
+      await closed
     },
-  })
-  app.server.on('checkExpectation', answerExpectation)
-  // A damaged database that is met anywhere ends the process; a lost one makes it not ready.
-  app.setErrorHandler(createErrorHandler(log, (error) => audit.notice(error)))
-  // Bodies are read by http/body.ts, the same way for every method: Fastify is told that none has one.
-  for (const method of METHODS) app.addHttpMethod(method, { hasBody: false, overrideExisting: true })
-  return app
+  }
 }

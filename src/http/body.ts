@@ -1,9 +1,8 @@
+import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage } from 'node:http'
 import { AppError } from '../errors.ts'
 
 export const BODY_LIMIT_BYTES = 16 * 1024
-
-const utf8 = new TextDecoder('utf-8', { fatal: true })
 
 /** The JSON in the body of a request of any method, or undefined when there is no body. */
 export async function readJsonBody(message: IncomingMessage): Promise<unknown> {
@@ -13,29 +12,37 @@ export async function readJsonBody(message: IncomingMessage): Promise<unknown> {
   return bytes.length === 0 ? undefined : parseJson(bytes)
 }
 
-const hasBody = ({ headers }: IncomingMessage) =>
+export const hasBody = ({ headers }: IncomingMessage) =>
   headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
 
 /** A missing content type is taken as JSON: real clients forget it. */
 function isJson(contentType: string | undefined): boolean {
-  const essence = (contentType ?? 'application/json').split(';', 1)[0]?.trim().toLowerCase()
+  if (contentType === undefined || contentType === 'application/json') return true
+  const essence = contentType.split(';', 1)[0]?.trim().toLowerCase()
   return essence === 'application/json' || essence === ''
 }
 
-async function readBytes(message: IncomingMessage): Promise<Buffer> {
+function readBytes(message: IncomingMessage): Promise<Buffer> {
   if (Number(message.headers['content-length'] ?? 0) > BODY_LIMIT_BYTES) throw tooLarge()
-  const { promise, resolve, reject } = Promise.withResolvers<Buffer>()
-  const chunks: Buffer[] = []
-  let size = 0
-  message.on('data', (chunk: Buffer) => {
-    size += chunk.length
-    if (size > BODY_LIMIT_BYTES) reject(tooLarge())
-    else chunks.push(chunk)
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = []
+    let size = 0
+    let ended = false
+    const breakOff = () => {
+      if (!ended) reject(new AppError('malformed_request'))
+    }
+    message.on('data', (chunk: Buffer) => {
+      size += chunk.length
+      if (size > BODY_LIMIT_BYTES) reject(tooLarge())
+      else chunks.push(chunk)
+    })
+    message.on('end', () => {
+      ended = true
+      resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks))
+    })
+    message.on('error', breakOff)
+    message.on('close', breakOff)
   })
-  message.once('end', () => resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)))
-  message.once('error', () => reject(new AppError('malformed_request')))
-  message.once('close', () => reject(new AppError('malformed_request')))
-  return promise
 }
 
 /** The rest of the body is not read, so the connection cannot be used again. */
@@ -44,8 +51,7 @@ const tooLarge = () => new AppError('body_too_large', { headers: { connection: '
 /** The cause is left out on purpose: the parser's message quotes the body. */
 function parseJson(bytes: Buffer): unknown {
   try {
-    return JSON.parse(utf8.decode(bytes))
-  } catch {
-    throw new AppError('malformed_json')
-  }
+    if (isUtf8(bytes)) return JSON.parse(bytes.toString())
+  } catch {}
+  throw new AppError('malformed_json')
 }

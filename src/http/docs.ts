@@ -1,25 +1,34 @@
 import { readFileSync } from 'node:fs'
-import type { FastifyInstance } from 'fastify'
 import { toDocsPage } from '../docs-page.ts'
+import type { App } from './app.ts'
+import { toTextReply } from './exchange.ts'
 
 const OPENAPI_FILE = new URL('../../openapi.json', import.meta.url)
 
 /** The description of the API, for programs and for people. The page loads nothing, from nowhere. */
-export function addDocs(app: FastifyInstance): void {
+export function addDocs(app: App): void {
   const openApi = readFileSync(OPENAPI_FILE, 'utf8')
-  const page = Buffer.from(toDocsPage(JSON.parse(openApi)))
-  const config = { operation: 'docs' }
-  app.get('/openapi.json', { config }, async (_request, reply) =>
-    reply.type('application/json; charset=utf-8').header('access-control-allow-origin', '*').send(openApi),
-  )
-  app.get('/docs', { config }, async (_request, reply) =>
-    reply
-      .type('text/html; charset=utf-8')
-      .header(
+  const common = { methods: ['GET'], operation: 'docs' }
+  const description = toTextReply('application/json; charset=utf-8', openApi, [
+    'access-control-allow-origin',
+    '*',
+  ])
+  // Made when somebody looks: a server starts sooner without it.
+  let page: Buffer | undefined
+  const toPage = () => {
+    page ??= Buffer.from(toDocsPage(JSON.parse(openApi)))
+    return page
+  }
+  app.route({ ...common, path: '/openapi.json', answer: () => description })
+  app.route({
+    ...common,
+    path: '/docs',
+    answer: () =>
+      toTextReply('text/html; charset=utf-8', toPage(), [
         'content-security-policy',
         "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'",
-      )
-      .header('x-content-type-options', 'nosniff')
-      .send(page),
-  )
+        'x-content-type-options',
+        'nosniff',
+      ]),
+  })
 }

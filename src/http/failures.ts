@@ -1,55 +1,31 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Socket } from 'node:net'
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Duplex } from 'node:stream'
 import { AppError, ERRORS, type ErrorCode, toErrorBody } from '../errors.ts'
 import type { Log } from '../log.ts'
 import { isStoreFailure } from '../store/failure.ts'
+import { type Exchange, type Reply, toJsonReply } from './exchange.ts'
 import { toRequestId } from './request-id.ts'
-import { stateOf } from './request-state.ts'
 
-/** Fastify's own errors, in our words. */
-const CODE_OF_STATUS: Readonly<Record<number, ErrorCode>> = {
-  404: 'not_found',
-  414: 'not_found',
-}
-
-/** The one place where an error becomes an answer. */
-export function createErrorHandler(log: Log, onStoreFailure: (error: unknown) => void = () => {}) {
-  return (thrown: unknown, request: FastifyRequest, reply: FastifyReply): void => {
+/** The one place where an error becomes an answer. A damaged or lost store that is met anywhere is made known. */
+export function createFail(log: Log, onStoreFailure: (error: unknown) => void) {
+  return (exchange: Exchange, thrown: unknown): Reply => {
     const error = toAppError(thrown)
-    const { status } = ERRORS[error.code]
-    stateOf(request).outcome = error.code
-    if (error.code === 'internal_error' || isStoreFailure(thrown)) log.failure(thrown, request.id)
+    exchange.outcome = error.code
+    if (error.code === 'internal_error' || isStoreFailure(thrown)) log.failure(thrown, exchange.id)
     if (isStoreFailure(thrown)) onStoreFailure(thrown)
-    void reply
-      .code(status)
-      .headers(error.headers)
-      .header('cache-control', 'no-store')
-      .send(toErrorBody(error, request.id))
+    const headers = Object.entries(error.headers).flat()
+    return toJsonReply(toErrorBody(error, exchange.id), ERRORS[error.code].status, [
+      ...headers,
+      'cache-control',
+      'no-store',
+    ])
   }
 }
 
 function toAppError(thrown: unknown): AppError {
   if (thrown instanceof AppError) return thrown
   if (isStoreFailure(thrown)) return new AppError('audit_unavailable', { cause: thrown })
-  const { statusCode, code } = thrown as { statusCode?: number; code?: string }
-  const known = code?.startsWith('FST_') && statusCode !== undefined ? CODE_OF_STATUS[statusCode] : undefined
-  return new AppError(known ?? 'internal_error', { cause: thrown })
-}
-
-/** 405 with Allow where the address exists for another method, else 404. */
-export function createNotFoundHandler(routes: readonly { path: string; methods: readonly string[] }[]) {
-  const patterns = routes.map(({ path, methods }) => ({
-    pattern: new RegExp(`^${path.replace(/:[a-z]+/g, '[^/]+').replaceAll('.', '\\.')}$`),
-    allow: methods.join(', '),
-  }))
-  return (request: FastifyRequest): never => {
-    const path = request.url.split('?', 1)[0] ?? ''
-    const known = patterns.find(({ pattern }) => pattern.test(path))
-    throw known
-      ? new AppError('method_not_allowed', { headers: { allow: known.allow } })
-      : new AppError('not_found')
-  }
+  return new AppError('internal_error', { cause: thrown })
 }
 
 const CODE_OF_SOCKET_ERROR: Readonly<Record<string, ErrorCode>> = {
@@ -70,11 +46,7 @@ export function answerExpectation(_message: IncomingMessage, response: ServerRes
 }
 
 /** What cannot be parsed as HTTP never becomes a request, and still gets an answer in our shape. */
-export function answerBrokenRequest(
-  this: FastifyInstance,
-  error: Error & { code?: string },
-  socket: Socket,
-): void {
+export function answerBrokenRequest(error: Error & { code?: string }, socket: Duplex): void {
   if (socket.destroyed || error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy()
     return

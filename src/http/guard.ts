@@ -1,21 +1,31 @@
-import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Context } from '../context.ts'
 import { AppError } from '../errors.ts'
 import type { Scope } from '../keys/api-key.ts'
-import { stateOf } from './request-state.ts'
+import type { Caller } from '../keys/authenticate.ts'
+import { createAddresses } from './address.ts'
+import type { Exchange } from './exchange.ts'
 
 /** Who is asking and whether they may, decided before the body is read. */
-export function createGuard({ authenticate, rateLimit }: Context, scope: Scope) {
-  return async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
-    const caller = await authenticate(request.headers.authorization)
+export type Guard = (exchange: Exchange, scope: Scope) => undefined | Promise<void>
+
+export function createGuard({ authenticate, rateLimit, config }: Context): Guard {
+  const { callerOf } = createAddresses(config.trustProxy)
+  const policy = `"key";q=${rateLimit?.limit};w=60`
+  const admit = (exchange: Exchange, scope: Scope, caller: Caller | undefined): undefined => {
     if (!caller) throw new AppError('unauthenticated')
-    stateOf(request).caller = caller
+    exchange.caller = caller
     if (rateLimit) {
       const { allowed, remaining, resetS } = rateLimit.take(caller.keyId)
-      reply.header('ratelimit-policy', `"key";q=${rateLimit.limit};w=60`)
-      reply.header('ratelimit', `"key";r=${remaining};t=${resetS}`)
+      exchange.early.push('ratelimit-policy', policy, 'ratelimit', `"key";r=${remaining};t=${resetS}`)
       if (!allowed) throw new AppError('rate_limited', { headers: { 'retry-after': String(resetS) } })
     }
-    if (!caller.isAddressAllowed(request.ip) || !caller.scopes.has(scope)) throw new AppError('forbidden')
+    if (!caller.isAddressAllowed(callerOf(exchange)) || !caller.scopes.has(scope))
+      throw new AppError('forbidden')
+  }
+  return (exchange, scope) => {
+    const caller = authenticate(exchange.headers.authorization)
+    return caller instanceof Promise
+      ? caller.then((known) => admit(exchange, scope, known))
+      : admit(exchange, scope, caller)
   }
 }

@@ -1,6 +1,7 @@
-import type { FastifyInstance } from 'fastify'
 import type { Context } from '../context.ts'
 import type { Post } from '../sources/post.ts'
+import type { App } from './app.ts'
+import { toJsonReply } from './exchange.ts'
 
 /** Names and states only: whoever watches from outside learns no figures. A source that is down does not make us unready. */
 const toStates = (posts: readonly Post[]) =>
@@ -16,21 +17,22 @@ function toState(states: readonly string[]): string {
 }
 
 /** Live: the process answers. Ready: it can do its work, and means to go on. */
-export function addHealth(app: FastifyInstance, { audit, lifecycle, line }: Context): void {
-  const config = { operation: 'health' }
-  app.get('/health/live', { config }, async () => ({ status: 'live' }))
-
-  app.get('/health/ready', { config }, async (_request, reply) => {
-    const writable = await audit.check()
-    const ready = writable && !lifecycle.stopping
-    return reply
-      .code(ready ? 200 : 503)
-      .header('cache-control', 'no-store')
-      .send({
+export function addHealth(app: App, { audit, lifecycle, line }: Context): void {
+  const common = { methods: ['GET'], operation: 'health' }
+  app.route({ ...common, path: '/health/live', answer: () => toJsonReply({ status: 'live' }) })
+  app.route({
+    ...common,
+    path: '/health/ready',
+    answer: async () => {
+      const writable = await audit.check()
+      const ready = writable && !lifecycle.stopping
+      const body = {
         status: ready ? 'ready' : lifecycle.stopping ? 'stopping' : 'not ready',
         store: writable ? 'ok' : 'failed',
         audit: writable ? 'ok' : 'failed',
         sources: toStates(line.posts),
-      })
+      }
+      return toJsonReply(body, ready ? 200 : 503, ['cache-control', 'no-store'])
+    },
   })
 }

@@ -1,26 +1,37 @@
-import type { FastifyRequest } from 'fastify'
 import { AppError } from '../errors.ts'
 import type { Operation } from '../operations/operation.ts'
 import { readJsonBody } from './body.ts'
+import type { Exchange } from './exchange.ts'
 import { createValidate } from './validate.ts'
 
+type Input = Record<string, string>
+
 /** Reads and validates the inputs of one operation, wherever they are. */
-export type ReadInput = (request: FastifyRequest) => Promise<Record<string, string>>
+export type ReadInput = (exchange: Exchange) => Input | Promise<Input>
 
 export function createReadInput(operation: Operation): ReadInput {
-  if (operation.inputFrom === 'path') return async ({ params }) => params as Record<string, string>
+  if (operation.inputFrom === 'path') return ({ params }) => params as Input
   const validate = createValidate(operation.request)
-  if (operation.inputFrom === 'body')
-    return async ({ raw }) => validate(await readJsonBody(raw)) as Record<string, string>
+  if (operation.inputFrom === 'body') return async ({ raw }) => validate(await readJsonBody(raw)) as Input
   const names = Object.keys(operation.request.properties)
-  return async ({ raw, query }) => {
+  return async ({ raw, search }) => {
     const body = await readJsonBody(raw)
-    const asked = pick(query, names)
-    if (asked === undefined) return validate(body) as Record<string, string>
+    const asked = pick(readQuery(search), names)
+    if (asked === undefined) return validate(body) as Input
     if (body !== undefined && !isSameInput(asked, pick(body, names) ?? {}, names))
       throw new AppError('conflicting_input')
-    return validate(asked) as Record<string, string>
+    return validate(asked) as Input
   }
+}
+
+/** A name that is given more than once is a list, and no input may be one. */
+function readQuery(search: string): Record<string, unknown> {
+  const query: Record<string, unknown> = {}
+  for (const [name, value] of new URLSearchParams(search)) {
+    const known = Object.hasOwn(query, name) ? query[name] : undefined
+    query[name] = known === undefined ? value : [known, value]
+  }
+  return query
 }
 
 function pick(input: unknown, names: readonly string[]): Record<string, unknown> | undefined {

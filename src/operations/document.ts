@@ -4,10 +4,20 @@ import { hash } from 'node:crypto'
 export class Document {
   readonly bytes: Buffer
   readonly etag: string
+  /** Names and values in turn. */
+  readonly headers: readonly string[]
 
   constructor(body: object) {
     this.bytes = Buffer.from(JSON.stringify(body))
     this.etag = `"${hash('sha256', this.bytes, 'base64url').slice(0, 27)}"`
+    this.headers = [
+      'cache-control',
+      'private',
+      'etag',
+      this.etag,
+      'content-type',
+      'application/json; charset=utf-8',
+    ]
   }
 
   /** Whether the caller's copy is still good. */

@@ -32,7 +32,16 @@ export function toAsker(
   if (problem) throw new AppError('validation_failed', { errors: { 'X-Consent-Reference': [problem] } })
   const idempotencyKey = single(headers['idempotency-key'])
   const fresh = /(^|[,\s])no-(cache|store)([,\s=]|$)/i.test(single(headers['cache-control']) ?? '')
-  return { caller, requestId, operation, amount, idempotencyKey, consentReference, fresh }
+  return {
+    caller,
+    requestId,
+    operation,
+    amount,
+    idempotencyKey,
+    consentReference,
+    fresh,
+    startedAt: performance.now(),
+  }
 }
 
 type Inputs = { readonly phone: string; readonly nin?: string; readonly bvn?: string }

@@ -1,12 +1,9 @@
-import fastJson from 'fast-json-stringify'
 import { type BvnRecord, BvnRequest, BvnResponse } from '../contract/bvn.ts'
 import { toPhoneCore } from '../contract/phone.ts'
 import { toBvnSubject } from '../verification/subject.ts'
 import { verify } from '../verification/verify.ts'
 import { defineOperation } from './operation.ts'
 import { toAsker, VERIFICATION_ERRORS } from './verification.ts'
-
-const serialise = fastJson(BvnResponse as object)
 
 export const verifyBvn = defineOperation({
   name: 'verify_bvn',
@@ -25,7 +22,7 @@ export const verifyBvn = defineOperation({
   run: (context, ask) => {
     const { bvn, phone, amount } = ask.input
     const subject = toBvnSubject(bvn, toPhoneCore(phone) as string, (record, reference) =>
-      serialise(toBody(record, reference)),
+      JSON.stringify(toBody(record, reference)),
     )
     return verify(context, toAsker(ask, 'verify_bvn', amount), subject)
   },

@@ -1,12 +1,9 @@
-import fastJson from 'fast-json-stringify'
 import { type NinRecord, NinRequest, NinResponse } from '../contract/nin.ts'
 import { toPhoneCore } from '../contract/phone.ts'
 import { toNinSubject } from '../verification/subject.ts'
 import { verify } from '../verification/verify.ts'
 import { defineOperation } from './operation.ts'
 import { toAsker, VERIFICATION_ERRORS } from './verification.ts'
-
-const serialise = fastJson(NinResponse as object)
 
 export const verifyNin = defineOperation({
   name: 'verify_nin',
@@ -25,7 +22,7 @@ export const verifyNin = defineOperation({
   run: (context, ask) => {
     const { nin, phone } = ask.input
     const subject = toNinSubject(nin, toPhoneCore(phone) as string, (record, reference) =>
-      serialise(toBody(record, reference, ask.origin)),
+      JSON.stringify(toBody(record, reference, ask.origin)),
     )
     return verify(context, toAsker(ask, 'verify_nin'), subject)
   },

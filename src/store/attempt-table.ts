@@ -14,6 +14,8 @@ export type AttemptTable = {
   readonly withdrawAll: (idPrefix: string) => Promise<void>
   /** Whether the key has asked about this person today, or may ask about one more. Exact, too. */
   readonly admitSubject: (admission: Admission) => Promise<boolean>
+  /** Both at once, for the same key and person: counted together or not at all. */
+  readonly admit: (guess: Failure & Omit<Admission, 'keyId' | 'subject'>) => Promise<Admitted>
   /** Forgets what is too old to matter. */
   readonly forget: (failuresBefore: number, daysBefore: number) => Promise<void>
 }
@@ -31,6 +33,8 @@ export type Failure = {
   readonly mostByAll: number
 }
 
+export type Admitted = 'admitted' | 'too_many_attempts' | 'quota_exceeded'
+
 export type Admission = {
   readonly keyId: string
   readonly day: number
@@ -47,18 +51,16 @@ const toName = (subject: Uint8Array) => `attempts:${Buffer.from(subject).toStrin
 
 export function createAttemptTable(database: Database): AttemptTable {
   const known = database.prepare(KNOWN)
+  const admitGuess = database.dialect === 'postgres' ? database.prepare(ADMIT_GUESS) : undefined
   return {
+    admit: async (guess) => {
+      if (!admitGuess) return database.transaction((inside) => admitInside(inside, guess))
+      const { id = null, subject, keyId, at, since, mostByKey, mostByAll, day, most } = guess
+      const row = await admitGuess.get(subject, keyId, id, at, since, mostByKey, mostByAll, day, most)
+      return row?.admitted as Admitted
+    },
     countFailures: (subject, keyId, since) => countFailures(database, subject, keyId, since),
-    recordFailure: ({ id = null, subject, keyId, at, since, mostByKey, mostByAll }) =>
-      database.transaction(async (inside) => {
-        await inside.lock(toName(subject))
-        const { byKey, byAll } = await countFailures(inside, subject, keyId, since)
-        if (byKey >= mostByKey || byAll >= mostByAll) return false
-        await inside
-          .prepare('INSERT INTO attempts (subject, key_id, at, id) VALUES ($1, $2, $3, $4)')
-          .run(subject, keyId, at, id)
-        return true
-      }),
+    recordFailure: (failure) => database.transaction((inside) => recordFailure(inside, failure)),
     withdraw: async (subject, id) => {
       await database.prepare('DELETE FROM attempts WHERE subject = $1 AND id = $2').run(subject, id)
     },
@@ -79,6 +81,33 @@ export function createAttemptTable(database: Database): AttemptTable {
       await database.prepare('DELETE FROM key_days WHERE day < $1').run(daysBefore)
     },
   }
+}
+
+const ADMIT_GUESS = 'SELECT admit_guess($1, $2, $3, $4, $5, $6, $7, $8, $9) AS admitted'
+
+async function admitInside(
+  inside: Database,
+  guess: Failure & Omit<Admission, 'keyId' | 'subject'>,
+): Promise<Admitted> {
+  const { id = '', subject, keyId, day, most } = guess
+  if (!(await recordFailure(inside, guess))) return 'too_many_attempts'
+  const isKnown = (await inside.prepare(KNOWN).get(keyId, day, subject)) !== undefined
+  if (isKnown || (await admitNew(inside, { keyId, day, subject, most }))) return 'admitted'
+  await inside.prepare('DELETE FROM attempts WHERE subject = $1 AND id = $2').run(subject, id)
+  return 'quota_exceeded'
+}
+
+async function recordFailure(
+  inside: Database,
+  { id, subject, keyId, at, since, mostByKey, mostByAll }: Failure,
+): Promise<boolean> {
+  await inside.lock(toName(subject))
+  const { byKey, byAll } = await countFailures(inside, subject, keyId, since)
+  if (byKey >= mostByKey || byAll >= mostByAll) return false
+  await inside
+    .prepare('INSERT INTO attempts (subject, key_id, at, id) VALUES ($1, $2, $3, $4)')
+    .run(subject, keyId, at, id ?? null)
+  return true
 }
 
 async function countFailures(

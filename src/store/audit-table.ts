@@ -57,12 +57,23 @@ export type Completion = {
 }
 
 /** There is no update and no delete here, and the database refuses them as well. */
+/** Rows as one text (JSON), because a text travels to another thread, and to PostgreSQL, in a tenth of the time that objects take. */
+export type PackedRows = string
+
+/** The values of each row in the order of its columns; hashes in hex. */
+export const packRows = (rows: readonly AuditRow[]): PackedRows =>
+  JSON.stringify(
+    rows.map((row) =>
+      AUDIT_COLUMNS.map((column) => (isHash(column) ? toHex(row[column] as Uint8Array) : row[column])),
+    ),
+  )
+
+const isHash = (column: string) => column === 'previous_hash' || column === 'hash'
+const toHex = (bytes: Uint8Array) => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('hex')
+
 export type AuditTable = {
   /** All rows and completions, or none. Gives the indexes of completions whose claim now belongs to another. */
-  readonly append: (
-    rows: readonly AuditRow[],
-    completions: readonly Completion[],
-  ) => Promise<readonly number[]>
+  readonly append: (rows: PackedRows, completions: readonly Completion[]) => Promise<readonly number[]>
   readonly head: (chain: string) => Promise<Head | undefined>
   readonly find: (chain: string, sequence: number) => Promise<AuditRow | undefined>
   readonly byReference: (reference: string) => Promise<AuditRow[]>
@@ -84,6 +95,23 @@ export type AuditTable = {
 
 const LIST = AUDIT_COLUMNS.join(', ')
 const INSERT = `INSERT INTO audit (${LIST}) VALUES (${AUDIT_COLUMNS.map((_column, index) => `$${index + 1}`).join(', ')})`
+
+/** PostgreSQL takes the rows of a batch apart itself: one question instead of one for each row. */
+const INSERT_PACKED = `INSERT INTO audit (${LIST}) SELECT ${AUDIT_COLUMNS.map(toColumnOfJson).join(', ')}
+  FROM jsonb_array_elements($1::jsonb) WITH ORDINALITY AS batch(row, place) ORDER BY place`
+
+function toColumnOfJson(column: string, index: number): string {
+  const value = `row->>${index}`
+  if (isHash(column)) return `decode(${value}, 'hex')`
+  return column === 'sequence' ? `(${value})::bigint` : value
+}
+
+function* unpackRows(rows: PackedRows): Generator<Value[]> {
+  for (const values of JSON.parse(rows) as (string | number | null)[][])
+    yield values.map((value, index) =>
+      isHash(AUDIT_COLUMNS[index] ?? '') ? Buffer.from(value as string, 'hex') : value,
+    )
+}
 
 export function createAuditTable(database: Database): AuditTable {
   const head = database.prepare(
@@ -112,8 +140,15 @@ export function createAuditTable(database: Database): AuditTable {
     'SELECT time, body, signature FROM checkpoints ORDER BY time DESC LIMIT 1',
   )
   const listCheckpoints = database.prepare('SELECT time, body, signature FROM checkpoints ORDER BY time')
+  const insertPacked = database.dialect === 'postgres' ? database.prepare(INSERT_PACKED) : undefined
   return {
-    append: (rows, completions) => database.transaction((inside) => append(inside, rows, completions)),
+    append: async (rows, completions) => {
+      if (!insertPacked || completions.length > 0)
+        return database.transaction((inside) => append(inside, rows, completions))
+      // One statement is a transaction by itself.
+      await insertPacked.run(rows)
+      return []
+    },
     head: async (chain) => {
       const row = await head.get(chain)
       return row && { sequence: Number(row.sequence), hash: row.hash as Uint8Array }
@@ -143,11 +178,12 @@ export function createAuditTable(database: Database): AuditTable {
 
 async function append(
   inside: Database,
-  rows: readonly AuditRow[],
+  rows: PackedRows,
   completions: readonly Completion[],
 ): Promise<number[]> {
-  const insert = inside.prepare(INSERT)
-  await Promise.all(rows.map((row) => insert.run(...AUDIT_COLUMNS.map((column) => row[column] as Value))))
+  await (inside.dialect === 'postgres'
+    ? inside.prepare(INSERT_PACKED).run(rows)
+    : inside.prepare(INSERT).runAll(unpackRows(rows)))
   const complete = inside.prepare(
     'UPDATE idempotency SET sealed = $5 WHERE key_id = $1 AND operation = $2 AND name = $3 AND owner = $4',
   )

@@ -5,6 +5,7 @@ import { registry } from './migrations/0002-registry.ts'
 import { audit } from './migrations/0003-audit.ts'
 import { sources } from './migrations/0004-sources.ts'
 import { catalogue } from './migrations/0005-catalogue.ts'
+import { admit } from './migrations/0006-admit.ts'
 
 /** `sql` runs on both engines; what has to be said differently stands under the name of the dialect. */
 type Migration = {
@@ -15,7 +16,7 @@ type Migration = {
 }
 
 /** Numbered, forward only. A migration that was released is never changed. */
-const MIGRATIONS: readonly Migration[] = [apiKeys, registry, audit, sources, catalogue]
+const MIGRATIONS: readonly Migration[] = [apiKeys, registry, audit, sources, catalogue, admit]
 
 /** The schema that this program knows. */
 export const SCHEMA_VERSION = MIGRATIONS.length

@@ -9,7 +9,7 @@ export type SourceTable = {
   readonly enable: (name: string) => Promise<boolean>
   /** Counts a call and its price, unless the day's spend would go over the cap: then false. Exact, however many ask at once. */
   readonly spend: (wish: SpendWish) => Promise<boolean>
-  /** Takes back a call that never reached the vendor. */
+  /** Takes back a call that was not billed; never more than was counted. */
   readonly refund: (wish: Omit<SpendWish, 'capKobo'>) => Promise<void>
   readonly listSpend: (day: number) => Promise<Spent[]>
   /** How a node sees its sources, for whoever looks from outside. */
@@ -55,7 +55,10 @@ export function createSourceTable(database: Database): SourceTable {
     spend: (wish) => database.transaction((inside) => spendInside(inside, wish)),
     refund: async ({ name, day, kobo }) => {
       await database
-        .prepare('UPDATE source_spend SET calls = calls - 1, kobo = kobo - $3 WHERE name = $1 AND day = $2')
+        .prepare(
+          `UPDATE source_spend SET calls = calls - 1, kobo = kobo - $3
+           WHERE name = $1 AND day = $2 AND calls > 0 AND kobo >= $3`,
+        )
         .run(name, day, kobo)
     },
     listSpend: async (day) =>

@@ -1,3 +1,5 @@
+import { getCompileCacheDir } from 'node:module'
+import { dirname } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { Refusal } from '../errors.ts'
 import type { Tables } from './tables.ts'
@@ -50,7 +52,12 @@ const NOT_SENT: WriterFailure = { name: 'Writer', code: 'not sent', errcode: 0 }
  * requests pay for one wait for the disk, and the event loop never waits for it.
  */
 export function openWriter(path: string): Writer {
-  const worker = new Worker(new URL('./sqlite-worker.ts', import.meta.url), { workerData: path })
+  const cache = getCompileCacheDir()
+  const worker = new Worker(new URL('./sqlite-worker.ts', import.meta.url), {
+    workerData: path,
+    // Compiled sources are not shared by themselves: without them a thread takes twice as long and 20 MB more to start.
+    ...(cache === undefined ? {} : { env: { NODE_COMPILE_CACHE: dirname(cache) } }),
+  })
   /** Results come in the order of the calls. */
   const sent: Call[] = []
   let outbox: Call[] = []

@@ -42,7 +42,7 @@ export const WRITES: { readonly [Table in keyof Tables]: readonly (keyof Tables[
   keys: ['insert', 'revoke', 'roll'],
   meta: ['insert', 'set', 'checkWritable'],
   registry: ['save', 'erase', 'finishImport'],
-  attempts: ['recordFailure', 'withdraw', 'confirm', 'withdrawAll', 'admitSubject', 'forget'],
+  attempts: ['admit', 'recordFailure', 'withdraw', 'confirm', 'withdrawAll', 'admitSubject', 'forget'],
   audit: ['append', 'claim', 'beat', 'release', 'insertCheckpoint'],
   idempotency: ['claim', 'release', 'forget'],
   rotation: ['begin', 'replace', 'finish'],

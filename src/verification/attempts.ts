@@ -26,6 +26,8 @@ export type Attempts = {
   readonly recover: () => Promise<void>
   /** Takes away what is too old to count. */
   readonly forget: () => Promise<void>
+  /** At the end: waits for what is still being written. */
+  readonly finish: () => Promise<void>
 }
 
 /** A guess under way. Unless it fails, it is taken back in the end. */
@@ -45,6 +47,8 @@ export function createAttempts(
   // What could not be written when a guess was settled, because the store was away: written before the next is admitted.
   const owed: (() => Promise<void>)[] = []
   let paying: Promise<void> | undefined
+  // What is being written without anybody waiting for it.
+  const behind = new Set<Promise<void>>()
 
   const pay = async () => {
     for (let debt = owed[0]; debt; debt = owed[0]) {
@@ -69,53 +73,57 @@ export function createAttempts(
     const at = now()
     const { keyId, subjectsPerDay: most } = caller
     const limits = { since: at - WINDOW_MS, mostByKey: MOST_BY_KEY, mostByAll: MOST_BY_ALL }
-    const [reserved, admitted] = await Promise.all([
-      table.recordFailure({ id, subject, keyId, at, ...limits }),
-      table.admitSubject({ keyId, day: toDay(at), subject, most }),
-    ]).catch((error) => {
-      // Nobody knows whether it was counted: it is taken back when the store is there again.
-      owed.push(() => table.withdraw(subject, id))
-      throw error
-    })
-    if (!reserved) throw new AppError('too_many_attempts')
-    if (admitted) return
-    await table.withdraw(subject, id)
+    const admitted = await table
+      .admit({ id, subject, keyId, at, ...limits, day: toDay(at), most })
+      .catch((error) => {
+        // Nobody knows whether it was counted: it is taken back when the store is there again.
+        owed.push(() => table.withdraw(subject, id))
+        throw error
+      })
+    if (admitted === 'admitted') return
+    if (admitted === 'too_many_attempts') throw new AppError('too_many_attempts')
     throw new AppError('quota_exceeded', { headers: { 'retry-after': String(secondsToMidnight(at)) } })
   }
 
+  const admit: Attempts['admit'] = async (caller, kind, number, phone) => {
+    const subject = toBlindIndex(key, kind, number)
+    const name = [caller.keyId, kind, number, phone].join('|')
+    const id = `${node}/${randomUUID()}`
+    const guess = open.get(name) ?? {
+      id,
+      reserved: reserve(caller, subject, id),
+      holders: 0,
+      failed: false,
+    }
+    open.set(name, guess)
+    guess.holders += 1
+    const leave = () => {
+      guess.holders -= 1
+      if (guess.holders === 0 && open.get(name) === guess) open.delete(name)
+      return guess.holders === 0
+    }
+    await guess.reserved.catch((error) => {
+      leave()
+      throw error
+    })
+    return {
+      settle: async (failed) => {
+        guess.failed ||= failed
+        if (!leave()) return
+        if (guess.failed) return write(() => table.confirm(subject, guess.id))
+        // Whoever guessed right need not wait until that is written down: the next guess is counted after it.
+        const work = write(() => table.withdraw(subject, guess.id)).catch(() => {})
+        behind.add(work)
+        void work.then(() => behind.delete(work))
+      },
+    }
+  }
   return {
-    admit: async (caller, kind, number, phone) => {
-      const subject = toBlindIndex(key, kind, number)
-      const name = [caller.keyId, kind, number, phone].join('|')
-      const id = `${node}/${randomUUID()}`
-      const guess = open.get(name) ?? {
-        id,
-        reserved: reserve(caller, subject, id),
-        holders: 0,
-        failed: false,
-      }
-      open.set(name, guess)
-      guess.holders += 1
-      const leave = () => {
-        guess.holders -= 1
-        if (guess.holders === 0 && open.get(name) === guess) open.delete(name)
-        return guess.holders === 0
-      }
-      await guess.reserved.catch((error) => {
-        leave()
-        throw error
-      })
-      return {
-        settle: async (failed) => {
-          guess.failed ||= failed
-          if (!leave()) return
-          await write(() =>
-            guess.failed ? table.confirm(subject, guess.id) : table.withdraw(subject, guess.id),
-          )
-        },
-      }
-    },
+    admit,
     recover: () => table.withdrawAll(`${node}/`),
+    finish: async () => {
+      await Promise.all(behind)
+    },
     forget: () => table.forget(now() - WINDOW_MS, toDay(now())),
   }
 }

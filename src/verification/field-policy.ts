@@ -25,16 +25,30 @@ export function toHiddenFields(hide: readonly string[], reveal: readonly string[
   return [...new Set([...byDefault, ...hide.flatMap(toFields)])]
 }
 
+/** A key's list is the same object each time. */
+const released = {
+  nin: new WeakMap<readonly string[], string>(),
+  bvn: new WeakMap<readonly string[], string>(),
+}
+
 /** What a key gets to see, as short as can be: a group stands for all of its fields. */
 export function toReleasedFields(kind: 'nin' | 'bvn', hidden: readonly string[]): string {
+  const known = released[kind].get(hidden)
+  if (known !== undefined) return known
+  const text = listReleased(kind, hidden)
+  released[kind].set(hidden, text)
+  return text
+}
+
+function listReleased(kind: 'nin' | 'bvn', hidden: readonly string[]): string {
   const shape = (kind === 'nin' ? NinRecord : BvnRecord) as Shape
   const isHidden = new Set(hidden)
-  const released = Object.entries(shape.properties ?? {}).flatMap(([name, { properties }]) => {
+  const shownFields = Object.entries(shape.properties ?? {}).flatMap(([name, { properties }]) => {
     const fields = properties ? Object.keys(properties).map((field) => `${name}.${field}`) : [name]
     const shown = fields.filter((field) => !isHidden.has(field))
     return shown.length === fields.length ? [name] : shown
   })
-  return released.join(',')
+  return shownFields.join(',')
 }
 
 function toPaths({ properties = {} }: Shape, group = ''): string[] {

@@ -3,24 +3,37 @@ export const HIDDEN = '****'
 
 type Masked = { [field: string]: unknown }
 
+/** What is hidden in one group, or the name itself when it is a field of the record. */
+type Plan = ReadonlyMap<string, readonly string[] | undefined>
+
+/** A key's list is the same object each time, so it is taken apart once. */
+const plans = new WeakMap<readonly string[], Plan>()
+
 /** A copy of the record in which the fields with these dotted names are hidden. Empty stays empty: nothing is known. */
 export function mask<T extends object>(record: T, hidden: readonly string[]): T {
   const copy = { ...record } as Masked
-  const copied = new Set<string>()
-  for (const path of hidden) {
-    const [name = '', inner] = path.split('.')
+  for (const [name, inner] of plans.get(hidden) ?? toPlan(hidden)) {
     const value = copy[name]
     if (value === undefined) continue
-    if (inner === undefined) {
-      copy[name] = hide(value)
-      continue
-    }
-    if (!copied.has(name)) copy[name] = { ...(value as Masked) }
-    copied.add(name)
-    const group = copy[name] as Masked
-    if (inner in group) group[inner] = hide(group[inner])
+    copy[name] = inner ? maskGroup(value as Masked, inner) : hide(value)
   }
   return copy as T
+}
+
+function maskGroup(group: Masked, fields: readonly string[]): Masked {
+  const copy = { ...group }
+  for (const field of fields) if (field in copy) copy[field] = hide(copy[field])
+  return copy
+}
+
+function toPlan(hidden: readonly string[]): Plan {
+  const plan = new Map<string, string[] | undefined>()
+  for (const path of hidden) {
+    const [name = '', inner] = path.split('.')
+    plan.set(name, inner === undefined ? undefined : [...(plan.get(name) ?? []), inner])
+  }
+  plans.set(hidden, plan)
+  return plan
 }
 
 const hide = (value: unknown) => (value === null || value === '' ? value : HIDDEN)

@@ -22,11 +22,19 @@ export function createReuse(
   const key = keyring.reuse
   const toSubject = (kind: Kind, number: string) => toReuseSubject(keyring, kind, number)
   const bound = (subject: Uint8Array) => toBound('reused_results', subject, 1)
+  /** One that cannot be opened is as good as none: the source is asked. */
+  const open = <T>(subject: Uint8Array, sealed: Uint8Array): Reused<T> | undefined => {
+    try {
+      return JSON.parse(unseal(key, sealed, bound(subject)).toString()) as Reused<T>
+    } catch {
+      return undefined
+    }
+  }
   return {
     find: async <T>(kind: Kind, number: string) => {
       const subject = toSubject(kind, number)
       const sealed = await table.find(subject, now())
-      return sealed && (JSON.parse(unseal(key, sealed, bound(subject)).toString()) as Reused<T>)
+      return sealed && open<T>(subject, sealed)
     },
     keep: (kind, number, result) => {
       const subject = toSubject(kind, number)

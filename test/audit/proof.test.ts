@@ -9,6 +9,7 @@ import { prove } from '../../src/audit/prove.ts'
 import { linkEntries, NO_HEAD } from '../../src/audit/row.ts'
 import { createSigner } from '../../src/audit/signing.ts'
 import { toPublicKey } from '../../src/audit/verify-checkpoint.ts'
+import { packRows } from '../../src/store/audit-table.ts'
 import { createReference } from '../../src/verification/reference.ts'
 import { type Chance, createChance } from './chance.ts'
 import { CHAINS, createSampleLog, readLines, type SampleLog } from './sample-log.ts'
@@ -44,7 +45,7 @@ describe('a row that no checkpoint covers', () => {
     const reference = createReference()
     const head = (await log.store.audit.head(CHAINS[2])) ?? NO_HEAD
     const rows = linkEntries(CHAINS[2], head, [{ phase, request_reference: reference }])
-    await log.store.audit.append(rows, [])
+    await log.store.audit.append(packRows(rows), [])
     return reference
   }
 

@@ -7,6 +7,7 @@ import { type AuditEntry, linkEntries, NO_HEAD } from '../../src/audit/row.ts'
 import { createSigner, type Signer } from '../../src/audit/signing.ts'
 import { toPublicKey } from '../../src/audit/verify-checkpoint.ts'
 import type { Head } from '../../src/store/audit-table.ts'
+import { packRows } from '../../src/store/audit-table.ts'
 import { openStore, type Store } from '../../src/store/store.ts'
 import { createReference } from '../../src/verification/reference.ts'
 
@@ -43,7 +44,7 @@ export async function createSampleLog(databaseUrl?: string): Promise<SampleLog> 
     for (const [index, chain] of CHAINS.entries()) {
       const entries = Array.from({ length: round[index] ?? 0 }, () => toEntries(references)).flat()
       const rows = linkEntries(chain, heads.get(chain) ?? NO_HEAD, entries)
-      await store.audit.append(rows, [])
+      await store.audit.append(packRows(rows), [])
       heads.set(chain, rows.at(-1) ?? heads.get(chain) ?? NO_HEAD)
     }
     await makeCheckpoint(store.audit, signer, folder)

@@ -13,6 +13,7 @@ import { findCheckpointFile } from '../../src/audit/verify-file.ts'
 import { verifyStore } from '../../src/audit/verify-store.ts'
 import { createSqliteScan, withAuditScan } from '../../src/store/audit-scan.ts'
 import type { Checkpoint } from '../../src/store/audit-table.ts'
+import { packRows } from '../../src/store/audit-table.ts'
 import { CHAINS, createSampleLog, readLines, type SampleLog } from './sample-log.ts'
 
 let log: SampleLog
@@ -128,7 +129,7 @@ describe('copies of the database', () => {
   it('that are old are found with the file only', async () => {
     const old = copy('old.db')
     const head = (await log.store.audit.head(CHAINS[0])) ?? NO_HEAD
-    await log.store.audit.append(linkEntries(CHAINS[0], head, [{ phase: 'key_created' }]), [])
+    await log.store.audit.append(packRows(linkEntries(CHAINS[0], head, [{ phase: 'key_created' }])), [])
     expect(await verify()).toMatchObject({ sound: true, unsigned: 1 })
     await makeCheckpoint(log.store.audit, log.signer, log.folder)
     expect(await verify(log.file)).toMatchObject({ sound: true, unsigned: 0, checkpoints: 6 })

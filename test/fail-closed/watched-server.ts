@@ -11,7 +11,12 @@ const context = await createContext(loadConfig())
 // A busy machine is not what is tested here.
 const overload = { ...context.overload, enter: () => true }
 const app = buildServer({ ...withStandIn(context, source), overload })
-app.get('/calls', async () => source.calls.length)
+app.route({
+  methods: ['GET'],
+  path: '/calls',
+  operation: 'calls',
+  answer: () => ({ status: 200, headers: [], body: String(source.calls.length) }),
+})
 const desk = { ...context, keyring: context.keyring() }
 const rights = { name: 'watched', scopes: SCOPES, expiresAt: undefined, allowedIps: undefined }
 const { text } = await createKey(desk, { ...rights, mode: 'live' })

@@ -15,7 +15,7 @@ afterAll(() => server.close())
 const port = () => (server.app.server.address() as AddressInfo).port
 
 describe('the limits on what comes in', () => {
-  it('are set on the server: Fastify leaves them open', () => {
+  it('are set on the server', () => {
     const { requestTimeout, headersTimeout, keepAliveTimeout } = server.app.server
     expect([requestTimeout, headersTimeout, keepAliveTimeout]).toEqual([15_000, 10_000, 65_000])
   })

@@ -30,10 +30,15 @@ it('writes one line a request, with allowed fields only, and nothing of what a c
   const log = createLog('trace', openSync(path, 'w'))
   const context = await createContext(loadConfig({ TABBAT_DATA_DIR: folder }, ''), log)
   const app = buildServer(context)
-  app.get(`/boom`, () => {
-    throw new Error(`cannot handle ${CANARIES.nin} of ${CANARIES.name}`, {
-      cause: new TypeError(CANARIES.phone),
-    })
+  app.route({
+    methods: ['GET'],
+    path: '/boom',
+    operation: 'boom',
+    answer: () => {
+      throw new Error(`cannot handle ${CANARIES.nin} of ${CANARIES.name}`, {
+        cause: new TypeError(CANARIES.phone),
+      })
+    },
   })
   const { nin, bvn, phone, name, key } = CANARIES
   const good = { authorization: `Bearer ${SANDBOX_KEY}` }

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { FastifyInstance } from 'fastify'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import type { App } from '../../src/http/app.ts'
 import { buildServer } from '../../src/server.ts'
 import { SourceError } from '../../src/sources/source.ts'
 import type { AuditRow } from '../../src/store/audit-table.ts'
@@ -15,7 +15,7 @@ import { createTestDatabase, hasPostgres } from '../postgres.ts'
 const DAY_MS = 24 * 3_600_000
 
 let server: TestApp
-let app: FastifyInstance
+let app: App
 let source: StandIn
 let key: string
 let made = 0
@@ -23,7 +23,7 @@ let made = 0
 const newNumber = () => String(30_000_000_000 + ++made)
 const newHeader = () => `order-${++made}`
 
-type Extra = { readonly phone?: string; readonly as?: string; readonly to?: FastifyInstance }
+type Extra = { readonly phone?: string; readonly as?: string; readonly to?: App }
 
 const post = (
   operation: string,

@@ -1,8 +1,10 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { dojah } from '../vendors/dojah.ts'
 import { openStandIn, type StandIn } from '../vendors/stand-in.ts'
+import { createVtpass } from '../vendors/vtpass.ts'
 import { newDataDir, startServer, tabbat } from './tabbat.ts'
 
 let vendor: StandIn
@@ -34,6 +36,7 @@ describe('tabbat sources', () => {
       await expect.poll(ready, { timeout: 5000 }).toEqual({ dojah: 'disabled' })
       const [status] = JSON.parse((await tabbat(settings, 'sources', 'status', '--json')).stdout)
       expect(status).toMatchObject({ source: 'dojah', disabled: true, capKobo: 100_000 })
+      expect((await tabbat(settings, 'sources', 'enable', 'dojah')).stdout).toContain('may be asked again')
     } finally {
       await server.stop()
     }
@@ -48,6 +51,55 @@ describe('tabbat sources', () => {
     expect([bad.code, bad.stdout]).toEqual([1, expect.stringContaining('does not accept the credentials')])
     const unset = await tabbat({ TABBAT_DATA_DIR: newDataDir() }, 'sources', 'check', 'prembly')
     expect([unset.code, unset.stderr]).toEqual([1, expect.stringContaining('Nothing is set for prembly')])
+  })
+
+  it('checks as it asks: in the audit log, within the cap, and not past the kill switch', async () => {
+    const own = { ...settings, TABBAT_DATA_DIR: newDataDir(), TABBAT_DOJAH_DAILY_CAP: '100' }
+    const check = () => tabbat(own, 'sources', 'check', 'dojah')
+    expect((await check()).code).toBe(0)
+    vendor.fail('unauthorised')
+    expect((await check()).code).toBe(1)
+    vendor.fail(undefined)
+    const asked = vendor.count()
+    const { stdout } = await tabbat(own, 'audit', 'export')
+    expect(stdout.match(/"phase":"source_checked"/g)).toHaveLength(2)
+    const [status] = JSON.parse((await tabbat(own, 'sources', 'status', '--json')).stdout)
+    // The one that was turned away is not billed.
+    expect(status).toMatchObject({ callsToday: 1, spentKoboToday: 5000 })
+    expect((await check()).code).toBe(0)
+    const capped = await check()
+    expect([capped.code, capped.stderr]).toEqual([1, expect.stringContaining('above its daily cap')])
+    await tabbat(own, 'sources', 'disable', 'dojah')
+    const off = await check()
+    expect([off.code, off.stderr]).toEqual([1, expect.stringContaining('dojah is switched off')])
+    expect(vendor.count()).toBe(asked + 1)
+  })
+
+  it('switches off those who bring lists, too', async () => {
+    const shop = await openStandIn(createVtpass())
+    const own = { TABBAT_DATA_DIR: newDataDir(), TABBAT_CATALOGUE_SOURCES: 'vtpass', ...shop.settings }
+    expect((await tabbat(own, 'sources', 'disable', 'vtpass')).stdout).toContain('switched off')
+    const sync = await tabbat(own, 'catalogue', 'sync', 'vtpass')
+    expect([sync.code, sync.stderr]).toEqual([1, expect.stringContaining('vtpass is switched off')])
+    expect((await tabbat(own, 'audit', 'export')).stdout).toContain('"outcome":"disabled"')
+    const status = await tabbat(own, 'sources', 'status')
+    expect(status.stdout).toMatch(/vtpass +catalogue_sync +- +disabled/)
+    expect(shop.count()).toBe(0)
+    await tabbat(own, 'sources', 'enable', 'vtpass')
+    expect((await tabbat(own, 'catalogue', 'sync', 'vtpass')).code).toBe(0)
+    const after = await tabbat(own, 'sources', 'status')
+    expect(after.stdout).toMatch(/vtpass +catalogue_sync +- +unchanged/)
+    await shop.close()
+  })
+
+  it('says nothing when whoever reads has seen enough', async () => {
+    const child = spawn('bin/tabbat', ['catalogue', 'export'], {
+      env: { PATH: process.env.PATH ?? '', TABBAT_DATA_DIR: settings.TABBAT_DATA_DIR },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    child.stdout.destroy()
+    const [said, [code]] = await Promise.all([text(child.stderr), once(child, 'close')])
+    expect([code, said]).toEqual([0, ''])
   })
 })
 

@@ -6,6 +6,8 @@ import type { AuditEntry } from '../../src/audit/row.ts'
 import { confirm, readSecret } from '../../src/cli/prompt.ts'
 import { eraseRecord } from '../../src/registry/erase.ts'
 import { rotateRoot } from '../../src/registry/rotate.ts'
+import type { SealedStore } from '../../src/sealed-store.ts'
+import { createReuse } from '../../src/verification/reuse.ts'
 import {
   countReadable,
   ENGINES,
@@ -30,9 +32,10 @@ describe.each(ENGINES)('an erasure on %s', (engine) => {
         ...sealed,
         audit: { record: async (rows: readonly AuditEntry[]) => void trace.push(...rows) },
       }
-      expect(await eraseRecord(desk, 'bvn', toNumber(0))).toBe(false)
-      expect(await eraseRecord(desk, 'nin', toNumber(0))).toBe(true)
-      expect(await eraseRecord(desk, 'nin', toNumber(0))).toBe(false)
+      const nothing = { record: false, keptAnswer: false }
+      expect(await eraseRecord(desk, 'bvn', toNumber(0))).toEqual(nothing)
+      expect(await eraseRecord(desk, 'nin', toNumber(0))).toEqual({ record: true, keptAnswer: false })
+      expect(await eraseRecord(desk, 'nin', toNumber(0))).toEqual(nothing)
       expect(trace.map(({ phase, outcome }) => `${phase} ${outcome}`)).toEqual([
         'record_erased not_found',
         'record_erased erased',
@@ -44,6 +47,33 @@ describe.each(ENGINES)('an erasure on %s', (engine) => {
       expect(await countReadable(reader, 3)).toEqual({ records: 2, pictures: 1 })
       expect(await store.registry.countMedia()).toBe(1)
     })
+  })
+})
+
+describe('what is kept of a vendor’s answer', () => {
+  it('is erased with the record, or alone, and the trace and the command say so', async () => {
+    const settings = await newSettings('sqlite')
+    const keep = ({ store, keyring }: SealedStore, number: string) =>
+      createReuse(store.reuse, keyring, 60_000).keep('nin', number, { record: {}, source: 'dojah' })
+    const trace: AuditEntry[] = []
+    await withSealed(settings, async (sealed) => {
+      await sealed.store.registry.save(toBatch(sealed.keyring, 0, 1))
+      await keep(sealed, toNumber(0))
+      await keep(sealed, toNumber(1))
+      await keep(sealed, toNumber(2))
+      const desk = {
+        ...sealed,
+        audit: { record: async (rows: readonly AuditEntry[]) => void trace.push(...rows) },
+      }
+      expect(await eraseRecord(desk, 'nin', toNumber(0))).toEqual({ record: true, keptAnswer: true })
+      expect(await eraseRecord(desk, 'nin', toNumber(1))).toEqual({ record: false, keptAnswer: true })
+    })
+    expect(trace.map(({ outcome, detail }) => `${outcome} ${detail}`)).toEqual([
+      "erased nin, with what was kept of a vendor's answer",
+      "erased nin, what was kept of a vendor's answer",
+    ])
+    const { stdout } = await tabbat(settings, ['registry', 'erase', 'nin'], toNumber(2))
+    expect(stdout).toBe('What was kept of a vendor’s answer is erased.\n')
   })
 })
 
@@ -73,7 +103,11 @@ describe('tabbat registry erase', () => {
     const first = await erase(`${toNumber(0)}\n`)
     expect(first).toMatchObject({ code: 0, stdout: 'The record is erased.\n', stderr: '' })
     const again = await erase(toNumber(0), '--json')
-    expect(again).toMatchObject({ code: 0, stdout: '{"erased":false}\n', stderr: '' })
+    expect(again).toMatchObject({
+      code: 0,
+      stdout: '{"erased":false,"kept_answer_erased":false}\n',
+      stderr: '',
+    })
     const inputs = ['', '1234567890', `${toNumber(1)}\n${toNumber(0)}`, '7000000000x']
     for (const { code, stdout, stderr } of await Promise.all(inputs.map((input) => erase(input)))) {
       expect([code, stdout]).toEqual([1, ''])

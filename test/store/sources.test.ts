@@ -43,6 +43,15 @@ describeEngines(ENGINES, (engine) => {
       expect(await other.sources.spend(wish)).toBe(false)
     })
 
+    it('is never taken back twice', async () => {
+      const wish = { name: 'prembly', day: DAY, kobo: 5050, capKobo: null }
+      await one.sources.spend(wish)
+      await one.sources.refund(wish)
+      await one.sources.refund(wish)
+      const today = await one.sources.listSpend(DAY)
+      expect(today.find(({ name }) => name === 'prembly')).toEqual({ name: 'prembly', calls: 0, kobo: 0 })
+    })
+
     it('has no end without a cap, begins anew each day, and is larger than 32 bits', async () => {
       const wish = { name: 'relay', day: DAY, kobo: 3_000_000_000, capKobo: null }
       for (const day of [DAY, DAY, DAY + 1]) expect(await one.sources.spend({ ...wish, day })).toBe(true)
@@ -77,8 +86,11 @@ describeEngines(ENGINES, (engine) => {
       expect(await other.reuse.find(subject, NOW + 1000)).toBeUndefined()
       await one.reuse.forget(NOW + 999)
       expect(await other.reuse.find(subject, NOW)).toBeDefined()
-      await other.reuse.erase(subject)
+      expect(await one.reuse.has(subject)).toBe(true)
+      expect(await other.reuse.erase(subject)).toBe(true)
       expect(await one.reuse.find(subject, NOW)).toBeUndefined()
+      expect(await other.reuse.has(subject)).toBe(false)
+      expect(await other.reuse.erase(subject)).toBe(false)
     })
   })
 })
