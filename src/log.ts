@@ -25,35 +25,51 @@ export type Log = {
 }
 
 export function createLog(level: string, fd = 2): Log {
-  const destination = pino.destination({ dest: fd, minLength: 16_000, sync: true })
+  const destination = pino.destination({ dest: fd, minLength: 4096, sync: true })
   const logger = pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, destination)
   const hasLines = logger.isLevelEnabled('info')
   const toNow = createClock()
-  // Lines are gathered for a moment, so that a busy server does not write to the system once a request.
-  const timer = setInterval(() => destination.flush(), 200).unref()
+  // Lines are gathered for a moment, so that a busy server pays for writing once in many requests.
+  let lines = ''
+  const handOver = () => {
+    if (lines !== '') destination.write(lines)
+    lines = ''
+  }
+  const timer = setInterval(() => {
+    handOver()
+    destination.flush()
+  }, 200).unref()
   return {
     // Written by hand: nothing in it needs escaping, and it is the one line that every request pays for.
     request: (line) => {
-      if (hasLines)
-        destination.write(
-          `{"level":30,"time":"${toNow()}","event":"request","request_id":"${toLoggedId(line.requestId)}",` +
-            `"operation":"${line.operation}","mode":"${line.mode}","key_id":"${line.keyId}",` +
-            `"status":${line.status},"outcome":"${line.outcome}","duration_ms":${line.durationMs}}\n`,
-        )
+      if (!hasLines) return
+      lines +=
+        `{"level":30,"time":"${toNow()}","event":"request","request_id":"${toLoggedId(line.requestId)}",` +
+        `"operation":"${line.operation}","mode":"${line.mode}","key_id":"${line.keyId}",` +
+        `"status":${line.status},"outcome":"${line.outcome}","duration_ms":${line.durationMs}}\n`
+      if (lines.length > MOST_GATHERED) handOver()
     },
-    event: (at, event, figures = {}) => logger[at]({ event, ...figures }),
-    failure: (error, requestId = '') =>
+    event: (at, event, figures = {}) => {
+      handOver()
+      logger[at]({ event, ...figures })
+    },
+    failure: (error, requestId = '') => {
+      handOver()
       logger.error({
         event: 'failure',
         request_id: toLoggedId(requestId),
         ...describeFailure(error),
-      }),
+      })
+    },
     flush: () => {
       clearInterval(timer)
+      handOver()
       destination.flushSync()
     },
   }
 }
+
+const MOST_GATHERED = 12_000
 
 /**
  * Callers choose their own request ids, and one might be a number, a name or a key. Only ids that look drawn by chance
