@@ -50,7 +50,8 @@ export async function makeCheckpoint(table: AuditTable, signer: Signer, folder: 
   return checkpoint
 }
 
-const PAGE_ROWS = 512
+/** Few enough that no request waits for them. */
+const PAGE_ROWS = 128
 
 async function* pagesOf(table: AuditTable, chain: string, from: number, upTo: number) {
   for (let after = from; after < upTo; after += PAGE_ROWS)

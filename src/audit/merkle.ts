@@ -7,7 +7,7 @@ const HASH_BYTES = 32
 /** Where what is hashed is put together: a checkpoint hashes tens of thousands of rows. */
 const scratch = Buffer.alloc(1 + 2 * HASH_BYTES)
 
-const PAIRS_AT_ONCE = 256
+const PAIRS_AT_ONCE = 64
 
 export type Step = { readonly side: 'left' | 'right'; readonly hash: string }
 

@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url'
 import type { InternetBundle, SmeBundle, TvAddOn, TvType } from '../contract/bundles.ts'
 import type { InternetFile, TvFile } from './file.ts'
-import { type CatalogueFolder, readFolder } from './folder.ts'
+import { type CatalogueFolder, readFolder, readTrustedFolder } from './folder.ts'
 
 /** A TV product with what can be added to it, in the catalogue's spelling. */
 export type TvProductAddOns = { readonly product_code: string; readonly add_ons: readonly TvAddOn[] }
@@ -37,7 +37,7 @@ export const loadCatalogue = (folder: string | URL = SHIPPED): Catalogue =>
   createCatalogue(readFolder(folder instanceof URL ? fileURLToPath(folder) : folder))
 
 /** The lists that came with this release. */
-export const readShippedFolder = (): CatalogueFolder => readFolder(fileURLToPath(SHIPPED))
+export const readShippedFolder = (): CatalogueFolder => readTrustedFolder(fileURLToPath(SHIPPED))
 
 export function createCatalogue(files: CatalogueFolder): Catalogue {
   const internet = new Map(files.internet.map((file) => [file.segment, toInternetBundles(file)]))
