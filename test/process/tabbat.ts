@@ -42,6 +42,7 @@ export async function startServer(settings: Settings = {}): Promise<RunningServe
   // A test that fails half-way must not leave a server behind: everybody would wait for it.
   const kill = () => void child.kill('SIGKILL')
   process.once('exit', kill)
+  child.once('exit', () => process.off('exit', kill))
   let banner = ''
   for await (const piece of child.stdout) {
     banner += piece
@@ -55,7 +56,6 @@ export async function startServer(settings: Settings = {}): Promise<RunningServe
     url,
     banner,
     stop: async () => {
-      process.off('exit', kill)
       child.kill('SIGTERM')
       return (await closed)[0] as number | null
     },
