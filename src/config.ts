@@ -12,42 +12,30 @@ import {
   port,
   rootKey,
   type Setting,
-  type Settings,
   setting,
   type ValuesOf,
   wholeNumber,
 } from './settings.ts'
-import { isPrivateAddress } from './sources/public-address.ts'
-import {
-  namesWith,
-  VENDOR_NAMES,
-  VENDORS,
-  type Vendor,
-  type VendorName,
-  type VendorValues,
-} from './sources/vendors.ts'
+import { type Environment, readSettings } from './settings-reader.ts'
+import { readVendors } from './sources/vendor-reader.ts'
+import { namesWith, VENDOR_NAMES, VENDORS, type VendorName, type VendorValues } from './sources/vendors.ts'
 
-/** Where live questions may go, by what is asked for. */
-const sourceNames = (ability: 'nin' | 'bvn') => {
-  const known = ['registry', ...namesWith(ability)]
-  return (text: string) => {
-    const names = text.split(',').map((part) => part.trim().toLowerCase())
-    if (names.every((name) => known.includes(name)) && new Set(names).size === names.length)
-      return names as SourceName[]
-    throw new Misfit(`must name sources, each once, separated by commas: ${known.join(', ')}`)
-  }
-}
 export type SourceName = 'registry' | VendorName
 
-const catalogueSources = (text: string) => {
-  const known = namesWith('catalogue')
-  const names = text.split(',').map((part) => part.trim().toLowerCase())
-  if (names.every((name) => known.includes(name as VendorName)) && new Set(names).size === names.length)
-    return names as VendorName[]
-  throw new Misfit(`must name vendors, each once, separated by commas: ${known.join(', ')}`)
-}
+/** Names out of these, each once. */
+const namesOf =
+  <Name extends string>(what: string, known: readonly Name[]) =>
+  (text: string): Name[] => {
+    const names = text.split(',').map((part) => part.trim().toLowerCase()) as Name[]
+    if (names.every((name) => known.includes(name)) && new Set(names).size === names.length) return names
+    throw new Misfit(`must name ${what}, each once, separated by commas: ${known.join(', ')}`)
+  }
 
-const SETTINGS = {
+/** Where live questions may go, by what is asked for. */
+const sourceNames = (ability: 'nin' | 'bvn') =>
+  namesOf<SourceName>('sources', ['registry', ...namesWith(ability)])
+
+export const SETTINGS = {
   host: setting('TABBAT_HOST', '127.0.0.1', plain, 'Address to listen on.'),
   port: setting('TABBAT_PORT', '8080', port, 'Port to listen on; 0 picks a free one.'),
   dataDir: setting('TABBAT_DATA_DIR', './data', plain, 'Folder of the database and of the root key file.'),
@@ -91,7 +79,7 @@ const SETTINGS = {
   catalogueSources: setting(
     'TABBAT_CATALOGUE_SOURCES',
     undefined,
-    catalogueSources,
+    namesOf('vendors', namesWith('catalogue')),
     `Vendors whose lists are fetched on the schedule of TABBAT_CATALOGUE_SYNC: ${namesWith('catalogue').join(', ')}.`,
   ),
   catalogueSync: setting(
@@ -182,87 +170,22 @@ export class ConfigError extends Error {
   }
 }
 
-type Environment = Readonly<Record<string, string | undefined>>
-
 /** Reads the settings: the environment first, then `.env`, then the defaults. */
 export function loadConfig(environment: Environment = process.env, envFile = '.env'): Config {
   const given = { ...readEnvFile(envFile), ...withoutEmpty(environment) }
   const problems: string[] = []
-  const values = readAll(SETTINGS, given, problems) as ValuesOf<typeof SETTINGS>
-  const vendors = readVendors(values, given, problems)
+  const values = readSettings(SETTINGS, given, problems) as ValuesOf<typeof SETTINGS>
+  const { ninSources = [], bvnSources = [], catalogueSources = [], sourcesPrivate } = values
+  const named = new Set<string>([...ninSources, ...bvnSources, ...catalogueSources])
+  const vendors = readVendors(named, given, sourcesPrivate === 'on', problems)
   if (values.catalogueSync !== 'off' && !values.catalogueSources)
     problems.push('TABBAT_CATALOGUE_SYNC needs TABBAT_CATALOGUE_SOURCES, for example vtpass')
   if (problems.length > 0) throw new ConfigError(problems)
   return Object.freeze({ ...values, vendors })
 }
 
-const readAll = (settings: Settings, given: Environment, problems: string[]) =>
-  Object.fromEntries(
-    Object.entries(settings).map(([name, entry]) => [name, readSetting(entry, given, problems)]),
-  )
-
-/** A vendor that nobody named and that was given nothing it requires is not there. */
-function readVendors(
-  {
-    ninSources = [],
-    bvnSources = [],
-    catalogueSources = [],
-    sourcesPrivate,
-  }: Partial<ValuesOf<typeof SETTINGS>>,
-  given: Environment,
-  problems: string[],
-): VendorValues {
-  const named = new Set<string>([...ninSources, ...bvnSources, ...catalogueSources])
-  const used = VENDOR_NAMES.filter((name) => named.has(name) || isSetUp(VENDORS[name].settings, given))
-  return Object.fromEntries(
-    used.map((name) => [name, readVendor(name, given, sourcesPrivate === 'on', problems)]),
-  )
-}
-
-function readVendor(name: VendorName, given: Environment, allowPrivate: boolean, problems: string[]) {
-  const { settings, check } = VENDORS[name] as unknown as Vendor
-  for (const entry of Object.values(settings))
-    if (entry.required && !isGiven(entry, given))
-      problems.push(`${entry.env} is required to use ${name}: ${entry.help}`)
-  const misfits: string[] = []
-  const values = readAll(settings, given, misfits)
-  problems.push(...misfits)
-  const unsafe = typeof values.url === 'string' && !allowPrivate && findUnsafe(values.url)
-  if (unsafe) problems.push(`${settings.url?.env} ${unsafe}`)
-  // What does not fit is missing from the values, and would be complained about twice.
-  const troubles = misfits.length > 0 ? [] : [check?.(values), findCapTrouble(settings, values)]
-  problems.push(...troubles.filter((trouble) => trouble !== undefined))
-  return values
-}
-
-/** A price alone sets nothing up: nobody could be asked with it. */
-const isSetUp = (settings: Settings, given: Environment) =>
-  Object.values(settings).some((entry) => entry.required && isGiven(entry, given))
-
-const isGiven = ({ env, secret }: Setting<unknown>, given: Environment) =>
-  given[env] !== undefined || (secret === true && given[`${env}_FILE`] !== undefined)
-
-/** A cap that would never stop anything, or would let nothing through. */
-function findCapTrouble(
-  settings: Settings,
-  { price, dailyCap }: Record<string, unknown>,
-): string | undefined {
-  if (typeof price !== 'number' || typeof dailyCap !== 'number') return undefined
-  const [cap, cost] = [settings.dailyCap?.env, settings.price?.env]
-  if (price === 0) return `${cap} needs ${cost}: without a price nothing is counted, and nothing is stopped`
-  return dailyCap < price ? `${cap} is below ${cost}: not a single call would be made` : undefined
-}
-
-function findUnsafe(url: string): string | undefined {
-  const { protocol, hostname } = new URL(url)
-  if (isLoopback(hostname.replace(/^\[|\]$/g, ''))) return undefined
-  if (protocol !== 'https:') return 'must begin with https://, or set TABBAT_SOURCES_PRIVATE=on'
-  return isPrivateAddress(hostname)
-    ? 'is a private address: set TABBAT_SOURCES_PRIVATE=on if that is meant'
-    : undefined
-}
-
-const listSettings = (): Setting<unknown>[] => [
+/** All of them, those of the vendors too. */
+export const listSettings = (): Setting<unknown>[] => [
   ...Object.values<Setting<unknown>>(SETTINGS),
   ...VENDOR_NAMES.flatMap((name) => Object.values<Setting<unknown>>(VENDORS[name].settings)),
 ]
@@ -272,31 +195,6 @@ export function listUnknownSettings(environment: Environment = process.env, envF
   const known = new Set(listSettings().flatMap(({ env, secret }) => (secret ? [env, `${env}_FILE`] : [env])))
   const given = { ...readEnvFile(envFile), ...withoutEmpty(environment) }
   return Object.keys(given).filter((env) => env.startsWith('TABBAT_') && !known.has(env))
-}
-
-export const isLoopback = (host: string) => host === 'localhost' || host === '::1' || /^127\./.test(host)
-
-function readSetting(entry: Setting<unknown>, given: Environment, problems: string[]): unknown {
-  try {
-    const text = given[entry.env] ?? readSecretFile(entry, given) ?? entry.fallback
-    return text === undefined ? undefined : entry.read(text.trim())
-  } catch (error) {
-    if (!(error instanceof Misfit)) throw error
-    problems.push(`${entry.env} ${error.message}`)
-    return undefined
-  }
-}
-
-function readSecretFile(entry: Setting<unknown>, given: Environment): string | undefined {
-  const path = entry.secret ? given[`${entry.env}_FILE`] : undefined
-  if (path === undefined) return undefined
-  try {
-    return readFileSync(path, 'utf8').trim()
-  } catch {
-    throw new Misfit(
-      'cannot be read from the file named by its _FILE variable: check the path and its permissions',
-    )
-  }
 }
 
 function readEnvFile(path: string): Record<string, string | undefined> {
@@ -309,46 +207,3 @@ function readEnvFile(path: string): Record<string, string | undefined> {
 
 const withoutEmpty = (environment: Environment): Record<string, string | undefined> =>
   Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== undefined && value !== ''))
-
-/** The settings as docs/configuration.md shows them. */
-export function toConfigurationPage(): string {
-  return [
-    '# Configuration',
-    '',
-    'Generated by `npm run generate` from `src/config.ts`; do not edit.',
-    '',
-    'Tabbat is configured by environment variables, or by a file `.env` in the folder it is started from; the',
-    'environment wins. With none set it runs: SQLite in `./data`, the sandbox on, `http://127.0.0.1:8080`. Every',
-    'problem is reported at once at the start. A secret can also be given as a file, by the variable with `_FILE`.',
-    '',
-    ...toTable(SETTINGS),
-    '',
-    '## Sources',
-    '',
-    'A source is in use when one of the lists above names it, or when one of its required variables is set (for',
-    '`tabbat sources check` and `tabbat catalogue sync`); only then are its required variables asked for.',
-    'What each vendor is and knows is in [sources.md](sources.md).',
-    '',
-    ...VENDOR_NAMES.flatMap((name) => [`### ${name}`, '', ...toTable(VENDORS[name].settings), '']),
-  ].join('\n')
-}
-
-const toTable = (settings: Settings) => [
-  '| variable | default | meaning |',
-  '|---|---|---|',
-  ...Object.values(settings).map(({ env, fallback, help, secret, required }) => {
-    const name = secret ? `\`${env}\` or \`${env}_FILE\`` : `\`${env}\``
-    const usual = required
-      ? '(required)'
-      : fallback === undefined
-        ? ''
-        : `\`${fallback.replaceAll('|', '\\|')}\``
-    return `| ${name} | ${usual} | ${help} |`
-  }),
-]
-
-/** The settings as .env.example shows them: every one, commented out, at its default. */
-export function toEnvExample(): string {
-  const blocks = listSettings().map(({ env, fallback, help }) => `# ${help}\n#${env}=${fallback ?? ''}\n`)
-  return `# Generated by \`npm run generate\` from src/config.ts; do not edit. Copy to .env and uncomment.\n\n${blocks.join('\n')}`
-}

@@ -140,3 +140,5 @@ function toMs(text: string): number | undefined {
 
 export type Settings = Readonly<Record<string, Setting<unknown>>>
 export type ValuesOf<S extends Settings> = { readonly [Name in keyof S]: ReturnType<S[Name]['read']> }
+
+export const isLoopback = (host: string) => host === 'localhost' || host === '::1' || /^127\./.test(host)

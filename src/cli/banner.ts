@@ -1,7 +1,8 @@
 import { join } from 'node:path'
-import { isLoopback, listUnknownSettings } from '../config.ts'
+import { listUnknownSettings } from '../config.ts'
 import { type Context, hasPublicSandboxKey } from '../context.ts'
 import { SANDBOX_KEY } from '../keys/sandbox-key.ts'
+import { isLoopback } from '../settings.ts'
 import { VERSION } from '../version.ts'
 import { dim, strong } from './terminal.ts'
 

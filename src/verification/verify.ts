@@ -4,9 +4,8 @@ import type { Kind } from '../crypto/blind-index.ts'
 import { AppError, ERRORS, type ErrorCode, toErrorBody } from '../errors.ts'
 import type { Mode } from '../keys/api-key.ts'
 import type { Caller } from '../keys/authenticate.ts'
-import { withDeadline } from '../sources/deadline.ts'
 import type { Tried } from '../sources/failover.ts'
-import type { Answer } from '../sources/source.ts'
+import { askSources, findReused, keepForReuse } from './ask-sources.ts'
 import type { Attempts } from './attempts.ts'
 import { toReleasedFields } from './field-policy.ts'
 import type { Flights } from './flights.ts'
@@ -55,9 +54,6 @@ type Judgement<T> =
   | { readonly outcome: 'verified'; readonly record: T }
   | { readonly outcome: 'not_verified' }
   | { readonly outcome: ErrorCode; readonly error: unknown }
-
-/** A caller waits 15 seconds at most: what is left of them when the sources are asked, less what writing the outcome takes. */
-const DEADLINE_MS = 14_500
 
 /** The one way to an answer. Where nothing can be recorded, nobody is asked. */
 export async function verify<T extends object>(
@@ -162,7 +158,7 @@ async function judge<T extends object>(
   try {
     const reused = await findReused(desk, asker, subject, trail)
     if (reused) return { outcome: 'verified', record: mask(reused, hidden) }
-    const answer = await ask(desk, asker, subject, reference, trail)
+    const answer = await askSources(desk, asker, subject, reference, trail)
     if (answer.found && subject.numberIn(answer.record) !== number) throw new AppError('source_bad_response')
     // The phone is compared even when nobody was found: both failures take the same steps.
     const matches = isPhoneOf(phone, answer.found ? subject.phonesIn(answer.record) : [number])
@@ -172,60 +168,6 @@ async function judge<T extends object>(
   } catch (error) {
     return { outcome: error instanceof AppError ? error.code : 'internal_error', error }
   }
-}
-
-/** Asks the sources; the same question by the same key at the same time is asked once. */
-function ask<T extends object>(
-  { sources, flights, askNext }: Desk,
-  { caller, startedAt }: Asker,
-  subject: Subject<T>,
-  reference: string,
-  trail: Tried[],
-): Promise<Answer<T>> {
-  const { kind, number, phone } = subject
-  const left = DEADLINE_MS - (performance.now() - startedAt)
-  if (left <= 0) throw new AppError('source_timeout')
-  return withDeadline(left, (signal) => {
-    const asks = subject.toAsks(sources[caller.mode][kind], { signal, reference })
-    return flights.share([caller.keyId, kind, number, phone], asks, {
-      trail,
-      signal,
-      askNext,
-      fits: (record) => isPhoneOf(phone, subject.phonesIn(record)),
-      secrets: [number, phone],
-    })
-  })
-}
-
-/**
- * An earlier result with this phone. One with another phone is passed over, and the sources are asked: whoever guesses at
- * phones must not tell by the time that a person is known here.
- */
-async function findReused<T extends object>(
-  { reuse }: Desk,
-  { caller, fresh }: Asker,
-  subject: Subject<T>,
-  trail: Tried[],
-): Promise<T | undefined> {
-  if (!reuse || fresh || caller.mode !== 'live') return undefined
-  const startedAt = performance.now()
-  const reused = await reuse.find<T>(subject.kind, subject.number)
-  if (!reused || !isPhoneOf(subject.phone, subject.phonesIn(reused.record))) return undefined
-  trail.push({ name: reused.source, result: 'reused', ms: Math.round(performance.now() - startedAt) })
-  return reused.record
-}
-
-/** Only what came from outside is worth keeping: the registry is here already. */
-async function keepForReuse<T extends object>(
-  { reuse, sources }: Desk,
-  { caller }: Asker,
-  { kind, number }: Subject<T>,
-  record: T,
-  trail: readonly Tried[],
-): Promise<void> {
-  const name = trail.findLast(({ result }) => result === 'found')?.name
-  const from = sources[caller.mode][kind].find(({ source }) => source.name === name)
-  if (reuse && name && from?.source.isOutside) await reuse.keep(kind, number, { record, source: name })
 }
 
 function toKept<T extends object>(

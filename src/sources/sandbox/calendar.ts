@@ -1,3 +1,4 @@
+import { type Day, toHyphenatedDay, toLongDay, toNumericDay, toShortDay } from '../../contract/date.ts'
 import type { Seed } from './seed.ts'
 
 /** A calendar date, kept as midnight UTC so that no time zone can move it. */
@@ -14,37 +15,20 @@ export const addYears = (date: Date, years: number) =>
 
 export const addDays = (date: Date, days: number) => new Date(date.getTime() + days * DAY_MS)
 
-const MONTHS = [
-  'January',
-  'February',
-  'March',
-  'April',
-  'May',
-  'June',
-  'July',
-  'August',
-  'September',
-  'October',
-  'November',
-  'December',
-] as const
-
-const monthName = (date: Date) => MONTHS[date.getUTCMonth()] ?? ''
-const shortMonthName = (date: Date) => monthName(date).slice(0, 3)
-const twoDigits = (value: number) => String(value).padStart(2, '0')
-const dayOfMonth = (date: Date) => twoDigits(date.getUTCDate())
+const toDay = (date: Date): Day => ({
+  year: date.getUTCFullYear(),
+  month: date.getUTCMonth() + 1,
+  day: date.getUTCDate(),
+})
 
 /** 05-01-1990 */
-export const toNumericDate = (date: Date) =>
-  `${dayOfMonth(date)}-${twoDigits(date.getUTCMonth() + 1)}-${date.getUTCFullYear()}`
+export const toNumericDate = (date: Date) => toNumericDay(toDay(date))
 
 /** 05-Jan-1990 */
-export const toHyphenatedDate = (date: Date) =>
-  `${dayOfMonth(date)}-${shortMonthName(date)}-${date.getUTCFullYear()}`
+export const toHyphenatedDate = (date: Date) => toHyphenatedDay(toDay(date))
 
 /** Jan 5, 1990 */
-export const toShortDate = (date: Date) =>
-  `${shortMonthName(date)} ${date.getUTCDate()}, ${date.getUTCFullYear()}`
+export const toShortDate = (date: Date) => toShortDay(toDay(date))
 
 /** January 5, 1990 */
-export const toLongDate = (date: Date) => `${monthName(date)} ${date.getUTCDate()}, ${date.getUTCFullYear()}`
+export const toLongDate = (date: Date) => toLongDay(toDay(date))

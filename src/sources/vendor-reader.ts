@@ -1,0 +1,55 @@
+import { isLoopback, type Settings } from '../settings.ts'
+import { type Environment, isGiven, readSettings } from '../settings-reader.ts'
+import { isPrivateAddress } from './public-address.ts'
+import { VENDOR_NAMES, VENDORS, type Vendor, type VendorName, type VendorValues } from './vendors.ts'
+
+/** A vendor that nobody named and that was given nothing it requires is not there. */
+export function readVendors(
+  named: ReadonlySet<string>,
+  given: Environment,
+  allowPrivate: boolean,
+  problems: string[],
+): VendorValues {
+  const used = VENDOR_NAMES.filter((name) => named.has(name) || isSetUp(VENDORS[name].settings, given))
+  return Object.fromEntries(used.map((name) => [name, readVendor(name, given, allowPrivate, problems)]))
+}
+
+function readVendor(name: VendorName, given: Environment, allowPrivate: boolean, problems: string[]) {
+  const { settings, check } = VENDORS[name] as unknown as Vendor
+  for (const entry of Object.values(settings))
+    if (entry.required && !isGiven(entry, given))
+      problems.push(`${entry.env} is required to use ${name}: ${entry.help}`)
+  const misfits: string[] = []
+  const values = readSettings(settings, given, misfits)
+  problems.push(...misfits)
+  const unsafe = typeof values.url === 'string' && !allowPrivate && findUnsafe(values.url)
+  if (unsafe) problems.push(`${settings.url?.env} ${unsafe}`)
+  // What does not fit is missing from the values, and would be complained about twice.
+  const troubles = misfits.length > 0 ? [] : [check?.(values), findCapTrouble(settings, values)]
+  problems.push(...troubles.filter((trouble) => trouble !== undefined))
+  return values
+}
+
+/** A price alone sets nothing up: nobody could be asked with it. */
+const isSetUp = (settings: Settings, given: Environment) =>
+  Object.values(settings).some((entry) => entry.required && isGiven(entry, given))
+
+/** A cap that would never stop anything, or would let nothing through. */
+function findCapTrouble(
+  settings: Settings,
+  { price, dailyCap }: Record<string, unknown>,
+): string | undefined {
+  if (typeof price !== 'number' || typeof dailyCap !== 'number') return undefined
+  const [cap, cost] = [settings.dailyCap?.env, settings.price?.env]
+  if (price === 0) return `${cap} needs ${cost}: without a price nothing is counted, and nothing is stopped`
+  return dailyCap < price ? `${cap} is below ${cost}: not a single call would be made` : undefined
+}
+
+function findUnsafe(url: string): string | undefined {
+  const { protocol, hostname } = new URL(url)
+  if (isLoopback(hostname.replace(/^\[|\]$/g, ''))) return undefined
+  if (protocol !== 'https:') return 'must begin with https://, or set TABBAT_SOURCES_PRIVATE=on'
+  return isPrivateAddress(hostname)
+    ? 'is a private address: set TABBAT_SOURCES_PRIVATE=on if that is meant'
+    : undefined
+}

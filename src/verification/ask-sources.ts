@@ -1,0 +1,64 @@
+import { AppError } from '../errors.ts'
+import { withDeadline } from '../sources/deadline.ts'
+import type { Tried } from '../sources/failover.ts'
+import type { Answer } from '../sources/source.ts'
+import { isPhoneOf } from './match.ts'
+import type { Subject } from './subject.ts'
+import type { Asker, Desk } from './verify.ts'
+
+/** A caller waits 15 seconds at most: what is left of them when the sources are asked, less what writing the outcome takes. */
+const DEADLINE_MS = 14_500
+
+/** Asks the sources; the same question by the same key at the same time is asked once. */
+export function askSources<T extends object>(
+  { sources, flights, askNext }: Desk,
+  { caller, startedAt }: Asker,
+  subject: Subject<T>,
+  reference: string,
+  trail: Tried[],
+): Promise<Answer<T>> {
+  const { kind, number, phone } = subject
+  const left = DEADLINE_MS - (performance.now() - startedAt)
+  if (left <= 0) throw new AppError('source_timeout')
+  return withDeadline(left, (signal) => {
+    const asks = subject.toAsks(sources[caller.mode][kind], { signal, reference })
+    return flights.share([caller.keyId, kind, number, phone], asks, {
+      trail,
+      signal,
+      askNext,
+      fits: (record) => isPhoneOf(phone, subject.phonesIn(record)),
+      secrets: [number, phone],
+    })
+  })
+}
+
+/**
+ * An earlier result with this phone. One with another phone is passed over, and the sources are asked: whoever guesses at
+ * phones must not tell by the time that a person is known here.
+ */
+export async function findReused<T extends object>(
+  { reuse }: Desk,
+  { caller, fresh }: Asker,
+  subject: Subject<T>,
+  trail: Tried[],
+): Promise<T | undefined> {
+  if (!reuse || fresh || caller.mode !== 'live') return undefined
+  const startedAt = performance.now()
+  const reused = await reuse.find<T>(subject.kind, subject.number)
+  if (!reused || !isPhoneOf(subject.phone, subject.phonesIn(reused.record))) return undefined
+  trail.push({ name: reused.source, result: 'reused', ms: Math.round(performance.now() - startedAt) })
+  return reused.record
+}
+
+/** Only what came from outside is worth keeping: the registry is here already. */
+export async function keepForReuse<T extends object>(
+  { reuse, sources }: Desk,
+  { caller }: Asker,
+  { kind, number }: Subject<T>,
+  record: T,
+  trail: readonly Tried[],
+): Promise<void> {
+  const name = trail.findLast(({ result }) => result === 'found')?.name
+  const from = sources[caller.mode][kind].find(({ source }) => source.name === name)
+  if (reuse && name && from?.source.isOutside) await reuse.keep(kind, number, { record, source: name })
+}
