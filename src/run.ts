@@ -17,7 +17,7 @@ export async function run(place = 1): Promise<void> {
   const context = await createContext(loadConfig(), undefined, place === 1 ? '' : `.${place}`)
   const app = buildServer(context)
   const isFirst = place === 1
-  const admin = context.config.adminPort === 'off' || !isFirst ? undefined : buildAdminServer(context)
+  const admin = context.config.adminPort === 'off' || !isFirst ? undefined : buildAdminServer(context, app)
   try {
     await listen(app, context.config.host, context.config.port, 'TABBAT_PORT')
     if (admin)

@@ -1,16 +1,25 @@
 import type { Context } from '../context.ts'
+import { createAddresses } from '../http/address.ts'
 import { type App, createApp } from '../http/app.ts'
-import { toTextReply } from '../http/exchange.ts'
+import { readJsonBody } from '../http/body.ts'
+import { type Exchange, type Reply, toJsonReply, toTextReply } from '../http/exchange.ts'
 import { createFail } from '../http/failures.ts'
 import { addHealth } from '../http/health.ts'
+import { admit } from './admit.ts'
+import type { AdminDesk } from './desk.ts'
+import { createPeople } from './people.ts'
+import { createAdminFail } from './refuse.ts'
+import { type AdminRoute, WithHeaders } from './route.ts'
+import { ADMIN_ROUTES } from './routes.ts'
+import { createAdminValidate } from './validate.ts'
 
-/** The listener for the operator's own tools, on loopback unless told otherwise. */
-export function buildAdminServer(context: Context): App {
+/** The listener for the operator's own tools, on loopback unless told otherwise. `api` is the public one. */
+export function buildAdminServer(context: Context, api: App): App {
   const { log, audit, metrics, lifecycle } = context
   const app = createApp({
     begin: () => {},
     admit: () => undefined,
-    fail: createFail(log, audit.notice.bind(audit)),
+    fail: createAdminFail(createFail(log, audit.notice.bind(audit))),
     isLast: () => lifecycle.stopping,
   })
   app.route({
@@ -20,5 +29,46 @@ export function buildAdminServer(context: Context): App {
     answer: async () => toTextReply('text/plain; version=0.0.4; charset=utf-8', await metrics.print()),
   })
   addHealth(app, context)
+  addRoutes(app, {
+    context,
+    api,
+    people: createPeople(context),
+    addresses: createAddresses(context.config.trustProxy),
+  })
   return app
+}
+
+/** Nothing of the admin API is kept by a browser, or shown inside another page. */
+const HEADERS = ['cache-control', 'no-store', 'x-content-type-options', 'nosniff']
+
+function addRoutes(app: App, desk: AdminDesk): void {
+  // Made when the first question comes: a server starts sooner without it.
+  let validate: ReturnType<typeof createAdminValidate> | undefined
+  const readInput = async (route: AdminRoute, exchange: Exchange) => {
+    const { input, method, bodyLimit } = route
+    if (!input) return {}
+    const given = method === 'GET' ? readQuery(exchange.search) : await readJsonBody(exchange.raw, bodyLimit)
+    validate ??= createAdminValidate()
+    return validate(input, given ?? {}) as Record<string, never>
+  }
+  for (const route of ADMIN_ROUTES)
+    app.route({
+      methods: [route.method],
+      path: route.path,
+      operation: route.name,
+      answer: async (exchange) => {
+        const person = await admit(desk, route, exchange)
+        const input = await readInput(route, exchange)
+        return toReply(route, await route.run(desk, { input, params: exchange.params, person, exchange }))
+      },
+    })
+}
+
+const readQuery = (search: string) => Object.fromEntries(new URLSearchParams(search))
+
+function toReply({ stream }: AdminRoute, answer: unknown): Reply {
+  const { body, headers } = answer instanceof WithHeaders ? answer : { body: answer, headers: [] }
+  const all = [...HEADERS, ...headers]
+  if (stream === undefined) return toJsonReply(body as object, 200, all)
+  return { status: 200, headers: ['content-type', stream, ...all], body: body as AsyncIterable<string> }
 }

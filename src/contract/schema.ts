@@ -2,7 +2,9 @@ import type {
   Static,
   TArray,
   TBoolean,
+  TInteger,
   TLiteral,
+  TNumber,
   TObject,
   TOptional,
   TProperties,
@@ -26,6 +28,13 @@ const isOptional = (schema: object) => OPTIONAL in schema
 export const Type = {
   String: (options: Options = {}) => ({ type: 'string', ...options }) as unknown as TString,
   Boolean: (options: Options = {}) => ({ type: 'boolean', ...options }) as unknown as TBoolean,
+  Number: (options: Options = {}) => ({ type: 'number', ...options }) as unknown as TNumber,
+  Integer: (options: Options = {}) => ({ type: 'integer', ...options }) as unknown as TInteger,
+  /** One of these texts. */
+  Enum: <T extends string>(values: readonly T[], options: Options = {}) =>
+    ({ type: 'string', enum: values, ...options }) as unknown as TUnsafe<T>,
+  Nullable: <T extends TSchema>(schema: T) =>
+    ({ anyOf: [schema, { type: 'null' }] }) as unknown as TUnsafe<Static<T> | null>,
   Literal: <T extends string | number | boolean>(value: T, options: Options = {}) =>
     ({ type: typeof value, const: value, ...options }) as unknown as TLiteral<T>,
   Array: <T extends TSchema>(items: T, options: Options = {}) =>

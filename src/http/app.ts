@@ -1,6 +1,8 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
 import type { InjectOptions, Response } from 'light-my-request'
 import { Exchange, type Reply } from './exchange.ts'
 import { answerBrokenRequest, answerExpectation } from './failures.ts'
@@ -51,6 +53,12 @@ export function createApp({ begin, admit, fail, isLast }: Care): App {
   const send = ({ raw, response, early }: Exchange, { status, headers, body }: Reply) => {
     if (response.headersSent || response.destroyed) return
     const head = early.concat(headers as string[])
+    if (typeof body !== 'string' && !Buffer.isBuffer(body)) {
+      response.writeHead(status, head)
+      // Whoever goes away in the middle has read enough.
+      pipeline(Readable.from(body, { objectMode: false }), response).catch(() => {})
+      return
+    }
     if (status !== 304) head.push('content-length', String(Buffer.byteLength(body)))
     if (isLast() && !headers.includes('connection')) head.push('connection', 'close')
     response.writeHead(status, head)

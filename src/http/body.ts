@@ -5,10 +5,10 @@ import { AppError } from '../errors.ts'
 export const BODY_LIMIT_BYTES = 16 * 1024
 
 /** The JSON in the body of a request of any method, or undefined when there is no body. */
-export async function readJsonBody(message: IncomingMessage): Promise<unknown> {
+export async function readJsonBody(message: IncomingMessage, limit = BODY_LIMIT_BYTES): Promise<unknown> {
   if (!hasBody(message)) return undefined
   if (!isJson(message.headers['content-type'])) throw new AppError('unsupported_media_type')
-  const bytes = await readBytes(message)
+  const bytes = await readBytes(message, limit)
   return bytes.length === 0 ? undefined : parseJson(bytes)
 }
 
@@ -22,8 +22,8 @@ function isJson(contentType: string | undefined): boolean {
   return essence === 'application/json' || essence === ''
 }
 
-function readBytes(message: IncomingMessage): Promise<Buffer> {
-  if (Number(message.headers['content-length'] ?? 0) > BODY_LIMIT_BYTES) throw tooLarge()
+function readBytes(message: IncomingMessage, limit: number): Promise<Buffer> {
+  if (Number(message.headers['content-length'] ?? 0) > limit) throw tooLarge()
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
     let size = 0
@@ -33,7 +33,7 @@ function readBytes(message: IncomingMessage): Promise<Buffer> {
     }
     message.on('data', (chunk: Buffer) => {
       size += chunk.length
-      if (size > BODY_LIMIT_BYTES) reject(tooLarge())
+      if (size > limit) reject(tooLarge())
       else chunks.push(chunk)
     })
     message.on('end', () => {

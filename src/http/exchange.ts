@@ -6,7 +6,8 @@ import { toRequestId } from './request-id.ts'
 export type Reply = {
   readonly status: number
   readonly headers: readonly string[]
-  readonly body: Buffer | string
+  /** All at once, or piece by piece. */
+  readonly body: Buffer | string | AsyncIterable<string>
 }
 
 export type Params = Readonly<Record<string, string>>

@@ -1,0 +1,43 @@
+import { AppError } from '../errors.ts'
+import type { Exchange } from '../http/exchange.ts'
+import type { AdminDesk } from './desk.ts'
+import { AdminRefusal } from './refuse.ts'
+import { isAtLeast, type Person } from './role.ts'
+import type { AdminRoute } from './route.ts'
+import { readSessionCookie } from './session-cookie.ts'
+
+const NOBODY: Person = { name: '', role: 'viewer', session: '' }
+
+/** Who asks, and whether they may. */
+export async function admit(
+  desk: AdminDesk,
+  { role, method, isBackground = false }: AdminRoute,
+  exchange: Exchange,
+): Promise<Person> {
+  if (method !== 'GET') refuseForeign(desk, exchange)
+  if (role === 'anyone') return NOBODY
+  const token = readSessionCookie(exchange.headers.cookie)
+  const person = token === undefined ? undefined : await desk.people.findPerson(token, { isBackground })
+  if (!person) throw new AdminRefusal('signed_out')
+  if (!isAtLeast(person.role, role)) throw new AdminRefusal('wrong_role')
+  return person
+}
+
+/**
+ * A page of another site can make a browser send a request with our cookie; it cannot make it say that it comes from
+ * here, nor send JSON without being asked first.
+ */
+function refuseForeign({ addresses }: AdminDesk, exchange: Exchange): void {
+  const { headers } = exchange
+  const site = headers['sec-fetch-site']
+  if (site !== undefined && site !== 'same-origin') throw new AdminRefusal('foreign_origin')
+  const { origin } = headers
+  if (origin !== undefined && !isSameHost(origin, addresses.hostOf(exchange)))
+    throw new AdminRefusal('foreign_origin')
+  if (!/^application\/json\s*(;|$)/i.test(headers['content-type'] ?? ''))
+    throw new AppError('unsupported_media_type')
+}
+
+function isSameHost(origin: string, host: string): boolean {
+  return URL.canParse(origin) && new URL(origin).host === host
+}

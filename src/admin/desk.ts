@@ -1,0 +1,23 @@
+import type { AuditEntry } from '../audit/row.ts'
+import type { Context } from '../context.ts'
+import type { Addresses } from '../http/address.ts'
+import type { App } from '../http/app.ts'
+import type { People } from './people.ts'
+import type { Person } from './role.ts'
+
+/** What the routes of the console work with. */
+export type AdminDesk = {
+  readonly context: Context
+  /** The API itself, for trying it in the same process. */
+  readonly api: App
+  readonly people: People
+  readonly addresses: Addresses
+}
+
+/** The audit log as this person writes it: every change says whose it was. */
+export const auditBy = ({ context }: Pick<AdminDesk, 'context'>, { name }: Pick<Person, 'name'>) => ({
+  record: (entries: readonly AuditEntry[]): Promise<void> =>
+    context.audit.record(
+      entries.map((entry) => ({ ...entry, detail: [entry.detail, `by ${name}`].filter(Boolean).join('; ') })),
+    ),
+})

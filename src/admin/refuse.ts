@@ -1,0 +1,55 @@
+import { AppError, Refusal } from '../errors.ts'
+import { type Exchange, type Reply, toJsonReply } from '../http/exchange.ts'
+
+export type Cause =
+  | 'signed_out'
+  | 'wrong_password'
+  | 'invitation_void'
+  | 'wrong_role'
+  | 'foreign_origin'
+  | 'too_many_tries'
+  | 'refused'
+
+/** What the admin API answers besides the errors of the API itself. */
+const CAUSES: Readonly<Record<Cause, { readonly status: number; readonly message: string }>> = {
+  signed_out: { status: 401, message: 'Sign in first.' },
+  wrong_password: { status: 401, message: 'The name or the password is wrong.' },
+  invitation_void: { status: 410, message: 'This link was used, has run out, or was never made.' },
+  wrong_role: { status: 403, message: 'Your role does not allow this.' },
+  foreign_origin: { status: 403, message: 'This was asked by another site.' },
+  too_many_tries: { status: 429, message: 'Too many tries. Wait as long as Retry-After says.' },
+  refused: { status: 409, message: '' },
+}
+
+/** A reason not to do what a person at the console asked for. */
+export class AdminRefusal extends Error {
+  readonly code: Cause
+  readonly headers: readonly string[]
+
+  constructor(code: Cause, { message = CAUSES[code].message, headers = [] as readonly string[] } = {}) {
+    super(message)
+    this.name = 'AdminRefusal'
+    this.code = code
+    this.headers = headers
+  }
+}
+
+/** The answer to what was thrown; what is not ours is left to the server's own way. */
+export const createAdminFail =
+  (fail: (exchange: Exchange, thrown: unknown) => Reply) =>
+  (exchange: Exchange, thrown: unknown): Reply => {
+    const refusal = toAdminRefusal(thrown)
+    if (!refusal) return fail(exchange, thrown)
+    exchange.outcome = refusal.code
+    const { code, message, headers } = refusal
+    const body = { success: false, code, message, retryable: false, request_id: exchange.id }
+    return toJsonReply(body, CAUSES[code].status, [...headers, 'cache-control', 'no-store'])
+  }
+
+/** The functions that the command line uses refuse with a sentence; it is good enough for the page. */
+function toAdminRefusal(thrown: unknown): AdminRefusal | undefined {
+  if (thrown instanceof AdminRefusal) return thrown
+  if (thrown instanceof Refusal) return new AdminRefusal('refused', { message: thrown.message })
+  if (thrown instanceof AppError && thrown.code === 'unauthenticated') return new AdminRefusal('signed_out')
+  return undefined
+}

@@ -1,0 +1,78 @@
+import { type Static, Type } from '../../contract/schema.ts'
+import { asked, Kind, Time } from './words.ts'
+
+const Text = Type.Nullable(Type.String())
+
+export const AuditLine = Type.Object({
+  chain: Type.String(),
+  sequence: Type.Integer(),
+  time: Time,
+  phase: Type.String(),
+  request_reference: Text,
+  key_id: Text,
+  mode: Text,
+  operation: Text,
+  outcome: Text,
+  /** The sources that were asked, in order. */
+  tried: Type.Array(Type.Object({ name: Type.String(), result: Type.String(), ms: Type.Number() })),
+  amount: Text,
+  consent_reference: Text,
+  fields_released: Text,
+  detail: Text,
+  hash: Type.String(),
+})
+export type AuditLine = Static<typeof AuditLine>
+
+/** All that is given must hold. The newest come first; `before` continues where an earlier answer stopped. */
+export const AuditSearch = Type.Object(
+  {
+    reference: Type.Optional(Type.String({ maxLength: 100 })),
+    key_id: Type.Optional(Type.String({ maxLength: 20 })),
+    outcome: Type.Optional(Type.String({ maxLength: 60 })),
+    phase: Type.Optional(Type.String({ maxLength: 60 })),
+    from: Type.Optional(Time),
+    to: Type.Optional(Time),
+    subject: Type.Optional(
+      Type.Object(
+        {
+          kind: Kind,
+          number: Type.String({ pattern: '^[0-9]{11}$', 'x-rule': 'must be 11 digits' }),
+        },
+        asked,
+      ),
+    ),
+    before: Type.Optional(Type.String({ maxLength: 200 })),
+  },
+  asked,
+)
+export type AuditSearch = Static<typeof AuditSearch>
+export const AuditFound = Type.Object({
+  rows: Type.Array(AuditLine),
+  /** Where to go on; null at the end. */
+  next: Type.Nullable(Type.String()),
+  /** Set when the search looked through as many rows as it may at once and there are more: go on with `next`. */
+  searched_back_to: Type.Nullable(Time),
+  /** Words that a form can offer. */
+  outcomes: Type.Array(Type.String()),
+  phases: Type.Array(Type.String()),
+})
+export type AuditFound = Static<typeof AuditFound>
+
+export const Story = Type.Object({ reference: Type.String(), rows: Type.Array(AuditLine) })
+export type Story = Static<typeof Story>
+
+/** The reading of the whole chain that is under way, or the last one. */
+export const ChainCheck = Type.Object({
+  state: Type.Enum(['none', 'running', 'sound', 'faulty', 'failed'] as const),
+  rows: Type.Integer(),
+  total: Type.Integer(),
+  chains: Type.Integer(),
+  checkpoints: Type.Integer(),
+  unsigned: Type.Integer(),
+  seconds: Type.Number(),
+  started_at: Type.Nullable(Time),
+  started_by: Text,
+  /** The first fault, in words. */
+  fault: Text,
+})
+export type ChainCheck = Static<typeof ChainCheck>

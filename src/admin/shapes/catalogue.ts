@@ -1,0 +1,66 @@
+import { type Static, Type } from '../../contract/schema.ts'
+import { asked, Time } from './words.ts'
+
+const Item = Type.Object({
+  code: Type.String(),
+  name: Type.String(),
+  /** In naira, as in the file. */
+  price: Type.String(),
+  /** Of bundles: how long they last. Of add-ons: the products they go with. */
+  note: Type.String(),
+})
+export const CatalogueList = Type.Object({
+  /** internet smile, tv DSTV products, tv DSTV add-ons, SME. */
+  title: Type.String(),
+  as_of: Type.String(),
+  items: Type.Array(Item),
+})
+export const CatalogueVersion = Type.Object({
+  id: Type.Integer(),
+  at: Type.Nullable(Time),
+  origin: Type.String(),
+  author: Type.String(),
+})
+export const CatalogueView = Type.Object({
+  version: Type.Integer(),
+  lists: Type.Array(CatalogueList),
+  /** Newest first. */
+  versions: Type.Array(CatalogueVersion),
+  syncs: Type.Array(Type.Object({ source: Type.String(), at: Time, outcome: Type.Nullable(Type.String()) })),
+  /** Vendors whose lists can be fetched with the settings of now. */
+  can_sync: Type.Array(Type.String()),
+})
+export type CatalogueView = Static<typeof CatalogueView>
+
+export const CatalogueChange = Type.Object({
+  change: Type.String(),
+  list: Type.String(),
+  code: Type.String(),
+  name: Type.String(),
+  price_before: Type.Nullable(Type.String()),
+  price_after: Type.Nullable(Type.String()),
+})
+export const DiffQuery = Type.Object(
+  { from: Type.String({ pattern: '^[0-9]{1,9}$' }), to: Type.String({ pattern: '^[0-9]{1,9}$' }) },
+  asked,
+)
+export const CatalogueDiff = Type.Object({ changes: Type.Array(CatalogueChange) })
+
+/** `content` is what `tabbat catalogue export` writes, or one list of it. */
+export const ImportWish = Type.Object(
+  { content: Type.Unsafe<unknown>({}), dry_run: Type.Boolean(), force: Type.Boolean() },
+  asked,
+)
+export const SyncWish = Type.Object(
+  { source: Type.String({ maxLength: 40 }), dry_run: Type.Boolean(), force: Type.Boolean() },
+  asked,
+)
+export const RollbackWish = Type.Object({ to: Type.Integer({ minimum: 1 }) }, asked)
+export const CatalogueOutcome = Type.Object({
+  /** changed, unchanged, or looked (a dry run). */
+  outcome: Type.String(),
+  version: Type.Integer(),
+  changes: Type.Array(CatalogueChange),
+  doubts: Type.Array(Type.String()),
+})
+export type CatalogueOutcome = Static<typeof CatalogueOutcome>

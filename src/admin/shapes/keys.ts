@@ -1,0 +1,63 @@
+import { type Static, Type } from '../../contract/schema.ts'
+import { asked, Kind, Mode, Scope, Time } from './words.ts'
+
+export const Key = Type.Object({
+  id: Type.String(),
+  name: Type.String(),
+  mode: Mode,
+  state: Type.Enum(['active', 'revoked', 'expired'] as const),
+  scopes: Type.Array(Scope),
+  allowed_ips: Type.Nullable(Type.Array(Type.String())),
+  hide: Type.Array(Type.String()),
+  reveal: Type.Array(Type.String()),
+  requires_consent: Type.Boolean(),
+  subjects_per_day: Type.Integer(),
+  created_at: Type.Nullable(Time),
+  expires_at: Type.Nullable(Time),
+  revoked_at: Type.Nullable(Time),
+  rolled_to: Type.Nullable(Type.String()),
+})
+export type Key = Static<typeof Key>
+
+/** Verifications of the last 30 days, and the hour of the last one. */
+const usage = { verifications_30d: Type.Integer(), last_used_at: Type.Nullable(Time) }
+export const UsedKey = Type.Object({ ...Key.properties, ...usage })
+export type UsedKey = Static<typeof UsedKey>
+
+/** Fields that a key may hide or reveal, by group, in the order of the contract. */
+export const FieldGroup = Type.Object({
+  group: Type.String(),
+  fields: Type.Array(Type.Object({ name: Type.String(), hidden_by_default: Type.Boolean() })),
+})
+export const Keys = Type.Object({
+  keys: Type.Array(UsedKey),
+  scopes: Type.Array(Scope),
+  field_groups: Type.Array(FieldGroup),
+  subjects_per_day_default: Type.Integer(),
+})
+export type Keys = Static<typeof Keys>
+
+const Fields = Type.Array(Type.String({ maxLength: 100 }), { maxItems: 100 })
+export const NewKeyWish = Type.Object(
+  {
+    name: Type.String({ minLength: 1, maxLength: 100, 'x-rule': 'is required, in at most 100 characters' }),
+    mode: Mode,
+    scopes: Type.Array(Scope, { minItems: 1, 'x-rule': 'must name at least one thing that the key may do' }),
+    /** As on the command line: 12h, 90d, 1y. Absent: never. */
+    expires_in: Type.Optional(Type.String({ maxLength: 20 })),
+    allowed_ips: Type.Optional(Type.Array(Type.String({ maxLength: 60 }), { maxItems: 50 })),
+    hide: Type.Optional(Fields),
+    reveal: Type.Optional(Fields),
+    subjects_per_day: Type.Optional(Type.Integer({ minimum: 1, maximum: 100_000_000 })),
+    requires_consent: Type.Optional(Type.Boolean()),
+  },
+  asked,
+)
+/** `key` is shown this once. */
+export const MadeKey = Type.Object({ key: Type.String(), row: Key })
+export type MadeKey = Static<typeof MadeKey>
+export const RollWish = Type.Object({ overlap: Type.Optional(Type.String({ maxLength: 20 })) }, asked)
+
+/** What a key with these fields would be answered, for somebody who does not exist. */
+export const PreviewWish = Type.Object({ kind: Kind, hide: Fields, reveal: Fields }, asked)
+export const Preview = Type.Object({ answer: Type.Unsafe<Record<string, unknown>>({ type: 'object' }) })

@@ -1,0 +1,51 @@
+import { type Static, Type } from '../../contract/schema.ts'
+import { asked, RoleName, Time } from './words.ts'
+
+export const AccountName = Type.String({
+  pattern: '^[a-z0-9][a-z0-9._-]{1,39}$',
+  'x-rule': 'must be 2 to 40 lower-case letters, digits, dots, hyphens or underscores',
+})
+/** As long as anybody likes; what is short is refused, what is odd is not. */
+export const NewPassword = Type.String({
+  minLength: 12,
+  maxLength: 200,
+  'x-rule': 'must have at least 12 characters',
+})
+export const Password = Type.String({ minLength: 1, maxLength: 200, 'x-rule': 'is required' })
+const Token = Type.String({ pattern: '^[A-Za-z0-9_-]{43}$', 'x-rule': 'is not a whole link' })
+
+export const Session = Type.Object({
+  name: AccountName,
+  role: RoleName,
+  /** When the session ends if nobody does anything, and when it ends in any case. */
+  idle_until: Time,
+  expires_at: Time,
+  version: Type.String(),
+})
+export type Session = Static<typeof Session>
+
+export const SignIn = Type.Object({ name: Type.String({ maxLength: 40 }), password: Password }, asked)
+export const ChangePassword = Type.Object({ current: Password, password: NewPassword }, asked)
+
+/** What a one-time link stands for. A reset is for an account that exists; its name cannot be chosen. */
+export const Invitation = Type.Object({
+  role: RoleName,
+  name: Type.Nullable(AccountName),
+  expires_at: Time,
+})
+export type Invitation = Static<typeof Invitation>
+export const InvitationToken = Type.Object({ token: Token }, asked)
+export const AcceptInvitation = Type.Object({ token: Token, name: AccountName, password: NewPassword }, asked)
+
+export const Account = Type.Object({
+  name: AccountName,
+  role: RoleName,
+  created_at: Time,
+  last_seen_at: Type.Nullable(Time),
+})
+export type Account = Static<typeof Account>
+export const Accounts = Type.Object({ accounts: Type.Array(Account) })
+export const Invite = Type.Object({ role: RoleName }, asked)
+/** The token is shown once; the page makes a link of it. */
+export const Invited = Type.Object({ token: Token, role: RoleName, expires_at: Time })
+export const ChangeRole = Type.Object({ role: RoleName }, asked)

@@ -1,0 +1,39 @@
+import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv'
+import type { TObject } from '../contract/schema.ts'
+import { AppError, type FieldErrors } from '../errors.ts'
+
+/** Checks the inputs of the console. Every bad field is named at once, and no value is ever repeated. */
+export function createAdminValidate(): (shape: TObject, input: unknown) => unknown {
+  const ajv = new Ajv({ allErrors: true, keywords: ['x-rule'], verbose: true })
+  ajv.addFormat('date-time', (text) => /^\d{4}-\d\d-\d\dT/.test(text) && !Number.isNaN(Date.parse(text)))
+  const checks = new Map<TObject, ValidateFunction>()
+  return (shape, input) => {
+    const check = checks.get(shape) ?? ajv.compile(shape)
+    checks.set(shape, check)
+    if (check(input)) return input
+    throw new AppError('validation_failed', { errors: toFieldErrors(check.errors ?? []) })
+  }
+}
+
+function toFieldErrors(errors: readonly ErrorObject[]): FieldErrors {
+  const found: FieldErrors = {}
+  for (const error of errors) {
+    const name = toName(error)
+    found[name] ??= [`${name} ${toProblem(error)}`]
+  }
+  return found
+}
+
+/** `/subject/number` is subject.number; a missing or unknown field is named itself. */
+function toName({ instancePath, params }: ErrorObject): string {
+  const { missingProperty, additionalProperty } = params as Record<string, string | undefined>
+  const path = instancePath.split('/').filter((part) => part !== '')
+  return [...path, missingProperty ?? additionalProperty ?? []].flat().join('.') || 'body'
+}
+
+function toProblem({ keyword, parentSchema, message }: ErrorObject): string {
+  if (keyword === 'required') return 'is required'
+  if (keyword === 'additionalProperties') return 'is not known here'
+  const rule = (parentSchema as { 'x-rule'?: string } | undefined)?.['x-rule']
+  return rule ?? message ?? 'does not fit'
+}
