@@ -2,7 +2,7 @@ import { mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { type ConfigError, listUnknownSettings, loadConfig } from './config.ts'
+import { type ConfigError, loadConfig } from './config.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'tabbat-config-'))
 const file = (name: string, content: string) => {
@@ -75,9 +75,36 @@ describe('the settings', () => {
   })
 
   it('know which variables are not theirs', () => {
-    expect(
-      listUnknownSettings({ TABBAT_PROT: '1', TABBAT_PORT: '1', TABBAT_ROOT_KEY_FILE: 'x', PATH: 'x' }, ''),
-    ).toEqual(['TABBAT_PROT'])
+    const TABBAT_ROOT_KEY_FILE = file('root', `${'ab'.repeat(32)}\n`)
+    const { unknownSettings } = loadConfig(
+      { TABBAT_PROT: '1', TABBAT_PORT: '1', TABBAT_ROOT_KEY_FILE, PATH: 'x' },
+      '',
+    )
+    expect(unknownSettings).toEqual(['TABBAT_PROT'])
+  })
+
+  it('say where they came from, and keep secrets to themselves', () => {
+    const envFile = file('.env', 'TABBAT_HOST=::1\nTABBAT_PORT=1\n')
+    const { shownSettings } = loadConfig(
+      {
+        TABBAT_PORT: '2',
+        TABBAT_DATABASE_URL: 'postgres://user:hush@localhost/x',
+        TABBAT_ROOT_KEY_FILE: file('root', `${'ab'.repeat(32)}\n`),
+      },
+      envFile,
+    )
+    const find = (wanted: string) => shownSettings.find(({ name }) => name === wanted)
+    expect(find('TABBAT_PORT')).toMatchObject({ value: '2', origin: 'environment' })
+    expect(find('TABBAT_HOST')).toMatchObject({ value: '::1', origin: '.env' })
+    expect(find('TABBAT_RATE_LIMIT')).toMatchObject({ value: '3000', origin: 'default' })
+    expect(find('TABBAT_PUBLIC_URL')).toMatchObject({ value: undefined, origin: 'unset' })
+    expect(find('TABBAT_DATABASE_URL')).toMatchObject({
+      isSecret: true,
+      value: undefined,
+      origin: 'environment',
+    })
+    expect(find('TABBAT_ROOT_KEY')).toMatchObject({ isSecret: true, value: undefined, origin: 'file' })
+    expect(JSON.stringify(shownSettings)).not.toMatch(/hush|abab/)
   })
 })
 

@@ -17,6 +17,7 @@ import {
   wholeNumber,
 } from './settings.ts'
 import { type Environment, readSettings } from './settings-reader.ts'
+import { type ShownSetting, toShownSetting } from './shown-setting.ts'
 import { readVendors } from './sources/vendor-reader.ts'
 import { namesWith, VENDOR_NAMES, VENDORS, type VendorName, type VendorValues } from './sources/vendors.ts'
 
@@ -155,6 +156,10 @@ export const SETTINGS = {
 } satisfies Record<string, Setting<unknown>>
 
 export type Config = ValuesOf<typeof SETTINGS> & {
+  /** All settings as they were given at the start, those of the vendors too. */
+  readonly shownSettings: readonly ShownSetting[]
+  /** Variables that look like ours and are not: most often a slip of the pen. */
+  readonly unknownSettings: readonly string[]
   /** The settings of the vendors that are in use: named in a list, or set up for a command. */
   readonly vendors: VendorValues
 }
@@ -172,7 +177,9 @@ export class ConfigError extends Error {
 
 /** Reads the settings: the environment first, then `.env`, then the defaults. */
 export function loadConfig(environment: Environment = process.env, envFile = '.env'): Config {
-  const given = { ...readEnvFile(envFile), ...withoutEmpty(environment) }
+  const fromFile = readEnvFile(envFile)
+  const fromEnvironment = withoutEmpty(environment)
+  const given = { ...fromFile, ...fromEnvironment }
   const problems: string[] = []
   const values = readSettings(SETTINGS, given, problems) as ValuesOf<typeof SETTINGS>
   const { ninSources = [], bvnSources = [], catalogueSources = [], sourcesPrivate } = values
@@ -181,7 +188,12 @@ export function loadConfig(environment: Environment = process.env, envFile = '.e
   if (values.catalogueSync !== 'off' && !values.catalogueSources)
     problems.push('TABBAT_CATALOGUE_SYNC needs TABBAT_CATALOGUE_SOURCES, for example vtpass')
   if (problems.length > 0) throw new ConfigError(problems)
-  return Object.freeze({ ...values, vendors })
+  return Object.freeze({
+    ...values,
+    vendors,
+    shownSettings: listSettings().map((entry) => toShownSetting(entry, fromEnvironment, fromFile)),
+    unknownSettings: listUnknown(given),
+  })
 }
 
 /** All of them, those of the vendors too. */
@@ -190,10 +202,8 @@ export const listSettings = (): Setting<unknown>[] => [
   ...VENDOR_NAMES.flatMap((name) => Object.values<Setting<unknown>>(VENDORS[name].settings)),
 ]
 
-/** Variables that look like ours and are not: most often a slip of the pen. */
-export function listUnknownSettings(environment: Environment = process.env, envFile = '.env'): string[] {
+function listUnknown(given: Environment): string[] {
   const known = new Set(listSettings().flatMap(({ env, secret }) => (secret ? [env, `${env}_FILE`] : [env])))
-  const given = { ...readEnvFile(envFile), ...withoutEmpty(environment) }
   return Object.keys(given).filter((env) => env.startsWith('TABBAT_') && !known.has(env))
 }
 

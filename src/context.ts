@@ -1,3 +1,4 @@
+import { forgetSessions } from './admin/people/sessions.ts'
 import { type AuditLog, openAuditLog } from './audit/audit-log.ts'
 import { loadNodeName } from './audit/chain-claim.ts'
 import { createSigner } from './audit/signing.ts'
@@ -15,6 +16,8 @@ import { createRegistry, type Registry } from './registry/registry.ts'
 import { loadKeyring, openSealedStore } from './sealed-store.ts'
 import { isLoopback } from './settings.ts'
 import { openSourceLine, type SourceLine } from './source-line.ts'
+import { createLatencies, type Latencies } from './statistics/latencies.ts'
+import { toForgetting } from './statistics/steps.ts'
 import type { Store } from './store/store.ts'
 import { type Attempts, createAttempts } from './verification/attempts.ts'
 import { createFlights, type Flights } from './verification/flights.ts'
@@ -45,6 +48,7 @@ export type Context = {
   readonly line: SourceLine
   readonly askNext: boolean
   readonly reuse: Reuse | undefined
+  readonly latencies: Latencies
   /** Turned on by the first signal to stop: the server is not ready any more, and finishes what it has. */
   readonly lifecycle: { stopping: boolean }
   readonly close: () => Promise<void>
@@ -84,12 +88,8 @@ export async function createContext(
   })
   const shelf = { table: store.catalogue, audit, switches: store.sources }
   const catalogue = await keepCatalogue(config, shelf, log)
-  const stopForgetting = startForgetting(log, [
-    attempts.forget,
-    idempotency.forget,
-    line.forget,
-    () => store.reuse.forget(Date.now()),
-  ])
+  const latencies = createLatencies(store.statistics, audit.owner)
+  const stopForgetting = startForgetting(log, store, [attempts.forget, idempotency.forget, line.forget])
   return {
     config,
     log,
@@ -111,6 +111,7 @@ export async function createContext(
     line,
     askNext: config.notFound === 'next',
     reuse,
+    latencies,
     lifecycle: { stopping: false },
     close: async () => {
       stopForgetting()
@@ -118,6 +119,7 @@ export async function createContext(
       await catalogue.close()
       await line.close()
       await attempts.finish()
+      await latencies.close()
       await audit.close()
       await store.close()
     },
@@ -125,7 +127,17 @@ export async function createContext(
 }
 
 /** Everything that is kept for a time only. */
-function startForgetting(log: Log, works: readonly (() => Promise<void>)[]): () => void {
+function startForgetting(
+  log: Log,
+  { reuse, people, statistics }: Store,
+  others: readonly (() => Promise<void>)[],
+): () => void {
+  const works = [
+    ...others,
+    () => reuse.forget(Date.now()),
+    () => forgetSessions(people),
+    () => statistics.forget(...toForgetting(Date.now())),
+  ]
   const forget = () => void Promise.all(works.map((work) => work())).catch(log.failure)
   const timer = setInterval(forget, FORGET_EVERY_MS).unref()
   return () => clearInterval(timer)

@@ -1,6 +1,8 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { toAdminOpenApi } from './admin/openapi.ts'
+import { ADMIN_ROUTES } from './admin/routes.ts'
 import { loadConfig } from './config.ts'
 import { toConfigurationPage, toEnvExample } from './configuration-page.ts'
 import { createContext } from './context.ts'
@@ -15,6 +17,7 @@ import { VERSION } from './version.ts'
 export async function toGeneratedFiles(): Promise<Readonly<Record<string, string>>> {
   return {
     'openapi.json': `${JSON.stringify(toOpenApi(OPERATIONS, await collectExamples(), VERSION), null, 2)}\n`,
+    'docs/admin-openapi.json': `${JSON.stringify(toAdminOpenApi(ADMIN_ROUTES, VERSION), null, 2)}\n`,
     'docs/configuration.md': toConfigurationPage(),
     '.env.example': toEnvExample(),
   }

@@ -1,5 +1,4 @@
 import type { AddressInfo } from 'node:net'
-import { buildAdminServer } from './admin/server.ts'
 import { toBanner } from './cli/banner.ts'
 import { failWith, say } from './cli/terminal.ts'
 import { loadConfig } from './config.ts'
@@ -17,19 +16,29 @@ export async function run(place = 1): Promise<void> {
   const context = await createContext(loadConfig(), undefined, place === 1 ? '' : `.${place}`)
   const app = buildServer(context)
   const isFirst = place === 1
-  const admin = context.config.adminPort === 'off' || !isFirst ? undefined : buildAdminServer(context, app)
+  let admin: App | undefined
+  const stopAll = () => stop(context, app, admin)
   try {
     await listen(app, context.config.host, context.config.port, 'TABBAT_PORT')
-    if (admin)
-      await listen(admin, context.config.adminHost, Number(context.config.adminPort), 'TABBAT_ADMIN_PORT')
+    stopOnSignal(context, stopAll)
+    stopOnBug(context)
+    if (isFirst) admin = await openAdmin(context, app)
   } catch (error) {
-    await stop(context, app, admin)
+    await stopAll()
     throw error
   }
-  stopOnSignal(context, app, admin)
-  stopOnBug(context)
-  if (isFirst) say(toBanner(context, toUrl(app), admin && toUrl(admin)))
+  if (isFirst) say(await toBanner(context, toUrl(app), admin && toUrl(admin)))
   context.log.event('info', 'started')
+}
+
+/** Loaded when the API is up already: callers do not wait for the console. */
+async function openAdmin(context: Context, api: App): Promise<App | undefined> {
+  const { adminHost, adminPort } = context.config
+  if (adminPort === 'off') return undefined
+  const { buildAdminServer } = await import('./admin/server.ts')
+  const admin = buildAdminServer(context, api)
+  await listen(admin, adminHost, adminPort, 'TABBAT_ADMIN_PORT')
+  return admin
 }
 
 async function listen(app: App, host: string, port: number, setting: string): Promise<void> {
@@ -55,7 +64,7 @@ function toUrl(app: App): string {
 }
 
 /** The first signal finishes what was accepted; the second does not wait. */
-function stopOnSignal(context: Context, app: App, admin: App | undefined): void {
+function stopOnSignal(context: Context, stopAll: () => Promise<void>): void {
   const onSignal = () => {
     if (context.lifecycle.stopping) process.exit(1)
     context.lifecycle.stopping = true
@@ -64,7 +73,7 @@ function stopOnSignal(context: Context, app: App, admin: App | undefined): void 
       context.log.flush()
       process.exit(1)
     }, DRAIN_MS).unref()
-    stop(context, app, admin).then(() => process.exit(0), failWith)
+    stopAll().then(() => process.exit(0), failWith)
   }
   process.on('SIGTERM', onSignal).on('SIGINT', onSignal)
 }

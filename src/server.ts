@@ -54,23 +54,30 @@ function addOperation(app: App, context: Context, operation: Operation): void {
   const { name, method, path, scope, inputFrom } = operation
   const readInput = createReadInput(operation)
   const toOrigin = createToOrigin(context)
+  const run = (exchange: Exchange, input: Record<string, string>): Reply | Promise<Reply> => {
+    const { caller, id: requestId, headers } = exchange
+    if (!caller) throw new AppError('unauthenticated')
+    const origin = toOrigin(exchange)
+    const answer = operation.run(context, { input, caller, requestId, headers, origin })
+    return answer instanceof Promise
+      ? answer.then((ready) => toReply(exchange, ready))
+      : toReply(exchange, answer)
+  }
   app.route({
     methods: inputFrom === 'body or query' ? [method, 'QUERY'] : [method],
     path,
     operation: name,
     scope,
-    answer: async (exchange) => {
-      const input = await readInput(exchange)
-      const { caller, id: requestId, headers } = exchange
-      if (!caller) throw new AppError('unauthenticated')
-      const origin = toOrigin(exchange)
-      const answer = await operation.run(context, { input, caller, requestId, headers, origin })
-      return answer instanceof Document
-        ? toDocumentReply(exchange, answer)
-        : toFinishedReply(exchange, answer)
+    // What is there already is answered at once: a promise for it would cost more than the answer.
+    answer: (exchange) => {
+      const input = readInput(exchange)
+      return input instanceof Promise ? input.then((read) => run(exchange, read)) : run(exchange, input)
     },
   })
 }
+
+const toReply = (exchange: Exchange, answer: Document | Finished) =>
+  answer instanceof Document ? toDocumentReply(exchange, answer) : toFinishedReply(exchange, answer)
 
 const FINISHED = ['cache-control', 'no-store', 'content-type', 'application/json; charset=utf-8']
 const REPLAYED = [...FINISHED, 'idempotent-replayed', 'true']

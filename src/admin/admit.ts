@@ -16,7 +16,7 @@ export async function admit(
 ): Promise<Person> {
   if (method !== 'GET') refuseForeign(desk, exchange)
   if (role === 'anyone') return NOBODY
-  const token = readSessionCookie(exchange.headers.cookie)
+  const token = readSessionCookie(exchange.headers.cookie, desk.addresses.isSecure(exchange))
   const person = token === undefined ? undefined : await desk.people.findPerson(token, { isBackground })
   if (!person) throw new AdminRefusal('signed_out')
   if (!isAtLeast(person.role, role)) throw new AdminRefusal('wrong_role')

@@ -2,7 +2,10 @@ import type { AuditEntry } from '../audit/row.ts'
 import type { Context } from '../context.ts'
 import type { Addresses } from '../http/address.ts'
 import type { App } from '../http/app.ts'
+import type { ChainChecks } from './chain-check.ts'
+import type { Overviews } from './events.ts'
 import type { People } from './people.ts'
+import type { RecordCounter } from './record-counter.ts'
 import type { Person } from './role.ts'
 
 /** What the routes of the console work with. */
@@ -12,10 +15,18 @@ export type AdminDesk = {
   readonly api: App
   readonly people: People
   readonly addresses: Addresses
+  readonly overviews: Overviews
+  /** The readings of the whole audit log. */
+  readonly checks: ChainChecks
+  /** How many records there are. */
+  readonly counter: RecordCounter
 }
 
 /** The audit log as this person writes it: every change says whose it was. */
-export const auditBy = ({ context }: Pick<AdminDesk, 'context'>, { name }: Pick<Person, 'name'>) => ({
+export const auditBy = (
+  { context }: { readonly context: Pick<Context, 'audit'> },
+  { name }: Pick<Person, 'name'>,
+) => ({
   record: (entries: readonly AuditEntry[]): Promise<void> =>
     context.audit.record(
       entries.map((entry) => ({ ...entry, detail: [entry.detail, `by ${name}`].filter(Boolean).join('; ') })),

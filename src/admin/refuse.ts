@@ -11,7 +11,7 @@ export type Cause =
   | 'refused'
 
 /** What the admin API answers besides the errors of the API itself. */
-const CAUSES: Readonly<Record<Cause, { readonly status: number; readonly message: string }>> = {
+export const CAUSES: Readonly<Record<Cause, { readonly status: number; readonly message: string }>> = {
   signed_out: { status: 401, message: 'Sign in first.' },
   wrong_password: { status: 401, message: 'The name or the password is wrong.' },
   invitation_void: { status: 410, message: 'This link was used, has run out, or was never made.' },

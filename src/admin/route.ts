@@ -45,7 +45,7 @@ export type AdminRoute<Input extends TObject = TObject, Output extends TSchema =
   readonly run: (
     desk: AdminDesk,
     ask: AdminAsk<Static<Input>>,
-  ) => Promise<Static<Output> | WithHeaders<Static<Output>> | AsyncIterable<string>>
+  ) => Promise<Static<Output> | WithHeaders<Static<Output> | AsyncIterable<string>> | AsyncIterable<string>>
 }
 
 /** An answer that sets a cookie, or names a file. */

@@ -1,4 +1,25 @@
 import type { AdminRoute } from './route.ts'
+import { AUDIT_ROUTES } from './routes/audit.ts'
+import { CATALOGUE_ROUTES } from './routes/catalogue.ts'
+import { KEY_ROUTES } from './routes/keys.ts'
+import { OVERVIEW_ROUTES } from './routes/overview.ts'
+import { PEOPLE_ROUTES } from './routes/people.ts'
+import { RECORD_ROUTES } from './routes/records.ts'
+import { SESSION_ROUTES } from './routes/session.ts'
+import { SETTINGS_ROUTES } from './routes/settings.ts'
+import { SOURCE_ROUTES } from './routes/sources.ts'
+import { TRY_ROUTES } from './routes/try.ts'
 
 /** The admin API. Adding an address is an entry in a file of routes/ and, for a new file, a line here. */
-export const ADMIN_ROUTES: readonly AdminRoute[] = []
+export const ADMIN_ROUTES: readonly AdminRoute[] = [
+  ...SESSION_ROUTES,
+  ...PEOPLE_ROUTES,
+  ...OVERVIEW_ROUTES,
+  ...TRY_ROUTES,
+  ...KEY_ROUTES,
+  ...AUDIT_ROUTES,
+  ...CATALOGUE_ROUTES,
+  ...SOURCE_ROUTES,
+  ...RECORD_ROUTES,
+  ...SETTINGS_ROUTES,
+]

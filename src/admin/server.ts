@@ -6,15 +6,20 @@ import { type Exchange, type Reply, toJsonReply, toTextReply } from '../http/exc
 import { createFail } from '../http/failures.ts'
 import { addHealth } from '../http/health.ts'
 import { admit } from './admit.ts'
+import { createChainChecks } from './chain-check.ts'
 import type { AdminDesk } from './desk.ts'
+import { createOverviews } from './events.ts'
+import { addDocument } from './openapi.ts'
+import { addPage } from './page.ts'
 import { createPeople } from './people.ts'
+import { createRecordCounter } from './record-counter.ts'
 import { createAdminFail } from './refuse.ts'
 import { type AdminRoute, WithHeaders } from './route.ts'
 import { ADMIN_ROUTES } from './routes.ts'
 import { createAdminValidate } from './validate.ts'
 
 /** The listener for the operator's own tools, on loopback unless told otherwise. `api` is the public one. */
-export function buildAdminServer(context: Context, api: App): App {
+export function buildAdminServer(context: Context, api: App, people = createPeople(context)): App {
   const { log, audit, metrics, lifecycle } = context
   const app = createApp({
     begin: () => {},
@@ -28,14 +33,25 @@ export function buildAdminServer(context: Context, api: App): App {
     operation: 'metrics',
     answer: async () => toTextReply('text/plain; version=0.0.4; charset=utf-8', await metrics.print()),
   })
+  const checks = createChainChecks(context)
+  const counter = createRecordCounter(context)
   addHealth(app, context)
+  addPage(app)
+  addDocument(app, ADMIN_ROUTES)
   addRoutes(app, {
     context,
     api,
-    people: createPeople(context),
+    people,
     addresses: createAddresses(context.config.trustProxy),
+    checks,
+    counter,
+    overviews: createOverviews(context),
   })
-  return app
+  const close = async () => {
+    await Promise.all([checks.close(), counter.close()])
+    await app.close()
+  }
+  return { ...app, close }
 }
 
 /** Nothing of the admin API is kept by a browser, or shown inside another page. */

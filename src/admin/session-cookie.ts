@@ -1,11 +1,13 @@
 /** Under TLS the name itself makes browsers refuse a cookie that is not Secure, or that another host has set. */
-const PLAIN = 'tabbat_console'
+export const PLAIN = 'tabbat_console'
 const SECURE = `__Host-${PLAIN}`
 
-export function readSessionCookie(header: string | undefined): string | undefined {
+/** Under TLS the plain name counts for nothing: whoever sits on the way, or at another port, could have set it. */
+export function readSessionCookie(header: string | undefined, isSecure: boolean): string | undefined {
+  const wanted = isSecure ? SECURE : PLAIN
   for (const part of (header ?? '').split(';')) {
     const [name = '', value = ''] = part.trim().split('=', 2)
-    if ((name === SECURE || name === PLAIN) && value !== '') return value
+    if (name === wanted && value !== '') return value
   }
   return undefined
 }

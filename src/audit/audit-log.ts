@@ -1,7 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { AppError } from '../errors.ts'
+import { tallyRows } from '../statistics/tally.ts'
 import { type AuditTable, type Completion, type Head, packRows } from '../store/audit-table.ts'
 import { isStoreFailure } from '../store/failure.ts'
+import { packTallies } from '../store/statistics-table.ts'
 import { claimChain, createOwner, loadNodeName } from './chain-claim.ts'
 import { makeCheckpoint, refuseOlderStore } from './checkpoint.ts'
 import { type AuditEntry, linkEntries, NO_HEAD } from './row.ts'
@@ -158,7 +160,7 @@ export class AuditLog {
     const completing = batch.filter(({ completion }) => completion)
     const completions = completing.flatMap(({ completion }) => completion ?? [])
     const rows = linkEntries(this.#chain, this.#head, entries)
-    const late = await this.#options.table.append(packRows(rows), completions)
+    const late = await this.#options.table.append(packRows(rows), completions, packTallies(tallyRows(rows)))
     this.#head = rows.at(-1) ?? this.#head
     this.#acknowledged = this.#head
     const before = this.#rowsSinceCheckpoint

@@ -86,3 +86,15 @@ export function summarise(changes: readonly Change[]): string {
   ]
   return parts.join(', ')
 }
+
+export const CHANGE_WORDS = { added: 'added', removed: 'removed', price: 'price', other: 'changed' } as const
+
+/** A change as programs read it. */
+export const toPlainChange = ({ kind, list, code, name, priceBefore, priceAfter }: Change) => ({
+  change: CHANGE_WORDS[kind],
+  list,
+  code,
+  name,
+  price_before: priceBefore ?? null,
+  price_after: priceAfter ?? null,
+})

@@ -24,6 +24,13 @@ export const SHIPPED_ID = 1
 /** New lists that are probably a mistake. */
 export class Implausible extends Refusal {
   override readonly name = 'Implausible'
+  /** What speaks against them, a sentence each. */
+  readonly doubts: readonly string[]
+
+  constructor(doubts: readonly string[]) {
+    super(`${doubts.join(' ')} The lists stay as they are; give --force if that is meant to be.`)
+    this.doubts = doubts
+  }
 }
 
 export async function readCurrent(table: CatalogueTable): Promise<Version> {
@@ -101,10 +108,7 @@ export async function saveVersion(
   const isSame = ignoreDates ? changes.length === 0 : fresh.digest === current.digest
   if (isSame) return { outcome: 'unchanged', id: current.id, changes, doubts: [] }
   if (dryRun) return { outcome: 'would change', id: current.id, changes, doubts }
-  if (doubts.length > 0 && !force)
-    throw new Implausible(
-      `${doubts.join(' ')} The lists stay as they are; give --force if that is meant to be.`,
-    )
+  if (doubts.length > 0 && !force) throw new Implausible(doubts)
   const detail = `${origin}, after version ${current.id}: ${summarise(changes)}`
   await desk.audit.record([{ phase: 'catalogue_changed', outcome: 'ok', detail }])
   const version = { at: Date.now(), origin, author, ...fresh }

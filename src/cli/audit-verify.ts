@@ -1,5 +1,6 @@
 import type { KeyObject } from 'node:crypto'
 import type { Command } from 'commander'
+import { toFaultText } from '../audit/fault-text.ts'
 import type { Verdict } from '../audit/verify.ts'
 import { findCheckpointFile } from '../audit/verify-file.ts'
 import { verifyStore } from '../audit/verify-store.ts'
@@ -69,12 +70,7 @@ function report(verdict: Verdict, seconds: number, path: string | undefined): vo
   const { fault, rows, chains, checkpoints, unsigned, file } = verdict
   const read = `${toFigure(rows)} rows, ${toFigure(chains)} chains and ${toFigure(checkpoints)} checkpoints`
   if (fault) {
-    const { chain, sequence, reason } = fault
-    const where = [
-      chain === null ? [] : `chain ${toVisible(chain)}`,
-      sequence === null ? [] : `row ${sequence}`,
-    ].flat()
-    say(strong(`The audit log is NOT sound. First fault: ${[...where, reason].join(', ')}.`))
+    say(strong(`The audit log is NOT sound. First fault: ${toFaultText(fault)}.`))
     say(dim(`Up to there, ${read} are good.`))
   } else {
     say(strong('The audit log is sound.'))
@@ -86,6 +82,3 @@ function report(verdict: Verdict, seconds: number, path: string | undefined): vo
   if (path === undefined)
     say(dim('Truncation, a rewritten tail and an older copy can only be found with --checkpoints FILE.'))
 }
-
-/** Whoever has put a chain in may have given it a name that plays tricks on terminals. */
-const toVisible = (text: string) => text.replaceAll(/\p{C}/gu, '?')

@@ -1,5 +1,5 @@
 import { writeFile } from 'node:fs/promises'
-import { type Change, diffFiles, summarise } from '../catalogue/diff.ts'
+import { CHANGE_WORDS, type Change, diffFiles, summarise, toPlainChange } from '../catalogue/diff.ts'
 import { listVersions, readCurrent, readVersion } from '../catalogue/versions.ts'
 import { Refusal } from '../errors.ts'
 import type { CatalogueTable } from '../store/catalogue-table.ts'
@@ -77,14 +77,12 @@ export async function exportLists(file: string | undefined, { of: version }: { o
   say(`The lists are in ${file}.`)
 }
 
-const WORDS = { added: 'added', removed: 'removed', price: 'price', other: 'changed' } as const
-
 /** Labels come from vendors: nothing in them may steer the terminal, or fill it. */
 const toPlain = (label: string) => label.replaceAll(/[\p{C}]/gu, ' ').slice(0, 60)
 
 export function toChangeRows(changes: readonly Change[]): string[][] {
   const rows = changes.map(({ kind, list, code, name, priceBefore = '', priceAfter = '' }) => [
-    WORDS[kind],
+    CHANGE_WORDS[kind],
     list,
     toPlain(code),
     priceBefore,
@@ -93,12 +91,3 @@ export function toChangeRows(changes: readonly Change[]): string[][] {
   ])
   return [['change', 'list', 'code', 'before', 'after', 'name'], ...rows]
 }
-
-export const toPlainChange = ({ kind, list, code, name, priceBefore, priceAfter }: Change) => ({
-  change: WORDS[kind],
-  list,
-  code,
-  name,
-  price_before: priceBefore ?? null,
-  price_after: priceAfter ?? null,
-})

@@ -1,7 +1,8 @@
 import { type Command, Option } from 'commander'
 import { MODES, type Mode, SCOPES, type Scope } from '../keys/api-key.ts'
+import { toKeyState, toKeyView } from '../keys/key-view.ts'
 import { createKey, type NewKey, revokeKey, rollKey } from '../keys/manage.ts'
-import type { KeyRow } from '../store/key-table.ts'
+import { OVERLAP } from '../keys/wishes.ts'
 import type { Store } from '../store/store.ts'
 import { SUBJECTS_PER_DAY } from '../verification/attempts.ts'
 import { EXISTING, type Office, withOffice, withStore } from './office.ts'
@@ -92,7 +93,7 @@ export function addKeysCommand(program: Command): void {
     .option('--json', 'print an object for a program')
     .action((id: string, options: { overlap?: number; json?: true }) =>
       withOffice(async (office) => {
-        const overlapMs = options.overlap ?? readDuration('24h')
+        const overlapMs = options.overlap ?? readDuration(OVERLAP)
         show(await rollKey(office, id, overlapMs), options.json)
       }, EXISTING),
     )
@@ -119,7 +120,7 @@ async function create(office: Office, options: CreateOptions): Promise<void> {
 
 function show({ text, row }: NewKey, json: true | undefined): void {
   if (json) {
-    say(JSON.stringify({ key: text, ...toJson(row) }))
+    say(JSON.stringify({ key: text, ...toKeyView(row) }))
     return
   }
   say(strong(text))
@@ -133,44 +134,19 @@ function show({ text, row }: NewKey, json: true | undefined): void {
 
 async function list(store: Store, { json }: { json?: true }): Promise<void> {
   const rows = await store.keys.list()
-  if (json) return say(JSON.stringify(rows.map(toJson)))
+  if (json) return say(JSON.stringify(rows.map(toKeyView)))
   if (rows.length === 0)
     return say('There are no keys yet. Make one with: tabbat keys create --name <name> --mode test')
   const cells = rows.map((row) => [
     row.id,
     row.mode,
-    toState(row),
+    toKeyState(row),
     toDay(row.createdAt) ?? '',
     toDay(row.expiresAt) ?? 'never',
     row.scopes.join(' '),
     row.name,
   ])
   say(toTable([['id', 'mode', 'state', 'created', 'expires', 'scopes', 'name'], ...cells]))
-}
-
-function toJson(row: KeyRow) {
-  const time = (at: number | undefined) => (at === undefined ? null : new Date(at).toISOString())
-  return {
-    id: row.id,
-    name: row.name,
-    mode: row.mode,
-    state: toState(row),
-    scopes: row.scopes,
-    allowed_ips: row.allowedIps ?? null,
-    hide: row.hide,
-    reveal: row.reveal,
-    requires_consent: row.requiresConsent,
-    subjects_per_day: row.subjectsPerDay ?? SUBJECTS_PER_DAY,
-    created_at: time(row.createdAt),
-    expires_at: time(row.expiresAt),
-    revoked_at: time(row.revokedAt),
-    rolled_to: row.rolledTo ?? null,
-  }
-}
-
-function toState(row: KeyRow): 'active' | 'revoked' | 'expired' {
-  if (row.revokedAt !== undefined) return 'revoked'
-  return row.expiresAt !== undefined && row.expiresAt <= Date.now() ? 'expired' : 'active'
 }
 
 const toDay = (at: number | undefined) =>

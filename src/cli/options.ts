@@ -1,66 +1,21 @@
 import { InvalidArgumentError } from 'commander'
-import { SCOPES, type Scope } from '../keys/api-key.ts'
-import { isAddressOrNetwork } from '../settings.ts'
-import { toFields } from '../verification/field-policy.ts'
+import * as wishes from '../keys/wishes.ts'
 
-const UNIT_MS: Readonly<Record<string, number>> = {
-  s: 1000,
-  m: 60_000,
-  h: 3_600_000,
-  d: 86_400_000,
-  w: 604_800_000,
-  y: 31_536_000_000,
-}
+/** A reader of wishes as commander wants it: what is wrong is said with the usage. */
+const asOption =
+  <T>(read: (text: string, before?: T) => T) =>
+  (text: string, before?: T): T => {
+    try {
+      return read(text, before)
+    } catch (error) {
+      throw error instanceof wishes.BadWish ? new InvalidArgumentError(error.message) : error
+    }
+  }
 
-export function readDuration(text: string): number {
-  const match = /^(\d{1,6})([smhdwy])$/.exec(text.trim())
-  const durationMs = Number(match?.[1]) * (UNIT_MS[match?.[2] ?? ''] ?? Number.NaN)
-  if (durationMs >= 0 && durationMs <= 100 * (UNIT_MS.y ?? 0)) return durationMs
-  throw new InvalidArgumentError('Give a number and a unit, such as 30m, 12h, 90d or 1y.')
-}
-
-/** The same, for what must last a while. */
-export function readLifetime(text: string): number {
-  const durationMs = readDuration(text)
-  if (durationMs > 0) return durationMs
-  throw new InvalidArgumentError('Give a time above 0, such as 12h, 90d or 1y.')
-}
-
-/** Options that take a list may be given once with commas, or several times. */
-export function readScopes(text: string, before: readonly Scope[] = []): Scope[] {
-  const scopes = [...new Set([...before, ...toList(text)])]
-  if (scopes.length > 0 && scopes.every((scope) => SCOPES.includes(scope as Scope))) return scopes as Scope[]
-  throw new InvalidArgumentError(`The scopes are ${SCOPES.join(', ')}.`)
-}
-
-export function readAddresses(text: string, before: readonly string[] = []): string[] {
-  const addresses = [...before, ...toList(text)]
-  if (addresses.length > 0 && addresses.every(isAddressOrNetwork)) return addresses
-  throw new InvalidArgumentError('Give addresses or networks, such as 203.0.113.7,10.0.0.0/8.')
-}
-
-export function readName(text: string): string {
-  if (/^[^\p{Cc}]{1,80}$/u.test(text.trim())) return text.trim()
-  throw new InvalidArgumentError('Give a name of 1 to 80 characters.')
-}
-
-/** Kept as they were given, so that a group stays a group when it gets more fields. */
-export function readFields(text: string, before: readonly string[] = []): string[] {
-  const words = [...before, ...toList(text)]
-  const unknown = words.filter((word) => toFields(word).length === 0)
-  if (words.length > 0 && unknown.length === 0) return words
-  throw new InvalidArgumentError(
-    'Give names of fields, such as religion, personal_info.email or next_of_kin.',
-  )
-}
-
-export function readCount(text: string): number {
-  if (/^[1-9]\d{0,8}$/.test(text)) return Number(text)
-  throw new InvalidArgumentError('Give a whole number above 0.')
-}
-
-const toList = (text: string) =>
-  text
-    .split(',')
-    .map((part) => part.trim())
-    .filter((part) => part !== '')
+export const readDuration = asOption<number>(wishes.readDuration)
+export const readLifetime = asOption<number>(wishes.readLifetime)
+export const readScopes = asOption(wishes.readScopes)
+export const readAddresses = asOption(wishes.readAddresses)
+export const readName = asOption<string>(wishes.readName)
+export const readFields = asOption(wishes.readFields)
+export const readCount = asOption<number>(wishes.readCount)

@@ -30,6 +30,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<(program: Command) => void
   sources: async () => (await import('./sources.ts')).addSourcesCommand,
   simulate: async () => (await import('./simulate.ts')).addSimulateCommand,
   catalogue: async () => (await import('./catalogue.ts')).addCatalogueCommand,
+  admin: async () => (await import('./admin.ts')).addAdminCommand,
   audit: async () => (await import('./audit.ts')).addAuditCommand,
   backup: async () => (await import('./backup.ts')).addBackupCommand,
   restore: async () => (await import('./restore.ts')).addRestoreCommand,

@@ -2,6 +2,7 @@ import { Argument, type Command } from 'commander'
 import { KINDS, type Kind } from '../crypto/blind-index.ts'
 import { Refusal } from '../errors.ts'
 import { eraseRecord } from '../registry/erase.ts'
+import { readRegistryStats } from '../registry/stats.ts'
 import type { SealedStore } from '../sealed-store.ts'
 import { EXISTING, withOffice, withStore } from './office.ts'
 import { confirm, isInteractive, readSecret } from './prompt.ts'
@@ -32,20 +33,7 @@ command line, which others on this machine can see.`,
 }
 
 async function showStats({ store, keyring }: SealedStore, json: true | undefined): Promise<void> {
-  const counted = (await store.registry.count()).filter(({ kind }) => KINDS.includes(kind))
-  const sum = (wanted: (row: (typeof counted)[number]) => boolean) =>
-    counted.filter(wanted).reduce((total, { records }) => total + records, 0)
-  const versions = [...new Set(counted.map(({ keyVersion }) => keyVersion))].toSorted((a, b) => a - b)
-  const stats = {
-    place: store.place,
-    records: Object.fromEntries(KINDS.map((kind) => [kind, sum((row) => row.kind === kind)])),
-    pictures: await store.registry.countMedia(),
-    root_version: keyring.version,
-    sealed_under: Object.fromEntries(
-      versions.map((version) => [version, sum((row) => row.keyVersion === version)]),
-    ),
-    rotation_under_way: (await store.meta.read()).root_previous_fingerprint !== undefined,
-  }
+  const stats = await readRegistryStats(store, keyring)
   if (json) return say(JSON.stringify(stats))
   const { records, sealed_under } = stats
   say(
@@ -53,9 +41,9 @@ async function showStats({ store, keyring }: SealedStore, json: true | undefined
       ['what', 'how many'],
       ...KINDS.map((kind) => [`${kind.toUpperCase()} records`, String(records[kind])]),
       ['pictures', String(stats.pictures)],
-      ...versions.map((version) => [
+      ...Object.entries(sealed_under).map(([version, count]) => [
         `sealed under root key version ${version}`,
-        String(sealed_under[version]),
+        String(count),
       ]),
     ]),
   )

@@ -1,16 +1,10 @@
 import { Argument, type Command } from 'commander'
-import { readShippedFolder } from '../catalogue/catalogue.ts'
-import { type Config, loadConfig } from '../config.ts'
-import { Refusal } from '../errors.ts'
-import { toPrices } from '../source-line.ts'
-import { createAgreement, STATE_LIFE_MS, toLagosDay } from '../sources/agreement.ts'
-import { type CheckResult, checkSource } from '../sources/check.ts'
-import { openVendor } from '../sources/index.ts'
-import { type SourceReport, toReports } from '../sources/status-report.ts'
+import { loadConfig } from '../config.ts'
+import { checkVendor, readSourceReports, requireVendor } from '../source-desk.ts'
+import type { SourceReport } from '../sources/status-report.ts'
 import { disableSource, enableSource } from '../sources/switch.ts'
 import { VENDOR_NAMES, type VendorName } from '../sources/vendors.ts'
-import type { Store } from '../store/store.ts'
-import { type Office, withOffice, withStore } from './office.ts'
+import { withOffice, withStore } from './office.ts'
 import { say, toTable } from './terminal.ts'
 
 export function addSourcesCommand(program: Command): void {
@@ -31,7 +25,7 @@ Examples:
     .description('state, error rate, times and spend of every source, as each running server sees it')
     .option('--json', 'print a list for a program')
     .action(({ json }: { json?: true }) =>
-      withStore(async ({ store, config }) => showStatus(await readReports(store, config), json)),
+      withStore(async ({ store, config }) => showStatus(await readSourceReports(store, config), json)),
     )
 
   sources
@@ -52,20 +46,6 @@ Examples:
     .description('let a source be asked again')
     .addArgument(new Argument('<name>', 'the source').choices(VENDOR_NAMES))
     .action((name: string) => runSwitch(name, 'enable'))
-}
-
-async function readReports(store: Store, config: Config): Promise<SourceReport[]> {
-  const outside = (names: readonly string[], operation: string) =>
-    names.filter((name) => name !== 'registry').map((source) => ({ source, operation }))
-  return toReports({
-    order: [...outside(config.ninSources, 'verify_nin'), ...outside(config.bvnSources, 'verify_bvn')],
-    states: await store.sources.listStates(Date.now() - STATE_LIFE_MS),
-    disabled: await store.sources.listDisabled(),
-    spent: await store.sources.listSpend(toLagosDay(Date.now())),
-    prices: toPrices(config),
-    lists: config.catalogueSources ?? [],
-    syncs: await store.catalogue.listSyncs(),
-  })
 }
 
 function showStatus(reports: readonly SourceReport[], json: true | undefined): void {
@@ -117,32 +97,15 @@ const toSpend = ({ callsToday, spentKoboToday, capKobo }: SourceReport) =>
   `${callsToday} calls, ${toNaira(spentKoboToday)}${capKobo === null ? '' : ` of ${toNaira(capKobo)}`}`
 
 async function runCheck(name: VendorName, { json }: { json?: true }): Promise<void> {
-  if (!loadConfig().vendors[name])
-    throw new Refusal(`Nothing is set for ${name}. See docs/sources.md for the variables it needs.`)
-  const result = await withOffice((office) => checkInOffice(office, name))
+  // Before there is a database, where there is none yet.
+  requireVendor(loadConfig(), name)
+  const result = await withOffice((office) => checkVendor({ ...office, node: office.audit.owner }, name))
   if (json) say(JSON.stringify(result))
   else {
     say(`${name} was asked for ${result.asked}: ${result.result}, after ${result.ms} ms.`)
     say(result.explanation)
   }
   if (!result.ok) process.exitCode = 1
-}
-
-/** A question like any other: not past the kill switch, within the cap, and in the audit log. */
-async function checkInOffice({ config, store, audit }: Office, name: VendorName): Promise<CheckResult> {
-  if ((await store.sources.listDisabled()).includes(name))
-    throw new Refusal(`${name} is switched off. Let it be asked again first: tabbat sources enable ${name}`)
-  const agreement = createAgreement({ table: store.sources, prices: toPrices(config), node: audit.owner })
-  const source = await openVendor(name, {
-    vendors: config.vendors,
-    allowPrivate: config.sourcesPrivate === 'on',
-  })
-  try {
-    return await checkSource(source, readShippedFolder(), { audit, spend: agreement.spend })
-  } finally {
-    await source.close?.()
-    await agreement.close()
-  }
 }
 
 async function runSwitch(name: string, to: 'disable' | 'enable'): Promise<void> {

@@ -14,6 +14,7 @@ const CARRIED = [
   'audit-signing',
   'reuse',
   'reuse-index',
+  'console-password',
 ] as const
 type Carried = (typeof CARRIED)[number]
 

@@ -5,6 +5,8 @@ import type { Exchange } from './exchange.ts'
 export type Addresses = {
   readonly callerOf: (exchange: Exchange) => string
   readonly hostOf: (exchange: Exchange) => string
+  /** Whether the browser speaks TLS: not with us, but with a proxy of ours that says so. */
+  readonly isSecure: (exchange: Exchange) => boolean
 }
 
 /** What a proxy says is believed only when it is one of ours. */
@@ -13,6 +15,7 @@ export function createAddresses(trusted: readonly string[] | undefined): Address
     return {
       callerOf: ({ raw }) => raw.socket.remoteAddress ?? '',
       hostOf: ({ headers }) => headers.host ?? '',
+      isSecure: () => false,
     }
   const proxies = toBlockList(trusted)
   const isTrusted = (address: string) => {
@@ -29,6 +32,8 @@ export function createAddresses(trusted: readonly string[] | undefined): Address
       const forwarded = toList(headers['x-forwarded-host']).at(-1)
       return forwarded && isTrusted(raw.socket.remoteAddress ?? '') ? forwarded : (headers.host ?? '')
     },
+    isSecure: ({ raw, headers }) =>
+      toList(headers['x-forwarded-proto']).at(-1) === 'https' && isTrusted(raw.socket.remoteAddress ?? ''),
   }
 }
 

@@ -1,6 +1,6 @@
 import { AppError } from '../errors.ts'
 import type { Operation } from '../operations/operation.ts'
-import { readJsonBody } from './body.ts'
+import { hasBody, readJsonBody } from './body.ts'
 import type { Exchange } from './exchange.ts'
 import { createValidate } from './validate.ts'
 
@@ -14,14 +14,15 @@ export function createReadInput(operation: Operation): ReadInput {
   const validate = createValidate(operation.request)
   if (operation.inputFrom === 'body') return async ({ raw }) => validate(await readJsonBody(raw)) as Input
   const names = Object.keys(operation.request.properties)
-  return async ({ raw, search }) => {
-    const body = await readJsonBody(raw)
+  const read = (search: string, body: unknown): Input => {
     const asked = pick(readQuery(search), names)
     if (asked === undefined) return validate(body) as Input
     if (body !== undefined && !isSameInput(asked, pick(body, names) ?? {}, names))
       throw new AppError('conflicting_input')
     return validate(asked) as Input
   }
+  return ({ raw, search }) =>
+    hasBody(raw) ? readJsonBody(raw).then((body) => read(search, body)) : read(search, undefined)
 }
 
 /** A name that is given more than once is a list, and no input may be one. */

@@ -13,7 +13,7 @@ export const createBegin =
     exchange.inFlight = true
   }
 
-function finishRequest({ log, metrics, overload }: Context, exchange: Exchange): void {
+function finishRequest({ log, metrics, overload, latencies }: Context, exchange: Exchange): void {
   const { operation, caller, startedAt, inFlight, response, raw } = exchange
   const durationMs = Math.round((performance.now() - startedAt) * 1000) / 1000
   const mode = caller?.mode ?? 'none'
@@ -23,6 +23,7 @@ function finishRequest({ log, metrics, overload }: Context, exchange: Exchange):
   const outcome = isAnswered ? exchange.outcome : 'aborted'
   const status = isAnswered ? response.statusCode : 0
   metrics.countRequest(operation, mode, outcome, durationMs)
+  if (caller && isAnswered && operation.startsWith('verify_')) latencies.count(mode, durationMs)
   log.request({
     requestId: exchange.id,
     operation,

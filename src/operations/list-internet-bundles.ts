@@ -16,7 +16,7 @@ export const listInternetBundles = defineOperation({
   request: ProviderPath,
   response: InternetBundlesResponse,
   errors: ['provider_not_found'],
-  run: async ({ catalogue }, { input }) => {
+  run: ({ catalogue }, { input }) => {
     const bundles = catalogue.listInternetBundles(input.provider)
     if (!bundles) throw new AppError('provider_not_found')
     return toDocument(bundles, () => ({

@@ -15,7 +15,7 @@ export const listSmeBundles = defineOperation({
   request: NoInput,
   response: SmeBundlesResponse,
   errors: [],
-  run: async ({ catalogue }) => {
+  run: ({ catalogue }) => {
     const bundles = catalogue.listSmeBundles()
     return toDocument(bundles, () => ({
       success: true,

@@ -24,7 +24,7 @@ export const listTvAddOns = defineOperation({
     'unsupported_media_type',
     'validation_failed',
   ],
-  run: async ({ catalogue }, { input }) => {
+  run: ({ catalogue }, { input }) => {
     const product = catalogue.findTvProduct(input.type.toUpperCase() as TvType, input.productCode)
     if (!product) throw new AppError('product_not_found')
     const toBody = () => ({

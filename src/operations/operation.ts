@@ -36,7 +36,7 @@ export type Operation<Request extends TObject = TObject, Response extends TSchem
   /** The errors of this operation, besides those that every operation can answer. */
   readonly errors: readonly ErrorCode[]
   /** A document may be cached by the caller; what is finished was audited, with its bytes, and goes out as it is. */
-  readonly run: (context: Context, ask: Ask<Static<Request>>) => Promise<Document | Finished>
+  readonly run: (context: Context, ask: Ask<Static<Request>>) => Document | Promise<Document | Finished>
 }
 
 /** Keeps the types of one operation's request and response together while it joins the list of all. */

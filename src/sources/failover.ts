@@ -29,8 +29,8 @@ export type SourceAsk<T> = {
 
 export type Search<T> = {
   readonly trail: Tried[]
-  /** Nobody waits longer. */
-  readonly signal: AbortSignal
+  /** Nobody waits longer. Absent where all sources are inside the house. */
+  readonly signal: AbortSignal | undefined
   /** Whether a record settles the question; otherwise it counts as not found. */
   readonly fits?: (record: T) => boolean
   /** Whether "not found" lets the next source be asked. */
@@ -78,11 +78,11 @@ async function admitInTime<T>(
   { post }: SourceAsk<T>,
   { signal }: Search<T>,
 ): Promise<Pass | Skip | typeof TOO_LATE | undefined> {
-  if (signal.aborted) return TOO_LATE
+  if (signal?.aborted) return TOO_LATE
   if (!post) return undefined
   const admitting = post.admit()
   const pass = await orWhenAborted(admitting, signal, (): typeof TOO_LATE => TOO_LATE)
-  if (!signal.aborted) return pass
+  if (!signal?.aborted) return pass
   const giveBack = (late: Pass | Skip) => typeof late !== 'string' && late.release()
   admitting.then(giveBack, () => {})
   return TOO_LATE
@@ -184,7 +184,7 @@ async function askTwice<T>(
       return { answer: await untilAborted(name, ask(), signal) }
     } catch (error) {
       if (!(error instanceof SourceError)) return { bug: error }
-      if (isLast || signal.aborted || !mayRepeat(error)) return { failure: error }
+      if (isLast || signal?.aborted || !mayRepeat(error)) return { failure: error }
     }
   }
   throw new Error('unreachable')
@@ -194,13 +194,18 @@ async function askTwice<T>(
 const mayRepeat = ({ sent, reason }: SourceError) => !sent && reason === 'unreachable'
 
 /** Even a source that ignores the signal is waited for no longer. */
-const untilAborted = <T>(name: string, work: Promise<T>, signal: AbortSignal): Promise<T> =>
+const untilAborted = <T>(name: string, work: Promise<T>, signal: AbortSignal | undefined): Promise<T> =>
   orWhenAborted(work, signal, () => {
     throw new SourceError(name, 'timeout', { trouble: 'too_slow', fault: 'deadline' })
   })
 
 /** What the work comes to, or something else when the signal comes first. */
-function orWhenAborted<T, R>(work: Promise<T>, signal: AbortSignal, otherwise: () => R): Promise<T | R> {
+function orWhenAborted<T, R>(
+  work: Promise<T>,
+  signal: AbortSignal | undefined,
+  otherwise: () => R,
+): Promise<T | R> {
+  if (!signal) return work
   return new Promise((resolve, reject) => {
     // One that obeys the signal knows best what became of its question, and is given the moment to say so.
     const end = () => setImmediate(() => Promise.try(otherwise).then(resolve, reject))

@@ -1,4 +1,6 @@
+import { type AuditLook, createAuditLook } from './audit-look.ts'
 import type { Database, Row, Value } from './database.ts'
+import { ADD_TALLY, type PackedTallies, toAddPackedTallies, unpackTallies } from './statistics-table.ts'
 
 /** A row of the audit log. No number, phone, name, key or body is ever in it; `subject` is a keyed hash in hex. */
 export type AuditRow = {
@@ -56,7 +58,6 @@ export type Completion = {
   readonly sealed: Uint8Array
 }
 
-/** There is no update and no delete here, and the database refuses them as well. */
 /** Rows as one text (JSON): it travels to the writing thread and to PostgreSQL as it is, and a batch is one statement there. */
 export type PackedRows = string
 
@@ -71,9 +72,16 @@ export const packRows = (rows: readonly AuditRow[]): PackedRows =>
 const isHash = (column: string) => column === 'previous_hash' || column === 'hash'
 const toHex = (bytes: Uint8Array) => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('hex')
 
-export type AuditTable = {
-  /** All rows and completions, or none. Gives the indexes of completions whose claim now belongs to another. */
-  readonly append: (rows: PackedRows, completions: readonly Completion[]) => Promise<readonly number[]>
+/** There is no update and no delete here, and the database refuses them as well. */
+export type AuditTable = AuditLook & {
+  /**
+   * All rows, completions and tallies, or none. Gives the indexes of completions whose claim now belongs to another.
+   */
+  readonly append: (
+    rows: PackedRows,
+    completions: readonly Completion[],
+    tallies?: PackedTallies,
+  ) => Promise<readonly number[]>
   readonly head: (chain: string) => Promise<Head | undefined>
   readonly find: (chain: string, sequence: number) => Promise<AuditRow | undefined>
   readonly byReference: (reference: string) => Promise<AuditRow[]>
@@ -97,7 +105,7 @@ const LIST = AUDIT_COLUMNS.join(', ')
 const INSERT = `INSERT INTO audit (${LIST}) VALUES (${AUDIT_COLUMNS.map((_column, index) => `$${index + 1}`).join(', ')})`
 
 /** PostgreSQL takes the rows of a batch apart itself: one question instead of one for each row. */
-const INSERT_PACKED = `INSERT INTO audit (${LIST}) SELECT ${AUDIT_COLUMNS.map(toColumnOfJson).join(', ')}
+const INSERT_PACKED = `WITH tallied AS (${toAddPackedTallies('$2')}) INSERT INTO audit (${LIST}) SELECT ${AUDIT_COLUMNS.map(toColumnOfJson).join(', ')}
   FROM jsonb_array_elements($1::jsonb) WITH ORDINALITY AS batch(row, place) ORDER BY place`
 
 function toColumnOfJson(column: string, index: number): string {
@@ -125,8 +133,10 @@ export function createAuditTable(database: Database): AuditTable {
   const page = database.prepare(
     `SELECT ${LIST} FROM audit WHERE chain = $1 AND sequence > $2 ORDER BY sequence LIMIT $3`,
   )
+  // As one text: taken apart row by row, it would cost several times as much.
   const hashes = database.prepare(
-    'SELECT hash FROM audit WHERE chain = $1 AND sequence > $2 AND sequence <= $3 ORDER BY sequence',
+    `SELECT string_agg(${database.dialect === 'postgres' ? "encode(hash, 'hex')" : 'hex(hash)'}, '' ORDER BY sequence) AS hashes
+     FROM audit WHERE chain = $1 AND sequence > $2 AND sequence <= $3`,
   )
   const chains = database.prepare('SELECT chain, owner, beat_at FROM audit_chains ORDER BY chain')
   const beat = database.prepare('UPDATE audit_chains SET beat_at = $3 WHERE chain = $1 AND owner = $2')
@@ -142,11 +152,12 @@ export function createAuditTable(database: Database): AuditTable {
   const listCheckpoints = database.prepare('SELECT time, body, signature FROM checkpoints ORDER BY time')
   const insertPacked = database.dialect === 'postgres' ? database.prepare(INSERT_PACKED) : undefined
   return {
-    append: async (rows, completions) => {
+    ...createAuditLook(database, LIST),
+    append: async (rows, completions, tallies = '[]') => {
       if (!insertPacked || completions.length > 0)
-        return database.transaction((inside) => append(inside, rows, completions))
+        return database.transaction((inside) => append(inside, rows, completions, tallies))
       // One statement is a transaction by itself.
-      await insertPacked.run(rows)
+      await insertPacked.run(rows, tallies)
       return []
     },
     head: async (chain) => {
@@ -158,7 +169,7 @@ export function createAuditTable(database: Database): AuditTable {
     bySubject: async (subject) => (await bySubject.all(subject)) as AuditRow[],
     page: async (chain, after, most) => (await page.all(chain, after, most)) as AuditRow[],
     hashes: async (chain, after, upTo) =>
-      (await hashes.all(chain, after, upTo)).map((row) => row.hash as Uint8Array),
+      toHashes(Buffer.from(String((await hashes.get(chain, after, upTo))?.hashes ?? ''), 'hex')),
     chains: async () => (await chains.all()).map(toChain),
     claim: (chain, seen, owner, now) =>
       database.transaction((inside) => claim(inside, chain, seen, owner, now)),
@@ -180,10 +191,13 @@ async function append(
   inside: Database,
   rows: PackedRows,
   completions: readonly Completion[],
+  tallies: PackedTallies,
 ): Promise<number[]> {
-  await (inside.dialect === 'postgres'
-    ? inside.prepare(INSERT_PACKED).run(rows)
-    : inside.prepare(INSERT).runAll(unpackRows(rows)))
+  if (inside.dialect === 'postgres') await inside.prepare(INSERT_PACKED).run(rows, tallies)
+  else {
+    await inside.prepare(INSERT).runAll(unpackRows(rows))
+    await inside.prepare(ADD_TALLY).runAll(unpackTallies(tallies))
+  }
   const complete = inside.prepare(
     'UPDATE idempotency SET sealed = $5 WHERE key_id = $1 AND operation = $2 AND name = $3 AND owner = $4',
   )
@@ -214,6 +228,13 @@ async function claim(
     .run(chain, owner, now)
   return true
 }
+
+const HASH_BYTES = 32
+
+const toHashes = (bytes: Buffer): Uint8Array[] =>
+  Array.from({ length: bytes.length / HASH_BYTES }, (_each, index) =>
+    bytes.subarray(index * HASH_BYTES, (index + 1) * HASH_BYTES),
+  )
 
 const toChain = (row: Row): Chain => ({
   chain: String(row.chain),

@@ -6,6 +6,8 @@ import { audit } from './migrations/0003-audit.ts'
 import { sources } from './migrations/0004-sources.ts'
 import { catalogue } from './migrations/0005-catalogue.ts'
 import { admit } from './migrations/0006-admit.ts'
+import { consolePeople } from './migrations/0007-console.ts'
+import { statistics } from './migrations/0008-statistics.ts'
 
 /** `sql` runs on both engines; what has to be said differently stands under the name of the dialect. */
 type Migration = {
@@ -16,7 +18,16 @@ type Migration = {
 }
 
 /** Numbered, forward only. A migration that was released is never changed. */
-const MIGRATIONS: readonly Migration[] = [apiKeys, registry, audit, sources, catalogue, admit]
+const MIGRATIONS: readonly Migration[] = [
+  apiKeys,
+  registry,
+  audit,
+  sources,
+  catalogue,
+  admit,
+  consolePeople,
+  statistics,
+]
 
 /** The schema that this program knows. */
 export const SCHEMA_VERSION = MIGRATIONS.length

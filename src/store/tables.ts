@@ -5,10 +5,12 @@ import type { Database } from './database.ts'
 import { createIdempotencyTable, type IdempotencyTable } from './idempotency-table.ts'
 import { createKeyTable, type KeyTable } from './key-table.ts'
 import { createMetaTable, type MetaTable } from './meta-table.ts'
+import { createPeopleTable, type PeopleTable } from './people-table.ts'
 import { createRegistryTable, type RegistryTable } from './registry-table.ts'
 import { createReuseTable, type ReuseTable } from './reuse-table.ts'
 import { createRotationTable, type RotationTable } from './rotation-table.ts'
 import { createSourceTable, type SourceTable } from './source-table.ts'
+import { createStatisticsTable, type StatisticsTable } from './statistics-table.ts'
 
 /** What the program may ask of its database, grouped by table. Absent is undefined. */
 export type Tables = {
@@ -22,6 +24,8 @@ export type Tables = {
   readonly sources: SourceTable
   readonly reuse: ReuseTable
   readonly catalogue: CatalogueTable
+  readonly people: PeopleTable
+  readonly statistics: StatisticsTable
 }
 
 export const createTables = (database: Database): Tables => ({
@@ -35,6 +39,8 @@ export const createTables = (database: Database): Tables => ({
   sources: createSourceTable(database),
   reuse: createReuseTable(database),
   catalogue: createCatalogueTable(database),
+  people: createPeopleTable(database),
+  statistics: createStatisticsTable(database),
 })
 
 /** The methods that write. In a server on SQLite they run in a thread of their own, so that no request waits for the disk. */
@@ -49,4 +55,17 @@ export const WRITES: { readonly [Table in keyof Tables]: readonly (keyof Tables[
   sources: ['disable', 'enable', 'spend', 'refund', 'publish', 'forget'],
   reuse: ['keep', 'erase', 'forget'],
   catalogue: ['append', 'claimSync', 'recordSync'],
+  statistics: ['addLatencies', 'forget'],
+  people: [
+    'invite',
+    'accept',
+    'acceptReset',
+    'open',
+    'touch',
+    'end',
+    'setPassword',
+    'setRole',
+    'remove',
+    'forget',
+  ],
 }

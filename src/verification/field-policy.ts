@@ -18,6 +18,20 @@ const FIELDS: readonly string[] = [
 export const toFields = (word: string): readonly string[] =>
   FIELDS.filter((path) => path === word || path.startsWith(`${word}.`) || path.endsWith(`.${word}`))
 
+export type FieldGroup = { group: string; fields: { name: string; hidden_by_default: boolean }[] }
+
+/** Every field that a key may hide or reveal, in the order of the contract; those outside of a group are the record's own. */
+export function listFieldGroups(): FieldGroup[] {
+  const hidden = new Set(toHiddenFields([], []))
+  const groups = Map.groupBy(FIELDS, (path) =>
+    path.includes('.') ? path.slice(0, path.indexOf('.')) : 'record',
+  )
+  return [...groups].map(([group, fields]) => ({
+    group,
+    fields: fields.map((name) => ({ name, hidden_by_default: hidden.has(name) })),
+  }))
+}
+
 /** What a key hides: the defaults, less what it may reveal, and what it hides besides. */
 export function toHiddenFields(hide: readonly string[], reveal: readonly string[]): readonly string[] {
   const revealed = new Set(reveal.flatMap(toFields))

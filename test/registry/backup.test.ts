@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { writeBackup } from '../../src/backup/backup.ts'
 import { restoreBackup } from '../../src/backup/restore.ts'
 import { rotateRoot } from '../../src/registry/rotate.ts'
-import { DATA_TABLES } from '../../src/store/data-tables.ts'
+import { DATA_TABLES, PASSING_TABLES } from '../../src/store/data-tables.ts'
 import { withSnapshot } from '../../src/store/snapshot.ts'
 import { openStore } from '../../src/store/store.ts'
 import type { Settings } from '../process/tabbat.ts'
@@ -71,11 +71,45 @@ describe.concurrent.each(PAIRS)('a backup of %s restored into %s', (from, to) =>
 })
 
 describe.concurrent.each(ENGINES)('on %s', (engine) => {
-  it('every table there is belongs to a backup', async () => {
+  it('every table there is belongs to a backup, but for what is good for hours only', async () => {
     const { TABBAT_DATABASE_URL: databaseUrl, ...rest } = await newSettings(engine)
     const store = await openStore({ dataDir: rest.TABBAT_DATA_DIR ?? '', databaseUrl })
-    expect(await listTables(store.database)).toEqual([...DATA_TABLES, 'schema_version'].toSorted())
+    expect(await listTables(store.database)).toEqual(
+      [...DATA_TABLES, ...PASSING_TABLES, 'schema_version'].toSorted(),
+    )
     await store.close()
+  })
+
+  it('sessions and invitations are in no backup, and a restore leaves none behind', async () => {
+    const source = await newSettings(engine)
+    const file = inFolder(source, 'people.backup')
+    const plant = (settings: Settings, name: string) =>
+      withSealed(settings, async ({ store: { people } }) => {
+        const invitation = {
+          role: 'owner',
+          account: undefined,
+          madeBy: 'x',
+          createdAt: 1,
+          expiresAt: 9,
+        } as const
+        const [used, unused] = [Buffer.alloc(32, 1), Buffer.alloc(32, 2)]
+        for (const id of [used, unused]) await people.invite({ ...invitation, id })
+        await people.accept(used, { name, role: 'owner', password: 'p', createdAt: 1, lastSeenAt: undefined })
+        await people.open({ id: used, account: name, password: 'p', at: 5 })
+      })
+    const read = (settings: Settings) =>
+      withSealed(settings, async ({ store: { people } }) => [
+        (await people.list()).map(({ name }) => name),
+        await people.findSession(Buffer.alloc(32, 1), { openedAfter: 0, seenAfter: 0 }),
+        await people.findInvitation(Buffer.alloc(32, 2), 0),
+      ])
+    await plant(source, 'ada')
+    await backUp(source, file)
+    const target = await newTarget(engine, source)
+    await plant(target, 'bola')
+    expect(await read(target)).toEqual([['bola'], expect.anything(), expect.anything()])
+    await restore(target, file, true)
+    expect(await read(target)).toEqual([['ada'], undefined, undefined])
   })
 
   it('a backup shows one moment, whatever is written and erased meanwhile', async () => {

@@ -40,7 +40,7 @@ export type Keys = Static<typeof Keys>
 const Fields = Type.Array(Type.String({ maxLength: 100 }), { maxItems: 100 })
 export const NewKeyWish = Type.Object(
   {
-    name: Type.String({ minLength: 1, maxLength: 100, 'x-rule': 'is required, in at most 100 characters' }),
+    name: Type.String({ minLength: 1, maxLength: 80, 'x-rule': 'is required, in at most 80 characters' }),
     mode: Mode,
     scopes: Type.Array(Scope, { minItems: 1, 'x-rule': 'must name at least one thing that the key may do' }),
     /** As on the command line: 12h, 90d, 1y. Absent: never. */

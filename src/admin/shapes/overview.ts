@@ -1,9 +1,8 @@
 import { type Static, Type } from '../../contract/schema.ts'
+import { RANGES } from '../../statistics/steps.ts'
 import { asked, Mode, Operation, Time } from './words.ts'
 
-export const RANGES = ['hour', 'day', 'week', 'month'] as const
 export const Range = Type.Enum(RANGES)
-export type Range = (typeof RANGES)[number]
 
 const counts = {
   verified: Type.Integer(),
@@ -59,6 +58,8 @@ export const Overview = Type.Object({
       outcome: Type.String(),
       key_id: Type.Nullable(Type.String()),
       reference: Type.Nullable(Type.String()),
+      /** How often the same happened to this key in the same span. */
+      count: Type.Integer(),
     }),
   ),
 })

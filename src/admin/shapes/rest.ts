@@ -26,6 +26,7 @@ const Field = Type.Object({
   name: Type.String(),
   description: Type.String(),
   example: Type.String(),
+  required: Type.Boolean(),
   choices: Type.Nullable(Type.Array(Type.String())),
 })
 export const TryForm = Type.Object({

@@ -24,6 +24,10 @@ export const Session = Type.Object({
 })
 export type Session = Static<typeof Session>
 
+/** Null while nobody has signed in: a page that asks has done nothing wrong. */
+export const CurrentSession = Type.Object({ session: Type.Nullable(Session) })
+export type CurrentSession = Static<typeof CurrentSession>
+
 export const SignIn = Type.Object({ name: Type.String({ maxLength: 40 }), password: Password }, asked)
 export const ChangePassword = Type.Object({ current: Password, password: NewPassword }, asked)
 

@@ -1,0 +1,28 @@
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { gzipSync } from 'node:zlib'
+
+const DIST = join(import.meta.dirname, 'dist')
+const say = (line: string) => process.stdout.write(`${line}\n`)
+
+/** Every text beside itself in gzip, so that the server never compresses anything. */
+function compress(): void {
+  for (const name of readdirSync(DIST, { recursive: true, encoding: 'utf8' })) {
+    if (!/\.(js|css|html|svg)$/.test(name)) continue
+    const packed = gzipSync(readFileSync(join(DIST, name)), { level: 9 })
+    writeFileSync(join(DIST, `${name}.gz`), packed)
+    say(`console/dist/${name}: ${packed.length} bytes in gzip`)
+  }
+}
+
+const loadVite = () =>
+  import('vite').catch((thrown: NodeJS.ErrnoException) => {
+    if (thrown.code === 'ERR_MODULE_NOT_FOUND') return undefined
+    throw thrown
+  })
+
+const vite = await loadVite()
+if (vite) {
+  await vite.build({ configFile: join(import.meta.dirname, 'vite.config.ts'), logLevel: 'warn' })
+  compress()
+} else say('The console was not built: Vite is not installed (npm ci without --omit=dev installs it).')

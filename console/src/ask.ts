@@ -1,0 +1,93 @@
+import { toSentence, toWords } from './format.ts'
+
+/** Why the server did not do what was asked. `fields` has a sentence for each input that was wrong. */
+export class AskError extends Error {
+  readonly status: number
+  readonly code: string
+  readonly fields: Readonly<Record<string, string>>
+
+  constructor(status: number, code: string, message: string, fields: Record<string, string> = {}) {
+    super(message)
+    this.name = 'AskError'
+    this.status = status
+    this.code = code
+    this.fields = fields
+  }
+}
+
+export type Ask = {
+  readonly get: <T>(path: string, signal?: AbortSignal) => Promise<T>
+  /** Never repeated by itself: it may have been done although no answer came. */
+  readonly post: <T>(path: string, body?: object) => Promise<T>
+}
+
+export type Listeners = {
+  readonly onSignedOut: () => void
+  readonly onAway: () => void
+  /** The server has seen that somebody is there. */
+  readonly onSeen: () => void
+}
+
+export function createAsk({ onSignedOut, onAway, onSeen }: Listeners): Ask {
+  const send = async <T>(path: string, init: RequestInit): Promise<T> => {
+    const response = await fetch(path, { credentials: 'same-origin', ...init }).catch((thrown: unknown) => {
+      if (init.signal?.aborted) throw thrown
+      return undefined
+    })
+    if (!response || isFromProxy(response)) {
+      onAway()
+      throw toAwayError(init.method === 'POST')
+    }
+    if (response.ok) {
+      onSeen()
+      return (await response.json()) as T
+    }
+    const error = await readError(response)
+    if (error.code === 'signed_out') onSignedOut()
+    throw error
+  }
+  return {
+    get: (path, signal) => send(path, signal ? { signal } : {}),
+    post: (path, body = {}) =>
+      send(path, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify(body),
+      }),
+  }
+}
+
+/** A proxy in front says that nobody is behind it; our own errors are JSON. */
+const isFromProxy = ({ status, headers }: Response) =>
+  status >= 502 && status <= 504 && !headers.get('content-type')?.includes('json')
+
+const toAwayError = (isPost: boolean) =>
+  new AskError(
+    0,
+    'away',
+    isPost
+      ? 'The server cannot be reached. It is not known whether this was done: look before you try again.'
+      : 'The server cannot be reached.',
+  )
+
+type ErrorBody = { code?: string; message?: string; errors?: Record<string, string[]> }
+
+async function readError(response: Response): Promise<AskError> {
+  const { status, headers } = response
+  const { code, message, errors } = (await response.json().catch(() => ({}))) as ErrorBody
+  const fields = Object.entries(errors ?? {}).map(([name, sentences]) => [
+    name,
+    toSentence(toWords(sentences[0] ?? 'does not fit')),
+  ])
+  return new AskError(
+    status,
+    code ?? 'unknown',
+    status === 429
+      ? toWait(headers.get('retry-after'))
+      : (message ?? `The server answered ${status} without saying why.`),
+    Object.fromEntries(fields),
+  )
+}
+
+const toWait = (seconds: string | null) =>
+  seconds ? `Too many tries. Wait ${seconds} seconds, then try again.` : 'Too many tries. Wait a little.'

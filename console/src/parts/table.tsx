@@ -1,0 +1,55 @@
+import type { ComponentChildren } from 'preact'
+
+export type Column<Row> = {
+  readonly title: string
+  readonly cell: (row: Row) => ComponentChildren
+  readonly isNumber?: boolean
+}
+
+type TableProps<Row> = {
+  /** Says what the table is, to those who do not see it. */
+  readonly label: string
+  readonly columns: readonly Column<Row>[]
+  readonly rows: readonly Row[]
+  readonly keyOf: (row: Row) => string | number
+}
+
+/** Scrolls inside its own box where the page is narrow. */
+export function Table<Row>({ label, columns, rows, keyOf }: TableProps<Row>) {
+  return (
+    <Scrolls label={label}>
+      <table>
+        <thead>
+          <tr>
+            {columns.map(({ title, isNumber }) => (
+              <th key={title} scope="col" class={isNumber ? 'number' : ''}>
+                {title === '' ? <span class="unseen">Actions</span> : title}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map((row) => (
+            <tr key={keyOf(row)}>
+              {columns.map(({ title, cell, isNumber }) => (
+                <td key={title} class={isNumber ? 'number' : ''}>
+                  {cell(row)}
+                </td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </Scrolls>
+  )
+}
+
+/** A box that scrolls by itself; what scrolls must be reached by the keyboard. */
+export function Scrolls({ label, children }: { label: string; children: ComponentChildren }) {
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: see above
+    <section class="scrolls" aria-label={label} tabIndex={0}>
+      {children}
+    </section>
+  )
+}

@@ -1,0 +1,33 @@
+import { useState } from 'preact/hooks'
+import { type Call, toCurl, toPython, toTypeScript } from '../examples.ts'
+import { CodeBlock } from './copy.tsx'
+import { Segments } from './field.tsx'
+
+const LANGUAGES = [
+  { value: 'curl', text: 'curl' },
+  { value: 'typescript', text: 'TypeScript' },
+  { value: 'python', text: 'Python' },
+] as const
+type Language = (typeof LANGUAGES)[number]['value']
+
+const WRITERS: Readonly<Record<Language, (call: Call) => string>> = {
+  curl: toCurl,
+  typescript: toTypeScript,
+  python: toPython,
+}
+
+export function TryExamples(call: Call) {
+  const [language, setLanguage] = useState<Language>('curl')
+  return (
+    <>
+      <Segments legend="Language" value={language} options={LANGUAGES} onValue={setLanguage} />
+      {call.publicKey === undefined && (
+        <p class="dim">
+          The key comes from the environment variable <code>TABBAT_KEY</code>; the one you entered is not
+          written here.
+        </p>
+      )}
+      <CodeBlock text={WRITERS[language](call)} what={`the call in ${language}`} />
+    </>
+  )
+}

@@ -1,0 +1,156 @@
+import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
+import type { AuditFound, AuditLine, AuditSearch } from '../../../src/admin/shapes/audit.ts'
+import type { AskError } from '../ask.ts'
+import { useDesk, useMay } from '../desk.ts'
+import { toMoment, toOperation, toWords } from '../format.ts'
+import { AuditForm } from '../parts/audit-form.tsx'
+import { AuditStory } from '../parts/audit-story.tsx'
+import { ChainCheckPanel } from '../parts/chain-check.tsx'
+import { Panel, Pill, toOutcomeTone, When } from '../parts/pieces.tsx'
+import { Empty, Failed, Loading } from '../parts/states.tsx'
+import { Table } from '../parts/table.tsx'
+import { toHash } from '../route.ts'
+
+/** With a reference in the address: the story of that verification. */
+export function Audit({ rest }: { rest: string }) {
+  return rest === '' ? <Search /> : <AuditStory reference={rest} />
+}
+
+function Search() {
+  const found = useSearch()
+  const mayExport = useMay('operator')
+  return (
+    <>
+      <Panel
+        title="Search"
+        aside={
+          mayExport && (
+            <a class="button push" href="/admin/audit/export" download>
+              Export all
+            </a>
+          )
+        }
+      >
+        <AuditForm
+          outcomes={found.words.outcomes}
+          phases={found.words.phases}
+          isBusy={found.isBusy}
+          error={found.error}
+          onSearch={found.search}
+        />
+      </Panel>
+      <Panel title="Newest first">
+        <Results found={found} />
+      </Panel>
+      <ChainCheckPanel />
+    </>
+  )
+}
+
+type Words = Pick<AuditFound, 'outcomes' | 'phases'>
+
+/** Pages are joined as they come; a new search starts over. */
+function useSearch() {
+  const { ask } = useDesk()
+  const [pages, setPages] = useState<readonly AuditFound[]>()
+  const [error, setError] = useState<AskError>()
+  const [isBusy, setBusy] = useState(false)
+  const wish = useRef<AuditSearch>({})
+  const turn = useRef(0)
+  const load = useCallback(
+    async (before: string | undefined) => {
+      turn.current += 1
+      const mine = turn.current
+      setBusy(true)
+      setError(undefined)
+      try {
+        const body = before === undefined ? wish.current : { ...wish.current, before }
+        const page = await ask.post<AuditFound>('/admin/audit/search', body)
+        if (mine !== turn.current) return
+        setPages((old = []) => (before === undefined ? [page] : [...old, page]))
+      } catch (thrown) {
+        if (mine === turn.current) setError(thrown as AskError)
+      } finally {
+        if (mine === turn.current) setBusy(false)
+      }
+    },
+    [ask],
+  )
+  useEffect(() => {
+    load(undefined)
+  }, [load])
+  const search = (asked: AuditSearch) => {
+    wish.current = asked
+    load(undefined)
+  }
+  const words: Words = pages?.[0] ?? { outcomes: [], phases: [] }
+  return { pages, error, isBusy, search, load, words, isNarrowed: Object.keys(wish.current).length > 0 }
+}
+
+function Results({ found }: { found: ReturnType<typeof useSearch> }) {
+  const { pages, error, isBusy, load, isNarrowed } = found
+  if (!pages) return error ? <Failed error={error} onRetry={() => load(undefined)} /> : <Loading />
+  const rows = pages.flatMap((page) => page.rows)
+  const { next = null, searched_back_to = null } = pages.at(-1) ?? {}
+  return (
+    <>
+      {isBusy && <progress class="thin" aria-label="Searching" />}
+      {rows.length === 0 && (
+        <Empty>
+          {isNarrowed ? (
+            <p>Nothing in the log fits this search.</p>
+          ) : (
+            <p>The log is empty. Every verification writes to it.</p>
+          )}
+        </Empty>
+      )}
+      {rows.length > 0 && <Lines rows={rows} />}
+      {searched_back_to && (
+        <p class="dim">Searched back to {toMoment(searched_back_to)}; there is more before that.</p>
+      )}
+      {next !== null && (
+        <button type="button" disabled={isBusy} aria-busy={isBusy} onClick={() => load(next)}>
+          {searched_back_to ? 'Search further back' : 'Older'}
+        </button>
+      )}
+    </>
+  )
+}
+
+function Lines({ rows }: { rows: readonly AuditLine[] }) {
+  return (
+    <Table
+      label="Rows of the audit log"
+      rows={rows}
+      keyOf={({ chain, sequence }) => `${chain} ${sequence}`}
+      columns={[
+        { title: 'Time', cell: ({ time }) => <When at={time} /> },
+        { title: 'Phase', cell: ({ phase }) => <span class="still">{toWords(phase)}</span> },
+        {
+          title: 'Operation',
+          cell: ({ operation }) => (
+            <span class="still">{operation === null ? '–' : toOperation(operation)}</span>
+          ),
+        },
+        {
+          title: 'Outcome',
+          cell: ({ outcome }) =>
+            outcome === null ? '–' : <Pill tone={toOutcomeTone(outcome)}>{toWords(outcome)}</Pill>,
+        },
+        { title: 'Key', cell: ({ key_id }) => (key_id === null ? '–' : <code>{key_id}</code>) },
+        {
+          title: 'Reference',
+          cell: ({ request_reference: reference }) =>
+            reference === null ? (
+              '–'
+            ) : (
+              <a href={toHash('audit', reference)}>
+                <code class="clip">{reference}</code>
+              </a>
+            ),
+        },
+        { title: 'Detail', cell: ({ detail }) => <span class="clip">{detail ?? ''}</span> },
+      ]}
+    />
+  )
+}

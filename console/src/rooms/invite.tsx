@@ -1,0 +1,97 @@
+import { useEffect, useState } from 'preact/hooks'
+import type { Invitation, Session } from '../../../src/admin/shapes/session.ts'
+import { type Ask, AskError } from '../ask.ts'
+import { toMoment } from '../format.ts'
+import { DeedButton } from '../parts/dialog.tsx'
+import { TextField } from '../parts/field.tsx'
+import { NewPassword, toPasswordTrouble } from '../parts/new-password.tsx'
+import { Failed, Loading, Trouble } from '../parts/states.tsx'
+import { toHash } from '../route.ts'
+import { Mark } from '../shell.tsx'
+import { useDeed } from '../use-deed.ts'
+
+type InviteProps = {
+  readonly ask: Ask
+  readonly token: string
+  readonly onEnter: (session: Session) => void
+}
+
+export function Invite({ ask, token, onEnter }: InviteProps) {
+  const [invitation, setInvitation] = useState<Invitation>()
+  const [error, setError] = useState<AskError>()
+  useEffect(() => {
+    document.title = 'Welcome · Tabbat console'
+    if (token === '')
+      setError(new AskError(0, 'no_token', 'Open your link again: it is not kept by this page.'))
+    else ask.post<Invitation>('/admin/invitations/look', { token }).then(setInvitation, setError)
+  }, [ask, token])
+  return (
+    <main id="main" class="alone" tabIndex={-1}>
+      <div class="panel">
+        <h1>
+          <Mark /> {invitation?.name ? 'A new password' : 'Welcome to Tabbat'}
+        </h1>
+        {error && (
+          <>
+            <Failed error={toPlainError(error)} />
+            <a href={toHash('overview')}>Go to the sign-in form</a>
+          </>
+        )}
+        {!error && !invitation && <Loading lines={3} />}
+        {invitation && <AcceptForm ask={ask} token={token} invitation={invitation} onEnter={onEnter} />}
+      </div>
+    </main>
+  )
+}
+
+/** A link that was cut off when it was copied is not the fault of a field. */
+const toPlainError = (error: AskError): AskError =>
+  error.code === 'validation_failed' ? Object.assign(error, { message: 'This link is not whole.' }) : error
+
+function AcceptForm({ ask, token, invitation, onEnter }: InviteProps & { invitation: Invitation }) {
+  const [name, setName] = useState(invitation.name ?? '')
+  const [password, setPassword] = useState('')
+  const [again, setAgain] = useState('')
+  const accept = useDeed(async () => {
+    const body = { token, name: name.trim(), password }
+    onEnter(await ask.post<Session>('/admin/invitations/accept', body))
+  })
+  const { fields = {} } = accept.error ?? {}
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault()
+        if (!toPasswordTrouble(password, again)) accept.run()
+      }}
+    >
+      <p class="dim">
+        {invitation.name
+          ? `This link sets a new password for ${invitation.name}.`
+          : `You are invited as ${invitation.role}. Choose a name and a password.`}{' '}
+        It can be used once, until {toMoment(invitation.expires_at)}.
+      </p>
+      <TextField
+        label="Name"
+        value={name}
+        onValue={setName}
+        readOnly={invitation.name !== null}
+        autocomplete="username"
+        autocapitalize="none"
+        help={invitation.name ? undefined : 'Lower-case letters, digits, dots, hyphens; 2 to 40 of them.'}
+        error={fields.name}
+        required
+      />
+      <NewPassword
+        password={password}
+        again={again}
+        onPassword={setPassword}
+        onAgain={setAgain}
+        error={fields.password}
+      />
+      <Trouble error={accept.error} />
+      <DeedButton isBusy={accept.isBusy} isDisabled={toPasswordTrouble(password, again) !== undefined}>
+        {invitation.name ? 'Set password and sign in' : 'Create account'}
+      </DeedButton>
+    </form>
+  )
+}

@@ -1,0 +1,205 @@
+import { useState } from 'preact/hooks'
+import type { Keys as KeysShape, MadeKey, UsedKey } from '../../../src/admin/shapes/keys.ts'
+import { useDesk, useMay } from '../desk.ts'
+import { toCount } from '../format.ts'
+import { Confirm, Dialog } from '../parts/dialog.tsx'
+import { SelectField } from '../parts/field.tsx'
+import { NewKey } from '../parts/new-key.tsx'
+import { Panel, Pill, When } from '../parts/pieces.tsx'
+import { ShownOnce } from '../parts/shown-once.tsx'
+import { Empty, Shown } from '../parts/states.tsx'
+import { Table } from '../parts/table.tsx'
+import { useAnswer } from '../use-answer.ts'
+import { useDeed } from '../use-deed.ts'
+
+type Open = { readonly what: 'new' } | { readonly what: 'made'; readonly key: string } | OpenKey
+type OpenKey = { readonly what: 'revoke' | 'roll' | 'facts'; readonly row: UsedKey }
+
+export function Keys() {
+  const answer = useAnswer<KeysShape>('/admin/keys')
+  const may = useMay('operator')
+  const [open, setOpen] = useState<Open>()
+  const close = () => setOpen(undefined)
+  const finish = ({ key }: MadeKey) => {
+    setOpen({ what: 'made', key })
+    answer.reload()
+  }
+  const revoked = () => {
+    close()
+    answer.reload()
+  }
+  return (
+    <>
+      <p class="dim">Each key has one purpose, and is shown once when it is made.</p>
+      <Panel
+        title="All keys"
+        aside={
+          may &&
+          answer.value && (
+            <button type="button" class="main push" onClick={() => setOpen({ what: 'new' })}>
+              Create key
+            </button>
+          )
+        }
+      >
+        <Shown answer={answer}>{(keys) => <KeyList keys={keys} onOpen={setOpen} />}</Shown>
+      </Panel>
+      {open?.what === 'new' && answer.value && <NewKey keys={answer.value} onClose={close} onMade={finish} />}
+      {open?.what === 'made' && (
+        <ShownOnce title="The new key" what="the key" text={open.key} onClose={close}>
+          This is the only time that the key is shown. Only a hash of it is stored.
+        </ShownOnce>
+      )}
+      {open?.what === 'revoke' && <Revoke row={open.row} onClose={close} onDone={revoked} />}
+      {open?.what === 'roll' && <Roll row={open.row} onClose={close} onMade={finish} />}
+      {open?.what === 'facts' && <KeyFacts row={open.row} onClose={close} />}
+    </>
+  )
+}
+
+const TONES = { active: 'good', revoked: 'bad', expired: 'warn' } as const
+
+function KeyList({ keys: { keys }, onOpen }: { keys: KeysShape; onOpen: (open: OpenKey) => void }) {
+  if (keys.length === 0)
+    return (
+      <Empty>
+        <p>There is no key yet. Programs that ask this server need one each.</p>
+      </Empty>
+    )
+  return (
+    <Table
+      label="Keys"
+      rows={keys}
+      keyOf={({ id }) => id}
+      columns={[
+        {
+          title: 'Name',
+          cell: (row) => (
+            <button type="button" class="link" onClick={() => onOpen({ what: 'facts', row })}>
+              {row.name}
+            </button>
+          ),
+        },
+        { title: 'Id', cell: ({ id }) => <code>{id}</code> },
+        { title: 'Mode', cell: ({ mode }) => <Pill tone={mode === 'live' ? 'live' : 'dim'}>{mode}</Pill> },
+        { title: 'State', cell: ({ state }) => <Pill tone={TONES[state]}>{state}</Pill> },
+        { title: '30 days', cell: ({ verifications_30d }) => toCount(verifications_30d), isNumber: true },
+        { title: 'Last used', cell: ({ last_used_at }) => <When at={last_used_at} otherwise="never" /> },
+        { title: 'Expires', cell: ({ expires_at }) => <When at={expires_at} otherwise="never" /> },
+        { title: '', cell: (row) => <KeyActions row={row} onOpen={onOpen} /> },
+      ]}
+    />
+  )
+}
+
+function KeyActions({ row, onOpen }: { row: UsedKey; onOpen: (open: OpenKey) => void }) {
+  const isOperator = useMay('operator')
+  const isOwner = useMay('owner')
+  if (!isOperator || row.state !== 'active') return null
+  const mayRoll = row.rolled_to === null && (isOwner || row.reveal.length === 0)
+  return (
+    <span class="actions">
+      {mayRoll && (
+        <button
+          type="button"
+          class="small"
+          aria-label={`Roll ${row.name}`}
+          onClick={() => onOpen({ what: 'roll', row })}
+        >
+          Roll
+        </button>
+      )}
+      <button
+        type="button"
+        class="small"
+        aria-label={`Revoke ${row.name}`}
+        onClick={() => onOpen({ what: 'revoke', row })}
+      >
+        Revoke
+      </button>
+    </span>
+  )
+}
+
+type RowProps = { readonly row: UsedKey; readonly onClose: () => void }
+
+function KeyFacts({ row, onClose }: RowProps) {
+  const list = (names: readonly string[], otherwise: string) =>
+    names.length === 0 ? otherwise : names.join(', ')
+  const facts: readonly (readonly [string, string])[] = [
+    ['Id', row.id],
+    ['May', list(row.scopes, 'nothing')],
+    ['From addresses', list(row.allowed_ips ?? [], 'any')],
+    ['Hides besides the usual', list(row.hide, 'nothing')],
+    ['Shows of the usually hidden', list(row.reveal, 'nothing')],
+    ['Different people a day', toCount(row.subjects_per_day)],
+    ['Consent reference', row.requires_consent ? 'required' : 'optional'],
+    ['Rolled to', row.rolled_to ?? 'not rolled'],
+  ]
+  return (
+    <Dialog title={row.name} onClose={onClose}>
+      <dl class="facts">
+        {facts.map(([name, value]) => (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd class="breaks">{value}</dd>
+          </div>
+        ))}
+        <div>
+          <dt>Made</dt>
+          <dd>
+            <When at={row.created_at} />
+          </dd>
+        </div>
+        {row.revoked_at && (
+          <div>
+            <dt>Revoked</dt>
+            <dd>
+              <When at={row.revoked_at} />
+            </dd>
+          </div>
+        )}
+      </dl>
+    </Dialog>
+  )
+}
+
+function Revoke({ row, onClose, onDone }: RowProps & { onDone: () => void }) {
+  const { ask } = useDesk()
+  const deed = useDeed(async () => {
+    await ask.post(`/admin/keys/${encodeURIComponent(row.id)}/revoke`)
+    onDone()
+  })
+  return (
+    <Confirm title="Revoke this key?" verb="Revoke" deed={deed} onClose={onClose} typed={row.name} isDanger>
+      <p>
+        Programs that use <b class="breaks">{row.name}</b> (<code>{row.id}</code>) are refused within a
+        second. A revoked key cannot be brought back.
+      </p>
+    </Confirm>
+  )
+}
+
+const OVERLAPS = [
+  { value: '0s', text: 'None: the old key stops at once' },
+  { value: '1h', text: '1 hour' },
+  { value: '24h', text: '24 hours' },
+  { value: '7d', text: '7 days' },
+]
+
+function Roll({ row, onClose, onMade }: RowProps & { onMade: (made: MadeKey) => void }) {
+  const { ask } = useDesk()
+  const [overlap, setOverlap] = useState('24h')
+  const deed = useDeed(async () => {
+    onMade(await ask.post<MadeKey>(`/admin/keys/${encodeURIComponent(row.id)}/roll`, { overlap }))
+  })
+  return (
+    <Confirm title="Roll this key?" verb="Make the new key" deed={deed} onClose={onClose}>
+      <p>
+        A new key takes the place of <b class="breaks">{row.name}</b>, with the same rights. Both are accepted
+        for a while, so that programs can be moved over.
+      </p>
+      <SelectField label="The old key goes on for" value={overlap} onValue={setOverlap} options={OVERLAPS} />
+    </Confirm>
+  )
+}

@@ -1,0 +1,211 @@
+import { useState } from 'preact/hooks'
+import type { Overview as OverviewShape } from '../../../src/admin/shapes/overview.ts'
+import { toCount, toMs, toNaira, toOperation, toPercent, toWords } from '../format.ts'
+import { Chart } from '../parts/chart.tsx'
+import { Segments } from '../parts/field.tsx'
+import { Panel, Pill, toOutcomeTone, When } from '../parts/pieces.tsx'
+import { SourcesTable } from '../parts/sources-table.tsx'
+import { Empty, Failed, Loading } from '../parts/states.tsx'
+import { Table } from '../parts/table.tsx'
+import { toHash } from '../route.ts'
+import { useLive } from '../use-live.ts'
+
+type Mode = OverviewShape['mode']
+type Range = OverviewShape['range']
+
+const RANGES: readonly { value: Range; text: string }[] = [
+  { value: 'hour', text: 'Hour' },
+  { value: 'day', text: 'Day' },
+  { value: 'week', text: 'Week' },
+  { value: 'month', text: 'Month' },
+]
+const MODES: readonly { value: Mode; text: string }[] = [
+  { value: 'all', text: 'All' },
+  { value: 'live', text: 'Live' },
+  { value: 'test', text: 'Test' },
+]
+
+export function Overview() {
+  const [range, setRange] = useState<Range>('day')
+  const [mode, setMode] = useState<Mode>('all')
+  const { value, error, reload, state } = useLive(range, mode)
+  return (
+    <>
+      <div class="bar">
+        <Segments legend="Range" value={range} options={RANGES} onValue={setRange} />
+        <Segments legend="Mode" value={mode} options={MODES} onValue={setMode} />
+        <span class="dim push" role="status">
+          {state === 'live' ? (
+            <span class="beat">Live</span>
+          ) : state === 'broken' ? (
+            'Reconnecting…'
+          ) : (
+            'Connecting…'
+          )}
+        </span>
+      </div>
+      {value && <Seen overview={value} />}
+      {!value && error && <Failed error={error} onRetry={reload} />}
+      {!value && !error && <Loading lines={8} />}
+    </>
+  )
+}
+
+function Seen({ overview }: { overview: OverviewShape }) {
+  return (
+    <>
+      <Tiles overview={overview} />
+      <Panel title="Verifications over time">
+        <Chart overview={overview} />
+      </Panel>
+      <Panel title="Sources">
+        {overview.sources.length === 0 ? (
+          <Empty>
+            <p>No vendor is set up. Their settings make one; sandbox and own records need none.</p>
+          </Empty>
+        ) : (
+          <SourcesTable sources={overview.sources} isBrief />
+        )}
+      </Panel>
+      <div class="halves">
+        <TopKeys overview={overview} />
+        <BySource overview={overview} />
+      </div>
+      <LastErrors errors={overview.errors} />
+    </>
+  )
+}
+
+function Tiles({ overview }: { overview: OverviewShape }) {
+  const { totals, success_rate, latency, sources } = overview
+  const count = totals.verified + totals.not_verified + totals.failed
+  const spent = sources.reduce((sum, source) => sum + source.spent_kobo_today, 0)
+  const tiles: readonly (readonly [string, string, string])[] = [
+    ['Verifications', toCount(count), `${toCount(totals.verified)} verified`],
+    [
+      'Success rate',
+      toPercent(success_rate),
+      success_rate === null ? 'nothing yet' : `${toCount(totals.failed)} failed`,
+    ],
+    ['p50', toMs(latency?.p50_ms ?? null), 'estimated'],
+    ['p95', toMs(latency?.p95_ms ?? null), 'estimated'],
+    ['p99', toMs(latency?.p99_ms ?? null), 'estimated'],
+    ['Spent today', toNaira(spent), 'all sources'],
+  ]
+  return (
+    <dl class="tiles">
+      {tiles.map(([name, value, note]) => (
+        <div key={name}>
+          <dt>{name}</dt>
+          <dd>
+            <b>{value}</b>
+            <small class="dim">{note}</small>
+          </dd>
+        </div>
+      ))}
+    </dl>
+  )
+}
+
+function TopKeys({ overview: { keys } }: { overview: OverviewShape }) {
+  return (
+    <Panel title="Top keys">
+      {keys.length === 0 ? (
+        <Empty>
+          <p>
+            No key has been used in this time. <a href={toHash('keys')}>Create one</a> or{' '}
+            <a href={toHash('try')}>try a verification</a>.
+          </p>
+        </Empty>
+      ) : (
+        <Table
+          label="Keys by verifications"
+          rows={keys}
+          keyOf={({ id }) => id}
+          columns={[
+            { title: 'Key', cell: ({ name, id }) => <NamedKey name={name} id={id} /> },
+            {
+              title: 'Mode',
+              cell: ({ mode }) => <Pill tone={mode === 'live' ? 'live' : 'dim'}>{mode}</Pill>,
+            },
+            { title: 'Verifications', cell: ({ verifications }) => toCount(verifications), isNumber: true },
+          ]}
+        />
+      )}
+    </Panel>
+  )
+}
+
+function NamedKey({ name, id }: { name: string; id: string }) {
+  return (
+    <>
+      <span class="clip">{name}</span> <code>{id}</code>
+    </>
+  )
+}
+
+function BySource({ overview: { by_source } }: { overview: OverviewShape }) {
+  return (
+    <Panel title="Who answered">
+      {by_source.length === 0 ? (
+        <Empty>
+          <p>No source has answered in this time.</p>
+        </Empty>
+      ) : (
+        <Table
+          label="Verifications by source"
+          rows={by_source}
+          keyOf={({ source }) => source}
+          columns={[
+            { title: 'Source', cell: ({ source }) => source },
+            { title: 'Verifications', cell: ({ verifications }) => toCount(verifications), isNumber: true },
+          ]}
+        />
+      )}
+    </Panel>
+  )
+}
+
+function LastErrors({ errors }: { errors: OverviewShape['errors'] }) {
+  return (
+    <Panel title="Last errors">
+      {errors.length === 0 ? (
+        <Empty>
+          <p>No errors. Failed verifications will be listed here.</p>
+        </Empty>
+      ) : (
+        <Table
+          label="Last errors"
+          rows={errors}
+          keyOf={({ at, operation, outcome, key_id, reference }) =>
+            [at, operation, outcome, key_id, reference].join(' ')
+          }
+          columns={[
+            { title: 'Time', cell: ({ at }) => <When at={at} /> },
+            {
+              title: 'Operation',
+              cell: ({ operation }) => <span class="still">{toOperation(operation)}</span>,
+            },
+            {
+              title: 'Outcome',
+              cell: ({ outcome }) => <Pill tone={toOutcomeTone(outcome)}>{toWords(outcome)}</Pill>,
+            },
+            { title: 'Times', cell: ({ count }) => toCount(count), isNumber: true },
+            { title: 'Key', cell: ({ key_id }) => (key_id === null ? '–' : <code>{key_id}</code>) },
+            {
+              title: 'Story',
+              cell: ({ reference }) =>
+                reference === null ? (
+                  '–'
+                ) : (
+                  <a href={toHash('audit', reference)}>
+                    <code class="clip">{reference}</code>
+                  </a>
+                ),
+            },
+          ]}
+        />
+      )}
+    </Panel>
+  )
+}

@@ -1,0 +1,184 @@
+import { useState } from 'preact/hooks'
+import type { Role } from '../../../src/admin/role.ts'
+import type { Account, Accounts, Invited } from '../../../src/admin/shapes/session.ts'
+import type { Static } from '../../../src/contract/schema.ts'
+import { useDesk } from '../desk.ts'
+import { toMoment } from '../format.ts'
+import { Confirm } from '../parts/dialog.tsx'
+import { SelectField } from '../parts/field.tsx'
+import { Panel, Pill, When } from '../parts/pieces.tsx'
+import { ShownOnce } from '../parts/shown-once.tsx'
+import { Shown } from '../parts/states.tsx'
+import { Table } from '../parts/table.tsx'
+import { toHash } from '../route.ts'
+import { useAnswer } from '../use-answer.ts'
+import { useDeed } from '../use-deed.ts'
+
+type Link = Static<typeof Invited>
+type Open =
+  | { readonly what: 'invite' }
+  | { readonly what: 'link'; readonly link: Link }
+  | { readonly what: 'role' | 'reset' | 'remove'; readonly account: Account }
+
+const ROLES = [
+  { value: 'viewer', text: 'Viewer: sees everything that is masked, changes nothing' },
+  { value: 'operator', text: 'Operator: runs it day by day' },
+  { value: 'owner', text: 'Owner: also people, reveals, revealing keys' },
+]
+
+export function People() {
+  const answer = useAnswer<Static<typeof Accounts>>('/admin/accounts')
+  const [open, setOpen] = useState<Open>()
+  const close = () => setOpen(undefined)
+  const done = () => {
+    close()
+    answer.reload()
+  }
+  const showLink = (link: Link) => setOpen({ what: 'link', link })
+  return (
+    <>
+      <Panel
+        title="Accounts"
+        aside={
+          <button type="button" class="main push" onClick={() => setOpen({ what: 'invite' })}>
+            Invite somebody
+          </button>
+        }
+      >
+        <Shown answer={answer}>
+          {({ accounts }) => <AccountList accounts={accounts} onOpen={setOpen} />}
+        </Shown>
+      </Panel>
+      {open?.what === 'invite' && <InviteDialog onClose={close} onLink={showLink} />}
+      {open?.what === 'link' && (
+        <ShownOnce
+          title="A one-time link"
+          what="the link"
+          text={`${location.origin}/console${toHash('invite', open.link.token)}`}
+          onClose={close}
+        >
+          Give it to the person over a channel that you trust. It can be used once, until{' '}
+          {toMoment(open.link.expires_at)}, and is not shown again.
+        </ShownOnce>
+      )}
+      {open?.what === 'role' && <RoleDialog account={open.account} onClose={close} onDone={done} />}
+      {open?.what === 'reset' && <ResetDialog account={open.account} onClose={close} onLink={showLink} />}
+      {open?.what === 'remove' && <RemoveDialog account={open.account} onClose={close} onDone={done} />}
+    </>
+  )
+}
+
+function AccountList({ accounts, onOpen }: { accounts: readonly Account[]; onOpen: (open: Open) => void }) {
+  const { session } = useDesk()
+  return (
+    <Table
+      label="Accounts"
+      rows={accounts}
+      keyOf={({ name }) => name}
+      columns={[
+        {
+          title: 'Name',
+          cell: ({ name }) => (
+            <>
+              <b>{name}</b> {name === session.name && <small class="dim">you</small>}
+            </>
+          ),
+        },
+        { title: 'Role', cell: ({ role }) => <Pill tone={role === 'owner' ? 'live' : 'dim'}>{role}</Pill> },
+        { title: 'Made', cell: ({ created_at }) => <When at={created_at} /> },
+        { title: 'Last seen', cell: ({ last_seen_at }) => <When at={last_seen_at} otherwise="never" /> },
+        { title: '', cell: (account) => <AccountActions account={account} onOpen={onOpen} /> },
+      ]}
+    />
+  )
+}
+
+const ACTIONS = [
+  { what: 'role', text: 'Change role' },
+  { what: 'reset', text: 'Reset password' },
+  { what: 'remove', text: 'Remove' },
+] as const
+
+function AccountActions({ account, onOpen }: { account: Account; onOpen: (open: Open) => void }) {
+  return (
+    <span class="actions">
+      {ACTIONS.map(({ what, text }) => (
+        <button
+          key={what}
+          type="button"
+          class="small"
+          aria-label={`${text}: ${account.name}`}
+          onClick={() => onOpen({ what, account })}
+        >
+          {text}
+        </button>
+      ))}
+    </span>
+  )
+}
+
+function InviteDialog({ onClose, onLink }: { onClose: () => void; onLink: (link: Link) => void }) {
+  const { ask } = useDesk()
+  const [role, setRole] = useState('operator')
+  const deed = useDeed(async () => onLink(await ask.post<Link>('/admin/invitations', { role })))
+  return (
+    <Confirm title="Invite somebody" verb="Make a link" deed={deed} onClose={onClose}>
+      <SelectField label="Role" value={role} onValue={setRole} options={ROLES} />
+    </Confirm>
+  )
+}
+
+type OneProps = { readonly account: Account; readonly onClose: () => void }
+
+const toPath = ({ name }: Account, deed: string) => `/admin/accounts/${encodeURIComponent(name)}/${deed}`
+
+function RoleDialog({ account, onClose, onDone }: OneProps & { onDone: () => void }) {
+  const { ask, session, recheck } = useDesk()
+  const [role, setRole] = useState<string>(account.role)
+  const deed = useDeed(async () => {
+    await ask.post(toPath(account, 'role'), { role: role as Role })
+    onDone()
+    // Whoever changes their own role sees other rooms from now on.
+    if (account.name === session.name) recheck()
+  })
+  return (
+    <Confirm title={`Role of ${account.name}`} verb="Change role" deed={deed} onClose={onClose}>
+      <SelectField label="Role" value={role} onValue={setRole} options={ROLES} />
+    </Confirm>
+  )
+}
+
+function ResetDialog({ account, onClose, onLink }: OneProps & { onLink: (link: Link) => void }) {
+  const { ask } = useDesk()
+  const deed = useDeed(async () => onLink(await ask.post<Link>(toPath(account, 'reset'))))
+  return (
+    <Confirm
+      title={`Reset the password of ${account.name}?`}
+      verb="Make a link"
+      deed={deed}
+      onClose={onClose}
+    >
+      <p>A one-time link lets {account.name} choose a new password. The old one goes on until then.</p>
+    </Confirm>
+  )
+}
+
+function RemoveDialog({ account, onClose, onDone }: OneProps & { onDone: () => void }) {
+  const { ask } = useDesk()
+  const deed = useDeed(async () => {
+    await ask.post(toPath(account, 'remove'))
+    onDone()
+  })
+  return (
+    <Confirm
+      title={`Remove ${account.name}?`}
+      verb="Remove"
+      deed={deed}
+      onClose={onClose}
+      typed={account.name}
+      isDanger
+    >
+      <p>The account and its sessions end at once. What it did stays in the audit.</p>
+    </Confirm>
+  )
+}

@@ -1,0 +1,31 @@
+import { useEffect, useState } from 'preact/hooks'
+
+export type Route = { readonly room: string; readonly rest: string }
+
+export const toHash = (room: string, rest = '') =>
+  `#/${room}${rest === '' ? '' : `/${encodeURIComponent(rest)}`}`
+
+export function readRoute(): Route {
+  const [room = '', rest = ''] = location.hash.replace(/^#\/?/, '').split('/', 2)
+  // A one-time link must not stay in the address bar, nor in the history.
+  if (room === 'invite' && rest !== '') history.replaceState(null, '', toHash('invite'))
+  return { room: room === '' ? 'overview' : room, rest: toPlain(rest) }
+}
+
+function toPlain(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return ''
+  }
+}
+
+export function useRoute(): Route {
+  const [route, setRoute] = useState(readRoute)
+  useEffect(() => {
+    const onChange = () => setRoute(readRoute())
+    addEventListener('hashchange', onChange)
+    return () => removeEventListener('hashchange', onChange)
+  }, [])
+  return route
+}

@@ -1,0 +1,95 @@
+import { useEffect, useRef, useState } from 'preact/hooks'
+import { useDesk } from './desk.ts'
+import { Pill } from './parts/pieces.tsx'
+import { type Room, roomsFor } from './rooms.ts'
+import { toHash } from './route.ts'
+import { keepTheme, readTheme, THEMES, type Theme } from './theme.ts'
+
+export function Shell({ room, rest }: { room: Room; rest: string }) {
+  const { session } = useDesk()
+  const [isOpen, setOpen] = useState(false)
+  const heading = useRef<HTMLHeadingElement>(null)
+  const isFirst = useRef(true)
+  useEffect(() => {
+    document.title = `${room.title} · Tabbat console`
+    setOpen(false)
+    // Whoever has just opened the page starts at its top.
+    if (isFirst.current) isFirst.current = false
+    else heading.current?.focus()
+  }, [room])
+  const { Body } = room
+  return (
+    <div class="shell">
+      <header class="side" data-open={isOpen}>
+        <div class="brand">
+          <a href={toHash('overview')}>
+            <Mark /> Tabbat
+          </a>
+          <button
+            type="button"
+            class="plain small menu"
+            aria-expanded={isOpen}
+            aria-controls="rooms"
+            onClick={() => setOpen(!isOpen)}
+          >
+            Menu
+          </button>
+        </div>
+        <div id="rooms" class="rooms">
+          <nav aria-label="Rooms">
+            <ul>
+              {roomsFor(session.role).map(({ name, title }) => (
+                <li key={name}>
+                  <a href={toHash(name)} {...(name === room.name ? { 'aria-current': 'page' } : {})}>
+                    {title}
+                  </a>
+                </li>
+              ))}
+            </ul>
+          </nav>
+          <div class="foot">
+            <ThemeSwitch />
+            <a href={toHash('account')} {...(room.name === 'account' ? { 'aria-current': 'page' } : {})}>
+              <span class="breaks">{session.name}</span> <Pill tone="dim">{session.role}</Pill>
+            </a>
+            <small class="dim">Version {session.version}</small>
+          </div>
+        </div>
+      </header>
+      <main id="main" tabIndex={-1}>
+        <h1 ref={heading} tabIndex={-1}>
+          {room.title}
+        </h1>
+        <Body key={room.name} rest={rest} />
+      </main>
+    </div>
+  )
+}
+
+const THEME_WORDS: Readonly<Record<Theme, string>> = { auto: 'As the system', light: 'Light', dark: 'Dark' }
+
+function ThemeSwitch() {
+  const [theme, setTheme] = useState(readTheme)
+  const choose = (chosen: Theme) => {
+    keepTheme(chosen)
+    setTheme(chosen)
+  }
+  return (
+    <select aria-label="Theme" value={theme} onChange={(event) => choose(event.currentTarget.value as Theme)}>
+      {THEMES.map((name) => (
+        <option key={name} value={name}>
+          {THEME_WORDS[name]}
+        </option>
+      ))}
+    </select>
+  )
+}
+
+export function Mark() {
+  return (
+    <svg class="mark" viewBox="0 0 32 32" aria-hidden="true">
+      <rect width="32" height="32" rx="8" />
+      <path d="M9 11h14M16 11v12" />
+    </svg>
+  )
+}

@@ -1,0 +1,59 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Context } from '../context.ts'
+import type { AdminDesk } from './desk.ts'
+import { type OverviewWish, toOverview } from './overview.ts'
+import type { Overview } from './shapes/overview.ts'
+
+const LOOK_EVERY_MS = 2000
+/** Proxies close what is silent. */
+const SPEAK_EVERY_MS = 15_000
+
+/** The overview as server-sent events: at once, and whenever it has changed, until the session ends or the server stops. */
+export async function* streamOverview(
+  { context, overviews }: Pick<AdminDesk, 'context' | 'overviews'>,
+  wish: OverviewWish,
+  isStillThere: () => Promise<boolean>,
+): AsyncIterable<string> {
+  const { lifecycle } = context
+  let told = ''
+  let spokenAt = Number.NEGATIVE_INFINITY
+  while (!lifecycle.stopping) {
+    if (!(await isStillThere())) {
+      yield toEvent('signed_out', '{}')
+      return
+    }
+    const overview = await overviews.read(wish)
+    const facts = JSON.stringify({ ...overview, made_at: '' })
+    if (facts !== told) {
+      told = facts
+      spokenAt = performance.now()
+      yield toEvent('overview', JSON.stringify(overview))
+    } else if (performance.now() - spokenAt > SPEAK_EVERY_MS) {
+      spokenAt = performance.now()
+      yield ': still here\n\n'
+    }
+    await pause(LOOK_EVERY_MS, undefined, { ref: false })
+  }
+}
+
+const toEvent = (name: string, data: string) => `event: ${name}\ndata: ${data}\n\n`
+
+/** Whoever looks at the same at the same time shares one look at the database. */
+export type Overviews = { readonly read: (wish: OverviewWish) => Promise<Overview> }
+
+const FRESH_MS = 1000
+
+export function createOverviews(context: Context): Overviews {
+  const known = new Map<string, { readonly at: number; readonly overview: Promise<Overview> }>()
+  return {
+    read: (wish) => {
+      const name = `${wish.range} ${wish.mode}`
+      const last = known.get(name)
+      if (last && performance.now() - last.at < FRESH_MS) return last.overview
+      const overview = toOverview(context, wish)
+      known.set(name, { at: performance.now(), overview })
+      overview.catch(() => known.delete(name))
+      return overview
+    },
+  }
+}

@@ -1,0 +1,77 @@
+import type { Context } from '../context.ts'
+import { estimatePercentile } from '../statistics/latency-classes.ts'
+import { type Range, type Step, toSteps, toStretch } from '../statistics/steps.ts'
+import type { Overview } from './shapes/overview.ts'
+import { readSourceStates } from './source-states.ts'
+
+export type OverviewWish = { readonly range: Range; readonly mode: Overview['mode'] }
+
+const MOST_KEYS = 10
+const MOST_ERRORS = 10
+
+/** How things are going. Every figure comes from the statistics, whose number does not grow with the audit log. */
+export async function toOverview(context: Context, { range, mode }: OverviewWish): Promise<Overview> {
+  const { statistics, keys } = context.store
+  const now = Date.now()
+  const { span, from, stepSeconds } = toStretch(range, now)
+  const stretch = { span, from, mode: mode === 'all' ? null : mode }
+  const steps = toSteps(range, now, await statistics.outcomes(stretch))
+  const totals = addUp(steps)
+  const counted = await statistics.byKey(stretch, MOST_KEYS)
+  const known = new Map((await keys.list()).map((key) => [key.id, key]))
+  return {
+    range,
+    mode,
+    made_at: new Date(now).toISOString(),
+    steps,
+    step_seconds: stepSeconds,
+    totals,
+    success_rate: toSuccessRate(totals),
+    latency: toLatency(await statistics.latencies(stretch)),
+    keys: counted.map(({ name, count }) => {
+      const key = known.get(name)
+      return {
+        id: name,
+        name: key?.name ?? 'public sandbox key',
+        mode: key?.mode ?? 'test',
+        verifications: count,
+      }
+    }),
+    by_source: (await statistics.bySource(stretch)).map(({ name, count }) => ({
+      source: name,
+      verifications: count,
+    })),
+    sources: await readSourceStates(context),
+    errors: (await statistics.lastErrors(stretch, MOST_ERRORS)).map((error) => ({
+      at: error.at,
+      operation: error.operation,
+      outcome: error.outcome,
+      key_id: error.key_id || null,
+      reference: error.reference || null,
+      count: error.count,
+    })),
+  }
+}
+
+type Totals = Pick<Step, 'verified' | 'not_verified' | 'failed'>
+
+const addUp = (steps: readonly Step[]): Totals =>
+  steps.reduce(
+    (sum, step) => ({
+      verified: sum.verified + step.verified,
+      not_verified: sum.not_verified + step.not_verified,
+      failed: sum.failed + step.failed,
+    }),
+    { verified: 0, not_verified: 0, failed: 0 },
+  )
+
+/** "Not verified" is an answer, too: what does not succeed is what could not be answered. */
+function toSuccessRate({ verified, not_verified, failed }: Totals): number | null {
+  const total = verified + not_verified + failed
+  return total === 0 ? null : (verified + not_verified) / total
+}
+
+function toLatency(counts: Parameters<typeof estimatePercentile>[0]): Overview['latency'] {
+  const read = (part: number) => Math.round((estimatePercentile(counts, part) ?? 0) * 100) / 100
+  return counts.length === 0 ? null : { p50_ms: read(0.5), p95_ms: read(0.95), p99_ms: read(0.99) }
+}

@@ -1,0 +1,117 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { extname, join } from 'node:path'
+import { AppError } from '../errors.ts'
+import type { App } from '../http/app.ts'
+import type { Exchange, Reply } from '../http/exchange.ts'
+
+const FOLDER = join(import.meta.dirname, '../../console/dist')
+
+const TYPES: Readonly<Record<string, string>> = {
+  '.html': 'text/html; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.svg': 'image/svg+xml',
+  '.png': 'image/png',
+  '.ico': 'image/x-icon',
+  '.woff2': 'font/woff2',
+}
+
+/** Nothing but what comes from here, no script inside the page, in no frame, and no ability of the browser. */
+const SAFETY = [
+  'content-security-policy',
+  [
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    "img-src 'self' data:",
+    "connect-src 'self'",
+    "font-src 'self'",
+    "form-action 'self'",
+    "base-uri 'none'",
+    "frame-ancestors 'none'",
+  ].join('; '),
+  'x-content-type-options',
+  'nosniff',
+  'referrer-policy',
+  'no-referrer',
+  'cross-origin-opener-policy',
+  'same-origin',
+  'cross-origin-resource-policy',
+  'same-origin',
+  'permissions-policy',
+  'camera=(), display-capture=(), geolocation=(), hid=(), microphone=(), midi=(), payment=(), serial=(), usb=()',
+]
+
+const FRESH = ['cache-control', 'no-store']
+/** The name of an asset changes with its content. */
+const FOR_EVER = ['cache-control', 'public, max-age=31536000, immutable']
+
+type File = { readonly type: string; readonly plain: Buffer; readonly gzip: Buffer | undefined }
+type Files = { readonly index: File; readonly assets: ReadonlyMap<string, File> }
+
+/** The web page of the console, as it was built. */
+export function addPage(app: App, folder = FOLDER): void {
+  // Read when somebody looks, and kept: a server starts sooner without it.
+  let files: Files | undefined
+  const toFiles = () => {
+    files ??= readFiles(folder)
+    return files
+  }
+  const toIndex = (exchange: Exchange) => toPageReply(exchange, toFiles()?.index, FRESH)
+  const common = { methods: ['GET'], operation: 'console' }
+  app.route({
+    ...common,
+    path: '/',
+    answer: () => ({ status: 302, headers: [...SAFETY, ...FRESH, 'location', '/console'], body: '' }),
+  })
+  app.route({ ...common, path: '/console', answer: toIndex })
+  app.route({ ...common, path: '/console/', answer: toIndex })
+  app.route({
+    ...common,
+    path: '/console/assets/:name',
+    answer: (exchange) => {
+      const built = toFiles()
+      const file = built?.assets.get(exchange.params.name ?? '')
+      if (built && !file) throw new AppError('not_found')
+      return toPageReply(exchange, file, FOR_EVER)
+    },
+  })
+}
+
+function toPageReply({ headers }: Exchange, file: File | undefined, caching: readonly string[]): Reply {
+  if (!file)
+    return {
+      status: 503,
+      headers: ['content-type', 'text/plain; charset=utf-8', ...FRESH, ...SAFETY],
+      body: 'The console was not built. Run npm ci.\n',
+    }
+  const all = ['content-type', file.type, 'vary', 'accept-encoding', ...caching, ...SAFETY]
+  return file.gzip && takesGzip(headers['accept-encoding'])
+    ? { status: 200, headers: [...all, 'content-encoding', 'gzip'], body: file.gzip }
+    : { status: 200, headers: all, body: file.plain }
+}
+
+/** `gzip;q=0` is a refusal. */
+const takesGzip = (header: string | string[] | undefined) =>
+  String(header ?? '')
+    .split(',')
+    .some((part) => /^\s*(gzip|\*)\s*(;\s*q=(?!0(\.0*)?\s*$).*)?$/i.test(part))
+
+/** Undefined while the page is not built. What is served is what lies there: a name is looked up, never a path. */
+function readFiles(folder: string): Files | undefined {
+  const assets = join(folder, 'assets')
+  if (!existsSync(join(folder, 'index.html')) || !existsSync(assets)) return undefined
+  const names = readdirSync(assets, { withFileTypes: true })
+    .filter((entry) => entry.isFile() && extname(entry.name) in TYPES)
+    .map(({ name }) => name)
+  return {
+    index: readOne(join(folder, 'index.html')),
+    assets: new Map(names.map((name) => [name, readOne(join(assets, name))])),
+  }
+}
+
+const readOne = (path: string): File => ({
+  type: TYPES[extname(path)] ?? 'application/octet-stream',
+  plain: readFileSync(path),
+  gzip: existsSync(`${path}.gz`) ? readFileSync(`${path}.gz`) : undefined,
+})

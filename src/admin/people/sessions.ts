@@ -1,0 +1,66 @@
+import type { PeopleTable, SessionRow } from '../../store/people-table.ts'
+import { VERSION } from '../../version.ts'
+import type { Person } from '../role.ts'
+import type { Session } from '../shapes/session.ts'
+import { createToken, toTokenId } from './token.ts'
+
+const IDLE_MS = 15 * 60_000
+const LIFE_MS = 8 * 3_600_000
+/** How often it is written down that somebody is there. */
+const TOUCH_EVERY_MS = 60_000
+
+const toLimits = (now: number) => ({ openedAfter: now - LIFE_MS, seenAfter: now - IDLE_MS })
+
+export type Sessions = {
+  /** Who holds this cookie, if the session has not ended; `isBackground` questions do not keep it alive. */
+  readonly findPerson: (token: string, options: { isBackground: boolean }) => Promise<Person | undefined>
+  /** What the page may know about a session; undefined when it has ended. */
+  readonly describe: (person: Person) => Promise<Session | undefined>
+  /** The token for the cookie, or undefined when the password is no longer what it was. */
+  readonly open: (account: {
+    readonly name: string
+    readonly password: string
+  }) => Promise<string | undefined>
+  readonly end: (person: Person) => Promise<void>
+}
+
+export const createSessions = (table: PeopleTable): Sessions => ({
+  findPerson: async (token, { isBackground }) => {
+    const id = toTokenId(token)
+    const now = Date.now()
+    const row = id && (await table.findSession(id, toLimits(now)))
+    if (!row) return undefined
+    if (!isBackground && now - row.seenAt >= TOUCH_EVERY_MS) await table.touch(id, now)
+    return { name: row.account, role: row.role, session: Buffer.from(id).toString('hex') }
+  },
+  describe: async (person) => {
+    const row = await table.findSession(toSessionId(person), toLimits(Date.now()))
+    return row && toSession(row)
+  },
+  open: async ({ name, password }) => {
+    const token = createToken()
+    const id = toTokenId(token) as Uint8Array
+    return (await table.open({ id, account: name, password, at: Date.now() })) ? token : undefined
+  },
+  end: async (person) => {
+    await table.end(toSessionId(person))
+  },
+})
+
+export const toSessionId = ({ session }: Person): Uint8Array => Buffer.from(session, 'hex')
+
+const toSession = ({ account, role, createdAt, seenAt }: SessionRow): Session => ({
+  name: account,
+  role,
+  idle_until: toTime(Math.min(seenAt + IDLE_MS, createdAt + LIFE_MS)),
+  expires_at: toTime(createdAt + LIFE_MS),
+  version: VERSION,
+})
+
+const toTime = (at: number) => new Date(at).toISOString()
+
+/** Takes away what has ended and what has run out. */
+export const forgetSessions = (table: PeopleTable): Promise<void> => {
+  const now = Date.now()
+  return table.forget({ ...toLimits(now), now })
+}

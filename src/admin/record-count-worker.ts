@@ -1,0 +1,10 @@
+import { parentPort, workerData } from 'node:worker_threads'
+import { countRecords } from '../registry/stats.ts'
+import { openStore, type StoreOptions } from '../store/store.ts'
+
+const store = await openStore(workerData as StoreOptions)
+try {
+  parentPort?.postMessage(await countRecords(store))
+} finally {
+  await store.close()
+}

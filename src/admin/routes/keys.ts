@@ -1,0 +1,191 @@
+import type { Static } from '../../contract/schema.ts'
+import { AppError } from '../../errors.ts'
+import { SCOPES } from '../../keys/api-key.ts'
+import { toKeyView } from '../../keys/key-view.ts'
+import {
+  createKey,
+  type KeyDesk,
+  type KeyWishes,
+  type NewKey,
+  revokeKey,
+  rollKey,
+} from '../../keys/manage.ts'
+import {
+  BadWish,
+  OVERLAP,
+  readAddresses,
+  readDuration,
+  readFields,
+  readLifetime,
+  readName,
+} from '../../keys/wishes.ts'
+import { toBvnRecord } from '../../sources/sandbox/bvn-record.ts'
+import { toNinRecord } from '../../sources/sandbox/nin-record.ts'
+import { SUBJECTS_PER_DAY } from '../../verification/attempts.ts'
+import { listFieldGroups, toHiddenFields } from '../../verification/field-policy.ts'
+import { mask } from '../../verification/mask.ts'
+import { type AdminDesk, auditBy } from '../desk.ts'
+import { AdminRefusal } from '../refuse.ts'
+import { isAtLeast, type Person } from '../role.ts'
+import { type AdminRoute, defineRoute } from '../route.ts'
+import { Keys, MadeKey, NewKeyWish, Preview, PreviewWish, RollWish, type UsedKey } from '../shapes/keys.ts'
+import { Done } from '../shapes/words.ts'
+
+const done = { ok: true } as const
+const room = 'Keys'
+const USAGE_MS = 30 * 86_400_000
+
+const toKeyDesk = (desk: AdminDesk, person: Person): KeyDesk => ({
+  store: desk.context.store,
+  keyring: desk.context.keyring(),
+  audit: auditBy(desk, person),
+})
+
+const listKeys = defineRoute({
+  name: 'list_keys',
+  room,
+  method: 'GET',
+  path: '/admin/keys',
+  summary: 'The API keys without their secrets, how much each was used, and what a new one can be given.',
+  role: 'viewer',
+  output: Keys,
+  run: async (desk) => ({
+    keys: await readUsedKeys(desk),
+    scopes: [...SCOPES],
+    field_groups: listFieldGroups(),
+    subjects_per_day_default: SUBJECTS_PER_DAY,
+  }),
+})
+
+async function readUsedKeys({ context: { store } }: AdminDesk): Promise<UsedKey[]> {
+  const since = new Date(Date.now() - USAGE_MS).toISOString().slice(0, 13)
+  const usage = new Map((await store.statistics.usageByKey(since)).map((used) => [used.key_id, used]))
+  return (await store.keys.list()).map((row) => {
+    const used = usage.get(row.id)
+    return {
+      ...toKeyView(row),
+      verifications_30d: used?.verifications ?? 0,
+      last_used_at: used ? `${used.last_hour}:00:00.000Z` : null,
+    }
+  })
+}
+
+const makeKey = defineRoute({
+  name: 'create_key',
+  room,
+  method: 'POST',
+  path: '/admin/keys',
+  summary:
+    'Make a key. It is shown in this answer and never again. One that reveals hidden fields needs an owner.',
+  role: 'operator',
+  input: NewKeyWish,
+  output: MadeKey,
+  run: async (desk, { input, person }) => {
+    const wishes = readWishes(input)
+    requireOwnerToReveal(person, wishes.reveal)
+    return toMadeKey(await createKey(toKeyDesk(desk, person), wishes))
+  },
+})
+
+/** With the same readers as the command line; what does not fit is named field by field. */
+function readWishes(input: Static<typeof NewKeyWish>): KeyWishes {
+  const errors: Record<string, string[]> = {}
+  const read = <T>(field: keyof typeof input, work: () => T): T | undefined => {
+    try {
+      return work()
+    } catch (error) {
+      if (!(error instanceof BadWish)) throw error
+      errors[field] = [error.message]
+      return undefined
+    }
+  }
+  const { mode, scopes, expires_in, subjects_per_day, requires_consent } = input
+  const name = read('name', () => readName(input.name)) ?? ''
+  const lifetimeMs = read('expires_in', () => given(expires_in?.trim(), readLifetime))
+  const allowedIps = read('allowed_ips', () => given(input.allowed_ips?.join(), readAddresses))
+  const hide = read('hide', () => given(input.hide?.join(), readFields)) ?? []
+  const reveal = read('reveal', () => given(input.reveal?.join(), readFields)) ?? []
+  if (Object.keys(errors).length > 0) throw new AppError('validation_failed', { errors })
+  return {
+    name,
+    mode,
+    scopes: SCOPES.filter((scope) => scopes.includes(scope)),
+    expiresAt: lifetimeMs === undefined ? undefined : Date.now() + lifetimeMs,
+    allowedIps,
+    hide,
+    reveal,
+    subjectsPerDay: subjects_per_day,
+    requiresConsent: requires_consent ?? false,
+  }
+}
+
+/** A form that was left empty asks for nothing. */
+const given = <T>(text: string | undefined, read: (text: string) => T): T | undefined =>
+  text === undefined || text === '' ? undefined : read(text)
+
+function requireOwnerToReveal({ role }: Person, reveal: readonly string[] = []): void {
+  if (reveal.length > 0 && !isAtLeast(role, 'owner'))
+    throw new AdminRefusal('wrong_role', {
+      message: 'Only an owner may make a key that reveals hidden fields.',
+    })
+}
+
+const toMadeKey = ({ text, row }: NewKey): Static<typeof MadeKey> => ({ key: text, row: toKeyView(row) })
+
+const revoke = defineRoute({
+  name: 'revoke_key',
+  room,
+  method: 'POST',
+  path: '/admin/keys/:id/revoke',
+  summary: 'End a key now; servers obey within a second.',
+  role: 'operator',
+  output: Done,
+  run: async (desk, { params, person }) => {
+    await revokeKey(toKeyDesk(desk, person), params.id ?? '')
+    return done
+  },
+})
+
+const roll = defineRoute({
+  name: 'roll_key',
+  room,
+  method: 'POST',
+  path: '/admin/keys/:id/roll',
+  summary: 'Replace a key by a new one with the same rights. The old one works until the overlap is over.',
+  role: 'operator',
+  input: RollWish,
+  output: MadeKey,
+  run: async (desk, { input, params: { id = '' }, person }) => {
+    const overlapMs = readOverlap(input.overlap?.trim() || OVERLAP)
+    requireOwnerToReveal(person, (await desk.context.store.keys.find(id))?.reveal)
+    return toMadeKey(await rollKey(toKeyDesk(desk, person), id, overlapMs))
+  },
+})
+
+function readOverlap(text: string): number {
+  try {
+    return readDuration(text)
+  } catch (error) {
+    if (!(error instanceof BadWish)) throw error
+    throw new AppError('validation_failed', { errors: { overlap: [error.message] } })
+  }
+}
+
+const preview = defineRoute({
+  name: 'preview_key',
+  room,
+  method: 'POST',
+  path: '/admin/keys/preview',
+  summary: 'What a key with these fields would be answered, for somebody who does not exist.',
+  role: 'viewer',
+  input: PreviewWish,
+  output: Preview,
+  run: async (_desk, { input: { kind, hide, reveal } }) => {
+    const record = kind === 'nin' ? toNinRecord('12345678901', PHONE) : toBvnRecord('22345678901', PHONE)
+    return { answer: mask<object>(record, toHiddenFields(hide, reveal)) as Record<string, unknown> }
+  },
+})
+
+const PHONE = '8031234567'
+
+export const KEY_ROUTES: readonly AdminRoute[] = [listKeys, makeKey, preview, revoke, roll]

@@ -1,0 +1,104 @@
+import type { AccountRow } from '../../store/people-table.ts'
+import type { AdminDesk } from '../desk.ts'
+import {
+  type AccountDesk,
+  changeRole,
+  inviteAccount,
+  type NewInvitation,
+  removeAccount,
+  resetAccount,
+} from '../people/accounts.ts'
+import type { Person } from '../role.ts'
+import { type AdminRoute, defineRoute } from '../route.ts'
+import { type Account, Accounts, ChangeRole, Invite, Invited } from '../shapes/session.ts'
+import { Done } from '../shapes/words.ts'
+
+const room = 'People'
+const done = { ok: true } as const
+
+const toDesk = ({ context }: AdminDesk, { name }: Person): AccountDesk => ({
+  store: context.store,
+  audit: context.audit,
+  by: name,
+})
+
+const listAccounts = defineRoute({
+  name: 'list_accounts',
+  room,
+  method: 'GET',
+  path: '/admin/accounts',
+  summary: 'The accounts of the console.',
+  role: 'owner',
+  output: Accounts,
+  run: async ({ context }) => ({ accounts: (await context.store.people.list()).map(toAccount) }),
+})
+
+const invite = defineRoute({
+  name: 'invite_account',
+  room,
+  method: 'POST',
+  path: '/admin/invitations',
+  summary: 'Make a one-time link for a new account. It is good for 24 hours and shown once.',
+  role: 'owner',
+  input: Invite,
+  output: Invited,
+  run: async (desk, { input, person }) => toInvited(await inviteAccount(toDesk(desk, person), input.role)),
+})
+
+const setRole = defineRoute({
+  name: 'change_role',
+  room,
+  method: 'POST',
+  path: '/admin/accounts/:name/role',
+  summary: 'Give an account another role; ends its sessions.',
+  role: 'owner',
+  input: ChangeRole,
+  output: Done,
+  run: async (desk, { input, params, person }) => {
+    await changeRole(toDesk(desk, person), params.name ?? '', input.role)
+    return done
+  },
+})
+
+const reset = defineRoute({
+  name: 'reset_account',
+  room,
+  method: 'POST',
+  path: '/admin/accounts/:name/reset',
+  summary: 'Make a one-time link that sets a new password for an account.',
+  role: 'owner',
+  output: Invited,
+  run: async (desk, { params, person }) =>
+    toInvited(await resetAccount(toDesk(desk, person), params.name ?? '')),
+})
+
+const remove = defineRoute({
+  name: 'remove_account',
+  room,
+  method: 'POST',
+  path: '/admin/accounts/:name/remove',
+  summary: 'Take an account away; ends its sessions.',
+  role: 'owner',
+  output: Done,
+  run: async (desk, { params, person }) => {
+    await removeAccount(toDesk(desk, person), params.name ?? '')
+    return done
+  },
+})
+
+const toInvited = ({ token, role, expiresAt }: NewInvitation) => ({
+  token,
+  role,
+  expires_at: toTime(expiresAt),
+})
+
+const toAccount = ({ name, role, createdAt, lastSeenAt }: AccountRow): Account => ({
+  name,
+  role,
+  created_at: toTime(createdAt),
+  last_seen_at: lastSeenAt === undefined ? null : toTime(lastSeenAt),
+})
+
+const toTime = (at: number) => new Date(at).toISOString()
+
+export const PEOPLE_ROUTES: readonly AdminRoute[] = [listAccounts, invite, setRole, reset, remove]

@@ -1,0 +1,101 @@
+import type { Kind } from '../../crypto/blind-index.ts'
+import { AppError } from '../../errors.ts'
+import { HIDDEN } from '../../verification/mask.ts'
+import { type AdminDesk, auditBy } from '../desk.ts'
+import type { Person } from '../role.ts'
+import { type AdminRoute, defineRoute } from '../route.ts'
+import { RecordCounts, RecordView, RecordWish, RevealWish } from '../shapes/rest.ts'
+
+const room = 'Records'
+
+const count = defineRoute({
+  name: 'count_records',
+  room,
+  method: 'GET',
+  path: '/admin/records',
+  summary: 'How many records of your own there are.',
+  role: 'viewer',
+  output: RecordCounts,
+  run: async ({ counter }) => {
+    const { records, pictures } = await counter.read()
+    return { ...records, pictures }
+  },
+})
+
+const look = defineRoute({
+  name: 'look_at_record',
+  room,
+  method: 'POST',
+  path: '/admin/records/look',
+  summary: 'Which fields of a record are filled. Nothing that is in them is shown; the look is audited.',
+  role: 'operator',
+  input: RecordWish,
+  output: RecordView,
+  run: async (desk, { input, person }) => {
+    const { found, fields } = await open(desk, person, { phase: 'record_viewed', ...input })
+    return { found, fields: fields.map(({ name, value }) => ({ name, value: value === '' ? '' : HIDDEN })) }
+  },
+})
+
+const reveal = defineRoute({
+  name: 'reveal_record',
+  room,
+  method: 'POST',
+  path: '/admin/records/reveal',
+  summary: 'A record in the clear. Needs the password again, and a reason, which is audited.',
+  role: 'owner',
+  input: RevealWish,
+  output: RecordView,
+  run: async (desk, { input: { kind, number, reason, password }, person }) => {
+    const why = readReason(reason)
+    await desk.people.confirmPassword(person, password)
+    return open(desk, person, { phase: 'record_revealed', kind, number, reason: why })
+  },
+})
+
+/** The reason is written down as it is, so nobody's number may be in it, however it is spelt. */
+function readReason(text: string): string {
+  const reason = text.replaceAll(/[\p{C}\s]+/gu, ' ').trim()
+  const refuse = (rule: string) =>
+    new AppError('validation_failed', { errors: { reason: [`reason ${rule}`] } })
+  if (reason.length < 10) throw refuse('must say why, in 10 to 200 characters')
+  if (/\p{N}{7}/u.test(reason.replaceAll(/[\s().+/_-]/g, '')))
+    throw refuse('must not hold a number of 7 digits or more: it is kept in the audit log')
+  return reason
+}
+
+type Opening = {
+  readonly phase: 'record_viewed' | 'record_revealed'
+  readonly kind: Kind
+  readonly number: string
+  readonly reason?: string
+}
+
+/** The record of this number, once it is in the audit log that it was opened, by whom and what for. */
+async function open(
+  desk: AdminDesk,
+  person: Person,
+  { phase, kind, number, reason }: Opening,
+): Promise<RecordView> {
+  const { registry, toSubjectHash } = desk.context
+  const entry = await registry.find(kind, number)
+  await auditBy(desk, person).record([
+    {
+      phase,
+      subject: toSubjectHash(kind, number),
+      outcome: entry ? 'found' : 'not_found',
+      detail: reason === undefined ? kind : `${kind}; reason: ${reason}`,
+    },
+  ])
+  return entry ? { found: true, fields: toFields(entry.record) } : { found: false, fields: [] }
+}
+
+/** Links to pictures are left out: a link works for whoever has it. */
+const toFields = (record: object, group = ''): RecordView['fields'] =>
+  Object.entries(record).flatMap(([name, value]: [string, unknown]) => {
+    if (name === 'image_url') return []
+    if (typeof value === 'object' && value !== null) return toFields(value, `${group}${name}.`)
+    return [{ name: `${group}${name}`, value: value === null ? '' : String(value) }]
+  })
+
+export const RECORD_ROUTES: readonly AdminRoute[] = [count, look, reveal]

@@ -1,0 +1,52 @@
+import type { Context } from '../../context.ts'
+import { VERSION } from '../../version.ts'
+import { listWarnings } from '../../warnings.ts'
+import { type AdminRoute, defineRoute } from '../route.ts'
+import { SettingsView } from '../shapes/rest.ts'
+
+const view = defineRoute({
+  name: 'view_settings',
+  room: 'Settings',
+  method: 'GET',
+  path: '/admin/settings',
+  summary: 'What is set and where it came from, and how the server is. No secret is ever in it.',
+  role: 'viewer',
+  output: SettingsView,
+  run: async ({ context }) => {
+    const { config, store, audit, lifecycle } = context
+    const isWritable = await audit.check()
+    return {
+      version: VERSION,
+      node_version: process.version,
+      started_at: new Date(Date.now() - process.uptime() * 1000).toISOString(),
+      place: store.place,
+      settings: config.shownSettings.map(({ name, about, isSecret, value = null, origin }) => ({
+        name,
+        about,
+        is_secret: isSecret,
+        value,
+        origin,
+      })),
+      unknown_settings: [...config.unknownSettings],
+      health: { ready: isWritable && !lifecycle.stopping, audit: isWritable, workers: config.workers },
+      root_key: {
+        version: context.keyring().version,
+        origin: toRootKeyOrigin(context),
+        rotation_under_way: (await store.meta.read()).root_previous_fingerprint !== undefined,
+      },
+      checkpoints: {
+        last_at: (await store.audit.lastCheckpoint())?.time ?? null,
+        folder: config.checkpointDir ?? config.dataDir,
+      },
+      warnings: listWarnings(context),
+    }
+  },
+})
+
+function toRootKeyOrigin({ rootKeys, config }: Context): string {
+  if (rootKeys.origin === 'file') return 'file'
+  const { origin } = config.shownSettings.find(({ name }) => name === 'TABBAT_ROOT_KEY') ?? {}
+  return origin === 'file' ? 'key file' : (origin ?? 'environment')
+}
+
+export const SETTINGS_ROUTES: readonly AdminRoute[] = [view]

@@ -1,0 +1,85 @@
+import { AppError } from '../../errors.ts'
+import { checkVendor } from '../../source-desk.ts'
+import { disableSource, enableSource } from '../../sources/switch.ts'
+import { VENDOR_NAMES, type VendorName } from '../../sources/vendors.ts'
+import { auditBy } from '../desk.ts'
+import { type AdminRoute, defineRoute } from '../route.ts'
+import { SourceChecked, SourceList } from '../shapes/rest.ts'
+import { Done } from '../shapes/words.ts'
+import { readSourceStates } from '../source-states.ts'
+
+const done = { ok: true } as const
+const room = 'Sources'
+
+const list = defineRoute({
+  name: 'list_sources',
+  room,
+  method: 'GET',
+  path: '/admin/sources',
+  summary: 'Who is asked in which order, and how each is doing.',
+  role: 'viewer',
+  output: SourceList,
+  run: async ({ context }) => {
+    const { ninSources, bvnSources, vendors } = context.config
+    return {
+      nin_order: [...ninSources],
+      bvn_order: [...bvnSources],
+      sources: await readSourceStates(context),
+      can_check: VENDOR_NAMES.filter((name) => vendors[name]),
+    }
+  },
+})
+
+const disable = defineRoute({
+  name: 'disable_source',
+  room,
+  method: 'POST',
+  path: '/admin/sources/:name/disable',
+  summary: 'Switch a source off, on all nodes, until it is enabled; servers obey within 5 seconds.',
+  role: 'operator',
+  output: Done,
+  run: async (desk, { params, person }) => {
+    const table = desk.context.store.sources
+    await disableSource({ table, audit: auditBy(desk, person) }, readName(params.name))
+    return done
+  },
+})
+
+const enable = defineRoute({
+  name: 'enable_source',
+  room,
+  method: 'POST',
+  path: '/admin/sources/:name/enable',
+  summary: 'Let a source be asked again, within 5 seconds.',
+  role: 'operator',
+  output: Done,
+  run: async (desk, { params, person }) => {
+    const table = desk.context.store.sources
+    await enableSource({ table, audit: auditBy(desk, person) }, readName(params.name))
+    return done
+  },
+})
+
+const check = defineRoute({
+  name: 'check_source',
+  room,
+  method: 'POST',
+  path: '/admin/sources/:name/check',
+  summary: 'Ask a vendor once, for a number that it made for trying. The call may be billed.',
+  role: 'operator',
+  output: SourceChecked,
+  run: async (desk, { params, person }) => {
+    const { config, store, audit } = desk.context
+    const checking = { config, store, audit: auditBy(desk, person), node: audit.owner }
+    const { ok, asked, result, ms, explanation } = await checkVendor(checking, readName(params.name))
+    return { ok, asked, result, ms, explanation }
+  },
+})
+
+function readName(text: string | undefined): VendorName {
+  const name = VENDOR_NAMES.find((known) => known === text)
+  if (!name) throw new AppError('not_found')
+  return name
+}
+
+export const SOURCE_ROUTES: readonly AdminRoute[] = [list, disable, enable, check]

@@ -1,0 +1,123 @@
+import type { AddressInfo } from 'node:net'
+import type { InjectOptions, Response } from 'light-my-request'
+import { type Context, hasPublicSandboxKey } from '../../context.ts'
+import type { Static } from '../../contract/schema.ts'
+import { AppError } from '../../errors.ts'
+import type { Mode } from '../../keys/api-key.ts'
+import { SANDBOX_KEY } from '../../keys/sandbox-key.ts'
+import type { Operation } from '../../operations/operation.ts'
+import { OPERATIONS } from '../../server.ts'
+import type { AdminDesk } from '../desk.ts'
+import { AdminRefusal } from '../refuse.ts'
+import { type AdminRoute, defineRoute } from '../route.ts'
+import { Tried, TryForms, TryWish } from '../shapes/rest.ts'
+import { listTryForms } from '../try-forms.ts'
+
+const room = 'Try it'
+type Input = Readonly<Record<string, string>>
+
+const listForms = defineRoute({
+  name: 'list_try_forms',
+  room,
+  method: 'GET',
+  path: '/admin/try',
+  summary: 'The operations as forms, with what is worth trying in the sandbox.',
+  role: 'viewer',
+  output: TryForms,
+  run: async (desk) => ({
+    operations: listTryForms(desk.context),
+    sandbox_key: findSandboxKey(desk.context),
+    base_url: toBaseUrl(desk),
+  }),
+})
+
+const findSandboxKey = ({ config }: Context) => (hasPublicSandboxKey(config) ? SANDBOX_KEY : null)
+
+/** Where callers reach the API, as far as this server can know. */
+function toBaseUrl({ context: { config }, api }: AdminDesk): string {
+  if (config.publicUrl !== undefined) return config.publicUrl
+  const { port } = (api.server.address() as AddressInfo | null) ?? config
+  const host = { '0.0.0.0': '127.0.0.1', '::': '::1' }[config.host] ?? config.host
+  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`
+}
+
+const tryOut = defineRoute({
+  name: 'try_operation',
+  room,
+  method: 'POST',
+  path: '/admin/try',
+  summary:
+    'Make a call of the API, with the public sandbox key or one of your own. It is audited like any other.',
+  role: 'operator',
+  input: TryWish,
+  output: Tried,
+  run: async (desk, { input: wish, exchange }) => {
+    const operation = OPERATIONS.find(({ name }) => name === wish.operation)
+    if (!operation) throw toMisfit('operation', 'must be one of the forms')
+    const key = readKey(desk.context, wish.key)
+    const call = toCall(operation, readInput(operation, wish.input), key, toBaseUrl(desk))
+    const startedAt = performance.now()
+    // Asked from where the person is: a key that is bound to addresses is as good as there.
+    const response = await desk.api.inject({ ...call, remoteAddress: desk.addresses.callerOf(exchange) })
+    return toTried(response, key, performance.now() - startedAt)
+  },
+})
+
+const toMisfit = (field: string, rule: string) =>
+  new AppError('validation_failed', { errors: { [field]: [`${field} ${rule}`] } })
+
+function readKey(context: Context, given: string | undefined): string {
+  const key = given?.trim() || findSandboxKey(context)
+  if (!key)
+    throw new AdminRefusal('refused', {
+      message:
+        'This server does not take the public sandbox key. Make a test key in the room Keys, and give it here.',
+    })
+  if (!/^[\x21-\x7e]+$/.test(key)) throw toMisfit('key', 'must be a key as it was shown')
+  return key
+}
+
+function readInput({ request }: Operation, input: Input): Input {
+  const stranger = Object.keys(input).find((name) => !Object.hasOwn(request.properties, name))
+  if (stranger !== undefined) throw toMisfit('input', 'must hold nothing but the fields of the form')
+  return input
+}
+
+/** The same call that the examples make. */
+function toCall(
+  { method, path, inputFrom }: Operation,
+  input: Input,
+  key: string,
+  base: string,
+): InjectOptions {
+  const headers = { authorization: `Bearer ${key}`, host: new URL(base).host }
+  if (inputFrom !== 'path')
+    return {
+      method,
+      url: path,
+      headers: { ...headers, 'content-type': 'application/json' },
+      payload: JSON.stringify(input),
+    }
+  const url = path.replaceAll(/:([a-z]+)/g, (_hole, name: string) => encodeURIComponent(input[name] ?? ''))
+  return { method, url, headers }
+}
+
+const SHOWN_HEADERS = ['content-type', 'x-request-id', 'ratelimit', 'ratelimit-policy', 'retry-after']
+
+function toTried({ statusCode, headers, payload }: Response, key: string, ms: number): Static<typeof Tried> {
+  const shown = SHOWN_HEADERS.flatMap((name) => {
+    const value = headers[name]
+    return value === undefined ? [] : [[name, String(value)]]
+  })
+  return {
+    status: statusCode,
+    mode: statusCode === 401 ? null : toMode(key),
+    ms: Number(ms.toFixed(1)),
+    headers: Object.fromEntries(shown) as Record<string, string>,
+    body: JSON.parse(payload) as unknown,
+  }
+}
+
+const toMode = (key: string): Mode => (key.startsWith('tbt_live_') ? 'live' : 'test')
+
+export const TRY_ROUTES: readonly AdminRoute[] = [listForms, tryOut]

@@ -1,0 +1,39 @@
+import type { Context } from '../context.ts'
+import { readSourceReports } from '../source-desk.ts'
+import type { SourceReport } from '../sources/status-report.ts'
+import type { SourceState } from './shapes/overview.ts'
+
+/** How the sources are doing, as the page shows it. */
+export async function readSourceStates({
+  store,
+  config,
+}: Pick<Context, 'store' | 'config'>): Promise<SourceState[]> {
+  return (await readSourceReports(store, config)).map(toSourceState)
+}
+
+function toSourceState(report: SourceReport): SourceState {
+  const { source, operation, node, disabled, figures, lastSync } = report
+  return {
+    source,
+    operation,
+    node,
+    state: toState(report),
+    disabled,
+    calls: figures?.calls ?? null,
+    error_rate: figures?.errorRate ?? null,
+    p50_ms: figures?.p50 ?? null,
+    p95_ms: figures?.p95 ?? null,
+    p99_ms: figures?.p99 ?? null,
+    last_success_at: figures?.lastSuccessAt ?? lastSync?.at ?? null,
+    calls_today: report.callsToday,
+    spent_kobo_today: report.spentKoboToday,
+    cap_kobo: report.capKobo,
+  }
+}
+
+/** Lists are fetched now and then, so what counts is how that ended the last time. */
+function toState({ disabled, figures, lastSync }: SourceReport): string {
+  if (disabled) return 'disabled'
+  if (lastSync !== undefined) return lastSync?.outcome ?? 'not_asked'
+  return figures?.state ?? 'not_running'
+}

@@ -1,0 +1,35 @@
+import type { AuditRow, AuditTable } from '../store/audit-table.ts'
+
+const ROWS_AT_ONCE = 500
+
+/** Every row as a line of NDJSON, chain by chain. Whoever reads slowly holds up nobody, and rows do not change meanwhile. */
+export async function* exportRows(table: Pick<AuditTable, 'chains' | 'page'>): AsyncIterable<string> {
+  for (const { chain } of await table.chains()) {
+    let after = 0
+    for (;;) {
+      const rows = await table.page(chain, after, ROWS_AT_ONCE)
+      if (rows.length === 0) break
+      after = rows.at(-1)?.sequence ?? after
+      yield rows.map((row) => `${JSON.stringify(toPlainRow(row))}\n`).join('')
+    }
+  }
+}
+
+/** A row as an object of text and numbers. The names are those of the columns; hashes are hex. */
+export const toPlainRow = ({ previous_hash, hash, ...fields }: AuditRow) => ({
+  ...fields,
+  previous_hash: Buffer.from(previous_hash).toString('hex'),
+  hash: Buffer.from(hash).toString('hex'),
+})
+
+export type Tried = { readonly name: string; readonly result: string; readonly ms: number }
+
+/** The sources that a row says were asked, in order; none where it does not say so in our way. */
+export function readTried({ sources }: Pick<AuditRow, 'sources'>): Tried[] {
+  if (sources === null) return []
+  try {
+    return JSON.parse(sources) as Tried[]
+  } catch {
+    return []
+  }
+}

@@ -1,0 +1,102 @@
+import type { AuditRow, AuditTable } from '../store/audit-table.ts'
+import { type Place, type WalkTable, walkBack } from './walk-back.ts'
+
+/** All that is given must hold. Times are UTC, in milliseconds, as the rows have them. */
+export type AuditFilter = Partial<
+  Pick<AuditRow, 'request_reference' | 'key_id' | 'outcome' | 'phase' | 'subject'>
+> & {
+  readonly from?: string
+  readonly to?: string
+}
+
+export type AuditPage = {
+  /** The newest first. */
+  readonly rows: readonly AuditRow[]
+  /** Where to go on; undefined at the end. */
+  readonly next: Place | undefined
+  /** There was more to look through than is looked through at once. */
+  readonly isCut: boolean
+}
+
+export type SearchLimits = {
+  /** Rows of a page. */
+  readonly page: number
+  /** Rows that one search looks at. */
+  readonly looks: number
+  /** A subject with more rows than this is looked for as anything else is. */
+  readonly indexed: number
+}
+
+export const SEARCH_LIMITS: SearchLimits = { page: 50, looks: 20_000, indexed: 5000 }
+
+export type SearchTable = WalkTable & Pick<AuditTable, 'byReference' | 'bySubject' | 'countSubject'>
+
+export async function searchAudit(
+  table: SearchTable,
+  filter: AuditFilter,
+  before?: Place | undefined,
+  limits = SEARCH_LIMITS,
+): Promise<AuditPage> {
+  const few = await findIndexed(table, filter, limits)
+  return few ? toPage(few, filter, before, limits) : searchAll(table, filter, before, limits)
+}
+
+/** All rows that can fit, where an index names them and they are few. */
+async function findIndexed(
+  table: SearchTable,
+  { request_reference, subject }: AuditFilter,
+  { indexed }: SearchLimits,
+): Promise<AuditRow[] | undefined> {
+  if (request_reference) return table.byReference(request_reference)
+  if (!subject || (await table.countSubject(subject, indexed + 1)) > indexed) return undefined
+  return table.bySubject(subject)
+}
+
+function toPage(
+  few: readonly AuditRow[],
+  filter: AuditFilter,
+  before: Place | undefined,
+  { page }: SearchLimits,
+): AuditPage {
+  const fitting = few
+    .filter((row) => fits(row, filter) && (!before || compareAge(before, row) < 0))
+    .toSorted(compareAge)
+  const rows = fitting.slice(0, page)
+  const last = rows.at(-1)
+  return { rows, next: fitting.length > page && last ? toPlace(last) : undefined, isCut: false }
+}
+
+async function searchAll(
+  table: SearchTable,
+  filter: AuditFilter,
+  before: Place | undefined,
+  { page, looks }: SearchLimits,
+): Promise<AuditPage> {
+  const rows: AuditRow[] = []
+  let looked = 0
+  let last: Place | undefined
+  for await (const { row, place } of walkBack(table, { ...filter, before })) {
+    // Only now is it known that there is more.
+    if (rows.length === page || looked === looks) return { rows, next: last, isCut: rows.length < page }
+    if (fits(row, filter)) rows.push(row)
+    looked += 1
+    last = place
+  }
+  return { rows, next: undefined, isCut: false }
+}
+
+const SAME = ['request_reference', 'key_id', 'outcome', 'phase', 'subject'] as const
+
+const fits = (row: AuditRow, filter: AuditFilter) =>
+  SAME.every((name) => filter[name] === undefined || filter[name] === row[name]) &&
+  (filter.from === undefined || row.time >= filter.from) &&
+  (filter.to === undefined || row.time <= filter.to)
+
+/** Below 0 when the first is the newer one. */
+function compareAge(one: Place, other: Place): number {
+  if (one.time !== other.time) return one.time > other.time ? -1 : 1
+  if (one.chain !== other.chain) return one.chain > other.chain ? -1 : 1
+  return other.sequence - one.sequence
+}
+
+const toPlace = ({ time, chain, sequence }: AuditRow): Place => ({ time, chain, sequence })

@@ -1,0 +1,94 @@
+import type { Config } from '../config.ts'
+import { Refusal } from '../errors.ts'
+import { openVendor } from '../sources/index.ts'
+import { SourceError } from '../sources/source.ts'
+import { TROUBLES } from '../sources/trouble.ts'
+import { VENDORS, type VendorName } from '../sources/vendors.ts'
+import type { CatalogueTable } from '../store/catalogue-table.ts'
+import { mergeFiles, parseFiles, parseList } from './content.ts'
+import type { CatalogueFiles } from './file.ts'
+import { type SyncWish, syncCatalogue } from './sync.ts'
+import {
+  type CatalogueDesk,
+  listVersions,
+  type Outcome,
+  readCurrent,
+  readShipped,
+  readVersion,
+  saveVersion,
+} from './versions.ts'
+
+export type ChangeWish = Omit<SyncWish, 'signal'>
+
+/** Fetches the lists of a vendor that is in the settings. */
+export async function syncVendor(
+  config: Pick<Config, 'vendors' | 'sourcesPrivate'>,
+  desk: CatalogueDesk,
+  name: VendorName,
+  wish: ChangeWish,
+): Promise<Outcome> {
+  requireSettings(config, name)
+  const { vendors, sourcesPrivate } = config
+  const source = await openVendor(name, { vendors, allowPrivate: sourcesPrivate === 'on' })
+  try {
+    return await syncCatalogue(desk, source, wish)
+  } catch (error) {
+    throw error instanceof SourceError ? toRefusal(error) : error
+  } finally {
+    await source.close?.()
+  }
+}
+
+export function requireSettings({ vendors }: Pick<Config, 'vendors'>, name: VendorName): void {
+  if (!vendors[name]) throw new Refusal(`${name} is not set up: set ${listRequired(name)}.`)
+}
+
+const listRequired = (name: VendorName) =>
+  Object.values(VENDORS[name].settings)
+    .filter((setting) => 'required' in setting && setting.required)
+    .map(({ env }) => env)
+    .join(' and ')
+
+/** Our words for what happened: a vendor's own are not repeated. */
+function toRefusal({ source, reason, trouble }: SourceError): Refusal {
+  const advice = trouble === undefined ? '' : ` ${TROUBLES[trouble]}`
+  return new Refusal(`The lists of ${source} could not be fetched (${reason}).${advice} Nothing was changed.`)
+}
+
+/** Puts lists in force that somebody has brought. */
+export async function importLists(desk: CatalogueDesk, content: unknown, wish: ChangeWish): Promise<Outcome> {
+  const current = await readCurrent(desk.table)
+  return saveVersion(desk, current, { ...wish, files: toFiles(current.files, content), origin: 'import' })
+}
+
+/** The whole catalogue, or one list that takes the place of its namesake. */
+function toFiles(current: CatalogueFiles, content: unknown): CatalogueFiles {
+  const isObject = typeof content === 'object' && content !== null
+  if (isObject && ('internet' in content || 'tv' in content)) return parseFiles(content)
+  if (isObject && 'bundles' in content && !('segment' in content))
+    throw new Refusal('This looks like the SME list, which is fixed by the API and cannot be imported.')
+  if (isObject && ('segment' in content || 'type' in content)) return mergeFiles(current, parseList(content))
+  throw new Refusal(
+    'The file holds no lists: it must be an object with "internet" and "tv", or one list with "segment" or "type".',
+  )
+}
+
+/** Puts an older version in force again, as a new one; without a target, the one before. */
+export async function rollBack(
+  desk: CatalogueDesk,
+  target: number | 'shipped' | undefined,
+  author: string,
+): Promise<Outcome> {
+  const current = await readCurrent(desk.table)
+  const id = target ?? (await findPrevious(desk.table))
+  const files = id === 'shipped' ? readShipped() : (await readVersion(desk.table, id)).files
+  const origin = id === 'shipped' ? 'shipped' : `rollback of ${id}`
+  // Whoever names a version means it.
+  return saveVersion(desk, current, { files, origin, author, force: true })
+}
+
+async function findPrevious(table: CatalogueTable): Promise<number> {
+  const previous = (await listVersions(table)).at(-2)
+  if (!previous) throw new Refusal('There is no older version: the lists are those that shipped.')
+  return previous.id
+}

@@ -1,0 +1,30 @@
+import type { KeyRow } from '../store/key-table.ts'
+import { SUBJECTS_PER_DAY } from '../verification/attempts.ts'
+
+export type KeyState = 'active' | 'revoked' | 'expired'
+
+/** A key as people and programs see it: all but its secret. */
+export function toKeyView(row: KeyRow) {
+  const time = (at: number | undefined) => (at === undefined ? null : new Date(at).toISOString())
+  return {
+    id: row.id,
+    name: row.name,
+    mode: row.mode,
+    state: toKeyState(row),
+    scopes: [...row.scopes],
+    allowed_ips: row.allowedIps ? [...row.allowedIps] : null,
+    hide: [...row.hide],
+    reveal: [...row.reveal],
+    requires_consent: row.requiresConsent,
+    subjects_per_day: row.subjectsPerDay ?? SUBJECTS_PER_DAY,
+    created_at: time(row.createdAt),
+    expires_at: time(row.expiresAt),
+    revoked_at: time(row.revokedAt),
+    rolled_to: row.rolledTo ?? null,
+  }
+}
+
+export function toKeyState(row: KeyRow): KeyState {
+  if (row.revokedAt !== undefined) return 'revoked'
+  return row.expiresAt !== undefined && row.expiresAt <= Date.now() ? 'expired' : 'active'
+}

@@ -1,0 +1,46 @@
+import { KINDS, type Kind } from '../crypto/blind-index.ts'
+import type { Keyring } from '../crypto/keyring.ts'
+import type { Store } from '../store/store.ts'
+
+export type RegistryCounts = {
+  readonly records: Readonly<Record<Kind, number>>
+  readonly pictures: number
+  /** How many were sealed under each version of the root key. */
+  readonly sealed_under: Readonly<Record<string, number>>
+}
+
+export type RegistryStats = RegistryCounts & {
+  readonly place: string
+  readonly root_version: number
+  readonly rotation_under_way: boolean
+}
+
+/** Counts the records, without opening one. The whole table is read. */
+export async function countRecords({ registry }: Pick<Store, 'registry'>): Promise<RegistryCounts> {
+  const counted = (await registry.count()).filter(({ kind }) => KINDS.includes(kind))
+  const sum = (wanted: (row: (typeof counted)[number]) => boolean) =>
+    counted.filter(wanted).reduce((total, { records }) => total + records, 0)
+  const versions = [...new Set(counted.map(({ keyVersion }) => keyVersion))].toSorted((a, b) => a - b)
+  return {
+    records: { nin: sum(({ kind }) => kind === 'nin'), bvn: sum(({ kind }) => kind === 'bvn') },
+    pictures: await registry.countMedia(),
+    sealed_under: Object.fromEntries(
+      versions.map((sealing) => [sealing, sum(({ keyVersion }) => keyVersion === sealing)]),
+    ),
+  }
+}
+
+export async function readRegistryStats(
+  store: Pick<Store, 'registry' | 'meta' | 'place'>,
+  { version }: Pick<Keyring, 'version'>,
+): Promise<RegistryStats> {
+  const { records, pictures, sealed_under } = await countRecords(store)
+  return {
+    place: store.place,
+    records,
+    pictures,
+    root_version: version,
+    sealed_under,
+    rotation_under_way: (await store.meta.read()).root_previous_fingerprint !== undefined,
+  }
+}

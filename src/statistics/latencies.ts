@@ -1,0 +1,64 @@
+import type { LatencyCount, StatisticsTable } from '../store/statistics-table.ts'
+import { SPANS, toSpanName } from '../store/statistics-table.ts'
+import { toClass } from './latency-classes.ts'
+
+/** How long verifications took, gathered in memory and written now and then: what a crash loses is a few seconds of them. */
+export type Latencies = {
+  readonly count: (mode: string, ms: number) => void
+  /** Writes what was gathered. What cannot be written is kept for the next time. */
+  readonly flush: () => Promise<void>
+  readonly close: () => Promise<void>
+}
+
+const FLUSH_EVERY_MS = 2000
+
+export function createLatencies(table: Pick<StatisticsTable, 'addLatencies'>, node: string): Latencies {
+  /** By mode, then by class. */
+  let gathered = new Map<string, number[]>()
+  let flushing: Promise<void> | undefined
+
+  const write = async () => {
+    const taken = gathered
+    if (taken.size === 0) return
+    gathered = new Map()
+    try {
+      await table.addLatencies(toCounts(taken, node, new Date().toISOString()))
+    } catch {
+      // The store is away, which others notice and tell.
+      for (const [mode, counts] of taken)
+        counts.forEach((count, latencyClass) => {
+          add(gathered, mode, latencyClass, count)
+        })
+    }
+  }
+  const flush = () => {
+    flushing ??= write().finally(() => {
+      flushing = undefined
+    })
+    return flushing
+  }
+  const timer = setInterval(() => void flush(), FLUSH_EVERY_MS).unref()
+  return {
+    count: (mode, ms) => add(gathered, mode, toClass(ms), 1),
+    flush,
+    close: async () => {
+      clearInterval(timer)
+      await flushing
+      await flush()
+    },
+  }
+}
+
+function add(gathered: Map<string, number[]>, mode: string, latencyClass: number, count: number): void {
+  const known = gathered.get(mode)
+  const counts = known ?? []
+  if (!known) gathered.set(mode, counts)
+  counts[latencyClass] = (counts[latencyClass] ?? 0) + count
+}
+
+const toCounts = (gathered: ReadonlyMap<string, readonly number[]>, node: string, time: string) =>
+  [...gathered].flatMap(([mode, counts]) =>
+    counts.flatMap((count, latencyClass): LatencyCount[] =>
+      SPANS.map((span) => ({ span, at: toSpanName(span, time), node, mode, class: latencyClass, count })),
+    ),
+  )

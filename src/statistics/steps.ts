@@ -1,0 +1,61 @@
+import { type OutcomeCount, type Span, toSpanName } from '../store/statistics-table.ts'
+
+export const RANGES = ['hour', 'day', 'week', 'month'] as const
+export type Range = (typeof RANGES)[number]
+
+type Plan = { readonly span: Span; readonly stepMs: number; readonly steps: number }
+
+const MINUTE_MS = 60_000
+const HOUR_MS = 60 * MINUTE_MS
+const DAY_MS = 24 * HOUR_MS
+
+/** Never more than a few hundred steps, whatever the database holds. */
+const PLANS: Readonly<Record<Range, Plan>> = {
+  hour: { span: 'minute', stepMs: MINUTE_MS, steps: 60 },
+  day: { span: 'hour', stepMs: HOUR_MS, steps: 24 },
+  week: { span: 'hour', stepMs: HOUR_MS, steps: 7 * 24 },
+  month: { span: 'day', stepMs: DAY_MS, steps: 30 },
+}
+
+/** The first minute and the first hour that are kept: a little more than any range needs. */
+export const toForgetting = (now: number) =>
+  [
+    toSpanName('minute', new Date(now - 3 * HOUR_MS).toISOString()),
+    toSpanName('hour', new Date(now - 62 * DAY_MS).toISOString()),
+  ] as const
+
+export type Step = {
+  readonly at: string
+  verified: number
+  not_verified: number
+  failed: number
+}
+
+export type Stretch = { readonly span: Span; readonly from: string; readonly stepSeconds: number }
+
+export function toStretch(range: Range, now: number): Stretch {
+  const { span, stepMs, steps } = PLANS[range]
+  const from = toSpanName(span, new Date(now - (steps - 1) * stepMs).toISOString())
+  return { span, from, stepSeconds: stepMs / 1000 }
+}
+
+/** A step for each span of the range, also for those in which nothing happened. */
+export function toSteps(range: Range, now: number, counts: readonly OutcomeCount[]): Step[] {
+  const { span, stepMs, steps } = PLANS[range]
+  const byName = new Map<string, Step>()
+  for (let back = steps - 1; back >= 0; back--) {
+    const name = toSpanName(span, new Date(now - back * stepMs).toISOString())
+    byName.set(name, { at: toTime(name), verified: 0, not_verified: 0, failed: 0 })
+  }
+  for (const { at, outcome, count } of counts) {
+    const step = byName.get(at)
+    if (step) step[toColumn(outcome)] += count
+  }
+  return [...byName.values()]
+}
+
+const toColumn = (outcome: string) =>
+  outcome === 'verified' || outcome === 'not_verified' ? outcome : 'failed'
+
+/** The beginning of a span as a whole time. */
+const toTime = (name: string) => `${name}${'0000-00-00T00:00:00.000Z'.slice(name.length)}`

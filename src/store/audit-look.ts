@@ -1,0 +1,49 @@
+import type { AuditRow } from './audit-table.ts'
+import type { Database } from './database.ts'
+
+/** Looking back through the log, a bounded piece at a time, by what is indexed anyway. */
+export type AuditLook = {
+  /** The rows of a chain before a sequence, the newest first. */
+  readonly pageBack: (chain: string, before: number, most: number) => Promise<AuditRow[]>
+  /** When the row with this sequence was written, or the first one after it. */
+  readonly timeFrom: (
+    chain: string,
+    sequence: number,
+  ) => Promise<Pick<AuditRow, 'sequence' | 'time'> | undefined>
+  /** The highest sequence of a stretch (`from` is in it, `before` is not) whose row is not younger than a time. */
+  readonly lastUntil: (
+    chain: string,
+    stretch: { readonly from: number; readonly before: number },
+    time: string,
+  ) => Promise<number | undefined>
+  /** How many rows are about this subject; counted no further than `most`. */
+  readonly countSubject: (subject: string, most: number) => Promise<number>
+}
+
+export function createAuditLook(database: Database, columns: string): AuditLook {
+  const pageBack = database.prepare(
+    `SELECT ${columns} FROM audit WHERE chain = $1 AND sequence < $2 ORDER BY sequence DESC LIMIT $3`,
+  )
+  const timeFrom = database.prepare(
+    'SELECT sequence, time FROM audit WHERE chain = $1 AND sequence >= $2 ORDER BY sequence LIMIT 1',
+  )
+  const lastUntil = database.prepare(
+    `SELECT sequence FROM audit WHERE chain = $1 AND sequence >= $2 AND sequence < $3 AND time <= $4
+     ORDER BY sequence DESC LIMIT 1`,
+  )
+  const countSubject = database.prepare(
+    'SELECT COUNT(*) AS counted FROM (SELECT 1 FROM audit WHERE subject = $1 LIMIT $2) AS few',
+  )
+  return {
+    pageBack: async (chain, before, most) => (await pageBack.all(chain, before, most)) as AuditRow[],
+    timeFrom: async (chain, sequence) => {
+      const row = await timeFrom.get(chain, sequence)
+      return row && { sequence: Number(row.sequence), time: String(row.time) }
+    },
+    lastUntil: async (chain, { from, before }, time) => {
+      const row = await lastUntil.get(chain, from, before, time)
+      return row && Number(row.sequence)
+    },
+    countSubject: async (subject, most) => Number((await countSubject.get(subject, most))?.counted ?? 0),
+  }
+}

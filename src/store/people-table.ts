@@ -1,0 +1,247 @@
+import type { Role } from '../admin/role.ts'
+import { Refusal } from '../errors.ts'
+import type { Database, Row } from './database.ts'
+
+export type AccountRow = {
+  readonly name: string
+  readonly role: Role
+  /** How it was hashed, and the hash. */
+  readonly password: string
+  readonly createdAt: number
+  readonly lastSeenAt: number | undefined
+}
+
+/** A session that has not ended, with what its account may do now. */
+export type SessionRow = {
+  readonly account: string
+  readonly role: Role
+  readonly createdAt: number
+  readonly seenAt: number
+}
+
+export type InvitationRow = {
+  readonly id: Uint8Array
+  readonly role: Role
+  /** The account whose password it sets anew; undefined when it makes an account. */
+  readonly account: string | undefined
+  readonly madeBy: string
+  readonly createdAt: number
+  readonly expiresAt: number
+}
+
+/** Sessions that were opened, or last seen, before these moments have ended. */
+export type SessionLimits = { readonly openedAfter: number; readonly seenAfter: number }
+
+export type Opening = {
+  readonly id: Uint8Array
+  readonly account: string
+  /** What was compared: a password that was changed meanwhile opens nothing. */
+  readonly password: string
+  readonly at: number
+}
+
+export type NewPassword = {
+  readonly name: string
+  readonly before: string
+  readonly after: string
+  /** The one session that goes on. */
+  readonly keep: Uint8Array
+}
+
+/** Accounts of the console, their sessions, and the one-time links that make or mend them. */
+export type PeopleTable = {
+  readonly find: (name: string) => Promise<AccountRow | undefined>
+  /** In the order of their making. */
+  readonly list: () => Promise<AccountRow[]>
+  readonly hasAny: () => Promise<boolean>
+  readonly findSession: (id: Uint8Array, limits: SessionLimits) => Promise<SessionRow | undefined>
+  readonly findInvitation: (id: Uint8Array, now: number) => Promise<InvitationRow | undefined>
+  readonly invite: (invitation: InvitationRow) => Promise<void>
+  /** Makes the account and uses the invitation up, both or neither. False when it is void: of two at once, one wins. */
+  readonly accept: (id: Uint8Array, account: AccountRow) => Promise<boolean>
+  /** Sets the password of the account it was made for, ends its sessions, and uses up every such link of it. */
+  readonly acceptReset: (id: Uint8Array, password: string, now: number) => Promise<boolean>
+  readonly open: (opening: Opening) => Promise<boolean>
+  readonly touch: (id: Uint8Array, at: number) => Promise<void>
+  readonly end: (id: Uint8Array) => Promise<boolean>
+  /** Ends the other sessions, too. False when the password is not what it was. */
+  readonly setPassword: (change: NewPassword) => Promise<boolean>
+  /** Both end the sessions, and the invitations that only an owner may make. Refused for the last owner. */
+  readonly setRole: (name: string, role: Role) => Promise<void>
+  readonly remove: (name: string) => Promise<void>
+  readonly forget: (limits: SessionLimits & { readonly now: number }) => Promise<void>
+}
+
+const ACCOUNT = 'name, role, password, created_at, last_seen_at'
+const INVITATION = 'id, role, account, made_by, created_at, expires_at'
+const END_ALL = 'DELETE FROM sessions WHERE account = $1'
+
+export function createPeopleTable(database: Database): PeopleTable {
+  return { ...createReads(database), ...createSessionWrites(database), ...createAccountWrites(database) }
+}
+
+function createReads(database: Database) {
+  const find = database.prepare(`SELECT ${ACCOUNT} FROM accounts WHERE name = $1`)
+  const list = database.prepare(`SELECT ${ACCOUNT} FROM accounts ORDER BY created_at, name`)
+  const any = database.prepare('SELECT name FROM accounts LIMIT 1')
+  const session = database.prepare(
+    `SELECT account, role, sessions.created_at AS created_at, seen_at FROM sessions
+     JOIN accounts ON accounts.name = sessions.account
+     WHERE id = $1 AND sessions.created_at > $2 AND seen_at > $3`,
+  )
+  const invitation = database.prepare(
+    `SELECT ${INVITATION} FROM invitations WHERE id = $1 AND expires_at > $2`,
+  )
+  return {
+    find: async (name: string) => toAccount(await find.get(name)),
+    list: async () => (await list.all()).flatMap((row) => toAccount(row) ?? []),
+    hasAny: async () => (await any.get()) !== undefined,
+    findSession: async (id: Uint8Array, { openedAfter, seenAfter }: SessionLimits) =>
+      toSession(await session.get(id, openedAfter, seenAfter)),
+    findInvitation: async (id: Uint8Array, now: number) => toInvitation(await invitation.get(id, now)),
+  }
+}
+
+function createSessionWrites(database: Database) {
+  return {
+    open: ({ id, account, password, at }: Opening) =>
+      database.transaction(async (inside) => {
+        const seen = await inside
+          .prepare('UPDATE accounts SET last_seen_at = $1 WHERE name = $2 AND password = $3')
+          .run(at, account, password)
+        if (seen === 0) return false
+        await inside
+          .prepare('INSERT INTO sessions (id, account, created_at, seen_at) VALUES ($1, $2, $3, $4)')
+          .run(id, account, at, at)
+        return true
+      }),
+    // The account first, as everywhere: two who take the same rows in turn wait for each other for ever.
+    touch: (id: Uint8Array, at: number) =>
+      database.transaction(async (inside) => {
+        await inside
+          .prepare(
+            'UPDATE accounts SET last_seen_at = $1 WHERE name = (SELECT account FROM sessions WHERE id = $2)',
+          )
+          .run(at, id)
+        await inside.prepare('UPDATE sessions SET seen_at = $1 WHERE id = $2 AND seen_at < $1').run(at, id)
+      }),
+    end: async (id: Uint8Array) => (await database.prepare('DELETE FROM sessions WHERE id = $1').run(id)) > 0,
+    forget: ({ openedAfter, seenAfter, now }: SessionLimits & { readonly now: number }) =>
+      database.transaction(async (inside) => {
+        await inside
+          .prepare('DELETE FROM sessions WHERE created_at <= $1 OR seen_at <= $2')
+          .run(openedAfter, seenAfter)
+        await inside.prepare('DELETE FROM invitations WHERE expires_at <= $1').run(now)
+      }),
+  }
+}
+
+function createAccountWrites(database: Database) {
+  return {
+    invite: async (invitation: InvitationRow) => {
+      const { id, role, account, madeBy, createdAt, expiresAt } = invitation
+      await database
+        .prepare(`INSERT INTO invitations (${INVITATION}) VALUES ($1, $2, $3, $4, $5, $6)`)
+        .run(id, role, account ?? null, madeBy, createdAt, expiresAt)
+    },
+    accept: (id: Uint8Array, account: AccountRow) =>
+      database.transaction((inside) => acceptInside(inside, id, account)),
+    acceptReset: (id: Uint8Array, password: string, now: number) =>
+      database.transaction((inside) => acceptResetInside(inside, id, password, now)),
+    setPassword: ({ name, before, after, keep }: NewPassword) =>
+      database.transaction(async (inside) => {
+        const changed = await inside
+          .prepare('UPDATE accounts SET password = $1 WHERE name = $2 AND password = $3')
+          .run(after, name, before)
+        if (changed === 0) return false
+        await inside.prepare(`${END_ALL} AND id <> $2`).run(name, keep)
+        return true
+      }),
+    setRole: (name: string, role: Role) =>
+      database.transaction(async (inside) => {
+        if (role !== 'owner') await refuseLastOwner(inside, name)
+        const changed = await inside.prepare('UPDATE accounts SET role = $1 WHERE name = $2').run(role, name)
+        if (changed === 0) throw toGone(name)
+        await inside.prepare(END_ALL).run(name)
+        if (role !== 'owner') await inside.prepare('DELETE FROM invitations WHERE made_by = $1').run(name)
+      }),
+    remove: (name: string) =>
+      database.transaction(async (inside) => {
+        await refuseLastOwner(inside, name)
+        if ((await inside.prepare('DELETE FROM accounts WHERE name = $1').run(name)) === 0) throw toGone(name)
+        await inside.prepare(END_ALL).run(name)
+        await inside.prepare('DELETE FROM invitations WHERE made_by = $1 OR account = $1').run(name)
+      }),
+  }
+}
+
+async function acceptInside(inside: Database, id: Uint8Array, account: AccountRow): Promise<boolean> {
+  const used = await inside
+    .prepare('DELETE FROM invitations WHERE id = $1 AND expires_at > $2 AND account IS NULL AND role = $3')
+    .run(id, account.createdAt, account.role)
+  if (used === 0) return false
+  const made = await inside
+    .prepare(`INSERT INTO accounts (${ACCOUNT}) VALUES ($1, $2, $3, $4, NULL) ON CONFLICT (name) DO NOTHING`)
+    .run(account.name, account.role, account.password, account.createdAt)
+  // Taken back with the rest: the link is good for another name.
+  if (made === 0) throw new Refusal(`There is an account ${account.name} already. Choose another name.`)
+  return true
+}
+
+async function acceptResetInside(
+  inside: Database,
+  id: Uint8Array,
+  password: string,
+  now: number,
+): Promise<boolean> {
+  await inside.lock('people')
+  const row = await inside
+    .prepare('SELECT account FROM invitations WHERE id = $1 AND expires_at > $2 AND account IS NOT NULL')
+    .get(id, now)
+  if (!row) return false
+  const name = String(row.account)
+  await inside.prepare('UPDATE accounts SET password = $1 WHERE name = $2').run(password, name)
+  await inside.prepare('DELETE FROM invitations WHERE account = $1').run(name)
+  await inside.prepare(END_ALL).run(name)
+  return true
+}
+
+const toGone = (name: string) => new Refusal(`There is no account ${name} any more.`)
+
+/** Two owners who lower each other at the same moment: the second waits here, and then is the last. */
+async function refuseLastOwner(inside: Database, name: string): Promise<void> {
+  await inside.lock('people')
+  const others = await inside
+    .prepare("SELECT name FROM accounts WHERE role = 'owner' AND name <> $1 LIMIT 1")
+    .get(name)
+  if (others) return
+  const own = await inside.prepare("SELECT name FROM accounts WHERE role = 'owner' AND name = $1").get(name)
+  if (own) throw new Refusal(`${name} is the last owner. Make somebody else an owner first.`)
+}
+
+const toAccount = (row: Row | undefined): AccountRow | undefined =>
+  row && {
+    name: String(row.name),
+    role: row.role as Role,
+    password: String(row.password),
+    createdAt: Number(row.created_at),
+    lastSeenAt: row.last_seen_at === null ? undefined : Number(row.last_seen_at),
+  }
+
+const toSession = (row: Row | undefined): SessionRow | undefined =>
+  row && {
+    account: String(row.account),
+    role: row.role as Role,
+    createdAt: Number(row.created_at),
+    seenAt: Number(row.seen_at),
+  }
+
+const toInvitation = (row: Row | undefined): InvitationRow | undefined =>
+  row && {
+    id: row.id as Uint8Array,
+    role: row.role as Role,
+    account: row.account === null ? undefined : String(row.account),
+    madeBy: String(row.made_by),
+    createdAt: Number(row.created_at),
+    expiresAt: Number(row.expires_at),
+  }

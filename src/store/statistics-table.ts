@@ -1,0 +1,170 @@
+import type { Database, Row, Value } from './database.ts'
+
+/** Minutes are kept for hours, hours for two months, days for good: what is looked at is always few rows. */
+export type Span = 'minute' | 'hour' | 'day'
+
+/** How much of an ISO time names the span: 2026-11-15T08:42, 2026-11-15T08, 2026-11-15. */
+const NAME_LENGTH: Readonly<Record<Span, number>> = { minute: 16, hour: 13, day: 10 }
+export const SPANS = Object.keys(NAME_LENGTH) as readonly Span[]
+export const toSpanName = (span: Span, time: string) => time.slice(0, NAME_LENGTH[span])
+
+/** Verifications that came to the same in one span. */
+export type Tally = {
+  readonly span: Span
+  readonly at: string
+  readonly chain: string
+  readonly operation: string
+  readonly mode: string
+  readonly outcome: string
+  readonly key_id: string
+  readonly source: string
+  count: number
+  last_at: string
+  last_reference: string
+}
+
+const TALLY_COLUMNS = [
+  'span',
+  'at',
+  'chain',
+  'operation',
+  'mode',
+  'outcome',
+  'key_id',
+  'source',
+  'count',
+  'last_at',
+  'last_reference',
+] as const satisfies readonly (keyof Tally)[]
+
+/** As one text, for the reasons that rows of the audit log are. */
+export type PackedTallies = string
+export const packTallies = (tallies: readonly Tally[]): PackedTallies =>
+  JSON.stringify(tallies.map((tally) => TALLY_COLUMNS.map((column) => tally[column])))
+
+export const unpackTallies = (packed: PackedTallies) => JSON.parse(packed) as Value[][]
+
+const INTO = `INSERT INTO statistics (${TALLY_COLUMNS.join(', ')})`
+const ADD = `ON CONFLICT (span, at, chain, operation, mode, outcome, key_id, source) DO UPDATE SET
+  count = statistics.count + excluded.count, last_at = excluded.last_at, last_reference = excluded.last_reference`
+
+export const ADD_TALLY = `${INTO} VALUES (${TALLY_COLUMNS.map((_column, index) => `$${index + 1}`).join(', ')}) ${ADD}`
+
+/** The same for a whole batch, which PostgreSQL takes apart itself. */
+export const toAddPackedTallies = (parameter: string) =>
+  `${INTO} SELECT ${TALLY_COLUMNS.map((column, index) => (column === 'count' ? `(tally->>${index})::bigint` : `tally->>${index}`)).join(', ')}
+   FROM jsonb_array_elements(${parameter}::jsonb) AS tallies(tally) ${ADD}`
+
+export type LatencyCount = {
+  readonly span: Span
+  readonly at: string
+  readonly node: string
+  readonly mode: string
+  readonly class: number
+  readonly count: number
+}
+
+export type OutcomeCount = { readonly at: string; readonly outcome: string; readonly count: number }
+export type NamedCount = { readonly name: string; readonly count: number }
+export type LastError = {
+  readonly at: string
+  readonly operation: string
+  readonly outcome: string
+  readonly key_id: string
+  readonly reference: string
+  readonly count: number
+}
+
+/** The spans of one length from a name on, of one mode or of all (null). */
+export type Stretch = { readonly span: Span; readonly from: string; readonly mode: string | null }
+
+export type StatisticsTable = {
+  readonly outcomes: (stretch: Stretch) => Promise<OutcomeCount[]>
+  readonly byKey: (stretch: Stretch, most: number) => Promise<NamedCount[]>
+  readonly bySource: (stretch: Stretch) => Promise<NamedCount[]>
+  /** The same failure of the same key in one span is one line, with how often it happened. */
+  readonly lastErrors: (stretch: Stretch, most: number) => Promise<LastError[]>
+  readonly latencies: (stretch: Stretch) => Promise<{ readonly class: number; readonly count: number }[]>
+  /** Verifications of each key in the days since that of an hour, and the last hour with one (or its day, once hours are forgotten). */
+  readonly usageByKey: (
+    sinceHour: string,
+  ) => Promise<{ key_id: string; verifications: number; last_hour: string }[]>
+  readonly addLatencies: (counts: readonly LatencyCount[]) => Promise<void>
+  readonly forget: (minutesBefore: string, hoursBefore: string) => Promise<void>
+}
+
+const WITHIN = 'span = $1 AND at >= $2 AND ($3 IS NULL OR mode = $3)'
+
+export function createStatisticsTable(database: Database): StatisticsTable {
+  // PostgreSQL wants to know of what type a parameter is that may be NULL.
+  const within = database.dialect === 'postgres' ? WITHIN.replaceAll('$3', '$3::text') : WITHIN
+  const select = (what: string, rest: string) =>
+    database.prepare(`SELECT ${what} FROM statistics WHERE ${within} ${rest}`)
+  const outcomes = select('at, outcome, SUM(count) AS count', 'GROUP BY at, outcome ORDER BY at')
+  const byKey = select('key_id AS name, SUM(count) AS count', 'GROUP BY key_id ORDER BY 2 DESC, 1 LIMIT $4')
+  const bySource = select('source AS name, SUM(count) AS count', 'GROUP BY source ORDER BY 2 DESC, 1')
+  const lastErrors = select(
+    'last_at, operation, outcome, key_id, last_reference, count',
+    `AND outcome NOT IN ('verified', 'not_verified') ORDER BY last_at DESC LIMIT $4`,
+  )
+  const latencies = database.prepare(
+    `SELECT class, SUM(count) AS count FROM latencies WHERE ${within} GROUP BY class ORDER BY class`,
+  )
+  const usage = database.prepare(
+    `SELECT key_id, SUM(count) AS count, MAX(at) AS last FROM statistics WHERE span = $1 AND at >= $2 GROUP BY key_id`,
+  )
+  const toArgs = ({ span, from, mode }: Stretch) => [span, from, mode] as const
+  return {
+    outcomes: async (stretch) =>
+      (await outcomes.all(...toArgs(stretch))).map(({ at, outcome, count }) => ({
+        at: String(at),
+        outcome: String(outcome),
+        count: Number(count),
+      })),
+    byKey: async (stretch, most) => (await byKey.all(...toArgs(stretch), most)).map(toNamed),
+    bySource: async (stretch) => (await bySource.all(...toArgs(stretch))).map(toNamed),
+    lastErrors: async (stretch, most) => (await lastErrors.all(...toArgs(stretch), most)).map(toLastError),
+    latencies: async (stretch) =>
+      (await latencies.all(...toArgs(stretch))).map((row) => ({
+        class: Number(row.class),
+        count: Number(row.count),
+      })),
+    usageByKey: async (sinceHour) => {
+      const days = await usage.all('day', toSpanName('day', sinceHour))
+      const hours = new Map((await usage.all('hour', sinceHour)).map(({ key_id, last }) => [key_id, last]))
+      return days.map(({ key_id, count, last }) => ({
+        key_id: String(key_id),
+        verifications: Number(count),
+        last_hour: String(hours.get(key_id) ?? `${last}T00`),
+      }))
+    },
+    addLatencies: (counts) => database.transaction((inside) => addLatencies(inside, counts)),
+    forget: async (minutesBefore, hoursBefore) => {
+      for (const table of ['statistics', 'latencies']) {
+        const forget = database.prepare(`DELETE FROM ${table} WHERE span = $1 AND at < $2`)
+        await forget.run('minute', minutesBefore)
+        await forget.run('hour', hoursBefore)
+      }
+    },
+  }
+}
+
+async function addLatencies(inside: Database, counts: readonly LatencyCount[]): Promise<void> {
+  await inside
+    .prepare(
+      `INSERT INTO latencies (span, at, node, mode, class, count) VALUES ($1, $2, $3, $4, $5, $6)
+       ON CONFLICT (span, at, node, mode, class) DO UPDATE SET count = latencies.count + excluded.count`,
+    )
+    .runAll(counts.map((each) => [each.span, each.at, each.node, each.mode, each.class, each.count]))
+}
+
+const toNamed = ({ name, count }: Row): NamedCount => ({ name: String(name), count: Number(count) })
+
+const toLastError = (row: Row): LastError => ({
+  at: String(row.last_at),
+  operation: String(row.operation),
+  outcome: String(row.outcome),
+  key_id: String(row.key_id),
+  reference: String(row.last_reference),
+  count: Number(row.count),
+})

@@ -1,0 +1,9 @@
+import type { AuditRow } from '../../src/store/audit-table.ts'
+import type { TestApp } from '../app.ts'
+
+/** The rows of these phases, in the order of writing. */
+export async function readRows({ context }: TestApp, ...phases: string[]): Promise<AuditRow[]> {
+  const { audit } = context.store
+  const pages = await Promise.all((await audit.chains()).map(({ chain }) => audit.page(chain, 0, 10_000)))
+  return pages.flat().filter(({ phase }) => phases.includes(phase))
+}

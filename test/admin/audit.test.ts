@@ -1,0 +1,240 @@
+import { globSync, mkdtempSync, readFileSync } from 'node:fs'
+import { rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createChainChecks } from '../../src/admin/chain-check.ts'
+import { CHECKPOINT_FILE } from '../../src/audit/checkpoint.ts'
+import { AUDIT_PHASES } from '../../src/audit/phases.ts'
+import type { AuditRow } from '../../src/store/audit-table.ts'
+import { bearer, openTestApp, PHONE } from '../app.ts'
+import { createTestDatabase, hasPostgres } from '../postgres.ts'
+import { openTestConsole, type TestConsole } from './console.ts'
+
+const NIN = '45678901234'
+const OTHER = '45678901235'
+type Line = Record<string, unknown> & {
+  phase: string
+  request_reference: string | null
+  detail: string | null
+}
+type Found = { rows: Line[]; next: string | null; searched_back_to: string | null; phases: string[] }
+
+let at: TestConsole
+let viewer: string
+let operator: string
+let reference: string
+beforeAll(async () => {
+  at = await openTestConsole()
+  viewer = await at.signedIn('viewer')
+  operator = await at.signedIn('operator')
+  reference = await verify(NIN)
+  for (let turn = 0; turn < 40; turn++) await verify(OTHER)
+})
+afterAll(() => at.close())
+
+async function verify(nin: string): Promise<string> {
+  const answer = await at.app.inject({
+    method: 'POST',
+    url: '/api/v2/kyc/verify-nin',
+    headers: bearer(),
+    payload: { nin, phone: PHONE },
+  })
+  return JSON.parse(answer.body).data.request_reference
+}
+
+const ask = (body: object, cookie = viewer) => at.ask('/admin/audit/search', { cookie, body })
+const search = async (body: object) => (await ask(body)).json() as unknown as Found
+
+async function allRows(): Promise<AuditRow[]> {
+  const { audit } = at.context.store
+  const pages = await Promise.all((await audit.chains()).map(({ chain }) => audit.page(chain, 0, 10_000)))
+  return pages.flat()
+}
+
+describe('a search of the audit log', () => {
+  it('gives the newest rows first, fifty at a time, to the end', async () => {
+    const first = await search({})
+    expect(first.rows).toHaveLength(50)
+    expect(first.next).toEqual(expect.any(String))
+    const second = await search({ before: first.next })
+    expect(second.next).toBeNull()
+    const hashes = [...first.rows, ...second.rows].map(({ hash }) => hash)
+    expect(new Set(hashes).size).toBe(hashes.length)
+    expect(hashes).toHaveLength((await allRows()).length)
+    expect(first.rows.at(0)?.request_reference).not.toBe(reference)
+    expect(second.rows.at(-1)).toMatchObject({ phase: 'intent', request_reference: reference })
+  })
+
+  it('finds by reference, key, outcome, phase and time, which combine', async () => {
+    const { rows } = await search({ reference })
+    expect(rows.map(({ phase }) => phase)).toEqual(['outcome', 'intent'])
+    expect((await search({ reference, outcome: 'verified' })).rows).toHaveLength(1)
+    expect((await search({ reference, key_id: 'nobody00' })).rows).toEqual([])
+    expect((await search({ key_id: 'sandbox0', phase: 'outcome', outcome: 'verified' })).rows).toHaveLength(
+      41,
+    )
+    expect((await search({ to: '2020-01-01T00:00:00Z' })).rows).toEqual([])
+    expect((await search({ from: '2020-01-01T00:00:00+01:00', phase: 'intent' })).rows).toHaveLength(41)
+  })
+
+  it('takes a form that was left empty for no wish at all', async () => {
+    expect((await search({ reference: '', key_id: ' ', outcome: '', phase: '' })).rows).toHaveLength(50)
+  })
+
+  it('finds a person by a number that appears nowhere, and says in the log that somebody looked', async () => {
+    const answer = await ask({ subject: { kind: 'nin', number: NIN } })
+    const { rows } = answer.json() as unknown as Found
+    expect(
+      rows.filter(({ phase }) => phase !== 'audit_searched').map((row) => row.request_reference),
+    ).toEqual([reference, reference])
+    const hash = at.context.toSubjectHash('nin', NIN)
+    const told = (await allRows()).filter(({ phase }) => phase === 'audit_searched')
+    expect(told).toMatchObject([{ subject: hash, detail: 'by viewer' }])
+    expect(answer.text).not.toContain(NIN)
+    expect(answer.text).not.toContain(hash)
+    expect(JSON.stringify(await allRows())).not.toContain(NIN)
+  })
+
+  it.each([
+    ['subject.number', { subject: { kind: 'nin', number: '123' } }],
+    ['from', { from: 'yesterday' }],
+    ['before', { before: 'nonsense' }],
+    ['before', { before: Buffer.from('["x","y",1]').toString('base64url') }],
+  ])('names what does not fit: %s', async (field, body) => {
+    const answer = await ask(body)
+    expect(answer.status).toBe(422)
+    expect(Object.keys(answer.json().errors as object)).toEqual([field])
+  })
+
+  it('offers every phase that the program writes', async () => {
+    const written = globSync('src/**/*.ts').flatMap((file) =>
+      [...readFileSync(file, 'utf8').matchAll(/\bphase: '(\w+)'/g)].map(([, phase]) => phase),
+    )
+    expect(written.length).toBeGreaterThan(20)
+    expect(written.filter((phase) => !AUDIT_PHASES.includes(phase as never))).toEqual([])
+    expect((await search({})).phases).toEqual([...AUDIT_PHASES])
+  })
+})
+
+describe('a story', () => {
+  it('is told in order, with who was asked, and without the hash of the person', async () => {
+    const answer = await at.ask(`/admin/audit/stories/${reference}`, { cookie: viewer })
+    const { rows } = answer.json() as unknown as { rows: Line[] }
+    expect(rows).toMatchObject([
+      { phase: 'intent', tried: [] },
+      { phase: 'outcome', outcome: 'verified', tried: [{ name: 'sandbox', result: 'found' }] },
+    ])
+    expect(Object.keys(rows[0] ?? {})).not.toContain('subject')
+  })
+
+  it('is not found under a reference that nobody got', async () => {
+    expect((await at.ask('/admin/audit/stories/ver_none', { cookie: viewer })).status).toBe(404)
+  })
+})
+
+describe('an export', () => {
+  it('is a file with every row, and stands in the log itself', async () => {
+    const answer = await fetch(`${at.url}/admin/audit/export`, { headers: { cookie: operator } })
+    expect(answer.headers.get('content-disposition')).toMatch(
+      /^attachment; filename="audit-\d{4}-\d\d-\d\d\.ndjson"$/,
+    )
+    const lines = (await answer.text()).trimEnd().split('\n')
+    expect(lines).toHaveLength((await allRows()).length)
+    expect(JSON.parse(lines.at(-1) ?? '')).toMatchObject({ phase: 'audit_exported', detail: 'by operator' })
+  })
+
+  it('is not for viewers', async () => {
+    expect((await at.ask('/admin/audit/export', { cookie: viewer })).status).toBe(403)
+  })
+})
+
+const PERSON = { name: 'ada', role: 'operator', session: '' } as const
+const engines = hasPostgres() ? (['sqlite', 'postgres'] as const) : (['sqlite'] as const)
+
+describe.each(engines)('the reading of the whole log on %s', (engine) => {
+  const openLog = async (settings: Record<string, string> = {}) => {
+    const database = engine === 'postgres' ? { TABBAT_DATABASE_URL: await createTestDatabase() } : {}
+    const app = await openTestApp({ ...database, ...settings })
+    await app.createKey()
+    return app
+  }
+
+  it('says that it is sound, holds it against the file of checkpoints, and is in the log', async () => {
+    const { context, close } = await openLog()
+    await context.audit.checkpoint()
+    const checks = createChainChecks(context)
+    expect(checks.read()).toMatchObject({ state: 'none', started_at: null })
+    expect(checks.start(PERSON)).toMatchObject({ state: 'running', started_by: 'ada' })
+    expect(() => checks.start(PERSON)).toThrow(/already/)
+    await checks.finish()
+    expect(checks.read()).toMatchObject({
+      state: 'sound',
+      rows: 1,
+      total: 1,
+      chains: 1,
+      checkpoints: 1,
+      unsigned: 0,
+      fault: null,
+    })
+    const [{ chain = '' } = {}] = await context.store.audit.chains()
+    expect((await context.store.audit.page(chain, 1, 1))[0]).toMatchObject({
+      phase: 'audit_verified',
+      outcome: 'sound',
+      detail: '1 rows, 1 chains; by ada',
+    })
+    await checks.close()
+    await close()
+  })
+
+  it('finds that rows are gone of which the file speaks', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'tabbat-checkpoints-'))
+    const key = { TABBAT_ROOT_KEY: 'ab'.repeat(32) }
+    const longer = await openLog(key)
+    await longer.context.audit.checkpoint()
+    const file = readFileSync(join(longer.context.config.dataDir, CHECKPOINT_FILE), 'utf8')
+    await longer.close()
+    const { context, close } = await openLog({ ...key, TABBAT_CHECKPOINT_DIR: folder })
+    await writeFile(join(folder, CHECKPOINT_FILE), file)
+    const checks = createChainChecks(context)
+    checks.start(PERSON)
+    await checks.finish()
+    expect(checks.read()).toMatchObject({
+      state: 'faulty',
+      fault: expect.stringMatching(/^chain .* row 1, /),
+    })
+    await checks.close()
+    await close()
+    await rm(folder, { recursive: true })
+  })
+
+  it('says when there is no file to hold it against', async () => {
+    const { context, close } = await openLog()
+    const checks = createChainChecks(context)
+    checks.start(PERSON)
+    await checks.finish()
+    expect(checks.read()).toMatchObject({ state: 'sound', fault: expect.stringContaining('no checkpoint') })
+    await checks.close()
+    await close()
+  })
+
+  it('ends with the server', async () => {
+    const { context, close } = await openLog()
+    const checks = createChainChecks(context)
+    checks.start(PERSON)
+    await checks.close()
+    expect(checks.read().state).toBe('failed')
+    await close()
+  })
+})
+
+describe('the reading of the whole log', () => {
+  it('is started by an operator and watched by anybody', async () => {
+    expect((await at.ask('/admin/audit/check', { cookie: viewer, body: {} })).status).toBe(403)
+    const begun = await at.ask('/admin/audit/check', { cookie: operator, body: {} })
+    expect(begun.json()).toMatchObject({ state: 'running', started_by: 'operator' })
+    await expect
+      .poll(async () => (await at.ask('/admin/audit/check', { cookie: viewer })).json().state)
+      .toBe('sound')
+  })
+})

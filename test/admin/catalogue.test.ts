@@ -1,0 +1,133 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { bearer } from '../app.ts'
+import { openShop, type Shop } from '../vendors/goods.ts'
+import { openStandIn, type StandIn } from '../vendors/stand-in.ts'
+import { createVtpass } from '../vendors/vtpass.ts'
+import { readRows } from './audit-rows.ts'
+import { openTestConsole, type TestConsole } from './console.ts'
+
+type List = { title: string; as_of: string; items: { code: string; price: string; note: string }[] }
+type View = { version: number; lists: List[]; versions: { id: number; author: string; origin: string }[] }
+type InternetList = { segment: string; bundles: { code: string; price: string }[] }
+type Files = { internet: InternetList[]; tv: unknown[] }
+
+let at: TestConsole
+let shop: Shop
+let vendor: StandIn
+let viewer: string
+let operator: string
+beforeAll(async () => {
+  shop = openShop()
+  vendor = await openStandIn(createVtpass(shop))
+  at = await openTestConsole(vendor.settings)
+  viewer = await at.signedIn('viewer')
+  operator = await at.signedIn('operator', 'bola')
+})
+afterAll(async () => {
+  await at.close()
+  await vendor.close()
+})
+
+const get = (path: string) => at.ask(`/admin/catalogue${path}`, { cookie: viewer })
+const post = (path: string, body: object) => at.ask(`/admin/catalogue${path}`, { cookie: operator, body })
+const view = async () => (await get('')).json() as unknown as View
+const exported = async () => (await get('/export')).json() as unknown as Files
+const listOf = async (title: string) => (await view()).lists.find((list) => list.title === title)
+
+/** The same lists, with another price for the first bundle of the first provider. */
+async function withPrice(price: string): Promise<Files> {
+  const files = await exported()
+  const [first, ...others] = files.internet as [InternetList]
+  const [bundle, ...bundles] = first.bundles as [InternetList['bundles'][number]]
+  return { ...files, internet: [{ ...first, bundles: [{ ...bundle, price }, ...bundles] }, ...others] }
+}
+const bring = (content: unknown, wish: object = {}) =>
+  post('/import', { content, dry_run: false, force: false, ...wish })
+
+describe('the catalogue at the console', () => {
+  it('shows every list with its age, and the version that shipped', async () => {
+    const { version, lists, versions } = await view()
+    expect([version, versions]).toEqual([1, [{ id: 1, at: null, origin: 'shipped', author: '' }]])
+    const titles = lists.map(({ title }) => title)
+    expect(titles).toEqual(
+      expect.arrayContaining(['internet smile', 'tv DSTV products', 'tv DSTV add-ons', 'SME']),
+    )
+    for (const { as_of } of lists) expect(as_of).toMatch(/^\d{4}-\d\d-\d\d$/)
+    expect((await listOf('SME'))?.items).toHaveLength(22)
+    expect((await listOf('tv DSTV add-ons'))?.items[0]?.note).not.toBe('')
+  })
+
+  it('imports a file: callers see it at once, and the history and the audit say whose it is', async () => {
+    const answer = await bring(await withPrice('123'))
+    expect(answer.json()).toMatchObject({ outcome: 'changed', version: 2, changes: [{ price_after: '123' }] })
+    const [{ title, items } = { title: '', items: [] }] = (await view()).lists
+    expect(items[0]?.price).toBe('123')
+    const url = `/api/v2/internet/data/${title.replace('internet ', '')}/lookup`
+    expect((await at.app.inject({ method: 'GET', url, headers: bearer() })).body).toContain('"price":"123"')
+    expect((await view()).versions[0]).toMatchObject({ id: 2, author: 'bola', origin: 'import' })
+    expect((await readRows(at, 'catalogue_changed')).at(-1)?.detail).toMatch(/^import, .*; by bola$/)
+  })
+
+  it('shows what is different between two versions', async () => {
+    const { changes } = (await get('/diff?from=1&to=2')).json() as { changes: unknown[] }
+    expect(changes).toMatchObject([{ change: 'price', price_after: '123' }])
+    expect((await get('/diff?from=1&to=99')).status).toBe(409)
+    expect((await get('/diff?from=one&to=2')).status).toBe(422)
+  })
+
+  it('only looks in a dry run', async () => {
+    const answer = await bring(await withPrice('456'), { dry_run: true })
+    expect(answer.json()).toMatchObject({ outcome: 'looked', version: 2, changes: [{ price_after: '456' }] })
+    expect((await view()).version).toBe(2)
+  })
+
+  it('refuses lists that look like a mistake, unless one insists', async () => {
+    const files = await exported()
+    const empty = { ...files, internet: [] }
+    const doubtful = await bring(empty)
+    expect(doubtful.status).toBe(409)
+    expect(doubtful.json().message).toMatch(/would be empty\..* unless you insist\.$/)
+    expect((await view()).version).toBe(2)
+    expect((await bring(empty, { force: true })).json()).toMatchObject({ outcome: 'changed', version: 3 })
+    expect((await bring({ sme: 1 })).status).toBe(409)
+    expect((await bring('text')).status).toBe(409)
+  })
+
+  it('rolls back to an older version, as a new one', async () => {
+    expect((await post('/rollback', { to: 2 })).json()).toMatchObject({ outcome: 'changed', version: 4 })
+    expect((await view()).versions[0]).toMatchObject({ origin: 'rollback of 2', author: 'bola' })
+    expect((await post('/rollback', { to: 77 })).status).toBe(409)
+  })
+
+  it('takes a file of a megabyte, and none of three', async () => {
+    const padded = (bytes: number) => ({ ...{ padding: 'x'.repeat(bytes) }, internet: [], tv: [] })
+    expect((await bring(padded(1024 * 1024))).status).toBe(409)
+    expect((await bring(padded(3 * 1024 * 1024))).status).toBe(413)
+  })
+})
+
+describe('a sync from the console', () => {
+  const sync = (wish: object = {}) =>
+    post('/sync', { source: 'vtpass', dry_run: false, force: false, ...wish })
+
+  it('fetches the lists of a vendor that is set up', async () => {
+    expect((await view()) as unknown).toMatchObject({ can_sync: ['vtpass'] })
+    const looked = (await sync({ dry_run: true, force: true })).json()
+    expect(looked.outcome).toBe('looked')
+    expect((await sync({ force: true })).json().outcome).toBe('changed')
+    const { versions, syncs } = (await view()) as View & { syncs: object[] }
+    expect(versions[0]).toMatchObject({ origin: 'vtpass', author: 'bola' })
+    expect(syncs).toMatchObject([{ source: 'vtpass', outcome: 'changed' }])
+    expect((await readRows(at, 'catalogue_changed')).at(-1)?.detail).toMatch(/; by bola$/)
+  })
+
+  it('says in our words what went wrong', async () => {
+    vendor.fail('unauthorised')
+    const answer = await sync()
+    vendor.fail(undefined)
+    expect(answer.status).toBe(409)
+    expect(answer.json().message).toContain('could not be fetched')
+    expect((await sync({ source: 'baxi' })).json().message).toContain('TABBAT_BAXI')
+    expect((await sync({ source: 'dojah' })).status).toBe(422)
+  })
+})

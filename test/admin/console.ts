@@ -1,0 +1,88 @@
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { type IncomingMessage, request } from 'node:http'
+import { text } from 'node:stream/consumers'
+import { createToken, toTokenId } from '../../src/admin/people/token.ts'
+import type { Role } from '../../src/admin/role.ts'
+import { buildAdminServer } from '../../src/admin/server.ts'
+import type { Context } from '../../src/context.ts'
+import { openTestApp, type TestApp } from '../app.ts'
+
+export type Ask = {
+  readonly method?: 'GET' | 'POST'
+  readonly cookie?: string | undefined
+  readonly headers?: Readonly<Record<string, string>>
+  /** Sent as JSON; a text is sent as it is. */
+  readonly body?: unknown
+}
+
+export type Answer = {
+  readonly status: number
+  readonly headers: IncomingMessage['headers']
+  readonly text: string
+  readonly json: () => Record<string, unknown>
+}
+
+export type TestConsole = TestApp & {
+  readonly url: string
+  readonly ask: (path: string, ask?: Ask) => Promise<Answer>
+  /** The cookie of a new session of this account, which is made if there is none. No password opens it. */
+  readonly signedIn: (role: Role, name?: string) => Promise<string>
+}
+
+/** The admin listener on a socket, on a database of its own. */
+export async function openTestConsole(settings: Record<string, string> = {}): Promise<TestConsole> {
+  const server = await openTestApp(settings)
+  const admin = buildAdminServer(server.context, server.app)
+  const url = await admin.listen({ host: '127.0.0.1', port: 0 })
+  return {
+    ...server,
+    url,
+    ask: (path, ask) => send(`${url}${path}`, ask),
+    signedIn: (role, name = role) => openSession(server.context, role, name),
+    close: async () => {
+      admin.server.closeAllConnections()
+      await admin.close()
+      await server.close()
+    },
+  }
+}
+
+/** By hand, because a browser's `fetch` decides about some headers itself. A stream is left after its head. */
+export async function send(url: string, { method, cookie, headers, body }: Ask = {}): Promise<Answer> {
+  const payload = typeof body === 'string' || body === undefined ? body : JSON.stringify(body)
+  const asked = request(url, {
+    method: method ?? (body === undefined ? 'GET' : 'POST'),
+    headers: {
+      ...(typeof body === 'object' && { 'content-type': 'application/json' }),
+      ...(cookie !== undefined && { cookie }),
+      ...headers,
+    },
+  })
+  asked.end(payload)
+  const [response] = (await once(asked, 'response')) as [IncomingMessage]
+  const isStream = /event-stream|ndjson/.test(response.headers['content-type'] ?? '')
+  const content = isStream ? '' : await text(response)
+  if (isStream) response.destroy()
+  return {
+    status: response.statusCode ?? 0,
+    headers: response.headers,
+    text: content,
+    json: () => JSON.parse(content) as Record<string, unknown>,
+  }
+}
+
+/** `tabbat_console=…`, as a browser sends it back. */
+export const toCookie = ({ headers }: Answer): string => headers['set-cookie']?.[0]?.split(';')[0] ?? ''
+
+async function openSession({ store: { people } }: Context, role: Role, name: string): Promise<string> {
+  const [id, now] = [randomBytes(32), Date.now()]
+  if (!(await people.find(name))) {
+    const invitation = { id, role, account: undefined, madeBy: 'test', createdAt: now, expiresAt: now + 1000 }
+    await people.invite(invitation)
+    await people.accept(id, { name, role, password: 'none', createdAt: now, lastSeenAt: undefined })
+  }
+  const token = createToken()
+  await people.open({ id: toTokenId(token) as Uint8Array, account: name, password: 'none', at: now })
+  return `tabbat_console=${token}`
+}

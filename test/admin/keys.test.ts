@@ -1,0 +1,157 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { bearer, PHONE } from '../app.ts'
+import { type Answer, openTestConsole, type TestConsole } from './console.ts'
+
+let at: TestConsole
+const cookies: Record<string, string> = {}
+beforeAll(async () => {
+  at = await openTestConsole()
+  for (const role of ['viewer', 'operator', 'owner'] as const) cookies[role] = await at.signedIn(role)
+})
+afterAll(() => at.close())
+
+const WISH = { name: 'shop', mode: 'test', scopes: ['kyc:nin'] }
+type Row = Record<string, unknown>
+type Made = { key: string; row: Row & { id: string } }
+
+const post = (path: string, body: object, role = 'operator') => at.ask(path, { cookie: cookies[role], body })
+const make = async (wish: object = {}, role?: string) =>
+  (await post('/admin/keys', { ...WISH, ...wish }, role)).json() as Made
+const list = async () =>
+  (await at.ask('/admin/keys', { cookie: cookies.viewer })).json() as { keys: Row[]; field_groups: Row[] }
+const find = async (id: string) => (await list()).keys.find((key) => key.id === id)
+const errorsOf = (answer: Answer) => {
+  expect(answer.status).toBe(422)
+  return Object.keys(answer.json().errors as object)
+}
+const lastRow = async (phase: string) => {
+  const chains = await at.context.store.audit.chains()
+  const rows = await Promise.all(chains.map(({ chain }) => at.context.store.audit.pageBack(chain, 1e9, 100)))
+  return rows.flat().find((row) => row.phase === phase)
+}
+const verify = (key: string) =>
+  at.app.inject({
+    method: 'POST',
+    url: '/api/v2/kyc/verify-nin',
+    headers: bearer(key),
+    payload: { nin: '12345678901', phone: PHONE },
+  })
+
+describe('a key made at the console', () => {
+  it('works, is listed without its secret, and the audit says who made it', async () => {
+    const { key, row } = await make({ expires_in: '90d', allowed_ips: ['127.0.0.1', '10.0.0.0/8'] })
+    expect(key).toMatch(/^tbt_test_/)
+    expect((await verify(key)).statusCode).toBe(200)
+    expect(await find(row.id)).toMatchObject({
+      name: 'shop',
+      state: 'active',
+      allowed_ips: ['127.0.0.1', '10.0.0.0/8'],
+      expires_at: expect.any(String),
+    })
+    expect(JSON.stringify(await list())).not.toContain(key)
+    expect(await lastRow('key_created')).toMatchObject({ key_id: row.id, detail: 'by operator' })
+  })
+
+  it('shows how much it was used', async () => {
+    const { key, row } = await make()
+    expect(await find(row.id)).toMatchObject({ verifications_30d: 0, last_used_at: null })
+    await verify(key)
+    await verify(key)
+    const hour = `${new Date().toISOString().slice(0, 11)}`
+    expect(await find(row.id)).toMatchObject({
+      verifications_30d: 2,
+      last_used_at: expect.stringContaining(hour),
+    })
+  })
+
+  it('is not made from wishes that do not fit, and each is named', async () => {
+    const before = (await list()).keys.length
+    const answer = await post('/admin/keys', {
+      ...WISH,
+      name: ' \t',
+      expires_in: '0d',
+      allowed_ips: ['not-an-address'],
+      hide: ['religion', 'no_such_field'],
+    })
+    expect(errorsOf(answer).toSorted()).toEqual(['allowed_ips', 'expires_in', 'hide', 'name'])
+    expect(answer.text).not.toContain('not-an-address')
+    expect(errorsOf(await post('/admin/keys', { ...WISH, scopes: [] }))).toEqual(['scopes'])
+    expect(errorsOf(await post('/admin/keys', { ...WISH, extra: 1 }))).toEqual(['extra'])
+    expect((await list()).keys).toHaveLength(before)
+  })
+
+  it('reveals hidden fields only where an owner makes it', async () => {
+    const wish = { reveal: ['next_of_kin'] }
+    const answer = await post('/admin/keys', { ...WISH, ...wish })
+    expect(answer.status).toBe(403)
+    expect(answer.json()).toMatchObject({ code: 'wrong_role' })
+    const { key } = await make(wish, 'owner')
+    expect(JSON.parse((await verify(key)).body).data.next_of_kin.surname).not.toBe('****')
+  })
+})
+
+describe('revoking and rolling', () => {
+  it('ends a key', async () => {
+    const { key, row } = await make()
+    expect((await post(`/admin/keys/${row.id}/revoke`, {})).json()).toEqual({ ok: true })
+    expect(await find(row.id)).toMatchObject({ state: 'revoked' })
+    expect((await verify(key)).statusCode).toBe(401)
+    expect(await lastRow('key_revoked')).toMatchObject({ key_id: row.id, detail: 'by operator' })
+    const again = await post(`/admin/keys/${row.id}/revoke`, {})
+    expect(again.status).toBe(409)
+    expect(again.json()).toMatchObject({ code: 'refused', message: expect.stringContaining('before') })
+  })
+
+  it('gives a successor, and lets the old key work for the overlap', async () => {
+    const { key, row } = await make()
+    const next = (await post(`/admin/keys/${row.id}/roll`, { overlap: '1h' })).json() as Made
+    expect(await find(row.id)).toMatchObject({ state: 'active', rolled_to: next.row.id })
+    for (const text of [key, next.key]) expect((await verify(text)).statusCode).toBe(200)
+    expect(await lastRow('key_rolled')).toMatchObject({
+      key_id: row.id,
+      detail: `successor ${next.row.id}; by operator`,
+    })
+    expect(errorsOf(await post(`/admin/keys/${next.row.id}/roll`, { overlap: 'soon' }))).toEqual(['overlap'])
+  })
+
+  it('of a key that reveals is left to an owner', async () => {
+    const { row } = await make({ reveal: ['place_of_origin'] }, 'owner')
+    expect((await post(`/admin/keys/${row.id}/roll`, {})).status).toBe(403)
+    expect((await post(`/admin/keys/${row.id}/roll`, {}, 'owner')).status).toBe(200)
+  })
+
+  it('does not repeat what cannot be an id', async () => {
+    const { key } = await make()
+    const answer = await post(`/admin/keys/${key}/revoke`, {})
+    expect(answer.status).toBe(409)
+    expect(answer.text).not.toContain(key)
+  })
+})
+
+describe('the preview', () => {
+  const preview = async (kind: string, hide: string[], reveal: string[]) =>
+    (await post('/admin/keys/preview', { kind, hide, reveal }, 'viewer')).json().answer as Record<string, Row>
+
+  it('shows what such a key would see of somebody who does not exist', async () => {
+    const plain = await preview('nin', [], [])
+    expect(plain.next_of_kin).toMatchObject({ surname: '****' })
+    expect(plain.personal_info?.religion).not.toBe('****')
+    const other = await preview('nin', ['religion', 'residential_info'], ['next_of_kin'])
+    expect(other.personal_info).toMatchObject({ religion: '****' })
+    expect(other.residential_info).toMatchObject({ address: '****' })
+    expect(other.next_of_kin?.surname).not.toBe('****')
+    expect(await preview('bvn', [], [])).toMatchObject({ bvn_number: expect.any(String) })
+  })
+
+  it('knows the fields that the list names', async () => {
+    const fields = (await list()).field_groups.flatMap(({ fields: named }) => named as Row[])
+    const names = fields.map(({ name }) => name as string)
+    expect(names).toContain('personal_info.religion')
+    const hidden = await preview('nin', names, [])
+    const left = Object.entries(hidden).filter(
+      ([name, group]) =>
+        name !== 'nin_number' && Object.values(group).some((text) => text !== '' && text !== '****'),
+    )
+    expect(left.filter(([, group]) => typeof group === 'object')).toEqual([])
+  })
+})

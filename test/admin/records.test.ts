@@ -1,0 +1,126 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { inviteAccount } from '../../src/admin/people/accounts.ts'
+import { sealEntry } from '../../src/registry/sealed-entry.ts'
+import { toNinRecord } from '../../src/sources/sandbox/nin-record.ts'
+import { readRows } from './audit-rows.ts'
+import { openTestConsole, type TestConsole, toCookie } from './console.ts'
+
+const NIN = '70000000017'
+const NOBODY = '70000000018'
+const RECORD = toNinRecord(NIN, '8031234567')
+const PASSWORD = 'a horse that reads the news'
+const REASON = 'Complaint 4711 of the customer'
+
+let at: TestConsole
+let operator: string
+let owner: string
+beforeAll(async () => {
+  at = await openTestConsole()
+  operator = await at.signedIn('operator', 'bola')
+  const { store, audit, keyring } = at.context
+  const { token } = await inviteAccount({ store, audit, by: 'test' }, 'owner')
+  owner = toCookie(
+    await at.ask('/admin/invitations/accept', { body: { token, name: 'chidi', password: PASSWORD } }),
+  )
+  const entry = { record: RECORD, mediaId: null }
+  await store.registry.save({ records: [sealEntry(keyring(), 'nin', NIN, entry)], media: [], at: 1 })
+})
+afterAll(() => at.close())
+
+type View = { found: boolean; fields: { name: string; value: string }[] }
+const look = (number = NIN) =>
+  at.ask('/admin/records/look', { cookie: operator, body: { kind: 'nin', number } })
+const reveal = (wish: object = {}, cookie = owner) =>
+  at.ask('/admin/records/reveal', {
+    cookie,
+    body: { kind: 'nin', number: NIN, reason: REASON, password: PASSWORD, ...wish },
+  })
+const rows = () => readRows(at, 'record_viewed', 'record_revealed')
+
+describe('the records', () => {
+  it('are counted', async () => {
+    const viewer = await at.signedIn('viewer')
+    expect((await at.ask('/admin/records', { cookie: viewer })).json()).toEqual({
+      nin: 1,
+      bvn: 0,
+      pictures: 0,
+    })
+  })
+})
+
+describe('a look at a record', () => {
+  it('shows which fields are filled, and nothing of what is in them', async () => {
+    const answer = await look()
+    const { found, fields } = answer.json() as unknown as View
+    expect(found).toBe(true)
+    expect(fields).toContainEqual({ name: 'personal_info.first_name', value: '****' })
+    expect(new Set(fields.map(({ value }) => value))).toEqual(new Set(['****', '']))
+    expect(fields.map(({ name }) => name)).not.toContain('personal_info.image_url')
+    for (const text of [NIN, RECORD.personal_info.last_name, RECORD.personal_info.date_of_birth])
+      expect(answer.text).not.toContain(text)
+  })
+
+  it('is in the audit log, also where there is nobody', async () => {
+    expect((await look(NOBODY)).json()).toEqual({ found: false, fields: [] })
+    expect((await rows()).at(-1)).toMatchObject({
+      phase: 'record_viewed',
+      subject: at.context.toSubjectHash('nin', NOBODY),
+      outcome: 'not_found',
+      detail: 'nin; by bola',
+    })
+  })
+})
+
+describe('a reveal', () => {
+  it('shows the record to an owner who gives the password again, and keeps the reason', async () => {
+    const { fields } = (await reveal()).json() as unknown as View
+    expect(fields).toContainEqual({ name: 'nin_number', value: NIN })
+    expect(fields).toContainEqual({ name: 'personal_info.last_name', value: RECORD.personal_info.last_name })
+    expect(fields.map(({ name }) => name)).not.toContain('personal_info.image_url')
+    expect((await rows()).at(-1)).toMatchObject({
+      phase: 'record_revealed',
+      subject: at.context.toSubjectHash('nin', NIN),
+      outcome: 'found',
+      detail: `nin; reason: ${REASON}; by chidi`,
+    })
+  })
+
+  it('needs the right password', async () => {
+    const before = await rows()
+    const answer = await reveal({ password: 'another one altogether' })
+    expect([answer.status, answer.json().code]).toEqual([401, 'wrong_password'])
+    expect(await rows()).toEqual(before)
+  })
+
+  it.each([
+    'too short',
+    `The customer with ${NIN}`,
+    'Called from 0803 123 4567 today',
+    'Called from (0803)-123.4567 today',
+    'The customer with the NIN ٧٠٠٠٠٠٠٠٠١٧',
+  ])('is not made for a reason that says nothing, or names somebody: %s', async (reason) => {
+    const before = await rows()
+    const answer = await reveal({ reason })
+    expect(answer.status).toBe(422)
+    expect(Object.keys(answer.json().errors as object)).toEqual(['reason'])
+    expect(await rows()).toEqual(before)
+  })
+
+  it('is not for operators, whatever password they give', async () => {
+    expect((await reveal({}, operator)).status).toBe(403)
+  })
+
+  it('is not made while the audit log cannot be written', async () => {
+    const { audit } = at.context
+    const record = audit.record.bind(audit)
+    audit.record = async () => {
+      throw new Error('the disk is full')
+    }
+    const answers = [await look(), await reveal()]
+    audit.record = record
+    for (const answer of answers) {
+      expect(answer.status).toBe(500)
+      expect(answer.text).not.toContain('fields')
+    }
+  })
+})

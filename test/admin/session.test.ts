@@ -1,0 +1,275 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { inviteAccount, resetAccount } from '../../src/admin/people/accounts.ts'
+import { forgetSessions } from '../../src/admin/people/sessions.ts'
+import { toTokenId } from '../../src/admin/people/token.ts'
+import { createPeople } from '../../src/admin/people.ts'
+import { buildAdminServer } from '../../src/admin/server.ts'
+import type { Session } from '../../src/admin/shapes/session.ts'
+import type { App } from '../../src/http/app.ts'
+import { openTestConsole, send, type TestConsole, toCookie } from './console.ts'
+
+const MINUTE_MS = 60_000
+const PASSWORD = 'pâté of long-eared owls'
+
+let server: TestConsole
+beforeAll(async () => {
+  server = await openTestConsole({ TABBAT_TRUST_PROXY: '127.0.0.1' })
+})
+afterAll(() => server.close())
+
+/** Each caller has an address of its own, so that one test does not wait for the tries of another. */
+let callers = 0
+const newCaller = () => ({ 'x-forwarded-for': `198.51.100.${++callers}` })
+
+const post = (path: string, body: object, cookie?: string, headers = newCaller()) =>
+  server.ask(path, { body, cookie, headers })
+
+async function makeAccount(name: string): Promise<string> {
+  const { store, audit } = server.context
+  const { token } = await inviteAccount({ store, audit, by: 'command line' }, 'operator')
+  return toCookie(await post('/admin/invitations/accept', { token, name, password: PASSWORD }))
+}
+
+const signIn = (name: string, password = PASSWORD, headers?: { 'x-forwarded-for': string }) =>
+  post('/admin/session/sign-in', { name, password }, undefined, headers)
+
+/** Of something that the page asks by itself. */
+const statusOf = async (cookie: string, path = '/admin/audit/check') =>
+  (await server.ask(path, { cookie })).status
+
+const idOf = (cookie: string) => toTokenId(cookie.split('=')[1] ?? '') as Uint8Array
+
+/** As if it had been opened and last seen so long ago. */
+async function age(cookie: string, openedMs: number, seenMs: number): Promise<void> {
+  const now = Date.now()
+  await server.context.store.database
+    .prepare('UPDATE sessions SET created_at = $1, seen_at = $2 WHERE id = $3')
+    .run(now - openedMs, now - seenMs, idOf(cookie))
+}
+
+const readSeen = async (cookie: string) =>
+  Number(
+    (
+      await server.context.store.database
+        .prepare('SELECT seen_at FROM sessions WHERE id = $1')
+        .get(idOf(cookie))
+    )?.seen_at,
+  )
+
+const countFailures = async (name: string) =>
+  Number(
+    (
+      await server.context.store.database
+        .prepare("SELECT COUNT(*) AS n FROM audit WHERE phase = 'sign_in_failed' AND detail = $1")
+        .get(name)
+    )?.n,
+  )
+
+describe('signing in', () => {
+  it('looks the same for a wrong password and for nobody of this name', async () => {
+    await makeAccount('bisi')
+    const [wrong, nobody] = [await signIn('bisi', 'not this one'), await signIn('nobody', 'not this one')]
+    const plain = ({ status, text, headers }: typeof wrong) => [
+      status,
+      text.replace(/req_\w+/, ''),
+      Object.keys(headers),
+    ]
+    expect(plain(wrong)).toEqual(plain(nobody))
+    expect([wrong.status, wrong.json().code]).toEqual([401, 'wrong_password'])
+    await expect.poll(() => countFailures('bisi')).toBe(1)
+    expect(await countFailures('nobody')).toBe(0)
+  })
+
+  it('takes the password in either spelling of its letters, and the name in any case', async () => {
+    await makeAccount('chidi')
+    expect((await signIn(' Chidi ', PASSWORD.normalize('NFD'))).status).toBe(200)
+  })
+
+  it('sets a cookie that scripts cannot read and other sites cannot use', async () => {
+    await makeAccount('dayo')
+    const cookie = (await signIn('dayo')).headers['set-cookie']?.[0]
+    expect(cookie).toMatch(/^tabbat_console=[\w-]{43}; Path=\/; HttpOnly; SameSite=Strict$/)
+  })
+
+  it('behind TLS sets a cookie for TLS only, and takes no other', async () => {
+    const plain = await makeAccount('emeka')
+    const secure = { ...newCaller(), 'x-forwarded-proto': 'https' }
+    const cookie = await post(
+      '/admin/session/sign-in',
+      { name: 'emeka', password: PASSWORD },
+      undefined,
+      secure,
+    )
+    expect(cookie.headers['set-cookie']?.[0]).toMatch(
+      /^__Host-tabbat_console=[\w-]{43}; Path=\/; HttpOnly; SameSite=Strict; Secure$/,
+    )
+    const ask = async (sent: string) =>
+      (await server.ask('/admin/audit/check', { cookie: sent, headers: secure })).status
+    expect([await ask(toCookie(cookie)), await ask(plain)]).toEqual([200, 401])
+  })
+})
+
+it('TLS is not believed of just anybody', async () => {
+  const plain = await openTestConsole()
+  const cookie = await plain.signedIn('owner')
+  const headers = { 'x-forwarded-proto': 'https' }
+  const answer = await plain.ask('/admin/session/sign-out', { body: {}, cookie, headers })
+  expect(answer.headers['set-cookie']?.[0]).toMatch(/^tabbat_console=;/)
+  await plain.close()
+})
+
+describe('guessing', () => {
+  // A server whose clock for this stands still: however slow the machine is, no wait is over.
+  let admin: App
+  let url: string
+  beforeAll(async () => {
+    const { context, app } = server
+    const now = Date.now()
+    admin = buildAdminServer(
+      context,
+      app,
+      createPeople(context, () => now),
+    )
+    url = await admin.listen({ host: '127.0.0.1', port: 0 })
+  })
+  afterAll(() => admin.close())
+
+  const guess = (name: string, password: string, headers = newCaller()) =>
+    send(`${url}/admin/session/sign-in`, { body: { name, password }, headers })
+  const toStatuses = (answers: readonly { status: number }[]) =>
+    answers.map(({ status }) => status).toSorted()
+
+  it('makes wait, and not the owner of the name elsewhere', async () => {
+    await makeAccount('folake')
+    const guesser = newCaller()
+    // All at once, which must not be better than one after another.
+    const answers = await Promise.all(Array.from({ length: 8 }, () => guess('folake', 'a guess', guesser)))
+    expect(toStatuses(answers)).toEqual([401, 401, 401, 401, 401, 429, 429, 429])
+    const late = await guess('folake', PASSWORD, guesser)
+    expect([late.status, late.json().code, late.headers['retry-after']]).toEqual([429, 'too_many_tries', '1'])
+    expect((await guess('folake', PASSWORD)).status).toBe(200)
+    // The limit says nothing about which names there are.
+    const unknown = await Promise.all(Array.from({ length: 6 }, () => guess('no-such', 'a guess', guesser)))
+    expect(toStatuses(unknown)).toEqual([401, 401, 401, 401, 401, 429])
+  })
+
+  it('is not what somebody does who knows the password', async () => {
+    await makeAccount('musa')
+    const person = newCaller()
+    for (let time = 0; time < 7; time++) {
+      expect((await guess('musa', PASSWORD, person)).status).toBe(200)
+      if (time < 6) expect((await guess('musa', 'a slip', person)).status).toBe(401)
+    }
+  })
+
+  it('is no better at changing the password', async () => {
+    const cookie = await makeAccount('kemi')
+    const body = { current: 'a guess', password: 'a brand-new password' }
+    const change = () => send(`${url}/admin/session/password`, { body, cookie })
+    const answers = await Promise.all(Array.from({ length: 8 }, change))
+    expect(toStatuses(answers)).toEqual([401, 401, 401, 401, 401, 429, 429, 429])
+    expect((await guess('kemi', PASSWORD)).status).toBe(200)
+  })
+
+  it('ends with a new password, which lets its owner in at once', async () => {
+    await makeAccount('ladi')
+    const guesser = newCaller()
+    for (let time = 0; time < 5; time++) await guess('ladi', 'a guess', guesser)
+    const { store, audit } = server.context
+    const { token } = await resetAccount({ store, audit, by: 'command line' }, 'ladi')
+    await send(`${url}/admin/invitations/accept`, { body: { token, name: 'ladi', password: PASSWORD } })
+    expect((await guess('ladi', PASSWORD, guesser)).status).toBe(200)
+  })
+})
+
+describe('a session', () => {
+  it('is known to a server that has just started', async () => {
+    const cookie = await makeAccount('gbenga')
+    const admin = buildAdminServer(server.context, server.app)
+    const url = await admin.listen({ host: '127.0.0.1', port: 0 })
+    expect((await send(`${url}/admin/session`, { cookie })).status).toBe(200)
+    await admin.close()
+  })
+
+  it('ends after a quarter of an hour without anybody', async () => {
+    const cookie = await server.signedIn('owner')
+    await age(cookie, 20 * MINUTE_MS, 14 * MINUTE_MS)
+    expect(await statusOf(cookie)).toBe(200)
+    await age(cookie, 20 * MINUTE_MS, 15 * MINUTE_MS)
+    const answer = await server.ask('/admin/audit/check', { cookie })
+    expect([answer.status, answer.json().code]).toEqual([401, 'signed_out'])
+    expect((await server.ask('/admin/session', { cookie })).json()).toEqual({ session: null })
+  })
+
+  it('is kept alive by a person, and not by what the page asks by itself', async () => {
+    const cookie = await server.signedIn('owner')
+    await age(cookie, 20 * MINUTE_MS, 14 * MINUTE_MS)
+    const before = await readSeen(cookie)
+    await statusOf(cookie)
+    expect(await readSeen(cookie)).toBe(before)
+    await statusOf(cookie, '/admin/accounts')
+    expect(await readSeen(cookie)).toBeGreaterThan(before)
+  })
+
+  it('is written to once a minute at most', async () => {
+    const cookie = await server.signedIn('owner')
+    await age(cookie, 20 * MINUTE_MS, 1000)
+    const before = await readSeen(cookie)
+    await statusOf(cookie, '/admin/accounts')
+    expect(await readSeen(cookie)).toBe(before)
+  })
+
+  it('ends after eight hours in any case', async () => {
+    const cookie = await server.signedIn('owner')
+    await age(cookie, 8 * 60 * MINUTE_MS - MINUTE_MS, 0)
+    const { session } = (await server.ask('/admin/session', { cookie })).json() as { session: Session }
+    expect(session.idle_until).toBe(session.expires_at)
+    await age(cookie, 8 * 60 * MINUTE_MS, 0)
+    expect(await statusOf(cookie)).toBe(401)
+  })
+
+  it('ends when its person says so, and the cookie goes', async () => {
+    const cookie = await makeAccount('hauwa')
+    const answer = await post('/admin/session/sign-out', {}, cookie)
+    expect(answer.headers['set-cookie']?.[0]).toContain('tabbat_console=; ')
+    expect(answer.headers['set-cookie']?.[0]).toContain('Max-Age=0')
+    expect(await statusOf(cookie)).toBe(401)
+  })
+
+  it('that has ended is forgotten, others are not', async () => {
+    const [old, fresh] = [await server.signedIn('owner'), await server.signedIn('owner')]
+    await age(old, 20 * MINUTE_MS, 16 * MINUTE_MS)
+    await forgetSessions(server.context.store.people)
+    expect([await readSeen(old), await statusOf(fresh)]).toEqual([Number.NaN, 200])
+  })
+
+  it.each(['', 'x', 'tabbat_console=', `tabbat_console=${'A'.repeat(43)}`, 'tabbat_console=%00; a=b'])(
+    'is not opened by the cookie %j',
+    async (cookie) => {
+      expect(await statusOf(cookie)).toBe(401)
+    },
+  )
+})
+
+describe('changing the password', () => {
+  const change = (cookie: string, current: string, password: string) =>
+    post('/admin/session/password', { current, password }, cookie)
+
+  it('needs the one before, and ends the other sessions', async () => {
+    const cookie = await makeAccount('ifeoma')
+    const other = toCookie(await signIn('ifeoma'))
+    const wrong = await change(cookie, 'not this one', 'a brand-new password')
+    expect([wrong.status, wrong.json().code]).toEqual([401, 'wrong_password'])
+    expect(await statusOf(other)).toBe(200)
+    expect((await change(cookie, PASSWORD, 'a brand-new password')).status).toBe(200)
+    expect([await statusOf(cookie), await statusOf(other)]).toEqual([200, 401])
+    expect((await signIn('ifeoma')).status).toBe(401)
+    expect((await signIn('ifeoma', 'a brand-new password')).status).toBe(200)
+  })
+
+  it('refuses a weak one before anything is compared', async () => {
+    const cookie = await makeAccount('jumoke')
+    const answer = await change(cookie, PASSWORD, 'jumoke-jumoke')
+    expect([answer.status, answer.json().errors]).toEqual([422, { password: [expect.any(String)] }])
+  })
+})

@@ -1,0 +1,46 @@
+import { expect, it } from 'vitest'
+import { openTestConsole } from './console.ts'
+
+type Setting = { name: string; value: string | null; origin: string; is_secret: boolean }
+
+it('shows what is set, where it came from, and how the server is, without a secret', async () => {
+  const rootKey = 'cd'.repeat(32)
+  const at = await openTestConsole({
+    TABBAT_ROOT_KEY: rootKey,
+    TABBAT_RATE_LIMIT: 'off',
+    TABBAT_TYPO: 'x',
+    TABBAT_DOJAH_APP_ID: 'app',
+    TABBAT_DOJAH_SECRET: 'hush-hush',
+  })
+  await at.context.audit.record([{ phase: 'imported' }])
+  await at.context.audit.checkpoint()
+  const answer = await at.ask('/admin/settings', { cookie: await at.signedIn('viewer') })
+  const view = answer.json()
+  expect(view).toMatchObject({
+    version: expect.any(String),
+    node_version: process.version,
+    place: at.context.store.place,
+    unknown_settings: ['TABBAT_TYPO'],
+    health: { ready: true, audit: true, workers: 1 },
+    root_key: { version: 1, origin: 'environment', rotation_under_way: false },
+    checkpoints: { last_at: expect.any(String), folder: at.context.config.dataDir },
+  })
+  expect(view.warnings).toEqual(
+    expect.arrayContaining(['the rate limit is off.', expect.stringContaining('TABBAT_TYPO')]),
+  )
+  const settings = view.settings as Setting[]
+  const find = (wanted: string) => settings.find(({ name }) => name === wanted)
+  expect(find('TABBAT_RATE_LIMIT')).toMatchObject({ value: 'off', origin: 'environment' })
+  expect(find('TABBAT_DOJAH_SECRET')).toMatchObject({ value: null, is_secret: true, origin: 'environment' })
+  expect(find('TABBAT_DATABASE_URL')).toMatchObject({ value: null, is_secret: true, origin: 'unset' })
+  for (const secret of [rootKey, 'hush-hush']) expect(answer.text).not.toContain(secret)
+  await at.close()
+})
+
+it('says that the root key lies beside the data', async () => {
+  const at = await openTestConsole()
+  const view = (await at.ask('/admin/settings', { cookie: await at.signedIn('viewer') })).json()
+  expect(view).toMatchObject({ root_key: { origin: 'file' }, checkpoints: { last_at: null } })
+  expect(view.warnings).toContainEqual(expect.stringContaining('root.key'))
+  await at.close()
+})

@@ -1,0 +1,89 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { dojah } from '../vendors/dojah.ts'
+import { PLANTED } from '../vendors/faults.ts'
+import { openStandIn, type StandIn } from '../vendors/stand-in.ts'
+import { readRows } from './audit-rows.ts'
+import { openTestConsole, type TestConsole } from './console.ts'
+
+let at: TestConsole
+let vendor: StandIn
+let viewer: string
+let operator: string
+beforeAll(async () => {
+  vendor = await openStandIn(dojah)
+  at = await openTestConsole({
+    TABBAT_NIN_SOURCES: 'registry,dojah',
+    TABBAT_DOJAH_PRICE: '50',
+    TABBAT_DOJAH_DAILY_CAP: '150',
+    ...vendor.settings,
+  })
+  viewer = await at.signedIn('viewer')
+  operator = await at.signedIn('operator', 'bola')
+})
+afterAll(async () => {
+  await at.close()
+  await vendor.close()
+})
+
+const post = (path: string) => at.ask(`/admin/sources/${path}`, { cookie: operator, body: {} })
+const list = async () => (await at.ask('/admin/sources', { cookie: viewer })).json()
+
+describe('the sources at the console', () => {
+  it('stand in their order, with state and spend', async () => {
+    expect(await list()).toMatchObject({
+      nin_order: ['registry', 'dojah'],
+      bvn_order: ['registry'],
+      can_check: ['dojah'],
+      sources: [
+        {
+          source: 'dojah',
+          operation: 'verify_nin',
+          state: 'closed',
+          disabled: false,
+          calls: 0,
+          calls_today: 0,
+          spent_kobo_today: 0,
+          cap_kobo: 15_000,
+        },
+      ],
+    })
+  })
+
+  it('are switched off and on, and the audit says by whom', async () => {
+    expect((await post('dojah/disable')).json()).toEqual({ ok: true })
+    expect(await list()).toMatchObject({ sources: [{ state: 'disabled', disabled: true }] })
+    expect((await post('dojah/check')).json().message).toContain('switched off')
+    expect((await post('dojah/enable')).json()).toEqual({ ok: true })
+    expect(await list()).toMatchObject({ sources: [{ disabled: false }] })
+    const rows = await readRows(at, 'source_disabled', 'source_enabled')
+    expect(rows.map(({ phase, detail }) => `${phase} ${detail}`)).toEqual([
+      'source_disabled dojah; by bola',
+      'source_enabled dojah; by bola',
+    ])
+  })
+
+  it('are checked with a call that counts, and explained in our words', async () => {
+    expect((await post('dojah/check')).json()).toMatchObject({ ok: true, asked: 'a NIN', result: 'found' })
+    expect(await list()).toMatchObject({ sources: [{ calls_today: 1, spent_kobo_today: 5000 }] })
+    vendor.fail('unauthorised')
+    const bad = await post('dojah/check')
+    vendor.fail(undefined)
+    expect(bad.json()).toMatchObject({ ok: false, explanation: expect.stringContaining('credentials') })
+    expect(bad.text).not.toContain(PLANTED)
+    const rows = await readRows(at, 'source_checked')
+    expect(rows.map(({ detail }) => detail)).toEqual(['dojah; by bola', 'dojah; by bola'])
+  })
+
+  it.each(['registry', 'nobody', '__proto__'])(
+    'are not switched where there is no such vendor: %s',
+    async (name) => {
+      for (const deed of ['disable', 'enable', 'check'])
+        expect((await post(`${name}/${deed}`)).status).toBe(404)
+    },
+  )
+
+  it('cannot be checked without settings', async () => {
+    const answer = await post('prembly/check')
+    expect([answer.status, answer.json().message]).toEqual([409, expect.stringContaining('Nothing is set')])
+  })
+})

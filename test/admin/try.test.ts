@@ -1,0 +1,117 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { SANDBOX_KEY } from '../../src/keys/sandbox-key.ts'
+import { OPERATIONS } from '../../src/server.ts'
+import { SANDBOX_NUMBERS } from '../../src/sources/sandbox/numbers.ts'
+import { readRows } from './audit-rows.ts'
+import { openTestConsole, type TestConsole } from './console.ts'
+
+type Form = {
+  operation: string
+  path: string
+  fields: { name: string; description: string; example: string; choices: string[] | null }[]
+  scenarios: { title: string; input: Record<string, string> }[]
+}
+type Tried = { status: number; mode: string | null; ms: number; headers: Record<string, string>; body: Body }
+type Body = { code?: string; success?: boolean; data?: Record<string, unknown> }
+
+let at: TestConsole
+let operator: string
+beforeAll(async () => {
+  at = await openTestConsole()
+  operator = await at.signedIn('operator')
+})
+afterAll(() => at.close())
+
+const forms = async (place: TestConsole = at) => {
+  const answer = await place.ask('/admin/try', { cookie: await place.signedIn('viewer') })
+  return answer.json() as unknown as { operations: Form[]; sandbox_key: string | null; base_url: string }
+}
+const post = (body: object) => at.ask('/admin/try', { cookie: operator, body })
+const tryOut = async (operation: string, input: object, key?: string) =>
+  (await post({ operation, input, ...(key && { key }) })).json() as unknown as Tried
+
+describe('the forms', () => {
+  it('are the operations, with the help of the contract', async () => {
+    const { operations, sandbox_key, base_url } = await forms()
+    expect(operations.map(({ operation }) => operation)).toEqual(OPERATIONS.map(({ name }) => name))
+    expect([sandbox_key, base_url]).toEqual([SANDBOX_KEY, 'http://127.0.0.1:8080'])
+    const [nin] = operations
+    expect(nin?.fields).toMatchObject([
+      {
+        name: 'nin',
+        description: expect.stringContaining('11 digits'),
+        example: '12345678901',
+        choices: null,
+      },
+      { name: 'phone' },
+    ])
+    const tv = operations.find(({ operation }) => operation === 'list_tv_add_ons')
+    expect(tv?.fields[0]?.choices).toContain('DSTV')
+  })
+
+  it('have scenarios that end as the documents say', async () => {
+    const { operations } = await forms()
+    const statuses = new Map(SANDBOX_NUMBERS.map(({ number, status }) => [number, status]))
+    for (const { operation, scenarios } of operations) {
+      expect(scenarios.length, operation).toBeGreaterThan(0)
+      for (const { title, input } of scenarios) {
+        const expected = Object.values(input).map((text) => statuses.get(text) ?? 200)
+        expect((await tryOut(operation, input)).status, title).toBe(Math.max(200, ...expected))
+      }
+    }
+  })
+
+  it('know the address that callers use, where it is set', async () => {
+    const other = await openTestConsole({ TABBAT_PUBLIC_URL: 'https://verify.example.com' })
+    expect((await forms(other)).base_url).toBe('https://verify.example.com')
+    await other.close()
+  })
+})
+
+describe('a trial', () => {
+  it('is a verification like any other', async () => {
+    const { status, mode, ms, headers, body } = await tryOut('verify_nin', {
+      nin: '33333333333',
+      phone: '08031234567',
+    })
+    expect([status, mode, body.success]).toEqual([200, 'test', true])
+    expect(ms).toBeGreaterThan(0)
+    expect(Object.keys(headers)).toEqual(
+      expect.arrayContaining(['content-type', 'x-request-id', 'ratelimit']),
+    )
+    const reference = body.data?.request_reference
+    const story = (await readRows(at, 'outcome')).find((row) => row.request_reference === reference)
+    expect(story).toMatchObject({ key_id: 'sandbox0', outcome: 'verified' })
+  })
+
+  it('uses the key that is given', async () => {
+    const live = await at.createKey({ mode: 'live' })
+    const { status, mode, body } = await tryOut(
+      'verify_nin',
+      { nin: '33333333333', phone: '08031234567' },
+      live,
+    )
+    expect([status, mode, body.code]).toEqual([503, 'live', 'source_unavailable'])
+    const refused = await tryOut('verify_nin', { nin: '33333333333', phone: '08031234567' }, `${live}x`)
+    expect([refused.status, refused.mode]).toEqual([401, null])
+  })
+
+  it('keeps to the operations and their inputs', async () => {
+    expect((await post({ operation: 'drop_tables', input: {} })).status).toBe(422)
+    expect((await post({ operation: 'verify_nin', input: { nin: '1', extra: 'x' } })).status).toBe(422)
+    expect((await post({ operation: 'list_sme_bundles', input: {}, key: 'a\r\nb: c' })).status).toBe(422)
+    const strayed = await tryOut('list_internet_bundles', { provider: '../../sme-data/list?x=' })
+    expect([strayed.status, strayed.body.code]).toEqual([404, 'provider_not_found'])
+  })
+
+  it('says how to get a test key where the public one is not taken', async () => {
+    const closed = await openTestConsole({ TABBAT_SANDBOX: 'off' })
+    expect((await forms(closed)).sandbox_key).toBeNull()
+    const answer = await closed.ask('/admin/try', {
+      cookie: await closed.signedIn('operator'),
+      body: { operation: 'list_sme_bundles', input: {} },
+    })
+    expect([answer.status, answer.json().message]).toEqual([409, expect.stringContaining('test key')])
+    await closed.close()
+  })
+})

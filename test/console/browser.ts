@@ -1,0 +1,71 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { delimiter, join } from 'node:path'
+import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
+import { expect } from 'vitest'
+
+const NAMES = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable']
+const OTHER_PLACES = [
+  '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
+  '/Applications/Chromium.app/Contents/MacOS/Chromium',
+]
+
+/** A Chromium that is on this machine already; nothing is downloaded. */
+export const CHROMIUM = [
+  ...(process.env.PATH ?? '').split(delimiter).flatMap((folder) => NAMES.map((name) => join(folder, name))),
+  ...OTHER_PLACES,
+].find(existsSync)
+
+export const SKIPPED = 'the tests of the console were skipped: there is no Chromium on this machine'
+if (!CHROMIUM) console.warn(`\n${SKIPPED}\n`)
+
+export const launch = (): Promise<Browser> =>
+  chromium.launch({ executablePath: CHROMIUM ?? '', args: ['--no-sandbox', '--disable-gpu'] })
+
+/** A page that notes whatever must not happen: errors, things refused by the policy, questions to other hosts. */
+export type Visit = {
+  readonly page: Page
+  /** Fails if anything of it has happened. */
+  readonly expectClean: () => void
+  /** Of the things that may happen here, such as a failed request while the server is away. */
+  readonly allow: (sign: RegExp) => void
+  readonly close: () => Promise<void>
+}
+
+export async function visit(browser: Browser, options: BrowserContextOptions = {}): Promise<Visit> {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options })
+  const page = await context.newPage()
+  const faults: string[] = []
+  const allowed: RegExp[] = []
+  page.on('console', (message) => {
+    if (message.type() === 'error' || message.type() === 'warning') faults.push(message.text())
+  })
+  page.on('pageerror', (error) => faults.push(`uncaught: ${error.message}`))
+  page.on('request', (request) => {
+    const { hostname, protocol } = new URL(request.url())
+    if (protocol.startsWith('http') && hostname !== '127.0.0.1') faults.push(`asked ${hostname}`)
+  })
+  return {
+    page,
+    expectClean: () =>
+      expect(faults.filter((fault) => !allowed.some((sign) => sign.test(fault)))).toEqual([]),
+    allow: (sign) => void allowed.push(sign),
+    close: () => context.close(),
+  }
+}
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+
+type Finding = { readonly id: string; readonly impact: string | null; readonly where: string[] }
+
+/** What axe finds that keeps somebody from using the page, of all rules or of these. It is brought in past the policy, which has no hole for it. */
+export async function findBarriers(page: Page, rules?: readonly string[]): Promise<Finding[]> {
+  await page.evaluate(AXE)
+  const options = JSON.stringify(rules ? { runOnly: rules } : {})
+  const { violations } = (await page.evaluate(`axe.run(document, ${options})`)) as {
+    violations: { id: string; impact: string | null; nodes: { target: string[] }[] }[]
+  }
+  return violations
+    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+    .map(({ id, impact, nodes }) => ({ id, impact, where: nodes.flatMap(({ target }) => target) }))
+}

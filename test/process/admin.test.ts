@@ -1,0 +1,91 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { send, toCookie } from '../admin/console.ts'
+import { newDataDir, type RunningServer, startServer, tabbat } from './tabbat.ts'
+
+const settings = { TABBAT_DATA_DIR: newDataDir(), TABBAT_LOG_LEVEL: 'silent', TABBAT_ADMIN_PORT: '0' }
+const PASSWORD = 'a well-kept secret'
+let server: RunningServer
+let adminUrl: string
+
+beforeAll(async () => {
+  server = await startServer(settings)
+  adminUrl = /console +(\S+)\/console/.exec(server.banner)?.[1] ?? ''
+})
+afterAll(() => server.stop())
+
+const admin = (...args: string[]) => tabbat(settings, 'admin', ...args)
+
+const toToken = (link: string) => link.trim().split('#/invite/')[1] ?? ''
+
+const accept = (link: string, name: string, password = PASSWORD) =>
+  send(`${adminUrl}/admin/invitations/accept`, { body: { token: toToken(link), name, password } })
+
+const statusOf = async (cookie: string) => (await send(`${adminUrl}/admin/audit/check`, { cookie })).status
+
+describe('tabbat admin', () => {
+  it('is what a server without accounts points to', () => {
+    expect(server.banner).toContain(`${adminUrl}/console`)
+    expect(server.banner).toContain('first account: tabbat admin invite')
+  })
+
+  it('invites the first owner, then whoever is named, and manages them while the server runs', async () => {
+    const first = await admin('invite', '--url', `${adminUrl}/`)
+    expect([first.code, first.stderr]).toEqual([0, expect.stringContaining('shown this once only')])
+    const link = first.stdout.split('\n')[0] ?? ''
+    expect(link).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/console#\/invite\/[\w-]{43}$/)
+    expect(link.startsWith(adminUrl)).toBe(true)
+    expect((await accept(link, 'ada')).json()).toMatchObject({ name: 'ada', role: 'owner' })
+
+    const unsaid = await admin('invite', '--url', adminUrl)
+    expect([unsaid.code, unsaid.stderr]).toEqual([1, expect.stringContaining('--role viewer')])
+
+    const second = JSON.parse((await admin('invite', '--role', 'viewer', '--url', adminUrl, '--json')).stdout)
+    expect(second).toMatchObject({ role: 'viewer', expires_at: expect.any(String) })
+    const cookie = toCookie(await accept(second.link, 'bola'))
+    expect(await statusOf(cookie)).toBe(200)
+
+    expect((await admin('role', 'bola', 'operator')).stdout).toBe('bola has the role operator now.\n')
+    expect(await statusOf(cookie)).toBe(401)
+    const accounts = JSON.parse((await admin('list', '--json')).stdout) as { name: string; role: string }[]
+    expect(accounts.map(({ name, role }) => `${name} ${role}`)).toEqual(['ada owner', 'bola operator'])
+    expect((await admin('list')).stdout).toMatch(/^name +role +created +last seen\nada +owner/)
+
+    const reset = JSON.parse((await admin('reset', 'bola', '--url', adminUrl, '--json')).stdout)
+    const again = toCookie(await accept(reset.link, 'bola', 'another well-kept one'))
+    expect(await statusOf(again)).toBe(200)
+    expect((await admin('remove', 'bola', '--yes', '--json')).stdout).toBe('{"name":"bola","removed":true}\n')
+    expect(await statusOf(again)).toBe(401)
+
+    const last = await admin('remove', 'ada', '--yes')
+    expect([last.code, last.stderr]).toEqual([1, expect.stringContaining('last owner')])
+    const rows = (await tabbat(settings, 'audit', 'export')).stdout
+    for (const phase of ['account_invited', 'role_changed', 'account_reset', 'account_removed'])
+      expect(rows).toMatch(new RegExp(`"${phase}".*by command line`))
+    expect(rows).not.toContain(toToken(link))
+  })
+
+  it.each([
+    [['invite', '--role', 'king'], /Allowed choices are viewer, operator, owner/],
+    [['invite', '--url', 'nowhere'], /Give an address such as/],
+    [['invite', '--role', 'viewer'], /Give --url/],
+    [['remove', 'nobody', '--yes'], /There is no account nobody/],
+    [['role', 'nobody', 'owner'], /There is no account nobody/],
+    [['reset', 'nobody', '--url', 'http://127.0.0.1:1'], /There is no account nobody/],
+    [['role', 'nobody', 'king'], /Allowed choices are viewer, operator, owner/],
+  ])('%j is refused with a sentence that helps', async (args, sentence) => {
+    const { code, stderr } = await admin(...args)
+    expect([code, stderr]).toEqual([1, expect.stringMatching(sentence)])
+  })
+
+  it('makes links to the admin listener that is set', async () => {
+    const own = { TABBAT_DATA_DIR: newDataDir() }
+    const invite = async (wishes: Record<string, string>) =>
+      (await tabbat({ ...own, ...wishes }, 'admin', 'invite')).stdout.split('#')[0]
+    expect(await invite({})).toBe('http://127.0.0.1:8081/console')
+    expect(await invite({ TABBAT_ADMIN_HOST: '::', TABBAT_ADMIN_PORT: '9000' })).toBe(
+      'http://[::1]:9000/console',
+    )
+    const off = await tabbat({ ...own, TABBAT_ADMIN_PORT: 'off' }, 'admin', 'invite')
+    expect([off.code, off.stderr]).toEqual([1, expect.stringContaining('The console is off')])
+  })
+})

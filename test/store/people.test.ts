@@ -1,0 +1,208 @@
+import { randomBytes } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Role } from '../../src/admin/role.ts'
+import type { InvitationRow } from '../../src/store/people-table.ts'
+import type { Store } from '../../src/store/store.ts'
+import { describeEngines, ENGINES } from './engines.ts'
+
+/** Larger than 32 bits, as times are. */
+const NOW = 1_790_000_000_123
+const newName = () => `p-${randomBytes(6).toString('hex')}`
+const newId = () => randomBytes(32)
+const LIMITS = { openedAfter: NOW - 100, seenAfter: NOW - 10 }
+
+const toInvitation = (wishes: Partial<InvitationRow> = {}): InvitationRow => ({
+  id: newId(),
+  role: 'viewer',
+  account: undefined,
+  madeBy: 'command line',
+  createdAt: NOW,
+  expiresAt: NOW + 10,
+  ...wishes,
+})
+
+describeEngines(ENGINES, (engine) => {
+  let store: Store
+  beforeAll(async () => {
+    store = await (await engine.createPlace()).open()
+  })
+  afterAll(() => store.close())
+
+  async function makeAccount(role: Role = 'viewer', name = newName()): Promise<string> {
+    const invitation = toInvitation({ role })
+    await store.people.invite(invitation)
+    await store.people.accept(invitation.id, toAccount(name, role))
+    return name
+  }
+  const toAccount = (name: string, role: Role = 'viewer') => ({
+    name,
+    role,
+    password: `of ${name}`,
+    createdAt: NOW,
+    lastSeenAt: undefined,
+  })
+  async function openSession(name: string, at = NOW): Promise<Uint8Array> {
+    const id = newId()
+    expect(await store.people.open({ id, account: name, password: `of ${name}`, at })).toBe(true)
+    return id
+  }
+
+  describe('accounts', () => {
+    it('are found as they were made, and listed', async () => {
+      expect(await store.people.hasAny()).toBe(false)
+      const name = await makeAccount('operator')
+      expect(await store.people.find(name)).toEqual(toAccount(name, 'operator'))
+      expect(await store.people.find('nobody')).toBeUndefined()
+      expect(await store.people.list()).toEqual([toAccount(name, 'operator')])
+      expect(await store.people.hasAny()).toBe(true)
+    })
+
+    it('have names of their own, and a refused invitation stays good', async () => {
+      const name = await makeAccount()
+      const invitation = toInvitation()
+      await store.people.invite(invitation)
+      await expect(store.people.accept(invitation.id, toAccount(name))).rejects.toThrow(/already/)
+      expect(await store.people.findInvitation(invitation.id, NOW)).toMatchObject({ madeBy: 'command line' })
+    })
+
+    it('lose their sessions with another role, and with removal', async () => {
+      for (const change of [
+        (name: string) => store.people.setRole(name, 'operator'),
+        (name: string) => store.people.remove(name),
+      ]) {
+        const name = await makeAccount()
+        const id = await openSession(name)
+        await change(name)
+        expect(await store.people.findSession(id, LIMITS)).toBeUndefined()
+      }
+    })
+
+    it('that are gone are not changed', async () => {
+      await expect(store.people.setRole('nobody', 'owner')).rejects.toThrow(/no account/)
+      await expect(store.people.remove('nobody')).rejects.toThrow(/no account/)
+    })
+
+    it('change their password from what it was, and end other sessions', async () => {
+      const name = await makeAccount()
+      const [keep, other] = [await openSession(name), await openSession(name)]
+      const change = { name, before: `of ${name}`, after: 'new', keep }
+      expect(
+        await Promise.all([store.people.setPassword(change), store.people.setPassword(change)]),
+      ).toContain(false)
+      expect((await store.people.find(name))?.password).toBe('new')
+      expect(await store.people.findSession(keep, LIMITS)).toBeDefined()
+      expect(await store.people.findSession(other, LIMITS)).toBeUndefined()
+      expect(await store.people.open({ id: newId(), account: name, password: `of ${name}`, at: NOW })).toBe(
+        false,
+      )
+    })
+  })
+
+  describe('invitations', () => {
+    it('are used once, however many come', async () => {
+      const invitation = toInvitation()
+      await store.people.invite(invitation)
+      const names = Array.from({ length: 8 }, newName)
+      const won = await Promise.all(names.map((name) => store.people.accept(invitation.id, toAccount(name))))
+      expect(won.filter(Boolean)).toHaveLength(1)
+      const made = (await store.people.list()).filter(({ name }) => names.includes(name))
+      expect(made.map(({ name }) => name)).toEqual([names[won.indexOf(true)]])
+    })
+
+    it('give the role they were made with', async () => {
+      const invitation = toInvitation()
+      await store.people.invite(invitation)
+      expect(await store.people.accept(invitation.id, toAccount(newName(), 'owner'))).toBe(false)
+    })
+
+    it('run out', async () => {
+      const invitation = toInvitation({ expiresAt: NOW })
+      await store.people.invite(invitation)
+      expect(await store.people.findInvitation(invitation.id, NOW)).toBeUndefined()
+      expect(await store.people.accept(invitation.id, toAccount(newName()))).toBe(false)
+    })
+
+    it('that reset a password are used once, with all others for that account', async () => {
+      const name = await makeAccount()
+      const id = await openSession(name)
+      const links = [toInvitation({ account: name }), toInvitation({ account: name })]
+      for (const link of links) await store.people.invite(link)
+      expect(await store.people.accept(links[0]?.id ?? newId(), toAccount(newName()))).toBe(false)
+      const won = await Promise.all(
+        [...links, ...links].map((link, at) => store.people.acceptReset(link.id, `new ${at}`, NOW)),
+      )
+      expect(won.filter(Boolean)).toHaveLength(1)
+      expect((await store.people.find(name))?.password).toBe(`new ${won.indexOf(true)}`)
+      expect(await store.people.findSession(id, LIMITS)).toBeUndefined()
+    })
+
+    it('made by somebody who is owner no longer are void', async () => {
+      await makeAccount('owner')
+      const name = await makeAccount('owner')
+      const invitation = toInvitation({ madeBy: name })
+      await store.people.invite(invitation)
+      await store.people.setRole(name, 'viewer')
+      expect(await store.people.findInvitation(invitation.id, NOW)).toBeUndefined()
+    })
+  })
+
+  describe('sessions', () => {
+    it('are found with the role of now, until they have ended', async () => {
+      const name = await makeAccount('operator')
+      const id = await openSession(name)
+      expect(await store.people.findSession(id, LIMITS)).toEqual({
+        account: name,
+        role: 'operator',
+        createdAt: NOW,
+        seenAt: NOW,
+      })
+      expect(await store.people.findSession(id, { ...LIMITS, openedAfter: NOW })).toBeUndefined()
+      expect(await store.people.findSession(id, { ...LIMITS, seenAfter: NOW })).toBeUndefined()
+      expect([await store.people.end(id), await store.people.end(id)]).toEqual([true, false])
+      expect(await store.people.findSession(id, LIMITS)).toBeUndefined()
+    })
+
+    it('are seen later and never earlier, and so is the account', async () => {
+      const name = await makeAccount()
+      const id = await openSession(name)
+      await Promise.all([store.people.touch(id, NOW + 5), store.people.touch(id, NOW + 3)])
+      expect((await store.people.findSession(id, LIMITS))?.seenAt).toBe(NOW + 5)
+      expect((await store.people.find(name))?.lastSeenAt).toBeGreaterThan(NOW)
+    })
+
+    it('that have ended are forgotten, and what has run out', async () => {
+      const name = await makeAccount()
+      const [old, fresh] = [await openSession(name, NOW - 20), await openSession(name, NOW)]
+      const [void_, good] = [toInvitation({ expiresAt: NOW }), toInvitation({ expiresAt: NOW + 1 })]
+      for (const invitation of [void_, good]) await store.people.invite(invitation)
+      await store.people.forget({ ...LIMITS, now: NOW })
+      const all = { openedAfter: 0, seenAfter: 0 }
+      expect(await store.people.findSession(old, all)).toBeUndefined()
+      expect(await store.people.findSession(fresh, all)).toBeDefined()
+      expect(await store.people.findInvitation(void_.id, 0)).toBeUndefined()
+      expect(await store.people.findInvitation(good.id, 0)).toBeDefined()
+    })
+  })
+
+  describe('of two owners', () => {
+    it.each(['lowered', 'removed'] as const)(
+      'one stays, when both are %s at the same moment',
+      async (how) => {
+        const own = await (await engine.createPlace()).open()
+        for (const name of ['one', 'two']) {
+          const invitation = toInvitation({ role: 'owner' })
+          await own.people.invite(invitation)
+          await own.people.accept(invitation.id, toAccount(name, 'owner'))
+        }
+        const ends = await Promise.allSettled(
+          ['one', 'two'].map((name) =>
+            how === 'removed' ? own.people.remove(name) : own.people.setRole(name, 'viewer'),
+          ),
+        )
+        expect(ends.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected'])
+        expect((await own.people.list()).filter(({ role }) => role === 'owner')).toHaveLength(1)
+        await own.close()
+      },
+    )
+  })
+})
