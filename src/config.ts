@@ -131,7 +131,12 @@ export const SETTINGS = {
     addresses,
     'Addresses of the proxies whose X-Forwarded-For is believed, for keys bound to addresses.',
   ),
-  adminHost: setting('TABBAT_ADMIN_HOST', '127.0.0.1', plain, 'Address of the admin listener (metrics).'),
+  adminHost: setting(
+    'TABBAT_ADMIN_HOST',
+    '127.0.0.1',
+    plain,
+    'Address of the admin listener (console, metrics). Keep it on loopback, or put TLS in front: see docs/console.md.',
+  ),
   adminPort: setting('TABBAT_ADMIN_PORT', '8081', orOff(port), 'Port of the admin listener, or off.'),
   logLevel: setting(
     'TABBAT_LOG_LEVEL',

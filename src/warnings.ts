@@ -18,6 +18,8 @@ export function listWarnings({
       `the root key lies beside the data (${join(config.dataDir, 'root.key')}); set TABBAT_ROOT_KEY_FILE to keep it elsewhere.`,
     )
   if (!isLoopback(config.host)) warnings.push('this is plain HTTP on the network; put TLS in front of it.')
+  if (config.adminPort !== 'off' && !isLoopback(config.adminHost))
+    warnings.push('the console is plain HTTP on the network; put TLS in front of it: see docs/console.md.')
   if (isOpenToEavesdroppers(config.databaseUrl))
     warnings.push('the way to PostgreSQL is not encrypted; add ?sslmode=verify-full to TABBAT_DATABASE_URL.')
   if (config.rateLimit === 'off') warnings.push('the rate limit is off.')

@@ -1,8 +1,8 @@
+import { deepStrictEqual } from 'node:assert'
 import { existsSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { delimiter, join } from 'node:path'
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
-import { expect } from 'vitest'
 
 const NAMES = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable']
 const OTHER_PLACES = [
@@ -47,8 +47,10 @@ export async function visit(browser: Browser, options: BrowserContextOptions = {
   })
   return {
     page,
-    expectClean: () =>
-      expect(faults.filter((fault) => !allowed.some((sign) => sign.test(fault)))).toEqual([]),
+    expectClean: () => {
+      const unexpected = faults.filter((fault) => !allowed.some((sign) => sign.test(fault)))
+      deepStrictEqual(unexpected, [])
+    },
     allow: (sign) => void allowed.push(sign),
     close: () => context.close(),
   }
