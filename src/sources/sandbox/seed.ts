@@ -29,7 +29,8 @@ export function createSeed(kind: string, number: string, part: string): Seed {
     const at = (back: number) => block.charCodeAt(offset - back)
     return ((at(4) << 24) | (at(3) << 16) | (at(2) << 8) | at(1)) >>> 0
   }
-  const between = (low: number, high: number) => low + (next() % (high - low + 1))
+  // Both as whole numbers without a sign: as fractions, the remainder would cost more than all the rest.
+  const between = (low: number, high: number) => low + (next() % ((high - low + 1) >>> 0))
   return {
     between,
     pick: <T>(items: readonly T[]) => items[between(0, items.length - 1)] as T,
