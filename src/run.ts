@@ -10,6 +10,8 @@ import { buildServer } from './server.ts'
 
 /** How long requests under way may take after the signal to stop. */
 const DRAIN_MS = 20_000
+/** How long a long answer of the console may be read on. A reader who stands still must not keep the audit log from its end. */
+const STREAM_MS = 5000
 
 /** Runs the server until it is told to stop. Of several workers, the one in the first place speaks for all. */
 export async function run(place = 1): Promise<void> {
@@ -79,7 +81,9 @@ function stopOnSignal(context: Context, stopAll: () => Promise<void>): void {
 }
 
 async function stop(context: Context, app: App, admin: App | undefined): Promise<void> {
+  const cutting = setTimeout(() => admin?.cutStreams(), STREAM_MS)
   await Promise.all([drain(app.server), admin && drain(admin.server)])
+  clearTimeout(cutting)
   await app.close()
   await admin?.close()
   await context.close()

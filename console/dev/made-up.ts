@@ -36,6 +36,7 @@ const source = (name: string, operation: string, part: Partial<SourceState> = {}
   calls_today: 3120,
   spent_kobo_today: 18_720_000,
   cap_kobo: 25_000_000,
+  is_capped: false,
   ...part,
 })
 

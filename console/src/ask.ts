@@ -1,4 +1,4 @@
-import { toSentence, toWords } from './format.ts'
+import { toLabel, toSentence } from './format.ts'
 
 /** Why the server did not do what was asked. `fields` has a sentence for each input that was wrong. */
 export class AskError extends Error {
@@ -70,6 +70,13 @@ const toAwayError = (isPost: boolean) =>
       : 'The server cannot be reached.',
   )
 
+/** Where only a password was asked for, no name can be wrong. */
+export function sayPasswordOnly(thrown: unknown): never {
+  if (thrown instanceof AskError && thrown.code === 'wrong_password')
+    throw new AskError(thrown.status, thrown.code, 'The password is wrong.')
+  throw thrown
+}
+
 type ErrorBody = { code?: string; message?: string; errors?: Record<string, string[]> }
 
 async function readError(response: Response): Promise<AskError> {
@@ -77,7 +84,7 @@ async function readError(response: Response): Promise<AskError> {
   const { code, message, errors } = (await response.json().catch(() => ({}))) as ErrorBody
   const fields = Object.entries(errors ?? {}).map(([name, sentences]) => [
     name,
-    toSentence(toWords(sentences[0] ?? 'does not fit')),
+    toFieldSentence(name, sentences[0] ?? 'does not fit'),
   ])
   return new AskError(
     status,
@@ -87,6 +94,16 @@ async function readError(response: Response): Promise<AskError> {
       : (message ?? `The server answered ${status} without saying why.`),
     Object.fromEntries(fields),
   )
+}
+
+/** `subject.number must be 11 digits` becomes `Number must be 11 digits.` */
+function toFieldSentence(name: string, text: string): string {
+  if (!text.startsWith(`${name} `)) return toSentence(text)
+  const plain = text
+    .slice(name.length + 1)
+    .replace('>=', 'at least')
+    .replace('<=', 'at most')
+  return toSentence(`${toLabel(name.split('.').at(-1) ?? name)} ${plain}`)
 }
 
 const toWait = (seconds: string | null) =>

@@ -5,6 +5,12 @@ export type Route = { readonly room: string; readonly rest: string }
 export const toHash = (room: string, rest = '') =>
   `#/${room}${rest === '' ? '' : `/${encodeURIComponent(rest)}`}`
 
+const KEY = 'key='
+
+/** What stands behind #/audit/ to see what one key did. */
+export const toKeySearch = (id: string) => `${KEY}${id}`
+export const findKeySearch = (rest: string) => (rest.startsWith(KEY) ? rest.slice(KEY.length) : undefined)
+
 export function readRoute(): Route {
   const [room = '', rest = ''] = location.hash.replace(/^#\/?/, '').split('/', 2)
   // A one-time link must not stay in the address bar, nor in the history.

@@ -1,5 +1,6 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { useDesk } from './desk.ts'
+import { toZone } from './format.ts'
 import { Pill } from './parts/pieces.tsx'
 import { type Room, roomsFor } from './rooms.ts'
 import { toHash } from './route.ts'
@@ -52,6 +53,7 @@ export function Shell({ room, rest }: { room: Room; rest: string }) {
             <a href={toHash('account')} {...(room.name === 'account' ? { 'aria-current': 'page' } : {})}>
               <span class="breaks">{session.name}</span> <Pill tone="dim">{session.role}</Pill>
             </a>
+            <small class="dim">Times: {toZone()}</small>
             <small class="dim">Version {session.version}</small>
           </div>
         </div>
@@ -66,7 +68,11 @@ export function Shell({ room, rest }: { room: Room; rest: string }) {
   )
 }
 
-const THEME_WORDS: Readonly<Record<Theme, string>> = { auto: 'As the system', light: 'Light', dark: 'Dark' }
+const THEME_WORDS: Readonly<Record<Theme, string>> = {
+  auto: 'Theme: system',
+  light: 'Theme: light',
+  dark: 'Theme: dark',
+}
 
 function ThemeSwitch() {
   const [theme, setTheme] = useState(readTheme)

@@ -3,7 +3,7 @@ import type { Overview } from '../../src/admin/shapes/overview.ts'
 import { useDesk } from './desk.ts'
 import { type Answer, useAnswer } from './use-answer.ts'
 
-type Live = Answer<Overview> & { readonly state: 'connecting' | 'live' | 'broken' }
+export type Live = Answer<Overview> & { readonly state: 'connecting' | 'live' | 'broken' }
 
 /** Asked for once, then told by the server whenever it changes. */
 export function useLive(range: Overview['range'], mode: Overview['mode']): Live {

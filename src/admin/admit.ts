@@ -14,7 +14,8 @@ export async function admit(
   { role, method, isBackground = false }: AdminRoute,
   exchange: Exchange,
 ): Promise<Person> {
-  if (method !== 'GET') refuseForeign(desk, exchange)
+  refuseForeignSite(method, exchange)
+  if (method !== 'GET') refuseForeignOrigin(desk, exchange)
   if (role === 'anyone') return NOBODY
   const token = readSessionCookie(exchange.headers.cookie, desk.addresses.isSecure(exchange))
   const person = token === undefined ? undefined : await desk.people.findPerson(token, { isBackground })
@@ -24,13 +25,19 @@ export async function admit(
 }
 
 /**
- * A page of another site can make a browser send a request with our cookie; it cannot make it say that it comes from
- * here, nor send JSON without being asked first.
+ * A page of another site, or of another port of this host, can make a browser send a request with our cookie; it cannot
+ * make it say that it comes from here. Looking is refused, too, because some of it is audited as this person's. Somebody
+ * who types an address in comes from nowhere.
  */
-function refuseForeign({ addresses }: AdminDesk, exchange: Exchange): void {
+function refuseForeignSite(method: AdminRoute['method'], { headers }: Exchange): void {
+  const site = headers['sec-fetch-site'] ?? 'same-origin'
+  if (site === 'same-origin' || (site === 'none' && method === 'GET')) return
+  throw new AdminRefusal('foreign_origin')
+}
+
+/** The same for browsers that do not tell the site; and none sends JSON to others without being asked first. */
+function refuseForeignOrigin({ addresses }: AdminDesk, exchange: Exchange): void {
   const { headers } = exchange
-  const site = headers['sec-fetch-site']
-  if (site !== undefined && site !== 'same-origin') throw new AdminRefusal('foreign_origin')
   const { origin } = headers
   if (origin !== undefined && !isSameHost(origin, addresses.hostOf(exchange)))
     throw new AdminRefusal('foreign_origin')

@@ -1,4 +1,4 @@
-import type { Place } from '../audit/walk-back.ts'
+import { type Place, toComparable } from '../audit/walk-back.ts'
 import { AppError } from '../errors.ts'
 
 /** Where a search goes on, as one word that only we read. */
@@ -18,7 +18,7 @@ function parse(text: string): Place | undefined {
     const [time, chain, sequence] = JSON.parse(Buffer.from(text, 'base64url').toString()) as unknown[]
     if (typeof time !== 'string' || typeof chain !== 'string' || !Number.isSafeInteger(sequence))
       return undefined
-    return { time: new Date(time).toISOString(), chain, sequence: sequence as number }
+    return { time: toComparable(Date.parse(time)), chain, sequence: sequence as number }
   } catch {
     return undefined
   }

@@ -42,18 +42,26 @@ const toEvent = (name: string, data: string) => `event: ${name}\ndata: ${data}\n
 export type Overviews = { readonly read: (wish: OverviewWish) => Promise<Overview> }
 
 const FRESH_MS = 1000
+/** What took long to make is good for longer: looking never costs more than a small part of the time. */
+const KEPT_TIMES = 20
 
 export function createOverviews(context: Context): Overviews {
-  const known = new Map<string, { readonly at: number; readonly overview: Promise<Overview> }>()
+  const known = new Map<string, { until: number; readonly overview: Promise<Overview> }>()
   return {
     read: (wish) => {
       const name = `${wish.range} ${wish.mode}`
       const last = known.get(name)
-      if (last && performance.now() - last.at < FRESH_MS) return last.overview
-      const overview = toOverview(context, wish)
-      known.set(name, { at: performance.now(), overview })
-      overview.catch(() => known.delete(name))
-      return overview
+      const now = performance.now()
+      if (last && now < last.until) return last.overview
+      const made = { until: Number.POSITIVE_INFINITY, overview: toOverview(context, wish) }
+      known.set(name, made)
+      made.overview.then(
+        () => {
+          made.until = now + Math.max(FRESH_MS, KEPT_TIMES * (performance.now() - now))
+        },
+        () => known.delete(name),
+      )
+      return made.overview
     },
   }
 }

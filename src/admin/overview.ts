@@ -1,6 +1,8 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Context } from '../context.ts'
 import { estimatePercentile } from '../statistics/latency-classes.ts'
 import { type Range, type Step, toSteps, toStretch } from '../statistics/steps.ts'
+import type { NamedCount } from '../store/statistics-table.ts'
 import type { Overview } from './shapes/overview.ts'
 import { readSourceStates } from './source-states.ts'
 
@@ -11,14 +13,19 @@ const MOST_ERRORS = 10
 
 /** How things are going. Every figure comes from the statistics, whose number does not grow with the audit log. */
 export async function toOverview(context: Context, { range, mode }: OverviewWish): Promise<Overview> {
-  const { statistics, keys } = context.store
+  const { statistics } = context.store
   const now = Date.now()
   const { span, from, stepSeconds } = toStretch(range, now)
   const stretch = { span, from, mode: mode === 'all' ? null : mode }
   const steps = toSteps(range, now, await statistics.outcomes(stretch))
   const totals = addUp(steps)
-  const counted = await statistics.byKey(stretch, MOST_KEYS)
-  const known = new Map((await keys.list()).map((key) => [key.id, key]))
+  // SQLite answers without a pause: others get their turn between two questions.
+  await nextTurn()
+  const keys = await nameKeys(context, await statistics.byKey(stretch, MOST_KEYS))
+  await nextTurn()
+  const bySource = await statistics.bySource(stretch)
+  await nextTurn()
+  const errors = await statistics.lastErrors(stretch, MOST_ERRORS)
   return {
     range,
     mode,
@@ -28,21 +35,10 @@ export async function toOverview(context: Context, { range, mode }: OverviewWish
     totals,
     success_rate: toSuccessRate(totals),
     latency: toLatency(await statistics.latencies(stretch)),
-    keys: counted.map(({ name, count }) => {
-      const key = known.get(name)
-      return {
-        id: name,
-        name: key?.name ?? 'public sandbox key',
-        mode: key?.mode ?? 'test',
-        verifications: count,
-      }
-    }),
-    by_source: (await statistics.bySource(stretch)).map(({ name, count }) => ({
-      source: name,
-      verifications: count,
-    })),
+    keys,
+    by_source: bySource.map(({ name, count }) => ({ source: name, verifications: count })),
     sources: await readSourceStates(context),
-    errors: (await statistics.lastErrors(stretch, MOST_ERRORS)).map((error) => ({
+    errors: errors.map((error) => ({
       at: error.at,
       operation: error.operation,
       outcome: error.outcome,
@@ -52,6 +48,15 @@ export async function toOverview(context: Context, { range, mode }: OverviewWish
     })),
   }
 }
+
+/** Looked up one by one: they are few, and all keys may be thousands. */
+const nameKeys = ({ store }: Context, counted: readonly NamedCount[]): Promise<Overview['keys']> =>
+  Promise.all(
+    counted.map(async ({ name: id, count }) => {
+      const { name, mode } = (await store.keys.find(id)) ?? { name: 'public sandbox key', mode: 'test' }
+      return { id, name, mode, verifications: count }
+    }),
+  )
 
 type Totals = Pick<Step, 'verified' | 'not_verified' | 'failed'>
 

@@ -39,12 +39,15 @@ export function createPeople(context: Context, now: () => number = Date.now): Pe
   const tries = createTries(now)
   const { toMarks, remember, isOf } = createSignInMarks()
 
+  const compare = async (name: string, password: string) => {
+    const account = await store.people.find(name)
+    return { account, isRight: await passwords.isRight(name, password, account?.password) }
+  }
   /** The account, if the password is its. What was typed is written down nowhere. */
   const check = async (name: string, password: string, marks: readonly Mark[]): Promise<AccountRow> => {
     audit.requireHealthy()
     const attempt = tries.begin(marks)
-    const account = await store.people.find(name)
-    const isRight = await passwords.isRight(name, password, account?.password).catch((error: unknown) => {
+    const { account, isRight } = await compare(name, password).catch((error: unknown) => {
       attempt.withdraw()
       throw error
     })

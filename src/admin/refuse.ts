@@ -8,6 +8,7 @@ export type Cause =
   | 'wrong_role'
   | 'foreign_origin'
   | 'too_many_tries'
+  | 'body_too_large'
   | 'refused'
 
 /** What the admin API answers besides the errors of the API itself. */
@@ -18,6 +19,7 @@ export const CAUSES: Readonly<Record<Cause, { readonly status: number; readonly 
   wrong_role: { status: 403, message: 'Your role does not allow this.' },
   foreign_origin: { status: 403, message: 'This was asked by another site.' },
   too_many_tries: { status: 429, message: 'Too many tries. Wait as long as Retry-After says.' },
+  body_too_large: { status: 413, message: 'What was sent is larger than is taken here.' },
   refused: { status: 409, message: '' },
 }
 
@@ -50,6 +52,10 @@ export const createAdminFail =
 function toAdminRefusal(thrown: unknown): AdminRefusal | undefined {
   if (thrown instanceof AdminRefusal) return thrown
   if (thrown instanceof Refusal) return new AdminRefusal('refused', { message: thrown.message })
-  if (thrown instanceof AppError && thrown.code === 'unauthenticated') return new AdminRefusal('signed_out')
+  if (!(thrown instanceof AppError)) return undefined
+  if (thrown.code === 'unauthenticated') return new AdminRefusal('signed_out')
+  // The rest of the body is not read, so the connection cannot be used again.
+  if (thrown.code === 'body_too_large')
+    return new AdminRefusal('body_too_large', { headers: ['connection', 'close'] })
   return undefined
 }

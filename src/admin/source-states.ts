@@ -12,7 +12,7 @@ export async function readSourceStates({
 }
 
 function toSourceState(report: SourceReport): SourceState {
-  const { source, operation, node, disabled, figures, lastSync } = report
+  const { source, operation, node, disabled, figures } = report
   return {
     source,
     operation,
@@ -24,12 +24,20 @@ function toSourceState(report: SourceReport): SourceState {
     p50_ms: figures?.p50 ?? null,
     p95_ms: figures?.p95 ?? null,
     p99_ms: figures?.p99 ?? null,
-    last_success_at: figures?.lastSuccessAt ?? lastSync?.at ?? null,
+    last_success_at: figures?.lastSuccessAt ?? toLastSync(report),
     calls_today: report.callsToday,
     spent_kobo_today: report.spentKoboToday,
     cap_kobo: report.capKobo,
+    is_capped: isCapped(report),
   }
 }
+
+const toLastSync = ({ lastSync }: SourceReport) =>
+  lastSync && ['changed', 'unchanged'].includes(lastSync.outcome) ? lastSync.at : null
+
+/** What is left of the day's cap does not pay for another call. */
+const isCapped = ({ capKobo, spentKoboToday, priceKobo }: SourceReport) =>
+  capKobo !== null && spentKoboToday + priceKobo > capKobo
 
 /** Lists are fetched now and then, so what counts is how that ended the last time. */
 function toState({ disabled, figures, lastSync }: SourceReport): string {

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { AuditRow, AuditTable } from '../store/audit-table.ts'
 
 const ROWS_AT_ONCE = 500
@@ -7,6 +8,8 @@ export async function* exportRows(table: Pick<AuditTable, 'chains' | 'page'>): A
   for (const { chain } of await table.chains()) {
     let after = 0
     for (;;) {
+      // SQLite answers without a pause: others get their turn between two pages.
+      await nextTurn()
       const rows = await table.page(chain, after, ROWS_AT_ONCE)
       if (rows.length === 0) break
       after = rows.at(-1)?.sequence ?? after

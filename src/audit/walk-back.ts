@@ -111,4 +111,10 @@ async function findLast(table: WalkTable, chain: string, time: string): Promise<
   return 0
 }
 
-const shift = (time: string, ms: number) => new Date(Date.parse(time) + ms).toISOString()
+/** Times are compared as text, so they stay within the years of four digits. */
+const FIRST_MS = Date.parse('0000-01-01T00:00:00.000Z')
+const LAST_MS = Date.parse('9999-12-31T23:59:59.999Z')
+
+export const toComparable = (ms: number) => new Date(Math.min(Math.max(ms, FIRST_MS), LAST_MS)).toISOString()
+
+const shift = (time: string, ms: number) => toComparable(Date.parse(time) + ms)

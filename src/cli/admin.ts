@@ -1,7 +1,6 @@
 import { Argument, type Command, InvalidArgumentError, Option } from 'commander'
 import {
   type AccountDesk,
-  COMMAND_LINE,
   changeRole,
   inviteAccount,
   type NewInvitation,
@@ -11,7 +10,7 @@ import {
 import { ROLES, type Role } from '../admin/role.ts'
 import type { Config } from '../config.ts'
 import { Refusal } from '../errors.ts'
-import type { AccountRow } from '../store/people-table.ts'
+import { type AccountRow, COMMAND_LINE } from '../store/people-table.ts'
 import type { Store } from '../store/store.ts'
 import { EXISTING, type Office, withOffice, withStore } from './office.ts'
 import { confirm, isInteractive } from './prompt.ts'

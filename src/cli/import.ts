@@ -108,7 +108,7 @@ function summarise(
     return
   }
   say(
-    `${toFigure(records)} records: ${toFigure(changed)} new or changed, ${toFigure(unchanged)} unchanged, ${toFigure(rejected)} rejected, in ${seconds.toFixed(1)} s.`,
+    `${toFigure(records)} ${records === 1 ? 'record' : 'records'}: ${toFigure(changed)} new or changed, ${toFigure(unchanged)} unchanged, ${toFigure(rejected)} rejected, in ${seconds.toFixed(1)} s.`,
   )
   if (rejected > 0) say(`The rejected rows and the reasons are in ${rejectedPath}.`)
 }

@@ -16,6 +16,8 @@ export type App = {
   readonly inject: (options: InjectOptions) => Promise<Response>
   /** Where it listens then. */
   readonly listen: (place: { readonly host: string; readonly port: number }) => Promise<string>
+  /** Breaks off answers that are sent piece by piece, and that somebody still reads. */
+  readonly cutStreams: () => void
   readonly close: () => Promise<void>
 }
 
@@ -43,6 +45,7 @@ const LIMITS = {
 
 export function createApp({ begin, admit, fail, isLast }: Care): App {
   const router = createRouter()
+  const streams = new Set<ServerResponse>()
 
   const answer = (exchange: Exchange): Reply | Promise<Reply> => {
     begin(exchange)
@@ -50,13 +53,28 @@ export function createApp({ begin, admit, fail, isLast }: Care): App {
     const admitted = admit(exchange, route)
     return admitted ? admitted.then(() => route.answer(exchange)) : route.answer(exchange)
   }
-  const send = ({ raw, response, early }: Exchange, { status, headers, body }: Reply) => {
+  const sendPieces = (exchange: Exchange, pieces: AsyncIterable<string>) => {
+    const { raw, response } = exchange
+    // Nothing would hold the pieces back: they would all be made at once, for nobody.
+    if (raw.method === 'HEAD') {
+      response.end()
+      return
+    }
+    streams.add(response)
+    pipeline(Readable.from(pieces, { objectMode: false }), response)
+      .catch((thrown) => {
+        // It is too late for an answer, and not for the log.
+        if (!isGone(thrown)) fail(exchange, thrown)
+      })
+      .finally(() => streams.delete(response))
+  }
+  const send = (exchange: Exchange, { status, headers, body }: Reply) => {
+    const { raw, response, early } = exchange
     if (response.headersSent || response.destroyed) return
     const head = early.concat(headers as string[])
     if (typeof body !== 'string' && !Buffer.isBuffer(body)) {
       response.writeHead(status, head)
-      // Whoever goes away in the middle has read enough.
-      pipeline(Readable.from(body, { objectMode: false }), response).catch(() => {})
+      sendPieces(exchange, body)
       return
     }
     if (status !== 304) head.push('content-length', String(Buffer.byteLength(body)))
@@ -91,6 +109,9 @@ export function createApp({ begin, admit, fail, isLast }: Care): App {
       const { address, port: taken, family } = server.address() as AddressInfo
       return `http://${family === 'IPv6' ? `[${address}]` : address}:${taken}`
     },
+    cutStreams: () => {
+      for (const response of streams) response.destroy()
+    },
     close: async () => {
       if (!server.listening) return
       const closed = once(server, 'close')
@@ -100,3 +121,9 @@ export function createApp({ begin, admit, fail, isLast }: Care): App {
     },
   }
 }
+
+/** Whoever goes away in the middle has read enough. */
+const isGone = (thrown: unknown) =>
+  ['ERR_STREAM_PREMATURE_CLOSE', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT'].includes(
+    String((thrown as NodeJS.ErrnoException).code),
+  )

@@ -13,6 +13,7 @@ export type SourceReport = {
   readonly callsToday: number
   readonly spentKoboToday: number
   readonly capKobo: number | null
+  readonly priceKobo: number
   /** Of those whose lists are fetched: when they were asked last, and what came of it. */
   readonly lastSync?: { readonly at: string; readonly outcome: string } | null
 }
@@ -57,5 +58,6 @@ function toCommon({ disabled, spent, prices }: Facts, source: string, operation:
     callsToday: today?.calls ?? 0,
     spentKoboToday: today?.kobo ?? 0,
     capKobo: prices[source]?.dailyCap ?? null,
+    priceKobo: prices[source]?.price ?? 0,
   }
 }

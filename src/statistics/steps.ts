@@ -45,7 +45,7 @@ export function toSteps(range: Range, now: number, counts: readonly OutcomeCount
   const byName = new Map<string, Step>()
   for (let back = steps - 1; back >= 0; back--) {
     const name = toSpanName(span, new Date(now - back * stepMs).toISOString())
-    byName.set(name, { at: toTime(name), verified: 0, not_verified: 0, failed: 0 })
+    byName.set(name, { at: toTime(span, name), verified: 0, not_verified: 0, failed: 0 })
   }
   for (const { at, outcome, count } of counts) {
     const step = byName.get(at)
@@ -57,5 +57,8 @@ export function toSteps(range: Range, now: number, counts: readonly OutcomeCount
 const toColumn = (outcome: string) =>
   outcome === 'verified' || outcome === 'not_verified' ? outcome : 'failed'
 
-/** The beginning of a span as a whole time. */
-const toTime = (name: string) => `${name}${'0000-00-00T00:00:00.000Z'.slice(name.length)}`
+/** The beginning of a span as a whole time; that of a day is midnight in Lagos. */
+const toTime = (span: Span, name: string) =>
+  span === 'day'
+    ? new Date(`${name}T00:00:00.000+01:00`).toISOString()
+    : `${name}${'0000-00-00T00:00:00.000Z'.slice(name.length)}`

@@ -2,6 +2,9 @@ import type { Role } from '../admin/role.ts'
 import { Refusal } from '../errors.ts'
 import type { Database, Row } from './database.ts'
 
+/** Who makes a link without an account; no account can have this name. */
+export const COMMAND_LINE = 'command line'
+
 export type AccountRow = {
   readonly name: string
   readonly role: Role
@@ -56,6 +59,7 @@ export type PeopleTable = {
   readonly hasAny: () => Promise<boolean>
   readonly findSession: (id: Uint8Array, limits: SessionLimits) => Promise<SessionRow | undefined>
   readonly findInvitation: (id: Uint8Array, now: number) => Promise<InvitationRow | undefined>
+  /** Refused when it is made by somebody who is an owner no longer. */
   readonly invite: (invitation: InvitationRow) => Promise<void>
   /** Makes the account and uses the invitation up, both or neither. False when it is void: of two at once, one wins. */
   readonly accept: (id: Uint8Array, account: AccountRow) => Promise<boolean>
@@ -64,7 +68,7 @@ export type PeopleTable = {
   readonly open: (opening: Opening) => Promise<boolean>
   readonly touch: (id: Uint8Array, at: number) => Promise<void>
   readonly end: (id: Uint8Array) => Promise<boolean>
-  /** Ends the other sessions, too. False when the password is not what it was. */
+  /** Ends the other sessions, too, and makes the links void that would set it anew. False when the password is not what it was. */
   readonly setPassword: (change: NewPassword) => Promise<boolean>
   /** Both end the sessions, and the invitations that only an owner may make. Refused for the last owner. */
   readonly setRole: (name: string, role: Role) => Promise<void>
@@ -75,6 +79,7 @@ export type PeopleTable = {
 const ACCOUNT = 'name, role, password, created_at, last_seen_at'
 const INVITATION = 'id, role, account, made_by, created_at, expires_at'
 const END_ALL = 'DELETE FROM sessions WHERE account = $1'
+const VOID_RESETS = 'DELETE FROM invitations WHERE account = $1'
 
 export function createPeopleTable(database: Database): PeopleTable {
   return { ...createReads(database), ...createSessionWrites(database), ...createAccountWrites(database) }
@@ -138,12 +143,13 @@ function createSessionWrites(database: Database) {
 
 function createAccountWrites(database: Database) {
   return {
-    invite: async (invitation: InvitationRow) => {
-      const { id, role, account, madeBy, createdAt, expiresAt } = invitation
-      await database
-        .prepare(`INSERT INTO invitations (${INVITATION}) VALUES ($1, $2, $3, $4, $5, $6)`)
-        .run(id, role, account ?? null, madeBy, createdAt, expiresAt)
-    },
+    invite: ({ id, role, account, madeBy, createdAt, expiresAt }: InvitationRow) =>
+      database.transaction(async (inside) => {
+        await refuseFormerOwner(inside, madeBy)
+        await inside
+          .prepare(`INSERT INTO invitations (${INVITATION}) VALUES ($1, $2, $3, $4, $5, $6)`)
+          .run(id, role, account ?? null, madeBy, createdAt, expiresAt)
+      }),
     accept: (id: Uint8Array, account: AccountRow) =>
       database.transaction((inside) => acceptInside(inside, id, account)),
     acceptReset: (id: Uint8Array, password: string, now: number) =>
@@ -155,6 +161,7 @@ function createAccountWrites(database: Database) {
           .run(after, name, before)
         if (changed === 0) return false
         await inside.prepare(`${END_ALL} AND id <> $2`).run(name, keep)
+        await inside.prepare(VOID_RESETS).run(name)
         return true
       }),
     setRole: (name: string, role: Role) =>
@@ -201,12 +208,20 @@ async function acceptResetInside(
   if (!row) return false
   const name = String(row.account)
   await inside.prepare('UPDATE accounts SET password = $1 WHERE name = $2').run(password, name)
-  await inside.prepare('DELETE FROM invitations WHERE account = $1').run(name)
+  await inside.prepare(VOID_RESETS).run(name)
   await inside.prepare(END_ALL).run(name)
   return true
 }
 
 const toGone = (name: string) => new Refusal(`There is no account ${name} any more.`)
+
+/** Whoever is removed takes the links along, also one that is being made in the same moment. */
+async function refuseFormerOwner(inside: Database, name: string): Promise<void> {
+  if (name === COMMAND_LINE) return
+  await inside.lock('people')
+  const owner = await inside.prepare("SELECT name FROM accounts WHERE role = 'owner' AND name = $1").get(name)
+  if (!owner) throw new Refusal('Only an owner may make such a link.')
+}
 
 /** Two owners who lower each other at the same moment: the second waits here, and then is the last. */
 async function refuseLastOwner(inside: Database, name: string): Promise<void> {

@@ -3,10 +3,24 @@ import type { Database, Row, Value } from './database.ts'
 /** Minutes are kept for hours, hours for two months, days for good: what is looked at is always few rows. */
 export type Span = 'minute' | 'hour' | 'day'
 
-/** How much of an ISO time names the span: 2026-11-15T08:42, 2026-11-15T08, 2026-11-15. */
+/** How much of an ISO time names the span: 2026-11-15T08:42, 2026-11-15T08, 2026-11-15. Days are those of Lagos. */
 const NAME_LENGTH: Readonly<Record<Span, number>> = { minute: 16, hour: 13, day: 10 }
 export const SPANS = Object.keys(NAME_LENGTH) as readonly Span[]
-export const toSpanName = (span: Span, time: string) => time.slice(0, NAME_LENGTH[span])
+export const toSpanName = (span: Span, time: string) =>
+  span === 'day' ? toLagosDay(time.slice(0, NAME_LENGTH.hour)) : time.slice(0, NAME_LENGTH[span])
+
+const LAGOS_MS = 3_600_000
+let lastHour = ''
+let lastDay = ''
+
+/** Lagos is one hour ahead of UTC all year, so a whole hour is in one day. Most are the hour of the one before. */
+function toLagosDay(hour: string): string {
+  if (hour !== lastHour) {
+    lastDay = new Date(Date.parse(`${hour}:00Z`) + LAGOS_MS).toISOString().slice(0, NAME_LENGTH.day)
+    lastHour = hour
+  }
+  return lastDay
+}
 
 /** Verifications that came to the same in one span. */
 export type Tally = {
@@ -85,9 +99,9 @@ export type StatisticsTable = {
   /** The same failure of the same key in one span is one line, with how often it happened. */
   readonly lastErrors: (stretch: Stretch, most: number) => Promise<LastError[]>
   readonly latencies: (stretch: Stretch) => Promise<{ readonly class: number; readonly count: number }[]>
-  /** Verifications of each key in the days since that of an hour, and the last hour with one (or its day, once hours are forgotten). */
+  /** Verifications of each key since a day, and the hour of the last one. */
   readonly usageByKey: (
-    sinceHour: string,
+    sinceDay: string,
   ) => Promise<{ key_id: string; verifications: number; last_hour: string }[]>
   readonly addLatencies: (counts: readonly LatencyCount[]) => Promise<void>
   readonly forget: (minutesBefore: string, hoursBefore: string) => Promise<void>
@@ -111,7 +125,8 @@ export function createStatisticsTable(database: Database): StatisticsTable {
     `SELECT class, SUM(count) AS count FROM latencies WHERE ${within} GROUP BY class ORDER BY class`,
   )
   const usage = database.prepare(
-    `SELECT key_id, SUM(count) AS count, MAX(at) AS last FROM statistics WHERE span = $1 AND at >= $2 GROUP BY key_id`,
+    `SELECT key_id, SUM(count) AS count, MAX(last_at) AS last FROM statistics
+     WHERE span = 'day' AND at >= $1 GROUP BY key_id`,
   )
   const toArgs = ({ span, from, mode }: Stretch) => [span, from, mode] as const
   return {
@@ -129,15 +144,12 @@ export function createStatisticsTable(database: Database): StatisticsTable {
         class: Number(row.class),
         count: Number(row.count),
       })),
-    usageByKey: async (sinceHour) => {
-      const days = await usage.all('day', toSpanName('day', sinceHour))
-      const hours = new Map((await usage.all('hour', sinceHour)).map(({ key_id, last }) => [key_id, last]))
-      return days.map(({ key_id, count, last }) => ({
+    usageByKey: async (sinceDay) =>
+      (await usage.all(sinceDay)).map(({ key_id, count, last }) => ({
         key_id: String(key_id),
         verifications: Number(count),
-        last_hour: String(hours.get(key_id) ?? `${last}T00`),
-      }))
-    },
+        last_hour: toSpanName('hour', String(last)),
+      })),
     addLatencies: (counts) => database.transaction((inside) => addLatencies(inside, counts)),
     forget: async (minutesBefore, hoursBefore) => {
       for (const table of ['statistics', 'latencies']) {

@@ -3,6 +3,7 @@ import { rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { toCursor } from '../../src/admin/audit-cursor.ts'
 import { createChainChecks } from '../../src/admin/chain-check.ts'
 import { CHECKPOINT_FILE } from '../../src/audit/checkpoint.ts'
 import { AUDIT_PHASES } from '../../src/audit/phases.ts'
@@ -76,6 +77,15 @@ describe('a search of the audit log', () => {
     )
     expect((await search({ to: '2020-01-01T00:00:00Z' })).rows).toEqual([])
     expect((await search({ from: '2020-01-01T00:00:00+01:00', phase: 'intent' })).rows).toHaveLength(41)
+  })
+
+  it.each([
+    { to: '9999-12-31T23:59:59.999Z' },
+    { to: '9999-12-31T23:59:59-12:00' },
+    { from: '0000-01-01T00:00:00+14:00' },
+    { before: toCursor({ time: '+275760-09-13T00:00:00.000Z', chain: 'none', sequence: 1 }) },
+  ])('takes %j for a time like any other', async (wish) => {
+    expect((await search(wish)).rows).toHaveLength(50)
   })
 
   it('takes a form that was left empty for no wish at all', async () => {

@@ -102,7 +102,11 @@ describe('the catalogue at the console', () => {
   it('takes a file of a megabyte, and none of three', async () => {
     const padded = (bytes: number) => ({ ...{ padding: 'x'.repeat(bytes) }, internet: [], tv: [] })
     expect((await bring(padded(1024 * 1024))).status).toBe(409)
-    expect((await bring(padded(3 * 1024 * 1024))).status).toBe(413)
+    const tooLarge = await bring(padded(3 * 1024 * 1024))
+    expect([tooLarge.status, tooLarge.json().message]).toEqual([
+      413,
+      'What was sent is larger than is taken here.',
+    ])
   })
 })
 

@@ -6,6 +6,7 @@ import { createToken, toTokenId } from '../../src/admin/people/token.ts'
 import type { Role } from '../../src/admin/role.ts'
 import { buildAdminServer } from '../../src/admin/server.ts'
 import type { Context } from '../../src/context.ts'
+import { COMMAND_LINE } from '../../src/store/people-table.ts'
 import { openTestApp, type TestApp } from '../app.ts'
 
 export type Ask = {
@@ -78,7 +79,14 @@ export const toCookie = ({ headers }: Answer): string => headers['set-cookie']?.
 async function openSession({ store: { people } }: Context, role: Role, name: string): Promise<string> {
   const [id, now] = [randomBytes(32), Date.now()]
   if (!(await people.find(name))) {
-    const invitation = { id, role, account: undefined, madeBy: 'test', createdAt: now, expiresAt: now + 1000 }
+    const invitation = {
+      id,
+      role,
+      account: undefined,
+      madeBy: COMMAND_LINE,
+      createdAt: now,
+      expiresAt: now + 1000,
+    }
     await people.invite(invitation)
     await people.accept(id, { name, role, password: 'none', createdAt: now, lastSeenAt: undefined })
   }

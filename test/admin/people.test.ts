@@ -1,4 +1,7 @@
 import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { type IncomingMessage, request } from 'node:http'
+import { json } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createToken, toTokenId } from '../../src/admin/people/token.ts'
 import type { Role } from '../../src/admin/role.ts'
@@ -182,6 +185,29 @@ describe('an account', () => {
     expect((await server.ask('/admin/accounts', { cookie: toCookie(await signIn(name)) })).status).toBe(200)
     expect(await readAudit(name)).toContain(`role_changed ok: ${name}, from viewer to owner; by owner`)
   })
+
+  it.each(['remove', 'role'])(
+    'that meets with "%s" while its request arrives can do nothing more',
+    async (end) => {
+      const { name, cookie } = await makeAccount('owner')
+      const wish = JSON.stringify({ role: 'owner' })
+      const asked = request(`${server.url}/admin/invitations`, {
+        method: 'POST',
+        headers: {
+          cookie,
+          'content-type': 'application/json',
+          'content-length': wish.length,
+          expect: '100-continue',
+        },
+      })
+      asked.flushHeaders()
+      await once(asked, 'continue')
+      await post(`/admin/accounts/${name}/${end}`, end === 'role' ? { role: 'viewer' } : {}, owner)
+      asked.end(wish)
+      const [response] = (await once(asked, 'response')) as [IncomingMessage]
+      expect(await json(response)).toMatchObject({ code: 'signed_out' })
+    },
+  )
 
   it('that is removed is gone at once', async () => {
     const { name, cookie } = await makeAccount()

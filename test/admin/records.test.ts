@@ -18,7 +18,7 @@ beforeAll(async () => {
   at = await openTestConsole()
   operator = await at.signedIn('operator', 'bola')
   const { store, audit, keyring } = at.context
-  const { token } = await inviteAccount({ store, audit, by: 'test' }, 'owner')
+  const { token } = await inviteAccount({ store, audit, by: 'command line' }, 'owner')
   owner = toCookie(
     await at.ask('/admin/invitations/accept', { body: { token, name: 'chidi', password: PASSWORD } }),
   )
@@ -97,6 +97,8 @@ describe('a reveal', () => {
     `The customer with ${NIN}`,
     'Called from 0803 123 4567 today',
     'Called from (0803)-123.4567 today',
+    'Called from 0803,123,4567 today',
+    'Called from 0803–123–4567 today',
     'The customer with the NIN ٧٠٠٠٠٠٠٠٠١٧',
   ])('is not made for a reason that says nothing, or names somebody: %s', async (reason) => {
     const before = await rows()

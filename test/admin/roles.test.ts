@@ -114,6 +114,25 @@ describe('whoever comes from elsewhere', () => {
   })
 })
 
+describe('a page from elsewhere', () => {
+  const gets = ADMIN_ROUTES.filter(({ method }) => method === 'GET')
+  it.each(
+    gets.flatMap((route) => ['cross-site', 'same-site'].map((site) => ({ site, route, what: route.path }))),
+  )('cannot even look as $site at $what, and leaves no trace', async ({ site, route }) => {
+    const cookie = await server.signedIn('owner')
+    const before = await readAll()
+    const answer = await server.ask(toPath(route), { cookie, headers: { 'sec-fetch-site': site } })
+    expect([answer.status, answer.json().code]).toEqual([403, 'foreign_origin'])
+    expect(await readAll()).toEqual(before)
+  })
+
+  it('is not what somebody is who types an address in', async () => {
+    const cookie = await server.signedIn('viewer')
+    const headers = { 'sec-fetch-site': 'none' }
+    expect((await server.ask('/admin/keys', { cookie, headers })).status).toBe(200)
+  })
+})
+
 /** What somebody with this role may change by asking this: it is said here once more, apart from the list of addresses. */
 function toUntouched(asker: Asker, { method }: AdminRoute, tables: Record<string, unknown>): unknown {
   const { audit, sessions, accounts, invitations, ...others } = tables

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { inviteAccount, resetAccount } from '../../src/admin/people/accounts.ts'
-import { forgetSessions } from '../../src/admin/people/sessions.ts'
+import { createSessions, forgetSessions } from '../../src/admin/people/sessions.ts'
 import { toTokenId } from '../../src/admin/people/token.ts'
 import { createPeople } from '../../src/admin/people.ts'
 import { buildAdminServer } from '../../src/admin/server.ts'
@@ -162,6 +162,21 @@ describe('guessing', () => {
     }
   })
 
+  it('is not what happened while the database was away', async () => {
+    await makeAccount('ireti')
+    let isAway = true
+    const { store } = server.context
+    const find: typeof store.people.find = async (name) => {
+      if (isAway) throw new Error('the database is away')
+      return store.people.find(name)
+    }
+    const people = createPeople({ ...server.context, store: { ...store, people: { ...store.people, find } } })
+    const ask = { name: 'ireti', password: PASSWORD, address: '198.51.100.250' }
+    for (let turn = 0; turn < 8; turn++) await expect(people.signIn(ask)).rejects.toThrow('away')
+    isAway = false
+    expect(await people.signIn(ask)).toMatch(/^[\w-]{43}$/)
+  })
+
   it('is no better at changing the password', async () => {
     const cookie = await makeAccount('kemi')
     const body = { current: 'a guess', password: 'a brand-new password' }
@@ -219,6 +234,15 @@ describe('a session', () => {
     expect(await readSeen(cookie)).toBe(before)
   })
 
+  it('lets its person look while nothing can be written', async () => {
+    const cookie = await server.signedIn('owner')
+    await age(cookie, 20 * MINUTE_MS, 2 * MINUTE_MS)
+    const touch = () => Promise.reject(new Error('the disk is full'))
+    const sessions = createSessions({ ...server.context.store.people, touch })
+    const person = await sessions.findPerson(cookie.split('=')[1] ?? '', { isBackground: false })
+    expect(person).toMatchObject({ name: 'owner', role: 'owner' })
+  })
+
   it('ends after eight hours in any case', async () => {
     const cookie = await server.signedIn('owner')
     await age(cookie, 8 * 60 * MINUTE_MS - MINUTE_MS, 0)
@@ -265,6 +289,15 @@ describe('changing the password', () => {
     expect([await statusOf(cookie), await statusOf(other)]).toEqual([200, 401])
     expect((await signIn('ifeoma')).status).toBe(401)
     expect((await signIn('ifeoma', 'a brand-new password')).status).toBe(200)
+  })
+
+  it('makes a link void that was to set it', async () => {
+    const cookie = await makeAccount('kunle')
+    const { store, audit } = server.context
+    const { token } = await resetAccount({ store, audit, by: 'command line' }, 'kunle')
+    const change = { current: PASSWORD, password: 'another well-kept one' }
+    expect((await post('/admin/session/password', change, cookie)).status).toBe(200)
+    expect((await post('/admin/invitations/look', { token })).status).toBe(410)
   })
 
   it('refuses a weak one before anything is compared', async () => {

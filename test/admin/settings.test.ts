@@ -11,6 +11,7 @@ it('shows what is set, where it came from, and how the server is, without a secr
     TABBAT_TYPO: 'x',
     TABBAT_DOJAH_APP_ID: 'app',
     TABBAT_DOJAH_SECRET: 'hush-hush',
+    TABBAT_PUBLIC_URL: 'https://somebody:psst@verify.example.com',
   })
   await at.context.audit.record([{ phase: 'imported' }])
   await at.context.audit.checkpoint()
@@ -33,7 +34,8 @@ it('shows what is set, where it came from, and how the server is, without a secr
   expect(find('TABBAT_RATE_LIMIT')).toMatchObject({ value: 'off', origin: 'environment' })
   expect(find('TABBAT_DOJAH_SECRET')).toMatchObject({ value: null, is_secret: true, origin: 'environment' })
   expect(find('TABBAT_DATABASE_URL')).toMatchObject({ value: null, is_secret: true, origin: 'unset' })
-  for (const secret of [rootKey, 'hush-hush']) expect(answer.text).not.toContain(secret)
+  expect(find('TABBAT_PUBLIC_URL')).toMatchObject({ value: 'https://verify.example.com' })
+  for (const secret of [rootKey, 'hush-hush', 'psst']) expect(answer.text).not.toContain(secret)
   await at.close()
 })
 

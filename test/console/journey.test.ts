@@ -103,7 +103,7 @@ describe.skipIf(!CHROMIUM)('a person at the console', () => {
     await expect.poll(() => row.textContent()).toMatch(/active1/)
     await row.getByRole('button', { name: 'Revoke loans app' }).click()
     const sure = page.getByRole('dialog')
-    await sure.getByRole('textbox').fill('loans app')
+    await sure.getByRole('textbox').fill(key.slice('tbt_test_'.length, 'tbt_test_'.length + 8))
     await sure.getByRole('button', { name: 'Revoke' }).click()
     await expect.poll(() => row.textContent()).toContain('revoked')
     await expect.poll(async () => (await verifyNin(house.api, key, '20000000001')).status).toBe(401)
@@ -150,6 +150,23 @@ describe.skipIf(!CHROMIUM)('a person at the console', () => {
       .getByRole('button', { name: /ask|check/i })
       .click()
     await page.getByText('everything works').waitFor()
+    await page.getByRole('dialog').getByRole('button', { name: 'Close' }).last().click()
+    someone.expectClean()
+  })
+
+  it('sees before everything else which vendor fails', async () => {
+    const { page } = someone
+    const made = JSON.parse(await house.run('keys', 'create', '--name', 'till', '--mode', 'live', '--json'))
+    await go(page, 'Overview')
+    const attention = page.getByRole('region', { name: 'Sources that need attention' })
+    await page.getByText('Updating live').waitFor()
+    expect(await attention.count()).toBe(0)
+    vendor.fail('failing')
+    // As many as the breaker wants to see before it opens.
+    for (let count = 0; count < 25; count++)
+      await verifyNin(house.api, made.key, String(60_000_000_000 + count))
+    await attention.getByText(/^dojah Verify NIN: failing, not asked/).waitFor()
+    vendor.fail(undefined)
     someone.expectClean()
   })
 

@@ -7,7 +7,7 @@ import { type House, openHouse, verifyNin } from './house.ts'
 
 /** The rooms, and something that is in each once it has loaded. */
 export const ROOMS = [
-  { name: 'overview', title: 'Overview', ready: 'Live' },
+  { name: 'overview', title: 'Overview', ready: 'Updating live' },
   { name: 'try', title: 'Try it', ready: 'The same call from your code' },
   { name: 'keys', title: 'Keys', ready: 'loans app' },
   { name: 'audit', title: 'Audit', ready: 'Is the log whole?' },

@@ -75,7 +75,7 @@ describe.skipIf(!CHROMIUM)('when things do not go well, the console', () => {
     const { page } = someone
     await open(page)
     await signIn(page, 'ada')
-    await page.getByText('Live', { exact: true }).first().waitFor()
+    await page.getByText('Updating live').waitFor()
     house.letTimePass(16 * MINUTE_MS)
     await page.getByRole('heading', SIGN_IN).waitFor()
     someone.expectClean()
@@ -172,12 +172,12 @@ describe.skipIf(!CHROMIUM)('when things do not go well, the console', () => {
     )
     await open(page)
     await signIn(page, 'ada')
-    await page.getByText('Live', { exact: true }).first().waitFor()
+    await page.getByText('Updating live').waitFor()
     await house.restart(async () => {
       await page.getByText('The server cannot be reached.').waitFor()
     })
     await page.getByText('The server cannot be reached.').waitFor({ state: 'detached' })
-    await page.getByText('Live', { exact: true }).first().waitFor()
+    await page.getByText('Updating live').waitFor()
     await go(page, 'Keys')
     await page.getByText('slow line').waitFor()
     someone.expectClean()

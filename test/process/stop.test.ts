@@ -2,8 +2,12 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { expect, it } from 'vitest'
+import { createToken, toTokenId } from '../../src/admin/people/token.ts'
+import { loadConfig } from '../../src/config.ts'
+import { createContext } from '../../src/context.ts'
 import { SANDBOX_KEY } from '../../src/keys/sandbox-key.ts'
-import { startServer } from './tabbat.ts'
+import { COMMAND_LINE } from '../../src/store/people-table.ts'
+import { newDataDir, startServer } from './tabbat.ts'
 
 const REQUEST = `GET /api/v2/sme-data/list HTTP/1.1\r\nHost: x\r\nAuthorization: ${SANDBOX_KEY}\r\nConnection: close\r\n\r\n`
 
@@ -37,4 +41,36 @@ it('answers every request that was sent before the signal to stop, each on a con
   expect(await ended).toBe(0)
   expect(answered).toBeGreaterThanOrEqual(300)
   expect(lost).toBe(0)
+})
+
+/** A log that no socket can take at once, and the token of somebody who may export it. */
+async function fillLog(dataDir: string): Promise<string> {
+  const { audit, store, close } = await createContext(
+    loadConfig({ TABBAT_DATA_DIR: dataDir, TABBAT_LOG_LEVEL: 'silent' }, ''),
+  )
+  const detail = 'x'.repeat(100_000)
+  await audit.record(Array.from({ length: 400 }, () => ({ phase: 'imported', detail })))
+  const [token, now] = [createToken(), Date.now()]
+  const id = toTokenId(token) as Uint8Array
+  const role = 'operator'
+  const invitation = { id, role, account: undefined, madeBy: COMMAND_LINE, createdAt: now } as const
+  await store.people.invite({ ...invitation, expiresAt: now + 60_000 })
+  const password = 'none'
+  await store.people.accept(id, { name: 'ada', role, password, createdAt: now, lastSeenAt: undefined })
+  await store.people.open({ id, account: 'ada', password, at: now })
+  await close()
+  return token
+}
+
+it('stops in order while somebody has asked for the whole audit log and does not read it', async () => {
+  const dataDir = newDataDir()
+  const token = await fillLog(dataDir)
+  const server = await startServer({ TABBAT_LOG_LEVEL: 'silent', TABBAT_DATA_DIR: dataDir })
+  const console = new URL(/console +(\S+)\/console/.exec(server.banner)?.[1] ?? '')
+  const socket = connect(Number(console.port), '127.0.0.1').on('error', () => {})
+  socket.write(`GET /admin/audit/export HTTP/1.1\r\nHost: x\r\nCookie: tabbat_console=${token}\r\n\r\n`)
+  await once(socket, 'readable')
+  expect(String(socket.read(15))).toBe('HTTP/1.1 200 OK')
+  expect(await server.stop()).toBe(0)
+  socket.destroy()
 })

@@ -88,7 +88,7 @@ describe.concurrent.each(ENGINES)('on %s', (engine) => {
         const invitation = {
           role: 'owner',
           account: undefined,
-          madeBy: 'x',
+          madeBy: 'command line',
           createdAt: 1,
           expiresAt: 9,
         } as const

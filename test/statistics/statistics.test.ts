@@ -9,7 +9,7 @@ import { estimatePercentile, toBoundMs, toClass } from '../../src/statistics/lat
 import { RANGES, toForgetting, toSteps, toStretch } from '../../src/statistics/steps.ts'
 import { tallyRows } from '../../src/statistics/tally.ts'
 import { packRows } from '../../src/store/audit-table.ts'
-import { packTallies } from '../../src/store/statistics-table.ts'
+import { packTallies, toSpanName } from '../../src/store/statistics-table.ts'
 import type { Store } from '../../src/store/store.ts'
 import { describeEngines, ENGINES, newFolder } from '../store/engines.ts'
 
@@ -119,7 +119,7 @@ describeEngines(ENGINES, ({ createPlace }) => {
       },
     ])
     expect(await store.statistics.byKey(stretch, 1)).toEqual([{ name: 'keyA', count: 3 }])
-    const usage = await store.statistics.usageByKey('2026-11-01T00')
+    const usage = await store.statistics.usageByKey('2026-11-01')
     expect(usage.toSorted((a, b) => a.key_id.localeCompare(b.key_id))).toEqual([
       { key_id: 'keyA', verifications: 3, last_hour: '2026-11-15T08' },
       { key_id: 'keyB', verifications: 1, last_hour: '2026-11-15T08' },
@@ -128,7 +128,7 @@ describeEngines(ENGINES, ({ createPlace }) => {
     await store.statistics.forget('2026-12', '2026-12')
     expect(await store.statistics.outcomes({ span: 'hour', ...EVER })).toEqual([])
     expect(sum(await store.statistics.outcomes({ span: 'day', ...EVER }))).toBe(4)
-    expect((await store.statistics.usageByKey('2026-11-01T00'))[0]?.last_hour).toBe('2026-11-15T00')
+    expect((await store.statistics.usageByKey('2026-11-15'))[0]?.last_hour).toBe('2026-11-15T08')
     await log.close()
     await store.close()
   })
@@ -201,6 +201,12 @@ describe('the steps of a range', () => {
     const last = Date.parse(steps.at(-1)?.at ?? '')
     expect(last).toBeLessThanOrEqual(now)
     expect(last + stepSeconds * 1000).toBeGreaterThan(now)
+  })
+  it('of a month are days in Lagos, which begin an hour before those of UTC', () => {
+    const now = Date.parse('2026-03-01T23:30:00.000Z')
+    expect(toSpanName('day', '2026-03-01T22:59:59.999Z')).toBe('2026-03-01')
+    expect(toSpanName('day', '2026-03-01T23:00:00.000Z')).toBe('2026-03-02')
+    expect(toSteps('month', now, []).at(-1)?.at).toBe('2026-03-01T23:00:00.000Z')
   })
   it('are kept at least as long as they are shown', () => {
     const now = Date.now()

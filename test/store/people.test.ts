@@ -143,6 +143,10 @@ describeEngines(ENGINES, (engine) => {
       await store.people.invite(invitation)
       await store.people.setRole(name, 'viewer')
       expect(await store.people.findInvitation(invitation.id, NOW)).toBeUndefined()
+      await expect(store.people.invite(invitation)).rejects.toThrow('Only an owner')
+      await store.people.remove(name)
+      await expect(store.people.invite(invitation)).rejects.toThrow('Only an owner')
+      expect(await store.people.findInvitation(invitation.id, NOW)).toBeUndefined()
     })
   })
 

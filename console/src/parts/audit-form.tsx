@@ -55,6 +55,8 @@ const toOptions = (words: readonly string[]) => [
 ]
 
 type AuditFormProps = {
+  /** Filled in from the start, or empty. */
+  readonly keyId: string
   readonly outcomes: readonly string[]
   readonly phases: readonly string[]
   readonly isBusy: boolean
@@ -62,8 +64,8 @@ type AuditFormProps = {
   readonly onSearch: (search: AuditSearch) => void
 }
 
-export function AuditForm({ outcomes, phases, isBusy, error, onSearch }: AuditFormProps) {
-  const [draft, setDraft] = useState(NOTHING)
+export function AuditForm({ keyId, outcomes, phases, isBusy, error, onSearch }: AuditFormProps) {
+  const [draft, setDraft] = useState({ ...NOTHING, keyId })
   const change = (part: Partial<Draft>) => setDraft((old) => ({ ...old, ...part }))
   return (
     <form

@@ -1,8 +1,9 @@
 import type { AuditLine, Story } from '../../../src/admin/shapes/audit.ts'
 import { toMs, toOperation, toWords } from '../format.ts'
-import { toHash } from '../route.ts'
+import { toHash, toKeySearch } from '../route.ts'
 import { useAnswer } from '../use-answer.ts'
-import { Facts, Panel, Pill, toOutcomeTone, When } from './pieces.tsx'
+import { CopyButton } from './copy.tsx'
+import { Facts, Panel, Pill, type Tone, toOutcomeTone, When } from './pieces.tsx'
 import { Empty, Shown } from './states.tsx'
 
 /** One verification from its intent to its outcome, and every time it was answered again. */
@@ -14,8 +15,8 @@ export function AuditStory({ reference }: { reference: string }) {
         <a href={toHash('audit')}>← All of the audit</a>
       </p>
       <Panel title="The story of one verification">
-        <p>
-          <code class="breaks">{reference}</code>
+        <p class="bar">
+          <code class="breaks">{reference}</code> <CopyButton text={reference} what="the reference" />
         </p>
         <Shown answer={answer}>
           {({ rows }) =>
@@ -24,11 +25,14 @@ export function AuditStory({ reference }: { reference: string }) {
                 <p>Nothing in the log has this reference.</p>
               </Empty>
             ) : (
-              <ol class="timeline">
-                {rows.map((row) => (
-                  <Moment key={`${row.chain} ${row.sequence}`} row={row} />
-                ))}
-              </ol>
+              <>
+                <Gist rows={rows} />
+                <ol class="timeline">
+                  {rows.map((row) => (
+                    <Moment key={`${row.chain} ${row.sequence}`} row={row} />
+                  ))}
+                </ol>
+              </>
             )
           }
         </Shown>
@@ -37,10 +41,30 @@ export function AuditStory({ reference }: { reference: string }) {
   )
 }
 
+/** What is the same in all rows, said once. */
+function Gist({ rows }: { rows: readonly AuditLine[] }) {
+  const find = (name: 'operation' | 'mode' | 'key_id' | 'amount' | 'consent_reference') =>
+    rows.find((row) => row[name])?.[name] ?? ''
+  const keyId = find('key_id')
+  return (
+    <Facts
+      facts={[
+        ['Operation', toOperation(find('operation'))],
+        ['Mode', find('mode')],
+        ['Key', keyId && <a href={toHash('audit', toKeySearch(keyId))}>{keyId}</a>],
+        ...toGiven([
+          ['Amount', find('amount')],
+          ['Consent', find('consent_reference')],
+        ]),
+      ]}
+    />
+  )
+}
+
 const PHASES: Readonly<Record<string, string>> = {
   intent: 'Asked for',
   outcome: 'Answered',
-  replay: 'Answered again',
+  replay: 'Answered again, from what was kept',
 }
 
 function Moment({ row }: { row: AuditLine }) {
@@ -51,34 +75,47 @@ function Moment({ row }: { row: AuditLine }) {
         <h3>{PHASES[phase] ?? toWords(phase)}</h3>
         {outcome !== null && <Pill tone={toOutcomeTone(outcome)}>{toWords(outcome)}</Pill>}
         <span class="dim push">
-          <When at={row.time} isExact />
+          <When at={row.time} to="exact" />
         </span>
       </div>
       {tried.length > 0 && (
         <ol class="tried" aria-label="Sources that were asked, in order">
           {tried.map(({ name, result, ms }, index) => (
             <li key={index}>
-              <b>{name}</b> <span>{toWords(result)}</span> <span class="dim">{toMs(ms)}</span>
+              <b>{name}</b> <Pill tone={toResultTone(result)}>{toWords(result)}</Pill>{' '}
+              <span class="dim">{toMs(ms)}</span>
             </li>
           ))}
         </ol>
       )}
-      <Facts facts={toFacts(row)} />
+      <Facts
+        facts={toGiven([
+          ['Fields released', phase === 'replay' ? null : toFields(row)],
+          ['Detail', row.detail],
+        ])}
+      />
+      <details>
+        <summary class="dim">Its row in the log</summary>
+        <Facts
+          facts={toGiven([
+            ['Fields released', phase === 'replay' ? toFields(row) : null],
+            ['Row', `${row.sequence} of chain ${row.chain}`],
+            ['Hash', row.hash],
+          ])}
+        />
+      </details>
     </li>
   )
 }
 
-function toFacts(row: AuditLine) {
-  const facts: readonly (readonly [string, string | null])[] = [
-    ['Operation', row.operation === null ? null : toOperation(row.operation)],
-    ['Mode', row.mode],
-    ['Key', row.key_id],
-    ['Amount', row.amount],
-    ['Consent', row.consent_reference],
-    ['Fields released', row.fields_released?.replaceAll(',', ', ') ?? null],
-    ['Detail', row.detail],
-    ['Row', `${row.sequence} of chain ${row.chain}`],
-    ['Hash', row.hash],
-  ]
-  return facts.flatMap(([name, value]) => (value === null || value === '' ? [] : [[name, value] as const]))
+const toFields = (row: AuditLine) => row.fields_released?.replaceAll(',', ', ')
+
+const ANSWERS: Readonly<Record<string, Tone>> = { found: 'good', reused: 'good', not_found: 'warn' }
+const PASSED_OVER = ['disabled', 'breaker_open', 'spend_cap']
+
+function toResultTone(result: string): Tone {
+  return ANSWERS[result] ?? (PASSED_OVER.includes(result) ? 'dim' : 'bad')
 }
+
+const toGiven = (facts: readonly (readonly [string, string | null | undefined])[]) =>
+  facts.flatMap(([name, value]) => (value ? [[name, value] as const] : []))

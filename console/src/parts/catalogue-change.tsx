@@ -160,7 +160,7 @@ function Decide({ title, looked, apply, onClose, onDone }: DecideProps) {
         {hasDoubts && <Doubts doubts={doubts} />}
         <Changes changes={changes} />
         <Trouble error={deed.error} />
-        <Footer onClose={onClose} word="Cancel">
+        <Footer onClose={onClose} word={changes.length > 0 || hasDoubts ? 'Cancel' : 'Close'}>
           {(changes.length > 0 || hasDoubts) && (
             <DeedButton isBusy={deed.isBusy} isDanger={hasDoubts}>
               {hasDoubts ? 'Put in force all the same' : 'Put in force'}

@@ -2,6 +2,7 @@ import { useState } from 'preact/hooks'
 import type { CatalogueDiff, CatalogueOutcome, CatalogueView } from '../../../src/admin/shapes/catalogue.ts'
 import type { Static } from '../../../src/contract/schema.ts'
 import { useDesk, useMay } from '../desk.ts'
+import { toMoment } from '../format.ts'
 import { useAnswer } from '../use-answer.ts'
 import { useDeed } from '../use-deed.ts'
 import { Changes } from './catalogue-changes.tsx'
@@ -13,8 +14,12 @@ import { Table } from './table.tsx'
 
 type HistoryProps = { readonly view: CatalogueView; readonly onChange: () => void }
 
+/** Those that somebody might want to go back to soon. */
+const FEW = 8
+
 export function CatalogueHistory({ view, onChange }: HistoryProps) {
   const [target, setTarget] = useState<number>()
+  const [isWhole, setWhole] = useState(false)
   const { versions, version } = view
   const may = useMay('operator')
   if (versions.length === 0)
@@ -29,7 +34,7 @@ export function CatalogueHistory({ view, onChange }: HistoryProps) {
     <Panel title="History">
       <Table
         label="Versions of the catalogue"
-        rows={versions}
+        rows={isWhole ? versions : versions.slice(0, FEW)}
         keyOf={({ id }) => id}
         columns={[
           { title: 'Version', cell: ({ id }) => id },
@@ -56,6 +61,11 @@ export function CatalogueHistory({ view, onChange }: HistoryProps) {
           },
         ]}
       />
+      {!isWhole && versions.length > FEW && (
+        <button type="button" class="small" onClick={() => setWhole(true)}>
+          Show all {versions.length} versions
+        </button>
+      )}
       {versions.length > 1 && <Difference view={view} />}
       {target !== undefined && (
         <RollBack
@@ -76,7 +86,10 @@ function Difference({ view: { versions } }: { view: CatalogueView }) {
   const [from, setFrom] = useState(String(versions[1]?.id))
   const [to, setTo] = useState(String(versions[0]?.id))
   const [isOpen, setOpen] = useState(false)
-  const options = versions.map(({ id, origin }) => ({ value: String(id), text: `${id} (${origin})` }))
+  const options = versions.map(({ id, origin, at }) => ({
+    value: String(id),
+    text: `${id}: ${origin}${at === null ? '' : `, ${toMoment(at)}`}`,
+  }))
   return (
     <details onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>Difference between two versions</summary>

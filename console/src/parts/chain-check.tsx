@@ -52,9 +52,7 @@ function Verdict({ check }: { check: ChainCheck }) {
     return (
       <>
         <progress value={rows} max={Math.max(total, rows, 1)} aria-label="Rows verified" />
-        <p class="dim">
-          {toCount(rows)} of {toCount(total)} rows
-        </p>
+        <p class="dim">{total === 0 ? 'Starting…' : `${toCount(rows)} of ${toCount(total)} rows`}</p>
       </>
     )
   if (state === 'sound')

@@ -2,7 +2,7 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import uPlot from 'uplot'
 import 'uplot/dist/uPlot.min.css'
 import type { Overview } from '../../../src/admin/shapes/overview.ts'
-import { toCount, toMoment } from '../format.ts'
+import { toCount, toMoment, toShortCount } from '../format.ts'
 import { watchTheme } from '../theme.ts'
 import { Table } from './table.tsx'
 
@@ -68,14 +68,23 @@ function createPlot(
         {
           ...axis,
           size: 48,
+          values: (_plot, splits) => splits.map(toShortCount),
           incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 2e4, 5e4, 1e5, 1e6, 1e7],
         },
       ],
-      hooks: { setCursor: [({ cursor }) => onPoint(cursor.idx ?? undefined)] },
+      hooks: { setCursor: [(plot) => onPoint(findStep(plot))] },
     },
     toData(overview),
     box,
   )
+}
+
+/** The bar under the pointer. A bar begins at its time, so the nearest time may be that of the next one. */
+function findStep({ cursor: { left, idx }, data: [times], posToVal }: uPlot): number | undefined {
+  if (left === undefined || left < 0 || idx === null || idx === undefined) return undefined
+  const at = posToVal(left, 'x')
+  const step = times.findLastIndex((time) => time <= at)
+  return step < 0 ? undefined : step
 }
 
 const hours = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit' })
@@ -146,7 +155,7 @@ function Legend({ overview, point }: { overview: Overview; point: number | undef
           <i data-colour={name} /> {title} <b>{toCount(counts[name])}</b>
         </span>
       ))}
-      <span class="dim">{step ? toMoment(step.at) : 'whole range'}</span>
+      <span class="dim">{step ? `from ${toMoment(step.at)}` : 'whole range'}</span>
     </p>
   )
 }

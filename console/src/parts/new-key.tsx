@@ -96,7 +96,14 @@ export function NewKey({ keys, onClose, onMade }: NewKeyProps) {
           maxLength={80}
           required
         />
-        <Segments legend="Mode" value={draft.mode} options={MODES} onValue={(mode) => change({ mode })} />
+        <div class="bar">
+          <Segments legend="Mode" value={draft.mode} options={MODES} onValue={(mode) => change({ mode })} />
+          <small class="dim">
+            {draft.mode === 'test'
+              ? 'Answers with people who do not exist. Nobody is asked, nothing is billed.'
+              : 'Asks your sources about real people. Calls may be billed.'}
+          </small>
+        </div>
         <Scopes keys={keys} draft={draft} onChange={change} />
         <Limits keys={keys} draft={draft} onChange={change} errors={fields} />
         <FieldPolicy

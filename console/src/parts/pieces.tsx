@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact'
-import { toExactMoment, toMoment } from '../format.ts'
+import { toExactMoment, toHourSpan, toMoment, toSecond } from '../format.ts'
 
 export type Tone = 'good' | 'bad' | 'warn' | 'dim' | 'live'
 
@@ -7,26 +7,26 @@ export function Pill({ tone, children }: { tone: Tone; children: ComponentChildr
   return <span class={`pill ${tone}`}>{children}</span>
 }
 
+const MOMENTS = { hour: toHourSpan, minute: toMoment, second: toSecond, exact: toExactMoment } as const
+
+type WhenProps = {
+  readonly at: string | null
+  readonly otherwise?: string
+  readonly to?: keyof typeof MOMENTS
+}
+
 /** A moment in the time of whoever looks; the exact one is in the title. */
-export function When({
-  at,
-  otherwise = '–',
-  isExact = false,
-}: {
-  at: string | null
-  otherwise?: string
-  isExact?: boolean
-}) {
+export function When({ at, otherwise = '–', to = 'minute' }: WhenProps) {
   if (at === null || Number.isNaN(Date.parse(at))) return <span class="dim">{otherwise}</span>
   return (
-    <time dateTime={at} title={at} class="still">
-      {isExact ? toExactMoment(at) : toMoment(at)}
+    <time dateTime={at} title={toExactMoment(at)} class="still">
+      {MOMENTS[to](at)}
     </time>
   )
 }
 
 type PanelProps = {
-  readonly title: string
+  readonly title: ComponentChildren
   readonly aside?: ComponentChildren
   readonly children: ComponentChildren
 }

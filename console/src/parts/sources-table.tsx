@@ -1,32 +1,30 @@
 import type { SourceState } from '../../../src/admin/shapes/overview.ts'
-import { toCount, toMs, toNaira, toOperation, toPercent, toWords } from '../format.ts'
-import { Pill, type Tone, When } from './pieces.tsx'
+import { toCount, toMs, toNaira, toOperation } from '../format.ts'
+import { type Gathered, gatherNodes, type Spend, toBreaker, toErrorRate, toHealth } from '../source-health.ts'
+import { Pill, When } from './pieces.tsx'
 import { type Column, Table } from './table.tsx'
 
-const STATES: Readonly<Record<string, { tone: Tone; words: string }>> = {
-  closed: { tone: 'good', words: 'working' },
-  half_open: { tone: 'warn', words: 'being tried again' },
-  open: { tone: 'bad', words: 'failing, not asked' },
-  disabled: { tone: 'dim', words: 'disabled' },
-  not_running: { tone: 'warn', words: 'server not running' },
-}
-
-/** The state of the breaker in words. Of lists it is how their last sync ended. */
-export function StatePill({ state, disabled }: Pick<SourceState, 'state' | 'disabled'>) {
-  const { tone, words } = STATES[disabled ? 'disabled' : state] ?? { tone: 'dim', words: toWords(state) }
+/** Whether it works, in words. Of lists it is how their last sync ended. */
+export function HealthPill({ source }: { source: SourceState }) {
+  const { tone, words } = toHealth(source)
   return <Pill tone={tone}>{words}</Pill>
 }
 
-function Spend({ spent_kobo_today: spent, cap_kobo: cap, source }: SourceState) {
-  if (cap === null) return <>{toNaira(spent)}</>
+/** Since midnight in Lagos, over all operations and nodes. */
+export function SpentToday({ spend }: { spend: Spend }) {
+  const { source, spent_kobo_today: spent, cap_kobo: cap } = spend
+  if (cap === null) return <span class="still">{toNaira(spent)}</span>
   return (
     <span class="spend">
-      {toNaira(spent)} <span class="dim">of {toNaira(cap)}</span>
+      <span class="still">
+        {toNaira(spent)} <span class="dim">of {toNaira(cap)}</span>
+      </span>
       <meter
         min={0}
         max={cap}
         value={spent}
-        high={cap * 0.8}
+        low={cap * 0.8}
+        high={cap - 1}
         optimum={0}
         aria-label={`${source}: spent of the cap of the day`}
       />
@@ -34,44 +32,82 @@ function Spend({ spent_kobo_today: spent, cap_kobo: cap, source }: SourceState) 
   )
 }
 
+/** Of lists the last sync is told, however it ended. */
+const findSuccess = (row: SourceState) =>
+  row.calls === null && toHealth(row).tone !== 'good' ? null : row.last_success_at
+
 const COLUMNS: readonly Column<SourceState>[] = [
   { title: 'Source', cell: ({ source }) => <b>{source}</b> },
   { title: 'Operation', cell: ({ operation }) => <span class="still">{toOperation(operation)}</span> },
-  { title: 'State', cell: (row) => <StatePill {...row} /> },
-  { title: 'Calls', cell: ({ calls }) => (calls === null ? '–' : toCount(calls)), isNumber: true },
-  { title: 'Errors', cell: ({ error_rate }) => toPercent(error_rate), isNumber: true },
+  { title: 'State', cell: (row) => <HealthPill source={row} /> },
+  { title: 'Breaker', cell: (row) => <span class="still">{toBreaker(row) ?? '–'}</span> },
+  { title: 'Errors', cell: toErrorRate, isNumber: true },
   { title: 'p50', cell: ({ p50_ms }) => toMs(p50_ms), isNumber: true },
   { title: 'p95', cell: ({ p95_ms }) => toMs(p95_ms), isNumber: true },
   { title: 'p99', cell: ({ p99_ms }) => toMs(p99_ms), isNumber: true },
-  { title: 'Last success', cell: ({ last_success_at }) => <When at={last_success_at} otherwise="never" /> },
-  { title: 'Calls today', cell: ({ calls_today }) => toCount(calls_today), isNumber: true },
-  { title: 'Spent today', cell: (row) => <Spend {...row} />, isNumber: true },
+  {
+    title: 'Calls since start',
+    cell: ({ calls }) => (calls === null ? '–' : toCount(calls)),
+    isNumber: true,
+  },
+  {
+    title: 'Last success',
+    cell: (row) => <When at={findSuccess(row)} otherwise="none yet" />,
+  },
 ]
-
-/** Enough for a glance. */
-const FEW = new Set(['Source', 'Operation', 'State', 'Errors', 'p95', 'Last success', 'Spent today'])
 
 const NODE: Column<SourceState> = {
   title: 'Node',
   cell: ({ node }) => (node === null ? '–' : <code>{node}</code>),
 }
 
-type SourcesTableProps = {
-  readonly sources: readonly SourceState[]
-  readonly isBrief?: boolean
-  /** What the table is about stands above it already. */
-  readonly isOfOne?: boolean
-}
-
-export function SourcesTable({ sources, isBrief = false, isOfOne = false }: SourcesTableProps) {
+/** All of one source: each operation on each node. */
+export function SourceTable({ sources }: { sources: readonly SourceState[] }) {
   const hasNodes = new Set(sources.map(({ node }) => node)).size > 1
-  const columns = COLUMNS.filter(({ title }) => (isBrief ? FEW.has(title) : !isOfOne || title !== 'Source'))
+  const columns = COLUMNS.filter(({ title }) => title !== 'Source')
   return (
     <Table
-      label={isOfOne ? `State of ${sources[0]?.source}` : 'Sources'}
+      label={`State of ${sources[0]?.source}`}
       rows={sources}
-      keyOf={({ source, operation, node }) => `${source} ${operation} ${node}`}
+      keyOf={({ operation, node }) => `${operation} ${node}`}
       columns={hasNodes ? [...columns.slice(0, 1), NODE, ...columns.slice(1)] : columns}
+    />
+  )
+}
+
+const FEW = new Set(['Source', 'Operation', 'Breaker', 'Errors', 'p95', 'Last success'])
+
+const STATE: Column<Gathered> = {
+  title: 'State',
+  cell: (row) => (
+    <span class="still">
+      <HealthPill source={row} />
+      {row.alike < row.nodes && (
+        <small class="dim">
+          {' '}
+          on {row.alike} of {row.nodes} nodes
+        </small>
+      )}
+    </span>
+  ),
+}
+
+/** Every source at a glance: each operation where it does worst, and the spend once for each source. */
+export function SourcesTable({ sources }: { sources: readonly SourceState[] }) {
+  const rows = [...Map.groupBy(gatherNodes(sources), ({ source }) => source).values()].flat()
+  const [source, operation, ...others] = COLUMNS.filter(({ title }) => FEW.has(title))
+  const spent: Column<Gathered> = {
+    title: 'Spent today',
+    cell: (row) => rows.find((other) => other.source === row.source) === row && <SpentToday spend={row} />,
+    isNumber: true,
+  }
+  const columns = [source, STATE, operation, ...others, spent].filter((column) => column !== undefined)
+  return (
+    <Table
+      label="Sources"
+      rows={rows}
+      keyOf={({ source, operation }) => `${source} ${operation}`}
+      columns={columns}
     />
   )
 }

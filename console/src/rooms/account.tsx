@@ -1,14 +1,19 @@
 import { useState } from 'preact/hooks'
+import type { CurrentSession } from '../../../src/admin/shapes/session.ts'
+import { sayPasswordOnly } from '../ask.ts'
 import { useDesk } from '../desk.ts'
 import { DeedButton } from '../parts/dialog.tsx'
 import { SecretField } from '../parts/field.tsx'
 import { NewPassword, toPasswordTrouble } from '../parts/new-password.tsx'
 import { Facts, Panel, When } from '../parts/pieces.tsx'
 import { Trouble } from '../parts/states.tsx'
+import { useAnswer } from '../use-answer.ts'
 import { useDeed } from '../use-deed.ts'
 
 export function Account() {
   const { ask, session, recheck } = useDesk()
+  // The one that was found when the page was opened does not know what has been done since.
+  const now = useAnswer<CurrentSession>('/admin/session').value?.session ?? session
   const signOut = useDeed(async () => {
     await ask.post('/admin/session/sign-out')
     recheck()
@@ -20,8 +25,8 @@ export function Account() {
           facts={[
             ['Name', session.name],
             ['Role', session.role],
-            ['Ends when nothing is done until', <When key="idle" at={session.idle_until} />],
-            ['Ends in any case', <When key="end" at={session.expires_at} />],
+            ['Ends if you do nothing', <When key="idle" at={now.idle_until} />],
+            ['Ends in any case', <When key="end" at={now.expires_at} />],
           ]}
         />
         <Trouble error={signOut.error} />
@@ -47,7 +52,7 @@ function ChangePassword() {
   const [isDone, setDone] = useState(false)
   const change = useDeed(async () => {
     setDone(false)
-    await ask.post('/admin/session/password', { current, password })
+    await ask.post('/admin/session/password', { current, password }).catch(sayPasswordOnly)
     for (const empty of [setCurrent, setPassword, setAgain]) empty('')
     setDone(true)
   })

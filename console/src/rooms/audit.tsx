@@ -9,18 +9,21 @@ import { ChainCheckPanel } from '../parts/chain-check.tsx'
 import { Panel, Pill, toOutcomeTone, When } from '../parts/pieces.tsx'
 import { Empty, Failed, Loading } from '../parts/states.tsx'
 import { Table } from '../parts/table.tsx'
-import { toHash } from '../route.ts'
+import { findKeySearch, toHash } from '../route.ts'
 
-/** With a reference in the address: the story of that verification. */
+/** With a reference in the address: the story of that verification. With a key: what that key did. */
 export function Audit({ rest }: { rest: string }) {
-  return rest === '' ? <Search /> : <AuditStory reference={rest} />
+  const keyId = findKeySearch(rest)
+  if (rest === '' || keyId !== undefined) return <Search key={rest} keyId={keyId ?? ''} />
+  return <AuditStory reference={rest} />
 }
 
-function Search() {
-  const found = useSearch()
+function Search({ keyId }: { keyId: string }) {
+  const found = useSearch(keyId)
   const mayExport = useMay('operator')
   return (
     <>
+      <ChainCheckPanel />
       <Panel
         title="Search"
         aside={
@@ -32,6 +35,7 @@ function Search() {
         }
       >
         <AuditForm
+          keyId={keyId}
           outcomes={found.words.outcomes}
           phases={found.words.phases}
           isBusy={found.isBusy}
@@ -42,7 +46,6 @@ function Search() {
       <Panel title="Newest first">
         <Results found={found} />
       </Panel>
-      <ChainCheckPanel />
     </>
   )
 }
@@ -50,12 +53,12 @@ function Search() {
 type Words = Pick<AuditFound, 'outcomes' | 'phases'>
 
 /** Pages are joined as they come; a new search starts over. */
-function useSearch() {
+function useSearch(keyId: string) {
   const { ask } = useDesk()
   const [pages, setPages] = useState<readonly AuditFound[]>()
   const [error, setError] = useState<AskError>()
   const [isBusy, setBusy] = useState(false)
-  const wish = useRef<AuditSearch>({})
+  const wish = useRef<AuditSearch>(keyId === '' ? {} : { key_id: keyId })
   const turn = useRef(0)
   const load = useCallback(
     async (before: string | undefined) => {
@@ -98,7 +101,7 @@ function Results({ found }: { found: ReturnType<typeof useSearch> }) {
       {rows.length === 0 && (
         <Empty>
           {isNarrowed ? (
-            <p>Nothing in the log fits this search.</p>
+            <p>{searched_back_to ? 'Nothing found so far.' : 'Nothing in the log fits this search.'}</p>
           ) : (
             <p>The log is empty. Every verification writes to it.</p>
           )}
@@ -124,7 +127,7 @@ function Lines({ rows }: { rows: readonly AuditLine[] }) {
       rows={rows}
       keyOf={({ chain, sequence }) => `${chain} ${sequence}`}
       columns={[
-        { title: 'Time', cell: ({ time }) => <When at={time} /> },
+        { title: 'Time', cell: ({ time }) => <When at={time} to="second" /> },
         { title: 'Phase', cell: ({ phase }) => <span class="still">{toWords(phase)}</span> },
         {
           title: 'Operation',

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks'
 import type { CatalogueView } from '../../../src/admin/shapes/catalogue.ts'
 import { useMay } from '../desk.ts'
-import { toCount, toPrice, toWords } from '../format.ts'
+import { toCount, toDay, toPrice, toWords } from '../format.ts'
 import { ImportDialog, SyncDialog } from '../parts/catalogue-change.tsx'
 import { CatalogueHistory } from '../parts/catalogue-history.tsx'
 import { TextField } from '../parts/field.tsx'
@@ -90,6 +90,10 @@ function Lists({ view }: { view: CatalogueView }) {
   )
 }
 
+/** `tv DSTV add-ons` becomes `TV DSTV add-ons`. */
+const toTitle = (title: string) =>
+  title.startsWith('tv ') ? `TV ${title.slice(3)}` : title.charAt(0).toUpperCase() + title.slice(1)
+
 type ListProps = { readonly list: CatalogueView['lists'][number]; readonly isOpen: boolean }
 
 /** Drawn when it is opened: a catalogue may have thousands of items. */
@@ -98,10 +102,13 @@ function List({ list, isOpen }: ListProps) {
   return (
     <details open={isOpen} onToggle={(event) => setShown(event.currentTarget.open)}>
       <summary>
-        {list.title}{' '}
-        <small class="dim">
-          {toCount(list.items.length)} {list.items.length === 1 ? 'item' : 'items'}, as of {list.as_of}
-        </small>
+        <span class="list">
+          <span>{toTitle(list.title)}</span>
+          <small class="dim number">
+            {toCount(list.items.length)} {list.items.length === 1 ? 'item' : 'items'}
+          </small>
+          <small class="dim">prices as of {toDay(list.as_of)}</small>
+        </span>
       </summary>
       {isShown && list.items.length === 0 && <p class="dim">This list is empty.</p>}
       {isShown && list.items.length > 0 && (

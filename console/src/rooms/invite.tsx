@@ -1,7 +1,7 @@
 import { useEffect, useState } from 'preact/hooks'
 import type { Invitation, Session } from '../../../src/admin/shapes/session.ts'
 import { type Ask, AskError } from '../ask.ts'
-import { toMoment } from '../format.ts'
+import { toMoment, toZone } from '../format.ts'
 import { DeedButton } from '../parts/dialog.tsx'
 import { TextField } from '../parts/field.tsx'
 import { NewPassword, toPasswordTrouble } from '../parts/new-password.tsx'
@@ -68,7 +68,7 @@ function AcceptForm({ ask, token, invitation, onEnter }: InviteProps & { invitat
         {invitation.name
           ? `This link sets a new password for ${invitation.name}.`
           : `You are invited as ${invitation.role}. Choose a name and a password.`}{' '}
-        It can be used once, until {toMoment(invitation.expires_at)}.
+        It can be used once, until {toMoment(invitation.expires_at)}, {toZone()}.
       </p>
       <TextField
         label="Name"

@@ -3,12 +3,13 @@ import type { Keys as KeysShape, MadeKey, UsedKey } from '../../../src/admin/sha
 import { useDesk, useMay } from '../desk.ts'
 import { toCount } from '../format.ts'
 import { Confirm, Dialog } from '../parts/dialog.tsx'
-import { SelectField } from '../parts/field.tsx'
+import { Segments, SelectField, TextField } from '../parts/field.tsx'
 import { NewKey } from '../parts/new-key.tsx'
-import { Panel, Pill, When } from '../parts/pieces.tsx'
+import { Facts, Panel, Pill, When } from '../parts/pieces.tsx'
 import { ShownOnce } from '../parts/shown-once.tsx'
 import { Empty, Shown } from '../parts/states.tsx'
 import { Table } from '../parts/table.tsx'
+import { toHash, toKeySearch } from '../route.ts'
 import { useAnswer } from '../use-answer.ts'
 import { useDeed } from '../use-deed.ts'
 
@@ -59,17 +60,60 @@ export function Keys() {
 
 const TONES = { active: 'good', revoked: 'bad', expired: 'warn' } as const
 
+const STATES = [
+  { value: 'active', text: 'Active' },
+  { value: 'all', text: 'All' },
+] as const
+
+const isLike = ({ name, id }: UsedKey, wanted: string) => `${name} ${id}`.toLowerCase().includes(wanted)
+
 function KeyList({ keys: { keys }, onOpen }: { keys: KeysShape; onOpen: (open: OpenKey) => void }) {
+  const [text, setText] = useState('')
+  const [state, setState] = useState<'active' | 'all'>('all')
   if (keys.length === 0)
     return (
       <Empty>
         <p>There is no key yet. Programs that ask this server need one each.</p>
       </Empty>
     )
+  const wanted = text.trim().toLowerCase()
+  const rows = keys.filter((key) => isLike(key, wanted) && (state === 'all' || key.state === 'active'))
+  return (
+    <>
+      {keys.length > FEW && (
+        <div class="bar ends">
+          <TextField
+            label="Find a key"
+            type="search"
+            value={text}
+            onValue={setText}
+            placeholder="Name or id"
+          />
+          <Segments legend="State" value={state} options={STATES} onValue={setState} />
+          <span class="dim push" role="status">
+            {toCount(rows.length)} of {toCount(keys.length)} keys
+          </span>
+        </div>
+      )}
+      {rows.length === 0 ? (
+        <Empty>
+          <p>No key is called so.</p>
+        </Empty>
+      ) : (
+        <KeyTable rows={rows} onOpen={onOpen} />
+      )}
+    </>
+  )
+}
+
+/** So many are found by looking. */
+const FEW = 10
+
+function KeyTable({ rows, onOpen }: { rows: readonly UsedKey[]; onOpen: (open: OpenKey) => void }) {
   return (
     <Table
       label="Keys"
-      rows={keys}
+      rows={rows}
       keyOf={({ id }) => id}
       columns={[
         {
@@ -83,8 +127,15 @@ function KeyList({ keys: { keys }, onOpen }: { keys: KeysShape; onOpen: (open: O
         { title: 'Id', cell: ({ id }) => <code>{id}</code> },
         { title: 'Mode', cell: ({ mode }) => <Pill tone={mode === 'live' ? 'live' : 'dim'}>{mode}</Pill> },
         { title: 'State', cell: ({ state }) => <Pill tone={TONES[state]}>{state}</Pill> },
-        { title: '30 days', cell: ({ verifications_30d }) => toCount(verifications_30d), isNumber: true },
-        { title: 'Last used', cell: ({ last_used_at }) => <When at={last_used_at} otherwise="never" /> },
+        {
+          title: 'Used in 30 days',
+          cell: ({ verifications_30d }) => toCount(verifications_30d),
+          isNumber: true,
+        },
+        {
+          title: 'Last used',
+          cell: ({ last_used_at }) => <When at={last_used_at} to="hour" otherwise="never" />,
+        },
         { title: 'Expires', cell: ({ expires_at }) => <When at={expires_at} otherwise="never" /> },
         { title: '', cell: (row) => <KeyActions row={row} onOpen={onOpen} /> },
       ]}
@@ -126,40 +177,31 @@ type RowProps = { readonly row: UsedKey; readonly onClose: () => void }
 function KeyFacts({ row, onClose }: RowProps) {
   const list = (names: readonly string[], otherwise: string) =>
     names.length === 0 ? otherwise : names.join(', ')
-  const facts: readonly (readonly [string, string])[] = [
-    ['Id', row.id],
-    ['May', list(row.scopes, 'nothing')],
-    ['From addresses', list(row.allowed_ips ?? [], 'any')],
-    ['Hides besides the usual', list(row.hide, 'nothing')],
-    ['Shows of the usually hidden', list(row.reveal, 'nothing')],
-    ['Different people a day', toCount(row.subjects_per_day)],
-    ['Consent reference', row.requires_consent ? 'required' : 'optional'],
-    ['Rolled to', row.rolled_to ?? 'not rolled'],
-  ]
   return (
     <Dialog title={row.name} onClose={onClose}>
-      <dl class="facts">
-        {facts.map(([name, value]) => (
-          <div key={name}>
-            <dt>{name}</dt>
-            <dd class="breaks">{value}</dd>
-          </div>
-        ))}
-        <div>
-          <dt>Made</dt>
-          <dd>
-            <When at={row.created_at} />
-          </dd>
-        </div>
-        {row.revoked_at && (
-          <div>
-            <dt>Revoked</dt>
-            <dd>
-              <When at={row.revoked_at} />
-            </dd>
-          </div>
-        )}
-      </dl>
+      <Facts
+        facts={[
+          ['Id', <code key="id">{row.id}</code>],
+          ['Mode and state', `${row.mode}, ${row.state}`],
+          ['Used in 30 days', `${toCount(row.verifications_30d)} verifications`],
+          ['Last used', <When key="used" at={row.last_used_at} to="hour" otherwise="never" />],
+          ['May', list(row.scopes, 'nothing')],
+          ['From addresses', list(row.allowed_ips ?? [], 'any')],
+          ['Hides besides the usual', list(row.hide, 'nothing')],
+          ['Shows of the usually hidden', list(row.reveal, 'nothing')],
+          ['Different people a day', `at most ${toCount(row.subjects_per_day)}`],
+          ['Consent reference', row.requires_consent ? 'required' : 'optional'],
+          ['Made', <When key="made" at={row.created_at} />],
+          ['Expires', <When key="expires" at={row.expires_at} otherwise="never" />],
+          ...(row.revoked_at ? [['Revoked', <When key="revoked" at={row.revoked_at} />] as const] : []),
+          ...(row.rolled_to ? [['Rolled to', <code key="rolled">{row.rolled_to}</code>] as const] : []),
+        ]}
+      />
+      <footer>
+        <a class="button" href={toHash('audit', toKeySearch(row.id))}>
+          What it did
+        </a>
+      </footer>
     </Dialog>
   )
 }
@@ -171,7 +213,7 @@ function Revoke({ row, onClose, onDone }: RowProps & { onDone: () => void }) {
     onDone()
   })
   return (
-    <Confirm title="Revoke this key?" verb="Revoke" deed={deed} onClose={onClose} typed={row.name} isDanger>
+    <Confirm title="Revoke this key?" verb="Revoke" deed={deed} onClose={onClose} typed={row.id} isDanger>
       <p>
         Programs that use <b class="breaks">{row.name}</b> (<code>{row.id}</code>) are refused within a
         second. A revoked key cannot be brought back.

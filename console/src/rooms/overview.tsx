@@ -3,11 +3,13 @@ import type { Overview as OverviewShape } from '../../../src/admin/shapes/overvi
 import { toCount, toMs, toNaira, toOperation, toPercent, toWords } from '../format.ts'
 import { Chart } from '../parts/chart.tsx'
 import { Segments } from '../parts/field.tsx'
+import { LiveState } from '../parts/live-state.tsx'
 import { Panel, Pill, toOutcomeTone, When } from '../parts/pieces.tsx'
 import { SourcesTable } from '../parts/sources-table.tsx'
 import { Empty, Failed, Loading } from '../parts/states.tsx'
 import { Table } from '../parts/table.tsx'
-import { toHash } from '../route.ts'
+import { toHash, toKeySearch } from '../route.ts'
+import { findTroubles, toSpends } from '../source-health.ts'
 import { useLive } from '../use-live.ts'
 
 type Mode = OverviewShape['mode']
@@ -28,21 +30,14 @@ const MODES: readonly { value: Mode; text: string }[] = [
 export function Overview() {
   const [range, setRange] = useState<Range>('day')
   const [mode, setMode] = useState<Mode>('all')
-  const { value, error, reload, state } = useLive(range, mode)
+  const live = useLive(range, mode)
+  const { value, error, reload } = live
   return (
     <>
       <div class="bar">
         <Segments legend="Range" value={range} options={RANGES} onValue={setRange} />
         <Segments legend="Mode" value={mode} options={MODES} onValue={setMode} />
-        <span class="dim push" role="status">
-          {state === 'live' ? (
-            <span class="beat">Live</span>
-          ) : state === 'broken' ? (
-            'Reconnecting…'
-          ) : (
-            'Connecting…'
-          )}
-        </span>
+        <LiveState live={live} />
       </div>
       {value && <Seen overview={value} />}
       {!value && error && <Failed error={error} onRetry={reload} />}
@@ -54,6 +49,7 @@ export function Overview() {
 function Seen({ overview }: { overview: OverviewShape }) {
   return (
     <>
+      <Attention sources={overview.sources} />
       <Tiles overview={overview} />
       <Panel title="Verifications over time">
         <Chart overview={overview} />
@@ -61,10 +57,14 @@ function Seen({ overview }: { overview: OverviewShape }) {
       <Panel title="Sources">
         {overview.sources.length === 0 ? (
           <Empty>
-            <p>No vendor is set up. Their settings make one; sandbox and own records need none.</p>
+            <p>
+              No vendor is set up, so live keys are answered from your own records alone. Vendors are set up
+              with <code>TABBAT_NIN_SOURCES</code>, <code>TABBAT_BVN_SOURCES</code> and their own{' '}
+              <a href={toHash('settings')}>settings</a>.
+            </p>
           </Empty>
         ) : (
-          <SourcesTable sources={overview.sources} isBrief />
+          <SourcesTable sources={overview.sources} />
         )}
       </Panel>
       <div class="halves">
@@ -76,10 +76,28 @@ function Seen({ overview }: { overview: OverviewShape }) {
   )
 }
 
+/** Before everything else: who fails, is switched off, or is about to reach its cap. */
+function Attention({ sources }: { sources: OverviewShape['sources'] }) {
+  const troubles = findTroubles(sources)
+  const [worst] = troubles
+  if (!worst) return null
+  return (
+    <section class={`note ${worst.tone}`} aria-label="Sources that need attention">
+      <ul>
+        {troubles.map(({ source, words }) => (
+          <li key={`${source} ${words}`}>
+            <a href={toHash('sources')}>{source}</a> {words}
+          </li>
+        ))}
+      </ul>
+    </section>
+  )
+}
+
 function Tiles({ overview }: { overview: OverviewShape }) {
   const { totals, success_rate, latency, sources } = overview
   const count = totals.verified + totals.not_verified + totals.failed
-  const spent = sources.reduce((sum, source) => sum + source.spent_kobo_today, 0)
+  const spent = toSpends(sources).reduce((sum, spend) => sum + spend.spent_kobo_today, 0)
   const tiles: readonly (readonly [string, string, string])[] = [
     ['Verifications', toCount(count), `${toCount(totals.verified)} verified`],
     [
@@ -87,10 +105,10 @@ function Tiles({ overview }: { overview: OverviewShape }) {
       toPercent(success_rate),
       success_rate === null ? 'nothing yet' : `${toCount(totals.failed)} failed`,
     ],
-    ['p50', toMs(latency?.p50_ms ?? null), 'estimated'],
-    ['p95', toMs(latency?.p95_ms ?? null), 'estimated'],
-    ['p99', toMs(latency?.p99_ms ?? null), 'estimated'],
-    ['Spent today', toNaira(spent), 'all sources'],
+    ['Latency p50', toMs(latency?.p50_ms ?? null), 'estimated'],
+    ['Latency p95', toMs(latency?.p95_ms ?? null), 'estimated'],
+    ['Latency p99', toMs(latency?.p99_ms ?? null), 'estimated'],
+    ['Spent today', toNaira(spent), 'Lagos time'],
   ]
   return (
     <dl class="tiles">
@@ -139,7 +157,9 @@ function TopKeys({ overview: { keys } }: { overview: OverviewShape }) {
 function NamedKey({ name, id }: { name: string; id: string }) {
   return (
     <>
-      <span class="clip">{name}</span> <code>{id}</code>
+      <a href={toHash('audit', toKeySearch(id))}>{name}</a>
+      <br />
+      <code>{id}</code>
     </>
   )
 }
@@ -157,7 +177,7 @@ function BySource({ overview: { by_source } }: { overview: OverviewShape }) {
           rows={by_source}
           keyOf={({ source }) => source}
           columns={[
-            { title: 'Source', cell: ({ source }) => source },
+            { title: 'Source', cell: ({ source }) => (source === 'none' ? 'nobody' : source) },
             { title: 'Verifications', cell: ({ verifications }) => toCount(verifications), isNumber: true },
           ]}
         />
@@ -181,16 +201,20 @@ function LastErrors({ errors }: { errors: OverviewShape['errors'] }) {
             [at, operation, outcome, key_id, reference].join(' ')
           }
           columns={[
-            { title: 'Time', cell: ({ at }) => <When at={at} /> },
+            { title: 'Last', cell: ({ at }) => <When at={at} to="second" /> },
+            {
+              title: 'Outcome',
+              cell: ({ outcome, count }) => (
+                <span class="still">
+                  <Pill tone={toOutcomeTone(outcome)}>{toWords(outcome)}</Pill>
+                  {count > 1 && <b> ×{toCount(count)}</b>}
+                </span>
+              ),
+            },
             {
               title: 'Operation',
               cell: ({ operation }) => <span class="still">{toOperation(operation)}</span>,
             },
-            {
-              title: 'Outcome',
-              cell: ({ outcome }) => <Pill tone={toOutcomeTone(outcome)}>{toWords(outcome)}</Pill>,
-            },
-            { title: 'Times', cell: ({ count }) => toCount(count), isNumber: true },
             { title: 'Key', cell: ({ key_id }) => (key_id === null ? '–' : <code>{key_id}</code>) },
             {
               title: 'Story',

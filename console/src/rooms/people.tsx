@@ -21,9 +21,9 @@ type Open =
   | { readonly what: 'role' | 'reset' | 'remove'; readonly account: Account }
 
 const ROLES = [
-  { value: 'viewer', text: 'Viewer: sees everything that is masked, changes nothing' },
+  { value: 'viewer', text: 'Viewer: looks, changes nothing' },
   { value: 'operator', text: 'Operator: runs it day by day' },
-  { value: 'owner', text: 'Owner: also people, reveals, revealing keys' },
+  { value: 'owner', text: 'Owner: also manages people, sees records in the clear' },
 ]
 
 export function People() {

@@ -1,7 +1,7 @@
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
 import type { RecordCounts, RecordView } from '../../../src/admin/shapes/rest.ts'
 import type { Static } from '../../../src/contract/schema.ts'
-import type { AskError } from '../ask.ts'
+import { type AskError, sayPasswordOnly } from '../ask.ts'
 import { useDesk, useMay } from '../desk.ts'
 import { toCount, toLabel } from '../format.ts'
 import { Confirm, DeedButton } from '../parts/dialog.tsx'
@@ -125,12 +125,12 @@ function Found({ seen, onSeen, onHide }: FoundProps) {
   return (
     <div class="record">
       {until !== undefined && <Countdown until={until} onEnd={onHide} />}
-      <Groups view={view} />
       {isOwner && until === undefined && (
         <button type="button" onClick={() => setAsking(true)}>
           Show in the clear…
         </button>
       )}
+      <Groups view={view} />
       {isAsking && (
         <Reveal
           wish={wish}
@@ -206,11 +206,10 @@ function Reveal({ wish, onClose, onRevealed }: RevealProps) {
   const { ask } = useDesk()
   const [reason, setReason] = useState('')
   const [password, setPassword] = useState('')
-  const deed = useDeed(async () =>
-    onRevealed(
-      await ask.post<RecordView>('/admin/records/reveal', { ...wish, reason: reason.trim(), password }),
-    ),
-  )
+  const deed = useDeed(async () => {
+    const body = { ...wish, reason: reason.trim(), password }
+    onRevealed(await ask.post<RecordView>('/admin/records/reveal', body).catch(sayPasswordOnly))
+  })
   return (
     <Confirm title="Show this record in the clear?" verb="Show for a minute" deed={deed} onClose={onClose}>
       <p>Your name, the reason and the time are written into the audit. It hides itself after a minute.</p>

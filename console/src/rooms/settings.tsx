@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks'
 import type { SettingsView } from '../../../src/admin/shapes/rest.ts'
 import { toSentence } from '../format.ts'
-import { TextField } from '../parts/field.tsx'
+import { Segments, TextField } from '../parts/field.tsx'
 import { Facts, Panel, Pill, When } from '../parts/pieces.tsx'
 import { Empty, Shown } from '../parts/states.tsx'
 import { Table } from '../parts/table.tsx'
@@ -52,7 +52,7 @@ function Server({ view }: { view: SettingsView }) {
           ['Version', view.version],
           ['Node', view.node_version],
           ['Started', <When key="started" at={view.started_at} />],
-          ['Place', view.place],
+          ['Data', view.place],
           ['Ready', toHealth(health.ready, 'ready', 'not ready')],
           ['Audit', toHealth(health.audit, 'can be written', 'cannot be written')],
           ['Processes', String(health.workers)],
@@ -79,15 +79,26 @@ function Safety({ view: { root_key, checkpoints } }: { view: SettingsView }) {
 }
 
 function AllSettings({ view: { settings } }: { view: SettingsView }) {
+  const own = settings.filter(({ origin }) => origin !== 'default' && origin !== 'unset')
   const [text, setText] = useState('')
+  const [which, setWhich] = useState<'own' | 'all'>(own.length > 0 ? 'own' : 'all')
   const wanted = text.trim().toLowerCase()
-  const rows = settings.filter(({ name, about }) => `${name} ${about}`.toLowerCase().includes(wanted))
+  const rows = (which === 'own' ? own : settings).filter(({ name, about }) =>
+    `${name} ${about}`.toLowerCase().includes(wanted),
+  )
+  const choices = [
+    { value: 'own', text: `Set by you (${own.length})` },
+    { value: 'all', text: `All (${settings.length})` },
+  ] as const
   return (
     <Panel title="Settings">
-      <TextField label="Find a setting" type="search" value={text} onValue={setText} />
+      <div class="bar ends">
+        <TextField label="Find a setting" type="search" value={text} onValue={setText} />
+        <Segments legend="Which settings" value={which} options={choices} onValue={setWhich} />
+      </div>
       {rows.length === 0 ? (
         <Empty>
-          <p>No setting is called so.</p>
+          <p>{which === 'own' ? 'None of those that you set is called so.' : 'No setting is called so.'}</p>
         </Empty>
       ) : (
         <Table

@@ -1,20 +1,24 @@
-import { useState } from 'preact/hooks'
+import { useEffect, useState } from 'preact/hooks'
 import type { SourceChecked, SourceList } from '../../../src/admin/shapes/rest.ts'
 import type { Static } from '../../../src/contract/schema.ts'
 import { useDesk, useMay } from '../desk.ts'
-import { toMs, toWords } from '../format.ts'
+import { toCount, toMs, toWords } from '../format.ts'
 import { Confirm, Dialog } from '../parts/dialog.tsx'
+import { LiveState } from '../parts/live-state.tsx'
 import { Facts, Panel, Pill } from '../parts/pieces.tsx'
-import { SourcesTable, StatePill } from '../parts/sources-table.tsx'
+import { HealthPill, SourceTable, SpentToday } from '../parts/sources-table.tsx'
 import { Empty, Shown } from '../parts/states.tsx'
+import { toHash } from '../route.ts'
+import { gatherNodes } from '../source-health.ts'
 import { useAnswer } from '../use-answer.ts'
 import { useDeed } from '../use-deed.ts'
+import { useLive } from '../use-live.ts'
 
 type Checked = Static<typeof SourceChecked>
 type Open = { readonly what: 'enable' | 'disable' | 'check'; readonly name: string }
 
 export function Sources() {
-  const answer = useAnswer<SourceList>('/admin/sources')
+  const { answer, live } = useSources()
   const [open, setOpen] = useState<Open>()
   const [checked, setChecked] = useState<{ name: string; result: Checked }>()
   const close = () => setOpen(undefined)
@@ -26,11 +30,10 @@ export function Sources() {
     <>
       <div class="bar">
         <p class="dim">
-          Asked in order, until one knows. A source that keeps failing is left out for a while.
+          Asked in this order. One that keeps failing is left out for a while. Errors and times are of its
+          last 256 calls.
         </p>
-        <button type="button" class="small push" onClick={answer.reload}>
-          Refresh
-        </button>
+        <LiveState live={live} />
       </div>
       <Shown answer={answer}>
         {(list) => (
@@ -40,7 +43,9 @@ export function Sources() {
           </>
         )}
       </Shown>
-      {open && open.what !== 'check' && <Turn {...open} what={open.what} onClose={close} onDone={done} />}
+      {open && open.what !== 'check' && answer.value && (
+        <Turn {...open} what={open.what} list={answer.value} onClose={close} onDone={done} />
+      )}
       {open?.what === 'check' && (
         <Check
           name={open.name}
@@ -54,6 +59,21 @@ export function Sources() {
       {checked && <CheckResult {...checked} onClose={() => setChecked(undefined)} />}
     </>
   )
+}
+
+/** The order is asked for, the states are told as they change; what came last counts. */
+function useSources() {
+  const answer = useAnswer<SourceList>('/admin/sources')
+  const live = useLive('hour', 'all')
+  const [states, setStates] = useState<SourceList['sources']>()
+  const asked = answer.value?.sources
+  const told = live.value?.sources
+  useEffect(() => setStates(asked), [asked])
+  useEffect(() => {
+    if (told) setStates(told)
+  }, [told])
+  const value = answer.value && { ...answer.value, sources: states ?? answer.value.sources }
+  return { answer: { ...answer, value }, live }
 }
 
 function Orders({ list }: { list: SourceList }) {
@@ -73,11 +93,16 @@ function Order({ kind, list }: { kind: 'nin' | 'bvn'; list: SourceList }) {
   if (order.length === 0)
     return (
       <Empty>
-        <p>Nobody is asked for live keys yet. Set up a vendor, or import your own records.</p>
+        <p>
+          Nobody is asked for live keys yet. Set up a vendor with{' '}
+          <code>TABBAT_{kind.toUpperCase()}_SOURCES</code>, or <code>tabbat import</code> your own records.
+        </p>
       </Empty>
     )
   const find = (name: string) =>
-    list.sources.find(({ source, operation }) => source === name && operation === `verify_${kind}`)
+    gatherNodes(list.sources).find(
+      ({ source, operation }) => source === name && operation === `verify_${kind}`,
+    )
   return (
     <ol class="order">
       {order.map((name) => {
@@ -85,7 +110,7 @@ function Order({ kind, list }: { kind: 'nin' | 'bvn'; list: SourceList }) {
         return (
           <li key={name}>
             <b>{name}</b> {name === 'registry' && <small class="dim">your own records</small>}{' '}
-            {state && <StatePill {...state} />}
+            {state && <HealthPill source={state} />}
           </li>
         )
       })}
@@ -100,7 +125,8 @@ function States({ list, onOpen }: { list: SourceList; onOpen: (open: Open) => vo
     return (
       <Empty>
         <p>
-          No vendor is set up: live keys are answered from your own records alone. Settings make a vendor.
+          No vendor is set up: live keys are answered from your own records alone. The{' '}
+          <a href={toHash('settings')}>settings</a> say what a vendor needs.
         </p>
       </Empty>
     )
@@ -121,10 +147,21 @@ function States({ list, onOpen }: { list: SourceList; onOpen: (open: Open) => vo
             )
           }
         >
-          <SourcesTable sources={states} isOfOne />
+          {states[0] && <Today spend={states[0]} />}
+          <SourceTable sources={states} />
         </Panel>
       ))}
     </>
+  )
+}
+
+function Today({ spend }: { spend: SourceList['sources'][number] }) {
+  return (
+    <p class="bar">
+      <span class="dim">Since midnight in Lagos: {toCount(spend.calls_today)} calls,</span>{' '}
+      <SpentToday spend={spend} />
+      {spend.cap_kobo === null && <span class="dim">no cap</span>}
+    </p>
   )
 }
 
@@ -160,14 +197,24 @@ function Actions({ name, isDisabled, canCheck, onOpen }: ActionsProps) {
   )
 }
 
+/** For what it is the last vendor that is asked. */
+function findAlone(list: SourceList, name: string) {
+  const isOff = (other: string) => list.sources.some(({ source, disabled }) => source === other && disabled)
+  return (['nin', 'bvn'] as const).filter((kind) => {
+    const asked = list[`${kind}_order`].filter((other) => other !== 'registry' && !isOff(other))
+    return asked.includes(name) && asked.length === 1
+  })
+}
+
 type TurnProps = {
   readonly what: 'enable' | 'disable'
   readonly name: string
+  readonly list: SourceList
   readonly onClose: () => void
   readonly onDone: () => void
 }
 
-function Turn({ what, name, onClose, onDone }: TurnProps) {
+function Turn({ what, name, list, onClose, onDone }: TurnProps) {
   const { ask } = useDesk()
   const deed = useDeed(async () => {
     await ask.post(`/admin/sources/${encodeURIComponent(name)}/${what}`)
@@ -187,6 +234,12 @@ function Turn({ what, name, onClose, onDone }: TurnProps) {
           ? 'It is not asked any more, on every node, until somebody enables it. The next in the order is asked instead.'
           : 'It is asked again, in its place in the order.'}
       </p>
+      {isOff &&
+        findAlone(list, name).map((kind) => (
+          <p key={kind} class="note warn">
+            No other vendor is left to be asked for {kind.toUpperCase()}.
+          </p>
+        ))}
     </Confirm>
   )
 }

@@ -1,4 +1,4 @@
-import { useState } from 'preact/hooks'
+import { useRef, useState } from 'preact/hooks'
 import type { Tried, TryForm, TryForms } from '../../../src/admin/shapes/rest.ts'
 import { useDesk, useMay } from '../desk.ts'
 import { toOperation } from '../format.ts'
@@ -55,9 +55,12 @@ function Trial({ form, forms, apiKey, onKey }: TrialProps) {
   const { ask } = useDesk()
   const [input, setInput] = useState<Input>(form.scenarios[0]?.input ?? {})
   const [tried, setTried] = useState<Tried>()
+  const place = useRef<HTMLDivElement>(null)
   const send = useDeed(async (wish: Input) => {
     const key = apiKey.trim()
     setTried(undefined)
+    // On a phone it stands below the form.
+    place.current?.scrollIntoView({ block: 'nearest' })
     setTried(
       await ask.post<Tried>('/admin/try', {
         operation: form.operation,
@@ -67,7 +70,7 @@ function Trial({ form, forms, apiKey, onKey }: TrialProps) {
     )
   })
   return (
-    <div class="halves wide-gap">
+    <div class="trial">
       <div>
         <Panel title={form.summary}>
           <p class="dim">{form.description}</p>
@@ -85,12 +88,14 @@ function Trial({ form, forms, apiKey, onKey }: TrialProps) {
           </form>
         </Panel>
       </div>
-      <div>
+      <div ref={place}>
         <Panel title="Answer">
           {send.isBusy && <progress aria-label="Waiting for the answer" />}
           {tried && <TriedAnswer tried={tried} />}
           {!tried && !send.isBusy && <Empty>Send the form, and the answer stands here.</Empty>}
         </Panel>
+      </div>
+      <div>
         <Panel title="The same call from your code">
           <TryExamples form={form} input={input} baseUrl={forms.base_url} {...toExampleKey(forms, apiKey)} />
         </Panel>

@@ -15,9 +15,6 @@ export type AccountDesk = {
   readonly by: string
 }
 
-/** No account can have this name. */
-export const COMMAND_LINE = 'command line'
-
 /** A one-time link, but for where the console is. The token is kept nowhere. */
 export type NewInvitation = { readonly token: string; readonly role: Role; readonly expiresAt: number }
 
@@ -34,7 +31,7 @@ export async function resetAccount(desk: AccountDesk, name: string): Promise<New
 }
 
 async function invite(
-  { store, audit, by }: AccountDesk,
+  desk: AccountDesk,
   entry: AuditEntry,
   { role, account }: { readonly role: Role; readonly account: string | undefined },
 ): Promise<NewInvitation> {
@@ -42,8 +39,8 @@ async function invite(
   const id = toTokenId(token) as Uint8Array
   const createdAt = Date.now()
   const expiresAt = createdAt + INVITATION_MS
-  await auditBy({ context: { audit } }, { name: by }).record([{ ...entry, outcome: 'ok' }])
-  await store.people.invite({ id, role, account, madeBy: by, createdAt, expiresAt })
+  const invitation = { id, role, account, madeBy: desk.by, createdAt, expiresAt }
+  await carryOut(desk, entry, () => desk.store.people.invite(invitation))
   return { token, role, expiresAt }
 }
 

@@ -1,6 +1,7 @@
 import { exportRows, readTried } from '../../audit/export.ts'
 import { AUDIT_PHASES } from '../../audit/phases.ts'
 import { type AuditFilter, searchAudit } from '../../audit/search.ts'
+import { toComparable } from '../../audit/walk-back.ts'
 import { Type } from '../../contract/schema.ts'
 import { AppError } from '../../errors.ts'
 import { VERIFICATION_ERRORS } from '../../operations/verification.ts'
@@ -52,8 +53,8 @@ function toFilter({ context }: AdminDesk, input: AuditSearch): AuditFilter {
     key_id: key_id?.trim(),
     outcome: outcome?.trim(),
     phase: phase?.trim(),
-    from: from && new Date(from).toISOString(),
-    to: to && new Date(to).toISOString(),
+    from: from && toComparable(Date.parse(from)),
+    to: to && toComparable(Date.parse(to)),
     subject: subject && context.toSubjectHash(subject.kind, subject.number),
   }
   return Object.fromEntries(Object.entries(given).filter(([, text]) => text !== undefined && text !== ''))

@@ -21,6 +21,7 @@ import {
 } from '../../keys/wishes.ts'
 import { toBvnRecord } from '../../sources/sandbox/bvn-record.ts'
 import { toNinRecord } from '../../sources/sandbox/nin-record.ts'
+import { toSpanName } from '../../store/statistics-table.ts'
 import { SUBJECTS_PER_DAY } from '../../verification/attempts.ts'
 import { listFieldGroups, toHiddenFields } from '../../verification/field-policy.ts'
 import { mask } from '../../verification/mask.ts'
@@ -58,7 +59,7 @@ const listKeys = defineRoute({
 })
 
 async function readUsedKeys({ context: { store } }: AdminDesk): Promise<UsedKey[]> {
-  const since = new Date(Date.now() - USAGE_MS).toISOString().slice(0, 13)
+  const since = toSpanName('day', new Date(Date.now() - USAGE_MS).toISOString())
   const usage = new Map((await store.statistics.usageByKey(since)).map((used) => [used.key_id, used]))
   return (await store.keys.list()).map((row) => {
     const used = usage.get(row.id)

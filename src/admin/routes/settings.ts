@@ -24,7 +24,7 @@ const view = defineRoute({
         name,
         about,
         is_secret: isSecret,
-        value,
+        value: value && withoutLogin(value),
         origin,
       })),
       unknown_settings: [...config.unknownSettings],
@@ -42,6 +42,9 @@ const view = defineRoute({
     }
   },
 })
+
+/** An address may hold a name and a password, also where none belongs. */
+const withoutLogin = (text: string) => text.replaceAll(/\/\/[^/\s]*@/g, '//')
 
 function toRootKeyOrigin({ rootKeys, config }: Context): string {
   if (rootKeys.origin === 'file') return 'file'

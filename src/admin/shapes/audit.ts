@@ -1,5 +1,5 @@
 import { type Static, Type } from '../../contract/schema.ts'
-import { asked, Kind, Time } from './words.ts'
+import { asked, Kind, lookedFor, Time } from './words.ts'
 
 const Text = Type.Nullable(Type.String())
 
@@ -26,7 +26,7 @@ export type AuditLine = Static<typeof AuditLine>
 /** All that is given must hold. The newest come first; `before` continues where an earlier answer stopped. */
 export const AuditSearch = Type.Object(
   {
-    reference: Type.Optional(Type.String({ maxLength: 100 })),
+    reference: Type.Optional(lookedFor(100)),
     key_id: Type.Optional(Type.String({ maxLength: 20 })),
     outcome: Type.Optional(Type.String({ maxLength: 60 })),
     phase: Type.Optional(Type.String({ maxLength: 60 })),

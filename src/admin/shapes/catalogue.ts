@@ -55,7 +55,7 @@ export const SyncWish = Type.Object(
   { source: Type.String({ maxLength: 40 }), dry_run: Type.Boolean(), force: Type.Boolean() },
   asked,
 )
-export const RollbackWish = Type.Object({ to: Type.Integer({ minimum: 1 }) }, asked)
+export const RollbackWish = Type.Object({ to: Type.Integer({ minimum: 1, maximum: 999_999_999 }) }, asked)
 export const CatalogueOutcome = Type.Object({
   /** changed, unchanged, or looked (a dry run). */
   outcome: Type.String(),

@@ -29,6 +29,8 @@ export const SourceState = Type.Object({
   calls_today: Type.Integer(),
   spent_kobo_today: Type.Integer(),
   cap_kobo: Type.Nullable(Type.Integer()),
+  /** What is left of the cap does not pay for another call: it is not asked until midnight in Lagos. */
+  is_capped: Type.Boolean(),
 })
 export type SourceState = Static<typeof SourceState>
 

@@ -1,5 +1,5 @@
 import { type Static, Type } from '../../contract/schema.ts'
-import { asked, RoleName, Time } from './words.ts'
+import { asked, lookedFor, RoleName, Time } from './words.ts'
 
 export const AccountName = Type.String({
   pattern: '^[a-z0-9][a-z0-9._-]{1,39}$',
@@ -28,7 +28,7 @@ export type Session = Static<typeof Session>
 export const CurrentSession = Type.Object({ session: Type.Nullable(Session) })
 export type CurrentSession = Static<typeof CurrentSession>
 
-export const SignIn = Type.Object({ name: Type.String({ maxLength: 40 }), password: Password }, asked)
+export const SignIn = Type.Object({ name: lookedFor(40), password: Password }, asked)
 export const ChangePassword = Type.Object({ current: Password, password: NewPassword }, asked)
 
 /** What a one-time link stands for. A reset is for an account that exists; its name cannot be chosen. */

@@ -12,6 +12,14 @@ export const Operation = Type.String({
   description: 'verify_nin, verify_bvn and so on, as in logs and metrics.',
 })
 
+/** A text to look something up by. PostgreSQL knows none with this character, and nothing here is called so. */
+export const lookedFor = (maxLength: number) =>
+  Type.String({
+    maxLength,
+    pattern: '^[^\\u0000]*$',
+    'x-rule': `must be a text of at most ${maxLength} characters`,
+  })
+
 /** An input object: nothing but what it names. */
 export const asked = { additionalProperties: false } as const
 
