@@ -4,6 +4,7 @@ import { promisify } from 'node:util'
 import { bind, cores } from '../cores.ts'
 import type { Ask } from '../load/ask.ts'
 import type { Pace, Paced } from '../load/paced.ts'
+import { settle } from '../registry.ts'
 import { median } from '../rounds.ts'
 import { LOOKUPS, startTabbat, VERIFICATIONS } from '../servers/tabbat.ts'
 import type { Bench, Latency } from './part.ts'
@@ -18,6 +19,8 @@ const ASKS: Readonly<Record<string, Ask>> = {
 
 /** How long an answer takes when the server is not at its limit. */
 export async function measureLatency({ folder, options }: Bench): Promise<Latency[]> {
+  // What the parts before have written is not to be waited for here.
+  settle()
   const server = await startTabbat({ dataDir: join(folder, 'latency') })
   const samples = new Map<string, Paced[]>(Object.keys(ASKS).map((name) => [name, []]))
   try {
