@@ -5,7 +5,7 @@ import { createClient } from './client.ts'
 import { type CrashOptions, type CrashReport, toReport } from './crash-report.ts'
 import { createLedger } from './ledger.ts'
 import { createCallers, WAYS } from './load.ts'
-import { createPlace, findAuditFaults, leavePlace, readAudit } from './place.ts'
+import { createPlace, findAuditFaults, findCountFaults, leavePlace, readAudit } from './place.ts'
 
 const MOST_ANSWERS = 400
 const LAST_WAIT_MS = 45_000
@@ -49,7 +49,11 @@ export async function crashPostgres({ rounds, say }: CrashOptions): Promise<Cras
   const code = await server.stop()
   if (code !== 0) faults.push(`the server ended with ${code}`)
   const rows = await readAudit(place)
-  faults.push(...ledger.findFaults(rows), ...(await findAuditFaults(place)))
+  faults.push(
+    ...ledger.findFaults(rows),
+    ...(await findAuditFaults(place)),
+    ...(await findCountFaults(place, rows)),
+  )
   await postgres.stop()
   leavePlace(place, faults)
   return toReport('kill -9 of PostgreSQL, the server stays up', faults, {

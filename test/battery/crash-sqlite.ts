@@ -4,7 +4,7 @@ import { startServer } from '../process/tabbat.ts'
 import { type CrashOptions, type CrashReport, toReport } from './crash-report.ts'
 import { createLedger } from './ledger.ts'
 import { createCallers } from './load.ts'
-import { createPlace, endLeases, findAuditFaults, leavePlace, readAudit } from './place.ts'
+import { createPlace, endLeases, findAuditFaults, findCountFaults, leavePlace, readAudit } from './place.ts'
 
 /** A server is killed after at most so many answers: some die while they start, some at full speed. */
 const MOST_ANSWERS = 400
@@ -48,7 +48,11 @@ export async function crashSqlite({ rounds, isPatient, say }: CrashOptions): Pro
   callers.close()
   const code = await last.stop()
   const rows = await readAudit(place)
-  const faults = [...ledger.findFaults(rows), ...(await findAuditFaults(place))]
+  const faults = [
+    ...ledger.findFaults(rows),
+    ...(await findAuditFaults(place)),
+    ...(await findCountFaults(place, rows)),
+  ]
   if (code !== 0) faults.push(`the last server ended with ${code}`)
   leavePlace(place, faults)
   return toReport('kill -9 of the server, SQLite', faults, {

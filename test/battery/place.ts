@@ -82,6 +82,21 @@ export async function findAuditFaults({ settings }: Place): Promise<string[]> {
   return code === 0 ? [] : [`tabbat audit verify: ${stdout}${stderr}`]
 }
 
+/** Whether the statistics, which are written with the rows, count anything else than the outcomes that are there. */
+export async function findCountFaults({ settings }: Place, rows: readonly Row[]): Promise<string[]> {
+  const { store } = await openSealedStore(loadConfig(settings, ''))
+  try {
+    const there = rows.filter(({ phase }) => phase === 'outcome').length
+    const counted = (await store.statistics.outcomes({ span: 'day', from: '', mode: null })).reduce(
+      (sum, { count }) => sum + count,
+      0,
+    )
+    return counted === there ? [] : [`the statistics count ${counted} outcomes, the audit log has ${there}`]
+  } finally {
+    await store.close()
+  }
+}
+
 /** Takes the data folder away, unless somebody has to look at it. */
 export function leavePlace({ settings }: Place, faults: string[]): void {
   const folder = settings.TABBAT_DATA_DIR ?? ''
