@@ -26,11 +26,12 @@ export const HOSTILE_LINK = 'javascript:alert(2)'
 /** In the registry, with a name that is a program. */
 export const SOMEBODY = { nin: '40000000001', phone: '08035550001' }
 
-/** A server with something in every room. */
-export async function openLivelyHouse(): Promise<House> {
+/** A server with something in every room; hostile texts among it, unless it is to be looked at. */
+export async function openLivelyHouse({ isHostile = true } = {}): Promise<House> {
   const vendor = await openStandIn(dojah)
   const house = await openHouse({
     TABBAT_NIN_SOURCES: 'registry,dojah',
+    TABBAT_NOT_FOUND: 'next',
     TABBAT_DOJAH_PRICE: '50',
     TABBAT_DOJAH_DAILY_CAP: '1000',
     ...vendor.settings,
@@ -39,7 +40,8 @@ export async function openLivelyHouse(): Promise<House> {
   writeFileSync(people, `${JSON.stringify(toRecord())}\n`)
   await house.run('import', 'nin', people)
   await house.run('keys', 'create', '--name', 'loans app', '--mode', 'live')
-  await house.run('keys', 'create', '--name', `${HOSTILE} ${HOSTILE_LINK}`, '--mode', 'test')
+  const name = isHostile ? `${HOSTILE} ${HOSTILE_LINK}` : 'integration tests'
+  await house.run('keys', 'create', '--name', name, '--mode', 'test')
   for (let count = 0; count < 24; count++)
     await verifyNin(house.api, SANDBOX_KEY, NUMBERS[count % NUMBERS.length] ?? String(50_000_000_000 + count))
   const stop = async () => {

@@ -1,18 +1,33 @@
+import { execFileSync } from 'node:child_process'
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { toSpanName } from '../../src/store/statistics-table.ts'
+import { toCore } from '../vendors/people.ts'
 import { CHROMIUM, launch, SKIPPED, visit } from './browser.ts'
-import { acceptInvitation } from './house.ts'
+import { acceptInvitation, type House, verifyNin } from './house.ts'
 import { openLivelyHouse, ROOMS } from './lively.ts'
 
-/** The pictures of docs/console, of a real server with synthetic people: npm run screenshots */
+/**
+ * The pictures of docs/console: npm run screenshots. A real server, synthetic people and a vendor's stand-in; the hours
+ * before this one are made up, because nobody wants to wait for them.
+ */
 const FOLDER = 'docs/console'
+const HOUR_MS = 3_600_000
 
 if (!CHROMIUM) throw new Error(SKIPPED)
 mkdirSync(FOLDER, { recursive: true })
-const house = await openLivelyHouse()
+const house = await openLivelyHouse({ isHostile: false })
 const browser = await launch()
 try {
-  const { page } = await visit(browser, { viewport: { width: 1280, height: 860 } })
+  const key = await makeKey(house)
+  for (let count = 0; count < 15; count++) {
+    const nin = String(60_000_000_000 + count)
+    await verifyNin(house.api, key.text, nin, `0${toCore(nin)}`)
+  }
+  makeUpHistory(house, key.id)
+  const options = { viewport: { width: 1280, height: 860 }, timezoneId: 'Africa/Lagos', locale: 'en-GB' }
+  const { page } = await visit(browser, options)
   await acceptInvitation(page, await house.invite('owner'), 'ada')
   for (const colorScheme of ['light', 'dark'] as const) {
     await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
@@ -30,4 +45,38 @@ try {
 } finally {
   await browser.close()
   await house.stop()
+}
+shrink()
+
+async function makeKey({ run }: House): Promise<{ readonly id: string; readonly text: string }> {
+  const made = JSON.parse(await run('keys', 'create', '--name', 'counter', '--mode', 'live', '--json'))
+  return { id: made.id, text: made.key }
+}
+
+/** A day of a shop that sleeps at night. */
+function makeUpHistory({ dataDir }: House, keyId: string): void {
+  const database = new DatabaseSync(join(dataDir, 'tabbat.db'), { timeout: 5000 })
+  const insert = database.prepare(
+    `INSERT INTO statistics VALUES ('hour', ?, 'made-up', 'verify_nin', 'live', ?, ?, ?, ?, ?, '')`,
+  )
+  for (let back = 23; back >= 1; back--) {
+    const time = new Date(Date.now() - back * HOUR_MS).toISOString()
+    const busy =
+      20 + Math.round(180 * Math.max(0, Math.sin(((Number(time.slice(11, 13)) - 5) / 16) * Math.PI)))
+    const add = (outcome: string, source: string, count: number) =>
+      insert.run(toSpanName('hour', time), outcome, keyId, source, count, time)
+    add('verified', 'dojah', busy)
+    add('not_verified', 'dojah', Math.round(busy / 9))
+    if (back % 5 === 0) add('source_timeout', 'none', Math.round(busy / 20))
+  }
+  database.close()
+}
+
+/** To a quarter, with pngquant, where it is installed. */
+function shrink(): void {
+  try {
+    execFileSync('sh', ['-c', `pngquant --force --ext .png --strip --quality 60-90 ${FOLDER}/*.png`])
+  } catch {
+    console.log('pngquant is not there: the pictures are larger than they need to be.')
+  }
 }

@@ -125,5 +125,9 @@ function AllSettings({ view: { settings } }: { view: SettingsView }) {
 function Value({ value, is_secret, origin }: SettingsView['settings'][number]) {
   if (origin === 'unset' || (value === null && !is_secret)) return <span class="dim">not set</span>
   if (is_secret) return <Pill tone="dim">set, not shown</Pill>
-  return <code class="breaks">{value}</code>
+  return (
+    <span class="value">
+      <code class="breaks">{value}</code>
+    </span>
+  )
 }
