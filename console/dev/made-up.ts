@@ -2,7 +2,10 @@ import type { AuditLine } from '../../src/admin/shapes/audit.ts'
 import type { CatalogueView } from '../../src/admin/shapes/catalogue.ts'
 import type { Keys, UsedKey } from '../../src/admin/shapes/keys.ts'
 import type { Overview, SourceState } from '../../src/admin/shapes/overview.ts'
-import type { RecordView, SettingsView, SourceList, TryForms } from '../../src/admin/shapes/rest.ts'
+import type { RecordView } from '../../src/admin/shapes/records.ts'
+import type { SettingsView } from '../../src/admin/shapes/settings.ts'
+import type { SourceList } from '../../src/admin/shapes/sources.ts'
+import type { TryForms } from '../../src/admin/shapes/try.ts'
 
 /* Everything here is made up. Some names are hostile: the page must show them as text. */
 

@@ -1,4 +1,4 @@
-import type { TryForm } from '../../src/admin/shapes/rest.ts'
+import type { TryForm } from '../../src/admin/shapes/try.ts'
 
 /** A call to write down. Without a public key the examples read one from the environment. */
 export type Call = {

@@ -3,7 +3,7 @@ import { TV_TYPES } from '../contract/bundles.ts'
 import type { Operation } from '../operations/operation.ts'
 import { OPERATIONS } from '../server.ts'
 import { SANDBOX_NUMBERS } from '../sources/sandbox/numbers.ts'
-import type { TryForm } from './shapes/rest.ts'
+import type { TryForm } from './shapes/try.ts'
 
 type Scenario = TryForm['scenarios'][number]
 type Lists = Pick<Context, 'catalogue'>

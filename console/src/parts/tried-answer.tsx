@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
-import type { Tried } from '../../../src/admin/shapes/rest.ts'
+import type { Tried } from '../../../src/admin/shapes/try.ts'
 import { toLabel, toMs } from '../format.ts'
 import { toHash } from '../route.ts'
 import { CodeBlock } from './copy.tsx'

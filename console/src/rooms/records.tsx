@@ -1,5 +1,5 @@
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
-import type { RecordCounts, RecordView } from '../../../src/admin/shapes/rest.ts'
+import type { RecordCounts, RecordView } from '../../../src/admin/shapes/records.ts'
 import type { Static } from '../../../src/contract/schema.ts'
 import { type AskError, sayPasswordOnly } from '../ask.ts'
 import { useDesk, useMay } from '../desk.ts'

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import type { SettingsView } from '../../../src/admin/shapes/rest.ts'
+import type { SettingsView } from '../../../src/admin/shapes/settings.ts'
 import { toSentence } from '../format.ts'
 import { Segments, TextField } from '../parts/field.tsx'
 import { Facts, Panel, Pill, When } from '../parts/pieces.tsx'

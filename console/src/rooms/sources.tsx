@@ -1,5 +1,5 @@
 import { useEffect, useState } from 'preact/hooks'
-import type { SourceChecked, SourceList } from '../../../src/admin/shapes/rest.ts'
+import type { SourceChecked, SourceList } from '../../../src/admin/shapes/sources.ts'
 import type { Static } from '../../../src/contract/schema.ts'
 import { useDesk, useMay } from '../desk.ts'
 import { toCount, toMs, toWords } from '../format.ts'

@@ -1,5 +1,5 @@
 import { useRef, useState } from 'preact/hooks'
-import type { Tried, TryForm, TryForms } from '../../../src/admin/shapes/rest.ts'
+import type { Tried, TryForm, TryForms } from '../../../src/admin/shapes/try.ts'
 import { useDesk, useMay } from '../desk.ts'
 import { toOperation } from '../format.ts'
 import { DeedButton } from '../parts/dialog.tsx'

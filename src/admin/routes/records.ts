@@ -4,7 +4,7 @@ import { HIDDEN } from '../../verification/mask.ts'
 import { type AdminDesk, auditBy } from '../desk.ts'
 import type { Person } from '../role.ts'
 import { type AdminRoute, defineRoute } from '../route.ts'
-import { RecordCounts, RecordView, RecordWish, RevealWish } from '../shapes/rest.ts'
+import { RecordCounts, RecordView, RecordWish, RevealWish } from '../shapes/records.ts'
 
 const room = 'Records'
 

@@ -2,7 +2,7 @@ import type { Context } from '../../context.ts'
 import { VERSION } from '../../version.ts'
 import { listWarnings } from '../../warnings.ts'
 import { type AdminRoute, defineRoute } from '../route.ts'
-import { SettingsView } from '../shapes/rest.ts'
+import { SettingsView } from '../shapes/settings.ts'
 
 const view = defineRoute({
   name: 'view_settings',

@@ -4,7 +4,7 @@ import { disableSource, enableSource } from '../../sources/switch.ts'
 import { VENDOR_NAMES, type VendorName } from '../../sources/vendors.ts'
 import { auditBy } from '../desk.ts'
 import { type AdminRoute, defineRoute } from '../route.ts'
-import { SourceChecked, SourceList } from '../shapes/rest.ts'
+import { SourceChecked, SourceList } from '../shapes/sources.ts'
 import { Done } from '../shapes/words.ts'
 import { readSourceStates } from '../source-states.ts'
 

@@ -10,7 +10,7 @@ import { OPERATIONS } from '../../server.ts'
 import type { AdminDesk } from '../desk.ts'
 import { AdminRefusal } from '../refuse.ts'
 import { type AdminRoute, defineRoute } from '../route.ts'
-import { Tried, TryForms, TryWish } from '../shapes/rest.ts'
+import { Tried, TryForms, TryWish } from '../shapes/try.ts'
 import { listTryForms } from '../try-forms.ts'
 
 const room = 'Try it'
