@@ -24,7 +24,7 @@ export type SharedAgreement = Agreement & {
   readonly watch: (posts: readonly Post[]) => Promise<void>
   readonly listSpend: () => Promise<Spent[]>
   readonly forget: () => Promise<void>
-  /** Also writes what is still owed. */
+  /** Also writes what is still owed, and takes back what was told of this node. */
   readonly close: () => Promise<void>
 }
 
@@ -40,6 +40,7 @@ export function createAgreement({ table, prices, node, now = Date.now }: Options
   let disabled: ReadonlySet<string> = new Set()
   let timer: NodeJS.Timeout | undefined
   let closed = false
+  let looking: Promise<void> | undefined
   let told = ''
   let toldAt = 0
   const refunds = createRefunds(table)
@@ -61,11 +62,12 @@ export function createAgreement({ table, prices, node, now = Date.now }: Options
   }
   const watch = async (posts: readonly Post[]) => {
     if (posts.length === 0) return
-    await look(posts)
+    looking = look(posts)
+    await looking
     const again = () => {
       // A store that is away for a moment says nothing about sources: what was known stays.
       if (!closed)
-        look(posts)
+        looking = look(posts)
           .catch(() => {})
           .finally(schedule)
     }
@@ -91,6 +93,10 @@ export function createAgreement({ table, prices, node, now = Date.now }: Options
       closed = true
       clearTimeout(timer)
       await refunds.close()
+      if (!looking) return
+      // Whoever looks after a restart must not find the troubles of before.
+      await looking.catch(() => {})
+      await table.retire(node).catch(() => {})
     },
   }
 }

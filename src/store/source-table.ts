@@ -15,6 +15,8 @@ export type SourceTable = {
   /** How a node sees its sources, for whoever looks from outside. */
   readonly publish: (states: readonly PublishedState[]) => Promise<void>
   readonly listStates: (since: number) => Promise<PublishedState[]>
+  /** A node that stops has nothing more to say. */
+  readonly retire: (node: string) => Promise<void>
   readonly forget: (statesBefore: number, daysBefore: number) => Promise<void>
 }
 
@@ -77,6 +79,9 @@ export function createSourceTable(database: Database): SourceTable {
           await save.run(node, name, operation, state, at)
       }),
     listStates: async (since) => (await states.all(since)).map(toState),
+    retire: async (node) => {
+      await database.prepare('DELETE FROM source_states WHERE node = $1').run(node)
+    },
     forget: async (statesBefore, daysBefore) => {
       await database.prepare('DELETE FROM source_states WHERE at < $1').run(statesBefore)
       await database.prepare('DELETE FROM source_spend WHERE day < $1').run(daysBefore)

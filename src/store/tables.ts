@@ -52,7 +52,7 @@ export const WRITES: { readonly [Table in keyof Tables]: readonly (keyof Tables[
   audit: ['append', 'claim', 'beat', 'release', 'insertCheckpoint'],
   idempotency: ['claim', 'release', 'forget'],
   rotation: ['begin', 'replace', 'finish'],
-  sources: ['disable', 'enable', 'spend', 'refund', 'publish', 'forget'],
+  sources: ['disable', 'enable', 'spend', 'refund', 'publish', 'retire', 'forget'],
   reuse: ['keep', 'erase', 'forget'],
   catalogue: ['append', 'claimSync', 'recordSync'],
   statistics: ['addLatencies', 'forget'],

@@ -40,6 +40,8 @@ describe('tabbat sources', () => {
     } finally {
       await server.stop()
     }
+    // A server that has stopped leaves no state behind that others could take for now's.
+    expect((await tabbat(settings, 'sources', 'status')).stdout).toMatch(/dojah +verify_nin +- +not running/)
   })
 
   it('asks a vendor once and explains what is wrong', async () => {

@@ -75,6 +75,14 @@ describeEngines(ENGINES, (engine) => {
       expect(await one.sources.listStates(0)).toHaveLength(1)
       expect(await one.sources.listSpend(DAY)).toEqual([])
     })
+    it('of a node that stops go with it', async () => {
+      const state = { node: 'c', name: 'dojah', operation: 'verify_nin', state: '{}', at: NOW }
+      await one.sources.publish([state, { ...state, node: 'd' }])
+      await one.sources.retire('c')
+      const nodes = (await other.sources.listStates(NOW)).map(({ node }) => node)
+      expect(nodes).toContain('d')
+      expect(nodes).not.toContain('c')
+    })
   })
 
   describe('results that may be used again', () => {
