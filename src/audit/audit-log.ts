@@ -1,4 +1,4 @@
-import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises'
+import { setTimeout as pause } from 'node:timers/promises'
 import { AppError } from '../errors.ts'
 import { tallyRows } from '../statistics/tally.ts'
 import { type AuditTable, type Completion, type Head, packRows } from '../store/audit-table.ts'
@@ -105,7 +105,7 @@ export class AuditLog {
     this.requireHealthy()
     const { promise, resolve, reject } = Promise.withResolvers<void>()
     this.#queue.push({ entries, completion, resolve, reject })
-    this.#running ??= nextTurn().then(() => this.#work())
+    this.#running ??= Promise.resolve().then(() => this.#work())
     await promise
   }
 
