@@ -10,12 +10,12 @@ import { createPlace, PEOPLE, PHONE, toNin } from '../battery/place.ts'
 const PAGE_BYTES = 4096
 const MOST_ASKS = 2000
 
-/** Writes nonsense over the middle of a file, while others have it open. */
+/** Writes nonsense over a file but for its beginning, while others have it open. The people lie at its end. */
 function damage(path: string): void {
   const file = openSync(path, 'r+')
   const pages = Math.floor(fstatSync(file).size / PAGE_BYTES)
   const nonsense = Buffer.alloc(PAGE_BYTES, 0xa5)
-  for (let page = Math.floor(pages / 4); page < (pages * 3) / 4; page++)
+  for (let page = Math.floor(pages / 4); page < pages; page++)
     writeSync(file, nonsense, 0, PAGE_BYTES, page * PAGE_BYTES)
   closeSync(file)
 }
