@@ -1,5 +1,8 @@
 import { defineConfig } from 'vite'
 
+/** Under the name by which the browser asked: the server refuses what comes from elsewhere. */
+const SERVER = { target: 'http://127.0.0.1:8081', changeOrigin: false }
+
 export default defineConfig({
   root: import.meta.dirname,
   base: '/console/',
@@ -12,6 +15,6 @@ export default defineConfig({
     modulePreload: false,
     reportCompressedSize: false,
   },
-  // npx vite --config console/vite.config.ts: the page as it is written, in front of whatever listens on 8081.
-  server: { proxy: { '/admin': 'http://127.0.0.1:8081', '/health': 'http://127.0.0.1:8081' } },
+  // npm run dev:console: the page as it is written, in front of the server that listens on 8081.
+  server: { proxy: { '/admin': SERVER, '/health': SERVER } },
 })

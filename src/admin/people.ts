@@ -1,5 +1,5 @@
 import type { Context } from '../context.ts'
-import type { AccountRow } from '../store/people-table.ts'
+import type { AccountRow } from '../store/people-rows.ts'
 import { carryOut } from './people/accounts.ts'
 import { type Acceptance, acceptInvitation } from './people/invitations.ts'
 import { createPasswords, refuseWeakPassword } from './people/passwords.ts'

@@ -1,5 +1,6 @@
 import type { Context } from '../context.ts'
 import { TV_TYPES } from '../contract/bundles.ts'
+import { toExampleInput } from '../openapi.ts'
 import type { Operation } from '../operations/operation.ts'
 import { OPERATIONS } from '../server.ts'
 import { SANDBOX_NUMBERS } from '../sources/sandbox/numbers.ts'
@@ -43,7 +44,7 @@ function toFields({ request }: Operation, { catalogue }: Lists): TryForm['fields
 
 /** What is worth trying, one click away. */
 function toScenarios(operation: Operation, { catalogue }: Lists): Scenario[] {
-  const example = toExample(operation)
+  const example = toExampleInput(operation)
   if (operation.tag === 'Identity') return toPeople(example, 'nin' in example ? 'nin' : 'bvn')
   if ('provider' in example)
     return catalogue.providers.map((provider) => ({
@@ -70,11 +71,3 @@ function toPeople(example: Readonly<Record<string, string>>, kind: 'nin' | 'bvn'
     })),
   ]
 }
-
-const toExample = ({ request }: Operation): Record<string, string> =>
-  Object.fromEntries(
-    Object.entries(request.properties as Readonly<Record<string, Shape>>).map(([name, { examples = [] }]) => [
-      name,
-      examples[0] ?? '',
-    ]),
-  )

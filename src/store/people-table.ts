@@ -1,36 +1,17 @@
 import type { Role } from '../admin/role.ts'
 import { Refusal } from '../errors.ts'
-import type { Database, Row } from './database.ts'
+import type { Database } from './database.ts'
+import {
+  type AccountRow,
+  type InvitationRow,
+  type SessionRow,
+  toAccount,
+  toInvitation,
+  toSession,
+} from './people-rows.ts'
 
 /** Who makes a link without an account; no account can have this name. */
 export const COMMAND_LINE = 'command line'
-
-export type AccountRow = {
-  readonly name: string
-  readonly role: Role
-  /** How it was hashed, and the hash. */
-  readonly password: string
-  readonly createdAt: number
-  readonly lastSeenAt: number | undefined
-}
-
-/** A session that has not ended, with what its account may do now. */
-export type SessionRow = {
-  readonly account: string
-  readonly role: Role
-  readonly createdAt: number
-  readonly seenAt: number
-}
-
-export type InvitationRow = {
-  readonly id: Uint8Array
-  readonly role: Role
-  /** The account whose password it sets anew; undefined when it makes an account. */
-  readonly account: string | undefined
-  readonly madeBy: string
-  readonly createdAt: number
-  readonly expiresAt: number
-}
 
 /** Sessions that were opened, or last seen, before these moments have ended. */
 export type SessionLimits = { readonly openedAfter: number; readonly seenAfter: number }
@@ -233,30 +214,3 @@ async function refuseLastOwner(inside: Database, name: string): Promise<void> {
   const own = await inside.prepare("SELECT name FROM accounts WHERE role = 'owner' AND name = $1").get(name)
   if (own) throw new Refusal(`${name} is the last owner. Make somebody else an owner first.`)
 }
-
-const toAccount = (row: Row | undefined): AccountRow | undefined =>
-  row && {
-    name: String(row.name),
-    role: row.role as Role,
-    password: String(row.password),
-    createdAt: Number(row.created_at),
-    lastSeenAt: row.last_seen_at === null ? undefined : Number(row.last_seen_at),
-  }
-
-const toSession = (row: Row | undefined): SessionRow | undefined =>
-  row && {
-    account: String(row.account),
-    role: row.role as Role,
-    createdAt: Number(row.created_at),
-    seenAt: Number(row.seen_at),
-  }
-
-const toInvitation = (row: Row | undefined): InvitationRow | undefined =>
-  row && {
-    id: row.id as Uint8Array,
-    role: row.role as Role,
-    account: row.account === null ? undefined : String(row.account),
-    madeBy: String(row.made_by),
-    createdAt: Number(row.created_at),
-    expiresAt: Number(row.expires_at),
-  }

@@ -1,20 +1,17 @@
 import { useEffect, useState } from 'preact/hooks'
-import type { SourceChecked, SourceList } from '../../../src/admin/shapes/sources.ts'
-import type { Static } from '../../../src/contract/schema.ts'
-import { useDesk, useMay } from '../desk.ts'
-import { toCount, toMs, toWords } from '../format.ts'
-import { Confirm, Dialog } from '../parts/dialog.tsx'
+import type { SourceList } from '../../../src/admin/shapes/sources.ts'
+import { useMay } from '../desk.ts'
+import { toCount } from '../format.ts'
 import { LiveState } from '../parts/live-state.tsx'
-import { Facts, Panel, Pill } from '../parts/pieces.tsx'
+import { Panel } from '../parts/pieces.tsx'
+import { Check, type Checked, CheckResult, Turn } from '../parts/source-dialogs.tsx'
 import { HealthPill, SourceTable, SpentToday } from '../parts/sources-table.tsx'
 import { Empty, Shown } from '../parts/states.tsx'
 import { toHash } from '../route.ts'
 import { gatherNodes } from '../source-health.ts'
 import { useAnswer } from '../use-answer.ts'
-import { useDeed } from '../use-deed.ts'
 import { useLive } from '../use-live.ts'
 
-type Checked = Static<typeof SourceChecked>
 type Open = { readonly what: 'enable' | 'disable' | 'check'; readonly name: string }
 
 export function Sources() {
@@ -194,93 +191,5 @@ function Actions({ name, isDisabled, canCheck, onOpen }: ActionsProps) {
         {isDisabled ? 'Enable' : 'Disable'}
       </button>
     </span>
-  )
-}
-
-/** For what it is the last vendor that is asked. */
-function findAlone(list: SourceList, name: string) {
-  const isOff = (other: string) => list.sources.some(({ source, disabled }) => source === other && disabled)
-  return (['nin', 'bvn'] as const).filter((kind) => {
-    const asked = list[`${kind}_order`].filter((other) => other !== 'registry' && !isOff(other))
-    return asked.includes(name) && asked.length === 1
-  })
-}
-
-type TurnProps = {
-  readonly what: 'enable' | 'disable'
-  readonly name: string
-  readonly list: SourceList
-  readonly onClose: () => void
-  readonly onDone: () => void
-}
-
-function Turn({ what, name, list, onClose, onDone }: TurnProps) {
-  const { ask } = useDesk()
-  const deed = useDeed(async () => {
-    await ask.post(`/admin/sources/${encodeURIComponent(name)}/${what}`)
-    onDone()
-  })
-  const isOff = what === 'disable'
-  return (
-    <Confirm
-      title={isOff ? `Disable ${name}?` : `Enable ${name}?`}
-      verb={isOff ? 'Disable' : 'Enable'}
-      deed={deed}
-      onClose={onClose}
-      isDanger={isOff}
-    >
-      <p>
-        {isOff
-          ? 'It is not asked any more, on every node, until somebody enables it. The next in the order is asked instead.'
-          : 'It is asked again, in its place in the order.'}
-      </p>
-      {isOff &&
-        findAlone(list, name).map((kind) => (
-          <p key={kind} class="note warn">
-            No other vendor is left to be asked for {kind.toUpperCase()}.
-          </p>
-        ))}
-    </Confirm>
-  )
-}
-
-type CheckProps = {
-  readonly name: string
-  readonly onClose: () => void
-  readonly onChecked: (result: Checked) => void
-}
-
-function Check({ name, onClose, onChecked }: CheckProps) {
-  const { ask } = useDesk()
-  const deed = useDeed(async () =>
-    onChecked(await ask.post<Checked>(`/admin/sources/${encodeURIComponent(name)}/check`)),
-  )
-  return (
-    <Confirm title={`Check ${name} now?`} verb="Check now" deed={deed} onClose={onClose}>
-      <p>One question goes to the vendor, about nobody. The call may be billed.</p>
-    </Confirm>
-  )
-}
-
-function CheckResult({ name, result, onClose }: { name: string; result: Checked; onClose: () => void }) {
-  return (
-    <Dialog title={`${name}: checked`} onClose={onClose}>
-      <p>
-        <Pill tone={result.ok ? 'good' : 'bad'}>{result.ok ? 'works' : 'does not work'}</Pill>
-      </p>
-      <p>{result.explanation}</p>
-      <Facts
-        facts={[
-          ['Asked', result.asked],
-          ['Result', toWords(result.result)],
-          ['Took', toMs(result.ms)],
-        ]}
-      />
-      <footer>
-        <button type="button" class="main" onClick={onClose}>
-          Close
-        </button>
-      </footer>
-    </Dialog>
   )
 }

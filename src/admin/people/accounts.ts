@@ -1,7 +1,7 @@
 import type { AuditLog } from '../../audit/audit-log.ts'
 import type { AuditEntry } from '../../audit/row.ts'
 import { Refusal } from '../../errors.ts'
-import type { AccountRow } from '../../store/people-table.ts'
+import type { AccountRow } from '../../store/people-rows.ts'
 import type { Store } from '../../store/store.ts'
 import { auditBy } from '../desk.ts'
 import type { Role } from '../role.ts'

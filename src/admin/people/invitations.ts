@@ -1,5 +1,6 @@
 import { Refusal } from '../../errors.ts'
-import type { InvitationRow, PeopleTable } from '../../store/people-table.ts'
+import type { InvitationRow } from '../../store/people-rows.ts'
+import type { PeopleTable } from '../../store/people-table.ts'
 import { AdminRefusal } from '../refuse.ts'
 import type { Invitation } from '../shapes/session.ts'
 import { type AccountDesk, carryOut } from './accounts.ts'

@@ -1,4 +1,5 @@
-import type { PeopleTable, SessionRow } from '../../store/people-table.ts'
+import type { SessionRow } from '../../store/people-rows.ts'
+import type { PeopleTable } from '../../store/people-table.ts'
 import { VERSION } from '../../version.ts'
 import type { Person } from '../role.ts'
 import type { Session } from '../shapes/session.ts'

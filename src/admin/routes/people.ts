@@ -1,4 +1,4 @@
-import type { AccountRow } from '../../store/people-table.ts'
+import type { AccountRow } from '../../store/people-rows.ts'
 import type { AdminDesk } from '../desk.ts'
 import {
   type AccountDesk,

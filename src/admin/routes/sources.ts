@@ -30,35 +30,28 @@ const list = defineRoute({
   },
 })
 
-const disable = defineRoute({
-  name: 'disable_source',
-  room,
-  method: 'POST',
-  path: '/admin/sources/:name/disable',
-  summary: 'Switch a source off, on all nodes, until it is enabled; servers obey within 5 seconds.',
-  role: 'operator',
-  output: Done,
-  run: async (desk, { params, person }) => {
-    const table = desk.context.store.sources
-    await disableSource({ table, audit: auditBy(desk, person) }, readName(params.name))
-    return done
-  },
-})
+const toSwitch = (verb: 'disable' | 'enable', summary: string, turn: typeof disableSource) =>
+  defineRoute({
+    name: `${verb}_source`,
+    room,
+    method: 'POST',
+    path: `/admin/sources/:name/${verb}`,
+    summary,
+    role: 'operator',
+    output: Done,
+    run: async (desk, { params, person }) => {
+      const table = desk.context.store.sources
+      await turn({ table, audit: auditBy(desk, person) }, readName(params.name))
+      return done
+    },
+  })
 
-const enable = defineRoute({
-  name: 'enable_source',
-  room,
-  method: 'POST',
-  path: '/admin/sources/:name/enable',
-  summary: 'Let a source be asked again, within 5 seconds.',
-  role: 'operator',
-  output: Done,
-  run: async (desk, { params, person }) => {
-    const table = desk.context.store.sources
-    await enableSource({ table, audit: auditBy(desk, person) }, readName(params.name))
-    return done
-  },
-})
+const disable = toSwitch(
+  'disable',
+  'Switch a source off, on all nodes, until it is enabled; servers obey within 5 seconds.',
+  disableSource,
+)
+const enable = toSwitch('enable', 'Let a source be asked again, within 5 seconds.', enableSource)
 
 const check = defineRoute({
   name: 'check_source',
