@@ -7,8 +7,6 @@ import type { CheckNews, CheckOrder } from './chain-check.ts'
 
 const { store: options, publicKey, file: path } = workerData as CheckOrder
 
-const WITHOUT_FILE = `There is no checkpoint in ${path}, so whether the end of the log was cut off could not be seen.`
-
 const tell = (news: CheckNews) => parentPort?.postMessage(news)
 
 /** Before the database is looked at, which has all that is in the file by then. */
@@ -25,8 +23,7 @@ async function check(): Promise<CheckNews> {
   const store = await openStore(options)
   try {
     const onProgress = (rows: number, total: number) => tell({ rows, total })
-    const verdict = await verifyStore(store, { publicKey, file, onProgress })
-    return { verdict, note: verdict.file.checkpoints === 0 ? WITHOUT_FILE : undefined }
+    return { verdict: await verifyStore(store, { publicKey, file, onProgress }) }
   } finally {
     await store.close()
   }

@@ -2,8 +2,8 @@ import type { KeyObject } from 'node:crypto'
 import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { CHECKPOINT_FILE } from '../audit/checkpoint.ts'
-import { toFaultText } from '../audit/fault-text.ts'
 import { createSigner } from '../audit/signing.ts'
+import { toVerdictText } from '../audit/verdict-text.ts'
 import type { Verdict } from '../audit/verify.ts'
 import { toPublicKey } from '../audit/verify-checkpoint.ts'
 import type { Context } from '../context.ts'
@@ -33,7 +33,7 @@ export type CheckOrder = {
 }
 export type CheckNews =
   | { readonly rows: number; readonly total: number }
-  | { readonly verdict: Verdict; readonly note: string | undefined }
+  | { readonly verdict: Verdict }
   | { readonly refusal: string }
 
 const NONE: ChainCheck = {
@@ -46,7 +46,9 @@ const NONE: ChainCheck = {
   seconds: 0,
   started_at: null,
   started_by: null,
-  fault: null,
+  headline: null,
+  compared: [],
+  limits: [],
 }
 const FAILED = 'The log could not be read to the end. See the log of the server.'
 
@@ -80,7 +82,7 @@ export function createChainChecks(context: CheckContext): ChainChecks {
       (result) => end(person, result),
       (error: unknown) => {
         if (!closing) context.log.failure(error)
-        return end(person, { state: 'failed', fault: FAILED })
+        return end(person, { state: 'failed', headline: FAILED })
       },
     )
     return check
@@ -101,14 +103,13 @@ export function createChainChecks(context: CheckContext): ChainChecks {
 type Rows = { readonly rows: number; readonly total: number }
 
 function startThread(context: CheckContext, onRows: (rows: Rows) => void) {
-  const worker = new Worker(new URL('./chain-check-worker.ts', import.meta.url), {
-    workerData: toOrder(context),
-  })
+  const order = toOrder(context)
+  const worker = new Worker(new URL('./chain-check-worker.ts', import.meta.url), { workerData: order })
   const { promise, resolve, reject } = Promise.withResolvers<Partial<ChainCheck>>()
   worker
     .on('message', (news: CheckNews) => {
       if ('total' in news) onRows(news)
-      else resolve(toResult(news))
+      else resolve(toResult(news, order.file))
     })
     .once('error', reject)
     .once('exit', () => reject(new Error('the reading of the audit log was ended')))
@@ -125,9 +126,11 @@ function toOrder({ config, keyring }: CheckContext): CheckOrder {
   }
 }
 
-function toResult(news: Exclude<CheckNews, { total: number }>): Partial<ChainCheck> {
-  if ('refusal' in news) return { state: 'failed', fault: news.refusal }
-  const { sound, rows, chains, checkpoints, unsigned, fault } = news.verdict
-  const text = fault ? `${toFaultText(fault)}.` : news.note
-  return { state: sound ? 'sound' : 'faulty', rows, chains, checkpoints, unsigned, fault: text ?? null }
+/** The file is the one that this server writes: it was not kept elsewhere. */
+function toResult(news: Exclude<CheckNews, { total: number }>, path: string): Partial<ChainCheck> {
+  if ('refusal' in news) return { state: 'failed', headline: news.refusal }
+  const { sound, rows, chains, checkpoints, unsigned } = news.verdict
+  const { headline, compared, limits } = toVerdictText(news.verdict, { path, isKeptElsewhere: false })
+  const text = { headline, compared: [...compared], limits: [...limits] }
+  return { state: sound ? 'sound' : 'faulty', rows, chains, checkpoints, unsigned, ...text }
 }

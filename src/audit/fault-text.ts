@@ -10,4 +10,4 @@ export function toFaultText({ chain, sequence, reason }: Fault): string {
 }
 
 /** Whoever has put a chain in may have given it a name that plays tricks on terminals. */
-const toVisible = (text: string) => text.replaceAll(/\p{C}/gu, '?')
+export const toVisible = (text: string) => text.replaceAll(/\p{C}/gu, '?')

@@ -9,26 +9,26 @@ export type Fault = {
 }
 
 /** How far a chain is sound: the number and the hash of the last good row. */
-type Place = { readonly length: number; readonly hash: string }
+export type Place = { readonly length: number; readonly hash: string }
 
 const ROWS_AT_ONCE = 1000
 const SEQUENCE_AT = HASHED_FIELDS.indexOf('sequence')
 const PREVIOUS_AT = HASHED_FIELDS.length
 const HASH_AT = PREVIOUS_AT + 1
 
-/** Reads a chain row by row: its length, or its first fault. */
+/** Reads a chain row by row: where it ends, or its first fault. */
 export async function verifyChain(
   scan: AuditScan,
   chain: string,
   hashRow: RowHasher,
   onRows: (rows: number) => void,
-): Promise<number | Fault> {
+): Promise<Place | Fault> {
   let place: Place = { length: 0, hash: ZERO_HASH }
   let next = scan.rows(chain, 0, ROWS_AT_ONCE)
   for (;;) {
     const rows = await next.catch(toNoRows)
     if (!rows) return { chain, sequence: place.length + 1, reason: UNREADABLE }
-    if (rows.length === 0) return place.length
+    if (rows.length === 0) return place
     // The database looks for the next rows while these are hashed. Whether it failed is asked in the next round.
     next = scan.rows(chain, place.length + rows.length, ROWS_AT_ONCE)
     next.catch(() => {})

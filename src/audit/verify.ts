@@ -1,5 +1,5 @@
 import type { AuditScan } from '../store/audit-scan.ts'
-import { type Fault, verifyChain } from './verify-chain.ts'
+import { type Fault, type Place, verifyChain } from './verify-chain.ts'
 import { createRowHasher } from './verify-row.ts'
 import { type StatementOptions, type StatementsVerdict, verifyStatements } from './verify-statements.ts'
 
@@ -10,12 +10,17 @@ export type VerifyOptions = StatementOptions & {
   readonly statements?: Promise<StatementsVerdict>
 }
 
+/** The last row of a chain. */
+export type ChainEnd = { readonly chain: string; readonly sequence: number; readonly hash: string }
+
 export type Verdict = Omit<StatementsVerdict, 'signedRows'> & {
   readonly sound: boolean
   readonly rows: number
   readonly chains: number
   /** Rows that no checkpoint speaks for yet. */
   readonly unsigned: number
+  /** The last row of each chain, for comparing it with what was noted elsewhere; none of a log with a fault in its rows. */
+  readonly ends: readonly ChainEnd[]
 }
 
 /** Of a log whose rows are faulty, nobody asks what the checkpoints say. */
@@ -28,17 +33,19 @@ const UNASKED: StatementsVerdict = {
 
 /** Reads the whole log and says whether it is the one that was written, or the first thing that is wrong. */
 export async function verifyAuditLog(scan: AuditScan, options: VerifyOptions): Promise<Verdict> {
-  const lengths = new Map<string, number>()
-  const fault = await verifyChains(scan, lengths, options)
+  const places = new Map<string, Place>()
+  const fault = await verifyChains(scan, places, options)
   const { signedRows, ...statements } = fault
     ? { ...UNASKED, fault }
     : await (options.statements ?? verifyStatements(scan, options))
-  const rows = [...lengths.values()].reduce((sum, length) => sum + length, 0)
+  const filled = [...places].filter(([, { length }]) => length > 0)
+  const rows = filled.reduce((sum, [, { length }]) => sum + length, 0)
   return {
     ...statements,
     sound: statements.fault === undefined,
     rows,
-    chains: [...lengths.values()].filter((length) => length > 0).length,
+    chains: filled.length,
+    ends: fault ? [] : filled.map(([chain, { length, hash }]) => ({ chain, sequence: length, hash })),
     // Another thread may have seen younger checkpoints.
     unsigned: Math.max(rows - signedRows, 0),
   }
@@ -46,7 +53,7 @@ export async function verifyAuditLog(scan: AuditScan, options: VerifyOptions): P
 
 async function verifyChains(
   scan: AuditScan,
-  lengths: Map<string, number>,
+  places: Map<string, Place>,
   { onProgress }: VerifyOptions,
 ): Promise<Fault | undefined> {
   const hashRow = createRowHasher()
@@ -58,8 +65,11 @@ async function verifyChains(
   }
   for (const chain of await scan.chains()) {
     const result = await verifyChain(scan, chain, hashRow, onRows)
-    lengths.set(chain, typeof result === 'number' ? result : (result.sequence ?? 1) - 1)
-    if (typeof result !== 'number') return result
+    if ('reason' in result) {
+      places.set(chain, { length: (result.sequence ?? 1) - 1, hash: '' })
+      return result
+    }
+    places.set(chain, result)
   }
   return rows === total ? undefined : findStranger(scan)
 }

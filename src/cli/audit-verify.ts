@@ -1,6 +1,9 @@
 import type { KeyObject } from 'node:crypto'
+import { existsSync, realpathSync } from 'node:fs'
+import { join } from 'node:path'
 import type { Command } from 'commander'
-import { toFaultText } from '../audit/fault-text.ts'
+import { CHECKPOINT_FILE } from '../audit/checkpoint.ts'
+import { type ComparedFile, toVerdictText } from '../audit/verdict-text.ts'
 import type { Verdict } from '../audit/verify.ts'
 import { findCheckpointFile } from '../audit/verify-file.ts'
 import { verifyStore } from '../audit/verify-store.ts'
@@ -18,17 +21,17 @@ type Options = { checkpoints?: string; publicKey?: string; json?: true }
 export function addAuditVerifyCommand(audit: Command): void {
   audit
     .command('verify')
-    .description('read the whole audit log and say whether it is as it was written, or the first fault')
+    .description('read the whole audit log, compare it with its checkpoints, and report the first fault')
     .option('--checkpoints <file>', 'a checkpoints.log that was kept away from the database')
     .option('--public-key <file>', 'the key of the checkpoints; with it, no root key is needed')
     .option('--json', 'print an object for a program')
     .addHelpText(
       'after',
       `
-Ends with 0 when the log is sound, with 1 when it is not. Servers may go on running.
-From the database alone it finds rows that were changed, deleted, swapped or put in. Truncation, a rewritten tail and an
-older copy can only be found with --checkpoints, since whoever can do that can take the checkpoints out of the database,
-too. The format is described in docs/audit-format.md.`,
+Ends with 0 when no fault is found, with 1 when one is. Servers may go on running.
+It says what was compared, and what that cannot show. From the database alone it finds rows that were changed, deleted,
+swapped or put in. Truncation, a rewritten tail and an older copy are found with --checkpoints only, because an attacker
+who can do that can take the checkpoints out of the database as well. The format is described in docs/audit-format.md.`,
     )
     .action((options: Options) =>
       withKeyAndStore(options, (publicKey, store) => runVerify(publicKey, store, options)),
@@ -57,28 +60,37 @@ async function runVerify(publicKey: KeyObject, store: Store, { checkpoints, json
     throw new Refusal(`There is no checkpoint in ${file.path}.`)
   const seconds = (performance.now() - startedAt) / 1000
   if (!verdict.sound) process.exitCode = 1
-  if (json) say(toJson(verdict, seconds))
-  else report(verdict, seconds, file?.path)
+  const compared = file && toComparedFile(file.path)
+  if (json) say(toJson(verdict, seconds, compared))
+  else report(verdict, seconds, compared)
 }
 
-function toJson({ sound, rows, chains, checkpoints, fault }: Verdict, seconds: number): string {
-  const figures = { sound, rows, chains, checkpoints, seconds: Number(seconds.toFixed(3)) }
-  return JSON.stringify(fault ? { ...figures, fault } : figures)
+/** The file that this server writes itself is no file from elsewhere. */
+function toComparedFile(path: string): ComparedFile {
+  const { dataDir, checkpointDir = dataDir } = loadConfig()
+  const own = join(checkpointDir, CHECKPOINT_FILE)
+  const isOwn = existsSync(own) && realpathSync(own) === realpathSync(path)
+  return { path, isKeptElsewhere: !isOwn }
 }
 
-function report(verdict: Verdict, seconds: number, path: string | undefined): void {
-  const { fault, rows, chains, checkpoints, unsigned, file } = verdict
-  const read = `${toFigure(rows)} rows, ${toFigure(chains)} chains and ${toFigure(checkpoints)} checkpoints`
-  if (fault) {
-    say(strong(`The audit log is NOT sound. First fault: ${toFaultText(fault)}.`))
-    say(dim(`Up to there, ${read} are good.`))
-  } else {
-    say(strong('The audit log is sound.'))
-    say(`${read} in ${seconds.toFixed(1)} s (${toFigure(rows / seconds)} rows/s).`)
-    if (unsigned > 0) say(`${toFigure(unsigned)} rows are younger than the last checkpoint.`)
+function toJson(verdict: Verdict, seconds: number, compared: ComparedFile | undefined): string {
+  const { sound, rows, chains, checkpoints, ends, file, fault } = verdict
+  const figures = { sound, rows, chains, checkpoints, seconds: Number(seconds.toFixed(3)), ends }
+  const inFile = compared && {
+    file: { path: compared.path, checkpoints: file.checkpoints, last: file.last ?? null },
   }
-  if (file.passedOver > 0) say(`${file.passedOver} lines of ${path} are incomplete and were passed over.`)
-  if (file.last !== undefined) say(`The last checkpoint in ${path} is of ${file.last}.`)
-  if (path === undefined)
-    say(dim('Truncation, a rewritten tail and an older copy can only be found with --checkpoints FILE.'))
+  return JSON.stringify({
+    ...figures,
+    ...inFile,
+    ...toVerdictText(verdict, compared),
+    ...(fault && { fault }),
+  })
+}
+
+function report(verdict: Verdict, seconds: number, file: ComparedFile | undefined): void {
+  const { headline, compared, limits } = toVerdictText(verdict, file)
+  say(strong(headline))
+  for (const line of compared) say(line)
+  for (const line of limits) say(line)
+  say(dim(`${seconds.toFixed(1)} s, ${toFigure(verdict.rows / seconds)} rows/s.`))
 }

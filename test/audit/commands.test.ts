@@ -11,7 +11,7 @@ import { bearer, openTestApp, PHONE, type TestApp } from '../app.ts'
 import { type Finished, tabbat } from '../process/tabbat.ts'
 
 const NIN = '12345678901'
-const ONLY_WITH = 'Truncation, a rewritten tail and an older copy can only be found with --checkpoints FILE.'
+const ONLY_WITH = 'Not compared: checkpoints that were kept away from this server.'
 
 let app: TestApp
 let folder: string
@@ -54,8 +54,11 @@ describe('tabbat audit verify', () => {
   it('says that the log is sound, and what it cannot know', async () => {
     const { code, stdout } = await tabbat(settings(), 'audit', 'verify')
     expect(code).toBe(0)
-    expect(stdout).toMatch(/^The audit log is sound\.\n4 rows, 1 chains and 0 checkpoints in /)
-    expect(stdout).toContain('4 rows are younger than the last checkpoint.')
+    expect(stdout).toMatch(
+      /^No difference was found .*\nCompared: 4 rows in 1 chain, 0 checkpoints in the database, no file of checkpoints\.\n/,
+    )
+    expect(stdout).toMatch(/The last row of chain \w{8}-1 is row 4, hash [0-9a-f]{64}\./)
+    expect(stdout).toContain('Newer than the last checkpoint, so that no signature covers them: 4 rows.')
     expect(stdout).toContain(ONLY_WITH)
   })
 
@@ -76,8 +79,14 @@ describe('tabbat audit verify', () => {
     const found = await tabbat(place, 'audit', 'verify', '--checkpoints', file)
     expect([found.code, found.stdout.includes(ONLY_WITH)]).toEqual([1, false])
     expect(found.stdout).toMatch(/NOT sound\. First fault: chain \w{8}-1, row 5, the row is missing/)
-    const good = await tabbat(settings(), 'audit', 'verify', '--checkpoints', file)
-    expect([good.code, good.stdout.includes(`The last checkpoint in ${file} is of 2`)]).toEqual([0, true])
+    const own = await tabbat(settings(), 'audit', 'verify', '--checkpoints', file)
+    expect([own.code, own.stdout.includes(ONLY_WITH)]).toEqual([0, true])
+    const kept = join(newFolder(), 'kept.log')
+    copyFileSync(file, kept)
+    const good = await tabbat(settings(), 'audit', 'verify', '--checkpoints', kept)
+    expect([good.code, good.stdout.includes(ONLY_WITH)]).toEqual([0, false])
+    expect(good.stdout).toMatch(/2 checkpoints in \/.*kept\.log/)
+    expect(good.stdout).toMatch(/This holds up to 2/)
   })
 
   it('prints an object, and needs no root key for it when it has the public key', async () => {
@@ -91,7 +100,7 @@ describe('tabbat audit verify', () => {
     const good = await tabbat(place, 'audit', 'verify', '--json', '--public-key', key)
     expect(good.code).toBe(0)
     const figures = { rows: 6, chains: 1, checkpoints: 2, seconds: expect.any(Number) }
-    expect(JSON.parse(good.stdout)).toEqual({ sound: true, ...figures })
+    expect(JSON.parse(good.stdout)).toMatchObject({ sound: true, ...figures, ends: [{ sequence: 6 }] })
 
     const copied = new DatabaseSync(join(copy, 'tabbat.db'))
     copied.exec(`DROP TRIGGER audit_no_update; UPDATE audit SET key_id = 'x' WHERE sequence = 3`)

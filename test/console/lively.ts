@@ -10,7 +10,7 @@ export const ROOMS = [
   { name: 'overview', title: 'Overview', ready: 'Updating live' },
   { name: 'try', title: 'Try it', ready: 'The same call from your code' },
   { name: 'keys', title: 'Keys', ready: 'loans app' },
-  { name: 'audit', title: 'Audit', ready: 'Is the log whole?' },
+  { name: 'audit', title: 'Audit', ready: 'Compare the log with its checkpoints' },
   { name: 'catalogue', title: 'Catalogue', ready: 'is in force' },
   { name: 'sources', title: 'Sources', ready: 'dojah' },
   { name: 'records', title: 'Records', ready: 'NIN records' },

@@ -99,7 +99,7 @@ describe.skipIf(!CHROMIUM)('when things do not go well, the console', () => {
     for (const [room, forbidden] of [
       ['Keys', 'Create key'],
       ['Catalogue', 'Import'],
-      ['Audit', 'Verify the chain'],
+      ['Audit', 'Verify the log'],
       ['Try it', 'Send'],
     ] as const) {
       await go(page, room)

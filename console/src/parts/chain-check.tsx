@@ -27,11 +27,11 @@ export function ChainCheckPanel() {
   const isBusy = start.isBusy || value?.state === 'running'
   return (
     <Panel
-      title="Is the log whole?"
+      title="Compare the log with its checkpoints"
       aside={
         may && (
           <button type="button" class="push" disabled={isBusy} aria-busy={isBusy} onClick={() => start.run()}>
-            Verify the chain
+            Verify the log
           </button>
         )
       }
@@ -47,7 +47,9 @@ export function ChainCheckPanel() {
 function Verdict({ check }: { check: ChainCheck }) {
   const { state, rows, total } = check
   if (state === 'none')
-    return <p class="dim">The chain has not been verified since this server started. It reads every row.</p>
+    return (
+      <p class="dim">The log has not been verified since this server started. A check reads every row.</p>
+    )
   if (state === 'running')
     return (
       <>
@@ -55,31 +57,34 @@ function Verdict({ check }: { check: ChainCheck }) {
         <p class="dim">{total === 0 ? 'Starting…' : `${toCount(rows)} of ${toCount(total)} rows`}</p>
       </>
     )
-  if (state === 'sound')
-    return (
-      <div class="note good" role="status">
-        <p>The log is whole: nothing was changed, removed, swapped or put in.</p>
-        <Measure check={check} />
-      </div>
-    )
+  const isSound = state === 'sound'
   return (
-    <div class="note bad" role="alert">
+    <div class={`note ${isSound ? 'good' : 'bad'}`} role={isSound ? 'status' : 'alert'}>
       <p>
-        <b>{state === 'faulty' ? 'The log is not whole.' : 'The check could not be finished.'}</b>{' '}
-        {check.fault}
+        <b>{check.headline}</b>
       </p>
+      <Sentences texts={check.compared} />
+      <Sentences texts={check.limits} />
       <Measure check={check} />
     </div>
   )
 }
 
+/** Paths and hashes are long words. */
+const Sentences = ({ texts }: { texts: readonly string[] }) =>
+  texts.length === 0 ? null : (
+    <ul>
+      {texts.map((text) => (
+        <li key={text}>{text}</li>
+      ))}
+    </ul>
+  )
+
 function Measure({ check }: { check: ChainCheck }) {
-  const { rows, chains, checkpoints, unsigned, seconds, started_at, started_by } = check
+  const { seconds, started_at, started_by } = check
   return (
     <small>
-      {toCount(rows)} rows in {toCount(chains)} {chains === 1 ? 'chain' : 'chains'}, {toCount(checkpoints)}{' '}
-      signed checkpoints, {toCount(unsigned)} rows since the last, in {seconds.toFixed(1)} s. Started{' '}
-      <When at={started_at} />
+      {seconds.toFixed(1)} s. Started <When at={started_at} />
       {started_by && ` by ${started_by}`}.
     </small>
   )

@@ -72,7 +72,9 @@ export const ChainCheck = Type.Object({
   seconds: Type.Number(),
   started_at: Type.Nullable(Time),
   started_by: Text,
-  /** The first fault, in words. */
-  fault: Text,
+  /** The result in a sentence, what was compared, and what that cannot show; as "tabbat audit verify" says it. */
+  headline: Text,
+  compared: Type.Array(Type.String()),
+  limits: Type.Array(Type.String()),
 })
 export type ChainCheck = Static<typeof ChainCheck>

@@ -1,0 +1,81 @@
+import { toFaultText, toVisible } from './fault-text.ts'
+import type { ChainEnd, Verdict } from './verify.ts'
+
+/** Which checkpoints.log the log was compared with, and whether it was kept away from the database. */
+export type ComparedFile = { readonly path: string; readonly isKeptElsewhere: boolean }
+
+/** The result of a check in sentences, the same on the command line and in the console. */
+export type VerdictText = {
+  readonly headline: string
+  /** What was compared. */
+  readonly compared: readonly string[]
+  /** What this comparison cannot show. */
+  readonly limits: readonly string[]
+}
+
+/** More chains than these are counted, not listed. */
+const MOST_ENDS = 4
+
+export function toVerdictText(verdict: Verdict, file?: ComparedFile): VerdictText {
+  const { fault } = verdict
+  return {
+    headline: fault
+      ? `The audit log is NOT sound. First fault: ${toFaultText(fault)}.`
+      : 'No difference was found between the audit log and what it was compared with.',
+    compared: [
+      `${fault ? 'Sound before the fault' : 'Compared'}: ${listCompared(verdict, file).join(', ')}.`,
+      ...(fault ? [] : listEnds(verdict.ends)),
+      ...listFileFacts(verdict, file),
+    ],
+    limits: fault ? [] : listLimits(verdict, file),
+  }
+}
+
+const listCompared = (
+  { rows, chains, checkpoints, file: { checkpoints: inFile } }: Verdict,
+  file?: ComparedFile,
+) => [
+  `${count(rows, 'row')} in ${count(chains, 'chain')}`,
+  `${count(checkpoints, 'checkpoint')} in the database`,
+  file ? `${count(inFile, 'checkpoint')} in ${file.path}` : 'no file of checkpoints',
+]
+
+function listEnds(ends: readonly ChainEnd[]): string[] {
+  const shown = ends
+    .slice(0, MOST_ENDS)
+    .map(
+      ({ chain, sequence, hash }) =>
+        `The last row of chain ${toVisible(chain)} is row ${sequence}, hash ${hash}.`,
+    )
+  return ends.length > MOST_ENDS ? [...shown, `${ends.length - MOST_ENDS} more chains were compared.`] : shown
+}
+
+function listFileFacts({ file: { passedOver, last } }: Verdict, file?: ComparedFile): string[] {
+  if (!file) return []
+  return [
+    ...(passedOver > 0 ? [`Passed over: ${count(passedOver, 'incomplete line')} of ${file.path}.`] : []),
+    ...(last === undefined ? [] : [`The last checkpoint in ${file.path} is of ${last}.`]),
+  ]
+}
+
+function listLimits({ unsigned, file: { last } }: Verdict, file?: ComparedFile): string[] {
+  const young =
+    unsigned > 0
+      ? [`Newer than the last checkpoint, so that no signature covers them: ${count(unsigned, 'row')}.`]
+      : []
+  return [
+    ...young,
+    ...(file?.isKeptElsewhere && last ? [toLimitOfFile(file.path, last)] : WITHOUT_CHECKPOINTS),
+  ]
+}
+
+const WITHOUT_CHECKPOINTS = [
+  'Not compared: checkpoints that were kept away from this server. Without them, this check cannot see that the end of the log was cut off or written anew, or that an older copy was put back, if the checkpoints in the database and on this server were cut in the same way.',
+  'To see that, run: tabbat audit verify --checkpoints FILE, with a checkpoints.log that was kept elsewhere.',
+]
+
+const toLimitOfFile = (path: string, last: string) =>
+  `This holds up to ${last}. What was cut off or written anew after that cannot be seen with ${path}: use a newer copy.`
+
+const count = (number: number, noun: string) =>
+  `${String(number).replace(/\B(?=(\d{3})+$)/g, ' ')} ${noun}${number === 1 ? '' : 's'}`
