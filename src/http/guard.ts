@@ -15,7 +15,7 @@ export function createGuard({ authenticate, rateLimit, config }: Context): Guard
     if (!caller) throw new AppError('unauthenticated')
     exchange.caller = caller
     if (rateLimit) {
-      const { allowed, remaining, resetS } = rateLimit.take(caller.keyId)
+      const { allowed, remaining, resetS } = rateLimit.take(caller.lineage)
       exchange.early.push('ratelimit-policy', policy, 'ratelimit', `"key";r=${remaining};t=${resetS}`)
       if (!allowed) throw new AppError('rate_limited', { headers: { 'retry-after': String(resetS) } })
     }

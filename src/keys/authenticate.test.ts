@@ -22,6 +22,7 @@ function open(row: Partial<KeyRow> = {}) {
         expiresAt: undefined,
         revokedAt: undefined,
         rolledTo: undefined,
+        lineage: key.id,
         hide: [],
         reveal: [],
         subjectsPerDay: undefined,

@@ -9,6 +9,8 @@ import { SANDBOX_KEY, sandboxCaller } from './sandbox-key.ts'
 /** Who is asking, and what they may do. */
 export type Caller = {
   readonly keyId: string
+  /** The first key of its line. Everything that is counted or kept for a key is under this id: rolling resets nothing. */
+  readonly lineage: string
   readonly mode: Mode
   readonly scopes: ReadonlySet<Scope>
   readonly isAddressAllowed: (address: string) => boolean
@@ -96,6 +98,7 @@ const toCredential = (authorization: string) => authorization.trim().replace(/^b
 function toCaller(row: KeyRow): Caller {
   return {
     keyId: row.id,
+    lineage: row.lineage,
     mode: row.mode,
     scopes: new Set(row.scopes),
     isAddressAllowed: toAddressRule(row.allowedIps),

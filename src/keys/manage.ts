@@ -9,7 +9,7 @@ import { createApiKey, toKeyHash } from './api-key.ts'
 export type NewKey = { readonly text: string; readonly row: KeyRow }
 
 export type KeyWishes = Pick<KeyRow, 'name' | 'mode' | 'scopes' | 'expiresAt' | 'allowedIps'> &
-  Partial<Pick<KeyRow, 'hide' | 'reveal' | 'subjectsPerDay' | 'requiresConsent'>>
+  Partial<Pick<KeyRow, 'hide' | 'reveal' | 'subjectsPerDay' | 'requiresConsent' | 'lineage'>>
 
 /** What is needed to change keys. Every change is in the audit log before it happens, or it does not happen. */
 export type KeyDesk = {
@@ -33,7 +33,10 @@ export async function revokeKey({ store, audit }: KeyDesk, id: string): Promise<
   await store.keys.revoke(id, Date.now())
 }
 
-/** Makes a successor with the same rights and length of life, and lets the old key end after the overlap, both or neither. */
+/**
+ * Makes a successor with the same rights, counters and length of life, and lets the old key end after the overlap, both or
+ * neither.
+ */
 export async function rollKey(desk: KeyDesk, id: string, overlapMs: number): Promise<NewKey> {
   const { store, audit } = desk
   const old = await store.keys.find(id)
@@ -54,7 +57,7 @@ export async function rollKey(desk: KeyDesk, id: string, overlapMs: number): Pro
 function toNewKey({ keyring }: KeyDesk, wishes: KeyWishes): NewKey {
   const { id, text } = createApiKey(wishes.mode)
   const { name, mode, scopes, expiresAt, allowedIps, hide = [], reveal = [] } = wishes
-  const { subjectsPerDay, requiresConsent = false } = wishes
+  const { subjectsPerDay, requiresConsent = false, lineage = id } = wishes
   const row: KeyRow = {
     id,
     mode,
@@ -66,6 +69,7 @@ function toNewKey({ keyring }: KeyDesk, wishes: KeyWishes): NewKey {
     expiresAt,
     revokedAt: undefined,
     rolledTo: undefined,
+    lineage,
     hide,
     reveal,
     subjectsPerDay,

@@ -8,6 +8,7 @@ export const SANDBOX_KEY = 'tbt_test_sandbox0EveryNumberWorksInTheTestSandbox1yr
 
 export const sandboxCaller: Caller = {
   keyId: 'sandbox0',
+  lineage: 'sandbox0',
   mode: 'test',
   scopes: new Set(SCOPES),
   isAddressAllowed: () => true,

@@ -13,6 +13,8 @@ export type KeyRow = {
   readonly expiresAt: number | undefined
   readonly revokedAt: number | undefined
   readonly rolledTo: string | undefined
+  /** Id of the first key of its line: a key and those it was rolled from share their counters. */
+  readonly lineage: string
   /** Dotted names of fields to hide besides, or instead of, those that are hidden by default. */
   readonly hide: readonly string[]
   readonly reveal: readonly string[]
@@ -37,7 +39,7 @@ export type KeyTable = {
 
 /** Named one by one: PostgreSQL fails a prepared `SELECT *` when another node adds a column. */
 const COLUMNS = `id, mode, name, hash, scopes, allowed_ips, created_at, expires_at, revoked_at, rolled_to,
-  hide, reveal, subjects_per_day, requires_consent`
+  hide, reveal, subjects_per_day, requires_consent, lineage`
 
 export function createKeyTable(database: Database): KeyTable {
   const find = database.prepare(`SELECT ${COLUMNS} FROM api_keys WHERE id = $1`)
@@ -71,7 +73,7 @@ async function insertKey(database: Database, row: KeyRow): Promise<void> {
   await database
     .prepare(
       `INSERT INTO api_keys (${COLUMNS})
-       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`,
+       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`,
     )
     .run(
       row.id,
@@ -88,6 +90,7 @@ async function insertKey(database: Database, row: KeyRow): Promise<void> {
       row.reveal.join(',') || null,
       row.subjectsPerDay ?? null,
       row.requiresConsent ? 1 : 0,
+      row.lineage,
     )
 }
 
@@ -104,6 +107,7 @@ function toKeyRow(row: Row): KeyRow {
     expiresAt: optional(row.expires_at),
     revokedAt: optional(row.revoked_at),
     rolledTo: row.rolled_to === null ? undefined : String(row.rolled_to),
+    lineage: String(row.lineage ?? row.id),
     hide: toList(row.hide),
     reveal: toList(row.reveal),
     subjectsPerDay: optional(row.subjects_per_day),

@@ -8,6 +8,7 @@ import { catalogue } from './migrations/0005-catalogue.ts'
 import { admit } from './migrations/0006-admit.ts'
 import { consolePeople } from './migrations/0007-console.ts'
 import { statistics } from './migrations/0008-statistics.ts'
+import { keyLineage } from './migrations/0009-key-lineage.ts'
 
 /** `sql` runs on both engines; what has to be said differently stands under the name of the dialect. */
 type Migration = {
@@ -27,6 +28,7 @@ const MIGRATIONS: readonly Migration[] = [
   admit,
   consolePeople,
   statistics,
+  keyLineage,
 ]
 
 /** The schema that this program knows. */

@@ -23,7 +23,7 @@ export function askSources<T extends object>(
   const line = sources[caller.mode][kind]
   const ask = (signal: AbortSignal | undefined) =>
     flights.share(
-      [caller.keyId, kind, number, phone],
+      [caller.lineage, kind, number, phone],
       subject.toAsks(line, { signal: signal ?? NEVER, reference }),
       {
         trail,

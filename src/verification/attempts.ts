@@ -71,7 +71,7 @@ export function createAttempts(
     })
     await paying
     const at = now()
-    const { keyId, subjectsPerDay: most } = caller
+    const { lineage: keyId, subjectsPerDay: most } = caller
     const limits = { since: at - WINDOW_MS, mostByKey: MOST_BY_KEY, mostByAll: MOST_BY_ALL }
     const admitted = await table
       .admit({ id, subject, keyId, at, ...limits, day: toDay(at), most })
@@ -87,7 +87,7 @@ export function createAttempts(
 
   const admit: Attempts['admit'] = async (caller, kind, number, phone) => {
     const subject = toBlindIndex(key, kind, number)
-    const name = [caller.keyId, kind, number, phone].join('|')
+    const name = [caller.lineage, kind, number, phone].join('|')
     const id = `${node}/${randomUUID()}`
     const guess = open.get(name) ?? {
       id,

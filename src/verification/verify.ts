@@ -78,7 +78,7 @@ async function verifyOnce<T extends object>(
   const { idempotencyKey: header, operation, caller, amount = '' } = asker
   if (header === undefined) return perform(desk, asker, subject, undefined)
   const request = [subject.number, subject.phone, amount]
-  const begun = await desk.idempotency.begin({ keyId: caller.keyId, operation, header, request })
+  const begun = await desk.idempotency.begin({ keyId: caller.lineage, operation, header, request })
   if ('kept' in begun) {
     const { outcome, reference, released } = begun.kept
     const story = toStory(desk, asker, subject, reference)

@@ -56,7 +56,7 @@ async function plant({ store, keyring }: SealedStore): Promise<string> {
   } as const
   const key = await createKey({ store, keyring, audit: { record: async () => {} } }, wishes)
   const attempts = createAttempts(store.attempts, keyring.subject)
-  const caller = { keyId: key.row.id, subjectsPerDay: 10 } as Parameters<typeof attempts.admit>[0]
+  const caller = { lineage: key.row.lineage, subjectsPerDay: 10 } as Parameters<typeof attempts.admit>[0]
   for (const kind of KINDS)
     for (const number of [NIN, BVN, GUESSED]) {
       const guess = await attempts.admit(caller, kind, number, '8031234567')

@@ -25,6 +25,7 @@ const toKey = (wishes: Partial<KeyRow> = {}): KeyRow => ({
   expiresAt: NOW + DAY_MS,
   revokedAt: undefined,
   rolledTo: undefined,
+  lineage: 'first0id',
   hide: ['religion'],
   reveal: ['next_of_kin'],
   requiresConsent: true,

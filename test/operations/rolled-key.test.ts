@@ -1,0 +1,103 @@
+import { afterEach, describe, expect, it } from 'vitest'
+import { rollKey } from '../../src/keys/manage.ts'
+import { sealEntry } from '../../src/registry/sealed-entry.ts'
+import { toNinRecord } from '../../src/sources/sandbox/nin-record.ts'
+import type { KeyRow } from '../../src/store/key-table.ts'
+import { bearer, openTestApp, PHONE, type TestApp } from '../app.ts'
+import { createTestDatabase, hasPostgres } from '../postgres.ts'
+
+const DAY_MS = 24 * 3_600_000
+const open: TestApp[] = []
+afterEach(async () => {
+  for (const server of open.splice(0)) await server.close()
+})
+
+/** A server on a real socket with a registry of twenty people, and a key that was rolled twice. */
+async function openRolled(
+  engine: string,
+  settings: Record<string, string> = {},
+  rights: Partial<KeyRow> = {},
+) {
+  const database = engine === 'PostgreSQL' ? { TABBAT_DATABASE_URL: await createTestDatabase() } : {}
+  const server = await openTestApp({ ...database, ...settings })
+  open.push(server)
+  const { context } = server
+  const records = Array.from({ length: 20 }, (_each, index) => {
+    const nin = String(61_000_000_000 + index)
+    return sealEntry(context.keyring(), 'nin', nin, {
+      record: toNinRecord(nin, PHONE.slice(1)),
+      mediaId: null,
+    })
+  })
+  await context.store.registry.save({ records, media: [], at: Date.now() })
+  const url = await server.app.listen({ host: '127.0.0.1', port: 0 })
+  const first = await server.createKey({ mode: 'live', ...rights })
+  const roll = async (key: string) =>
+    (await rollKey({ ...context, keyring: context.keyring() }, key.slice(9, 17), DAY_MS)).text
+  const verify = (key: string, index: number, phone = PHONE, headers: Record<string, string> = {}) =>
+    fetch(`${url}/api/v2/kyc/verify-nin`, {
+      method: 'POST',
+      headers: { ...bearer(key), 'content-type': 'application/json', ...headers },
+      body: JSON.stringify({ nin: String(61_000_000_000 + index), phone }),
+    })
+  return { server, first, roll, verify }
+}
+
+const engines = hasPostgres() ? ['SQLite', 'PostgreSQL'] : ['SQLite']
+
+describe.each(engines)('a key that was rolled, on %s', (engine) => {
+  it('has the failed matches of its predecessors', async () => {
+    const { first, roll, verify } = await openRolled(engine)
+    const keys = [first, await roll(first)]
+    keys.push(await roll(keys[1] ?? ''))
+    const statuses: number[] = []
+    for (const guess of [0, 1, 2, 3, 4, 5])
+      statuses.push((await verify(keys[guess % 3] ?? '', 0, `0803000000${guess}`)).status)
+    expect(statuses).toEqual([422, 422, 422, 422, 422, 429])
+  })
+
+  it('has the people whom its predecessors asked about today', async () => {
+    const { first, roll, verify } = await openRolled(engine, {}, { subjectsPerDay: 3 })
+    const asked = [await verify(first, 0), await verify(first, 1)]
+    const second = await roll(first)
+    asked.push(
+      await verify(second, 1),
+      await verify(second, 2),
+      await verify(second, 3),
+      await verify(first, 4),
+    )
+    expect(asked.map(({ status }) => status)).toEqual([200, 200, 200, 200, 429, 429])
+    expect(await asked[4]?.json()).toMatchObject({ code: 'quota_exceeded' })
+  })
+
+  it('shares the minute of its predecessor', async () => {
+    const { first, roll, verify } = await openRolled(engine, { TABBAT_RATE_LIMIT: '3' })
+    const second = await roll(first)
+    const statuses: number[] = []
+    for (const key of [first, second, first, second]) statuses.push((await verify(key, 0)).status)
+    expect(statuses).toEqual([200, 200, 200, 429])
+  })
+
+  it('is given the first answer under an Idempotency-Key again, and the audit names the key that asked', async () => {
+    const { server, first, roll, verify } = await openRolled(engine)
+    const header = { 'idempotency-key': 'order-1' }
+    const answer = await verify(first, 0, PHONE, header)
+    const second = await roll(first)
+    const again = await verify(second, 0, PHONE, header)
+    expect(again.headers.get('idempotent-replayed')).toBe('true')
+    const [one, two] = [await answer.text(), await again.text()]
+    expect(two).toBe(one)
+    const rows = await server.context.store.audit.byReference(JSON.parse(one).data.request_reference)
+    expect(rows.map(({ phase, key_id }) => `${phase} ${key_id}`)).toEqual([
+      `intent ${first.slice(9, 17)}`,
+      `outcome ${first.slice(9, 17)}`,
+      `replay ${second.slice(9, 17)}`,
+    ])
+  })
+
+  it('does not share with a key of its own', async () => {
+    const { server, first, verify } = await openRolled(engine, { TABBAT_RATE_LIMIT: '1' })
+    const other = await server.createKey({ mode: 'live' })
+    expect([(await verify(first, 0)).status, (await verify(other, 0)).status]).toEqual([200, 200])
+  })
+})
