@@ -1,6 +1,7 @@
+import { randomUUID } from 'node:crypto'
 import type { SourceTable, Spent } from '../store/source-table.ts'
 import type { Agreement, Post } from './post.ts'
-import { createRefunds } from './refunds.ts'
+import { createRefunds, REFUND_DAYS } from './refunds.ts'
 
 /** What one call of a source costs, and how much a day may cost. Kobo. */
 export type Prices = Readonly<
@@ -43,7 +44,7 @@ export function createAgreement({ table, prices, node, now = Date.now }: Options
   let looking: Promise<void> | undefined
   let told = ''
   let toldAt = 0
-  const refunds = createRefunds(table)
+  const refunds = createRefunds(table, () => toLagosDay(now()))
 
   /** Tells how the sources are doing, when that has changed, and now and then that this node is still there. */
   const publish = async (posts: readonly Post[]) => {
@@ -82,13 +83,20 @@ export function createAgreement({ table, prices, node, now = Date.now }: Options
     spend: async (name) => {
       refunds.retry()
       const { price, dailyCap } = prices[name] ?? { price: 0, dailyCap: undefined }
-      const wish = { name, day: toLagosDay(now()), kobo: price }
+      const wish = { id: randomUUID(), name, day: toLagosDay(now()), kobo: price }
       const admitted = await table.spend({ ...wish, capKobo: dailyCap ?? null })
       return admitted ? { refund: () => refunds.give(wish) } : undefined
     },
     watch,
     listSpend: () => table.listSpend(toLagosDay(now())),
-    forget: () => table.forget(now() - STATE_LIFE_MS, toLagosDay(now()) - KEEP_DAYS),
+    forget: () => {
+      const today = toLagosDay(now())
+      return table.forget({
+        states: now() - STATE_LIFE_MS,
+        spendDay: today - KEEP_DAYS,
+        refundDay: today - REFUND_DAYS,
+      })
+    },
     close: async () => {
       closed = true
       clearTimeout(timer)

@@ -1,8 +1,6 @@
-import type { SourceTable, SpendWish } from '../store/source-table.ts'
+import type { Refund, SourceTable } from '../store/source-table.ts'
 
-type Refund = Omit<SpendWish, 'capKobo'>
-
-/** Takes spend back without anybody waiting for it. What cannot be written now is owed, and tried again with the next. */
+/** Takes spend back in the background. A refund that cannot be written now is kept, and tried again with the next call. */
 export type Refunds = {
   /** Never fails. */
   readonly give: (refund: Refund) => Promise<void>
@@ -12,13 +10,16 @@ export type Refunds = {
   readonly close: () => Promise<void>
 }
 
-export function createRefunds(table: Pick<SourceTable, 'refund'>): Refunds {
+/** So many days the ids of refunds are kept. A refund that is older is not sent again: its id could be forgotten. */
+export const REFUND_DAYS = 7
+
+export function createRefunds(table: Pick<SourceTable, 'refund'>, today: () => number): Refunds {
   let owed: Refund[] = []
   const writing = new Set<Promise<void>>()
 
   const give = async (refund: Refund): Promise<void> => {
     const work = table.refund(refund).catch(() => {
-      // The store is away for a moment. Until it is back too much is counted, never too little.
+      // It may have been written all the same, with only the confirmation lost: the id keeps it from counting twice.
       owed.push(refund)
     })
     writing.add(work)
@@ -26,7 +27,7 @@ export function createRefunds(table: Pick<SourceTable, 'refund'>): Refunds {
     writing.delete(work)
   }
   const retry = () => {
-    const debts = owed
+    const debts = owed.filter(({ day }) => day > today() - REFUND_DAYS)
     owed = []
     for (const debt of debts) void give(debt)
   }

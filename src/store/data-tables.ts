@@ -30,8 +30,11 @@ export const DATA_TABLES = [
 ] as const
 export type DataTable = (typeof DATA_TABLES)[number]
 
-/** Good for hours only, and worth stealing: they are in no backup, and a restore takes away what there is. */
-export const PASSING_TABLES = ['sessions', 'invitations'] as const
+/**
+ * In no backup, and a restore empties them: good for hours only and worth stealing, or of use only to a process that was
+ * running before.
+ */
+export const PASSING_TABLES = ['sessions', 'invitations', 'source_refunds'] as const
 
 /** The database itself refuses to take rows out of these. */
 export const APPEND_ONLY: readonly DataTable[] = ['audit', 'checkpoints']

@@ -9,6 +9,7 @@ import { admit } from './migrations/0006-admit.ts'
 import { consolePeople } from './migrations/0007-console.ts'
 import { statistics } from './migrations/0008-statistics.ts'
 import { keyLineage } from './migrations/0009-key-lineage.ts'
+import { sourceRefunds } from './migrations/0010-source-refunds.ts'
 
 /** `sql` runs on both engines; what has to be said differently stands under the name of the dialect. */
 type Migration = {
@@ -29,6 +30,7 @@ const MIGRATIONS: readonly Migration[] = [
   consolePeople,
   statistics,
   keyLineage,
+  sourceRefunds,
 ]
 
 /** The schema that this program knows. */

@@ -9,15 +9,15 @@ export type SourceTable = {
   readonly enable: (name: string) => Promise<boolean>
   /** Counts a call and its price, unless the day's spend would go over the cap: then false. Exact, however many ask at once. */
   readonly spend: (wish: SpendWish) => Promise<boolean>
-  /** Takes back a call that was not billed; never more than was counted. */
-  readonly refund: (wish: Omit<SpendWish, 'capKobo'>) => Promise<void>
+  /** Takes back a call that was not billed; never more than was counted, and each id once, however often it is sent. */
+  readonly refund: (refund: Refund) => Promise<void>
   readonly listSpend: (day: number) => Promise<Spent[]>
   /** How a node sees its sources, for whoever looks from outside. */
   readonly publish: (states: readonly PublishedState[]) => Promise<void>
   readonly listStates: (since: number) => Promise<PublishedState[]>
   /** A node that stops has nothing more to say. */
   readonly retire: (node: string) => Promise<void>
-  readonly forget: (statesBefore: number, daysBefore: number) => Promise<void>
+  readonly forget: (before: { states: number; spendDay: number; refundDay: number }) => Promise<void>
 }
 
 export type SpendWish = {
@@ -26,6 +26,8 @@ export type SpendWish = {
   readonly kobo: number
   readonly capKobo: number | null
 }
+
+export type Refund = Omit<SpendWish, 'capKobo'> & { readonly id: string }
 
 export type Spent = { readonly name: string; readonly calls: number; readonly kobo: number }
 
@@ -55,14 +57,7 @@ export function createSourceTable(database: Database): SourceTable {
     enable: async (name) =>
       (await database.prepare('DELETE FROM source_switches WHERE name = $1').run(name)) > 0,
     spend: (wish) => database.transaction((inside) => spendInside(inside, wish)),
-    refund: async ({ name, day, kobo }) => {
-      await database
-        .prepare(
-          `UPDATE source_spend SET calls = calls - 1, kobo = kobo - $3
-           WHERE name = $1 AND day = $2 AND calls > 0 AND kobo >= $3`,
-        )
-        .run(name, day, kobo)
-    },
+    refund: (refund) => database.transaction((inside) => refundInside(inside, refund)),
     listSpend: async (day) =>
       (await spent.all(day)).map(({ name, calls, kobo }) => ({
         name: String(name),
@@ -82,9 +77,10 @@ export function createSourceTable(database: Database): SourceTable {
     retire: async (node) => {
       await database.prepare('DELETE FROM source_states WHERE node = $1').run(node)
     },
-    forget: async (statesBefore, daysBefore) => {
+    forget: async ({ states: statesBefore, spendDay, refundDay }) => {
       await database.prepare('DELETE FROM source_states WHERE at < $1').run(statesBefore)
-      await database.prepare('DELETE FROM source_spend WHERE day < $1').run(daysBefore)
+      await database.prepare('DELETE FROM source_spend WHERE day < $1').run(spendDay)
+      await database.prepare('DELETE FROM source_refunds WHERE day < $1').run(refundDay)
     },
   }
 }
@@ -105,6 +101,20 @@ async function spendInside(inside: Database, { name, day, kobo, capKobo }: Spend
     )
     .run(name, day, kobo, most)
   return changed > 0
+}
+
+/** The id and the change are one commit: when its confirmation is lost, the same refund can be sent again. */
+async function refundInside(inside: Database, { id, name, day, kobo }: Refund): Promise<void> {
+  const isNew = await inside
+    .prepare('INSERT INTO source_refunds (id, day) VALUES ($1, $2) ON CONFLICT (id) DO NOTHING')
+    .run(id, day)
+  if (isNew === 0) return
+  await inside
+    .prepare(
+      `UPDATE source_spend SET calls = calls - 1, kobo = kobo - $3
+       WHERE name = $1 AND day = $2 AND calls > 0 AND kobo >= $3`,
+    )
+    .run(name, day, kobo)
 }
 
 const toState = (row: Readonly<Record<string, unknown>>): PublishedState => ({

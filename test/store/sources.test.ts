@@ -38,18 +38,23 @@ describeEngines(ENGINES, (engine) => {
       )
       expect(spent.filter((admitted) => admitted)).toHaveLength(10)
       expect(await one.sources.listSpend(DAY)).toEqual([{ name: 'dojah', calls: 10, kobo: 50_500 }])
-      await one.sources.refund(wish)
+      await one.sources.refund({ ...wish, id: 'first' })
       expect(await other.sources.spend(wish)).toBe(true)
       expect(await other.sources.spend(wish)).toBe(false)
     })
 
     it('is never taken back twice', async () => {
       const wish = { name: 'prembly', day: DAY, kobo: 5050, capKobo: null }
-      await one.sources.spend(wish)
-      await one.sources.refund(wish)
-      await one.sources.refund(wish)
+      for (let call = 0; call < 3; call++) await one.sources.spend(wish)
+      const twice = ['a', 'a', 'b', 'b']
+      await Promise.all(
+        twice.map((id, index) => (index % 2 ? one : other).sources.refund({ ...wish, id: `prembly ${id}` })),
+      )
       const today = await one.sources.listSpend(DAY)
-      expect(today.find(({ name }) => name === 'prembly')).toEqual({ name: 'prembly', calls: 0, kobo: 0 })
+      expect(today.find(({ name }) => name === 'prembly')).toEqual({ name: 'prembly', calls: 1, kobo: 5050 })
+      for (const id of ['c', 'd']) await one.sources.refund({ ...wish, id: `prembly ${id}` })
+      const later = await one.sources.listSpend(DAY)
+      expect(later.find(({ name }) => name === 'prembly')).toEqual({ name: 'prembly', calls: 0, kobo: 0 })
     })
 
     it('has no end without a cap, begins anew each day, and is larger than 32 bits', async () => {
@@ -71,9 +76,10 @@ describeEngines(ENGINES, (engine) => {
       await one.sources.publish([state, { ...state, node: 'b', at: NOW - 1000 }])
       await one.sources.publish([{ ...state, state: '{}' }])
       expect(await other.sources.listStates(NOW)).toEqual([{ ...state, state: '{}' }])
-      await other.sources.forget(NOW, DAY + 1)
+      await other.sources.forget({ states: NOW, spendDay: DAY + 1, refundDay: DAY + 1 })
       expect(await one.sources.listStates(0)).toHaveLength(1)
       expect(await one.sources.listSpend(DAY)).toEqual([])
+      expect(await one.database.prepare('SELECT * FROM source_refunds').all()).toEqual([])
     })
     it('of a node that stops go with it', async () => {
       const state = { node: 'c', name: 'dojah', operation: 'verify_nin', state: '{}', at: NOW }

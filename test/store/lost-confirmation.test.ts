@@ -1,0 +1,32 @@
+import { expect, it } from 'vitest'
+import { createAgreement } from '../../src/sources/agreement.ts'
+import { openStore } from '../../src/store/store.ts'
+import { createTestDatabase, hasPostgres } from '../postgres.ts'
+import { openCuttingProxy } from './cutting-proxy.ts'
+import { newFolder } from './engines.ts'
+
+it.skipIf(!hasPostgres())(
+  'a refund whose confirmation is lost on PostgreSQL is written once, and the cap stays exact',
+  async () => {
+    const databaseUrl = await createTestDatabase()
+    const proxy = await openCuttingProxy(databaseUrl)
+    const store = await openStore({ dataDir: newFolder(), databaseUrl: proxy.url })
+    const prices = { dojah: { price: 5000, dailyCap: 15_000 } }
+    const agreement = createAgreement({ table: store.sources, prices, node: 'here' })
+    const first = await agreement.spend('dojah')
+    await agreement.spend('dojah')
+    await agreement.spend('dojah')
+    expect(await agreement.spend('dojah')).toBeUndefined()
+    proxy.arm()
+    await first?.refund()
+    expect(proxy.cuts()).toBe(1)
+    expect(await agreement.listSpend()).toEqual([{ name: 'dojah', calls: 2, kobo: 10_000 }])
+    // The next call sends the refund again. There is money for one call, and not for a second one.
+    await agreement.spend('dojah')
+    await agreement.close()
+    expect(await agreement.listSpend()).toEqual([{ name: 'dojah', calls: 3, kobo: 15_000 }])
+    expect(await createAgreement({ table: store.sources, prices, node: 'b' }).spend('dojah')).toBeUndefined()
+    await store.close()
+    await proxy.close()
+  },
+)
