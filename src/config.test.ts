@@ -1,12 +1,13 @@
-import { mkdtempSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { type ConfigError, loadConfig } from './config.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'tabbat-config-'))
-const file = (name: string, content: string) => {
+const file = (name: string, content: string, mode = 0o600) => {
   writeFileSync(join(folder, name), content)
+  chmodSync(join(folder, name), mode)
   return join(folder, name)
 }
 
@@ -65,6 +66,39 @@ describe('the settings', () => {
     expect(loadConfig({ TABBAT_ROOT_KEY_FILE: path }, '').rootKey).toBe('ab'.repeat(32))
   })
 
+  it('do not read a secret from a file that every user can read, or that others can change', () => {
+    for (const mode of [0o644, 0o660, 0o602]) {
+      const path = file('open', `${'ab'.repeat(32)}\n`, mode)
+      expect(problemsOf({ TABBAT_ROOT_KEY_FILE: path })).toEqual([
+        expect.stringMatching(/^TABBAT_ROOT_KEY cannot be read from its file: .* Type: chmod 640 \S+\/open$/),
+      ])
+    }
+    const shared = file('shared', `${'ab'.repeat(32)}\n`, 0o640)
+    expect(problemsOf({ TABBAT_ROOT_KEY_FILE: shared })).toEqual([])
+  })
+
+  it('name a .env with secrets that every user can read', () => {
+    const secret = `TABBAT_ROOT_KEY=${'ab'.repeat(32)}\n`
+    const exposed = (content: string, mode: number) =>
+      loadConfig({}, file('.env', content, mode)).exposedEnvFile
+    expect(exposed(secret, 0o644)).toBe(join(folder, '.env'))
+    expect(exposed(secret, 0o640)).toBeUndefined()
+    expect(exposed('TABBAT_PORT=1\n', 0o644)).toBeUndefined()
+  })
+
+  it('do not go with certificates that are not checked, where credentials are sent', () => {
+    const unchecked = { NODE_TLS_REJECT_UNAUTHORIZED: '0' }
+    const refused = [expect.stringContaining('NODE_TLS_REJECT_UNAUTHORIZED=0 would send credentials')]
+    const vendor = { TABBAT_BAXI_API_KEY: 'x' }
+    const database = (query: string) => ({ TABBAT_DATABASE_URL: `postgres://user:hush@db.example/x${query}` })
+    expect(problemsOf({ ...unchecked, ...vendor })).toEqual(refused)
+    expect(problemsOf({ ...unchecked, ...database('?sslmode=verify-full') })).toEqual(refused)
+    expect(problemsOf({ ...unchecked, ...database('?ssl=true') })).toEqual(refused)
+    expect(problemsOf({ ...unchecked, ...database('?sslmode=disable') })).toEqual([])
+    expect(problemsOf(unchecked)).toEqual([])
+    expect(problemsOf({ ...vendor, NODE_TLS_REJECT_UNAUTHORIZED: '1' })).toEqual([])
+  })
+
   it('keep times within reason', () => {
     const lists = { TABBAT_CATALOGUE_SOURCES: 'baxi', TABBAT_BAXI_API_KEY: 'x' }
     expect(problemsOf({ ...lists, TABBAT_REUSE: '31d', TABBAT_CATALOGUE_SYNC: '59s' })).toEqual([
@@ -118,6 +152,32 @@ describe('the settings of a vendor', () => {
       expect.stringContaining('TABBAT_DOJAH_APP_ID is required to use dojah'),
     ])
     expect(loadConfig(DOJAH, '').vendors.dojah).toMatchObject({ appId: 'a', secret: 's' })
+  })
+
+  const at = (url: string, more = {}) => problemsOf({ ...DOJAH, TABBAT_DOJAH_URL: url, ...more })
+  const PLAIN = ['TABBAT_DOJAH_URL must begin with https://, or set TABBAT_SOURCES_PLAIN_HTTP=on']
+
+  it.each(['127.evil.test', '127.0.0.1.evil.test', 'localhost.evil.test', 'api.localhost', '128.0.0.1'])(
+    'do not take %s for this machine',
+    (host) => {
+      expect(at(`http://${host}`)).toEqual(PLAIN)
+      expect(at(`http://${host}`, { TABBAT_SOURCES_PRIVATE: 'on' })).toEqual(PLAIN)
+      expect(at(`http://${host}`, { TABBAT_SOURCES_PLAIN_HTTP: 'on' })).toEqual([])
+    },
+  )
+
+  it.each(['127.0.0.1', '127.9.9.9', 'localhost', 'LOCALHOST', '[::1]', '[::ffff:127.0.0.1]', '127.1'])(
+    'may name this machine over plain http: %s',
+    (host) => expect(at(`http://${host}:9101`)).toEqual([]),
+  )
+
+  it('need one word for a private address and another for plain http', () => {
+    const refused = ['TABBAT_DOJAH_URL is a private address: set TABBAT_SOURCES_PRIVATE=on if that is meant']
+    expect(at('https://10.0.0.5')).toEqual(refused)
+    expect(at('http://10.0.0.5', { TABBAT_SOURCES_PLAIN_HTTP: 'on' })).toEqual(refused)
+    expect(at('https://10.0.0.5', { TABBAT_SOURCES_PRIVATE: 'on' })).toEqual([])
+    const both = { TABBAT_SOURCES_PRIVATE: 'on', TABBAT_SOURCES_PLAIN_HTTP: 'on' }
+    expect(at('http://10.0.0.5', both)).toEqual([])
   })
 
   it('can be given as a file only where they are secret', () => {

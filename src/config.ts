@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { parseEnv } from 'node:util'
+import { isReadableByAll } from './crypto/secret-file.ts'
 import {
   addresses,
   databaseUrl,
@@ -16,7 +17,7 @@ import {
   type ValuesOf,
   wholeNumber,
 } from './settings.ts'
-import { type Environment, readSettings } from './settings-reader.ts'
+import { type Environment, listTlsTroubles, readSettings } from './settings-reader.ts'
 import { type ShownSetting, toShownSetting } from './shown-setting.ts'
 import { readVendors } from './sources/vendor-reader.ts'
 import { namesWith, VENDOR_NAMES, VENDORS, type VendorName, type VendorValues } from './sources/vendors.ts'
@@ -75,7 +76,13 @@ export const SETTINGS = {
     'TABBAT_SOURCES_PRIVATE',
     'off',
     oneOf('on', 'off'),
-    'on: sources may be at private addresses and may be asked over plain http. Loopback always may.',
+    'on: sources may be at private addresses. Loopback always may.',
+  ),
+  sourcesPlainHttp: setting(
+    'TABBAT_SOURCES_PLAIN_HTTP',
+    'off',
+    oneOf('on', 'off'),
+    'on: sources may be asked over plain http, where numbers and credentials can be read on the way. Loopback always may. The server warns at the start.',
   ),
   catalogueSources: setting(
     'TABBAT_CATALOGUE_SOURCES',
@@ -163,6 +170,8 @@ export const SETTINGS = {
 export type Config = ValuesOf<typeof SETTINGS> & {
   /** All settings as they were given at the start, those of the vendors too. */
   readonly shownSettings: readonly ShownSetting[]
+  /** The .env file, when it holds secrets and every user of the machine can read it. */
+  readonly exposedEnvFile: string | undefined
   /** Variables that look like ours and are not: most often a slip of the pen. */
   readonly unknownSettings: readonly string[]
   /** The settings of the vendors that are in use: named in a list, or set up for a command. */
@@ -187,16 +196,20 @@ export function loadConfig(environment: Environment = process.env, envFile = '.e
   const given = { ...fromFile, ...fromEnvironment }
   const problems: string[] = []
   const values = readSettings(SETTINGS, given, problems) as ValuesOf<typeof SETTINGS>
-  const { ninSources = [], bvnSources = [], catalogueSources = [], sourcesPrivate } = values
+  const { ninSources = [], bvnSources = [], catalogueSources = [] } = values
   const named = new Set<string>([...ninSources, ...bvnSources, ...catalogueSources])
-  const vendors = readVendors(named, given, sourcesPrivate === 'on', problems)
+  const vendors = readVendors(named, given, values, problems)
+  problems.push(...listTlsTroubles(environment, values.databaseUrl, Object.keys(vendors).length > 0))
   if (values.catalogueSync !== 'off' && !values.catalogueSources)
     problems.push('TABBAT_CATALOGUE_SYNC needs TABBAT_CATALOGUE_SOURCES, for example vtpass')
   if (problems.length > 0) throw new ConfigError(problems)
+  const shownSettings = listSettings().map((entry) => toShownSetting(entry, fromEnvironment, fromFile))
+  const hasSecrets = shownSettings.some(({ isSecret, origin }) => isSecret && origin === '.env')
   return Object.freeze({
     ...values,
     vendors,
-    shownSettings: listSettings().map((entry) => toShownSetting(entry, fromEnvironment, fromFile)),
+    shownSettings,
+    exposedEnvFile: hasSecrets && isReadableByAll(envFile) ? envFile : undefined,
     unknownSettings: listUnknown(given),
   })
 }

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { ExposedSecret, readSecretFile } from './crypto/secret-file.ts'
 import { Misfit, type Setting, type Settings } from './settings.ts'
 
 export type Environment = Readonly<Record<string, string | undefined>>
@@ -15,7 +15,7 @@ export const isGiven = ({ env, secret }: Setting<unknown>, given: Environment) =
 
 function readSetting(entry: Setting<unknown>, given: Environment, problems: string[]): unknown {
   try {
-    const text = given[entry.env] ?? readSecretFile(entry, given) ?? entry.fallback
+    const text = given[entry.env] ?? readNamedFile(entry, given) ?? entry.fallback
     return text === undefined ? undefined : entry.read(text.trim())
   } catch (error) {
     if (!(error instanceof Misfit)) throw error
@@ -24,14 +24,35 @@ function readSetting(entry: Setting<unknown>, given: Environment, problems: stri
   }
 }
 
-function readSecretFile(entry: Setting<unknown>, given: Environment): string | undefined {
+function readNamedFile(entry: Setting<unknown>, given: Environment): string | undefined {
   const path = entry.secret ? given[`${entry.env}_FILE`] : undefined
   if (path === undefined) return undefined
   try {
-    return readFileSync(path, 'utf8').trim()
-  } catch {
+    return readSecretFile(path, 'mounted').trim()
+  } catch (error) {
+    if (error instanceof ExposedSecret) throw new Misfit(`cannot be read from its file: ${error.message}`)
     throw new Misfit(
       'cannot be read from the file named by its _FILE variable: check the path and its permissions',
     )
   }
+}
+
+/** Node checks no certificate then. That is refused where credentials leave this process over TLS. */
+export function listTlsTroubles(
+  environment: Environment,
+  databaseUrl: string | undefined,
+  hasVendors: boolean,
+): string[] {
+  if (environment.NODE_TLS_REJECT_UNAUTHORIZED !== '0') return []
+  if (!hasVendors && (databaseUrl === undefined || !isAskedOverTls(databaseUrl))) return []
+  return [
+    'NODE_TLS_REJECT_UNAUTHORIZED=0 would send credentials to any server that answers: remove it. To trust an authority of your own, set NODE_EXTRA_CA_CERTS to its certificate',
+  ]
+}
+
+function isAskedOverTls(databaseUrl: string): boolean {
+  const { searchParams } = new URL(databaseUrl)
+  return !['disable', 'false', '0'].includes(
+    searchParams.get('sslmode') ?? searchParams.get('ssl') ?? 'disable',
+  )
 }

@@ -1,4 +1,4 @@
-import { isIP } from 'node:net'
+import { BlockList, isIP } from 'node:net'
 
 /** A value that does not fit. Its text completes the sentence "TABBAT_… ". */
 export class Misfit extends Error {}
@@ -141,4 +141,17 @@ function toMs(text: string): number | undefined {
 export type Settings = Readonly<Record<string, Setting<unknown>>>
 export type ValuesOf<S extends Settings> = { readonly [Name in keyof S]: ReturnType<S[Name]['read']> }
 
-export const isLoopback = (host: string) => host === 'localhost' || host === '::1' || /^127\./.test(host)
+const LOOPBACK = new BlockList()
+LOOPBACK.addSubnet('127.0.0.0', 8, 'ipv4')
+LOOPBACK.addAddress('::1', 'ipv6')
+
+/**
+ * Whether a host is this machine: an address of loopback (IPv4 within IPv6 too), or exactly localhost. Other names are not,
+ * whatever they begin with: a DNS server decides where they lead.
+ */
+export function isLoopback(host: string): boolean {
+  const address = host.replace(/^\[(.*)\]$/, '$1')
+  if (address.toLowerCase() === 'localhost') return true
+  const family = isIP(address)
+  return family !== 0 && LOOPBACK.check(address, family === 6 ? 'ipv6' : 'ipv4')
+}

@@ -1,16 +1,8 @@
 import { createHmac, createSecretKey, hkdfSync, type KeyObject, randomBytes } from 'node:crypto'
-import {
-  closeSync,
-  fsyncSync,
-  linkSync,
-  openSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  writeSync,
-} from 'node:fs'
+import { closeSync, fsyncSync, linkSync, openSync, renameSync, rmSync, writeSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { Refusal } from '../errors.ts'
+import { ExposedSecret, readSecretFile, refuseExposedFolder } from './secret-file.ts'
 
 /** A root secret: 32 bytes, from which every other key is derived by a label. */
 export type RootKey = {
@@ -68,8 +60,9 @@ export function writeRootKeyFile(path: string, texts: readonly string[]): void {
 
 function readOrCreate(path: string, mayCreate: boolean): string {
   try {
-    return readFileSync(path, 'utf8')
+    return readSecretFile(path, 'private')
   } catch (error) {
+    if (error instanceof ExposedSecret) throw error
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT')
       throw new Refusal(`The root key file ${path} cannot be read: check its permissions.`)
   }
@@ -82,6 +75,7 @@ function readOrCreate(path: string, mayCreate: boolean): string {
 
 /** Linked into place whole: a crash leaves no half-written key, and of two processes that start at once one wins. */
 function createRootKeyFile(path: string): string {
+  refuseExposedFolder(path)
   const draft = writeDraft(path, [createRootKeyText()])
   try {
     linkSync(draft, path)
@@ -91,7 +85,7 @@ function createRootKeyFile(path: string): string {
   } finally {
     rmSync(draft)
   }
-  return readFileSync(path, 'utf8')
+  return readSecretFile(path, 'private')
 }
 
 function writeDraft(path: string, texts: readonly string[]): string {

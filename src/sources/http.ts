@@ -25,7 +25,7 @@ export type Http = { readonly send: Send; readonly close: () => Promise<void> }
 export type HttpOptions = {
   readonly source: string
   readonly url: string
-  /** Private addresses and plain http are allowed. Loopback always is, when the URL names it. */
+  /** Private addresses are allowed. Loopback always is, when the URL names it. */
   readonly allowPrivate: boolean
   /** Shorter in tests. */
   readonly attemptMs?: number
@@ -46,7 +46,8 @@ export function openHttp({ source, url, allowPrivate, attemptMs = ATTEMPT_MS }: 
     maxHeaderSize: 16 * 1024,
     headersTimeout: attemptMs,
     bodyTimeout: attemptMs,
-    connect: { timeout: CONNECT_MS, ...(trusted ? {} : { lookup: lookupPublic }) },
+    // Said here, so that NODE_TLS_REJECT_UNAUTHORIZED cannot unsay it.
+    connect: { timeout: CONNECT_MS, rejectUnauthorized: true, ...(trusted ? {} : { lookup: lookupPublic }) },
   })
   const prefix = base.pathname.replace(/\/$/, '')
 

@@ -31,7 +31,7 @@ const backUp = (settings: Settings, file: string, force = false) =>
 /** Another database of that kind, with the same root key. */
 async function newTarget(engine: (typeof ENGINES)[number], source: Settings): Promise<Settings> {
   const settings = await newSettings(engine)
-  writeFileSync(inFolder(settings, 'root.key'), readFileSync(inFolder(source, 'root.key')))
+  writeFileSync(inFolder(settings, 'root.key'), readFileSync(inFolder(source, 'root.key')), { mode: 0o600 })
   return settings
 }
 

@@ -39,7 +39,7 @@ const keyFileOf = (settings: Settings) => join(settings.TABBAT_DATA_DIR ?? '', '
 
 async function newTarget(engine: (typeof ENGINES)[number]): Promise<Settings> {
   const settings = await newSettings(engine)
-  writeFileSync(keyFileOf(settings), readFileSync(keyFileOf(source)))
+  writeFileSync(keyFileOf(settings), readFileSync(keyFileOf(source)), { mode: 0o600 })
   return settings
 }
 
