@@ -17,8 +17,7 @@ const CHECKSUM_LENGTH = 6
 const KEY_PATTERN = /^tbt_(test|live)_([0-9A-Za-z]{8})[0-9A-Za-z]{38}$/
 
 /** A new key: prefix, public id, 190 random bits, checksum. */
-export function createApiKey(mode: Mode): ApiKey {
-  const id = randomBase62(ID_LENGTH)
+export function createApiKey(mode: Mode, id = randomBase62(ID_LENGTH)): ApiKey {
   const body = `tbt_${mode}_${id}${randomBase62(SECRET_LENGTH)}`
   return { mode, id, text: body + toChecksum(body) }
 }

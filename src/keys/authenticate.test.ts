@@ -31,7 +31,8 @@ function open(row: Partial<KeyRow> = {}) {
       },
     ],
   ])
-  const clock = { now: 1_000_000, looks: 0 }
+  // The wall clock is as far from the monotonic one as it was set.
+  const clock = { now: 1_000_000, set: 0, looks: 0 }
   const authenticate = createAuthenticate({
     keys: {
       find: async (id) => {
@@ -43,6 +44,7 @@ function open(row: Partial<KeyRow> = {}) {
     testKeys: true,
     publicSandboxKey: true,
     now: () => clock.now,
+    wallNow: () => clock.now + clock.set,
   })
   return { rows, clock, authenticate }
 }
@@ -86,3 +88,72 @@ it('refuses the right id with another secret', async () => {
   rows.set(other.id, { ...(rows.get(key.id) as KeyRow), id: other.id })
   expect(await authenticate(other.text)).toBeUndefined()
 })
+
+it('obeys a revocation within a second while the wall clock is set back', async () => {
+  const { rows, clock, authenticate } = open()
+  expect(await authenticate(key.text)).toBeDefined()
+  clock.set = -86_400_000
+  rows.set(key.id, { ...(rows.get(key.id) as KeyRow), revokedAt: clock.now })
+  clock.now += 500
+  expect(await authenticate(key.text)).toBeUndefined()
+})
+
+it('loads a row once for all who wait for it', async () => {
+  const { clock, authenticate } = open()
+  const callers = await Promise.all(Array.from({ length: 100 }, () => authenticate(key.text)))
+  expect(callers.every((caller) => caller?.keyId === key.id)).toBe(true)
+  clock.now += 500
+  await Promise.all(
+    Array.from({ length: 100 }, (_each, index) => authenticate(`Bearer${' '.repeat(index + 1)}${key.text}`)),
+  )
+  expect(clock.looks).toBe(2)
+})
+
+it('looks an unknown id and a wrong secret up as often, known key in use or not', async () => {
+  const { clock, authenticate } = open()
+  const wrong = Array.from({ length: 10 }, () => withSecretOf(key.id))
+  const unknown = Array.from({ length: 10 }, () => createApiKey('live').text)
+  const count = async (texts: readonly string[]) => {
+    const before = clock.looks
+    for (const text of texts) expect(await authenticate(text)).toBeUndefined()
+    return clock.looks - before
+  }
+  expect(await authenticate(key.text)).toBeDefined()
+  expect([await count(wrong), await count(unknown)]).toEqual([10, 10])
+})
+
+it('does not let made-up keys hold up those that were right before', async () => {
+  const waiting: (() => void)[] = []
+  const { rows } = open()
+  const authenticate = createAuthenticate({
+    keys: {
+      find: (id) => {
+        const row = rows.get(id)
+        return row ? Promise.resolve(row) : new Promise((answer) => waiting.push(() => answer(undefined)))
+      },
+    },
+    pepper,
+    testKeys: true,
+    publicSandboxKey: true,
+    now: () => clock.now,
+  })
+  const clock = { now: 0 }
+  expect(await authenticate(key.text)).toBeDefined()
+  clock.now += 500
+  const refused = Array.from({ length: 20 }, () => authenticate(createApiKey('live').text))
+  expect(waiting.length).toBe(4)
+  expect(await authenticate(key.text)).toBeDefined()
+  while (waiting.length > 0) {
+    waiting.shift()?.()
+    await new Promise((next) => setImmediate(next))
+  }
+  expect(await Promise.all(refused)).toEqual(Array.from({ length: 20 }, () => undefined))
+})
+
+/** A well-formed key with this id and another secret. */
+function withSecretOf(id: string): string {
+  for (;;) {
+    const text = createApiKey('live', id).text
+    if (text !== key.text) return text
+  }
+}

@@ -1,9 +1,12 @@
 import { type KeyObject, timingSafeEqual } from 'node:crypto'
 import { BlockList, isIPv6 } from 'node:net'
+import { steadyNow } from '../contract/clock.ts'
 import type { KeyRow, KeyTable } from '../store/key-table.ts'
 import { SUBJECTS_PER_DAY } from '../verification/attempts.ts'
 import { toHiddenFields } from '../verification/field-policy.ts'
-import { type ApiKey, type Mode, parseApiKey, type Scope, toKeyHash } from './api-key.ts'
+import { type ApiKey, type Mode, parseApiKey, SCOPES, type Scope, toKeyHash } from './api-key.ts'
+import { createBoundedMap } from './bounded-map.ts'
+import { createKeyLookup } from './key-lookup.ts'
 import { SANDBOX_KEY, sandboxCaller } from './sandbox-key.ts'
 
 /** Who is asking, and what they may do. */
@@ -32,63 +35,65 @@ type AuthenticateOptions = {
   readonly pepper: KeyObject
   readonly testKeys: boolean
   readonly publicSandboxKey: boolean
+  /** Monotonic. */
   readonly now?: () => number
+  /** For expiry times, which are stored. */
+  readonly wallNow?: () => number
 }
 
 /** A revoked key must stop within a second, so a row is trusted for half of one. */
 const TRUSTED_MS = 500
-const MOST_CACHED = 10_000
-/** Compared with when the id is unknown, so that unknown and wrong take the same time. */
-const NOBODY = Buffer.alloc(32)
+const MOST_TRUSTED = 10_000
 
-type Recent = { readonly caller: Caller; readonly until: number }
-
-type Cached = {
-  readonly hash: Uint8Array
-  readonly caller: Caller | undefined
-  readonly expiresAt: number
-  readonly until: number
+/** Takes the place of a row that does not exist, so that an unknown id and a wrong secret take the same steps. */
+const NO_KEY: KeyRow = {
+  id: '',
+  lineage: '',
+  mode: 'live',
+  name: '',
+  hash: Buffer.alloc(32),
+  scopes: SCOPES,
+  allowedIps: undefined,
+  createdAt: 0,
+  expiresAt: undefined,
+  revokedAt: 0,
+  rolledTo: undefined,
+  hide: [],
+  reveal: [],
+  requiresConsent: false,
+  subjectsPerDay: undefined,
 }
 
+type Trusted = { readonly caller: Caller; readonly until: number; readonly expiresAt: number }
+
 export function createAuthenticate(options: AuthenticateOptions): Authenticate {
-  const { keys, pepper, testKeys, publicSandboxKey, now = Date.now } = options
-  const cache = new Map<string, Cached>()
-  /** Who was let in a moment ago, by what they sent: as long as the row is trusted, nothing need be checked again. */
-  const recent = new Map<string, Recent>()
+  const { keys, pepper, testKeys, publicSandboxKey } = options
+  const { now = () => performance.now(), wallNow = steadyNow } = options
+  const lookup = createKeyLookup(keys, now)
+  // By the text of keys whose secret was right: nothing that a caller makes up, in whatever spelling, is kept.
+  const trusted = createBoundedMap<string, Trusted>(MOST_TRUSTED)
 
-  const load = async (id: string): Promise<Cached> => {
-    const row = await keys.find(id)
-    const entry = {
-      hash: row?.hash ?? NOBODY,
-      caller: row && row.revokedAt === undefined ? toCaller(row) : undefined,
-      expiresAt: row?.expiresAt ?? Number.POSITIVE_INFINITY,
-      until: now() + TRUSTED_MS,
+  const judge = async (key: ApiKey, isTrusted: boolean): Promise<Caller | undefined> => {
+    const { row = NO_KEY, at } = await lookup.find(key.id, isTrusted)
+    const caller = toCaller(row)
+    const expiresAt = row.expiresAt ?? Number.POSITIVE_INFINITY
+    const matches = timingSafeEqual(toKeyHash(key.text, pepper), row.hash)
+    if (!matches || row.revokedAt !== undefined || row.mode !== key.mode || expiresAt <= wallNow()) {
+      trusted.delete(key.text)
+      return undefined
     }
-    if (cache.size >= MOST_CACHED) cache.clear()
-    if (row) cache.set(id, entry)
-    return entry
-  }
-
-  const judge = async (key: ApiKey, authorization: string): Promise<Caller | undefined> => {
-    const known = cache.get(key.id)
-    const entry = known && known.until > now() ? known : await load(key.id)
-    const { caller, expiresAt, until } = entry
-    const matches = timingSafeEqual(toKeyHash(key.text, pepper), entry.hash)
-    if (!matches || !caller || caller.mode !== key.mode || expiresAt <= now()) return undefined
-    if (recent.size >= MOST_CACHED) recent.clear()
-    recent.set(authorization, { caller, until: Math.min(until, expiresAt) })
+    trusted.set(key.text, { caller, until: at + TRUSTED_MS, expiresAt })
     return caller
   }
 
   return (authorization = '') => {
-    const known = recent.get(authorization)
-    if (known && known.until > now()) return known.caller
-    const key = parseApiKey(toCredential(authorization))
+    const credential = toCredential(authorization)
+    if (credential === SANDBOX_KEY) return publicSandboxKey ? sandboxCaller : undefined
+    const known = trusted.get(credential)
+    if (known && known.until > now() && known.expiresAt > wallNow()) return known.caller
+    const key = parseApiKey(credential)
     if (!key || (key.mode === 'test' && !testKeys)) return undefined
-    if (key.text !== SANDBOX_KEY) return judge(key, authorization)
-    if (!publicSandboxKey) return undefined
-    recent.set(authorization, { caller: sandboxCaller, until: Number.POSITIVE_INFINITY })
-    return sandboxCaller
+    return judge(key, known !== undefined)
   }
 }
 

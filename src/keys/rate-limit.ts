@@ -1,17 +1,17 @@
+import { createBoundedMap } from './bounded-map.ts'
+
 /** Where a key stands in its minute. */
 export type Allowance = { readonly allowed: boolean; readonly remaining: number; readonly resetS: number }
 
 export type RateLimit = { readonly limit: number; readonly take: (keyId: string) => Allowance }
 
 const WINDOW_MS = 60_000
-const MOST_KEYS = 100_000
+const MOST_KEYS = 200_000
 
 /** Requests per key in a minute that starts with the key's first request. Held in memory, per process. */
-export function createRateLimit(limit: number, now: () => number = Date.now): RateLimit {
-  const windows = new Map<string, { used: number; endsAt: number }>()
+export function createRateLimit(limit: number, now = () => performance.now()): RateLimit {
+  const windows = createBoundedMap<string, { used: number; endsAt: number }>(MOST_KEYS)
   const open = (keyId: string, at: number) => {
-    if (windows.size >= MOST_KEYS)
-      for (const [id, { endsAt }] of windows) if (endsAt <= at) windows.delete(id)
     const window = { used: 0, endsAt: at + WINDOW_MS }
     windows.set(keyId, window)
     return window

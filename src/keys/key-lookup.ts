@@ -1,0 +1,47 @@
+import type { KeyRow, KeyTable } from '../store/key-table.ts'
+
+/** A row as it was at a moment of the monotonic clock. */
+export type FoundKey = { readonly row: KeyRow | undefined; readonly at: number }
+
+export type KeyLookup = {
+  /** `isTrusted`: its secret was right before, so it does not wait behind credentials that may be made up. */
+  readonly find: (id: string, isTrusted: boolean) => Promise<FoundKey>
+}
+
+/** Look-ups of made-up credentials at once: they never take all connections of the store. */
+const MOST_UNTRUSTED = 4
+
+/** Loads the rows of keys. Requests that need the same row at the same time share one look-up. */
+export function createKeyLookup(keys: Pick<KeyTable, 'find'>, now: () => number): KeyLookup {
+  const underWay = new Map<string, Promise<FoundKey>>()
+  const waiting: (() => void)[] = []
+  let untrusted = 0
+
+  const load = async (id: string): Promise<FoundKey> => {
+    // The time before the question: a revocation may come while it is answered.
+    const at = now()
+    return { row: await keys.find(id), at }
+  }
+  const loadInTurn = async (id: string): Promise<FoundKey> => {
+    if (untrusted < MOST_UNTRUSTED) untrusted += 1
+    else await new Promise<void>((enter) => waiting.push(enter))
+    try {
+      return await load(id)
+    } finally {
+      const next = waiting.shift()
+      if (next) next()
+      else untrusted -= 1
+    }
+  }
+  return {
+    find: (id, isTrusted) => {
+      const name = `${isTrusted} ${id}`
+      const known = underWay.get(name)
+      if (known) return known
+      const work = isTrusted ? load(id) : loadInTurn(id)
+      const found = work.finally(() => underWay.delete(name))
+      underWay.set(name, found)
+      return found
+    },
+  }
+}
