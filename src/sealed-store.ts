@@ -18,6 +18,10 @@ export async function openSealedStore(
   options: Partial<StoreOptions> = {},
 ): Promise<SealedStore> {
   const store = await openStore({ dataDir: config.dataDir, databaseUrl: config.databaseUrl, ...options })
+  if (options.mustExist && (await readRootState(store)).fingerprint === undefined) {
+    await store.close()
+    throw new Refusal(`There is no data of Tabbat at ${store.place} yet.`)
+  }
   // With the data in PostgreSQL, the folder holds the root key, the name of the node and the checkpoints.
   mkdirSync(config.dataDir, { recursive: true, mode: 0o700 })
   try {

@@ -55,10 +55,10 @@ function addOperation(app: App, context: Context, operation: Operation): void {
   const readInput = createReadInput(operation)
   const toOrigin = createToOrigin(context)
   const run = (exchange: Exchange, input: Record<string, string>): Reply | Promise<Reply> => {
-    const { caller, id: requestId, headers } = exchange
+    const { caller, id: requestId, headers, person } = exchange
     if (!caller) throw new AppError('unauthenticated')
     const origin = toOrigin(exchange)
-    const answer = operation.run(context, { input, caller, requestId, headers, origin })
+    const answer = operation.run(context, { input, caller, requestId, headers, origin, person })
     return answer instanceof Promise
       ? answer.then((ready) => toReply(exchange, ready))
       : toReply(exchange, answer)

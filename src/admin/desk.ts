@@ -1,3 +1,4 @@
+import type { AuditLog } from '../audit/audit-log.ts'
 import type { AuditEntry } from '../audit/row.ts'
 import type { Context } from '../context.ts'
 import type { Addresses } from '../http/address.ts'
@@ -24,7 +25,7 @@ export type AdminDesk = {
 
 /** The audit log as this person writes it: every change says whose it was. */
 export const auditBy = (
-  { context }: { readonly context: Pick<Context, 'audit'> },
+  { context }: { readonly context: { readonly audit: Pick<AuditLog, 'record'> } },
   { name }: Pick<Person, 'name'>,
 ) => ({
   record: (entries: readonly AuditEntry[]): Promise<void> =>

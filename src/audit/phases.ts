@@ -21,6 +21,7 @@ export const AUDIT_PHASES = [
   'audit_exported',
   'root_rotation_started',
   'root_rotated',
+  'backup_written',
   'restored',
   'signed_in',
   'sign_in_failed',

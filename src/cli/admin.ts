@@ -92,7 +92,7 @@ function addLinkCommands(admin: Command): void {
     )
 }
 
-const toDesk = ({ store, audit }: Office): AccountDesk => ({ store, audit, by: COMMAND_LINE })
+const toDesk = ({ store, auditLog: audit }: Office): AccountDesk => ({ store, audit, by: COMMAND_LINE })
 
 /** Somebody has to be able to invite the others. After that, what a person may do is said and not assumed. */
 async function toFirstRole({ store }: Office): Promise<Role> {

@@ -2,13 +2,18 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { Command } from 'commander'
 import { exportRows } from '../audit/export.ts'
-import { withStore } from './office.ts'
+import { EXISTING, withOffice } from './office.ts'
 
 export function addAuditExportCommand(audit: Command): void {
   audit
     .command('export')
     .description('write every row to standard output: NDJSON, one object a row, chain by chain')
-    .action(() => withStore(({ store }) => writeOut(exportRows(store.audit))))
+    .action(() =>
+      withOffice(async ({ store, audit }) => {
+        await audit.record([{ phase: 'audit_exported', outcome: 'ok' }])
+        await writeOut(exportRows(store.audit))
+      }, EXISTING),
+    )
 }
 
 /** Whoever has read enough may close the pipe. */

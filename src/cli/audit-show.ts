@@ -3,7 +3,7 @@ import { toPlainRow } from '../audit/export.ts'
 import { KINDS, type Kind, toBlindIndex } from '../crypto/blind-index.ts'
 import { Refusal } from '../errors.ts'
 import type { AuditRow } from '../store/audit-table.ts'
-import { withStore } from './office.ts'
+import { EXISTING, withOffice, withStore } from './office.ts'
 import { readSecret } from './prompt.ts'
 import { dim, say, strong, toTable } from './terminal.ts'
 
@@ -76,12 +76,13 @@ async function runSubject(kind: Kind, { json }: Options): Promise<void> {
   const number = (await readSecret(`${name} (not shown): `)).trim()
   if (!/^[0-9]{11}$/.test(number))
     throw new Refusal(`A ${name} has 11 digits: give one number, on standard input or when asked.`)
-  await withStore(async ({ store, keyring }) => {
+  await withOffice(async ({ store, keyring, audit }) => {
     const subject = toBlindIndex(keyring.subject, kind, number).toString('hex')
     const rows = await store.audit.bySubject(subject)
+    await audit.record([{ phase: 'audit_searched', subject, outcome: 'ok' }])
     if (json) say(JSON.stringify(rows.map(toPlainRow)))
     else showLookUps(rows)
-  })
+  }, EXISTING)
 }
 
 /** An intent is told only where nothing came of it. */

@@ -1,9 +1,8 @@
 import { statSync } from 'node:fs'
 import type { Command } from 'commander'
 import { type Backup, writeBackup } from '../backup/backup.ts'
-import { loadConfig } from '../config.ts'
 import { toRootKeyPath } from '../crypto/root-key.ts'
-import { openStore } from '../store/store.ts'
+import { EXISTING, type Office, withOffice } from './office.ts'
 import { createProgress } from './progress.ts'
 import { say, strong, warn } from './terminal.ts'
 
@@ -26,20 +25,31 @@ It does not contain the root key, without which nobody can open it. Keep that el
 }
 
 async function runBackup(file: string, { force = false, json }: Options): Promise<void> {
-  const config = loadConfig()
-  const store = await openStore({ dataDir: config.dataDir, databaseUrl: config.databaseUrl })
-  const progress = createProgress()
-  try {
-    const backup = await writeBackup(store, file, { force, onProgress: progress.show })
-    progress.clear()
+  await withOffice(async ({ config, store, audit }) => {
+    const backup = await writeRecorded({ store, audit }, file, force)
     report(file, backup, json)
     const where = config.rootKey === undefined ? toRootKeyPath(config.dataDir) : 'TABBAT_ROOT_KEY'
     warn(
       `the root key is NOT in the backup (it is in ${where}). Without it nobody can open the backup, not even you: keep a copy of the root key, and not beside the backup.`,
     )
+  }, EXISTING)
+}
+
+/** The audit row comes first: it is in the backup, too. */
+async function writeRecorded(
+  { store, audit }: Pick<Office, 'store' | 'audit'>,
+  file: string,
+  force: boolean,
+): Promise<Backup> {
+  const progress = createProgress()
+  await audit.record([{ phase: 'backup_written', outcome: 'ok' }])
+  try {
+    return await writeBackup(store, file, { force, onProgress: progress.show })
+  } catch (error) {
+    await audit.record([{ phase: 'backup_written', outcome: 'failed' }]).catch(() => {})
+    throw error
   } finally {
     progress.clear()
-    await store.close()
   }
 }
 

@@ -1,13 +1,18 @@
+import { auditBy } from '../admin/desk.ts'
 import { type AuditLog, openAuditLog } from '../audit/audit-log.ts'
 import { createSigner, type Signer } from '../audit/signing.ts'
 import { type Config, loadConfig } from '../config.ts'
 import { Refusal } from '../errors.ts'
 import { openSealedStore, type SealedStore } from '../sealed-store.ts'
+import { COMMAND_LINE } from '../store/people-table.ts'
 
 /** What a command works with: the store, its keys, and a place in the audit log. */
 export type Office = SealedStore & {
   readonly config: Config
-  readonly audit: AuditLog
+  /** Adds "by command line" to each row. */
+  readonly audit: Pick<AuditLog, 'record' | 'owner'>
+  /** The log itself, for functions that add whose change it is. */
+  readonly auditLog: AuditLog
   readonly signer: Signer
 }
 
@@ -29,7 +34,7 @@ export async function withOffice<T>(
   const sealed = await openSealedStore(config, { mustExist })
   try {
     const signer = createSigner(sealed.keyring['audit-signing'])
-    const audit = await openAuditLog({
+    const auditLog = await openAuditLog({
       table: sealed.store.audit,
       signer,
       dataDir: config.dataDir,
@@ -41,9 +46,13 @@ export async function withOffice<T>(
       },
     })
     try {
-      return await work({ ...sealed, config, audit, signer })
+      const audit = {
+        owner: auditLog.owner,
+        ...auditBy({ context: { audit: auditLog } }, { name: COMMAND_LINE }),
+      }
+      return await work({ ...sealed, config, audit, auditLog, signer })
     } finally {
-      await audit.close()
+      await auditLog.close()
     }
   } finally {
     await sealed.store.close()

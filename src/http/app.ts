@@ -12,8 +12,8 @@ import { createRouter, type Route } from './router.ts'
 export type App = {
   readonly server: Server
   readonly route: (route: Route) => void
-  /** Asks without a socket: for tests, and for the examples in the documents. */
-  readonly inject: (options: InjectOptions) => Promise<Response>
+  /** Asks without a socket: for tests, and for the console, which says for which person. */
+  readonly inject: (options: InjectOptions, person?: string) => Promise<Response>
   /** Where it listens then. */
   readonly listen: (place: { readonly host: string; readonly port: number }) => Promise<string>
   /** Breaks off answers that are sent piece by piece, and that somebody still reads. */
@@ -82,8 +82,8 @@ export function createApp({ begin, admit, fail, isLast }: Care): App {
     response.writeHead(status, head)
     response.end(raw.method === 'HEAD' ? undefined : body)
   }
-  const dispatch = (raw: IncomingMessage, response: ServerResponse) => {
-    const exchange = new Exchange(raw, response)
+  const dispatch = (raw: IncomingMessage, response: ServerResponse, person?: string) => {
+    const exchange = new Exchange(raw, response, person)
     try {
       const reply = answer(exchange)
       if (!(reply instanceof Promise)) return send(exchange, reply)
@@ -96,13 +96,14 @@ export function createApp({ begin, admit, fail, isLast }: Care): App {
     }
   }
 
-  const server = createServer(LIMITS, dispatch)
+  const server = createServer(LIMITS, (raw, response) => dispatch(raw, response))
     .on('clientError', answerBrokenRequest)
     .on('checkExpectation', answerExpectation)
   return {
     server,
     route: router.add,
-    inject: async (options) => (await import('light-my-request')).inject(dispatch, options),
+    inject: async (options, person) =>
+      (await import('light-my-request')).inject((raw, response) => dispatch(raw, response, person), options),
     listen: async ({ host, port }) => {
       server.listen(port, host)
       await once(server, 'listening')

@@ -30,10 +30,13 @@ export class Exchange {
   /** Code of the error it was answered with. */
   outcome = 'ok'
   inFlight = false
+  /** The account of the console that makes this call, for the audit log. Set inside this process, never by a request. */
+  readonly person: string | undefined
   /** Headers of the answer that are known before the answer is. */
   readonly early: string[]
 
-  constructor(raw: IncomingMessage, response: ServerResponse) {
+  constructor(raw: IncomingMessage, response: ServerResponse, person?: string) {
+    this.person = person
     this.raw = raw
     this.response = response
     this.id = toRequestId(raw.headers['x-request-id'])

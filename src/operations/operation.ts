@@ -17,6 +17,8 @@ export type Ask<Input> = {
   readonly headers: IncomingHttpHeaders
   /** Address under which this server was reached, for links in answers. */
   readonly origin: string
+  /** The account of the console that makes this call, if it is made there. */
+  readonly person?: string | undefined
 }
 
 export type Operation<Request extends TObject = TObject, Response extends TSchema = TSchema> = {

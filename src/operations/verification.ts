@@ -23,7 +23,7 @@ const CONSENT = /^[A-Za-z0-9._:/-]{1,100}$/
 
 /** What goes along with a verification besides its inputs. */
 export function toAsker(
-  { caller, requestId, headers, input }: Ask<Inputs>,
+  { caller, requestId, headers, input, person }: Ask<Inputs>,
   operation: string,
   amount?: string,
 ): Asker {
@@ -34,6 +34,7 @@ export function toAsker(
   const fresh = /(^|[,\s])no-(cache|store)([,\s=]|$)/i.test(single(headers['cache-control']) ?? '')
   return {
     caller,
+    person,
     requestId,
     operation,
     amount,

@@ -36,6 +36,8 @@ export type Desk = {
 /** Who asks, and what goes along with the question. */
 export type Asker = {
   readonly caller: Caller
+  /** The account of the console that tries the API, if it is one. */
+  readonly person?: string | undefined
   readonly requestId: string
   readonly operation: string
   readonly amount: string | undefined
@@ -198,4 +200,5 @@ const toStory = <T>(desk: Desk, asker: Asker, subject: Subject<T>, reference: st
   subject: desk.toSubjectHash(subject.kind, subject.number),
   amount: asker.amount ?? null,
   consent_reference: asker.consentReference ?? null,
+  detail: asker.person === undefined ? null : `Try it; by ${asker.person}`,
 })

@@ -3,7 +3,7 @@ import { SANDBOX_KEY } from '../../src/keys/sandbox-key.ts'
 import { OPERATIONS } from '../../src/server.ts'
 import { SANDBOX_NUMBERS } from '../../src/sources/sandbox/numbers.ts'
 import { readRows } from './audit-rows.ts'
-import { openTestConsole, type TestConsole } from './console.ts'
+import { openTestConsole, send, type TestConsole } from './console.ts'
 
 type Form = {
   operation: string
@@ -82,6 +82,28 @@ describe('a trial', () => {
     const reference = body.data?.request_reference
     const story = (await readRows(at, 'outcome')).find((row) => row.request_reference === reference)
     expect(story).toMatchObject({ key_id: 'sandbox0', outcome: 'verified' })
+  })
+
+  it('is in the audit log with the account of the person as well as the key', async () => {
+    const { body } = await tryOut('verify_bvn', { bvn: '33333333334', phone: '08031234567', amount: '1' })
+    const rows = (await readRows(at, 'intent', 'outcome')).filter(
+      (row) => row.request_reference === body.data?.request_reference,
+    )
+    const by = { key_id: 'sandbox0', detail: 'Try it; by operator' }
+    expect(rows).toMatchObject([
+      { ...by, phase: 'intent' },
+      { ...by, phase: 'outcome' },
+    ])
+    const url = await at.app.listen({ host: '127.0.0.1', port: 0 })
+    const called = await send(`${url}/api/v2/kyc/verify-nin`, {
+      headers: { authorization: `Bearer ${SANDBOX_KEY}`, person: 'ada', 'x-person': 'ada' },
+      body: { nin: '33333333335', phone: '08031234567' },
+    })
+    const { request_reference } = called.json().data as Record<string, unknown>
+    const [row] = (await readRows(at, 'outcome')).filter(
+      (each) => each.request_reference === request_reference,
+    )
+    expect(row?.detail).toBeNull()
   })
 
   it('uses the key that is given', async () => {

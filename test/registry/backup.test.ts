@@ -182,10 +182,12 @@ describe('the file', () => {
   })
 
   it('is not made of nothing', async () => {
-    const settings = await newSettings('sqlite')
-    const { code, stderr } = await tabbat(settings, ['backup', inFolder(settings, 'a.backup')])
-    expect([code, stderr.includes('There is nothing to back up')]).toEqual([1, true])
-    expect(existsSync(inFolder(settings, 'a.backup.partial'))).toBe(false)
+    for (const engine of ENGINES) {
+      const settings = await newSettings(engine)
+      const { code, stderr } = await tabbat(settings, ['backup', inFolder(settings, 'a.backup')])
+      expect([code, /There is no (database|data of Tabbat) at/.test(stderr)]).toEqual([1, true])
+      expect(existsSync(inFolder(settings, 'a.backup.partial'))).toBe(false)
+    }
   })
 })
 

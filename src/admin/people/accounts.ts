@@ -10,7 +10,7 @@ import { createToken, toTokenId } from './token.ts'
 /** What is needed to change accounts, from the page and from the command line alike. */
 export type AccountDesk = {
   readonly store: Pick<Store, 'people'>
-  readonly audit: AuditLog
+  readonly audit: Pick<AuditLog, 'record'>
   /** Whose change it is: the name of an account, or the command line. */
   readonly by: string
 }

@@ -47,18 +47,19 @@ const tryOut = defineRoute({
   method: 'POST',
   path: '/admin/try',
   summary:
-    'Make a call of the API, with the public sandbox key or one of your own. It is audited like any other.',
+    'Make a call of the API, with the public sandbox key or one of your own. It is audited with the key and the account.',
   role: 'operator',
   input: TryWish,
   output: Tried,
-  run: async (desk, { input: wish, exchange }) => {
+  run: async (desk, { input: wish, exchange, person }) => {
     const operation = OPERATIONS.find(({ name }) => name === wish.operation)
     if (!operation) throw toMisfit('operation', 'must be one of the forms')
     const key = readKey(desk.context, wish.key)
     const call = toCall(operation, readInput(operation, wish.input), key, toBaseUrl(desk))
     const startedAt = performance.now()
     // Asked from where the person is: a key that is bound to addresses is as good as there.
-    const response = await desk.api.inject({ ...call, remoteAddress: desk.addresses.callerOf(exchange) })
+    const remoteAddress = desk.addresses.callerOf(exchange)
+    const response = await desk.api.inject({ ...call, remoteAddress }, person.name)
     return toTried(response, key, performance.now() - startedAt)
   },
 })
