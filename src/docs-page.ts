@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { readAssetText } from './assets/asset.ts'
 import { type Chapter, toAuthentication, toErrors, toFirstCall, toHeaders } from './docs-page/guide.ts'
 import { type Html, html, raw, toId } from './docs-page/html.ts'
 import { PERSONAL } from './docs-page/inputs-table.ts'
@@ -8,11 +8,7 @@ import { toInline, toProse } from './docs-page/prose.ts'
 import { toSandboxNumbers } from './docs-page/sandbox-numbers.ts'
 
 const SHEETS = ['theme', 'layout', 'contents', 'text', 'tag', 'table', 'code']
-const STYLE = raw(
-  SHEETS.map((name) => readFileSync(new URL(`docs-page/style/${name}.css`, import.meta.url), 'utf8')).join(
-    '',
-  ),
-)
+const STYLE = raw(SHEETS.map((name) => readAssetText(`src/docs-page/style/${name}.css`)).join(''))
 
 /** The reference for people: one page that runs nothing and loads nothing. */
 export function toDocsPage(document: Record<string, unknown>): string {

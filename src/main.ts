@@ -3,4 +3,5 @@ import { fileURLToPath } from 'node:url'
 
 // From the second start on, nothing is stripped and compiled again. Where the folder may not be written, nothing happens.
 enableCompileCache(fileURLToPath(new URL('../node_modules/.cache/tabbat', import.meta.url)))
-await import('./cli/program.ts')
+// No top-level await: the single executable is a CommonJS bundle.
+void import('./cli/program.ts').then(({ runProgram }) => runProgram())

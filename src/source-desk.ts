@@ -1,5 +1,5 @@
 import type { AuditEntry } from './audit/row.ts'
-import { readShippedFolder } from './catalogue/catalogue.ts'
+import { readShippedFolder } from './catalogue/folder.ts'
 import type { Config } from './config.ts'
 import { Refusal } from './errors.ts'
 import { toPrices } from './source-line.ts'

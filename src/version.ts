@@ -1,7 +1,5 @@
-import { readFileSync } from 'node:fs'
+import { readAssetText } from './assets/asset.ts'
 
-const read = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as {
-  version: string
-}
+const read = JSON.parse(readAssetText('package.json')) as { version: string }
 
 export const VERSION = read.version

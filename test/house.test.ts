@@ -14,7 +14,7 @@ const importsOf = (file: string): string[] =>
 const within = (room: string) => files.filter((file) => relative('src', file).startsWith(room))
 
 describe.each([
-  ['store/', /^(store\/|errors|node:|pg$)/],
+  ['store/', /^(store\/|assets\/|errors|node:|pg$)/],
   ['contract/', /^(contract\/|errors|typebox)/],
   ['crypto/', /^(crypto\/|errors|node:)/],
   ['errors.ts', /^$/],

@@ -29,9 +29,13 @@ async function check(): Promise<CheckNews> {
   }
 }
 
-tell(
-  await check().catch((error: unknown) => {
-    if (error instanceof Refusal) return { refusal: error.message }
-    throw error
-  }),
-)
+async function run(): Promise<void> {
+  tell(
+    await check().catch((error: unknown) => {
+      if (error instanceof Refusal) return { refusal: error.message }
+      throw error
+    }),
+  )
+}
+
+void run()

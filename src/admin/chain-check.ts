@@ -1,6 +1,7 @@
 import type { KeyObject } from 'node:crypto'
 import { join } from 'node:path'
-import { Worker } from 'node:worker_threads'
+import type { Worker } from 'node:worker_threads'
+import { openWorkerThread } from '../assets/worker-thread.ts'
 import { CHECKPOINT_FILE } from '../audit/checkpoint.ts'
 import { createSigner } from '../audit/signing.ts'
 import { toVerdictText } from '../audit/verdict-text.ts'
@@ -104,7 +105,7 @@ type Rows = { readonly rows: number; readonly total: number }
 
 function startThread(context: CheckContext, onRows: (rows: Rows) => void) {
   const order = toOrder(context)
-  const worker = new Worker(new URL('./chain-check-worker.ts', import.meta.url), { workerData: order })
+  const worker = openWorkerThread('chain-check', { workerData: order })
   const { promise, resolve, reject } = Promise.withResolvers<Partial<ChainCheck>>()
   worker
     .on('message', (news: CheckNews) => {

@@ -1,10 +1,10 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
-import { extname, join } from 'node:path'
+import { extname } from 'node:path'
+import { type AssetReader, assets as shipped } from '../assets/asset.ts'
 import { AppError } from '../errors.ts'
 import type { App } from '../http/app.ts'
 import type { Exchange, Reply } from '../http/exchange.ts'
 
-const FOLDER = join(import.meta.dirname, '../../console/dist')
+const FOLDER = 'console/dist'
 
 const TYPES: Readonly<Record<string, string>> = {
   '.html': 'text/html; charset=utf-8',
@@ -50,11 +50,11 @@ type File = { readonly type: string; readonly plain: Buffer; readonly gzip: Buff
 type Files = { readonly index: File; readonly assets: ReadonlyMap<string, File> }
 
 /** The web page of the console, as it was built. */
-export function addPage(app: App, folder = FOLDER): void {
+export function addPage(app: App, reader: AssetReader = shipped): void {
   // Read when somebody looks, and kept: a server starts sooner without it.
   let files: Files | undefined
   const toFiles = () => {
-    files ??= readFiles(folder)
+    files ??= readFiles(reader)
     return files
   }
   const toIndex = (exchange: Exchange) => toPageReply(exchange, toFiles()?.index, FRESH)
@@ -98,20 +98,16 @@ const takesGzip = (header: string | string[] | undefined) =>
     .some((part) => /^\s*(gzip|\*)\s*(;\s*q=(?!0(\.0*)?\s*$).*)?$/i.test(part))
 
 /** Undefined while the page is not built. What is served is what lies there: a name is looked up, never a path. */
-function readFiles(folder: string): Files | undefined {
-  const assets = join(folder, 'assets')
-  if (!existsSync(join(folder, 'index.html')) || !existsSync(assets)) return undefined
-  const names = readdirSync(assets, { withFileTypes: true })
-    .filter((entry) => entry.isFile() && extname(entry.name) in TYPES)
-    .map(({ name }) => name)
-  return {
-    index: readOne(join(folder, 'index.html')),
-    assets: new Map(names.map((name) => [name, readOne(join(assets, name))])),
-  }
+function readFiles(reader: AssetReader): Files | undefined {
+  const index = readOne(reader, `${FOLDER}/index.html`)
+  if (!index) return undefined
+  const names = reader.list(`${FOLDER}/assets`).filter((name) => extname(name) in TYPES)
+  const files = names.map((name) => [name, readOne(reader, `${FOLDER}/assets/${name}`)] as const)
+  return { index, assets: new Map(files.filter((entry): entry is [string, File] => entry[1] !== undefined)) }
 }
 
-const readOne = (path: string): File => ({
-  type: TYPES[extname(path)] ?? 'application/octet-stream',
-  plain: readFileSync(path),
-  gzip: existsSync(`${path}.gz`) ? readFileSync(`${path}.gz`) : undefined,
-})
+function readOne(reader: AssetReader, path: string): File | undefined {
+  const plain = reader.read(path)
+  const type = TYPES[extname(path)] ?? 'application/octet-stream'
+  return plain && { type, plain, gzip: reader.read(`${path}.gz`) }
+}

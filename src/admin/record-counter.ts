@@ -1,4 +1,5 @@
-import { Worker } from 'node:worker_threads'
+import type { Worker } from 'node:worker_threads'
+import { openWorkerThread } from '../assets/worker-thread.ts'
 import type { Context } from '../context.ts'
 import type { RegistryCounts } from '../registry/stats.ts'
 
@@ -39,8 +40,7 @@ export function createRecordCounter({ config }: Pick<Context, 'config'>): Record
 }
 
 function startThread({ dataDir, databaseUrl }: Context['config']): Worker {
-  const url = new URL('./record-count-worker.ts', import.meta.url)
-  return new Worker(url, { workerData: { dataDir, databaseUrl, mustExist: true } })
+  return openWorkerThread('record-count', { workerData: { dataDir, databaseUrl, mustExist: true } })
 }
 
 function toCounts(worker: Worker): Promise<RegistryCounts> {

@@ -1,4 +1,4 @@
-import { Worker } from 'node:worker_threads'
+import { openWorkerThread } from '../assets/worker-thread.ts'
 import { withAuditScan } from '../store/audit-scan.ts'
 import type { Store } from '../store/store.ts'
 import { type Verdict, type VerifyOptions, verifyAuditLog } from './verify.ts'
@@ -23,9 +23,7 @@ export function verifyStore(
 }
 
 function startThread(path: string, options: StatementOptions) {
-  const worker = new Worker(new URL('./verify-worker.ts', import.meta.url), {
-    workerData: { path, options },
-  })
+  const worker = openWorkerThread('audit-verify', { workerData: { path, options } })
   const { promise, resolve, reject } = Promise.withResolvers<StatementsVerdict>()
   worker.once('message', resolve).once('error', reject)
   // Where the rows are faulty nobody waits for it.

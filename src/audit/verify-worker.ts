@@ -4,4 +4,9 @@ import { type StatementOptions, verifyStatements } from './verify-statements.ts'
 
 const { path, options } = workerData as { path: string; options: StatementOptions }
 
-parentPort?.postMessage(await withSqliteScan(path, (scan) => verifyStatements(scan, options)))
+/** A failure is thrown in the thread, and reaches the caller as its error event. */
+async function run(): Promise<void> {
+  parentPort?.postMessage(await withSqliteScan(path, (scan) => verifyStatements(scan, options)))
+}
+
+void run()

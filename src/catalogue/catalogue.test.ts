@@ -1,9 +1,11 @@
+import { join } from 'node:path'
 import { Ajv } from 'ajv'
 import { describe, expect, it } from 'vitest'
 import { InternetBundle, SmeBundle, TvAddOn, TvAddOnsRequest } from '../contract/bundles.ts'
-import { loadCatalogue } from './catalogue.ts'
+import { createCatalogue } from './catalogue.ts'
+import { readFolder } from './folder.ts'
 
-const catalogue = loadCatalogue()
+const catalogue = createCatalogue(readFolder(join(import.meta.dirname, 'data')))
 const smile = catalogue.listInternetBundles('smile') ?? []
 const addOnCodes = (type: 'DSTV' | 'GOTV', code: string) =>
   catalogue.findTvProduct(type, code)?.add_ons.map((addOn) => addOn.add_on_product_code)

@@ -1,7 +1,6 @@
-import { fileURLToPath } from 'node:url'
 import type { InternetBundle, SmeBundle, TvAddOn, TvType } from '../contract/bundles.ts'
 import type { InternetFile, TvFile } from './file.ts'
-import { type CatalogueFolder, readFolder, readTrustedFolder } from './folder.ts'
+import type { CatalogueFolder } from './folder.ts'
 
 /** A TV product with what can be added to it, in the catalogue's spelling. */
 export type TvProductAddOns = { readonly product_code: string; readonly add_ons: readonly TvAddOn[] }
@@ -26,18 +25,9 @@ export type Catalogue = {
   readonly findTvProduct: (type: TvType, productCode: string) => TvProductAddOns | undefined
 }
 
-const SHIPPED = new URL('./data/', import.meta.url)
-
 // These providers sell no add-ons at all, so the answer for a product we do not know is certain, too.
 const WITHOUT_ADD_ONS: readonly TvType[] = ['STARTIMES', 'SHOWMAX']
 const NO_ADD_ONS: readonly TvAddOn[] = Object.freeze([])
-
-/** Throws a `CatalogueFileError` with one sentence per broken file. */
-export const loadCatalogue = (folder: string | URL = SHIPPED): Catalogue =>
-  createCatalogue(readFolder(folder instanceof URL ? fileURLToPath(folder) : folder))
-
-/** The lists that came with this release. */
-export const readShippedFolder = (): CatalogueFolder => readTrustedFolder(fileURLToPath(SHIPPED))
 
 export function createCatalogue(files: CatalogueFolder): Catalogue {
   const internet = new Map(files.internet.map((file) => [file.segment, toInternetBundles(file)]))

@@ -1,9 +1,9 @@
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { pathToFileURL } from 'node:url'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { loadCatalogue } from './catalogue.ts'
+import { createCatalogue } from './catalogue.ts'
+import { readFolder } from './folder.ts'
 
 let folder = ''
 
@@ -25,7 +25,7 @@ const spoil = (file: string, from: string, to: string) => {
 
 const complaint = () => {
   try {
-    loadCatalogue(folder)
+    readFolder(folder)
   } catch (error) {
     return error instanceof Error ? error.message : String(error)
   }
@@ -33,9 +33,8 @@ const complaint = () => {
 }
 
 describe('a sound folder', () => {
-  it('is read from a path and from a URL', () => {
-    expect(loadCatalogue(folder).providers).toEqual(['smile', 'spectranet'])
-    expect(loadCatalogue(pathToFileURL(folder)).providers).toEqual(['smile', 'spectranet'])
+  it('is read', () => {
+    expect(createCatalogue(readFolder(folder)).providers).toEqual(['smile', 'spectranet'])
   })
 
   it('takes a new internet provider as one more file, and does not need a note', () => {
@@ -44,7 +43,7 @@ describe('a sound folder', () => {
       'swift.json',
       JSON.stringify({ as_of: '2026-01-01', segment: 'swift', type: 'SWIFT', bundles: [bundle] }),
     )
-    const catalogue = loadCatalogue(folder)
+    const catalogue = createCatalogue(readFolder(folder))
     expect(catalogue.listInternetBundles('SWIFT')).toEqual([{ type: 'SWIFT', amount: '99.50', ...bundle }])
     expect(catalogue.asOf).toContainEqual({ name: 'swift', as_of: '2026-01-01' })
   })

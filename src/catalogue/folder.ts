@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { assets, readAssetText } from '../assets/asset.ts'
 import { TV_TYPES } from '../contract/bundles.ts'
 import {
   CatalogueFileError,
@@ -16,6 +17,9 @@ export type CatalogueFolder = {
   readonly sme: SmeFile
   readonly tv: readonly TvFile[]
 }
+
+/** The path in the repository. */
+const SHIPPED_FOLDER = 'src/catalogue/data'
 
 const SME = 'sme.json'
 const TV = TV_TYPES.map((type) => `${type.toLowerCase()}.json`)
@@ -38,25 +42,25 @@ export function readFolder(folder: string): CatalogueFolder {
     }
   }
 
-  const internet = listInternetFiles(folder).flatMap((file) => read(file, parseInternetFile))
+  const internet = toInternetFiles(readdirSync(folder)).flatMap((file) => read(file, parseInternetFile))
   const [sme] = read(SME, parseSmeFile)
   const tv = TV.flatMap((file) => read(file, parseTvFile))
   if (sme === undefined || problems.length > 0) throw new CatalogueFileError(problems.join('\n'))
   return { internet, sme, tv }
 }
 
-/** The same without looking closely: for the lists that come with a release, which its tests have checked. */
-export function readTrustedFolder(folder: string): CatalogueFolder {
-  const read = <T>(file: string) => readJson(folder, file) as T
+/** The lists that ship with the program, not validated: the tests of a release have validated them. */
+export function readShippedFolder(): CatalogueFolder {
+  const read = <T>(file: string) => JSON.parse(readAssetText(`${SHIPPED_FOLDER}/${file}`)) as T
   return {
-    internet: listInternetFiles(folder).map((file) => read<InternetFile>(file)),
+    internet: toInternetFiles(assets.list(SHIPPED_FOLDER)).map((file) => read<InternetFile>(file)),
     sme: read<SmeFile>(SME),
     tv: TV.map((file) => read<TvFile>(file)),
   }
 }
 
-function listInternetFiles(folder: string) {
-  return readdirSync(folder)
+function toInternetFiles(names: readonly string[]) {
+  return names
     .filter((file) => file.endsWith('.json') && !file.startsWith('.') && file !== SME && !TV.includes(file))
     .sort()
 }

@@ -1,7 +1,8 @@
 import type { Log } from '../log.ts'
 import type { CatalogueTable } from '../store/catalogue-table.ts'
-import { type Catalogue, createCatalogue, readShippedFolder } from './catalogue.ts'
+import { type Catalogue, createCatalogue } from './catalogue.ts'
 import { parseFiles } from './content.ts'
+import { readShippedFolder } from './folder.ts'
 
 /** The lists that are in force, in memory: a look-up waits for nobody, and sees a new version a moment after it is saved. */
 export type LiveCatalogue = Catalogue & {

@@ -37,6 +37,8 @@ const COMMANDS: Readonly<Record<string, () => Promise<(program: Command) => void
   generate: async () => (await import('./generate.ts')).addGenerateCommand,
 }
 
-const named = COMMANDS[process.argv[2] ?? '']
-for (const load of named ? [named] : Object.values(COMMANDS)) (await load())(program)
-await program.parseAsync().catch(failWith)
+export async function runProgram(): Promise<void> {
+  const named = COMMANDS[process.argv[2] ?? '']
+  for (const load of named ? [named] : Object.values(COMMANDS)) (await load())(program)
+  await program.parseAsync().catch(failWith)
+}

@@ -1,13 +1,11 @@
-import { readFileSync } from 'node:fs'
+import { readAssetText } from '../assets/asset.ts'
 import { toDocsPage } from '../docs-page.ts'
 import type { App } from './app.ts'
 import { toTextReply } from './exchange.ts'
 
-const OPENAPI_FILE = new URL('../../openapi.json', import.meta.url)
-
 /** The description of the API, for programs and for people. The page loads nothing, from nowhere. */
 export function addDocs(app: App): void {
-  const openApi = readFileSync(OPENAPI_FILE, 'utf8')
+  const openApi = readAssetText('openapi.json')
   const common = { methods: ['GET'], operation: 'docs' }
   const description = toTextReply('application/json; charset=utf-8', openApi, [
     'access-control-allow-origin',

@@ -1,6 +1,6 @@
 import { getCompileCacheDir } from 'node:module'
 import { dirname } from 'node:path'
-import { Worker } from 'node:worker_threads'
+import { openWorkerThread } from '../assets/worker-thread.ts'
 import { Refusal } from '../errors.ts'
 import type { Tables } from './tables.ts'
 
@@ -53,7 +53,7 @@ const NOT_SENT: WriterFailure = { name: 'Writer', code: 'not sent', errcode: 0 }
  */
 export function openWriter(path: string): Writer {
   const cache = getCompileCacheDir()
-  const worker = new Worker(new URL('./sqlite-worker.ts', import.meta.url), {
+  const worker = openWorkerThread('sqlite-writer', {
     workerData: path,
     // Compiled sources are not shared by themselves: without them a thread takes twice as long and 20 MB more to start.
     ...(cache === undefined ? {} : { env: { NODE_COMPILE_CACHE: dirname(cache) } }),

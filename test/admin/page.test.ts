@@ -4,11 +4,13 @@ import { join } from 'node:path'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { addPage } from '../../src/admin/page.ts'
+import { createFolderReader } from '../../src/assets/asset.ts'
 import { type App, createApp } from '../../src/http/app.ts'
 import { createFail } from '../../src/http/failures.ts'
 import { createLog } from '../../src/log.ts'
 
 const SCRIPT = 'export const words = "the same words again and again, the same words again and again"'
+let root: string
 let folder: string
 let app: App
 
@@ -21,11 +23,12 @@ const createPageApp = () =>
   })
 
 beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), 'tabbat-page-'))
+  root = mkdtempSync(join(tmpdir(), 'tabbat-page-'))
+  folder = join(root, 'console/dist')
   app = createPageApp()
-  addPage(app, folder)
+  addPage(app, createFolderReader(root))
 })
-afterAll(() => rmSync(folder, { recursive: true }))
+afterAll(() => rmSync(root, { recursive: true }))
 
 const get = (url: string, headers: Record<string, string> = {}) => app.inject({ method: 'GET', url, headers })
 

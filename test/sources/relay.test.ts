@@ -1,7 +1,7 @@
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { readShippedFolder } from '../../src/catalogue/catalogue.ts'
 import type { CatalogueFiles } from '../../src/catalogue/file.ts'
+import { readShippedFolder } from '../../src/catalogue/folder.ts'
 import { loadConfig } from '../../src/config.ts'
 import { SANDBOX_KEY } from '../../src/keys/sandbox-key.ts'
 import { openVendor } from '../../src/sources/index.ts'

@@ -1,8 +1,8 @@
-import { readShippedFolder } from '../../catalogue/catalogue.ts'
 import { type ChangeWish, importLists, rollBack, syncVendor } from '../../catalogue/change.ts'
 import { diffFiles, toPlainChange } from '../../catalogue/diff.ts'
 import type { CatalogueFiles } from '../../catalogue/file.ts'
 import type { CatalogueFolder } from '../../catalogue/folder.ts'
+import { readShippedFolder } from '../../catalogue/folder.ts'
 import {
   type CatalogueDesk,
   Implausible,

@@ -1,6 +1,6 @@
 import { getCompileCacheDir } from 'node:module'
 import { dirname } from 'node:path'
-import { Worker } from 'node:worker_threads'
+import { openWorkerThread } from '../../assets/worker-thread.ts'
 import type { Keyring } from '../../crypto/keyring.ts'
 import type { SealerOptions } from './seal-chunk.ts'
 import type { PackedChunk, SealingData, WorkerKeys } from './sealing-worker.ts'
@@ -35,7 +35,7 @@ type Member = SealingPool
 function openMember(keys: WorkerKeys, options: SealerOptions): Member {
   const workerData: SealingData = { keys, options }
   const cache = getCompileCacheDir()
-  const worker = new Worker(new URL('./sealing-worker.ts', import.meta.url), {
+  const worker = openWorkerThread('sealing', {
     workerData,
     // Compiled sources are not shared by themselves: without them a thread takes twice as long and 20 MB more to start.
     env: cache === undefined ? {} : { NODE_COMPILE_CACHE: dirname(cache) },

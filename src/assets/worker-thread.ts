@@ -1,0 +1,21 @@
+import { isSea } from 'node:sea'
+import { Worker, type WorkerOptions } from 'node:worker_threads'
+import { isCheckout, readAssetText } from './asset.ts'
+
+/** Every worker thread: a name for the build, and the file that runs. The build makes a bundle of each. */
+export const WORKER_THREADS = {
+  'chain-check': 'src/admin/chain-check-worker.ts',
+  'record-count': 'src/admin/record-count-worker.ts',
+  'audit-verify': 'src/audit/verify-worker.ts',
+  sealing: 'src/registry/import/sealing-worker.ts',
+  'sqlite-writer': 'src/store/sqlite-worker.ts',
+} as const
+
+export type WorkerThread = keyof typeof WORKER_THREADS
+
+/** Starts a worker thread from the checkout, from the bundle, or from inside the single executable. */
+export function openWorkerThread(name: WorkerThread, options: WorkerOptions): Worker {
+  if (isSea()) return new Worker(readAssetText(`worker/${name}.cjs`), { ...options, eval: true })
+  const path = isCheckout ? `../../${WORKER_THREADS[name]}` : `./worker-${name}.js`
+  return new Worker(new URL(path, import.meta.url), options)
+}
