@@ -14,8 +14,18 @@ export const newDataDir = () => mkdtempSync(join(tmpdir(), 'tabbat-process-'))
 const environment = (settings: Settings) => ({ PATH: process.env.PATH ?? '', HOME: tmpdir(), ...settings })
 
 /** Runs a command of the program to its end, as a person would from a checkout. */
-export async function tabbat(settings: Settings, ...args: string[]): Promise<Finished> {
-  const child = spawn('bin/tabbat', args, { env: environment(settings), stdio: ['ignore', 'pipe', 'pipe'] })
+export const tabbat = (settings: Settings, ...args: string[]): Promise<Finished> =>
+  runProgram({ file: 'bin/tabbat' }, settings, ...args)
+
+/** An installed program, and the folder in which it runs. */
+export type Program = { readonly file: string; readonly cwd?: string }
+
+export async function runProgram(
+  { file, cwd }: Program,
+  settings: Settings,
+  ...args: string[]
+): Promise<Finished> {
+  const child = spawn(file, args, { cwd, env: environment(settings), stdio: ['ignore', 'pipe', 'pipe'] })
   const [stdout, stderr, [code]] = await Promise.all([
     text(child.stdout),
     text(child.stderr),
@@ -33,9 +43,13 @@ export type RunningServer = {
 }
 
 /** Starts a server of its own on free ports and waits until it has said where it listens. */
-export async function startServer(settings: Settings = {}): Promise<RunningServer> {
+export async function startServer(
+  settings: Settings = {},
+  { file, cwd }: Program = { file: 'bin/tabbat' },
+): Promise<RunningServer> {
   const ports = { TABBAT_PORT: '0', TABBAT_ADMIN_PORT: '0', TABBAT_DATA_DIR: newDataDir() }
-  const child = spawn('bin/tabbat', ['serve'], {
+  const child = spawn(file, ['serve'], {
+    cwd,
     env: environment({ ...ports, ...settings }),
     stdio: ['ignore', 'pipe', 'inherit'],
   })

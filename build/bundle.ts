@@ -1,0 +1,79 @@
+import { globSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { type OutputOptions, type Plugin, type RolldownOutput, rolldown } from 'rolldown'
+import { WORKER_THREADS } from '../src/assets/worker-thread.ts'
+
+export const ROOT = dirname(import.meta.dirname)
+
+/** What the program reads while it runs, by its path in the repository. */
+const ASSETS = [
+  'package.json',
+  'openapi.json',
+  'console/dist/**/*',
+  'src/catalogue/data/*.json',
+  'src/docs-page/style/*.css',
+]
+
+export const listAssetFiles = (): string[] =>
+  globSync(ASSETS, { cwd: ROOT, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name).slice(ROOT.length + 1))
+    .sort()
+
+export const MAIN = join(ROOT, 'src/main.ts')
+
+export const listWorkers = (): [name: string, file: string][] =>
+  Object.entries(WORKER_THREADS).map(([name, file]) => [name, join(ROOT, file)])
+
+/** In a checkout some modules are loaded by `createRequire` when they are needed; in a bundle its own `require` does that. */
+const bundledRequire: Plugin = {
+  name: 'bundled-require',
+  transform: (code, id) =>
+    id.startsWith(join(ROOT, 'src')) && code.includes('createRequire(')
+      ? { code: code.replace(/const require = createRequire\(import\.meta\.url\)/, ''), map: null }
+      : null,
+}
+
+export async function bundle(
+  input: string | Record<string, string>,
+  output: OutputOptions,
+): Promise<RolldownOutput> {
+  const build = await rolldown({
+    input,
+    platform: 'node',
+    // The optional native client of pg, which is not used.
+    external: ['pg-native'],
+    plugins: [bundledRequire],
+    logLevel: 'warn',
+  })
+  try {
+    return await build.write({ sourcemap: true, ...output })
+  } finally {
+    await build.close()
+  }
+}
+
+/** The licence texts of every package of which something is inside. */
+export function toLicences(outputs: readonly RolldownOutput[]): string {
+  const modules = outputs.flatMap(({ output }) =>
+    output.flatMap((file) => ('moduleIds' in file ? file.moduleIds : [])),
+  )
+  const folders = new Set(
+    modules.flatMap((id) => /^.*\/node_modules\/(?:@[^/]+\/)?[^/]+(?=\/)/.exec(id)?.[0] ?? []),
+  )
+  return [...folders]
+    .map((folder) => toLicence(folder))
+    .sort()
+    .join(`\n${'-'.repeat(80)}\n\n`)
+}
+
+function toLicence(folder: string): string {
+  const { name, version, license } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as {
+    name: string
+    version: string
+    license: string
+  }
+  const [file] = globSync('{LICEN,Licen,licen}*', { cwd: folder })
+  const text = file === undefined ? '' : `\n${readFileSync(join(folder, file), 'utf8').trim()}\n`
+  return `${name} ${version} (${license})\n${text}`
+}

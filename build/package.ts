@@ -1,0 +1,16 @@
+import { cpSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { bundle, listAssetFiles, listWorkers, MAIN, ROOT, toLicences } from './bundle.ts'
+
+const DIST = join(ROOT, 'dist')
+
+/** Makes dist/: the program as plain JavaScript with all it needs, for `npm pack` and for containers. */
+rmSync(DIST, { recursive: true, force: true })
+const workers = listWorkers().map(([name, file]) => [`worker-${name}`, file])
+const built = await bundle(
+  { main: MAIN, ...Object.fromEntries(workers) },
+  { dir: DIST, format: 'esm', entryFileNames: '[name].js', chunkFileNames: '[name]-[hash].js' },
+)
+for (const path of listAssetFiles()) cpSync(join(ROOT, path), join(DIST, 'assets', path))
+writeFileSync(join(DIST, 'LICENSES.txt'), toLicences([built]))
+process.stdout.write(`dist/: ${built.output.length} files\n`)
