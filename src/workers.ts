@@ -1,4 +1,5 @@
-import cluster, { type Worker } from 'node:cluster'
+import cluster, { type ClusterSettings, type Worker } from 'node:cluster'
+import { isSea } from 'node:sea'
 import { relayCounts } from './worker-counts.ts'
 
 /** A worker that ends sooner than this after its start would only end again. */
@@ -13,7 +14,7 @@ export function runWorkers(count: number): void {
   let stopping = false
   const start = (place: number) => {
     const startedAt = performance.now()
-    cluster.setupPrimary({ args: ['serve', '--worker', String(place)] })
+    cluster.setupPrimary(toForkOptions(place))
     const worker = cluster.fork()
     worker.once('exit', (code) => {
       // One that was killed has no code.
@@ -32,6 +33,12 @@ export function runWorkers(count: number): void {
   process.on('SIGTERM', onSignal).on('SIGINT', onSignal)
   relayCounts()
   for (let place = 1; place <= count; place++) start(place)
+}
+
+/** The single executable has no script to name: its first argument is the command. */
+function toForkOptions(place: number): ClusterSettings {
+  const worker = ['--worker', String(place)]
+  return isSea() ? { exec: 'serve', args: worker } : { args: ['serve', ...worker] }
 }
 
 /** Each finishes what it has accepted. */
