@@ -276,6 +276,43 @@ describe('when "not found" asks the next', () => {
   })
 })
 
+describe('a number that a source calls watch-listed', () => {
+  const FLAGGED: Answer<Person> = { found: false, watchlisted: true }
+  const marked = (wishes: Partial<Search<Person>> = {}) =>
+    newSearch({ markWatchlisted: (record) => ({ ...record, marked: true }), ...wishes })
+
+  it.each([false, true])(
+    'goes on to the record of the next source, which is marked (askNext %s)',
+    async (askNext) => {
+      const search = marked({ askNext })
+      const asks = [answering('a', FLAGGED), answering('b', PERSON)]
+      expect(await askInOrder(asks, search)).toEqual({ found: true, record: { phone: '1', marked: true } })
+      expect(results(search)).toEqual(['a watchlisted', 'b found'])
+    },
+  )
+
+  it.each([
+    ['alone', []],
+    ['before one that has no record', [answering('b', NOBODY)]],
+    ['before one that fails', [failing('b', 'bad_response')]],
+    ['before one that may not be asked', [answering('b', PERSON, { admit: 'disabled' })]],
+  ])('is a failure of the sources %s, never "not found"', async (_where, others) => {
+    for (const askNext of [false, true])
+      expect(await codeOf(askInOrder([answering('a', FLAGGED), ...others], marked({ askNext })))).toBe(
+        'source_unavailable',
+      )
+  })
+
+  it('is an answer to the breaker, and paid for', async () => {
+    const settled: Settled = []
+    const search = marked()
+    const asks = [answering('a', FLAGGED, { settled }), failing('b', 'timeout'), answering('c', PERSON)]
+    expect(await codeOf(askInOrder(asks, search))).toBe('source_unavailable')
+    expect(settled).toEqual([undefined])
+    expect(results(search)).toEqual(['a watchlisted', 'b timeout'])
+  })
+})
+
 describe("a vendor's reference", () => {
   const referenceOf = async (reference: unknown) => {
     const search = newSearch({ secrets: ['12345678901', '8031234567'] })

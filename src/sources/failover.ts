@@ -14,7 +14,7 @@ const CODE_OF_FAILURE: Readonly<Record<SourceFailure, ErrorCode>> = {
 /** One source that was asked or passed over: what came of it, and how long it took. For the audit. */
 export type Tried = {
   readonly name: string
-  readonly result: 'found' | 'not_found' | 'reused' | 'slow' | 'error' | SourceFailure | Skip
+  readonly result: 'found' | 'not_found' | 'watchlisted' | 'reused' | 'slow' | 'error' | SourceFailure | Skip
   readonly ms: number
   /** The vendor's own name for its answer. */
   readonly reference?: string
@@ -35,6 +35,8 @@ export type Search<T> = {
   readonly fits?: (record: T) => boolean
   /** Whether "not found" lets the next source be asked. */
   readonly askNext?: boolean
+  /** The record with a watch list entry, for a number that an earlier source called blocked. */
+  readonly markWatchlisted?: ((record: T) => T) | undefined
   /** What must not be written down, should a vendor put it into its reference. */
   readonly secrets?: readonly string[]
 }
@@ -89,14 +91,19 @@ async function admitInTime<T>(
 }
 
 /** What the search has come to so far. */
-function createTally<T>({ askNext, fits, trail }: Search<T>) {
+function createTally<T>({ askNext, fits, markWatchlisted, trail }: Search<T>) {
   let paid = 0
   let missed = false
   let passedOver = false
+  let watchlisted = false
   let failure: SourceError | undefined
   const late: Promise<Outcome<T>>[] = []
   const settles = (answer: Answer<T>) =>
-    !askNext || (answer.found && (fits === undefined || fits(answer.record)))
+    answer.found ? !askNext || fits === undefined || fits(answer.record) : !askNext && !watchlisted
+  const mark = (answer: Answer<T>): Answer<T> =>
+    watchlisted && answer.found && markWatchlisted
+      ? { ...answer, record: markWatchlisted(answer.record) }
+      : answer
   /** Takes the outcome of a question into account: the answer, if it ends the search. */
   const weigh = ({ post }: Pick<SourceAsk<T>, 'post'>, outcome: Outcome<T>): Answer<T> | undefined => {
     if ('failure' in outcome) {
@@ -105,7 +112,8 @@ function createTally<T>({ askNext, fits, trail }: Search<T>) {
       return undefined
     }
     if (post) paid += 1
-    if (settles(outcome.answer)) return outcome.answer
+    if (!outcome.answer.found && outcome.answer.watchlisted) watchlisted = true
+    if (settles(outcome.answer)) return mark(outcome.answer)
     missed = true
     return undefined
   }
@@ -131,6 +139,8 @@ function createTally<T>({ askNext, fits, trail }: Search<T>) {
     conclude: async (): Promise<Answer<T>> => {
       const answer = await findFirst(late, (outcome) => weigh({}, outcome))
       if (answer) return answer
+      // A blocked number without a record is neither verified nor "not found".
+      if (watchlisted) throw new AppError('source_unavailable', { cause: failure })
       // A source that failed, or could not be asked, might have known better than one that found nobody.
       if (missed && !failure && !passedOver) return { found: false }
       throw new AppError(failure ? CODE_OF_FAILURE[failure.reason] : 'source_unavailable', { cause: failure })
@@ -170,7 +180,7 @@ async function askOne<T>(ask: SourceAsk<T>, pass: Pass | undefined, search: Sear
 function toResult<T>(outcome: Outcome<T>, { secrets = [] }: Search<T>): Pick<Tried, 'result' | 'reference'> {
   if ('failure' in outcome) return { result: outcome.failure.reason }
   const { answer } = outcome
-  const result = answer.found ? 'found' : 'not_found'
+  const result = answer.found ? 'found' : answer.watchlisted ? 'watchlisted' : 'not_found'
   const reference = toCleanReference(answer.reference, secrets, answer.found ? answer.record : undefined)
   return reference === undefined ? { result } : { result, reference }
 }

@@ -48,9 +48,10 @@ function completePerson(info: Person, toFigures: (day: Day) => string, toWords: 
   info.formatted_date_of_birth = toDate(born, toWords)
 }
 
-/** "NO" and nothing mean that there is no entry; a vendor that only says yes is taken at its word. */
+/** "NO" and nothing mean that there is no entry. An entry that is not text must not get lost: it would clear a person. */
 function toWatchList(value: unknown): string | null {
   if (value === true) return 'YES'
+  if (typeof value === 'object' && value !== null) return Object.keys(value).length > 0 ? 'YES' : null
   const text = toText(value)
   return /^(no|n|false|0)?$/i.test(text) ? null : text
 }

@@ -15,7 +15,15 @@ export type Answer<T> =
       /** The vendor did not repeat the number: nothing but the phone shows that it is about the right person. */
       readonly unproven?: boolean
     }
-  | { readonly found: false; readonly reference?: unknown }
+  | {
+      readonly found: false
+      readonly reference?: unknown
+      /**
+       * The vendor says that the number is blocked or on a watch list, and gives no record. The search goes on for the
+       * record; it never ends as "not found".
+       */
+      readonly watchlisted?: true
+    }
 
 export type NinAsk = { readonly nin: string; readonly phone: string }
 export type BvnAsk = { readonly bvn: string; readonly phone: string }

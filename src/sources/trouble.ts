@@ -15,6 +15,8 @@ export const TROUBLES = {
   not_json: 'The answer is not JSON; often it is a web page. Check the URL and the path in the settings.',
   truncated: 'The answer broke off in the middle.',
   unknown_shape: 'The answer is JSON, but not of the documented shape. The vendor may have changed its API.',
+  contradictory:
+    'The answer holds a record and says at the same time that the look-up failed. It was thrown away.',
   wrong_person: 'The answer is about another number than the one asked for. It was thrown away.',
   redirected: 'The vendor sent us to another address, which is not followed. Check the URL in the settings.',
   rejected: 'The vendor rejected the question itself. Check that the account may use this product.',

@@ -13,6 +13,11 @@ export const part = <T extends TProperties>(properties: T) =>
 export const loosely = <Name extends string>(...names: readonly Name[]) =>
   part(Object.fromEntries(names.map((name) => [name, loose])) as Record<Name, typeof loose>)
 
+/** An answer that holds a record and a sign of failure is no answer. */
+export function refuseContradiction(source: string, saysFailed: boolean): void {
+  if (saysFailed) throw new SourceError(source, 'bad_response', { trouble: 'contradictory' })
+}
+
 /** Reads a reply by its shape; another shape is a bad response. */
 export function createReader<T extends TSchema>(source: string, shape: T): (body: unknown) => Static<T> {
   const fits = new Ajv({ strict: false }).compile(shape as object)

@@ -38,7 +38,7 @@ function addTo(tallies: Map<string, Tally>, tally: Tally): void {
   known.last_reference = tally.last_reference
 }
 
-const ANSWERS = ['found', 'not_found', 'reused']
+const ANSWERS = ['found', 'not_found', 'watchlisted', 'reused']
 
 /** The source whose answer it was; none where nobody had one. */
 function findAnswering(sources: string | null): string {

@@ -30,6 +30,7 @@ export function askSources<T extends object>(
         signal,
         askNext,
         fits: (record) => isPhoneOf(phone, subject.phonesIn(record)),
+        markWatchlisted: subject.markWatchlisted,
         secrets: [number, phone],
       },
     )

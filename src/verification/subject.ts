@@ -17,6 +17,8 @@ export type Subject<T> = {
   readonly toAsks: (line: readonly Posted[], call: Call) => SourceAsk<T>[]
   readonly numberIn: (record: T) => string
   readonly phonesIn: (record: T) => readonly (string | null)[]
+  /** The record with a watch list entry. Absent where the contract knows no watch list. */
+  readonly markWatchlisted?: (record: T) => T
   /** The body of the answer, serialised by the contract's shape. */
   readonly toBody: (record: T, reference: string) => string
 }
@@ -52,5 +54,7 @@ export const toBvnSubject = (
     ),
   numberIn: (record) => record.bvn_number,
   phonesIn: (record) => [record.personal_info.phone_number, record.personal_info.phone_number_2],
+  // The words of the vendor that has the record are kept; where it has none, the flag is all that is known.
+  markWatchlisted: (record) => ({ ...record, watchlisted: record.watchlisted ?? 'YES' }),
   toBody,
 })

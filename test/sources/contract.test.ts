@@ -18,8 +18,9 @@ const PHONE = toCore(NUMBER)
 const OTHER_PHONE = '8021112223'
 
 /** What each way of failing must be called. */
-const EXPECTED: Readonly<Record<Exclude<Fault, 'missing_fields' | 'error_in_200'>, SourceFailure>> = {
+const EXPECTED: Readonly<Partial<Record<Fault, SourceFailure>>> = {
   ...SERVER_FAILURES,
+  contradictory: 'bad_response',
   wrong_person: 'bad_response',
   unauthorised: 'refused',
   no_funds: 'refused',
@@ -28,6 +29,9 @@ const EXPECTED: Readonly<Record<Exclude<Fault, 'missing_fields' | 'error_in_200'
 const ajv = new Ajv({ strict: false })
 const isNinRecord = ajv.compile(NinRecord)
 const isBvnRecord = ajv.compile(BvnRecord)
+
+/** Their BVN products say nothing about a watch list. */
+const WITHOUT_WATCH_LIST: readonly string[] = ['youverify', 'qoreid']
 
 const newCall = (signal: AbortSignal = AbortSignal.timeout(30_000)) => ({ signal, reference: 'ver_test' })
 
@@ -122,6 +126,14 @@ describe.each(VERIFIERS.map((script) => [script.name, script] as const))('%s', (
       expect(numberOf(answer.record)).toBe(NUMBER)
       expect(answer.record.personal_info.last_name).toBe('')
     })
+
+    if (kind === 'bvn' && !WITHOUT_WATCH_LIST.includes(name))
+      it('never clears a BVN that the vendor calls blocked or watch-listed', async () => {
+        vendor.fail('watchlisted')
+        const answer = await find.bvn(NUMBER, PHONE)
+        if (answer?.found) expect(answer.record).toMatchObject({ watchlisted: 'YES' })
+        else expect(answer).toMatchObject({ found: false, watchlisted: true })
+      })
 
     it('does not take an error for an answer because it came with 200', async () => {
       expect(['bad_response', 'unreachable']).toContain((await failure('error_in_200')).reason)

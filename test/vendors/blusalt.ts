@@ -8,7 +8,7 @@ const PICTURE = '/9j/4AAQSkZJRg=='
 /** An error has its status twice; with 200 outside, only the inner one is true. */
 const error = (code: number, said: string, status = code): VendorReply => ({
   status,
-  body: { status_code: code, status: 'Error', message: `${said}. ${PLANTED}`, results: null },
+  body: { status_code: code, status: 'Error', message: said, results: null, detail: PLANTED },
 })
 
 /** Blusalt as its documents describe it: the contract's own shape as "results", and it compares the phone itself. */
@@ -20,6 +20,8 @@ export const blusalt: VendorScript = {
     TABBAT_BLUSALT_APP_NAME: 'simulated-app',
     TABBAT_BLUSALT_API_KEY: 'simulated-key',
   }),
+  phoneFields: ['phone_number', 'phone_number_2'],
+  refuse: error,
   answer: ({ method, path, headers, body }, fault) => {
     const { clientid, appname, apikey } = headers
     const isKnown = [clientid, appname, apikey].join() === 'simulated-client,simulated-app,simulated-key'
@@ -32,10 +34,11 @@ export const blusalt: VendorScript = {
     const asked = (body ?? {}) as Record<string, unknown>
     const number = asked[kind === 'NIN' ? 'nin_number' : 'bvn_number']
     if (typeof number !== 'string' || !/^\d{11}$/.test(number)) return error(400, 'Invalid number')
-    if (isNobody(number)) return error(404, `No record for ${number}`)
+    if (isNobody(number)) return error(404, 'Record not found')
     if (asked.phone_number !== `0${toCore(number)}`) return error(422, 'Phone number does not match')
     const results = kind === 'NIN' ? toNinResults(number, fault) : toBvnResults(number, fault)
-    return { status: 200, body: { status_code: 200, status: 'Success', message: 'Successful', results } }
+    const status = fault === 'contradictory' ? 'Failed' : 'Success'
+    return { status: 200, body: { status_code: 200, status, message: 'Successful', results } }
   },
 }
 
@@ -84,7 +87,7 @@ function toBvnResults(number: string, fault: Fault | undefined) {
     bvn_number: fault === 'wrong_person' ? Number(toOther(number)) : Number(number),
     enrolment_bank: Number(record.enrolment_bank),
     formatted_registration_date: null,
-    watchlisted: null,
+    watchlisted: fault === 'watchlisted' ? 'YES' : null,
     verification_status: 'VERIFIED',
     service_type: 'BVN',
     personal_info: { ...info, email: null, phone_number_2: null, image_url: PICTURE, image_base64: PICTURE },

@@ -5,7 +5,7 @@ import type { VendorReply, VendorScript } from './stand-in.ts'
 
 const error = (status: number, said: string): VendorReply => ({
   status,
-  body: { error: `${said}. ${PLANTED}` },
+  body: { error: said, reference: PLANTED },
 })
 
 /** Dojah as its documents describe it: {"entity": …}, errors as {"error": "text"}. */
@@ -16,6 +16,8 @@ export const dojah: VendorScript = {
     TABBAT_DOJAH_APP_ID: 'simulated-app',
     TABBAT_DOJAH_SECRET: 'simulated-secret',
   }),
+  phoneFields: ['telephone', 'phone_number', 'phone_number1', 'phone_number2'],
+  refuse: error,
   answer: ({ path, query, headers }, fault) => {
     if (headers.authorization !== 'simulated-secret' || fault === 'unauthorised')
       return error(401, 'Unauthorized')
@@ -25,9 +27,9 @@ export const dojah: VendorScript = {
     const bvn = path.startsWith('/api/v1/kyc/bvn/') ? query.get('bvn') : null
     const number = nin ?? bvn
     if (number === null) return error(400, 'Bad request')
-    if (isNobody(number)) return error(404, `No record for ${number}`)
+    if (isNobody(number)) return error(404, nin === null ? 'BVN not found' : 'NIN not found')
     const entity = nin === null ? toBvnEntity(number, fault) : toNinEntity(number, fault)
-    return { status: 200, body: { entity } }
+    return { status: 200, body: { entity, ...(fault === 'contradictory' && { error: PLANTED }) } }
   },
 }
 
@@ -104,7 +106,7 @@ function toBvnEntity(number: string, fault: Fault | undefined) {
     lga_of_residence: record.residential_info.lga_of_residence,
     state_of_origin: info.state_of_origin,
     lga_of_origin: info.lga_of_origin,
-    watch_listed: 'NO',
+    watch_listed: fault === 'watchlisted' ? 'YES' : 'NO',
     image: '/9j/4AAQSkZJRg==',
     reference: `dj-${number.slice(0, 3)}-sim`,
   }

@@ -1,6 +1,8 @@
 import type { ServerResponse } from 'node:http'
 import { gzipSync } from 'node:zlib'
 import type { SourceFailure } from '../../src/sources/source.ts'
+import { PHONE_FAULTS, type PhoneFault, READABLE_PHONES } from './phone-faults.ts'
+import { REFUSALS, type Refusal } from './refusals.ts'
 
 /** Every way in which a vendor is known to fail. The first group looks different at every vendor. */
 export const VENDOR_FAULTS = [
@@ -9,6 +11,10 @@ export const VENDOR_FAULTS = [
   'wrong_person',
   'unauthorised',
   'no_funds',
+  // The vendor's way of saying that a BVN is blocked or on a watch list; one that has no list answers as usual.
+  'watchlisted',
+  // A record beside a sign of failure, where the vendor's format allows that.
+  'contradictory',
 ] as const
 export const SERVER_FAULTS = [
   'throttled',
@@ -24,8 +30,18 @@ export const SERVER_FAULTS = [
   'redirect',
   'reset',
 ] as const
-export const FAULTS = [...VENDOR_FAULTS, ...SERVER_FAULTS]
-export type Fault = (typeof FAULTS)[number]
+export type Fault = (typeof VENDOR_FAULTS)[number] | (typeof SERVER_FAULTS)[number] | PhoneFault | Refusal
+
+const namesOf = <T extends object>(table: T) => Object.keys(table) as (keyof T)[]
+export const FAULTS: readonly Fault[] = [
+  ...VENDOR_FAULTS,
+  ...SERVER_FAULTS,
+  ...namesOf(PHONE_FAULTS),
+  ...namesOf(REFUSALS),
+]
+
+/** Answers that are unusual and still answers: nothing fails. */
+export const HARMLESS: readonly Fault[] = ['missing_fields', 'watchlisted', ...namesOf(READABLE_PHONES)]
 
 /** What each way in which any server may fail must be called. */
 export const SERVER_FAILURES = {

@@ -17,6 +17,12 @@ const coded = (code: string, said: string, status = true): VendorReply => ({
   },
 })
 
+/** An error without a code: the look-up was not made. */
+const refuse = (status: number, said: string): VendorReply => ({
+  status,
+  body: { status: false, detail: said, message: said, session: { key: PLANTED } },
+})
+
 /** Prembly as its documents describe it: a code in every reply, NIMC's spelling for NIN, NIBSS's for BVN. */
 export const prembly: VendorScript = {
   name: 'prembly',
@@ -25,6 +31,8 @@ export const prembly: VendorScript = {
     TABBAT_PREMBLY_API_KEY: 'simulated-key',
     TABBAT_PREMBLY_APP_ID: 'simulated-app',
   }),
+  phoneFields: ['telephoneno', 'phoneNumber1', 'phoneNumber2'],
+  refuse,
   answer: ({ method, path, headers, body }, fault) => {
     const isKnown = headers['x-api-key'] === 'simulated-key' && headers['app-id'] === 'simulated-app'
     if (!isKnown || fault === 'unauthorised')
@@ -36,10 +44,16 @@ export const prembly: VendorScript = {
     const bvn = method === 'POST' && path === '/verification/bvn' ? asked.number : undefined
     const number = nin ?? bvn
     if (typeof number !== 'string') return { status: 400, body: { status: false, message: PLANTED } }
-    if (isNobody(number)) return coded('01', `Record not found: ${number}`)
-    const found = nin === undefined ? toBvnPart(number, fault) : toNinPart(number, fault)
-    return { status: 200, body: { ...toEnvelope(number), ...found } }
+    return lookUp(number, nin === undefined ? 'bvn' : 'nin', fault)
   },
+}
+
+function lookUp(number: string, kind: 'nin' | 'bvn', fault: Fault | undefined): VendorReply {
+  if (isNobody(number)) return coded('01', `Record not found: ${number}`)
+  if (fault === 'watchlisted' && kind === 'bvn') return coded('07', `Blocked: ${number}`, false)
+  const found = kind === 'bvn' ? toBvnPart(number, fault) : toNinPart(number, fault)
+  const envelope = { ...toEnvelope(number), ...(fault === 'contradictory' && { status: false }) }
+  return { status: 200, body: { ...envelope, ...found } }
 }
 
 const toEnvelope = (number: string) => ({

@@ -9,7 +9,7 @@ const CREDENTIALS = { clientId: 'simulated-client', secret: 'simulated-secret' }
 
 const error = (status: number, said: string): VendorReply => ({
   status,
-  body: { statusCode: status, message: `${said}. ${PLANTED}`, error: PLANTED },
+  body: { statusCode: status, message: said, error: PLANTED },
 })
 
 /** QoreID as its documents describe it: a token first, then {id, summary, status, nin | bvn}. */
@@ -21,6 +21,9 @@ export const qoreid: VendorScript = {
     TABBAT_QOREID_SECRET: CREDENTIALS.secret,
     TABBAT_QOREID_NAMES_OPTIONAL: 'on',
   }),
+  phoneFields: ['phone'],
+  refuse: error,
+  tokenPath: '/token',
   answer: ({ method, path, headers, body }, fault) => {
     if (fault === 'unauthorised') return error(401, 'Unauthorized')
     if (path === '/token') return giveToken(body)
@@ -31,7 +34,7 @@ export const qoreid: VendorScript = {
     if (method !== 'POST' || product === undefined || number === undefined)
       return { status: 404, body: { statusCode: 404, message: `Cannot POST ${path}`, error: 'Not Found' } }
     if (typeof body !== 'object') return error(400, 'Body must be JSON')
-    if (isNobody(number)) return error(404, `No record for ${number}`)
+    if (isNobody(number)) return error(404, `${product === 'nin' ? 'NIN' : 'BVN'} not found`)
     return { status: 200, body: product === 'nin' ? toNinAnswer(number, fault) : toBvnAnswer(number, fault) }
   },
 }
@@ -41,11 +44,11 @@ function giveToken(body: unknown): VendorReply {
   return { status: 201, body: { accessToken: TOKEN, expiresIn: '7200 secs', tokenType: 'Bearer' } }
 }
 
-const toAnswer = (check: string, fields: object) => ({
+const toAnswer = (check: string, fields: object, fault: Fault | undefined) => ({
   id: 1_234_567,
   applicant: { firstname: '', lastname: '' },
   summary: { [check]: { status: 'NO_MATCH', fieldMatches: { firstname: false, lastname: false } } },
-  status: { state: 'complete', status: 'verified' },
+  status: { state: 'complete', status: fault === 'contradictory' ? 'not_verified' : 'verified' },
   insight: [],
   ...fields,
 })
@@ -53,7 +56,7 @@ const toAnswer = (check: string, fields: object) => ({
 function toNinAnswer(number: string, fault: Fault | undefined) {
   const { personal_info: info, next_of_kin: kin, residential_info: home, ...record } = toNinPerson(number)
   const sparse = { nin: number, firstname: info.first_name, lastname: null, phone: info.phone_number }
-  if (fault === 'missing_fields') return toAnswer('nin_check', { nin: sparse })
+  if (fault === 'missing_fields') return toAnswer('nin_check', { nin: sparse }, fault)
   const nin = {
     nin: fault === 'wrong_person' ? toOther(number) : number,
     title: info.title.toLowerCase(),
@@ -90,13 +93,13 @@ function toNinAnswer(number: string, fault: Fault | undefined) {
     signature: '/9j/4AAQSkZJRg==',
     tracking_id: 'S7Y0XSIMULATED1',
   }
-  return toAnswer('nin_check', { nin })
+  return toAnswer('nin_check', { nin }, fault)
 }
 
 function toBvnAnswer(number: string, fault: Fault | undefined) {
   const { personal_info: info, residential_info: home, ...record } = toBvnPerson(number)
   const sparse = { bvn: number, firstname: info.first_name, phone: info.phone_number }
-  if (fault === 'missing_fields') return toAnswer('bvn_check', { bvn: sparse })
+  if (fault === 'missing_fields') return toAnswer('bvn_check', { bvn: sparse }, fault)
   const day = readDay(info.date_of_birth)
   const bvn = {
     bvn: fault === 'wrong_person' ? toOther(number) : Number(number),
@@ -120,5 +123,5 @@ function toBvnAnswer(number: string, fault: Fault | undefined) {
     name_on_card: record.name_on_card,
     level_of_account: record.level_of_account,
   }
-  return toAnswer('bvn_check', { bvn })
+  return toAnswer('bvn_check', { bvn }, fault)
 }

@@ -9,7 +9,7 @@ const BASIC = `Basic ${Buffer.from('simulated-public:simulated-secret').toString
 
 const failure = (status: number, said: string): VendorReply => ({
   status,
-  body: { success: false, message: `${said}. ${PLANTED}` },
+  body: { success: false, message: said, detail: PLANTED },
 })
 
 /** Another server of this API, of the kind that gives tokens. How it says "not verified" is not documented: in words. */
@@ -21,6 +21,9 @@ export const relay: VendorScript = {
     TABBAT_RELAY_SECRET_KEY: 'simulated-secret',
     TABBAT_RELAY_AMOUNT: '50',
   }),
+  phoneFields: ['phone_number', 'phone_number_2'],
+  refuse: failure,
+  tokenPath: '/api/v2/merchant/authorization',
   answer: ({ method, path, headers, body }, fault) => {
     if (fault === 'unauthorised') return { status: 401, body: { message: `Unauthenticated. ${PLANTED}` } }
     if (path === '/api/v2/merchant/authorization') return giveToken(headers.authorization)
@@ -58,7 +61,11 @@ function verify(kind: 'nin' | 'bvn', body: Record<string, unknown>, fault: Fault
   }
   return {
     status: 200,
-    body: { success: true, message: 'Verification completed', data: { ...verdict, ...data } },
+    body: {
+      success: fault !== 'contradictory',
+      message: 'Verification completed',
+      data: { ...verdict, ...data },
+    },
   }
 }
 
@@ -90,6 +97,7 @@ function toBvnData(number: string, fault: Fault | undefined) {
   return {
     ...record,
     bvn_number: fault === 'wrong_person' ? toOther(number) : number,
+    watchlisted: fault === 'watchlisted' ? 'YES' : null,
     personal_info: { ...record.personal_info, image_base64: '/9j/4AAQSkZJRg==' },
   }
 }

@@ -3,6 +3,8 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { type Fault, isFault, misbehave, prepare } from './faults.ts'
+import { isPhoneFault, PHONE_FAULTS, respellPhones, type SpellPhone } from './phone-faults.ts'
+import { REFUSALS } from './refusals.ts'
 
 /** A question to a vendor, as its server sees it. */
 export type VendorRequest = {
@@ -26,6 +28,12 @@ export type VendorScript = {
   /** The variables that point Tabbat at the stand-in. */
   readonly settings: (url: string) => Record<string, string>
   readonly answer: (request: VendorRequest, fault: Fault | undefined) => VendorReply
+  /** The names of the fields that hold a phone of the record. Only vendors that verify people have them. */
+  readonly phoneFields?: readonly string[]
+  /** An error in the vendor's envelope, with exactly this text. */
+  readonly refuse?: (status: number, said: string) => VendorReply
+  /** Where a token is fetched: it is given also while look-ups are refused. */
+  readonly tokenPath?: string
 }
 
 export type StandIn = {
@@ -33,6 +41,12 @@ export type StandIn = {
   readonly settings: Record<string, string>
   /** From now on it fails in this way; undefined: it is well again. */
   readonly fail: (fault: Fault | undefined) => void
+  /** From now on every look-up gets this reply; undefined: no longer. */
+  readonly answerWith: (reply: VendorReply | undefined) => void
+  /** From now on every look-up gets this error; undefined: no longer. */
+  readonly refuse: (status: number | undefined, said?: string) => void
+  /** From now on phones are spelt like this; undefined: as usual. */
+  readonly spellPhones: (spell: SpellPhone | undefined) => void
   /** How many questions came; those about tokens included. */
   readonly count: () => number
   /** Connections that are open now. */
@@ -46,7 +60,19 @@ const CONTROL = '/stand-in/fault'
 /** A vendor's server on a real socket. It knows everybody: see people.ts. */
 export async function openStandIn(script: VendorScript, port = 0): Promise<StandIn> {
   let fault: Fault | undefined
+  let refusal: readonly [status: number, said: string] | undefined
+  let fixed: VendorReply | undefined
+  let spell: SpellPhone | undefined
   let count = 0
+  const answerTo = (question: VendorRequest): VendorReply => {
+    if (fixed && question.path !== script.tokenPath) return fixed
+    const refused = refusal ?? REFUSALS[fault as keyof typeof REFUSALS]
+    if (refused && script.refuse && question.path !== script.tokenPath) return script.refuse(...refused)
+    const reply = script.answer(question, fault)
+    const spelling = spell ?? (isPhoneFault(fault) ? PHONE_FAULTS[fault] : undefined)
+    if (!spelling) return reply
+    return { ...reply, body: respellPhones(reply.body, script.phoneFields ?? [], spelling) }
+  }
   const server = createServer(async (request, response) => {
     const url = new URL(request.url ?? '/', 'http://stand-in')
     const body = await text(request).catch(() => '')
@@ -62,7 +88,7 @@ export async function openStandIn(script: VendorScript, port = 0): Promise<Stand
       headers: request.headers,
       body: parse(body),
     }
-    const { status, body: answer } = script.answer(question, fault)
+    const { status, body: answer } = answerTo(question)
     if (fault && misbehave(fault, response, status, answer)) return
     response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(answer))
   })
@@ -81,6 +107,15 @@ export async function openStandIn(script: VendorScript, port = 0): Promise<Stand
     fail: (wanted) => {
       prepare(wanted)
       fault = wanted
+    },
+    answerWith: (reply) => {
+      fixed = reply
+    },
+    refuse: (status, said = '') => {
+      refusal = status === undefined ? undefined : [status, said]
+    },
+    spellPhones: (wanted) => {
+      spell = wanted
     },
     count: () => count,
     connections: () =>

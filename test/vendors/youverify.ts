@@ -11,21 +11,23 @@ const error = (code: number, said: string, status = code): VendorReply => ({
   body: {
     success: false,
     statusCode: code,
-    message: `${said}. ${PLANTED}`,
+    message: said,
     name: 'SimulatedError',
-    data: {},
+    data: { detail: PLANTED },
   },
 })
 
-const success = (data: object): VendorReply => ({
+const success = (data: object, isTrue = true): VendorReply => ({
   status: 200,
-  body: { success: true, statusCode: 200, message: 'success', data, links: [] },
+  body: { success: isTrue, statusCode: 200, message: 'success', data, links: [] },
 })
 
 /** Youverify as its documents describe it: "found" or "not_found" in the data, both with 200. */
 export const youverify: VendorScript = {
   name: 'youverify',
   settings: (url) => ({ TABBAT_YOUVERIFY_URL: url, TABBAT_YOUVERIFY_TOKEN: 'simulated-token' }),
+  phoneFields: ['mobile'],
+  refuse: error,
   answer: ({ method, path, headers, body }, fault) => {
     if (headers.token !== 'simulated-token' || fault === 'unauthorised') return error(401, 'Wrong token')
     if (fault === 'no_funds') return error(402, 'Insufficient fund')
@@ -37,7 +39,8 @@ export const youverify: VendorScript = {
     if (isNobody(id)) return success({ ...toFrame(id, type), status: 'not_found', reason: PLANTED })
     const idNumber = fault === 'wrong_person' ? toOther(id) : id
     const person = type === 'nin' ? toNinData(id, fault) : toBvnData(id, fault)
-    return success({ ...toFrame(idNumber, type), status: 'found', reason: null, ...person })
+    const data = { ...toFrame(idNumber, type), status: 'found', reason: null, ...person }
+    return success(data, fault !== 'contradictory')
   },
 }
 

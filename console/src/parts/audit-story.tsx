@@ -110,7 +110,12 @@ function Moment({ row }: { row: AuditLine }) {
 
 const toFields = (row: AuditLine) => row.fields_released?.replaceAll(',', ', ')
 
-const ANSWERS: Readonly<Record<string, Tone>> = { found: 'good', reused: 'good', not_found: 'warn' }
+const ANSWERS: Readonly<Record<string, Tone>> = {
+  found: 'good',
+  reused: 'good',
+  not_found: 'warn',
+  watchlisted: 'warn',
+}
 const PASSED_OVER = ['disabled', 'breaker_open', 'spend_cap']
 
 function toResultTone(result: string): Tone {

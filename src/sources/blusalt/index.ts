@@ -2,10 +2,10 @@ import { toLocalPhone } from '../../contract/phone.ts'
 import type { Call } from '../source.ts'
 import { toStatusError } from '../status.ts'
 import type { Create } from '../vendors.ts'
-import { createReader } from '../wire.ts'
+import { createReader, refuseContradiction } from '../wire.ts'
 import { toBvnRecord, toNinRecord } from './map.ts'
 import type { settings } from './settings.ts'
-import { BvnReply, NinReply, toCode, toMessage } from './wire.ts'
+import { BvnReply, NinReply, saysFailed, toCode, toMessage } from './wire.ts'
 
 /** Blusalt compares the phone itself, and says by an error that it differs. */
 export const create: Create<typeof settings> = (
@@ -27,7 +27,10 @@ export const create: Create<typeof settings> = (
     const { status, body } = await send({ method: 'POST', path, headers, body: question }, call)
     // An error may come with 200.
     const code = status === 200 ? toCode(body) : status
-    if (code === 200) return body
+    if (code === 200) {
+      refuseContradiction(name, saysFailed(body))
+      return body
+    }
     // A 404 without the vendor's own code comes from a wrong path, and says nothing about a person.
     if (code === 404 && toCode(body) === 404) return undefined
     if ((code === 400 || code === 422) && mismatch.test(toMessage(body))) return undefined

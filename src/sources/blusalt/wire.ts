@@ -13,6 +13,10 @@ export const toCode = (body: unknown): number => Number(toText((body as Envelope
 /** For comparing with the settings only; it goes no further. */
 export const toMessage = (body: unknown): string => toText((body as Envelope)?.message)
 
+/** "Success" beside results; "Error" and the like beside an error. */
+export const saysFailed = (body: unknown): boolean =>
+  /^(error|fail)/i.test(toText((body as { readonly status?: unknown } | null | undefined)?.status))
+
 /** The results have the contract's own shape. Somebody who is there and yet not verified is no answer. */
 const results = <T>() =>
   Type.Unsafe<Given<T> & { readonly request_reference?: unknown }>({

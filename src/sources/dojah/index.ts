@@ -1,10 +1,10 @@
 import { isAbsent } from '../record.ts'
 import { saysUnknownPath, toStatusError } from '../status.ts'
 import type { Create } from '../vendors.ts'
-import { createReader } from '../wire.ts'
+import { createReader, refuseContradiction } from '../wire.ts'
 import { toBvnRecord, toNinRecord } from './map.ts'
 import type { settings } from './settings.ts'
-import { BvnReply, NinReply } from './wire.ts'
+import { BvnReply, NinReply, saysFailed } from './wire.ts'
 
 /** Dojah takes no phone: it is compared by us. The number travels in the query string, as its API wants it. */
 export const create: Create<typeof settings> = ({ appId, secret, ninPath, bvnPath }, { send }) => {
@@ -21,6 +21,7 @@ export const create: Create<typeof settings> = ({ appId, secret, ninPath, bvnPat
       if (status === 404 && saysNobody(body)) return { found: false }
       if (status !== 200) throw toStatusError(name, status)
       const reply = readNin(body)
+      refuseContradiction(name, saysFailed(body))
       const { nin: repeated, reference } = reply.entity
       return { found: true, record: toNinRecord(reply, nin), reference, unproven: isAbsent(repeated) }
     },
@@ -29,6 +30,7 @@ export const create: Create<typeof settings> = ({ appId, secret, ninPath, bvnPat
       if (status === 404 && saysNobody(body)) return { found: false }
       if (status !== 200) throw toStatusError(name, status)
       const reply = readBvn(body)
+      refuseContradiction(name, saysFailed(body))
       return { found: true, record: toBvnRecord(reply), reference: reply.entity.reference }
     },
   }

@@ -54,10 +54,21 @@ it.each([200, 400, 404])('says not found for the code 01 with %s', async (status
   expect(await find({ status, body: { status: true, response_code: '01' } })).toEqual({ found: false })
 })
 
+it.each([200, 400, 404])(
+  'takes the code 07 with %s as a watch list entry, not as "no such BVN"',
+  async (status) => {
+    const source = open({ status, body: { status: false, response_code: '07' } })
+    expect(await source.findBvn?.({ bvn: '02234567890', phone: '8031234567' }, call)).toEqual({
+      found: false,
+      watchlisted: true,
+    })
+  },
+)
+
 it.each([
   ['02', 200, '02', 'unreachable'],
   ['03', 200, '03', 'refused'],
-  ['07, a blocked BVN', 200, '07', 'bad_response'],
+  ['07, which is about BVNs, for a NIN', 200, '07', 'bad_response'],
   ['no code', 200, undefined, 'bad_response'],
   ['01 from a server that fails', 500, '01', 'unreachable'],
   ['01 with wrong credentials', 401, '01', 'refused'],
@@ -72,6 +83,7 @@ it.each([
 it.each([
   ['nobody verified', { ...nin, verification: { status: 'PENDING' } }],
   ['no person', { ...nin, nin_data: null }],
+  ['a status that says false', { ...nin, status: false }],
 ])('is no answer: 00 with %s', async (_what, body) => {
   await expect(find({ status: 200, body })).rejects.toMatchObject({ reason: 'bad_response' })
 })

@@ -2,10 +2,13 @@ import { isAbsent } from '../record.ts'
 import { type Call, SourceError } from '../source.ts'
 import { toStatusError } from '../status.ts'
 import type { Create } from '../vendors.ts'
-import { createReader } from '../wire.ts'
+import { createReader, refuseContradiction } from '../wire.ts'
 import { toBvnRecord, toNinRecord } from './map.ts'
 import type { settings } from './settings.ts'
-import { BvnData, BvnReply, NinData, NinReply, toCode } from './wire.ts'
+import { BvnData, BvnReply, NinData, NinReply, saysFailed, toCode } from './wire.ts'
+
+/** The vendor's codes that are answers. `watchlisted` is about BVNs only: "Blocked/Watch listed". */
+const CODES = { found: '00', notFound: '01', notNow: '02', noFunds: '03', watchlisted: '07' } as const
 
 /** The code is the answer; it comes with 200, and is believed with 400 and 404 too. Other statuses speak for themselves. */
 const CODED_STATUSES: readonly number[] = [200, 400, 404]
@@ -19,15 +22,16 @@ export const create: Create<typeof settings> = ({ apiKey, appId, ninPath, ninFie
   const readBvn = createReader(name, BvnReply)
   const readBvnData = createReader(name, BvnData)
 
-  /** The reply about somebody; undefined when nobody has the number. */
-  const ask = async (path: string, question: Record<string, string>, call: Call): Promise<unknown> => {
+  /** The reply and its code. What is neither a record nor an answer without one is thrown. */
+  const ask = async (path: string, question: Record<string, string>, call: Call) => {
     const { status, body } = await send({ method: 'POST', path, headers, body: question }, call)
     const code = CODED_STATUSES.includes(status) ? toCode(body) : ''
-    if (code === '01') return undefined
-    if (code === '02') throw new SourceError(name, 'unreachable', { trouble: 'vendor_down' })
-    if (code === '03') throw new SourceError(name, 'refused', { trouble: 'funds' })
-    if (status === 200 && code === '00') return body
-    throw toStatusError(name, status)
+    if (code === CODES.notFound || code === CODES.watchlisted) return { body, code }
+    if (code === CODES.notNow) throw new SourceError(name, 'unreachable', { trouble: 'vendor_down' })
+    if (code === CODES.noFunds) throw new SourceError(name, 'refused', { trouble: 'funds' })
+    if (status !== 200 || code !== CODES.found) throw toStatusError(name, status)
+    refuseContradiction(name, saysFailed(body))
+    return { body, code }
   }
 
   return {
@@ -35,16 +39,19 @@ export const create: Create<typeof settings> = ({ apiKey, appId, ninPath, ninFie
     isOutside: true,
     samples: { bvn: '54651333604' },
     findNin: async ({ nin }, call) => {
-      const body = await ask(ninPath, { [ninField]: nin }, call)
-      if (body === undefined) return { found: false }
+      const { body, code } = await ask(ninPath, { [ninField]: nin }, call)
+      if (code === CODES.notFound) return { found: false }
+      if (code === CODES.watchlisted)
+        throw new SourceError(name, 'bad_response', { trouble: 'unknown_shape' })
       const { verification, nin_data, data } = readNin(body)
       const person = readNinData(nin_data ?? data)
       const record = toNinRecord(person, nin)
       return { found: true, record, reference: verification.reference, unproven: isAbsent(person.nin) }
     },
     findBvn: async ({ bvn }, call) => {
-      const body = await ask(bvnPath, { number: bvn }, call)
-      if (body === undefined) return { found: false }
+      const { body, code } = await ask(bvnPath, { number: bvn }, call)
+      if (code === CODES.notFound) return { found: false }
+      if (code === CODES.watchlisted) return { found: false, watchlisted: true }
       const { verification, bvn_data, data } = readBvn(body)
       const record = toBvnRecord(readBvnData(bvn_data ?? data))
       return { found: true, record, reference: verification.reference }

@@ -59,8 +59,7 @@ export const toBvnRecord = (data: Static<typeof BvnData>): BvnRecord =>
     formatted_registration_date: data.registrationDate,
     level_of_account: data.levelOfAccount,
     nin: toNumber(data.nin),
-    // Documented as text; a plain true must not get lost.
-    watchlisted: data.watchListed === true ? 'YES' : data.watchListed,
+    watchlisted: data.watchListed,
     personal_info: {
       first_name: data.firstName,
       middle_name: data.middleName,

@@ -8,6 +8,10 @@ export const toCode = (body: unknown): string => {
   return /^\d$/.test(code) ? `0${code}` : code
 }
 
+/** False beside a record; with other codes the documents have true and false. */
+export const saysFailed = (body: unknown): boolean =>
+  (body as { readonly status?: unknown } | null | undefined)?.status === false
+
 /** The code alone is not enough: PENDING and NOT-VERIFIED exist too. */
 const verification = part({ status: Type.Literal('VERIFIED'), reference: loose })
 

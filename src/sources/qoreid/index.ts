@@ -71,8 +71,9 @@ function saysNobody({ status, body }: Reply): boolean {
 function isVerified({ status }: Static<typeof Verdict>): boolean {
   const verdict = `${toText(status.state)} ${toText(status.status)}`.toLowerCase()
   if (verdict === 'complete verified') return true
-  if (/^complete (not[ _]verified|unverified|not[ _]found)$/.test(verdict)) return false
+  if (/^complete not[ _]found$/.test(verdict)) return false
   // The names do not match, and we sent none: the product is the wrong one, and nothing is known about the person.
-  const trouble = verdict === 'complete id_mismatch' ? 'rejected' : 'unknown_shape'
+  const isAboutNames = /^complete (id_mismatch|not[ _]verified|unverified)$/.test(verdict)
+  const trouble = isAboutNames ? 'rejected' : 'unknown_shape'
   throw new SourceError(name, 'bad_response', { trouble })
 }

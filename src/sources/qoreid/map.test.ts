@@ -89,7 +89,7 @@ describe('the verdict', () => {
   })
 
   it.each([
-    ['complete and not verified', withStatus('complete', 'not_verified')],
+    ['complete and not found', withStatus('complete', 'not_found')],
     ['404', { status: 404, body: { statusCode: 404, message: 'NIN not found' } }],
   ])('is not found for %s', async (_what, reply) => {
     expect(await ask(reply)).toEqual({ found: false })
@@ -97,6 +97,7 @@ describe('the verdict', () => {
 
   it.each([
     ['names that do not match: we sent none', withStatus('complete', 'id_mismatch'), 'rejected'],
+    ['not verified: the names may be why', withStatus('complete', 'not_verified'), 'rejected'],
     ['one that is not complete', withStatus('in_progress', 'verified'), 'unknown_shape'],
     ['a status nobody has heard of', withStatus('complete', 'maybe'), 'unknown_shape'],
     ['verified without a person', withStatus('complete', 'verified'), 'unknown_shape'],

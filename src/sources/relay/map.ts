@@ -13,11 +13,4 @@ export const toBvnRecord = ({ data }: Static<typeof BvnReply>): BvnRecord =>
     ...data,
     bvn_number: toNumber(data.bvn_number),
     nin: toNumber(data.nin),
-    watchlisted: toWatchlisted(data.watchlisted),
   } as Given<BvnRecord>)
-
-/** The contract leaves its type open. An entry that is not text must not get lost: it would clear somebody. */
-function toWatchlisted(value: unknown): unknown {
-  if (typeof value === 'object' && value !== null) return Object.keys(value).length > 0 ? 'YES' : null
-  return value === true ? 'YES' : value
-}

@@ -69,6 +69,14 @@ it.each([
   await expect(find({ status: 200, body })).rejects.toMatchObject({ name: 'SourceError', reason })
 })
 
+it.each([false, 'false', null])(
+  'does not take a record for an answer beside success: %j',
+  async (success) => {
+    const asked = find({ status: 200, body: { ...nin, success } })
+    await expect(asked).rejects.toMatchObject({ reason: 'bad_response', trouble: 'contradictory' })
+  },
+)
+
 it('does not take a path that is not there for a person who is not there', async () => {
   await expect(find({ status: 404, body: undefined })).rejects.toMatchObject({ reason: 'bad_response' })
 })

@@ -1,10 +1,10 @@
 import { type Call, SourceError } from '../source.ts'
 import { toStatusError } from '../status.ts'
 import type { Create } from '../vendors.ts'
-import { createReader } from '../wire.ts'
+import { createReader, refuseContradiction } from '../wire.ts'
 import { toBvnRecord, toNinRecord } from './map.ts'
 import type { settings } from './settings.ts'
-import { BvnReply, NinReply, toCode } from './wire.ts'
+import { BvnReply, NinReply, saysFailed, toCode } from './wire.ts'
 
 /** Youverify takes no phone: it is compared by us. It wants to hear that the person agreed; the operator answers for it. */
 export const create: Create<typeof settings> = ({ token, ninPath, bvnPath, premium }, { send }) => {
@@ -20,6 +20,7 @@ export const create: Create<typeof settings> = ({ token, ninPath, bvnPath, premi
     // An error may come with 200.
     const code = toCode(body)
     if (code !== 200) throw toStatusError(name, code)
+    refuseContradiction(name, saysFailed(body))
     return body
   }
 

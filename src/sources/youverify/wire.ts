@@ -6,6 +6,12 @@ import { loosely, part } from '../wire.ts'
 export const toCode = (body: unknown): number =>
   Number(toText((body as { readonly statusCode?: unknown } | null | undefined)?.statusCode) || Number.NaN)
 
+/** The documents have it in every answer: true beside a result, false beside an error. */
+export const saysFailed = (body: unknown): boolean => {
+  const success = (body as { readonly success?: unknown } | null | undefined)?.success
+  return success !== undefined && success !== true
+}
+
 type Address = { readonly [Name in 'addressLine' | 'lga' | 'state']?: unknown }
 
 /** Often null. Whatever else it may be has none of these keys, and is empty then. */
