@@ -28,6 +28,7 @@ export const AUDIT_PHASES = [
   'signed_out',
   'password_changed',
   'account_invited',
+  'invitation_voided',
   'account_created',
   'account_reset',
   'account_removed',

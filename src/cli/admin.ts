@@ -13,6 +13,7 @@ import { Refusal } from '../errors.ts'
 import type { AccountRow } from '../store/people-rows.ts'
 import { COMMAND_LINE } from '../store/people-table.ts'
 import type { Store } from '../store/store.ts'
+import { addInvitationsCommand } from './admin-invitations.ts'
 import { EXISTING, type Office, withOffice, withStore } from './office.ts'
 import { confirm, isInteractive } from './prompt.ts'
 import { dim, say, strong, toTable, warn } from './terminal.ts'
@@ -29,9 +30,11 @@ export function addAdminCommand(program: Command): void {
 Examples:
   tabbat admin invite                        the first account, which is an owner
   tabbat admin invite --role operator        a one-time link for somebody else
-  tabbat admin reset ada                     a one-time link to set a new password`,
+  tabbat admin reset ada                     a one-time link to set a new password
+  tabbat admin invitations                   the links that are open; --void <id> makes one void`,
     )
   addLinkCommands(admin)
+  addInvitationsCommand(admin)
 
   admin
     .command('list')

@@ -40,6 +40,10 @@ export type PeopleTable = {
   readonly hasAny: () => Promise<boolean>
   readonly findSession: (id: Uint8Array, limits: SessionLimits) => Promise<SessionRow | undefined>
   readonly findInvitation: (id: Uint8Array, now: number) => Promise<InvitationRow | undefined>
+  /** Those that have not run out, the oldest first. */
+  readonly listInvitations: (now: number) => Promise<InvitationRow[]>
+  /** False when there is none: it was used or voided before. */
+  readonly voidInvitation: (id: Uint8Array) => Promise<boolean>
   /** Refused when it is made by somebody who is an owner no longer. */
   readonly invite: (invitation: InvitationRow) => Promise<void>
   /** Makes the account and uses the invitation up, both or neither. False when it is void: of two at once, one wins. */
@@ -78,6 +82,9 @@ function createReads(database: Database) {
   const invitation = database.prepare(
     `SELECT ${INVITATION} FROM invitations WHERE id = $1 AND expires_at > $2`,
   )
+  const open = database.prepare(
+    `SELECT ${INVITATION} FROM invitations WHERE expires_at > $1 ORDER BY created_at, id`,
+  )
   return {
     find: async (name: string) => toAccount(await find.get(name)),
     list: async () => (await list.all()).flatMap((row) => toAccount(row) ?? []),
@@ -85,6 +92,7 @@ function createReads(database: Database) {
     findSession: async (id: Uint8Array, { openedAfter, seenAfter }: SessionLimits) =>
       toSession(await session.get(id, openedAfter, seenAfter)),
     findInvitation: async (id: Uint8Array, now: number) => toInvitation(await invitation.get(id, now)),
+    listInvitations: async (now: number) => (await open.all(now)).flatMap((row) => toInvitation(row) ?? []),
   }
 }
 
@@ -131,6 +139,8 @@ function createAccountWrites(database: Database) {
           .prepare(`INSERT INTO invitations (${INVITATION}) VALUES ($1, $2, $3, $4, $5, $6)`)
           .run(id, role, account ?? null, madeBy, createdAt, expiresAt)
       }),
+    voidInvitation: async (id: Uint8Array) =>
+      (await database.prepare('DELETE FROM invitations WHERE id = $1').run(id)) > 0,
     accept: (id: Uint8Array, account: AccountRow) =>
       database.transaction((inside) => acceptInside(inside, id, account)),
     acceptReset: (id: Uint8Array, password: string, now: number) =>

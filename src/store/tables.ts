@@ -58,6 +58,7 @@ export const WRITES: { readonly [Table in keyof Tables]: readonly (keyof Tables[
   statistics: ['addLatencies', 'forget'],
   people: [
     'invite',
+    'voidInvitation',
     'accept',
     'acceptReset',
     'open',

@@ -88,6 +88,23 @@ describe.skipIf(!CHROMIUM)('a person at the console', () => {
     someone.expectClean()
   })
 
+  it('sees an open invitation, and makes it void', async () => {
+    const { page } = someone
+    const link = await house.invite('viewer')
+    await go(page, 'People')
+    await page.getByRole('button', { name: /^Void: new account/ }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Void' }).click()
+    await page.getByText('No link is open.').waitFor()
+    const token = link.split('#/invite/')[1]
+    const looked = await fetch(`${house.admin}/admin/invitations/look`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ token }),
+    })
+    expect(looked.status).toBe(410)
+    someone.expectClean()
+  })
+
   it('creates a key, which works, and revokes it, after which it does not', async () => {
     const { page } = someone
     await go(page, 'Keys')
@@ -189,6 +206,9 @@ describe.skipIf(!CHROMIUM)('a person at the console', () => {
         'account_created',
         'signed_in',
         'signed_out',
+        'intent',
+        'outcome',
+        'invitation_voided',
         'audit_searched',
         'audit_verified',
         'key_created',

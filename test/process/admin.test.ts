@@ -50,6 +50,17 @@ describe('tabbat admin', () => {
     expect(accounts.map(({ name, role }) => `${name} ${role}`)).toEqual(['ada owner', 'bola operator'])
     expect((await admin('list')).stdout).toMatch(/^name +role +created +last seen\nada +owner/)
 
+    await admin('invite', '--role', 'viewer', '--url', adminUrl)
+    const [open] = JSON.parse((await admin('invitations', '--json')).stdout) as { id: string }[]
+    const id = open?.id ?? ''
+    expect((await admin('invitations')).stdout).toMatch(
+      new RegExp(`^id +for +role +made by.*\\n${id} +new account +viewer +command line `),
+    )
+    expect((await admin('invitations', '--void', id)).stdout).toBe(`The invitation ${id} is void.\n`)
+    const voided = await admin('invitations', '--void', id)
+    expect([voided.code, voided.stderr]).toEqual([1, expect.stringContaining('no open invitation')])
+    expect((await admin('invitations')).stdout).toBe('There are no open invitations.\n')
+
     const reset = JSON.parse((await admin('reset', 'bola', '--url', adminUrl, '--json')).stdout)
     const again = toCookie(await accept(reset.link, 'bola', 'another well-kept one'))
     expect(await statusOf(again)).toBe(200)

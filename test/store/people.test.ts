@@ -11,14 +11,14 @@ const newName = () => `p-${randomBytes(6).toString('hex')}`
 const newId = () => randomBytes(32)
 const LIMITS = { openedAfter: NOW - 100, seenAfter: NOW - 10 }
 
-const toInvitation = (wishes: Partial<InvitationRow> = {}): InvitationRow => ({
+const toInvitation = (wishes: Partial<InvitationRow> = {}): InvitationRow & { id: Buffer } => ({
   id: newId(),
   role: 'viewer',
   account: undefined,
   madeBy: 'command line',
   createdAt: NOW,
   expiresAt: NOW + 10,
-  ...wishes,
+  ...(wishes as object),
 })
 
 describeEngines(ENGINES, (engine) => {
@@ -63,6 +63,22 @@ describeEngines(ENGINES, (engine) => {
       await store.people.invite(invitation)
       await expect(store.people.accept(invitation.id, toAccount(name))).rejects.toThrow(/already/)
       expect(await store.people.findInvitation(invitation.id, NOW)).toMatchObject({ madeBy: 'command line' })
+    })
+
+    it('have open invitations that are listed until they run out, and voided once', async () => {
+      const [first, second] = [toInvitation({ createdAt: NOW - 2 }), toInvitation({ createdAt: NOW - 1 })]
+      const late = toInvitation({ expiresAt: NOW })
+      for (const each of [second, late, first]) await store.people.invite(each)
+      const own = [first, second, late].map(({ id }) => id.toString('hex'))
+      const listed = async () =>
+        (await store.people.listInvitations(NOW))
+          .map(({ id }) => Buffer.from(id).toString('hex'))
+          .filter((id) => own.includes(id))
+      expect(await listed()).toEqual(own.slice(0, 2))
+      expect(await store.people.voidInvitation(first.id)).toBe(true)
+      expect(await store.people.voidInvitation(first.id)).toBe(false)
+      expect(await listed()).toEqual(own.slice(1, 2))
+      expect(await store.people.accept(first.id, toAccount(newName()))).toBe(false)
     })
 
     it('lose their sessions with another role, and with removal', async () => {

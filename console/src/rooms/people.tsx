@@ -1,11 +1,12 @@
 import { useState } from 'preact/hooks'
 import type { Role } from '../../../src/admin/role.ts'
-import type { Account, Accounts, Invited } from '../../../src/admin/shapes/session.ts'
+import type { Account, Accounts, Invited, OpenInvitations } from '../../../src/admin/shapes/session.ts'
 import type { Static } from '../../../src/contract/schema.ts'
 import { useDesk } from '../desk.ts'
 import { toMoment } from '../format.ts'
 import { Confirm } from '../parts/dialog.tsx'
 import { SelectField } from '../parts/field.tsx'
+import { InvitationList } from '../parts/invitation-list.tsx'
 import { Panel, Pill, When } from '../parts/pieces.tsx'
 import { ShownOnce } from '../parts/shown-once.tsx'
 import { Shown } from '../parts/states.tsx'
@@ -28,13 +29,18 @@ const ROLES = [
 
 export function People() {
   const answer = useAnswer<Static<typeof Accounts>>('/admin/accounts')
+  const invitations = useAnswer<Static<typeof OpenInvitations>>('/admin/invitations')
   const [open, setOpen] = useState<Open>()
   const close = () => setOpen(undefined)
   const done = () => {
     close()
     answer.reload()
+    invitations.reload()
   }
-  const showLink = (link: Link) => setOpen({ what: 'link', link })
+  const showLink = (link: Link) => {
+    setOpen({ what: 'link', link })
+    invitations.reload()
+  }
   return (
     <>
       <Panel
@@ -47,6 +53,11 @@ export function People() {
       >
         <Shown answer={answer}>
           {({ accounts }) => <AccountList accounts={accounts} onOpen={setOpen} />}
+        </Shown>
+      </Panel>
+      <Panel title="Open invitations">
+        <Shown answer={invitations} lines={2}>
+          {({ invitations: links }) => <InvitationList invitations={links} onDone={invitations.reload} />}
         </Shown>
       </Panel>
       {open?.what === 'invite' && <InviteDialog onClose={close} onLink={showLink} />}

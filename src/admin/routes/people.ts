@@ -8,9 +8,10 @@ import {
   removeAccount,
   resetAccount,
 } from '../people/accounts.ts'
+import { listOpenInvitations, voidInvitation } from '../people/open-invitations.ts'
 import type { Person } from '../role.ts'
 import { type AdminRoute, defineRoute } from '../route.ts'
-import { type Account, Accounts, ChangeRole, Invite, Invited } from '../shapes/session.ts'
+import { type Account, Accounts, ChangeRole, Invite, Invited, OpenInvitations } from '../shapes/session.ts'
 import { Done } from '../shapes/words.ts'
 
 const room = 'People'
@@ -43,6 +44,31 @@ const invite = defineRoute({
   input: Invite,
   output: Invited,
   run: async (desk, { input, person }) => toInvited(await inviteAccount(toDesk(desk, person), input.role)),
+})
+
+const listInvitations = defineRoute({
+  name: 'list_invitations',
+  room,
+  method: 'GET',
+  path: '/admin/invitations',
+  summary: 'The one-time links that are open: made, not used, and not run out.',
+  role: 'owner',
+  output: OpenInvitations,
+  run: async ({ context }) => ({ invitations: await listOpenInvitations(context.store) }),
+})
+
+const voidOne = defineRoute({
+  name: 'void_invitation',
+  room,
+  method: 'POST',
+  path: '/admin/invitations/:id/void',
+  summary: 'Make an open one-time link void.',
+  role: 'owner',
+  output: Done,
+  run: async (desk, { params, person }) => {
+    await voidInvitation(toDesk(desk, person), params.id ?? '')
+    return done
+  },
 })
 
 const setRole = defineRoute({
@@ -101,4 +127,12 @@ const toAccount = ({ name, role, createdAt, lastSeenAt }: AccountRow): Account =
 
 const toTime = (at: number) => new Date(at).toISOString()
 
-export const PEOPLE_ROUTES: readonly AdminRoute[] = [listAccounts, invite, setRole, reset, remove]
+export const PEOPLE_ROUTES: readonly AdminRoute[] = [
+  listAccounts,
+  listInvitations,
+  invite,
+  voidOne,
+  setRole,
+  reset,
+  remove,
+]

@@ -52,4 +52,17 @@ export const Accounts = Type.Object({ accounts: Type.Array(Account) })
 export const Invite = Type.Object({ role: RoleName }, asked)
 /** The token is shown once; the page makes a link of it. */
 export const Invited = Type.Object({ token: Token, role: RoleName, expires_at: Time })
+
+/** A link that was made and not used yet. The id is made from what the store keeps, and is no way back to the link. */
+export const OpenInvitation = Type.Object({
+  id: Type.String({ pattern: '^[0-9a-f]{12}$' }),
+  role: RoleName,
+  /** The account whose password it sets; null when it makes an account. */
+  account: Type.Nullable(AccountName),
+  made_by: Type.String(),
+  created_at: Time,
+  expires_at: Time,
+})
+export type OpenInvitation = Static<typeof OpenInvitation>
+export const OpenInvitations = Type.Object({ invitations: Type.Array(OpenInvitation) })
 export const ChangeRole = Type.Object({ role: RoleName }, asked)

@@ -1,0 +1,38 @@
+import type { Command } from 'commander'
+import { listOpenInvitations, voidInvitation } from '../admin/people/open-invitations.ts'
+import { COMMAND_LINE } from '../store/people-table.ts'
+import type { Store } from '../store/store.ts'
+import { EXISTING, withOffice, withStore } from './office.ts'
+import { say, toTable } from './terminal.ts'
+
+export function addInvitationsCommand(admin: Command): void {
+  admin
+    .command('invitations')
+    .description('list the one-time links that are open, or make one void')
+    .option('--void <id>', 'make this link void')
+    .option('--json', 'print an array (with --void: an object) for a program')
+    .action(({ void: id, json }: { void?: string; json?: true }) =>
+      id === undefined ? withStore(({ store }) => list(store, json)) : runVoid(id, json),
+    )
+}
+
+async function list(store: Store, json: true | undefined): Promise<void> {
+  const invitations = await listOpenInvitations(store)
+  if (json) return say(JSON.stringify(invitations))
+  if (invitations.length === 0) return say('There are no open invitations.')
+  const cells = invitations.map(({ id, role, account, made_by, created_at, expires_at }) => [
+    id,
+    account === null ? 'new account' : `password of ${account}`,
+    role,
+    made_by,
+    created_at,
+    expires_at,
+  ])
+  say(toTable([['id', 'for', 'role', 'made by', 'made', 'runs out'], ...cells]))
+}
+
+const runVoid = (id: string, json: true | undefined) =>
+  withOffice(async ({ store, auditLog: audit }) => {
+    await voidInvitation({ store, audit, by: COMMAND_LINE }, id)
+    say(json ? JSON.stringify({ id, voided: true }) : `The invitation ${id} is void.`)
+  }, EXISTING)
