@@ -94,6 +94,20 @@ describe('asking in order', () => {
     expect([lost.asked, sent.asked]).toEqual([2, 1])
   })
 
+  it('does not connect to a black hole twice', async () => {
+    let asked = 0
+    const hole: SourceAsk<Person> = {
+      name: 'a',
+      post: toPost('a'),
+      ask: async () => {
+        asked += 1
+        throw new SourceError('a', 'unreachable', { sent: false, trouble: 'slow_connection' })
+      },
+    }
+    expect(await askInOrder([hole, answering('b', PERSON)], newSearch())).toBe(PERSON)
+    expect(asked).toBe(1)
+  })
+
   it('passes over those that may not be asked', async () => {
     const search = newSearch()
     const asks = (['disabled', 'breaker_open', 'spend_cap'] as const).map((admit) =>

@@ -201,7 +201,8 @@ async function askTwice<T>(
 }
 
 /** A question that never left may be asked again, unless waiting or our settings were the trouble. */
-const mayRepeat = ({ sent, reason }: SourceError) => !sent && reason === 'unreachable'
+const mayRepeat = ({ sent, reason, trouble }: SourceError) =>
+  !sent && reason === 'unreachable' && trouble !== 'slow_connection'
 
 /** Even a source that ignores the signal is waited for no longer. */
 const untilAborted = <T>(name: string, work: Promise<T>, signal: AbortSignal | undefined): Promise<T> =>

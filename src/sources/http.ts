@@ -1,7 +1,10 @@
-import { Agent } from 'undici'
+import type { Socket } from 'node:net'
+import { Agent, buildConnector, type Dispatcher } from 'undici'
 import { withDeadline } from './deadline.ts'
-import { isPrivateAddress, lookupPublic, PrivateAddress } from './public-address.ts'
-import { type Call, SourceError, type SourceFailure } from './source.ts'
+import { SlowConnection, toSourceError } from './http-failure.ts'
+import { isPrivateAddress, lookupPublic } from './public-address.ts'
+import { readRetryAfterMs } from './retry-after.ts'
+import { type Call, SourceError } from './source.ts'
 import type { Trouble } from './trouble.ts'
 
 /** What is sent to a vendor. The host is the settings' and nothing else's. */
@@ -18,7 +21,7 @@ export type Question = {
 /** `body` is undefined when it was not JSON; that happens only with a status that is not 2xx. */
 export type Reply = { readonly status: number; readonly body: unknown }
 
-export type Send = (question: Question, call: Pick<Call, 'signal'>) => Promise<Reply>
+export type Send = (question: Question, call: Pick<Call, 'signal' | 'onRetryAfter'>) => Promise<Reply>
 
 export type Http = { readonly send: Send; readonly close: () => Promise<void> }
 
@@ -46,18 +49,19 @@ export function openHttp({ source, url, allowPrivate, attemptMs = ATTEMPT_MS }: 
     maxHeaderSize: 16 * 1024,
     headersTimeout: attemptMs,
     bodyTimeout: attemptMs,
-    // Said here, so that NODE_TLS_REJECT_UNAUTHORIZED cannot unsay it.
-    connect: { timeout: CONNECT_MS, rejectUnauthorized: true, ...(trusted ? {} : { lookup: lookupPublic }) },
+    connect: createConnect(trusted),
   })
+  const client = agent.compose(noteSending)
   const prefix = base.pathname.replace(/\/$/, '')
 
   const sendBefore = async (
     signal: AbortSignal,
     { method, path, query, headers, body }: Question,
+    onRetryAfter: Call['onRetryAfter'],
   ): Promise<Reply> => {
-    let answered = false
+    const progress: Progress = { sent: false, answered: false }
     try {
-      const reply = await agent.request({
+      const reply = await client.request({
         origin: base.origin,
         path: prefix + path + (query ? `?${new URLSearchParams(query)}` : ''),
         method,
@@ -69,17 +73,52 @@ export function openHttp({ source, url, allowPrivate, attemptMs = ATTEMPT_MS }: 
         },
         body: body === undefined ? null : JSON.stringify(body),
         signal,
+        opaque: progress,
       })
-      answered = true
+      progress.answered = true
+      const retryAfterMs = readRetryAfterMs(reply)
+      if (retryAfterMs !== undefined) onRetryAfter?.(retryAfterMs)
       const bytes = await readBody(source, reply)
       return toReply(source, reply.statusCode, bytes)
     } catch (error) {
-      throw toSourceError(source, error, answered, signal.aborted)
+      throw toSourceError(source, error, progress, signal.aborted)
     }
   }
   const send: Send = (question, call) =>
-    withDeadline(attemptMs, (signal) => sendBefore(signal, question), call.signal)
+    withDeadline(attemptMs, (signal) => sendBefore(signal, question, call.onRetryAfter), call.signal)
   return { send, close: () => agent.destroy() }
+}
+
+/** How far a question has come. Before it is sent, nothing can have been billed. */
+export type Progress = { sent: boolean; answered: boolean }
+
+/** undici says by this call that a connection stands and the question is written to it now. */
+const noteSending: Dispatcher.DispatcherComposeInterceptor = (dispatch) => (options, handler) => {
+  const progress = (options as { opaque?: Progress }).opaque
+  const start = handler.onRequestStart?.bind(handler)
+  handler.onRequestStart = (...given) => {
+    if (progress) progress.sent = true
+    start?.(...given)
+  }
+  return dispatch(options, handler)
+}
+
+/** Connects within two seconds, DNS and TLS included. undici's own limit is coarse: it may be a second late. */
+function createConnect(trusted: boolean): buildConnector.connector {
+  const connect = buildConnector({
+    timeout: 0,
+    // Said here, so that NODE_TLS_REJECT_UNAUTHORIZED cannot unsay it.
+    rejectUnauthorized: true,
+    ...(trusted ? {} : { lookup: lookupPublic }),
+  })
+  return (options, done) => {
+    // It returns the socket, although its type does not say so.
+    const socket = connect(options, (...result) => {
+      clearTimeout(timer)
+      done(...result)
+    }) as unknown as Socket
+    const timer = setTimeout(() => socket.destroy(new SlowConnection()), CONNECT_MS)
+  }
 }
 
 type RawReply = Awaited<ReturnType<Agent['request']>>
@@ -110,35 +149,3 @@ function toReply(source: string, status: number, bytes: Buffer): Reply {
     return { status, body: undefined }
   }
 }
-
-type Meaning = readonly [SourceFailure, Trouble]
-
-/** Failures to connect: the question never left, so it may be asked again. */
-const NOT_SENT: Readonly<Record<string, Meaning>> = {
-  ECONNREFUSED: ['unreachable', 'no_connection'],
-  EHOSTUNREACH: ['unreachable', 'no_connection'],
-  ENETUNREACH: ['unreachable', 'no_connection'],
-  ENOTFOUND: ['unreachable', 'no_such_host'],
-  EAI_AGAIN: ['unreachable', 'no_such_host'],
-  UND_ERR_CONNECT_TIMEOUT: ['unreachable', 'slow_connection'],
-}
-
-/** The error's own text is dropped: it may hold the address, and with it the number. */
-function toSourceError(source: string, error: unknown, answered: boolean, aborted: boolean): SourceError {
-  if (error instanceof SourceError) return error
-  if (error instanceof PrivateAddress)
-    return new SourceError(source, 'refused', { trouble: 'private_address', sent: false })
-  const code = String((error as { code?: unknown })?.code ?? '')
-  const notSent = NOT_SENT[code] ?? (isCertificateError(code) ? CERTIFICATE : undefined)
-  if (notSent && !answered) return new SourceError(source, notSent[0], { trouble: notSent[1], sent: false })
-  if (aborted || code === 'UND_ERR_HEADERS_TIMEOUT' || code === 'UND_ERR_BODY_TIMEOUT')
-    return new SourceError(source, 'timeout', { trouble: 'too_slow' })
-  if (answered) return new SourceError(source, 'bad_response', { trouble: 'truncated' })
-  if (code.startsWith('HPE_') || code === 'UND_ERR_HEADERS_OVERFLOW')
-    return new SourceError(source, 'bad_response', { trouble: 'unknown_shape' })
-  return new SourceError(source, 'unreachable', { trouble: 'cut_off' })
-}
-
-const CERTIFICATE: Meaning = ['unreachable', 'bad_certificate']
-const isCertificateError = (code: string) =>
-  /CERT|^ERR_TLS|^UNABLE_TO|SELF_SIGNED|^ERR_SSL|^EPROTO/.test(code)

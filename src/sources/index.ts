@@ -3,6 +3,7 @@ import type { NinRecord } from '../contract/nin.ts'
 import type { Settings, ValuesOf } from '../settings.ts'
 import { withDeadline } from './deadline.ts'
 import { HIDDEN } from './record.ts'
+import { withRetryAfter } from './retry-after.ts'
 import { type Answer, type Call, type Source, SourceError } from './source.ts'
 import type { Trouble } from './trouble.ts'
 import { VENDORS, type Vendor, type VendorName, type VendorValues } from './vendors.ts'
@@ -63,7 +64,7 @@ const attempt = <T>(
     attemptMs,
     async (signal) => {
       try {
-        return await work({ ...call, signal })
+        return await withRetryAfter((onRetryAfter) => work({ ...call, signal, onRetryAfter }))
       } catch (error) {
         throw toFailure(name, error, call.signal.aborted)
       }

@@ -29,7 +29,12 @@ export type NinAsk = { readonly nin: string; readonly phone: string }
 export type BvnAsk = { readonly bvn: string; readonly phone: string }
 
 /** What goes along with every question: when to give up, and the reference of the verification. */
-export type Call = { readonly signal: AbortSignal; readonly reference: string }
+export type Call = {
+  readonly signal: AbortSignal
+  readonly reference: string
+  /** Told how long the vendor wants to be left alone, should it say so. */
+  readonly onRetryAfter?: (ms: number) => void
+}
 
 /** Each ability is optional: a source offers what it can. Phones are ten-digit cores. */
 export type Source = {
@@ -56,6 +61,8 @@ type Circumstances = {
   /** False when the question certainly never reached the vendor: then it costs nothing, and may be asked again. */
   readonly sent?: boolean
   readonly fault?: Fault
+  /** The vendor wants no question for so long. */
+  readonly retryAfterMs?: number | undefined
 }
 
 /**
@@ -71,11 +78,12 @@ export class SourceError extends Error {
   readonly trouble: Trouble | undefined
   readonly sent: boolean
   readonly fault: Fault
+  readonly retryAfterMs: number | undefined
 
   constructor(
     source: string,
     reason: SourceFailure,
-    { trouble, sent = true, fault = 'source' }: Circumstances = {},
+    { trouble, sent = true, fault = 'source', retryAfterMs }: Circumstances = {},
   ) {
     super(`${source}: ${reason}`)
     this.name = 'SourceError'
@@ -84,5 +92,6 @@ export class SourceError extends Error {
     this.trouble = trouble
     this.sent = sent
     this.fault = fault
+    this.retryAfterMs = retryAfterMs
   }
 }

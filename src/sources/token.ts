@@ -1,5 +1,6 @@
 import type { Reply, Send } from './http.ts'
 import { toText } from './record.ts'
+import { withRetryAfter } from './retry-after.ts'
 import { type Call, SourceError } from './source.ts'
 import { toStatusError } from './status.ts'
 
@@ -9,7 +10,7 @@ export type Token = { readonly text: string; readonly lifetimeMs?: number | unde
 export type TokenOptions = {
   readonly source: string
   /** Asks for a token. The time is that before the question, so that a slow answer does not lengthen the token's life. */
-  readonly fetchToken: (call: Pick<Call, 'signal'>, askedAt: Date) => Promise<Token>
+  readonly fetchToken: (call: Pick<Call, 'signal' | 'onRetryAfter'>, askedAt: Date) => Promise<Token>
   readonly now?: (() => Date) | undefined
 }
 
@@ -28,7 +29,9 @@ export function withToken(send: Send, { source, fetchToken, now = () => new Date
     const askedAt = now()
     // One fetch serves everybody who waits, so it does not end when one of them gives up; `send` has a limit of its own.
     const { signal } = new AbortController()
-    const { text, lifetimeMs = UNKNOWN_LIFETIME_MS } = await fetchToken({ signal }, askedAt)
+    const { text, lifetimeMs = UNKNOWN_LIFETIME_MS } = await withRetryAfter((onRetryAfter) =>
+      fetchToken({ signal, onRetryAfter }, askedAt),
+    )
     kept = { text, until: askedAt.getTime() + Math.max(lifetimeMs - MARGIN_MS, lifetimeMs / 2) }
     return text
   }
@@ -61,8 +64,8 @@ export function withToken(send: Send, { source, fetchToken, now = () => new Date
 /** Without a token the question itself was never asked: nothing is paid for, whatever went wrong. */
 function toUnsent(source: string, error: unknown): unknown {
   if (!(error instanceof SourceError)) return error
-  const { reason, trouble } = error
-  return new SourceError(source, reason, { trouble, sent: false })
+  const { reason, trouble, retryAfterMs } = error
+  return new SourceError(source, reason, { trouble, sent: false, retryAfterMs })
 }
 
 function untilAborted<T>(source: string, work: Promise<T>, signal: AbortSignal): Promise<T> {

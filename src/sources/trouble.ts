@@ -1,11 +1,14 @@
 /** What can go wrong with a vendor, and what the operator should do about it, in plain words. */
 export const TROUBLES = {
   no_such_host: 'The host name is not known. Check the URL in the settings, and the DNS of this machine.',
-  no_connection: 'Nobody answers at that address. The vendor may be down, or a firewall stands between.',
+  no_connection:
+    'No connection can be made to that address. The vendor may be down, or a firewall blocks it.',
   slow_connection:
     'The connection was not made within 2 seconds. The vendor may be down, or a firewall drops it.',
   bad_certificate:
     'The TLS certificate is not valid for this host. Check the URL; do not switch the check off.',
+  no_tls:
+    'No TLS connection could be made. The port may not speak TLS: check the URL and the port in the settings.',
   private_address:
     'The host name leads to a private address. If that is meant, set TABBAT_SOURCES_PRIVATE=on.',
   cut_off: 'The vendor closed the connection before it had answered.',

@@ -1,0 +1,52 @@
+import type { Progress } from './http.ts'
+import { PrivateAddress } from './public-address.ts'
+import { SourceError, type SourceFailure } from './source.ts'
+import type { Trouble } from './trouble.ts'
+
+/** No connection was made in time. */
+export class SlowConnection extends Error {
+  readonly code = 'SLOW_CONNECTION'
+}
+
+/** The error's own text is dropped: it may hold the address, and with it the number. */
+export function toSourceError(
+  source: string,
+  error: unknown,
+  { sent, answered }: Progress,
+  aborted: boolean,
+): SourceError {
+  if (error instanceof SourceError) return error
+  if (error instanceof PrivateAddress)
+    return new SourceError(source, 'refused', { trouble: 'private_address', sent: false })
+  const code = String((error as { code?: unknown })?.code ?? '')
+  if (aborted || code === 'UND_ERR_HEADERS_TIMEOUT' || code === 'UND_ERR_BODY_TIMEOUT')
+    return new SourceError(source, 'timeout', { trouble: 'too_slow', sent })
+  if (!sent) return new SourceError(source, 'unreachable', { trouble: toConnectTrouble(code), sent })
+  const [reason, trouble] = toSentMeaning(code, answered)
+  return new SourceError(source, reason, { trouble })
+}
+
+function toSentMeaning(code: string, answered: boolean): readonly [SourceFailure, Trouble] {
+  if (answered) return ['bad_response', 'truncated']
+  if (code.startsWith('HPE_') || code === 'UND_ERR_HEADERS_OVERFLOW') return ['bad_response', 'unknown_shape']
+  return ['unreachable', 'cut_off']
+}
+
+const CONNECT_TROUBLES: Readonly<Record<string, Trouble>> = {
+  ENOTFOUND: 'no_such_host',
+  EAI_AGAIN: 'no_such_host',
+  SLOW_CONNECTION: 'slow_connection',
+  UND_ERR_CONNECT_TIMEOUT: 'slow_connection',
+  ETIMEDOUT: 'slow_connection',
+  // The other side hung up, before TLS was agreed upon where it is used.
+  ECONNRESET: 'no_tls',
+  EPROTO: 'no_tls',
+}
+
+/** Why no connection was made. */
+function toConnectTrouble(code: string): Trouble {
+  const known = CONNECT_TROUBLES[code]
+  if (known) return known
+  if (/CERT|^ERR_TLS|^UNABLE_TO|SELF_SIGNED/.test(code)) return 'bad_certificate'
+  return code.startsWith('ERR_SSL') ? 'no_tls' : 'no_connection'
+}

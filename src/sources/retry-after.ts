@@ -1,0 +1,44 @@
+import { type Call, SourceError } from './source.ts'
+
+/** A vendor that asks for more is asked again after this long: one call then shows whether it still means it. */
+const MOST_MS = 10 * 60_000
+const STATUSES: readonly number[] = [429, 503]
+
+type Reply = {
+  readonly statusCode: number
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>
+}
+
+/** How long the vendor wants to be left alone: seconds or an HTTP date. Undefined when it does not say. */
+export function readRetryAfterMs({ statusCode, headers }: Reply): number | undefined {
+  const value = headers['retry-after']
+  if (typeof value !== 'string' || !STATUSES.includes(statusCode)) return undefined
+  const ms = /^\s*\d{1,9}\s*$/.test(value) ? Number(value) * 1000 : toWaitMs(value, headers.date)
+  return ms > 0 ? Math.min(ms, MOST_MS) : undefined
+}
+
+/** A date is compared with the vendor's own clock, which may differ from ours. */
+function toWaitMs(value: string, date: string | string[] | undefined): number {
+  const now = Date.parse(String(date))
+  return Date.parse(value) - (Number.isNaN(now) ? Date.now() : now)
+}
+
+/** Lets the failure of a question say how long the vendor wants to be left alone. */
+export async function withRetryAfter<T>(
+  work: (onRetryAfter: NonNullable<Call['onRetryAfter']>) => Promise<T>,
+): Promise<T> {
+  let retryAfterMs: number | undefined
+  try {
+    return await work((ms) => {
+      retryAfterMs = ms
+    })
+  } catch (error) {
+    if (retryAfterMs === undefined || !(error instanceof SourceError) || !isAboutSource(error)) throw error
+    const { source, reason, trouble, sent, fault } = error
+    throw new SourceError(source, reason, { trouble, sent, fault, retryAfterMs })
+  }
+}
+
+/** Not about one question, and not about something that happened later in the same attempt. */
+const isAboutSource = ({ reason, fault, retryAfterMs }: SourceError) =>
+  fault === 'source' && retryAfterMs === undefined && (reason === 'throttled' || reason === 'unreachable')
