@@ -34,7 +34,14 @@ const COMMANDS: Readonly<Record<string, () => Promise<(program: Command) => void
   audit: async () => (await import('./audit.ts')).addAuditCommand,
   backup: async () => (await import('./backup.ts')).addBackupCommand,
   restore: async () => (await import('./restore.ts')).addRestoreCommand,
+  completion: async () => (await import('./completion.ts')).createAddCompletionCommand(loadOthers),
   generate: async () => (await import('./generate.ts')).addGenerateCommand,
+}
+
+/** All commands but the one that was loaded because it was named. */
+async function loadOthers(loaded: Command): Promise<void> {
+  const known = new Set(loaded.commands.map((command) => command.name()))
+  for (const [name, load] of Object.entries(COMMANDS)) if (!known.has(name)) (await load())(loaded)
 }
 
 export async function runProgram(): Promise<void> {

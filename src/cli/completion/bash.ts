@@ -1,0 +1,30 @@
+import type { Place } from './places.ts'
+
+/** A bash function that follows the commands typed so far. Where nothing fits, bash completes file names. */
+export function toBashScript(places: readonly Place[]): string {
+  const inner = places.slice(1).map(({ path }) => `'${path}'`)
+  const values = places.flatMap(({ path, values }) =>
+    [...values].map(([flag, list]) => `    '${path} ${flag}') words='${list.join(' ')}' ;;`),
+  )
+  const words = places.map(({ path, commands, options, choices }) => {
+    const all = [...commands.map(({ text }) => text), ...choices, ...options.map(({ text }) => text)]
+    return `    '${path}') words='${all.join(' ')}' ;;`
+  })
+  return `# Completion of tabbat for bash.
+_tabbat() {
+  local current=\${COMP_WORDS[COMP_CWORD]} previous=\${COMP_WORDS[COMP_CWORD-1]} path=tabbat words='' i
+  for ((i = 1; i < COMP_CWORD; i++)); do
+    case "$path \${COMP_WORDS[i]}" in
+    ${inner.join('|')}) path="$path \${COMP_WORDS[i]}" ;;
+    esac
+  done
+  case "$path $previous" in
+${values.join('\n')}
+  esac
+  [ -n "$words" ] || case "$path" in
+${words.join('\n')}
+  esac
+  COMPREPLY=($(compgen -W "$words" -- "$current"))
+}
+complete -o default -F _tabbat tabbat`
+}

@@ -1,0 +1,34 @@
+import type { Place, Word } from './places.ts'
+
+/** A zsh function with the meaning of each word, to be sourced or put into the fpath. Where nothing fits, zsh completes files. */
+export function toZshScript(places: readonly Place[]): string {
+  const inner = places.slice(1).map(({ path }) => `'${path}'`)
+  const values = places.flatMap(({ path, values }) =>
+    [...values].map(([flag, list]) => `    '${path} ${flag}') compadd -- ${list.join(' ')}; return ;;`),
+  )
+  const words = places.map(({ path, commands, options, choices }) => {
+    const all = [...commands, ...choices.map((text) => ({ text, help: '' })), ...options]
+    return `    '${path}') words_here=(${all.map(toEntry).join(' ')}) ;;`
+  })
+  return `#compdef tabbat
+# Completion of tabbat for zsh.
+_tabbat() {
+  local here=tabbat word
+  local -a words_here
+  for word in \${words[2,CURRENT-1]}; do
+    case "$here $word" in
+    ${inner.join('|')}) here="$here $word" ;;
+    esac
+  done
+  case "$here \${words[CURRENT-1]}" in
+${values.join('\n')}
+  esac
+  case "$here" in
+${words.join('\n')}
+  esac
+  _describe tabbat words_here || _files
+}
+if [ "$funcstack[1]" = _tabbat ]; then _tabbat "$@"; else compdef _tabbat tabbat; fi`
+}
+
+const toEntry = ({ text, help }: Word) => `'${help === '' ? text : `${text}:${help.replaceAll(':', '\\:')}`}'`
