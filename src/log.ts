@@ -78,7 +78,7 @@ const MOST_GATHERED = 12_000
 export const toLoggedId = (id: string) => (DRAWN_BY_CHANCE.test(id) ? id : "[the caller's own]")
 
 const DRAWN_BY_CHANCE =
-  /^(req_[0-9a-f]{32}|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|[0-7][0-9A-HJKMNP-TV-Z]{25})$/i
+  /^(req_[0-9a-f]{32}|(?=(?:[^a-f]*[a-f]){2})[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|[0-7][0-9A-HJKMNP-TV-Z]{25})$/i
 
 /** Kind, code and stack frames of an error and of its causes, without a message. */
 export function describeFailure(error: unknown): { error: string; at: string[]; cause?: object } {

@@ -188,7 +188,7 @@ const VERIFICATION_HEADERS = [
   ),
   headerParameter(
     'X-Consent-Reference',
-    "Your reference of the customer's consent, for the audit log. Some keys require it. No personal data.",
+    "Your reference of the customer's consent, for the audit log. Some keys require it. No names, and no ten digits or more that could be a NIN, BVN or phone: use a UUID, or a date and a counter.",
     100,
     'consent-4711',
   ),

@@ -1,4 +1,5 @@
 import { InvalidArgumentError } from 'commander'
+import { Refusal } from '../errors.ts'
 import * as wishes from '../keys/wishes.ts'
 
 /** A reader of wishes as commander wants it: what is wrong is said with the usage. */
@@ -8,6 +9,8 @@ const asOption =
     try {
       return read(text, before)
     } catch (error) {
+      // commander repeats what was given.
+      if (error instanceof wishes.PersonNumber) throw new Refusal(error.message)
       throw error instanceof wishes.BadWish ? new InvalidArgumentError(error.message) : error
     }
   }

@@ -1,9 +1,13 @@
+import { holdsPersonNumber, PERSON_NUMBER_RULE } from '../contract/free-text.ts'
 import { isAddressOrNetwork } from '../settings.ts'
 import { toFields } from '../verification/field-policy.ts'
 import { SCOPES, type Scope } from './api-key.ts'
 
 /** What somebody asks of a key and cannot have, in one sentence that says what would do. */
 export class BadWish extends Error {}
+
+/** A text that could be the number of a person: it must not be repeated in a message. */
+export class PersonNumber extends BadWish {}
 
 const UNIT_MS: Readonly<Record<string, number>> = {
   s: 1000,
@@ -45,8 +49,10 @@ export function readAddresses(text: string, before: readonly string[] = []): str
 }
 
 export function readName(text: string): string {
-  if (/^[^\p{Cc}]{1,80}$/u.test(text.trim())) return text.trim()
-  throw new BadWish('Give a name of 1 to 80 characters.')
+  const name = text.trim()
+  if (!/^[^\p{Cc}]{1,80}$/u.test(name)) throw new BadWish('Give a name of 1 to 80 characters.')
+  if (holdsPersonNumber(name)) throw new PersonNumber(`The name ${PERSON_NUMBER_RULE}.`)
+  return name
 }
 
 /** Kept as they were given, so that a group stays a group when it gets more fields. */

@@ -1,3 +1,4 @@
+import { holdsPersonNumber, PERSON_NUMBER_RULE } from '../contract/free-text.ts'
 import { AppError, type ErrorCode } from '../errors.ts'
 import type { Asker } from '../verification/verify.ts'
 import type { Ask } from './operation.ts'
@@ -49,7 +50,7 @@ type Inputs = { readonly phone: string; readonly nin?: string; readonly bvn?: st
 
 const single = (header: string | string[] | undefined) => (Array.isArray(header) ? header.join(',') : header)
 
-/** The reference is written into the audit log as it is, so it must not be somebody's number. */
+/** The reference is written into the audit log as it is. The numbers of this request are refused however they are spelt. */
 function findConsentProblem(
   reference: string | undefined,
   isRequired: boolean,
@@ -57,6 +58,7 @@ function findConsentProblem(
 ): string | undefined {
   if (reference === undefined) return isRequired ? 'X-Consent-Reference is required for this key' : undefined
   if (!CONSENT.test(reference)) return 'X-Consent-Reference must be 1 to 100 letters, digits or . _ : / -'
+  if (holdsPersonNumber(reference)) return `X-Consent-Reference ${PERSON_NUMBER_RULE}`
   const secrets = [input.nin, input.bvn, input.phone.replace(/[^0-9]/g, '').slice(-10)]
   const digits = reference.replace(/[^0-9]/g, '')
   return secrets.some((secret) => secret && digits.includes(secret))

@@ -76,6 +76,8 @@ describe('a key made at the console', () => {
     expect(errorsOf(answer).toSorted()).toEqual(['allowed_ips', 'expires_in', 'hide', 'name'])
     expect(answer.text).not.toContain('not-an-address')
     expect(errorsOf(await post('/admin/keys', { ...WISH, scopes: [] }))).toEqual(['scopes'])
+    const named = await post('/admin/keys', { ...WISH, name: 'Phone 0803x123x4567' })
+    expect([errorsOf(named), named.text]).toEqual([['name'], expect.not.stringContaining('0803')])
     expect(errorsOf(await post('/admin/keys', { ...WISH, extra: 1 }))).toEqual(['extra'])
     expect((await list()).keys).toHaveLength(before)
   })

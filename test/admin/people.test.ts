@@ -22,7 +22,11 @@ afterAll(() => server.close())
 
 const post = (path: string, body: object, cookie?: string) => server.ask(path, { body, cookie })
 
-const newName = () => `p-${randomBytes(6).toString('hex')}`
+/** Letters only: digits in a row could be a number of a person. */
+const newName = () =>
+  `p-${randomBytes(6)
+    .toString('hex')
+    .replaceAll(/\d/g, (digit) => 'ghijklmnop'[Number(digit)] ?? '')}`
 
 async function invite(role: Role = 'viewer', cookie = owner): Promise<string> {
   return String((await post('/admin/invitations', { role }, cookie)).json().token)
@@ -66,6 +70,13 @@ describe('an invitation', () => {
       `signed_in ok: by ${name}`,
       `signed_in ok: by ${name}`,
     ])
+  })
+
+  it('makes no account whose name could be the number of a person', async () => {
+    const token = await invite('viewer')
+    const answer = await accept(token, '0803-123.4567')
+    expect([answer.status, Object.keys(answer.json().errors as object)]).toEqual([422, ['name']])
+    expect((await accept(token)).status).toBe(200)
   })
 
   it('leaves neither its token nor the password nor a cookie in the database', async () => {

@@ -100,6 +100,8 @@ describe('a reveal', () => {
     'Called from 0803,123,4567 today',
     'Called from 0803–123–4567 today',
     'The customer with the NIN ٧٠٠٠٠٠٠٠٠١٧',
+    'Called from 0x8x0x3x1x2x3x4x5x6x7 today',
+    'Called from ０８０３\u200b123\u200b4567 today',
   ])('is not made for a reason that says nothing, or names somebody: %s', async (reason) => {
     const before = await rows()
     const answer = await reveal({ reason })

@@ -257,6 +257,13 @@ describe.each(hasPostgres() ? ['SQLite', 'PostgreSQL'] : ['SQLite'])('the audit 
       ['has the number in it', `form-${NIN}`],
       ['has the phone in it', `form-${CORE}`],
       ['has letters beyond ASCII', 'fórm'],
+      ['has the number of another person in it', 'form-90123456781'],
+      ['has another number, group by group', 'form:901-2345/6781.2'],
+      ['has another number between letters', [...'90123456781'].join('x')],
+      [
+        'has the number of this person in a UUID',
+        `${NIN.slice(0, 8)}-${NIN.slice(8)}a-4abc-8def-abcdefabcdef`,
+      ],
     ])('is refused when it %s', async (_why, reference) => {
       const rows = await rowsOf(async () => {
         const answer = await verifyNin(NIN, PHONE, live, { 'x-consent-reference': reference })
@@ -265,6 +272,14 @@ describe.each(hasPostgres() ? ['SQLite', 'PostgreSQL'] : ['SQLite'])('the audit 
       expect(rows).toEqual([])
     })
   })
+
+  it.each(['CONSENT-2026-11-15-0001', 'CNS-20261115-000123', '7f9c2ba4-0881-4210-9703-512345678901'])(
+    'keeps a consent reference that cannot be a number of a person: %s',
+    async (reference) => {
+      const rows = await rowsOf(() => verifyNin(NIN, PHONE, live, { 'x-consent-reference': reference }))
+      expect(rows.at(-1)).toMatchObject({ outcome: 'verified', consent_reference: reference })
+    },
+  )
 
   describe('of keys', () => {
     it('says who was made, rolled and revoked, and never the key', async () => {

@@ -40,6 +40,16 @@ describe('tabbat keys', () => {
     expect(await status(made.key)).toBe(403)
   })
 
+  it('takes no name that could be the number of a person', async () => {
+    const name = 'shop of 0803-123-4567'
+    const { code, stderr } = await tabbat(settings, 'keys', 'create', '--name', name, '--mode', 'test')
+    expect([code, stderr]).toEqual([
+      1,
+      expect.stringMatching(/must not hold ten digits or more that could be .*UUID/),
+    ])
+    expect(stderr).not.toContain('0803')
+  })
+
   it('rolls a key: both work during the overlap, the old one ends with it', async () => {
     const old = await create('--mode', 'test')
     const rolled = JSON.parse(

@@ -1,4 +1,5 @@
-import { Refusal } from '../../errors.ts'
+import { holdsPersonNumber, PERSON_NUMBER_RULE } from '../../contract/free-text.ts'
+import { AppError, Refusal } from '../../errors.ts'
 import type { InvitationRow } from '../../store/people-rows.ts'
 import type { PeopleTable } from '../../store/people-table.ts'
 import { AdminRefusal } from '../refuse.ts'
@@ -36,6 +37,8 @@ export async function acceptInvitation(desk: Desk, acceptance: Acceptance): Prom
 
 async function refuseName(table: PeopleTable, { account }: InvitationRow, name: string): Promise<void> {
   if (account !== undefined && account !== name) throw new Refusal('This link is for another account.')
+  if (account === undefined && holdsPersonNumber(name))
+    throw new AppError('validation_failed', { errors: { name: [`name ${PERSON_NUMBER_RULE}`] } })
   if (account === undefined && (await table.find(name)))
     throw new Refusal(`There is an account ${name} already. Choose another name.`)
 }

@@ -1,3 +1,4 @@
+import { holdsPersonNumber, PERSON_NUMBER_RULE } from '../../contract/free-text.ts'
 import type { Kind } from '../../crypto/blind-index.ts'
 import { AppError } from '../../errors.ts'
 import { HIDDEN } from '../../verification/mask.ts'
@@ -53,14 +54,13 @@ const reveal = defineRoute({
   },
 })
 
-/** The reason is written down as it is, so nobody's number may be in it, however it is spelt. */
+/** The reason is written into the audit log as it is. */
 function readReason(text: string): string {
   const reason = text.replaceAll(/[\p{C}\s]+/gu, ' ').trim()
   const refuse = (rule: string) =>
     new AppError('validation_failed', { errors: { reason: [`reason ${rule}`] } })
   if (reason.length < 10) throw refuse('must say why, in 10 to 200 characters')
-  if (/\p{N}{7}/u.test(reason.replaceAll(/[^\p{L}\p{N}]/gu, '')))
-    throw refuse('must not hold a number of 7 digits or more: it is kept in the audit log')
+  if (holdsPersonNumber(reason)) throw refuse(PERSON_NUMBER_RULE)
   return reason
 }
 
