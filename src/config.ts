@@ -72,6 +72,12 @@ export const SETTINGS = {
     orOff(duration({ most: '30d' })),
     'How long a verified result of a vendor may be used again, sealed in the database, for example 24h; at most 30d. off: every verification asks anew.',
   ),
+  paidCalls: setting(
+    'TABBAT_PAID_CALLS',
+    '2',
+    wholeNumber(1, 100),
+    'Paid calls that one Idempotency-Key may cause in 24 hours, over all nodes, retries and crashes. After that the last failure is answered, and only free sources are asked. A single request never makes more than two.',
+  ),
   sourcesPrivate: setting(
     'TABBAT_SOURCES_PRIVATE',
     'off',

@@ -77,7 +77,12 @@ export async function createContext(
   const attempts = createAttempts(store.attempts, keyring.subject, loadNodeName(config.dataDir) + workerName)
   await attempts.recover()
   const audit = await openAudit(config, store, keyring, log)
-  const idempotency = createIdempotency(store.idempotency, keyring, audit.owner)
+  const idempotency = createIdempotency({
+    table: store.idempotency,
+    keyring,
+    owner: audit.owner,
+    paidCalls: config.paidCalls,
+  })
   const reuse = config.reuse === 'off' ? undefined : createReuse(store.reuse, keyring, config.reuse)
   const overload = createOverload(config.maxInFlight)
   const line = await openSourceLine(config, {

@@ -118,6 +118,8 @@ type AppErrorOptions = {
   readonly errors?: FieldErrors
   readonly data?: Record<string, unknown>
   readonly headers?: Record<string, string>
+  /** The Idempotency-Key of the request may not pay for another call: it gets this failure again. */
+  readonly paidCallsUsedUp?: boolean
 }
 
 export class AppError extends Error {
@@ -125,6 +127,7 @@ export class AppError extends Error {
   readonly errors: FieldErrors | undefined
   readonly data: Record<string, unknown> | undefined
   readonly headers: Readonly<Record<string, string>>
+  readonly paidCallsUsedUp: boolean
 
   constructor(code: ErrorCode, options: AppErrorOptions = {}) {
     super(ERRORS[code].message, options.cause === undefined ? undefined : { cause: options.cause })
@@ -132,7 +135,8 @@ export class AppError extends Error {
     this.code = code
     this.errors = options.errors
     this.data = options.data
-    this.headers = { ...defaultHeaders(code), ...options.headers }
+    this.paidCallsUsedUp = options.paidCallsUsedUp ?? false
+    this.headers = { ...(this.paidCallsUsedUp ? {} : defaultHeaders(code)), ...options.headers }
   }
 }
 
@@ -142,6 +146,9 @@ function defaultHeaders(code: ErrorCode): Record<string, string> {
   return entry.retryAfterS === undefined ? {} : { 'retry-after': String(entry.retryAfterS) }
 }
 
+const PAID_CALLS_USED_UP =
+  'The budget of paid calls of this Idempotency-Key is used up: a retry asks no paid source. A new key pays again.'
+
 /** The body of every error. The contract fixes the one for 401; the others share one shape. */
 export function toErrorBody(error: AppError, requestId: string): Record<string, unknown> {
   const { message, retryable } = ERRORS[error.code]
@@ -149,8 +156,8 @@ export function toErrorBody(error: AppError, requestId: string): Record<string, 
   return {
     success: false,
     code: error.code,
-    message,
-    retryable,
+    message: error.paidCallsUsedUp ? `${message} ${PAID_CALLS_USED_UP}` : message,
+    retryable: retryable && !error.paidCallsUsedUp,
     request_id: requestId,
     ...(error.errors && { errors: error.errors }),
     ...(error.data && { data: error.data }),

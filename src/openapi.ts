@@ -182,7 +182,7 @@ const headerParameter = (name: string, description: string, maxLength: number, e
 const VERIFICATION_HEADERS = [
   headerParameter(
     'Idempotency-Key',
-    'The first answer under this key is kept for 24 hours and replayed byte for byte, with `Idempotent-Replayed: true`. Failures (5xx) are not kept.',
+    'The first answer under this key is kept for 24 hours and replayed byte for byte, with `Idempotent-Replayed: true`. Failures (5xx) are not kept: a retry runs, until the paid calls of this key (two in 24 hours) are used up. Then the last failure is answered with `retryable: false`.',
     255,
     '7f9c2ba4-e88f-4b1a-9f0e-5d3c2b1a0f9e',
   ),

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { SourceTable, Spent } from '../store/source-table.ts'
-import type { Agreement, Post } from './post.ts'
-import { createRefunds, REFUND_DAYS } from './refunds.ts'
+import type { Agreement, PaidCalls, Post } from './post.ts'
+import { createRefunds, REFUND_DAYS, type Refunds } from './refunds.ts'
 
 /** What one call of a source costs, and how much a day may cost. Kobo. */
 export type Prices = Readonly<
@@ -17,6 +17,9 @@ const KEEP_DAYS = 400
 const DAY_MS = 86_400_000
 /** A day ends at midnight in Lagos. */
 const LAGOS_MS = 3_600_000
+
+/** So long a paid call counts against its Idempotency-Key. */
+const PAID_CALLS_MS = 24 * 3_600_000
 
 export const toLagosDay = (ms: number) => Math.floor((ms + LAGOS_MS) / DAY_MS)
 
@@ -80,13 +83,7 @@ export function createAgreement({ table, prices, node, now = Date.now }: Options
 
   return {
     isDisabled: (name) => disabled.has(name),
-    spend: async (name) => {
-      refunds.retry()
-      const { price, dailyCap } = prices[name] ?? { price: 0, dailyCap: undefined }
-      const wish = { id: randomUUID(), name, day: toLagosDay(now()), kobo: price }
-      const admitted = await table.spend({ ...wish, capKobo: dailyCap ?? null })
-      return admitted ? { refund: () => refunds.give(wish) } : undefined
-    },
+    spend: createSpend(table, prices, refunds, now),
     watch,
     listSpend: () => table.listSpend(toLagosDay(now())),
     forget: () => {
@@ -108,3 +105,38 @@ export function createAgreement({ table, prices, node, now = Date.now }: Options
     },
   }
 }
+
+function createSpend(
+  table: SourceTable,
+  prices: Prices,
+  refunds: Refunds,
+  now: () => number,
+): Agreement['spend'] {
+  return async (name, paidCalls) => {
+    refunds.retry()
+    const { price, dailyCap } = prices[name] ?? { price: 0, dailyCap: undefined }
+    const wish = { id: randomUUID(), name, day: toLagosDay(now()), kobo: price }
+    const admission = await table.spend({
+      ...wish,
+      capKobo: dailyCap ?? null,
+      paidCall: paidCalls && toPaidCall(paidCalls, now()),
+    })
+    if (admission !== 'admitted') return admission
+    if (!paidCalls) return { refund: () => refunds.give(wish) }
+    paidCalls.used += 1
+    return {
+      refund: async () => {
+        paidCalls.used -= 1
+        const work = refunds.give({ ...wish, claim: paidCalls.claim })
+        paidCalls.refunds.push(work)
+        await work
+      },
+    }
+  }
+}
+
+const toPaidCall = ({ claim, most }: PaidCalls, at: number) => ({
+  claim,
+  most,
+  expiresAt: at + PAID_CALLS_MS,
+})

@@ -14,7 +14,7 @@ function openDesk({ capped = false } = {}) {
     },
     spend: async () => {
       told.push('spend')
-      return capped ? undefined : { refund: async () => void told.push('refund') }
+      return capped ? 'spend_cap' : { refund: async () => void told.push('refund') }
     },
   }
   return { desk, told }

@@ -48,7 +48,7 @@ export async function checkSource(
         source.cannot?.nin ?? source.cannot?.bvn ?? 'This source offers nothing that can be asked.',
     }
   const spending = question.isBilled ? await desk.spend(source.name) : NOTHING
-  if (!spending)
+  if (typeof spending === 'string')
     throw new Refusal(`The next call of ${source.name} would go above its daily cap; it was not asked.`)
   await desk.audit.record([{ phase: 'source_checked', detail: source.name }])
   return ask(source.name, question, spending)

@@ -1,5 +1,5 @@
 import { AppError, type ErrorCode } from '../errors.ts'
-import { isPaid, type Pass, type Post, type Skip } from './post.ts'
+import { isPaid, type PaidCalls, type Pass, type Post, type Skip } from './post.ts'
 import { toCleanReference } from './reference.ts'
 import { type Answer, SourceError, type SourceFailure } from './source.ts'
 
@@ -37,6 +37,8 @@ export type Search<T> = {
   readonly askNext?: boolean
   /** The record with a watch list entry, for a number that an earlier source called blocked. */
   readonly markWatchlisted?: ((record: T) => T) | undefined
+  /** Absent without an Idempotency-Key. */
+  readonly paidCalls?: PaidCalls | undefined
   /** What must not be written down, should a vendor put it into its reference. */
   readonly secrets?: readonly string[]
 }
@@ -78,11 +80,11 @@ const TOO_LATE = 'too_late'
 /** The right to ask, if it comes in time. One that comes later is given back. */
 async function admitInTime<T>(
   { post }: SourceAsk<T>,
-  { signal }: Search<T>,
+  { signal, paidCalls }: Search<T>,
 ): Promise<Pass | Skip | typeof TOO_LATE | undefined> {
   if (signal?.aborted) return TOO_LATE
   if (!post) return undefined
-  const admitting = post.admit()
+  const admitting = post.admit(paidCalls)
   const pass = await orWhenAborted(admitting, signal, (): typeof TOO_LATE => TOO_LATE)
   if (!signal?.aborted) return pass
   const giveBack = (late: Pass | Skip) => typeof late !== 'string' && late.release()

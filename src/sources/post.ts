@@ -1,9 +1,10 @@
+import type { ClaimId } from '../store/idempotency-table.ts'
 import { type Breaker, type BreakerState, createBreaker } from './breaker.ts'
 import { createHealth, type HealthFigures } from './health.ts'
 import type { SourceError } from './source.ts'
 
-/** Why a source was not asked at all. */
-export type Skip = 'disabled' | 'breaker_open' | 'spend_cap'
+/** Why a source was not asked at all. `paid_calls`: the Idempotency-Key of the request has used up its paid calls. */
+export type Skip = 'disabled' | 'breaker_open' | 'spend_cap' | 'paid_calls'
 
 /** The right to ask once. It must be settled or released, whatever comes. Neither keeps anybody waiting. */
 export type Pass = {
@@ -18,7 +19,7 @@ export type Pass = {
 export type Post = {
   readonly name: string
   readonly operation: string
-  readonly admit: () => Promise<Pass | Skip>
+  readonly admit: (paidCalls?: PaidCalls) => Promise<Pass | Skip>
   readonly read: () => PostFigures
 }
 
@@ -27,8 +28,18 @@ export type PostFigures = HealthFigures & { readonly state: BreakerState | 'disa
 /** What all nodes must agree on; kept in the store. */
 export type Agreement = {
   readonly isDisabled: (name: string) => boolean
-  /** Counts the price of a call. Undefined when the day's cap is reached. */
-  readonly spend: (name: string) => Promise<Spending | undefined>
+  /** Counts the price of a call, and the call itself for the Idempotency-Key, if there is one. */
+  readonly spend: (name: string, paidCalls?: PaidCalls) => Promise<Spending | 'spend_cap' | 'paid_calls'>
+}
+
+/** The paid calls of one Idempotency-Key. They are counted in the store before the call, for all nodes and after a crash. */
+export type PaidCalls = {
+  readonly claim: ClaimId
+  readonly most: number
+  /** So many were made, in this request and in those before it under the same key. */
+  used: number
+  /** Calls of this request that were not paid after all: being written. */
+  readonly refunds: Promise<void>[]
 }
 
 /** Money that is counted as spent. Taking it back never fails: what cannot be written now is written later. */
@@ -58,17 +69,17 @@ export function createPost(
   return {
     name,
     operation,
-    admit: async () => {
+    admit: async (paidCalls) => {
       if (agreement.isDisabled(name)) return 'disabled'
       const admitted = breaker.admit()
       if (admitted === undefined) return 'breaker_open'
-      const spending = await agreement.spend(name).catch((error) => {
+      const spending = await agreement.spend(name, paidCalls).catch((error) => {
         breaker.release(admitted)
         throw error
       })
-      if (spending) return toPass(admitted, spending)
+      if (typeof spending !== 'string') return toPass(admitted, spending)
       breaker.release(admitted)
-      return 'spend_cap'
+      return spending
     },
     read: () => ({ ...health.read(), state: agreement.isDisabled(name) ? 'disabled' : breaker.state() }),
   }

@@ -1,5 +1,6 @@
 import { type AuditLook, createAuditLook } from './audit-look.ts'
 import type { Database, Row, Value } from './database.ts'
+import type { ClaimId } from './idempotency-table.ts'
 import { ADD_TALLY, type PackedTallies, toAddPackedTallies, unpackTallies } from './statistics-table.ts'
 
 /** A row of the audit log. No number, phone, name, key or body is ever in it; `subject` is a keyed hash in hex. */
@@ -51,11 +52,10 @@ export type Checkpoint = { readonly time: string; readonly body: string; readonl
 
 /** The first answer under an Idempotency-Key, written together with its audit rows. */
 export type Completion = {
-  readonly keyId: string
-  readonly operation: string
-  readonly name: Uint8Array
-  readonly owner: string
+  readonly claim: ClaimId
   readonly sealed: Uint8Array
+  /** How long the answer is kept. */
+  readonly expiresAt: number
 }
 
 /** Rows as one text (JSON): it travels to the writing thread and to PostgreSQL as it is, and a batch is one statement there. */
@@ -199,11 +199,14 @@ async function append(
     await inside.prepare(ADD_TALLY).runAll(unpackTallies(tallies))
   }
   const complete = inside.prepare(
-    'UPDATE idempotency SET sealed = $5 WHERE key_id = $1 AND operation = $2 AND name = $3 AND owner = $4',
+    `UPDATE idempotency SET sealed = $5, expires_at = $6
+     WHERE key_id = $1 AND operation = $2 AND name = $3 AND owner = $4`,
   )
   const late: number[] = []
-  for (const [index, { keyId, operation, name, owner, sealed }] of completions.entries())
-    if ((await complete.run(keyId, operation, name, owner, sealed)) === 0) late.push(index)
+  for (const [index, { claim, sealed, expiresAt }] of completions.entries()) {
+    const { keyId, operation, name, owner } = claim
+    if ((await complete.run(keyId, operation, name, owner, sealed, expiresAt)) === 0) late.push(index)
+  }
   return late
 }
 

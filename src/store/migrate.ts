@@ -10,6 +10,7 @@ import { consolePeople } from './migrations/0007-console.ts'
 import { statistics } from './migrations/0008-statistics.ts'
 import { keyLineage } from './migrations/0009-key-lineage.ts'
 import { sourceRefunds } from './migrations/0010-source-refunds.ts'
+import { paidCalls } from './migrations/0011-paid-calls.ts'
 
 /** `sql` runs on both engines; what has to be said differently stands under the name of the dialect. */
 type Migration = {
@@ -31,6 +32,7 @@ const MIGRATIONS: readonly Migration[] = [
   statistics,
   keyLineage,
   sourceRefunds,
+  paidCalls,
 ]
 
 /** The schema that this program knows. */

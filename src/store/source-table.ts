@@ -1,4 +1,6 @@
 import type { Database } from './database.ts'
+import type { ClaimId } from './idempotency-table.ts'
+import { countPaidCall, type PaidCall, refundPaidCall } from './paid-calls.ts'
 
 /** What the nodes must agree on about sources. */
 export type SourceTable = {
@@ -7,8 +9,11 @@ export type SourceTable = {
   /** False when it was so already. */
   readonly disable: (name: string, at: number) => Promise<boolean>
   readonly enable: (name: string) => Promise<boolean>
-  /** Counts a call and its price, unless the day's spend would go over the cap: then false. Exact, however many ask at once. */
-  readonly spend: (wish: SpendWish) => Promise<boolean>
+  /**
+   * Counts a call and its price, unless the day's spend would go over the cap or the Idempotency-Key has used up its paid
+   * calls: then nothing is counted. Exact, however many ask at once.
+   */
+  readonly spend: (wish: SpendWish) => Promise<Admission>
   /** Takes back a call that was not billed; never more than was counted, and each id once, however often it is sent. */
   readonly refund: (refund: Refund) => Promise<void>
   readonly listSpend: (day: number) => Promise<Spent[]>
@@ -25,9 +30,16 @@ export type SpendWish = {
   readonly day: number
   readonly kobo: number
   readonly capKobo: number | null
+  /** Absent without an Idempotency-Key. */
+  readonly paidCall?: PaidCall | undefined
 }
 
-export type Refund = Omit<SpendWish, 'capKobo'> & { readonly id: string }
+export type Admission = 'admitted' | 'spend_cap' | 'paid_calls'
+
+export type Refund = Omit<SpendWish, 'capKobo' | 'paidCall'> & {
+  readonly id: string
+  readonly claim?: ClaimId | undefined
+}
 
 export type Spent = { readonly name: string; readonly calls: number; readonly kobo: number }
 
@@ -85,8 +97,17 @@ export function createSourceTable(database: Database): SourceTable {
   }
 }
 
+/** The row that all calls of a source share is changed last: others wait for it until the commit. */
+async function spendInside(inside: Database, wish: SpendWish): Promise<Admission> {
+  const { paidCall } = wish
+  if (paidCall && !(await countPaidCall(inside, paidCall))) return 'paid_calls'
+  if (await spendMoney(inside, wish)) return 'admitted'
+  if (paidCall) await refundPaidCall(inside, paidCall.claim)
+  return 'spend_cap'
+}
+
 /** One statement decides: whoever would go over the cap changes nothing. */
-async function spendInside(inside: Database, { name, day, kobo, capKobo }: SpendWish): Promise<boolean> {
+async function spendMoney(inside: Database, { name, day, kobo, capKobo }: SpendWish): Promise<boolean> {
   await inside
     .prepare(
       `INSERT INTO source_spend (name, day, calls, kobo) VALUES ($1, $2, 0, 0)
@@ -104,11 +125,12 @@ async function spendInside(inside: Database, { name, day, kobo, capKobo }: Spend
 }
 
 /** The id and the change are one commit: when its confirmation is lost, the same refund can be sent again. */
-async function refundInside(inside: Database, { id, name, day, kobo }: Refund): Promise<void> {
+async function refundInside(inside: Database, { id, name, day, kobo, claim }: Refund): Promise<void> {
   const isNew = await inside
     .prepare('INSERT INTO source_refunds (id, day) VALUES ($1, $2) ON CONFLICT (id) DO NOTHING')
     .run(id, day)
   if (isNew === 0) return
+  if (claim) await refundPaidCall(inside, claim)
   await inside
     .prepare(
       `UPDATE source_spend SET calls = calls - 1, kobo = kobo - $3

@@ -12,7 +12,7 @@ const DEADLINE_MS = 14_500
 /** Asks the sources; the same question by the same key at the same time is asked once. */
 export function askSources<T extends object>(
   { sources, flights, askNext }: Desk,
-  { caller, startedAt }: Asker,
+  { caller, startedAt, claimed }: Asker,
   subject: Subject<T>,
   reference: string,
   trail: Tried[],
@@ -31,6 +31,7 @@ export function askSources<T extends object>(
         askNext,
         fits: (record) => isPhoneOf(phone, subject.phonesIn(record)),
         markWatchlisted: subject.markWatchlisted,
+        paidCalls: claimed?.paidCalls,
         secrets: [number, phone],
       },
     )

@@ -17,19 +17,26 @@ export function createFlights(): Flights {
   return {
     share: async <T>(question: readonly string[], asks: readonly SourceAsk<T>[], search: Search<T>) => {
       const name = question.join('|')
-      const known = flights.get(name)
-      const flight = known ?? start(asks, search)
-      if (!known) {
-        flights.set(name, flight)
-        const land = () => flights.delete(name)
-        flight.answer.then(land, land)
+      for (let known = flights.get(name); known; known = flights.get(name)) {
+        const answer = await known.answer.catch(() => undefined)
+        // The first request could not pay for a call. This one may have paid calls left.
+        if (!answer && known.trail.some(({ result }) => result === 'paid_calls')) continue
+        return finish<T>(known, search)
       }
-      try {
-        return (await flight.answer) as Answer<T>
-      } finally {
-        search.trail.push(...flight.trail)
-      }
+      const flight = start(asks, search)
+      flights.set(name, flight)
+      const land = () => flights.delete(name)
+      flight.answer.then(land, land)
+      return finish<T>(flight, search)
     },
+  }
+}
+
+async function finish<T>(flight: Flight, search: Search<T>): Promise<Answer<T>> {
+  try {
+    return (await flight.answer) as Answer<T>
+  } finally {
+    search.trail.push(...flight.trail)
   }
 }
 

@@ -9,7 +9,7 @@ import { askSources, findReused, keepForReuse } from './ask-sources.ts'
 import type { Attempts } from './attempts.ts'
 import { toReleasedFields } from './field-policy.ts'
 import type { Flights } from './flights.ts'
-import type { Claimed, Idempotency, Kept } from './idempotency.ts'
+import { type Claimed, type Idempotency, type Kept, toFinalFailure } from './idempotency.ts'
 import { mask } from './mask.ts'
 import { isPhoneOf } from './match.ts'
 import { createReference } from './reference.ts'
@@ -47,6 +47,8 @@ export type Asker = {
   readonly fresh: boolean
   /** When the request was taken up: everything that is waited for since counts. */
   readonly startedAt: number
+  /** Under an Idempotency-Key: the right to answer. */
+  readonly claimed?: Claimed
 }
 
 /** The answer as it leaves the house. */
@@ -78,9 +80,10 @@ async function verifyOnce<T extends object>(
   subject: Subject<T>,
 ): Promise<Finished> {
   const { idempotencyKey: header, operation, caller, amount = '' } = asker
-  if (header === undefined) return perform(desk, asker, subject, undefined)
+  if (header === undefined) return perform(desk, asker, subject)
   const request = [subject.number, subject.phone, amount]
-  const begun = await desk.idempotency.begin({ keyId: caller.lineage, operation, header, request })
+  const about = { request, subject: desk.toSubjectHash(subject.kind, subject.number) }
+  const begun = await desk.idempotency.begin({ keyId: caller.lineage, operation, header, ...about })
   if ('kept' in begun) {
     const { outcome, reference, released } = begun.kept
     const story = toStory(desk, asker, subject, reference)
@@ -88,27 +91,22 @@ async function verifyOnce<T extends object>(
     return { ...begun.kept, replayed: true }
   }
   try {
-    return await perform(desk, asker, subject, begun.claimed)
+    return await perform(desk, { ...asker, claimed: begun.claimed }, subject)
   } catch (error) {
-    await desk.idempotency.release(begun.claimed).catch(() => {})
+    await desk.idempotency.release(begun.claimed, error).catch(() => {})
     throw error
   }
 }
 
 /** The steps of a verification, the same for test and live. */
-async function perform<T extends object>(
-  desk: Desk,
-  asker: Asker,
-  subject: Subject<T>,
-  claimed: Claimed | undefined,
-): Promise<Finished> {
+async function perform<T extends object>(desk: Desk, asker: Asker, subject: Subject<T>): Promise<Finished> {
   const { kind, number, phone } = subject
   // Synthetic people need no guard against guessing.
   const guess =
     asker.caller.mode === 'live' ? await desk.attempts.admit(asker.caller, kind, number, phone) : undefined
   let failed = false
   try {
-    const finished = await answer(desk, asker, subject, claimed)
+    const finished = await answer(desk, asker, subject)
     failed = finished.outcome === 'not_verified'
     return finished
   } finally {
@@ -116,14 +114,9 @@ async function perform<T extends object>(
   }
 }
 
-async function answer<T extends object>(
-  desk: Desk,
-  asker: Asker,
-  subject: Subject<T>,
-  claimed: Claimed | undefined,
-): Promise<Finished> {
+async function answer<T extends object>(desk: Desk, asker: Asker, subject: Subject<T>): Promise<Finished> {
   const { audit, idempotency, sources } = desk
-  const { caller } = asker
+  const { caller, claimed } = asker
   const reference = createReference()
   const story = toStory(desk, asker, subject, reference)
   const intent: AuditEntry = { ...story, phase: 'intent', time: new Date().toISOString() }
@@ -167,7 +160,8 @@ async function judge<T extends object>(
     if (!answer.found || !matches) return { outcome: 'not_verified' }
     await keepForReuse(desk, asker, subject, answer.record, trail).catch(() => {})
     return { outcome: 'verified', record: mask(answer.record, hidden) }
-  } catch (error) {
+  } catch (thrown) {
+    const error = toFinalFailure(thrown, asker.claimed)
     return { outcome: error instanceof AppError ? error.code : 'internal_error', error }
   }
 }

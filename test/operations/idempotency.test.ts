@@ -220,16 +220,16 @@ describe.each(engines)('Idempotency-Key on %s', (engine) => {
       let isAway = true
       const table = {
         ...store.idempotency,
-        release: async (claim: Parameters<typeof store.idempotency.release>[0]) => {
+        release: async (...args: Parameters<typeof store.idempotency.release>) => {
           if (isAway) throw new Error('away')
-          await store.idempotency.release(claim)
+          await store.idempotency.release(...args)
         },
       }
-      const idempotency = createIdempotency(table, keyring(), audit.owner)
-      const wish = { keyId: 'x', operation: 'verify_nin', header: newHeader(), request: ['1'] }
+      const idempotency = createIdempotency({ table, keyring: keyring(), owner: audit.owner, paidCalls: 2 })
+      const wish = { keyId: 'x', operation: 'verify_nin', header: newHeader(), request: ['1'], subject: '00' }
       const begun = await idempotency.begin(wish)
       if (!('claimed' in begun)) throw new Error('the first one must get the claim')
-      await expect(idempotency.release(begun.claimed)).rejects.toThrow('away')
+      await expect(idempotency.release(begun.claimed, new Error('failed'))).rejects.toThrow('away')
       isAway = false
       expect(await idempotency.begin(wish)).toHaveProperty('claimed')
       await expect(idempotency.begin(wish)).rejects.toMatchObject({ code: 'idempotency_in_progress' })

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest'
 import { createAgreement } from '../../src/sources/agreement.ts'
+import type { Spending } from '../../src/sources/post.ts'
 import { openStore } from '../../src/store/store.ts'
 import { createTestDatabase, hasPostgres } from '../postgres.ts'
 import { openCuttingProxy } from './cutting-proxy.ts'
@@ -13,19 +14,21 @@ it.skipIf(!hasPostgres())(
     const store = await openStore({ dataDir: newFolder(), databaseUrl: proxy.url })
     const prices = { dojah: { price: 5000, dailyCap: 15_000 } }
     const agreement = createAgreement({ table: store.sources, prices, node: 'here' })
-    const first = await agreement.spend('dojah')
+    const first = (await agreement.spend('dojah')) as Spending
     await agreement.spend('dojah')
     await agreement.spend('dojah')
-    expect(await agreement.spend('dojah')).toBeUndefined()
+    expect(await agreement.spend('dojah')).toBe('spend_cap')
     proxy.arm()
-    await first?.refund()
+    await first.refund()
     expect(proxy.cuts()).toBe(1)
     expect(await agreement.listSpend()).toEqual([{ name: 'dojah', calls: 2, kobo: 10_000 }])
     // The next call sends the refund again. There is money for one call, and not for a second one.
     await agreement.spend('dojah')
     await agreement.close()
     expect(await agreement.listSpend()).toEqual([{ name: 'dojah', calls: 3, kobo: 15_000 }])
-    expect(await createAgreement({ table: store.sources, prices, node: 'b' }).spend('dojah')).toBeUndefined()
+    expect(await createAgreement({ table: store.sources, prices, node: 'b' }).spend('dojah')).toBe(
+      'spend_cap',
+    )
     await store.close()
     await proxy.close()
   },
