@@ -1,3 +1,5 @@
+import { METHODS } from 'node:http'
+import createFindMyWay, { type HTTPMethod } from 'find-my-way'
 import { AppError } from '../errors.ts'
 import type { Scope } from '../keys/api-key.ts'
 import type { Exchange, Params, Reply } from './exchange.ts'
@@ -9,87 +11,52 @@ export type Route = {
   readonly path: string
   /** In logs and metrics. */
   readonly operation: string
-  /** What a key must be allowed; without it, everybody may ask. */
+  /** What a key must be allowed; without it, no key is needed. */
   readonly scope?: Scope
   readonly answer: (exchange: Exchange) => Reply | Promise<Reply>
 }
 
 export type Router = {
+  /** Throws when the method and path are taken. */
   readonly add: (route: Route) => void
-  /** The route, with the exchange told what its path says; `not_found` or `method_not_allowed` otherwise. */
+  /** The route, with the parameters of its path set in the exchange; `not_found` or `method_not_allowed` otherwise. */
   readonly find: (exchange: Exchange) => Route
 }
 
-type Pattern = { readonly regex: RegExp; readonly names: readonly string[]; readonly routes: Route[] }
+/** Longer than any name in a path; a longer one is `not_found`. */
+const MAX_PARAMETER_LENGTH = 500
 
 export function createRouter(): Router {
-  const fixed = new Map<string, Route[]>()
-  const patterns: Pattern[] = []
-
-  const findPattern = (exchange: Exchange, path: string): readonly Route[] | undefined => {
-    for (const { regex, names, routes } of patterns) {
-      const match = regex.exec(path)
-      if (!match) continue
-      exchange.params = toParams(names, match)
-      return routes
-    }
-    return undefined
+  const table = createFindMyWay({ maxParamLength: MAX_PARAMETER_LENGTH })
+  const lookUp = (method: string, path: string) => {
+    const found = table.find(method as HTTPMethod, path)
+    return found && hasEmpty(found.params) ? null : found
   }
 
   return {
     add: (route) => {
-      if (!route.path.includes(':')) {
-        fixed.set(route.path, [...(fixed.get(route.path) ?? []), route])
-        return
-      }
-      const regex = toRegex(route.path)
-      const known = patterns.find((pattern) => pattern.regex.source === regex.source)
-      if (known) known.routes.push(route)
-      else patterns.push({ regex, names: toNames(route.path), routes: [route] })
+      const methods = route.methods.flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method]))
+      table.on(methods as HTTPMethod[], route.path, () => {}, route)
     },
     find: (exchange) => {
-      const path = toPlainPath(exchange.path)
-      const routes = fixed.get(path) ?? findPattern(exchange, path)
-      if (!routes) throw new AppError('not_found')
-      const method = exchange.raw.method ?? ''
-      const route = routes.find(({ methods }) => methods.includes(method === 'HEAD' ? 'GET' : method))
-      if (!route) throw new AppError('method_not_allowed', { headers: { allow: toAllow(routes) } })
-      return route
+      const path = toLocalPath(exchange.path)
+      const found = lookUp(exchange.raw.method ?? '', path)
+      if (found) {
+        exchange.params = found.params as Params
+        return found.store as Route
+      }
+      const allowed = METHODS.filter((method) => lookUp(method, path))
+      if (allowed.length === 0) throw new AppError('not_found')
+      throw new AppError('method_not_allowed', { headers: { allow: allowed.join(', ') } })
     },
   }
 }
 
-const toRegex = (path: string) =>
-  new RegExp(`^${path.replaceAll('.', '\\.').replace(/:[a-z]+/g, '([^/]+)')}$`)
-
-const toNames = (path: string) => [...path.matchAll(/:([a-z]+)/g)].map(([, name = '']) => name)
-
-const toAllow = (routes: readonly Route[]) =>
-  routes
-    .flatMap(({ methods }) => methods)
-    .flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method]))
-    .join(', ')
-
-/** A proxy may send the whole address, and a client may encode what need not be. */
-function toPlainPath(path: string): string {
-  const local = path.startsWith('/') ? path : path.replace(/^https?:\/\/[^/]*/i, '')
-  return local.includes('%') ? decode(local, decodeURI) : local
+/** `/keys/` is not `/keys/:id`. */
+function hasEmpty(params: Readonly<Record<string, string | undefined>>): boolean {
+  for (const name in params) if (params[name] === '') return true
+  return false
 }
 
-function toParams(names: readonly string[], match: RegExpExecArray): Params {
-  const params: Record<string, string> = {}
-  for (let index = 0; index < names.length; index++) {
-    const value = match[index + 1] ?? ''
-    params[names[index] as string] = value.includes('%') ? decode(value, decodeURIComponent) : value
-  }
-  return params
-}
-
-/** An address that cannot be decoded leads nowhere. */
-function decode(text: string, work: (text: string) => string): string {
-  try {
-    return work(text)
-  } catch {
-    throw new AppError('not_found')
-  }
-}
+/** A proxy may send the whole address. */
+const toLocalPath = (path: string) => (path.startsWith('/') ? path : path.replace(/^https?:\/\/[^/]*/i, ''))
