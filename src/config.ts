@@ -112,7 +112,7 @@ export const SETTINGS = {
     'TABBAT_PUBLIC_URL',
     undefined,
     origin,
-    'Address under which callers reach this server, used in picture links. Without it, links use the address the caller used (with http).',
+    'Address under which callers reach this server, used in picture links, /openapi.json and /docs. Without it, they use the address that the caller used: https only if a proxy in TABBAT_TRUST_PROXY says so (X-Forwarded-Proto), else http.',
   ),
   sandbox: setting(
     'TABBAT_SANDBOX',

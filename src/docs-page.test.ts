@@ -39,9 +39,9 @@ describe('the page says', () => {
 
   test('the sandbox key and the three ways to ask for add-ons', () => {
     expect(page).toContain(SANDBOX_KEY)
-    expect(page).toContain('curl -s -X GET http')
+    expect(page).toContain('curl -s -X GET &#39;http')
     expect(page).toContain('?type=DSTV&amp;productCode=COMPE36')
-    expect(page).toContain('curl -s -X QUERY http')
+    expect(page).toContain('curl -s -X QUERY &#39;http')
   })
 })
 

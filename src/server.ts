@@ -1,6 +1,5 @@
 import type { Context } from './context.ts'
 import { AppError } from './errors.ts'
-import { createAddresses } from './http/address.ts'
 import { type App, createApp } from './http/app.ts'
 import { hasBody } from './http/body.ts'
 import { addDocs } from './http/docs.ts'
@@ -10,6 +9,7 @@ import { createGuard } from './http/guard.ts'
 import { addHealth } from './http/health.ts'
 import { createReadInput } from './http/input.ts'
 import { addMedia } from './http/media.ts'
+import { createToOrigin } from './http/origin.ts'
 import { createBegin } from './http/request-line.ts'
 import { Document } from './operations/document.ts'
 import { listInternetBundles } from './operations/list-internet-bundles.ts'
@@ -46,18 +46,18 @@ export function buildServer(context: Context): App {
   for (const operation of OPERATIONS) addOperation(app, context, operation)
   addHealth(app, context)
   addMedia(app, context)
-  addDocs(app)
+  addDocs(app, context.config)
   return app
 }
 
 function addOperation(app: App, context: Context, operation: Operation): void {
   const { name, method, path, scope, inputFrom } = operation
   const readInput = createReadInput(operation)
-  const toOrigin = createToOrigin(context)
+  const toOrigin = createToOrigin(context.config)
   const run = (exchange: Exchange, input: Record<string, string>): Reply | Promise<Reply> => {
     const { caller, id: requestId, headers, person } = exchange
     if (!caller) throw new AppError('unauthenticated')
-    const origin = toOrigin(exchange)
+    const origin = toOrigin(exchange) ?? ''
     const answer = operation.run(context, { input, caller, requestId, headers, origin, person })
     return answer instanceof Promise
       ? answer.then((ready) => toReply(exchange, ready))
@@ -93,15 +93,4 @@ function toDocumentReply({ raw, headers }: Exchange, document: Document): Reply 
   if (document.isKnownTo(headers['if-none-match']))
     return { status: 304, headers: document.headers, body: '' }
   return { status: 200, headers: document.headers, body: document.bytes }
-}
-
-/** The address that the caller used: right behind a port mapping, too. TABBAT_PUBLIC_URL wins. */
-function createToOrigin({ config }: Context): (exchange: Exchange) => string {
-  const { publicUrl } = config
-  if (publicUrl !== undefined) return () => publicUrl
-  const { hostOf } = createAddresses(config.trustProxy)
-  return (exchange) => {
-    const host = hostOf(exchange)
-    return /^[A-Za-z0-9.[\]:-]{1,255}$/.test(host) ? `http://${host}` : ''
-  }
 }

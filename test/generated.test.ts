@@ -27,7 +27,8 @@ describe('openapi.json', () => {
   const openApi = JSON.parse(readFileSync('openapi.json', 'utf8')) as OpenApi
 
   it('is what the server serves', async () => {
-    const answer = await server.app.inject({ method: 'GET', url: '/openapi.json' })
+    const headers = { host: '127.0.0.1:8080' }
+    const answer = await server.app.inject({ method: 'GET', url: '/openapi.json', headers })
     expect(answer.json()).toEqual(openApi)
   })
 

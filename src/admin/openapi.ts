@@ -42,7 +42,12 @@ export function addDocument(app: App, routes: readonly AdminRoute[]): void {
     methods: ['GET'],
     path: '/admin/openapi.json',
     operation: 'admin_document',
-    answer: () => toJsonReply(toAdminOpenApi(routes, VERSION), 200, ['cache-control', 'no-store']),
+    // A relative address is right wherever the document was fetched from.
+    answer: () =>
+      toJsonReply({ ...toAdminOpenApi(routes, VERSION), servers: [{ url: '/' }] }, 200, [
+        'cache-control',
+        'no-store',
+      ]),
   })
 }
 

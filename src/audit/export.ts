@@ -25,7 +25,13 @@ export const toPlainRow = ({ previous_hash, hash, ...fields }: AuditRow) => ({
   hash: Buffer.from(hash).toString('hex'),
 })
 
-export type Tried = { readonly name: string; readonly result: string; readonly ms: number }
+export type Tried = {
+  readonly name: string
+  readonly result: string
+  readonly ms: number
+  /** The vendor's own name for its answer, for a question to the vendor about it. */
+  readonly reference?: string
+}
 
 /** The sources that a row says were asked, in order; none where it does not say so in our way. */
 export function readTried({ sources }: Pick<AuditRow, 'sources'>): Tried[] {

@@ -1,5 +1,5 @@
 import { Argument, type Command } from 'commander'
-import { toPlainRow } from '../audit/export.ts'
+import { readTried, toPlainRow } from '../audit/export.ts'
 import { KINDS, type Kind, toBlindIndex } from '../crypto/blind-index.ts'
 import { Refusal } from '../errors.ts'
 import type { AuditRow } from '../store/audit-table.ts'
@@ -52,7 +52,7 @@ function listFacts(row: AuditRow): string[] {
       .filter(Boolean)
       .join(', '),
     row.outcome && `outcome: ${row.outcome}`,
-    ...listSources(row.sources),
+    ...listSources(row),
     row.fields_released && `released: ${row.fields_released.replaceAll(',', ', ')}`,
     row.amount && `amount: ${row.amount}`,
     row.consent_reference && `consent: ${row.consent_reference}`,
@@ -61,14 +61,11 @@ function listFacts(row: AuditRow): string[] {
   return facts.filter((fact) => typeof fact === 'string' && fact !== '') as string[]
 }
 
-function listSources(text: string | null): string[] {
-  if (text === null) return []
-  try {
-    const tried = JSON.parse(text) as { name: string; result: string; ms: number }[]
-    return tried.map(({ name, result, ms }) => `asked ${name}: ${result}, ${ms} ms`)
-  } catch {
-    return [`asked: ${text}`]
-  }
+function listSources(row: AuditRow): string[] {
+  return readTried(row).map(({ name, result, ms, reference }) => {
+    const asked = `asked ${name}: ${result}, ${ms} ms`
+    return reference === undefined ? asked : `${asked}, the vendor's reference: ${reference}`
+  })
 }
 
 async function runSubject(kind: Kind, { json }: Options): Promise<void> {

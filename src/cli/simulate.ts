@@ -1,5 +1,6 @@
 import { Argument, type Command, InvalidArgumentError } from 'commander'
 import { Refusal } from '../errors.ts'
+import { VENDORS, type VendorName } from '../sources/vendors.ts'
 import { dim, say } from './terminal.ts'
 
 export function addSimulateCommand(program: Command): void {
@@ -21,6 +22,16 @@ digits of the number; numbers that begin with 99 are nobody's. While it runs, te
     .action(runSimulate)
 }
 
+const SETTING_OF = {
+  nin: 'TABBAT_NIN_SOURCES',
+  bvn: 'TABBAT_BVN_SOURCES',
+  catalogue: 'TABBAT_CATALOGUE_SOURCES',
+} as const
+
+/** The settings that name the vendor, without which it is never asked. */
+const toUse = (name: VendorName): Record<string, string> =>
+  Object.fromEntries(VENDORS[name].abilities.map((ability) => [SETTING_OF[ability], name]))
+
 function readPort(text: string): number {
   const port = Number(text)
   if (/^\d+$/.test(text) && port <= 65_535) return port
@@ -41,9 +52,11 @@ async function runSimulate(name: string, { port, fault }: { port: number; fault?
     throw error
   })
   standIn.fail(fault)
-  say(`A stand-in of ${name} listens on ${standIn.url}. Point a server at it with:\n`)
-  for (const [variable, value] of Object.entries(standIn.settings)) say(`  export ${variable}=${value}`)
-  say(dim(`\nFaults: ${FAULTS.join(', ')}`))
+  say(`A stand-in of ${name} listens on ${standIn.url}. These lines put it in use, in another terminal:\n`)
+  for (const [variable, value] of Object.entries({ ...standIn.settings, ...toUse(name as VendorName) }))
+    say(`export ${variable}=${value}`)
+  say(dim(`\nTry it with: tabbat sources check ${name}. Then start the server in the same terminal.`))
+  say(dim(`Faults: ${FAULTS.join(', ')}`))
   say(dim('Stop it with Ctrl-C.'))
   const stop = () => void standIn.close()
   process.once('SIGINT', stop).once('SIGTERM', stop)

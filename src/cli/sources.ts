@@ -23,7 +23,7 @@ Examples:
   sources
     .command('status')
     .description('state, error rate, times and spend of every source, as each running server sees it')
-    .option('--json', 'print a list for a program')
+    .option('--json', 'print a list for a program; calls and spend of today are of the source as a whole')
     .action(({ json }: { json?: true }) =>
       withStore(async ({ store, config }) => showStatus(await readSourceReports(store, config), json)),
     )
@@ -52,22 +52,15 @@ function showStatus(reports: readonly SourceReport[], json: true | undefined): v
   if (json) say(JSON.stringify(reports))
   else if (reports.length === 0)
     say('No vendor is in use. Name some in TABBAT_NIN_SOURCES and TABBAT_BVN_SOURCES: see docs/sources.md')
-  else say(toStatusTable(reports))
+  else {
+    say(`${toStatusTable(reports)}\n`)
+    say(toSpendTable(reports))
+  }
 }
 
 const toStatusTable = (reports: readonly SourceReport[]) =>
   toTable([
-    [
-      'source',
-      'operation',
-      'node',
-      'state',
-      'calls',
-      'errors',
-      'p50/p95/p99 ms',
-      'last success or sync',
-      'today',
-    ],
+    ['source', 'operation', 'node', 'state', 'calls', 'errors', 'p50/p95/p99 ms', 'last success or sync'],
     ...reports.map((report) => [
       report.source,
       report.operation,
@@ -77,8 +70,16 @@ const toStatusTable = (reports: readonly SourceReport[]) =>
       report.figures ? `${Math.round(report.figures.errorRate * 100)} %` : '-',
       toTimes(report),
       report.figures?.lastSuccessAt ?? report.lastSync?.at ?? '-',
-      toSpend(report),
     ]),
+  ])
+
+/** Calls and spend are counted for a vendor as a whole, over all operations and nodes: one line each. */
+const toSpendTable = (reports: readonly SourceReport[]) =>
+  toTable([
+    ['source', 'today'],
+    ...Map.groupBy(reports, ({ source }) => source)
+      .values()
+      .map(([report]) => (report ? [report.source, toSpend(report)] : [])),
   ])
 
 /** Lists are fetched now and then, so what counts is how that ended the last time. */

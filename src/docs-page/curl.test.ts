@@ -9,7 +9,7 @@ test('a quote in a body does not end the argument', () => {
   expect(listCurls({ ...endpoint, requestBody })).toEqual([
     {
       title: 'curl',
-      command: `curl -s http://h/x \\
+      command: `curl -s 'http://h/x' \\
   -H 'Authorization: Bearer ${SANDBOX_KEY}' \\
   -H 'Content-Type: application/json' \\
   -d '{"name":"O'\\''Neil"}'`,
@@ -20,5 +20,5 @@ test('a quote in a body does not end the argument', () => {
 test('a path parameter is filled with its example, encoded', () => {
   const parameters = [{ name: 'id', in: 'path', schema: { examples: ['a/b c'] } }]
   const [curl] = listCurls({ ...endpoint, method: 'GET', path: '/x/{id}', parameters })
-  expect(curl?.command).toMatch(/^curl -s http:\/\/h\/x\/a%2Fb%20c \\\n/)
+  expect(curl?.command).toMatch(/^curl -s 'http:\/\/h\/x\/a%2Fb%20c' \\\n/)
 })

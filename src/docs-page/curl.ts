@@ -23,7 +23,8 @@ function toCommand(url: string, send?: { readonly method: string; readonly body:
   if (send) lines.push(`-H 'Content-Type: application/json'`, `-d ${quote(JSON.stringify(send.body))}`)
   // With -d, curl posts unless it is told otherwise.
   const method = send && send.method !== 'POST' ? ` -X ${send.method}` : ''
-  return [`curl -s${method} ${quote(url)}`, ...lines].join(' \\\n  ')
+  // Always in quotes: a server may put its own address in, and one such as [::1] means something to a shell.
+  return [`curl -s${method} '${url}'`, ...lines].join(' \\\n  ')
 }
 
 const toUrl = ({ server, path, parameters = [] }: Endpoint) =>

@@ -25,8 +25,8 @@ ${
     .slice(0, 1)
     .map(({ command }) => toCommandBlock('curl', command))
 }
-<p>The examples on this page call <code>${endpoint?.server}</code>; put the address of your own server there.
-A server takes the sandbox key while it listens on this machine only, or when its operator sets
+<p>The examples on this page call <code>${endpoint?.server}</code>: the address that the operator has set, or else the
+one under which you reached this page. A server takes the sandbox key while it listens on this machine only, or when its operator sets
 <code>TABBAT_SANDBOX=on</code>.</p>`,
 })
 

@@ -1,32 +1,47 @@
 import { readAssetText } from '../assets/asset.ts'
+import type { Config } from '../config.ts'
 import { toDocsPage } from '../docs-page.ts'
 import type { App } from './app.ts'
-import { toTextReply } from './exchange.ts'
+import { type Exchange, toTextReply } from './exchange.ts'
+import { createToOrigin } from './origin.ts'
 
-/** The description of the API, for programs and for people. The page loads nothing, from nowhere. */
-export function addDocs(app: App): void {
+/** The address in the generated document. */
+const EXAMPLE = 'http://127.0.0.1:8080'
+
+/** The description of the API, for programs and for people, with this server's address. The page loads nothing. */
+export function addDocs(app: App, config: Pick<Config, 'publicUrl' | 'trustProxy'>): void {
   const openApi = readAssetText('openapi.json')
-  const common = { methods: ['GET'], operation: 'docs' }
-  const description = toTextReply('application/json; charset=utf-8', openApi, [
-    'access-control-allow-origin',
-    '*',
-  ])
-  // Made when somebody looks: a server starts sooner without it.
-  let page: Buffer | undefined
+  const toOrigin = createToOrigin(config)
+  const withOrigin = (text: string, exchange: Exchange) =>
+    text.replaceAll(EXAMPLE, toOrigin(exchange) ?? EXAMPLE)
+  // Made when the first caller wants it: a server starts sooner without it.
+  let page: string | undefined
   const toPage = () => {
-    page ??= Buffer.from(toDocsPage(JSON.parse(openApi)))
+    page ??= toDocsPage(JSON.parse(openApi))
     return page
   }
-  app.route({ ...common, path: '/openapi.json', answer: () => description })
+  const common = { methods: ['GET'], operation: 'docs' }
+  app.route({
+    ...common,
+    path: '/openapi.json',
+    answer: (exchange) =>
+      toTextReply('application/json; charset=utf-8', withOrigin(openApi, exchange), DOCUMENT_HEADERS),
+  })
   app.route({
     ...common,
     path: '/docs',
-    answer: () =>
-      toTextReply('text/html; charset=utf-8', toPage(), [
-        'content-security-policy',
-        "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'",
-        'x-content-type-options',
-        'nosniff',
-      ]),
+    answer: (exchange) =>
+      toTextReply('text/html; charset=utf-8', withOrigin(toPage(), exchange), PAGE_HEADERS),
   })
 }
+
+/** The answer depends on the Host header, so a cache must not give it to others. */
+const UNCACHED = ['cache-control', 'no-store']
+const DOCUMENT_HEADERS = [...UNCACHED, 'access-control-allow-origin', '*']
+const PAGE_HEADERS = [
+  ...UNCACHED,
+  'content-security-policy',
+  "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'",
+  'x-content-type-options',
+  'nosniff',
+]

@@ -1,8 +1,10 @@
 import { execFile } from 'node:child_process'
+import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
+import { type AddressInfo, createServer } from 'node:net'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { type RunningServer, startServer } from './tabbat.ts'
+import { newDataDir, type RunningServer, startServer } from './tabbat.ts'
 
 const blocks = [...readFileSync('README.md', 'utf8').matchAll(/```sh\n(curl [\s\S]*?)\n```/g)].map(
   ([, block = '']) => block,
@@ -17,6 +19,29 @@ afterAll(() => server.stop())
 it('has a curl line for every operation', () => {
   expect(blocks.length).toBeGreaterThanOrEqual(5)
 })
+
+it('has a block for vendors that works as it is pasted', async () => {
+  const readme = readFileSync('README.md', 'utf8')
+  const [, block = ''] = /```sh\n(bin\/tabbat simulate [\s\S]*?)\n```/.exec(readme) ?? []
+  const port = await findFreePort()
+  const pasted = block
+    .replace('simulate dojah', `simulate dojah --port ${port}`)
+    .replaceAll(':9101', `:${port}`)
+  // The stand-in runs in the background, as it does for a reader; it ends with the shell.
+  const { stdout } = await promisify(execFile)('sh', ['-c', `${pasted}\nkill $!`], {
+    env: { PATH: process.env.PATH ?? '', TABBAT_DATA_DIR: newDataDir() },
+  })
+  expect(stdout).toContain('everything works')
+})
+
+/** Free a moment ago. */
+async function findFreePort(): Promise<number> {
+  const probe = createServer().listen(0, '127.0.0.1')
+  await once(probe, 'listening')
+  const { port } = probe.address() as AddressInfo
+  probe.close()
+  return port
+}
 
 it.each(blocks)('%s', async (block) => {
   const { stdout } = await promisify(execFile)('sh', [

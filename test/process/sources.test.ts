@@ -156,7 +156,20 @@ describe('tabbat simulate', () => {
     const url = /listens on (\S+)\./.exec(said)?.[1]
     const ask = () =>
       fetch(`${url}/api/v1/kyc/nin?nin=12345678901`, { headers: { authorization: 'simulated-secret' } })
-    expect(said).toContain(`export TABBAT_DOJAH_URL=${url}`)
+    // Every line that puts it in use: pasted into a shell, they are all that the check needs.
+    const lines = said.split('\n').filter((line) => line.startsWith('export '))
+    const pasted = `${lines.join('\n')}\nbin/tabbat sources check dojah && bin/tabbat sources status`
+    const shell = spawn('sh', ['-c', pasted], {
+      env: { PATH: process.env.PATH ?? '', TABBAT_DATA_DIR: newDataDir() },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    const shown = await text(shell.stdout)
+    expect(shown).toContain('everything works')
+    expect(shown).toMatch(/dojah +verify_nin/)
+    expect(shown).toMatch(/dojah +verify_bvn/)
+    // What the vendor got today, once and not for each operation.
+    expect(shown.match(/calls, ₦/g)).toHaveLength(1)
+    expect(shown).toMatch(/^dojah +1 calls, ₦0\.00$/m)
     expect((await ask()).status).toBe(200)
     await fetch(`${url}/stand-in/fault`, { method: 'POST', body: '{"fault":"failing"}' })
     expect((await ask()).status).toBe(500)

@@ -80,10 +80,11 @@ function Moment({ row }: { row: AuditLine }) {
       </div>
       {tried.length > 0 && (
         <ol class="tried" aria-label="Sources that were asked, in order">
-          {tried.map(({ name, result, ms }, index) => (
+          {tried.map(({ name, result, ms, reference }, index) => (
             <li key={index}>
               <b>{name}</b> <Pill tone={toResultTone(result)}>{toWords(result)}</Pill>{' '}
               <span class="dim">{toMs(ms)}</span>
+              {reference && <small class="dim breaks">, the vendor’s reference: {reference}</small>}
             </li>
           ))}
         </ol>

@@ -14,7 +14,15 @@ export const AuditLine = Type.Object({
   operation: Text,
   outcome: Text,
   /** The sources that were asked, in order. */
-  tried: Type.Array(Type.Object({ name: Type.String(), result: Type.String(), ms: Type.Number() })),
+  tried: Type.Array(
+    Type.Object({
+      name: Type.String(),
+      result: Type.String(),
+      ms: Type.Number(),
+      /** The vendor's own name for its answer. */
+      reference: Type.Optional(Type.String()),
+    }),
+  ),
   amount: Text,
   consent_reference: Text,
   fields_released: Text,

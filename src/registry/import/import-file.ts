@@ -24,6 +24,15 @@ export type ImportOptions = {
   readonly format: Format
   readonly strict: boolean
   readonly rejectedPath: string
+  /** Ends the import early: what was taken so far is saved, and the same file continues there. */
+  readonly signal?: AbortSignal
+}
+
+export type Imported = Progress & {
+  /** Whether it ended before the end of the file. */
+  readonly isInterrupted: boolean
+  /** Whether the same import, started again, goes on where this one ended. */
+  readonly canContinue: boolean
 }
 
 export type ImportWatcher = {
@@ -40,8 +49,8 @@ export async function importFile(
   input: Input,
   options: ImportOptions,
   watcher: ImportWatcher,
-): Promise<Progress> {
-  const { kind, format, strict } = options
+): Promise<Imported> {
+  const { kind, format, strict, signal } = options
   const { columns, start: beginning } = readLayout(kind, format, input)
   const importId = toImportId(keyring, input, options)
   const interrupted = importId === undefined ? undefined : await table.importProgress(importId)
@@ -54,16 +63,36 @@ export async function importFile(
   const saver = createBatchSaver({ table, kind, keyVersion: keyring.version, rejects, importId, start })
   try {
     const chunks = cutChunks(input.readFrom(start.offset), format, start.offset)
-    const stop = await takeChunks(sealInOrder(pool, chunks), saver, strict, watcher)
+    const sealed = untilAborted(sealInOrder(pool, chunks), signal)
+    const stop = await takeChunks(sealed, saver, strict, watcher)
     await saver.flush()
+    const isInterrupted = signal?.aborted === true && saver.progress().offset !== input.size
+    if (isInterrupted) return { ...saver.progress(), isInterrupted, canContinue: importId !== undefined }
     // A file that was stopped at will be mended, and then it is another file.
     if (importId !== undefined) await table.finishImport(importId)
     if (stop) throw new Refusal(`line ${stop.line}: ${stop.reason}. The rows before it were saved.`)
-    return saver.progress()
+    return { ...saver.progress(), isInterrupted, canContinue: false }
   } finally {
     rejects.close()
     await pool.close()
   }
+}
+
+/** Ends when the signal comes, also while nothing does: standard input may be silent. */
+async function* untilAborted<T>(items: AsyncIterable<T>, signal: AbortSignal | undefined): AsyncGenerator<T> {
+  const aborted = Promise.withResolvers<{ readonly done: true; readonly value: undefined }>()
+  const stop = () => aborted.resolve({ done: true, value: undefined })
+  signal?.addEventListener('abort', stop, { once: true })
+  const iterator = items[Symbol.asyncIterator]()
+  while (!signal?.aborted) {
+    const next = iterator.next()
+    // If the signal wins, the pool closes and this fails without a reader.
+    next.catch(() => {})
+    const { done, value } = await Promise.race([next, aborted.promise])
+    if (done) break
+    yield value
+  }
+  signal?.removeEventListener('abort', stop)
 }
 
 /** The row to stop at, if there is one. */

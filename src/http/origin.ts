@@ -1,0 +1,25 @@
+import type { Config } from '../config.ts'
+import { createAddresses } from './address.ts'
+import type { Exchange } from './exchange.ts'
+
+/** A name or an address, and a port. Nothing else of a Host header is repeated in an answer. */
+const HOST =
+  /^(?=.{1,255}$)(?:[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]{2,45}\])(?::[0-9]{1,5})?$/
+
+export type ToOrigin = (exchange: Exchange) => string | undefined
+
+/**
+ * The address of this server for its callers: TABBAT_PUBLIC_URL, else the one that this caller used, which is right behind
+ * a port mapping as well. https only where a trusted proxy says so. Undefined when the Host header is not a plain host.
+ */
+export function createToOrigin({
+  publicUrl,
+  trustProxy,
+}: Pick<Config, 'publicUrl' | 'trustProxy'>): ToOrigin {
+  if (publicUrl !== undefined) return () => publicUrl
+  const { hostOf, isSecure } = createAddresses(trustProxy)
+  return (exchange) => {
+    const host = hostOf(exchange)
+    return HOST.test(host) ? `${isSecure(exchange) ? 'https' : 'http'}://${host}` : undefined
+  }
+}

@@ -1,0 +1,94 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { send } from '../admin/console.ts'
+import { openTestApp, type TestApp } from '../app.ts'
+
+let server: TestApp
+let url: string
+beforeAll(async () => {
+  server = await openTestApp()
+  url = await server.app.listen({ host: '127.0.0.1', port: 0 })
+})
+afterAll(() => server.close())
+
+/** The two documents, over a socket. */
+async function readDocuments(headers: Record<string, string> = {}, from = url) {
+  const [openApi, page] = await Promise.all(
+    ['/openapi.json', '/docs'].map((path) => send(`${from}${path}`, { headers })),
+  )
+  if (!openApi || !page) throw new Error('no answer')
+  return { openApi, page, servers: openApi.json().servers as { url: string }[] }
+}
+
+async function withServer(
+  settings: Record<string, string>,
+  work: (from: string) => Promise<void>,
+): Promise<void> {
+  const other = await openTestApp(settings)
+  try {
+    await work(await other.app.listen({ host: '127.0.0.1', port: 0 }))
+  } finally {
+    await other.close()
+  }
+}
+
+const SERVER = 'http://127.0.0.1:8080'
+
+describe('/openapi.json and /docs', () => {
+  it('name the address that was asked', async () => {
+    const { servers, openApi, page } = await readDocuments()
+    expect(servers).toMatchObject([{ url }])
+    for (const { text } of [openApi, page]) {
+      expect(text).toContain(`${url}/`)
+      expect(text).not.toContain(SERVER)
+    }
+    expect(page.text).toContain(`curl -s &#39;${url}/api/v2/kyc/verify-nin&#39;`)
+  })
+
+  it('name TABBAT_PUBLIC_URL where it is set, whatever was asked', async () => {
+    await withServer({ TABBAT_PUBLIC_URL: 'https://verify.example.com' }, async (from) => {
+      const { servers, page } = await readDocuments({}, from)
+      expect(servers).toMatchObject([{ url: 'https://verify.example.com' }])
+      expect(page.text).toContain('https://verify.example.com/api/v2/kyc/verify-nin')
+      expect(page.text).not.toContain('127.0.0.1')
+    })
+  })
+
+  it('are for one caller alone, because they depend on what was asked', async () => {
+    const { openApi, page } = await readDocuments()
+    for (const { headers } of [openApi, page]) expect(headers['cache-control']).toBe('no-store')
+  })
+
+  it.each([
+    'evil.example/path',
+    'a"b',
+    '<script>',
+    'user@evil.example',
+    '-.example',
+    'x'.repeat(300),
+    'host:123456',
+    '[::1',
+    '$&',
+  ])('repeat no Host that is not a plain one: %s', async (host) => {
+    const { servers, page } = await readDocuments({ host })
+    expect(servers).toMatchObject([{ url: SERVER }])
+    expect(page.text).not.toContain(host)
+  })
+
+  it.each(['api.example.com', 'api.example.com:8443', '[::1]:8080', '10.1.2.3:80', 'localhost'])(
+    'take %s for a host',
+    async (host) => {
+      expect((await readDocuments({ host })).servers).toMatchObject([{ url: `http://${host}` }])
+    },
+  )
+
+  it('speak of https where a trusted proxy does, and nobody else', async () => {
+    const headers = { host: 'api.example.com', 'x-forwarded-proto': 'https' }
+    expect((await readDocuments(headers)).servers).toMatchObject([{ url: 'http://api.example.com' }])
+    await withServer({ TABBAT_TRUST_PROXY: '127.0.0.1' }, async (from) => {
+      expect((await readDocuments(headers, from)).servers).toMatchObject([{ url: 'https://api.example.com' }])
+    })
+    await withServer({ TABBAT_TRUST_PROXY: '10.0.0.1' }, async (from) => {
+      expect((await readDocuments(headers, from)).servers).toMatchObject([{ url: 'http://api.example.com' }])
+    })
+  })
+})
