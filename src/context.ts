@@ -4,6 +4,7 @@ import { loadNodeName } from './audit/chain-claim.ts'
 import { createSigner } from './audit/signing.ts'
 import { type KeptCatalogue, keepCatalogue } from './catalogue/upkeep.ts'
 import type { Config } from './config.ts'
+import { steadyNow } from './contract/clock.ts'
 import { type Kind, toBlindIndexText } from './crypto/blind-index.ts'
 import type { Keyring } from './crypto/keyring.ts'
 import type { RootKeys } from './crypto/root-key.ts'
@@ -139,7 +140,7 @@ function startForgetting(
 ): () => void {
   const works = [
     ...others,
-    () => reuse.forget(Date.now()),
+    () => reuse.forget(steadyNow()),
     () => forgetSessions(people),
     () => statistics.forget(...toForgetting(Date.now())),
   ]

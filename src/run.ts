@@ -1,6 +1,7 @@
 import type { AddressInfo } from 'node:net'
 import { toBanner } from './cli/banner.ts'
 import { failWith, say } from './cli/terminal.ts'
+import { watchClock } from './clock-watch.ts'
 import { loadConfig } from './config.ts'
 import { type Context, createContext } from './context.ts'
 import { Refusal } from './errors.ts'
@@ -30,6 +31,7 @@ export async function run(place = 1): Promise<void> {
     throw error
   }
   if (isFirst) say(await toBanner(context, toUrl(app), admin && toUrl(admin)))
+  if (isFirst) watchClock(context.log)
   context.log.event('info', 'started')
 }
 

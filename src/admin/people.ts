@@ -32,7 +32,7 @@ export type People = Pick<Sessions, 'findPerson' | 'describe'> & {
   readonly accept: (acceptance: Acceptance) => Promise<string>
 }
 
-export function createPeople(context: Context, now: () => number = Date.now): People {
+export function createPeople(context: Context, now = () => performance.now()): People {
   const { audit, store } = context
   const passwords = createPasswords(() => context.keyring()['console-password'])
   const sessions = createSessions(store.people)

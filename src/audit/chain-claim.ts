@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
+import { steadyNow } from '../contract/clock.ts'
 import type { AuditTable, Chain } from '../store/audit-table.ts'
 
 /** An owner that has not said anything for so long is taken for dead. */
@@ -10,14 +11,32 @@ const DEAD_AFTER_MS = 180_000
 /** Who writes: a process on a machine. */
 export const createOwner = () => `${hostname()}:${process.pid}:${randomBytes(4).toString('hex')}`
 
-/** A chain for this process alone: the first of the node's that nobody alive has, or a new one. */
+/** A clock may be this far behind the last row of a chain. */
+const AHEAD_MS = 60_000
+
+/**
+ * A chain for this process alone: the first of the node's that no living process has, or a new one. A chain whose last row
+ * is of a later time than now is left alone: the rows of a chain are in the order of their times, also after the clock was
+ * set back.
+ */
 export async function claimChain(table: AuditTable, node: string, owner: string): Promise<string> {
   for (;;) {
     const chains = (await table.chains()).filter(({ chain }) => chain.startsWith(`${node}-`))
-    const free = chains.find(isFree)
+    const free = await findFirst(chains, async (chain) => isFree(chain) && !(await isAhead(table, chain)))
     const chain = free?.chain ?? `${node}-${chains.length + 1}`
     if (await table.claim(chain, free?.owner ?? null, owner, Date.now())) return chain
   }
+}
+
+async function findFirst<T>(list: readonly T[], fits: (item: T) => Promise<boolean>): Promise<T | undefined> {
+  for (const item of list) if (await fits(item)) return item
+  return undefined
+}
+
+async function isAhead(table: AuditTable, { chain }: Chain): Promise<boolean> {
+  const head = await table.head(chain)
+  const last = head && (await table.timeFrom(chain, head.sequence))
+  return last !== undefined && Date.parse(last.time) > steadyNow() + AHEAD_MS
 }
 
 function isFree({ owner, beatAt }: Chain): boolean {

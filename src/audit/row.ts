@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto'
+import { steadyNow } from '../contract/clock.ts'
 import { AUDIT_COLUMNS, type AuditRow, type Head } from '../store/audit-table.ts'
 
 /** What happened, before it has a place in the log. Absent is null. */
@@ -29,7 +30,7 @@ function toRow(chain: string, sequence: number, previous_hash: Uint8Array, entry
   const row = {
     chain,
     sequence,
-    time: entry.time ?? new Date().toISOString(),
+    time: entry.time ?? new Date(steadyNow()).toISOString(),
     phase: entry.phase,
     request_reference: entry.request_reference ?? null,
     key_id: entry.key_id ?? null,

@@ -1,3 +1,4 @@
+import { steadyNow } from '../contract/clock.ts'
 import type { KeyRow } from '../store/key-table.ts'
 import { SUBJECTS_PER_DAY } from '../verification/attempts.ts'
 
@@ -26,5 +27,5 @@ export function toKeyView(row: KeyRow) {
 
 export function toKeyState(row: KeyRow): KeyState {
   if (row.revokedAt !== undefined) return 'revoked'
-  return row.expiresAt !== undefined && row.expiresAt <= Date.now() ? 'expired' : 'active'
+  return row.expiresAt !== undefined && row.expiresAt <= steadyNow() ? 'expired' : 'active'
 }

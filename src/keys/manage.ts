@@ -1,4 +1,5 @@
 import type { AuditEntry } from '../audit/row.ts'
+import { steadyNow } from '../contract/clock.ts'
 import type { Keyring } from '../crypto/keyring.ts'
 import { Refusal } from '../errors.ts'
 import type { KeyRow } from '../store/key-table.ts'
@@ -30,7 +31,7 @@ export async function revokeKey({ store, audit }: KeyDesk, id: string): Promise<
   if (!key) throw toUnknownKey(id)
   if (key.revokedAt !== undefined) throw new Refusal(`Key ${id} was revoked before.`)
   await audit.record([{ phase: 'key_revoked', key_id: id, mode: key.mode, outcome: 'ok' }])
-  await store.keys.revoke(id, Date.now())
+  await store.keys.revoke(id, steadyNow())
 }
 
 /**
@@ -41,16 +42,16 @@ export async function rollKey(desk: KeyDesk, id: string, overlapMs: number): Pro
   const { store, audit } = desk
   const old = await store.keys.find(id)
   if (!old) throw toUnknownKey(id)
-  if (old.revokedAt !== undefined || (old.expiresAt ?? Number.POSITIVE_INFINITY) <= Date.now())
+  if (old.revokedAt !== undefined || (old.expiresAt ?? Number.POSITIVE_INFINITY) <= steadyNow())
     throw new Refusal(`Key ${id} has ended. Make a new one with: tabbat keys create`)
   if (old.rolledTo !== undefined)
     throw new Refusal(`Key ${id} was rolled before; its successor is ${old.rolledTo}.`)
   const lifetimeMs = old.expiresAt === undefined ? undefined : old.expiresAt - old.createdAt
-  const expiresAt = lifetimeMs === undefined ? undefined : Date.now() + lifetimeMs
+  const expiresAt = lifetimeMs === undefined ? undefined : steadyNow() + lifetimeMs
   const successor = toNewKey(desk, { ...old, expiresAt })
   const detail = `successor ${successor.row.id}`
   await audit.record([{ phase: 'key_rolled', key_id: id, mode: old.mode, outcome: 'ok', detail }])
-  await store.keys.roll(id, successor.row, Date.now() + overlapMs)
+  await store.keys.roll(id, successor.row, steadyNow() + overlapMs)
   return successor
 }
 
@@ -65,7 +66,7 @@ function toNewKey({ keyring }: KeyDesk, wishes: KeyWishes): NewKey {
     hash: toKeyHash(text, keyring['api-key-pepper']),
     scopes,
     allowedIps,
-    createdAt: Date.now(),
+    createdAt: steadyNow(),
     expiresAt,
     revokedAt: undefined,
     rolledTo: undefined,

@@ -62,9 +62,9 @@ export function createRegistry({ table, keyring, reloadKeyring }: RegistryOption
     },
     isEmpty: async (kind) => {
       if (filled.has(kind)) return false
-      if ((emptyUntil.get(kind) ?? 0) > Date.now()) return true
+      if ((emptyUntil.get(kind) ?? 0) > performance.now()) return true
       if (await table.isEmpty(kind)) {
-        emptyUntil.set(kind, Date.now() + EMPTY_FOR_MS)
+        emptyUntil.set(kind, performance.now() + EMPTY_FOR_MS)
         return true
       }
       filled.add(kind)

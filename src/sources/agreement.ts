@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { steadyNow } from '../contract/clock.ts'
 import type { SourceTable, Spent } from '../store/source-table.ts'
 import type { Agreement, PaidCalls, Post } from './post.ts'
 import { createRefunds, REFUND_DAYS, type Refunds } from './refunds.ts'
@@ -40,25 +41,25 @@ type Options = {
 }
 
 /** Switches, spend and states, the same for all nodes because they lie in the store. */
-export function createAgreement({ table, prices, node, now = Date.now }: Options): SharedAgreement {
+export function createAgreement({ table, prices, node, now = steadyNow }: Options): SharedAgreement {
   let disabled: ReadonlySet<string> = new Set()
   let timer: NodeJS.Timeout | undefined
   let closed = false
   let looking: Promise<void> | undefined
   let told = ''
-  let toldAt = 0
+  let toldAt = Number.NEGATIVE_INFINITY
   const refunds = createRefunds(table, () => toLagosDay(now()))
 
   /** Tells how the sources are doing, when that has changed, and now and then that this node is still there. */
   const publish = async (posts: readonly Post[]) => {
     const states = posts.map((post) => JSON.stringify(post.read()))
-    const at = now()
-    if (told === states.join() && at - toldAt < TELL_EVERY_MS) return
+    const [at, tellingAt] = [now(), performance.now()]
+    if (told === states.join() && tellingAt - toldAt < TELL_EVERY_MS) return
     await table.publish(
       posts.map(({ name, operation }, index) => ({ node, name, operation, state: states[index] ?? '', at })),
     )
     told = states.join()
-    toldAt = at
+    toldAt = tellingAt
   }
   const look = async (posts: readonly Post[]) => {
     disabled = new Set(await table.listDisabled())

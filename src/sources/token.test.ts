@@ -31,7 +31,7 @@ const giveToken = async (): Promise<Token> => {
   return { text: `token-${given}`, lifetimeMs }
 }
 const open = (fetchToken = giveToken) =>
-  withToken(send, { source: 'vendor', fetchToken, now: () => new Date(time) })
+  withToken(send, { source: 'vendor', fetchToken, now: () => new Date(time), ageNow: () => time })
 
 describe('a token', () => {
   it('is fetched once, and sent along with the other headers', async () => {

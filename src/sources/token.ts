@@ -12,6 +12,8 @@ export type TokenOptions = {
   /** Asks for a token. The time is that before the question, so that a slow answer does not lengthen the token's life. */
   readonly fetchToken: (call: Pick<Call, 'signal' | 'onRetryAfter'>, askedAt: Date) => Promise<Token>
   readonly now?: (() => Date) | undefined
+  /** Monotonic: the age of a token does not depend on how the clock is set. */
+  readonly ageNow?: (() => number) | undefined
 }
 
 const UNKNOWN_LIFETIME_MS = 10 * 60_000
@@ -21,22 +23,23 @@ const MARGIN_MS = 60_000
  * Sends questions with a token that is fetched when it is needed and kept while it is good. A token that is turned away is
  * forgotten, and the question asked once more with a new one: a 401 costs nothing.
  */
-export function withToken(send: Send, { source, fetchToken, now = () => new Date() }: TokenOptions): Send {
+export function withToken(send: Send, options: TokenOptions): Send {
+  const { source, fetchToken, now = () => new Date(), ageNow = () => performance.now() } = options
   let kept: { readonly text: string; readonly until: number } | undefined
   let fetching: Promise<string> | undefined
 
   const fetchOne = async (): Promise<string> => {
-    const askedAt = now()
+    const askedAgeMs = ageNow()
     // One fetch serves everybody who waits, so it does not end when one of them gives up; `send` has a limit of its own.
     const { signal } = new AbortController()
     const { text, lifetimeMs = UNKNOWN_LIFETIME_MS } = await withRetryAfter((onRetryAfter) =>
-      fetchToken({ signal, onRetryAfter }, askedAt),
+      fetchToken({ signal, onRetryAfter }, now()),
     )
-    kept = { text, until: askedAt.getTime() + Math.max(lifetimeMs - MARGIN_MS, lifetimeMs / 2) }
+    kept = { text, until: askedAgeMs + Math.max(lifetimeMs - MARGIN_MS, lifetimeMs / 2) }
     return text
   }
   const getToken = ({ signal }: Pick<Call, 'signal'>): Promise<string> => {
-    if (kept && now().getTime() < kept.until) return Promise.resolve(kept.text)
+    if (kept && ageNow() < kept.until) return Promise.resolve(kept.text)
     fetching ??= fetchOne().finally(() => {
       fetching = undefined
     })

@@ -38,6 +38,9 @@ export type IdempotencyTable = {
   readonly forget: (now: number) => Promise<void>
 }
 
+/** The clocks of two nodes are never this far apart. */
+const CLOCKS_APART_MS = 600_000
+
 const SAME = 'key_id = $1 AND operation = $2 AND name = $3'
 const MINE = `${SAME} AND owner = $4 AND sealed IS NULL`
 /** A request that is under way keeps its row past the end. */
@@ -74,7 +77,10 @@ async function claimInside(inside: Database, claim: Claim): Promise<ClaimResult>
   return takeOver(inside, claim)
 }
 
-/** The owner has failed or crashed: after its lease, one of those who come takes over. The time to the end goes on. */
+/**
+ * The owner has failed or crashed: after its lease, one of those who come takes over. The time to the end goes on. A lease
+ * that ends far later than one that begins now was taken while the clock was ahead.
+ */
 async function takeOver(
   inside: Database,
   { keyId, operation, name, subject, owner, leaseUntil, now }: Claim,
@@ -82,9 +88,10 @@ async function takeOver(
   const taken: Row | undefined = await inside
     .prepare(
       `UPDATE idempotency SET owner = $4, lease_until = $5, subject = $6
-       WHERE ${SAME} AND sealed IS NULL AND lease_until <= $7 RETURNING paid_calls, last_failure`,
+       WHERE ${SAME} AND sealed IS NULL AND (lease_until <= $7 OR lease_until > $8)
+       RETURNING paid_calls, last_failure`,
     )
-    .get(keyId, operation, name, owner, leaseUntil, subject, now)
+    .get(keyId, operation, name, owner, leaseUntil, subject, now, leaseUntil + CLOCKS_APART_MS)
   if (!taken) return { state: 'running' }
   return {
     state: 'claimed',

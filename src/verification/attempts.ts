@@ -1,4 +1,5 @@
 import { type KeyObject, randomUUID } from 'node:crypto'
+import { steadyNow } from '../contract/clock.ts'
 import { type Kind, toBlindIndex } from '../crypto/blind-index.ts'
 import { AppError } from '../errors.ts'
 import type { Caller } from '../keys/authenticate.ts'
@@ -40,7 +41,7 @@ export function createAttempts(
   table: AttemptTable,
   key: KeyObject,
   node = 'here',
-  now: () => number = Date.now,
+  now: () => number = steadyNow,
 ): Attempts {
   // The same guess at the same time is one guess: a double click must not look like two.
   const open = new Map<string, Open>()

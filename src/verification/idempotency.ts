@@ -1,4 +1,5 @@
 import { createHmac } from 'node:crypto'
+import { steadyNow } from '../contract/clock.ts'
 import type { Keyring } from '../crypto/keyring.ts'
 import { seal, toBound, unseal } from '../crypto/seal.ts'
 import { AppError, type ErrorCode } from '../errors.ts'
@@ -78,7 +79,7 @@ export function createIdempotency({ table, keyring, owner, paidCalls }: Idempote
         throw new AppError('validation_failed', {
           errors: { 'Idempotency-Key': ['Idempotency-Key must be 1 to 255 visible ASCII characters'] },
         })
-      const now = Date.now()
+      const now = steadyNow()
       // Each claim has an owner of its own: one that was taken over within this process is not confused with its successor.
       claims += 1
       const claim = { keyId, operation, name: hmac('name', header), owner: `${owner}:${claims}` }
@@ -104,7 +105,7 @@ export function createIdempotency({ table, keyring, owner, paidCalls }: Idempote
     complete: ({ claim }, kept) => ({
       claim,
       sealed: seal(key, Buffer.from(JSON.stringify(kept)), toKeptBound(claim.name)),
-      expiresAt: Date.now() + KEEP_MS,
+      expiresAt: steadyNow() + KEEP_MS,
     }),
     release: async ({ claim, paidCalls: { refunds } }, error) => {
       // A call that was not paid is taken back before the next request counts.
@@ -113,7 +114,7 @@ export function createIdempotency({ table, keyring, owner, paidCalls }: Idempote
     },
     forget: async () => {
       abandoned.clear()
-      await table.forget(Date.now())
+      await table.forget(steadyNow())
     },
   }
 }

@@ -1,4 +1,5 @@
 import { randomFillSync } from 'node:crypto'
+import { steadyNow } from '../contract/clock.ts'
 
 const CROCKFORD = '0123456789abcdefghjkmnpqrstvwxyz'
 const RANDOM_CHARACTERS = 26
@@ -6,7 +7,7 @@ const pool = Buffer.alloc(RANDOM_CHARACTERS * 128)
 let used = pool.length
 
 /** `ver_`, ten characters of time, twenty-six of chance (130 bits): sorts by time, cannot be guessed. */
-export function createReference(now = Date.now()): string {
+export function createReference(now = steadyNow()): string {
   return `ver_${toTimeText(now)}${toRandomText()}`
 }
 

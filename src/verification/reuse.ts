@@ -1,3 +1,4 @@
+import { steadyNow } from '../contract/clock.ts'
 import { type Kind, toBlindIndex } from '../crypto/blind-index.ts'
 import type { Keyring } from '../crypto/keyring.ts'
 import { seal, toBound, unseal } from '../crypto/seal.ts'
@@ -17,7 +18,7 @@ export function createReuse(
   table: ReuseTable,
   keyring: Keyring,
   lifeMs: number,
-  now: () => number = Date.now,
+  now: () => number = steadyNow,
 ): Reuse {
   const key = keyring.reuse
   const toSubject = (kind: Kind, number: string) => toReuseSubject(keyring, kind, number)

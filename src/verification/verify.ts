@@ -1,5 +1,6 @@
 import type { AuditLog } from '../audit/audit-log.ts'
 import type { AuditEntry } from '../audit/row.ts'
+import { steadyNow } from '../contract/clock.ts'
 import type { Kind } from '../crypto/blind-index.ts'
 import { AppError, ERRORS, type ErrorCode, toErrorBody } from '../errors.ts'
 import type { Mode } from '../keys/api-key.ts'
@@ -119,7 +120,7 @@ async function answer<T extends object>(desk: Desk, asker: Asker, subject: Subje
   const { caller, claimed } = asker
   const reference = createReference()
   const story = toStory(desk, asker, subject, reference)
-  const intent: AuditEntry = { ...story, phase: 'intent', time: new Date().toISOString() }
+  const intent: AuditEntry = { ...story, phase: 'intent', time: new Date(steadyNow()).toISOString() }
   // The intent is on disk before anybody outside is asked; inside the house both rows share one commit.
   const asksOutside = sources[caller.mode][subject.kind].some(({ source }) => source.isOutside)
   if (asksOutside) await audit.record([intent])

@@ -1,6 +1,7 @@
 import { existsSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { SANDBOX_KEY } from '../../src/keys/sandbox-key.ts'
 import { newDataDir, type RunningServer, startServer, tabbat } from './tabbat.ts'
 
 const dataDir = newDataDir()
@@ -48,6 +49,31 @@ describe('a wall clock that is set back by a day', () => {
     while (last.status === 200) last = await ask(key)
     expect(last.status).toBe(429)
     expect(Number(last.headers.get('retry-after'))).toBeLessThanOrEqual(60)
+  })
+
+  it('keeps references and the audit log in order', async () => {
+    const verify = async () => {
+      const response = await fetch(`${server.url}/api/v2/kyc/verify-nin`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${SANDBOX_KEY}`, 'content-type': 'application/json' },
+        body: JSON.stringify({ nin: '12345678901', phone: '08031234567' }),
+      })
+      return ((await response.json()) as { data: { request_reference: string } }).data.request_reference
+    }
+    const before = await verify()
+    await setClockBack()
+    expect((await verify()) > before).toBe(true)
+    const { code, stdout } = await tabbat(settings, 'audit', 'export')
+    const rows = stdout
+      .split('\n')
+      .filter((line) => line !== '')
+      .map((line) => JSON.parse(line) as { chain: string; time: string })
+    expect([code, rows.length > 3]).toEqual([0, true])
+    for (const chain of Map.groupBy(rows, (row) => row.chain).values()) {
+      const times = chain.map(({ time }) => time)
+      expect(times).toEqual(times.toSorted())
+    }
+    expect((await tabbat(settings, 'audit', 'verify')).code).toBe(0)
   })
 
   it('does not bring an expired key back', async () => {

@@ -1,5 +1,6 @@
 import type { AuditLog } from '../../audit/audit-log.ts'
 import type { AuditEntry } from '../../audit/row.ts'
+import { steadyNow } from '../../contract/clock.ts'
 import { Refusal } from '../../errors.ts'
 import type { AccountRow } from '../../store/people-rows.ts'
 import type { Store } from '../../store/store.ts'
@@ -37,7 +38,7 @@ async function invite(
 ): Promise<NewInvitation> {
   const token = createToken()
   const id = toTokenId(token) as Uint8Array
-  const createdAt = Date.now()
+  const createdAt = steadyNow()
   const expiresAt = createdAt + INVITATION_MS
   const invitation = { id, role, account, madeBy: desk.by, createdAt, expiresAt }
   await carryOut(desk, entry, () => desk.store.people.invite(invitation))

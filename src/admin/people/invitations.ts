@@ -1,3 +1,4 @@
+import { steadyNow } from '../../contract/clock.ts'
 import { holdsPersonNumber, PERSON_NUMBER_RULE } from '../../contract/free-text.ts'
 import { AppError, Refusal } from '../../errors.ts'
 import type { InvitationRow } from '../../store/people-rows.ts'
@@ -50,7 +51,7 @@ function makeAccount(
   password: string,
 ): Promise<boolean> {
   const detail = `${name}, ${role}, invited by ${madeBy}`
-  const account = { name, role, password, createdAt: Date.now(), lastSeenAt: undefined }
+  const account = { name, role, password, createdAt: steadyNow(), lastSeenAt: undefined }
   return carryOut({ audit, by: name }, { phase: 'account_created', detail }, () =>
     store.people.accept(id, account),
   )
@@ -64,13 +65,13 @@ function setPassword(
 ): Promise<boolean> {
   const detail = `${name}, link made by ${madeBy}`
   return carryOut({ audit, by: name }, { phase: 'password_changed', detail }, () =>
-    store.people.acceptReset(id, password, Date.now()),
+    store.people.acceptReset(id, password, steadyNow()),
   )
 }
 
 async function findInvitation(table: PeopleTable, token: string): Promise<InvitationRow> {
   const id = toTokenId(token)
-  const invitation = id && (await table.findInvitation(id, Date.now()))
+  const invitation = id && (await table.findInvitation(id, steadyNow()))
   if (!invitation) throw new AdminRefusal('invitation_void')
   return invitation
 }

@@ -1,3 +1,4 @@
+import { steadyNow } from '../../contract/clock.ts'
 import { Refusal } from '../../errors.ts'
 import type { InvitationRow } from '../../store/people-rows.ts'
 import type { Store } from '../../store/store.ts'
@@ -8,12 +9,12 @@ const ID_LENGTH = 12
 
 /** The one-time links that can still be used, the oldest first. */
 export const listOpenInvitations = async ({ people }: Pick<Store, 'people'>): Promise<OpenInvitation[]> =>
-  (await people.listInvitations(Date.now())).map(toOpenInvitation)
+  (await people.listInvitations(steadyNow())).map(toOpenInvitation)
 
 /** The link is void at once. */
 export async function voidInvitation(desk: AccountDesk, id: string): Promise<void> {
   const { people } = desk.store
-  const found = (await people.listInvitations(Date.now())).find((row) => toId(row) === id)
+  const found = (await people.listInvitations(steadyNow())).find((row) => toId(row) === id)
   if (!found) throw toUnknown(id)
   const { role, account, madeBy } = found
   const detail = `${id}, ${account ?? role}, made by ${madeBy}`

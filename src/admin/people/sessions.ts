@@ -1,3 +1,4 @@
+import { steadyNow } from '../../contract/clock.ts'
 import type { SessionRow } from '../../store/people-rows.ts'
 import type { PeopleTable } from '../../store/people-table.ts'
 import { VERSION } from '../../version.ts'
@@ -9,6 +10,9 @@ const IDLE_MS = 15 * 60_000
 const LIFE_MS = 8 * 3_600_000
 /** How often it is written down that somebody is there. */
 const TOUCH_EVERY_MS = 60_000
+
+/** Opened while the clock was ahead: its age is not known, so it has ended. */
+const isAhead = ({ createdAt }: SessionRow, now: number) => createdAt > now + TOUCH_EVERY_MS
 
 const toLimits = (now: number) => ({ openedAfter: now - LIFE_MS, seenAfter: now - IDLE_MS })
 
@@ -28,21 +32,22 @@ export type Sessions = {
 export const createSessions = (table: PeopleTable): Sessions => ({
   findPerson: async (token, { isBackground }) => {
     const id = toTokenId(token)
-    const now = Date.now()
+    const now = steadyNow()
     const row = id && (await table.findSession(id, toLimits(now)))
-    if (!row) return undefined
+    if (!row || isAhead(row, now)) return undefined
     // Somebody may look while nothing can be written, on a full disk for one; the session ends the sooner.
     if (!isBackground && now - row.seenAt >= TOUCH_EVERY_MS) await table.touch(id, now).catch(() => {})
     return { name: row.account, role: row.role, session: Buffer.from(id).toString('hex') }
   },
   describe: async (person) => {
-    const row = await table.findSession(toSessionId(person), toLimits(Date.now()))
-    return row && toSession(row)
+    const now = steadyNow()
+    const row = await table.findSession(toSessionId(person), toLimits(now))
+    return row && !isAhead(row, now) ? toSession(row) : undefined
   },
   open: async ({ name, password }) => {
     const token = createToken()
     const id = toTokenId(token) as Uint8Array
-    return (await table.open({ id, account: name, password, at: Date.now() })) ? token : undefined
+    return (await table.open({ id, account: name, password, at: steadyNow() })) ? token : undefined
   },
   end: async (person) => {
     await table.end(toSessionId(person))
@@ -63,6 +68,6 @@ const toTime = (at: number) => new Date(at).toISOString()
 
 /** Takes away what has ended and what has run out. */
 export const forgetSessions = (table: PeopleTable): Promise<void> => {
-  const now = Date.now()
+  const now = steadyNow()
   return table.forget({ ...toLimits(now), now })
 }

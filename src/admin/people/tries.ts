@@ -34,7 +34,7 @@ export const toTooManyTries = (waitMs: number) =>
   new AdminRefusal('too_many_tries', { headers: ['retry-after', String(Math.ceil(waitMs / 1000))] })
 
 /** Counts failures in memory: 1, 2, 4 … seconds of waiting, up to what the mark says. */
-export function createTries(now: () => number = Date.now): Tries {
+export function createTries(now = () => performance.now()): Tries {
   const counts = new Map<string, Count>()
   const read = (key: string): Count => {
     const known = counts.get(key)

@@ -1,3 +1,4 @@
+import { steadyNow } from '../../contract/clock.ts'
 import type { Static } from '../../contract/schema.ts'
 import { AppError } from '../../errors.ts'
 import { SCOPES } from '../../keys/api-key.ts'
@@ -59,7 +60,7 @@ const listKeys = defineRoute({
 })
 
 async function readUsedKeys({ context: { store } }: AdminDesk): Promise<UsedKey[]> {
-  const since = toSpanName('day', new Date(Date.now() - USAGE_MS).toISOString())
+  const since = toSpanName('day', new Date(steadyNow() - USAGE_MS).toISOString())
   const usage = new Map((await store.statistics.usageByKey(since)).map((used) => [used.key_id, used]))
   return (await store.keys.list()).map((row) => {
     const used = usage.get(row.id)
@@ -111,7 +112,7 @@ function readWishes(input: Static<typeof NewKeyWish>): KeyWishes {
     name,
     mode,
     scopes: SCOPES.filter((scope) => scopes.includes(scope)),
-    expiresAt: lifetimeMs === undefined ? undefined : Date.now() + lifetimeMs,
+    expiresAt: lifetimeMs === undefined ? undefined : steadyNow() + lifetimeMs,
     allowedIps,
     hide,
     reveal,

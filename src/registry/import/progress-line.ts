@@ -14,7 +14,11 @@ const BAR_CELLS = 24
 const CLEAR_LINE = '\r\u001b[2K'
 
 /** On a terminal one line that lives, elsewhere a plain one every few seconds. */
-export function createProgressLine(screen: Screen, size: number | undefined, now = Date.now): ProgressLine {
+export function createProgressLine(
+  screen: Screen,
+  size: number | undefined,
+  now = () => performance.now(),
+): ProgressLine {
   const live = screen.isTTY === true
   const everyMs = live ? LIVE_MS : PLAIN_MS
   let begin: { readonly at: number; readonly progress: Progress } | undefined

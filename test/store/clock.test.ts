@@ -1,0 +1,83 @@
+import { randomBytes } from 'node:crypto'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { createSessions } from '../../src/admin/people/sessions.ts'
+import { createToken, toTokenId } from '../../src/admin/people/token.ts'
+import { claimChain } from '../../src/audit/chain-claim.ts'
+import { linkEntries, NO_HEAD } from '../../src/audit/row.ts'
+import { packRows } from '../../src/store/audit-table.ts'
+import { COMMAND_LINE } from '../../src/store/people-table.ts'
+import { packTallies } from '../../src/store/statistics-table.ts'
+import type { Store } from '../../src/store/store.ts'
+import { describeEngines, POSTGRES, SQLITE } from './engines.ts'
+
+const DAY_MS = 86_400_000
+
+/** What a process stored whose clock was a day ahead, read by one that starts after the clock was set right. */
+describeEngines([SQLITE, POSTGRES], (engine) => {
+  let store: Store
+  beforeAll(async () => {
+    store = await (await engine.createPlace()).open()
+  })
+  afterAll(() => store.close())
+
+  const appendRow = (chain: string, at: number) =>
+    store.audit.append(
+      packRows(linkEntries(chain, NO_HEAD, [{ phase: 'outcome', time: new Date(at).toISOString() }])),
+      [],
+      packTallies([]),
+    )
+
+  it('an audit chain is extended by later rows only', async () => {
+    const first = await claimChain(store.audit, 'node', 'host:1:a')
+    await appendRow(first, Date.now() + DAY_MS)
+    await store.audit.release(first, 'host:1:a', Date.now())
+    const second = await claimChain(store.audit, 'node', 'host:2:b')
+    expect(second).not.toBe(first)
+    await appendRow(second, Date.now())
+    await store.audit.release(second, 'host:2:b', Date.now())
+    expect(await claimChain(store.audit, 'node', 'host:3:c')).toBe(second)
+  })
+
+  it('the lease of an Idempotency-Key ends', async () => {
+    const claim = (owner: string, now: number) =>
+      store.idempotency.claim({
+        keyId: 'key00001',
+        operation: 'verify_nin',
+        name: Buffer.alloc(32, 1),
+        fingerprint: Buffer.alloc(32, 2),
+        subject: Buffer.alloc(32, 3),
+        owner,
+        now,
+        leaseUntil: now + 30_000,
+        expiresAt: now + DAY_MS,
+      })
+    const now = Date.now()
+    expect((await claim('ahead', now + DAY_MS)).state).toBe('claimed')
+    expect((await claim('here', now)).state).toBe('claimed')
+    // A node whose clock is only somewhat ahead keeps its lease.
+    expect((await claim('there', now - 60_000)).state).toBe('running')
+  })
+
+  it('a session has ended', async () => {
+    const sessions = createSessions(store.people)
+    const id = randomBytes(32)
+    const now = Date.now()
+    const invitation = { id, role: 'owner' as const, account: undefined, madeBy: COMMAND_LINE }
+    await store.people.invite({ ...invitation, createdAt: now, expiresAt: now + 1000 })
+    const password = randomBytes(8).toString('hex')
+    await store.people.accept(id, {
+      name: 'ada',
+      role: 'owner',
+      password,
+      createdAt: now,
+      lastSeenAt: undefined,
+    })
+    const open = async (at: number) => {
+      const token = createToken()
+      await store.people.open({ id: toTokenId(token) as Uint8Array, account: 'ada', password, at })
+      return sessions.findPerson(token, { isBackground: true })
+    }
+    expect((await open(now))?.name).toBe('ada')
+    expect(await open(now + DAY_MS)).toBeUndefined()
+  })
+})
