@@ -1,9 +1,10 @@
 import { Argument, type Command } from 'commander'
 import { KINDS, type Kind } from '../crypto/blind-index.ts'
 import { Refusal } from '../errors.ts'
-import { eraseRecord } from '../registry/erase.ts'
 import { readRegistryStats } from '../registry/stats.ts'
 import type { SealedStore } from '../sealed-store.ts'
+import type { Erased } from '../store/erasure-table.ts'
+import { erasePerson, isAnything, listErased } from '../verification/erase-person.ts'
 import { EXISTING, withOffice, withStore } from './office.ts'
 import { confirm, isInteractive, readSecret } from './prompt.ts'
 import { say, toTable } from './terminal.ts'
@@ -19,7 +20,9 @@ export function addRegistryCommand(program: Command): void {
 
   registry
     .command('erase')
-    .description('take the record of one person away, with the picture and what is kept of a vendor’s answer')
+    .description(
+      'remove everything that is kept about one person: record, picture, kept answers, reused results',
+    )
     .addArgument(new Argument('<kind>', 'which number you will give').choices(KINDS))
     .option('--yes', 'do not ask again')
     .option('--json', 'print an object for a program')
@@ -58,13 +61,24 @@ async function runErase(kind: Kind, { yes, json }: { yes?: true; json?: true }):
     throw new Refusal(
       `A ${kind.toUpperCase()} has 11 digits: give one number, on standard input or when asked.`,
     )
-  if (!yes && isInteractive() && !(await confirm(`Erase the record of this ${kind.toUpperCase()} for good?`)))
+  if (
+    !yes &&
+    isInteractive() &&
+    !(await confirm(`Erase everything that is kept about this ${kind.toUpperCase()} for good?`))
+  )
     throw new Refusal('Nothing was erased.')
   await withOffice(async (office) => {
-    const { record, keptAnswer } = await eraseRecord(office, kind, number)
-    if (json) return say(JSON.stringify({ erased: record, kept_answer_erased: keptAnswer }))
-    if (record) say('The record is erased.')
-    if (keptAnswer) say('What was kept of a vendor’s answer is erased.')
-    if (!record && !keptAnswer) say('There is no such record; nothing was erased.')
+    const erased = await erasePerson(office, kind, number)
+    if (json) return say(JSON.stringify(toJson(erased)))
+    if (isAnything(erased)) return say(`Erased: ${listErased(erased)}.`)
+    say(`Nothing is kept about this ${kind.toUpperCase()}; nothing was erased.`)
   }, EXISTING)
 }
+
+const toJson = (erased: Erased) => ({
+  erased: isAnything(erased),
+  records: erased.records,
+  pictures: erased.pictures,
+  kept_answers: erased.keptAnswers,
+  reused_results: erased.reusedResults,
+})

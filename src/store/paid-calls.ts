@@ -10,6 +10,9 @@ export type PaidCall = {
   readonly expiresAt: number
 }
 
+/** More than any budget: the answer was delivered and erased, and is not paid for again. */
+export const NO_PAID_CALLS_LEFT = 1_000_000
+
 const MINE = 'key_id = $1 AND operation = $2 AND name = $3 AND owner = $4'
 
 /** Counts a call. False when the budget is used up, or when the claim belongs to another request by now. */

@@ -31,8 +31,6 @@ export type RegistryTable = {
   readonly countMedia: () => Promise<number>
   /** Saves a batch and where the import stands, both or neither. How many records were new or changed. */
   readonly save: (batch: RegistryBatch) => Promise<number>
-  /** Takes the record and its picture away. False when there was none. */
-  readonly erase: (subject: Uint8Array) => Promise<boolean>
   readonly importProgress: (id: string) => Promise<string | undefined>
   readonly finishImport: (id: string) => Promise<void>
 }
@@ -78,12 +76,6 @@ export function createRegistryTable(database: Database): RegistryTable {
       })),
     countMedia: async () => Number((await countMedia.get())?.media ?? 0),
     save: (batch) => database.transaction((inside) => saveBatch(inside, batch)),
-    erase: (subject) =>
-      database.transaction(async (inside) => {
-        await inside.lock(REGISTRY_LOCK)
-        await inside.prepare('DELETE FROM media WHERE subject = $1').run(subject)
-        return (await inside.prepare('DELETE FROM registry WHERE subject = $1').run(subject)) > 0
-      }),
     importProgress: async (id) => (await progress.get(id))?.progress as string | undefined,
     finishImport: async (id) => {
       await finish.run(id)

@@ -2,6 +2,7 @@ import { type AttemptTable, createAttemptTable } from './attempt-table.ts'
 import { type AuditTable, createAuditTable } from './audit-table.ts'
 import { type CatalogueTable, createCatalogueTable } from './catalogue-table.ts'
 import type { Database } from './database.ts'
+import { createErasureTable, type ErasureTable } from './erasure-table.ts'
 import { createIdempotencyTable, type IdempotencyTable } from './idempotency-table.ts'
 import { createKeyTable, type KeyTable } from './key-table.ts'
 import { createMetaTable, type MetaTable } from './meta-table.ts'
@@ -20,6 +21,7 @@ export type Tables = {
   readonly attempts: AttemptTable
   readonly audit: AuditTable
   readonly idempotency: IdempotencyTable
+  readonly erasure: ErasureTable
   readonly rotation: RotationTable
   readonly sources: SourceTable
   readonly reuse: ReuseTable
@@ -35,6 +37,7 @@ export const createTables = (database: Database): Tables => ({
   attempts: createAttemptTable(database),
   audit: createAuditTable(database),
   idempotency: createIdempotencyTable(database),
+  erasure: createErasureTable(database),
   rotation: createRotationTable(database),
   sources: createSourceTable(database),
   reuse: createReuseTable(database),
@@ -47,13 +50,14 @@ export const createTables = (database: Database): Tables => ({
 export const WRITES: { readonly [Table in keyof Tables]: readonly (keyof Tables[Table])[] } = {
   keys: ['insert', 'revoke', 'roll'],
   meta: ['insert', 'set', 'checkWritable'],
-  registry: ['save', 'erase', 'finishImport'],
+  registry: ['save', 'finishImport'],
   attempts: ['admit', 'recordFailure', 'withdraw', 'confirm', 'withdrawAll', 'admitSubject', 'forget'],
   audit: ['append', 'claim', 'beat', 'release', 'insertCheckpoint'],
   idempotency: ['claim', 'release', 'forget'],
   rotation: ['begin', 'replace', 'finish'],
   sources: ['disable', 'enable', 'spend', 'refund', 'publish', 'retire', 'forget'],
-  reuse: ['keep', 'erase', 'forget'],
+  reuse: ['keep', 'forget'],
+  erasure: ['erase', 'endClaims'],
   catalogue: ['append', 'claimSync', 'recordSync'],
   statistics: ['addLatencies', 'forget'],
   people: [

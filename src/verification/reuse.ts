@@ -40,7 +40,7 @@ export function createReuse(
     keep: (kind, number, result) => {
       const subject = toSubject(kind, number)
       const sealed = seal(key, Buffer.from(JSON.stringify(result)), bound(subject))
-      return table.keep(subject, sealed, now() + lifeMs)
+      return table.keep(subject, sealed, now() + lifeMs, now())
     },
     forget: () => table.forget(now()),
   }

@@ -4,9 +4,9 @@ import { PassThrough } from 'node:stream'
 import { describe, expect, it } from 'vitest'
 import type { AuditEntry } from '../../src/audit/row.ts'
 import { confirm, readSecret } from '../../src/cli/prompt.ts'
-import { eraseRecord } from '../../src/registry/erase.ts'
 import { rotateRoot } from '../../src/registry/rotate.ts'
 import type { SealedStore } from '../../src/sealed-store.ts'
+import { erasePerson } from '../../src/verification/erase-person.ts'
 import { createReuse } from '../../src/verification/reuse.ts'
 import {
   countReadable,
@@ -32,10 +32,10 @@ describe.each(ENGINES)('an erasure on %s', (engine) => {
         ...sealed,
         audit: { record: async (rows: readonly AuditEntry[]) => void trace.push(...rows) },
       }
-      const nothing = { record: false, keptAnswer: false }
-      expect(await eraseRecord(desk, 'bvn', toNumber(0))).toEqual(nothing)
-      expect(await eraseRecord(desk, 'nin', toNumber(0))).toEqual({ record: true, keptAnswer: false })
-      expect(await eraseRecord(desk, 'nin', toNumber(0))).toEqual(nothing)
+      const nothing = { records: 0, pictures: 0, keptAnswers: 0, reusedResults: 0 }
+      expect(await erasePerson(desk, 'bvn', toNumber(0))).toEqual(nothing)
+      expect(await erasePerson(desk, 'nin', toNumber(0))).toEqual({ ...nothing, records: 1, pictures: 1 })
+      expect(await erasePerson(desk, 'nin', toNumber(0))).toEqual(nothing)
       expect(trace.map(({ phase, outcome }) => `${phase} ${outcome}`)).toEqual([
         'record_erased not_found',
         'record_erased erased',
@@ -65,15 +65,15 @@ describe('what is kept of a vendor’s answer', () => {
         ...sealed,
         audit: { record: async (rows: readonly AuditEntry[]) => void trace.push(...rows) },
       }
-      expect(await eraseRecord(desk, 'nin', toNumber(0))).toEqual({ record: true, keptAnswer: true })
-      expect(await eraseRecord(desk, 'nin', toNumber(1))).toEqual({ record: false, keptAnswer: true })
+      expect(await erasePerson(desk, 'nin', toNumber(0))).toMatchObject({ records: 1, reusedResults: 1 })
+      expect(await erasePerson(desk, 'nin', toNumber(1))).toMatchObject({ records: 0, reusedResults: 1 })
     })
     expect(trace.map(({ outcome, detail }) => `${outcome} ${detail}`)).toEqual([
-      "erased nin, with what was kept of a vendor's answer",
-      "erased nin, what was kept of a vendor's answer",
+      'erased nin: 1 record, 1 reused result',
+      'erased nin: 1 reused result',
     ])
     const { stdout } = await tabbat(settings, ['registry', 'erase', 'nin'], toNumber(2))
-    expect(stdout).toBe('What was kept of a vendor’s answer is erased.\n')
+    expect(stdout).toBe('Erased: 1 reused result.\n')
   })
 })
 
@@ -88,7 +88,7 @@ describe('SQLite', () => {
     const needle = Buffer.from(sealed?.sealed ?? []).subarray(0, 40)
     expect(readFileSync(file).includes(needle)).toBe(true)
     await withSealed(settings, (opened) =>
-      eraseRecord({ ...opened, audit: { record: async () => {} } }, 'nin', toNumber(0)),
+      erasePerson({ ...opened, audit: { record: async () => {} } }, 'nin', toNumber(0)),
     )
     expect(readFileSync(file).includes(needle)).toBe(false)
   })
@@ -101,11 +101,11 @@ describe('tabbat registry erase', () => {
     const erase = (input: string, ...args: string[]) =>
       tabbat(settings, ['registry', 'erase', 'nin', ...args], input)
     const first = await erase(`${toNumber(0)}\n`)
-    expect(first).toMatchObject({ code: 0, stdout: 'The record is erased.\n', stderr: '' })
+    expect(first).toMatchObject({ code: 0, stdout: 'Erased: 1 record.\n', stderr: '' })
     const again = await erase(toNumber(0), '--json')
     expect(again).toMatchObject({
       code: 0,
-      stdout: '{"erased":false,"kept_answer_erased":false}\n',
+      stdout: '{"erased":false,"records":0,"pictures":0,"kept_answers":0,"reused_results":0}\n',
       stderr: '',
     })
     const inputs = ['', '1234567890', `${toNumber(1)}\n${toNumber(0)}`, '7000000000x']

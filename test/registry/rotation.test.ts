@@ -8,6 +8,7 @@ import {
   ENGINES,
   keysOf,
   newSettings,
+  removeRecord,
   rotate,
   save,
   subjectOf,
@@ -82,7 +83,7 @@ describe.concurrent.each(ENGINES)('a rotation of the root key on %s', (engine) =
       const old = { id: subjectOf(sealed, 0), keyVersion: 2, sealed: Buffer.from('late') }
       expect(await store.rotation.replace('registry', 2, [old])).toBe(0)
       expect(await store.registry.find(subjectOf(sealed, 0))).toEqual(row)
-      await store.registry.erase(subjectOf(sealed, 1))
+      await removeRecord(sealed, subjectOf(sealed, 1))
       expect(await store.rotation.replace('registry', 3, [{ ...old, id: subjectOf(sealed, 1) }])).toBe(0)
     })
   })
@@ -113,7 +114,7 @@ describe.concurrent.each(ENGINES)('a rotation of the root key on %s', (engine) =
     await withSealed(settings, async (sealed) => {
       const reader = toReader(settings, sealed)
       expect((await reader.find('nin', toNumber(4)))?.record.nin_number).toBe(toNumber(4))
-      await sealed.store.registry.erase(subjectOf(sealed, 0))
+      await removeRecord(sealed, subjectOf(sealed, 0))
     })
     expect(await rotate(settings)).toMatchObject({ outcome: 'rotated', version: 2, resumed: true })
     expect(keysOf(settings)).toHaveLength(1)

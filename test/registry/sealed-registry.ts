@@ -46,6 +46,13 @@ export async function withSealed<T>(
   }
 }
 
+/** Removes a record as an erasure does, without its trace. */
+export const removeRecord = ({ store }: Pick<SealedStore, 'store'>, subject: Uint8Array) =>
+  store.erasure.erase(
+    { record: subject, reusedResult: subject, keptAnswers: subject, unnamed: [] },
+    Date.now(),
+  )
+
 export const toNumber = (index: number) => String(70_000_000_000 + index)
 
 export function toEntry(number: string, mediaId: string | null = null): Entry<'nin'> {

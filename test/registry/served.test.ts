@@ -39,7 +39,7 @@ describe.concurrent.each(ENGINES)('a server on %s', (engine) => {
     await asking
     expect([rotated.code, backedUp.code, ...new Set(statuses)]).toEqual([0, 0, 200])
     const erased = await tabbat(settings, ['registry', 'erase', 'nin'], NIN)
-    expect(erased.stdout).toBe('The record is erased.\n')
+    expect(erased.stdout).toBe('Erased: 1 record.\n')
     expect([await verify(NIN), await verify('70000000002')]).toEqual([422, 200])
     expect(await server.stop()).toBe(0)
   })

@@ -278,11 +278,13 @@ function describeRegistry(engine: Engine): void {
         1,
         hex(picture.sealed),
       ])
-      expect(await store.registry.erase(record.subject)).toBe(true)
+      const { subject } = record
+      const person = { record: subject, reusedResult: subject, keptAnswers: subject, unnamed: [] }
+      expect(await store.erasure.erase(person, NOW)).toMatchObject({ records: 1, pictures: 1 })
       expect(await store.registry.find(record.subject)).toBeUndefined()
       expect(await store.registry.findMedia(picture.id)).toBeUndefined()
       expect(await store.registry.findMedia(kept.id)).toBeDefined()
-      expect(await store.registry.erase(record.subject)).toBe(false)
+      expect(await store.erasure.erase(person, NOW)).toMatchObject({ records: 0, pictures: 0 })
     })
 
     it('keeps the picture that an unchanged record knows, and only the last of a changed one', async () => {

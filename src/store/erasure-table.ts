@@ -1,0 +1,125 @@
+import { REGISTRY_LOCK } from './bulk.ts'
+import type { Database } from './database.ts'
+import { NO_PAID_CALLS_LEFT } from './paid-calls.ts'
+
+/** One person, as each table knows the number: under a keyed hash of its own. */
+export type ErasureSubject = {
+  readonly record: Uint8Array
+  readonly reusedResult: Uint8Array
+  readonly keptAnswers: Uint8Array
+  /** Kept answers about this person that name no subject. */
+  readonly unnamed: readonly UnnamedAnswer[]
+}
+
+/** A kept answer that an older version wrote: whom it is about is known only when it is opened. */
+export type UnnamedAnswer = { readonly operation: string; readonly keyId: string; readonly name: Uint8Array }
+
+/** How many rows of each kind. */
+export type Erased = {
+  readonly records: number
+  readonly pictures: number
+  /** Answers kept under Idempotency-Keys. */
+  readonly keptAnswers: number
+  /** Results of vendors kept for reuse. */
+  readonly reusedResults: number
+}
+
+export type ErasureTable = {
+  readonly count: (subject: ErasureSubject) => Promise<Erased>
+  /** Removes everything about the person, all of it or nothing, and says what was removed. */
+  readonly erase: (subject: ErasureSubject, now: number) => Promise<Erased>
+  /**
+   * Takes the claims of requests under way, so that their answers are not kept. Done once more after an erasure: a claim
+   * may have been made while it ran.
+   */
+  readonly endClaims: (keptAnswers: Uint8Array) => Promise<void>
+  /** The next kept answers that name no subject. */
+  readonly listUnnamed: (
+    after: UnnamedAnswer,
+    most: number,
+  ) => Promise<(UnnamedAnswer & { readonly sealed: Uint8Array })[]>
+}
+
+/** Longer than any verification takes: one that was under way keeps no result for reuse. */
+const NOT_KEPT_MS = 60_000
+
+const NAMED = 'subject = $1 AND sealed IS NOT NULL'
+/** The answer is removed; what it has cost is not, and nothing more is paid for the same key. */
+const REMOVE = `UPDATE idempotency SET sealed = NULL, owner = '', lease_until = 0, paid_calls = ${NO_PAID_CALLS_LEFT}`
+
+export function createErasureTable(database: Database): ErasureTable {
+  return {
+    count: (subject) => countAll(database, subject),
+    erase: (subject, now) => database.transaction((inside) => eraseInside(inside, subject, now)),
+    endClaims: (keptAnswers) => endClaims(database, keptAnswers),
+    listUnnamed: async ({ operation, keyId, name }, most) => {
+      const rows = await database
+        .prepare(
+          `SELECT key_id, name, sealed FROM idempotency
+           WHERE operation = $1 AND subject IS NULL AND sealed IS NOT NULL AND (key_id, name) > ($2, $3)
+           ORDER BY key_id, name LIMIT $4`,
+        )
+        .all(operation, keyId, name, most)
+      return rows.map((row) => ({
+        operation,
+        keyId: String(row.key_id),
+        name: row.name as Uint8Array,
+        sealed: row.sealed as Uint8Array,
+      }))
+    },
+  }
+}
+
+async function countAll(database: Database, subject: ErasureSubject): Promise<Erased> {
+  const count = async (from: string, value: Uint8Array) =>
+    Number((await database.prepare(`SELECT COUNT(*) AS found FROM ${from}`).get(value))?.found)
+  return {
+    records: await count('registry WHERE subject = $1', subject.record),
+    pictures: await count('media WHERE subject = $1', subject.record),
+    keptAnswers: subject.unnamed.length + (await count(`idempotency WHERE ${NAMED}`, subject.keptAnswers)),
+    reusedResults: await count(
+      'reused_results WHERE subject = $1 AND length(sealed) > 0',
+      subject.reusedResult,
+    ),
+  }
+}
+
+async function eraseInside(inside: Database, subject: ErasureSubject, now: number): Promise<Erased> {
+  await inside.lock(REGISTRY_LOCK)
+  const remove = (sql: string, value: Uint8Array) => inside.prepare(sql).run(value)
+  const pictures = await remove('DELETE FROM media WHERE subject = $1', subject.record)
+  const records = await remove('DELETE FROM registry WHERE subject = $1', subject.record)
+  // First the claims: from here on, no answer can be written to these rows.
+  await endClaims(inside, subject.keptAnswers)
+  let keptAnswers = await remove(`${REMOVE} WHERE ${NAMED}`, subject.keptAnswers)
+  for (const { operation, keyId, name } of subject.unnamed)
+    keptAnswers += await inside
+      .prepare(`${REMOVE} WHERE key_id = $1 AND operation = $2 AND name = $3 AND subject IS NULL`)
+      .run(keyId, operation, name)
+  return {
+    records,
+    pictures,
+    keptAnswers,
+    reusedResults: await eraseReused(inside, subject.reusedResult, now),
+  }
+}
+
+const endClaims = async (database: Database, keptAnswers: Uint8Array): Promise<void> => {
+  await database
+    .prepare(`UPDATE idempotency SET owner = '', lease_until = 0 WHERE subject = $1`)
+    .run(keptAnswers)
+}
+
+/** An empty row stays for a minute: see `keep` in reuse-table.ts. */
+async function eraseReused(inside: Database, subject: Uint8Array, now: number): Promise<number> {
+  const removed = await inside
+    .prepare('DELETE FROM reused_results WHERE subject = $1 AND length(sealed) > 0')
+    .run(subject)
+  await inside
+    .prepare(
+      `INSERT INTO reused_results (subject, sealed, expires_at) VALUES ($1, $2, $3)
+       ON CONFLICT (subject) DO UPDATE SET sealed = excluded.sealed, expires_at = excluded.expires_at`,
+    )
+    .run(subject, new Uint8Array(0), now + NOT_KEPT_MS)
+  return removed
+}

@@ -1,0 +1,88 @@
+import type { AuditEntry } from '../audit/row.ts'
+import { type Kind, toBlindIndex } from '../crypto/blind-index.ts'
+import { toSubject } from '../registry/sealed-entry.ts'
+import type { SealedStore } from '../sealed-store.ts'
+import type { Erased, ErasureSubject, UnnamedAnswer } from '../store/erasure-table.ts'
+import { openKept } from './idempotency.ts'
+
+type EraseDesk = Pick<SealedStore, 'store' | 'keyring'> & {
+  readonly audit: { readonly record: (entries: readonly AuditEntry[]) => Promise<void> }
+}
+
+/**
+ * Removes everything that is kept about one number: the record, the picture, answers under Idempotency-Keys and results for
+ * reuse. It is in the audit log before it happens; the trace names nobody. Counters against guessing and the audit log stay:
+ * they hold keyed hashes only, and without them an erasure would reset the limits.
+ */
+export async function erasePerson(desk: EraseDesk, kind: Kind, number: string): Promise<Erased> {
+  const { store, keyring, audit } = desk
+  const subject = await toErasureSubject(desk, kind, number)
+  const found = await store.erasure.count(subject)
+  await audit.record([
+    {
+      phase: 'record_erased',
+      subject: toBlindIndex(keyring.subject, kind, number).toString('hex'),
+      outcome: isAnything(found) ? 'erased' : 'not_found',
+      detail: toDetail(kind, found),
+    },
+  ])
+  const erased = await store.erasure.erase(subject, Date.now())
+  await store.erasure.endClaims(subject.keptAnswers)
+  return erased
+}
+
+export const isAnything = (erased: Erased) => Object.values(erased).some((rows) => rows > 0)
+
+/** Names and counts of what there is, for people: "1 record, 2 kept answers". */
+export function listErased({ records, pictures, keptAnswers, reusedResults }: Erased): string {
+  const named: readonly (readonly [number, string])[] = [
+    [records, 'record'],
+    [pictures, 'picture'],
+    [keptAnswers, 'kept answer'],
+    [reusedResults, 'reused result'],
+  ]
+  return named
+    .flatMap(([rows, name]) => (rows > 0 ? [`${rows} ${name}${rows > 1 ? 's' : ''}`] : []))
+    .join(', ')
+}
+
+const toDetail = (kind: Kind, found: Erased) => (isAnything(found) ? `${kind}: ${listErased(found)}` : kind)
+
+async function toErasureSubject(desk: EraseDesk, kind: Kind, number: string): Promise<ErasureSubject> {
+  const { keyring } = desk
+  return {
+    record: toSubject(keyring, kind, number),
+    reusedResult: toBlindIndex(keyring['reuse-index'], kind, number),
+    keptAnswers: toBlindIndex(keyring.subject, kind, number),
+    unnamed: await findUnnamed(desk, kind, number),
+  }
+}
+
+const ANSWERS_AT_ONCE = 500
+
+/** Kept answers of version 0.1 do not say whom they are about. They live for 24 hours, and are opened to find out. */
+async function findUnnamed(
+  { store, keyring }: EraseDesk,
+  kind: Kind,
+  number: string,
+): Promise<UnnamedAnswer[]> {
+  const isAbout = ({ name, sealed }: { readonly name: Uint8Array; readonly sealed: Uint8Array }) => {
+    try {
+      const { body, outcome } = openKept(keyring, name, sealed)
+      return outcome === 'verified' && JSON.parse(body).data[`${kind}_number`] === number
+    } catch {
+      // What cannot be opened cannot be replayed either: it may be about this person, and is of no use.
+      return true
+    }
+  }
+  const found: UnnamedAnswer[] = []
+  const operation = `verify_${kind}`
+  let after: UnnamedAnswer = { operation, keyId: '', name: new Uint8Array(0) }
+  for (;;) {
+    const answers = await store.erasure.listUnnamed(after, ANSWERS_AT_ONCE)
+    const last = answers.at(-1)
+    if (!last) return found
+    found.push(...answers.filter(isAbout).map(({ keyId, name }) => ({ operation, keyId, name })))
+    after = { operation, keyId: last.keyId, name: last.name }
+  }
+}
