@@ -130,7 +130,19 @@ export const SETTINGS = {
     'TABBAT_MAX_IN_FLIGHT',
     '1000',
     wholeNumber(1, 1_000_000),
-    'Requests under way at once; those above are answered 503 overloaded.',
+    'Requests under way at once. Those above wait a moment for a place and are answered 503 overloaded then.',
+  ),
+  maxInFlightPerKey: setting(
+    'TABBAT_MAX_IN_FLIGHT_PER_KEY',
+    undefined,
+    wholeNumber(1, 1_000_000),
+    'Requests under way at once with one key, likewise. Unset: four fifths of TABBAT_MAX_IN_FLIGHT, so that one busy key leaves room for others.',
+  ),
+  maxStrangersPerAddress: setting(
+    'TABBAT_MAX_STRANGERS_PER_ADDRESS',
+    '100',
+    wholeNumber(1, 1_000_000),
+    'Connections of one address on which no valid key was shown; those above close the oldest of them that is idle and older than three seconds. Addresses in TABBAT_TRUST_PROXY are exempt.',
   ),
   workers: setting(
     'TABBAT_WORKERS',

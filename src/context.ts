@@ -8,7 +8,7 @@ import { steadyNow } from './contract/clock.ts'
 import { type Kind, toBlindIndexText } from './crypto/blind-index.ts'
 import type { Keyring } from './crypto/keyring.ts'
 import type { RootKeys } from './crypto/root-key.ts'
-import { createOverload, type Overload } from './http/overload.ts'
+import { createOverload, type Overload, toInFlightLimits } from './http/overload.ts'
 import { type Authenticate, createAuthenticate } from './keys/authenticate.ts'
 import { createRateLimit, type RateLimit } from './keys/rate-limit.ts'
 import { createLog, type Log } from './log.ts'
@@ -85,7 +85,7 @@ export async function createContext(
     paidCalls: config.paidCalls,
   })
   const reuse = config.reuse === 'off' ? undefined : createReuse(store.reuse, keyring, config.reuse)
-  const overload = createOverload(config.maxInFlight)
+  const overload = createOverload(toInFlightLimits(config))
   const line = await openSourceLine(config, {
     registry,
     keyring: () => keyring,

@@ -1,7 +1,8 @@
 import type { Context } from './context.ts'
 import { AppError } from './errors.ts'
-import { type App, createApp } from './http/app.ts'
+import { type App, type Care, createApp } from './http/app.ts'
 import { hasBody } from './http/body.ts'
+import { toConnectionLimits } from './http/connection-limits.ts'
 import { addDocs } from './http/docs.ts'
 import type { Exchange, Reply } from './http/exchange.ts'
 import { createFail } from './http/failures.ts'
@@ -10,6 +11,7 @@ import { addHealth } from './http/health.ts'
 import { createReadInput } from './http/input.ts'
 import { addMedia } from './http/media.ts'
 import { createToOrigin } from './http/origin.ts'
+import { leavePlace, withPlace } from './http/places.ts'
 import { createBegin } from './http/request-line.ts'
 import { Document } from './operations/document.ts'
 import { listInternetBundles } from './operations/list-internet-bundles.ts'
@@ -30,9 +32,9 @@ export const OPERATIONS: readonly Operation[] = [
 ]
 
 export function buildServer(context: Context): App {
-  const { log, audit, lifecycle } = context
+  const { log, audit, lifecycle, overload } = context
   const guard = createGuard(context)
-  const app = createApp({
+  const care: Care = {
     begin: createBegin(context),
     admit: (exchange, { operation, scope }) => {
       exchange.operation = operation
@@ -40,9 +42,11 @@ export function buildServer(context: Context): App {
     },
     // A damaged database that is met anywhere ends the process; a lost one makes it not ready.
     fail: createFail(log, audit.notice.bind(audit)),
+    settled: (exchange) => leavePlace(overload, exchange),
     // Decided as late as can be: a request that was accepted before the signal to stop ends its connection, too.
     isLast: () => lifecycle.stopping,
-  })
+  }
+  const app = createApp(care, toConnectionLimits(context.config, 'api'))
   for (const operation of OPERATIONS) addOperation(app, context, operation)
   addHealth(app, context)
   addMedia(app, context)
@@ -52,6 +56,7 @@ export function buildServer(context: Context): App {
 
 function addOperation(app: App, context: Context, operation: Operation): void {
   const { name, method, path, scope, inputFrom } = operation
+  const { overload } = context
   const readInput = createReadInput(operation)
   const toOrigin = createToOrigin(context.config)
   const run = (exchange: Exchange, input: Record<string, string>): Reply | Promise<Reply> => {
@@ -71,7 +76,8 @@ function addOperation(app: App, context: Context, operation: Operation): void {
     // What is there already is answered at once: a promise for it would cost more than the answer.
     answer: (exchange) => {
       const input = readInput(exchange)
-      return input instanceof Promise ? input.then((read) => run(exchange, read)) : run(exchange, input)
+      const begin = (read: Record<string, string>) => withPlace(overload, exchange, () => run(exchange, read))
+      return input instanceof Promise ? input.then(begin) : begin(input)
     },
   })
 }

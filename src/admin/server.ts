@@ -1,8 +1,9 @@
 import type { Context } from '../context.ts'
 import { AppError } from '../errors.ts'
 import { createAddresses } from '../http/address.ts'
-import { type App, createApp } from '../http/app.ts'
+import { type App, type Care, createApp } from '../http/app.ts'
 import { readJsonBody } from '../http/body.ts'
+import { toConnectionLimits } from '../http/connection-limits.ts'
 import { type Exchange, type Reply, toJsonReply, toTextReply } from '../http/exchange.ts'
 import { createFail } from '../http/failures.ts'
 import { addHealth } from '../http/health.ts'
@@ -22,12 +23,13 @@ import { createAdminValidate } from './validate.ts'
 /** The listener for the operator's own tools, on loopback unless told otherwise. `api` is the public one. */
 export function buildAdminServer(context: Context, api: App, people = createPeople(context)): App {
   const { log, audit, metrics, lifecycle } = context
-  const app = createApp({
+  const care: Care = {
     begin: () => {},
     admit: () => undefined,
     fail: createAdminFail(createFail(log, audit.notice.bind(audit))),
     isLast: () => lifecycle.stopping,
-  })
+  }
+  const app = createApp(care, toConnectionLimits(context.config, 'admin'))
   app.route({
     methods: ['GET'],
     path: '/metrics',

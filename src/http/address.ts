@@ -17,12 +17,7 @@ export function createAddresses(trusted: readonly string[] | undefined): Address
       hostOf: ({ headers }) => headers.host ?? '',
       isSecure: () => false,
     }
-  const proxies = toBlockList(trusted)
-  const isTrusted = (address: string) => {
-    const plain = toPlain(address)
-    const family = isIP(plain)
-    return family !== 0 && proxies.check(plain, family === 6 ? 'ipv6' : 'ipv4')
-  }
+  const isTrusted = createIsProxy(trusted)
   return {
     callerOf: ({ raw, headers }) => {
       const way = [...toList(headers['x-forwarded-for']), raw.socket.remoteAddress ?? '']
@@ -34,6 +29,16 @@ export function createAddresses(trusted: readonly string[] | undefined): Address
     },
     isSecure: ({ raw, headers }) =>
       toList(headers['x-forwarded-proto']).at(-1) === 'https' && isTrusted(raw.socket.remoteAddress ?? ''),
+  }
+}
+
+/** Whether an address is that of a proxy of ours. */
+export function createIsProxy(trusted: readonly string[] = []): (address: string) => boolean {
+  const proxies = toBlockList(trusted)
+  return (address) => {
+    const plain = toPlain(address)
+    const family = isIP(plain)
+    return family !== 0 && proxies.check(plain, family === 6 ? 'ipv6' : 'ipv4')
   }
 }
 

@@ -1,16 +1,18 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { Readable } from 'node:stream'
-import { pipeline } from 'node:stream/promises'
+import type { AddressInfo, Socket } from 'node:net'
 import type { InjectOptions, Response } from 'light-my-request'
+import { type ConnectionLimits, type Connections, watchConnections } from './connections.ts'
 import { Exchange, type Reply } from './exchange.ts'
-import { answerBrokenRequest, answerExpectation } from './failures.ts'
+import { answerBrokenRequest, answerConnect, answerExpectation } from './failures.ts'
 import { createRouter, type Route } from './router.ts'
+import { sendWhole } from './send.ts'
+import { createStreams } from './streams.ts'
 
 /** A listener: our limits, our ids, our errors, nothing written to a log by itself. */
 export type App = {
   readonly server: Server
+  readonly connections: Connections
   readonly route: (route: Route) => void
   /** Asks without a socket: for tests, and for the console, which says for which person. */
   readonly inject: (options: InjectOptions, person?: string) => Promise<Response>
@@ -29,7 +31,9 @@ export type Care = {
   readonly admit: (exchange: Exchange, route: Route) => undefined | Promise<void>
   /** The one place where a failure becomes an answer. */
   readonly fail: (exchange: Exchange, thrown: unknown) => Reply
-  /** Whether the connection is to be closed after the answer. */
+  /** When the work is done, before the answer is sent. */
+  readonly settled?: (exchange: Exchange) => void
+  /** Whether the server stops: connections are closed after their last answer. */
   readonly isLast: () => boolean
 }
 
@@ -43,9 +47,20 @@ const LIMITS = {
   requireHostHeader: false,
 } as const
 
-export function createApp({ begin, admit, fail, isLast }: Care): App {
+/** A connection on which nothing moves for so long is closed, for example when the caller does not read its answer. */
+const STALLED_MS = 30_000
+
+const UNLIMITED: ConnectionLimits = {
+  most: Number.POSITIVE_INFINITY,
+  strangersPerAddress: Number.POSITIVE_INFINITY,
+  isProxy: () => false,
+}
+
+export function createApp(care: Care, limits = UNLIMITED): App {
+  const { begin, admit, fail, settled, isLast } = care
   const router = createRouter()
-  const streams = new Set<ServerResponse>()
+  const methods = new Set<string>()
+  const streams = createStreams(fail)
 
   const answer = (exchange: Exchange): Reply | Promise<Reply> => {
     begin(exchange)
@@ -53,37 +68,28 @@ export function createApp({ begin, admit, fail, isLast }: Care): App {
     const admitted = admit(exchange, route)
     return admitted ? admitted.then(() => route.answer(exchange)) : route.answer(exchange)
   }
-  const sendPieces = (exchange: Exchange, pieces: AsyncIterable<string>) => {
-    const { raw, response } = exchange
-    // Nothing would hold the pieces back: they would all be made at once, for nobody.
-    if (raw.method === 'HEAD') {
-      response.end()
-      return
-    }
-    streams.add(response)
-    pipeline(Readable.from(pieces, { objectMode: false }), response)
-      .catch((thrown) => {
-        // It is too late for an answer, and not for the log.
-        if (!isGone(thrown)) fail(exchange, thrown)
-      })
-      .finally(() => streams.delete(response))
-  }
-  const send = (exchange: Exchange, { status, headers, body }: Reply) => {
-    const { raw, response, early } = exchange
+  const write = (exchange: Exchange, reply: Reply) => {
+    const { response, early } = exchange
     if (response.headersSent || response.destroyed) return
+    const { status, headers, body } = reply
     const head = early.concat(headers as string[])
-    if (typeof body !== 'string' && !Buffer.isBuffer(body)) {
-      response.writeHead(status, head)
-      sendPieces(exchange, body)
+    if (typeof body === 'string' || Buffer.isBuffer(body)) {
+      sendWhole(exchange, status, head, body, isLast())
       return
     }
-    if (status !== 304) head.push('content-length', String(Buffer.byteLength(body)))
-    if (isLast() && !headers.includes('connection')) head.push('connection', 'close')
     response.writeHead(status, head)
-    response.end(raw.method === 'HEAD' ? undefined : body)
+    streams.send(exchange, body)
+  }
+  const send = (exchange: Exchange, reply: Reply) => {
+    settled?.(exchange)
+    // A server that stops looks first whether the bytes that it has read hold another request.
+    if (isLast()) setImmediate(write, exchange, reply)
+    else write(exchange, reply)
   }
   const dispatch = (raw: IncomingMessage, response: ServerResponse, person?: string) => {
-    const exchange = new Exchange(raw, response, person)
+    const connection = connections.begin(raw)
+    const exchange = new Exchange(raw, response, connection, person)
+    if (connection) response.on('close', () => connections.end(connection))
     try {
       const reply = answer(exchange)
       if (!(reply instanceof Promise)) return send(exchange, reply)
@@ -97,23 +103,26 @@ export function createApp({ begin, admit, fail, isLast }: Care): App {
   }
 
   const server = createServer(LIMITS, (raw, response) => dispatch(raw, response))
-    .on('clientError', answerBrokenRequest)
+    .on('clientError', (error, socket) =>
+      answerBrokenRequest(error, socket as Socket, connections.find(socket as Socket)),
+    )
     .on('checkExpectation', answerExpectation)
+    .on('connect', ({ socket }) => answerConnect(socket, methods))
+    .setTimeout(STALLED_MS)
+  const connections = watchConnections(server, limits)
   return {
     server,
-    route: router.add,
+    connections,
+    route: (route) => {
+      router.add(route)
+      for (const method of route.methods) methods.add(method)
+    },
     inject: async (options, person) =>
       (await import('light-my-request')).inject((raw, response) => dispatch(raw, response, person), options),
-    listen: async ({ host, port }) => {
-      server.listen(port, host)
-      await once(server, 'listening')
-      const { address, port: taken, family } = server.address() as AddressInfo
-      return `http://${family === 'IPv6' ? `[${address}]` : address}:${taken}`
-    },
-    cutStreams: () => {
-      for (const response of streams) response.destroy()
-    },
+    listen: (place) => listen(server, place),
+    cutStreams: streams.cut,
     close: async () => {
+      connections.close()
       if (!server.listening) return
       const closed = once(server, 'close')
       server.close()
@@ -123,8 +132,9 @@ export function createApp({ begin, admit, fail, isLast }: Care): App {
   }
 }
 
-/** Whoever goes away in the middle has read enough. */
-const isGone = (thrown: unknown) =>
-  ['ERR_STREAM_PREMATURE_CLOSE', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT'].includes(
-    String((thrown as NodeJS.ErrnoException).code),
-  )
+async function listen(server: Server, { host, port }: { host: string; port: number }): Promise<string> {
+  server.listen(port, host)
+  await once(server, 'listening')
+  const { address, port: taken, family } = server.address() as AddressInfo
+  return `http://${family === 'IPv6' ? `[${address}]` : address}:${taken}`
+}

@@ -40,6 +40,8 @@ function readBytes(message: IncomingMessage, limit: number): Promise<Buffer> {
       ended = true
       resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks))
     })
+    // Too slow: see connections.ts.
+    message.on('timeout', () => reject(tooSlow()))
     message.on('error', breakOff)
     message.on('close', breakOff)
   })
@@ -47,6 +49,8 @@ function readBytes(message: IncomingMessage, limit: number): Promise<Buffer> {
 
 /** The rest of the body is not read, so the connection cannot be used again. */
 const tooLarge = () => new AppError('body_too_large', { headers: { connection: 'close' } })
+
+const tooSlow = () => new AppError('request_timeout', { headers: { connection: 'close' } })
 
 /** The cause is left out on purpose: the parser's message quotes the body. */
 function parseJson(bytes: Buffer): unknown {

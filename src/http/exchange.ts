@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Caller } from '../keys/authenticate.ts'
+import type { Connection } from './connections.ts'
 import { toRequestId } from './request-id.ts'
 
 /** What is sent back. Headers are names and values in turn, lower-case. */
@@ -18,6 +19,8 @@ const NONE: Params = Object.freeze({})
 export class Exchange {
   readonly raw: IncomingMessage
   readonly response: ServerResponse
+  /** Absent where there is no socket. */
+  readonly connection: Connection | undefined
   readonly id: string
   readonly path: string
   /** What follows the question mark. */
@@ -29,16 +32,18 @@ export class Exchange {
   caller: Caller | undefined = undefined
   /** Code of the error it was answered with. */
   outcome = 'ok'
+  /** Whether it holds a place among the requests under way. */
   inFlight = false
   /** The account of the console that makes this call, for the audit log. Set inside this process, never by a request. */
   readonly person: string | undefined
   /** Headers of the answer that are known before the answer is. */
   readonly early: string[]
 
-  constructor(raw: IncomingMessage, response: ServerResponse, person?: string) {
+  constructor(raw: IncomingMessage, response: ServerResponse, connection?: Connection, person?: string) {
     this.person = person
     this.raw = raw
     this.response = response
+    this.connection = connection
     this.id = toRequestId(raw.headers['x-request-id'])
     this.early = ['x-request-id', this.id]
     const url = raw.url ?? '/'

@@ -1,9 +1,11 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Duplex } from 'node:stream'
+import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http'
+import type { Socket } from 'node:net'
 import { AppError, ERRORS, type ErrorCode, toErrorBody } from '../errors.ts'
 import type { Log } from '../log.ts'
 import { isStoreFailure } from '../store/failure.ts'
+import type { Connection } from './connections.ts'
 import { type Exchange, type Reply, toJsonReply } from './exchange.ts'
+import { closeAfterAnswer } from './linger.ts'
 import { toRequestId } from './request-id.ts'
 
 /** The one place where an error becomes an answer. A damaged or lost store that is met anywhere is made known. */
@@ -46,20 +48,40 @@ export function answerExpectation(_message: IncomingMessage, response: ServerRes
 }
 
 /** What cannot be parsed as HTTP never becomes a request, and still gets an answer in our shape. */
-export function answerBrokenRequest(error: Error & { code?: string }, socket: Duplex): void {
+export function answerBrokenRequest(
+  error: Error & { code?: string },
+  socket: Socket,
+  connection: Connection | undefined,
+): void {
   if (socket.destroyed || error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy()
     return
   }
-  const failure = new AppError(CODE_OF_SOCKET_ERROR[error.code ?? ''] ?? 'malformed_request')
+  const bytes = toLastAnswer(CODE_OF_SOCKET_ERROR[error.code ?? ''] ?? 'malformed_request')
+  if (!connection || !hasAnswersDue(connection)) {
+    closeAfterAnswer(socket, bytes)
+    return
+  }
+  // The requests before it are answered first: an answer out of its turn would be taken for theirs.
+  socket.removeAllListeners('data')
+  connection.whenIdle = () => closeAfterAnswer(socket, bytes)
+}
+
+/** Whether answers are due to requests other than the one that is still arriving. */
+const hasAnswersDue = ({ underWay, latest }: Connection) => underWay > (latest && !latest.complete ? 1 : 0)
+
+/** We are no proxy. What follows such a request is not HTTP, so the connection ends with the answer. */
+export function answerConnect(socket: Socket, methods: Iterable<string>): void {
+  closeAfterAnswer(socket, toLastAnswer('method_not_allowed', `Allow: ${[...methods].join(', ')}\r\n`))
+}
+
+/** An answer in our shape where there is no request to answer, as bytes. */
+function toLastAnswer(code: ErrorCode, headers = ''): string {
   const requestId = toRequestId(undefined)
-  const body = JSON.stringify(toErrorBody(failure, requestId))
-  const head = [
-    `HTTP/1.1 ${ERRORS[failure.code].status} Error`,
-    'Content-Type: application/json; charset=utf-8',
-    `Content-Length: ${Buffer.byteLength(body)}`,
-    `X-Request-Id: ${requestId}`,
-    'Connection: close',
-  ]
-  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`)
+  const { status } = ERRORS[code]
+  const body = JSON.stringify(toErrorBody(new AppError(code), requestId))
+  return (
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nContent-Type: application/json; charset=utf-8\r\n${headers}` +
+    `Content-Length: ${Buffer.byteLength(body)}\r\nX-Request-Id: ${requestId}\r\nConnection: close\r\n\r\n${body}`
+  )
 }

@@ -14,6 +14,7 @@ export function createGuard({ authenticate, rateLimit, config }: Context): Guard
   const admit = (exchange: Exchange, scope: Scope, caller: Caller | undefined): undefined => {
     if (!caller) throw new AppError('unauthenticated')
     exchange.caller = caller
+    exchange.connection?.know()
     if (rateLimit) {
       const { allowed, remaining, resetS } = rateLimit.take(caller.lineage)
       exchange.early.push('ratelimit-policy', policy, 'ratelimit', `"key";r=${remaining};t=${resetS}`)

@@ -1,33 +1,97 @@
-/** Refuses work that the server could only answer late. */
+import type { Config } from '../config.ts'
+import { createWaitingRoom, type InFlightLimits } from './waiting-room.ts'
+
+/**
+ * Bounds the requests under way. A request that finds no place waits for one a moment and is refused then. Refusals are
+ * paced: a caller that is refused asks again at once, and answering all of them at once would leave no time for the rest.
+ */
 export type Overload = {
-  /** False when the request must be refused; otherwise `leave` is due when it is answered. */
-  readonly enter: () => boolean
-  readonly leave: () => void
+  /** Undefined: it may begin. Otherwise it waits: true when it may begin, false when it is refused. */
+  readonly enter: (keyId: string, isGone: () => boolean) => undefined | Promise<boolean>
+  /** Due once for every request that was let in. */
+  readonly leave: (keyId: string) => void
   readonly close: () => void
 }
 
-const TICK_MS = 250
-const MOST_LAG_MS = 1000
+/** What one key may take unless the operator says otherwise: most of it, and never all. */
+const SHARE_OF_KEY = 0.8
 
-export function createOverload(maxInFlight: number): Overload {
-  let inFlight = 0
+export const toInFlightLimits = ({
+  maxInFlight: all,
+  maxInFlightPerKey: perKey = Math.ceil(all * SHARE_OF_KEY),
+}: Pick<Config, 'maxInFlight' | 'maxInFlightPerKey'>): InFlightLimits => ({ all, perKey })
+
+const LAG_TICK_MS = 250
+const MOST_LAG_MS = 1000
+/** How long a request waits for a place before it may be refused. */
+const PATIENCE_MS = 15
+/** A busy event loop refuses soon or not at all: whatever has waited longer gets the next places. */
+const REFUSED_BY_MS = 35
+/** Refused then in any case. */
+const MOST_WAIT_MS = 5000
+const MOST_WAITING = 10_000
+const TICK_MS = 5
+/** Refusals in a tick while the event loop has time to spare. */
+const MOST_REFUSED = 100
+/** Above this share of its time the event loop has none to spare. */
+const BUSY = 0.85
+/** Refusals for each request that was answered meanwhile, on a busy event loop: about a tenth of its time. */
+const REFUSED_PER_ANSWER = 1
+
+export function createOverload(limits: InFlightLimits): Overload {
+  const lag = watchLag()
+  const room = createWaitingRoom(limits, lag.isTooLong)
+  let answered = 0
+  let ticking: NodeJS.Timeout | undefined
+  let utilization = performance.eventLoopUtilization()
+
+  const refuse = (count: number, withinMs: number) => {
+    const now = performance.now()
+    room.refuse(count, (line) =>
+      line.oldestSince() < now - MOST_WAIT_MS
+        ? line.takeOldest()
+        : line.takeNewest(now - withinMs, now - PATIENCE_MS),
+    )
+  }
+  const tick = () => {
+    const before = utilization
+    utilization = performance.eventLoopUtilization()
+    if (performance.eventLoopUtilization(utilization, before).utilization > BUSY)
+      refuse(Math.ceil(answered * REFUSED_PER_ANSWER) + 1, REFUSED_BY_MS)
+    else refuse(MOST_REFUSED, Number.POSITIVE_INFINITY)
+    answered = 0
+    room.admit()
+    if (room.waiting() > 0) return
+    clearInterval(ticking)
+    ticking = undefined
+  }
+  return {
+    enter: (keyId, isGone) => {
+      if (room.take(keyId)) return undefined
+      if (room.waiting() >= MOST_WAITING) return Promise.resolve(false)
+      ticking ??= setInterval(tick, TICK_MS)
+      return new Promise((settle) => room.wait(keyId, { since: performance.now(), isGone, settle }))
+    },
+    leave: (keyId) => {
+      room.leave(keyId)
+      answered += 1
+      room.admit()
+    },
+    close: () => {
+      lag.close()
+      clearInterval(ticking)
+    },
+  }
+}
+
+/** A timer that comes late shows how long the event loop was held up. */
+function watchLag() {
   let lagMs = 0
-  let expected = performance.now() + TICK_MS
-  // A timer that comes late shows how long the event loop was held up.
+  let expected = performance.now() + LAG_TICK_MS
   const timer = setInterval(() => {
     const now = performance.now()
     lagMs = Math.max(0, now - expected)
-    expected = now + TICK_MS
-  }, TICK_MS).unref()
-  return {
-    enter: () => {
-      if (inFlight >= maxInFlight || lagMs > MOST_LAG_MS) return false
-      inFlight += 1
-      return true
-    },
-    leave: () => {
-      inFlight -= 1
-    },
-    close: () => clearInterval(timer),
-  }
+    expected = now + LAG_TICK_MS
+  }, LAG_TICK_MS).unref()
+  return { isTooLong: () => lagMs > MOST_LAG_MS, close: () => clearInterval(timer) }
 }

@@ -9,7 +9,7 @@ import { createStandIn, withStandIn } from '../battery/stand-in.ts'
 const source = createStandIn(true)
 const context = await createContext(loadConfig())
 // A busy machine is not what is tested here.
-const overload = { ...context.overload, enter: () => true }
+const overload = { ...context.overload, enter: () => undefined, leave: () => {} }
 const app = buildServer({ ...withStandIn(context, source), overload })
 app.route({
   methods: ['GET'],

@@ -142,32 +142,6 @@ describe('what is not HTTP', () => {
   })
 })
 
-describe('many at once', () => {
-  it('are refused with 503 overloaded above the cap, while health goes on, and served when there is room', async () => {
-    const small = await openTestApp({ TABBAT_MAX_IN_FLIGHT: '1' })
-    await small.app.listen({ host: '127.0.0.1', port: 0 })
-    const address = `http://127.0.0.1:${(small.app.server.address() as AddressInfo).port}`
-    const slow = connect(Number(new URL(address).port), '127.0.0.1')
-    slow.write(head('POST /api/v2/kyc/verify-nin', 'Content-Length: 1000'))
-    await once(small.app.server, 'request')
-    const refused = await fetch(`${address}/api/v2/sme-data/list`, { headers: bearer() })
-    expect([refused.status, (await refused.json()) as object]).toMatchObject([
-      503,
-      { code: 'overloaded', retryable: true },
-    ])
-    expect(refused.headers.get('retry-after')).toBe('1')
-    expect((await fetch(`${address}/health/ready`)).status).toBe(200)
-    slow.destroy()
-    await once(slow, 'close')
-    const ask = async (): Promise<number> => {
-      const { status } = await fetch(`${address}/api/v2/sme-data/list`, { headers: bearer() })
-      return status === 503 ? ask() : status
-    }
-    expect(await ask()).toBe(200)
-    await small.close()
-  })
-})
-
 it('serves fetch, which cannot send a body with GET', async () => {
   const answer = await fetch(`http://127.0.0.1:${port}/api/v2/kyc/verify-nin`, {
     method: 'POST',

@@ -1,0 +1,171 @@
+import { execFile } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as wait } from 'node:timers/promises'
+import { parseArgs, promisify } from 'node:util'
+import { bind, cores } from '../../bench/cores.ts'
+import { askOnce } from '../../bench/load/ask.ts'
+import { readMemoryBytes } from '../../bench/processes.ts'
+import type { Server } from '../../bench/servers/server.ts'
+import { startTabbat, VERIFICATIONS } from '../../bench/servers/tabbat.ts'
+import { toTable } from '../../src/cli/terminal.ts'
+import type { Load, Loaded } from './overload-load.ts'
+
+/**
+ * What is left of the capacity when more is asked than the server can do.
+ * npm run battery:overload -- --seconds 6 --json
+ */
+const { values } = parseArgs({
+  options: { seconds: { type: 'string', default: '6' }, only: { type: 'string' }, json: { type: 'boolean' } },
+})
+const seconds = Number(values.seconds)
+
+/** What callers do. `times` is of the measured capacity, in requests a second; without it each asks again once answered. */
+type Trial = {
+  readonly name: string
+  readonly connections: number
+  readonly times?: number
+  readonly cap?: number
+}
+
+/** As many callers as it takes to use the server fully. */
+const FULL = 64
+
+const TRIALS: readonly Trial[] = [
+  { name: 'cap 64, 320 callers', connections: 320, cap: 64 },
+  { name: 'cap 64, 640 callers', connections: 640, cap: 64 },
+  { name: '5 times the callers', connections: 5 * FULL },
+  { name: '10 times the callers', connections: 10 * FULL },
+  { name: '5 times the cap', connections: 5000 },
+  { name: '10 times the cap', connections: 10_000 },
+  { name: '5 times the rate', connections: 2000, times: 5 },
+  { name: '10 times the rate', connections: 2000, times: 10 },
+]
+
+const HEADING = [
+  'trial',
+  'capacity/s',
+  'sent/s',
+  '200/s',
+  'of capacity',
+  '503/s',
+  ...['200 p50', 'p99', '503 p50', 'p99'],
+  ...['late', 'broken', 'unsent', 'other', 'memory', 'recovery'],
+]
+
+/** What is wanted of each trial. */
+const WANTED = { share: 0.8, shedMs: 50, recoveryMs: 2000, grownMb: 400 }
+
+type Report = {
+  readonly trial: string
+  readonly loaded: Loaded
+  readonly goodput: number
+  readonly share: number
+  readonly grownMb: number
+  readonly recoveryMs: number
+}
+
+const folder = mkdtempSync(join(tmpdir(), 'tabbat-overload-'))
+process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => process.exit(1))
+
+let capacity = 0
+const reports: Report[] = []
+for (const trial of TRIALS.filter(({ name }) => !values.only || name.includes(values.only)))
+  reports.push(await play(trial))
+if (!values.json) process.stdout.write(`\n${toTable([HEADING, ...reports.map(toRow)])}\n`)
+if (reports.some((report) => toFaults(report).length > 0)) process.exitCode = 1
+
+/** Each trial has a server of its own, warmed by the measurement of what it can do. */
+async function play({ name, connections, times, cap }: Trial): Promise<Report> {
+  const env = cap === undefined ? {} : { TABBAT_MAX_IN_FLIGHT: String(cap) }
+  const dataDir = join(folder, String(reports.length))
+  const server = await startTabbat({ dataDir, env })
+  try {
+    await load({ port: server.port, connections: FULL, rate: 0, seconds: 2 })
+    const calm = await load({ port: server.port, connections: FULL, rate: 0, seconds: 3 })
+    capacity = calm.good / calm.seconds
+    const memory = watchMemory(server)
+    const rate = times === undefined ? 0 : Math.round(times * capacity)
+    const loaded = await load({ port: server.port, connections, rate, seconds })
+    const recoveryMs = await recover(server)
+    const goodput = loaded.good / loaded.seconds
+    const report = {
+      trial: name,
+      loaded,
+      goodput,
+      share: goodput / capacity,
+      grownMb: memory.stop(),
+      recoveryMs,
+    }
+    const line = { ...report, capacity, faults: toFaults(report) }
+    process.stdout.write(
+      values.json ? `${JSON.stringify(line)}\n` : `${name}: ${line.faults.join(', ') || 'as wanted'}\n`,
+    )
+    return report
+  } finally {
+    await server.stop()
+  }
+}
+
+async function load(what: Load): Promise<Loaded> {
+  const script = join(import.meta.dirname, 'overload-load.ts')
+  const [command, args] = bind(cores.generator, [process.execPath, script, JSON.stringify(what)])
+  const { stdout } = await promisify(execFile)(command, args)
+  return JSON.parse(stdout) as Loaded
+}
+
+/** Time from the end of the load until twenty requests in a row were answered with 200 within 100 ms each. */
+async function recover({ port }: Server): Promise<number> {
+  const startedAt = performance.now()
+  for (let inARow = 0; inARow < 20; ) {
+    const askedAt = performance.now()
+    const { status } = await askOnce(port, VERIFICATIONS['verify-nin'], inARow)
+    inARow = status === 200 && performance.now() - askedAt < 100 ? inARow + 1 : 0
+    if (performance.now() - startedAt > 30_000) break
+    await wait(5)
+  }
+  return performance.now() - startedAt
+}
+
+function watchMemory({ pid }: Server): { readonly stop: () => number } {
+  const before = readMemoryBytes(pid)
+  let most = before
+  const timer = setInterval(() => {
+    most = Math.max(most, readMemoryBytes(pid))
+  }, 250)
+  return {
+    stop: () => {
+      clearInterval(timer)
+      return (most - before) / 1e6
+    },
+  }
+}
+
+function toFaults({ share, loaded, grownMb, recoveryMs }: Report): string[] {
+  const { shed, shedMs } = loaded
+  return [
+    ...(share < WANTED.share ? [`goodput ${(100 * share).toFixed(1)} % of capacity`] : []),
+    ...(shed > 0 && shedMs.p99 > WANTED.shedMs ? [`sheds take ${shedMs.p99} ms`] : []),
+    ...(grownMb > WANTED.grownMb ? [`memory grew by ${grownMb.toFixed(0)} MB`] : []),
+    ...(recoveryMs > WANTED.recoveryMs ? [`back after ${recoveryMs.toFixed(0)} ms`] : []),
+  ]
+}
+
+function toRow({ trial, loaded, goodput, share, grownMb, recoveryMs }: Report): string[] {
+  const perSecond = (count: number) => (count / loaded.seconds).toFixed(0)
+  const { sent, shed, late, broken, unsent, other, goodMs, shedMs } = loaded
+  return [
+    trial,
+    (goodput / share).toFixed(0),
+    perSecond(sent),
+    goodput.toFixed(0),
+    `${(100 * share).toFixed(1)} %`,
+    perSecond(shed),
+    ...[goodMs.p50, goodMs.p99, shedMs.p50, shedMs.p99].map((ms) => `${ms} ms`),
+    ...[late, broken, unsent, other].map(String),
+    `${grownMb >= 0 ? '+' : ''}${grownMb.toFixed(0)} MB`,
+    `${recoveryMs.toFixed(0)} ms`,
+  ]
+}

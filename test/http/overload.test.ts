@@ -1,0 +1,103 @@
+import { mkdtempSync, openSync, readFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { loadConfig } from '../../src/config.ts'
+import { createContext } from '../../src/context.ts'
+import { SANDBOX_KEY } from '../../src/keys/sandbox-key.ts'
+import { createLog } from '../../src/log.ts'
+import { buildServer } from '../../src/server.ts'
+import { bearer, openTestApp, type TestApp } from '../app.ts'
+import { open, portOf, readAnswers, statusesIn, toHead } from './raw.ts'
+
+const LIST = '/api/v2/sme-data/list'
+const never = () => false
+let server: TestApp
+beforeAll(async () => {
+  server = await openTestApp({ TABBAT_MAX_IN_FLIGHT: '4', TABBAT_MAX_IN_FLIGHT_PER_KEY: '2' })
+  await server.app.listen({ host: '127.0.0.1', port: 0 })
+})
+afterAll(() => server.close())
+
+const take = (keyId: string, count: number) =>
+  Array.from({ length: count }, () => server.context.overload.enter(keyId, never))
+const free = (keyId: string, count: number) => {
+  for (let index = 0; index < count; index++) server.context.overload.leave(keyId)
+}
+const ask = (path: string, key?: string) =>
+  fetch(`http://127.0.0.1:${portOf(server)}${path}`, key === undefined ? {} : { headers: bearer(key) })
+const keyIdOf = (key: string) => key.slice('tbt_test_'.length, 'tbt_test_'.length + 8)
+
+describe('above the limit of requests under way', () => {
+  it('a request is answered 503 overloaded on a connection that stays, while health goes on', async () => {
+    take('one', 2)
+    take('two', 2)
+    const socket = await open(server)
+    const answers = readAnswers(socket, 2)
+    socket.write(toHead(`GET ${LIST}`) + toHead(`GET ${LIST}`))
+    const received = await answers
+    expect(statusesIn(received)).toEqual([503, 503])
+    expect(received.toLowerCase()).not.toContain('connection: close')
+    socket.destroy()
+    const refused = await ask(LIST, SANDBOX_KEY)
+    const body = (await refused.json()) as { request_id: string }
+    expect(body).toMatchObject({ success: false, code: 'overloaded', retryable: true })
+    expect(refused.headers.get('x-request-id')).toBe(body.request_id)
+    expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '1'])
+    expect((await ask('/health/ready')).status).toBe(200)
+    free('one', 2)
+    free('two', 2)
+    expect((await ask(LIST, SANDBOX_KEY)).status).toBe(200)
+  })
+
+  it('a request that waits gets the next place', async () => {
+    take('one', 2)
+    take('two', 2)
+    const waiting = ask(LIST, SANDBOX_KEY)
+    server.app.server.once('request', () => setImmediate(() => free('one', 1)))
+    expect((await waiting).status).toBe(200)
+    free('one', 1)
+    free('two', 2)
+  })
+
+  it('a key has its own limit, and other keys are served', async () => {
+    const [busy, other] = [await server.createKey(), await server.createKey()]
+    take(keyIdOf(busy), 2)
+    expect((await ask(LIST, busy)).status).toBe(503)
+    expect((await ask(LIST, other)).status).toBe(200)
+    free(keyIdOf(busy), 2)
+    expect((await ask(LIST, busy)).status).toBe(200)
+  })
+})
+
+it('one key may take most of the places, and not all, unless it is set', async () => {
+  const { context, close } = await openTestApp({ TABBAT_MAX_IN_FLIGHT: '10' })
+  const entered = Array.from({ length: 9 }, () => context.overload.enter('busy', never))
+  expect(entered.map((waiting) => waiting === undefined)).toEqual([...Array(8).fill(true), false])
+  expect(context.overload.enter('other', never)).toBeUndefined()
+  await close()
+})
+
+it('refusals share a line of the log', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'tabbat-overload-'))
+  const path = join(folder, 'log')
+  const log = createLog('info', openSync(path, 'w'))
+  const context = await createContext(
+    loadConfig({ TABBAT_DATA_DIR: folder, TABBAT_MAX_IN_FLIGHT: '1' }, ''),
+    log,
+  )
+  const app = buildServer(context)
+  context.overload.enter('one', never)
+  const get = () => app.inject({ url: LIST, headers: bearer() })
+  const answers = await Promise.all(Array.from({ length: 20 }, get))
+  expect(answers.map(({ statusCode }) => statusCode)).toEqual(Array(20).fill(503))
+  const read = () => readFileSync(path, 'utf8')
+  while (!read().includes('"event":"overloaded"')) await new Promise((done) => setImmediate(done))
+  await context.close()
+  log.flush()
+  const lines = read().trim().split('\n')
+  expect(lines.filter((line) => line.includes('"event":"request"'))).toEqual([])
+  expect(lines.filter((line) => line.includes('"overloaded"')).map((line) => JSON.parse(line))).toMatchObject(
+    [{ event: 'overloaded', requests: 20 }],
+  )
+})
