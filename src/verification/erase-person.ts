@@ -1,6 +1,5 @@
 import type { AuditEntry } from '../audit/row.ts'
 import { type Kind, toBlindIndex } from '../crypto/blind-index.ts'
-import { toSubject } from '../registry/sealed-entry.ts'
 import type { SealedStore } from '../sealed-store.ts'
 import type { Erased, ErasureSubject, UnnamedAnswer } from '../store/erasure-table.ts'
 import { openKept } from './idempotency.ts'
@@ -51,7 +50,7 @@ const toDetail = (kind: Kind, found: Erased) => (isAnything(found) ? `${kind}: $
 async function toErasureSubject(desk: EraseDesk, kind: Kind, number: string): Promise<ErasureSubject> {
   const { keyring } = desk
   return {
-    record: toSubject(keyring, kind, number),
+    record: toBlindIndex(keyring['blind-index'], kind, number),
     reusedResult: toBlindIndex(keyring['reuse-index'], kind, number),
     keptAnswers: toBlindIndex(keyring.subject, kind, number),
     unnamed: await findUnnamed(desk, kind, number),
