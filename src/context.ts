@@ -86,12 +86,8 @@ export async function createContext(
   })
   const reuse = config.reuse === 'off' ? undefined : createReuse(store.reuse, keyring, config.reuse)
   const overload = createOverload(toInFlightLimits(config))
-  const line = await openSourceLine(config, {
-    registry,
-    keyring: () => keyring,
-    table: store.sources,
-    node: audit.owner,
-  })
+  const desk = { registry, keyring: () => keyring, table: store.sources, node: audit.owner, log }
+  const line = await openSourceLine(config, desk)
   const shelf = { table: store.catalogue, audit, switches: store.sources }
   const catalogue = await keepCatalogue(config, shelf, log)
   const latencies = createLatencies(store.statistics, audit.owner)

@@ -1,12 +1,13 @@
-import { collectDefaultMetrics, Gauge, Registry } from 'prom-client'
+import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client'
 import type { SourceLine } from './source-line.ts'
-import type { Post } from './sources/post.ts'
+import { type Post, SOURCE_WARNINGS } from './sources/post.ts'
 
 /** What can be read at the moment of looking: the process, the sources, their spend. */
 export function createGauges(line: Pick<SourceLine, 'posts' | 'listSpend'>): Registry {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
   addSources(registry, line.posts)
+  addTroubles(registry, line.posts)
   addSpend(registry, line)
   return registry
 }
@@ -39,17 +40,49 @@ function addSources(registry: Registry, posts: readonly Post[]): void {
   gauge('tabbat_source_failures', 'Questions that failed since the start.', (post) => post.read().failures)
   gauge(
     'tabbat_source_error_rate',
-    'Part of the last 256 questions that failed.',
+    'Part of the questions of the last five minutes that failed.',
     (post) => post.read().errorRate,
   )
   for (const part of ['p50', 'p95', 'p99'] as const)
-    gauge(`tabbat_source_${part}_seconds`, `Time of the last 256 questions, ${part}.`, (post) => {
-      const ms = post.read()[part]
-      return ms === null ? null : ms / 1000
-    })
+    gauge(
+      `tabbat_source_${part}_seconds`,
+      `Time of the questions of the last five minutes, ${part}.`,
+      (post) => {
+        const ms = post.read()[part]
+        return ms === null ? null : ms / 1000
+      },
+    )
   gauge('tabbat_source_last_success_seconds', 'When a question was last answered, in Unix time.', (post) => {
     const { lastSuccessAt } = post.read()
     return lastSuccessAt === null ? null : Date.parse(lastSuccessAt) / 1000
+  })
+}
+
+/** What went wrong with each source, and what needs the operator. The reasons are from closed lists. */
+function addTroubles(registry: Registry, posts: readonly Post[]): void {
+  const labelNames = ['source', 'operation', 'reason'] as const
+  const common = { labelNames, registers: [registry] }
+  new Counter({
+    ...common,
+    name: 'tabbat_source_failures_total',
+    help: 'Questions that failed since the start, by reason.',
+    collect() {
+      this.reset()
+      for (const { name: source, operation, failures } of posts)
+        for (const [reason, count] of failures()) this.inc({ source, operation, reason }, count)
+    },
+  })
+  new Gauge({
+    ...common,
+    name: 'tabbat_source_warning',
+    help: `1 while a source needs the operator: ${SOURCE_WARNINGS.join(', ')}.`,
+    collect() {
+      for (const { name: source, operation, read } of posts) {
+        const { warnings } = read()
+        for (const reason of SOURCE_WARNINGS)
+          this.set({ source, operation, reason }, warnings.includes(reason) ? 1 : 0)
+      }
+    },
   })
 }
 

@@ -1,11 +1,13 @@
 import type { Config, SourceName } from './config.ts'
 import type { Kind } from './crypto/blind-index.ts'
 import type { Keyring } from './crypto/keyring.ts'
+import type { Log } from './log.ts'
 import { toMediaPath } from './registry/media-link.ts'
 import type { Registry } from './registry/registry.ts'
 import { createAgreement } from './sources/agreement.ts'
+import { createHold } from './sources/hold.ts'
 import { openVendor } from './sources/index.ts'
-import { createPost, type Post } from './sources/post.ts'
+import { createPost, type Post, type PostEvent } from './sources/post.ts'
 import { createRegistrySource } from './sources/registry/index.ts'
 import { createSandboxSource } from './sources/sandbox/index.ts'
 import type { Source } from './sources/source.ts'
@@ -29,17 +31,23 @@ type Desk = {
   readonly keyring: () => Keyring
   readonly table: SourceTable
   readonly node: string
+  /** Told when a source stops or begins to be asked, or needs the operator. */
+  readonly log: Pick<Log, 'event'>
 }
 
 export async function openSourceLine(config: Config, desk: Desk): Promise<SourceLine> {
   const opened = await openAll(config, desk)
   const agreement = createAgreement({ table: desk.table, node: desk.node, prices: toPrices(config) })
   const posts: Post[] = []
+  const holds = new Map([...opened.keys()].map((name) => [name, createHold()]))
   const line = (kind: Kind, order: readonly SourceName[]): Posted[] =>
     order.map((name) => {
       const source = opened.get(name) as Source
       if (!source.isOutside) return { source }
-      const post = createPost(name, `verify_${kind}`, agreement)
+      const operation = `verify_${kind}`
+      const onEvent = ({ event, ...rest }: PostEvent) =>
+        desk.log.event('warn', event, { source: name, operation, ...rest })
+      const post = createPost(name, operation, agreement, { hold: holds.get(name) ?? createHold(), onEvent })
       posts.push(post)
       return { source, post }
     })

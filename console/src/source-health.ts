@@ -14,6 +14,13 @@ const STATES: Readonly<Record<string, SourceHealth>> = {
   changed: { tone: 'good', words: 'synced' },
 }
 
+const WARNINGS: Readonly<Record<SourceState['warnings'][number], string>> = {
+  no_funds: 'no funds at the vendor',
+  credentials_refused: 'credentials refused',
+  mostly_not_found: 'finds nearly no number',
+  throttled: 'asks us to wait',
+}
+
 const FAILING = 0.5
 const SHAKY = 0.1
 
@@ -21,16 +28,25 @@ const SHAKY = 0.1
 export function toHealth(source: SourceState): SourceHealth {
   const state = source.disabled ? 'disabled' : source.state
   if (!source.disabled && source.is_capped) return { tone: 'bad', words: 'cap reached, not asked' }
+  if (!source.disabled && source.warnings.length > 0) return toWarned(source)
   if (state !== 'closed') return STATES[state] ?? { tone: 'warn', words: toWords(state) }
-  const { calls, error_rate } = source
+  const { calls, recent_calls, error_rate } = source
   if (!calls) return { tone: 'dim', words: 'not asked yet' }
+  if (recent_calls === 0) return { tone: 'dim', words: 'not asked in the last five minutes' }
   if ((error_rate ?? 0) >= FAILING) return { tone: 'bad', words: 'failing' }
   return (error_rate ?? 0) >= SHAKY
     ? { tone: 'warn', words: 'some errors' }
     : { tone: 'good', words: 'working' }
 }
 
-export const toErrorRate = ({ calls, error_rate }: SourceState) => (calls ? toShare(error_rate) : '–')
+function toWarned({ warnings, state }: SourceState): SourceHealth {
+  const words = warnings.map((warning) => WARNINGS[warning]).join(', ')
+  const tone = warnings.every((warning) => warning === 'throttled') ? 'warn' : 'bad'
+  return { tone, words: state === 'open' ? `${words}, not asked` : words }
+}
+
+export const toErrorRate = ({ recent_calls, error_rate }: SourceState) =>
+  recent_calls ? toShare(error_rate) : '–'
 
 const BREAKERS: Readonly<Record<string, string>> = { closed: 'closed', half_open: 'half open', open: 'open' }
 

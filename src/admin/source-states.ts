@@ -20,6 +20,9 @@ function toSourceState(report: SourceReport): SourceState {
     state: toState(report),
     disabled,
     calls: figures?.calls ?? null,
+    // A node of an older version does not tell these two.
+    recent_calls: figures?.recentCalls ?? null,
+    warnings: [...(figures?.warnings ?? [])],
     error_rate: figures?.errorRate ?? null,
     p50_ms: figures?.p50 ?? null,
     p95_ms: figures?.p95 ?? null,

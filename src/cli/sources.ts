@@ -60,14 +60,23 @@ function showStatus(reports: readonly SourceReport[], json: true | undefined): v
 
 const toStatusTable = (reports: readonly SourceReport[]) =>
   toTable([
-    ['source', 'operation', 'node', 'state', 'calls', 'errors', 'p50/p95/p99 ms', 'last success or sync'],
+    [
+      'source',
+      'operation',
+      'node',
+      'state',
+      'calls',
+      'errors, 5 min',
+      'p50/p95/p99 ms',
+      'last success or sync',
+    ],
     ...reports.map((report) => [
       report.source,
       report.operation,
       report.node?.slice(0, 8) ?? '-',
       toState(report),
       String(report.figures?.calls ?? '-'),
-      report.figures ? `${Math.round(report.figures.errorRate * 100)} %` : '-',
+      report.figures?.recentCalls ? `${Math.round(report.figures.errorRate * 100)} %` : '-',
       toTimes(report),
       report.figures?.lastSuccessAt ?? report.lastSync?.at ?? '-',
     ]),
@@ -86,7 +95,7 @@ const toSpendTable = (reports: readonly SourceReport[]) =>
 function toState({ disabled, figures, lastSync }: SourceReport): string {
   if (disabled) return 'disabled'
   if (lastSync !== undefined) return lastSync?.outcome ?? 'not asked yet'
-  return figures?.state ?? 'not running'
+  return [figures?.state ?? 'not running', ...(figures?.warnings ?? [])].join(', ')
 }
 
 const toTimes = ({ figures }: SourceReport) =>

@@ -16,6 +16,15 @@ function toState(states: readonly string[]): string {
   return states.every((state) => state === 'closed') ? 'ok' : 'degraded'
 }
 
+/** What the operator must see to, of those that have something. */
+const toWarnings = (posts: readonly Post[]) =>
+  Object.fromEntries(
+    Map.groupBy(posts, ({ name }) => name)
+      .entries()
+      .map(([name, list]) => [name, [...new Set(list.flatMap((post) => post.read().warnings))]] as const)
+      .filter(([, warnings]) => warnings.length > 0),
+  )
+
 /** Live: the process answers. Ready: it can do its work, and means to go on. */
 export function addHealth(app: App, { audit, lifecycle, line }: Context): void {
   const common = { methods: ['GET'], operation: 'health' }
@@ -31,6 +40,7 @@ export function addHealth(app: App, { audit, lifecycle, line }: Context): void {
         store: writable ? 'ok' : 'failed',
         audit: writable ? 'ok' : 'failed',
         sources: toStates(line.posts),
+        warnings: toWarnings(line.posts),
       }
       return toJsonReply(body, ready ? 200 : 503, ['cache-control', 'no-store'])
     },

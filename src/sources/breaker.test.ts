@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { createBreaker } from './breaker.ts'
+import { type Breaker, createBreaker } from './breaker.ts'
 
 const at = (start = 0) => {
   let time = start
@@ -10,15 +10,23 @@ const at = (start = 0) => {
   return { now: () => time, wait }
 }
 
-const ask = (breaker: ReturnType<typeof createBreaker>, succeeded: boolean) => {
+const ask = (breaker: Breaker, succeeded: boolean) => {
   const admitted = breaker.admit()
-  if (admitted) breaker.settle(admitted, succeeded)
+  if (admitted) breaker.settle(admitted, succeeded ? 'success' : 'failure')
+  return admitted
+}
+
+/** A usual call that is silent for too long, and is given up at last. */
+const hang = (breaker: Breaker) => {
+  const admitted = breaker.admit()
+  if (admitted === 'usual') breaker.noteHang()
+  if (admitted) breaker.settle(admitted, 'timeout')
   return admitted
 }
 
 describe('a breaker', () => {
   it('opens with the twentieth call when half of them failed, not before', () => {
-    const breaker = createBreaker(() => 0)
+    const breaker = createBreaker({ now: () => 0 })
     for (let call = 0; call < 19; call++) ask(breaker, call % 2 === 0)
     expect(breaker.state()).toBe('closed')
     ask(breaker, false)
@@ -27,30 +35,78 @@ describe('a breaker', () => {
   })
 
   it('stays closed while fewer than half fail', () => {
-    const breaker = createBreaker(() => 0)
+    const breaker = createBreaker({ now: () => 0 })
     for (let call = 0; call < 1000; call++) ask(breaker, call % 5 > 1)
     expect(breaker.state()).toBe('closed')
   })
 
   it('forgets what is older than thirty seconds', () => {
     const clock = at()
-    const breaker = createBreaker(clock.now)
-    for (let call = 0; call < 19; call++) ask(breaker, false)
+    const breaker = createBreaker({ now: clock.now })
+    for (let call = 0; call < 19; call++) ask(breaker, call % 4 === 0)
     clock.wait(31_000)
+    ask(breaker, true)
     ask(breaker, false)
     expect(breaker.state()).toBe('closed')
   })
 
+  it('opens after five failures in a row, however rare the calls are', () => {
+    const clock = at()
+    const breaker = createBreaker({ now: clock.now })
+    for (let call = 0; call < 4; call++) {
+      ask(breaker, false)
+      clock.wait(360_000)
+    }
+    ask(breaker, true)
+    for (let call = 0; call < 4; call++) ask(breaker, false)
+    expect(breaker.state()).toBe('closed')
+    ask(breaker, false)
+    expect(breaker.state()).toBe('open')
+  })
+
+  it('opens after three calls in a row without an answer, and is suspicious after the first', () => {
+    const clock = at()
+    const breaker = createBreaker({ now: clock.now })
+    for (let call = 0; call < 2; call++) {
+      expect(hang(breaker)).toBe('usual')
+      expect(breaker.isSuspect()).toBe(true)
+      clock.wait(360_000)
+    }
+    expect(breaker.state()).toBe('closed')
+    hang(breaker)
+    expect(breaker.state()).toBe('open')
+  })
+
+  it('is not suspicious of a source that answers, even with an error', () => {
+    const breaker = createBreaker({ now: () => 0 })
+    for (let call = 0; call < 4; call++) {
+      hang(breaker)
+      hang(breaker)
+      ask(breaker, call % 2 === 0)
+      expect(breaker.isSuspect()).toBe(false)
+      ask(breaker, true)
+    }
+    expect(breaker.state()).toBe('closed')
+  })
+
+  it('lets a probe through at once when a call is answered that seemed to hang', () => {
+    const breaker = createBreaker({ now: () => 0 })
+    for (let call = 0; call < 3; call++) breaker.noteHang()
+    expect(breaker.admit()).toBeUndefined()
+    breaker.settle('usual', 'success')
+    expect(breaker.admit()).toBe('probe')
+  })
+
   it('lets one probe through at a time, and closes after three that succeed', () => {
     const clock = at()
-    const breaker = createBreaker(clock.now)
+    const breaker = createBreaker({ now: clock.now, random: () => 0.5 })
     for (let call = 0; call < 20; call++) ask(breaker, false)
     clock.wait(10_000)
     expect(breaker.state()).toBe('half_open')
     const probe = breaker.admit()
     expect(probe).toBe('probe')
     expect(breaker.admit()).toBeUndefined()
-    breaker.settle('probe', true)
+    breaker.settle('probe', 'success')
     expect(ask(breaker, true)).toBe('probe')
     expect(ask(breaker, true)).toBe('probe')
     expect(breaker.state()).toBe('closed')
@@ -60,7 +116,7 @@ describe('a breaker', () => {
 
   it('opens again when a probe fails, and a probe that was not needed can be given back', () => {
     const clock = at()
-    const breaker = createBreaker(clock.now)
+    const breaker = createBreaker({ now: clock.now, random: () => 0.5 })
     for (let call = 0; call < 20; call++) ask(breaker, false)
     clock.wait(10_000)
     breaker.release(breaker.admit() as 'probe')
@@ -68,19 +124,53 @@ describe('a breaker', () => {
     expect(breaker.state()).toBe('open')
   })
 
-  it('never lets more than one question in ten seconds through to a source that only fails', () => {
+  it('waits twice as long with each opening, up to a minute, until the source has been well for one', () => {
+    const clock = at(1000)
+    const breaker = createBreaker({ now: clock.now, random: () => 0.5 })
+    const waitForProbe = () => {
+      const begun = clock.now()
+      while (breaker.state() === 'open') clock.wait(500)
+      return clock.now() - begun
+    }
+    for (let call = 0; call < 5; call++) ask(breaker, false)
+    const waits = Array.from({ length: 6 }, () => {
+      const wait = waitForProbe()
+      ask(breaker, false)
+      return wait
+    })
+    expect(waits).toEqual([5000, 10_000, 20_000, 40_000, 60_000, 60_000])
+    const recover = () => {
+      waitForProbe()
+      for (let call = 0; call < 3; call++) ask(breaker, true)
+      expect(breaker.state()).toBe('closed')
+    }
+    recover()
+    clock.wait(59_000)
+    for (let call = 0; call < 5; call++) ask(breaker, false)
+    expect(waitForProbe()).toBe(60_000)
+    recover()
+    clock.wait(61_000)
+    for (let call = 0; call < 5; call++) ask(breaker, false)
+    expect(waitForProbe()).toBe(5000)
+  })
+
+  it('never lets a probe through before its time, which chance moves by a quarter', () => {
+    const chance = fc.double({ min: 0, max: 1, noNaN: true })
     fc.assert(
-      fc.property(fc.array(fc.integer({ min: 0, max: 3000 }), { minLength: 50, maxLength: 400 }), (waits) => {
+      fc.property(chance, fc.array(fc.integer({ min: 1, max: 3000 }), { minLength: 50 }), (random, waits) => {
         const clock = at(1_000_000)
-        const breaker = createBreaker(clock.now)
-        for (let call = 0; call < 20; call++) ask(breaker, false)
-        const asked: number[] = []
+        const breaker = createBreaker({ now: clock.now, random: () => random })
+        for (let call = 0; call < 5; call++) ask(breaker, false)
+        const asked = [clock.now()]
         for (const wait of waits) {
           clock.wait(wait)
           if (ask(breaker, false)) asked.push(clock.now())
         }
-        const gaps = asked.slice(1).map((time, index) => time - (asked[index] ?? 0))
-        expect(Math.min(10_000, ...gaps)).toBe(10_000)
+        for (const [index, time] of asked.slice(1).entries()) {
+          const wait = Math.min(5000 * 2 ** index, 60_000) * (0.75 + 0.5 * random)
+          expect(time - (asked[index] ?? 0)).toBeGreaterThanOrEqual(wait - 0.001)
+          expect(time - (asked[index] ?? 0)).toBeLessThan(wait + 3000)
+        }
       }),
       { numRuns: 50 },
     )

@@ -1,72 +1,103 @@
 /** closed: asked as usual. open: not asked for a while. half_open: one question at a time finds out whether it is back. */
 export type BreakerState = 'closed' | 'open' | 'half_open'
 
-/** Stops asking a source that keeps failing, per operation. "Not found" is a success. */
+/** `timeout`: no answer came at all. "Not found" is a success. */
+export type CallResult = 'success' | 'failure' | 'timeout'
+
+/** Stops asking a source that keeps failing, per operation. */
 export type Breaker = {
   readonly state: () => BreakerState
   /** Undefined: do not ask. A probe must be settled or released, or no other is let through. */
   readonly admit: () => 'usual' | 'probe' | undefined
-  readonly settle: (admitted: 'usual' | 'probe', succeeded: boolean) => void
+  readonly settle: (admitted: 'usual' | 'probe', result: CallResult) => void
   /** Nothing was asked after all. */
   readonly release: (admitted: 'usual' | 'probe') => void
+  /** A usual call has been silent for much longer than is usual. It may still be answered. */
+  readonly noteHang: () => void
+  /** The last that is known of the source is that it hung. */
+  readonly isSuspect: () => boolean
+}
+
+export type BreakerOptions = {
+  /** Monotonic, in milliseconds. */
+  readonly now?: () => number
+  /** From 0 to 1. */
+  readonly random?: () => number
+  /** It stopped or began to ask the source as usual. */
+  readonly onChange?: (state: 'open' | 'closed') => void
 }
 
 const WINDOW_S = 30
 const LEAST_CALLS = 20
 const MOST_FAILURES = 0.5
-const OPEN_MS = 10_000
+/** So many in a row open it too: a quiet server never sees 20 calls in 30 seconds. */
+const FAILURES_IN_ROW = 5
+const HANGS_IN_ROW = 3
+/** The wait before the first probe. It doubles each time, until the source has been well for a while. */
+const FIRST_WAIT_MS = 5000
+const LONGEST_WAIT_MS = 60_000
+const WELL_AFTER_MS = 60_000
+/** Part of the wait that is left to chance, so that probes do not fall into step with a source that comes and goes. */
+const JITTER = 0.25
 /** One lucky answer does not make a source well. */
 const PROBES = 3
 
 type Second = { second: number; calls: number; failures: number }
 
-export function createBreaker(now: () => number = Date.now): Breaker {
-  const window: Second[] = Array.from({ length: WINDOW_S }, () => ({
-    second: Number.NEGATIVE_INFINITY,
-    calls: 0,
-    failures: 0,
-  }))
-  let openedAt: number | undefined
+export function createBreaker({
+  now = () => performance.now(),
+  random = Math.random,
+  onChange = () => {},
+}: BreakerOptions = {}): Breaker {
+  const window = createWindow(now)
+  /** While it is not closed: when the next probe may be made. */
+  let probeAt: number | undefined
+  let openedByHangs = false
+  let closedAt = Number.NEGATIVE_INFINITY
+  let openings = 0
   let probing = false
   let passed = 0
+  let failuresInRow = 0
+  let hangsInRow = 0
 
-  const count = (succeeded: boolean) => {
-    const second = Math.floor(now() / 1000)
-    const slot = window[second % WINDOW_S] as Second
-    if (slot.second !== second) Object.assign(slot, { second, calls: 0, failures: 0 })
-    slot.calls += 1
-    if (!succeeded) slot.failures += 1
-  }
-  const isFailing = () => {
-    const oldest = Math.floor(now() / 1000) - WINDOW_S
-    const recent = window.filter(({ second }) => second > oldest)
-    const calls = recent.reduce((sum, slot) => sum + slot.calls, 0)
-    const failures = recent.reduce((sum, slot) => sum + slot.failures, 0)
-    return calls >= LEAST_CALLS && failures >= calls * MOST_FAILURES
-  }
-  const open = () => {
-    openedAt = now()
+  const open = (byHangs: boolean) => {
+    const wasClosed = probeAt === undefined
+    if (wasClosed && now() - closedAt > WELL_AFTER_MS) openings = 0
+    const wait = Math.min(FIRST_WAIT_MS * 2 ** openings, LONGEST_WAIT_MS)
+    probeAt = now() + wait * (1 - JITTER + 2 * JITTER * random())
+    openedByHangs = byHangs
+    openings += 1
     passed = 0
+    if (wasClosed) onChange('open')
   }
   const close = () => {
-    openedAt = undefined
-    for (const slot of window) slot.second = Number.NEGATIVE_INFINITY
+    probeAt = undefined
+    closedAt = now()
+    failuresInRow = 0
+    hangsInRow = 0
+    window.clear()
+    onChange('closed')
   }
   const state = (): BreakerState => {
-    if (openedAt === undefined) return 'closed'
-    return now() - openedAt < OPEN_MS ? 'open' : 'half_open'
+    if (probeAt === undefined) return 'closed'
+    return now() < probeAt ? 'open' : 'half_open'
   }
-  const settleProbe = (succeeded: boolean) => {
+  const settleProbe = (result: CallResult) => {
     probing = false
-    if (!succeeded) return open()
+    if (result !== 'success') return open(false)
     passed += 1
     if (passed >= PROBES) close()
   }
-  const settleUsual = (succeeded: boolean) => {
-    // What was asked before it opened, and came back late, changes nothing any more.
-    if (openedAt !== undefined) return
-    count(succeeded)
-    if (!succeeded && isFailing()) open()
+  const settleUsual = (result: CallResult) => {
+    if (probeAt !== undefined) {
+      // An answer to a question from before. It disproves a hang, and says nothing about other failures.
+      if (result === 'success' && openedByHangs) probeAt = Math.min(probeAt, now())
+      return
+    }
+    window.count(result === 'success')
+    failuresInRow = result === 'success' ? 0 : failuresInRow + 1
+    if (result !== 'timeout') hangsInRow = 0
+    if (failuresInRow >= FAILURES_IN_ROW || (result !== 'success' && window.isFailing())) open(false)
   }
 
   return {
@@ -78,9 +109,42 @@ export function createBreaker(now: () => number = Date.now): Breaker {
       probing = true
       return 'probe'
     },
-    settle: (admitted, succeeded) => (admitted === 'probe' ? settleProbe(succeeded) : settleUsual(succeeded)),
+    settle: (admitted, result) => (admitted === 'probe' ? settleProbe(result) : settleUsual(result)),
     release: (admitted) => {
       if (admitted === 'probe') probing = false
+    },
+    noteHang: () => {
+      hangsInRow += 1
+      if (probeAt === undefined && hangsInRow >= HANGS_IN_ROW) open(true)
+    },
+    isSuspect: () => hangsInRow > 0,
+  }
+}
+
+/** How many calls of the last thirty seconds failed. */
+function createWindow(now: () => number) {
+  const slots: Second[] = Array.from({ length: WINDOW_S }, () => ({
+    second: -WINDOW_S,
+    calls: 0,
+    failures: 0,
+  }))
+  const current = () => Math.floor(now() / 1000)
+  return {
+    count: (succeeded: boolean): void => {
+      const second = current()
+      const slot = slots[second % WINDOW_S] as Second
+      if (slot.second !== second) Object.assign(slot, { second, calls: 0, failures: 0 })
+      slot.calls += 1
+      if (!succeeded) slot.failures += 1
+    },
+    isFailing: (): boolean => {
+      const recent = slots.filter(({ second }) => second > current() - WINDOW_S)
+      const calls = recent.reduce((sum, slot) => sum + slot.calls, 0)
+      const failures = recent.reduce((sum, slot) => sum + slot.failures, 0)
+      return calls >= LEAST_CALLS && failures >= calls * MOST_FAILURES
+    },
+    clear: (): void => {
+      for (const slot of slots) slot.second = -WINDOW_S
     },
   }
 }

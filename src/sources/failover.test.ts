@@ -3,6 +3,7 @@ import { AppError } from '../errors.ts'
 import { askInOrder, type Search, type SourceAsk } from './failover.ts'
 import type { Pass, Post, Skip } from './post.ts'
 import { type Answer, SourceError, type SourceFailure } from './source.ts'
+import type { CallOutcome } from './source-warnings.ts'
 
 type Person = { readonly phone: string }
 const PERSON: Answer<Person> = { found: true, record: { phone: '1' } }
@@ -14,12 +15,14 @@ const newSearch = (wishes: Partial<Search<Person>> = {}): Search<Person> => ({
   ...wishes,
 })
 
-type Settled = (SourceError | 'released' | undefined)[]
+type Settled = (CallOutcome | 'released')[]
 type Wishes = { readonly admit?: Pass | Skip | Promise<Pass | Skip>; readonly settled?: Settled }
 
-const toPass = (isProbe: boolean, settled: Settled = []): Pass => ({
-  isProbe,
-  settle: (failure) => void settled.push(failure),
+/** A call that is waited for without end, or not at all. */
+const toPass = (isLeft: boolean, settled: Settled = []): Pass => ({
+  patienceMs: () => (isLeft ? 0 : 60_000),
+  noteHang: () => {},
+  settle: (outcome) => void settled.push(outcome),
   release: () => void settled.push('released'),
 })
 
@@ -30,6 +33,8 @@ const toPost = (name: string, { admit, settled }: Wishes = {}): Post => ({
   read: () => {
     throw new Error('not needed')
   },
+  retryAfterMs: () => 0,
+  failures: () => new Map(),
 })
 
 const answering = (name: string, answer: Answer<Person>, wishes?: Wishes): SourceAsk<Person> => ({
@@ -126,7 +131,7 @@ describe('asking in order', () => {
     expect(await askInOrder([slow, answering('b', PERSON)], search)).toBe(PERSON)
     expect(results(search)).toEqual(['a slow', 'b found'])
     resolve(NOBODY)
-    await expect.poll(() => settled).toEqual([undefined])
+    await expect.poll(() => settled).toEqual(['not_found'])
   })
 
   it('comes back to a slow probe when nobody else has an answer', async () => {
@@ -145,6 +150,56 @@ describe('asking in order', () => {
       },
     }
     expect(await askInOrder([slow, last], newSearch())).toBe(PERSON)
+  })
+
+  it('takes the answer of one that seemed to hang while the next is being asked', async () => {
+    const { promise, resolve } = Promise.withResolvers<Answer<Person>>()
+    const slow: SourceAsk<Person> = {
+      name: 'a',
+      post: toPost('a', { admit: toPass(true) }),
+      ask: () => promise,
+    }
+    const hanging: SourceAsk<Person> = {
+      name: 'b',
+      post: toPost('b'),
+      ask: () => {
+        resolve(PERSON)
+        return new Promise(() => {})
+      },
+    }
+    const { signal } = new AbortController()
+    expect(await askInOrder([slow, hanging], newSearch({ signal }))).toBe(PERSON)
+  })
+
+  it('waits for the second question that is paid for, when a third may not be asked', async () => {
+    const { promise, resolve } = Promise.withResolvers<Answer<Person>>()
+    const slow: SourceAsk<Person> = {
+      name: 'b',
+      post: toPost('b', { admit: toPass(true) }),
+      ask: async () => {
+        setImmediate(() => resolve(PERSON))
+        return promise
+      },
+    }
+    const search = newSearch()
+    expect(await askInOrder([failing('a', 'timeout'), slow, answering('c', PERSON)], search)).toBe(PERSON)
+    expect(results(search)).toEqual(['a timeout', 'b found'])
+  })
+
+  it('tells the caller to wait as long as the first of the vendors wants, when all want that', async () => {
+    const held = (name: string, ms: number | undefined): SourceAsk<Person> => {
+      const admit = ms === undefined ? 'disabled' : 'retry_after'
+      const post = { ...toPost(name, { admit }), retryAfterMs: () => ms }
+      return { name, post, ask: async () => PERSON }
+    }
+    const waitOf = async (...waits: (number | undefined)[]) => {
+      const asks = waits.map((ms, index) => held(String(index), ms))
+      const error = await askInOrder(asks, newSearch()).catch((failure: unknown) => failure)
+      return (error as AppError).headers['retry-after']
+    }
+    expect(await waitOf(120_500, 90_200, undefined)).toBe('91')
+    expect(await waitOf(120_500, 0)).toBe('30')
+    expect(await waitOf(5000)).toBe('30')
   })
 
   it('takes the first of several slow probes that comes back, not the first that was asked', async () => {
@@ -283,7 +338,7 @@ describe('when "not found" asks the next', () => {
   it('calls it a time-out when the time was over before the next could be asked', async () => {
     const caller = new AbortController()
     const first = answering('a', NOBODY, {
-      admit: { isProbe: false, settle: () => caller.abort(), release: () => {} },
+      admit: { ...toPass(false), settle: () => caller.abort() },
     })
     const work = askInOrder([first, answering('b', PERSON)], next({ signal: caller.signal }))
     expect(await codeOf(work)).toBe('source_timeout')
@@ -322,7 +377,7 @@ describe('a number that a source calls watch-listed', () => {
     const search = marked()
     const asks = [answering('a', FLAGGED, { settled }), failing('b', 'timeout'), answering('c', PERSON)]
     expect(await codeOf(askInOrder(asks, search))).toBe('source_unavailable')
-    expect(settled).toEqual([undefined])
+    expect(settled).toEqual(['found'])
     expect(results(search)).toEqual(['a watchlisted', 'b timeout'])
   })
 })

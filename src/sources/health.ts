@@ -1,13 +1,15 @@
-/** How one operation of a source has been doing lately. Times are milliseconds. */
+/** How one operation of a source has been doing in the last five minutes. Times are milliseconds. */
 export type Health = {
   readonly record: (succeeded: boolean, ms: number) => void
   readonly read: () => HealthFigures
 }
 
 export type HealthFigures = {
+  /** Since the start. */
   readonly calls: number
   readonly failures: number
-  /** Of the last questions; 0 when there were none. */
+  /** In the last five minutes, like the error rate (0 when there were none) and the times. */
+  readonly recentCalls: number
   readonly errorRate: number
   readonly p50: number | null
   readonly p95: number | null
@@ -15,39 +17,80 @@ export type HealthFigures = {
   readonly lastSuccessAt: string | null
 }
 
-/** The last so many questions are remembered: enough for a 99th percentile, little enough to sort when asked. */
-const REMEMBERED = 256
+const WINDOW_MS = 5 * 60_000
+const SLOT_MS = 10_000
+const SLOTS = WINDOW_MS / SLOT_MS
+/** Times are counted in classes, each a tenth wider than the one before: exact to 5 %, however many calls there are. */
+const STEP = 1.1
+const CLASSES = 110
 
-export function createHealth(now: () => number = Date.now): Health {
-  const times = new Float64Array(REMEMBERED)
-  const failed = new Uint8Array(REMEMBERED)
+type Slot = { id: number; calls: number; failures: number; readonly times: Uint32Array }
+
+const toClass = (ms: number) =>
+  ms <= 1 ? 0 : Math.min(CLASSES - 1, Math.ceil(Math.log(ms) / Math.log(STEP)))
+const toMs = (index: number) => Math.round(STEP ** (index - 0.5))
+
+/** `now` is monotonic: a clock that is set must not bring old failures back. */
+export function createHealth(now: () => number = () => performance.now()): Health {
+  const slots: Slot[] = Array.from({ length: SLOTS }, () => ({
+    id: -SLOTS,
+    calls: 0,
+    failures: 0,
+    times: new Uint32Array(CLASSES),
+  }))
+  const current = () => Math.floor(now() / SLOT_MS)
   let calls = 0
   let failures = 0
   let lastSuccess: number | undefined
   return {
     record: (succeeded, ms) => {
-      const slot = calls % REMEMBERED
-      times[slot] = ms
-      failed[slot] = succeeded ? 0 : 1
+      const id = current()
+      const slot = slots[id % SLOTS] as Slot
+      if (slot.id !== id) {
+        Object.assign(slot, { id, calls: 0, failures: 0 })
+        slot.times.fill(0)
+      }
+      const index = toClass(ms)
+      slot.times[index] = (slot.times[index] as number) + 1
+      slot.calls += 1
       calls += 1
-      if (succeeded) lastSuccess = now()
-      else failures += 1
-    },
-    read: () => {
-      const size = Math.min(calls, REMEMBERED)
-      const sorted = times.slice(0, size).sort()
-      const at = (part: number) =>
-        size === 0 ? null : Math.round(sorted[Math.min(size - 1, Math.floor(size * part))] ?? 0)
-      const recentFailures = failed.subarray(0, size).reduce((sum, one) => sum + one, 0)
-      return {
-        calls,
-        failures,
-        errorRate: size === 0 ? 0 : recentFailures / size,
-        p50: at(0.5),
-        p95: at(0.95),
-        p99: at(0.99),
-        lastSuccessAt: lastSuccess === undefined ? null : new Date(lastSuccess).toISOString(),
+      if (succeeded) lastSuccess = Date.now()
+      else {
+        slot.failures += 1
+        failures += 1
       }
     },
+    read: () => ({
+      calls,
+      failures,
+      ...sumUp(slots.filter(({ id }) => id > current() - SLOTS)),
+      lastSuccessAt: lastSuccess === undefined ? null : new Date(lastSuccess).toISOString(),
+    }),
   }
+}
+
+function sumUp(recent: readonly Slot[]) {
+  const recentCalls = recent.reduce((sum, slot) => sum + slot.calls, 0)
+  const recentFailures = recent.reduce((sum, slot) => sum + slot.failures, 0)
+  const times = new Uint32Array(CLASSES)
+  for (const slot of recent)
+    for (const [index, count] of slot.times.entries()) times[index] = (times[index] as number) + count
+  const at = (part: number) => (recentCalls === 0 ? null : findTime(times, Math.floor(recentCalls * part)))
+  return {
+    recentCalls,
+    errorRate: recentCalls === 0 ? 0 : recentFailures / recentCalls,
+    p50: at(0.5),
+    p95: at(0.95),
+    p99: at(0.99),
+  }
+}
+
+/** The time that so many calls stayed below. */
+function findTime(times: Uint32Array, below: number): number {
+  let seen = 0
+  const index = times.findIndex((count) => {
+    seen += count
+    return seen > below
+  })
+  return toMs(index)
 }

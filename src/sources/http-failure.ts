@@ -1,7 +1,9 @@
-import type { Progress } from './http.ts'
 import { PrivateAddress } from './public-address.ts'
 import { SourceError, type SourceFailure } from './source.ts'
 import type { Trouble } from './trouble.ts'
+
+/** How far a question has come. Before it is sent, nothing can have been billed. */
+export type Progress = { sent: boolean; answered: boolean }
 
 /** No connection was made in time. */
 export class SlowConnection extends Error {

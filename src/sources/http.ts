@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import { Agent, buildConnector, type Dispatcher } from 'undici'
 import { withDeadline } from './deadline.ts'
-import { SlowConnection, toSourceError } from './http-failure.ts'
+import { type Progress, SlowConnection, toSourceError } from './http-failure.ts'
 import { isPrivateAddress, lookupPublic } from './public-address.ts'
 import { readRetryAfterMs } from './retry-after.ts'
 import { type Call, SourceError } from './source.ts'
@@ -88,9 +88,6 @@ export function openHttp({ source, url, allowPrivate, attemptMs = ATTEMPT_MS }: 
     withDeadline(attemptMs, (signal) => sendBefore(signal, question, call.onRetryAfter), call.signal)
   return { send, close: () => agent.destroy() }
 }
-
-/** How far a question has come. Before it is sent, nothing can have been billed. */
-export type Progress = { sent: boolean; answered: boolean }
 
 /** undici says by this call that a connection stands and the question is written to it now. */
 const noteSending: Dispatcher.DispatcherComposeInterceptor = (dispatch) => (options, handler) => {

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { createAgreement } from './agreement.ts'
-import { createBreaker } from './breaker.ts'
-import { type Agreement, createPost, type Pass, type Spending } from './post.ts'
+import { type Agreement, createPost, type Pass, type PostEvent, type Spending } from './post.ts'
 import { SourceError } from './source.ts'
 
 const openPost = () => {
@@ -10,21 +9,26 @@ const openPost = () => {
     refunds += 1
   }
   const agreement: Agreement = { isDisabled: () => false, spend: async () => ({ refund }) }
-  const breaker = createBreaker(() => 0)
-  const post = createPost('dojah', 'verify_nin', agreement, breaker)
-  return { post, breaker, refunds: () => refunds }
+  const events: PostEvent[] = []
+  const clock = { ms: 0 }
+  const options = { now: () => clock.ms, onEvent: (event: PostEvent) => void events.push(event) }
+  const post = createPost('dojah', 'verify_nin', agreement, options)
+  return { post, clock, events, refunds: () => refunds }
 }
 
 async function settleOften(failure: SourceError) {
   const opened = openPost()
-  for (let call = 0; call < 40; call++) ((await opened.post.admit()) as Pass).settle?.(failure, 5)
+  for (let call = 0; call < 40; call++) {
+    const pass = await opened.post.admit()
+    if (typeof pass !== 'string') pass.settle(failure, 5)
+  }
   return opened
 }
 
 describe('a post', () => {
   it('counts a failure against the source', async () => {
     const { post } = await settleOften(new SourceError('dojah', 'unreachable'))
-    expect(post.read()).toMatchObject({ state: 'open', failures: 20 })
+    expect(post.read()).toMatchObject({ state: 'open', failures: 5 })
   })
 
   it('does not count a question that the vendor did not like, but shows it', async () => {
@@ -36,6 +40,29 @@ describe('a post', () => {
     const { post, refunds } = await settleOften(new SourceError('dojah', 'timeout', { fault: 'deadline' }))
     expect(post.read()).toMatchObject({ state: 'closed', calls: 0 })
     expect(refunds()).toBe(0)
+  })
+
+  it('does not ask before the time that the vendor wants, for any of its operations', async () => {
+    const { post, clock, refunds } = openPost()
+    const failure = new SourceError('dojah', 'throttled', { retryAfterMs: 60_000 })
+    ;((await post.admit()) as Pass).settle(failure, 5)
+    expect([await post.admit(), post.retryAfterMs()]).toEqual(['retry_after', 60_000])
+    expect(post.read().warnings).toEqual(['throttled'])
+    clock.ms = 60_000
+    expect(await post.admit()).toMatchObject({ settle: expect.any(Function) })
+    expect(refunds()).toBe(1)
+  })
+
+  it('tells once that the breaker opened, with the trouble, and once that it closed', async () => {
+    const { post, clock, events } = await settleOften(
+      new SourceError('dojah', 'bad_response', { trouble: 'redirected' }),
+    )
+    const opened = { event: 'source_breaker', state: 'open', reason: 'redirected' }
+    expect(events).toEqual([opened])
+    expect(post.failures()).toEqual(new Map([['redirected', 5]]))
+    clock.ms = 10_000
+    for (let call = 0; call < 3; call++) ((await post.admit()) as Pass).settle('found', 5)
+    expect(events).toEqual([opened, { ...opened, state: 'closed' }])
   })
 
   it('takes a right to ask back that was not used, with its price', async () => {

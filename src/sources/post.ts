@@ -1,16 +1,25 @@
 import type { ClaimId } from '../store/idempotency-table.ts'
-import { type Breaker, type BreakerState, createBreaker } from './breaker.ts'
-import { createHealth, type HealthFigures } from './health.ts'
-import type { SourceError } from './source.ts'
+import { type BreakerState, createBreaker } from './breaker.ts'
+import { createCallRecord } from './call-record.ts'
+import { createCallWait } from './call-wait.ts'
+import type { HealthFigures } from './health.ts'
+import { createHold, type Hold } from './hold.ts'
+import { SourceError } from './source.ts'
+import { type CallOutcome, WARNING_REASONS } from './source-warnings.ts'
 
-/** Why a source was not asked at all. `paid_calls`: the Idempotency-Key of the request has used up its paid calls. */
-export type Skip = 'disabled' | 'breaker_open' | 'spend_cap' | 'paid_calls'
+/**
+ * Why a source was not asked at all. `retry_after`: the vendor wants no question before a certain time. `paid_calls`: the
+ * Idempotency-Key of the request has used up its paid calls.
+ */
+export type Skip = 'disabled' | 'breaker_open' | 'spend_cap' | 'retry_after' | 'paid_calls'
 
 /** The right to ask once. It must be settled or released, whatever comes. Neither keeps anybody waiting. */
 export type Pass = {
-  /** The source was failing: this question finds out whether it is back. */
-  readonly isProbe: boolean
-  readonly settle: (failure: SourceError | undefined, ms: number) => void
+  /** How much longer the call is waited for before the next source is asked beside it; 0 or less when that is over. */
+  readonly patienceMs: () => number
+  /** The call was not waited for any longer. */
+  readonly noteHang: () => void
+  readonly settle: (outcome: CallOutcome, ms: number) => void
   /** Nobody was asked after all, and nothing is paid for. */
   readonly release: () => void
 }
@@ -21,9 +30,26 @@ export type Post = {
   readonly operation: string
   readonly admit: (paidCalls?: PaidCalls) => Promise<Pass | Skip>
   readonly read: () => PostFigures
+  /** How long the vendor still wants to be left alone. Undefined when the source is switched off. */
+  readonly retryAfterMs: () => number | undefined
+  /** How often each trouble was met since the start. */
+  readonly failures: () => ReadonlyMap<string, number>
 }
 
-export type PostFigures = HealthFigures & { readonly state: BreakerState | 'disabled' }
+export const SOURCE_WARNINGS = [...WARNING_REASONS, 'throttled'] as const
+export type SourceWarning = (typeof SOURCE_WARNINGS)[number]
+
+export type PostFigures = HealthFigures & {
+  readonly state: BreakerState | 'disabled'
+  readonly warnings: readonly SourceWarning[]
+}
+
+/** For the log: names from closed lists only. */
+export type PostEvent = {
+  readonly event: 'source_warning' | 'source_breaker'
+  readonly reason: string
+  readonly state: 'started' | 'continues' | 'ended' | 'open' | 'closed'
+}
 
 /** What all nodes must agree on; kept in the store. */
 export type Agreement = {
@@ -45,43 +71,79 @@ export type PaidCalls = {
 /** Money that is counted as spent. Taking it back never fails: what cannot be written now is written later. */
 export type Spending = { readonly refund: () => Promise<void> }
 
+export type PostOptions = {
+  /** Shared by the operations of a source. */
+  readonly hold?: Hold
+  /** Monotonic. */
+  readonly now?: () => number
+  readonly onEvent?: ((event: PostEvent) => void) | undefined
+}
+
 export function createPost(
   name: string,
   operation: string,
   agreement: Agreement,
-  breaker: Breaker = createBreaker(),
+  { now = () => performance.now(), hold = createHold(now), onEvent = () => {} }: PostOptions = {},
 ): Post {
-  const health = createHealth()
-  const toPass = (admitted: 'usual' | 'probe', spending: Spending): Pass => ({
-    isProbe: admitted === 'probe',
-    settle: (failure, ms) => {
-      const isTelling = failure === undefined || failure.fault === 'source'
-      if (isTelling) breaker.settle(admitted, failure === undefined)
-      else breaker.release(admitted)
-      if (failure?.fault !== 'deadline') health.record(failure === undefined, ms)
-      if (failure && !isPaid(failure)) void spending.refund()
-    },
-    release: () => {
-      breaker.release(admitted)
-      void spending.refund()
-    },
+  let lastTrouble = 'none'
+  const breaker = createBreaker({
+    now,
+    onChange: (state) => onEvent({ event: 'source_breaker', reason: lastTrouble, state }),
   })
+  const record = createCallRecord({
+    now,
+    onWarning: (warning) => onEvent({ event: 'source_warning', ...warning }),
+  })
+  const admitOnce = (admitted: 'usual' | 'probe', spending: Spending): Pass => {
+    const { settle, noteHang, ...waiting } = createCallWait({
+      admitted,
+      breaker,
+      patience: record.patience,
+      now,
+    })
+    return {
+      ...waiting,
+      noteHang: () => {
+        lastTrouble = 'too_slow'
+        noteHang()
+      },
+      settle: (outcome, ms) => {
+        const failure = outcome instanceof SourceError ? outcome : undefined
+        lastTrouble = failure?.trouble ?? failure?.reason ?? lastTrouble
+        settle(failure)
+        record.add(outcome, ms)
+        if (failure?.retryAfterMs !== undefined) hold.holdFor(failure.retryAfterMs)
+        if (failure && !isPaid(failure)) void spending.refund()
+      },
+      release: () => {
+        breaker.release(admitted)
+        void spending.refund()
+      },
+    }
+  }
   return {
     name,
     operation,
     admit: async (paidCalls) => {
       if (agreement.isDisabled(name)) return 'disabled'
+      if (hold.leftMs() > 0) return 'retry_after'
       const admitted = breaker.admit()
       if (admitted === undefined) return 'breaker_open'
       const spending = await agreement.spend(name, paidCalls).catch((error) => {
         breaker.release(admitted)
         throw error
       })
-      if (typeof spending !== 'string') return toPass(admitted, spending)
+      if (typeof spending !== 'string') return admitOnce(admitted, spending)
       breaker.release(admitted)
       return spending
     },
-    read: () => ({ ...health.read(), state: agreement.isDisabled(name) ? 'disabled' : breaker.state() }),
+    retryAfterMs: () => (agreement.isDisabled(name) ? undefined : hold.leftMs()),
+    failures: () => record.failures,
+    read: () => ({
+      ...record.read(),
+      state: agreement.isDisabled(name) ? 'disabled' : breaker.state(),
+      warnings: [...record.warnings(), ...(hold.leftMs() > 0 ? (['throttled'] as const) : [])],
+    }),
   }
 }
 

@@ -39,6 +39,6 @@ export async function withRetryAfter<T>(
   }
 }
 
-/** Not about one question, and not about something that happened later in the same attempt. */
+/** Not about one question, nor about something else that happened later in the attempt; and the vendor's reader has not decided it. */
 const isAboutSource = ({ reason, fault, retryAfterMs }: SourceError) =>
   fault === 'source' && retryAfterMs === undefined && (reason === 'throttled' || reason === 'unreachable')

@@ -9,6 +9,7 @@ const WELL: SourceState = {
   state: 'closed',
   disabled: false,
   calls: 100,
+  recent_calls: 100,
   error_rate: 0,
   p50_ms: 200,
   p95_ms: 400,
@@ -18,13 +19,19 @@ const WELL: SourceState = {
   spent_kobo_today: 500_000,
   cap_kobo: 2_000_000,
   is_capped: false,
+  warnings: [],
 }
 
 describe('the health of a source', () => {
   it.each([
     [{}, 'working'],
     [{ calls: 0 }, 'not asked yet'],
+    [{ recent_calls: 0 }, 'not asked in the last five minutes'],
     [{ error_rate: 0.2 }, 'some errors'],
+    [{ warnings: ['no_funds'] }, 'no funds at the vendor'],
+    [{ state: 'open', warnings: ['credentials_refused'] }, 'credentials refused, not asked'],
+    [{ warnings: ['mostly_not_found', 'throttled'] }, 'finds nearly no number, asks us to wait'],
+    [{ disabled: true, warnings: ['no_funds'] }, 'disabled'],
     [{ calls: 6, error_rate: 1 }, 'failing'],
     [{ state: 'half_open', error_rate: 1 }, 'being tried again'],
     [{ state: 'open', error_rate: 1 }, 'failing, not asked'],
@@ -32,8 +39,8 @@ describe('the health of a source', () => {
     [{ spent_kobo_today: 1_999_000, is_capped: true }, 'cap reached, not asked'],
     [{ state: 'not_running', calls: null, error_rate: null }, 'server not running'],
     [{ state: 'bad_response', calls: null, error_rate: null }, 'bad response'],
-  ])('of %j is: %s', (part, words) => {
-    expect(toHealth({ ...WELL, ...part }).words).toBe(words)
+  ] as const)('of %j is: %s', (part, words) => {
+    expect(toHealth({ ...WELL, ...(part as Partial<SourceState>) }).words).toBe(words)
   })
 
   it('is that of the node where it does worst', () => {

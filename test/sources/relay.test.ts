@@ -99,7 +99,7 @@ describe.each([
   it.each([
     ['00000000429', 'throttled', 'too_many'],
     ['00000000502', 'unreachable', 'vendor_failed'],
-    ['00000000503', 'unreachable', 'vendor_failed'],
+    ['00000000503', 'unreachable', 'vendor_down'],
     ['00000000504', 'timeout', 'too_slow'],
   ])('%s is %s', async (number, reason, trouble) => {
     expect(await failureOf(find(number))).toMatchObject({ reason, trouble, sent: true })

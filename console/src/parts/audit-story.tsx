@@ -117,7 +117,7 @@ const ANSWERS: Readonly<Record<string, Tone>> = {
   not_found: 'warn',
   watchlisted: 'warn',
 }
-const PASSED_OVER = ['disabled', 'breaker_open', 'spend_cap', 'paid_calls']
+const PASSED_OVER = ['disabled', 'breaker_open', 'spend_cap', 'retry_after', 'paid_calls']
 
 function toResultTone(result: string): Tone {
   return ANSWERS[result] ?? (PASSED_OVER.includes(result) ? 'dim' : 'bad')

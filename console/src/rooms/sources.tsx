@@ -27,8 +27,8 @@ export function Sources() {
     <>
       <div class="bar">
         <p class="dim">
-          Asked in this order. One that keeps failing is left out for a while. Errors and times are of its
-          last 256 calls.
+          Asked in this order. One that keeps failing is left out for a while. Errors and times are of the
+          last five minutes.
         </p>
         <LiveState live={live} />
       </div>

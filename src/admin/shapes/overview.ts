@@ -1,4 +1,5 @@
 import { type Static, Type } from '../../contract/schema.ts'
+import { SOURCE_WARNINGS } from '../../sources/post.ts'
 import { RANGES } from '../../statistics/steps.ts'
 import { asked, Mode, Operation, Time } from './words.ts'
 
@@ -21,6 +22,8 @@ export const SourceState = Type.Object({
   state: Type.String(),
   disabled: Type.Boolean(),
   calls: Type.Nullable(Type.Integer()),
+  /** In the last five minutes, like the error rate and the times. */
+  recent_calls: Type.Nullable(Type.Integer()),
   error_rate: Type.Nullable(Type.Number()),
   p50_ms: Type.Nullable(Type.Number()),
   p95_ms: Type.Nullable(Type.Number()),
@@ -31,6 +34,8 @@ export const SourceState = Type.Object({
   cap_kobo: Type.Nullable(Type.Integer()),
   /** What is left of the cap does not pay for another call: it is not asked until midnight in Lagos. */
   is_capped: Type.Boolean(),
+  /** What the operator must see to. */
+  warnings: Type.Array(Type.Enum(SOURCE_WARNINGS)),
 })
 export type SourceState = Static<typeof SourceState>
 

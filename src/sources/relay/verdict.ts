@@ -7,11 +7,21 @@ import { saysUnknownPath, toStatusError } from '../status.ts'
 /** Whether the answer holds a person. Throws when it is neither that nor "not verified". */
 export function isVerified(source: string, { status, body }: Reply): boolean {
   if ((status === 404 || status === 422) && saysNotVerified(body)) return false
-  if (status !== 200) throw toStatusError(source, status)
+  if (status !== 200) throw toRelayError(source, status, body)
   const verdict = fieldOf(body, 'success') === true ? statusIn(body) : ''
   if (verdict === 'VERIFIED') return true
   if (NOT_VERIFIED.test(verdict)) return false
   throw new SourceError(source, 'bad_response', { trouble: 'unknown_shape' })
+}
+
+/** A Tabbat's Retry-After may be about one number, or about its own sources: then it is no reason to leave it alone. */
+function toRelayError(source: string, status: number, body: unknown): SourceError {
+  const code = fieldOf(body, 'code')
+  if (status === 429 && code === 'too_many_attempts')
+    return new SourceError(source, 'throttled', { trouble: 'too_many', fault: 'question' })
+  if (status === 503 && code === 'source_unavailable')
+    return new SourceError(source, 'unreachable', { trouble: 'vendor_down', retryAfterMs: 0 })
+  return toStatusError(source, status)
 }
 
 /** That server's own reference, which it also gives with "not verified". */

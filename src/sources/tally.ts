@@ -1,0 +1,101 @@
+import { AppError, ERRORS, type ErrorCode } from '../errors.ts'
+import type { Outcome, Search, SourceAsk } from './failover.ts'
+import { isPaid, type Pass, type Skip } from './post.ts'
+import { type Answer, SourceError, type SourceFailure } from './source.ts'
+import { waitPatiently } from './waiting.ts'
+
+const CODE_OF_FAILURE: Readonly<Record<SourceFailure, ErrorCode>> = {
+  unreachable: 'source_unavailable',
+  refused: 'source_unavailable',
+  throttled: 'source_unavailable',
+  timeout: 'source_timeout',
+  bad_response: 'source_bad_response',
+}
+
+/** What the search has come to so far. */
+export function createTally<T>({ askNext, fits, markWatchlisted, trail }: Search<T>) {
+  let paid = 0
+  let missed = false
+  let passedOver = false
+  let watchlisted = false
+  let failure: SourceError | undefined
+  const late: Promise<Outcome<T>>[] = []
+  const { promise: settledLate, resolve: settleLate } = Promise.withResolvers<{ settled: Answer<T> }>()
+  const settles = (answer: Answer<T>) =>
+    answer.found ? !askNext || fits === undefined || fits(answer.record) : !askNext && !watchlisted
+  const mark = (answer: Answer<T>): Answer<T> =>
+    watchlisted && answer.found && markWatchlisted
+      ? { ...answer, record: markWatchlisted(answer.record) }
+      : answer
+  /** Takes the outcome of a question into account: the answer, if it ends the search. */
+  const weigh = ({ post }: Pick<SourceAsk<T>, 'post'>, outcome: Outcome<T>): Answer<T> | undefined => {
+    if ('failure' in outcome) {
+      failure = outcome.failure
+      if (post && isPaid(failure)) paid += 1
+      return undefined
+    }
+    if (post) paid += 1
+    if (!outcome.answer.found && outcome.answer.watchlisted) watchlisted = true
+    if (settles(outcome.answer)) return mark(outcome.answer)
+    missed = true
+    return undefined
+  }
+  /** A question that is still on its way: it will have been paid for. Its answer may still end the search. */
+  const leave = ({ name }: SourceAsk<T>, asked: Promise<Outcome<T>>, ms: number): undefined => {
+    paid += 1
+    late.push(asked)
+    trail.push({ name, result: 'slow', ms: Math.round(ms) })
+    const weighLate = (outcome: Outcome<T>) => {
+      const settled = weigh({}, outcome)
+      if (settled) settleLate({ settled })
+    }
+    asked.then(weighLate, () => {})
+  }
+  return {
+    paid: () => paid,
+    /** A source that may not be asked now. One that the operator has switched off is not missed. */
+    passOver: ({ name }: SourceAsk<T>, result: Skip): void => {
+      if (result !== 'disabled') passedOver = true
+      trail.push({ name, result, ms: 0 })
+    },
+    /** The time is over before this one was asked. */
+    giveUp: ({ name }: SourceAsk<T>): void => {
+      failure = new SourceError(name, 'timeout', { trouble: 'too_slow', sent: false, fault: 'deadline' })
+    },
+    /** The answer, if it ends the search. With a pass, the question is waited for only so long. */
+    take: async (
+      ask: SourceAsk<T>,
+      asked: Promise<Outcome<T>>,
+      pass: Pass | undefined,
+    ): Promise<Answer<T> | undefined> => {
+      const startedAt = performance.now()
+      const outcome = await Promise.race([settledLate, pass ? waitPatiently(asked, pass) : asked])
+      if (!outcome) return leave(ask, asked, performance.now() - startedAt)
+      return 'settled' in outcome ? outcome.settled : weigh(ask, outcome)
+    },
+    /** No answer has ended the search, but one may still come. */
+    conclude: async (asks: readonly SourceAsk<T>[]): Promise<Answer<T>> => {
+      const answer = await Promise.race([settledLate, Promise.all(late)])
+      if ('settled' in answer) return answer.settled
+      // A blocked number without a record is neither verified nor "not found".
+      if (watchlisted) throw toError(asks, undefined, failure)
+      // A source that failed, or could not be asked, might have known better than one that found nobody.
+      if (missed && !failure && !passedOver) return { found: false }
+      throw toError(asks, failure?.reason, failure)
+    },
+  }
+}
+
+/** When every source wants to be left alone for longer than usual, the caller is told to wait as long. */
+function toError<T>(
+  asks: readonly SourceAsk<T>[],
+  reason: SourceFailure | undefined,
+  cause: SourceError | undefined,
+) {
+  const code = reason ? CODE_OF_FAILURE[reason] : 'source_unavailable'
+  if (code !== 'source_unavailable') return new AppError(code, { cause })
+  const waits = asks.flatMap(({ post }) => post?.retryAfterMs() ?? [])
+  const seconds = waits.length === 0 ? 0 : Math.ceil(Math.min(...waits) / 1000)
+  const headers = seconds > ERRORS[code].retryAfterS ? { 'retry-after': String(seconds) } : {}
+  return new AppError(code, { cause, headers })
+}

@@ -1,0 +1,183 @@
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { createServer, type RequestListener } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, describe, expect, it } from 'vitest'
+import { loadConfig } from '../../src/config.ts'
+import { type Context, createContext } from '../../src/context.ts'
+import type { App } from '../../src/http/app.ts'
+import { SCOPES } from '../../src/keys/api-key.ts'
+import { createKey } from '../../src/keys/manage.ts'
+import { createLog } from '../../src/log.ts'
+import { buildServer } from '../../src/server.ts'
+import { readSourceReports } from '../../src/source-desk.ts'
+import { bearer } from '../app.ts'
+import { blusalt } from '../vendors/blusalt.ts'
+import { dojah } from '../vendors/dojah.ts'
+import { toCore } from '../vendors/people.ts'
+import { openStandIn, type StandIn } from '../vendors/stand-in.ts'
+
+/** Sources that hang, want to be left alone, or need the operator; all on real sockets. */
+const open: { close: () => unknown }[] = []
+afterEach(async () => {
+  for (const each of open.splice(0).reverse()) await each.close()
+})
+
+type Event = Record<string, string | number>
+type House = {
+  readonly app: App
+  readonly context: Context
+  readonly events: Event[]
+  readonly verify: (nin: string) => ReturnType<App['inject']>
+}
+
+async function openHouse(order: string, settings: Record<string, string>): Promise<House> {
+  const folder = mkdtempSync(join(tmpdir(), 'tabbat-ailing-'))
+  const names = { TABBAT_NIN_SOURCES: order, TABBAT_BVN_SOURCES: order, TABBAT_DATA_DIR: folder }
+  const events: Event[] = []
+  const log = {
+    ...createLog('silent'),
+    event: (level: string, event: string, figures = {}) => void events.push({ level, event, ...figures }),
+  }
+  const context = await createContext(loadConfig({ ...names, ...settings }, ''), log)
+  const app = buildServer(context)
+  const rights = { scopes: SCOPES, expiresAt: undefined, allowedIps: undefined }
+  const desk = { ...context, keyring: context.keyring() }
+  const { text: key } = await createKey(desk, { name: 'test', mode: 'live', ...rights })
+  open.push({
+    close: async () => {
+      await app.close()
+      await context.close()
+      rmSync(folder, { recursive: true })
+    },
+  })
+  const verify = (nin: string) =>
+    app.inject({
+      method: 'POST',
+      url: '/api/v2/kyc/verify-nin',
+      headers: bearer(key),
+      payload: { nin, phone: `0${toCore(nin)}` },
+    })
+  return { app, context, events, verify }
+}
+
+async function openVendors(): Promise<[StandIn, StandIn]> {
+  const both: [StandIn, StandIn] = [await openStandIn(dojah), await openStandIn(blusalt)]
+  open.push(...both)
+  return both
+}
+
+const readReady = async ({ app }: House) => (await app.inject({ method: 'GET', url: '/health/ready' })).json()
+
+const triedIn = async ({ context }: House, reference: string) => {
+  const [, outcome] = await context.store.audit.byReference(reference)
+  return JSON.parse(outcome?.sources ?? '[]').map(
+    ({ name, result }: { name: string; result: string }) => `${name} ${result}`,
+  )
+}
+
+/** As the console and the command line see it, which ask the store. */
+const readWarnings = async ({ context }: House) => {
+  const reports = await readSourceReports(context.store, context.config)
+  const report = reports.find(({ source, operation }) => source === 'dojah' && operation === 'verify_nin')
+  return report?.figures?.warnings
+}
+
+describe('a source that hangs', () => {
+  it('is not waited for: the next is asked beside it, and after three such calls it is not asked', async () => {
+    const [first, second] = await openVendors()
+    const house = await openHouse('dojah,blusalt', { ...first.settings, ...second.settings })
+    first.fail('slow_headers')
+    const tried: string[][] = []
+    for (const nin of ['12345678901', '12345678902', '12345678903', '12345678904']) {
+      const answer = await house.verify(nin)
+      expect(answer.json()).toMatchObject({ success: true })
+      tried.push(await triedIn(house, answer.json().data.request_reference))
+    }
+    const hedged = ['dojah slow', 'blusalt found']
+    expect(tried).toEqual([hedged, hedged, hedged, ['dojah breaker_open', 'blusalt found']])
+    expect(first.count()).toBe(3)
+    expect((await readReady(house)).sources).toEqual({ dojah: 'degraded', blusalt: 'ok' })
+    expect(house.events).toContainEqual(
+      expect.objectContaining({ level: 'warn', event: 'source_breaker', reason: 'too_slow', state: 'open' }),
+    )
+  })
+})
+
+describe('a source that needs the operator', () => {
+  it.each([
+    ['no_funds', 'no_funds'],
+    ['unauthorised', 'credentials_refused'],
+  ] as const)('says so everywhere, from the first call on (%s), until it answers', async (fault, reason) => {
+    const [first, second] = await openVendors()
+    const house = await openHouse('dojah,blusalt', { ...first.settings, ...second.settings })
+    expect(await readReady(house)).toMatchObject({ warnings: {} })
+    first.fail(fault)
+    for (const nin of ['12345678901', '12345678902']) expect((await house.verify(nin)).statusCode).toBe(200)
+    expect(await readReady(house)).toMatchObject({
+      status: 'ready',
+      sources: { dojah: 'ok', blusalt: 'ok' },
+      warnings: { dojah: [reason] },
+    })
+    const metrics = await house.context.metrics.print()
+    expect(metrics).toContain(
+      `tabbat_source_warning{source="dojah",operation="verify_nin",reason="${reason}"} 1`,
+    )
+    const trouble = reason === 'no_funds' ? 'funds' : 'credentials'
+    expect(metrics).toContain(
+      `tabbat_source_failures_total{source="dojah",operation="verify_nin",reason="${trouble}"} 2`,
+    )
+    await expect.poll(() => readWarnings(house), { timeout: 10_000 }).toEqual([reason])
+    first.fail(undefined)
+    await house.verify('12345678903')
+    expect(await readReady(house)).toMatchObject({ warnings: {} })
+    const told = house.events.filter(({ event }) => event === 'source_warning')
+    expect(told).toEqual(
+      ['started', 'ended'].map((state) => ({
+        level: 'warn',
+        event: 'source_warning',
+        source: 'dojah',
+        operation: 'verify_nin',
+        reason,
+        state,
+      })),
+    )
+  })
+
+  it('says so when it finds nearly nobody', async () => {
+    const [first] = await openVendors()
+    const house = await openHouse('dojah', first.settings)
+    for (let nin = 99_000_000_000; nin < 99_000_000_020; nin++)
+      expect((await house.verify(String(nin))).statusCode).toBe(422)
+    expect(await readReady(house)).toMatchObject({ warnings: { dojah: ['mostly_not_found'] } })
+  })
+})
+
+describe('a vendor that answers with Retry-After', () => {
+  it.each([
+    [429, '120'],
+    [503, '120'],
+    [429, 'Wed, 21 Oct 2065 07:28:00 GMT'],
+  ])('is left alone with %i and %s, and the caller is told', async (status, retryAfter) => {
+    let asked = 0
+    const answer: RequestListener = (_request, response) => {
+      asked += 1
+      response.writeHead(status, { 'retry-after': retryAfter }).end('{"error":"x"}')
+    }
+    const server = createServer(answer).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    open.push(server)
+    const { port } = server.address() as AddressInfo
+    const house = await openHouse('dojah', dojah.settings(`http://127.0.0.1:${port}`))
+    for (const nin of ['12345678901', '12345678902']) {
+      const reply = await house.verify(nin)
+      expect([reply.statusCode, reply.json().code]).toEqual([503, 'source_unavailable'])
+      expect(Number(reply.headers['retry-after'])).toBeGreaterThan(60)
+      expect(Number(reply.headers['retry-after'])).toBeLessThanOrEqual(600)
+    }
+    expect(asked).toBe(1)
+    expect(await readReady(house)).toMatchObject({ warnings: { dojah: ['throttled'] } })
+  })
+})
