@@ -207,6 +207,11 @@ export class ConfigError extends Error {
   }
 }
 
+/** A folder that was named on the command line counts like the setting, also for the processes that a server starts. */
+export function useDataDir(folder: string): void {
+  process.env.TABBAT_DATA_DIR = folder
+}
+
 /** Reads the settings: the environment first, then `.env`, then the defaults. */
 export function loadConfig(environment: Environment = process.env, envFile = '.env'): Config {
   const fromFile = readEnvFile(envFile)

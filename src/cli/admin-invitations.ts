@@ -3,7 +3,7 @@ import { listOpenInvitations, voidInvitation } from '../admin/people/open-invita
 import { COMMAND_LINE } from '../store/people-table.ts'
 import type { Store } from '../store/store.ts'
 import { EXISTING, withOffice, withStore } from './office.ts'
-import { say, toTable } from './terminal.ts'
+import { say, sayJson, toTable } from './terminal.ts'
 
 export function addInvitationsCommand(admin: Command): void {
   admin
@@ -32,7 +32,8 @@ async function list(store: Store, json: true | undefined): Promise<void> {
 }
 
 const runVoid = (id: string, json: true | undefined) =>
-  withOffice(async ({ store, auditLog: audit }) => {
+  withOffice(async ({ store, auditLog: audit, database }) => {
     await voidInvitation({ store, audit, by: COMMAND_LINE }, id)
-    say(json ? JSON.stringify({ id, voided: true }) : `The invitation ${id} is void.`)
+    if (json) sayJson({ database }, { id, voided: true })
+    else say(`The invitation ${id} is void.`)
   }, EXISTING)

@@ -15,8 +15,8 @@ import { COMMAND_LINE } from '../store/people-table.ts'
 import type { Store } from '../store/store.ts'
 import { addInvitationsCommand } from './admin-invitations.ts'
 import { EXISTING, type Office, withOffice, withStore } from './office.ts'
-import { confirm, isInteractive } from './prompt.ts'
-import { dim, say, strong, toTable, warn } from './terminal.ts'
+import { requireConfirmation } from './prompt.ts'
+import { dim, say, sayJson, strong, toTable, warn } from './terminal.ts'
 
 type LinkOptions = { url?: string; json?: true }
 
@@ -51,14 +51,15 @@ Examples:
     .action((name: string, role: Role, { json }: { json?: true }) =>
       withOffice(async (office) => {
         await changeRole(toDesk(office), name, role)
-        say(json ? JSON.stringify({ name, role }) : `${name} has the role ${role} now.`)
+        if (json) sayJson(office, { name, role })
+        else say(`${name} has the role ${role} now.`)
       }, EXISTING),
     )
 
   admin
     .command('remove <name>')
     .description('take an account away; its sessions end')
-    .option('--yes', 'do not ask again')
+    .option('--yes', 'do not ask again; needed without a terminal')
     .option('--json', 'print an object for a program')
     .action(runRemove)
 }
@@ -78,7 +79,12 @@ function addLinkCommands(admin: Command): void {
     .action(({ role, ...options }: LinkOptions & { role?: Role }) =>
       withOffice(async (office) => {
         const url = toConsoleUrl(office.config, options.url)
-        showLink(url, await inviteAccount(toDesk(office), role ?? (await toFirstRole(office))), options.json)
+        showLink(
+          office,
+          url,
+          await inviteAccount(toDesk(office), role ?? (await toFirstRole(office))),
+          options.json,
+        )
       }),
     )
 
@@ -90,7 +96,7 @@ function addLinkCommands(admin: Command): void {
     .action((name: string, options: LinkOptions) =>
       withOffice(async (office) => {
         const url = toConsoleUrl(office.config, options.url)
-        showLink(url, await resetAccount(toDesk(office), name), options.json)
+        showLink(office, url, await resetAccount(toDesk(office), name), options.json)
       }, EXISTING),
     )
 }
@@ -121,11 +127,16 @@ function toConsoleUrl({ adminHost, adminPort }: Config, given: string | undefine
 }
 
 /** The token is behind the #: a browser sends that to nobody, so it is in no log on the way. */
-function showLink(url: string, { token, role, expiresAt }: NewInvitation, json: true | undefined): void {
+function showLink(
+  office: Office,
+  url: string,
+  { token, role, expiresAt }: NewInvitation,
+  json: true | undefined,
+): void {
   const link = `${url}/console#/invite/${token}`
   const expires_at = new Date(expiresAt).toISOString()
   if (json) {
-    say(JSON.stringify({ link, role, expires_at }))
+    sayJson(office, { link, role, expires_at })
     return
   }
   say(strong(link))
@@ -152,10 +163,10 @@ const toJson = ({ name, role, createdAt, lastSeenAt }: AccountRow) => ({
 })
 
 async function runRemove(name: string, { yes, json }: { yes?: true; json?: true }): Promise<void> {
-  if (!yes && isInteractive() && !(await confirm('Take this account away for good?')))
-    throw new Refusal('Nothing was removed.')
   await withOffice(async (office) => {
+    await requireConfirmation('Take this account away for good?', yes, 'Nothing was removed.')
     await removeAccount(toDesk(office), name)
-    say(json ? JSON.stringify({ name, removed: true }) : `The account ${name} is removed.`)
+    if (json) sayJson(office, { name, removed: true })
+    else say(`The account ${name} is removed.`)
   }, EXISTING)
 }

@@ -12,6 +12,7 @@ import { Refusal } from '../errors.ts'
 import { toFigure } from '../registry/import/progress-line.ts'
 import { openStore, type Store } from '../store/store.ts'
 import { readKeyFile, toKeyOf } from './audit-key.ts'
+import { tellDatabase, toDatabaseText } from './database.ts'
 import { withStore } from './office.ts'
 import { createProgress } from './progress.ts'
 import { dim, say, strong } from './terminal.ts'
@@ -44,7 +45,9 @@ async function withKeyAndStore(
 ): Promise<void> {
   if (publicKey === undefined) return withStore(({ store, keyring }) => work(toKeyOf(keyring), store))
   const key = readKeyFile(publicKey)
-  const { dataDir, databaseUrl } = loadConfig()
+  const config = loadConfig()
+  const { dataDir, databaseUrl } = config
+  tellDatabase(config)
   const store = await openStore({ dataDir, databaseUrl, mustExist: true })
   return work(key, store).finally(store.close)
 }
@@ -80,6 +83,7 @@ function toJson(verdict: Verdict, seconds: number, compared: ComparedFile | unde
     file: { path: compared.path, checkpoints: file.checkpoints, last: file.last ?? null },
   }
   return JSON.stringify({
+    database: toDatabaseText(loadConfig()),
     ...figures,
     ...inFile,
     ...toVerdictText(verdict, compared),

@@ -4,7 +4,7 @@ import { type Backup, writeBackup } from '../backup/backup.ts'
 import { toRootKeyPath } from '../crypto/root-key.ts'
 import { EXISTING, type Office, withOffice } from './office.ts'
 import { createProgress } from './progress.ts'
-import { say, strong, warn } from './terminal.ts'
+import { say, sayJson, strong, warn } from './terminal.ts'
 
 type Options = { force?: boolean; json?: true }
 
@@ -25,9 +25,9 @@ It does not contain the root key, without which nobody can open it. Keep that el
 }
 
 async function runBackup(file: string, { force = false, json }: Options): Promise<void> {
-  await withOffice(async ({ config, store, audit }) => {
+  await withOffice(async ({ config, store, audit, database }) => {
     const backup = await writeRecorded({ store, audit }, file, force)
-    report(file, backup, json)
+    report(file, backup, json && { database })
     const where = config.rootKey === undefined ? toRootKeyPath(config.dataDir) : 'TABBAT_ROOT_KEY'
     warn(
       `the root key is NOT in the backup (it is in ${where}). Without it nobody can open the backup, not even you: keep a copy of the root key, and not beside the backup.`,
@@ -53,11 +53,11 @@ async function writeRecorded(
   }
 }
 
-function report(file: string, { header, counts }: Backup, json: true | undefined): void {
+function report(file: string, { header, counts }: Backup, json: { database: string } | undefined): void {
   const bytes = statSync(file).size
   if (json) {
     const { root_fingerprint, created_at, schema } = header
-    say(JSON.stringify({ file, bytes, created_at, schema, root_fingerprint, rows: counts }))
+    sayJson(json, { file, bytes, created_at, schema, root_fingerprint, rows: counts })
     return
   }
   const { registry = 0, media = 0, api_keys = 0 } = counts

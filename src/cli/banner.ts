@@ -2,6 +2,7 @@ import { type Context, hasPublicSandboxKey } from '../context.ts'
 import { SANDBOX_KEY } from '../keys/sandbox-key.ts'
 import { VERSION } from '../version.ts'
 import { listWarnings } from '../warnings.ts'
+import { toDatabaseText } from './database.ts'
 import { dim, strong } from './terminal.ts'
 
 /** What a person wants to know right after the start: where it is, a call that works, what is unsafe. */
@@ -12,7 +13,7 @@ export async function toBanner(context: Context, url: string, adminUrl: string |
     ['reference', `${reachable}/docs`],
     ['console', await toConsole(context, adminUrl)],
     ['metrics', adminUrl ? `${adminUrl}/metrics` : 'off'],
-    ['data', context.store.place],
+    ['data', toDatabaseText(context.config)],
     ['catalogue', toAges(context)],
     ...(hasPublicSandboxKey(context.config) ? [['sandbox key', SANDBOX_KEY]] : []),
   ]

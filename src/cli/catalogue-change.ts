@@ -7,8 +7,9 @@ import { loadConfig } from '../config.ts'
 import { Refusal } from '../errors.ts'
 import type { VendorName } from '../sources/vendors.ts'
 import { toChangeRows } from './catalogue-show.ts'
+import { toDatabaseText } from './database.ts'
 import { EXISTING, type Office, withOffice } from './office.ts'
-import { say, toTable, warn } from './terminal.ts'
+import { say, sayJson, toTable, warn } from './terminal.ts'
 
 export type ImportOptions = { dryRun?: true; force?: true; json?: true }
 export type SyncOptions = ImportOptions
@@ -62,7 +63,8 @@ export async function runRollback(
 
 function report({ outcome, id, changes, doubts }: Outcome, json: true | undefined): void {
   if (json) {
-    say(JSON.stringify({ outcome, version: id, changes: changes.map(toPlainChange), doubts }))
+    const database = toDatabaseText(loadConfig())
+    sayJson({ database }, { outcome, version: id, changes: changes.map(toPlainChange), doubts })
     return
   }
   if (changes.length > 0) say(`${toTable(toChangeRows(changes))}\n`)

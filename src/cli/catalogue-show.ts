@@ -4,14 +4,14 @@ import { listVersions, readCurrent, readVersion } from '../catalogue/versions.ts
 import { Refusal } from '../errors.ts'
 import type { CatalogueTable } from '../store/catalogue-table.ts'
 import { withStore } from './office.ts'
-import { say, toTable } from './terminal.ts'
+import { say, sayJson, toTable } from './terminal.ts'
 
 type Json = { json?: true }
 
 const toTime = (at: number) => (at === 0 ? '' : `${new Date(at).toISOString().slice(0, 16)}Z`)
 
 export function showHistory({ json }: Json): Promise<void> {
-  return withStore(async ({ store }) => {
+  return withStore(async ({ store, database }) => {
     const versions = await listVersions(store.catalogue)
     const syncs = await store.catalogue.listSyncs()
     if (json) {
@@ -21,7 +21,7 @@ export function showHistory({ json }: Json): Promise<void> {
         at: toTime(startedAt),
         outcome: outcome ?? null,
       }))
-      say(JSON.stringify({ versions: plain, syncs: asked }))
+      sayJson({ database }, { versions: plain, syncs: asked })
       return
     }
     const inForce = versions.at(-1)?.id

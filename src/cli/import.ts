@@ -1,5 +1,6 @@
 import { resolve } from 'node:path'
 import { Argument, type Command, Option } from 'commander'
+import { loadConfig } from '../config.ts'
 import { KINDS, type Kind } from '../crypto/blind-index.ts'
 import { Refusal } from '../errors.ts'
 import { type Imported, importFile } from '../registry/import/import-file.ts'
@@ -8,8 +9,9 @@ import type { Progress } from '../registry/import/progress.ts'
 import { createProgressLine, toFigure } from '../registry/import/progress-line.ts'
 import { FORMATS, type Format, toFormat } from '../registry/import/rows.ts'
 import { prepareForBulk } from '../store/bulk.ts'
+import { toDatabaseText } from './database.ts'
 import { withOffice } from './office.ts'
-import { say } from './terminal.ts'
+import { say, sayJson } from './terminal.ts'
 
 type Options = { format?: Format; strict?: true; rejected?: string; json?: true }
 
@@ -118,16 +120,8 @@ const toCounts = ({ records, changed, rejected }: Progress) =>
 function tellInterruption(done: Imported, json: true | undefined): void {
   const { records, changed, rejected, line, canContinue } = done
   if (json) {
-    say(
-      JSON.stringify({
-        interrupted: true,
-        records,
-        changed,
-        rejected,
-        next_line: line,
-        continues: canContinue,
-      }),
-    )
+    const counts = { records, changed, rejected, next_line: line, continues: canContinue }
+    sayJson({ database: toDatabaseText(loadConfig()) }, { interrupted: true, ...counts })
     return
   }
   say(`Interrupted before line ${line}. Kept: ${toCounts(done)}.`)
@@ -170,7 +164,8 @@ function summarise(
   const unchanged = records - changed - rejected
   if (rejected > 0) process.exitCode = SOME_REJECTED
   if (json) {
-    say(JSON.stringify({ records, changed, unchanged, rejected, seconds: Number(seconds.toFixed(3)) }))
+    const figures = { records, changed, unchanged, rejected, seconds: Number(seconds.toFixed(3)) }
+    sayJson({ database: toDatabaseText(loadConfig()) }, figures)
     return
   }
   say(

@@ -16,7 +16,7 @@ import {
   readScopes,
 } from './options.ts'
 import { addRotateRootCommand } from './rotate-root.ts'
-import { dim, say, strong, toTable, warn } from './terminal.ts'
+import { dim, say, sayJson, strong, toTable, warn } from './terminal.ts'
 
 type CreateOptions = {
   name: string
@@ -77,12 +77,7 @@ export function addKeysCommand(program: Command): void {
     .command('revoke <id>')
     .description('end a key now; running servers obey within a second')
     .option('--json', 'print an object for a program')
-    .action((id: string, options: { json?: true }) =>
-      withOffice(async (office) => {
-        await revokeKey(office, id)
-        say(options.json ? JSON.stringify({ id, revoked: true }) : `Key ${id} is revoked.`)
-      }, EXISTING),
-    )
+    .action(runRevoke)
 
   keys
     .command('roll <id>')
@@ -94,12 +89,20 @@ export function addKeysCommand(program: Command): void {
     .action((id: string, options: { overlap?: number; json?: true }) =>
       withOffice(async (office) => {
         const overlapMs = options.overlap ?? readDuration(OVERLAP)
-        show(await rollKey(office, id, overlapMs), options.json)
+        show(office, await rollKey(office, id, overlapMs), options.json)
       }, EXISTING),
     )
 
   addRotateRootCommand(keys)
 }
+
+/** Asks nothing, on purpose: this is what to do at once when a key has leaked. */
+const runRevoke = (id: string, { json }: { json?: true }) =>
+  withOffice(async (office) => {
+    await revokeKey(office, id)
+    if (json) sayJson(office, { id, revoked: true })
+    else say(`Key ${id} is revoked.`)
+  }, EXISTING)
 
 async function create(office: Office, options: CreateOptions): Promise<void> {
   const { name, mode, scope = [...SCOPES], expires, ip, hide, reveal } = options
@@ -114,13 +117,17 @@ async function create(office: Office, options: CreateOptions): Promise<void> {
     subjectsPerDay,
     requiresConsent: requireConsent,
   }
-  show(await createKey(office, { ...wishes, ...(hide && { hide }), ...(reveal && { reveal }) }), options.json)
+  show(
+    office,
+    await createKey(office, { ...wishes, ...(hide && { hide }), ...(reveal && { reveal }) }),
+    options.json,
+  )
   if (reveal) warn(`this key sees what is hidden from others: ${reveal.join(', ')}.`)
 }
 
-function show({ text, row }: NewKey, json: true | undefined): void {
+function show(office: Office, { text, row }: NewKey, json: true | undefined): void {
   if (json) {
-    say(JSON.stringify({ key: text, ...toKeyView(row) }))
+    sayJson(office, { key: text, ...toKeyView(row) })
     return
   }
   say(strong(text))

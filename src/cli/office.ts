@@ -5,10 +5,17 @@ import { type Config, loadConfig } from '../config.ts'
 import { Refusal } from '../errors.ts'
 import { openSealedStore, type SealedStore } from '../sealed-store.ts'
 import { COMMAND_LINE } from '../store/people-table.ts'
+import { refuseStrayDatabase, tellDatabase, toDatabaseText } from './database.ts'
+
+/** What a command that only looks works with. */
+export type Opened = SealedStore & {
+  readonly config: Config
+  /** Where the data lies, for people. */
+  readonly database: string
+}
 
 /** What a command works with: the store, its keys, and a place in the audit log. */
-export type Office = SealedStore & {
-  readonly config: Config
+export type Office = Opened & {
   /** Adds "by command line" to each row. */
   readonly audit: Pick<AuditLog, 'record' | 'owner'>
   /** The log itself, for functions that add whose change it is. */
@@ -21,6 +28,8 @@ type OfficeOptions = {
   readonly mustExist?: boolean
   /** After a restore, the audit log may be older than the last checkpoint. */
   readonly acceptOlder?: boolean
+  /** The command has said before which database it uses. */
+  readonly isTold?: boolean
 }
 
 export const EXISTING: OfficeOptions = { mustExist: true }
@@ -28,10 +37,13 @@ export const EXISTING: OfficeOptions = { mustExist: true }
 /** Opens the database for a command that changes something, and leaves it as it was found. */
 export async function withOffice<T>(
   work: (office: Office) => Promise<T>,
-  { mustExist = false, acceptOlder = false }: OfficeOptions = {},
+  { mustExist = false, acceptOlder = false, isTold = false }: OfficeOptions = {},
 ): Promise<T> {
   const config = loadConfig()
+  if (!isTold) tellDatabase(config)
+  if (!mustExist) await refuseStrayDatabase(config)
   const sealed = await openSealedStore(config, { mustExist })
+  const database = toDatabaseText(config)
   try {
     const signer = createSigner(sealed.keyring['audit-signing'])
     const auditLog = await openAuditLog({
@@ -50,7 +62,7 @@ export async function withOffice<T>(
         owner: auditLog.owner,
         ...auditBy({ context: { audit: auditLog } }, { name: COMMAND_LINE }),
       }
-      return await work({ ...sealed, config, audit, auditLog, signer })
+      return await work({ ...sealed, config, database, audit, auditLog, signer })
     } finally {
       await auditLog.close()
     }
@@ -60,13 +72,12 @@ export async function withOffice<T>(
 }
 
 /** For a command that only looks: it makes no database where there is none. */
-export async function withStore<T>(
-  work: (sealed: SealedStore & { config: Config }) => Promise<T>,
-): Promise<T> {
+export async function withStore<T>(work: (opened: Opened) => Promise<T>): Promise<T> {
   const config = loadConfig()
+  tellDatabase(config)
   const sealed = await openSealedStore(config, { mustExist: true })
   try {
-    return await work({ ...sealed, config })
+    return await work({ ...sealed, config, database: toDatabaseText(config) })
   } finally {
     await sealed.store.close()
   }

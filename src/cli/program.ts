@@ -1,4 +1,5 @@
 import { Command } from 'commander'
+import { useDataDir } from '../config.ts'
 import { VERSION } from '../version.ts'
 import { failWith } from './terminal.ts'
 
@@ -7,13 +8,20 @@ const program = new Command('tabbat')
   .version(VERSION, '-v, --version', 'print the version')
   .helpOption('-h, --help', 'print this help')
   .helpCommand('help [command]', 'print help for a command')
+  .option('--data-dir <folder>', 'folder of the database and of the root key file; wins over TABBAT_DATA_DIR')
+  .configureHelp({ showGlobalOptions: true })
+  .hook('preAction', (_program, command) => {
+    const { dataDir } = command.optsWithGlobals<{ dataDir?: string }>()
+    if (dataDir !== undefined) useDataDir(dataDir)
+  })
   .showHelpAfterError('Run with --help to see what is possible.')
   // A number given by mistake is not repeated on the screen.
   .configureOutput({ outputError: (text, write) => write(text.replace(/\d{10,}/g, '[number]')) })
   .addHelpText(
     'after',
     `
-Settings are environment variables (TABBAT_…) or a file .env; see docs/configuration.md.
+Settings are environment variables (TABBAT_…) or a file .env; see docs/configuration.md. Every command that uses the
+database says which one on standard error.
 
 Examples:
   tabbat serve                                    start the server

@@ -29,6 +29,18 @@ export async function confirm(question: string, { input, output } = terminal): P
   return /^y(es)?$/i.test((await readLine({ input, output })).trim())
 }
 
+/** For what cannot be undone: asked on a terminal; elsewhere it must be said with --yes. */
+export async function requireConfirmation(
+  question: string,
+  yes: true | undefined,
+  refusal: string,
+): Promise<void> {
+  if (yes) return
+  if (!isInteractive())
+    throw new Refusal(`This cannot be undone. Without a terminal, say that it is meant: --yes. ${refusal}`)
+  if (!(await confirm(question))) throw new Refusal(refusal)
+}
+
 async function readAll(input: Terminal['input']): Promise<string> {
   let text = ''
   for await (const piece of input) {

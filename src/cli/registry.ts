@@ -2,12 +2,11 @@ import { Argument, type Command } from 'commander'
 import { KINDS, type Kind } from '../crypto/blind-index.ts'
 import { Refusal } from '../errors.ts'
 import { readRegistryStats } from '../registry/stats.ts'
-import type { SealedStore } from '../sealed-store.ts'
 import type { Erased } from '../store/erasure-table.ts'
 import { erasePerson, isAnything, listErased } from '../verification/erase-person.ts'
-import { EXISTING, withOffice, withStore } from './office.ts'
-import { confirm, isInteractive, readSecret } from './prompt.ts'
-import { say, toTable } from './terminal.ts'
+import { EXISTING, type Opened, withOffice, withStore } from './office.ts'
+import { readSecret, requireConfirmation } from './prompt.ts'
+import { say, sayJson, toTable } from './terminal.ts'
 
 export function addRegistryCommand(program: Command): void {
   const registry = program.command('registry').description('look at your own records, and erase one')
@@ -24,7 +23,7 @@ export function addRegistryCommand(program: Command): void {
       'remove everything that is kept about one person: record, picture, kept answers, reused results',
     )
     .addArgument(new Argument('<kind>', 'which number you will give').choices(KINDS))
-    .option('--yes', 'do not ask again')
+    .option('--yes', 'do not ask again; needed without a terminal')
     .option('--json', 'print an object for a program')
     .addHelpText(
       'after',
@@ -35,9 +34,9 @@ command line, which others on this machine can see.`,
     .action(runErase)
 }
 
-async function showStats({ store, keyring }: SealedStore, json: true | undefined): Promise<void> {
+async function showStats({ store, keyring, database }: Opened, json: true | undefined): Promise<void> {
   const stats = await readRegistryStats(store, keyring)
-  if (json) return say(JSON.stringify(stats))
+  if (json) return sayJson({ database }, stats)
   const { records, sealed_under } = stats
   say(
     toTable([
@@ -61,15 +60,11 @@ async function runErase(kind: Kind, { yes, json }: { yes?: true; json?: true }):
     throw new Refusal(
       `A ${kind.toUpperCase()} has 11 digits: give one number, on standard input or when asked.`,
     )
-  if (
-    !yes &&
-    isInteractive() &&
-    !(await confirm(`Erase everything that is kept about this ${kind.toUpperCase()} for good?`))
-  )
-    throw new Refusal('Nothing was erased.')
+  const question = `Erase everything that is kept about this ${kind.toUpperCase()} for good?`
   await withOffice(async (office) => {
+    await requireConfirmation(question, yes, 'Nothing was erased.')
     const erased = await erasePerson(office, kind, number)
-    if (json) return say(JSON.stringify(toJson(erased)))
+    if (json) return sayJson(office, toJson(erased))
     if (isAnything(erased)) return say(`Erased: ${listErased(erased)}.`)
     say(`Nothing is kept about this ${kind.toUpperCase()}; nothing was erased.`)
   }, EXISTING)

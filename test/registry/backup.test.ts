@@ -206,7 +206,7 @@ describe('tabbat backup and restore', () => {
     const restored = await tabbat(target, ['restore', file])
     expect([restored.code, restored.stdout]).toEqual([0, expect.stringContaining('3 rows of the registry')])
     chmodSync(file, 0o400)
-    const again = await tabbat(target, ['restore', file, '--force'])
+    const again = await tabbat(target, ['restore', file, '--force', '--yes'])
     expect([again.code, again.stderr]).toEqual([1, expect.stringContaining('holds an audit log')])
     const other = await tabbat(await newTarget('sqlite', settings), ['restore', file, '--json'])
     expect(JSON.parse(other.stdout)).toMatchObject({ rows: { registry: 3 } })

@@ -21,18 +21,19 @@ describe.concurrent('keys rotate-root', () => {
   it('says what was done and what remains', async () => {
     const settings = await newSettings('sqlite')
     await save(settings, 0, 2)
-    const { code, stdout, stderr } = await tabbat(settings, ['keys', 'rotate-root'])
+    const { code, stdout, stderr } = await tabbat(settings, ['keys', 'rotate-root', '--yes'])
     expect([code, stdout]).toEqual([0, expect.stringContaining('The root key is rotated: version 2.')])
     expect(stdout).toMatch(/roll the API keys/)
     expect(stderr).toMatch(/backups made until now open with the present root key only/)
     for (const key of keysOf(settings)) expect(stdout + stderr).not.toContain(key)
-    const json = await tabbat(settings, ['keys', 'rotate-root', '--json'])
+    const json = await tabbat(settings, ['keys', 'rotate-root', '--yes', '--json'])
     expect(JSON.parse(json.stdout)).toEqual({
       outcome: 'rotated',
       root_version: 3,
       resumed: false,
       rows_sealed: 2,
       pictures_sealed: 0,
+      database: expect.stringMatching(/^SQLite \/.*tabbat\.db$/),
     })
   })
 

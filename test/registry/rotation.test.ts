@@ -93,7 +93,7 @@ describe.concurrent.each(ENGINES)('a rotation of the root key on %s', (engine) =
     await withSealed(settings, ({ store }) =>
       holdRotation(store, async () => {
         await expect(rotate(settings)).rejects.toThrow(/being rotated by another process/)
-        const { code, stderr } = await tabbat(settings, ['keys', 'rotate-root'])
+        const { code, stderr } = await tabbat(settings, ['keys', 'rotate-root', '--yes'])
         expect([code, stderr.includes('being rotated by another process')]).toEqual([1, true])
       }),
     )

@@ -33,12 +33,12 @@ describe.concurrent.each(ENGINES)('a server on %s', (engine) => {
     const asking = (async () => {
       while (busy) statuses.push(await verify(NIN))
     })()
-    const rotated = await tabbat(settings, ['keys', 'rotate-root', '--json'])
+    const rotated = await tabbat(settings, ['keys', 'rotate-root', '--yes', '--json'])
     const backedUp = await tabbat(settings, ['backup', inFolder('x.backup'), '--json'])
     busy = false
     await asking
     expect([rotated.code, backedUp.code, ...new Set(statuses)]).toEqual([0, 0, 200])
-    const erased = await tabbat(settings, ['registry', 'erase', 'nin'], NIN)
+    const erased = await tabbat(settings, ['registry', 'erase', 'nin', '--yes'], NIN)
     expect(erased.stdout).toBe('Erased: 1 record.\n')
     expect([await verify(NIN), await verify('70000000002')]).toEqual([422, 200])
     expect(await server.stop()).toBe(0)

@@ -1,0 +1,103 @@
+import { existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, describe, expect, it } from 'vitest'
+import { hasPostgres } from '../postgres.ts'
+import { type Engine, newSettings, tabbat as tabbatWith } from '../registry/sealed-registry.ts'
+import { runProgram, type Settings, startServer } from './tabbat.ts'
+
+const root = realpathSync(mkdtempSync(join(tmpdir(), 'tabbat-where-')))
+afterAll(() => rmSync(root, { recursive: true }))
+
+let folders = 0
+function newFolder(name = ''): string {
+  const folder = join(root, String(++folders), name)
+  mkdirSync(folder, { recursive: true })
+  return folder
+}
+
+/** A port on which nothing answers. */
+const QUIET: Settings = { TABBAT_PORT: '0', TABBAT_ADMIN_PORT: '0', TABBAT_LOG_LEVEL: 'silent' }
+const BIN = join(process.cwd(), 'bin/tabbat')
+
+const runIn = (cwd: string, args: string[], settings: Settings = {}) =>
+  runProgram({ file: BIN, cwd }, { ...QUIET, ...settings }, ...args)
+
+const CREATE = ['keys', 'create', '--name', 'shop', '--mode', 'test', '--json']
+const databaseIn = (folder: string) => join(folder, 'data', 'tabbat.db')
+
+describe('every command says which database it uses', () => {
+  it('with its whole path, on standard error and in JSON', async () => {
+    const folder = newFolder()
+    const made = await runIn(folder, CREATE)
+    const name = `SQLite ${databaseIn(folder)}`
+    expect([made.code, made.stderr.startsWith(`Database: ${name}\n`)]).toEqual([0, true])
+    expect(JSON.parse(made.stdout)).toMatchObject({ key: expect.any(String), database: name })
+    const listed = await runIn(folder, ['keys', 'list'])
+    expect([listed.stderr, listed.stdout.includes('Database')]).toEqual([`Database: ${name}\n`, false])
+  })
+
+  it.skipIf(!hasPostgres())('without the password of PostgreSQL', async () => {
+    const settings = await newSettings('postgres' as Engine)
+    const { stderr } = await tabbatWith(settings, CREATE)
+    const { host, pathname, password } = new URL(settings.TABBAT_DATABASE_URL ?? '')
+    expect(stderr).toContain(`Database: PostgreSQL ${host}${pathname}\n`)
+    expect(password === '' || !stderr.includes(password)).toBe(true)
+  })
+
+  it('and takes --data-dir, before or behind the command, over the setting', async () => {
+    const [folder, named, other] = [newFolder(), newFolder(), newFolder()]
+    expect((await runIn(folder, [...CREATE, '--data-dir', named])).code).toBe(0)
+    const { stdout } = await runIn(folder, ['--data-dir', named, 'keys', 'list'], { TABBAT_DATA_DIR: other })
+    expect(stdout).toContain('shop')
+    expect([existsSync(join(named, 'tabbat.db')), existsSync(databaseIn(folder))]).toEqual([true, false])
+    expect((await runIn(folder, ['keys', 'revoke', '--help'])).stdout).toContain('--data-dir')
+  })
+})
+
+describe('a database that would be made beside another one', () => {
+  it('is not made in a folder below it, unless it is named', async () => {
+    const above = newFolder()
+    await runIn(above, CREATE)
+    const below = join(above, 'deep', 'er')
+    mkdirSync(below, { recursive: true })
+    for (const args of [CREATE, ['admin', 'invite', '--url', 'http://x.test'], ['serve']]) {
+      const { code, stderr } = await runIn(below, args)
+      expect([code, stderr.includes(`but there is one at ${databaseIn(above)}.`)]).toEqual([1, true])
+      expect(stderr).toContain('Give --data-dir')
+    }
+    expect(existsSync(join(below, 'data'))).toBe(false)
+    expect((await runIn(below, [...CREATE, '--data-dir', './data'])).code).toBe(0)
+    expect(existsSync(databaseIn(below))).toBe(true)
+    // From now on it is the one that is meant here.
+    expect((await runIn(below, CREATE)).code).toBe(0)
+  })
+
+  it('is not made while a server runs on the configured port', async () => {
+    const server = await startServer({ TABBAT_LOG_LEVEL: 'silent' })
+    try {
+      const folder = newFolder()
+      const { code, stderr } = await runIn(folder, CREATE, { TABBAT_PORT: new URL(server.url).port })
+      expect(code).toBe(1)
+      expect(stderr).toContain(`but a server that uses another one is running at ${server.url}.`)
+      expect(existsSync(join(folder, 'data'))).toBe(false)
+    } finally {
+      await server.stop()
+    }
+  })
+})
+
+describe('what cannot be undone needs --yes without a terminal', () => {
+  it.each([
+    [['registry', 'erase', 'nin'], '12345678901'],
+    [['keys', 'rotate-root'], ''],
+    [['admin', 'remove', 'ada'], ''],
+    [['restore', 'package.json', '--force'], ''],
+  ])('tabbat %j', async (args, input) => {
+    const settings = await newSettings('sqlite')
+    await tabbatWith(settings, CREATE)
+    const { code, stderr } = await tabbatWith(settings, args, input)
+    expect([code, stderr.includes('Without a terminal, say that it is meant: --yes.')]).toEqual([1, true])
+    expect((await tabbatWith(settings, [...args, '--yes'], input)).stderr).not.toContain('is meant')
+  })
+})
