@@ -9,6 +9,7 @@ import { VENDORS, type VendorName } from '../../src/sources/vendors.ts'
 import { type Fault, PLANTED, SERVER_FAILURES, SLOW } from '../vendors/faults.ts'
 import { VERIFIERS } from '../vendors/index.ts'
 import { toBvnPerson, toCore, toNinPerson } from '../vendors/people.ts'
+import { REFUSALS, REFUSED_STATUSES, REFUSED_TEXTS } from '../vendors/refusals.ts'
 import { openStandIn, type StandIn } from '../vendors/stand-in.ts'
 
 /** What every source passes: the same faults, over real sockets, from a server that speaks the vendor's format. */
@@ -52,7 +53,10 @@ describe.each(VERIFIERS.map((script) => [script.name, script] as const))('%s', (
     const { vendors } = loadConfig(vendor.settings, '')
     return openVendor(name as VendorName, { vendors, allowPrivate: false, attemptMs })
   }
-  afterEach(() => vendor.fail(undefined))
+  afterEach(() => {
+    vendor.fail(undefined)
+    vendor.refuse(undefined)
+  })
   afterAll(async () => {
     await source.close?.()
     await hasty.close?.()
@@ -69,14 +73,18 @@ describe.each(VERIFIERS.map((script) => [script.name, script] as const))('%s', (
 
   describe.each(kinds)('%s', (kind) => {
     const findIt = find[kind]
-    const failure = async (fault: Fault): Promise<SourceError> => {
-      vendor.fail(fault)
-      const error = await findIt(NUMBER, PHONE, SLOW.includes(fault) ? hasty : source)?.then(
-        () => undefined,
+    const toFailure = async (asked: Promise<unknown> | undefined, what?: string): Promise<SourceError> => {
+      const error = await asked?.then(
+        (answer) => answer,
         (reason: unknown) => reason,
       )
-      expect(error).toBeInstanceOf(SourceError)
+      expect(error, what).toBeInstanceOf(SourceError)
+      expect((error as SourceError).trouble, what).toBeDefined()
       return error as SourceError
+    }
+    const failure = (fault: Fault): Promise<SourceError> => {
+      vendor.fail(fault)
+      return toFailure(findIt(NUMBER, PHONE, SLOW.includes(fault) ? hasty : source), fault)
     }
 
     it('is served', () => {
@@ -112,6 +120,20 @@ describe.each(VERIFIERS.map((script) => [script.name, script] as const))('%s', (
       expect(await findIt(NOBODY, toCore(NOBODY))).toMatchObject({ found: false })
     })
 
+    it.each(Object.keys(REFUSALS) as Fault[])('does not take %s for "no such person"', async (fault) => {
+      const error = await failure(fault)
+      // A complaint about the form of one question says nothing about others.
+      expect(error.fault).toBe(fault === 'wrong_format' ? 'question' : 'source')
+    })
+
+    it('takes no error for "no such person" but those that the vendor is known to say it with', async () => {
+      for (const status of REFUSED_STATUSES)
+        for (const said of REFUSED_TEXTS) {
+          vendor.refuse(status, said)
+          await toFailure(findIt(NUMBER, PHONE), `${status} ${said}`)
+        }
+    })
+
     it('never gives a record with the phone that was asked for when the phone differs', async () => {
       const answer = await findIt(NUMBER, OTHER_PHONE)
       if (answer?.found) expect(answer.record.personal_info.phone_number).toBe(`0${PHONE}`)
@@ -140,9 +162,7 @@ describe.each(VERIFIERS.map((script) => [script.name, script] as const))('%s', (
     })
 
     it.each(Object.entries(EXPECTED))('calls %s %s', async (fault, reason) => {
-      const error = await failure(fault as Fault)
-      expect(error.reason).toBe(reason)
-      expect(error.trouble).toBeDefined()
+      expect((await failure(fault as Fault)).reason).toBe(reason)
     })
 
     it('calls nobody there unreachable, and knows that nothing was sent', async () => {

@@ -90,10 +90,12 @@ it('an answer that surprises our own code is a bad response, and not a bug that 
   await expect(find(source)).rejects.toMatchObject({ reason: 'bad_response', trouble: 'unknown_shape' })
 })
 
-it('a question that the vendor rejects is not held against it', async () => {
+it('a complaint about the form of a question is not held against the source, any other error is', async () => {
   for (const status of [400, 422]) {
-    const source = await openSource(dojah, saying({ error: 'x' }, status))
+    const source = await openSource(dojah, saying({ error: 'nin must be 11 digits' }, status))
     await expect(find(source)).rejects.toMatchObject({ reason: 'bad_response', fault: 'question' })
+    const odd = await openSource(dojah, saying({ error: 'x' }, status))
+    await expect(find(odd)).rejects.toMatchObject({ reason: 'bad_response', fault: 'source' })
   }
   const lost = await openSource(dojah, saying({ error: 'Not Found' }, 404))
   await expect(find(lost)).rejects.toMatchObject({ reason: 'bad_response', fault: 'source' })

@@ -27,7 +27,7 @@ export const dojah: VendorScript = {
     const bvn = path.startsWith('/api/v1/kyc/bvn/') ? query.get('bvn') : null
     const number = nin ?? bvn
     if (number === null) return error(400, 'Bad request')
-    if (isNobody(number)) return error(404, nin === null ? 'BVN not found' : 'NIN not found')
+    if (isNobody(number)) return nin === null ? error(404, 'BVN not found') : error(400, 'Wrong NIN Inputted')
     const entity = nin === null ? toBvnEntity(number, fault) : toNinEntity(number, fault)
     return { status: 200, body: { entity, ...(fault === 'contradictory' && { error: PLANTED }) } }
   },

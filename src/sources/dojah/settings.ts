@@ -1,5 +1,5 @@
 import { credential, required, setting, urlPath } from '../../settings.ts'
-import { vendorSettings } from '../vendor-settings.ts'
+import { notFoundSetting, vendorSettings } from '../vendor-settings.ts'
 
 export const settings = {
   ...vendorSettings('DOJAH', 'https://api.dojah.io'),
@@ -12,4 +12,5 @@ export const settings = {
     urlPath,
     'Path of the BVN look-up; /api/v1/kyc/bvn/advance for the premium product.',
   ),
+  notFound: notFoundSetting('DOJAH'),
 }

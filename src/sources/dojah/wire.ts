@@ -1,9 +1,9 @@
 import { toText } from '../record.ts'
 import { loosely, part } from '../wire.ts'
 
-/** An error is a text; it stands alone, never beside an entity. */
-export const saysFailed = (body: unknown): boolean =>
-  toText((body as { readonly error?: unknown } | null | undefined)?.error) !== ''
+/** An error is a text; it stands alone, never beside an entity. For comparing only: it goes no further. */
+export const toErrorText = (body: unknown): string =>
+  toText((body as { readonly error?: unknown } | null | undefined)?.error)
 
 /** {"entity": {…}} with 200; {"error": "text"} with any other status. */
 export const NinReply = part({

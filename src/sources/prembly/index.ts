@@ -29,7 +29,7 @@ export const create: Create<typeof settings> = ({ apiKey, appId, ninPath, ninFie
     if (code === CODES.notFound || code === CODES.watchlisted) return { body, code }
     if (code === CODES.notNow) throw new SourceError(name, 'unreachable', { trouble: 'vendor_down' })
     if (code === CODES.noFunds) throw new SourceError(name, 'refused', { trouble: 'funds' })
-    if (status !== 200 || code !== CODES.found) throw toStatusError(name, status)
+    if (status !== 200 || code !== CODES.found) throw toStatusError(name, status, body)
     refuseContradiction(name, saysFailed(body))
     return { body, code }
   }

@@ -16,10 +16,10 @@ export const create: Create<typeof settings> = ({ token, ninPath, bvnPath, premi
 
   const ask = async (path: string, question: Record<string, unknown>, call: Call): Promise<unknown> => {
     const { status, body } = await send({ method: 'POST', path, headers, body: question }, call)
-    if (status !== 200) throw toStatusError(name, status)
+    if (status !== 200) throw toStatusError(name, status, body)
     // An error may come with 200.
     const code = toCode(body)
-    if (code !== 200) throw toStatusError(name, code)
+    if (code !== 200) throw toStatusError(name, code, body)
     refuseContradiction(name, saysFailed(body))
     return body
   }
