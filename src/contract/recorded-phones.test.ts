@@ -103,7 +103,7 @@ describe('the phones of a record', () => {
 
   it('may be of another country: that can be read, and is no Nigerian mobile', () => {
     expect(readRecordedPhones('+44 7911 123456')).toEqual(['+447911123456'])
-    expect(readRecordedPhones('0044 7911 123456')).toEqual(['00447911123456'])
+    expect(readRecordedPhones('0044 7911 123456')).toEqual(['+447911123456'])
   })
 
   it.each(['(', '-', '.', '7 0 ', '2 3 4 ', '(0)'])('are not looked for for ever in many %j', (sign) => {

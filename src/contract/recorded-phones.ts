@@ -1,6 +1,6 @@
 import { toLocalPhone } from './phone.ts'
 
-/** A phone on a record that is there and cannot be read: masked, cut, or no number at all. */
+/** A phone on a record that is there and cannot be read: masked, cut, or no number at all. Shown as a hidden value. */
 export const UNREADABLE = '****'
 
 const LONGEST = 500
@@ -14,6 +14,12 @@ export function readRecordedPhones(value: unknown): readonly string[] {
     return value.flatMap((each) => (Array.isArray(each) ? [UNREADABLE] : readOne(each)))
   return readOne(value)
 }
+
+const GLUE = ', '
+
+/** The same as one text, for a record that has one field for them. */
+export const joinPhones = (value: unknown): string => readRecordedPhones(value).join(GLUE)
+export const splitPhones = (text: string): readonly string[] => (text === '' ? [] : text.split(GLUE))
 
 function readOne(value: unknown): readonly string[] {
   if (value === undefined || value === null) return []
@@ -60,5 +66,5 @@ function readPart(part: string): readonly string[] {
   )
   if (phones.length > 0 && /^[ ().:-]*$/.test(trimmed.replace(MOBILE, ''))) return phones
   const digits = trimmed.replace(/[ ().-]/g, '')
-  return FOREIGN.test(digits) ? [digits] : [UNREADABLE]
+  return FOREIGN.test(digits) ? [digits.replace(/^00/, '+')] : [UNREADABLE]
 }

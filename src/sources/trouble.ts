@@ -21,6 +21,10 @@ export const TROUBLES = {
   contradictory:
     'The answer holds a record and says at the same time that the look-up failed. It was thrown away.',
   wrong_person: 'The answer is about another number than the one asked for. It was thrown away.',
+  no_phone:
+    'The record has no phone, so it cannot be compared. If that is so for all, ask the vendor for a product with phones.',
+  unreadable_phone:
+    'The phone of the record is masked or is no phone number, so it cannot be compared. If that is so for all, ask the vendor to show phones to this account.',
   redirected: 'The vendor sent us to another address, which is not followed. Check the URL in the settings.',
   rejected:
     'The vendor rejected the form of the question. Check that the account may use this product, and the path.',

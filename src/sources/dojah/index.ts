@@ -1,6 +1,5 @@
 import type { Reply } from '../http.ts'
 import { createPhraseMatcher, NO_SUCH_PERSON } from '../not-found.ts'
-import { isAbsent } from '../record.ts'
 import { toStatusError } from '../status.ts'
 import type { Create } from '../vendors.ts'
 import { createReader, refuseContradiction } from '../wire.ts'
@@ -29,8 +28,7 @@ export const create: Create<typeof settings> = ({ appId, secret, ninPath, bvnPat
       if (status !== 200) throw toStatusError(name, status, body)
       const reply = readNin(body)
       refuseContradiction(name, toErrorText(body) !== '')
-      const { nin: repeated, reference } = reply.entity
-      return { found: true, record: toNinRecord(reply, nin), reference, unproven: isAbsent(repeated) }
+      return { found: true, record: toNinRecord(reply, nin), reference: reply.entity.reference }
     },
     findBvn: async ({ bvn }, call) => {
       const answer = await send({ method: 'GET', path: bvnPath, query: { bvn }, headers }, call)

@@ -31,7 +31,8 @@ export const toNinRecord = ({ entity }: Static<typeof NinReply>, asked: string):
       state: entity.nok_state,
     },
     residential_info: {
-      address: entity.residence_address,
+      address:
+        entity.residence_address || [entity.residence_address_line_1, entity.residence_address_line_2].flat(),
       lga_of_residence: entity.residence_lga,
       state_of_residence: entity.residence_state,
       residence_status: entity.residence_status,

@@ -31,6 +31,8 @@ export const NinReply = part({
     'nok_town',
     'nok_state',
     'residence_address',
+    'residence_address_line_1',
+    'residence_address_line_2',
     'residence_lga',
     'residence_state',
     'residence_status',
