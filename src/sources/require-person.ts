@@ -39,13 +39,17 @@ function settlePhones<T extends Phones>(source: string, info: T, phone: string):
   const all = [...first, ...second]
   const isComparable = all.length > 0 && !all.includes(UNREADABLE)
   if (!all.includes(wanted) && !isComparable) {
-    const trouble = all.length > 0 ? 'unreadable_phone' : 'no_phone'
-    throw new SourceError(source, 'bad_response', { trouble, fault: 'question' })
+    throw new SourceError(source, 'bad_response', { trouble: toTrouble(all), fault: 'question' })
   }
   const phone_number = choose(first, wanted)
   if (!('phone_number_2' in info)) return { ...info, phone_number }
   const left = first.filter((each) => each !== phone_number && each !== UNREADABLE)
   return { ...info, phone_number, phone_number_2: choose(second, wanted) || choose(left, wanted) || null }
+}
+
+function toTrouble(phones: readonly string[]): Trouble {
+  if (phones.length === 0) return 'no_phone'
+  return phones.every((each) => each === UNREADABLE) ? 'unreadable_phone' : 'mixed_phones'
 }
 
 /** The phone that was asked for, or the first that is a Nigerian mobile; hidden when there is one that cannot be read. */

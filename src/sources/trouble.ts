@@ -25,6 +25,8 @@ export const TROUBLES = {
     'The record has no phone, so it cannot be compared. If that is so for all, ask the vendor for a product with phones.',
   unreadable_phone:
     'The phone of the record is masked or is no phone number, so it cannot be compared. If that is so for all, ask the vendor to show phones to this account.',
+  mixed_phones:
+    'The record has a phone that differs and another one that cannot be read, which may be the right one. Ask the vendor to show phones to this account.',
   redirected: 'The vendor sent us to another address, which is not followed. Check the URL in the settings.',
   rejected:
     'The vendor rejected the form of the question. Check that the account may use this product, and the path.',

@@ -9,11 +9,9 @@ import { VENDORS, type VendorName } from '../../src/sources/vendors.ts'
 import { type Fault, PLANTED, SERVER_FAILURES, SLOW } from '../vendors/faults.ts'
 import { VERIFIERS } from '../vendors/index.ts'
 import { toBvnPerson, toCore, toNinPerson } from '../vendors/people.ts'
-import { READABLE_PHONES, type SpellPhone, UNREADABLE_PHONES } from '../vendors/phone-faults.ts'
-import { REFUSALS, REFUSED_STATUSES, REFUSED_TEXTS } from '../vendors/refusals.ts'
 import { openStandIn, type StandIn } from '../vendors/stand-in.ts'
 
-/** What every source passes: the same faults, over real sockets, from a server that speaks the vendor's format. */
+/** What every source passes (see contract-answers.test.ts, too): the same faults, over real sockets, from a server that speaks the vendor's format. */
 const NUMBER = '12345678901'
 const NOBODY = '99345678901'
 const PHONE = toCore(NUMBER)
@@ -35,39 +33,6 @@ const isBvnRecord = ajv.compile(BvnRecord)
 /** Their BVN products, as they are asked by default, say nothing about a watch list. */
 const WITHOUT_WATCH_LIST: readonly string[] = ['dojah', 'youverify', 'qoreid']
 
-const PHONE_2 = '8091234567'
-/** Spellings of the phone that is asked for, alone or beside others. */
-const READABLE: readonly SpellPhone[] = [
-  ...Object.values(READABLE_PHONES),
-  (phone) => phone.slice(1),
-  (phone) => `234${phone.slice(1)}`,
-  (phone) => `234${phone}`,
-  (phone) => `+234 ${phone.slice(1, 4)} ${phone.slice(4)}`,
-  (phone) => Number(phone),
-  (phone) => [phone],
-  (phone) => [null, `0${OTHER_PHONE}`, phone],
-  ...[',', ', ', '/', ' / ', ';', '|', ' ', ' and '].map(
-    (sign): SpellPhone =>
-      (phone) =>
-        `0${OTHER_PHONE}${sign}${phone}`,
-  ),
-  // One that cannot be read does not matter when another one is right.
-  (phone) => `080****4567, ${phone}`,
-]
-/** Nothing here is the phone that is asked for, and nothing shows that the person has another one. */
-const UNCOMPARABLE: readonly SpellPhone[] = [
-  ...Object.values(UNREADABLE_PHONES),
-  (phone) => phone.slice(0, -1),
-  (phone) => `${phone}1`,
-  () => ({ number: `0${OTHER_PHONE}` }),
-  () => [],
-  () => true,
-  () => 'see file',
-  // The one that cannot be read may be the right one.
-  () => `0${OTHER_PHONE}, 080****4567`,
-  () => [`0${OTHER_PHONE}`, '***********'],
-]
-
 const newCall = (signal: AbortSignal = AbortSignal.timeout(30_000)) => ({ signal, reference: 'ver_test' })
 
 describe.each(VERIFIERS.map((script) => [script.name, script] as const))('%s', (name, script) => {
@@ -87,11 +52,7 @@ describe.each(VERIFIERS.map((script) => [script.name, script] as const))('%s', (
     const { vendors } = loadConfig(vendor.settings, '')
     return openVendor(name as VendorName, { vendors, allowPrivate: false, attemptMs })
   }
-  afterEach(() => {
-    vendor.fail(undefined)
-    vendor.refuse(undefined)
-    vendor.spellPhones(undefined)
-  })
+  afterEach(() => vendor.fail(undefined))
   afterAll(async () => {
     await source.close?.()
     await hasty.close?.()
@@ -155,51 +116,9 @@ describe.each(VERIFIERS.map((script) => [script.name, script] as const))('%s', (
       expect(await findIt(NOBODY, toCore(NOBODY))).toMatchObject({ found: false })
     })
 
-    it.each(Object.keys(REFUSALS) as Fault[])('does not take %s for "no such person"', async (fault) => {
-      const error = await failure(fault)
-      // A complaint about the form of one question says nothing about others.
-      expect(error.fault).toBe(fault === 'wrong_format' ? 'question' : 'source')
-    })
-
-    it('takes no error for "no such person" but those that the vendor is known to say it with', async () => {
-      for (const status of REFUSED_STATUSES)
-        for (const said of REFUSED_TEXTS) {
-          vendor.refuse(status, said)
-          await toFailure(findIt(NUMBER, PHONE), `${status} ${said}`)
-        }
-    })
-
     it('never gives a record with the phone that was asked for when the phone differs', async () => {
       const answer = await findIt(NUMBER, OTHER_PHONE)
       if (answer?.found) expect(answer.record.personal_info.phone_number).toBe(`0${PHONE}`)
-    })
-
-    it('reads the phone in whatever way the vendor spells it, and one of several', async () => {
-      for (const spell of READABLE) {
-        vendor.spellPhones(spell)
-        const answer = await findIt(NUMBER, PHONE)
-        if (!answer?.found) throw new Error(`not found: ${spell}`)
-        expect(answer.record.personal_info.phone_number, String(spell)).toBe(`0${PHONE}`)
-      }
-    })
-
-    it('has no answer about a person whose phone cannot be compared, and the source is not to blame', async () => {
-      for (const spell of UNCOMPARABLE) {
-        vendor.spellPhones(spell)
-        const { reason, trouble, fault } = await toFailure(findIt(NUMBER, PHONE), String(spell))
-        expect([reason, fault]).toEqual(['bad_response', 'question'])
-        expect(['no_phone', 'unreadable_phone']).toContain(trouble)
-      }
-    })
-
-    it('gives a record with another phone, so that it can be told that the phone differs', async () => {
-      vendor.spellPhones(() => `0${OTHER_PHONE}/0${PHONE_2}`)
-      const answer = await findIt(NUMBER, PHONE)
-      if (!answer?.found) throw new Error('not found')
-      expect(answer.record.personal_info).toMatchObject({
-        phone_number: `0${OTHER_PHONE}`,
-        ...(kind === 'bvn' && { phone_number_2: `0${PHONE_2}` }),
-      })
     })
 
     it('takes a sparse answer: missing keys and nulls are empty', async () => {

@@ -60,6 +60,19 @@ describe.each(VERIFIERS.map((script, index) => [script.name, script, VERIFIERS.a
   },
 )
 
+it('counts guesses at a phone that can be read, also where another one cannot', async () => {
+  const script = VERIFIERS[0]
+  if (!script) throw new Error('no vendor')
+  const vendor = await openStandIn(script)
+  open.push(vendor)
+  const ask = await openServer([vendor], script.name)
+  vendor.spellPhones((phone) => `${phone}, 080****4567`)
+  const codes: string[] = []
+  for (let guess = 0; guess < 20 && codes.at(-1) !== 'too_many_attempts'; guess++)
+    codes.push((await ask(`080911122${10 + guess}`)).json().code)
+  expect(new Set(codes)).toEqual(new Set(['source_bad_response', 'too_many_attempts']))
+})
+
 describe('the registry', () => {
   const BVN = '22345678901'
   const call = { signal: AbortSignal.timeout(5000), reference: 'ver_test' }
@@ -77,7 +90,7 @@ describe('the registry', () => {
   it('has no answer when the second phone of a record is masked and the first differs', async () => {
     await expect(find('****', OTHER_PHONE.slice(1))).rejects.toMatchObject({
       reason: 'bad_response',
-      trouble: 'unreadable_phone',
+      trouble: 'mixed_phones',
     })
   })
 

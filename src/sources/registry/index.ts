@@ -19,7 +19,7 @@ function requireReadable(
   phone: string,
 ): void {
   if (!phone_number_2?.startsWith('*') || phone_number === toLocalPhone(phone)) return
-  throw new SourceError('registry', 'bad_response', { trouble: 'unreadable_phone', fault: 'question' })
+  throw new SourceError('registry', 'bad_response', { trouble: 'mixed_phones', fault: 'question' })
 }
 
 /** The operator's own records. Without any it is no source: nobody would be told "not verified" by an empty table. */
