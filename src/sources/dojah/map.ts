@@ -15,7 +15,7 @@ export const toNinRecord = ({ entity }: Static<typeof NinReply>, asked: string):
       last_name: entity.surname || entity.last_name,
       maiden_name: entity.maiden_name,
       gender: entity.gender,
-      phone_number: entity.telephone || entity.phone_number,
+      phone_number: [entity.telephone, entity.phone_number].flat(),
       date_of_birth: entity.birth_date || entity.date_of_birth,
       height: entity.height,
       marital_status: entity.marital_status,
