@@ -17,7 +17,7 @@ export function verifyStore(
     if (store.database.dialect !== 'sqlite' || (await scan.countRows()) < threadFromRows)
       return verifyAuditLog(scan, options)
     const { publicKey, file } = options
-    const { statements, end } = startThread(store.place, { publicKey, file })
+    const { statements, end } = startThread(store.file, { publicKey, file })
     return verifyAuditLog(scan, { ...options, statements }).finally(end)
   })
 }

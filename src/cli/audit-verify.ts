@@ -48,7 +48,7 @@ async function withKeyAndStore(
   const config = loadConfig()
   const { dataDir, databaseUrl } = config
   tellDatabase(config)
-  const store = await openStore({ dataDir, databaseUrl, mustExist: true })
+  const store = await openStore({ dataDir, databaseUrl, mustExist: true, isReading: true })
   return work(key, store).finally(store.close)
 }
 

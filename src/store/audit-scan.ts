@@ -32,7 +32,7 @@ const WAIT_MS = 5000
 export function withAuditScan<T>(store: Store, work: (scan: AuditScan) => Promise<T>): Promise<T> {
   return store.database.dialect === 'postgres'
     ? withPostgresScan(store.database, work)
-    : withSqliteScan(store.place, work)
+    : withSqliteScan(store.file, work)
 }
 
 /** A connection of its own, which cannot write and sees nothing that is written meanwhile. */

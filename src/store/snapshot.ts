@@ -13,7 +13,7 @@ export type Snapshot = {
 export function withSnapshot<T>(store: Store, work: (snapshot: Snapshot) => Promise<T>): Promise<T> {
   return store.database.dialect === 'postgres'
     ? withPostgresSnapshot(store.database, work)
-    : withSqliteSnapshot(store.place, work)
+    : withSqliteSnapshot(store.file, work)
 }
 
 const count = async (database: Database, table: DataTable) =>

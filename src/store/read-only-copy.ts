@@ -1,0 +1,58 @@
+import { accessSync, constants, copyFileSync, mkdtempSync, rmSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { basename, dirname, join } from 'node:path'
+import { Refusal } from '../errors.ts'
+
+const PARTS = ['', '-wal'] as const
+const MOST_TRIES = 5
+
+export type Readable = { readonly path: string; readonly remove: () => void }
+
+/**
+ * Where the database can be opened for reading. SQLite cannot read a database with a write-ahead log on a read-only file
+ * system, so there a copy in the folder for temporary files is read.
+ */
+export function toReadable(path: string): Readable {
+  if (!isReadOnly(path)) return { path, remove: () => {} }
+  const folder = mkdtempSync(join(tmpdir(), 'tabbat-read-only-'))
+  const copy = join(folder, basename(path))
+  const remove = () => rmSync(folder, { recursive: true, force: true })
+  try {
+    copyUnchanged(path, copy)
+    return { path: copy, remove }
+  } catch (error) {
+    remove()
+    if (error instanceof Refusal) throw error
+    const { code } = error as NodeJS.ErrnoException
+    throw new Refusal(
+      `${path} is on a read-only file system and cannot be copied to ${tmpdir()} (${code}). Make room there, or set TMPDIR.`,
+    )
+  }
+}
+
+function isReadOnly(path: string): boolean {
+  try {
+    accessSync(dirname(path), constants.W_OK)
+    return false
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EROFS'
+  }
+}
+
+/** The same folder may be writable elsewhere: a copy of a database that is being written is none. */
+function copyUnchanged(path: string, copy: string): void {
+  for (let attempt = 0; attempt < MOST_TRIES; attempt++) {
+    const before = describe(path)
+    for (const part of PARTS) {
+      rmSync(copy + part, { force: true })
+      if (statSync(path + part, { throwIfNoEntry: false })) copyFileSync(path + part, copy + part)
+    }
+    if (describe(path) === before) return
+  }
+  throw new Refusal(`${path} is being written. Run this where the server runs.`)
+}
+
+const describe = (path: string) =>
+  PARTS.map((part) => statSync(path + part, { throwIfNoEntry: false }))
+    .map((stats) => `${stats?.size} ${stats?.mtimeMs}`)
+    .join()
