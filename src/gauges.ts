@@ -3,13 +3,30 @@ import type { SourceLine } from './source-line.ts'
 import { type Post, SOURCE_WARNINGS } from './sources/post.ts'
 
 /** What can be read at the moment of looking: the process, the sources, their spend. */
-export function createGauges(line: Pick<SourceLine, 'posts' | 'listSpend'>): Registry {
+export function createGauges(
+  line: Pick<SourceLine, 'posts' | 'listSpend'>,
+  scrubbedAt?: () => number | undefined,
+): Registry {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
   addSources(registry, line.posts)
   addTroubles(registry, line.posts)
   addSpend(registry, line)
+  if (scrubbedAt) addScrub(registry, scrubbedAt)
   return registry
+}
+
+/** Damage ends the process, so there is nothing to count but the passes that found none. */
+function addScrub(registry: Registry, scrubbedAt: () => number | undefined): void {
+  new Gauge({
+    name: 'tabbat_scrub_finished_seconds',
+    help: 'When the database was last read through without finding damage, in Unix time.',
+    registers: [registry],
+    collect() {
+      const at = scrubbedAt()
+      if (at !== undefined) this.set(at / 1000)
+    },
+  })
 }
 
 const STATES = ['closed', 'half_open', 'open', 'disabled'] as const

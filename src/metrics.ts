@@ -9,12 +9,15 @@ export type Metrics = {
 }
 
 /** Labels come from closed lists (operations, modes, error codes), so there is a bound to the number of series. */
-export function createMetrics(line: Pick<SourceLine, 'posts' | 'listSpend'>): Metrics {
+export function createMetrics(
+  line: Pick<SourceLine, 'posts' | 'listSpend'>,
+  scrubbedAt?: () => number | undefined,
+): Metrics {
   const requests = createRequestCounts()
   const askOthers = joinWorkers(requests.dump)
   // Loaded when somebody looks: it is eighty files, and 30 ms from start to ready.
   let gauges: Promise<{ readonly metrics: () => Promise<string> }> | undefined
-  const openGauges = async () => (await import('./gauges.ts')).createGauges(line)
+  const openGauges = async () => (await import('./gauges.ts')).createGauges(line, scrubbedAt)
   return {
     countRequest: requests.count,
     print: async () => {

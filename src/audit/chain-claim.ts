@@ -39,6 +39,12 @@ async function isAhead(table: AuditTable, { chain }: Chain): Promise<boolean> {
   return last !== undefined && Date.parse(last.time) > steadyNow() + AHEAD_MS
 }
 
+/** Whether a process of this node ended without giving up its chain. To be asked before a chain is claimed. */
+export async function hasCrashed(table: AuditTable, node: string): Promise<boolean> {
+  const chains = await table.chains()
+  return chains.some((chain) => chain.owner !== null && chain.chain.startsWith(`${node}-`) && isFree(chain))
+}
+
 function isFree({ owner, beatAt }: Chain): boolean {
   if (owner === null || beatAt < Date.now() - DEAD_AFTER_MS) return true
   const [host, pid] = owner.split(':')

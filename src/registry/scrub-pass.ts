@@ -1,0 +1,67 @@
+import type { KeyObject } from 'node:crypto'
+import { setTimeout as pause } from 'node:timers/promises'
+import { toBound, unseal } from '../crypto/seal.ts'
+import { DamagedIndex } from '../store/failure.ts'
+import type { IndexInfo, ScrubTable } from '../store/scrub-table.ts'
+
+export type ScrubOptions = {
+  /** The keys of records by the version of the root key. */
+  readonly keys: ReadonlyMap<number, KeyObject>
+  /** How much of one processor it may take, from 0 to 1. */
+  readonly duty: number
+  /** Also have the database check its own pages, in one go. */
+  readonly checkPages: boolean
+}
+
+const LEAST_PAUSE_MS = 5
+const SEALED = ['registry', 'media'] as const
+
+/**
+ * Reads every table once, from its beginning to its end: each row must be found by its indexes, and each sealed record must
+ * open. Throws at the first damage; says how many pieces it read.
+ */
+export async function runScrubPass(table: ScrubTable, options: ScrubOptions): Promise<number> {
+  if (options.checkPages && !(await table.isSound())) throw new DamagedIndex()
+  const byTable = Map.groupBy(await table.listIndexes(), (index) => index.table)
+  let pieces = 0
+  for (const [name, indexes] of byTable) {
+    let from = 0
+    for (
+      let to = await table.nextPlace(name, from);
+      to !== undefined;
+      to = await table.nextPlace(name, from)
+    ) {
+      const startedAt = performance.now()
+      await checkPiece(table, indexes, from, to)
+      await openPiece(table, name, from, to, options.keys)
+      from = to
+      pieces += 1
+      await rest(performance.now() - startedAt, options.duty)
+    }
+  }
+  return pieces
+}
+
+async function checkPiece(table: ScrubTable, indexes: readonly IndexInfo[], from: number, to: number) {
+  for (const index of indexes) if ((await table.countMissing(index, from, to)) > 0) throw new DamagedIndex()
+}
+
+/** A version that is not known here may be that of a rotation which began meanwhile. */
+async function openPiece(
+  table: ScrubTable,
+  name: string,
+  from: number,
+  to: number,
+  keys: ReadonlyMap<number, KeyObject>,
+): Promise<void> {
+  const sealed = SEALED.find((known) => known === name)
+  if (!sealed) return
+  for (const { id, keyVersion, sealed: value } of await table.readSealed(sealed, from, to)) {
+    const key = keys.get(keyVersion)
+    if (key) unseal(key, value, toBound(sealed, id, keyVersion))
+  }
+}
+
+async function rest(tookMs: number, duty: number): Promise<void> {
+  if (duty < 1) await pause(Math.max(LEAST_PAUSE_MS, tookMs * (1 / duty - 1)))
+}

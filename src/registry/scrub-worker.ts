@@ -1,0 +1,17 @@
+import { parentPort, workerData } from 'node:worker_threads'
+import { openScrubTable } from '../store/scrub-table.ts'
+import type { ScrubOrder, ScrubReport } from './scrub.ts'
+import { runScrubPass } from './scrub-pass.ts'
+
+const { store, ...order } = workerData as ScrubOrder
+
+async function run(): Promise<number> {
+  const table = await openScrubTable(store)
+  return runScrubPass(table, order).finally(table.close)
+}
+
+const report: ScrubReport = await run().then(
+  (pieces) => ({ pieces }),
+  ({ name = '', code = '', errcode = 0 }) => ({ failure: { name, code, errcode } }),
+)
+parentPort?.postMessage(report)

@@ -1,0 +1,123 @@
+import { statSync } from 'node:fs'
+import { openWorkerThread } from '../assets/worker-thread.ts'
+import type { Keyring } from '../crypto/keyring.ts'
+import { Refusal } from '../errors.ts'
+import type { Log } from '../log.ts'
+import { toFatal } from '../store/failure.ts'
+import type { Store, StoreOptions } from '../store/store.ts'
+import type { ScrubOptions } from './scrub-pass.ts'
+
+export type ScrubOrder = ScrubOptions & { readonly store: StoreOptions }
+
+export type ScrubFailure = {
+  readonly name: string
+  readonly code: string
+  readonly errcode: number
+}
+export type ScrubReport = { readonly pieces: number } | { readonly failure: ScrubFailure }
+
+type ScrubSettings = {
+  /** From the end of one pass to the beginning of the next. */
+  readonly everyMs: number | 'off'
+  readonly store: Store
+  readonly storeOptions: StoreOptions
+  readonly keyring: () => Keyring
+  readonly log: Log
+  readonly onFatal: (error: unknown) => void
+}
+
+export type Scrub = {
+  /** After a crash: before anything is answered where the database is small, else at once in the background. */
+  readonly afterCrash: () => Promise<void>
+  readonly start: () => void
+  /** When the last pass ended, in Unix milliseconds; undefined before the first. */
+  readonly finishedAt: () => number | undefined
+  readonly close: () => Promise<void>
+}
+
+const FIRST_AFTER_MS = 60_000
+const DUTY = 0.01
+const DUTY_AFTER_CRASH = 0.25
+/** So much is read through in about a second. */
+const SMALL_BYTES = 64 * 1024 * 1024
+
+/** Looks for damage that no request has met, in a thread of its own. */
+export function createScrub(settings: ScrubSettings): Scrub {
+  const { everyMs, store, storeOptions, keyring, log, onFatal } = settings
+  const isSmall = store.database.dialect === 'sqlite' && sizeOf(store.place) < SMALL_BYTES
+  let duty = DUTY
+  let finishedAt: number | undefined
+  let timer: NodeJS.Timeout | undefined
+  let thread: ReturnType<typeof openWorkerThread> | undefined
+  let closed = false
+
+  const pass = (order: Pick<ScrubOptions, 'duty' | 'checkPages'>): Promise<void> => {
+    const startedAt = performance.now()
+    const { promise, resolve, reject } = Promise.withResolvers<void>()
+    const workerData: ScrubOrder = { ...order, store: storeOptions, keys: listKeys(keyring()) }
+    thread = openWorkerThread('scrub', { workerData })
+      .once('message', (report: ScrubReport) => {
+        if ('failure' in report) return reject(toError(report.failure))
+        finishedAt = Date.now()
+        const seconds = Math.round((performance.now() - startedAt) / 1000)
+        log.event('info', 'scrub_finished', { pieces: report.pieces, seconds })
+        resolve()
+      })
+      .once('error', reject)
+      .once('exit', () => {
+        thread = undefined
+        reject(new Error('the thread ended'))
+      })
+    if (order.duty < 1) thread.unref()
+    return promise
+  }
+  const passAgain = async () => {
+    try {
+      await pass({ duty, checkPages: isSmall })
+      duty = DUTY
+    } catch (error) {
+      if (closed) return
+      if (toFatal(error)) return onFatal(error)
+      log.failure(error)
+    }
+    plan(everyMs)
+  }
+  const plan = (afterMs: number | 'off') => {
+    if (afterMs !== 'off' && !closed) timer = setTimeout(() => void passAgain(), afterMs).unref()
+  }
+  return {
+    afterCrash: async () => {
+      if (everyMs === 'off') return
+      if (!isSmall) {
+        duty = DUTY_AFTER_CRASH
+        return
+      }
+      await pass({ duty: 1, checkPages: true }).catch((error) => {
+        if (toFatal(error))
+          throw new Refusal(`${store.place} is damaged. Restore a backup or move the file away.`)
+        log.failure(error)
+      })
+    },
+    start: () => {
+      const firstMs = duty === DUTY ? FIRST_AFTER_MS : 0
+      plan(everyMs === 'off' ? 'off' : Math.min(everyMs, firstMs))
+    },
+    finishedAt: () => finishedAt,
+    close: async () => {
+      closed = true
+      clearTimeout(timer)
+      await thread?.terminate()
+    },
+  }
+}
+
+const toError = ({ name, ...codes }: ScrubFailure) =>
+  Object.assign(new Error('the scrub met a failure'), { ...codes, name })
+
+function listKeys({ version, sealing }: Keyring): ScrubOptions['keys'] {
+  const keys = [version - 1, version].map((each) => [each, sealing(each)] as const)
+  return new Map(keys.flatMap(([each, key]) => (key ? [[each, key]] : [])))
+}
+
+const sizeOf = (path: string) =>
+  ['', '-wal'].reduce((sum, end) => sum + (statSync(path + end, { throwIfNoEntry: false })?.size ?? 0), 0)

@@ -1,0 +1,145 @@
+import type { Database, Row } from './database.ts'
+import { openStore, type StoreOptions } from './store.ts'
+
+/** An index, and the columns that it holds. */
+export type IndexInfo = {
+  readonly table: string
+  readonly index: string
+  readonly columns: readonly string[]
+}
+
+export type SealedValue = {
+  readonly id: Uint8Array
+  readonly keyVersion: number
+  readonly sealed: Uint8Array
+}
+
+/**
+ * Reads the tables piece by piece, in the order in which they lie on the disk. A piece ends at a place: a rowid in SQLite, a
+ * page in PostgreSQL.
+ */
+export type ScrubTable = {
+  readonly listIndexes: () => Promise<IndexInfo[]>
+  /** Where the piece after `place` ends; undefined when there is none. */
+  readonly nextPlace: (table: string, place: number) => Promise<number | undefined>
+  /** Rows of the piece that cannot be found by the index. */
+  readonly countMissing: (index: IndexInfo, from: number, to: number) => Promise<number>
+  readonly readSealed: (table: 'registry' | 'media', from: number, to: number) => Promise<SealedValue[]>
+  /** Whether the pages of the file fit together; SQLite only, and in one go. */
+  readonly isSound: () => Promise<boolean>
+}
+
+const CACHE_KIB = 2048
+const PIECE_ROWS = 32
+const PIECE_PAGES = 8
+const ID_COLUMN = { registry: 'subject', media: 'id' } as const
+
+/** With a connection of its own: what it reads comes from the disk, and pushes nothing out of the memory of the others. */
+export async function openScrubTable(
+  options: StoreOptions,
+): Promise<ScrubTable & { readonly close: () => Promise<void> }> {
+  const { database, close } = await openStore({ ...options, mustExist: true })
+  if (database.dialect !== 'sqlite') return { ...createForPostgres(database), close }
+  await database.prepare(`PRAGMA cache_size = -${CACHE_KIB}`).run()
+  return { ...createForSqlite(database), close }
+}
+
+function createForSqlite(database: Database): ScrubTable {
+  return {
+    listIndexes: async () => (await database.prepare(LIST_SQLITE_INDEXES).all()).map(toIndexInfo),
+    nextPlace: async (table, place) => {
+      const row = await database
+        .prepare(
+          `SELECT MAX(place) AS place FROM
+           (SELECT rowid AS place FROM ${table} NOT INDEXED WHERE rowid > $1 ORDER BY rowid LIMIT ${PIECE_ROWS})`,
+        )
+        .get(place)
+      return row?.place === null ? undefined : Number(row?.place)
+    },
+    countMissing: async ({ table, index, columns }, from, to) => {
+      const row = await database
+        .prepare(
+          `SELECT COUNT(*) AS missing FROM ${table} AS t NOT INDEXED
+           WHERE t.rowid > $1 AND t.rowid <= $2 AND ${areSet(columns)} AND NOT EXISTS (
+             SELECT 1 FROM ${table} AS i INDEXED BY ${index} WHERE ${areEqual(columns)} AND i.rowid = t.rowid)`,
+        )
+        .get(from, to)
+      return Number(row?.missing)
+    },
+    readSealed: async (table, from, to) => {
+      const rows = await database
+        .prepare(
+          `SELECT ${ID_COLUMN[table]} AS id, key_version, sealed FROM ${table} NOT INDEXED
+           WHERE rowid > $1 AND rowid <= $2`,
+        )
+        .all(from, to)
+      return rows.map(toSealedValue)
+    },
+    isSound: async () =>
+      (await database.prepare('PRAGMA integrity_check(1)').get())?.integrity_check === 'ok',
+  }
+}
+
+/** Only unique indexes: looking up one row among many that are alike takes too long. */
+function createForPostgres(database: Database): ScrubTable {
+  const piece = `t.ctid >= ('(' || $1::bigint || ',0)')::tid AND t.ctid < ('(' || $2::bigint || ',0)')::tid`
+  return {
+    listIndexes: async () => (await database.prepare(LIST_POSTGRES_INDEXES).all()).map(toIndexInfo),
+    nextPlace: async (table, place) => {
+      const row = await database
+        .prepare(`SELECT pg_relation_size($1::regclass) / current_setting('block_size')::bigint AS pages`)
+        .get(table)
+      return Number(row?.pages) > place ? place + PIECE_PAGES : undefined
+    },
+    countMissing: ({ table, columns }, from, to) =>
+      database.transaction(async (inside) => {
+        for (const way of ['seqscan', 'bitmapscan', 'hashjoin', 'mergejoin'])
+          await inside.prepare(`SET LOCAL enable_${way} = off`).run()
+        const row = await inside
+          .prepare(
+            `SELECT COUNT(*) AS missing FROM ${table} AS t WHERE ${piece} AND ${areSet(columns)} AND NOT EXISTS (
+               SELECT 1 FROM (SELECT i.ctid AS place FROM ${table} AS i WHERE ${areEqual(columns)} OFFSET 0) AS found
+               WHERE found.place = t.ctid)`,
+          )
+          .get(from, to)
+        return Number(row?.missing)
+      }),
+    readSealed: async (table, from, to) => {
+      const rows = await database
+        .prepare(`SELECT ${ID_COLUMN[table]} AS id, key_version, sealed FROM ${table} AS t WHERE ${piece}`)
+        .all(from, to)
+      return rows.map(toSealedValue)
+    },
+    isSound: async () => true,
+  }
+}
+
+const areSet = (columns: readonly string[]) =>
+  columns.map((column) => `t.${column} IS NOT NULL`).join(' AND ')
+const areEqual = (columns: readonly string[]) =>
+  columns.map((column) => `i.${column} = t.${column}`).join(' AND ')
+
+const LIST_SQLITE_INDEXES = `SELECT tbl_name AS table_name, name AS index_name,
+    (SELECT group_concat(info.name ORDER BY info.seqno) FROM pragma_index_info(sqlite_schema.name) AS info) AS columns
+  FROM sqlite_schema WHERE type = 'index' ORDER BY tbl_name, name`
+
+const LIST_POSTGRES_INDEXES = `SELECT tables.relname AS table_name, indexes.relname AS index_name,
+    (SELECT string_agg(attname, ',' ORDER BY attnum) FROM pg_attribute WHERE attrelid = indexes.oid) AS columns
+  FROM pg_index JOIN pg_class indexes ON indexes.oid = indexrelid JOIN pg_class tables ON tables.oid = indrelid
+  WHERE tables.relnamespace = current_schema()::regnamespace AND indisunique AND indisvalid
+    AND indpred IS NULL AND indexprs IS NULL
+    -- Older ones cannot read a part of a table.
+    AND current_setting('server_version_num')::bigint >= 140000
+  ORDER BY 1, 2`
+
+const toIndexInfo = (row: Row): IndexInfo => ({
+  table: String(row.table_name),
+  index: String(row.index_name),
+  columns: String(row.columns).split(','),
+})
+
+const toSealedValue = (row: Row): SealedValue => ({
+  id: row.id as Uint8Array,
+  keyVersion: Number(row.key_version),
+  sealed: row.sealed as Uint8Array,
+})

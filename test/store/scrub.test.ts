@@ -1,0 +1,66 @@
+import { createSecretKey } from 'node:crypto'
+import { describe, expect, it } from 'vitest'
+import { seal, toBound } from '../../src/crypto/seal.ts'
+import { runScrubPass } from '../../src/registry/scrub-pass.ts'
+import { openScrubTable } from '../../src/store/scrub-table.ts'
+import type { Store, StoreOptions } from '../../src/store/store.ts'
+import { hasPostgres } from '../postgres.ts'
+import { POSTGRES, SQLITE } from './engines.ts'
+
+const key = createSecretKey(Buffer.alloc(32, 7))
+
+function toRecord(number: number, content = 'a record') {
+  const subject = Buffer.alloc(32, number)
+  const sealed = seal(key, Buffer.from(content), toBound('registry', subject, 1))
+  return { kind: 'nin' as const, subject, keyVersion: 1, digest: Buffer.alloc(32), sealed }
+}
+
+const save = (store: Store, ...numbers: number[]) =>
+  store.registry.save({ records: numbers.map((number) => toRecord(number)), media: [], at: 1 })
+
+async function scrub(options: StoreOptions): Promise<number> {
+  const table = await openScrubTable(options)
+  return runScrubPass(table, { keys: new Map([[1, key]]), duty: 1, checkPages: true }).finally(table.close)
+}
+
+const hundred = Array.from({ length: 100 }, (_each, index) => index)
+
+describe.each([SQLITE, ...(hasPostgres() ? [POSTGRES] : [])])('a scrub of $name', ({ createPlace }) => {
+  it('reads everything, finds no fault in a sound database, and meets a record that does not open', async () => {
+    const { options, open } = await createPlace()
+    const store = await open()
+    await store.meta.insert('root_version', '1')
+    await save(store, ...hundred)
+    expect(await scrub(options)).toBeGreaterThan(1)
+    const strange = { ...toRecord(200), sealed: toRecord(201).sealed }
+    await store.registry.save({ records: [strange], media: [], at: 1 })
+    await expect(scrub(options)).rejects.toMatchObject({ code: 'BROKEN_SEAL' })
+    await store.close()
+  })
+})
+
+describe.skipIf(!hasPostgres())('a scrub of PostgreSQL', () => {
+  it('finds a row that its index does not know', async () => {
+    const { options, open } = await POSTGRES.createPlace()
+    const store = await open()
+    await save(store, ...hundred)
+    const setReady = (isReady: boolean) =>
+      store.database
+        .prepare(
+          `UPDATE pg_index SET indisready = ${isReady} WHERE indexrelid = 'registry_subject'::regclass`,
+        )
+        .run()
+    await setReady(false)
+    // Through a new connection, which plans anew.
+    const other = await open()
+    await other.database
+      .prepare(
+        'INSERT INTO registry (subject, kind, key_version, digest, sealed, updated_at) VALUES ($1, $2, 1, $1, $3, 1)',
+      )
+      .run(Buffer.alloc(32, 250), 'nin', toRecord(250).sealed)
+    await other.close()
+    await setReady(true)
+    await expect(scrub(options)).rejects.toMatchObject({ code: 'DAMAGED_INDEX' })
+    await store.close()
+  })
+})
