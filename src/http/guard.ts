@@ -15,6 +15,7 @@ export function createGuard({ authenticate, rateLimit, config }: Context): Guard
     if (!caller) throw new AppError('unauthenticated')
     exchange.caller = caller
     exchange.connection?.know()
+    if (caller.isUnconfirmed && scope !== 'catalogue:read') throw new AppError('audit_unavailable')
     if (rateLimit) {
       const { allowed, remaining, resetS } = rateLimit.take(caller.lineage)
       exchange.early.push('ratelimit-policy', policy, 'ratelimit', `"key";r=${remaining};t=${resetS}`)

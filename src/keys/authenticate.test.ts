@@ -32,11 +32,12 @@ function open(row: Partial<KeyRow> = {}) {
     ],
   ])
   // The wall clock is as far from the monotonic one as it was set.
-  const clock = { now: 1_000_000, set: 0, looks: 0 }
+  const clock = { now: 1_000_000, set: 0, looks: 0, fails: false }
   const authenticate = createAuthenticate({
     keys: {
       find: async (id) => {
         clock.looks += 1
+        if (clock.fails) throw Object.assign(new Error('gone'), { code: 'ECONNREFUSED' })
         return rows.get(id)
       },
     },
@@ -48,6 +49,19 @@ function open(row: Partial<KeyRow> = {}) {
   })
   return { rows, clock, authenticate }
 }
+
+it('serves look-ups for five minutes with a key that was good, while the store does not answer', async () => {
+  const { clock, authenticate } = open()
+  expect((await authenticate(key.text))?.isUnconfirmed).toBeUndefined()
+  clock.fails = true
+  clock.now += 600
+  expect(await authenticate(key.text)).toMatchObject({ keyId: key.id, isUnconfirmed: true })
+  await expect(authenticate(createApiKey('live').text)).rejects.toThrow()
+  clock.now += 300_000
+  await expect(authenticate(key.text)).rejects.toThrow()
+  clock.fails = false
+  expect((await authenticate(key.text))?.isUnconfirmed).toBeUndefined()
+})
 
 it('asks the store once in half a second, and obeys a revocation within a second', async () => {
   const { rows, clock, authenticate } = open()

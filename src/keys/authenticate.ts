@@ -1,6 +1,7 @@
 import { type KeyObject, timingSafeEqual } from 'node:crypto'
 import { BlockList, isIPv6 } from 'node:net'
 import { steadyNow } from '../contract/clock.ts'
+import { isStoreFailure } from '../store/failure.ts'
 import type { KeyRow, KeyTable } from '../store/key-table.ts'
 import { SUBJECTS_PER_DAY } from '../verification/attempts.ts'
 import { toHiddenFields } from '../verification/field-policy.ts'
@@ -23,6 +24,8 @@ export type Caller = {
   readonly requiresConsent: boolean
   /** How many people it may ask about in a day. */
   readonly subjectsPerDay: number
+  /** The store cannot be asked, so a revocation may have been missed: good for look-ups only. */
+  readonly isUnconfirmed?: boolean
 }
 
 /** Undefined means 401, whatever the reason. */
@@ -44,6 +47,8 @@ type AuthenticateOptions = {
 /** A revoked key must stop within a second, so a row is trusted for half of one. */
 const TRUSTED_MS = 500
 const MOST_TRUSTED = 10_000
+/** While the store cannot be reached, a key that was good so recently still serves look-ups. */
+const UNCONFIRMED_MS = 300_000
 
 /** Takes the place of a row that does not exist, so that an unknown id and a wrong secret take the same steps. */
 const NO_KEY: KeyRow = {
@@ -86,6 +91,14 @@ export function createAuthenticate(options: AuthenticateOptions): Authenticate {
     return caller
   }
 
+  /** The store cannot say: a key whose secret was right before is known by what it was then. */
+  const judgeOrRecall = (key: ApiKey, known: Trusted | undefined) =>
+    judge(key, known !== undefined).catch((error) => {
+      if (!known || !isStoreFailure(error)) throw error
+      if (known.until + UNCONFIRMED_MS <= now() || known.expiresAt <= wallNow()) throw error
+      return { ...known.caller, isUnconfirmed: true }
+    })
+
   return (authorization = '') => {
     const credential = toCredential(authorization)
     if (credential === SANDBOX_KEY) return publicSandboxKey ? sandboxCaller : undefined
@@ -93,7 +106,7 @@ export function createAuthenticate(options: AuthenticateOptions): Authenticate {
     if (known && known.until > now() && known.expiresAt > wallNow()) return known.caller
     const key = parseApiKey(credential)
     if (!key || (key.mode === 'test' && !testKeys)) return undefined
-    return judge(key, known !== undefined)
+    return judgeOrRecall(key, known)
   }
 }
 
