@@ -1,4 +1,5 @@
 import { pino } from 'pino'
+import { createRepeatedFailures } from './repeated-failures.ts'
 
 /** One line a request. Only what stands here can reach the log: no address, header, query or body. */
 export type RequestLine = {
@@ -19,7 +20,7 @@ export type Log = {
     event: string,
     figures?: Record<string, string | number>,
   ) => void
-  /** A failure of ours: its kind and where it happened. Its message stays out, because messages quote their input. */
+  /** A failure of ours: its kind, where it happened, and how often within a second. Its message stays out, because messages quote their input. */
   readonly failure: (error: unknown, requestId?: string) => void
   readonly flush: () => void
 }
@@ -35,8 +36,12 @@ export function createLog(level: string, fd = 2): Log {
     if (lines !== '') destination.write(lines)
     lines = ''
   }
+  const failures = createRepeatedFailures<{ request_id: string } & ReturnType<typeof describeFailure>>(
+    (line) => logger.error({ event: 'failure', ...line }),
+  )
   const timer = setInterval(() => {
     handOver()
+    failures.tick()
     destination.flush()
   }, 200).unref()
   return {
@@ -55,15 +60,12 @@ export function createLog(level: string, fd = 2): Log {
     },
     failure: (error, requestId = '') => {
       handOver()
-      logger.error({
-        event: 'failure',
-        request_id: toLoggedId(requestId),
-        ...describeFailure(error),
-      })
+      failures.add({ request_id: toLoggedId(requestId), ...describeFailure(error) })
     },
     flush: () => {
       clearInterval(timer)
       handOver()
+      failures.end()
       destination.flushSync()
     },
   }
