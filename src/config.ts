@@ -48,6 +48,18 @@ export const SETTINGS = {
     'PostgreSQL to keep the data in, as postgres://user:password@host:5432/database. Without it: SQLite in the data folder.',
     true,
   ),
+  storeTimeout: setting(
+    'TABBAT_STORE_TIMEOUT',
+    '5s',
+    duration({ least: '1s', most: '1m' }),
+    'How long a request may wait for the database, locks included; then it is answered 503. Commands and imports may take longer.',
+  ),
+  scrub: setting(
+    'TABBAT_SCRUB',
+    '24h',
+    orOff(duration({ least: '1s' })),
+    'How long after the end of one search for damage in the database the next begins. It takes 1 % of one processor: see docs/reliability.md. off: damage is found when it is met.',
+  ),
   ninSources: setting(
     'TABBAT_NIN_SOURCES',
     'registry',

@@ -1,3 +1,4 @@
+import { prepareBeat } from './audit-beat.ts'
 import { type AuditLook, createAuditLook } from './audit-look.ts'
 import type { Database, Row, Value } from './database.ts'
 import type { ClaimId } from './idempotency-table.ts'
@@ -139,7 +140,7 @@ export function createAuditTable(database: Database): AuditTable {
      FROM audit WHERE chain = $1 AND sequence > $2 AND sequence <= $3`,
   )
   const chains = database.prepare('SELECT chain, owner, beat_at FROM audit_chains ORDER BY chain')
-  const beat = database.prepare('UPDATE audit_chains SET beat_at = $3 WHERE chain = $1 AND owner = $2')
+  const beat = prepareBeat(database)
   const release = database.prepare(
     'UPDATE audit_chains SET owner = NULL, beat_at = $3 WHERE chain = $1 AND owner = $2',
   )

@@ -2,6 +2,7 @@ import { hash } from 'node:crypto'
 import { type CustomTypesConfig, Pool, type PoolClient, type QueryConfig, types } from 'pg'
 import type { Database, Row, Statement, TransactionOptions, Value } from './database.ts'
 import { isPassing, toPostgresRefusal } from './postgres-refusal.ts'
+import { createSilenceGate, isSilence } from './silence.ts'
 
 export type PostgresOptions = {
   /** How long the start waits for a server that is not there yet. */
@@ -10,6 +11,10 @@ export type PostgresOptions = {
   readonly answerTimeoutMs?: number | undefined
   /** How long a statement may take, waiting for others included. */
   readonly statementTimeoutMs?: number | undefined
+  /** How long one operation may take altogether: a connection, its statements, the commit. */
+  readonly operationTimeoutMs?: number | undefined
+  /** Hears of every failure, also where its caller does not care. */
+  readonly onFailure?: ((error: unknown) => void) | undefined
 }
 
 const MOST_CONNECTIONS = 16
@@ -37,35 +42,73 @@ const parsers: CustomTypesConfig = {
 export async function openPostgres(url: string, options: PostgresOptions = {}): Promise<Database> {
   const pool = createPool(url, options)
   await waitUntilReachable(pool, url, options.startWaitMs ?? START_WAIT_MS)
+  const { operationTimeoutMs, onFailure = () => {} } = options
+  const gate = createSilenceGate()
+  const guard = <T>(work: () => Promise<T>): Promise<T> =>
+    gate(work).catch((error) => {
+      onFailure(error)
+      throw error
+    })
 
   const transaction = async <T>(
     work: (database: Database) => Promise<T>,
     { patient = false }: TransactionOptions = {},
   ): Promise<T> => {
+    const limits = patient ? { query_timeout: PATIENT_TIMEOUT_MS } : createLimits(operationTimeoutMs)
     const client = await pool.connect()
     try {
-      await client.query(patient ? `${BEGIN}; SET LOCAL statement_timeout = 0` : BEGIN)
-      const result = await work(insideOf(client, patient ? { query_timeout: PATIENT_TIMEOUT_MS } : {}))
-      const { command } = await client.query('COMMIT')
+      await client.query(toQuery(patient ? `${BEGIN}; SET LOCAL statement_timeout = 0` : BEGIN, limits))
+      const result = await work(insideOf(client, limits))
+      const { command } = await client.query(toQuery('COMMIT', limits))
       // Where a statement has failed, the server takes everything back and calls that a success.
       if (command !== 'COMMIT') throw new Error('the transaction was taken back')
       client.release()
       return result
     } catch (error) {
-      await takeBack(client)
+      await takeBack(client, error)
+      throw error
+    }
+  }
+  const query = async (query: Query) => {
+    const limits = createLimits(operationTimeoutMs)
+    const client = await pool.connect()
+    try {
+      const result = await (client as Client).query({ ...query, ...limits })
+      client.release()
+      return result
+    } catch (error) {
+      client.release(!isUsable(error))
       throw error
     }
   }
   return {
     dialect: 'postgres',
-    prepare: (sql) => prepare(pool, sql),
-    transaction,
+    prepare: (sql) => prepare({ query: (asked) => guard(() => query(asked)) }, sql),
+    transaction: (work, how) => guard(() => transaction(work, how)),
     lock: async () => {
       throw new Error('a lock is held in a transaction only')
     },
     close: () => pool.end(),
   }
 }
+
+type Limits = Pick<Query, 'query_timeout'>
+
+/** What is left of the time of an operation, read anew for each of its statements. */
+function createLimits(timeoutMs: number | undefined): Limits {
+  if (timeoutMs === undefined) return {}
+  const until = performance.now() + timeoutMs
+  return {
+    get query_timeout() {
+      return Math.max(1, Math.round(until - performance.now()))
+    },
+  }
+}
+
+const toQuery = (text: string, limits: Limits): Query => ({ text, ...limits })
+
+/** PostgreSQL has answered, if with an error, and goes on with the connection. */
+const isUsable = (error: unknown) => (error as { severity?: unknown }).severity === 'ERROR'
 
 function createPool(url: string, options: PostgresOptions): Pool {
   const { answerTimeoutMs = ANSWER_TIMEOUT_MS, statementTimeoutMs = STATEMENT_TIMEOUT_MS } = options
@@ -95,13 +138,16 @@ function createPool(url: string, options: PostgresOptions): Pool {
 }
 
 /** A connection that cannot be brought back to where it was is given up, and the server takes its work back. */
-const takeBack = (client: PoolClient): Promise<void> =>
-  (client as Client).query({ text: 'ROLLBACK', query_timeout: ROLLBACK_TIMEOUT_MS }).then(
+async function takeBack(client: PoolClient, error: unknown): Promise<void> {
+  // Nothing that is sent behind a statement without an answer is answered.
+  if (isSilence(error)) return client.release(true)
+  await (client as Client).query({ text: 'ROLLBACK', query_timeout: ROLLBACK_TIMEOUT_MS }).then(
     () => client.release(),
     () => client.release(true),
   )
+}
 
-function insideOf(client: Client, limits: Pick<Query, 'query_timeout'>): Database {
+function insideOf(client: Client, limits: Limits): Database {
   const inside: Database = {
     dialect: 'postgres',
     prepare: (sql) => prepare(client, sql, limits),
@@ -118,7 +164,7 @@ function insideOf(client: Client, limits: Pick<Query, 'query_timeout'>): Databas
 const names = new Map<string, string>()
 
 /** Statements are prepared once per connection, under a name made of their text. */
-function prepare(client: Client, text: string, limits: Pick<Query, 'query_timeout'> = {}): Statement {
+function prepare(client: Client, text: string, limits: Limits = {}): Statement {
   const name = names.get(text) ?? hash('sha256', text, 'base64url').slice(0, 24)
   names.set(text, name)
   const query = (values: Value[]) => client.query({ ...limits, name, text, values })

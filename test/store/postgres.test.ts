@@ -154,7 +154,7 @@ describe.skipIf(!hasOwnPostgres())('PostgreSQL', () => {
     const show = async (setting: string) =>
       Object.values((await store.database.prepare(`SHOW ${setting}`).get()) ?? {})[0]
     expect(await show('synchronous_commit')).toBe('on')
-    expect(await show('statement_timeout')).toBe('15s')
+    expect(await show('statement_timeout')).toBe('4s')
     expect(await show('idle_in_transaction_session_timeout')).toBe('1min')
     expect(types.getTypeParser(20)('7')).toBe('7')
     await store.close()
@@ -225,7 +225,7 @@ describe.skipIf(!hasOwnPostgres())('PostgreSQL', () => {
 
   it('is given up when it falls silent, and found again', async () => {
     const { url, pause, resume, close } = await openPassage(await server.createDatabase())
-    const database = await openPostgres(url, { statementTimeoutMs: 50, answerTimeoutMs: 50 })
+    const database = await openPostgres(url, { statementTimeoutMs: 300, answerTimeoutMs: 300 })
     const ask = () => database.prepare('SELECT 1 AS one').get()
     expect(await ask()).toEqual({ one: 1 })
     pause()
