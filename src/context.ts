@@ -1,6 +1,6 @@
 import { forgetSessions } from './admin/people/sessions.ts'
 import { type AuditLog, openAuditLog } from './audit/audit-log.ts'
-import { loadNodeName } from './audit/chain-claim.ts'
+import { hasCrashed, loadNodeName } from './audit/chain-claim.ts'
 import { createSigner } from './audit/signing.ts'
 import { type KeptCatalogue, keepCatalogue } from './catalogue/upkeep.ts'
 import type { Config } from './config.ts'
@@ -8,12 +8,14 @@ import { steadyNow } from './contract/clock.ts'
 import { type Kind, toBlindIndexText } from './crypto/blind-index.ts'
 import type { Keyring } from './crypto/keyring.ts'
 import type { RootKeys } from './crypto/root-key.ts'
+import { createFatalStop, type FatalStop } from './fatal-stop.ts'
 import { createOverload, type Overload, toInFlightLimits } from './http/overload.ts'
 import { type Authenticate, createAuthenticate } from './keys/authenticate.ts'
 import { createRateLimit, type RateLimit } from './keys/rate-limit.ts'
 import { createLog, type Log } from './log.ts'
 import { createMetrics, type Metrics } from './metrics.ts'
 import { createRegistry, type Registry } from './registry/registry.ts'
+import { createScrub, type Scrub } from './registry/scrub.ts'
 import { loadKeyring, openSealedStore } from './sealed-store.ts'
 import { isLoopback } from './settings.ts'
 import { openSourceLine, type SourceLine } from './source-line.ts'
@@ -63,21 +65,16 @@ export async function createContext(
   log = createLog(config.logLevel),
   workerName = '',
 ): Promise<Context> {
-  const { store, rootKeys, keyring: first } = await openSealedStore(config, { writerThread: true })
-  let keyring = first
-  const registry = createRegistry({
-    table: store.registry,
-    keyring: () => keyring,
-    reloadKeyring: async () => {
-      keyring = (await loadKeyring(config, store)).keyring
-      return keyring
-    },
-  })
+  const fatal = createFatalStop(log)
+  const options = { writerThread: true, onFatal: fatal.notice, timeoutMs: config.storeTimeout }
+  const { store, rootKeys, keyring } = await openSealedStore(config, options)
+  const { registry, currentKeyring } = openRegistry(config, store, keyring)
   // A rotation that begins right now may refuse them; they are planted at the next start, then.
   await registry.plantDecoys().catch(log.failure)
+  const scrub = workerName === '' ? await openScrub(config, store, currentKeyring, log, fatal) : undefined
   const attempts = createAttempts(store.attempts, keyring.subject, loadNodeName(config.dataDir) + workerName)
   await attempts.recover()
-  const audit = await openAudit(config, store, keyring, log)
+  const audit = await openAudit(config, store, keyring, log, fatal)
   const idempotency = createIdempotency({
     table: store.idempotency,
     keyring,
@@ -86,7 +83,7 @@ export async function createContext(
   })
   const reuse = config.reuse === 'off' ? undefined : createReuse(store.reuse, keyring, config.reuse)
   const overload = createOverload(toInFlightLimits(config))
-  const desk = { registry, keyring: () => keyring, table: store.sources, node: audit.owner, log }
+  const desk = { registry, keyring: currentKeyring, table: store.sources, node: audit.owner, log }
   const line = await openSourceLine(config, desk)
   const shelf = { table: store.catalogue, audit, switches: store.sources }
   const catalogue = await keepCatalogue(config, shelf, log)
@@ -95,10 +92,10 @@ export async function createContext(
   return {
     config,
     log,
-    metrics: createMetrics(line),
+    metrics: createMetrics(line, scrub?.finishedAt),
     store,
     rootKeys,
-    keyring: () => keyring,
+    keyring: currentKeyring,
     authenticate: openAuthenticate(config, store, keyring),
     rateLimit: config.rateLimit === 'off' ? undefined : createRateLimit(config.rateLimit),
     overload,
@@ -117,6 +114,7 @@ export async function createContext(
     lifecycle: { stopping: false },
     close: async () => {
       stopForgetting()
+      await scrub?.close()
       overload.close()
       await catalogue.close()
       await line.close()
@@ -126,6 +124,36 @@ export async function createContext(
       await store.close()
     },
   }
+}
+
+/** The first worker looks for damage for all. After a crash it does so before anything is answered, if that is soon done. */
+async function openScrub(
+  config: Config,
+  store: Store,
+  keyring: () => Keyring,
+  log: Log,
+  fatal: FatalStop,
+): Promise<Scrub> {
+  const { dataDir, databaseUrl, scrub: everyMs } = config
+  const storeOptions = { dataDir, databaseUrl }
+  const scrub = createScrub({ everyMs, store, storeOptions, keyring, log, onFatal: fatal.notice })
+  if (await hasCrashed(store.audit, loadNodeName(dataDir))) await scrub.afterCrash()
+  scrub.start()
+  return scrub
+}
+
+/** The registry, with keys that are loaded anew when a rotation has replaced them. */
+function openRegistry(config: Config, store: Store, first: Keyring) {
+  let keyring = first
+  const registry = createRegistry({
+    table: store.registry,
+    keyring: () => keyring,
+    reloadKeyring: async () => {
+      keyring = (await loadKeyring(config, store)).keyring
+      return keyring
+    },
+  })
+  return { registry, currentKeyring: () => keyring }
 }
 
 /** Everything that is kept for a time only. */
@@ -153,23 +181,27 @@ const openAuthenticate = (config: Config, { keys }: Store, keyring: Keyring) =>
     publicSandboxKey: hasPublicSandboxKey(config),
   })
 
-function openAudit(config: Config, store: Store, keyring: Keyring, log: Log): Promise<AuditLog> {
-  return openAuditLog({
+async function openAudit(
+  config: Config,
+  store: Store,
+  keyring: Keyring,
+  log: Log,
+  fatal: FatalStop,
+): Promise<AuditLog> {
+  const tell = (event: string) => (error: unknown) => {
+    log.event('error', event)
+    log.failure(error)
+  }
+  fatal.audit = await openAuditLog({
     table: store.audit,
     signer: createSigner(keyring['audit-signing']),
     dataDir: config.dataDir,
     checkpointDir: config.checkpointDir ?? config.dataDir,
-    onTrouble: (error) => {
-      log.event('error', 'audit_unavailable')
-      log.failure(error)
-    },
-    onCorruption: (error) => {
-      log.event('error', 'database_damaged')
-      log.failure(error)
-      log.flush()
-      process.exit(1)
-    },
+    onTrouble: tell('audit_unavailable'),
+    onCheckpointFailure: tell('checkpoint_failed'),
+    onCorruption: fatal.stop,
   })
+  return fatal.audit
 }
 
 /** On by default only where nobody else can reach it. */

@@ -2,12 +2,13 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { AppError } from '../errors.ts'
 import { tallyRows } from '../statistics/tally.ts'
 import { type AuditTable, type Completion, type Head, packRows } from '../store/audit-table.ts'
-import { isStoreFailure } from '../store/failure.ts'
+import { isStoreFailure, toFatal } from '../store/failure.ts'
 import { packTallies } from '../store/statistics-table.ts'
 import { claimChain, createOwner, loadNodeName } from './chain-claim.ts'
 import { makeCheckpoint, refuseOlderStore } from './checkpoint.ts'
 import { type AuditEntry, linkEntries, NO_HEAD } from './row.ts'
 import type { Signer } from './signing.ts'
+import { isWritten, refuseOlderLog } from './written.ts'
 
 type AuditLogOptions = {
   readonly table: AuditTable
@@ -16,9 +17,11 @@ type AuditLogOptions = {
   readonly checkpointDir: string
   /** A restore puts an older log in place on purpose: the next checkpoint says so. */
   readonly acceptOlder?: boolean
-  /** Told once when the log can no longer be written, and at each checkpoint that could not be made. */
+  /** Told once when the log can no longer be written. */
   readonly onTrouble: (error: unknown) => void
-  /** The database is damaged: nothing may go on. */
+  /** A checkpoint could not be made. Rows can be written all the same, as far as that goes. */
+  readonly onCheckpointFailure: (error: unknown) => void
+  /** The database is damaged or lost, or its disk fails: nothing may go on. */
   readonly onCorruption: (error: unknown) => void
 }
 
@@ -34,8 +37,6 @@ const CHECKPOINT_EVERY_ROWS = 10_000
 const PROBE_EVERY_MS = 1000
 /** Most requests that share one commit. */
 const MOST_PENDING = 1000
-/** What SQLite and PostgreSQL call a damaged file. SQLite keeps details in the higher bits. */
-const DAMAGED: readonly unknown[] = [11, 26, 'XX001', 'XX002']
 export async function openAuditLog(options: AuditLogOptions): Promise<AuditLog> {
   if (!options.acceptOlder) await refuseOlderStore(options.table, options.checkpointDir)
   const owner = createOwner()
@@ -53,6 +54,8 @@ export class AuditLog {
   /** The last row that somebody was answered on: a log without it is not the one that was written. */
   #acknowledged: Head | undefined
   #healthy = true
+  /** After damage or a failed disk: for good. */
+  #ended = false
   #queue: Pending[] = []
   #running: Promise<void> | undefined
   #checkpointing: Promise<void> | undefined
@@ -84,7 +87,7 @@ export class AuditLog {
 
   /** Whether a failure that others met was the store's. Then the log is tried, so that nobody else finds out the slow way. */
   notice(error: unknown): boolean {
-    if (isDamage(error)) this.#fail(error)
+    if (toFatal(error)) this.#fail(error)
     if (!isStoreFailure(error)) return false
     if (this.#healthy) void this.#beat()
     return true
@@ -111,17 +114,23 @@ export class AuditLog {
 
   /** A signed statement of where all chains stand. One at a time; what fails now is made up for the next time. */
   checkpoint(): Promise<void> {
-    const { table, signer, checkpointDir, onTrouble } = this.#options
+    const { table, signer, checkpointDir } = this.#options
     const covered = this.#rowsSinceCheckpoint
     this.#checkpointing ??= makeCheckpoint(table, signer, checkpointDir)
       .then(() => {
         // Rows that came meanwhile wait for the next one.
         this.#rowsSinceCheckpoint -= covered
-      }, onTrouble)
+      }, this.#failCheckpoint)
       .finally(() => {
         this.#checkpointing = undefined
       })
     return this.#checkpointing
+  }
+
+  readonly #failCheckpoint = (error: unknown): void => {
+    this.#options.onCheckpointFailure(error)
+    // The store's own trouble is everybody's; a folder that cannot be written is not.
+    this.notice(error)
   }
 
   async close(): Promise<void> {
@@ -160,7 +169,14 @@ export class AuditLog {
     const completing = batch.filter(({ completion }) => completion)
     const completions = completing.flatMap(({ completion }) => completion ?? [])
     const rows = linkEntries(this.#chain, this.#head, entries)
-    const late = await this.#options.table.append(packRows(rows), completions, packTallies(tallyRows(rows)))
+    const late = await this.#options.table
+      .append(packRows(rows), completions, packTallies(tallyRows(rows)))
+      // Whose completions were late is not known then: all of them are told to come back for the answer.
+      .catch(async (error) => {
+        if (!(await isWritten(this.#options.table, this.#chain, rows.at(-1), error))) throw error
+        return completions.keys().toArray()
+      })
+    if (this.#ended) throw new AppError('audit_unavailable')
     this.#head = rows.at(-1) ?? this.#head
     this.#acknowledged = this.#head
     const before = this.#rowsSinceCheckpoint
@@ -177,7 +193,7 @@ export class AuditLog {
     const isMine = (await table.chains()).some(
       ({ chain, owner }) => chain === this.#chain && owner === this.owner,
     )
-    await this.#refuseOlderLog()
+    await refuseOlderLog(table, this.#chain, this.#acknowledged)
     if (!isMine) {
       this.#chain = await claimChain(table, this.#node, this.owner)
       this.#acknowledged = undefined
@@ -185,20 +201,20 @@ export class AuditLog {
     return (await table.head(this.#chain)) ?? NO_HEAD
   }
 
-  /** A database that came back without rows that were acknowledged (an old copy, a standby that lagged) is not extended. */
-  async #refuseOlderLog(): Promise<void> {
-    const last = this.#acknowledged
-    if (!last) return
-    const row = await this.#options.table.find(this.#chain, last.sequence)
-    if (!row || !Buffer.from(row.hash).equals(last.hash))
-      this.#options.onCorruption(new Error('the audit log came back older than it was'))
-  }
-
   #fail(error: unknown): void {
     this.#head = undefined
-    if (isDamage(error)) this.#options.onCorruption(error)
-    if (this.#healthy) this.#options.onTrouble(error)
+    const isFatal = toFatal(error) !== undefined
+    const isNews = this.#healthy && !isFatal
     this.#healthy = false
+    if (isNews) this.#options.onTrouble(error)
+    if (isFatal) this.#end(error)
+  }
+
+  #end(error: unknown): void {
+    this.#healthy = false
+    if (this.#ended) return
+    this.#ended = true
+    this.#options.onCorruption(error)
   }
 
   /** Says that this process is alive, which shows whether the log can be written. */
@@ -214,9 +230,9 @@ export class AuditLog {
 
   /** While the log cannot be written it is tried once a second, so the server is back soon after the cause is gone. */
   async #probe(): Promise<void> {
-    if (this.#healthy || this.#probing) return
+    if (this.#healthy || this.#probing || this.#ended) return
     this.#probing = true
-    if (await this.#beat()) this.#healthy = true
+    if (await this.#beat()) this.#healthy = !this.#ended
     this.#probing = false
   }
 
@@ -224,9 +240,4 @@ export class AuditLog {
     await this.#beat()
     if (this.#rowsSinceCheckpoint > 0) await this.checkpoint()
   }
-}
-
-function isDamage(error: unknown): boolean {
-  const { errcode = 0, code } = error as { errcode?: number; code?: unknown }
-  return DAMAGED.includes(errcode & 0xff) || DAMAGED.includes(code)
 }

@@ -4,6 +4,7 @@ import { createSigner, type Signer } from '../audit/signing.ts'
 import { type Config, loadConfig } from '../config.ts'
 import { Refusal } from '../errors.ts'
 import { openSealedStore, type SealedStore } from '../sealed-store.ts'
+import { type Fatal, toFatal } from '../store/failure.ts'
 import { COMMAND_LINE } from '../store/people-table.ts'
 import { refuseStrayDatabase, tellDatabase, toDatabaseText } from './database.ts'
 
@@ -32,6 +33,13 @@ type OfficeOptions = {
   readonly isTold?: boolean
 }
 
+const REASONS: Readonly<Record<Fatal, string>> = {
+  database_damaged: 'The database is damaged. Restore a backup.',
+  database_lost:
+    'The database was removed or replaced meanwhile: what was written last is lost. Do it again.',
+  disk_failed: 'The disk fails. Check it, then check the database with tabbat audit verify.',
+}
+
 export const EXISTING: OfficeOptions = { mustExist: true }
 
 /** Opens the database for a command that changes something, and leaves it as it was found. */
@@ -53,8 +61,9 @@ export async function withOffice<T>(
       checkpointDir: config.checkpointDir ?? config.dataDir,
       acceptOlder,
       onTrouble: () => {},
-      onCorruption: () => {
-        throw new Refusal('The database is damaged. Restore a backup.')
+      onCheckpointFailure: () => {},
+      onCorruption: (error) => {
+        throw new Refusal(REASONS[toFatal(error) ?? 'database_damaged'])
       },
     })
     try {
@@ -75,7 +84,7 @@ export async function withOffice<T>(
 export async function withStore<T>(work: (opened: Opened) => Promise<T>): Promise<T> {
   const config = loadConfig()
   tellDatabase(config)
-  const sealed = await openSealedStore(config, { mustExist: true })
+  const sealed = await openSealedStore(config, { mustExist: true, isReading: true })
   try {
     return await work({ ...sealed, config, database: toDatabaseText(config) })
   } finally {

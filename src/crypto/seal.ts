@@ -25,8 +25,26 @@ export function seal(key: KeyObject, plain: Uint8Array, bound: Uint8Array): Buff
   return Buffer.concat([nonce, sealed, cipher.getAuthTag()])
 }
 
-/** Throws when the key is wrong, the value was changed, or it belongs to another row. */
+/** A sealed value in the database that does not open: it was changed, or belongs to another row. The database is damaged. */
+export class BrokenSeal extends Error {
+  readonly code = 'BROKEN_SEAL'
+
+  constructor(options?: ErrorOptions) {
+    super('a sealed value cannot be opened', options)
+    this.name = 'BrokenSeal'
+  }
+}
+
+/** Throws BrokenSeal when the key is wrong, the value was changed, or it belongs to another row. */
 export function unseal(key: KeyObject, sealed: Uint8Array, bound: Uint8Array): Buffer {
+  try {
+    return open(key, sealed, bound)
+  } catch (cause) {
+    throw new BrokenSeal({ cause })
+  }
+}
+
+function open(key: KeyObject, sealed: Uint8Array, bound: Uint8Array): Buffer {
   const end = sealed.length - TAG_BYTES
   const decipher = createDecipheriv('aes-256-gcm', key, sealed.subarray(0, NONCE_BYTES))
   decipher.setAAD(bound)

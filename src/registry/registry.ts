@@ -1,6 +1,7 @@
 import { createBlankRecord } from '../contract/blank-record.ts'
 import type { Kind } from '../crypto/blind-index.ts'
 import type { Keyring } from '../crypto/keyring.ts'
+import { BrokenSeal } from '../crypto/seal.ts'
 import type { RegistryTable, SealedRecord } from '../store/registry-table.ts'
 import type { Entry } from './record-codec.ts'
 import { sealEntry, toSubject, UnknownKeyVersion, unsealEntry, unsealMedia } from './sealed-entry.ts'
@@ -23,26 +24,34 @@ type RegistryOptions = {
 
 /** An empty registry is no source; a filled one is never empty again, so that answer is kept. */
 const EMPTY_FOR_MS = 1000
+/** More rotations than can begin and end while one row is read. */
+const MOST_RELOADS = 2
 
 export function createRegistry({ table, keyring, reloadKeyring }: RegistryOptions): Registry {
   const filled = new Set<Kind>()
   const emptyUntil = new Map<Kind, number>()
   const decoys = { nin: createDecoy(keyring(), 'nin'), bvn: createDecoy(keyring(), 'bvn') }
 
-  /** The row is read again with the new keys: it may have been sealed anew since it was read. */
+  /**
+   * The row is read again with the new keys: it may have been sealed anew since it was read. A version that stays unknown
+   * is no rotation but damage.
+   */
   const open = async <R, T>(
     row: R,
     readAgain: () => Promise<R | undefined>,
     work: (keys: Keyring, row: R) => T,
+    keys = keyring(),
+    reloads = 0,
   ): Promise<T | undefined> => {
     try {
-      return work(keyring(), row)
+      return work(keys, row)
     } catch (error) {
       if (!(error instanceof UnknownKeyVersion)) throw error
-      const keys = await reloadKeyring()
-      const fresh = await readAgain()
-      return fresh && work(keys, fresh)
+      if (reloads === MOST_RELOADS) throw new BrokenSeal({ cause: error })
     }
+    const newKeys = await reloadKeyring()
+    const fresh = await readAgain()
+    return fresh && open(fresh, readAgain, work, newKeys, reloads + 1)
   }
 
   return {

@@ -1,7 +1,7 @@
 import { type Kind, toBlindIndex } from '../crypto/blind-index.ts'
 import type { Keyring } from '../crypto/keyring.ts'
 import { toMac } from '../crypto/mac.ts'
-import { seal, toBound, unseal } from '../crypto/seal.ts'
+import { BrokenSeal, seal, toBound, unseal } from '../crypto/seal.ts'
 import type { SealedMedia, SealedRecord } from '../store/registry-table.ts'
 import { decodeEntry, type Entry, encodeEntry } from './record-codec.ts'
 
@@ -39,10 +39,12 @@ export function unsealEntry<K extends Kind>(
   subject: Uint8Array,
   { keyVersion, sealed }: Pick<SealedRecord, 'keyVersion' | 'sealed'>,
 ): Entry<K> {
-  return decodeEntry(
-    kind,
-    unseal(sealingKey(keyring, keyVersion), sealed, toBound('registry', subject, keyVersion)),
-  )
+  const plain = unseal(sealingKey(keyring, keyVersion), sealed, toBound('registry', subject, keyVersion))
+  try {
+    return decodeEntry(kind, plain)
+  } catch (cause) {
+    throw new BrokenSeal({ cause })
+  }
 }
 
 /** Pictures are sealed apart, so that a verification does not carry a megabyte about. */

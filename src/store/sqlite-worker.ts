@@ -1,16 +1,29 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { Refusal } from '../errors.ts'
 import { openSqlite } from './sqlite.ts'
-import type { WriterFailure, WriterJob, WriterResult } from './sqlite-writer.ts'
+import type { WriterData, WriterFailure, WriterJob, WriterResult } from './sqlite-writer.ts'
 import { createTables } from './tables.ts'
 
 /** Most jobs in one commit. */
 const MOST_JOBS = 512
 
-const database = openSqlite(String(workerData))
+const { path, timeoutMs } = workerData as WriterData
+const database = openSqlite(path, timeoutMs)
 const tables = createTables(database.inside)
 const queue: WriterJob[] = []
 let running: Promise<void> | undefined
+
+/** Files that were removed or replaced are noticed within so long, also when nothing is written. */
+const CHECK_EVERY_MS = 250
+
+const timer = setInterval(() => {
+  try {
+    database.checkFiles()
+  } catch (error) {
+    clearInterval(timer)
+    parentPort?.postMessage({ alarm: toFailure(error) })
+  }
+}, CHECK_EVERY_MS).unref()
 
 parentPort?.on('message', (message: WriterJob[] | 'close') => {
   if (message === 'close') {
@@ -33,6 +46,7 @@ async function work(): Promise<void> {
 
 /** After the last job. The port is closed last, when all results are on their way. */
 async function close(): Promise<void> {
+  clearInterval(timer)
   await running
   await database.close()
   parentPort?.close()

@@ -32,10 +32,20 @@ export class WriteError extends Error {
   }
 }
 
+/** What the thread says unasked: the files were removed or replaced. */
+export type WriterAlarm = { readonly alarm: WriterFailure }
+
 export type Writer = {
   readonly call: (job: WriterJob) => Promise<unknown>
   /** Finishes what was asked for. */
   readonly close: () => Promise<void>
+}
+
+export type WriterData = { readonly path: string; readonly timeoutMs: number | undefined }
+
+type WriterOptions = {
+  readonly timeoutMs?: number | undefined
+  readonly onFailure?: (error: Error) => void
 }
 
 type Call = {
@@ -49,12 +59,13 @@ const NOT_SENT: WriterFailure = { name: 'Writer', code: 'not sent', errcode: 0 }
 
 /**
  * A thread that does all writing of this process. What arrives while a commit is under way shares the next one, so many
- * requests pay for one wait for the disk, and the event loop never waits for it.
+ * requests pay for one wait for the disk, and the event loop never waits for it. `onFailure` hears of every write that the
+ * database refused, also where its caller does not care.
  */
-export function openWriter(path: string): Writer {
+export function openWriter(path: string, { timeoutMs, onFailure = () => {} }: WriterOptions = {}): Writer {
   const cache = getCompileCacheDir()
   const worker = openWorkerThread('sqlite-writer', {
-    workerData: path,
+    workerData: { path, timeoutMs } satisfies WriterData,
     // Compiled sources are not shared by themselves: without them a thread takes twice as long and 20 MB more to start.
     ...(cache === undefined ? {} : { env: { NODE_COMPILE_CACHE: dirname(cache) } }),
   })
@@ -64,10 +75,16 @@ export function openWriter(path: string): Writer {
   let closed = false
   const { promise: ended, resolve: end } = Promise.withResolvers<void>()
 
-  worker.on('message', (results: WriterResult[]) => {
+  const fail = (failure: WriterFailure): Error => {
+    const error = toError(failure)
+    onFailure(error)
+    return error
+  }
+  worker.on('message', (results: WriterResult[] | WriterAlarm) => {
+    if ('alarm' in results) return void fail(results.alarm)
     for (const [index, call] of sent.splice(0, results.length).entries()) {
       const result = results[index] as WriterResult
-      if ('failure' in result) call.reject(toError(result.failure))
+      if ('failure' in result) call.reject(fail(result.failure))
       else call.resolve(result.value)
     }
     if (sent.length === 0 && !closed) worker.unref()

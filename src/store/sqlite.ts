@@ -1,9 +1,10 @@
-import { chmodSync, closeSync, mkdirSync, openSync } from 'node:fs'
+import { chmodSync, closeSync, existsSync, mkdirSync, openSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as pause } from 'node:timers/promises'
 import { Refusal } from '../errors.ts'
 import type { Database, Row, Statement, TransactionOptions, Value } from './database.ts'
+import { createFileCheck } from './sqlite-files.ts'
 import { isBusy, toSqliteRefusal } from './sqlite-refusal.ts'
 
 /** Older ones can corrupt a database when its write-ahead log is reset. */
@@ -28,12 +29,18 @@ export type Sqlite = Database & {
   readonly inside: Database
   /** Statements that take no parameters and give no rows: BEGIN, SAVEPOINT, COMMIT. */
   readonly exec: (sql: string) => void
+  /** Throws when the files were removed, replaced or cut short behind our back. */
+  readonly checkFiles: () => void
 }
 
-export function openSqlite(path: string): Sqlite {
+export function openSqlite(path: string, timeoutMs = BUSY_WAIT_MS): Sqlite {
+  // A little less, so that there is time to answer those who wait.
+  const busyWaitMs = timeoutMs * 0.95
   refuseOldSqlite()
   const connection = connect(path)
   const statements = new Map<string, Prepared>()
+  const { check: checkFiles } = createFileCheck(path, () => countFrames(connection))
+  checkFiles()
   // While a transaction is open, statements that are not part of it wait: there is one connection.
   let transactionUnderWay: Promise<void> | undefined
 
@@ -46,31 +53,24 @@ export function openSqlite(path: string): Sqlite {
   }
 
   /** For statements beside a transaction. Nothing is awaited between the last look at it and the statement. */
-  const ask = <T>(work: () => T) => whenFree(BUSY_WAIT_MS, () => transactionUnderWay, work)
+  const ask = <T>(work: () => T) => whenFree(busyWaitMs, () => transactionUnderWay, work)
   const prepare = (sql: string): Statement => {
     const statement = prepareSync(sql)
     return {
       get: (...values) => ask(() => statement.get(values)),
       all: (...values) => ask(() => statement.all(values)),
-      run: (...values) => ask(() => statement.run(values)),
+      run: (...values) =>
+        ask(() => {
+          const changed = statement.run(values)
+          checkFiles()
+          return changed
+        }),
       runAll: async () => {
         throw new Error('many rows are written in a transaction only')
       },
     }
   }
-  const prepareInside = (sql: string): Statement => {
-    const statement = prepareSync(sql)
-    return {
-      get: async (...values) => statement.get(values),
-      all: async (...values) => statement.all(values),
-      run: async (...values) => statement.run(values),
-      runAll: async (sets) => {
-        let changed = 0
-        for (const values of sets) changed += statement.run(values)
-        return changed
-      },
-    }
-  }
+  const prepareInside = (sql: string) => toStatementInside(prepareSync(sql))
 
   const transaction = async <T>(
     work: (database: Database) => Promise<T>,
@@ -80,10 +80,14 @@ export function openSqlite(path: string): Sqlite {
     const { promise, resolve } = Promise.withResolvers<void>()
     transactionUnderWay = promise
     try {
+      // Before as well: a log that was cut short is long again after the next write.
+      checkFiles()
       const begin = () => connection.exec('BEGIN IMMEDIATE')
-      await whenFree(patient ? PATIENT_WAIT_MS : BUSY_WAIT_MS, () => undefined, begin)
+      await whenFree(patient ? PATIENT_WAIT_MS : busyWaitMs, () => undefined, begin)
       const result = await work(inside)
       connection.exec('COMMIT')
+      // Durable in the file that was opened, which may not be the one at the path any more.
+      checkFiles()
       return result
     } catch (error) {
       if (connection.isTransaction) connection.exec('ROLLBACK')
@@ -105,8 +109,19 @@ export function openSqlite(path: string): Sqlite {
     transaction: (work) => work(inside),
   }
   const exec = (sql: string) => connection.exec(sql)
-  return { ...common, prepare, transaction, inside, exec }
+  return { ...common, prepare, transaction, inside, exec, checkFiles }
 }
+
+const toStatementInside = (statement: Prepared): Statement => ({
+  get: async (...values) => statement.get(values),
+  all: async (...values) => statement.all(values),
+  run: async (...values) => statement.run(values),
+  runAll: async (sets) => {
+    let changed = 0
+    for (const values of sets) changed += statement.run(values)
+    return changed
+  },
+})
 
 /**
  * Does the work when nothing holds it up and no other connection writes. Others are waited for without stopping the event
@@ -129,8 +144,9 @@ async function whenFree<T>(waitMs: number, held: () => Promise<void> | undefined
 function connect(path: string): DatabaseSync {
   try {
     mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
-    // The write-ahead log takes its permissions from the file, so they are set before there is a log.
-    closeSync(openSync(path, 'a', 0o600))
+    // The write-ahead log takes its permissions from the file, so they are set before there is a log. A file that exists
+    // is not opened here: closing it would drop the locks that another connection of this process holds on it.
+    if (!existsSync(path)) closeSync(openSync(path, 'a', 0o600))
     chmodSync(path, 0o600)
     const connection = new DatabaseSync(path, { timeout: BUSY_WAIT_MS })
     connection.exec(PRAGMAS)
@@ -140,6 +156,12 @@ function connect(path: string): DatabaseSync {
   } catch (error) {
     throw toSqliteRefusal(path, error)
   }
+}
+
+function countFrames(connection: DatabaseSync) {
+  const { log } = connection.prepare('PRAGMA wal_checkpoint(NOOP)').get() as { log: number }
+  const { page_size: pageSize } = connection.prepare('PRAGMA page_size').get() as { page_size: number }
+  return { count: log, pageSize }
 }
 
 export function refuseOldSqlite(given = process.versions.sqlite ?? '0'): void {

@@ -23,14 +23,8 @@ export function createReuse(
   const key = keyring.reuse
   const toSubject = (kind: Kind, number: string) => toReuseSubject(keyring, kind, number)
   const bound = (subject: Uint8Array) => toBound('reused_results', subject, 1)
-  /** One that cannot be opened is as good as none: the source is asked. */
-  const open = <T>(subject: Uint8Array, sealed: Uint8Array): Reused<T> | undefined => {
-    try {
-      return JSON.parse(unseal(key, sealed, bound(subject)).toString()) as Reused<T>
-    } catch {
-      return undefined
-    }
-  }
+  const open = <T>(subject: Uint8Array, sealed: Uint8Array) =>
+    JSON.parse(unseal(key, sealed, bound(subject)).toString()) as Reused<T>
   return {
     find: async <T>(kind: Kind, number: string) => {
       const subject = toSubject(kind, number)

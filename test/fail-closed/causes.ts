@@ -23,7 +23,7 @@ export type Prepared = {
 
 const isRoot = process.getuid?.() === 0
 const isLinux = process.platform === 'linux'
-const has = (command: string) => {
+export const has = (command: string) => {
   try {
     execFileSync('sh', ['-c', `command -v ${command}`], { stdio: 'ignore' })
     return true
@@ -134,16 +134,6 @@ export const CAUSES: readonly Cause[] = [
     prepare: prepareFullDisk,
   },
   {
-    name: 'every write fails',
-    missing: has('prlimit') ? undefined : 'there is no prlimit',
-    prepare: inFolder(limitFiles),
-  },
-  {
-    name: 'fsync fails',
-    missing: has('strace') ? undefined : 'there is no strace',
-    prepare: inFolder(failSync),
-  },
-  {
     name: 'another process holds the database',
     missing: undefined,
     prepare: inFolder(lockDatabase),
@@ -152,5 +142,19 @@ export const CAUSES: readonly Cause[] = [
     name: 'PostgreSQL is gone',
     missing: hasOwnPostgres() ? undefined : 'there is no PostgreSQL in node_modules',
     prepare: preparePostgres,
+  },
+]
+
+/** Reasons after which nobody knows what the disk holds: the server ends. */
+export const DISK_FAILURES: readonly Cause[] = [
+  {
+    name: 'every write fails',
+    missing: has('prlimit') ? undefined : 'there is no prlimit',
+    prepare: inFolder(limitFiles),
+  },
+  {
+    name: 'fsync fails',
+    missing: has('strace') ? undefined : 'there is no strace',
+    prepare: inFolder(failSync),
   },
 ]

@@ -1,11 +1,9 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { closeSync, fstatSync, openSync, rmSync, writeSync } from 'node:fs'
+import { closeSync, fstatSync, openSync, readFileSync, rmSync, writeFileSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
-import { text } from 'node:stream/consumers'
-import { expect, it, onTestFinished } from 'vitest'
-import { createClient } from '../battery/client.ts'
-import { createPlace, PEOPLE, PHONE, toNin } from '../battery/place.ts'
+import { DatabaseSync } from 'node:sqlite'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { createPlace, PEOPLE, toNin } from '../battery/place.ts'
+import { startSpawned } from './spawned.ts'
 
 const PAGE_BYTES = 4096
 const MOST_ASKS = 2000
@@ -21,37 +19,94 @@ function damage(path: string): void {
 }
 
 it('a server whose database is damaged while it runs ends, says why, and discloses nothing of it', async () => {
-  const { settings, keys } = await createPlace({ TABBAT_LOG_LEVEL: 'info' })
-  const folder = settings.TABBAT_DATA_DIR ?? ''
-  onTestFinished(() => rmSync(folder, { recursive: true }))
-  const child = spawn('bin/tabbat', ['serve'], {
-    env: { PATH: process.env.PATH ?? '', TABBAT_PORT: '0', TABBAT_ADMIN_PORT: 'off', ...settings },
-    stdio: ['ignore', 'pipe', 'pipe'],
+  const place = await createPlace({ TABBAT_LOG_LEVEL: 'info' })
+  const folder = place.settings.TABBAT_DATA_DIR ?? ''
+  const server = await startSpawned(place)
+  onTestFinished(() => {
+    server.stop()
+    rmSync(folder, { recursive: true })
   })
-  onTestFinished(() => void child.kill('SIGKILL'))
-  const log = text(child.stderr)
-  const ended = once(child, 'exit')
-  const [banner] = await once(child.stdout, 'data')
-  const url = /listening on +(\S+)/.exec(String(banner))?.[1]
-  const client = createClient(4)
-  const ask = (index: number) =>
-    client
-      .post(
-        `${url}/api/v2/kyc/verify-nin`,
-        { nin: toNin(index % PEOPLE), phone: PHONE },
-        { authorization: keys.live },
-      )
-      .then(
-        ({ status }) => status,
-        () => 0,
-      )
-  expect(await ask(0)).toBe(200)
+  expect((await server.verifyNin(toNin(0)))?.status).toBe(200)
 
   damage(join(folder, 'tabbat.db'))
-  for (let index = 0; index < MOST_ASKS && child.exitCode === null; index++) await ask(index)
-  expect((await ended)[0]).toBe(1)
-  client.close()
-  const lines = (await log).trim().split('\n')
-  expect(lines.some((line) => JSON.parse(line).event === 'database_damaged')).toBe(true)
-  expect(await log).not.toContain(toNin(0).slice(0, 8))
+  for (let index = 0; index < MOST_ASKS && server.child.exitCode === null; index++)
+    await server.verifyNin(toNin(index % PEOPLE))
+  expect(await server.ended).toBe(1)
+  const { text, events } = await server.log()
+  expect(events.filter((event) => event === 'database_damaged')).toHaveLength(1)
+  expect(text).not.toContain(toNin(0).slice(0, 8))
+})
+
+/** One bit of every value of this text or these bytes in the file. */
+function flipAll(path: string, wanted: Uint8Array): number {
+  const bytes = readFileSync(path)
+  let flipped = 0
+  for (let at = bytes.indexOf(wanted); at !== -1; at = bytes.indexOf(wanted, at + 1)) {
+    const place = at + wanted.length - 1
+    bytes[place] = (bytes[place] ?? 0) ^ 1
+    flipped += 1
+  }
+  writeFileSync(path, bytes)
+  return flipped
+}
+
+/** A person's row as it lies on the disk. */
+function readRow(path: string): { subject: Uint8Array; sealed: Uint8Array } {
+  const database = new DatabaseSync(path)
+  const row = database.prepare("SELECT subject, sealed FROM registry WHERE kind = 'nin' LIMIT 1").get()
+  database.close()
+  return row as { subject: Uint8Array; sealed: Uint8Array }
+}
+
+describe('a bit that was flipped', () => {
+  const prepare = async (extra: Record<string, string> = {}) => {
+    const place = await createPlace({ TABBAT_LOG_LEVEL: 'info', ...extra })
+    const folder = place.settings.TABBAT_DATA_DIR ?? ''
+    const path = join(folder, 'tabbat.db')
+    return { place, folder, path, row: readRow(path) }
+  }
+
+  it('in a sealed record is 503 and the end, never 500 and never "not verified"', async () => {
+    const { place, folder, path, row } = await prepare()
+    expect(flipAll(path, row.sealed)).toBe(1)
+    const server = await startSpawned(place)
+    onTestFinished(() => {
+      server.stop()
+      rmSync(folder, { recursive: true })
+    })
+    const statuses = new Set<number | undefined>()
+    for (let index = 0; index < PEOPLE; index++) statuses.add((await server.verifyNin(toNin(index)))?.status)
+    expect(statuses.isSubsetOf(new Set([200, 503, undefined]))).toBe(true)
+    expect(await server.ended).toBe(1)
+    expect((await server.log()).events.filter((event) => event === 'database_damaged')).toHaveLength(1)
+  })
+
+  it('in an index, or in what it points to, is found by the scrub of a running server', async () => {
+    const { place, folder, path, row } = await prepare({ TABBAT_SCRUB: '1s' })
+    // In the table and in the index alike: the row is there, and nothing finds it under its own subject.
+    expect(flipAll(path, row.subject)).toBe(2)
+    const server = await startSpawned(place)
+    onTestFinished(() => {
+      server.stop()
+      rmSync(folder, { recursive: true })
+    })
+    expect(await server.ended).toBe(1)
+    expect((await server.log()).events).toContain('database_damaged')
+  })
+
+  it('in an index is found before anything is answered, when the server had crashed', async () => {
+    const { place, folder, path, row } = await prepare()
+    onTestFinished(() => rmSync(folder, { recursive: true }))
+    const first = await startSpawned(place)
+    expect((await first.verifyNin(toNin(0)))?.status).toBe(200)
+    first.stop()
+    await first.ended
+    const database = new DatabaseSync(path)
+    database.exec('PRAGMA wal_checkpoint(TRUNCATE)')
+    database.close()
+    expect(flipAll(path, row.subject)).toBe(2)
+    const second = await startSpawned(place)
+    expect([second.url, await second.ended]).toEqual(['', 1])
+    expect((await second.log()).text).toContain('is damaged. Restore a backup')
+  })
 })

@@ -32,6 +32,7 @@ const openLog = (store: Store) =>
     dataDir: newFolder(),
     checkpointDir: newFolder(),
     onTrouble: () => {},
+    onCheckpointFailure: () => {},
     onCorruption: (error) => {
       throw error
     },

@@ -1,5 +1,5 @@
 import { credential, Misfit, required, setting, urlPath } from '../../settings.ts'
-import { notFoundSetting, vendorSettings } from '../vendor-settings.ts'
+import { vendorSettings } from '../vendor-settings.ts'
 
 const pattern = (text: string) => {
   try {
@@ -35,9 +35,8 @@ export const settings = {
   ),
   mismatch: setting(
     'TABBAT_BLUSALT_MISMATCH',
-    '^(the )?(phone|phone[ _]number|number) (mismatch|(does|did) not match|is not linked)( (with |to )?(the |this |our )?(nin|bvn|records?))?[. ]*$',
+    'phone.*(mismatch|not match)|not linked',
     pattern,
-    'What the vendor’s text says, as a regular expression, when a 400 or 422 means that the phone does not match. A text about a format or about trying again is never taken as that.',
+    'What the vendor’s text says, as a regular expression, when a 400 or 422 means that the phone does not match.',
   ),
-  notFound: notFoundSetting('BLUSALT'),
 }

@@ -21,7 +21,6 @@ const address = Type.Optional(Type.Unsafe<Address | null>({}))
 const person = loosely(
   'id',
   'status',
-  'reason',
   'idNumber',
   'firstName',
   'middleName',

@@ -1,0 +1,97 @@
+import { execFileSync } from 'node:child_process'
+import { copyFileSync, existsSync, renameSync, rmSync, truncateSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { createPlace, toNin } from '../battery/place.ts'
+import { has } from './causes.ts'
+import { startSpawned } from './spawned.ts'
+
+const FILES = ['tabbat.db', 'tabbat.db-wal', 'tabbat.db-shm']
+const MOST_ASKS = 20_000
+
+/** What befalls the files of a running server. */
+const LOSSES: readonly (readonly [string, (folder: string) => void])[] = [
+  [
+    'all of its files are removed',
+    (folder) => {
+      for (const name of FILES) rmSync(join(folder, name))
+    },
+  ],
+  ['the data folder is removed', (folder) => rmSync(folder, { recursive: true })],
+  ['its write-ahead log is removed', (folder) => rmSync(join(folder, 'tabbat.db-wal'))],
+  ['its -shm file is removed', (folder) => rmSync(join(folder, 'tabbat.db-shm'))],
+  [
+    'another file is moved over it',
+    (folder) => {
+      copyFileSync(join(folder, 'tabbat.db'), join(folder, 'copy'))
+      renameSync(join(folder, 'copy'), join(folder, 'tabbat.db'))
+    },
+  ],
+  ['it is cut short', (folder) => truncateSync(join(folder, 'tabbat.db'), 4096)],
+  ['its write-ahead log is emptied', (folder) => truncateSync(join(folder, 'tabbat.db-wal'), 0)],
+]
+
+describe.concurrent('the database of a running server:', () => {
+  it.each(LOSSES)(
+    'when %s, nothing is acknowledged any more and the server ends',
+    { timeout: 30_000 },
+    async (name, lose) => {
+      const place = await createPlace({ TABBAT_LOG_LEVEL: 'info' })
+      const folder = place.settings.TABBAT_DATA_DIR ?? ''
+      const server = await startSpawned(place)
+      try {
+        expect((await server.verifyNin(toNin(0)))?.status).toBe(200)
+        lose(folder)
+        for (let index = 0; index < MOST_ASKS && server.child.exitCode === null; index++) {
+          const reply = await server.verifyNin(toNin(1))
+          expect([503, undefined]).toContain(reply?.status)
+          if (!reply) break
+        }
+        expect(await server.ended).toBe(1)
+        const { events } = await server.log()
+        // SQLite may meet a hole before the files are looked at.
+        const fatal = events.filter((event) => /^database_(lost|damaged)$/.test(event))
+        expect(fatal).toHaveLength(1)
+        if (!name.includes('short')) expect(fatal).toEqual(['database_lost'])
+      } finally {
+        server.stop()
+        rmSync(folder, { recursive: true, force: true })
+      }
+    },
+  )
+
+  it('a server that nobody asks anything notices, too', { timeout: 30_000 }, async () => {
+    const place = await createPlace({ TABBAT_LOG_LEVEL: 'info' })
+    const folder = place.settings.TABBAT_DATA_DIR ?? ''
+    const server = await startSpawned(place)
+    try {
+      rmSync(join(folder, 'tabbat.db'))
+      expect(await server.ended).toBe(1)
+      expect((await server.log()).events).toContain('database_lost')
+    } finally {
+      server.stop()
+      rmSync(folder, { recursive: true, force: true })
+    }
+  })
+
+  it.skipIf(!has('sqlite3'))(
+    'another program that opens and closes it leaves the write-ahead log in place (skipped where there is no sqlite3)',
+    { timeout: 30_000 },
+    async () => {
+      const place = await createPlace()
+      const folder = place.settings.TABBAT_DATA_DIR ?? ''
+      const server = await startSpawned(place)
+      try {
+        expect((await server.verifyNin(toNin(0)))?.status).toBe(200)
+        execFileSync('sqlite3', [join(folder, 'tabbat.db'), 'SELECT COUNT(*) FROM registry'])
+        expect(FILES.filter((name) => existsSync(join(folder, name)))).toEqual(FILES)
+        // A log that another program has carried over and emptied is no loss.
+        execFileSync('sqlite3', [join(folder, 'tabbat.db'), 'PRAGMA wal_checkpoint(TRUNCATE)'])
+        expect((await server.verifyNin(toNin(1)))?.status).toBe(200)
+      } finally {
+        server.stop()
+        rmSync(folder, { recursive: true, force: true })
+      }
+    },
+  )
+})
