@@ -1,11 +1,8 @@
-import type { BvnRecord } from '../contract/bvn.ts'
-import type { NinRecord } from '../contract/nin.ts'
 import type { Settings, ValuesOf } from '../settings.ts'
 import { withDeadline } from './deadline.ts'
-import { HIDDEN } from './record.ts'
+import { requirePerson } from './require-person.ts'
 import { withRetryAfter } from './retry-after.ts'
-import { type Answer, type Call, type Source, SourceError } from './source.ts'
-import type { Trouble } from './trouble.ts'
+import { type Call, type Source, SourceError } from './source.ts'
 import { VENDORS, type Vendor, type VendorName, type VendorValues } from './vendors.ts'
 
 export type OpenOptions = {
@@ -38,16 +35,14 @@ function guard(source: Source, attemptMs: number): Source {
       findNin: (ask, call) =>
         attempt(name, attemptMs, call, async (limited) => {
           const answer = await findNin(ask, limited)
-          if (answer.found) requirePerson(name, ask.nin, answer.record.nin_number, answer)
-          return answer
+          return answer.found ? requirePerson(name, { number: ask.nin, phone: ask.phone }, answer) : answer
         }),
     }),
     ...(findBvn && {
       findBvn: (ask, call) =>
         attempt(name, attemptMs, call, async (limited) => {
           const answer = await findBvn(ask, limited)
-          if (answer.found) requirePerson(name, ask.bvn, answer.record.bvn_number, answer)
-          return answer
+          return answer.found ? requirePerson(name, { number: ask.bvn, phone: ask.phone }, answer) : answer
         }),
     }),
   }
@@ -79,21 +74,4 @@ function toFailure(name: string, error: unknown, isCut: boolean): SourceError {
   const { reason, trouble, sent } = error
   if (reason !== 'timeout' || !isCut) return error
   return new SourceError(name, reason, { trouble, sent, fault: 'deadline' })
-}
-
-type Found = Extract<Answer<NinRecord | BvnRecord>, { found: true }>
-
-/** The record is about the number that was asked for, and about somebody who can be told from others. */
-function requirePerson(name: string, asked: string, number: string, { record, unproven }: Found): void {
-  const wrong = (trouble: Trouble) => new SourceError(name, 'bad_response', { trouble })
-  if (number !== asked) throw wrong('wrong_person')
-  const info = record.personal_info
-  const names = [info.first_name, info.middle_name, info.last_name, info.full_name]
-  if (names.every((part) => part === '')) throw wrong('unknown_shape')
-  const phones = [info.phone_number, ('phone_number_2' in info && info.phone_number_2) || ''].filter(
-    (phone) => phone,
-  )
-  if (unproven && phones.length === 0) throw wrong('unknown_shape')
-  // A hidden phone fits nobody's: everybody would be denied.
-  if (phones.length > 0 && phones.every((phone) => phone === HIDDEN)) throw wrong('unknown_shape')
 }

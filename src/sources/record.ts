@@ -2,7 +2,7 @@ import { createBlankRecord } from '../contract/blank-record.ts'
 import type { BvnRecord } from '../contract/bvn.ts'
 import { type Day, readDay, toHyphenatedDay, toLongDay, toNumericDay, toShortDay } from '../contract/date.ts'
 import type { NinRecord } from '../contract/nin.ts'
-import { toLocalPhone, toPhoneCore } from '../contract/phone.ts'
+import { joinPhones } from '../contract/recorded-phones.ts'
 
 /** What a vendor said, laid out as the contract has it: any value may be missing, null, or of another type. */
 export type Given<T> = {
@@ -12,12 +12,15 @@ export type Given<T> = {
 const LONGEST_TEXT = 500
 export const HIDDEN = '****'
 
-/** Brings what a vendor said into the one spelling of the contract. Whatever cannot be read is empty, never wrong. */
+/**
+ * Brings what a vendor said into the one spelling of the contract. Whatever cannot be read is empty, never wrong. Phones are
+ * all there, as `joinPhones` has them: which one is answered depends on the one that was asked for.
+ */
 export function completeNin(given: Given<NinRecord>): NinRecord {
   const record = fill(createBlankRecord('nin'), given)
   const info = record.personal_info
   info.gender = toGender(info.gender, 'm', 'f')
-  info.phone_number = toPhone(info.phone_number)
+  info.phone_number = joinPhones(given.personal_info?.phone_number)
   info.image_url = ''
   completePerson(info, toNumericDay, toShortDay)
   return record
@@ -27,8 +30,8 @@ export function completeBvn(given: Given<BvnRecord>): BvnRecord {
   const record = fill(createBlankRecord('bvn'), given)
   const info = record.personal_info
   info.gender = toGender(info.gender, 'Male', 'Female')
-  info.phone_number = toPhone(info.phone_number)
-  info.phone_number_2 = toPhone(info.phone_number_2 ?? '') || null
+  info.phone_number = joinPhones(given.personal_info?.phone_number)
+  info.phone_number_2 = joinPhones(given.personal_info?.phone_number_2) || null
   completePerson(info, toHyphenatedDay, toLongDay)
   record.formatted_registration_date = toDate(record.formatted_registration_date ?? '', toLongDay) || null
   record.watchlisted = toWatchList(given.watchlisted)
@@ -95,12 +98,6 @@ export const isAbsent = (value: unknown): boolean => value === undefined || valu
 export function toNumber(value: unknown): string {
   const text = toText(value)
   return /^\d{1,10}$/.test(text) ? text.padStart(11, '0') : text
-}
-
-function toPhone(text: string): string {
-  if (text === HIDDEN) return text
-  const core = toPhoneCore(text)
-  return core === undefined ? '' : toLocalPhone(core)
 }
 
 function toDate(text: string, spell: (day: Day) => string): string {

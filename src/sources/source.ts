@@ -12,8 +12,6 @@ export type Answer<T> =
       readonly found: true
       readonly record: T
       readonly reference?: unknown
-      /** The vendor did not repeat the number: nothing but the phone shows that it is about the right person. */
-      readonly unproven?: boolean
     }
   | {
       readonly found: false

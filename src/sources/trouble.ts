@@ -21,8 +21,20 @@ export const TROUBLES = {
   contradictory:
     'The answer holds a record and says at the same time that the look-up failed. It was thrown away.',
   wrong_person: 'The answer is about another number than the one asked for. It was thrown away.',
+  no_phone:
+    'The record has no phone, so it cannot be compared. If that is so for all, ask the vendor for a product with phones.',
+  unreadable_phone:
+    'The phone of the record is masked or is no phone number, so it cannot be compared. If that is so for all, ask the vendor to show phones to this account.',
+  mixed_phones:
+    'The record has a phone that differs and another one that cannot be read, which may be the right one. Ask the vendor to show phones to this account.',
   redirected: 'The vendor sent us to another address, which is not followed. Check the URL in the settings.',
-  rejected: 'The vendor rejected the question itself. Check that the account may use this product.',
+  rejected:
+    'The vendor rejected the form of the question. Check that the account may use this product, and the path.',
+  unknown_path: 'The vendor does not know this path. Check the URL and the path in the settings.',
+  unknown_account:
+    'The vendor does not know the app, client or merchant of these credentials. Check them in the settings.',
+  unlisted:
+    'The vendor answered with an error that is on no list, so it says nothing about a person. If it means that there is no such person, add its text to TABBAT_<VENDOR>_NOT_FOUND (blusalt, dojah, qoreid, relay).',
   credentials: 'The vendor does not accept the credentials. Check them in the settings and at the vendor.',
   funds: 'The account at the vendor has no funds. Top it up.',
   too_many: 'The vendor says that we ask too often. Ask it for a higher limit.',

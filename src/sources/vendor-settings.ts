@@ -1,4 +1,4 @@
-import { baseUrl, naira, setting } from '../settings.ts'
+import { baseUrl, Misfit, naira, setting } from '../settings.ts'
 
 /** What every vendor has: where it is, what a call costs, and how much may be spent in a day. */
 export const vendorSettings = (vendor: string, url: string) => ({
@@ -21,3 +21,18 @@ export const vendorSettings = (vendor: string, url: string) => ({
     'Most naira to spend in a day (Lagos time); then the next source is asked. Unset: no cap.',
   ),
 })
+
+/** For vendors that say in words, not by a code, that they have no such person. */
+export const notFoundSetting = (vendor: string) =>
+  setting(
+    `TABBAT_${vendor}_NOT_FOUND`,
+    undefined,
+    phrases,
+    'More texts by which the vendor says that there is no such person, whole and separated by |. Any other error is a failure.',
+  )
+
+function phrases(text: string): readonly string[] {
+  const list = text.split('|').map((phrase) => phrase.trim())
+  if (list.every((phrase) => phrase !== '')) return list
+  throw new Misfit('must be texts separated by |, such as Record not found|No such NIN')
+}

@@ -12,7 +12,7 @@ import { toReleasedFields } from './field-policy.ts'
 import type { Flights } from './flights.ts'
 import { type Claimed, type Idempotency, type Kept, toFinalFailure } from './idempotency.ts'
 import { mask } from './mask.ts'
-import { isPhoneOf } from './match.ts'
+import { isMissedGuess, isPhoneOf } from './match.ts'
 import { createReference } from './reference.ts'
 import type { Reuse } from './reuse.ts'
 import type { Posted, Subject } from './subject.ts'
@@ -110,6 +110,9 @@ async function perform<T extends object>(desk: Desk, asker: Asker, subject: Subj
     const finished = await answer(desk, asker, subject)
     failed = finished.outcome === 'not_verified'
     return finished
+  } catch (error) {
+    failed = isMissedGuess(error)
+    throw error
   } finally {
     await guess?.settle(failed)
   }

@@ -106,6 +106,11 @@ describe('a row is not taken', () => {
     ['personal_info.phone_number is required', () => nin({ phone_number: null })],
     ['personal_info.phone_number is required', () => cleanNin({ nin_number: NIN })],
     ['personal_info.phone_number must be a Nigerian mobile number', () => nin({ phone_number: '****' })],
+    [
+      'personal_info.phone_number has more than one phone: give one',
+      () => nin({ phone_number: `${PHONE}, 08091234567` }),
+    ],
+    ['personal_info.phone_number must be a Nigerian mobile number', () => nin({ phone_number: 'N/A' })],
     ['personal_info.phone_number_2 must be a Nigerian mobile number', () => bvn({ phone_number_2: '1' })],
     ['personal_info.first_name must be a string', () => nin({ first_name: true })],
     ['personal_info.title must be a string', () => nin({ title: 1 })],

@@ -57,7 +57,7 @@ describe('a blocked BVN', () => {
   })
 
   it('is flagged although the other vendor says NO', async () => {
-    const server = await openServer({}, dojah)
+    const server = await openServer({ TABBAT_DOJAH_BVN_PATH: '/api/v1/kyc/bvn/advance' }, dojah)
     expect((await verify(server)).json().data.watchlisted).toBe('YES')
   })
 

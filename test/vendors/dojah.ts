@@ -16,68 +16,78 @@ export const dojah: VendorScript = {
     TABBAT_DOJAH_APP_ID: 'simulated-app',
     TABBAT_DOJAH_SECRET: 'simulated-secret',
   }),
-  phoneFields: ['telephone', 'phone_number', 'phone_number1', 'phone_number2'],
+  phoneFields: ['phone_number', 'phone_number1', 'phone_number2'],
   refuse: error,
   answer: ({ path, query, headers }, fault) => {
     if (headers.authorization !== 'simulated-secret' || fault === 'unauthorised')
       return error(401, 'Unauthorized')
     if (fault === 'no_funds') return error(402, 'Your balance is low, pls visit the dashboard to top up')
     if (fault === 'error_in_200') return { ...error(200, 'Unable to reach service') }
-    const nin = path === '/api/v1/kyc/nin' ? query.get('nin') : null
-    const bvn = path.startsWith('/api/v1/kyc/bvn/') ? query.get('bvn') : null
-    const number = nin ?? bvn
-    if (number === null) return error(400, 'Bad request')
-    if (isNobody(number)) return error(404, nin === null ? 'BVN not found' : 'NIN not found')
-    const entity = nin === null ? toBvnEntity(number, fault) : toNinEntity(number, fault)
-    return { status: 200, body: { entity, ...(fault === 'contradictory' && { error: PLANTED }) } }
+    const product = /^\/api\/v1\/kyc\/(nin|nin\/advance|bvn\/full|bvn\/advance)$/.exec(path)?.[1]
+    const kind = product?.startsWith('nin') ? 'nin' : 'bvn'
+    const number = query.get(kind)
+    if (product === undefined) return error(404, 'Endpoint not found')
+    if (number === null) return error(400, `${kind} is required`)
+    if (isNobody(number))
+      return kind === 'bvn' ? error(404, 'BVN not found') : error(400, 'Wrong NIN Inputted')
+    const entity = kind === 'nin' ? toNinEntity(number, fault) : toBvnEntity(number, fault)
+    const told = toProduct(entity, product)
+    return { status: 200, body: { entity: told, ...(fault === 'contradictory' && { error: PLANTED }) } }
   },
 }
+
+/** What the smaller products have; the others have everything. */
+const SHORT: Readonly<Record<string, readonly string[]>> = {
+  nin: [
+    ...['first_name', 'last_name', 'middle_name', 'gender', 'photo', 'date_of_birth', 'email'],
+    ...['phone_number', 'employment_status', 'marital_status'],
+  ],
+  'bvn/full': [
+    ...['bvn', 'first_name', 'last_name', 'middle_name', 'gender', 'date_of_birth'],
+    ...['phone_number1', 'phone_number2', 'image'],
+  ],
+}
+
+const toProduct = (entity: object, product: string) =>
+  Object.fromEntries(Object.entries(entity).filter(([name]) => SHORT[product]?.includes(name) ?? true))
 
 function toNinEntity(number: string, fault: Fault | undefined) {
   const { personal_info: info, ...record } = toNinPerson(number)
   const entity = {
     nin: fault === 'wrong_person' ? toOther(number) : number,
-    title: info.title.toLowerCase(),
     first_name: info.first_name.toUpperCase(),
+    last_name: info.last_name.toUpperCase(),
     middle_name: info.middle_name.toUpperCase(),
-    surname: info.last_name.toUpperCase(),
-    maiden_name: null,
-    birth_date: info.date_of_birth,
-    birth_country: record.indigene_info.country_of_birth,
-    birth_state: record.indigene_info.state_of_birth,
-    birth_lga: record.indigene_info.lga_of_birth,
-    gender: info.gender,
-    height: Number(info.height),
-    marital_status: info.marital_status,
+    date_of_birth: info.date_of_birth.split('-').toReversed().join('-'),
+    phone_number: info.phone_number,
+    photo: '/9j/4AAQSkZJRg==',
+    gender: info.gender === 'm' ? 'Male' : 'Female',
     email: '',
-    telephone: info.phone_number,
-    religion: info.religion,
-    profession: record.education_profession.profession,
     employment_status: 'employed',
+    marital_status: info.marital_status,
+    birth_country: record.indigene_info.country_of_birth,
+    birth_lga: record.indigene_info.lga_of_birth,
+    birth_state: record.indigene_info.state_of_birth,
     educational_level: record.education_profession.educational_level,
-    spoken_language: 'YORUBA',
-    residence_address: record.residential_info.address,
+    maiden_name: null,
+    nspoken_lang: 'YORUBA',
+    profession: record.education_profession.profession,
+    religion: info.religion,
+    residence_address_line_1: record.residential_info.address,
+    residence_address_line_2: '',
+    residence_status: record.residential_info.residence_status,
     residence_town: '',
     residence_lga: record.residential_info.lga_of_residence,
     residence_state: record.residential_info.state_of_residence,
-    residence_status: record.residential_info.residence_status,
+    ospoken_lang: 'ENGLISH',
     origin_lga: record.indigene_info.lga_of_origin,
     origin_place: '****',
     origin_state: record.indigene_info.state_of_origin,
-    nok_first_name: record.next_of_kin.firstname,
-    nok_surname: record.next_of_kin.surname,
-    nok_address_1: record.next_of_kin.address,
-    nok_address_2: ['', null],
-    nok_lga: record.next_of_kin.lga,
-    nok_town: record.next_of_kin.town,
-    nok_state: record.next_of_kin.state,
-    picture: '/9j/4AAQSkZJRg==',
-    signature: '/9j/4AAQSkZJRg==',
-    central_id: '12345678',
+    height: Number(info.height),
     reference: `dj-${number.slice(0, 3)}-sim`,
   }
   if (fault !== 'missing_fields') return entity
-  return { first_name: entity.first_name, surname: null, telephone: entity.telephone }
+  return { first_name: entity.first_name, last_name: null, phone_number: entity.phone_number }
 }
 
 function toBvnEntity(number: string, fault: Fault | undefined) {

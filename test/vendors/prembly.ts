@@ -52,7 +52,12 @@ function lookUp(number: string, kind: 'nin' | 'bvn', fault: Fault | undefined): 
   if (isNobody(number)) return coded('01', `Record not found: ${number}`)
   if (fault === 'watchlisted' && kind === 'bvn') return coded('07', `Blocked: ${number}`, false)
   const found = kind === 'bvn' ? toBvnPart(number, fault) : toNinPart(number, fault)
-  const envelope = { ...toEnvelope(number), ...(fault === 'contradictory' && { status: false }) }
+  const envelope = {
+    ...toEnvelope(number),
+    // The newest samples leave it out.
+    ...(fault === 'missing_fields' && { verification: undefined }),
+    ...(fault === 'contradictory' && { status: false }),
+  }
   return { status: 200, body: { ...envelope, ...found } }
 }
 

@@ -1,5 +1,6 @@
 import { type Day, readDay } from '../../contract/date.ts'
 import { toLocalPhone, toPhoneCore } from '../../contract/phone.ts'
+import { readRecordedPhones } from '../../contract/recorded-phones.ts'
 import { BadRow } from './bad-row.ts'
 
 const LONGEST_TEXT = 500
@@ -34,8 +35,12 @@ export function toNumber(text: string, path: string): string {
 export function toPhone(text: string, path: string): string {
   if (text === '') throw new BadRow(`${path} is required`)
   const core = toPhoneCore(text)
-  if (core === undefined) throw new BadRow(`${path} must be a Nigerian mobile number`)
-  return toLocalPhone(core)
+  if (core !== undefined) return toLocalPhone(core)
+  const [phone = '', ...others] = readRecordedPhones(text)
+  // One of them would be kept, and everybody who gives the other would be told "not verified".
+  if (others.length > 0) throw new BadRow(`${path} has more than one phone: give one`)
+  if (!phone.startsWith('0')) throw new BadRow(`${path} must be a Nigerian mobile number`)
+  return phone
 }
 
 /** Undefined when there is no date or a hidden one. */

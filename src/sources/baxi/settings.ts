@@ -11,6 +11,6 @@ export const settings = {
     'TABBAT_BAXI_BUNDLES_PATH',
     '/services/databundle/bundles',
     urlPath,
-    'Path of the data bundles; the vendor’s documents do not confirm the default.',
+    'Path of the data bundles.',
   ),
 }

@@ -15,6 +15,7 @@ const values = {
   ninPath: '/NIN',
   bvnPath: '/BVN',
   mismatch: /not match/i,
+  notFound: undefined,
 }
 const call = { signal: AbortSignal.timeout(5000), reference: 'ver_test' }
 
@@ -48,8 +49,8 @@ it('keeps the vendor’s reference', async () => {
 })
 
 it.each([
-  ['404 of the API', error(404, 404)],
-  ['404 within 200', error(200, '404')],
+  ['404 of the API', error(404, 404, 'Record not found')],
+  ['404 within 200', error(200, '404', 'NIN not found.')],
   ['422 about the phone', error(422, 422, 'Phone number does not match')],
   ['400 about the phone within 200', error(200, 400, ['phone does NOT MATCH'])],
 ])('says not found for a %s', async (_what, reply) => {
@@ -63,12 +64,20 @@ it.each([
   ['No match for this request type', false],
   ['Request does not match the schema', false],
   ['Rate plan mismatch', false],
+  ['Phone number does not match.', true],
+  ['Phone number does not match the required format', false],
+  ['Phone number does not match format', false],
+  ['phone does not match at this time', false],
 ])('takes %j, by default, as being about the phone: %s', (message, isAboutPhone) => {
   expect(settings.mismatch.read(settings.mismatch.fallback ?? '').test(message)).toBe(isAboutPhone)
 })
 
 it.each([
   ['404 of a wrong path', { status: 404, body: undefined }, 'bad_response'],
+  ['404 of the API without a text', error(404, 404), 'bad_response'],
+  ['404 of a path, in the vendor’s envelope', error(404, 404, 'Cannot POST /v2/NIN'), 'bad_response'],
+  ['400 about a format', error(400, 400, 'Phone number does not match the required format'), 'bad_response'],
+  ['422 about a mismatch for now', error(422, 422, 'Could not match, try again later'), 'unreachable'],
   ['422 about something else', error(422, 422, 'nin_number is required'), 'bad_response'],
   ['400 without a text', error(400, 400), 'bad_response'],
   ['401 within 200', error(200, 401), 'refused'],

@@ -1,6 +1,7 @@
 import { toLocalPhone } from '../../contract/phone.ts'
+import { createPhraseMatcher, NO_SUCH_PERSON } from '../not-found.ts'
 import type { Call } from '../source.ts'
-import { toStatusError } from '../status.ts'
+import { saysForm, saysNotNow, toStatusError } from '../status.ts'
 import type { Create } from '../vendors.ts'
 import { createReader, refuseContradiction } from '../wire.ts'
 import { toBvnRecord, toNinRecord } from './map.ts'
@@ -9,7 +10,7 @@ import { BvnReply, NinReply, saysFailed, toCode, toMessage } from './wire.ts'
 
 /** Blusalt compares the phone itself, and says by an error that it differs. */
 export const create: Create<typeof settings> = (
-  { clientId, appName, apiKey, publicKey, ninPath, bvnPath, mismatch },
+  { clientId, appName, apiKey, publicKey, ninPath, bvnPath, mismatch, notFound },
   { send },
 ) => {
   const name = 'blusalt'
@@ -19,6 +20,8 @@ export const create: Create<typeof settings> = (
     apikey: apiKey,
     ...(publicKey === undefined ? {} : { publickey: publicKey }),
   }
+  const saysNoSuchPerson = createPhraseMatcher(NO_SUCH_PERSON, notFound)
+  const saysPhoneDiffers = (said: string) => mismatch.test(said) && !saysForm(said) && !saysNotNow(said)
   const readNin = createReader(name, NinReply)
   const readBvn = createReader(name, BvnReply)
 
@@ -31,10 +34,11 @@ export const create: Create<typeof settings> = (
       refuseContradiction(name, saysFailed(body))
       return body
     }
+    const said = toMessage(body)
     // A 404 without the vendor's own code comes from a wrong path, and says nothing about a person.
-    if (code === 404 && toCode(body) === 404) return undefined
-    if ((code === 400 || code === 422) && mismatch.test(toMessage(body))) return undefined
-    throw toStatusError(name, code)
+    if (code === 404 && toCode(body) === 404 && saysNoSuchPerson(said)) return undefined
+    if ((code === 400 || code === 422) && saysPhoneDiffers(said)) return undefined
+    throw toStatusError(name, code, body)
   }
 
   return {

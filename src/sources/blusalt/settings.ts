@@ -1,5 +1,5 @@
 import { credential, Misfit, required, setting, urlPath } from '../../settings.ts'
-import { vendorSettings } from '../vendor-settings.ts'
+import { notFoundSetting, vendorSettings } from '../vendor-settings.ts'
 
 const pattern = (text: string) => {
   try {
@@ -35,8 +35,9 @@ export const settings = {
   ),
   mismatch: setting(
     'TABBAT_BLUSALT_MISMATCH',
-    'phone.*(mismatch|not match)|not linked',
+    '^(the )?(phone|phone[ _]number|number) (mismatch|(does|did) not match|is not linked)( (with |to )?(the |this |our )?(nin|bvn|records?))?[. ]*$',
     pattern,
-    'What the vendor’s text says, as a regular expression, when a 400 or 422 means that the phone does not match.',
+    'What the vendor’s text says, as a regular expression, when a 400 or 422 means that the phone does not match. A text about a format or about trying again is never taken as that.',
   ),
+  notFound: notFoundSetting('BLUSALT'),
 }

@@ -10,19 +10,48 @@ const values = {
   secret: 'secret',
   ninPath: '/nin',
   bvnPath: '/bvn',
+  notFound: undefined,
 }
 const call = { signal: AbortSignal.timeout(5000), reference: 'ver_test' }
 
-describe.each(['nin', 'bvn'] as const)('a 404 for a %s', (kind) => {
-  const find = (body: unknown) => {
-    const source = create(values, { send: async (): Promise<Reply> => ({ status: 404, body }) })
+describe.each(['nin', 'bvn'] as const)('an error for a %s', (kind) => {
+  const find = (body: unknown, status = 404, notFound?: readonly string[]) => {
+    const source = create({ ...values, notFound }, { send: async (): Promise<Reply> => ({ status, body }) })
     return kind === 'nin'
       ? source.findNin?.({ nin: '12345678901', phone: '8031234567' }, call)
       : source.findBvn?.({ bvn: '12345678901', phone: '8031234567' }, call)
   }
 
-  it('with the vendor’s text means that nobody has the number', async () => {
-    expect(await find({ error: 'BVN not found' })).toEqual({ found: false })
+  it.each([
+    [404, 'BVN not found'],
+    [404, 'Record not found.'],
+    [400, 'Wrong NIN Inputted'],
+  ])('says with %i %j that there is no such person', async (status, error) => {
+    expect(await find({ error }, status)).toEqual({ found: false })
+  })
+
+  it('says so in the words of the settings, too', async () => {
+    const error = 'Nothing known about this one'
+    await expect(find({ error })).rejects.toMatchObject({ trouble: 'unlisted', fault: 'source' })
+    expect(await find({ error }, 404, ['nothing known about this one'])).toEqual({ found: false })
+  })
+
+  it.each([
+    ['App not found', 'refused', 'unknown_account'],
+    ['Endpoint not found', 'bad_response', 'unknown_path'],
+    ['Invalid API key', 'refused', 'credentials'],
+    ['Unable to reach service at this time', 'unreachable', 'vendor_down'],
+    ['Your balance is low, pls visit the dashboard to top up', 'refused', 'funds'],
+  ])('that says %j is a failure of the source: %s, %s', async (error, reason, trouble) => {
+    for (const status of [400, 404])
+      await expect(find({ error }, status)).rejects.toMatchObject({ reason, trouble, fault: 'source' })
+  })
+
+  it('about the form of the question does not count against the source', async () => {
+    await expect(find({ error: 'nin must be 11 digits' }, 400)).rejects.toMatchObject({
+      trouble: 'rejected',
+      fault: 'question',
+    })
   })
 
   it.each([

@@ -1,47 +1,46 @@
-import { isAbsent } from '../record.ts'
-import { saysUnknownPath, toStatusError } from '../status.ts'
+import type { Reply } from '../http.ts'
+import { createPhraseMatcher, NO_SUCH_PERSON } from '../not-found.ts'
+import { toStatusError } from '../status.ts'
 import type { Create } from '../vendors.ts'
 import { createReader, refuseContradiction } from '../wire.ts'
 import { toBvnRecord, toNinRecord } from './map.ts'
 import type { settings } from './settings.ts'
-import { BvnReply, NinReply, saysFailed } from './wire.ts'
+import { BvnReply, NinReply, toErrorText } from './wire.ts'
 
 /** Dojah takes no phone: it is compared by us. The number travels in the query string, as its API wants it. */
-export const create: Create<typeof settings> = ({ appId, secret, ninPath, bvnPath }, { send }) => {
+export const create: Create<typeof settings> = ({ appId, secret, ninPath, bvnPath, notFound }, { send }) => {
   const name = 'dojah'
   const headers = { AppId: appId, Authorization: secret }
   const readNin = createReader(name, NinReply)
   const readBvn = createReader(name, BvnReply)
+  const saysNoSuchPerson = createPhraseMatcher(NOT_FOUND, notFound)
+  const isNotFound = ({ status, body }: Reply) =>
+    (status === 404 || status === 400) && saysNoSuchPerson(toErrorText(body))
+
   return {
     name,
     isOutside: true,
     samples: { nin: '70123456789', bvn: '22222222222' },
     findNin: async ({ nin }, call) => {
-      const { status, body } = await send({ method: 'GET', path: ninPath, query: { nin }, headers }, call)
-      if (status === 404 && saysNobody(body)) return { found: false }
-      if (status !== 200) throw toStatusError(name, status)
+      const answer = await send({ method: 'GET', path: ninPath, query: { nin }, headers }, call)
+      const { status, body } = answer
+      if (isNotFound(answer)) return { found: false }
+      if (status !== 200) throw toStatusError(name, status, body)
       const reply = readNin(body)
-      refuseContradiction(name, saysFailed(body))
-      const { nin: repeated, reference } = reply.entity
-      return { found: true, record: toNinRecord(reply, nin), reference, unproven: isAbsent(repeated) }
+      refuseContradiction(name, toErrorText(body) !== '')
+      return { found: true, record: toNinRecord(reply, nin), reference: reply.entity.reference }
     },
     findBvn: async ({ bvn }, call) => {
-      const { status, body } = await send({ method: 'GET', path: bvnPath, query: { bvn }, headers }, call)
-      if (status === 404 && saysNobody(body)) return { found: false }
-      if (status !== 200) throw toStatusError(name, status)
+      const answer = await send({ method: 'GET', path: bvnPath, query: { bvn }, headers }, call)
+      const { status, body } = answer
+      if (isNotFound(answer)) return { found: false }
+      if (status !== 200) throw toStatusError(name, status, body)
       const reply = readBvn(body)
-      refuseContradiction(name, saysFailed(body))
+      refuseContradiction(name, toErrorText(body) !== '')
       return { found: true, record: toBvnRecord(reply), reference: reply.entity.reference }
     },
   }
 }
 
-/**
- * A 404 of Dojah is {"error": "text"} and nothing else. Those of frameworks and proxies, who do not know the path, look much
- * like it: a wrong setting must not deny people.
- */
-function saysNobody(body: unknown): boolean {
-  if (typeof body !== 'object' || body === null || !('error' in body)) return false
-  if (typeof body.error !== 'string' || saysUnknownPath(body.error)) return false
-  return !['statusCode', 'status', 'path'].some((key) => key in body)
-}
+/** It says so with a 404, and with a 400: {"error": "Wrong NIN Inputted"}. */
+const NOT_FOUND = [...NO_SUCH_PERSON, 'wrong nin inputted', 'wrong bvn inputted']

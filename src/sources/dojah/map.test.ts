@@ -3,6 +3,7 @@ import { createReader } from '../wire.ts'
 import bvn from './fixtures/bvn.json' with { type: 'json' }
 import nin from './fixtures/nin.json' with { type: 'json' }
 import { toBvnRecord, toNinRecord } from './map.ts'
+import { settings } from './settings.ts'
 import { BvnReply, NinReply } from './wire.ts'
 
 const readNin = createReader('dojah', NinReply)
@@ -18,6 +19,31 @@ describe('a NIN of Dojah', () => {
   it('keeps a number that the reply has, even a wrong one', () => {
     const reply = { entity: { ...nin.entity, nin: 99999999999 } }
     expect(toNinRecord(readNin(reply), '12345678901').nin_number).toBe('99999999999')
+  })
+
+  it('is read in the spelling of the advance product, too', () => {
+    const entity = {
+      nin: '12345678901',
+      first_name: 'ADA',
+      last_name: 'OBI',
+      date_of_birth: '1990-01-05',
+      phone_number: '08031234567',
+      gender: 'Female',
+      residence_address_line_1: '2, ANON STREET',
+      residence_address_line_2: '',
+    }
+    const advance = toNinRecord(readNin({ entity }), '12345678901')
+    expect(advance.residential_info.address).toBe('2, ANON STREET')
+    expect(advance.personal_info).toMatchObject({
+      full_name: 'ADA OBI',
+      gender: 'f',
+      phone_number: '08031234567',
+      date_of_birth: '05-01-1990',
+    })
+  })
+
+  it('is asked from the product that has the NIN, unless the operator says otherwise', () => {
+    expect(settings.ninPath.fallback).toBe('/api/v1/kyc/nin/advance')
   })
 
   it('is in the words of the contract', () => {

@@ -15,7 +15,7 @@ export const toNinRecord = ({ entity }: Static<typeof NinReply>, asked: string):
       last_name: entity.surname || entity.last_name,
       maiden_name: entity.maiden_name,
       gender: entity.gender,
-      phone_number: entity.telephone || entity.phone_number,
+      phone_number: [entity.telephone, entity.phone_number].flat(),
       date_of_birth: entity.birth_date || entity.date_of_birth,
       height: entity.height,
       marital_status: entity.marital_status,
@@ -31,7 +31,8 @@ export const toNinRecord = ({ entity }: Static<typeof NinReply>, asked: string):
       state: entity.nok_state,
     },
     residential_info: {
-      address: entity.residence_address,
+      address:
+        entity.residence_address || [entity.residence_address_line_1, entity.residence_address_line_2].flat(),
       lga_of_residence: entity.residence_lga,
       state_of_residence: entity.residence_state,
       residence_status: entity.residence_status,

@@ -1,9 +1,9 @@
 import { toText } from '../record.ts'
 import { loosely, part } from '../wire.ts'
 
-/** An error is a text; it stands alone, never beside an entity. */
-export const saysFailed = (body: unknown): boolean =>
-  toText((body as { readonly error?: unknown } | null | undefined)?.error) !== ''
+/** An error is a text; it stands alone, never beside an entity. For comparing only: it goes no further. */
+export const toErrorText = (body: unknown): string =>
+  toText((body as { readonly error?: unknown } | null | undefined)?.error)
 
 /** {"entity": {…}} with 200; {"error": "text"} with any other status. */
 export const NinReply = part({
@@ -31,6 +31,8 @@ export const NinReply = part({
     'nok_town',
     'nok_state',
     'residence_address',
+    'residence_address_line_1',
+    'residence_address_line_2',
     'residence_lga',
     'residence_state',
     'residence_status',

@@ -1,4 +1,3 @@
-import { isAbsent } from '../record.ts'
 import { type Call, SourceError } from '../source.ts'
 import { toStatusError } from '../status.ts'
 import type { Create } from '../vendors.ts'
@@ -29,7 +28,7 @@ export const create: Create<typeof settings> = ({ apiKey, appId, ninPath, ninFie
     if (code === CODES.notFound || code === CODES.watchlisted) return { body, code }
     if (code === CODES.notNow) throw new SourceError(name, 'unreachable', { trouble: 'vendor_down' })
     if (code === CODES.noFunds) throw new SourceError(name, 'refused', { trouble: 'funds' })
-    if (status !== 200 || code !== CODES.found) throw toStatusError(name, status)
+    if (status !== 200 || code !== CODES.found) throw toStatusError(name, status, body)
     refuseContradiction(name, saysFailed(body))
     return { body, code }
   }
@@ -44,9 +43,8 @@ export const create: Create<typeof settings> = ({ apiKey, appId, ninPath, ninFie
       if (code === CODES.watchlisted)
         throw new SourceError(name, 'bad_response', { trouble: 'unknown_shape' })
       const { verification, nin_data, data } = readNin(body)
-      const person = readNinData(nin_data ?? data)
-      const record = toNinRecord(person, nin)
-      return { found: true, record, reference: verification.reference, unproven: isAbsent(person.nin) }
+      const record = toNinRecord(readNinData(nin_data ?? data), nin)
+      return { found: true, record, reference: verification?.reference }
     },
     findBvn: async ({ bvn }, call) => {
       const { body, code } = await ask(bvnPath, { number: bvn }, call)
@@ -54,7 +52,7 @@ export const create: Create<typeof settings> = ({ apiKey, appId, ninPath, ninFie
       if (code === CODES.watchlisted) return { found: false, watchlisted: true }
       const { verification, bvn_data, data } = readBvn(body)
       const record = toBvnRecord(readBvnData(bvn_data ?? data))
-      return { found: true, record, reference: verification.reference }
+      return { found: true, record, reference: verification?.reference }
     },
   }
 }

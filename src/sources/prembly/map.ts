@@ -66,7 +66,7 @@ export const toBvnRecord = (data: Static<typeof BvnData>): BvnRecord =>
       last_name: data.lastName,
       email: data.email,
       gender: data.gender,
-      phone_number: data.phoneNumber1 || data.phoneNumber,
+      phone_number: [data.phoneNumber1, data.phoneNumber].flat(),
       phone_number_2: data.phoneNumber2,
       date_of_birth: data.dateOfBirth,
       lga_of_origin: data.lgaOfOrigin,

@@ -12,8 +12,10 @@ export const toCode = (body: unknown): string => {
 export const saysFailed = (body: unknown): boolean =>
   (body as { readonly status?: unknown } | null | undefined)?.status === false
 
-/** The code alone is not enough: PENDING and NOT-VERIFIED exist too. */
-const verification = part({ status: Type.Literal('VERIFIED'), reference: loose })
+/** Where it is there it has the last word: PENDING and NOT-VERIFIED exist too. The newest samples leave it out. */
+const verification = Type.Optional(
+  Type.Nullable(part({ status: Type.Literal('VERIFIED'), reference: loose })),
+)
 
 /** Each generation of the API has the person under another name. The `session` that some have is never read. */
 export const NinReply = part({ verification, data: loose, nin_data: loose })

@@ -1,8 +1,8 @@
 import type { Static } from '../../contract/schema.ts'
-import type { Reply } from '../http.ts'
+import { createPhraseMatcher, NO_SUCH_PERSON } from '../not-found.ts'
 import { toText } from '../record.ts'
 import { type Call, SourceError } from '../source.ts'
-import { saysUnknownPath, toStatusError } from '../status.ts'
+import { toSaid, toStatusError } from '../status.ts'
 import { readLifetimeMs, readTokenText, requireTokenReply, withToken } from '../token.ts'
 import type { Create } from '../vendors.ts'
 import { createReader } from '../wire.ts'
@@ -16,11 +16,12 @@ const WHY_NOT =
 
 /** QoreID gives a token for the credentials; the number travels in the path. The phone is compared by us. */
 export const create: Create<typeof settings> = (
-  { clientId, secret, ninPath, bvnPath, namesOptional },
+  { clientId, secret, ninPath, bvnPath, namesOptional, notFound },
   { send, now },
 ) => {
   if (namesOptional === 'off') return { name, isOutside: true, cannot: { nin: WHY_NOT, bvn: WHY_NOT } }
 
+  const saysNoSuchPerson = createPhraseMatcher(NO_SUCH_PERSON, notFound)
   const readToken = createReader(name, TokenReply)
   const readVerdict = createReader(name, Verdict)
   const readNin = createReader(name, NinReply)
@@ -38,10 +39,11 @@ export const create: Create<typeof settings> = (
   const ask = async (path: string, number: string, call: Call) => {
     const question = { method: 'POST', path: path.replace('{number}', number), body: {} } as const
     const reply = await sendWithToken(question, call)
-    if (saysNobody(reply)) return undefined
-    if (reply.status !== 200 && reply.status !== 201) throw toStatusError(name, reply.status)
-    const verdict = readVerdict(reply.body)
-    return isVerified(verdict) ? { body: reply.body, reference: verdict.id } : undefined
+    const { status, body } = reply
+    if (status === 404 && saysNoSuchPerson(toSaid(body))) return undefined
+    if (status !== 200 && status !== 201) throw toStatusError(name, status, body)
+    const verdict = readVerdict(body)
+    return isVerified(verdict) ? { body, reference: verdict.id } : undefined
   }
 
   return {
@@ -59,12 +61,6 @@ export const create: Create<typeof settings> = (
       return { found: true, record: toBvnRecord(readBvn(found.body)), reference: found.reference }
     },
   }
-}
-
-/** A 404 is about the person, unless it is a web page or about the path: a wrong setting must not deny people. */
-function saysNobody({ status, body }: Reply): boolean {
-  if (status !== 404 || typeof body !== 'object' || body === null) return false
-  return !saysUnknownPath(toText((body as { message?: unknown }).message))
 }
 
 /** Only complete and verified is an answer with a person; whatever is not documented is no answer at all. */

@@ -70,6 +70,7 @@ describe('the verdict', () => {
     secret: 'secret',
     ninPath: '/nin/{number}',
     bvnPath: '/bvn/{number}',
+    notFound: undefined,
   }
   const call = { signal: AbortSignal.timeout(5000), reference: 'ver_test' }
   const ask = (reply: Reply) =>
@@ -101,11 +102,12 @@ describe('the verdict', () => {
     ['one that is not complete', withStatus('in_progress', 'verified'), 'unknown_shape'],
     ['a status nobody has heard of', withStatus('complete', 'maybe'), 'unknown_shape'],
     ['verified without a person', withStatus('complete', 'verified'), 'unknown_shape'],
-    ['422', { status: 422, body: {} }, 'rejected'],
-    ['a path that is not there', { status: 404, body: { message: 'Cannot POST /nin/1' } }, 'rejected'],
-    ['a path that a proxy does not know', { status: 404, body: { message: 'Not Found' } }, 'rejected'],
-    ['a gateway without a route', { status: 404, body: { message: 'no Route matched' } }, 'rejected'],
-    ['a 404 that is a web page', { status: 404, body: undefined }, 'rejected'],
+    ['422', { status: 422, body: {} }, 'unlisted'],
+    ['a path that is not there', { status: 404, body: { message: 'Cannot POST /nin/1' } }, 'unknown_path'],
+    ['a path that a proxy does not know', { status: 404, body: { message: 'Not Found' } }, 'unknown_path'],
+    ['a gateway without a route', { status: 404, body: { message: 'no Route matched' } }, 'unknown_path'],
+    ['a 404 that is a web page', { status: 404, body: undefined }, 'unknown_path'],
+    ['any other 404', { status: 404, body: { message: 'Nothing here' } }, 'unlisted'],
   ])('is a bad response for %s', async (_what, reply, trouble) => {
     const error = await ask(reply)?.catch((reason: unknown) => reason)
     expect(error).toBeInstanceOf(SourceError)

@@ -1,5 +1,5 @@
 import { credential, Misfit, oneOf, required, setting, urlPath } from '../../settings.ts'
-import { vendorSettings } from '../vendor-settings.ts'
+import { notFoundSetting, vendorSettings } from '../vendor-settings.ts'
 
 /** Without its place in the path the number would not be asked about at all. */
 const numberPath = (text: string) => {
@@ -29,4 +29,5 @@ export const settings = {
     oneOf('on', 'off'),
     'on: your QoreID products accept a question without a first name. Otherwise QoreID cannot be used, because callers of this API send no names.',
   ),
+  notFound: notFoundSetting('QOREID'),
 }

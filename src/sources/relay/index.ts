@@ -8,7 +8,7 @@ import { fetchRelayCatalogue } from './catalogue.ts'
 import { toBvnRecord, toNinRecord } from './map.ts'
 import type { settings } from './settings.ts'
 import { createFetchToken } from './token.ts'
-import { isVerified, referenceIn } from './verdict.ts'
+import { createJudge, referenceIn } from './verdict.ts'
 import { BvnReply, NinReply } from './wire.ts'
 
 const name = 'relay'
@@ -16,6 +16,7 @@ const name = 'relay'
 /** Another server of this same API. It compares the phone itself, and so do we. */
 export const create: Create<typeof settings> = (values, tools) => {
   const ask = toAsk(values, tools)
+  const isVerified = createJudge(name, values.notFound)
   const readNin = createReader(name, NinReply)
   const readBvn = createReader(name, BvnReply)
   return {
@@ -25,14 +26,14 @@ export const create: Create<typeof settings> = (values, tools) => {
       const body = { nin, phone: toLocalPhone(phone) }
       const reply = await ask({ method: 'POST', path: '/kyc/verify-nin', body }, call)
       const reference = referenceIn(reply.body)
-      if (!isVerified(name, reply)) return { found: false, reference }
+      if (!isVerified(reply)) return { found: false, reference }
       return { found: true, record: toNinRecord(readNin(reply.body)), reference }
     },
     findBvn: async ({ bvn, phone }, call) => {
       const body = { bvn, phone: toLocalPhone(phone), amount: values.amount }
       const reply = await ask({ method: 'POST', path: '/kyc/verify-bvn', body }, call)
       const reference = referenceIn(reply.body)
-      if (!isVerified(name, reply)) return { found: false, reference }
+      if (!isVerified(reply)) return { found: false, reference }
       return { found: true, record: toBvnRecord(readBvn(reply.body)), reference }
     },
     fetchCatalogue: (current, call) => fetchRelayCatalogue(ask, current, call),

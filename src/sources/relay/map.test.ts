@@ -6,7 +6,7 @@ import { create } from './index.ts'
 import { toBvnRecord, toNinRecord } from './map.ts'
 import { check } from './settings.ts'
 import { readToken } from './token.ts'
-import { isVerified } from './verdict.ts'
+import { createJudge } from './verdict.ts'
 
 describe('a record', () => {
   it('passes through, hidden values included, without the address of a picture elsewhere', () => {
@@ -40,7 +40,7 @@ describe('a record', () => {
 })
 
 describe('the verdict', () => {
-  const judge = (status: number, body: unknown) => isVerified('relay', { status, body })
+  const judge = (status: number, body: unknown) => createJudge('relay')({ status, body })
   const inWords = (message: string) => ({ success: false, message })
 
   it('is verified only with 200, success and VERIFIED', () => {
@@ -65,6 +65,13 @@ describe('the verdict', () => {
 
   it.each([
     [422, { code: 'validation_failed', message: 'phone does not match', errors: {} }, 'bad_response'],
+    [404, inWords('Merchant not found'), 'refused'],
+    [422, inWords('NIN could not be verified at this time'), 'unreachable'],
+    [
+      422,
+      { message: 'Could not be verified at this time', data: { verification_status: 'NOT_VERIFIED' } },
+      'unreachable',
+    ],
     [422, { message: 'The nin field is required.', errors: { nin: [] } }, 'bad_response'],
     [404, { code: 'not_found', message: 'There is nothing at this address.' }, 'bad_response'],
     [404, { message: 'The route api/v2/kyc/verify-nin could not be found.' }, 'bad_response'],
@@ -124,6 +131,7 @@ describe('the credentials', () => {
     secretKey: undefined,
     tokenPath: '/merchant/authorization',
     amount: '0',
+    notFound: undefined,
   }
   const call = { signal: AbortSignal.timeout(5000), reference: 'ver_test' }
   const asked: Question[] = []

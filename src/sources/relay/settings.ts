@@ -1,5 +1,5 @@
 import { baseUrl, credential, required, setting, urlPath, type ValuesOf } from '../../settings.ts'
-import { vendorSettings } from '../vendor-settings.ts'
+import { notFoundSetting, vendorSettings } from '../vendor-settings.ts'
 
 const { price, dailyCap } = vendorSettings('RELAY', '')
 
@@ -38,6 +38,7 @@ export const settings = {
     credential,
     'The amount that is sent with a BVN, because that API requires one. The caller’s own amount never leaves this server.',
   ),
+  notFound: notFoundSetting('RELAY'),
 }
 
 /** None of the three is required by itself, but without any of them nobody is let in. */

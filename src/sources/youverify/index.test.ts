@@ -56,6 +56,13 @@ it('answers found and not found by the status in the data, with the vendor’s r
   expect(await find(withStatus('not_found'))).toEqual({ found: false, reference: 'yv-fixture-nin' })
 })
 
+it('does not take "not found" for an answer when the reason is that it cannot be asked now', async () => {
+  const data = { ...nin.data, status: 'not_found', reason: 'NIMC is temporarily unavailable' }
+  await expect(find({ status: 200, body: { ...nin, data } })).rejects.toMatchObject({
+    trouble: 'vendor_down',
+  })
+})
+
 it.each(['pending', 'FOUND', true, null, undefined])('has no answer for the status %s', async (status) => {
   await expect(find(withStatus(status))).rejects.toMatchObject({ reason: 'bad_response' })
 })

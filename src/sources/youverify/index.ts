@@ -1,5 +1,6 @@
+import { toText } from '../record.ts'
 import { type Call, SourceError } from '../source.ts'
-import { toStatusError } from '../status.ts'
+import { saysNotNow, toStatusError } from '../status.ts'
 import type { Create } from '../vendors.ts'
 import { createReader, refuseContradiction } from '../wire.ts'
 import { toBvnRecord, toNinRecord } from './map.ts'
@@ -16,17 +17,19 @@ export const create: Create<typeof settings> = ({ token, ninPath, bvnPath, premi
 
   const ask = async (path: string, question: Record<string, unknown>, call: Call): Promise<unknown> => {
     const { status, body } = await send({ method: 'POST', path, headers, body: question }, call)
-    if (status !== 200) throw toStatusError(name, status)
+    if (status !== 200) throw toStatusError(name, status, body)
     // An error may come with 200.
     const code = toCode(body)
-    if (code !== 200) throw toStatusError(name, code)
+    if (code !== 200) throw toStatusError(name, code, body)
     refuseContradiction(name, saysFailed(body))
     return body
   }
 
-  /** Any other status is one that we do not know, and no answer. */
-  const isFound = (status: unknown): boolean => {
+  /** Any other status is one that we do not know, and no answer. "Not found" comes with a reason, which may be a failure. */
+  const isFound = ({ status, reason }: { readonly status?: unknown; readonly reason?: unknown }): boolean => {
     if (status === 'found') return true
+    if (status === 'not_found' && saysNotNow(toText(reason)))
+      throw new SourceError(name, 'unreachable', { trouble: 'vendor_down' })
     if (status === 'not_found') return false
     throw new SourceError(name, 'bad_response', { trouble: 'unknown_shape' })
   }
@@ -38,16 +41,16 @@ export const create: Create<typeof settings> = ({ token, ninPath, bvnPath, premi
     findNin: async ({ nin }, call) => {
       const question = { id: nin, isSubjectConsent: true, ...(isPremium && { premiumNin: true }) }
       const reply = readNin(await ask(ninPath, question, call))
-      const { status, id: reference } = reply.data
-      return isFound(status)
+      const { id: reference } = reply.data
+      return isFound(reply.data)
         ? { found: true, record: toNinRecord(reply), reference }
         : { found: false, reference }
     },
     findBvn: async ({ bvn }, call) => {
       const question = { id: bvn, isSubjectConsent: true, ...(isPremium && { premiumBVN: true }) }
       const reply = readBvn(await ask(bvnPath, question, call))
-      const { status, id: reference } = reply.data
-      return isFound(status)
+      const { id: reference } = reply.data
+      return isFound(reply.data)
         ? { found: true, record: toBvnRecord(reply), reference }
         : { found: false, reference }
     },

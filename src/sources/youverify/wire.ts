@@ -21,6 +21,7 @@ const address = Type.Optional(Type.Unsafe<Address | null>({}))
 const person = loosely(
   'id',
   'status',
+  'reason',
   'idNumber',
   'firstName',
   'middleName',

@@ -1,0 +1,70 @@
+import { toLocalPhone } from './phone.ts'
+
+/** A phone on a record that is there and cannot be read: masked, cut, or no number at all. Shown as a hidden value. */
+export const UNREADABLE = '****'
+
+const LONGEST = 500
+
+/**
+ * The phones that a record holds in one field, each as 0803…, or as UNREADABLE. A field may hold several, in a list or in one
+ * text. Empty when it says that there is none.
+ */
+export function readRecordedPhones(value: unknown): readonly string[] {
+  if (Array.isArray(value))
+    return value.flatMap((each) => (Array.isArray(each) ? [UNREADABLE] : readOne(each)))
+  return readOne(value)
+}
+
+const GLUE = ', '
+
+/** The same as one text, for a record that has one field for them. */
+export const joinPhones = (value: unknown): string => readRecordedPhones(value).join(GLUE)
+export const splitPhones = (text: string): readonly string[] => (text === '' ? [] : text.split(GLUE))
+
+function readOne(value: unknown): readonly string[] {
+  if (value === undefined || value === null) return []
+  if (typeof value !== 'string' && typeof value !== 'number') return [UNREADABLE]
+  const text = toPlainSigns(String(value))
+  if (text.length > LONGEST) return [UNREADABLE]
+  if (SAYS_NONE.test(text)) return []
+  // Its stroke parts no phones.
+  return text
+    .replace(/\bn\/a\b/gi, '')
+    .split(BETWEEN_PHONES)
+    .flatMap(readPart)
+}
+
+/** Full-width digits, odd hyphens and marks that cannot be seen come with text that was copied. */
+const toPlainSigns = (text: string) =>
+  text
+    .normalize('NFKC')
+    .replace(/\p{Cf}/gu, '')
+    .replace(/\p{Pd}/gu, '-')
+    .replace(/\s+/g, ' ')
+    .trim()
+
+const SAYS_NONE = /^(n\.?\/?a\.?|nil|none|null|undefined|not (available|provided)|unknown|[-/.0 ]*)$/i
+const BETWEEN_PHONES = /[,;/|\\&]|\band\b|\bor\b/i
+
+const SEPARATOR = '[ ().-]*'
+const spaced = (digits: string) => [...digits].join(SEPARATOR)
+/** A Nigerian mobile: 0803…, 234803…, +2340803… and the bare ten digits, neither longer nor shorter. */
+const MOBILE = new RegExp(
+  `(?<![0-9+])(?:(?:\\+|${spaced('00')})?${SEPARATOR}${spaced('234')}${SEPARATOR})?0?${SEPARATOR}` +
+    `([789]${SEPARATOR}[01](?:${SEPARATOR}[0-9]){8})(?![0-9])`,
+  'g',
+)
+/** A number of another country, in full: it can be read, and it is no Nigerian mobile. */
+const FOREIGN = /^(\+|00)(?!234)[1-9][0-9]{7,13}$/
+
+/** What stands between two signs that part phones. Digits that are left over make all of it unreadable. */
+function readPart(part: string): readonly string[] {
+  const trimmed = part.trim()
+  if (SAYS_NONE.test(trimmed)) return []
+  const phones = [...trimmed.matchAll(MOBILE)].map(([, core = '']) =>
+    toLocalPhone(core.replace(/[^0-9]/g, '')),
+  )
+  if (phones.length > 0 && /^[ ().:-]*$/.test(trimmed.replace(MOBILE, ''))) return phones
+  const digits = trimmed.replace(/[ ().-]/g, '')
+  return FOREIGN.test(digits) ? [digits.replace(/^00/, '+')] : [UNREADABLE]
+}

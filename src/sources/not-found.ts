@@ -1,0 +1,41 @@
+/**
+ * How vendors say in words that they have no such person. A text counts only as a whole: "Record not found for this app" says
+ * nothing about a person. {number} stands for the eleven digits.
+ */
+export const NO_SUCH_PERSON: readonly string[] = [
+  'record not found',
+  'no record',
+  'no record found',
+  'no such record',
+  'no record for {number}',
+  ...['nin', 'bvn'].flatMap((kind) => [
+    `${kind} not found`,
+    `${kind} does not exist`,
+    `${kind} record not found`,
+    `no record found for ${kind}`,
+    `no record found for this ${kind}`,
+    `no record found for the ${kind} provided`,
+  ]),
+]
+
+/** How a vendor that compares the phone itself says that it differs. */
+export const PHONE_DIFFERS: readonly string[] = ['phone', 'phone number'].flatMap((phone) => [
+  `${phone} mismatch`,
+  `${phone} does not match`,
+  `${phone} does not match our records`,
+  ...['nin', 'bvn', 'record'].map((record) => `${phone} does not match the ${record}`),
+])
+
+/** Whether a text is one of these phrases. Case, spaces and punctuation at the end make no difference. */
+export function createPhraseMatcher(...lists: readonly (readonly string[] | undefined)[]) {
+  const known = new Set(lists.flatMap((list) => list ?? []).map(toPhrase))
+  return (text: string): boolean => known.has(toPhrase(text))
+}
+
+const toPhrase = (text: string) =>
+  text
+    .toLowerCase()
+    .replace(/(?<!\d)\d{11}(?!\d)/g, '{number}')
+    .replace(/\s+/g, ' ')
+    .replace(/[\s.!]+$/, '')
+    .trim()

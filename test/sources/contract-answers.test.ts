@@ -1,0 +1,133 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { loadConfig } from '../../src/config.ts'
+import { openVendor } from '../../src/sources/index.ts'
+import { type Source, SourceError } from '../../src/sources/source.ts'
+import { VENDORS, type VendorName } from '../../src/sources/vendors.ts'
+import type { Fault } from '../vendors/faults.ts'
+import { VERIFIERS } from '../vendors/index.ts'
+import { toCore } from '../vendors/people.ts'
+import { READABLE_PHONES, type SpellPhone, UNREADABLE_PHONES } from '../vendors/phone-faults.ts'
+import { REFUSALS, REFUSED_STATUSES, REFUSED_TEXTS } from '../vendors/refusals.ts'
+import { openStandIn, type StandIn } from '../vendors/stand-in.ts'
+
+/** What every source passes: "not verified" only for a readable, different phone, or for what the vendor is known to say. */
+const NUMBER = '12345678901'
+const PHONE = toCore(NUMBER)
+const OTHER_PHONE = '8021112223'
+const PHONE_2 = '8091234567'
+/** Spellings of the phone that is asked for, alone or beside others. */
+const READABLE: readonly SpellPhone[] = [
+  ...Object.values(READABLE_PHONES),
+  (phone) => phone.slice(1),
+  (phone) => `234${phone.slice(1)}`,
+  (phone) => `234${phone}`,
+  (phone) => `+234 ${phone.slice(1, 4)} ${phone.slice(4)}`,
+  (phone) => Number(phone),
+  (phone) => [phone],
+  (phone) => [null, `0${OTHER_PHONE}`, phone],
+  ...[',', ', ', '/', ' / ', ';', '|', ' ', ' and '].map(
+    (sign): SpellPhone =>
+      (phone) =>
+        `0${OTHER_PHONE}${sign}${phone}`,
+  ),
+  // One that cannot be read does not matter when another one is right.
+  (phone) => `080****4567, ${phone}`,
+]
+/** Nothing here is the phone that is asked for, and nothing shows that the person has another one. */
+const UNCOMPARABLE: readonly SpellPhone[] = [
+  ...Object.values(UNREADABLE_PHONES),
+  (phone) => phone.slice(0, -1),
+  (phone) => `${phone}1`,
+  () => ({ number: `0${OTHER_PHONE}` }),
+  () => [],
+  () => true,
+  () => 'see file',
+  // The one that cannot be read may be the right one.
+  () => `0${OTHER_PHONE}, 080****4567`,
+  () => [`0${OTHER_PHONE}`, '***********'],
+]
+
+const cases = VERIFIERS.flatMap((script) => {
+  const abilities: readonly string[] = VENDORS[script.name as VendorName].abilities
+  return (['nin', 'bvn'] as const)
+    .filter((kind) => abilities.includes(kind))
+    .map((kind) => [script.name, kind, script] as const)
+})
+
+describe.each(cases)('%s %s', (name, kind, script) => {
+  let vendor: StandIn
+  let source: Source
+  beforeAll(async () => {
+    vendor = await openStandIn(script)
+    const { vendors } = loadConfig(vendor.settings, '')
+    source = await openVendor(name as VendorName, { vendors, allowPrivate: false, attemptMs: 20_000 })
+  })
+  afterEach(() => {
+    vendor.fail(undefined)
+    vendor.refuse(undefined)
+    vendor.spellPhones(undefined)
+  })
+  afterAll(async () => {
+    await source.close?.()
+    await vendor.close()
+  })
+
+  const find = () => {
+    const call = { signal: AbortSignal.timeout(30_000), reference: 'ver_test' }
+    return kind === 'nin'
+      ? source.findNin?.({ nin: NUMBER, phone: PHONE }, call)
+      : source.findBvn?.({ bvn: NUMBER, phone: PHONE }, call)
+  }
+  const failure = async (what: string): Promise<SourceError> => {
+    const error = await find()?.then(
+      (answer) => answer,
+      (reason: unknown) => reason,
+    )
+    expect(error, what).toBeInstanceOf(SourceError)
+    expect((error as SourceError).trouble, what).toBeDefined()
+    return error as SourceError
+  }
+
+  it.each(Object.keys(REFUSALS) as Fault[])('does not take %s for "no such person"', async (fault) => {
+    vendor.fail(fault)
+    const error = await failure(fault)
+    // A complaint about the form of one question says nothing about others.
+    expect(error.fault).toBe(fault === 'wrong_format' ? 'question' : 'source')
+  })
+
+  it('takes no error for "no such person" but those that the vendor is known to say it with', async () => {
+    for (const status of REFUSED_STATUSES)
+      for (const said of REFUSED_TEXTS) {
+        vendor.refuse(status, said)
+        await failure(`${status} ${said}`)
+      }
+  })
+
+  it('reads the phone in whatever way the vendor spells it, and one of several', async () => {
+    for (const spell of READABLE) {
+      vendor.spellPhones(spell)
+      const answer = await find()
+      if (!answer?.found) throw new Error(`not found: ${spell}`)
+      expect(answer.record.personal_info.phone_number, String(spell)).toBe(`0${PHONE}`)
+    }
+  })
+
+  it('has no answer about a person whose phone cannot be compared, and the source is not to blame', async () => {
+    for (const spell of UNCOMPARABLE) {
+      vendor.spellPhones(spell)
+      const { reason, trouble, fault } = await failure(String(spell))
+      expect([reason, fault]).toEqual(['bad_response', 'question'])
+      expect(['no_phone', 'unreadable_phone', 'mixed_phones']).toContain(trouble)
+    }
+  })
+
+  it('gives a record with another phone, so that it can be told that the phone differs', async () => {
+    vendor.spellPhones(() => `0${OTHER_PHONE}/0${PHONE_2}`)
+    const answer = await find()
+    if (!answer?.found) throw new Error('not found')
+    expect(answer.record.personal_info).toMatchObject({
+      phone_number: `0${OTHER_PHONE}`,
+      ...(kind === 'bvn' && { phone_number_2: `0${PHONE_2}` }),
+    })
+  })
+})

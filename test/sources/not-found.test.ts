@@ -1,0 +1,56 @@
+import { afterEach, describe, expect, it } from 'vitest'
+import { bearer, openTestApp, type TestApp } from '../app.ts'
+import { dojah } from '../vendors/dojah.ts'
+import { VERIFIERS } from '../vendors/index.ts'
+import { toCore } from '../vendors/people.ts'
+import { openStandIn, type StandIn } from '../vendors/stand-in.ts'
+
+/** What a caller gets when a vendor answers with an error that is not about the person: never "not verified". */
+const NIN = '12345678901'
+
+const open: { close: () => Promise<unknown> }[] = []
+afterEach(async () => {
+  for (const each of open.splice(0).reverse()) await each.close()
+})
+
+async function openServer(vendors: readonly StandIn[], order: string) {
+  const settings = Object.assign({}, ...vendors.map((vendor) => vendor.settings))
+  const server = await openTestApp({ ...settings, TABBAT_NIN_SOURCES: order })
+  open.push(server)
+  return { ...server, key: await server.createKey({ mode: 'live' }) }
+}
+
+const verify = ({ app, key }: TestApp & { readonly key: string }, nin = NIN) =>
+  app.inject({
+    method: 'POST',
+    url: '/api/v2/kyc/verify-nin',
+    headers: bearer(key),
+    payload: { nin, phone: `0${toCore(nin)}` },
+  })
+
+describe.each(VERIFIERS.map((script) => [script.name, script] as const))('%s', (name, script) => {
+  it.each(['unknown_app', 'wrong_format', 'not_now'] as const)(
+    'alone gives 502 or 503 for %s, and the next source is asked where there is one',
+    async (fault) => {
+      const next = VERIFIERS.find((other) => other.name !== name) ?? dojah
+      const vendors = [await openStandIn(script), await openStandIn(next)]
+      open.push(...vendors)
+      vendors[0]?.fail(fault)
+      const alone = await verify(await openServer(vendors, name))
+      expect([502, 503]).toContain(alone.statusCode)
+      expect(['source_bad_response', 'source_unavailable']).toContain(alone.json().code)
+      expect((await verify(await openServer(vendors, `${name},${next.name}`))).statusCode).toBe(200)
+    },
+  )
+})
+
+it('opens the breaker of a source that knows no such path, as for any other failure', async () => {
+  const vendor = await openStandIn(dojah)
+  open.push(vendor)
+  const server = await openServer([vendor], 'dojah')
+  vendor.fail('unknown_endpoint')
+  for (let nin = 20_000_000_000; nin < 20_000_000_020; nin++)
+    expect((await verify(server, String(nin))).statusCode).toBe(502)
+  const ready = await server.app.inject({ method: 'GET', url: '/health/ready' })
+  expect(ready.json().sources).toEqual({ dojah: 'degraded' })
+})

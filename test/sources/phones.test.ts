@@ -1,0 +1,101 @@
+import { afterEach, describe, expect, it } from 'vitest'
+import { createRegistrySource } from '../../src/sources/registry/index.ts'
+import { bearer, openTestApp } from '../app.ts'
+import { VERIFIERS } from '../vendors/index.ts'
+import { toBvnPerson, toCore } from '../vendors/people.ts'
+import { openStandIn, type StandIn } from '../vendors/stand-in.ts'
+
+/** What a caller gets when a vendor's record has a phone that cannot be read, or more than one. */
+const NIN = '12345678901'
+const OTHER_PHONE = '08021112223'
+
+const open: { close: () => Promise<unknown> }[] = []
+afterEach(async () => {
+  for (const each of open.splice(0).reverse()) await each.close()
+})
+
+async function openServer(vendors: readonly StandIn[], order: string) {
+  const settings = Object.assign({}, ...vendors.map((vendor) => vendor.settings))
+  const server = await openTestApp({ ...settings, TABBAT_NIN_SOURCES: order })
+  const key = await server.createKey({ mode: 'live' })
+  open.push(server)
+  return (phone = `0${toCore(NIN)}`) =>
+    server.app.inject({
+      method: 'POST',
+      url: '/api/v2/kyc/verify-nin',
+      headers: bearer(key),
+      payload: { nin: NIN, phone },
+    })
+}
+
+describe.each(VERIFIERS.map((script, index) => [script.name, script, VERIFIERS.at(index - 1)] as const))(
+  '%s',
+  (name, script, next) => {
+    it('is passed over when the phone of its record cannot be read; alone it is 502', async () => {
+      const [first, second] = [await openStandIn(script), await openStandIn(next ?? script)]
+      open.push(first, second)
+      const askBoth = await openServer([first, second], `${name},${next?.name}`)
+      const askAlone = await openServer([first], name)
+      for (const fault of ['phone_null', 'phone_masked', 'phone_not_available'] as const) {
+        first.fail(fault)
+        const alone = await askAlone()
+        expect([alone.statusCode, alone.json().code], fault).toEqual([502, 'source_bad_response'])
+        expect((await askBoth()).statusCode, fault).toBe(200)
+      }
+    })
+
+    it('verifies by any of several phones, and says "not verified" when all can be read and differ', async () => {
+      const vendor = await openStandIn(script)
+      open.push(vendor)
+      const ask = await openServer([vendor], name)
+      vendor.fail('phone_several')
+      const answer = await ask()
+      expect(answer.statusCode).toBe(200)
+      expect(answer.json().data.personal_info.phone_number).toBe(`0${toCore(NIN)}`)
+      vendor.spellPhones(() => `${OTHER_PHONE}; 08091112223`)
+      expect((await ask()).statusCode).toBe(422)
+      vendor.spellPhones(() => '+44 7911 123456')
+      expect((await ask()).statusCode).toBe(422)
+    })
+  },
+)
+
+it('counts guesses at a phone that can be read, also where another one cannot', async () => {
+  const script = VERIFIERS[0]
+  if (!script) throw new Error('no vendor')
+  const vendor = await openStandIn(script)
+  open.push(vendor)
+  const ask = await openServer([vendor], script.name)
+  vendor.spellPhones((phone) => `${phone}, 080****4567`)
+  const codes: string[] = []
+  for (let guess = 0; guess < 20 && codes.at(-1) !== 'too_many_attempts'; guess++)
+    codes.push((await ask(`080911122${10 + guess}`)).json().code)
+  expect(new Set(codes)).toEqual(new Set(['source_bad_response', 'too_many_attempts']))
+})
+
+describe('the registry', () => {
+  const BVN = '22345678901'
+  const call = { signal: AbortSignal.timeout(5000), reference: 'ver_test' }
+  const find = (phone_number_2: string | null, phone: string) => {
+    const record = toBvnPerson(BVN)
+    const stored = { ...record, personal_info: { ...record.personal_info, phone_number_2 } }
+    const registry = createRegistrySource({
+      findNin: async () => undefined,
+      findBvn: async () => stored,
+      isEmpty: async () => false,
+    })
+    return registry.findBvn?.({ bvn: BVN, phone }, call)
+  }
+
+  it('has no answer when the second phone of a record is masked and the first differs', async () => {
+    await expect(find('****', OTHER_PHONE.slice(1))).rejects.toMatchObject({
+      reason: 'bad_response',
+      trouble: 'mixed_phones',
+    })
+  })
+
+  it('answers when the first one is right, or there is no second', async () => {
+    expect(await find('****', toCore(BVN))).toMatchObject({ found: true })
+    expect(await find(null, OTHER_PHONE.slice(1))).toMatchObject({ found: true })
+  })
+})
