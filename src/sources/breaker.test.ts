@@ -77,6 +77,21 @@ describe('a breaker', () => {
     expect(breaker.state()).toBe('open')
   })
 
+  it('probes in time although the clock of the wall is set back an hour', () => {
+    const [now, date] = [performance.now, Date.now]
+    const breaker = createBreaker()
+    try {
+      for (let call = 0; call < 5; call++) ask(breaker, false)
+      expect(breaker.state()).toBe('open')
+      Date.now = () => date() - 3_600_000
+      performance.now = () => now.call(performance) + 7000
+      expect(breaker.state()).toBe('half_open')
+    } finally {
+      Date.now = date
+      performance.now = now
+    }
+  })
+
   it('is not suspicious of a source that answers, even with an error', () => {
     const breaker = createBreaker({ now: () => 0 })
     for (let call = 0; call < 4; call++) {

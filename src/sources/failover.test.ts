@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { AppError } from '../errors.ts'
-import { askInOrder, type Search, type SourceAsk } from './failover.ts'
+import { askInOrder } from './failover.ts'
 import type { Pass, Post, Skip } from './post.ts'
+import type { Search, SourceAsk } from './search.ts'
 import { type Answer, SourceError, type SourceFailure } from './source.ts'
 import type { CallOutcome } from './source-warnings.ts'
 

@@ -1,44 +1,11 @@
-import type { PaidCalls, Pass, Post, Skip } from './post.ts'
+import type { Pass, Skip } from './post.ts'
 import { toCleanReference } from './reference.ts'
-import { type Answer, SourceError, type SourceFailure } from './source.ts'
+import type { Outcome, Search, SourceAsk, Tried } from './search.ts'
+import { type Answer, SourceError } from './source.ts'
 import { createTally } from './tally.ts'
 import { orWhenAborted, untilAborted } from './waiting.ts'
 
-/** One source that was asked or passed over: what came of it, and how long it took. For the audit. */
-export type Tried = {
-  readonly name: string
-  readonly result: 'found' | 'not_found' | 'watchlisted' | 'reused' | 'slow' | 'error' | SourceFailure | Skip
-  readonly ms: number
-  /** The vendor's own name for its answer. */
-  readonly reference?: string
-}
-
-export type SourceAsk<T> = {
-  readonly name: string
-  readonly ask: () => Promise<Answer<T>>
-  /** Sources inside the house have none: they cost nothing and are always there. */
-  readonly post?: Post | undefined
-}
-
-export type Search<T> = {
-  readonly trail: Tried[]
-  /** Nobody waits longer. Absent where all sources are inside the house. */
-  readonly signal: AbortSignal | undefined
-  /** Whether a record settles the question; otherwise it counts as not found. */
-  readonly fits?: (record: T) => boolean
-  /** Whether "not found" lets the next source be asked. */
-  readonly askNext?: boolean
-  /** The record with a watch list entry, for a number that an earlier source called blocked. */
-  readonly markWatchlisted?: ((record: T) => T) | undefined
-  /** Absent without an Idempotency-Key. */
-  readonly paidCalls?: PaidCalls | undefined
-  /** What must not be written down, should a vendor put it into its reference. */
-  readonly secrets?: readonly string[]
-}
-
 const MOST_PAID = 2
-
-export type Outcome<T> = { readonly answer: Answer<T> } | { readonly failure: SourceError }
 
 /**
  * Asks the sources in order. An answer ends the search, a SourceError tries the next, anything else is our bug. One that is

@@ -1,6 +1,6 @@
 import { AppError, ERRORS, type ErrorCode } from '../errors.ts'
-import type { Outcome, Search, SourceAsk } from './failover.ts'
 import { isPaid, type Pass, type Skip } from './post.ts'
+import type { Outcome, Search, SourceAsk } from './search.ts'
 import { type Answer, SourceError, type SourceFailure } from './source.ts'
 import { waitPatiently } from './waiting.ts'
 

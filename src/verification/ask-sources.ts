@@ -1,6 +1,6 @@
 import { AppError } from '../errors.ts'
 import { withDeadline } from '../sources/deadline.ts'
-import type { Tried } from '../sources/failover.ts'
+import type { Tried } from '../sources/search.ts'
 import type { Answer } from '../sources/source.ts'
 import { isPhoneOf } from './match.ts'
 import type { Subject } from './subject.ts'

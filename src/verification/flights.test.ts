@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
-import type { SourceAsk, Tried } from '../sources/failover.ts'
 import type { Skip } from '../sources/post.ts'
+import type { SourceAsk, Tried } from '../sources/search.ts'
 import { createFlights } from './flights.ts'
 
 const QUESTION = ['key', 'nin', '12345678901', '8031234567']

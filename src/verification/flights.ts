@@ -1,4 +1,5 @@
-import { askInOrder, type Search, type SourceAsk, type Tried } from '../sources/failover.ts'
+import { askInOrder } from '../sources/failover.ts'
+import type { Search, SourceAsk, Tried } from '../sources/search.ts'
 import type { Answer } from '../sources/source.ts'
 
 /** Questions under way. The same question by the same key shares one, so a double click is not paid for twice. */

@@ -1,8 +1,8 @@
 import type { BvnRecord } from '../contract/bvn.ts'
 import type { NinRecord } from '../contract/nin.ts'
 import type { Kind } from '../crypto/blind-index.ts'
-import type { SourceAsk } from '../sources/failover.ts'
 import type { Post } from '../sources/post.ts'
+import type { SourceAsk } from '../sources/search.ts'
 import type { Call, Source } from '../sources/source.ts'
 
 /** A source in its place in the order of asking. Those inside the house need no post before them. */

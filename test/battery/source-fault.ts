@@ -30,7 +30,7 @@ const LEAST_VERIFIED = 0.99
 const MOST_GROWN_MB = 30
 const WARM_MS = 6000
 
-type Sample = { readonly status: number; readonly ms: number }
+export type Sample = { readonly status: number; readonly ms: number }
 
 /** One server with two sources, and one with the failing source alone. */
 export async function playFault(trial: Trial, openForMs: number): Promise<FaultReport> {
@@ -97,19 +97,24 @@ async function playAlone(trial: Trial) {
   })
 }
 
-type House = {
+export type House = {
   readonly ask: () => Promise<Sample>
   readonly first: StandIn
+  readonly second: StandIn
   readonly server: RunningServer
   readonly client: Client
 }
 
-async function withHouse<T>(order: string, work: (house: House) => Promise<T>): Promise<T> {
+export async function withHouse<T>(
+  order: string,
+  work: (house: House) => Promise<T>,
+  connections = 64,
+): Promise<T> {
   const [first, second] = [await openStandIn(dojah), await openStandIn(blusalt)]
   const names = { TABBAT_NIN_SOURCES: order, TABBAT_BVN_SOURCES: order }
   const { settings, keys } = await createPlace({ ...names, ...first.settings, ...second.settings })
   const server = await startServer(settings)
-  const client = createClient(64)
+  const client = createClient(connections)
   let next = 10_000_000_000
   const ask = async (): Promise<Sample> => {
     const nin = String(next++)
@@ -122,7 +127,7 @@ async function withHouse<T>(order: string, work: (house: House) => Promise<T>): 
     return { status, ms: performance.now() - startedAt }
   }
   try {
-    return await work({ ask, first, server, client })
+    return await work({ ask, first, second, server, client })
   } finally {
     client.close()
     await server.stop()
@@ -157,7 +162,7 @@ async function askWhile(ask: House['ask'], ways: number, goesOn: () => boolean):
   return samples
 }
 
-function toPart(samples: readonly Sample[], part: number): number {
+export function toPart(samples: readonly Sample[], part: number): number {
   const sorted = samples.map(({ ms }) => ms).toSorted((a, b) => a - b)
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? 0
 }

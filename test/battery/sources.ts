@@ -2,15 +2,26 @@ import { parseArgs } from 'node:util'
 import { toTable } from '../../src/cli/terminal.ts'
 import { FAULTS, HARMLESS } from '../vendors/faults.ts'
 import { type FaultReport, playFault, type Trial } from './source-fault.ts'
+import { type FlapReport, playFlap } from './source-flap.ts'
 
-/** npm run battery:sources -- --fault slow_headers --seconds 12 */
+/**
+ * npm run battery:sources -- --fault slow_headers --seconds 12
+ * npm run battery:sources -- --flap --seconds 60
+ */
 const { values } = parseArgs({
-  options: { fault: { type: 'string', multiple: true }, seconds: { type: 'string', default: '12' } },
+  options: {
+    fault: { type: 'string', multiple: true },
+    flap: { type: 'boolean', default: false },
+    seconds: { type: 'string', default: '12' },
+  },
 })
 
 /** An unusual answer is no failure; a vendor that is not there is one that no server can play. */
 const TRIALS: readonly Trial[] = ['gone', ...FAULTS.filter((fault) => !HARMLESS.includes(fault))]
 const chosen = values.fault ? TRIALS.filter((trial) => values.fault?.includes(trial)) : TRIALS
+/** Often and rarely: of few requests, those that meet a hang are a larger part. */
+const FLAP_RATES = [50, 2]
+const FLAP_EVERY_MS = 5000
 
 const rows = [
   [
@@ -27,16 +38,44 @@ const rows = [
   ],
 ]
 let faults = 0
-for (const trial of chosen) {
+for (const trial of values.flap ? [] : chosen) {
   const report = await playFault(trial, Number(values.seconds) * 1000)
   rows.push(toRow(report))
   console.log(`${new Date().toISOString().slice(11, 19)}  ${trial}: ${report.faults.join('; ') || 'sound'}`)
   faults += report.faults.length
 }
-console.log(`\n${toTable(rows)}\n`)
-console.log('added: time above the median with both sources well, once the breaker is open (ms)')
-console.log('alone: what callers got when there was no second source')
+if (!values.flap) {
+  console.log(`\n${toTable(rows)}\n`)
+  console.log('added: time above the median with both sources well, once the breaker is open (ms)')
+  console.log('alone: what callers got when there was no second source')
+}
+if (values.flap || !values.fault) faults += await playFlaps()
 if (faults > 0) process.exitCode = 1
+
+/** The first source hangs every other five seconds. */
+async function playFlaps(): Promise<number> {
+  const reports: FlapReport[] = []
+  for (const rate of FLAP_RATES)
+    reports.push(
+      await playFlap({ rate, everyMs: FLAP_EVERY_MS, forMs: Math.max(60, Number(values.seconds)) * 1000 }),
+    )
+  const head = ['requests/s', 'asked', '200', 'p50', 'p99', 'slowest', 'calls to the first', 'to the second']
+  const lines = reports.map(({ rate, asked, verified, p50, p99, slowestMs, calls }) => [
+    String(rate),
+    String(asked),
+    String(verified),
+    ...[p50, p99, slowestMs].map((ms) => ms.toFixed(0)),
+    String(calls.first),
+    String(calls.second),
+  ])
+  console.log(
+    `\nThe first source hangs every other ${FLAP_EVERY_MS / 1000} seconds, the second is well (ms):`,
+  )
+  console.log(`\n${toTable([head, ...lines])}\n`)
+  const found = reports.flatMap(({ faults: each }) => each)
+  if (found.length > 0) console.log(found.join('\n'))
+  return found.length
+}
 
 function toRow({ trial, together, open, alone, grownMb }: FaultReport): string[] {
   const ms = (value: number) => value.toFixed(0)
