@@ -3,8 +3,10 @@ import { parseEnv } from 'node:util'
 import { isReadableByAll } from './crypto/secret-file.ts'
 import {
   addresses,
+  credential,
   databaseUrl,
   duration,
+  hostNames,
   Misfit,
   oneOf,
   origin,
@@ -160,7 +162,7 @@ export const SETTINGS = {
     'TABBAT_WORKERS',
     '1',
     wholeNumber(1, 64),
-    'Processes that answer, on the same port. More than one pays off with several cores and PostgreSQL. The rate limit and the limit on requests under way hold for each of them.',
+    'Processes that answer, on the same port. More than one pays off with several cores and PostgreSQL. Limits hold for all of them together.',
   ),
   trustProxy: setting(
     'TABBAT_TRUST_PROXY',
@@ -173,6 +175,19 @@ export const SETTINGS = {
     '127.0.0.1',
     plain,
     'Address of the admin listener (console, metrics). Keep it on loopback, or put TLS in front: see docs/console.md.',
+  ),
+  adminNames: setting(
+    'TABBAT_ADMIN_NAMES',
+    undefined,
+    hostNames,
+    'Host names under which the admin listener is reached, besides localhost and the address of the listener, separated by commas, for example console.example.com. Requests with another Host are refused.',
+  ),
+  metricsToken: setting(
+    'TABBAT_METRICS_TOKEN',
+    undefined,
+    credential,
+    'Token that /metrics asks for, as Authorization: Bearer <token>. Without it, everything that reaches the admin listener may read the metrics.',
+    true,
   ),
   adminPort: setting('TABBAT_ADMIN_PORT', '8081', orOff(port), 'Port of the admin listener, or off.'),
   logLevel: setting(

@@ -79,6 +79,14 @@ export function isAddressOrNetwork(text: string): boolean {
   return bits === undefined || (/^[1-9]\d{0,2}$/.test(bits) && Number(bits) <= (family === 4 ? 32 : 128))
 }
 
+export const hostNames = (text: string) => {
+  const list = text.split(',').map((part) => part.trim().toLowerCase())
+  if (list.every((name) => /^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/.test(name))) return list
+  throw new Misfit(
+    'must be host names separated by commas, without ports, such as console.example.com,tabbat',
+  )
+}
+
 export const rootKey = (text: string) => {
   const bytes = Buffer.from(text, /^[0-9a-f]{64}$/i.test(text) ? 'hex' : 'base64')
   if (bytes.length === 32) return text

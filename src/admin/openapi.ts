@@ -138,11 +138,13 @@ const toSuccess = ({ output, stream }: AdminRoute) => ({
 })
 
 /** One response a status, whose description says the codes. */
-function toFailures({ role, method, input }: AdminRoute): Json {
+function toFailures({ role, method, input, stream }: AdminRoute): Json {
   const causes: Cause[] = [
     ...(role === 'anyone' ? (['wrong_password', 'invitation_void'] as const) : (['signed_out'] as const)),
     ...(role === 'anyone' || role === 'viewer' ? [] : (['wrong_role'] as const)),
     ...(method === 'POST' ? (['foreign_origin', 'refused', 'too_many_tries'] as const) : []),
+    ...(stream === undefined ? [] : (['too_many_streams'] as const)),
+    'unknown_host',
   ]
   const codes: ErrorCode[] = [
     ...(method === 'POST' ? (['malformed_json', 'unsupported_media_type'] as const) : []),

@@ -1,11 +1,13 @@
 import type { Context } from '../context.ts'
 import type { AccountRow } from '../store/people-rows.ts'
 import { carryOut } from './people/accounts.ts'
+import { createPasswordCheck } from './people/check-password.ts'
+import { createDevices } from './people/devices.ts'
 import { type Acceptance, acceptInvitation } from './people/invitations.ts'
 import { createPasswords, refuseWeakPassword } from './people/passwords.ts'
 import { createSessions, type Sessions, toSessionId } from './people/sessions.ts'
 import { createSignInMarks, toConfirmMarks } from './people/sign-in-marks.ts'
-import { createTries, type Mark } from './people/tries.ts'
+import { createTries } from './people/tries.ts'
 import { AdminRefusal } from './refuse.ts'
 import type { Person } from './role.ts'
 
@@ -14,12 +16,17 @@ export type SignInAsk = {
   readonly password: string
   /** Where the caller is. */
   readonly address: string
+  /** The token of a browser that was used before. */
+  readonly device?: string | undefined
 }
+
+/** What a browser gets when somebody signs in. */
+export type SignedIn = { readonly session: string; readonly device: string }
 
 /** Accounts, invitations and sessions. */
 export type People = Pick<Sessions, 'findPerson' | 'describe'> & {
-  /** The token of a new session; `wrong_password` or `too_many_tries` otherwise. */
-  readonly signIn: (ask: SignInAsk) => Promise<string>
+  /** The tokens of a new session and of the browser; `wrong_password` or `too_many_tries` otherwise. */
+  readonly signIn: (ask: SignInAsk) => Promise<SignedIn>
   readonly signOut: (person: Person) => Promise<void>
   /** For what needs the password again. Throws `wrong_password`, and counts like signing in does. */
   readonly confirmPassword: (person: Person, password: string) => Promise<void>
@@ -28,8 +35,8 @@ export type People = Pick<Sessions, 'findPerson' | 'describe'> & {
     person: Person,
     change: { readonly current: string; readonly password: string },
   ) => Promise<void>
-  /** Uses a one-time link up; the token of a new session. */
-  readonly accept: (acceptance: Acceptance) => Promise<string>
+  /** Uses a one-time link up. */
+  readonly accept: (acceptance: Acceptance) => Promise<SignedIn>
 }
 
 export function createPeople(context: Context, now = () => performance.now()): People {
@@ -37,58 +44,41 @@ export function createPeople(context: Context, now = () => performance.now()): P
   const passwords = createPasswords(() => context.keyring()['console-password'])
   const sessions = createSessions(store.people)
   const tries = createTries(now)
-  const { toMarks, remember, isOf } = createSignInMarks()
+  const { toMarks, isOf } = createSignInMarks()
+  const devices = createDevices(() => context.keyring()['console-password'])
 
-  const compare = async (name: string, password: string) => {
-    const account = await store.people.find(name)
-    return { account, isRight: await passwords.isRight(name, password, account?.password) }
-  }
-  /** The account, if the password is its. What was typed is written down nowhere. */
-  const check = async (name: string, password: string, marks: readonly Mark[]): Promise<AccountRow> => {
-    audit.requireHealthy()
-    const attempt = tries.begin(marks)
-    const { account, isRight } = await compare(name, password).catch((error: unknown) => {
-      attempt.withdraw()
-      throw error
-    })
-    if (account && isRight) {
-      attempt.succeed()
-      return account
-    }
-    attempt.fail()
-    // Not waited for: the time of the answer would tell which names there are.
-    if (account)
-      audit
-        .record([{ phase: 'sign_in_failed', outcome: 'wrong_password', detail: account.name }])
-        .catch(context.log.failure)
-    throw new AdminRefusal('wrong_password')
-  }
-  const open = async (account: { readonly name: string; readonly password: string }): Promise<string> => {
+  const check = createPasswordCheck({ context, passwords, tries })
+  const open = async (
+    account: Pick<AccountRow, 'name' | 'password'>,
+    device = devices.create(account.name),
+  ) => {
     const entry = { phase: 'signed_in' }
     const by = { audit, by: account.name }
     const token = await carryOut(by, entry, async () => (await sessions.open(account)) ?? false)
     if (token === false) throw new AdminRefusal('wrong_password')
-    return token
+    return { session: token, device }
   }
 
   return {
     findPerson: sessions.findPerson,
     describe: sessions.describe,
-    signIn: async ({ name: typed, password, address }) => {
+    signIn: async ({ name: typed, password, address, device }) => {
       const name = typed.trim().toLowerCase()
-      const account = await check(name, password, toMarks(name, address))
-      remember(name, address)
-      return open(account)
+      const known = devices.open(name, device)
+      const marks = toMarks(name, address, known)
+      const account = await check({ name, password, marks, isKnown: known !== undefined })
+      return open(account, known === undefined ? undefined : device)
     },
     signOut: (person) =>
       carryOut({ audit, by: person.name }, { phase: 'signed_out' }, () => sessions.end(person)),
     confirmPassword: async ({ name }, password) => {
-      await check(name, password, toConfirmMarks(name))
+      await check({ name, password, marks: toConfirmMarks(name), isKnown: true })
     },
     changePassword: async (person, { current, password }) => {
       const { name } = person
       refuseWeakPassword(name, password)
-      const { password: before } = await check(name, current, toConfirmMarks(name))
+      const marks = toConfirmMarks(name)
+      const { password: before } = await check({ name, password: current, marks, isKnown: true })
       const after = await passwords.toKept(name, password)
       const change = { name, before, after, keep: toSessionId(person) }
       const isDone = await carryOut({ audit, by: name }, { phase: 'password_changed', detail: name }, () =>

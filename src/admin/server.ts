@@ -4,13 +4,15 @@ import { createAddresses } from '../http/address.ts'
 import { type App, type Care, createApp } from '../http/app.ts'
 import { readJsonBody } from '../http/body.ts'
 import { toConnectionLimits } from '../http/connection-limits.ts'
-import { type Exchange, type Reply, toJsonReply, toTextReply } from '../http/exchange.ts'
+import { type Exchange, type Reply, toJsonReply } from '../http/exchange.ts'
 import { createFail } from '../http/failures.ts'
 import { addHealth } from '../http/health.ts'
 import { admit } from './admit.ts'
 import { createChainChecks } from './chain-check.ts'
 import type { AdminDesk } from './desk.ts'
 import { createOverviews } from './events.ts'
+import { createHostCheck } from './host.ts'
+import { addMetrics } from './metrics-route.ts'
 import { addDocument } from './openapi.ts'
 import { addPage } from './page.ts'
 import { createPeople } from './people.ts'
@@ -18,24 +20,21 @@ import { createRecordCounter } from './record-counter.ts'
 import { createAdminFail } from './refuse.ts'
 import { type AdminRoute, WithHeaders } from './route.ts'
 import { ADMIN_ROUTES } from './routes.ts'
+import { createStreamLimit } from './stream-limit.ts'
 import { createAdminValidate } from './validate.ts'
 
 /** The listener for the operator's own tools, on loopback unless told otherwise. `api` is the public one. */
 export function buildAdminServer(context: Context, api: App, people = createPeople(context)): App {
-  const { log, audit, metrics, lifecycle } = context
+  const { log, audit, lifecycle } = context
+  const addresses = createAddresses(context.config.trustProxy)
   const care: Care = {
-    begin: () => {},
+    begin: createHostCheck(context.config, addresses),
     admit: () => undefined,
     fail: createAdminFail(createFail(log, audit.notice.bind(audit))),
     isLast: () => lifecycle.stopping,
   }
   const app = createApp(care, toConnectionLimits(context.config, 'admin'))
-  app.route({
-    methods: ['GET'],
-    path: '/metrics',
-    operation: 'metrics',
-    answer: async () => toTextReply('text/plain; version=0.0.4; charset=utf-8', await metrics.print()),
-  })
+  addMetrics(app, context)
   const checks = createChainChecks(context)
   const counter = createRecordCounter(context)
   addHealth(app, context)
@@ -45,7 +44,7 @@ export function buildAdminServer(context: Context, api: App, people = createPeop
     context,
     api,
     people,
-    addresses: createAddresses(context.config.trustProxy),
+    addresses,
     checks,
     counter,
     overviews: createOverviews(context),
@@ -70,6 +69,7 @@ function addRoutes(app: App, desk: AdminDesk): void {
     validate ??= createAdminValidate()
     return validate(input, given ?? {}) as Record<string, never>
   }
+  const limitStreams = createStreamLimit()
   for (const route of ADMIN_ROUTES)
     app.route({
       methods: [route.method],
@@ -83,6 +83,7 @@ function addRoutes(app: App, desk: AdminDesk): void {
         const input = await readInput(route, exchange)
         // A body may be seconds on its way: whoever was removed meanwhile is somebody else now.
         const person = route.method === 'GET' ? first : await admit(desk, route, exchange)
+        if (route.stream !== undefined) limitStreams(person.session, exchange)
         return toReply(route, await route.run(desk, { input, params: exchange.params, person, exchange }))
       },
     })

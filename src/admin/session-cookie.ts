@@ -2,9 +2,11 @@
 export const PLAIN = 'tabbat_console'
 const SECURE = `__Host-${PLAIN}`
 
+export const readSessionCookie = (header: string | undefined, isSecure: boolean): string | undefined =>
+  readCookie(header, isSecure ? SECURE : PLAIN)
+
 /** Under TLS the plain name counts for nothing: whoever sits on the way, or at another port, could have set it. */
-export function readSessionCookie(header: string | undefined, isSecure: boolean): string | undefined {
-  const wanted = isSecure ? SECURE : PLAIN
+function readCookie(header: string | undefined, wanted: string): string | undefined {
   for (const part of (header ?? '').split(';')) {
     const [name = '', value = ''] = part.trim().split('=', 2)
     if (name === wanted && value !== '') return value
@@ -17,4 +19,16 @@ export function toSessionCookie(token: string | undefined, isSecure: boolean): s
   const name = isSecure ? SECURE : PLAIN
   const life = token === undefined ? '; Max-Age=0' : ''
   return `${name}=${token ?? ''}; Path=/; HttpOnly; SameSite=Strict${isSecure ? '; Secure' : ''}${life}`
+}
+
+const DEVICE = 'tabbat_device'
+const DEVICE_LIFE_S = 90 * 86_400
+
+/** Says that somebody has signed in with this browser before; it opens nothing. */
+export const readDeviceCookie = (header: string | undefined, isSecure: boolean): string | undefined =>
+  readCookie(header, isSecure ? `__Host-${DEVICE}` : DEVICE)
+
+export function toDeviceCookie(token: string, isSecure: boolean): string {
+  const name = isSecure ? `__Host-${DEVICE}` : DEVICE
+  return `${name}=${token}; Path=/; HttpOnly; SameSite=Strict${isSecure ? '; Secure' : ''}; Max-Age=${DEVICE_LIFE_S}`
 }

@@ -153,6 +153,31 @@ describe('guessing', () => {
     expect(toStatuses(unknown)).toEqual([401, 401, 401, 401, 401, 429])
   })
 
+  it('from the same address does not keep the browser out that has signed in before', async () => {
+    const { store, audit } = server.context
+    const { token } = await inviteAccount({ store, audit, by: 'command line' }, 'operator')
+    const here = newCaller()
+    const accepted = await send(`${url}/admin/invitations/accept`, {
+      body: { token, name: 'nkechi', password: PASSWORD },
+      headers: here,
+    })
+    const device = accepted.headers['set-cookie']?.[1]?.split(';')[0]
+    for (let time = 0; time < 8; time++) await guess('nkechi', 'a guess', here)
+    expect((await guess('nkechi', PASSWORD, here)).status).toBe(429)
+    const signInWith = async (name: string, password: string) => {
+      const body = { name, password }
+      return (await send(`${url}/admin/session/sign-in`, { body, cookie: device, headers: here })).status
+    }
+    expect(await signInWith('nkechi', PASSWORD)).toBe(200)
+    // It is good for its own account only, and for five slips.
+    await makeAccount('obi')
+    for (let time = 0; time < 5; time++) await guess('obi', 'a guess', here)
+    expect(await signInWith('obi', PASSWORD)).toBe(429)
+    const slips = []
+    for (let time = 0; time < 6; time++) slips.push(await signInWith('nkechi', 'a slip'))
+    expect(slips).toEqual([401, 401, 401, 401, 401, 429])
+  })
+
   it('is not what somebody does who knows the password', async () => {
     await makeAccount('musa')
     const person = newCaller()
@@ -174,7 +199,7 @@ describe('guessing', () => {
     const ask = { name: 'ireti', password: PASSWORD, address: '198.51.100.250' }
     for (let turn = 0; turn < 8; turn++) await expect(people.signIn(ask)).rejects.toThrow('away')
     isAway = false
-    expect(await people.signIn(ask)).toMatch(/^[\w-]{43}$/)
+    expect((await people.signIn(ask)).session).toMatch(/^[\w-]{43}$/)
   })
 
   it('is no better at changing the password', async () => {

@@ -7,8 +7,15 @@ import { createGate } from './gate.ts'
 export type Passwords = {
   /** The text to keep: how it was hashed, and the hash. */
   readonly toKept: (name: string, password: string) => Promise<string>
-  /** Takes as long where there is nothing to compare with. */
-  readonly isRight: (name: string, password: string, kept: string | undefined) => Promise<boolean>
+  /**
+   * Takes as long where there is nothing to compare with. Known people and browsers do not wait in the line of strangers.
+   */
+  readonly isRight: (
+    name: string,
+    password: string,
+    kept: string | undefined,
+    isKnown?: boolean,
+  ) => Promise<boolean>
 }
 
 type Cost = { readonly memory: number; readonly passes: number; readonly parallelism: number }
@@ -22,13 +29,21 @@ const SALT_BYTES = 16
 /** Each takes a thread and 32 MiB. Whoever comes when so many wait is sent away. */
 const AT_ONCE = 2
 const WAITING = 16
+const KNOWN_AT_ONCE = 1
 
 const derive = promisify(argon2)
 
 export function createPasswords(secret: () => KeyObject): Passwords {
-  const enter = createGate(AT_ONCE, WAITING)
+  const enterStranger = createGate(AT_ONCE, WAITING)
+  const enterKnown = createGate(KNOWN_AT_ONCE, WAITING)
   /** Bound to the name: a hash that is copied to another account opens nothing there. */
-  const hash = (name: string, password: string, salt: Buffer, cost: Cost): Promise<Buffer> =>
+  const hash = (
+    name: string,
+    password: string,
+    salt: Buffer,
+    cost: Cost,
+    enter = enterKnown,
+  ): Promise<Buffer> =>
     enter(() =>
       derive('argon2id', {
         ...cost,
@@ -44,10 +59,13 @@ export function createPasswords(secret: () => KeyObject): Passwords {
       const salt = randomBytes(SALT_BYTES)
       return toText({ cost: COST, salt, hash: await hash(name, password, salt, COST) })
     },
-    isRight: async (name, password, kept) => {
+    isRight: async (name, password, kept, isKnown = false) => {
       const known = kept === undefined ? undefined : parse(kept)
       const { cost, salt, hash: wanted } = known ?? createDecoy()
-      const isSame = timingSafeEqual(await hash(name, password, salt, cost), wanted)
+      const isSame = timingSafeEqual(
+        await hash(name, password, salt, cost, isKnown ? enterKnown : enterStranger),
+        wanted,
+      )
       return isSame && known !== undefined
     },
   }

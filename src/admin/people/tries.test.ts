@@ -101,8 +101,8 @@ describe('failures', () => {
 })
 
 describe('signing in', () => {
-  const guessFromEverywhere = (tries: Tries, { toMarks }: ReturnType<typeof createSignInMarks>) =>
-    repeat(50, (time) => tries.begin(toMarks('ada', `203.0.113.${time}`)))
+  const guessFromEverywhere = (tries: Tries, { toMarks }: ReturnType<typeof createSignInMarks>, times = 50) =>
+    repeat(times, (time) => tries.begin(toMarks('ada', `203.0.113.${time}`)))
   const repeat = (times: number, work: (time: number) => unknown) => {
     for (let time = 0; time < times; time++) work(time)
   }
@@ -115,11 +115,15 @@ describe('signing in', () => {
     expect(waitOf(tries, ...marks.toMarks('bola', '198.51.100.1'))).toBe(0)
   })
 
-  it('does not keep out whoever has signed in from there before', () => {
+  it('does not keep out a browser that has signed in before, and counts its own failures', () => {
     const [tries, marks] = [createTries(createClock().now), createSignInMarks()]
-    marks.remember('ada', '198.51.100.1')
-    guessFromEverywhere(tries, marks)
-    expect(waitOf(tries, ...marks.toMarks('ada', '198.51.100.1'))).toBe(0)
+    const own = marks.toMarks('ada', '198.51.100.1', 'browser')
+    repeat(5, () => tries.begin(marks.toMarks('ada', '198.51.100.1')))
+    guessFromEverywhere(tries, marks, 45)
+    expect(waitOf(tries, ...marks.toMarks('ada', '198.51.100.1'))).toBe(1)
+    fail(tries, 4, ...own)
+    expect(waitOf(tries, ...own)).toBe(0)
+    expect(waitOf(tries, ...own)).toBe(1)
   })
 
   it('waits for who tries many names from one address', () => {

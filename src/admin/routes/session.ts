@@ -1,9 +1,10 @@
 import type { Exchange } from '../../http/exchange.ts'
 import type { AdminDesk } from '../desk.ts'
 import { lookAtInvitation } from '../people/invitations.ts'
+import type { SignedIn } from '../people.ts'
 import { AdminRefusal } from '../refuse.ts'
 import { type AdminRoute, defineRoute, WithHeaders } from '../route.ts'
-import { readSessionCookie, toSessionCookie } from '../session-cookie.ts'
+import { readDeviceCookie, readSessionCookie, toDeviceCookie, toSessionCookie } from '../session-cookie.ts'
 import {
   AcceptInvitation,
   ChangePassword,
@@ -47,7 +48,11 @@ const signIn = defineRoute({
     toSignedIn(
       desk,
       exchange,
-      await desk.people.signIn({ ...input, address: desk.addresses.callerOf(exchange) }),
+      await desk.people.signIn({
+        ...input,
+        address: desk.addresses.callerOf(exchange),
+        device: readDeviceCookie(exchange.headers.cookie, desk.addresses.isSecure(exchange)),
+      }),
     ),
 })
 
@@ -104,12 +109,18 @@ const accept = defineRoute({
   run: async (desk, { input, exchange }) => toSignedIn(desk, exchange, await desk.people.accept(input)),
 })
 
-async function toSignedIn({ people, addresses }: AdminDesk, exchange: Exchange, token: string) {
-  const person = await people.findPerson(token, { isBackground: true })
+async function toSignedIn({ people, addresses }: AdminDesk, exchange: Exchange, tokens: SignedIn) {
+  const isSecure = addresses.isSecure(exchange)
+  const person = await people.findPerson(tokens.session, { isBackground: true })
   const session = person && (await people.describe(person))
   // Removed in this very moment.
   if (!session) throw new AdminRefusal('signed_out')
-  return new WithHeaders(session, ['set-cookie', toSessionCookie(token, addresses.isSecure(exchange))])
+  return new WithHeaders(session, [
+    'set-cookie',
+    toSessionCookie(tokens.session, isSecure),
+    'set-cookie',
+    toDeviceCookie(tokens.device, isSecure),
+  ])
 }
 
 export const SESSION_ROUTES: readonly AdminRoute[] = [

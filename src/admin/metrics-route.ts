@@ -1,0 +1,28 @@
+import { hash, timingSafeEqual } from 'node:crypto'
+import type { Context } from '../context.ts'
+import type { App } from '../http/app.ts'
+import { toTextReply } from '../http/exchange.ts'
+import { AdminRefusal } from './refuse.ts'
+
+/** For Prometheus. It needs no account; the operator may set a token. */
+export function addMetrics(app: App, { metrics, config }: Pick<Context, 'metrics' | 'config'>): void {
+  const isAllowed = createTokenCheck(config.metricsToken)
+  app.route({
+    methods: ['GET'],
+    path: '/metrics',
+    operation: 'metrics',
+    answer: async ({ headers }) => {
+      if (!isAllowed(headers.authorization ?? ''))
+        throw new AdminRefusal('wrong_token', { headers: ['www-authenticate', 'Bearer'] })
+      return toTextReply('text/plain; version=0.0.4; charset=utf-8', await metrics.print())
+    },
+  })
+}
+
+/** Both are hashed first, so that neither the length nor the place of a difference shows in the time. */
+function createTokenCheck(token: string | undefined): (authorization: string) => boolean {
+  if (token === undefined) return () => true
+  const wanted = hash('sha256', token, 'buffer')
+  return (authorization) =>
+    timingSafeEqual(hash('sha256', authorization.replace(/^bearer +/i, ''), 'buffer'), wanted)
+}
