@@ -1,3 +1,4 @@
+import cluster from 'node:cluster'
 import { forgetSessions } from './admin/people/sessions.ts'
 import { type AuditLog, openAuditLog } from './audit/audit-log.ts'
 import { hasCrashed, loadNodeName } from './audit/chain-claim.ts'
@@ -27,6 +28,7 @@ import { createFlights, type Flights } from './verification/flights.ts'
 import { createIdempotency, type Idempotency } from './verification/idempotency.ts'
 import { createReuse, type Reuse } from './verification/reuse.ts'
 import type { Sources } from './verification/verify.ts'
+import { createLeasedRateLimit } from './worker-leases.ts'
 
 /** Everything a request needs, built once and handed down as an argument. */
 export type Context = {
@@ -97,7 +99,7 @@ export async function createContext(
     rootKeys,
     keyring: currentKeyring,
     authenticate: openAuthenticate(config, store, keyring),
-    rateLimit: config.rateLimit === 'off' ? undefined : createRateLimit(config.rateLimit),
+    rateLimit: openRateLimit(config),
     overload,
     catalogue,
     registry,
@@ -171,6 +173,12 @@ function startForgetting(
   const forget = () => void Promise.all(works.map((work) => work())).catch(log.failure)
   const timer = setInterval(forget, FORGET_EVERY_MS).unref()
   return () => clearInterval(timer)
+}
+
+/** With several workers, the process that started them counts for all. */
+function openRateLimit({ rateLimit }: Config): RateLimit | undefined {
+  if (rateLimit === 'off') return undefined
+  return cluster.isWorker ? createLeasedRateLimit(rateLimit) : createRateLimit(rateLimit)
 }
 
 const openAuthenticate = (config: Config, { keys }: Store, keyring: Keyring) =>

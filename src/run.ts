@@ -8,6 +8,7 @@ import { Refusal } from './errors.ts'
 import type { App } from './http/app.ts'
 import { drain } from './http/drain.ts'
 import { buildServer } from './server.ts'
+import { toWorkerConfig } from './worker-share.ts'
 
 /** How long requests under way may take after the signal to stop. */
 const DRAIN_MS = 20_000
@@ -16,7 +17,11 @@ const STREAM_MS = 5000
 
 /** Runs the server until it is told to stop. Of several workers, the one in the first place speaks for all. */
 export async function run(place = 1): Promise<void> {
-  const context = await createContext(loadConfig(), undefined, place === 1 ? '' : `.${place}`)
+  const context = await createContext(
+    toWorkerConfig(loadConfig(), place),
+    undefined,
+    place === 1 ? '' : `.${place}`,
+  )
   const app = buildServer(context)
   const isFirst = place === 1
   let admin: App | undefined

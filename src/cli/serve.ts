@@ -12,9 +12,8 @@ export function addServeCommand(program: Command): void {
     .addOption(new Option('--worker <place>', 'given by the process that starts the workers').hideHelp())
     .action(async ({ worker }: { worker?: string }) => {
       const config = loadConfig()
-      const { workers } = config
       if (cluster.isPrimary) await refuseStrayDatabase(config)
-      if (workers > 1 && cluster.isPrimary) (await import('../workers.ts')).runWorkers(workers)
+      if (config.workers > 1 && cluster.isPrimary) (await import('../workers.ts')).runWorkers(config)
       else await runHere(Number(worker ?? 1))
     })
 }

@@ -2,6 +2,7 @@ import type { Context } from '../context.ts'
 import { AppError } from '../errors.ts'
 import type { Scope } from '../keys/api-key.ts'
 import type { Caller } from '../keys/authenticate.ts'
+import type { Allowance } from '../keys/rate-limit.ts'
 import { createAddresses } from './address.ts'
 import type { Exchange } from './exchange.ts'
 
@@ -11,18 +12,27 @@ export type Guard = (exchange: Exchange, scope: Scope) => undefined | Promise<vo
 export function createGuard({ authenticate, rateLimit, config }: Context): Guard {
   const { callerOf } = createAddresses(config.trustProxy)
   const policy = `"key";q=${rateLimit?.limit};w=60`
-  const admit = (exchange: Exchange, scope: Scope, caller: Caller | undefined): undefined => {
+  const requireAllowed = (exchange: Exchange, { allowed, remaining, resetS }: Allowance) => {
+    exchange.early.push('ratelimit-policy', policy, 'ratelimit', `"key";r=${remaining};t=${resetS}`)
+    if (!allowed) throw new AppError('rate_limited', { headers: { 'retry-after': String(resetS) } })
+  }
+  const requireScope = (exchange: Exchange, scope: Scope, caller: Caller): undefined => {
+    if (!caller.isAddressAllowed(callerOf(exchange)) || !caller.scopes.has(scope))
+      throw new AppError('forbidden')
+  }
+  const admit = (exchange: Exchange, scope: Scope, caller: Caller | undefined): undefined | Promise<void> => {
     if (!caller) throw new AppError('unauthenticated')
     exchange.caller = caller
     exchange.connection?.know()
     if (caller.isUnconfirmed && scope !== 'catalogue:read') throw new AppError('audit_unavailable')
-    if (rateLimit) {
-      const { allowed, remaining, resetS } = rateLimit.take(caller.lineage)
-      exchange.early.push('ratelimit-policy', policy, 'ratelimit', `"key";r=${remaining};t=${resetS}`)
-      if (!allowed) throw new AppError('rate_limited', { headers: { 'retry-after': String(resetS) } })
-    }
-    if (!caller.isAddressAllowed(callerOf(exchange)) || !caller.scopes.has(scope))
-      throw new AppError('forbidden')
+    const allowance = rateLimit?.take(caller.lineage)
+    if (allowance instanceof Promise)
+      return allowance.then((known) => {
+        requireAllowed(exchange, known)
+        requireScope(exchange, scope, caller)
+      })
+    if (allowance) requireAllowed(exchange, allowance)
+    return requireScope(exchange, scope, caller)
   }
   return (exchange, scope) => {
     const caller = authenticate(exchange.headers.authorization)

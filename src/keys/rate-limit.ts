@@ -3,32 +3,47 @@ import { createBoundedMap } from './bounded-map.ts'
 /** Where a key stands in its minute. */
 export type Allowance = { readonly allowed: boolean; readonly remaining: number; readonly resetS: number }
 
-export type RateLimit = { readonly limit: number; readonly take: (keyId: string) => Allowance }
+export type RateLimit = {
+  readonly limit: number
+  readonly take: (key: string) => Allowance | Promise<Allowance>
+}
+
+/** Requests that were taken out of a minute, how many are left in it, and when it ends. */
+export type Lease = { readonly tokens: number; readonly left: number; readonly endsInMs: number }
+
+export type Windows = { readonly take: (key: string, most: number) => Lease }
 
 const WINDOW_MS = 60_000
 const MOST_KEYS = 200_000
 
-/** Requests per key in a minute that starts with the key's first request. Held in memory, per process. */
-export function createRateLimit(limit: number, now = () => performance.now()): RateLimit {
+/** Requests per key in a minute that starts with the key's first request. Held in memory. */
+export function createWindows(limit: number, now = () => performance.now()): Windows {
   const windows = createBoundedMap<string, { used: number; endsAt: number }>(MOST_KEYS)
-  const open = (keyId: string, at: number) => {
+  const open = (key: string, at: number) => {
     const window = { used: 0, endsAt: at + WINDOW_MS }
-    windows.set(keyId, window)
+    windows.set(key, window)
     return window
   }
   return {
-    limit,
-    take: (keyId) => {
+    take: (key, most) => {
       const at = now()
-      const known = windows.get(keyId)
-      const window = known && known.endsAt > at ? known : open(keyId, at)
-      const allowed = window.used < limit
-      if (allowed) window.used += 1
-      return {
-        allowed,
-        remaining: limit - window.used,
-        resetS: Math.max(1, Math.ceil((window.endsAt - at) / 1000)),
-      }
+      const known = windows.get(key)
+      const window = known && known.endsAt > at ? known : open(key, at)
+      const tokens = Math.min(most, limit - window.used)
+      window.used += tokens
+      return { tokens, left: limit - window.used, endsInMs: window.endsAt - at }
+    },
+  }
+}
+
+/** For one process. */
+export function createRateLimit(limit: number, now = () => performance.now()) {
+  const windows = createWindows(limit, now)
+  return {
+    limit,
+    take: (key: string): Allowance => {
+      const { tokens, left, endsInMs } = windows.take(key, 1)
+      return { allowed: tokens === 1, remaining: left, resetS: Math.max(1, Math.ceil(endsInMs / 1000)) }
     },
   }
 }

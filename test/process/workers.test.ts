@@ -1,15 +1,34 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { describe, expect, it } from 'vitest'
 import { SANDBOX_KEY } from '../../src/keys/sandbox-key.ts'
 import { createClient } from '../battery/client.ts'
-import { newDataDir, startServer, tabbat } from './tabbat.ts'
+import { startOnEmptyFolder } from '../battery/start.ts'
+import { childrenOf, newDataDir, startServer, tabbat } from './tabbat.ts'
 
-/** The processes that this one has started. */
-async function childrenOf(pid: number | undefined): Promise<number[]> {
-  const { execFileSync } = await import('node:child_process')
-  const list = execFileSync('ps', ['-A', '-o', 'pid=,ppid=']).toString().trim().split('\n')
-  return list
-    .map((line) => line.trim().split(/\s+/).map(Number))
-    .flatMap(([child = 0, parent]) => (parent === pid ? [child] : []))
+/** Two workers that have both started. */
+async function startWorkers(settings: Record<string, string> = {}) {
+  const env = {
+    TABBAT_PORT: '0',
+    TABBAT_ADMIN_PORT: 'off',
+    TABBAT_DATA_DIR: newDataDir(),
+    TABBAT_WORKERS: '2',
+  }
+  const child = spawn('bin/tabbat', ['serve'], {
+    env: { PATH: process.env.PATH ?? '', ...env, ...settings },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  let banner = ''
+  let errors = ''
+  child.stdout.on('data', (piece: Buffer) => {
+    banner += piece.toString()
+  })
+  child.stderr.on('data', (piece: Buffer) => {
+    errors += piece.toString()
+  })
+  await expect.poll(() => errors.split('"event":"started"').length, { timeout: 30_000 }).toBe(3)
+  await expect.poll(() => banner, { timeout: 10_000 }).toMatch(/listening on +\S+\s/)
+  return { child, url: /listening on +(\S+)/.exec(banner)?.[1] ?? '', readErrors: () => errors }
 }
 
 describe('TABBAT_WORKERS=2', () => {
@@ -39,6 +58,44 @@ describe('TABBAT_WORKERS=2', () => {
     expect(JSON.stringify(JSON.parse(stdout))).toContain('128')
   })
 
+  it('starts on an empty folder, every time', async () => {
+    // npm run battery:start does so 500 times.
+    for (let round = 0; round < 3; round++)
+      expect(await startOnEmptyFolder()).toMatchObject({ isStarted: true, code: 0 })
+  })
+
+  it('replaces a worker that dies early, and ends with a log line after the third', async () => {
+    const { child, url, readErrors } = await startWorkers()
+    const killSecond = async () => {
+      const workers = await childrenOf(child.pid)
+      if (workers.length === 2) process.kill(Math.max(...workers), 'SIGKILL')
+      return readErrors().split('"event":"worker_died"').length - 1
+    }
+    await expect.poll(killSecond, { timeout: 20_000 }).toBe(1)
+    await expect.poll(async () => (await childrenOf(child.pid)).length, { timeout: 20_000 }).toBe(2)
+    expect((await fetch(`${url}/health/live`)).status).toBe(200)
+    await expect.poll(killSecond, { timeout: 40_000, interval: 100 }).toBe(3)
+    await expect.poll(() => child.exitCode, { timeout: 30_000 }).toBe(1)
+    expect(readErrors()).toContain('"event":"workers_keep_dying"')
+  })
+
+  it('holds the rate limit for all workers together', async () => {
+    const limit = 400
+    const { child, url } = await startWorkers({ TABBAT_RATE_LIMIT: String(limit) })
+    const client = createClient(16)
+    const ask = () => client.get(`${url}/api/v2/sme-data/list`, { authorization: SANDBOX_KEY })
+    const answers = await Promise.all(Array.from({ length: 2 * limit }, ask))
+    const count = (status: number) => answers.filter((answer) => answer.status === status).length
+    expect(count(200) + count(429)).toBe(2 * limit)
+    expect(count(200)).toBeLessThanOrEqual(limit)
+    expect(count(200)).toBeGreaterThanOrEqual(0.95 * limit)
+    const refused = await ask()
+    expect([refused.status, refused.headers.ratelimit]).toEqual([429, expect.stringMatching(/^"key";r=0;t=/)])
+    client.close()
+    child.kill('SIGTERM')
+    expect((await once(child, 'close'))[0]).toBe(0)
+  })
+
   it('says once why it cannot start, and ends', async () => {
     const { code, stderr } = await tabbat(
       {
@@ -50,6 +107,6 @@ describe('TABBAT_WORKERS=2', () => {
       'serve',
     )
     expect(code).toBe(1)
-    expect(stderr).toContain('error:')
+    expect(stderr.split('error:').length).toBe(2)
   })
 })
