@@ -59,7 +59,7 @@ export const SETTINGS = {
   scrub: setting(
     'TABBAT_SCRUB',
     '24h',
-    orOff(duration({ least: '1s' })),
+    orOff(duration({ least: '1s', most: '24d' })),
     'How long after the end of one search for damage in the database the next begins. It takes 1 % of one processor: see docs/reliability.md. off: damage is found when it is met.',
   ),
   ninSources: setting(

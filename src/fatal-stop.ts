@@ -1,3 +1,4 @@
+import cluster from 'node:cluster'
 import type { AuditLog } from './audit/audit-log.ts'
 import type { Log } from './log.ts'
 import { toFatal } from './store/failure.ts'
@@ -23,6 +24,8 @@ export function createFatalStop(log: Log): FatalStop {
     log.flush()
     setTimeout(() => {
       log.flush()
+      // The other workers have the same database, and a new worker in this place would make an empty one: all end.
+      if (cluster.isWorker) process.kill(process.ppid, 'SIGTERM')
       process.exit(1)
     }, GRACE_MS)
   }

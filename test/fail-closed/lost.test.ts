@@ -60,6 +60,21 @@ describe.concurrent('the database of a running server:', () => {
     },
   )
 
+  it('a server of two workers ends as a whole, and makes no new database', { timeout: 30_000 }, async () => {
+    const place = await createPlace({ TABBAT_WORKERS: '2' })
+    const folder = place.settings.TABBAT_DATA_DIR ?? ''
+    const server = await startSpawned(place)
+    try {
+      expect((await server.verifyNin(toNin(0)))?.status).toBe(200)
+      for (const name of FILES) rmSync(join(folder, name))
+      expect(await server.ended).toBe(1)
+      expect(FILES.filter((name) => existsSync(join(folder, name)))).toEqual([])
+    } finally {
+      server.stop()
+      rmSync(folder, { recursive: true, force: true })
+    }
+  })
+
   it('a server that nobody asks anything notices, too', { timeout: 30_000 }, async () => {
     const place = await createPlace({ TABBAT_LOG_LEVEL: 'info' })
     const folder = place.settings.TABBAT_DATA_DIR ?? ''
