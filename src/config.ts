@@ -60,7 +60,7 @@ export const SETTINGS = {
     'TABBAT_SCRUB',
     '24h',
     orOff(duration({ least: '1s', most: '24d' })),
-    'How long after the end of one search for damage in the database the next begins. It takes 1 % of one processor: see docs/reliability.md. off: damage is found when it is met.',
+    'How long after the end of one search for damage in the database the next begins. It takes about 2 % of one processor: see docs/reliability.md. off: damage is found when it is met.',
   ),
   ninSources: setting(
     'TABBAT_NIN_SOURCES',

