@@ -10,8 +10,10 @@ async function run(): Promise<number> {
   return runScrubPass(table, order).finally(table.close)
 }
 
-const report: ScrubReport = await run().then(
-  (pieces) => ({ pieces }),
-  ({ name = '', code = '', errcode = 0 }) => ({ failure: { name, code, errcode } }),
+const report = (what: ScrubReport) => parentPort?.postMessage(what)
+
+// Not awaited here: the single executable loads this file as CommonJS.
+void run().then(
+  (pieces) => report({ pieces }),
+  ({ name = '', code = '', errcode = 0 }) => report({ failure: { name, code, errcode } }),
 )
-parentPort?.postMessage(report)
