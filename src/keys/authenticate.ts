@@ -80,13 +80,13 @@ export function createAuthenticate(options: AuthenticateOptions): Authenticate {
 
   const judge = async (key: ApiKey, isTrusted: boolean): Promise<Caller | undefined> => {
     const { row = NO_KEY, at } = await lookup.find(key.id, isTrusted)
-    const caller = toCaller(row)
     const expiresAt = row.expiresAt ?? Number.POSITIVE_INFINITY
     const matches = timingSafeEqual(toKeyHash(key.text, pepper), row.hash)
     if (!matches || row.revokedAt !== undefined || row.mode !== key.mode || expiresAt <= wallNow()) {
       trusted.delete(key.text)
       return undefined
     }
+    const caller = toCaller(row)
     trusted.set(key.text, { caller, until: at + TRUSTED_MS, expiresAt })
     return caller
   }

@@ -11,6 +11,7 @@ import type { ClaimId, IdempotencyTable } from '../store/idempotency-table.ts'
 const KEEP_MS = 24 * 3_600_000
 /** Longer than any verification takes: after it, a claim belongs to a process that died. */
 const LEASE_MS = 30_000
+const MOST_ABANDONED = 10_000
 const WELL_FORMED = /^[\x21-\x7e]{1,255}$/
 
 /** The first answer, as it is kept: replayed byte for byte. */
@@ -68,8 +69,14 @@ export function createIdempotency({ table, keyring, owner, paidCalls }: Idempote
   let claims = 0
   /** Claims that could not be released while the store was unavailable: released before the next claim of the same key. */
   const abandoned = new Map<string, { readonly claim: ClaimId; readonly failure: string | null }>()
-  const giveUp = async (claim: ClaimId, failure: string | null) => {
+  const abandon = (claim: ClaimId, failure: string | null) => {
     abandoned.set(toText(claim), { claim, failure })
+    // Callers choose these names. The lease of one that is dropped runs out by itself.
+    const oldest = abandoned.keys().next().value
+    if (abandoned.size > MOST_ABANDONED && oldest !== undefined) abandoned.delete(oldest)
+  }
+  const giveUp = async (claim: ClaimId, failure: string | null) => {
+    abandon(claim, failure)
     await table.release(claim, failure)
     abandoned.delete(toText(claim))
   }
@@ -92,7 +99,7 @@ export function createIdempotency({ table, keyring, owner, paidCalls }: Idempote
       const times = { now, leaseUntil: now + LEASE_MS, expiresAt: now + KEEP_MS }
       const result = await table.claim({ ...claim, ...about, ...times }).catch((error) => {
         // Nobody knows whether it was made.
-        abandoned.set(toText(claim), { claim, failure: null })
+        abandon(claim, null)
         throw error
       })
       if (result.state === 'running') throw new AppError('idempotency_in_progress')
