@@ -1,3 +1,4 @@
+import cluster from 'node:cluster'
 import type { AddressInfo } from 'node:net'
 import { toBanner } from './cli/banner.ts'
 import { failWith, say } from './cli/terminal.ts'
@@ -38,6 +39,7 @@ export async function run(place = 1): Promise<void> {
   if (isFirst) say(await toBanner(context, toUrl(app), admin && toUrl(admin)))
   if (isFirst) watchClock(context.log)
   context.log.event('info', 'started')
+  if (cluster.isWorker) process.send?.('started')
 }
 
 /** Loaded when the API is up already: callers do not wait for the console. */

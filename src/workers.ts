@@ -5,6 +5,9 @@ import { createLog } from './log.ts'
 import { relayCounts } from './worker-counts.ts'
 import { relayLeases } from './worker-leases.ts'
 
+/** What a worker says when it has started. */
+const STARTED = 'started'
+
 /** A worker that ends sooner than this has died early. */
 const EARLY_MS = 10_000
 const MOST_EARLY_DEATHS = 3
@@ -56,8 +59,8 @@ export function runWorkers(config: Config): void {
     const startedAt = performance.now()
     cluster.setupPrimary(toForkOptions(place))
     const worker = cluster.fork()
-    worker.once('listening', () => {
-      if (isReady || stopping) return
+    worker.on('message', (message: unknown) => {
+      if (message !== STARTED || isReady || stopping) return
       isReady = true
       for (let next = 2; next <= config.workers; next++) start(next)
     })

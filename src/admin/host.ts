@@ -18,7 +18,7 @@ export function createHostCheck(
   const isKnown = (host: string, exchange: Exchange) => {
     const name = host.toLowerCase().replace(/:\d{1,5}$/, '')
     // An address cannot be rebound: the browser was told to connect to it.
-    return known.has(name) || name === toHostText(exchange.raw.socket.localAddress ?? '')
+    return known.has(name) || (name !== '' && name === toHostText(exchange.raw.socket.localAddress ?? ''))
   }
   return (exchange) => {
     const { host = '' } = exchange.headers
