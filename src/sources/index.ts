@@ -1,5 +1,6 @@
 import type { Settings, ValuesOf } from '../settings.ts'
 import { withDeadline } from './deadline.ts'
+import { readDecoy } from './decoy.ts'
 import { requirePerson } from './require-person.ts'
 import { withRetryAfter } from './retry-after.ts'
 import { type Call, type Source, SourceError } from './source.ts'
@@ -35,6 +36,7 @@ function guard(source: Source, attemptMs: number): Source {
       findNin: (ask, call) =>
         attempt(name, attemptMs, call, async (limited) => {
           const answer = await findNin(ask, limited)
+          if (!answer.found) readDecoy('nin')
           return answer.found ? requirePerson(name, { number: ask.nin, phone: ask.phone }, answer) : answer
         }),
     }),
@@ -42,6 +44,7 @@ function guard(source: Source, attemptMs: number): Source {
       findBvn: (ask, call) =>
         attempt(name, attemptMs, call, async (limited) => {
           const answer = await findBvn(ask, limited)
+          if (!answer.found) readDecoy('bvn')
           return answer.found ? requirePerson(name, { number: ask.bvn, phone: ask.phone }, answer) : answer
         }),
     }),

@@ -1,0 +1,56 @@
+import { once } from 'node:events'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { loadConfig } from '../../src/config.ts'
+import { openVendor } from '../../src/sources/index.ts'
+import type { Source } from '../../src/sources/source.ts'
+import { compareTimes } from '../timing.ts'
+import { dojah } from '../vendors/dojah.ts'
+import type { VendorRequest } from '../vendors/stand-in.ts'
+
+const KNOWN = '41'
+const UNKNOWN = '42'
+const BODY_BYTES = 4096
+
+let vendor: Server
+let source: Source
+beforeAll(async () => {
+  vendor = createServer((request, response) => {
+    const { pathname: path, searchParams: query } = new URL(request.url ?? '', 'http://vendor')
+    const { status, body } = answer({ method: 'GET', path, query, headers: request.headers, body: undefined })
+    response.writeHead(status, { 'content-type': 'application/json', 'content-length': BODY_BYTES })
+    response.end(body)
+  }).listen(0, '127.0.0.1')
+  await once(vendor, 'listening')
+  const url = `http://127.0.0.1:${(vendor.address() as AddressInfo).port}`
+  const { vendors } = loadConfig({ TABBAT_NIN_SOURCES: 'dojah', ...dojah.settings(url) }, '')
+  source = await openVendor('dojah', { vendors, allowPrivate: false })
+})
+afterAll(async () => {
+  await source.close?.()
+  vendor.closeAllConnections()
+  vendor.close()
+})
+
+/** A vendor that takes the same time for both and sends as many bytes: what is left is our part. */
+function answer(request: VendorRequest) {
+  const known = JSON.stringify(dojah.answer(request, undefined).body).padEnd(BODY_BYTES)
+  const unknown = JSON.stringify({ error: 'NIN not found' }).padEnd(BODY_BYTES)
+  return request.query.get('nin')?.startsWith(KNOWN)
+    ? { status: 200, body: known }
+    : { status: 404, body: unknown }
+}
+
+it('an unknown person and a wrong phone take the same time through a vendor, but for the vendor’s own', async () => {
+  const find = async (nin: string) => {
+    const call = { signal: new AbortController().signal, reference: 'ver_timing' }
+    return (await source.findNin?.({ nin, phone: '8021112223' }, call))?.found
+  }
+  expect([await find(`${KNOWN}100000000`), await find(`${UNKNOWN}100000000`)]).toEqual([true, false])
+  const { best, limit, seen } = await compareTimes(2000, (index) => {
+    const rest = String(100_000_000 + index)
+    return { one: () => find(`${KNOWN}${rest}`), other: () => find(`${UNKNOWN}${rest}`) }
+  })
+  expect(best, `Welch’s t of each round: ${seen.join(', ')}`).toBeLessThan(limit)
+})
