@@ -17,6 +17,10 @@ const STATES: Readonly<Record<string, SourceHealth>> = {
 const WARNINGS: Readonly<Record<SourceState['warnings'][number], string>> = {
   no_funds: 'no funds at the vendor',
   credentials_refused: 'credentials refused',
+  unknown_path: 'does not know the path',
+  unlisted_answer: 'gives an error that is on no list',
+  question_rejected: 'rejects questions',
+  unreadable_phone: 'has records without a readable phone',
   mostly_not_found: 'finds nearly no number',
   throttled: 'asks us to wait',
 }

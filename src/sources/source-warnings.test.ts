@@ -28,6 +28,33 @@ describe('a warning', () => {
   })
 
   it.each([
+    ['unknown_path', 'unknown_path'],
+    ['unknown_account', 'credentials_refused'],
+    ['unlisted', 'unlisted_answer'],
+    ['rejected', 'question_rejected'],
+    ['no_phone', 'unreadable_phone'],
+    ['mixed_phones', 'unreadable_phone'],
+  ] as const)('is given for %s: %s', (trouble, reason) => {
+    const { record, list } = open()
+    record(new SourceError('dojah', 'bad_response', { trouble }))
+    expect(list()).toEqual([reason])
+  })
+
+  it('about some questions lasts until none was seen for five minutes, and does not flicker', () => {
+    const { record, events, clock } = open()
+    const unlisted = new SourceError('dojah', 'bad_response', { trouble: 'unlisted' })
+    for (let minute = 0; minute < 4; minute++) {
+      record(unlisted)
+      record('found')
+      clock.ms += 60_000
+    }
+    expect(events.map(({ state }) => state)).toEqual(['started'])
+    clock.ms += 240_000
+    record('found')
+    expect(events.map(({ state }) => state)).toEqual(['started', 'ended'])
+  })
+
+  it.each([
     ['twenty answers that found nobody', 20, 0, ['mostly_not_found']],
     ['too few answers to tell', 19, 0, []],
     ['two found of fifty', 48, 2, ['mostly_not_found']],

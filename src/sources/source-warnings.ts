@@ -1,11 +1,13 @@
 import { SourceError } from './source.ts'
 import type { Trouble } from './trouble.ts'
 
-/**
- * What only the operator can mend, and what no breaker shows: the account has no funds, the credentials are refused, or the
- * source finds nearly nobody, as with a wrong product or a test address.
- */
-export const WARNING_REASONS = ['no_funds', 'credentials_refused', 'mostly_not_found'] as const
+/** What lasts until the operator mends it: it ends with the next answer. */
+const LASTING = ['no_funds', 'credentials_refused', 'unknown_path'] as const
+/** What comes with some questions only: it ends when it was not seen for a while. */
+const OCCASIONAL = ['unlisted_answer', 'question_rejected', 'unreadable_phone'] as const
+
+/** What only the operator can mend. The last one is a source that finds nearly no number: a wrong product, a test address. */
+export const WARNING_REASONS = [...LASTING, ...OCCASIONAL, 'mostly_not_found'] as const
 export type WarningReason = (typeof WARNING_REASONS)[number]
 
 /** What came of a call: a failure, or whether somebody was found. */
@@ -37,6 +39,14 @@ const SOUND_SHARE = 0.9
 const REASONS: Partial<Record<Trouble, WarningReason>> = {
   funds: 'no_funds',
   credentials: 'credentials_refused',
+  unknown_account: 'credentials_refused',
+  unknown_path: 'unknown_path',
+  unlisted: 'unlisted_answer',
+  contradictory: 'unlisted_answer',
+  rejected: 'question_rejected',
+  no_phone: 'unreadable_phone',
+  unreadable_phone: 'unreadable_phone',
+  mixed_phones: 'unreadable_phone',
 }
 
 export function createSourceWarnings({
@@ -45,8 +55,10 @@ export function createSourceWarnings({
 }: Options = {}): SourceWarnings {
   /** When each was last told. */
   const active = new Map<WarningReason, number>()
+  const seen = new Map<WarningReason, number>()
   const share = createNotFoundShare()
   const start = (reason: WarningReason) => {
+    seen.set(reason, now())
     const toldAt = active.get(reason)
     if (toldAt !== undefined && now() - toldAt < REPEAT_MS) return
     active.set(reason, now())
@@ -56,8 +68,8 @@ export function createSourceWarnings({
     if (active.delete(reason)) onEvent({ reason, state: 'ended' })
   }
   const recordAnswer = (isFound: boolean) => {
-    end('no_funds')
-    end('credentials_refused')
+    for (const reason of LASTING) end(reason)
+    for (const reason of OCCASIONAL) if (now() - (seen.get(reason) ?? 0) >= REPEAT_MS) end(reason)
     const part = share.add(isFound)
     if (part >= SUSPICIOUS_SHARE) start('mostly_not_found')
     else if (part < SOUND_SHARE) end('mostly_not_found')
