@@ -14,11 +14,11 @@ type TableProps<Row> = {
   readonly keyOf: (row: Row) => string | number
 }
 
-/** Scrolls inside its own box where the page is narrow. */
+/** On a narrow page every row is a card, whose lines repeat the titles: nothing has to be scrolled to. */
 export function Table<Row>({ label, columns, rows, keyOf }: TableProps<Row>) {
   return (
     <Scrolls label={label}>
-      <table>
+      <table class="rows">
         <thead>
           <tr>
             {columns.map(({ title, isNumber }) => (
@@ -32,7 +32,7 @@ export function Table<Row>({ label, columns, rows, keyOf }: TableProps<Row>) {
           {rows.map((row) => (
             <tr key={keyOf(row)}>
               {columns.map(({ title, cell, isNumber }) => (
-                <td key={title} class={isNumber ? 'number' : ''}>
+                <td key={title} class={isNumber ? 'number' : ''} data-title={title}>
                   {cell(row)}
                 </td>
               ))}
