@@ -87,7 +87,7 @@ export async function createContext(
   const overload = createOverload(toInFlightLimits(config))
   const desk = { registry, keyring: currentKeyring, table: store.sources, node: audit.owner, log }
   const line = await openSourceLine(config, desk)
-  const shelf = { table: store.catalogue, audit, switches: store.sources }
+  const shelf = { table: store.catalogue, reviews: store.reviews, audit, switches: store.sources }
   const catalogue = await keepCatalogue(config, shelf, log)
   const latencies = createLatencies(store.statistics, audit.owner)
   const stopForgetting = startForgetting(log, store, [attempts.forget, idempotency.forget, line.forget])

@@ -1,6 +1,7 @@
 import type { AdminRoute } from './route.ts'
 import { AUDIT_ROUTES } from './routes/audit.ts'
 import { CATALOGUE_ROUTES } from './routes/catalogue.ts'
+import { CATALOGUE_REVIEW_ROUTES } from './routes/catalogue-reviews.ts'
 import { KEY_ROUTES } from './routes/keys.ts'
 import { OVERVIEW_ROUTES } from './routes/overview.ts'
 import { PEOPLE_ROUTES } from './routes/people.ts'
@@ -19,6 +20,7 @@ export const ADMIN_ROUTES: readonly AdminRoute[] = [
   ...KEY_ROUTES,
   ...AUDIT_ROUTES,
   ...CATALOGUE_ROUTES,
+  ...CATALOGUE_REVIEW_ROUTES,
   ...SOURCE_ROUTES,
   ...RECORD_ROUTES,
   ...SETTINGS_ROUTES,

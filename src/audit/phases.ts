@@ -13,6 +13,7 @@ export const AUDIT_PHASES = [
   'imported',
   'catalogue_changed',
   'catalogue_sync',
+  'catalogue_reviewed',
   'source_checked',
   'source_disabled',
   'source_enabled',

@@ -5,6 +5,7 @@ import { SourceError } from '../sources/source.ts'
 import { TROUBLES } from '../sources/trouble.ts'
 import { VENDORS, type VendorName } from '../sources/vendors.ts'
 import type { CatalogueTable } from '../store/catalogue-table.ts'
+import { refuseUnclean } from './clean.ts'
 import { mergeFiles, parseFiles, parseList } from './content.ts'
 import type { CatalogueFiles } from './file.ts'
 import { type SyncWish, syncCatalogue } from './sync.ts'
@@ -58,19 +59,26 @@ function toRefusal({ source, reason, trouble }: SourceError): Refusal {
 /** Puts lists in force that somebody has brought. */
 export async function importLists(desk: CatalogueDesk, content: unknown, wish: ChangeWish): Promise<Outcome> {
   const current = await readCurrent(desk.table)
-  return saveVersion(desk, current, { ...wish, files: toFiles(current.files, content), origin: 'import' })
+  const files = toFiles(current.files, content)
+  return saveVersion(desk, current, { ...wish, files, origin: 'import' })
 }
 
 /** The whole catalogue, or one list that takes the place of its namesake. */
 function toFiles(current: CatalogueFiles, content: unknown): CatalogueFiles {
   const isObject = typeof content === 'object' && content !== null
-  if (isObject && ('internet' in content || 'tv' in content)) return parseFiles(content)
+  if (isObject && ('internet' in content || 'tv' in content)) return toClean(parseFiles(content))
   if (isObject && 'bundles' in content && !('segment' in content))
     throw new Refusal('This looks like the SME list, which is fixed by the API and cannot be imported.')
-  if (isObject && ('segment' in content || 'type' in content)) return mergeFiles(current, parseList(content))
+  if (isObject && ('segment' in content || 'type' in content))
+    return mergeFiles(current, toClean(parseList(content)))
   throw new Refusal(
     'The file holds no lists: it must be an object with "internet" and "tv", or one list with "segment" or "type".',
   )
+}
+
+function toClean(files: CatalogueFiles): CatalogueFiles {
+  refuseUnclean(files)
+  return files
 }
 
 /** Puts an older version in force again, as a new one; without a target, the one before. */

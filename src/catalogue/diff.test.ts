@@ -70,7 +70,8 @@ describe('listDoubts', () => {
   it.each([
     [0, ['The list smile would be empty.']],
     [21, ['The list smile would lose 23 of its 44 codes.']],
-    [22, []],
+    [22, ['The list smile would lose 22 of its 44 codes.']],
+    [23, []],
     [44, []],
   ])('with %i of 44 codes left', (left, doubts) => {
     expect(

@@ -1,19 +1,63 @@
-import { itemsOf, toItemLists } from './diff.ts'
+import { type ItemList, itemsOf, toItemLists } from './diff.ts'
 import type { CatalogueFiles } from './file.ts'
 
-/** Why the new lists are probably a mistake of whoever made them, in one sentence per list; none when they are not. */
+/** One price may at most double or halve without a person looking at it. */
+const ITEM_FACTOR = 2
+/** So much may the middle price of a list move, up or down. */
+const LIST_FACTOR = 1.5
+/** A list of fewer items has no middle that says anything. */
+const LEAST_FOR_MEDIAN = 3
+/** A list may grow by as many items as it has, or by this many. */
+const LEAST_GROWTH = 10
+/** Items that are named in one sentence. */
+const MOST_NAMED = 3
+
+/** Why the new lists are probably a mistake, in one sentence each; none when they are not. */
 export function listDoubts(before: CatalogueFiles, after: CatalogueFiles): string[] {
   const [old, fresh] = [toItemLists(before), toItemLists(after)]
-  const losses = old.flatMap(({ name, items }) => {
-    const left = itemsOf(fresh, name)
-    const lost = [...items.keys()].filter((code) => !left.has(code)).length
-    if (items.size > 0 && left.size === 0) return [`The list ${name} would be empty.`]
-    return lost * 2 > items.size ? [`The list ${name} would lose ${lost} of its ${items.size} codes.`] : []
-  })
-  // Most TV providers have no add-ons, but nobody has no products.
+  const doubts = old.flatMap((list) => listDoubtsOf(list, itemsOf(fresh, list.name)))
+  // Most TV providers have no add-ons, but none has no products.
   const born = fresh.filter(
     ({ name, items }) =>
       items.size === 0 && !name.endsWith(' add-ons') && !old.some((list) => list.name === name),
   )
-  return [...losses, ...born.map(({ name }) => `The new list ${name} is empty.`)]
+  return [...doubts, ...born.map(({ name }) => `The new list ${name} is empty.`)]
+}
+
+function listDoubtsOf({ name, items }: ItemList, left: ItemList['items']): string[] {
+  if (items.size === 0) return []
+  if (left.size === 0) return [`The list ${name} would be empty.`]
+  const lost = [...items.keys()].filter((code) => !left.has(code)).length
+  const added = left.size - (items.size - lost)
+  const doubts: string[] = []
+  if (lost * 2 >= items.size) doubts.push(`The list ${name} would lose ${lost} of its ${items.size} codes.`)
+  if (added > Math.max(items.size, LEAST_GROWTH))
+    doubts.push(`The list ${name} has ${items.size} codes and would get ${added} more.`)
+  return [...doubts, ...listPriceDoubts(name, items, left)]
+}
+
+function listPriceDoubts(name: string, items: ItemList['items'], left: ItemList['items']): string[] {
+  const moves = [...items.values()].flatMap(({ code, price }) => {
+    const now = left.get(code)?.price
+    return now === undefined ? [] : [{ code, price, now, ratio: Number(now) / Number(price) }]
+  })
+  const jumps = moves.filter(({ ratio }) => isBeyond(ratio, ITEM_FACTOR))
+  const doubts: string[] = []
+  if (jumps.length > 0) {
+    const named = jumps.slice(0, MOST_NAMED).map(({ code, price, now }) => `${code} from ${price} to ${now}`)
+    const others = jumps.length > MOST_NAMED ? ` and ${jumps.length - MOST_NAMED} more` : ''
+    doubts.push(`In the list ${name}, prices would more than double or halve: ${named.join(', ')}${others}.`)
+  }
+  const median = toMedian(moves.map(({ ratio }) => ratio))
+  if (moves.length >= LEAST_FOR_MEDIAN && isBeyond(median, LIST_FACTOR))
+    doubts.push(`The prices of the list ${name} would be ${median.toFixed(2)} times what they are.`)
+  return doubts
+}
+
+/** A ratio of nothing to nothing (0 and 0) is no change. */
+const isBeyond = (ratio: number, factor: number) => ratio > factor || ratio < 1 / factor
+
+function toMedian(ratios: readonly number[]): number {
+  const sorted = ratios.toSorted((one, other) => one - other)
+  return sorted[Math.floor(sorted.length / 2)] ?? 1
 }

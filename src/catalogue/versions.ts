@@ -1,6 +1,7 @@
 import type { AuditEntry } from '../audit/row.ts'
 import { Refusal } from '../errors.ts'
 import type { CatalogueTable, NewVersion, VersionHead, VersionRow } from '../store/catalogue-table.ts'
+import type { ReviewTable } from '../store/review-table.ts'
 import type { SourceTable } from '../store/source-table.ts'
 import { parseFiles, toContent } from './content.ts'
 import { type Change, diffFiles, summarise } from './diff.ts'
@@ -11,6 +12,8 @@ import { listDoubts } from './plausible.ts'
 /** What is needed to change the lists. */
 export type CatalogueDesk = {
   readonly table: CatalogueTable
+  /** Lists that wait for a person. */
+  readonly reviews: ReviewTable
   readonly audit: { readonly record: (entries: readonly AuditEntry[]) => Promise<void> }
   /** The kill switch of the vendors. */
   readonly switches: Pick<SourceTable, 'listDisabled'>
@@ -23,12 +26,15 @@ export const SHIPPED_ID = 1
 
 /** New lists that are probably a mistake. */
 export class Implausible extends Refusal {
-  override readonly name = 'Implausible'
+  override readonly name: string = 'Implausible'
   /** What speaks against them, a sentence each. */
   readonly doubts: readonly string[]
 
-  constructor(doubts: readonly string[]) {
-    super(`${doubts.join(' ')} The lists stay as they are; give --force if that is meant to be.`)
+  constructor(
+    doubts: readonly string[],
+    advice = 'The lists stay as they are; give --force if that is meant to be.',
+  ) {
+    super(`${doubts.join(' ')} ${advice}`)
     this.doubts = doubts
   }
 }
@@ -63,6 +69,24 @@ export async function listVersions(table: CatalogueTable): Promise<VersionHead[]
   return [{ id: SHIPPED_ID, at: 0, origin: 'shipped', author: '', digest: toShippedVersion().digest }]
 }
 
+export const SCHEDULE = 'schedule'
+const BASELINE_MS = 7 * 86_400_000
+
+/**
+ * What the schedule's lists are compared with beside those in force: the last version that a person made or accepted, or the
+ * one of a week ago if that is newer. Otherwise many small steps would add up to what one step may not do.
+ */
+export async function readBaseline(table: CatalogueTable, now: number): Promise<CatalogueFiles | undefined> {
+  const heads = await table.list()
+  const base = heads.findLast(({ author, at }) => author !== SCHEDULE || at <= now - BASELINE_MS)
+  const row = base && (await table.find(base.id))
+  try {
+    return row && toVersion(row).files
+  } catch {
+    return undefined
+  }
+}
+
 function toShippedVersion(): Version {
   const files = readShipped()
   return { id: SHIPPED_ID, digest: toContent(files).digest, files }
@@ -82,6 +106,8 @@ export type Wish = {
   readonly force?: boolean
   /** Looks, and changes nothing. */
   readonly dryRun?: boolean
+  /** An older version that the lists must be plausible against, too. */
+  readonly baseline?: CatalogueFiles
   /** New dates alone are no reason for a new version. */
   readonly ignoreDates?: boolean
 }
@@ -97,13 +123,14 @@ export type Outcome = {
 
 /** Puts new lists in force. It is in the audit log before it happens, or it does not happen. */
 export async function saveVersion(
-  desk: Omit<CatalogueDesk, 'switches'>,
+  desk: Pick<CatalogueDesk, 'table' | 'audit'>,
   current: Version,
   wish: Wish,
 ): Promise<Outcome> {
   const { files, origin, author, force = false, dryRun = false, ignoreDates = false } = wish
   const changes = diffFiles(current.files, files)
-  const doubts = listDoubts(current.files, files)
+  const compared = wish.baseline ? [current.files, wish.baseline] : [current.files]
+  const doubts = [...new Set(compared.flatMap((before) => listDoubts(before, files)))]
   const fresh = toContent(files)
   const isSame = ignoreDates ? changes.length === 0 : fresh.digest === current.digest
   if (isSame) return { outcome: 'unchanged', id: current.id, changes, doubts: [] }
@@ -117,7 +144,7 @@ export async function saveVersion(
 }
 
 async function append(
-  { table, audit }: Omit<CatalogueDesk, 'switches'>,
+  { table, audit }: Pick<CatalogueDesk, 'table' | 'audit'>,
   current: Version,
   version: NewVersion,
   detail: string,

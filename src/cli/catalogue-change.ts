@@ -14,10 +14,11 @@ import { say, sayJson, toTable, warn } from './terminal.ts'
 export type ImportOptions = { dryRun?: true; force?: true; json?: true }
 export type SyncOptions = ImportOptions
 
-const AUTHOR = 'command line'
+export const AUTHOR = 'command line'
 
-const toDesk = ({ store, audit }: Office): CatalogueDesk => ({
+export const toDesk = ({ store, audit }: Office): CatalogueDesk => ({
   table: store.catalogue,
+  reviews: store.reviews,
   audit,
   switches: store.sources,
 })
@@ -61,7 +62,7 @@ export async function runRollback(
   report(await withOffice((office) => rollBack(toDesk(office), target, AUTHOR), EXISTING), json)
 }
 
-function report({ outcome, id, changes, doubts }: Outcome, json: true | undefined): void {
+export function report({ outcome, id, changes, doubts }: Outcome, json: true | undefined): void {
   if (json) {
     const database = toDatabaseText(loadConfig())
     sayJson({ database }, { outcome, version: id, changes: changes.map(toPlainChange), doubts })

@@ -8,7 +8,7 @@ import { say, sayJson, toTable } from './terminal.ts'
 
 type Json = { json?: true }
 
-const toTime = (at: number) => (at === 0 ? '' : `${new Date(at).toISOString().slice(0, 16)}Z`)
+export const toTime = (at: number) => (at === 0 ? '' : `${new Date(at).toISOString().slice(0, 16)}Z`)
 
 export function showHistory({ json }: Json): Promise<void> {
   return withStore(async ({ store, database }) => {

@@ -1,11 +1,13 @@
 import { Argument, type Command, InvalidArgumentError } from 'commander'
 import { namesWith, type VendorName } from '../sources/vendors.ts'
 import type { ImportOptions, SyncOptions } from './catalogue-change.ts'
+import type { ReviewOptions } from './catalogue-review.ts'
 
 type Json = { json?: true }
 
 /** Loaded when wanted: the other commands need none of it. */
 const loadChange = () => import('./catalogue-change.ts')
+const loadReview = () => import('./catalogue-review.ts')
 const loadShow = () => import('./catalogue-show.ts')
 
 export function addCatalogueCommand(program: Command): void {
@@ -20,6 +22,7 @@ Every change makes a new version; running servers switch to it within 5 seconds.
 Examples:
   tabbat catalogue sync vtpass --dry-run      see what VTpass would change
   tabbat catalogue sync vtpass                take it over
+  tabbat catalogue review                     see which lists of a vendor wait for you
   tabbat catalogue export lists.json          write the lists to a file, to edit them
   tabbat catalogue import lists.json          take the edited file over
   tabbat catalogue rollback                   go back to the version before`,
@@ -34,7 +37,7 @@ function addChangeCommands(catalogue: Command): void {
     .description('fetch the lists of a vendor and put them in force')
     .addArgument(new Argument('<vendor>', 'whose account is in the settings').choices(namesWith('catalogue')))
     .option('--dry-run', 'show what would change, and change nothing')
-    .option('--force', 'take lists that are empty or have lost more than half of their codes')
+    .option('--force', 'take lists that look like a mistake, without a review')
     .option('--json', 'print an object for a program')
     .addHelpText('after', '\nWhat the vendor does not sell stays as it is. See docs/catalogue.md.')
     .action(async (name: VendorName, options: SyncOptions) => (await loadChange()).runSync(name, options))
@@ -47,13 +50,28 @@ function addChangeCommands(catalogue: Command): void {
       'JSON as "catalogue export" writes it, or a single list of it; - reads standard input',
     )
     .option('--dry-run', 'show what would change, and change nothing')
-    .option('--force', 'take lists that are empty, missing or have lost more than half of their codes')
+    .option(
+      '--force',
+      'take lists that look like a mistake: empty, missing, halved, or with prices that jump',
+    )
     .option('--json', 'print an object for a program')
     .addHelpText(
       'after',
       '\nA whole file replaces all lists; a single list replaces the one of its name, or is added.',
     )
     .action(async (file: string, options: ImportOptions) => (await loadChange()).runImport(file, options))
+
+  catalogue
+    .command('review')
+    .description('list the lists of vendors that wait for a person, look at them, and decide')
+    .argument('[id]', 'number of a review, to see what it would change', readReviewId)
+    .option('--accept <id>', 'put the lists of this review in force', readReviewId)
+    .option('--reject <id>', 'keep the lists of now; the same ones are not proposed again', readReviewId)
+    .option('--yes', 'do not ask')
+    .option('--json', 'print an object for a program')
+    .action(async (id: number | undefined, options: ReviewOptions) =>
+      (await loadReview()).runReview(id, options),
+    )
 
   catalogue
     .command('rollback')
@@ -99,6 +117,11 @@ function addShowCommands(catalogue: Command): void {
 function readVersionId(text: string): number {
   if (/^[1-9]\d{0,8}$/.test(text)) return Number(text)
   throw new InvalidArgumentError('Give the number of a version; tabbat catalogue history lists them.')
+}
+
+function readReviewId(text: string): number {
+  if (/^[1-9]\d{0,8}$/.test(text)) return Number(text)
+  throw new InvalidArgumentError('Give the number of a review; tabbat catalogue review lists them.')
 }
 
 const readTarget = (text: string) => (text === 'shipped' ? text : readVersionId(text))

@@ -21,6 +21,7 @@ export const DATA_TABLES = [
   'reused_results',
   'catalogue_versions',
   'catalogue_syncs',
+  'catalogue_reviews',
   'accounts',
   'statistics',
   'latencies',

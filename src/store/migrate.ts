@@ -11,6 +11,7 @@ import { statistics } from './migrations/0008-statistics.ts'
 import { keyLineage } from './migrations/0009-key-lineage.ts'
 import { sourceRefunds } from './migrations/0010-source-refunds.ts'
 import { paidCalls } from './migrations/0011-paid-calls.ts'
+import { catalogueReviews } from './migrations/0012-catalogue-reviews.ts'
 
 /** `sql` runs on both engines; what has to be said differently stands under the name of the dialect. */
 type Migration = {
@@ -33,6 +34,7 @@ const MIGRATIONS: readonly Migration[] = [
   keyLineage,
   sourceRefunds,
   paidCalls,
+  catalogueReviews,
 ]
 
 /** The schema that this program knows. */

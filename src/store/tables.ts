@@ -9,6 +9,7 @@ import { createMetaTable, type MetaTable } from './meta-table.ts'
 import { createPeopleTable, type PeopleTable } from './people-table.ts'
 import { createRegistryTable, type RegistryTable } from './registry-table.ts'
 import { createReuseTable, type ReuseTable } from './reuse-table.ts'
+import { createReviewTable, type ReviewTable } from './review-table.ts'
 import { createRotationTable, type RotationTable } from './rotation-table.ts'
 import { createSourceTable, type SourceTable } from './source-table.ts'
 import { createStatisticsTable, type StatisticsTable } from './statistics-table.ts'
@@ -26,6 +27,7 @@ export type Tables = {
   readonly sources: SourceTable
   readonly reuse: ReuseTable
   readonly catalogue: CatalogueTable
+  readonly reviews: ReviewTable
   readonly people: PeopleTable
   readonly statistics: StatisticsTable
 }
@@ -42,6 +44,7 @@ export const createTables = (database: Database): Tables => ({
   sources: createSourceTable(database),
   reuse: createReuseTable(database),
   catalogue: createCatalogueTable(database),
+  reviews: createReviewTable(database),
   people: createPeopleTable(database),
   statistics: createStatisticsTable(database),
 })
@@ -59,6 +62,7 @@ export const WRITES: { readonly [Table in keyof Tables]: readonly (keyof Tables[
   reuse: ['keep', 'forget'],
   erasure: ['erase', 'endClaims'],
   catalogue: ['append', 'claimSync', 'recordSync'],
+  reviews: ['raise', 'decide', 'withdraw'],
   statistics: ['addLatencies', 'forget'],
   people: [
     'invite',

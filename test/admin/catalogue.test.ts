@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { bearer } from '../app.ts'
-import { openShop, type Shop } from '../vendors/goods.ts'
+import { mapGoods, openShop, type Shop } from '../vendors/goods.ts'
 import { openStandIn, type StandIn } from '../vendors/stand-in.ts'
 import { createVtpass } from '../vendors/vtpass.ts'
 import { readRows } from './audit-rows.ts'
@@ -58,19 +58,19 @@ describe('the catalogue at the console', () => {
   })
 
   it('imports a file: callers see it at once, and the history and the audit say whose it is', async () => {
-    const answer = await bring(await withPrice('123'))
-    expect(answer.json()).toMatchObject({ outcome: 'changed', version: 2, changes: [{ price_after: '123' }] })
+    const answer = await bring(await withPrice('323'))
+    expect(answer.json()).toMatchObject({ outcome: 'changed', version: 2, changes: [{ price_after: '323' }] })
     const [{ title, items } = { title: '', items: [] }] = (await view()).lists
-    expect(items[0]?.price).toBe('123')
+    expect(items[0]?.price).toBe('323')
     const url = `/api/v2/internet/data/${title.replace('internet ', '')}/lookup`
-    expect((await at.app.inject({ method: 'GET', url, headers: bearer() })).body).toContain('"price":"123"')
+    expect((await at.app.inject({ method: 'GET', url, headers: bearer() })).body).toContain('"price":"323"')
     expect((await view()).versions[0]).toMatchObject({ id: 2, author: 'bola', origin: 'import' })
     expect((await readRows(at, 'catalogue_changed')).at(-1)?.detail).toMatch(/^import, .*; by bola$/)
   })
 
   it('shows what is different between two versions', async () => {
     const { changes } = (await get('/diff?from=1&to=2')).json() as { changes: unknown[] }
-    expect(changes).toMatchObject([{ change: 'price', price_after: '123' }])
+    expect(changes).toMatchObject([{ change: 'price', price_after: '323' }])
     expect((await get('/diff?from=1&to=99')).status).toBe(409)
     expect((await get('/diff?from=one&to=2')).status).toBe(422)
   })
@@ -107,6 +107,60 @@ describe('the catalogue at the console', () => {
       413,
       'What was sent is larger than is taken here.',
     ])
+  })
+})
+
+describe('a review at the console', () => {
+  type Review = { id: number; source: string; doubts: string[] }
+  const sync = () => post('/sync', { source: 'vtpass', dry_run: false, force: false })
+  const reviews = async () => ((await view()) as unknown as { reviews: Review[] }).reviews
+  const decide = (id: number, decision: string) => post('/review', { id, decision })
+  const times = (factor: number) =>
+    mapGoods(openShop().files, (item) => ({ ...item, price: String(Number(item.price) * factor) }))
+
+  it('shows what a vendor proposes, and a viewer cannot decide', async () => {
+    shop.files = times(1000)
+    const refused = await sync()
+    expect([refused.status, refused.json().message]).toEqual([
+      409,
+      expect.stringContaining('wait for your decision'),
+    ])
+    const [review] = await reviews()
+    expect(review).toMatchObject({
+      source: 'vtpass',
+      doubts: expect.arrayContaining([expect.stringContaining('times')]),
+    })
+    const { changes } = (await get(`/review?id=${review?.id}`)).json() as {
+      changes: { price_after: string }[]
+    }
+    expect(changes.length).toBeGreaterThan(40)
+    const body = { id: review?.id, decision: 'accept' }
+    expect((await at.ask('/admin/catalogue/review', { cookie: viewer, body })).status).toBe(403)
+  })
+
+  it('is rejected by a person, and the audit says by whom', async () => {
+    const { version } = await view()
+    const [review] = await reviews()
+    expect((await decide(review?.id ?? 0, 'reject')).json()).toMatchObject({ outcome: 'rejected', version })
+    expect([await reviews(), (await view()).version]).toEqual([[], version])
+    expect((await readRows(at, 'catalogue_reviewed')).at(-1)).toMatchObject({
+      outcome: 'rejected',
+      detail: `review ${review?.id} of vtpass; by bola`,
+    })
+    expect((await sync()).json().message).toContain('wait')
+    expect(await reviews()).toEqual([])
+    expect((await decide(review?.id ?? 0, 'accept')).status).toBe(409)
+  })
+
+  it('is accepted by a person: callers see it at once', async () => {
+    shop.files = times(3)
+    await sync()
+    const [review] = await reviews()
+    expect((await decide(review?.id ?? 0, 'accept')).json()).toMatchObject({ outcome: 'changed' })
+    expect(at.context.catalogue.listInternetBundles('smile')?.[0]?.price).toBe('1350')
+    expect((await view()).versions[0]).toMatchObject({ origin: 'vtpass', author: 'bola' })
+    expect((await readRows(at, 'catalogue_reviewed')).at(-1)).toMatchObject({ outcome: 'accepted' })
+    shop.files = openShop().files
   })
 })
 

@@ -38,6 +38,7 @@ afterAll(async () => {
 const deskOf = ({ context: { store, audit } }: TestApp) => ({
   table: store.catalogue,
   audit,
+  reviews: store.reviews,
   switches: store.sources,
 })
 const sync = () => syncCatalogue(deskOf(here), source, { author: 'test' })

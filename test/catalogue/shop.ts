@@ -18,7 +18,7 @@ export type Counter = {
 }
 
 /** Short, so that a vendor who hangs does not hold up the tests. */
-const ATTEMPT_MS = 300
+const ATTEMPT_MS = 1000
 
 export async function openCounter(
   name: VendorName,
@@ -30,7 +30,7 @@ export async function openCounter(
   const { vendors } = loadConfig(vendor.settings, '')
   const source = await openVendor(name, { vendors, allowPrivate: false, attemptMs: ATTEMPT_MS })
   const { store, audit } = test.context
-  const desk = { table: store.catalogue, audit, switches: store.sources }
+  const desk = { table: store.catalogue, reviews: store.reviews, audit, switches: store.sources }
   return {
     test,
     desk,

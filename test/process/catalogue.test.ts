@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { SANDBOX_KEY } from '../../src/keys/sandbox-key.ts'
-import { openShop, raisePrices } from '../vendors/goods.ts'
+import { mapGoods, openShop, raisePrices } from '../vendors/goods.ts'
 import { openStandIn, type StandIn } from '../vendors/stand-in.ts'
 import { createVtpass } from '../vendors/vtpass.ts'
 import { newDataDir, type RunningServer, startServer, tabbat } from './tabbat.ts'
@@ -79,6 +79,30 @@ describe('tabbat catalogue', () => {
     expect(stdout.match(/"phase":"catalogue_changed"/g)).toHaveLength(3)
   })
 
+  it('lets a person decide about lists that look like a mistake', async () => {
+    const shipped = openShop().files
+    shop.files = mapGoods(shipped, (item) => ({ ...item, price: String(Number(item.price) * 1000) }))
+    const sync = await catalogue('sync', 'vtpass')
+    expect([sync.code, sync.stderr]).toEqual([1, expect.stringContaining('tabbat catalogue review 1')])
+    const [listed, shown, unasked] = await Promise.all([
+      catalogue('review', '--json'),
+      catalogue('review', '1'),
+      catalogue('review', '--accept', '1'),
+    ])
+    expect(JSON.parse(listed.stdout).reviews).toMatchObject([{ id: 1, source: 'vtpass' }])
+    expect(shown.stdout).toMatch(/price +smile +624 +450 +450000 +1GB/)
+    expect([unasked.code, unasked.stderr]).toEqual([1, expect.stringContaining('Give --yes')])
+    expect((await catalogue('review', '--reject', '1', '--yes')).code).toBe(0)
+    expect((await catalogue('sync', 'vtpass')).stderr).toContain('were rejected as review 1')
+    expect((await catalogue('review')).stdout).toBe('No lists wait for a review.\n')
+    shop.files = mapGoods(shipped, (item) => ({ ...item, price: String(Number(item.price) * 4) }))
+    await catalogue('sync', 'vtpass')
+    const accepted = await catalogue('review', '--accept', '2', '--yes', '--json')
+    expect(JSON.parse(accepted.stdout)).toMatchObject({ outcome: 'changed', version: 5 })
+    await expect.poll(readPrice, { timeout: 5000 }).toBe('1800')
+    expect((await catalogue('rollback', '4')).code).toBe(0)
+  })
+
   it('says what is wrong, and changes nothing', async () => {
     const broken = join(dataDir, 'broken.json')
     writeFileSync(broken, '{"internet":[],"tv":[]}')
@@ -98,6 +122,6 @@ describe('tabbat catalogue', () => {
     expect(sme.stderr).toContain('is fixed by the API and cannot be imported')
     expect(gone.stderr).toContain('There is no version 99 of the catalogue.')
     for (const { code } of [sync, baxi, empty, missing, sme, gone]) expect(code).toBe(1)
-    expect((await catalogue('history')).stdout).toContain('4 (in force)')
+    expect((await catalogue('history')).stdout).toContain('6 (in force)')
   })
 })

@@ -4,6 +4,7 @@ import { useMay } from '../desk.ts'
 import { toCount, toDay, toPrice, toWords } from '../format.ts'
 import { ImportDialog, SyncDialog } from '../parts/catalogue-change.tsx'
 import { CatalogueHistory } from '../parts/catalogue-history.tsx'
+import { CatalogueReviews } from '../parts/catalogue-reviews.tsx'
 import { TextField } from '../parts/field.tsx'
 import { Panel, When } from '../parts/pieces.tsx'
 import { Empty, Shown } from '../parts/states.tsx'
@@ -41,6 +42,7 @@ export function Catalogue() {
               </a>
             </span>
           </div>
+          <CatalogueReviews view={view} onChange={answer.reload} />
           <Lists view={view} />
           <CatalogueHistory view={view} onChange={answer.reload} />
           <Syncs view={view} />

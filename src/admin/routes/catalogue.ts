@@ -3,6 +3,7 @@ import { diffFiles, toPlainChange } from '../../catalogue/diff.ts'
 import type { CatalogueFiles } from '../../catalogue/file.ts'
 import type { CatalogueFolder } from '../../catalogue/folder.ts'
 import { readShippedFolder } from '../../catalogue/folder.ts'
+import { AwaitsReview } from '../../catalogue/review.ts'
 import {
   type CatalogueDesk,
   Implausible,
@@ -44,6 +45,7 @@ const view = defineRoute({
     const { id, files } = await readCurrent(store.catalogue)
     const versions = await listVersions(store.catalogue)
     const syncs = await store.catalogue.listSyncs()
+    const reviews = await store.reviews.list()
     return {
       version: id,
       lists: toLists({ ...files, sme: readShippedFolder().sme }),
@@ -59,6 +61,12 @@ const view = defineRoute({
         source,
         at: toTime(startedAt),
         outcome,
+      })),
+      reviews: reviews.map(({ id: review, source, at, doubts }) => ({
+        id: review,
+        source,
+        at: toTime(at),
+        doubts: [...doubts],
       })),
       can_sync: namesWith('catalogue').filter((name) => config.vendors[name]),
     }
@@ -179,23 +187,26 @@ const rollback = defineRoute({
   run: (desk, { input, person }) => change(desk, person, (shelf) => rollBack(shelf, input.to, person.name)),
 })
 
+export const toShelf = (desk: AdminDesk, person: Person): CatalogueDesk => {
+  const { catalogue, reviews, sources } = desk.context.store
+  return { table: catalogue, reviews, audit: auditBy(desk, person), switches: sources }
+}
+
 const toWish = (
   { dry_run, force }: { readonly dry_run: boolean; readonly force: boolean },
   { name }: Person,
 ): ChangeWish => ({ author: name, force, dryRun: dry_run })
 
 /** This server follows at once, the others within seconds. */
-async function change(
+export async function change(
   desk: AdminDesk,
   person: Person,
   work: (shelf: CatalogueDesk) => Promise<Outcome>,
 ): Promise<CatalogueOutcome> {
-  const { store, catalogue } = desk.context
-  const shelf = { table: store.catalogue, audit: auditBy(desk, person), switches: store.sources }
-  const { outcome, id, changes, doubts } = await work(shelf).catch((error: unknown) => {
+  const { outcome, id, changes, doubts } = await work(toShelf(desk, person)).catch((error: unknown) => {
     throw error instanceof Implausible ? toInsist(error) : error
   })
-  await catalogue.refresh()
+  await desk.context.catalogue.refresh()
   return {
     outcome: outcome === 'would change' ? 'looked' : outcome,
     version: id,
@@ -205,9 +216,12 @@ async function change(
 }
 
 /** What the command line calls --force. */
-const toInsist = ({ doubts }: Implausible) =>
+const toInsist = (error: Implausible) =>
   new AdminRefusal('refused', {
-    message: `${doubts.join(' ')} The lists stay as they are, unless you insist.`,
+    message:
+      error instanceof AwaitsReview
+        ? `${error.doubts.join(' ')} The lists stay as they are, and those of the vendor wait for your decision.`
+        : `${error.doubts.join(' ')} The lists stay as they are, unless you insist.`,
   })
 
 export const CATALOGUE_ROUTES: readonly AdminRoute[] = [view, diff, exportLists, bring, sync, rollback]

@@ -27,6 +27,10 @@ export const CatalogueView = Type.Object({
   /** Newest first. */
   versions: Type.Array(CatalogueVersion),
   syncs: Type.Array(Type.Object({ source: Type.String(), at: Time, outcome: Type.Nullable(Type.String()) })),
+  /** Lists of vendors that look like a mistake, and wait for a person. */
+  reviews: Type.Array(
+    Type.Object({ id: Type.Integer(), source: Type.String(), at: Time, doubts: Type.Array(Type.String()) }),
+  ),
   /** Vendors whose lists can be fetched with the settings of now. */
   can_sync: Type.Array(Type.String()),
 })
@@ -46,6 +50,15 @@ export const DiffQuery = Type.Object(
 )
 export const CatalogueDiff = Type.Object({ changes: Type.Array(CatalogueChange) })
 
+export const ReviewQuery = Type.Object({ id: Type.String({ pattern: '^[0-9]{1,9}$' }) }, asked)
+export const ReviewWish = Type.Object(
+  {
+    id: Type.Integer({ minimum: 1, maximum: 999_999_999 }),
+    decision: Type.Enum(['accept', 'reject'] as const),
+  },
+  asked,
+)
+
 /** `content` is what `tabbat catalogue export` writes, or one list of it. */
 export const ImportWish = Type.Object(
   { content: Type.Unsafe<unknown>({}), dry_run: Type.Boolean(), force: Type.Boolean() },
@@ -57,7 +70,7 @@ export const SyncWish = Type.Object(
 )
 export const RollbackWish = Type.Object({ to: Type.Integer({ minimum: 1, maximum: 999_999_999 }) }, asked)
 export const CatalogueOutcome = Type.Object({
-  /** changed, unchanged, or looked (a dry run). */
+  /** changed, unchanged, rejected (a review), or looked (a dry run). */
   outcome: Type.String(),
   version: Type.Integer(),
   changes: Type.Array(CatalogueChange),

@@ -1,0 +1,102 @@
+import type { Database, Row } from './database.ts'
+
+export type ReviewState = 'pending' | 'accepted' | 'rejected' | 'withdrawn'
+
+/** Lists of a vendor that look like a mistake. */
+export type Proposal = {
+  readonly source: string
+  readonly at: number
+  /** Equal for equal lists, whatever their date. */
+  readonly fingerprint: string
+  /** Why they wait, a sentence each. */
+  readonly doubts: readonly string[]
+  /** The lists as JSON. */
+  readonly content: string
+}
+export type ReviewRow = Proposal & { readonly id: number }
+export type ReviewHead = Omit<ReviewRow, 'content'>
+
+export type Raised = {
+  readonly id: number
+  /** rejected: a person has refused these lists before, and they are not pending again. */
+  readonly state: 'pending' | 'rejected'
+  readonly isNew: boolean
+}
+
+export type Decision = {
+  readonly id: number
+  readonly state: Exclude<ReviewState, 'pending'>
+  readonly at: number
+  readonly by: string
+}
+
+export type ReviewTable = {
+  /** Stores a proposal in place of the pending one of the same vendor. One that is known is not stored again. */
+  readonly raise: (proposal: Proposal) => Promise<Raised>
+  /** Those that are pending, oldest first. */
+  readonly list: () => Promise<ReviewHead[]>
+  /** Undefined when it is not pending. */
+  readonly find: (id: number) => Promise<ReviewRow | undefined>
+  /** False when it is not pending any more. */
+  readonly decide: (decision: Decision) => Promise<boolean>
+  /** The vendor has sent lists that need no review: the pending ones are out of date. */
+  readonly withdraw: (source: string, at: number) => Promise<void>
+}
+
+const HEAD = 'id, source, at, fingerprint, doubts'
+const DECIDE = `UPDATE catalogue_reviews SET state = $1, decided_at = $2, decided_by = $3, content = ''
+  WHERE state = 'pending'`
+
+export function createReviewTable(database: Database): ReviewTable {
+  const list = database.prepare(`SELECT ${HEAD} FROM catalogue_reviews WHERE state = 'pending' ORDER BY id`)
+  const find = database.prepare(
+    `SELECT ${HEAD}, content FROM catalogue_reviews WHERE id = $1 AND state = 'pending'`,
+  )
+  const decide = database.prepare(`${DECIDE} AND id = $4`)
+  const withdraw = database.prepare(`${DECIDE} AND source = $4`)
+  return {
+    raise: (proposal) => database.transaction((inside) => raiseInside(inside, proposal)),
+    list: async () => (await list.all()).map(toHead),
+    find: async (id) => {
+      const row = await find.get(id)
+      return row && { ...toHead(row), content: String(row.content) }
+    },
+    decide: async ({ id, state, at, by }) => (await decide.run(state, at, by, id)) > 0,
+    withdraw: async (source, at) => {
+      await withdraw.run('withdrawn', at, null, source)
+    },
+  }
+}
+
+async function raiseInside(
+  inside: Database,
+  { source, at, fingerprint, doubts, content }: Proposal,
+): Promise<Raised> {
+  await inside.lock('catalogue_reviews')
+  const known = await inside
+    .prepare(
+      `SELECT id, state FROM catalogue_reviews
+       WHERE source = $1 AND fingerprint = $2 AND state IN ('pending', 'rejected') ORDER BY id DESC LIMIT 1`,
+    )
+    .get(source, fingerprint)
+  // Also when a rejected proposal comes back: what the vendor proposed in between is out of date.
+  if (known?.state !== 'pending')
+    await inside.prepare(`${DECIDE} AND source = $4`).run('withdrawn', at, null, source)
+  if (known) return { id: Number(known.id), state: known.state as Raised['state'], isNew: false }
+  const last = await inside.prepare('SELECT COALESCE(MAX(id), 0) AS id FROM catalogue_reviews').get()
+  const id = Number(last?.id ?? 0) + 1
+  await inside
+    .prepare(
+      `INSERT INTO catalogue_reviews (${HEAD}, content, state) VALUES ($1, $2, $3, $4, $5, $6, 'pending')`,
+    )
+    .run(id, source, at, fingerprint, JSON.stringify(doubts), content)
+  return { id, state: 'pending', isNew: true }
+}
+
+const toHead = (row: Row): ReviewHead => ({
+  id: Number(row.id),
+  source: String(row.source),
+  at: Number(row.at),
+  fingerprint: String(row.fingerprint),
+  doubts: JSON.parse(String(row.doubts)) as string[],
+})

@@ -1,0 +1,183 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { importLists } from '../../src/catalogue/change.ts'
+import { acceptReview, readReview, rejectReview } from '../../src/catalogue/review.ts'
+import { type Clock, startSchedule } from '../../src/catalogue/schedule.ts'
+import { syncCatalogue } from '../../src/catalogue/sync.ts'
+import { readShipped, SCHEDULE } from '../../src/catalogue/versions.ts'
+import type { Source } from '../../src/sources/source.ts'
+import { mapGoods, raisePrices } from '../vendors/goods.ts'
+import { createVtpass } from '../vendors/vtpass.ts'
+import { type Counter, openCounter, readAudit } from './shop.ts'
+
+let counter: Counter
+beforeEach(async () => {
+  counter = await openCounter('vtpass', createVtpass)
+})
+afterEach(() => counter.close())
+
+const priceNow = () => counter.test.context.catalogue.listInternetBundles('smile')?.[0]?.price
+const pending = () => counter.desk.reviews.list()
+const sell = (factor: number) => {
+  counter.shop.files = mapGoods(readShipped(), (item) => ({
+    ...item,
+    price: String(Math.max(1, Math.round(Number(item.price) * factor))),
+  }))
+}
+const bySchedule = () => counter.sync({ author: SCHEDULE }).catch((error: Error) => error.name)
+
+describe('lists of a vendor that look like a mistake', () => {
+  it.each([1000, 0.001, 3])('prices times %d are not taken over, and wait for a person', async (factor) => {
+    sell(factor)
+    expect(await bySchedule()).toBe('AwaitsReview')
+    expect([priceNow(), await counter.desk.table.newestId()]).toEqual(['450', 0])
+    expect(await pending()).toMatchObject([{ id: 1, source: 'vtpass' }])
+  })
+
+  it('are stored once, however often they come', async () => {
+    sell(1000)
+    for (let turn = 0; turn < 3; turn++) await bySchedule()
+    expect(await pending()).toHaveLength(1)
+    expect(await readAudit(counter.test)).toEqual([
+      'catalogue_sync implausible vtpass',
+      'catalogue_sync waiting vtpass',
+      'catalogue_sync waiting vtpass',
+    ])
+  })
+
+  it('are put in force by a person, whatever was changed meanwhile', async () => {
+    sell(3)
+    await bySchedule()
+    const own = { ...readShipped().internet[1], segment: 'swift', type: 'SWIFT' }
+    await importLists(counter.desk, own, { author: 'test' })
+    const { changes } = await readReview(counter.desk, 1)
+    expect(changes.some(({ list }) => list === 'swift')).toBe(false)
+    expect(await acceptReview(counter.desk, 1, 'ada')).toMatchObject({ outcome: 'changed', id: 3 })
+    await counter.test.context.catalogue.refresh()
+    expect(priceNow()).toBe('1350')
+    expect(counter.test.context.catalogue.providers).toContain('swift')
+    expect(await pending()).toEqual([])
+    expect(await bySchedule()).toMatchObject({ outcome: 'unchanged' })
+  })
+
+  it('are not proposed again after a person rejected them, until they are others', async () => {
+    sell(1000)
+    await bySchedule()
+    await rejectReview(counter.desk, 1, 'ada')
+    await bySchedule()
+    expect(await pending()).toEqual([])
+    expect((await readAudit(counter.test)).slice(1)).toEqual([
+      'catalogue_reviewed rejected review 1 of vtpass',
+      'catalogue_sync rejected vtpass',
+    ])
+    sell(1001)
+    await bySchedule()
+    expect(await pending()).toMatchObject([{ id: 2 }])
+  })
+
+  it('are forgotten when the vendor sends better ones', async () => {
+    sell(1000)
+    await bySchedule()
+    counter.shop.files = raisePrices(readShipped())
+    expect(await bySchedule()).toMatchObject({ outcome: 'changed' })
+    expect(await pending()).toEqual([])
+  })
+
+  it('also wait when many small steps add up', async () => {
+    const names: unknown[] = []
+    for (const factor of [1.4, 1.9, 2.6]) {
+      sell(factor)
+      const result = await bySchedule()
+      names.push(typeof result === 'string' ? result : result.outcome)
+    }
+    expect(names).toEqual(['changed', 'AwaitsReview', 'AwaitsReview'])
+  })
+})
+
+describe('labels', () => {
+  it.each([
+    ['NUL', '1GB \u0000 plan'],
+    ['ESC', '1GB \u001b[31m plan'],
+    ['a line break', '1GB\nplan'],
+    ['a turn of the direction', '1GB \u202e plan'],
+    ['an invisible character', '1GB\u200b plan'],
+    ['a tag', '<b>1GB</b>'],
+    ['an entity', '1GB &lt;script&gt;'],
+    ['a numeric entity', '1GB &#60;'],
+    ['too many characters', 'x'.repeat(201)],
+  ])('with %s are refused, from a vendor and from a file, also by force', async (_what, description) => {
+    counter.shop.files = mapGoods(readShipped(), (item) =>
+      item.code === '624' ? { ...item, description } : item,
+    )
+    const sentence = /smile\.json: \/bundles\/0\/description (holds|is longer)/
+    await expect(counter.sync({ force: true })).rejects.toThrow(sentence)
+    const files = counter.shop.files
+    await expect(importLists(counter.desk, files, { author: 'test', force: true })).rejects.toThrow(sentence)
+    expect(await counter.desk.table.newestId()).toBe(0)
+  })
+
+  it('keep their spaces, accents and an ampersand', async () => {
+    const description = '  Ẹ̀kọ́ & Asia – 1GB '
+    counter.shop.files = mapGoods(readShipped(), (item) =>
+      item.code === '624' ? { ...item, description } : item,
+    )
+    await counter.sync()
+    expect(counter.test.context.catalogue.listInternetBundles('smile')?.[0]?.description).toBe(description)
+  })
+
+  it('of files may not carry a price of nothing, nor a number of a person in a note', async () => {
+    const [smile] = readShipped().internet
+    const bring = (list: object) => importLists(counter.desk, list, { author: 'test', force: true })
+    const [first, ...others] = smile?.bundles ?? []
+    for (const price of ['0', '0.00', '999999999999'])
+      await expect(bring({ ...smile, bundles: [{ ...first, price }, ...others] })).rejects.toThrow(/above 0/)
+    await expect(bring({ ...smile, note: 'ask 0803 123 4567' })).rejects.toThrow(
+      /\/note must not hold ten digits/,
+    )
+  })
+})
+
+describe('a sync', () => {
+  it('ends at its limit, also when the source does not heed the signal', async () => {
+    const silent: Source = { name: 'vtpass', isOutside: true, fetchCatalogue: () => new Promise(() => {}) }
+    const sync = syncCatalogue(counter.desk, silent, { author: 'test', limitMs: 20 })
+    await expect(sync).rejects.toMatchObject({ name: 'SourceError', reason: 'timeout' })
+    expect(await counter.desk.table.listSyncs()).toMatchObject([{ source: 'vtpass', outcome: 'timeout' }])
+  })
+
+  it('of every minute is made every minute', async () => {
+    let now = 1_790_000_000_000
+    let next: { ms: number; work: () => void } | undefined
+    const clock: Clock = {
+      now: () => now,
+      after: (ms, work) => {
+        next = { ms, work }
+        return () => {}
+      },
+    }
+    const asked: number[] = []
+    const source: Source = {
+      name: 'vtpass',
+      isOutside: true,
+      fetchCatalogue: async () => {
+        asked.push(now)
+        // Asking takes time, and timers are late by different amounts.
+        now += 300
+        return { internet: [], tv: [] }
+      },
+    }
+    const log = { event: () => {}, failure: () => {} }
+    const schedule = startSchedule({ desk: counter.desk, log, sources: [source], everyMs: 60_000, clock })
+    const start = now
+    for (let turn = 0; now < start + 600_000; turn++) {
+      await expect.poll(() => next).toBeDefined()
+      const { ms, work } = next as { ms: number; work: () => void }
+      next = undefined
+      now += ms + (turn % 3)
+      work()
+    }
+    await schedule.close()
+    const gaps = asked.slice(1).map((at, index) => at - (asked[index] ?? 0))
+    expect(gaps.length).toBeGreaterThan(8)
+    for (const gap of gaps) expect(gap).toBeLessThan(60_100)
+  })
+})
