@@ -50,7 +50,9 @@ function listPriceDoubts(name: string, items: ItemList['items'], left: ItemList[
   }
   const median = toMedian(moves.map(({ ratio }) => ratio))
   if (moves.length >= LEAST_FOR_MEDIAN && isBeyond(median, LIST_FACTOR))
-    doubts.push(`The prices of the list ${name} would be ${median.toFixed(2)} times what they are.`)
+    doubts.push(
+      `The prices of the list ${name} would be ${Number(median.toPrecision(3))} times what they are.`,
+    )
   return doubts
 }
 
