@@ -116,6 +116,7 @@ export function createApp(care: Care, limits = UNLIMITED): App {
     route: (route) => {
       router.add(route)
       for (const method of route.methods) methods.add(method)
+      if (methods.has('GET')) methods.add('HEAD')
     },
     inject: async (options, person) =>
       (await import('light-my-request')).inject((raw, response) => dispatch(raw, response, person), options),

@@ -25,17 +25,17 @@ const LAG_TICK_MS = 250
 const MOST_LAG_MS = 1000
 /** How long a request waits for a place before it may be refused. */
 const PATIENCE_MS = 15
-/** A busy event loop refuses soon or not at all: whatever has waited longer gets the next places. */
+/** Requests are refused soon or not at all: those that have waited longer get the next places. */
 const REFUSED_BY_MS = 35
 /** Refused then in any case. */
 const MOST_WAIT_MS = 5000
 const MOST_WAITING = 10_000
 const TICK_MS = 5
-/** Refusals in a tick while the event loop has time to spare. */
+/** Refusals in a tick while there is time to spare. */
 const MOST_REFUSED = 100
-/** Above this share of its time the event loop has none to spare. */
+/** Above this share of a processor, or of the time of the event loop, there is none to spare. */
 const BUSY = 0.85
-/** Refusals for each request that was answered meanwhile, on a busy event loop: about a tenth of its time. */
+/** Refusals for each request that was answered meanwhile, where there is none: a small part of the work. */
 const REFUSED_PER_ANSWER = 1
 
 export function createOverload(limits: InFlightLimits): Overload {
@@ -43,7 +43,7 @@ export function createOverload(limits: InFlightLimits): Overload {
   const room = createWaitingRoom(limits, lag.isTooLong)
   let answered = 0
   let ticking: NodeJS.Timeout | undefined
-  let utilization = performance.eventLoopUtilization()
+  const readLoad = createReadLoad()
 
   const refuse = (count: number, withinMs: number) => {
     const now = performance.now()
@@ -54,22 +54,25 @@ export function createOverload(limits: InFlightLimits): Overload {
     )
   }
   const tick = () => {
-    const before = utilization
-    utilization = performance.eventLoopUtilization()
-    if (performance.eventLoopUtilization(utilization, before).utilization > BUSY)
-      refuse(Math.ceil(answered * REFUSED_PER_ANSWER) + 1, REFUSED_BY_MS)
-    else refuse(MOST_REFUSED, Number.POSITIVE_INFINITY)
+    const { share, sinceMs } = readLoad()
+    if (share > BUSY) refuse(Math.ceil(answered * REFUSED_PER_ANSWER) + 1, REFUSED_BY_MS)
+    else refuse(MOST_REFUSED, REFUSED_BY_MS + sinceMs)
     answered = 0
     room.admit()
     if (room.waiting() > 0) return
     clearInterval(ticking)
     ticking = undefined
   }
+  const startTicking = () => {
+    readLoad()
+    answered = 0
+    return setInterval(tick, TICK_MS)
+  }
   return {
     enter: (keyId, isGone) => {
       if (room.take(keyId)) return undefined
       if (room.waiting() >= MOST_WAITING) return Promise.resolve(false)
-      ticking ??= setInterval(tick, TICK_MS)
+      ticking ??= startTicking()
       return new Promise((settle) => room.wait(keyId, { since: performance.now(), isGone, settle }))
     },
     leave: (keyId) => {
@@ -81,6 +84,23 @@ export function createOverload(limits: InFlightLimits): Overload {
       lag.close()
       clearInterval(ticking)
     },
+  }
+}
+
+/** How busy the process was since it was read last. Threads count too: they may share the processor with the event loop. */
+function createReadLoad() {
+  let at = performance.now()
+  let cpu = process.cpuUsage()
+  let loop = performance.eventLoopUtilization()
+  return () => {
+    const [atBefore, cpuBefore, loopBefore] = [at, cpu, loop]
+    at = performance.now()
+    cpu = process.cpuUsage()
+    loop = performance.eventLoopUtilization()
+    const usedMs = (cpu.user + cpu.system - cpuBefore.user - cpuBefore.system) / 1000
+    const { utilization } = performance.eventLoopUtilization(loop, loopBefore)
+    const sinceMs = at - atBefore
+    return { sinceMs, share: Math.max(utilization, usedMs / sinceMs) }
   }
 }
 
