@@ -12,7 +12,7 @@ import { createReadInput } from './http/input.ts'
 import { addMedia } from './http/media.ts'
 import { createToOrigin } from './http/origin.ts'
 import { leavePlace, withPlace } from './http/places.ts'
-import { createBegin } from './http/request-line.ts'
+import { createFinish } from './http/request-line.ts'
 import { Document } from './operations/document.ts'
 import { listInternetBundles } from './operations/list-internet-bundles.ts'
 import { listSmeBundles } from './operations/list-sme-bundles.ts'
@@ -35,7 +35,7 @@ export function buildServer(context: Context): App {
   const { log, audit, lifecycle, overload } = context
   const guard = createGuard(context)
   const care: Care = {
-    begin: createBegin(context),
+    begin: () => {},
     admit: (exchange, { operation, scope }) => {
       exchange.operation = operation
       return scope && guard(exchange, scope)
@@ -43,6 +43,7 @@ export function buildServer(context: Context): App {
     // A damaged database that is met anywhere ends the process; a lost one makes it not ready.
     fail: createFail(log, audit.notice.bind(audit)),
     settled: (exchange) => leavePlace(overload, exchange),
+    closed: createFinish(context),
     // Decided as late as can be: a request that was accepted before the signal to stop ends its connection, too.
     isLast: () => lifecycle.stopping,
   }

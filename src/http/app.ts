@@ -33,6 +33,8 @@ export type Care = {
   readonly fail: (exchange: Exchange, thrown: unknown) => Reply
   /** When the work is done, before the answer is sent. */
   readonly settled?: (exchange: Exchange) => void
+  /** When the answer is sent, or the caller has gone. */
+  readonly closed?: (exchange: Exchange) => void
   /** Whether the server stops: connections are closed after their last answer. */
   readonly isLast: () => boolean
 }
@@ -57,7 +59,7 @@ const UNLIMITED: ConnectionLimits = {
 }
 
 export function createApp(care: Care, limits = UNLIMITED): App {
-  const { begin, admit, fail, settled, isLast } = care
+  const { begin, admit, fail, settled, closed, isLast } = care
   const router = createRouter()
   const methods = new Set<string>()
   const streams = createStreams(fail)
@@ -89,7 +91,10 @@ export function createApp(care: Care, limits = UNLIMITED): App {
   const dispatch = (raw: IncomingMessage, response: ServerResponse, person?: string) => {
     const connection = connections.begin(raw)
     const exchange = new Exchange(raw, response, connection, person)
-    if (connection) response.on('close', () => connections.end(connection))
+    response.on('close', () => {
+      if (connection) connections.end(connection)
+      closed?.(exchange)
+    })
     try {
       const reply = answer(exchange)
       if (!(reply instanceof Promise)) return send(exchange, reply)
@@ -124,11 +129,7 @@ export function createApp(care: Care, limits = UNLIMITED): App {
     cutStreams: streams.cut,
     close: async () => {
       connections.close()
-      if (!server.listening) return
-      const closed = once(server, 'close')
-      server.close()
-      server.closeIdleConnections()
-      await closed
+      if (server.listening) await close(server)
     },
   }
 }
@@ -138,4 +139,11 @@ async function listen(server: Server, { host, port }: { host: string; port: numb
   await once(server, 'listening')
   const { address, port: taken, family } = server.address() as AddressInfo
   return `http://${family === 'IPv6' ? `[${address}]` : address}:${taken}`
+}
+
+async function close(server: Server): Promise<void> {
+  const closed = once(server, 'close')
+  server.close()
+  server.closeIdleConnections()
+  await closed
 }

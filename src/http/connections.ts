@@ -7,10 +7,10 @@ export type Connection = {
   readonly openedAt: number
   /** Requests that were read and whose answers are not sent yet. */
   underWay: number
-  /** The request that was read last, when that was, and how much had been read by then. */
+  /** The request that was read last. */
   latest: IncomingMessage | undefined
-  latestAt: number
-  bytesBefore: number
+  /** A request whose body had not arrived when that was looked at first, when that was, and how much was read by then. */
+  slow: { readonly message: IncomingMessage; readonly since: number; readonly bytes: number } | undefined
   isKnown: boolean
   /** A valid key was presented on it: it is the last to be closed for lack of room. */
   readonly know: () => void
@@ -93,8 +93,6 @@ export function watchConnections(server: Server, limits: ConnectionLimits): Conn
       if (connection.underWay === 0) use(connection)
       connection.underWay += 1
       connection.latest = message
-      connection.latestAt = performance.now()
-      connection.bytesBefore = connection.socket.bytesRead
       return connection
     },
     end: (connection) => {
@@ -114,17 +112,21 @@ const create = (socket: Socket, know: () => void): Connection => ({
   openedAt: performance.now(),
   underWay: 0,
   latest: undefined,
-  latestAt: 0,
-  bytesBefore: 0,
+  slow: undefined,
   isKnown: false,
   know,
   whenIdle: undefined,
 })
 
-function isTooSlow({ socket, latest, latestAt, bytesBefore }: Connection, now: number): boolean {
+function isTooSlow(connection: Connection, now: number): boolean {
+  const { socket, latest, slow } = connection
   if (!latest || latest.complete) return false
-  const lateMs = now - latestAt - BODY_GRACE_MS
-  return lateMs > 0 && socket.bytesRead - bytesBefore < lateMs * LEAST_BYTES_PER_MS
+  if (slow?.message !== latest) {
+    connection.slow = { message: latest, since: now, bytes: socket.bytesRead }
+    return false
+  }
+  const lateMs = now - slow.since - BODY_GRACE_MS
+  return lateMs > 0 && socket.bytesRead - slow.bytes < lateMs * LEAST_BYTES_PER_MS
 }
 
 /** Who waits for the body answers 408; a body that is not wanted any more ends with its connection. */

@@ -7,7 +7,7 @@ import { createWaitingRoom, type InFlightLimits } from './waiting-room.ts'
  */
 export type Overload = {
   /** Undefined: it may begin. Otherwise it waits: true when it may begin, false when it is refused. */
-  readonly enter: (keyId: string, isGone: () => boolean) => undefined | Promise<boolean>
+  readonly enter: (keyId: string, socket?: { readonly destroyed?: boolean }) => undefined | Promise<boolean>
   /** Due once for every request that was let in. */
   readonly leave: (keyId: string) => void
   readonly close: () => void
@@ -55,8 +55,8 @@ export function createOverload(limits: InFlightLimits): Overload {
   }
   const tick = () => {
     const { share, sinceMs } = readLoad()
-    if (share > BUSY) refuse(Math.ceil(answered * REFUSED_PER_ANSWER) + 1, REFUSED_BY_MS)
-    else refuse(MOST_REFUSED, REFUSED_BY_MS + sinceMs)
+    const count = share > BUSY ? Math.ceil(answered * REFUSED_PER_ANSWER) + 1 : MOST_REFUSED
+    refuse(count, REFUSED_BY_MS + sinceMs)
     answered = 0
     room.admit()
     if (room.waiting() > 0) return
@@ -69,10 +69,11 @@ export function createOverload(limits: InFlightLimits): Overload {
     return setInterval(tick, TICK_MS)
   }
   return {
-    enter: (keyId, isGone) => {
+    enter: (keyId, socket) => {
       if (room.take(keyId)) return undefined
       if (room.waiting() >= MOST_WAITING) return Promise.resolve(false)
       ticking ??= startTicking()
+      const isGone = () => socket?.destroyed === true
       return new Promise((settle) => room.wait(keyId, { since: performance.now(), isGone, settle }))
     },
     leave: (keyId) => {

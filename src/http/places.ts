@@ -19,7 +19,7 @@ export function withPlace(
   work: () => Reply | Promise<Reply>,
 ): Reply | Promise<Reply> {
   const { caller, raw } = exchange
-  const waiting = overload.enter(caller?.lineage ?? '', () => raw.socket?.destroyed === true)
+  const waiting = overload.enter(caller?.lineage ?? '', raw.socket)
   exchange.inFlight = waiting === undefined
   if (!waiting) return work()
   return waiting.then((admitted) => {

@@ -2,12 +2,10 @@ import type { Context } from '../context.ts'
 import type { Log } from '../log.ts'
 import type { Exchange } from './exchange.ts'
 
-/** Writes the line and the metrics of a request when it is answered or given up. */
-export const createBegin = (context: Context) => {
+/** Writes the line and the metrics of a request that is answered or given up. */
+export const createFinish = (context: Context) => {
   const countRefusal = createRefusalCount(context.log)
-  return (exchange: Exchange): void => {
-    exchange.response.on('close', () => finishRequest(context, exchange, countRefusal))
-  }
+  return (exchange: Exchange): void => finishRequest(context, exchange, countRefusal)
 }
 
 function finishRequest(

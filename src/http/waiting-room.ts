@@ -15,6 +15,9 @@ export type WaitingRoom = {
   readonly refuse: (count: number, choose: (line: WaitingLine) => Waiting | undefined) => void
 }
 
+/** Above this, lines that are not in use are forgotten. */
+const MOST_LINES = 10_000
+
 export function createWaitingRoom({ all, perKey }: InFlightLimits, isClosed: () => boolean): WaitingRoom {
   const lines = new Map<string, WaitingLine>()
   /** The lines in which requests wait; the one that was served last stands last. */
@@ -25,6 +28,8 @@ export function createWaitingRoom({ all, perKey }: InFlightLimits, isClosed: () 
   const lineOf = (keyId: string) => {
     const known = lines.get(keyId)
     if (known) return known
+    if (lines.size >= MOST_LINES)
+      for (const [id, line] of lines) if (line.underWay === 0 && line.size() === 0) lines.delete(id)
     const made = createWaitingLine()
     lines.set(keyId, made)
     return made
@@ -68,7 +73,6 @@ export function createWaitingRoom({ all, perKey }: InFlightLimits, isClosed: () 
       const line = lineOf(keyId)
       underWay -= 1
       line.underWay -= 1
-      if (line.underWay === 0 && line.size() === 0) lines.delete(keyId)
     },
     waiting: () => waiting,
     admit: () => {

@@ -33,6 +33,8 @@ export type Loaded = {
   readonly shedMs: Latency
 }
 
+/** All callers connect at once; what happens until they are in is not counted. */
+const RAMP_MS = 1000
 /** Callers give up then, and connect anew. */
 const PATIENCE_MS = 2000
 const BODIES = 4096
@@ -103,7 +105,11 @@ function run({ port, connections, rate, seconds }: Load): void {
   for (let index = 0; index < connections; index++) open()
   setInterval(giveUp, 100)
   const startedAt = performance.now()
-  const endsAt = startedAt + seconds * 1000
+  const endsAt = startedAt + RAMP_MS + seconds * 1000
+  setTimeout(() => {
+    Object.assign(counts, { sent: 0, good: 0, shed: 0, other: 0, late: 0, broken: 0, unsent: 0 })
+    goodMs.length = shedMs.length = 0
+  }, RAMP_MS)
   let due = 0
   const sendDue = (dueAt: number) => {
     let caller = idle.pop()
@@ -122,7 +128,7 @@ function run({ port, connections, rate, seconds }: Load): void {
   const finish = () => {
     ending = true
     giveUp()
-    const taken = (performance.now() - startedAt) / 1000
+    const taken = (performance.now() - startedAt - RAMP_MS) / 1000
     const result: Loaded = { ...counts, seconds: taken, goodMs: toLatency(goodMs), shedMs: toLatency(shedMs) }
     process.stdout.write(`${JSON.stringify(result)}\n`, () => process.exit())
   }

@@ -11,7 +11,6 @@ import { bearer, openTestApp, type TestApp } from '../app.ts'
 import { open, portOf, readAnswers, statusesIn, toHead } from './raw.ts'
 
 const LIST = '/api/v2/sme-data/list'
-const never = () => false
 let server: TestApp
 beforeAll(async () => {
   server = await openTestApp({ TABBAT_MAX_IN_FLIGHT: '4', TABBAT_MAX_IN_FLIGHT_PER_KEY: '2' })
@@ -20,7 +19,7 @@ beforeAll(async () => {
 afterAll(() => server.close())
 
 const take = (keyId: string, count: number) =>
-  Array.from({ length: count }, () => server.context.overload.enter(keyId, never))
+  Array.from({ length: count }, () => server.context.overload.enter(keyId))
 const free = (keyId: string, count: number) => {
   for (let index = 0; index < count; index++) server.context.overload.leave(keyId)
 }
@@ -72,9 +71,9 @@ describe('above the limit of requests under way', () => {
 
 it('one key may take most of the places, and not all, unless it is set', async () => {
   const { context, close } = await openTestApp({ TABBAT_MAX_IN_FLIGHT: '10' })
-  const entered = Array.from({ length: 9 }, () => context.overload.enter('busy', never))
+  const entered = Array.from({ length: 9 }, () => context.overload.enter('busy'))
   expect(entered.map((waiting) => waiting === undefined)).toEqual([...Array(8).fill(true), false])
-  expect(context.overload.enter('other', never)).toBeUndefined()
+  expect(context.overload.enter('other')).toBeUndefined()
   await close()
 })
 
@@ -87,7 +86,7 @@ it('refusals share a line of the log', async () => {
     log,
   )
   const app = buildServer(context)
-  context.overload.enter('one', never)
+  context.overload.enter('one')
   const get = () => app.inject({ url: LIST, headers: bearer() })
   const answers = await Promise.all(Array.from({ length: 20 }, get))
   expect(answers.map(({ statusCode }) => statusCode)).toEqual(Array(20).fill(503))
