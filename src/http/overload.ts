@@ -32,11 +32,11 @@ const MOST_WAIT_MS = 5000
 const MOST_WAITING = 10_000
 const TICK_MS = 5
 /** Refusals in a tick while there is time to spare. */
-const MOST_REFUSED = 100
+const MOST_REFUSED = 50
 /** Above this share of a processor, or of the time of the event loop, there is none to spare. */
 const BUSY = 0.85
 /** Refusals for each request that was answered meanwhile, where there is none: a small part of the work. */
-const REFUSED_PER_ANSWER = 1
+const REFUSED_PER_ANSWER = 0.7
 
 export function createOverload(limits: InFlightLimits): Overload {
   const lag = watchLag()
