@@ -37,6 +37,8 @@ const MOST_REFUSED = 50
 const BUSY = 0.85
 /** Refusals for each request that was answered meanwhile, where there is none: a small part of the work. */
 const REFUSED_PER_ANSWER = 0.7
+/** Refusals in a tick in any case. */
+const LEAST_REFUSED = 10
 
 export function createOverload(limits: InFlightLimits): Overload {
   const lag = watchLag()
@@ -55,7 +57,7 @@ export function createOverload(limits: InFlightLimits): Overload {
   }
   const tick = () => {
     const { share, sinceMs } = readLoad()
-    const count = share > BUSY ? Math.ceil(answered * REFUSED_PER_ANSWER) + 1 : MOST_REFUSED
+    const count = share > BUSY ? Math.max(LEAST_REFUSED, answered * REFUSED_PER_ANSWER) : MOST_REFUSED
     refuse(count, REFUSED_BY_MS + sinceMs)
     answered = 0
     room.admit()
