@@ -2,7 +2,7 @@ import type { Config, SourceName } from './config.ts'
 import type { Kind } from './crypto/blind-index.ts'
 import type { Keyring } from './crypto/keyring.ts'
 import type { Log } from './log.ts'
-import { toMediaPath } from './registry/media-link.ts'
+import { toPictureMark } from './registry/media-link.ts'
 import type { Registry } from './registry/registry.ts'
 import { createAgreement } from './sources/agreement.ts'
 import { createHold } from './sources/hold.ts'
@@ -78,7 +78,7 @@ async function openAll(config: Config, desk: Desk): Promise<ReadonlyMap<SourceNa
   return opened
 }
 
-function openRegistrySource({ registry, keyring }: Desk): Source {
+function openRegistrySource({ registry }: Desk): Source {
   return createRegistrySource({
     isEmpty: registry.isEmpty,
     findBvn: async (bvn) => (await registry.find('bvn', bvn))?.record,
@@ -86,9 +86,7 @@ function openRegistrySource({ registry, keyring }: Desk): Source {
       const entry = await registry.find('nin', nin)
       if (!entry) return undefined
       const { record, mediaId } = entry
-      const image_url =
-        mediaId === null ? '' : toMediaPath(keyring()['media-url'], Buffer.from(mediaId, 'hex'))
-      return { ...record, personal_info: { ...record.personal_info, image_url } }
+      return { ...record, personal_info: { ...record.personal_info, image_url: toPictureMark(mediaId) } }
     },
   })
 }

@@ -3,6 +3,7 @@ export const AUDIT_PHASES = [
   'intent',
   'outcome',
   'replay',
+  'picture_fetched',
   'key_created',
   'key_revoked',
   'key_rolled',

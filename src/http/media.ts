@@ -1,36 +1,26 @@
 import type { Context } from '../context.ts'
 import { AppError } from '../errors.ts'
+import { toKeyState } from '../keys/key-view.ts'
 import { openMediaToken } from '../registry/media-link.ts'
 import { drawPortrait } from '../sources/sandbox/portrait.ts'
 import type { App } from './app.ts'
-import { toTextReply } from './exchange.ts'
+import { type Reply, toTextReply } from './exchange.ts'
 import { withPlace } from './places.ts'
 
 const PNG_FIRST_BYTE = 0x89
+const OPERATION = 'fetch_picture'
 
 /** Pictures that answers link to. Browsers send no key, so the address itself is the right to see one. */
-export function addMedia(app: App, { registry, keyring, audit, overload }: Context): void {
-  const show = async (token: string) => {
-    audit.requireHealthy()
-    const id = openMediaToken(keyring()['media-url'], token)
-    const picture = id && (await registry.findPicture(id))
-    if (!picture) throw new AppError('not_found')
-    return toTextReply(picture[0] === PNG_FIRST_BYTE ? 'image/png' : 'image/jpeg', picture, [
-      'cache-control',
-      'no-store',
-      'content-security-policy',
-      "default-src 'none'; sandbox",
-      'x-content-type-options',
-      'nosniff',
-    ])
-  }
+export function addMedia(app: App, context: Context): void {
+  const { overload } = context
   app.route({
     methods: ['GET'],
     path: '/media/:token',
-    operation: 'picture',
-    answer: (exchange) => withPlace(overload, exchange, () => show(exchange.params.token ?? '')),
+    operation: OPERATION,
+    answer: (exchange) =>
+      withPlace(overload, exchange, () => fetchPicture(context, exchange.params.token ?? '')),
   })
-  // A portrait's address names a drawing, not a person, so anybody may see it.
+  // A portrait's address names a drawing, not a person: anybody may see it, and it is not audited.
   app.route({
     methods: ['GET'],
     path: '/media/sandbox/:file',
@@ -48,4 +38,38 @@ export function addMedia(app: App, { registry, keyring, audit, overload }: Conte
       ])
     },
   })
+}
+
+/** The key is looked up at every fetch: a link ends with it. What is disclosed is in the audit log before. */
+async function fetchPicture(context: Context, token: string): Promise<Reply> {
+  const { audit, keyring, store, registry, toSubjectHash } = context
+  audit.requireHealthy()
+  const link = openMediaToken(keyring()['media-url'], token)
+  const key = link && (await store.keys.find(link.keyId))
+  if (!key || toKeyState(key) !== 'active') throw new AppError('not_found')
+  await requireAllowance(context, key.lineage)
+  const picture = await registry.findPicture(link.mediaId)
+  if (!picture) throw new AppError('not_found')
+  const { bytes, nin } = picture
+  const subject = nin === undefined ? null : toSubjectHash('nin', nin)
+  const about = { key_id: key.id, mode: key.mode, operation: OPERATION, subject }
+  await audit.record([{ phase: 'picture_fetched', ...about, outcome: 'ok' }])
+  return toTextReply(bytes[0] === PNG_FIRST_BYTE ? 'image/png' : 'image/jpeg', bytes, [
+    'cache-control',
+    'no-store',
+    'content-security-policy',
+    "default-src 'none'; sandbox",
+    'x-content-type-options',
+    'nosniff',
+  ])
+}
+
+/**
+ * Each fetch writes to the audit log, so a link cannot be used without end. Fetches are counted apart: a link in the wrong
+ * hands does not use up the requests of its key.
+ */
+async function requireAllowance({ rateLimit }: Context, lineage: string): Promise<void> {
+  const allowance = await rateLimit?.take(`picture:${lineage}`)
+  if (allowance && !allowance.allowed)
+    throw new AppError('rate_limited', { headers: { 'retry-after': String(allowance.resetS) } })
 }

@@ -1,8 +1,10 @@
+import type { Context } from '../context.ts'
 import { type NinRecord, NinRequest, NinResponse } from '../contract/nin.ts'
 import { toPhoneCore } from '../contract/phone.ts'
+import { readPictureMark, toMediaPath } from '../registry/media-link.ts'
 import { toNinSubject } from '../verification/subject.ts'
 import { verify } from '../verification/verify.ts'
-import { defineOperation } from './operation.ts'
+import { type Ask, defineOperation } from './operation.ts'
 import { toAsker, VERIFICATION_ERRORS } from './verification.ts'
 
 export const verifyNin = defineOperation({
@@ -21,15 +23,29 @@ export const verifyNin = defineOperation({
   errors: VERIFICATION_ERRORS,
   run: (context, ask) => {
     const { nin, phone } = ask.input
+    const toImageUrl = createToImageUrl(context, ask)
     const subject = toNinSubject(nin, toPhoneCore(phone) as string, (record, reference) =>
-      JSON.stringify(toBody(record, reference, ask.origin)),
+      JSON.stringify(toBody(record, reference, toImageUrl)),
     )
     return verify(context, toAsker(ask, 'verify_nin'), subject)
   },
 })
 
-function toBody(record: NinRecord, reference: string, origin: string): NinResponse {
-  const { image_url } = record.personal_info
+type ToImageUrl = (imageUrl: string) => string
+
+/** Links to pictures lead to this server; one of the registry is bound to the key that asks. */
+const createToImageUrl =
+  (
+    { keyring }: Pick<Context, 'keyring'>,
+    { origin, caller }: Pick<Ask<unknown>, 'origin' | 'caller'>,
+  ): ToImageUrl =>
+  (imageUrl) => {
+    const mediaId = readPictureMark(imageUrl)
+    if (mediaId !== undefined) return origin + toMediaPath(keyring()['media-url'], mediaId, caller.keyId)
+    return imageUrl.startsWith('/') ? origin + imageUrl : imageUrl
+  }
+
+function toBody(record: NinRecord, reference: string, toImageUrl: ToImageUrl): NinResponse {
   return {
     success: true,
     message: 'NIN verification completed successfully',
@@ -41,7 +57,7 @@ function toBody(record: NinRecord, reference: string, origin: string): NinRespon
       service_type: 'NIN',
       personal_info: {
         ...record.personal_info,
-        image_url: image_url.startsWith('/') ? origin + image_url : image_url,
+        image_url: toImageUrl(record.personal_info.image_url),
       },
       next_of_kin: record.next_of_kin,
       residential_info: record.residential_info,

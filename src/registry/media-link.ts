@@ -1,30 +1,46 @@
-import { createHmac, type KeyObject, timingSafeEqual } from 'node:crypto'
+import { type KeyObject, timingSafeEqual } from 'node:crypto'
 import { steadyNow } from '../contract/clock.ts'
+import { toMac } from '../crypto/mac.ts'
 
 /** How long a link to a picture works. */
 export const LINK_LIFE_MS = 15 * 60_000
 
 const ID_BYTES = 16
 const TIME_BYTES = 6
+const KEY_ID_BYTES = 8
 const SIGNATURE_BYTES = 16
+const BODY_BYTES = ID_BYTES + TIME_BYTES + KEY_ID_BYTES
 
-/** A path that shows a picture to whoever has it, until it expires. It names a picture, not a person. */
-export function toMediaPath(key: KeyObject, mediaId: Uint8Array, now = steadyNow()): string {
-  const body = Buffer.alloc(ID_BYTES + TIME_BYTES)
-  body.set(mediaId)
-  body.writeUIntBE(now + LINK_LIFE_MS, ID_BYTES, TIME_BYTES)
-  return `/media/${Buffer.concat([body, sign(key, body)]).toString('base64url')}`
+/** A picture, and the API key whose answer linked to it. */
+export type MediaLink = { readonly mediaId: Buffer; readonly keyId: string }
+
+/** Stands in a record of the registry for the link, which is made for the key that asks. */
+const MARK = 'registry-picture:'
+
+export const toPictureMark = (mediaId: string | null): string => (mediaId === null ? '' : MARK + mediaId)
+
+/** The id of the picture in hex. */
+export const readPictureMark = (imageUrl: string): string | undefined =>
+  imageUrl.startsWith(MARK) ? imageUrl.slice(MARK.length) : undefined
+
+/** A path that shows a picture without a credential until it expires or its key ends. It names no person. */
+export function toMediaPath(key: KeyObject, mediaId: string, keyId: string, now = steadyNow()): string {
+  const bytes = Buffer.alloc(BODY_BYTES + SIGNATURE_BYTES)
+  bytes.write(mediaId, 'hex')
+  bytes.writeUIntBE(now + LINK_LIFE_MS, ID_BYTES, TIME_BYTES)
+  bytes.write(keyId, ID_BYTES + TIME_BYTES, KEY_ID_BYTES, 'latin1')
+  bytes.set(sign(key, bytes.subarray(0, BODY_BYTES)), BODY_BYTES)
+  return `/media/${bytes.toString('base64url')}`
 }
 
-/** The id of the picture, or undefined when the link was made up, changed, or has expired. */
-export function openMediaToken(key: KeyObject, token: string, now = steadyNow()): Buffer | undefined {
+/** Undefined when the link was made up, changed, or has expired. Whether its key is still good is another question. */
+export function openMediaToken(key: KeyObject, token: string, now = steadyNow()): MediaLink | undefined {
   const bytes = Buffer.from(token, 'base64url')
-  if (bytes.length !== ID_BYTES + TIME_BYTES + SIGNATURE_BYTES || bytes.toString('base64url') !== token)
-    return undefined
-  const body = bytes.subarray(0, ID_BYTES + TIME_BYTES)
-  if (!timingSafeEqual(sign(key, body), bytes.subarray(body.length))) return undefined
-  return body.readUIntBE(ID_BYTES, TIME_BYTES) > now ? body.subarray(0, ID_BYTES) : undefined
+  if (bytes.length !== BODY_BYTES + SIGNATURE_BYTES || bytes.toString('base64url') !== token) return undefined
+  const body = bytes.subarray(0, BODY_BYTES)
+  if (!timingSafeEqual(sign(key, body), bytes.subarray(BODY_BYTES))) return undefined
+  if (body.readUIntBE(ID_BYTES, TIME_BYTES) <= now) return undefined
+  return { mediaId: body.subarray(0, ID_BYTES), keyId: body.toString('latin1', ID_BYTES + TIME_BYTES) }
 }
 
-const sign = (key: KeyObject, body: Uint8Array) =>
-  createHmac('sha256', key).update(body).digest().subarray(0, SIGNATURE_BYTES)
+const sign = (key: KeyObject, body: Uint8Array) => toMac(key, body).subarray(0, SIGNATURE_BYTES)

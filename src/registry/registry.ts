@@ -10,10 +10,13 @@ import { sealEntry, toSubject, UnknownKeyVersion, unsealEntry, unsealMedia } fro
 export type Registry = {
   readonly find: <K extends Kind>(kind: K, number: string) => Promise<Entry<K> | undefined>
   readonly isEmpty: (kind: Kind) => Promise<boolean>
-  readonly findPicture: (id: Uint8Array) => Promise<Buffer | undefined>
+  readonly findPicture: (id: Uint8Array) => Promise<Picture | undefined>
   /** Puts in place what is opened when nobody was found. */
   readonly plantDecoys: () => Promise<void>
 }
+
+/** A picture, and whose it is; undefined where the record is gone. */
+export type Picture = { readonly bytes: Buffer; readonly nin: string | undefined }
 
 type RegistryOptions = {
   readonly table: Pick<RegistryTable, 'find' | 'findMedia' | 'isEmpty' | 'save'>
@@ -54,6 +57,14 @@ export function createRegistry({ table, keyring, reloadKeyring }: RegistryOption
     return fresh && open(fresh, readAgain, work, newKeys, reloads + 1)
   }
 
+  /** Only people with a NIN have pictures. */
+  const readNin = async (subject: Uint8Array): Promise<string | undefined> => {
+    const read = () => table.find(subject)
+    const row = await read()
+    const entry = row && (await open(row, read, (keys, found) => unsealEntry(keys, 'nin', subject, found)))
+    return entry?.record.nin_number
+  }
+
   return {
     // A number nobody has takes as long as one that somebody has: one row is found, one is not, and one is opened.
     find: async (kind, number) => {
@@ -87,7 +98,8 @@ export function createRegistry({ table, keyring, reloadKeyring }: RegistryOption
     findPicture: async (id) => {
       const read = () => table.findMedia(id)
       const row = await read()
-      return row && open(row, read, (keys, found) => unsealMedia(keys, id, found))
+      const bytes = row && (await open(row, read, (keys, found) => unsealMedia(keys, id, found)))
+      return bytes && { bytes, nin: await readNin(row.subject) }
     },
   }
 }

@@ -1,4 +1,5 @@
 import type { AuditEntry } from '../audit/row.ts'
+import { steadyNow } from '../contract/clock.ts'
 import { type Kind, toBlindIndex } from '../crypto/blind-index.ts'
 import type { SealedStore } from '../sealed-store.ts'
 import type { Erased, ErasureSubject, UnnamedAnswer } from '../store/erasure-table.ts'
@@ -25,7 +26,7 @@ export async function erasePerson(desk: EraseDesk, kind: Kind, number: string): 
       detail: toDetail(kind, found),
     },
   ])
-  const erased = await store.erasure.erase(subject, Date.now())
+  const erased = await store.erasure.erase(subject, steadyNow())
   await store.erasure.endClaims(subject.keptAnswers)
   return erased
 }

@@ -187,7 +187,8 @@ it('seals a picture apart, keeps it when nothing changed, and replaces it when i
       const { mediaId = null } = (await registry.find('nin', '70000000001')) ?? {}
       return {
         mediaId,
-        picture: mediaId === null ? undefined : await registry.findPicture(Buffer.from(mediaId, 'hex')),
+        picture:
+          mediaId === null ? undefined : (await registry.findPicture(Buffer.from(mediaId, 'hex')))?.bytes,
       }
     })
   const first = await read()

@@ -118,7 +118,7 @@ export async function countReadable(
     if (entry?.record.nin_number === number) readable.records++
     if (!entry?.mediaId) continue
     const picture = await reader.findPicture(Buffer.from(entry.mediaId, 'hex'))
-    if (picture?.toString() === `picture of ${number}`) readable.pictures++
+    if (picture?.bytes.toString() === `picture of ${number}`) readable.pictures++
   }
   return readable
 }

@@ -1,0 +1,117 @@
+import { afterEach, describe, expect, it } from 'vitest'
+import { AppError } from '../../src/errors.ts'
+import { revokeKey } from '../../src/keys/manage.ts'
+import { sealEntry, sealMedia } from '../../src/registry/sealed-entry.ts'
+import { buildServer } from '../../src/server.ts'
+import { toNinRecord } from '../../src/sources/sandbox/nin-record.ts'
+import { bearer, openTestApp, PHONE } from '../app.ts'
+import { createTestDatabase, hasPostgres } from '../postgres.ts'
+
+const PNG = Buffer.from('89504e470d0a1a0a0000000d49484452', 'hex')
+const NIN = '63000000001'
+const opened: { close: () => Promise<unknown> }[] = []
+afterEach(async () => {
+  for (const each of opened.splice(0).reverse()) await each.close()
+})
+
+/** A server on a real socket with one person who has a picture. */
+async function openHouse(engine: string, settings: Record<string, string> = {}) {
+  const database = engine === 'PostgreSQL' ? { TABBAT_DATABASE_URL: await createTestDatabase() } : {}
+  const server = await openTestApp({ ...database, ...settings })
+  opened.push(server)
+  const { context } = server
+  const [keys, id] = [context.keyring(), Buffer.alloc(16, 9)]
+  const record = sealEntry(keys, 'nin', NIN, {
+    record: toNinRecord(NIN, PHONE.slice(1)),
+    mediaId: id.toString('hex'),
+  })
+  const media = [sealMedia(keys, id, record.subject, PNG)]
+  await context.store.registry.save({ records: [record], media, at: Date.now() })
+  const url = await server.app.listen({ host: '127.0.0.1', port: 0 })
+  const verify = async (key?: string) => {
+    const answer = await fetch(`${url}/api/v2/kyc/verify-nin`, {
+      method: 'POST',
+      headers: { ...bearer(key), 'content-type': 'application/json' },
+      body: JSON.stringify({ nin: NIN, phone: PHONE }),
+    })
+    const { data } = (await answer.json()) as { data: { personal_info: { image_url: string } } }
+    return data.personal_info.image_url
+  }
+  const rows = async () =>
+    (await context.store.audit.bySubject(context.toSubjectHash('nin', NIN))).filter(
+      ({ phase }) => phase === 'picture_fetched',
+    )
+  return { ...server, url, verify, rows, key: await server.createKey({ mode: 'live' }) }
+}
+
+const statusOf = async (link: string) => (await fetch(link)).status
+const idOf = (key: string) => key.slice(9, 17)
+const engines = hasPostgres() ? ['SQLite', 'PostgreSQL'] : ['SQLite']
+
+describe.each(engines)('a link to a picture on %s', (engine) => {
+  it('needs no credential, names no person, and every fetch is in the audit log', async () => {
+    const { verify, rows, key } = await openHouse(engine)
+    const link = await verify(key)
+    for (const secret of [NIN, PHONE, PHONE.slice(1)]) {
+      expect(link).not.toContain(secret)
+      expect(Buffer.from(link.split('/').at(-1) ?? '', 'base64url').toString('latin1')).not.toContain(secret)
+    }
+    const answer = await fetch(link)
+    expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'image/png'])
+    expect(Buffer.from(await answer.arrayBuffer()).equals(PNG)).toBe(true)
+    await fetch(link)
+    const row = { key_id: idOf(key), mode: 'live', operation: 'fetch_picture', outcome: 'ok' }
+    expect(await rows()).toMatchObject([row, row])
+  })
+
+  it('ends with the key that asked, and with no other', async () => {
+    const { verify, rows, key, createKey, context } = await openHouse(engine)
+    const other = await createKey({ mode: 'live' })
+    const [mine, theirs] = [await verify(key), await verify(other)]
+    expect([await statusOf(mine), await statusOf(theirs)]).toEqual([200, 200])
+    await revokeKey({ ...context, keyring: context.keyring() }, idOf(key))
+    expect([await statusOf(mine), await statusOf(theirs)]).toEqual([404, 200])
+    await context.store.database.prepare(`UPDATE api_keys SET expires_at = ${Date.now()}`).run()
+    expect(await statusOf(theirs)).toBe(404)
+    expect(await rows()).toHaveLength(3)
+  })
+
+  it('cannot be made out for another key', async () => {
+    const { verify, key, createKey } = await openHouse(engine)
+    const other = await createKey({ mode: 'live' })
+    const link = new URL(await verify(key))
+    const bytes = Buffer.from(link.pathname.split('/').at(-1) ?? '', 'base64url')
+    expect(bytes.toString('latin1')).toContain(idOf(key))
+    bytes.write(idOf(other), bytes.indexOf(idOf(key)), 'latin1')
+    expect(await statusOf(new URL(`/media/${bytes.toString('base64url')}`, link).href)).toBe(404)
+  })
+
+  it('shows nothing while the audit log cannot be written', async () => {
+    const { verify, key, context } = await openHouse(engine)
+    const link = new URL(await verify(key))
+    const record = () => Promise.reject(new AppError('audit_unavailable'))
+    const audit = Object.create(context.audit, {
+      requireHealthy: { value: () => {} },
+      record: { value: record },
+    })
+    const app = buildServer({ ...context, audit })
+    opened.push(app)
+    const answer = await fetch(new URL(link.pathname, await app.listen({ host: '127.0.0.1', port: 0 })))
+    expect(answer.status).toBe(503)
+    expect(await answer.json()).toMatchObject({ code: 'audit_unavailable' })
+  })
+
+  it('cannot be fetched without end, and does not use up the requests of its key', async () => {
+    const { verify, key } = await openHouse(engine, { TABBAT_RATE_LIMIT: '2' })
+    const link = await verify(key)
+    expect([await statusOf(link), await statusOf(link), await statusOf(link)]).toEqual([200, 200, 429])
+    expect(await statusOf(await verify(key))).toBe(429)
+  })
+})
+
+it('a portrait of the sandbox may be seen by anybody, and leaves no row', async () => {
+  const { verify, context } = await openHouse('SQLite')
+  expect(await statusOf(await verify())).toBe(200)
+  const rows = await context.store.database.prepare('SELECT phase FROM audit').all()
+  expect(rows.map(({ phase }) => phase)).not.toContain('picture_fetched')
+})
