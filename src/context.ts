@@ -15,6 +15,7 @@ import { type Authenticate, createAuthenticate } from './keys/authenticate.ts'
 import { createRateLimit, type RateLimit } from './keys/rate-limit.ts'
 import { createLog, type Log } from './log.ts'
 import { createMetrics, type Metrics } from './metrics.ts'
+import { toPicturePath } from './registry/media-link.ts'
 import { createRegistry, type Registry } from './registry/registry.ts'
 import { createScrub, type Scrub } from './registry/scrub.ts'
 import { loadKeyring, openSealedStore } from './sealed-store.ts'
@@ -49,6 +50,8 @@ export type Context = {
   readonly idempotency: Idempotency
   readonly flights: Flights
   readonly toSubjectHash: (kind: Kind, number: string) => string
+  /** Where the picture of a record is shown to the key that asks. */
+  readonly toPicturePath: (imageUrl: string, keyId: string) => string
   readonly sources: Sources
   readonly line: SourceLine
   readonly askNext: boolean
@@ -107,6 +110,7 @@ export async function createContext(
     audit,
     idempotency,
     flights: createFlights(),
+    toPicturePath: (imageUrl, keyId) => toPicturePath(keyring['media-url'], imageUrl, keyId),
     toSubjectHash: (kind, number) => toBlindIndexText(keyring.subject, kind, number),
     sources: line.sources,
     line,

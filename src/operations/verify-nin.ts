@@ -1,7 +1,6 @@
 import type { Context } from '../context.ts'
 import { type NinRecord, NinRequest, NinResponse } from '../contract/nin.ts'
 import { toPhoneCore } from '../contract/phone.ts'
-import { readPictureMark, toMediaPath } from '../registry/media-link.ts'
 import { toNinSubject } from '../verification/subject.ts'
 import { verify } from '../verification/verify.ts'
 import { type Ask, defineOperation } from './operation.ts'
@@ -36,13 +35,12 @@ type ToImageUrl = (imageUrl: string) => string
 /** Links to pictures lead to this server; one of the registry is bound to the key that asks. */
 const createToImageUrl =
   (
-    { keyring }: Pick<Context, 'keyring'>,
+    { toPicturePath }: Pick<Context, 'toPicturePath'>,
     { origin, caller }: Pick<Ask<unknown>, 'origin' | 'caller'>,
   ): ToImageUrl =>
   (imageUrl) => {
-    const mediaId = readPictureMark(imageUrl)
-    if (mediaId !== undefined) return origin + toMediaPath(keyring()['media-url'], mediaId, caller.keyId)
-    return imageUrl.startsWith('/') ? origin + imageUrl : imageUrl
+    const path = toPicturePath(imageUrl, caller.keyId)
+    return path.startsWith('/') ? origin + path : path
   }
 
 function toBody(record: NinRecord, reference: string, toImageUrl: ToImageUrl): NinResponse {

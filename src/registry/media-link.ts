@@ -20,8 +20,14 @@ const MARK = 'registry-picture:'
 export const toPictureMark = (mediaId: string | null): string => (mediaId === null ? '' : MARK + mediaId)
 
 /** The id of the picture in hex. */
-export const readPictureMark = (imageUrl: string): string | undefined =>
+const readPictureMark = (imageUrl: string): string | undefined =>
   imageUrl.startsWith(MARK) ? imageUrl.slice(MARK.length) : undefined
+
+/** The path of a marked picture, for the key that asks. Any other address stays as it is. */
+export function toPicturePath(key: KeyObject, imageUrl: string, keyId: string): string {
+  const mediaId = readPictureMark(imageUrl)
+  return mediaId === undefined ? imageUrl : toMediaPath(key, mediaId, keyId)
+}
 
 /** A path that shows a picture without a credential until it expires or its key ends. It names no person. */
 export function toMediaPath(key: KeyObject, mediaId: string, keyId: string, now = steadyNow()): string {
