@@ -34,6 +34,7 @@ const toPost = (name: string, { admit, settled }: Wishes = {}): Post => ({
   read: () => {
     throw new Error('not needed')
   },
+  isAskable: () => true,
   retryAfterMs: () => 0,
   failures: () => new Map(),
 })
@@ -185,6 +186,24 @@ describe('asking in order', () => {
     const search = newSearch()
     expect(await askInOrder([failing('a', 'timeout'), slow, answering('c', PERSON)], search)).toBe(PERSON)
     expect(results(search)).toEqual(['a timeout', 'b found'])
+  })
+
+  it('waits for one that seems to hang, when no other may be asked now', async () => {
+    const { promise, resolve } = Promise.withResolvers<Answer<Person>>()
+    const hangs: string[] = []
+    const slow: SourceAsk<Person> = {
+      name: 'a',
+      post: toPost('a', { admit: { ...toPass(true), noteHang: () => void hangs.push('a') } }),
+      ask: async () => {
+        setImmediate(() => resolve(PERSON))
+        return promise
+      },
+    }
+    const off = { ...toPost('b', { admit: 'disabled' }), isAskable: () => false }
+    const search = newSearch()
+    expect(await askInOrder([slow, { name: 'b', post: off, ask: async () => PERSON }], search)).toBe(PERSON)
+    expect(results(search)).toEqual(['a found'])
+    expect(hangs).toEqual([])
   })
 
   it('tells the caller to wait as long as the first of the vendors wants, when all want that', async () => {

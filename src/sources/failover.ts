@@ -26,7 +26,8 @@ export async function askInOrder<T>(asks: readonly SourceAsk<T>[], search: Searc
       continue
     }
     const asked = askOne(ask, pass, search)
-    const hasNext = asks.slice(index + 1).some(({ post }) => !post || tally.paid() + 1 < MOST_PAID)
+    const mayPay = tally.paid() + 1 < MOST_PAID
+    const hasNext = asks.slice(index + 1).some(({ post }) => !post || (mayPay && post.isAskable()))
     const answer = await tally.take(ask, asked, hasNext ? pass : undefined)
     if (answer) return answer
   }

@@ -30,6 +30,8 @@ export type Post = {
   readonly operation: string
   readonly admit: (paidCalls?: PaidCalls) => Promise<Pass | Skip>
   readonly read: () => PostFigures
+  /** As far as is known without asking the store: not switched off, not failing, not to be left alone. */
+  readonly isAskable: () => boolean
   /** How long the vendor still wants to be left alone. Undefined when the source is switched off. */
   readonly retryAfterMs: () => number | undefined
   /** How often each trouble was met since the start. */
@@ -137,6 +139,7 @@ export function createPost(
       breaker.release(admitted)
       return spending
     },
+    isAskable: () => !agreement.isDisabled(name) && hold.leftMs() === 0 && breaker.state() !== 'open',
     retryAfterMs: () => (agreement.isDisabled(name) ? undefined : hold.leftMs()),
     failures: () => record.failures,
     read: () => ({
