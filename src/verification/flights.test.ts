@@ -13,7 +13,9 @@ it('a request that joined one without paid calls left asks by itself', async () 
     return {
       name: 'dojah',
       ask: async () => ({ found: true, record: 'a person' }),
-      ...(skip && { post: { name: 'dojah', operation: 'verify_nin', admit: () => skip } as never }),
+      ...(skip && {
+        post: { name: 'dojah', operation: 'verify_nin', admit: () => skip, retryAfterMs: () => 0 } as never,
+      }),
     }
   }
   const share = (ask: SourceAsk<string>, trail: Tried[]) =>
