@@ -53,7 +53,7 @@ describe('the root key', () => {
   })
 
   it('is refused when it is too short, without being repeated', () => {
-    writeFileSync(join(dataDir, 'root.key'), 'c2hvcnQ=')
+    writeFileSync(join(dataDir, 'root.key'), 'c2hvcnQ=', { mode: 0o600 })
     expect(() => load()).toThrow(/must hold 32 bytes/)
     expect(() => load('hunter2')).not.toThrow(/hunter2/)
   })

@@ -35,8 +35,14 @@ describe.skipIf(!CHROMIUM)('a person at the console', () => {
     await page.getByRole('heading', { name: 'Sign in to Tabbat' }).waitFor()
     await signIn(page, 'ada')
     await page.getByRole('navigation', { name: 'Rooms' }).waitFor()
-    expect((await page.context().cookies()).map(({ httpOnly, sameSite }) => [httpOnly, sameSite])).toEqual([
-      [true, 'Strict'],
+    const cookies = (await page.context().cookies()).map((cookie) => [
+      cookie.name,
+      cookie.httpOnly,
+      cookie.sameSite,
+    ])
+    expect(cookies.sort()).toEqual([
+      ['tabbat_console', true, 'Strict'],
+      ['tabbat_device', true, 'Strict'],
     ])
     someone.expectClean()
   })

@@ -106,6 +106,6 @@ describe('elsewhere', () => {
       status: 'live',
     })
     const ready = await server.app.inject({ method: 'GET', url: '/health/ready' })
-    expect(ready.json()).toEqual({ status: 'ready', store: 'ok', audit: 'ok', sources: {} })
+    expect(ready.json()).toEqual({ status: 'ready', store: 'ok', audit: 'ok', sources: {}, warnings: {} })
   })
 })

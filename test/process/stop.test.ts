@@ -68,7 +68,9 @@ it('stops in order while somebody has asked for the whole audit log and does not
   const server = await startServer({ TABBAT_LOG_LEVEL: 'silent', TABBAT_DATA_DIR: dataDir })
   const console = new URL(/console +(\S+)\/console/.exec(server.banner)?.[1] ?? '')
   const socket = connect(Number(console.port), '127.0.0.1').on('error', () => {})
-  socket.write(`GET /admin/audit/export HTTP/1.1\r\nHost: x\r\nCookie: tabbat_console=${token}\r\n\r\n`)
+  socket.write(
+    `GET /admin/audit/export HTTP/1.1\r\nHost: ${console.host}\r\nCookie: tabbat_console=${token}\r\n\r\n`,
+  )
   await once(socket, 'readable')
   expect(String(socket.read(15))).toBe('HTTP/1.1 200 OK')
   expect(await server.stop()).toBe(0)
