@@ -74,9 +74,13 @@ function toUrl(app: App): string {
   return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`
 }
 
-/** The first signal finishes what was accepted; the second does not wait. */
+/**
+ * The first signal finishes what was accepted; the second does not wait. Workers ignore the second: a terminal and systemd
+ * signal every process, and the process that started the workers signals them too.
+ */
 function stopOnSignal(context: Context, stopAll: () => Promise<void>): void {
   const onSignal = () => {
+    if (context.lifecycle.stopping && cluster.isWorker) return
     if (context.lifecycle.stopping) process.exit(1)
     context.lifecycle.stopping = true
     setTimeout(() => {

@@ -26,12 +26,19 @@ export function runWorkers(config: Config): void {
   let earlyDeaths: number[] = []
   let isReady = false
   let stopping = false
+  let hasSignal = false
 
   const stop = (signal: NodeJS.Signals = 'SIGTERM') => {
     stopping = true
     for (const pause of pauses) clearTimeout(pause)
     log.flush()
     for (const worker of Object.values(cluster.workers ?? {}) as Worker[]) worker.process.kill(signal)
+  }
+  /** The first signal finishes what was accepted; the second does not wait. */
+  const onSignal = () => {
+    if (hasSignal) process.exitCode = 1
+    stop(hasSignal ? 'SIGKILL' : 'SIGTERM')
+    hasSignal = true
   }
   const startLater = (place: number, pauseMs: number) => {
     const pause = setTimeout(() => {
@@ -59,6 +66,8 @@ export function runWorkers(config: Config): void {
     const startedAt = performance.now()
     cluster.setupPrimary(toForkOptions(place))
     const worker = cluster.fork()
+    // A message to a worker that has just died. Without a listener it would end this process; the death is logged below.
+    worker.on('error', () => {})
     worker.on('message', (message: unknown) => {
       if (message !== STARTED || isReady || stopping) return
       isReady = true
@@ -75,7 +84,7 @@ export function runWorkers(config: Config): void {
     })
   }
 
-  process.on('SIGTERM', stop).on('SIGINT', stop)
+  process.on('SIGTERM', onSignal).on('SIGINT', onSignal)
   relayCounts()
   if (config.rateLimit !== 'off') relayLeases(config.rateLimit, config.workers)
   start(1)

@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
 import { describe, expect, it } from 'vitest'
 import { SANDBOX_KEY } from '../../src/keys/sandbox-key.ts'
 import { createClient } from '../battery/client.ts'
@@ -29,6 +30,19 @@ async function startWorkers(settings: Record<string, string> = {}) {
   await expect.poll(() => errors.split('"event":"started"').length, { timeout: 30_000 }).toBe(3)
   await expect.poll(() => banner, { timeout: 10_000 }).toMatch(/listening on +\S+\s/)
   return { child, url: /listening on +(\S+)/.exec(banner)?.[1] ?? '', readErrors: () => errors }
+}
+
+/** A connection that one of the workers has accepted. */
+async function openConnection(url: string): Promise<Socket> {
+  const { hostname, port } = new URL(url)
+  const socket = connect(Number(port), hostname).on('error', () => {})
+  await askLive(socket)
+  return socket
+}
+
+async function askLive(socket: Socket): Promise<void> {
+  socket.write('GET /health/live HTTP/1.1\r\nHost: localhost\r\n\r\n')
+  expect(String((await once(socket, 'data'))[0])).toContain('200 OK')
 }
 
 describe('TABBAT_WORKERS=2', () => {
@@ -77,6 +91,49 @@ describe('TABBAT_WORKERS=2', () => {
     await expect.poll(killSecond, { timeout: 40_000, interval: 100 }).toBe(3)
     await expect.poll(() => child.exitCode, { timeout: 30_000 }).toBe(1)
     expect(readErrors()).toContain('"event":"workers_keep_dying"')
+  })
+
+  it('outlives a worker that is killed while it waits for an answer of the first process', async () => {
+    // With so low a limit, every request asks the first process.
+    const { child, url, readErrors } = await startWorkers({ TABBAT_RATE_LIMIT: '20' })
+    const sockets = await Promise.all(Array.from({ length: 8 }, () => openConnection(url)))
+    child.kill('SIGSTOP')
+    const look = `GET /api/v2/sme-data/list HTTP/1.1\r\nHost: localhost\r\nAuthorization: ${SANDBOX_KEY}\r\n\r\n`
+    for (const socket of sockets.slice(0, 4)) socket.write(look)
+    // When these are answered, the workers have read the others as well.
+    await Promise.all(sockets.slice(4).map(askLive))
+    process.kill(Math.max(...(await childrenOf(child.pid))), 'SIGKILL')
+    child.kill('SIGCONT')
+    await expect.poll(() => readErrors().split('"event":"started"').length, { timeout: 20_000 }).toBe(4)
+    expect(child.exitCode).toBe(null)
+    expect((await fetch(`${url}/health/live`)).status).toBe(200)
+    child.kill('SIGTERM')
+    expect((await once(child, 'close'))[0]).toBe(0)
+  })
+
+  it.each(['SIGINT', 'SIGTERM'] as const)('loses nothing when every process gets %s', async (signal) => {
+    const { child, url } = await startWorkers()
+    const socket = await openConnection(url)
+    const body = JSON.stringify({ nin: '12345678901', phone: '08031234567' })
+    const head = [
+      'POST /api/v2/kyc/verify-nin HTTP/1.1',
+      'Host: localhost',
+      `Authorization: ${SANDBOX_KEY}`,
+      `Content-Length: ${body.length}`,
+    ]
+    socket.write(`${head.join('\r\n')}\r\n\r\n${body.slice(0, 1)}`)
+    // A terminal and systemd signal all of them.
+    for (const worker of await childrenOf(child.pid)) process.kill(worker, signal)
+    const isReady = () =>
+      fetch(`${url}/health/ready`).then(
+        ({ ok }) => ok,
+        () => false,
+      )
+    await expect.poll(isReady, { timeout: 10_000 }).toBe(false)
+    child.kill(signal)
+    socket.write(body.slice(1))
+    expect(String((await once(socket, 'data'))[0])).toContain('200 OK')
+    expect((await once(child, 'close'))[0]).toBe(0)
   })
 
   it('holds the rate limit for all workers together', async () => {
