@@ -37,21 +37,34 @@ export type Connections = {
 }
 
 const CHECK_MS = 1000
-/** A body is given so long, and after that must arrive at this rate. */
-const BODY_GRACE_MS = 4000
+/**
+ * A body is given so long, and after that must arrive at this rate. On a poor mobile network a packet may be lost three
+ * times: it is sent again after 1, 2 and 4 s, and a small body that arrives then is served.
+ */
+const BODY_GRACE_MS = 10_000
 const LEAST_BYTES_PER_MS = 4.096
+/** A request that has waited so long for its body is closed before a new connection is refused. */
+const LATE_MS = 4000
 
 export function watchConnections(server: Server, limits: ConnectionLimits): Connections {
   const all = new Map<Socket, Connection>()
   // Those without a request under way, the longest idle first.
   const idleStrangers = new Set<Connection>()
   const idleKnown = new Set<Connection>()
+  // Those whose body was late when that was last looked at, the oldest connection first.
+  let late: Connection[] = []
 
   const rest = (connection: Connection) => (connection.isKnown ? idleKnown : idleStrangers).add(connection)
   const use = (connection: Connection) => (connection.isKnown ? idleKnown : idleStrangers).delete(connection)
+  const takeLate = (): Connection | undefined => {
+    let next = late.shift()
+    while (next && !isArriving(next)) next = late.shift()
+    return next
+  }
   /** Closes what is in use least. */
   const makeRoom = (): boolean => {
-    const [first] = idleStrangers.size > 0 ? idleStrangers : idleKnown
+    const [idle] = idleStrangers.size > 0 ? idleStrangers : idleKnown
+    const first = idle ?? takeLate()
     if (!first) return false
     drop(first)
     return true
@@ -82,7 +95,12 @@ export function watchConnections(server: Server, limits: ConnectionLimits): Conn
     })
   })
   const cutSlowBodies = (now: number) => {
-    for (const connection of all.values()) if (isTooSlow(connection, now)) cut(connection)
+    late = []
+    for (const connection of all.values()) {
+      const waitedMs = toWaited(connection, now)
+      if (isTooSlow(connection, waitedMs)) cut(connection)
+      else if (waitedMs > LATE_MS) late.push(connection)
+    }
   }
   const timer = setInterval(() => cutSlowBodies(performance.now()), CHECK_MS).unref()
   return {
@@ -118,15 +136,20 @@ const create = (socket: Socket, know: () => void): Connection => ({
   whenIdle: undefined,
 })
 
-function isTooSlow(connection: Connection, now: number): boolean {
+const isArriving = ({ latest }: Connection) => latest !== undefined && !latest.complete
+
+/** How long a body has not arrived since that was looked at first. */
+function toWaited(connection: Connection, now: number): number {
   const { socket, latest, slow } = connection
-  if (!latest || latest.complete) return false
-  if (slow?.message !== latest) {
-    connection.slow = { message: latest, since: now, bytes: socket.bytesRead }
-    return false
-  }
-  const lateMs = now - slow.since - BODY_GRACE_MS
-  return lateMs > 0 && socket.bytesRead - slow.bytes < lateMs * LEAST_BYTES_PER_MS
+  if (!latest || latest.complete) return 0
+  if (slow?.message === latest) return now - slow.since
+  connection.slow = { message: latest, since: now, bytes: socket.bytesRead }
+  return 0
+}
+
+function isTooSlow({ socket, slow }: Connection, waitedMs: number): boolean {
+  const lateMs = waitedMs - BODY_GRACE_MS
+  return lateMs > 0 && slow !== undefined && socket.bytesRead - slow.bytes < lateMs * LEAST_BYTES_PER_MS
 }
 
 /** Who waits for the body answers 408; a body that is not wanted any more ends with its connection. */
