@@ -112,7 +112,7 @@ export function createApp(care: Care, limits = UNLIMITED): App {
       answerBrokenRequest(error, socket as Socket, connections.find(socket as Socket)),
     )
     .on('checkExpectation', answerExpectation)
-    .on('connect', ({ socket }) => answerConnect(socket, methods))
+    .on('connect', ({ socket }) => answerConnect(socket, connections.find(socket), methods))
     .setTimeout(STALLED_MS)
   const connections = watchConnections(server, limits)
   return {

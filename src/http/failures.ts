@@ -57,12 +57,15 @@ export function answerBrokenRequest(
     socket.destroy()
     return
   }
-  const bytes = toLastAnswer(CODE_OF_SOCKET_ERROR[error.code ?? ''] ?? 'malformed_request')
+  answerLast(socket, connection, toLastAnswer(CODE_OF_SOCKET_ERROR[error.code ?? ''] ?? 'malformed_request'))
+}
+
+/** The requests before it are answered first: an answer out of its turn would be taken for theirs. */
+function answerLast(socket: Socket, connection: Connection | undefined, bytes: string): void {
   if (!connection || !hasAnswersDue(connection)) {
     closeAfterAnswer(socket, bytes)
     return
   }
-  // The requests before it are answered first: an answer out of its turn would be taken for theirs.
   socket.removeAllListeners('data')
   connection.whenIdle = () => closeAfterAnswer(socket, bytes)
 }
@@ -71,8 +74,13 @@ export function answerBrokenRequest(
 const hasAnswersDue = ({ underWay, latest }: Connection) => underWay > (latest && !latest.complete ? 1 : 0)
 
 /** We are no proxy. What follows such a request is not HTTP, so the connection ends with the answer. */
-export function answerConnect(socket: Socket, methods: Iterable<string>): void {
-  closeAfterAnswer(socket, toLastAnswer('method_not_allowed', `Allow: ${[...methods].join(', ')}\r\n`))
+export function answerConnect(
+  socket: Socket,
+  connection: Connection | undefined,
+  methods: Iterable<string>,
+): void {
+  const bytes = toLastAnswer('method_not_allowed', `Allow: ${[...methods].join(', ')}\r\n`)
+  answerLast(socket, connection, bytes)
 }
 
 /** An answer in our shape where there is no request to answer, as bytes. */

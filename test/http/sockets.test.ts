@@ -60,6 +60,15 @@ it('CONNECT gets 405 in our shape, and the connection is closed', async () => {
   socket.destroy()
 })
 
+it('CONNECT is answered after the requests before it', async () => {
+  const body = JSON.stringify({ nin: '12345678901', phone: PHONE })
+  const verify = toHead('POST /api/v2/kyc/verify-nin', `Content-Length: ${body.length}`) + body
+  const socket = await open(server)
+  socket.write(`${verify}${verify}CONNECT example.com:443 HTTP/1.1\r\nHost: example.com:443\r\n\r\n`)
+  expect(statusesIn(await text(socket))).toEqual([200, 200, 405])
+  socket.destroy()
+})
+
 it('a wish for another protocol is ignored', async () => {
   const socket = await open(server)
   const upgrade = ['Connection: Upgrade', 'Upgrade: websocket', 'Sec-WebSocket-Version: 13']
