@@ -49,7 +49,7 @@ const LIMITS = {
   requireHostHeader: false,
 } as const
 
-/** A connection on which nothing moves for so long is closed, for example when the caller does not read its answer. */
+/** A connection on which nothing moves for so long is closed, unless the answer is still being made. */
 const STALLED_MS = 30_000
 
 const UNLIMITED: ConnectionLimits = {

@@ -56,15 +56,10 @@ export function watchConnections(server: Server, limits: ConnectionLimits): Conn
 
   const rest = (connection: Connection) => (connection.isKnown ? idleKnown : idleStrangers).add(connection)
   const use = (connection: Connection) => (connection.isKnown ? idleKnown : idleStrangers).delete(connection)
-  const takeLate = (): Connection | undefined => {
-    let next = late.shift()
-    while (next && !isArriving(next)) next = late.shift()
-    return next
-  }
   /** Closes what is in use least. */
   const makeRoom = (): boolean => {
     const [idle] = idleStrangers.size > 0 ? idleStrangers : idleKnown
-    const first = idle ?? takeLate()
+    const first = idle ?? takeArriving(late)
     if (!first) return false
     drop(first)
     return true
@@ -93,6 +88,10 @@ export function watchConnections(server: Server, limits: ConnectionLimits): Conn
       use(connection)
       strangers.remove(connection, address)
     })
+  })
+  // Nothing has moved for as long as the server allows.
+  server.on('timeout', (socket) => {
+    if (!isAnswerDue(all.get(socket))) socket.destroy()
   })
   const cutSlowBodies = (now: number) => {
     late = []
@@ -135,6 +134,16 @@ const create = (socket: Socket, know: () => void): Connection => ({
   know,
   whenIdle: undefined,
 })
+
+/** The caller has read all that was sent, and waits for us. */
+const isAnswerDue = (connection: Connection | undefined) =>
+  connection !== undefined && connection.underWay > 0 && connection.socket.writableLength === 0
+
+function takeArriving(late: Connection[]): Connection | undefined {
+  let next = late.shift()
+  while (next && !isArriving(next)) next = late.shift()
+  return next
+}
 
 const isArriving = ({ latest }: Connection) => latest !== undefined && !latest.complete
 

@@ -6,6 +6,7 @@ import { openTestApp, PHONE, type TestApp } from '../app.ts'
 import { open, portOf, readAnswers, statusesIn, toHead } from './raw.ts'
 
 let server: TestApp
+let finish: () => void
 beforeAll(async () => {
   server = await openTestApp()
   server.app.route({
@@ -13,6 +14,17 @@ beforeAll(async () => {
     path: '/large',
     operation: 'large',
     answer: () => ({ status: 200, headers: [], body: Buffer.alloc(50_000_000) }),
+  })
+  server.app.route({
+    methods: ['GET'],
+    path: '/long-work',
+    operation: 'long_work',
+    answer: async () => {
+      await new Promise<void>((resolve) => {
+        finish = resolve
+      })
+      return { status: 200, headers: [], body: '{}' }
+    },
   })
   await server.app.listen({ host: '127.0.0.1', port: 0 })
 })
@@ -45,6 +57,17 @@ it('a caller that does not read its answer is cut', async () => {
   await once(socket.pause(), 'readable')
   await once(serverSide, 'close')
   expect(serverSide.destroyed).toBe(true)
+  socket.destroy()
+})
+
+it('an answer that takes longer to make is not cut', async () => {
+  server.app.server.timeout = 100
+  const [socket, serverSide] = await openBoth()
+  server.app.server.timeout = 30_000
+  socket.write(toHead('GET /long-work'))
+  await once(serverSide, 'timeout')
+  finish()
+  expect(statusesIn(await readAnswers(socket, 1))).toEqual([200])
   socket.destroy()
 })
 
