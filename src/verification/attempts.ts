@@ -48,8 +48,8 @@ export function createAttempts(
   // What could not be written when a guess was settled, because the store was away: written before the next is admitted.
   const owed: (() => Promise<void>)[] = []
   let paying: Promise<void> | undefined
-  // What is being written without anybody waiting for it.
-  const behind = new Set<Promise<void>>()
+  // Withdrawals of correct guesses that are being written, by number. The caller does not wait for them.
+  const behind = new Map<string, Promise<void>>()
 
   const pay = async () => {
     for (let debt = owed[0]; debt; debt = owed[0]) {
@@ -88,11 +88,14 @@ export function createAttempts(
 
   const admit: Attempts['admit'] = async (caller, kind, number, phone) => {
     const subject = toBlindIndex(key, kind, number)
-    const name = [caller.lineage, kind, number, phone].join('|')
+    const person = `${kind}|${number}`
+    const name = [caller.lineage, person, phone].join('|')
     const id = `${node}/${randomUUID()}`
+    const take = () => reserve(caller, subject, id)
     const guess = open.get(name) ?? {
       id,
-      reserved: reserve(caller, subject, id),
+      // Counted after the withdrawals of the same number: a correct guess never counts against the next one.
+      reserved: behind.get(person)?.then(take) ?? take(),
       holders: 0,
       failed: false,
     }
@@ -112,10 +115,11 @@ export function createAttempts(
         guess.failed ||= failed
         if (!leave()) return
         if (guess.failed) return write(() => table.confirm(subject, guess.id))
-        // Whoever guessed right need not wait until that is written down: the next guess is counted after it.
         const work = write(() => table.withdraw(subject, guess.id)).catch(() => {})
-        behind.add(work)
-        void work.then(() => behind.delete(work))
+        const all = Promise.all([behind.get(person), work]).then(() => {
+          if (behind.get(person) === all) behind.delete(person)
+        })
+        behind.set(person, all)
       },
     }
   }
@@ -123,7 +127,7 @@ export function createAttempts(
     admit,
     recover: () => table.withdrawAll(`${node}/`),
     finish: async () => {
-      await Promise.all(behind)
+      await Promise.all(behind.values())
     },
     forget: () => table.forget(now() - WINDOW_MS, toDay(now())),
   }
