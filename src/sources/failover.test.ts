@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import { AppError } from '../errors.ts'
 import { askInOrder } from './failover.ts'
@@ -170,7 +171,54 @@ describe('asking in order', () => {
       },
     }
     const { signal } = new AbortController()
-    expect(await askInOrder([slow, hanging], newSearch({ signal }))).toBe(PERSON)
+    const search = newSearch({ signal })
+    expect(await askInOrder([slow, hanging], search)).toBe(PERSON)
+    // The second was asked: the audit log must say so.
+    expect(results(search)).toEqual(['a slow', 'a found', 'b slow'])
+  })
+
+  it('does not ask the next when the answer comes while the right to ask is waited for', async () => {
+    const { promise, resolve } = Promise.withResolvers<Answer<Person>>()
+    const slow: SourceAsk<Person> = {
+      name: 'a',
+      post: toPost('a', { admit: toPass(true) }),
+      ask: () => promise,
+    }
+    const settled: Settled = []
+    const admit = async () => {
+      resolve(PERSON)
+      await nextTurn()
+      return toPass(false, settled)
+    }
+    let asked = 0
+    const ask = async () => {
+      asked += 1
+      return NOBODY
+    }
+    const search = newSearch()
+    const next: SourceAsk<Person> = { name: 'b', post: { ...toPost('b'), admit }, ask }
+    expect(await askInOrder([slow, next], search)).toBe(PERSON)
+    expect([asked, settled, results(search)]).toEqual([0, ['released'], ['a slow', 'a found']])
+  })
+
+  it.each([
+    ['nobody', NOBODY],
+    ['a record with another phone', { found: true, record: { phone: '2' } } as const],
+  ])('does not take %s for the answer while a source that hangs may know the person', async (_what, miss) => {
+    const askBoth = (end: (late: PromiseWithResolvers<Answer<Person>>) => void) => {
+      const late = Promise.withResolvers<Answer<Person>>()
+      const slow: SourceAsk<Person> = {
+        name: 'a',
+        post: toPost('a', { admit: toPass(true) }),
+        ask: () => late.promise,
+      }
+      const answer = askInOrder([slow, answering('b', miss)], newSearch({ fits: ({ phone }) => phone === '1' }))
+      void nextTurn().then(() => end(late))
+      return answer
+    }
+    expect(await askBoth(({ resolve }) => resolve(PERSON))).toBe(PERSON)
+    // When it fails, the other one's word counts.
+    expect(await askBoth(({ reject }) => reject(new SourceError('a', 'timeout')))).toBe(miss)
   })
 
   it('waits for the second question that is paid for, when a third may not be asked', async () => {

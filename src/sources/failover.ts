@@ -9,8 +9,8 @@ const MOST_PAID = 2
 
 /**
  * Asks the sources in order. An answer ends the search, a SourceError tries the next, anything else is our bug. One that is
- * silent for too long is not waited for: the next is asked beside it, and the first answer counts. At most two questions are
- * asked that cost money. A source that was not asked, or not to the end, might have known: that is never "not found".
+ * silent for too long is not waited for: the next is asked beside it, and the first record that fits ends the search. At most
+ * two questions are asked that cost money. A source that is still being asked might know: that is never "not found".
  */
 export async function askInOrder<T>(asks: readonly SourceAsk<T>[], search: Search<T>): Promise<Answer<T>> {
   const tally = createTally(search)
@@ -25,11 +25,15 @@ export async function askInOrder<T>(asks: readonly SourceAsk<T>[], search: Searc
       tally.passOver(ask, pass)
       continue
     }
+    if (tally.lateAnswer()) {
+      pass?.release()
+      break
+    }
     const asked = askOne(ask, pass, search)
     const mayPay = tally.paid() + 1 < MOST_PAID
     const hasNext = asks.slice(index + 1).some(({ post }) => !post || (mayPay && post.isAskable()))
     const answer = await tally.take(ask, asked, hasNext ? pass : undefined)
-    if (answer) return answer
+    if (answer) return tally.confirm(answer, asks)
   }
   return tally.conclude(asks)
 }

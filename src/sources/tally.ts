@@ -19,6 +19,7 @@ export function createTally<T>({ askNext, fits, markWatchlisted, trail }: Search
   let passedOver = false
   let watchlisted = false
   let failure: SourceError | undefined
+  let lateAnswer: Answer<T> | undefined
   const late: Promise<Outcome<T>>[] = []
   const { promise: settledLate, resolve: settleLate } = Promise.withResolvers<{ settled: Answer<T> }>()
   const settles = (answer: Answer<T>) =>
@@ -46,13 +47,18 @@ export function createTally<T>({ askNext, fits, markWatchlisted, trail }: Search
     late.push(asked)
     trail.push({ name, result: 'slow', ms: Math.round(ms) })
     const weighLate = (outcome: Outcome<T>) => {
-      const settled = weigh({}, outcome)
-      if (settled) settleLate({ settled })
+      lateAnswer ??= weigh({}, outcome)
+      if (lateAnswer) settleLate({ settled: lateAnswer })
     }
     asked.then(weighLate, () => {})
   }
+  const isMiss = (answer: Answer<T>) => !answer.found || (fits !== undefined && !fits(answer.record))
+  /** A blocked number without a record is neither verified nor "not found". */
+  const toBlocked = (asks: readonly SourceAsk<T>[]) => toError(asks, undefined, failure)
   return {
     paid: () => paid,
+    /** Whether a source that was not waited for has ended the search meanwhile. */
+    lateAnswer: () => lateAnswer,
     /** A source that may not be asked now. One that the operator has switched off is not missed. */
     passOver: ({ name }: SourceAsk<T>, result: Skip): void => {
       if (result !== 'disabled') passedOver = true
@@ -70,15 +76,24 @@ export function createTally<T>({ askNext, fits, markWatchlisted, trail }: Search
     ): Promise<Answer<T> | undefined> => {
       const startedAt = performance.now()
       const outcome = await Promise.race([settledLate, pass ? waitPatiently(asked, pass) : asked])
-      if (!outcome) return leave(ask, asked, performance.now() - startedAt)
-      return 'settled' in outcome ? outcome.settled : weigh(ask, outcome)
+      if (outcome && !('settled' in outcome)) return weigh(ask, outcome)
+      // Also when the search ends here: the source was asked, and the audit log has every source that was.
+      leave(ask, asked, performance.now() - startedAt)
+      return outcome?.settled
+    },
+    /** What ends the search. A miss does not while a source that was asked before may still know the person. */
+    confirm: async (answer: Answer<T>, asks: readonly SourceAsk<T>[]): Promise<Answer<T>> => {
+      if (late.length === 0 || !isMiss(answer)) return answer
+      const later = await Promise.race([settledLate, Promise.all(late)])
+      if ('settled' in later) return later.settled
+      if (watchlisted && !answer.found) throw toBlocked(asks)
+      return answer
     },
     /** No answer has ended the search, but one may still come. */
     conclude: async (asks: readonly SourceAsk<T>[]): Promise<Answer<T>> => {
       const answer = await Promise.race([settledLate, Promise.all(late)])
       if ('settled' in answer) return answer.settled
-      // A blocked number without a record is neither verified nor "not found".
-      if (watchlisted) throw toError(asks, undefined, failure)
+      if (watchlisted) throw toBlocked(asks)
       // A source that failed, or could not be asked, might have known better than one that found nobody.
       if (missed && !failure && !passedOver) return { found: false }
       throw toError(asks, failure?.reason, failure)
