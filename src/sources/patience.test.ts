@@ -13,7 +13,8 @@ describe('patience with a source', () => {
     [undefined, 2000, 1000],
     [10, 1000, 200],
     [400, 1600, 600],
-    [3000, 4000, 1000],
+    [2500, 4000, 1000],
+    [5000, 7500, 1000],
   ])('with a median of %s ms is %i ms, and %i after it hung', (usualMs, usual, suspect) => {
     const { leftMs } = open(usualMs)
     expect([leftMs(0, false), leftMs(0, true)]).toEqual([usual, suspect])

@@ -20,6 +20,8 @@ type Fuse = {
 }
 const USUAL: Fuse = { times: 4, least: 1000, most: 4000, unknown: 2000 }
 const SUSPECT: Fuse = { times: 1.5, least: 200, most: 1000, unknown: 1000 }
+/** A source that is always slow does not hang: otherwise every call of it would be paid twice. */
+const ALWAYS_SLOW = 1.5
 
 /**
  * The median, because a source that hangs and then answers late must not teach us to wait. Waiting is lengthened, once, while
@@ -44,7 +46,7 @@ export function createPatience(now: () => number = () => performance.now()): Pat
     },
     leftMs: (startedAt, isSuspect) => {
       if (isSuspect) return startedAt + toMs(SUSPECT) - now()
-      const fuse = toMs(USUAL)
+      const fuse = Math.max(toMs(USUAL), (median ?? 0) * ALWAYS_SLOW)
       return Math.min(Math.max(startedAt, answeredAt) + fuse, startedAt + 2 * fuse) - now()
     },
   }
