@@ -29,10 +29,10 @@ export type ErasureTable = {
   /** Removes everything about the person, all of it or nothing, and says what was removed. */
   readonly erase: (subject: ErasureSubject, now: number) => Promise<Erased>
   /**
-   * Takes the claims of requests under way, so that their answers are not kept. Done once more after an erasure: a claim
-   * may have been made while it ran.
+   * Removes the kept answers once more after an erasure, and says how many there were: in PostgreSQL a request may have
+   * begun, read the record and been answered while the erasure ran.
    */
-  readonly endClaims: (keptAnswers: Uint8Array) => Promise<void>
+  readonly eraseKept: (keptAnswers: Uint8Array) => Promise<number>
   /** The next kept answers that name no subject. */
   readonly listUnnamed: (
     after: UnnamedAnswer,
@@ -51,7 +51,7 @@ export function createErasureTable(database: Database): ErasureTable {
   return {
     count: (subject) => countAll(database, subject),
     erase: (subject, now) => database.transaction((inside) => eraseInside(inside, subject, now)),
-    endClaims: (keptAnswers) => endClaims(database, keptAnswers),
+    eraseKept: (keptAnswers) => database.transaction((inside) => eraseKept(inside, keptAnswers)),
     listUnnamed: async ({ operation, keyId, name }, most) => {
       const rows = await database
         .prepare(
@@ -89,9 +89,7 @@ async function eraseInside(inside: Database, subject: ErasureSubject, now: numbe
   const remove = (sql: string, value: Uint8Array) => inside.prepare(sql).run(value)
   const pictures = await remove('DELETE FROM media WHERE subject = $1', subject.record)
   const records = await remove('DELETE FROM registry WHERE subject = $1', subject.record)
-  // First the claims: from here on, no answer can be written to these rows.
-  await endClaims(inside, subject.keptAnswers)
-  let keptAnswers = await remove(`${REMOVE} WHERE ${NAMED}`, subject.keptAnswers)
+  let keptAnswers = await eraseKept(inside, subject.keptAnswers)
   for (const { operation, keyId, name } of subject.unnamed)
     keptAnswers += await inside
       .prepare(`${REMOVE} WHERE key_id = $1 AND operation = $2 AND name = $3 AND subject IS NULL`)
@@ -104,10 +102,12 @@ async function eraseInside(inside: Database, subject: ErasureSubject, now: numbe
   }
 }
 
-const endClaims = async (database: Database, keptAnswers: Uint8Array): Promise<void> => {
-  await database
+/** First the claims of requests under way: from there on, no answer can be written to these rows. */
+async function eraseKept(inside: Database, keptAnswers: Uint8Array): Promise<number> {
+  await inside
     .prepare(`UPDATE idempotency SET owner = '', lease_until = 0 WHERE subject = $1`)
     .run(keptAnswers)
+  return inside.prepare(`${REMOVE} WHERE ${NAMED}`).run(keptAnswers)
 }
 
 /** An empty row stays for a minute: see `keep` in reuse-table.ts. */

@@ -60,7 +60,7 @@ export const WRITES: { readonly [Table in keyof Tables]: readonly (keyof Tables[
   rotation: ['begin', 'replace', 'finish'],
   sources: ['disable', 'enable', 'spend', 'refund', 'publish', 'retire', 'forget'],
   reuse: ['keep', 'forget'],
-  erasure: ['erase', 'endClaims'],
+  erasure: ['erase', 'eraseKept'],
   catalogue: ['append', 'claimSync', 'recordSync'],
   reviews: ['raise', 'decide', 'withdraw'],
   statistics: ['addLatencies', 'forget'],

@@ -27,8 +27,8 @@ export async function erasePerson(desk: EraseDesk, kind: Kind, number: string): 
     },
   ])
   const erased = await store.erasure.erase(subject, steadyNow())
-  await store.erasure.endClaims(subject.keptAnswers)
-  return erased
+  const late = await store.erasure.eraseKept(subject.keptAnswers)
+  return { ...erased, keptAnswers: erased.keptAnswers + late }
 }
 
 export const isAnything = (erased: Erased) => Object.values(erased).some((rows) => rows > 0)

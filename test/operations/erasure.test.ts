@@ -110,6 +110,27 @@ describe.each(engines)('after an erasure on %s', (engine) => {
     expect(await erase(server.context, '62000000003')).toEqual(NOTHING)
   })
 
+  it('a request that was answered while the erasure ran keeps nothing', async () => {
+    const { context, key, url } = await openServer(engine)
+    const nin = '62000000007'
+    await fillRegistry(context, nin)
+    const { erasure } = context.store
+    // In PostgreSQL this request may not see the erasure, and the erasure does not see its answer.
+    const erasePast: typeof erasure.erase = async (subject, now) => {
+      const erased = await erasure.erase(subject, now)
+      await fillRegistry(context, nin)
+      expect((await verify(url, key, nin, 'order-1')).status).toBe(200)
+      return erased
+    }
+    const store = { ...context.store, erasure: { ...erasure, erase: erasePast } }
+    const desk = { ...context, store, keyring: context.keyring() }
+    expect(await erasePerson(desk, 'nin', nin)).toMatchObject({ records: 1, keptAnswers: 1 })
+    const kept = await context.store.database
+      .prepare('SELECT COUNT(*) AS kept FROM idempotency WHERE sealed IS NOT NULL')
+      .get()
+    expect(Number(kept?.kept)).toBe(0)
+  })
+
   it('a kept answer of an older version is found, and those of others stay', async () => {
     const { context, key, url } = await openServer(engine)
     const [gone, other] = ['62000000004', '62000000005']
