@@ -54,7 +54,7 @@ export const toBvnSubject = (
     ),
   numberIn: (record) => record.bvn_number,
   phonesIn: (record) => [record.personal_info.phone_number, record.personal_info.phone_number_2],
-  // The words of the vendor that has the record are kept; where it has none, the flag is all that is known.
-  markWatchlisted: (record) => ({ ...record, watchlisted: record.watchlisted ?? 'YES' }),
+  // Whatever the vendor that has the record says: its text may be a way of saying no.
+  markWatchlisted: (record) => ({ ...record, watchlisted: 'YES' }),
   toBody,
 })

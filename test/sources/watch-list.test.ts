@@ -61,6 +61,14 @@ describe('a blocked BVN', () => {
     expect((await verify(server)).json().data.watchlisted).toBe('YES')
   })
 
+  it.each(['NONE', 'Not watch-listed'])('is flagged although the other vendor says %s', async (said) => {
+    const server = await openServer({ TABBAT_DOJAH_BVN_PATH: '/api/v1/kyc/bvn/advance' }, dojah)
+    const phone_number1 = `0${toCore(BVN)}`
+    const entity = { bvn: BVN, first_name: 'Ada', last_name: 'Obi', phone_number1, watch_listed: said }
+    server.second.answerWith({ status: 200, body: { entity } })
+    expect((await verify(server)).json().data.watchlisted).toBe('YES')
+  })
+
   it('keeps its flag when the result is used again', async () => {
     const server = await openServer({ TABBAT_REUSE: '24h' })
     await verify(server)
