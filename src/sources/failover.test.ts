@@ -212,7 +212,10 @@ describe('asking in order', () => {
         post: toPost('a', { admit: toPass(true) }),
         ask: () => late.promise,
       }
-      const answer = askInOrder([slow, answering('b', miss)], newSearch({ fits: ({ phone }) => phone === '1' }))
+      const answer = askInOrder(
+        [slow, answering('b', miss)],
+        newSearch({ fits: ({ phone }) => phone === '1' }),
+      )
       void nextTurn().then(() => end(late))
       return answer
     }

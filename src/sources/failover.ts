@@ -33,7 +33,7 @@ export async function askInOrder<T>(asks: readonly SourceAsk<T>[], search: Searc
     const mayPay = tally.paid() + 1 < MOST_PAID
     const hasNext = asks.slice(index + 1).some(({ post }) => !post || (mayPay && post.isAskable()))
     const answer = await tally.take(ask, asked, hasNext ? pass : undefined)
-    if (answer) return tally.confirm(answer, asks)
+    if (answer) return tally.conclude(asks, answer)
   }
   return tally.conclude(asks)
 }

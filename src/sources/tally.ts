@@ -22,8 +22,8 @@ export function createTally<T>({ askNext, fits, markWatchlisted, trail }: Search
   let lateAnswer: Answer<T> | undefined
   const late: Promise<Outcome<T>>[] = []
   const { promise: settledLate, resolve: settleLate } = Promise.withResolvers<{ settled: Answer<T> }>()
-  const settles = (answer: Answer<T>) =>
-    answer.found ? !askNext || fits === undefined || fits(answer.record) : !askNext && !watchlisted
+  const isHit = (answer: Answer<T>) => answer.found && (fits === undefined || fits(answer.record))
+  const settles = (answer: Answer<T>) => (answer.found ? !askNext || isHit(answer) : !askNext && !watchlisted)
   const mark = (answer: Answer<T>): Answer<T> =>
     watchlisted && answer.found && markWatchlisted
       ? { ...answer, record: markWatchlisted(answer.record) }
@@ -52,9 +52,6 @@ export function createTally<T>({ askNext, fits, markWatchlisted, trail }: Search
     }
     asked.then(weighLate, () => {})
   }
-  const isMiss = (answer: Answer<T>) => !answer.found || (fits !== undefined && !fits(answer.record))
-  /** A blocked number without a record is neither verified nor "not found". */
-  const toBlocked = (asks: readonly SourceAsk<T>[]) => toError(asks, undefined, failure)
   return {
     paid: () => paid,
     /** Whether a source that was not waited for has ended the search meanwhile. */
@@ -81,19 +78,15 @@ export function createTally<T>({ askNext, fits, markWatchlisted, trail }: Search
       leave(ask, asked, performance.now() - startedAt)
       return outcome?.settled
     },
-    /** What ends the search. A miss does not while a source that was asked before may still know the person. */
-    confirm: async (answer: Answer<T>, asks: readonly SourceAsk<T>[]): Promise<Answer<T>> => {
-      if (late.length === 0 || !isMiss(answer)) return answer
+    /** A miss, or no answer, is not the end while a source that was asked before may still know the person. */
+    conclude: async (asks: readonly SourceAsk<T>[], answer?: Answer<T>): Promise<Answer<T>> => {
+      if (answer && (late.length === 0 || isHit(answer))) return answer
       const later = await Promise.race([settledLate, Promise.all(late)])
       if ('settled' in later) return later.settled
-      if (watchlisted && !answer.found) throw toBlocked(asks)
-      return answer
-    },
-    /** No answer has ended the search, but one may still come. */
-    conclude: async (asks: readonly SourceAsk<T>[]): Promise<Answer<T>> => {
-      const answer = await Promise.race([settledLate, Promise.all(late)])
-      if ('settled' in answer) return answer.settled
-      if (watchlisted) throw toBlocked(asks)
+      if (answer?.found) return answer
+      // A blocked number without a record is neither verified nor "not found".
+      if (watchlisted) throw toError(asks, undefined, failure)
+      if (answer) return answer
       // A source that failed, or could not be asked, might have known better than one that found nobody.
       if (missed && !failure && !passedOver) return { found: false }
       throw toError(asks, failure?.reason, failure)

@@ -48,8 +48,7 @@ export function createAttempts(
   // What could not be written when a guess was settled, because the store was away: written before the next is admitted.
   const owed: (() => Promise<void>)[] = []
   let paying: Promise<void> | undefined
-  // Withdrawals of correct guesses that are being written, by number. The caller does not wait for them.
-  const behind = new Map<string, Promise<void>>()
+  const withdrawals = createWithdrawals()
 
   const pay = async () => {
     for (let debt = owed[0]; debt; debt = owed[0]) {
@@ -95,7 +94,7 @@ export function createAttempts(
     const guess = open.get(name) ?? {
       id,
       // Counted after the withdrawals of the same number: a correct guess never counts against the next one.
-      reserved: behind.get(person)?.then(take) ?? take(),
+      reserved: withdrawals.of(person)?.then(take) ?? take(),
       holders: 0,
       failed: false,
     }
@@ -116,20 +115,32 @@ export function createAttempts(
         if (!leave()) return
         if (guess.failed) return write(() => table.confirm(subject, guess.id))
         const work = write(() => table.withdraw(subject, guess.id)).catch(() => {})
-        const all = Promise.all([behind.get(person), work]).then(() => {
-          if (behind.get(person) === all) behind.delete(person)
-        })
-        behind.set(person, all)
+        withdrawals.add(person, work)
       },
     }
   }
   return {
     admit,
     recover: () => table.withdrawAll(`${node}/`),
-    finish: async () => {
-      await Promise.all(behind.values())
-    },
+    finish: withdrawals.finish,
     forget: () => table.forget(now() - WINDOW_MS, toDay(now())),
+  }
+}
+
+/** Withdrawals of correct guesses that are being written, by number. The caller does not wait for them. */
+function createWithdrawals() {
+  const writing = new Map<string, Promise<void>>()
+  return {
+    of: (person: string): Promise<void> | undefined => writing.get(person),
+    add: (person: string, work: Promise<void>): void => {
+      const all = Promise.all([writing.get(person), work]).then(() => {
+        if (writing.get(person) === all) writing.delete(person)
+      })
+      writing.set(person, all)
+    },
+    finish: async (): Promise<void> => {
+      await Promise.all(writing.values())
+    },
   }
 }
 
