@@ -1,3 +1,4 @@
+import { isStoreFailure } from '../store/failure.ts'
 import type { KeyRow, KeyTable } from '../store/key-table.ts'
 
 /** A row as it was at a moment of the monotonic clock. */
@@ -14,7 +15,7 @@ const MOST_UNTRUSTED = 4
 /** Loads the rows of keys. Requests that need the same row at the same time share one look-up. */
 export function createKeyLookup(keys: Pick<KeyTable, 'find'>, now: () => number): KeyLookup {
   const underWay = new Map<string, Promise<FoundKey>>()
-  const waiting: (() => void)[] = []
+  let waiting: { readonly enter: () => void; readonly refuse: (error: unknown) => void }[] = []
   let untrusted = 0
 
   const load = async (id: string): Promise<FoundKey> => {
@@ -24,14 +25,23 @@ export function createKeyLookup(keys: Pick<KeyTable, 'find'>, now: () => number)
   }
   const loadInTurn = async (id: string): Promise<FoundKey> => {
     if (untrusted < MOST_UNTRUSTED) untrusted += 1
-    else await new Promise<void>((enter) => waiting.push(enter))
+    else await new Promise<void>((enter, refuse) => waiting.push({ enter, refuse }))
     try {
       return await load(id)
+    } catch (error) {
+      if (isStoreFailure(error)) refuseWaiting(error)
+      throw error
     } finally {
       const next = waiting.shift()
-      if (next) next()
+      if (next) next.enter()
       else untrusted -= 1
     }
+  }
+  /** A store that does not answer is not waited for again and again, four look-ups at a time. */
+  const refuseWaiting = (error: unknown) => {
+    const refused = waiting
+    waiting = []
+    for (const { refuse } of refused) refuse(error)
   }
   return {
     find: (id, isTrusted) => {

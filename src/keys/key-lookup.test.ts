@@ -1,0 +1,16 @@
+import { expect, it } from 'vitest'
+import { createKeyLookup } from './key-lookup.ts'
+
+it('when the store fails, look-ups that wait for their turn fail with those under way', async () => {
+  const questions: ((error: Error) => void)[] = []
+  const find = () => new Promise<undefined>((_resolve, reject) => questions.push(reject))
+  const lookup = createKeyLookup({ find }, () => 0)
+  const outcomes = Array.from({ length: 10 }, (_each, index) =>
+    lookup.find(`id${index}`, false).catch((error: Error) => error.message),
+  )
+  expect(questions).toHaveLength(4)
+  const failure = Object.assign(new Error('silent'), { errcode: 5 })
+  for (const reject of questions) reject(failure)
+  expect(await Promise.all(outcomes)).toEqual(Array(10).fill('silent'))
+  expect(questions).toHaveLength(4)
+})
