@@ -44,7 +44,8 @@ const COLUMNS = `id, mode, name, hash, scopes, allowed_ips, created_at, expires_
 /** What a column holds when there is no such key: a caller must not tell by the time which ids exist. */
 const IF_MISSING: Readonly<Record<string, string>> = {
   id: "'--------'",
-  lineage: "'--------'",
+  // A key that succeeds none has no lineage but its own id.
+  lineage: "api_keys.id, '--------'",
   mode: "'live'",
   name: "'there is no such key'",
   hash: '$2',

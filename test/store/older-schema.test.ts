@@ -1,0 +1,104 @@
+import { join } from 'node:path'
+import { expect, it } from 'vitest'
+import type { Database, Value } from '../../src/store/database.ts'
+import { apiKeys } from '../../src/store/migrations/0001-api-keys.ts'
+import { registry } from '../../src/store/migrations/0002-registry.ts'
+import { audit } from '../../src/store/migrations/0003-audit.ts'
+import { sources } from '../../src/store/migrations/0004-sources.ts'
+import { catalogue } from '../../src/store/migrations/0005-catalogue.ts'
+import { admit } from '../../src/store/migrations/0006-admit.ts'
+import { consolePeople } from '../../src/store/migrations/0007-console.ts'
+import { statistics } from '../../src/store/migrations/0008-statistics.ts'
+import { openPostgres } from '../../src/store/postgres.ts'
+import { openSqlite } from '../../src/store/sqlite.ts'
+import type { StoreOptions } from '../../src/store/store.ts'
+import { listTables } from '../registry/full-database.ts'
+import { describeEngines, ENGINES } from './engines.ts'
+
+/** The schema of version 0.1. */
+const SCHEMA: readonly {
+  readonly id: number
+  readonly sql: readonly string[]
+  readonly sqlite?: readonly string[]
+  readonly postgres?: readonly string[]
+}[] = [apiKeys, registry, audit, sources, catalogue, admit, consolePeople, statistics]
+
+const NOW = 1_790_000_000_123
+const IDS = ['aaaaaaa1', 'aaaaaaa2'] as const
+
+async function createOldDatabase({ dataDir, databaseUrl }: StoreOptions): Promise<Record<string, number>> {
+  const database = databaseUrl ? await openPostgres(databaseUrl) : openSqlite(join(dataDir, 'tabbat.db'))
+  await database.prepare('CREATE TABLE schema_version (id BIGINT PRIMARY KEY)').run()
+  await database.prepare('CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL)').run()
+  for (const migration of SCHEMA) {
+    for (const sql of [...migration.sql, ...(migration[database.dialect] ?? [])])
+      await database.prepare(sql).run()
+    await database.prepare('INSERT INTO schema_version (id) VALUES ($1)').run(migration.id)
+  }
+  await fill(database)
+  const counts = await countAll(database)
+  await database.close()
+  return counts
+}
+
+const COLUMNS = {
+  sqlite: 'SELECT name, type FROM pragma_table_info($1)',
+  postgres:
+    "SELECT column_name AS name, data_type AS type FROM information_schema.columns WHERE table_schema = 'public' AND table_name = $1",
+} as const
+
+/** Two made-up rows in every table. */
+async function fill(database: Database): Promise<void> {
+  for (const table of await listTables(database)) {
+    if (table === 'schema_version') continue
+    const columns = await database.prepare(COLUMNS[database.dialect]).all(table)
+    const names = columns.map(({ name }) => String(name))
+    const insert = database.prepare(
+      `INSERT INTO ${table} (${names.join(', ')}) VALUES (${names.map((_name, index) => `$${index + 1}`).join(', ')})`,
+    )
+    for (const seed of [0, 1])
+      await insert.run(...columns.map(({ name, type }) => toValue(String(name), String(type), seed)))
+  }
+}
+
+function toValue(name: string, type: string, seed: number): Value {
+  if (/^bytea$/i.test(type)) return Buffer.alloc(32, seed + 1)
+  if (/^bigint$/i.test(type)) return NOW + seed
+  return name === 'id' || name === 'key_id' ? (IDS[seed] ?? '') : `text ${seed}`
+}
+
+async function countAll(database: Database): Promise<Record<string, number>> {
+  const counts: Record<string, number> = {}
+  for (const table of await listTables(database))
+    counts[table] = Number((await database.prepare(`SELECT COUNT(*) AS rows FROM ${table}`).get())?.rows)
+  return counts
+}
+
+describeEngines(ENGINES, (engine) => {
+  it('a database of version 0.1 is brought up to date with all its rows', async () => {
+    const place = await engine.createPlace()
+    const { schema_version: _, ...before } = await createOldDatabase(place.options)
+    expect(Object.values(before)).not.toContain(0)
+    const store = await place.open()
+    expect(await countAll(store.database)).toMatchObject(before)
+
+    // Keys that were made before keys had a lineage share nothing.
+    for (const id of IDS) expect((await store.keys.find(id))?.lineage).toBe(id)
+    expect((await store.keys.list()).map(({ id, lineage }) => [id, lineage])).toEqual(
+      IDS.map((id) => [id, id]),
+    )
+
+    // An answer that was delivered is still replayed, and a claim that was not finished has paid for nothing yet.
+    const claim = { keyId: IDS[0], operation: 'text 0', name: Buffer.alloc(32, 1), owner: 'me' }
+    const about = { fingerprint: Buffer.alloc(32, 1), subject: Buffer.alloc(32, 7) }
+    const times = { now: NOW - 1, leaseUntil: NOW + 30_000, expiresAt: NOW + 60_000 }
+    expect(await store.idempotency.claim({ ...claim, ...about, ...times })).toMatchObject({ state: 'done' })
+    await store.database.prepare('UPDATE idempotency SET sealed = NULL, lease_until = 0').run()
+    expect(await store.idempotency.claim({ ...claim, ...about, ...times })).toEqual({
+      state: 'claimed',
+      paidCalls: 0,
+      lastFailure: null,
+    })
+    await store.close()
+  })
+})
