@@ -94,6 +94,7 @@ function stopOnSignal(context: Context, stopAll: () => Promise<void>): void {
 }
 
 async function stop(context: Context, app: App, admin: App | undefined): Promise<void> {
+  context.overload.resumeAll()
   const cutting = setTimeout(() => admin?.cutStreams(), STREAM_MS)
   await Promise.all([drain(app.server), admin && drain(admin.server)])
   clearTimeout(cutting)

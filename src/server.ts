@@ -11,8 +11,8 @@ import { addHealth } from './http/health.ts'
 import { createReadInput } from './http/input.ts'
 import { addMedia } from './http/media.ts'
 import { createToOrigin } from './http/origin.ts'
-import { leavePlace, withPlace } from './http/places.ts'
 import { createFinish } from './http/request-line.ts'
+import { leavePlace, pauseRefused, withPlace } from './http/with-place.ts'
 import { Document } from './operations/document.ts'
 import { listInternetBundles } from './operations/list-internet-bundles.ts'
 import { listSmeBundles } from './operations/list-sme-bundles.ts'
@@ -34,6 +34,7 @@ export const OPERATIONS: readonly Operation[] = [
 export function buildServer(context: Context): App {
   const { log, audit, lifecycle, overload } = context
   const guard = createGuard(context)
+  const finish = createFinish(context)
   const care: Care = {
     begin: () => {},
     admit: (exchange, { operation, scope }) => {
@@ -43,7 +44,10 @@ export function buildServer(context: Context): App {
     // A damaged database that is met anywhere ends the process; a lost one makes it not ready.
     fail: createFail(log, audit.notice.bind(audit)),
     settled: (exchange) => leavePlace(overload, exchange),
-    closed: createFinish(context),
+    closed: (exchange) => {
+      finish(exchange)
+      pauseRefused(overload, exchange)
+    },
     // Decided as late as can be: a request that was accepted before the signal to stop ends its connection, too.
     isLast: () => lifecycle.stopping,
   }

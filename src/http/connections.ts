@@ -12,6 +12,8 @@ export type Connection = {
   /** A request whose body had not arrived when that was looked at first, when that was, and how much was read by then. */
   slow: { readonly message: IncomingMessage; readonly since: number; readonly bytes: number } | undefined
   isKnown: boolean
+  /** See paused.ts. */
+  hasSeat: boolean
   /** A valid key was presented on it: it is the last to be closed for lack of room. */
   readonly know: () => void
   /** Done once when all answers are sent. */
@@ -131,6 +133,7 @@ const create = (socket: Socket, know: () => void): Connection => ({
   latest: undefined,
   slow: undefined,
   isKnown: false,
+  hasSeat: false,
   know,
   whenIdle: undefined,
 })

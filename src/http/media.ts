@@ -5,7 +5,7 @@ import { openMediaToken } from '../registry/media-link.ts'
 import { drawPortrait } from '../sources/sandbox/portrait.ts'
 import type { App } from './app.ts'
 import { type Reply, toTextReply } from './exchange.ts'
-import { withPlace } from './places.ts'
+import { withPlace } from './with-place.ts'
 
 const PNG_FIRST_BYTE = 0x89
 const OPERATION = 'fetch_picture'

@@ -1,15 +1,25 @@
 import type { Config } from '../config.ts'
-import { createWaitingRoom, type InFlightLimits } from './waiting-room.ts'
+import { watchLag } from './lag.ts'
+import { createPaused, type Pausable } from './paused.ts'
+import { createPlaces, type InFlightLimits } from './places.ts'
+import { createSeats } from './seats.ts'
+import { createSpareTime } from './spare-time.ts'
+import { createWaiting } from './waiting.ts'
 
 /**
- * Bounds the requests under way. A request that finds no place waits for one a moment and is refused then. Refusals are
- * paced: a caller that is refused asks again at once, and answering all of them at once would leave no time for the rest.
+ * Bounds the requests under way. A request that finds no place waits in a short line, or is refused at once when the line
+ * is full. The connection of a refused request is paused: what its caller sends next stays unread until its turn comes,
+ * and is served then. So each caller costs one refusal for each answer, however fast it asks again.
  */
 export type Overload = {
-  /** Undefined: it may begin. Otherwise it waits: true when it may begin, false when it is refused. */
-  readonly enter: (keyId: string, socket?: { readonly destroyed?: boolean }) => undefined | Promise<boolean>
+  /** Undefined: it may begin. Otherwise whether it may begin, or a promise of that where it waits. */
+  readonly enter: (keyId: string, connection?: Pausable) => undefined | boolean | Promise<boolean>
   /** Due once for every request that was let in. */
   readonly leave: (keyId: string) => void
+  /** To be called when a refusal was sent. */
+  readonly pause: (keyId: string, connection: Pausable) => void
+  /** Reads all connections again, and pauses none from now on: the server stops. */
+  readonly resumeAll: () => void
   readonly close: () => void
 }
 
@@ -21,67 +31,67 @@ export const toInFlightLimits = ({
   maxInFlightPerKey: perKey = Math.ceil(all * SHARE_OF_KEY),
 }: Pick<Config, 'maxInFlight' | 'maxInFlightPerKey'>): InFlightLimits => ({ all, perKey })
 
-const LAG_TICK_MS = 250
-const MOST_LAG_MS = 1000
-/** How long a request waits for a place before it may be refused. */
-const PATIENCE_MS = 15
-/** Requests are refused soon or not at all: those that have waited longer get the next places. */
-const REFUSED_BY_MS = 35
-/** Refused then in any case. */
-const MOST_WAIT_MS = 5000
-const MOST_WAITING = 10_000
-const TICK_MS = 5
-/** Refusals in a tick while there is time to spare. */
-const MOST_REFUSED = 50
-/** Above this share of a processor, or of the time of the event loop, there is none to spare. */
-const BUSY = 0.85
-/** Refusals for each request that was answered meanwhile, where there is none: a small part of the work. */
-const REFUSED_PER_ANSWER = 0.7
-/** Refusals in a tick in any case. */
-const LEAST_REFUSED = 10
+/** The line is as long as what is answered in some 15 ms. Connections that were just resumed hold a seat in it. */
+const SEATS = 64
+/** With fewer under way, a request begins whatever the event loop and the connections do. */
+const FEW = 16
+const MOST_WAIT_MS = 30
+/** For a request that waited unread before. */
+const MOST_WAIT_IN_TURN_MS = 1000
+const MOST_PAUSE_MS = 1500
+const TICK_MS = 10
 
 export function createOverload(limits: InFlightLimits): Overload {
-  const lag = watchLag()
-  const room = createWaitingRoom(limits, lag.isTooLong)
-  let answered = 0
+  const { lag, places, takePlace, waiting, seats, paused, spareTime } = createParts(limits)
+  let [answered, isStopping] = [0, false]
   let ticking: NodeJS.Timeout | undefined
-  const readLoad = createReadLoad()
 
-  const refuse = (count: number, withinMs: number) => {
-    const now = performance.now()
-    room.refuse(count, (line) =>
-      line.oldestSince() < now - MOST_WAIT_MS
-        ? line.takeOldest()
-        : line.takeNewest(now - withinMs, now - PATIENCE_MS),
-    )
+  const isLineFull = () => waiting.size() + seats.size() >= SEATS
+  const fillSeats = () => {
+    while (paused.size() > 0 && !isLineFull()) seats.give(paused.resume())
   }
   const tick = () => {
-    const { share, sinceMs } = readLoad()
-    const count = share > BUSY ? Math.max(LEAST_REFUSED, answered * REFUSED_PER_ANSWER) : MOST_REFUSED
-    refuse(count, REFUSED_BY_MS + sinceMs)
+    const now = performance.now()
+    seats.tick()
+    waiting.refuseLate(now)
+    waiting.admit(takePlace)
+    fillSeats()
+    paused.resumeOld(now - MOST_PAUSE_MS)
+    for (let left = spareTime.read(answered); left >= 1 && paused.size() > 0; left--) paused.resume()
     answered = 0
-    room.admit()
-    if (room.waiting() > 0) return
+    if (waiting.size() + seats.size() + paused.size() > 0) return
     clearInterval(ticking)
     ticking = undefined
   }
   const startTicking = () => {
-    readLoad()
+    spareTime.restart()
     answered = 0
     return setInterval(tick, TICK_MS)
   }
   return {
-    enter: (keyId, socket) => {
-      if (room.take(keyId)) return undefined
-      if (room.waiting() >= MOST_WAITING) return Promise.resolve(false)
+    enter: (keyId, connection) => {
+      const isInTurn = seats.take(connection)
+      const isBehind = !isInTurn && paused.has(keyId)
+      if ((!isBehind || places.underWay() < FEW) && takePlace(keyId)) return undefined
+      if (!isInTurn && (isBehind || isLineFull())) return false
       ticking ??= startTicking()
-      const isGone = () => socket?.destroyed === true
-      return new Promise((settle) => room.wait(keyId, { since: performance.now(), isGone, settle }))
+      const until = performance.now() + (isInTurn ? MOST_WAIT_IN_TURN_MS : MOST_WAIT_MS)
+      return new Promise((settle) => waiting.add({ keyId, until, connection, settle }))
     },
     leave: (keyId) => {
-      room.leave(keyId)
+      places.leave(keyId)
       answered += 1
-      room.admit()
+      if (waiting.size() > 0) waiting.admit(takePlace)
+      if (paused.size() > 0) fillSeats()
+    },
+    pause: (keyId, connection) => {
+      if (isStopping || connection.socket.destroyed) return
+      paused.add(keyId, connection, performance.now())
+      ticking ??= startTicking()
+    },
+    resumeAll: () => {
+      isStopping = true
+      paused.resumeOld(Number.POSITIVE_INFINITY)
     },
     close: () => {
       lag.close()
@@ -90,31 +100,18 @@ export function createOverload(limits: InFlightLimits): Overload {
   }
 }
 
-/** How busy the process was since it was read last. Threads count too: they may share the processor with the event loop. */
-function createReadLoad() {
-  let at = performance.now()
-  let cpu = process.cpuUsage()
-  let loop = performance.eventLoopUtilization()
-  return () => {
-    const [atBefore, cpuBefore, loopBefore] = [at, cpu, loop]
-    at = performance.now()
-    cpu = process.cpuUsage()
-    loop = performance.eventLoopUtilization()
-    const usedMs = (cpu.user + cpu.system - cpuBefore.user - cpuBefore.system) / 1000
-    const { utilization } = performance.eventLoopUtilization(loop, loopBefore)
-    const sinceMs = at - atBefore
-    return { sinceMs, share: Math.max(utilization, usedMs / sinceMs) }
+function createParts(limits: InFlightLimits) {
+  const lag = watchLag()
+  const places = createPlaces(limits)
+  const takePlace = (keyId: string) => {
+    if (places.underWay() >= FEW && lag.isTooLong()) return false
+    return places.take(keyId)
   }
-}
-
-/** A timer that comes late shows how long the event loop was held up. */
-function watchLag() {
-  let lagMs = 0
-  let expected = performance.now() + LAG_TICK_MS
-  const timer = setInterval(() => {
-    const now = performance.now()
-    lagMs = Math.max(0, now - expected)
-    expected = now + LAG_TICK_MS
-  }, LAG_TICK_MS).unref()
-  return { isTooLong: () => lagMs > MOST_LAG_MS, close: () => clearInterval(timer) }
+  const [waiting, seats, paused, spareTime] = [
+    createWaiting(),
+    createSeats(),
+    createPaused(),
+    createSpareTime(),
+  ]
+  return { lag, places, takePlace, waiting, seats, paused, spareTime }
 }

@@ -1,41 +1,35 @@
-import { AppError, ERRORS, toErrorBody } from '../errors.ts'
-import type { Exchange, Reply } from './exchange.ts'
-import type { Overload } from './overload.ts'
-
-/** Made once: an error with its stack for each refusal would cost more than the refusal. */
-const OVERLOADED = new AppError('overloaded')
-const HEADERS = [
-  'content-type',
-  'application/json; charset=utf-8',
-  ...Object.entries(OVERLOADED.headers).flat(),
-  'cache-control',
-  'no-store',
-]
-
-/** Does the work when there is a place for it, else answers 503. To be called when the whole request has arrived. */
-export function withPlace(
-  overload: Overload,
-  exchange: Exchange,
-  work: () => Reply | Promise<Reply>,
-): Reply | Promise<Reply> {
-  const { caller, raw } = exchange
-  const waiting = overload.enter(caller?.lineage ?? '', raw.socket)
-  exchange.inFlight = waiting === undefined
-  if (!waiting) return work()
-  return waiting.then((admitted) => {
-    exchange.inFlight = admitted
-    return admitted ? work() : toRefusal(exchange)
-  })
+/** The requests under way, of all keys and of each. */
+export type Places = {
+  readonly underWay: () => number
+  /** Whether a place was free, and is taken now. */
+  readonly take: (keyId: string) => boolean
+  readonly leave: (keyId: string) => void
 }
 
-/** The place is free when the work is done, whether or not the caller is still there and reads the answer. */
-export function leavePlace(overload: Overload, exchange: Exchange): void {
-  if (exchange.inFlight) overload.leave(exchange.caller?.lineage ?? '')
-  exchange.inFlight = false
-}
+export type InFlightLimits = { readonly all: number; readonly perKey: number }
 
-function toRefusal(exchange: Exchange): Reply {
-  exchange.outcome = 'overloaded'
-  const body = JSON.stringify(toErrorBody(OVERLOADED, exchange.id))
-  return { status: ERRORS.overloaded.status, headers: HEADERS, body }
+/** Above this, keys without a request under way are forgotten. */
+const MOST_KEYS = 10_000
+
+export function createPlaces({ all, perKey }: InFlightLimits): Places {
+  const byKey = new Map<string, number>()
+  let underWay = 0
+  const forget = () => {
+    for (const [keyId, count] of byKey) if (count === 0) byKey.delete(keyId)
+  }
+  return {
+    underWay: () => underWay,
+    take: (keyId) => {
+      const count = byKey.get(keyId) ?? 0
+      if (underWay >= all || count >= perKey) return false
+      if (byKey.size >= MOST_KEYS) forget()
+      underWay += 1
+      byKey.set(keyId, count + 1)
+      return true
+    },
+    leave: (keyId) => {
+      underWay -= 1
+      byKey.set(keyId, (byKey.get(keyId) ?? 1) - 1)
+    },
+  }
 }

@@ -1,4 +1,6 @@
+import { once } from 'node:events'
 import { mkdtempSync, openSync, readFileSync } from 'node:fs'
+import type { Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -47,6 +49,23 @@ describe('above the limit of requests under way', () => {
     free('one', 2)
     free('two', 2)
     expect((await ask(LIST, SANDBOX_KEY)).status).toBe(200)
+  })
+
+  it('a connection is not read after a refusal until its turn, and is served then', async () => {
+    take('one', 2)
+    take('two', 2)
+    const accepted = once(server.app.server, 'connection')
+    const socket = await open(server)
+    const [serverSide] = (await accepted) as [Socket]
+    const paused = once(serverSide, 'pause').then(() => once(serverSide, 'resume'))
+    socket.write(toHead(`GET ${LIST}`))
+    const refused = await readAnswers(socket, 1)
+    await paused
+    free('one', 2)
+    free('two', 2)
+    socket.write(toHead(`GET ${LIST}`))
+    expect([...statusesIn(refused), ...statusesIn(await readAnswers(socket, 1))]).toEqual([503, 200])
+    socket.destroy()
   })
 
   it('a request that waits gets the next place', async () => {

@@ -1,0 +1,14 @@
+const TICK_MS = 250
+const MOST_LAG_MS = 1000
+
+/** A timer that fires late shows how long the event loop was held up. */
+export function watchLag() {
+  let lagMs = 0
+  let expected = performance.now() + TICK_MS
+  const timer = setInterval(() => {
+    const now = performance.now()
+    lagMs = Math.max(0, now - expected)
+    expected = now + TICK_MS
+  }, TICK_MS).unref()
+  return { isTooLong: () => lagMs > MOST_LAG_MS, close: () => clearInterval(timer) }
+}
