@@ -2,7 +2,7 @@ import { enableCompileCache } from 'node:module'
 import { isSea } from 'node:sea'
 import { fileURLToPath } from 'node:url'
 
-// By default, Node.js opens a debugger port on this signal: whoever may send it could read every key in memory.
+// By default, Node.js opens a debugger port on this signal: a process that may send it could read every key in memory.
 process.on('SIGUSR1', () => {})
 
 // From the second start on, nothing is stripped and compiled again. Where the folder may not be written, nothing happens.

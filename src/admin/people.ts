@@ -20,7 +20,7 @@ export type SignInAsk = {
   readonly device?: string | undefined
 }
 
-/** What a browser gets when somebody signs in. */
+/** What a browser gets after a sign-in. */
 export type SignedIn = { readonly session: string; readonly device: string }
 
 /** Accounts, invitations and sessions. */

@@ -24,7 +24,7 @@ export function toSessionCookie(token: string | undefined, isSecure: boolean): s
 const DEVICE = 'tabbat_device'
 const DEVICE_LIFE_S = 90 * 86_400
 
-/** Says that somebody has signed in with this browser before; it opens nothing. */
+/** Says that this browser was used to sign in before; it gives no access. */
 export const readDeviceCookie = (header: string | undefined, isSecure: boolean): string | undefined =>
   readCookie(header, isSecure ? `__Host-${DEVICE}` : DEVICE)
 

@@ -8,7 +8,7 @@ export type PasswordTry = {
   readonly name: string
   readonly password: string
   readonly marks: readonly Mark[]
-  /** Somebody who is signed in, or a browser that was used before. */
+  /** A signed-in person, or a browser that was used before. */
   readonly isKnown: boolean
 }
 
