@@ -49,13 +49,11 @@ const LIMITS = {
   requireHostHeader: false,
 } as const
 
-/** A connection on which nothing moves for so long is closed, unless the answer is still being made. */
-const STALLED_MS = 30_000
-
 const UNLIMITED: ConnectionLimits = {
   most: Number.POSITIVE_INFINITY,
   strangersPerAddress: Number.POSITIVE_INFINITY,
   isProxy: () => false,
+  stalledMs: 30_000,
 }
 
 export function createApp(care: Care, limits = UNLIMITED): App {
@@ -113,7 +111,6 @@ export function createApp(care: Care, limits = UNLIMITED): App {
     )
     .on('checkExpectation', answerExpectation)
     .on('connect', ({ socket }) => answerConnect(socket, connections.find(socket), methods))
-    .setTimeout(STALLED_MS)
   const connections = watchConnections(server, limits)
   return {
     server,

@@ -5,6 +5,11 @@ import type { ConnectionLimits } from './connections.ts'
 
 /** What a listener may use of the file descriptors that are left; the rest is for the database, vendors and files. */
 const SHARES = { api: 0.6, admin: 0.1 }
+/**
+ * The console's exports are long, and the system sends to a slow reader in large steps: with a limit of 3 s, a reader of
+ * 160 KB a second was cut. The limit must be above the time between two steps.
+ */
+const STALLED_MS = { api: 30_000, admin: 120_000 }
 const LEAST = 8
 /** Where the limit cannot be read. */
 const COMMON_LIMIT = 1024
@@ -18,6 +23,7 @@ export function toConnectionLimits(
     // The console has no keys; people sign in.
     strangersPerAddress: listener === 'admin' ? Number.POSITIVE_INFINITY : maxStrangersPerAddress,
     isProxy: createIsProxy(trustProxy),
+    stalledMs: STALLED_MS[listener],
   }
 }
 

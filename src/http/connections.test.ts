@@ -9,6 +9,7 @@ const connections = watchConnections(server, {
   most: 2,
   strangersPerAddress: 100,
   isProxy: () => false,
+  stalledMs: 30_000,
 })
 server.on('request', (message: IncomingMessage) => connections.begin(message))
 afterAll(() => {

@@ -26,6 +26,8 @@ export type ConnectionLimits = {
   readonly strangersPerAddress: number
   /** Proxies bring the connections of many. */
   readonly isProxy: (address: string) => boolean
+  /** A connection on which nothing moves for so long is closed, unless the answer is still being made. */
+  readonly stalledMs: number
 }
 
 /** The open connections of a listener: which are in use, and which may be closed to make room. */
@@ -91,8 +93,7 @@ export function watchConnections(server: Server, limits: ConnectionLimits): Conn
       strangers.remove(connection, address)
     })
   })
-  // Nothing has moved for as long as the server allows.
-  server.on('timeout', (socket) => {
+  server.setTimeout(limits.stalledMs).on('timeout', (socket) => {
     if (!isAnswerDue(all.get(socket))) socket.destroy()
   })
   const cutSlowBodies = (now: number) => {
