@@ -53,7 +53,8 @@ async function loadOthers(loaded: Command): Promise<void> {
 }
 
 export async function runProgram(): Promise<void> {
-  const named = COMMANDS[process.argv[2] ?? '']
+  const first = process.argv[2] ?? ''
+  const named = Object.hasOwn(COMMANDS, first) ? COMMANDS[first] : undefined
   for (const load of named ? [named] : Object.values(COMMANDS)) (await load())(program)
   await program.parseAsync().catch(failWith)
 }

@@ -46,3 +46,9 @@ it('names the shells it knows', async () => {
   expect(code).toBe(1)
   expect(stderr).toContain('bash, zsh, fish')
 })
+
+it('knows no command by the name of a property of objects', async () => {
+  const { code, stderr } = await tabbat({}, 'toString')
+  expect(code).toBe(1)
+  expect(stderr).toContain("unknown command 'toString'")
+})
