@@ -4,7 +4,7 @@ import { createWriteStream, mkdirSync, mkdtempSync, rmSync, statSync } from 'nod
 import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
-import { toTable } from '../src/cli/terminal.ts'
+import { toTable } from '../src/app/terminal.ts'
 import { toNinRecord } from '../src/sources/sandbox/nin-record.ts'
 import { startPostgres, whyNoPostgres } from '../test/postgres.ts'
 

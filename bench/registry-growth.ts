@@ -7,11 +7,11 @@
 import { mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { loadConfig } from '../src/config.ts'
-import { createContext } from '../src/context.ts'
+import { buildServer } from '../src/app/api-server.ts'
+import { loadConfig } from '../src/config/config.ts'
+import { createContext } from '../src/context/context.ts'
 import { createKey } from '../src/keys/manage.ts'
 import { sealEntry } from '../src/registry/sealed-entry.ts'
-import { buildServer } from '../src/server.ts'
 import { toNinRecord } from '../src/sources/sandbox/nin-record.ts'
 
 const [few = 10_000, many = 2_000_000, rounds = 4000] = process.argv.slice(2).map(Number)

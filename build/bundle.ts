@@ -11,7 +11,7 @@ const ASSETS = [
   'openapi.json',
   'console/dist/**/*',
   'src/catalogue/data/*.json',
-  'src/docs-page/style/*.css',
+  'src/reference/docs-page/style/*.css',
 ]
 
 export const listAssetFiles = (): string[] =>

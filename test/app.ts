@@ -1,13 +1,13 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { loadConfig } from '../src/config.ts'
-import { type Context, createContext } from '../src/context.ts'
+import { buildServer } from '../src/app/api-server.ts'
+import { loadConfig } from '../src/config/config.ts'
+import { type Context, createContext } from '../src/context/context.ts'
 import type { App } from '../src/http/app.ts'
 import { SCOPES } from '../src/keys/api-key.ts'
 import { createKey, type KeyWishes } from '../src/keys/manage.ts'
 import { SANDBOX_KEY } from '../src/keys/sandbox-key.ts'
-import { buildServer } from '../src/server.ts'
 
 export type TestApp = {
   readonly app: App

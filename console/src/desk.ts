@@ -1,7 +1,7 @@
 import { createContext } from 'preact'
 import { useContext } from 'preact/hooks'
-import type { Role } from '../../src/admin/role.ts'
 import type { Session } from '../../src/admin/shapes/session.ts'
+import type { Role } from '../../src/contract/role.ts'
 import type { Ask } from './ask.ts'
 
 /** What every room works with. */

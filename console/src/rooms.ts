@@ -1,5 +1,5 @@
 import type { ComponentType } from 'preact'
-import type { Role } from '../../src/admin/role.ts'
+import type { Role } from '../../src/contract/role.ts'
 import { Account } from './rooms/account.tsx'
 import { Audit } from './rooms/audit.tsx'
 import { Catalogue } from './rooms/catalogue.tsx'

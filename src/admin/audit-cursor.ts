@@ -1,4 +1,4 @@
-import { type Place, toComparable } from '../audit/walk-back.ts'
+import { type Place, toComparable } from '../audit/reverse-scan.ts'
 import { AppError } from '../errors.ts'
 
 /** Where a search goes on, as one word that only we read. */

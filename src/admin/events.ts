@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Context } from '../context.ts'
-import type { AdminDesk } from './desk.ts'
+import type { Context } from '../context/context.ts'
+import type { AdminDesk } from './admin-deps.ts'
 import { type OverviewWish, toOverview } from './overview.ts'
 import type { Overview } from './shapes/overview.ts'
 

@@ -1,5 +1,5 @@
 import { hash, timingSafeEqual } from 'node:crypto'
-import type { Context } from '../context.ts'
+import type { Context } from '../context/context.ts'
 import type { App } from '../http/app.ts'
 import { toTextReply } from '../http/exchange.ts'
 import { AdminRefusal } from './refuse.ts'

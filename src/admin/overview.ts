@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { Context } from '../context.ts'
+import type { Context } from '../context/context.ts'
 import { estimatePercentile } from '../statistics/latency-classes.ts'
 import { type Range, type Step, toSteps, toStretch } from '../statistics/steps.ts'
 import type { NamedCount } from '../store/statistics-table.ts'

@@ -1,6 +1,6 @@
 import type { Worker } from 'node:worker_threads'
 import { openWorkerThread } from '../assets/worker-thread.ts'
-import type { Context } from '../context.ts'
+import type { Context } from '../context/context.ts'
 import type { RegistryCounts } from '../registry/stats.ts'
 
 /** Counts the records in a thread of its own: it takes seconds where there are millions, and nobody may wait for it. */

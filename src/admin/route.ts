@@ -1,7 +1,7 @@
+import type { Person, Role } from '../contract/role.ts'
 import type { Static, TObject, TSchema } from '../contract/schema.ts'
 import type { Exchange } from '../http/exchange.ts'
-import type { AdminDesk } from './desk.ts'
-import type { Person, Role } from './role.ts'
+import type { AdminDesk } from './admin-deps.ts'
 
 /** The parts of the console, which are the chapters of the document. */
 export type Room =

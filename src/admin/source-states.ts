@@ -1,5 +1,5 @@
-import type { Context } from '../context.ts'
-import { readSourceReports } from '../source-desk.ts'
+import type { Context } from '../context/context.ts'
+import { readSourceReports } from '../context/source-control.ts'
 import type { SourceReport } from '../sources/status-report.ts'
 import type { SourceState } from './shapes/overview.ts'
 

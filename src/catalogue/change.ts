@@ -1,6 +1,6 @@
-import type { Config } from '../config.ts'
+import type { Config } from '../config/config.ts'
 import { Refusal } from '../errors.ts'
-import { openVendor } from '../sources/index.ts'
+import { openVendor } from '../sources/open-vendor.ts'
 import { SourceError } from '../sources/source.ts'
 import { TROUBLES } from '../sources/trouble.ts'
 import { VENDORS, type VendorName } from '../sources/vendors.ts'

@@ -1,5 +1,5 @@
-import type { Log } from '../log.ts'
 import type { CatalogueTable } from '../store/catalogue-table.ts'
+import type { Log } from '../telemetry/log.ts'
 import { type Catalogue, createCatalogue } from './catalogue.ts'
 import { parseFiles } from './content.ts'
 import { readShippedFolder } from './folder.ts'

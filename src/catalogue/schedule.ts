@@ -1,5 +1,5 @@
-import type { Log } from '../log.ts'
 import type { Source } from '../sources/source.ts'
+import type { Log } from '../telemetry/log.ts'
 import { AwaitsReview } from './review.ts'
 import { syncCatalogue, toOutcome } from './sync.ts'
 import { type CatalogueDesk, SCHEDULE } from './versions.ts'

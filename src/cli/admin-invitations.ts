@@ -1,9 +1,9 @@
 import type { Command } from 'commander'
-import { listOpenInvitations, voidInvitation } from '../admin/people/open-invitations.ts'
+import { listOpenInvitations, voidInvitation } from '../accounts/open-invitations.ts'
+import { say, sayJson, toTable } from '../app/terminal.ts'
 import { COMMAND_LINE } from '../store/people-table.ts'
 import type { Store } from '../store/store.ts'
-import { EXISTING, withOffice, withStore } from './office.ts'
-import { say, sayJson, toTable } from './terminal.ts'
+import { EXISTING, withOffice, withStore } from './command-context.ts'
 
 export function addInvitationsCommand(admin: Command): void {
   admin

@@ -6,17 +6,17 @@ import {
   type NewInvitation,
   removeAccount,
   resetAccount,
-} from '../admin/people/accounts.ts'
-import { ROLES, type Role } from '../admin/role.ts'
-import type { Config } from '../config.ts'
+} from '../accounts/accounts.ts'
+import { dim, say, sayJson, strong, toTable, warn } from '../app/terminal.ts'
+import type { Config } from '../config/config.ts'
+import { ROLES, type Role } from '../contract/role.ts'
 import { Refusal } from '../errors.ts'
 import type { AccountRow } from '../store/people-rows.ts'
 import { COMMAND_LINE } from '../store/people-table.ts'
 import type { Store } from '../store/store.ts'
 import { addInvitationsCommand } from './admin-invitations.ts'
-import { EXISTING, type Office, withOffice, withStore } from './office.ts'
+import { EXISTING, type Office, withOffice, withStore } from './command-context.ts'
 import { requireConfirmation } from './prompt.ts'
-import { dim, say, sayJson, strong, toTable, warn } from './terminal.ts'
 
 type LinkOptions = { url?: string; json?: true }
 

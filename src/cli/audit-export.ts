@@ -2,7 +2,7 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { Command } from 'commander'
 import { exportRows } from '../audit/export.ts'
-import { EXISTING, withOffice } from './office.ts'
+import { EXISTING, withOffice } from './command-context.ts'
 
 export function addAuditExportCommand(audit: Command): void {
   audit

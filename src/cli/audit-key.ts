@@ -4,7 +4,7 @@ import { createSigner, type Signer } from '../audit/signing.ts'
 import { toPublicKey } from '../audit/verify-checkpoint.ts'
 import type { Keyring } from '../crypto/keyring.ts'
 import { Refusal } from '../errors.ts'
-import { withStore } from './office.ts'
+import { withStore } from './command-context.ts'
 
 /** A file that somebody names on the command line. */
 export function readNamedFile(path: string): Buffer {

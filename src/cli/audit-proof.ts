@@ -1,11 +1,11 @@
 import { writeFileSync } from 'node:fs'
 import type { Command } from 'commander'
+import { say, strong } from '../app/terminal.ts'
 import { checkProof, type ProofRow } from '../audit/check-proof.ts'
 import { prove } from '../audit/prove.ts'
 import { Refusal } from '../errors.ts'
 import { findPublicKey, readNamedFile, toSigner } from './audit-key.ts'
-import { withStore } from './office.ts'
-import { say, strong } from './terminal.ts'
+import { withStore } from './command-context.ts'
 
 export function addAuditProofCommands(audit: Command, readReference: (text: string) => string): void {
   audit

@@ -1,11 +1,11 @@
 import { Argument, type Command } from 'commander'
+import { dim, say, strong, toTable } from '../app/terminal.ts'
 import { readTried, toPlainRow } from '../audit/export.ts'
 import { KINDS, type Kind, toBlindIndex } from '../crypto/blind-index.ts'
 import { Refusal } from '../errors.ts'
 import type { AuditRow } from '../store/audit-table.ts'
-import { EXISTING, withOffice, withStore } from './office.ts'
+import { EXISTING, withOffice, withStore } from './command-context.ts'
 import { readSecret } from './prompt.ts'
-import { dim, say, strong, toTable } from './terminal.ts'
 
 type Options = { json?: true }
 

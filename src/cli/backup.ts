@@ -1,10 +1,10 @@
 import { statSync } from 'node:fs'
 import type { Command } from 'commander'
+import { say, sayJson, strong, warn } from '../app/terminal.ts'
 import { type Backup, writeBackup } from '../backup/backup.ts'
 import { toRootKeyPath } from '../crypto/root-key.ts'
-import { EXISTING, type Office, withOffice } from './office.ts'
+import { EXISTING, type Office, withOffice } from './command-context.ts'
 import { createProgress } from './progress.ts'
-import { say, sayJson, strong, warn } from './terminal.ts'
 
 type Options = { force?: boolean; json?: true }
 

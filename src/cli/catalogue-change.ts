@@ -1,15 +1,15 @@
 import { readFile } from 'node:fs/promises'
 import { text } from 'node:stream/consumers'
+import { say, sayJson, toTable, warn } from '../app/terminal.ts'
 import { importLists, requireSettings, rollBack, syncVendor } from '../catalogue/change.ts'
 import { toPlainChange } from '../catalogue/diff.ts'
 import type { CatalogueDesk, Outcome } from '../catalogue/versions.ts'
-import { loadConfig } from '../config.ts'
+import { loadConfig } from '../config/config.ts'
 import { Refusal } from '../errors.ts'
 import type { VendorName } from '../sources/vendors.ts'
 import { toChangeRows } from './catalogue-show.ts'
+import { EXISTING, type Office, withOffice } from './command-context.ts'
 import { toDatabaseText } from './database.ts'
-import { EXISTING, type Office, withOffice } from './office.ts'
-import { say, sayJson, toTable, warn } from './terminal.ts'
 
 export type ImportOptions = { dryRun?: true; force?: true; json?: true }
 export type SyncOptions = ImportOptions

@@ -1,11 +1,11 @@
+import { say, sayJson, toTable, warn } from '../app/terminal.ts'
 import { toPlainChange } from '../catalogue/diff.ts'
 import { acceptReview, readReview, rejectReview } from '../catalogue/review.ts'
 import { Refusal } from '../errors.ts'
 import { AUTHOR, report, toDesk } from './catalogue-change.ts'
 import { toChangeRows, toTime } from './catalogue-show.ts'
-import { EXISTING, type Office, withOffice, withStore } from './office.ts'
+import { EXISTING, type Office, withOffice, withStore } from './command-context.ts'
 import { confirm, isInteractive } from './prompt.ts'
-import { say, sayJson, toTable, warn } from './terminal.ts'
 
 export type ReviewOptions = { accept?: number; reject?: number; yes?: true; json?: true }
 

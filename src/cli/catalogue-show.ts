@@ -1,10 +1,10 @@
 import { writeFile } from 'node:fs/promises'
+import { say, sayJson, toTable } from '../app/terminal.ts'
 import { CHANGE_WORDS, type Change, diffFiles, summarise, toPlainChange } from '../catalogue/diff.ts'
 import { listVersions, readCurrent, readVersion } from '../catalogue/versions.ts'
 import { Refusal } from '../errors.ts'
 import type { CatalogueTable } from '../store/catalogue-table.ts'
-import { withStore } from './office.ts'
-import { say, sayJson, toTable } from './terminal.ts'
+import { withStore } from './command-context.ts'
 
 type Json = { json?: true }
 

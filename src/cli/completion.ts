@@ -1,9 +1,9 @@
 import { Argument, type Command } from 'commander'
+import { say } from '../app/terminal.ts'
 import { toBashScript } from './completion/bash.ts'
 import { toFishScript } from './completion/fish.ts'
 import { listPlaces } from './completion/places.ts'
 import { toZshScript } from './completion/zsh.ts'
-import { say } from './terminal.ts'
 
 const SCRIPTS = { bash: toBashScript, zsh: toZshScript, fish: toFishScript } as const
 

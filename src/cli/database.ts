@@ -3,7 +3,7 @@ import { get } from 'node:http'
 import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { isCheckout } from '../assets/asset.ts'
-import type { Config } from '../config.ts'
+import type { Config } from '../config/config.ts'
 import { Refusal } from '../errors.ts'
 import { confirm, isInteractive } from './prompt.ts'
 

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { say } from './terminal.ts'
+import { say } from '../app/terminal.ts'
 
 export function addGenerateCommand(program: Command): void {
   program
@@ -8,7 +8,7 @@ export function addGenerateCommand(program: Command): void {
       'write the generated files of this checkout: openapi.json, docs/configuration.md, .env.example',
     )
     .action(async () => {
-      const { generate } = await import('../generate.ts')
+      const { generate } = await import('../app/generate.ts')
       for (const name of await generate('.')) say(`wrote ${name}`)
     })
 }

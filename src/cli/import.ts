@@ -1,6 +1,7 @@
 import { resolve } from 'node:path'
 import { Argument, type Command, Option } from 'commander'
-import { loadConfig } from '../config.ts'
+import { say, sayJson } from '../app/terminal.ts'
+import { loadConfig } from '../config/config.ts'
 import { KINDS, type Kind } from '../crypto/blind-index.ts'
 import { Refusal } from '../errors.ts'
 import { type Imported, importFile } from '../registry/import/import-file.ts'
@@ -9,9 +10,8 @@ import type { Progress } from '../registry/import/progress.ts'
 import { createProgressLine, toFigure } from '../registry/import/progress-line.ts'
 import { FORMATS, type Format, toFormat } from '../registry/import/rows.ts'
 import { prepareForBulk } from '../store/bulk.ts'
+import { withOffice } from './command-context.ts'
 import { toDatabaseText } from './database.ts'
-import { withOffice } from './office.ts'
-import { say, sayJson } from './terminal.ts'
 
 type Options = { format?: Format; strict?: true; rejected?: string; json?: true }
 

@@ -1,11 +1,12 @@
 import { type Command, Option } from 'commander'
+import { dim, say, sayJson, strong, toTable, warn } from '../app/terminal.ts'
 import { MODES, type Mode, SCOPES, type Scope } from '../keys/api-key.ts'
+import { OVERLAP } from '../keys/key-options.ts'
 import { toKeyState, toKeyView } from '../keys/key-view.ts'
 import { createKey, type NewKey, revokeKey, rollKey } from '../keys/manage.ts'
-import { OVERLAP } from '../keys/wishes.ts'
 import type { Store } from '../store/store.ts'
-import { SUBJECTS_PER_DAY } from '../verification/attempts.ts'
-import { EXISTING, type Office, withOffice, withStore } from './office.ts'
+import { SUBJECTS_PER_DAY } from '../verification/guess-limit.ts'
+import { EXISTING, type Office, withOffice, withStore } from './command-context.ts'
 import {
   readAddresses,
   readCount,
@@ -16,7 +17,6 @@ import {
   readScopes,
 } from './options.ts'
 import { addRotateRootCommand } from './rotate-root.ts'
-import { dim, say, sayJson, strong, toTable, warn } from './terminal.ts'
 
 type CreateOptions = {
   name: string

@@ -1,6 +1,6 @@
 import { InvalidArgumentError } from 'commander'
 import { Refusal } from '../errors.ts'
-import * as wishes from '../keys/wishes.ts'
+import * as wishes from '../keys/key-options.ts'
 
 /** A reader of wishes as commander wants it: what is wrong is said with the usage. */
 const asOption =

@@ -1,7 +1,7 @@
 import { Command } from 'commander'
-import { useDataDir } from '../config.ts'
+import { failWith } from '../app/terminal.ts'
+import { useDataDir } from '../config/config.ts'
 import { VERSION } from '../version.ts'
-import { failWith } from './terminal.ts'
 
 const program = new Command('tabbat')
   .description('A self-hosted gateway for Nigerian identity checks and bundle look-ups.')

@@ -1,12 +1,12 @@
 import { Argument, type Command } from 'commander'
+import { say, sayJson, toTable } from '../app/terminal.ts'
 import { KINDS, type Kind } from '../crypto/blind-index.ts'
 import { Refusal } from '../errors.ts'
 import { readRegistryStats } from '../registry/stats.ts'
 import type { Erased } from '../store/erasure-table.ts'
 import { erasePerson, isAnything, listErased } from '../verification/erase-person.ts'
-import { EXISTING, type Opened, withOffice, withStore } from './office.ts'
+import { EXISTING, type Opened, withOffice, withStore } from './command-context.ts'
 import { readSecret, requireConfirmation } from './prompt.ts'
-import { say, sayJson, toTable } from './terminal.ts'
 
 export function addRegistryCommand(program: Command): void {
   const registry = program.command('registry').description('look at your own records, and erase one')

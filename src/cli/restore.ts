@@ -1,12 +1,12 @@
 import type { Command } from 'commander'
+import { say, sayJson, strong } from '../app/terminal.ts'
 import { restoreBackup } from '../backup/restore.ts'
-import { type Config, loadConfig } from '../config.ts'
+import { type Config, loadConfig } from '../config/config.ts'
 import { openStore } from '../store/store.ts'
+import { withOffice } from './command-context.ts'
 import { refuseStrayDatabase, tellDatabase, toDatabaseText } from './database.ts'
-import { withOffice } from './office.ts'
 import { createProgress } from './progress.ts'
 import { requireConfirmation } from './prompt.ts'
-import { say, sayJson, strong } from './terminal.ts'
 
 type Options = { force?: boolean; yes?: true; json?: true }
 

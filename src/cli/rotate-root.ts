@@ -1,11 +1,11 @@
 import type { Command } from 'commander'
-import { loadConfig } from '../config.ts'
+import { dim, say, sayJson, strong, warn } from '../app/terminal.ts'
+import { loadConfig } from '../config/config.ts'
 import { type Rotation, type RotationStep, rotateRoot } from '../registry/rotate.ts'
+import { EXISTING, withOffice } from './command-context.ts'
 import { toDatabaseText } from './database.ts'
-import { EXISTING, withOffice } from './office.ts'
 import { createProgress } from './progress.ts'
 import { requireConfirmation } from './prompt.ts'
-import { dim, say, sayJson, strong, warn } from './terminal.ts'
 
 type Options = { prepare?: boolean; yes?: true; json?: true }
 

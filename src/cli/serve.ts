@@ -1,8 +1,8 @@
 import cluster from 'node:cluster'
 import { type Command, Option } from 'commander'
-import { loadConfig } from '../config.ts'
+import { failWith } from '../app/terminal.ts'
+import { loadConfig } from '../config/config.ts'
 import { refuseStrayDatabase } from './database.ts'
-import { failWith } from './terminal.ts'
 
 export function addServeCommand(program: Command): void {
   program
@@ -13,7 +13,7 @@ export function addServeCommand(program: Command): void {
     .action(async ({ worker }: { worker?: string }) => {
       const config = loadConfig()
       if (cluster.isPrimary) await refuseStrayDatabase(config)
-      if (config.workers > 1 && cluster.isPrimary) (await import('../workers.ts')).runWorkers(config)
+      if (config.workers > 1 && cluster.isPrimary) (await import('../app/workers.ts')).runWorkers(config)
       else await runHere(Number(worker ?? 1))
     })
 }
@@ -21,7 +21,7 @@ export function addServeCommand(program: Command): void {
 /** A worker that cannot start must end by itself: the line to the process that started it would keep it. */
 async function runHere(place: number): Promise<void> {
   try {
-    await (await import('../run.ts')).run(place)
+    await (await import('../app/serve.ts')).run(place)
   } catch (error) {
     failWith(error)
     if (cluster.isWorker) process.exit()

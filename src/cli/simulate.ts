@@ -1,7 +1,7 @@
 import { Argument, type Command, InvalidArgumentError } from 'commander'
+import { dim, say } from '../app/terminal.ts'
 import { Refusal } from '../errors.ts'
 import { VENDORS, type VendorName } from '../sources/vendors.ts'
-import { dim, say } from './terminal.ts'
 
 export function addSimulateCommand(program: Command): void {
   program
@@ -39,7 +39,7 @@ function readPort(text: string): number {
 }
 
 async function runSimulate(name: string, { port, fault }: { port: number; fault?: string }): Promise<void> {
-  const { STAND_INS: scripts, FAULTS, isFault, openStandIn } = await loadStandIns()
+  const { STAND_INS: scripts, FAULTS, isFault, openStandIn } = await import('../simulator/vendors.ts')
   const script = scripts.find((each) => each.name === name)
   if (!script)
     throw new Refusal(
@@ -60,16 +60,4 @@ async function runSimulate(name: string, { port, fault }: { port: number; fault?
   say(dim('Stop it with Ctrl-C.'))
   const stop = () => void standIn.close()
   process.once('SIGINT', stop).once('SIGTERM', stop)
-}
-
-/** The stand-ins are the ones that the tests use, so they are loaded from there, and only when asked for. */
-async function loadStandIns() {
-  try {
-    return await import('../../test/vendors/index.ts')
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ERR_MODULE_NOT_FOUND') throw error
-    throw new Refusal(
-      'The stand-ins are not installed here: run this from a checkout of Tabbat, which has test/vendors.',
-    )
-  }
 }

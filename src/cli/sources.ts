@@ -1,11 +1,11 @@
 import { Argument, type Command } from 'commander'
-import { loadConfig } from '../config.ts'
-import { checkVendor, readSourceReports, requireVendor } from '../source-desk.ts'
+import { say, sayJson, toTable } from '../app/terminal.ts'
+import { loadConfig } from '../config/config.ts'
+import { checkVendor, readSourceReports, requireVendor } from '../context/source-control.ts'
 import type { SourceReport } from '../sources/status-report.ts'
 import { disableSource, enableSource } from '../sources/switch.ts'
 import { VENDOR_NAMES, type VendorName } from '../sources/vendors.ts'
-import { withOffice, withStore } from './office.ts'
-import { say, sayJson, toTable } from './terminal.ts'
+import { withOffice, withStore } from './command-context.ts'
 
 export function addSourcesCommand(program: Command): void {
   const sources = program

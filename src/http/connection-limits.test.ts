@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { loadConfig } from '../config.ts'
+import { loadConfig } from '../config/config.ts'
 import { toConnectionLimits } from './connection-limits.ts'
 
 it('the console waits longer than the API for a reader of a long export', () => {

@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs'
-import type { Config } from '../config.ts'
+import type { Config } from '../config/config.ts'
 import { createIsProxy } from './address.ts'
 import type { ConnectionLimits } from './connections.ts'
 

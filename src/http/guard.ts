@@ -1,4 +1,4 @@
-import type { Context } from '../context.ts'
+import type { Context } from '../context/context.ts'
 import { AppError } from '../errors.ts'
 import type { Scope } from '../keys/api-key.ts'
 import type { Caller } from '../keys/authenticate.ts'

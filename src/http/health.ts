@@ -1,5 +1,5 @@
-import type { Context } from '../context.ts'
-import type { Post } from '../sources/post.ts'
+import type { Context } from '../context/context.ts'
+import type { Post } from '../sources/guard/call-guard.ts'
 import type { App } from './app.ts'
 import { toJsonReply } from './exchange.ts'
 

@@ -1,4 +1,4 @@
-import type { Context } from '../context.ts'
+import type { Context } from '../context/context.ts'
 import { AppError } from '../errors.ts'
 import { toKeyState } from '../keys/key-view.ts'
 import { openMediaToken } from '../registry/media-link.ts'

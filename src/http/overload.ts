@@ -1,4 +1,4 @@
-import type { Config } from '../config.ts'
+import type { Config } from '../config/config.ts'
 import { watchLag } from './lag.ts'
 import { createPaused, type Pausable } from './paused.ts'
 import { createPlaces, type InFlightLimits } from './places.ts'

@@ -1,6 +1,6 @@
 import { steadyNow } from '../contract/clock.ts'
 import type { KeyRow } from '../store/key-table.ts'
-import { SUBJECTS_PER_DAY } from '../verification/attempts.ts'
+import { SUBJECTS_PER_DAY } from '../verification/guess-limit.ts'
 
 export type KeyState = 'active' | 'revoked' | 'expired'
 

@@ -1,7 +1,7 @@
-import { SUBJECTS_PER_DAY } from '../verification/attempts.ts'
-import { toHiddenFields } from '../verification/field-policy.ts'
+import { SUBJECTS_PER_DAY } from '../verification/guess-limit.ts'
 import { SCOPES } from './api-key.ts'
 import type { Caller } from './authenticate.ts'
+import { toHiddenFields } from './field-policy.ts'
 
 /** The public test key of every Tabbat: printed in the README, in no database, good for nothing but the sandbox. */
 export const SANDBOX_KEY = 'tbt_test_sandbox0EveryNumberWorksInTheTestSandbox1yrrmt'

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import type { Context } from '../context.ts'
+import type { Context } from '../context/context.ts'
 import type { Static, TObject, TSchema } from '../contract/schema.ts'
 import type { ErrorCode } from '../errors.ts'
 import type { Scope } from '../keys/api-key.ts'

@@ -1,4 +1,4 @@
-import type { Context } from '../context.ts'
+import type { Context } from '../context/context.ts'
 import { type NinRecord, NinRequest, NinResponse } from '../contract/nin.ts'
 import { toPhoneCore } from '../contract/phone.ts'
 import { toNinSubject } from '../verification/subject.ts'

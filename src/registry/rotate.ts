@@ -1,10 +1,10 @@
-import type { Config } from '../config.ts'
+import type { Config } from '../config/config.ts'
 import { type Keyring, sealCarried } from '../crypto/keyring.ts'
 import { seal, toBound, unseal } from '../crypto/seal.ts'
 import { Refusal } from '../errors.ts'
-import { loadKeyring, type SealedStore } from '../sealed-store.ts'
 import { holdRotation } from '../store/rotation-lock.ts'
 import type { SealedRow, SealedTable } from '../store/rotation-table.ts'
+import { loadKeyring, type SealedStore } from '../store/sealed-store.ts'
 import type { Store } from '../store/store.ts'
 import { dropPredecessor, hasLeftovers, prepareSuccessor } from './root-successor.ts'
 

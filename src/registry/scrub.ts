@@ -2,9 +2,9 @@ import { statSync } from 'node:fs'
 import { openWorkerThread } from '../assets/worker-thread.ts'
 import type { Keyring } from '../crypto/keyring.ts'
 import { Refusal } from '../errors.ts'
-import type { Log } from '../log.ts'
 import { toFatal } from '../store/failure.ts'
 import type { Store, StoreOptions } from '../store/store.ts'
+import type { Log } from '../telemetry/log.ts'
 import type { ScrubOptions } from './scrub-pass.ts'
 
 export type ScrubOrder = ScrubOptions & { readonly store: StoreOptions }

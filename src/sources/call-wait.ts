@@ -1,5 +1,5 @@
-import type { Breaker, CallResult } from './breaker.ts'
-import type { Patience } from './patience.ts'
+import type { Breaker, CallResult } from './guard/breaker.ts'
+import type { Patience } from './guard/patience.ts'
 import type { SourceError } from './source.ts'
 
 /** A source that may be ill is not waited for: after this long, the next one is asked as well. */

@@ -2,10 +2,10 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import { AppError } from '../errors.ts'
 import { askInOrder } from './failover.ts'
-import type { Pass, Post, Skip } from './post.ts'
+import type { Pass, Post, Skip } from './guard/call-guard.ts'
+import type { CallOutcome } from './guard/source-warnings.ts'
 import type { Search, SourceAsk } from './search.ts'
 import { type Answer, SourceError, type SourceFailure } from './source.ts'
-import type { CallOutcome } from './source-warnings.ts'
 
 type Person = { readonly phone: string }
 const PERSON: Answer<Person> = { found: true, record: { phone: '1' } }

@@ -1,4 +1,4 @@
-import type { Pass, Skip } from './post.ts'
+import type { Pass, Skip } from './guard/call-guard.ts'
 import { toCleanReference } from './reference.ts'
 import type { Outcome, Search, SourceAsk, Tried } from './search.ts'
 import { type Answer, SourceError } from './source.ts'

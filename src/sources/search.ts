@@ -1,4 +1,4 @@
-import type { PaidCalls, Post, Skip } from './post.ts'
+import type { PaidCalls, Post, Skip } from './guard/call-guard.ts'
 import type { Answer, SourceError, SourceFailure } from './source.ts'
 
 /** One source that was asked or passed over: what came of it, and how long it took. For the audit. */

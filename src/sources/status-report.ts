@@ -1,7 +1,7 @@
 import type { SyncRow } from '../store/catalogue-table.ts'
 import type { PublishedState, Spent } from '../store/source-table.ts'
-import type { Prices } from './agreement.ts'
-import type { PostFigures } from './post.ts'
+import type { PostFigures } from './guard/call-guard.ts'
+import type { Prices } from './guard/shared-state.ts'
 
 /** How one operation of a source is doing on one node; without figures when no node is running. */
 export type SourceReport = {

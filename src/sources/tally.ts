@@ -1,5 +1,5 @@
 import { AppError, ERRORS, type ErrorCode } from '../errors.ts'
-import { isPaid, type Pass, type Skip } from './post.ts'
+import { isPaid, type Pass, type Skip } from './guard/call-guard.ts'
 import type { Outcome, Search, SourceAsk } from './search.ts'
 import { type Answer, SourceError, type SourceFailure } from './source.ts'
 import { waitPatiently } from './waiting.ts'

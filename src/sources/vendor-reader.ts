@@ -1,5 +1,5 @@
-import { isLoopback, type Settings } from '../settings.ts'
-import { type Environment, isGiven, readSettings } from '../settings-reader.ts'
+import { type Environment, isGiven, readSettings } from '../settings/read-settings.ts'
+import { isLoopback, type Settings } from '../settings/setting.ts'
 import { isPrivateAddress } from './public-address.ts'
 import { VENDOR_NAMES, VENDORS, type Vendor, type VendorName, type VendorValues } from './vendors.ts'
 

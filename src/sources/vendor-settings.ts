@@ -1,4 +1,4 @@
-import { baseUrl, Misfit, naira, setting } from '../settings.ts'
+import { baseUrl, Misfit, naira, setting } from '../settings/setting.ts'
 
 /** What every vendor has: where it is, what a call costs, and how much may be spent in a day. */
 export const vendorSettings = (vendor: string, url: string) => ({

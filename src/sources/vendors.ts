@@ -1,4 +1,4 @@
-import type { Settings, ValuesOf } from '../settings.ts'
+import type { Settings, ValuesOf } from '../settings/setting.ts'
 import { settings as baxi } from './baxi/settings.ts'
 import { settings as blusalt } from './blusalt/settings.ts'
 import { settings as dojah } from './dojah/settings.ts'

@@ -1,4 +1,4 @@
-import type { Pass } from './post.ts'
+import type { Pass } from './guard/call-guard.ts'
 import { SourceError } from './source.ts'
 
 /** What a call comes to; undefined when it is not waited for any longer, because the next source is to be asked beside it. */

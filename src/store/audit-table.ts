@@ -1,5 +1,5 @@
 import { prepareBeat } from './audit-beat.ts'
-import { type AuditLook, createAuditLook } from './audit-look.ts'
+import { type AuditLook, createAuditLook } from './audit-queries.ts'
 import type { Database, Row, Value } from './database.ts'
 import type { ClaimId } from './idempotency-table.ts'
 import { ADD_TALLY, type PackedTallies, toAddPackedTallies, unpackTallies } from './statistics-table.ts'

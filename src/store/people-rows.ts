@@ -1,4 +1,4 @@
-import type { Role } from '../admin/role.ts'
+import type { Role } from '../contract/role.ts'
 import type { Row } from './database.ts'
 
 export type AccountRow = {

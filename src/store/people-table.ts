@@ -1,4 +1,4 @@
-import type { Role } from '../admin/role.ts'
+import type { Role } from '../contract/role.ts'
 import { Refusal } from '../errors.ts'
 import type { Database } from './database.ts'
 import {

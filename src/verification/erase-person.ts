@@ -1,8 +1,8 @@
 import type { AuditEntry } from '../audit/row.ts'
 import { steadyNow } from '../contract/clock.ts'
 import { type Kind, toBlindIndex } from '../crypto/blind-index.ts'
-import type { SealedStore } from '../sealed-store.ts'
 import type { Erased, ErasureSubject, UnnamedAnswer } from '../store/erasure-table.ts'
+import type { SealedStore } from '../store/sealed-store.ts'
 import { openKept } from './idempotency.ts'
 
 type EraseDesk = Pick<SealedStore, 'store' | 'keyring'> & {

@@ -3,7 +3,7 @@ import { steadyNow } from '../contract/clock.ts'
 import type { Keyring } from '../crypto/keyring.ts'
 import { seal, toBound, unseal } from '../crypto/seal.ts'
 import { AppError, type ErrorCode } from '../errors.ts'
-import type { PaidCalls } from '../sources/post.ts'
+import type { PaidCalls } from '../sources/guard/call-guard.ts'
 import type { Completion } from '../store/audit-table.ts'
 import type { ClaimId, IdempotencyTable } from '../store/idempotency-table.ts'
 

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { toFields, toHiddenFields } from './field-policy.ts'
+import { toFields, toHiddenFields } from '../keys/field-policy.ts'
 import { mask } from './mask.ts'
 
 const record = {

@@ -1,7 +1,7 @@
 import type { BvnRecord } from '../contract/bvn.ts'
 import type { NinRecord } from '../contract/nin.ts'
 import type { Kind } from '../crypto/blind-index.ts'
-import type { Post } from '../sources/post.ts'
+import type { Post } from '../sources/guard/call-guard.ts'
 import type { SourceAsk } from '../sources/search.ts'
 import type { Call, Source } from '../sources/source.ts'
 

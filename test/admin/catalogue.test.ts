@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { mapGoods, openShop, type Shop } from '../../src/simulator/price-list.ts'
+import { openStandIn, type StandIn } from '../../src/simulator/stand-in.ts'
+import { createVtpass } from '../../src/simulator/vtpass.ts'
 import { bearer } from '../app.ts'
-import { mapGoods, openShop, type Shop } from '../vendors/goods.ts'
-import { openStandIn, type StandIn } from '../vendors/stand-in.ts'
-import { createVtpass } from '../vendors/vtpass.ts'
 import { readRows } from './audit-rows.ts'
 import { openTestConsole, type TestConsole } from './console.ts'
 

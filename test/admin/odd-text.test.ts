@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { Role } from '../../src/admin/role.ts'
+import type { Role } from '../../src/contract/role.ts'
 import { createTestDatabase, hasPostgres } from '../postgres.ts'
 import { type Ask, openTestConsole, type TestConsole } from './console.ts'
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { createOverviews } from '../../src/admin/events.ts'
 import { toOverview } from '../../src/admin/overview.ts'
-import type { Context } from '../../src/context.ts'
+import type { Context } from '../../src/context/context.ts'
 import type { Store } from '../../src/store/store.ts'
 import { openTestApp, PHONE, type TestApp } from '../app.ts'
 

@@ -7,7 +7,7 @@ import { addPage } from '../../src/admin/page.ts'
 import { createFolderReader } from '../../src/assets/asset.ts'
 import { type App, createApp } from '../../src/http/app.ts'
 import { createFail } from '../../src/http/failures.ts'
-import { createLog } from '../../src/log.ts'
+import { createLog } from '../../src/telemetry/log.ts'
 
 const SCRIPT = 'export const words = "the same words again and again, the same words again and again"'
 let root: string

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { inviteAccount } from '../../src/admin/people/accounts.ts'
+import { inviteAccount } from '../../src/accounts/accounts.ts'
 import { sealEntry } from '../../src/registry/sealed-entry.ts'
 import { toNinRecord } from '../../src/sources/sandbox/nin-record.ts'
 import { readRows } from './audit-rows.ts'

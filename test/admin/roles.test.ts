@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { isAtLeast, ROLES, type Role } from '../../src/admin/role.ts'
 import type { AdminRoute } from '../../src/admin/route.ts'
 import { ADMIN_ROUTES } from '../../src/admin/routes.ts'
+import { isAtLeast, ROLES, type Role } from '../../src/contract/role.ts'
 import { PASSING_TABLES } from '../../src/store/data-tables.ts'
 import { dump } from '../registry/full-database.ts'
 import { type Ask, openTestConsole, type TestConsole } from './console.ts'

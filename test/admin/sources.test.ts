@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { dojah } from '../vendors/dojah.ts'
-import { PLANTED } from '../vendors/faults.ts'
-import { openStandIn, type StandIn } from '../vendors/stand-in.ts'
+import { dojah } from '../../src/simulator/dojah.ts'
+import { PLANTED } from '../../src/simulator/faults.ts'
+import { openStandIn, type StandIn } from '../../src/simulator/stand-in.ts'
 import { readRows } from './audit-rows.ts'
 import { openTestConsole, type TestConsole } from './console.ts'
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Place } from '../../src/audit/reverse-scan.ts'
 import { type AuditEntry, linkEntries, NO_HEAD } from '../../src/audit/row.ts'
 import { type AuditFilter, type AuditPage, SEARCH_LIMITS, searchAudit } from '../../src/audit/search.ts'
-import type { Place } from '../../src/audit/walk-back.ts'
 import { type AuditRow, packRows } from '../../src/store/audit-table.ts'
 import type { Store } from '../../src/store/store.ts'
 import { describeEngines, ENGINES } from '../store/engines.ts'

@@ -9,7 +9,7 @@ import { askOnce } from '../../bench/load/ask.ts'
 import { readCpuSeconds, readMemoryBytes } from '../../bench/processes.ts'
 import type { Server } from '../../bench/servers/server.ts'
 import { startTabbat, VERIFICATIONS } from '../../bench/servers/tabbat.ts'
-import { toTable } from '../../src/cli/terminal.ts'
+import { toTable } from '../../src/app/terminal.ts'
 import type { Load, Loaded } from './overload-load.ts'
 
 /**

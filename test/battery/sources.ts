@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util'
-import { toTable } from '../../src/cli/terminal.ts'
-import { FAULTS, HARMLESS } from '../vendors/faults.ts'
+import { toTable } from '../../src/app/terminal.ts'
+import { FAULTS, HARMLESS } from '../../src/simulator/faults.ts'
 import { type FaultReport, playFault, type Trial } from './source-fault.ts'
 import { type FlapReport, playFlap } from './source-flap.ts'
 

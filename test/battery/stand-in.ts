@@ -1,4 +1,4 @@
-import type { Context } from '../../src/context.ts'
+import type { Context } from '../../src/context/context.ts'
 import { toBvnRecord } from '../../src/sources/sandbox/bvn-record.ts'
 import { toNinRecord } from '../../src/sources/sandbox/nin-record.ts'
 import type { Answer, Call, Source } from '../../src/sources/source.ts'

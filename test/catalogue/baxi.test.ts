@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { createBaxi } from '../vendors/baxi.ts'
-import { mapGoods, raisePrices } from '../vendors/goods.ts'
+import { createBaxi } from '../../src/simulator/baxi.ts'
+import { mapGoods, raisePrices } from '../../src/simulator/price-list.ts'
 import { type Counter, openCounter, readAudit } from './shop.ts'
 
 let counter: Counter

@@ -2,11 +2,11 @@ import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { syncCatalogue } from '../../src/catalogue/sync.ts'
 import { readCurrent, saveVersion } from '../../src/catalogue/versions.ts'
+import { mapGoods, raisePrices } from '../../src/simulator/price-list.ts'
 import { type Http, openHttp } from '../../src/sources/http.ts'
 import { fetchRelayCatalogue } from '../../src/sources/relay/catalogue.ts'
 import type { Source } from '../../src/sources/source.ts'
 import { bearer, openTestApp, type TestApp } from '../app.ts'
-import { mapGoods, raisePrices } from '../vendors/goods.ts'
 
 /** Two servers of this API: one asks the other for its lists. */
 let here: TestApp

@@ -4,9 +4,9 @@ import { acceptReview, readReview, rejectReview } from '../../src/catalogue/revi
 import { type Clock, startSchedule } from '../../src/catalogue/schedule.ts'
 import { syncCatalogue } from '../../src/catalogue/sync.ts'
 import { readShipped, SCHEDULE } from '../../src/catalogue/versions.ts'
+import { mapGoods, raisePrices } from '../../src/simulator/price-list.ts'
+import { createVtpass } from '../../src/simulator/vtpass.ts'
 import type { Source } from '../../src/sources/source.ts'
-import { mapGoods, raisePrices } from '../vendors/goods.ts'
-import { createVtpass } from '../vendors/vtpass.ts'
 import { type Counter, openCounter, readAudit } from './shop.ts'
 
 let counter: Counter

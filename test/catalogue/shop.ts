@@ -1,11 +1,11 @@
 import { type SyncWish, syncCatalogue } from '../../src/catalogue/sync.ts'
 import type { CatalogueDesk } from '../../src/catalogue/versions.ts'
-import { loadConfig } from '../../src/config.ts'
-import { openVendor } from '../../src/sources/index.ts'
+import { loadConfig } from '../../src/config/config.ts'
+import { openShop, type Shop } from '../../src/simulator/price-list.ts'
+import { openStandIn, type StandIn, type VendorScript } from '../../src/simulator/stand-in.ts'
+import { openVendor } from '../../src/sources/open-vendor.ts'
 import type { VendorName } from '../../src/sources/vendors.ts'
 import { openTestApp, type TestApp } from '../app.ts'
-import { openShop, type Shop } from '../vendors/goods.ts'
-import { openStandIn, type StandIn, type VendorScript } from '../vendors/stand-in.ts'
 
 /** A server, and a vendor whose lists it can fetch. */
 export type Counter = {

@@ -3,9 +3,9 @@ import { createCatalogue } from '../../src/catalogue/catalogue.ts'
 import { toContent } from '../../src/catalogue/content.ts'
 import { readShippedFolder } from '../../src/catalogue/folder.ts'
 import { listVersions, readCurrent, readVersion, saveVersion } from '../../src/catalogue/versions.ts'
+import { raisePrices } from '../../src/simulator/price-list.ts'
 import { bearer, openTestApp, type TestApp } from '../app.ts'
 import { createTestDatabase, hasPostgres } from '../postgres.ts'
-import { raisePrices } from '../vendors/goods.ts'
 import { readAudit } from './shop.ts'
 
 const deskOf = ({ context }: TestApp) => ({ table: context.store.catalogue, audit: context.audit })

@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { readShipped, readVersion } from '../../src/catalogue/versions.ts'
-import { PLANTED } from '../vendors/faults.ts'
-import { mapGoods, raisePrices } from '../vendors/goods.ts'
-import { createVtpass } from '../vendors/vtpass.ts'
+import { PLANTED } from '../../src/simulator/faults.ts'
+import { mapGoods, raisePrices } from '../../src/simulator/price-list.ts'
+import { createVtpass } from '../../src/simulator/vtpass.ts'
 import { type Counter, openCounter, readAudit } from './shop.ts'
 
 const TODAY = new Date().toISOString().slice(0, 10)

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import type { Page } from 'playwright-core'
-import type { Role } from '../../src/admin/role.ts'
+import type { Role } from '../../src/contract/role.ts'
 import { newDataDir, type RunningServer, type Settings, startServer, tabbat } from '../process/tabbat.ts'
 
 /** A server of its own as it is run, with the page that it serves. */

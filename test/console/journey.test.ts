@@ -1,7 +1,7 @@
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { dojah } from '../vendors/dojah.ts'
-import { openStandIn, type StandIn } from '../vendors/stand-in.ts'
+import { dojah } from '../../src/simulator/dojah.ts'
+import { openStandIn, type StandIn } from '../../src/simulator/stand-in.ts'
 import { CHROMIUM, launch, type Visit, visit } from './browser.ts'
 import { acceptInvitation, go, type House, openHouse, signIn, verifyNin } from './house.ts'
 

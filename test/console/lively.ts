@@ -1,8 +1,8 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { SANDBOX_KEY } from '../../src/keys/sandbox-key.ts'
-import { dojah } from '../vendors/dojah.ts'
-import { openStandIn } from '../vendors/stand-in.ts'
+import { dojah } from '../../src/simulator/dojah.ts'
+import { openStandIn } from '../../src/simulator/stand-in.ts'
 import { type House, openHouse, verifyNin } from './house.ts'
 
 /** The rooms, and something that is in each once it has loaded. */

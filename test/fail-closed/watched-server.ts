@@ -1,8 +1,8 @@
-import { loadConfig } from '../../src/config.ts'
-import { createContext } from '../../src/context.ts'
+import { buildServer } from '../../src/app/api-server.ts'
+import { loadConfig } from '../../src/config/config.ts'
+import { createContext } from '../../src/context/context.ts'
 import { SCOPES } from '../../src/keys/api-key.ts'
 import { createKey } from '../../src/keys/manage.ts'
-import { buildServer } from '../../src/server.ts'
 import { createStandIn, withStandIn } from '../battery/stand-in.ts'
 
 /** A server whose only source is outside of the house and counts who asks it. Says its address and a live key. */

@@ -2,11 +2,11 @@ import { mkdtempSync, openSync, readFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
-import { loadConfig } from '../../src/config.ts'
-import { createContext } from '../../src/context.ts'
+import { buildServer } from '../../src/app/api-server.ts'
+import { loadConfig } from '../../src/config/config.ts'
+import { createContext } from '../../src/context/context.ts'
 import { SANDBOX_KEY } from '../../src/keys/sandbox-key.ts'
-import { createLog } from '../../src/log.ts'
-import { buildServer } from '../../src/server.ts'
+import { createLog } from '../../src/telemetry/log.ts'
 
 const CANARIES = {
   nin: '73519284650',

@@ -1,15 +1,15 @@
 import { afterEach, describe, expect, it } from 'vitest'
-import type { Context } from '../../src/context.ts'
+import { buildServer } from '../../src/app/api-server.ts'
+import type { Context } from '../../src/context/context.ts'
 import { sealEntry, sealMedia } from '../../src/registry/sealed-entry.ts'
-import { buildServer } from '../../src/server.ts'
+import { dojah } from '../../src/simulator/dojah.ts'
+import { toCore } from '../../src/simulator/people.ts'
+import { openStandIn } from '../../src/simulator/stand-in.ts'
 import { toNinRecord } from '../../src/sources/sandbox/nin-record.ts'
 import { erasePerson } from '../../src/verification/erase-person.ts'
 import { bearer, openTestApp, PHONE, type TestApp } from '../app.ts'
 import { createStandIn, withStandIn } from '../battery/stand-in.ts'
 import { createTestDatabase, hasPostgres } from '../postgres.ts'
-import { dojah } from '../vendors/dojah.ts'
-import { toCore } from '../vendors/people.ts'
-import { openStandIn } from '../vendors/stand-in.ts'
 
 const PNG = Buffer.from('89504e470d0a1a0a0000000d49484452', 'hex')
 const NOTHING = { records: 0, pictures: 0, keptAnswers: 0, reusedResults: 0 }

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { OPERATIONS } from '../../src/app/api-server.ts'
 import { SCOPES } from '../../src/keys/api-key.ts'
-import { toExampleInput } from '../../src/openapi.ts'
-import { OPERATIONS } from '../../src/server.ts'
+import { toExampleInput } from '../../src/reference/openapi.ts'
 import { bearer, openTestApp, type TestApp } from '../app.ts'
 
 let server: TestApp

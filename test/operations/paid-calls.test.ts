@@ -1,13 +1,13 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { createRootKeyText } from '../../src/crypto/root-key.ts'
 import { sealEntry } from '../../src/registry/sealed-entry.ts'
+import { blusalt } from '../../src/simulator/blusalt.ts'
+import { dojah } from '../../src/simulator/dojah.ts'
+import { toCore } from '../../src/simulator/people.ts'
+import { openStandIn, type StandIn } from '../../src/simulator/stand-in.ts'
 import { toNinRecord } from '../../src/sources/sandbox/nin-record.ts'
 import { bearer, openTestApp, type TestApp } from '../app.ts'
 import { createTestDatabase, hasPostgres } from '../postgres.ts'
-import { blusalt } from '../vendors/blusalt.ts'
-import { dojah } from '../vendors/dojah.ts'
-import { toCore } from '../vendors/people.ts'
-import { openStandIn, type StandIn } from '../vendors/stand-in.ts'
 
 const NIN = '12345678901'
 const PHONE = `0${toCore(NIN)}`

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
-import { dojah } from '../vendors/dojah.ts'
-import { openStandIn } from '../vendors/stand-in.ts'
+import { dojah } from '../../src/simulator/dojah.ts'
+import { openStandIn } from '../../src/simulator/stand-in.ts'
 import { newDataDir, startServer, tabbat } from './tabbat.ts'
 
 it("tabbat audit show tells the vendor's reference", async () => {

@@ -2,9 +2,9 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { SANDBOX_KEY } from '../../src/keys/sandbox-key.ts'
-import { mapGoods, openShop, raisePrices } from '../vendors/goods.ts'
-import { openStandIn, type StandIn } from '../vendors/stand-in.ts'
-import { createVtpass } from '../vendors/vtpass.ts'
+import { mapGoods, openShop, raisePrices } from '../../src/simulator/price-list.ts'
+import { openStandIn, type StandIn } from '../../src/simulator/stand-in.ts'
+import { createVtpass } from '../../src/simulator/vtpass.ts'
 import { newDataDir, type RunningServer, startServer, tabbat } from './tabbat.ts'
 
 const dataDir = newDataDir()

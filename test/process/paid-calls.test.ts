@@ -1,10 +1,10 @@
 import { once } from 'node:events'
 import { describe, expect, it } from 'vitest'
+import { dojah } from '../../src/simulator/dojah.ts'
+import { toCore } from '../../src/simulator/people.ts'
+import { openStandIn } from '../../src/simulator/stand-in.ts'
 import { openStore } from '../../src/store/store.ts'
 import { createTestDatabase, hasPostgres } from '../postgres.ts'
-import { dojah } from '../vendors/dojah.ts'
-import { toCore } from '../vendors/people.ts'
-import { openStandIn } from '../vendors/stand-in.ts'
 import { newDataDir, type Settings, startServer, tabbat } from './tabbat.ts'
 
 const NIN = '12345678901'

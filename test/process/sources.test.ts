@@ -2,9 +2,9 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { dojah } from '../vendors/dojah.ts'
-import { openStandIn, type StandIn } from '../vendors/stand-in.ts'
-import { createVtpass } from '../vendors/vtpass.ts'
+import { dojah } from '../../src/simulator/dojah.ts'
+import { openStandIn, type StandIn } from '../../src/simulator/stand-in.ts'
+import { createVtpass } from '../../src/simulator/vtpass.ts'
 import { newDataDir, startServer, tabbat } from './tabbat.ts'
 
 let vendor: StandIn

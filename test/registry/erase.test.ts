@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest'
 import type { AuditEntry } from '../../src/audit/row.ts'
 import { confirm, readSecret } from '../../src/cli/prompt.ts'
 import { rotateRoot } from '../../src/registry/rotate.ts'
-import type { SealedStore } from '../../src/sealed-store.ts'
+import type { SealedStore } from '../../src/store/sealed-store.ts'
 import { erasePerson } from '../../src/verification/erase-person.ts'
 import { createReuse } from '../../src/verification/reuse.ts'
 import {

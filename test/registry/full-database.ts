@@ -1,6 +1,6 @@
 import { DATA_TABLES } from '../../src/store/data-tables.ts'
 import type { Database, Value } from '../../src/store/database.ts'
-import { insertRows } from '../../src/store/refill.ts'
+import { insertRows } from '../../src/store/restore-rows.ts'
 import type { Store } from '../../src/store/store.ts'
 
 const ASK = {

@@ -1,5 +1,5 @@
 import { restoreBackup } from '../../src/backup/restore.ts'
-import { loadConfig } from '../../src/config.ts'
+import { loadConfig } from '../../src/config/config.ts'
 import { openStore } from '../../src/store/store.ts'
 
 /** Restores over what is there, and dies on the spot when some rows of the registry are in place. */

@@ -1,6 +1,6 @@
-import { loadConfig } from '../../src/config.ts'
+import { loadConfig } from '../../src/config/config.ts'
 import { rotateRoot } from '../../src/registry/rotate.ts'
-import { openSealedStore } from '../../src/sealed-store.ts'
+import { openSealedStore } from '../../src/store/sealed-store.ts'
 
 /** Rotates the root key, and dies on the spot when it comes to a step for the n-th time. */
 const [step, times] = process.argv.slice(2)

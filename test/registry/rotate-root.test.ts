@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { createRootKeyText, writeRootKeyFile } from '../../src/crypto/root-key.ts'
 import { seal, toBound } from '../../src/crypto/seal.ts'
 import { createRegistry } from '../../src/registry/registry.ts'
-import { loadKeyring } from '../../src/sealed-store.ts'
+import { loadKeyring } from '../../src/store/sealed-store.ts'
 import {
   keyFileOf,
   keysOf,

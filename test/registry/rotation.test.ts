@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { createRootKeyText } from '../../src/crypto/root-key.ts'
-import { loadKeyring } from '../../src/sealed-store.ts'
 import { createRegistryTable } from '../../src/store/registry-table.ts'
 import { holdRotation } from '../../src/store/rotation-lock.ts'
+import { loadKeyring } from '../../src/store/sealed-store.ts'
 import {
   countReadable,
   ENGINES,

@@ -1,11 +1,11 @@
 import { afterEach, describe, expect, it } from 'vitest'
+import { blusalt } from '../../src/simulator/blusalt.ts'
+import { dojah } from '../../src/simulator/dojah.ts'
+import { PLANTED } from '../../src/simulator/faults.ts'
+import { toCore } from '../../src/simulator/people.ts'
+import { openStandIn, type StandIn } from '../../src/simulator/stand-in.ts'
 import { disableSource, enableSource } from '../../src/sources/switch.ts'
 import { bearer, openTestApp, type TestApp } from '../app.ts'
-import { blusalt } from '../vendors/blusalt.ts'
-import { dojah } from '../vendors/dojah.ts'
-import { PLANTED } from '../vendors/faults.ts'
-import { toCore } from '../vendors/people.ts'
-import { openStandIn, type StandIn } from '../vendors/stand-in.ts'
 
 const NIN = '12345678901'
 const phoneOf = (number: string) => `0${toCore(number)}`

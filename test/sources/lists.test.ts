@@ -1,12 +1,12 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { readShipped } from '../../src/catalogue/versions.ts'
-import { loadConfig } from '../../src/config.ts'
-import { openVendor } from '../../src/sources/index.ts'
+import { loadConfig } from '../../src/config/config.ts'
+import { type Fault, PLANTED, SERVER_FAILURES, SLOW } from '../../src/simulator/faults.ts'
+import { openStandIn, type StandIn } from '../../src/simulator/stand-in.ts'
+import { SHOPS } from '../../src/simulator/vendors.ts'
+import { openVendor } from '../../src/sources/open-vendor.ts'
 import { type Source, SourceError } from '../../src/sources/source.ts'
 import type { VendorName } from '../../src/sources/vendors.ts'
-import { type Fault, PLANTED, SERVER_FAILURES, SLOW } from '../vendors/faults.ts'
-import { SHOPS } from '../vendors/index.ts'
-import { openStandIn, type StandIn } from '../vendors/stand-in.ts'
 
 /** What every source of lists passes: the faults that any server may have, over real sockets. See contract.test.ts. */
 const newCall = () => ({ signal: AbortSignal.timeout(30_000), reference: 'catalogue' })

@@ -1,9 +1,9 @@
 import { afterEach, describe, expect, it } from 'vitest'
+import { dojah } from '../../src/simulator/dojah.ts'
+import { toCore } from '../../src/simulator/people.ts'
+import { openStandIn, type StandIn } from '../../src/simulator/stand-in.ts'
+import { VERIFIERS } from '../../src/simulator/vendors.ts'
 import { bearer, openTestApp, type TestApp } from '../app.ts'
-import { dojah } from '../vendors/dojah.ts'
-import { VERIFIERS } from '../vendors/index.ts'
-import { toCore } from '../vendors/people.ts'
-import { openStandIn, type StandIn } from '../vendors/stand-in.ts'
 
 /** What a caller gets when a vendor answers with an error that is not about the person: never "not verified". */
 const NIN = '12345678901'

@@ -1,9 +1,9 @@
 import { afterEach, describe, expect, it } from 'vitest'
+import { toBvnPerson, toCore } from '../../src/simulator/people.ts'
+import { openStandIn, type StandIn } from '../../src/simulator/stand-in.ts'
+import { VERIFIERS } from '../../src/simulator/vendors.ts'
 import { createRegistrySource } from '../../src/sources/registry/index.ts'
 import { bearer, openTestApp } from '../app.ts'
-import { VERIFIERS } from '../vendors/index.ts'
-import { toBvnPerson, toCore } from '../vendors/people.ts'
-import { openStandIn, type StandIn } from '../vendors/stand-in.ts'
 
 /** What a caller gets when a vendor's record has a phone that cannot be read, or more than one. */
 const NIN = '12345678901'

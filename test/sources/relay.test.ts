@@ -2,12 +2,12 @@ import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { CatalogueFiles } from '../../src/catalogue/file.ts'
 import { readShippedFolder } from '../../src/catalogue/folder.ts'
-import { loadConfig } from '../../src/config.ts'
+import { loadConfig } from '../../src/config/config.ts'
 import { SANDBOX_KEY } from '../../src/keys/sandbox-key.ts'
-import { openVendor } from '../../src/sources/index.ts'
+import { toBvnPerson, toCore, toNinPerson } from '../../src/simulator/people.ts'
+import { openVendor } from '../../src/sources/open-vendor.ts'
 import type { Source, SourceError } from '../../src/sources/source.ts'
 import { openTestApp, type TestApp } from '../app.ts'
-import { toBvnPerson, toCore, toNinPerson } from '../vendors/people.ts'
 
 /** The relay source against the one server of this API that we have: a real Tabbat on a real port. */
 let server: TestApp

@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { loadConfig } from '../../src/config.ts'
-import { openVendor } from '../../src/sources/index.ts'
+import { loadConfig } from '../../src/config/config.ts'
+import { type Fault, PLANTED } from '../../src/simulator/faults.ts'
+import { qoreid } from '../../src/simulator/qoreid.ts'
+import { relay } from '../../src/simulator/relay.ts'
+import { openStandIn, type StandIn } from '../../src/simulator/stand-in.ts'
+import { openVendor } from '../../src/sources/open-vendor.ts'
 import { type Source, SourceError } from '../../src/sources/source.ts'
-import { type Fault, PLANTED } from '../vendors/faults.ts'
-import { qoreid } from '../vendors/qoreid.ts'
-import { relay } from '../vendors/relay.ts'
-import { openStandIn, type StandIn } from '../vendors/stand-in.ts'
 
 /** The suite of all sources meets its faults with a token in hand; here the token itself cannot be had. */
 const FAULTS = {

@@ -1,10 +1,10 @@
 import { afterEach, describe, expect, it } from 'vitest'
+import { dojah } from '../../src/simulator/dojah.ts'
+import { toCore } from '../../src/simulator/people.ts'
+import { prembly } from '../../src/simulator/prembly.ts'
+import { openStandIn, type StandIn } from '../../src/simulator/stand-in.ts'
+import { youverify } from '../../src/simulator/youverify.ts'
 import { bearer, openTestApp, type TestApp } from '../app.ts'
-import { dojah } from '../vendors/dojah.ts'
-import { toCore } from '../vendors/people.ts'
-import { prembly } from '../vendors/prembly.ts'
-import { openStandIn, type StandIn } from '../vendors/stand-in.ts'
-import { youverify } from '../vendors/youverify.ts'
 
 /** A BVN that Prembly calls blocked (code 07), and what the source behind it makes of that. */
 const BVN = '22345678901'

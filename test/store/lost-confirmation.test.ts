@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
-import { createAgreement } from '../../src/sources/agreement.ts'
-import type { Spending } from '../../src/sources/post.ts'
+import type { Spending } from '../../src/sources/guard/call-guard.ts'
+import { createAgreement } from '../../src/sources/guard/shared-state.ts'
 import { openStore } from '../../src/store/store.ts'
 import { createTestDatabase, hasPostgres } from '../postgres.ts'
 import { openCuttingProxy } from './cutting-proxy.ts'

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { Role } from '../../src/admin/role.ts'
+import type { Role } from '../../src/contract/role.ts'
 import type { InvitationRow } from '../../src/store/people-rows.ts'
 import type { Store } from '../../src/store/store.ts'
 import { describeEngines, ENGINES } from './engines.ts'

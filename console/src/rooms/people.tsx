@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks'
-import type { Role } from '../../../src/admin/role.ts'
 import type { Account, Accounts, Invited, OpenInvitations } from '../../../src/admin/shapes/session.ts'
+import type { Role } from '../../../src/contract/role.ts'
 import type { Static } from '../../../src/contract/schema.ts'
 import { useDesk } from '../desk.ts'
 import { toMoment } from '../format.ts'

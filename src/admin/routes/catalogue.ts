@@ -12,12 +12,12 @@ import {
   readCurrent,
   readVersion,
 } from '../../catalogue/versions.ts'
+import type { Person } from '../../contract/role.ts'
 import { type Static, Type } from '../../contract/schema.ts'
 import { AppError } from '../../errors.ts'
 import { namesWith, type VendorName } from '../../sources/vendors.ts'
-import { type AdminDesk, auditBy } from '../desk.ts'
+import { type AdminDesk, auditBy } from '../admin-deps.ts'
 import { AdminRefusal } from '../refuse.ts'
-import type { Person } from '../role.ts'
 import { type AdminRoute, defineRoute, WithHeaders } from '../route.ts'
 import {
   CatalogueDiff,

@@ -1,7 +1,18 @@
 import { steadyNow } from '../../contract/clock.ts'
+import { isAtLeast, type Person } from '../../contract/role.ts'
 import type { Static } from '../../contract/schema.ts'
 import { AppError } from '../../errors.ts'
 import { SCOPES } from '../../keys/api-key.ts'
+import { listFieldGroups, toHiddenFields } from '../../keys/field-policy.ts'
+import {
+  BadWish,
+  OVERLAP,
+  readAddresses,
+  readDuration,
+  readFields,
+  readLifetime,
+  readName,
+} from '../../keys/key-options.ts'
 import { toKeyView } from '../../keys/key-view.ts'
 import {
   createKey,
@@ -11,24 +22,13 @@ import {
   revokeKey,
   rollKey,
 } from '../../keys/manage.ts'
-import {
-  BadWish,
-  OVERLAP,
-  readAddresses,
-  readDuration,
-  readFields,
-  readLifetime,
-  readName,
-} from '../../keys/wishes.ts'
 import { toBvnRecord } from '../../sources/sandbox/bvn-record.ts'
 import { toNinRecord } from '../../sources/sandbox/nin-record.ts'
 import { toSpanName } from '../../store/statistics-table.ts'
-import { SUBJECTS_PER_DAY } from '../../verification/attempts.ts'
-import { listFieldGroups, toHiddenFields } from '../../verification/field-policy.ts'
+import { SUBJECTS_PER_DAY } from '../../verification/guess-limit.ts'
 import { mask } from '../../verification/mask.ts'
-import { type AdminDesk, auditBy } from '../desk.ts'
+import { type AdminDesk, auditBy } from '../admin-deps.ts'
 import { AdminRefusal } from '../refuse.ts'
-import { isAtLeast, type Person } from '../role.ts'
 import { type AdminRoute, defineRoute } from '../route.ts'
 import { Keys, MadeKey, NewKeyWish, Preview, PreviewWish, RollWish, type UsedKey } from '../shapes/keys.ts'
 import { Done } from '../shapes/words.ts'

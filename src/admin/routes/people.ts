@@ -1,5 +1,3 @@
-import type { AccountRow } from '../../store/people-rows.ts'
-import type { AdminDesk } from '../desk.ts'
 import {
   type AccountDesk,
   changeRole,
@@ -7,9 +5,11 @@ import {
   type NewInvitation,
   removeAccount,
   resetAccount,
-} from '../people/accounts.ts'
-import { listOpenInvitations, voidInvitation } from '../people/open-invitations.ts'
-import type { Person } from '../role.ts'
+} from '../../accounts/accounts.ts'
+import { listOpenInvitations, voidInvitation } from '../../accounts/open-invitations.ts'
+import type { Person } from '../../contract/role.ts'
+import type { AccountRow } from '../../store/people-rows.ts'
+import type { AdminDesk } from '../admin-deps.ts'
 import { type AdminRoute, defineRoute } from '../route.ts'
 import { type Account, Accounts, ChangeRole, Invite, Invited, OpenInvitations } from '../shapes/session.ts'
 import { Done } from '../shapes/words.ts'

@@ -1,6 +1,6 @@
+import { lookAtInvitation } from '../../accounts/invitations.ts'
 import type { Exchange } from '../../http/exchange.ts'
-import type { AdminDesk } from '../desk.ts'
-import { lookAtInvitation } from '../people/invitations.ts'
+import type { AdminDesk } from '../admin-deps.ts'
 import type { SignedIn } from '../people.ts'
 import { AdminRefusal } from '../refuse.ts'
 import { type AdminRoute, defineRoute, WithHeaders } from '../route.ts'

@@ -1,6 +1,6 @@
-import type { Context } from '../../context.ts'
+import type { Context } from '../../context/context.ts'
+import { listWarnings } from '../../context/warnings.ts'
 import { VERSION } from '../../version.ts'
-import { listWarnings } from '../../warnings.ts'
 import { type AdminRoute, defineRoute } from '../route.ts'
 import { SettingsView } from '../shapes/settings.ts'
 

@@ -1,5 +1,5 @@
 import { type Static, Type } from '../../contract/schema.ts'
-import { SOURCE_WARNINGS } from '../../sources/post.ts'
+import { SOURCE_WARNINGS } from '../../sources/guard/call-guard.ts'
 import { RANGES } from '../../statistics/steps.ts'
 import { asked, Mode, Operation, Time } from './words.ts'
 

@@ -1,6 +1,6 @@
 import type { CatalogueFiles, InternetFile, TvFile } from '../../catalogue/file.ts'
 import type { Static } from '../../contract/schema.ts'
-import { findInternet, toDuration, toPrice, withoutTwins } from '../goods.ts'
+import { findInternet, toDuration, toPrice, withoutTwins } from '../price-list.ts'
 import type { Bundles, Packages, Pins } from './wire.ts'
 
 export const NAME = 'baxi'

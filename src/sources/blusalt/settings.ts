@@ -1,4 +1,4 @@
-import { credential, Misfit, required, setting, urlPath } from '../../settings.ts'
+import { credential, Misfit, required, setting, urlPath } from '../../settings/setting.ts'
 import { notFoundSetting, vendorSettings } from '../vendor-settings.ts'
 
 const pattern = (text: string) => {

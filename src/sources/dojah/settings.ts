@@ -1,4 +1,4 @@
-import { credential, required, setting, urlPath } from '../../settings.ts'
+import { credential, required, setting, urlPath } from '../../settings/setting.ts'
 import { notFoundSetting, vendorSettings } from '../vendor-settings.ts'
 
 export const settings = {

@@ -1,4 +1,4 @@
-import { credential, Misfit, oneOf, required, setting, urlPath } from '../../settings.ts'
+import { credential, Misfit, oneOf, required, setting, urlPath } from '../../settings/setting.ts'
 import { notFoundSetting, vendorSettings } from '../vendor-settings.ts'
 
 /** Without its place in the path the number would not be asked about at all. */

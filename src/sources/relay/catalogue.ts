@@ -1,7 +1,7 @@
 import type { CatalogueFiles, InternetFile, TvFile } from '../../catalogue/file.ts'
 import { type Static, Type } from '../../contract/schema.ts'
-import { toPrice, withoutTwins } from '../goods.ts'
 import type { Question, Reply } from '../http.ts'
+import { toPrice, withoutTwins } from '../price-list.ts'
 import { type Call, SourceError } from '../source.ts'
 import { toStatusError } from '../status.ts'
 import { createReader, part } from '../wire.ts'

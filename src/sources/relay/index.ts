@@ -1,5 +1,5 @@
 import { toLocalPhone } from '../../contract/phone.ts'
-import type { ValuesOf } from '../../settings.ts'
+import type { ValuesOf } from '../../settings/setting.ts'
 import type { Send } from '../http.ts'
 import { withToken } from '../token.ts'
 import type { Create, Tools } from '../vendors.ts'

@@ -1,4 +1,4 @@
-import { baseUrl, credential, required, setting, urlPath, type ValuesOf } from '../../settings.ts'
+import { baseUrl, credential, required, setting, urlPath, type ValuesOf } from '../../settings/setting.ts'
 import { notFoundSetting, vendorSettings } from '../vendor-settings.ts'
 
 const { price, dailyCap } = vendorSettings('RELAY', '')

@@ -1,9 +1,9 @@
 import type { BvnRecord } from '../../contract/bvn.ts'
 import { addDays, addYears, pickDate, toDate, toHyphenatedDate, toLongDate } from './calendar.ts'
+import { ACCOUNT_LEVELS, BANKS } from './occupations.ts'
 import { type Person, toFullName, toPerson } from './person.ts'
 import { pickPhone, toPhoneOnRecord } from './phone.ts'
 import { createSeed } from './seed.ts'
-import { ACCOUNT_LEVELS, BANKS } from './walks-of-life.ts'
 
 /** What the sandbox knows about a BVN. Only the phone comes from the request; `person` is for scenarios. */
 export function toBvnRecord(

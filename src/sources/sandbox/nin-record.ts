@@ -1,12 +1,12 @@
 import type { NinRecord } from '../../contract/nin.ts'
 import { toNumericDate, toShortDate } from './calendar.ts'
 import { pickFirstName } from './names.ts'
+import { EDUCATION, RELIGIONS } from './occupations.ts'
 import { type Person, toFullName, toPerson } from './person.ts'
 import { toPhoneOnRecord } from './phone.ts'
 import { pickAddress, pickPlace } from './place.ts'
 import { toPortraitCode } from './portrait.ts'
 import { createSeed } from './seed.ts'
-import { EDUCATION, RELIGIONS } from './walks-of-life.ts'
 
 /** What the sandbox knows about a NIN. Only the phone comes from the request; `person` is for scenarios. */
 export function toNinRecord(nin: string, phoneCore: string, person: Person = toPerson(nin)): NinRecord {

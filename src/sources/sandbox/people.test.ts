@@ -7,8 +7,8 @@ import { toPhoneCore } from '../../contract/phone.ts'
 import { toBvnRecord } from './bvn-record.ts'
 import { STATES } from './geography.ts'
 import { toNinRecord } from './nin-record.ts'
+import { ACCOUNT_LEVELS } from './occupations.ts'
 import { drawPortrait } from './portrait.ts'
-import { ACCOUNT_LEVELS } from './walks-of-life.ts'
 
 const ajv = new Ajv({ strict: false })
 const isNinRecord = ajv.compile(NinRecord)

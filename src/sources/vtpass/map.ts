@@ -1,6 +1,6 @@
 import type { CatalogueFiles, InternetFile, TvFile } from '../../catalogue/file.ts'
 import type { Static } from '../../contract/schema.ts'
-import { findInternet, findTv, toDuration, toPrice, withoutTwins, withProducts } from '../goods.ts'
+import { findInternet, findTv, toDuration, toPrice, withoutTwins, withProducts } from '../price-list.ts'
 import type { Content } from './wire.ts'
 
 export const NAME = 'vtpass'

@@ -1,4 +1,4 @@
-import { credential, required } from '../../settings.ts'
+import { credential, required } from '../../settings/setting.ts'
 import { vendorSettings } from '../vendor-settings.ts'
 
 const { url } = vendorSettings('VTPASS', 'https://vtpass.com/api')

@@ -1,4 +1,4 @@
-import { credential, oneOf, required, setting, urlPath } from '../../settings.ts'
+import { credential, oneOf, required, setting, urlPath } from '../../settings/setting.ts'
 import { vendorSettings } from '../vendor-settings.ts'
 
 export const settings = {

@@ -1,0 +1,46 @@
+import { AdminRefusal } from '../admin/refuse.ts'
+import type { Context } from '../context/context.ts'
+import type { AccountRow } from '../store/people-rows.ts'
+import type { Passwords } from './passwords.ts'
+import type { Mark, Tries } from './throttle.ts'
+
+export type PasswordTry = {
+  readonly name: string
+  readonly password: string
+  readonly marks: readonly Mark[]
+  /** A signed-in person, or a browser that was used before. */
+  readonly isKnown: boolean
+}
+
+type Deps = {
+  readonly context: Pick<Context, 'audit' | 'store' | 'log'>
+  readonly passwords: Passwords
+  readonly tries: Tries
+}
+
+/** The account, if the password is its; else `wrong_password`. What was typed is written down nowhere. */
+export const createPasswordCheck =
+  ({ context: { audit, store, log }, passwords, tries }: Deps) =>
+  async ({ name, password, marks, isKnown }: PasswordTry): Promise<AccountRow> => {
+    const compare = async () => {
+      const account = await store.people.find(name)
+      return { account, isRight: await passwords.isRight(name, password, account?.password, isKnown) }
+    }
+    audit.requireHealthy()
+    const attempt = tries.begin(marks)
+    const { account, isRight } = await compare().catch((error: unknown) => {
+      attempt.withdraw()
+      throw error
+    })
+    if (account && isRight) {
+      attempt.succeed()
+      return account
+    }
+    attempt.fail()
+    // Not waited for: the time of the answer would tell which names there are.
+    if (account)
+      audit
+        .record([{ phase: 'sign_in_failed', outcome: 'wrong_password', detail: account.name }])
+        .catch(log.failure)
+    throw new AdminRefusal('wrong_password')
+  }

@@ -1,0 +1,43 @@
+import type { OpenInvitation } from '../admin/shapes/session.ts'
+import { steadyNow } from '../contract/clock.ts'
+import { Refusal } from '../errors.ts'
+import type { InvitationRow } from '../store/people-rows.ts'
+import type { Store } from '../store/store.ts'
+import { type AccountDesk, carryOut } from './accounts.ts'
+
+const ID_LENGTH = 12
+
+/** The one-time links that can still be used, the oldest first. */
+export const listOpenInvitations = async ({ people }: Pick<Store, 'people'>): Promise<OpenInvitation[]> =>
+  (await people.listInvitations(steadyNow())).map(toOpenInvitation)
+
+/** The link is void at once. */
+export async function voidInvitation(desk: AccountDesk, id: string): Promise<void> {
+  const { people } = desk.store
+  const found = (await people.listInvitations(steadyNow())).find((row) => toId(row) === id)
+  if (!found) throw toUnknown(id)
+  const { role, account, madeBy } = found
+  const detail = `${id}, ${account ?? role}, made by ${madeBy}`
+  const isDone = await carryOut(desk, { phase: 'invitation_voided', detail }, () =>
+    people.voidInvitation(found.id),
+  )
+  if (!isDone) throw toUnknown(id)
+}
+
+/** The store knows a link by a hash of its token; the beginning of that hash names it and opens nothing. */
+const toId = ({ id }: InvitationRow) => Buffer.from(id).toString('hex').slice(0, ID_LENGTH)
+
+const toOpenInvitation = (row: InvitationRow): OpenInvitation => ({
+  id: toId(row),
+  role: row.role,
+  account: row.account ?? null,
+  made_by: row.madeBy,
+  created_at: new Date(row.createdAt).toISOString(),
+  expires_at: new Date(row.expiresAt).toISOString(),
+})
+
+/** The id is repeated only if it can be one: it may be a whole link that was pasted. */
+const toUnknown = (id: string) =>
+  new Refusal(
+    `There is no open invitation ${/^[0-9a-f]{12}$/.test(id) ? id : 'with this id'}: it was used, voided, or has run out.`,
+  )

@@ -1,0 +1,73 @@
+import type { Session } from '../admin/shapes/session.ts'
+import { steadyNow } from '../contract/clock.ts'
+import type { Person } from '../contract/role.ts'
+import type { SessionRow } from '../store/people-rows.ts'
+import type { PeopleTable } from '../store/people-table.ts'
+import { VERSION } from '../version.ts'
+import { createToken, toTokenId } from './token.ts'
+
+const IDLE_MS = 15 * 60_000
+const LIFE_MS = 8 * 3_600_000
+/** How often it is written down that somebody is there. */
+const TOUCH_EVERY_MS = 60_000
+
+/** Opened while the clock was ahead: its age is not known, so it has ended. */
+const isAhead = ({ createdAt }: SessionRow, now: number) => createdAt > now + TOUCH_EVERY_MS
+
+const toLimits = (now: number) => ({ openedAfter: now - LIFE_MS, seenAfter: now - IDLE_MS })
+
+export type Sessions = {
+  /** Who holds this cookie, if the session has not ended; `isBackground` questions do not keep it alive. */
+  readonly findPerson: (token: string, options: { isBackground: boolean }) => Promise<Person | undefined>
+  /** What the page may know about a session; undefined when it has ended. */
+  readonly describe: (person: Person) => Promise<Session | undefined>
+  /** The token for the cookie, or undefined when the password is no longer what it was. */
+  readonly open: (account: {
+    readonly name: string
+    readonly password: string
+  }) => Promise<string | undefined>
+  readonly end: (person: Person) => Promise<void>
+}
+
+export const createSessions = (table: PeopleTable): Sessions => ({
+  findPerson: async (token, { isBackground }) => {
+    const id = toTokenId(token)
+    const now = steadyNow()
+    const row = id && (await table.findSession(id, toLimits(now)))
+    if (!row || isAhead(row, now)) return undefined
+    // Somebody may look while nothing can be written, on a full disk for one; the session ends the sooner.
+    if (!isBackground && now - row.seenAt >= TOUCH_EVERY_MS) await table.touch(id, now).catch(() => {})
+    return { name: row.account, role: row.role, session: Buffer.from(id).toString('hex') }
+  },
+  describe: async (person) => {
+    const now = steadyNow()
+    const row = await table.findSession(toSessionId(person), toLimits(now))
+    return row && !isAhead(row, now) ? toSession(row) : undefined
+  },
+  open: async ({ name, password }) => {
+    const token = createToken()
+    const id = toTokenId(token) as Uint8Array
+    return (await table.open({ id, account: name, password, at: steadyNow() })) ? token : undefined
+  },
+  end: async (person) => {
+    await table.end(toSessionId(person))
+  },
+})
+
+export const toSessionId = ({ session }: Person): Uint8Array => Buffer.from(session, 'hex')
+
+const toSession = ({ account, role, createdAt, seenAt }: SessionRow): Session => ({
+  name: account,
+  role,
+  idle_until: toTime(Math.min(seenAt + IDLE_MS, createdAt + LIFE_MS)),
+  expires_at: toTime(createdAt + LIFE_MS),
+  version: VERSION,
+})
+
+const toTime = (at: number) => new Date(at).toISOString()
+
+/** Takes away what has ended and what has run out. */
+export const forgetSessions = (table: PeopleTable): Promise<void> => {
+  const now = steadyNow()
+  return table.forget({ ...toLimits(now), now })
+}

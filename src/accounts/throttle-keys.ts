@@ -1,0 +1,35 @@
+import type { Mark } from './throttle.ts'
+
+/** What a try to sign in is counted by, and whom that spares. */
+export type SignInMarks = {
+  /** `device`: the id of a browser with which this name has signed in before. */
+  readonly toMarks: (name: string, address: string, device?: string) => readonly Mark[]
+  readonly isOf: (name: string) => (key: string) => boolean
+}
+
+const FIVE_MINUTES_MS = 300_000
+
+/**
+ * By name and address together, strictly; by address, for who tries one password on many names; and by name, loosely and
+ * with short waits, for who comes from many addresses. A browser with which the name has signed in before has a count of its
+ * own: wrong passwords from elsewhere, even from the same address, never keep its owner out.
+ */
+export function createSignInMarks(): SignInMarks {
+  return {
+    toMarks: (name, address, device) =>
+      device === undefined
+        ? [
+            { key: `pair ${name} ${address}`, free: 5, longestWaitMs: FIVE_MINUTES_MS },
+            { key: `address ${address}`, free: 30, longestWaitMs: FIVE_MINUTES_MS },
+            { key: `name ${name}`, free: 50, longestWaitMs: 30_000 },
+          ]
+        : [{ key: `device ${name} ${device}`, free: 5, longestWaitMs: FIVE_MINUTES_MS }],
+    isOf: (name) => (key) =>
+      key === `name ${name}` || key.startsWith(`pair ${name} `) || key.startsWith(`device ${name} `),
+  }
+}
+
+/** A password that is asked for again while somebody is signed in, whoever that is. */
+export const toConfirmMarks = (name: string): readonly Mark[] => [
+  { key: `confirm ${name}`, free: 5, longestWaitMs: FIVE_MINUTES_MS },
+]

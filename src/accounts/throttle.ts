@@ -1,0 +1,82 @@
+import { AdminRefusal } from '../admin/refuse.ts'
+
+/** What tries are counted by. */
+export type Mark = {
+  readonly key: string
+  /** Failures that cost no wait. */
+  readonly free: number
+  readonly longestWaitMs: number
+}
+
+export type Try = {
+  /** The password was right: the first mark starts anew, from the others this try is taken away. */
+  readonly succeed: () => void
+  /** The wait begins now: comparing takes a while, when many wait for it. */
+  readonly fail: () => void
+  /** Nothing was compared. */
+  readonly withdraw: () => void
+}
+
+export type Tries = {
+  /** A try counts from the start, so that many at once are as many as many in turn. Refused while there is a wait. */
+  readonly begin: (marks: readonly Mark[]) => Try
+  readonly forgive: (isForgiven: (key: string) => boolean) => void
+}
+
+type Count = { readonly failures: number; readonly waitUntil: number; readonly at: number }
+
+const FIRST_WAIT_MS = 1000
+const MOST_MARKS = 10_000
+/** After so long without a failure, what was is forgotten. */
+const FORGET_AFTER_MS = 3_600_000
+
+export const toTooManyTries = (waitMs: number) =>
+  new AdminRefusal('too_many_tries', { headers: ['retry-after', String(Math.ceil(waitMs / 1000))] })
+
+/** Counts failures in memory: 1, 2, 4 … seconds of waiting, up to what the mark says. */
+export function createTries(now = () => performance.now()): Tries {
+  const counts = new Map<string, Count>()
+  const read = (key: string): Count => {
+    const known = counts.get(key)
+    return known && now() - known.at < FORGET_AFTER_MS ? known : { failures: 0, waitUntil: 0, at: 0 }
+  }
+  /** What was touched last stands last; what was not touched for the longest time goes when there are too many. */
+  const write = (key: string, next: Count) => {
+    counts.delete(key)
+    if (next.failures > 0) counts.set(key, next)
+    const oldest = counts.keys().next().value
+    if (counts.size > MOST_MARKS && oldest !== undefined) counts.delete(oldest)
+  }
+  const count = (mark: Mark, failures: number) =>
+    write(mark.key, { failures, waitUntil: now() + toWait(mark, failures), at: now() })
+  const takeBack = ({ key }: Mark) => {
+    const { failures, at } = read(key)
+    write(key, { failures: Math.max(failures - 1, 0), waitUntil: 0, at })
+  }
+  return {
+    begin: (marks) => {
+      const waitMs = Math.max(...marks.map(({ key }) => read(key).waitUntil - now()))
+      if (waitMs > 0) throw toTooManyTries(waitMs)
+      for (const mark of marks) count(mark, read(mark.key).failures + 1)
+      return {
+        fail: () => {
+          for (const mark of marks) count(mark, read(mark.key).failures)
+        },
+        succeed: () => {
+          const [first, ...others] = marks
+          if (first) counts.delete(first.key)
+          for (const mark of others) takeBack(mark)
+        },
+        withdraw: () => {
+          for (const mark of marks) takeBack(mark)
+        },
+      }
+    },
+    forgive: (isForgiven) => {
+      for (const key of counts.keys()) if (isForgiven(key)) counts.delete(key)
+    },
+  }
+}
+
+const toWait = ({ free, longestWaitMs }: Mark, failures: number) =>
+  failures < free ? 0 : Math.min(FIRST_WAIT_MS * 2 ** (failures - free), longestWaitMs)

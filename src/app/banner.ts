@@ -1,0 +1,38 @@
+import { toDatabaseText } from '../cli/database.ts'
+import { type Context, hasPublicSandboxKey } from '../context/context.ts'
+import { listWarnings } from '../context/warnings.ts'
+import { SANDBOX_KEY } from '../keys/sandbox-key.ts'
+import { VERSION } from '../version.ts'
+import { dim, strong } from './terminal.ts'
+
+/** What a person wants to know right after the start: where it is, a call that works, what is unsafe. */
+export async function toBanner(context: Context, url: string, adminUrl: string | undefined): Promise<string> {
+  const reachable = url.replace('//0.0.0.0:', '//127.0.0.1:').replace('//[::]:', '//[::1]:')
+  const facts = [
+    ['listening on', url],
+    ['reference', `${reachable}/docs`],
+    ['console', await toConsole(context, adminUrl)],
+    ['metrics', adminUrl ? `${adminUrl}/metrics` : 'off'],
+    ['data', toDatabaseText(context.config)],
+    ['catalogue', toAges(context)],
+    ...(hasPublicSandboxKey(context.config) ? [['sandbox key', SANDBOX_KEY]] : []),
+  ]
+  const lines = facts.map(([name = '', value]) => `  ${dim(name.padEnd(13))} ${value}`)
+  const trial = hasPublicSandboxKey(context.config) ? ['', dim('  Try it:'), '', toCurl(reachable)] : []
+  const warnings = listWarnings(context).map((warning) => `  ${dim('warning:')} ${warning}`)
+  return ['', strong(`Tabbat ${VERSION}`), '', ...lines, ...trial, '', ...warnings, ''].join('\n')
+}
+
+/** There is no account to begin with, and no default password: whoever runs the server invites the first. */
+async function toConsole({ store }: Context, adminUrl: string | undefined): Promise<string> {
+  if (!adminUrl) return 'off'
+  const hint = (await store.people.hasAny()) ? '' : `  ${dim('first account: tabbat admin invite')}`
+  return `${adminUrl}/console${hint}`
+}
+
+/** Prices drift: how old the lists are is worth knowing. */
+const toAges = ({ catalogue }: Context) =>
+  catalogue.asOf.map(({ name, as_of }) => `${name} ${as_of}`).join(', ')
+
+const toCurl = (url: string) =>
+  `curl -s ${url}/api/v2/kyc/verify-nin -H 'Authorization: Bearer ${SANDBOX_KEY}' -H 'Content-Type: application/json' -d '{"nin":"12345678901","phone":"08031234567"}'`

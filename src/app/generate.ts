@@ -1,0 +1,62 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { toAdminOpenApi } from '../admin/openapi.ts'
+import { ADMIN_ROUTES } from '../admin/routes.ts'
+import { loadConfig } from '../config/config.ts'
+import { createContext } from '../context/context.ts'
+import type { App } from '../http/app.ts'
+import { SANDBOX_KEY } from '../keys/sandbox-key.ts'
+import type { Operation } from '../operations/operation.ts'
+import { toConfigurationPage, toEnvExample } from '../reference/configuration-page.ts'
+import { toExampleAnswer, toExampleInput, toOpenApi } from '../reference/openapi.ts'
+import { VERSION } from '../version.ts'
+import { buildServer, OPERATIONS } from './api-server.ts'
+
+/** The generated files of the project and what belongs in them; a test fails when one is stale. */
+export async function toGeneratedFiles(): Promise<Readonly<Record<string, string>>> {
+  return {
+    'openapi.json': `${JSON.stringify(toOpenApi(OPERATIONS, await collectExamples(), VERSION), null, 2)}\n`,
+    'docs/admin-openapi.json': `${JSON.stringify(toAdminOpenApi(ADMIN_ROUTES, VERSION), null, 2)}\n`,
+    'docs/configuration.md': toConfigurationPage(),
+    '.env.example': toEnvExample(),
+  }
+}
+
+export async function generate(folder: string): Promise<string[]> {
+  const files = Object.entries(await toGeneratedFiles())
+  for (const [name, content] of files) writeFileSync(join(folder, name), content)
+  return files.map(([name]) => name)
+}
+
+/** The examples are what a running server answers, so they cannot be wrong. */
+async function collectExamples(): Promise<Record<string, unknown>> {
+  const dataDir = mkdtempSync(join(tmpdir(), 'tabbat-generate-'))
+  const context = await createContext(
+    loadConfig({ TABBAT_DATA_DIR: dataDir, TABBAT_LOG_LEVEL: 'silent' }, ''),
+  )
+  const app = buildServer(context)
+  try {
+    const answers = OPERATIONS.map(async (operation) => [
+      operation.operationId,
+      await askExample(app, operation),
+    ])
+    return Object.fromEntries(await Promise.all(answers))
+  } finally {
+    await app.close()
+    await context.close()
+    rmSync(dataDir, { recursive: true })
+  }
+}
+
+export async function askExample(app: App, operation: Operation): Promise<unknown> {
+  const input = toExampleInput(operation)
+  const url = operation.path.replace(/:([a-z]+)/g, (_match, name: string) => input[name] ?? '')
+  const { body } = await app.inject({
+    method: operation.method,
+    url: operation.inputFrom === 'body or query' ? `${url}?${new URLSearchParams(input)}` : url,
+    headers: { authorization: `Bearer ${SANDBOX_KEY}` },
+    ...(operation.inputFrom === 'body' && { payload: input }),
+  })
+  return toExampleAnswer(body)
+}

@@ -1,0 +1,116 @@
+import cluster from 'node:cluster'
+import type { AddressInfo } from 'node:net'
+import { loadConfig } from '../config/config.ts'
+import { toWorkerConfig } from '../config/worker-share.ts'
+import { type Context, createContext } from '../context/context.ts'
+import { Refusal } from '../errors.ts'
+import type { App } from '../http/app.ts'
+import { drain } from '../http/drain.ts'
+import { watchClock } from '../telemetry/clock-watch.ts'
+import { buildServer } from './api-server.ts'
+import { toBanner } from './banner.ts'
+import { failWith, say } from './terminal.ts'
+
+/** How long requests under way may take after the signal to stop. */
+const DRAIN_MS = 20_000
+/** How long a long answer of the console may be read on. A reader who stands still must not keep the audit log from its end. */
+const STREAM_MS = 5000
+
+/** Runs the server until it is told to stop. Of several workers, the one in the first place speaks for all. */
+export async function run(place = 1): Promise<void> {
+  const context = await createContext(
+    toWorkerConfig(loadConfig(), place),
+    undefined,
+    place === 1 ? '' : `.${place}`,
+  )
+  const app = buildServer(context)
+  const isFirst = place === 1
+  let admin: App | undefined
+  const stopAll = () => stop(context, app, admin)
+  try {
+    await listen(app, context.config.host, context.config.port, 'TABBAT_PORT')
+    stopOnSignal(context, stopAll)
+    stopOnBug(context)
+    if (isFirst) admin = await openAdmin(context, app)
+  } catch (error) {
+    await stopAll()
+    throw error
+  }
+  if (isFirst) say(await toBanner(context, toUrl(app), admin && toUrl(admin)))
+  if (isFirst) watchClock(context.log)
+  context.log.event('info', 'started')
+  if (cluster.isWorker) process.send?.('started')
+}
+
+/** Loaded when the API is up already: callers do not wait for the console. */
+async function openAdmin(context: Context, api: App): Promise<App | undefined> {
+  const { adminHost, adminPort } = context.config
+  if (adminPort === 'off') return undefined
+  const { buildAdminServer } = await import('../admin/server.ts')
+  const admin = buildAdminServer(context, api)
+  await listen(admin, adminHost, adminPort, 'TABBAT_ADMIN_PORT')
+  return admin
+}
+
+async function listen(app: App, host: string, port: number, setting: string): Promise<void> {
+  try {
+    await app.listen({ host, port })
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (code === 'EADDRINUSE')
+      throw new Refusal(
+        `Port ${port} on ${host} is taken. Stop the other program or set ${setting} to a free port.`,
+      )
+    if (code === 'EACCES')
+      throw new Refusal(`Port ${port} may not be used by this user. Set ${setting} above 1023.`)
+    throw new Refusal(
+      `Cannot listen on ${host}:${port} (${code ?? 'unknown error'}). Check TABBAT_HOST and ${setting}.`,
+    )
+  }
+}
+
+function toUrl(app: App): string {
+  const { address, port, family } = app.server.address() as AddressInfo
+  return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`
+}
+
+/**
+ * The first signal finishes what was accepted; the second does not wait. Workers ignore the second: a terminal and systemd
+ * signal every process, and the process that started the workers signals them too.
+ */
+function stopOnSignal(context: Context, stopAll: () => Promise<void>): void {
+  const onSignal = () => {
+    if (context.lifecycle.stopping && cluster.isWorker) return
+    if (context.lifecycle.stopping) process.exit(1)
+    context.lifecycle.stopping = true
+    setTimeout(() => {
+      context.log.event('warn', 'stopped_late')
+      context.log.flush()
+      process.exit(1)
+    }, DRAIN_MS).unref()
+    stopAll().then(() => process.exit(0), failWith)
+  }
+  process.on('SIGTERM', onSignal).on('SIGINT', onSignal)
+}
+
+async function stop(context: Context, app: App, admin: App | undefined): Promise<void> {
+  context.overload.resumeAll()
+  const cutting = setTimeout(() => admin?.cutStreams(), STREAM_MS)
+  await Promise.all([drain(app.server), admin && drain(admin.server)])
+  clearTimeout(cutting)
+  await app.close()
+  await admin?.close()
+  await context.close()
+  context.log.event('info', 'stopped')
+  context.log.flush()
+}
+
+/** A bug that nobody caught: its kind and place are logged, its message is not, and the process ends. */
+function stopOnBug({ log }: Context): void {
+  const onBug = (error: unknown) => {
+    log.failure(error)
+    log.flush()
+    process.exit(1)
+  }
+  process.on('uncaughtException', onBug).on('unhandledRejection', onBug)
+}

@@ -1,0 +1,97 @@
+import cluster, { type ClusterSettings, type Worker } from 'node:cluster'
+import { isSea } from 'node:sea'
+import type { Config } from '../config/config.ts'
+import { relayLeases } from '../keys/worker-leases.ts'
+import { createLog } from '../telemetry/log.ts'
+import { relayCounts } from '../telemetry/worker-counts.ts'
+
+/** What a worker says when it has started. */
+const STARTED = 'started'
+
+/** A worker that ends sooner than this has died early. */
+const EARLY_MS = 10_000
+const MOST_EARLY_DEATHS = 3
+const WITHIN_MS = 60_000
+const FIRST_PAUSE_MS = 250
+
+/**
+ * Starts the workers and keeps them running, until it is told to stop. Each is a server of its own with its own part of the
+ * audit log; connections are handed out in turn. The first one starts alone, so that a new data folder is made by one
+ * process; if it cannot start, the others would not either, and all ends. One that dies later is replaced; early deaths are
+ * followed by a growing pause, and the third within a minute ends all.
+ */
+export function runWorkers(config: Config): void {
+  const log = createLog(config.logLevel)
+  const pauses = new Set<NodeJS.Timeout>()
+  let earlyDeaths: number[] = []
+  let isReady = false
+  let stopping = false
+  let hasSignal = false
+
+  const stop = (signal: NodeJS.Signals = 'SIGTERM') => {
+    stopping = true
+    for (const pause of pauses) clearTimeout(pause)
+    log.flush()
+    for (const worker of Object.values(cluster.workers ?? {}) as Worker[]) worker.process.kill(signal)
+  }
+  /** The first signal finishes what was accepted; the second does not wait. */
+  const onSignal = () => {
+    if (hasSignal) process.exitCode = 1
+    stop(hasSignal ? 'SIGKILL' : 'SIGTERM')
+    hasSignal = true
+  }
+  const startLater = (place: number, pauseMs: number) => {
+    const pause = setTimeout(() => {
+      pauses.delete(pause)
+      start(place)
+    }, pauseMs)
+    pauses.add(pause)
+  }
+  /** How long to wait before the next start; undefined when there is none. */
+  const toPause = (livedMs: number): number | undefined => {
+    if (livedMs >= EARLY_MS) return 0
+    const now = performance.now()
+    earlyDeaths = [...earlyDeaths.filter((at) => at > now - WITHIN_MS), now]
+    return earlyDeaths.length < MOST_EARLY_DEATHS ? FIRST_PAUSE_MS * 2 ** earlyDeaths.length : undefined
+  }
+  const onDeath = (place: number, livedMs: number, code: number | null) => {
+    const pauseMs = toPause(livedMs)
+    log.event('warn', 'worker_died', { place, code: code ?? 'none', lived_ms: Math.round(livedMs) })
+    if (pauseMs !== undefined) return startLater(place, pauseMs)
+    log.event('error', 'workers_keep_dying', { deaths: MOST_EARLY_DEATHS, within_s: WITHIN_MS / 1000 })
+    process.exitCode = 1
+    stop()
+  }
+  const start = (place: number) => {
+    const startedAt = performance.now()
+    cluster.setupPrimary(toForkOptions(place))
+    const worker = cluster.fork()
+    // A message to a worker that has just died. Without a listener it would end this process; the death is logged below.
+    worker.on('error', () => {})
+    worker.on('message', (message: unknown) => {
+      if (message !== STARTED || isReady || stopping) return
+      isReady = true
+      for (let next = 2; next <= config.workers; next++) start(next)
+    })
+    worker.once('exit', (code: number | null) => {
+      // One that was killed has no code.
+      if (stopping && code) process.exitCode = code
+      if (stopping) return
+      if (isReady) return onDeath(place, performance.now() - startedAt, code)
+      // It has said why it cannot start.
+      process.exitCode = code || 1
+      stop()
+    })
+  }
+
+  process.on('SIGTERM', onSignal).on('SIGINT', onSignal)
+  relayCounts()
+  if (config.rateLimit !== 'off') relayLeases(config.rateLimit, config.workers)
+  start(1)
+}
+
+/** The single executable has no script to name: its first argument is the command. */
+function toForkOptions(place: number): ClusterSettings {
+  const worker = ['--worker', String(place)]
+  return isSea() ? { exec: 'serve', args: worker } : { args: ['serve', ...worker] }
+}

@@ -1,0 +1,83 @@
+import { readFileSync } from 'node:fs'
+import { parseEnv } from 'node:util'
+import { isReadableByAll } from '../crypto/secret-file.ts'
+import { type Environment, listTlsTroubles, readSettings } from '../settings/read-settings.ts'
+import type { Setting, ValuesOf } from '../settings/setting.ts'
+import { type ShownSetting, toShownSetting } from '../settings/shown-setting.ts'
+import { readVendors } from '../sources/vendor-reader.ts'
+import { VENDOR_NAMES, VENDORS, type VendorValues } from '../sources/vendors.ts'
+import { SETTINGS } from './server-settings.ts'
+
+export type Config = ValuesOf<typeof SETTINGS> & {
+  /** All settings as they were given at the start, those of the vendors too. */
+  readonly shownSettings: readonly ShownSetting[]
+  /** The .env file, when it holds secrets and every user of the machine can read it. */
+  readonly exposedEnvFile: string | undefined
+  /** Variables that look like ours and are not: most often a slip of the pen. */
+  readonly unknownSettings: readonly string[]
+  /** The settings of the vendors that are in use: named in a list, or set up for a command. */
+  readonly vendors: VendorValues
+}
+
+/** All problems of the settings at once, each a sentence that says what to do. */
+export class ConfigError extends Error {
+  readonly problems: readonly string[]
+
+  constructor(problems: readonly string[]) {
+    super(problems.join('\n'))
+    this.name = 'ConfigError'
+    this.problems = problems
+  }
+}
+
+/** A folder that was named on the command line counts like the setting, also for the processes that a server starts. */
+export function useDataDir(folder: string): void {
+  process.env.TABBAT_DATA_DIR = folder
+}
+
+/** Reads the settings: the environment first, then `.env`, then the defaults. */
+export function loadConfig(environment: Environment = process.env, envFile = '.env'): Config {
+  const fromFile = readEnvFile(envFile)
+  const fromEnvironment = withoutEmpty(environment)
+  const given = { ...fromFile, ...fromEnvironment }
+  const problems: string[] = []
+  const values = readSettings(SETTINGS, given, problems) as ValuesOf<typeof SETTINGS>
+  const { ninSources = [], bvnSources = [], catalogueSources = [] } = values
+  const named = new Set<string>([...ninSources, ...bvnSources, ...catalogueSources])
+  const vendors = readVendors(named, given, values, problems)
+  problems.push(...listTlsTroubles(environment, values.databaseUrl, Object.keys(vendors).length > 0))
+  if (values.catalogueSync !== 'off' && !values.catalogueSources)
+    problems.push('TABBAT_CATALOGUE_SYNC needs TABBAT_CATALOGUE_SOURCES, for example vtpass')
+  if (problems.length > 0) throw new ConfigError(problems)
+  const shownSettings = listSettings().map((entry) => toShownSetting(entry, fromEnvironment, fromFile))
+  const hasSecrets = shownSettings.some(({ isSecret, origin }) => isSecret && origin === '.env')
+  return Object.freeze({
+    ...values,
+    vendors,
+    shownSettings,
+    exposedEnvFile: hasSecrets && isReadableByAll(envFile) ? envFile : undefined,
+    unknownSettings: listUnknown(given),
+  })
+}
+
+/** All of them, those of the vendors too. */
+export const listSettings = (): Setting<unknown>[] => [
+  ...Object.values<Setting<unknown>>(SETTINGS),
+  ...VENDOR_NAMES.flatMap((name) => Object.values<Setting<unknown>>(VENDORS[name].settings)),
+]
+
+function listUnknown(given: Environment): string[] {
+  const known = new Set(listSettings().flatMap(({ env, secret }) => (secret ? [env, `${env}_FILE`] : [env])))
+  return Object.keys(given).filter((env) => env.startsWith('TABBAT_') && !known.has(env))
+}
+
+function readEnvFile(path: string): Record<string, string | undefined> {
+  try {
+    return withoutEmpty(parseEnv(readFileSync(path, 'utf8')))
+  } catch {
+    return {}
+  }
+}
+
+const withoutEmpty = (environment: Environment): Record<string, string | undefined> =>
+  Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== undefined && value !== ''))

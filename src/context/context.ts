@@ -1,0 +1,221 @@
+import cluster from 'node:cluster'
+import { forgetSessions } from '../accounts/sessions.ts'
+import { type AuditLog, openAuditLog } from '../audit/audit-log.ts'
+import { hasCrashed, loadNodeName } from '../audit/chain-claim.ts'
+import { createSigner } from '../audit/signing.ts'
+import { type KeptCatalogue, keepCatalogue } from '../catalogue/refresh.ts'
+import type { Config } from '../config/config.ts'
+import { steadyNow } from '../contract/clock.ts'
+import { type Kind, toBlindIndexText } from '../crypto/blind-index.ts'
+import type { Keyring } from '../crypto/keyring.ts'
+import type { RootKeys } from '../crypto/root-key.ts'
+import { createOverload, type Overload, toInFlightLimits } from '../http/overload.ts'
+import { type Authenticate, createAuthenticate } from '../keys/authenticate.ts'
+import { createRateLimit, type RateLimit } from '../keys/rate-limit.ts'
+import { createLeasedRateLimit } from '../keys/worker-leases.ts'
+import { toPicturePath } from '../registry/media-link.ts'
+import { createRegistry, type Registry } from '../registry/registry.ts'
+import { createScrub, type Scrub } from '../registry/scrub.ts'
+import { isLoopback } from '../settings/setting.ts'
+import { createLatencies, type Latencies } from '../statistics/latencies.ts'
+import { toForgetting } from '../statistics/steps.ts'
+import { loadKeyring, openSealedStore } from '../store/sealed-store.ts'
+import type { Store } from '../store/store.ts'
+import { createLog, type Log } from '../telemetry/log.ts'
+import { type Attempts, createAttempts } from '../verification/guess-limit.ts'
+import { createIdempotency, type Idempotency } from '../verification/idempotency.ts'
+import { createReuse, type Reuse } from '../verification/reuse.ts'
+import { createFlights, type Flights } from '../verification/single-flight.ts'
+import type { Sources } from '../verification/verify.ts'
+import { createFatalStop, type FatalStop } from './fatal-stop.ts'
+import { createMetrics, type Metrics } from './metrics.ts'
+import { openSourceLine, type SourceLine } from './source-chain.ts'
+
+/** Everything a request needs, built once and handed down as an argument. */
+export type Context = {
+  readonly config: Config
+  readonly log: Log
+  readonly metrics: Metrics
+  readonly store: Store
+  readonly rootKeys: RootKeys
+  /** The keys as they are now: a rotation replaces them while the server runs. */
+  readonly keyring: () => Keyring
+  readonly authenticate: Authenticate
+  readonly rateLimit: RateLimit | undefined
+  readonly overload: Overload
+  readonly catalogue: KeptCatalogue
+  readonly registry: Registry
+  readonly attempts: Attempts
+  readonly audit: AuditLog
+  readonly idempotency: Idempotency
+  readonly flights: Flights
+  readonly toSubjectHash: (kind: Kind, number: string) => string
+  /** Where the picture of a record is shown to the key that asks. */
+  readonly toPicturePath: (imageUrl: string, keyId: string) => string
+  readonly sources: Sources
+  readonly line: SourceLine
+  readonly askNext: boolean
+  readonly reuse: Reuse | undefined
+  readonly latencies: Latencies
+  /** Turned on by the first signal to stop: the server is not ready any more, and finishes what it has. */
+  readonly lifecycle: { stopping: boolean }
+  readonly close: () => Promise<void>
+}
+
+/** Old attempts, answers and states are taken away now and then. */
+const FORGET_EVERY_MS = 3_600_000
+
+export async function createContext(
+  config: Config,
+  log = createLog(config.logLevel),
+  workerName = '',
+): Promise<Context> {
+  const fatal = createFatalStop(log)
+  const options = { writerThread: true, onFatal: fatal.notice, timeoutMs: config.storeTimeout }
+  const { store, rootKeys, keyring } = await openSealedStore(config, options)
+  const { registry, currentKeyring } = openRegistry(config, store, keyring)
+  // A rotation that begins right now may refuse them; they are planted at the next start, then.
+  await registry.plantDecoys().catch(log.failure)
+  const scrub = workerName === '' ? await openScrub(config, store, currentKeyring, log, fatal) : undefined
+  const attempts = createAttempts(store.attempts, keyring.subject, loadNodeName(config.dataDir) + workerName)
+  await attempts.recover()
+  const audit = await openAudit(config, store, keyring, log, fatal)
+  const idempotency = createIdempotency({
+    table: store.idempotency,
+    keyring,
+    owner: audit.owner,
+    paidCalls: config.paidCalls,
+  })
+  const reuse = config.reuse === 'off' ? undefined : createReuse(store.reuse, keyring, config.reuse)
+  const overload = createOverload(toInFlightLimits(config))
+  const desk = { registry, keyring: currentKeyring, table: store.sources, node: audit.owner, log }
+  const line = await openSourceLine(config, desk)
+  const shelf = { table: store.catalogue, reviews: store.reviews, audit, switches: store.sources }
+  const catalogue = await keepCatalogue(config, shelf, log)
+  const latencies = createLatencies(store.statistics, audit.owner)
+  const stopForgetting = startForgetting(log, store, [attempts.forget, idempotency.forget, line.forget])
+  return {
+    config,
+    log,
+    metrics: createMetrics(line, scrub?.finishedAt),
+    store,
+    rootKeys,
+    keyring: currentKeyring,
+    authenticate: openAuthenticate(config, store, keyring),
+    rateLimit: openRateLimit(config),
+    overload,
+    catalogue,
+    registry,
+    attempts,
+    audit,
+    idempotency,
+    flights: createFlights(),
+    toPicturePath: (imageUrl, keyId) => toPicturePath(keyring['media-url'], imageUrl, keyId),
+    toSubjectHash: (kind, number) => toBlindIndexText(keyring.subject, kind, number),
+    sources: line.sources,
+    line,
+    askNext: config.notFound === 'next',
+    reuse,
+    latencies,
+    lifecycle: { stopping: false },
+    close: async () => {
+      stopForgetting()
+      await scrub?.close()
+      overload.close()
+      await catalogue.close()
+      await line.close()
+      await attempts.finish()
+      await latencies.close()
+      await audit.close()
+      await store.close()
+    },
+  }
+}
+
+/** The first worker looks for damage for all. After a crash it does so before anything is answered, if that is soon done. */
+async function openScrub(
+  config: Config,
+  store: Store,
+  keyring: () => Keyring,
+  log: Log,
+  fatal: FatalStop,
+): Promise<Scrub> {
+  const { dataDir, databaseUrl, scrub: everyMs } = config
+  const storeOptions = { dataDir, databaseUrl }
+  const scrub = createScrub({ everyMs, store, storeOptions, keyring, log, onFatal: fatal.notice })
+  if (await hasCrashed(store.audit, loadNodeName(dataDir))) await scrub.afterCrash()
+  scrub.start()
+  return scrub
+}
+
+/** The registry, with keys that are loaded anew when a rotation has replaced them. */
+function openRegistry(config: Config, store: Store, first: Keyring) {
+  let keyring = first
+  const registry = createRegistry({
+    table: store.registry,
+    keyring: () => keyring,
+    reloadKeyring: async () => {
+      keyring = (await loadKeyring(config, store)).keyring
+      return keyring
+    },
+  })
+  return { registry, currentKeyring: () => keyring }
+}
+
+/** Everything that is kept for a time only. */
+function startForgetting(
+  log: Log,
+  { reuse, people, statistics }: Store,
+  others: readonly (() => Promise<void>)[],
+): () => void {
+  const works = [
+    ...others,
+    () => reuse.forget(steadyNow()),
+    () => forgetSessions(people),
+    () => statistics.forget(...toForgetting(Date.now())),
+  ]
+  const forget = () => void Promise.all(works.map((work) => work())).catch(log.failure)
+  const timer = setInterval(forget, FORGET_EVERY_MS).unref()
+  return () => clearInterval(timer)
+}
+
+/** With several workers, the process that started them counts for all. */
+function openRateLimit({ rateLimit }: Config): RateLimit | undefined {
+  if (rateLimit === 'off') return undefined
+  return cluster.isWorker ? createLeasedRateLimit(rateLimit) : createRateLimit(rateLimit)
+}
+
+const openAuthenticate = (config: Config, { keys }: Store, keyring: Keyring) =>
+  createAuthenticate({
+    keys,
+    pepper: keyring['api-key-pepper'],
+    testKeys: config.sandbox !== 'off',
+    publicSandboxKey: hasPublicSandboxKey(config),
+  })
+
+async function openAudit(
+  config: Config,
+  store: Store,
+  keyring: Keyring,
+  log: Log,
+  fatal: FatalStop,
+): Promise<AuditLog> {
+  const tell = (event: string) => (error: unknown) => {
+    log.event('error', event)
+    log.failure(error)
+  }
+  fatal.audit = await openAuditLog({
+    table: store.audit,
+    signer: createSigner(keyring['audit-signing']),
+    dataDir: config.dataDir,
+    checkpointDir: config.checkpointDir ?? config.dataDir,
+    onTrouble: tell('audit_unavailable'),
+    onCheckpointFailure: tell('checkpoint_failed'),
+    onCorruption: fatal.stop,
+  })
+  return fatal.audit
+}
+
+/** On by default only where nobody else can reach it. */
+export const hasPublicSandboxKey = ({ sandbox, host }: Pick<Config, 'sandbox' | 'host'>) =>
+  sandbox === 'on' || (sandbox === undefined && isLoopback(host))

@@ -1,0 +1,119 @@
+import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client'
+import { type Post, SOURCE_WARNINGS } from '../sources/guard/call-guard.ts'
+import type { SourceLine } from './source-chain.ts'
+
+/** What can be read at the moment of looking: the process, the sources, their spend. */
+export function createGauges(
+  line: Pick<SourceLine, 'posts' | 'listSpend'>,
+  scrubbedAt?: () => number | undefined,
+): Registry {
+  const registry = new Registry()
+  collectDefaultMetrics({ register: registry })
+  addSources(registry, line.posts)
+  addTroubles(registry, line.posts)
+  addSpend(registry, line)
+  if (scrubbedAt) addScrub(registry, scrubbedAt)
+  return registry
+}
+
+/** Damage ends the process, so there is nothing to count but the passes that found none. */
+function addScrub(registry: Registry, scrubbedAt: () => number | undefined): void {
+  new Gauge({
+    name: 'tabbat_scrub_finished_seconds',
+    help: 'When the database was last read through without finding damage, in Unix time.',
+    registers: [registry],
+    collect() {
+      const at = scrubbedAt()
+      if (at !== undefined) this.set(at / 1000)
+    },
+  })
+}
+
+const STATES = ['closed', 'half_open', 'open', 'disabled'] as const
+
+/** How the sources are doing, read when somebody looks. */
+function addSources(registry: Registry, posts: readonly Post[]): void {
+  const registers = [registry]
+  const labelNames = ['source', 'operation'] as const
+  const gauge = (name: string, help: string, read: (post: Post) => number | null) =>
+    new Gauge({
+      name,
+      help,
+      labelNames,
+      registers,
+      collect() {
+        for (const post of posts) {
+          const value = read(post)
+          if (value !== null) this.set({ source: post.name, operation: post.operation }, value)
+        }
+      },
+    })
+  gauge(
+    'tabbat_source_state',
+    `State of a source: ${STATES.map((state, index) => `${index} ${state}`).join(', ')}.`,
+    (post) => STATES.indexOf(post.read().state),
+  )
+  gauge('tabbat_source_calls', 'Questions asked since the start.', (post) => post.read().calls)
+  gauge('tabbat_source_failures', 'Questions that failed since the start.', (post) => post.read().failures)
+  gauge(
+    'tabbat_source_error_rate',
+    'Part of the questions of the last five minutes that failed.',
+    (post) => post.read().errorRate,
+  )
+  for (const part of ['p50', 'p95', 'p99'] as const)
+    gauge(
+      `tabbat_source_${part}_seconds`,
+      `Time of the questions of the last five minutes, ${part}.`,
+      (post) => {
+        const ms = post.read()[part]
+        return ms === null ? null : ms / 1000
+      },
+    )
+  gauge('tabbat_source_last_success_seconds', 'When a question was last answered, in Unix time.', (post) => {
+    const { lastSuccessAt } = post.read()
+    return lastSuccessAt === null ? null : Date.parse(lastSuccessAt) / 1000
+  })
+}
+
+/** What went wrong with each source, and what needs the operator. The reasons are from closed lists. */
+function addTroubles(registry: Registry, posts: readonly Post[]): void {
+  const labelNames = ['source', 'operation', 'reason'] as const
+  const common = { labelNames, registers: [registry] }
+  new Counter({
+    ...common,
+    name: 'tabbat_source_failures_total',
+    help: 'Questions that failed since the start, by reason.',
+    collect() {
+      this.reset()
+      for (const { name: source, operation, failures } of posts)
+        for (const [reason, count] of failures()) this.inc({ source, operation, reason }, count)
+    },
+  })
+  new Gauge({
+    ...common,
+    name: 'tabbat_source_warning',
+    help: `1 while a source needs the operator: ${SOURCE_WARNINGS.join(', ')}.`,
+    collect() {
+      for (const { name: source, operation, read } of posts) {
+        const { warnings } = read()
+        for (const reason of SOURCE_WARNINGS)
+          this.set({ source, operation, reason }, warnings.includes(reason) ? 1 : 0)
+      }
+    },
+  })
+}
+
+/** All nodes together, from the store. While it is away, the last figure stands. */
+function addSpend(registry: Registry, { posts, listSpend }: Pick<SourceLine, 'posts' | 'listSpend'>): void {
+  if (posts.length === 0) return
+  new Gauge({
+    name: 'tabbat_source_spend_today_naira',
+    help: 'What the calls of today cost, on all nodes.',
+    labelNames: ['source'],
+    registers: [registry],
+    async collect() {
+      const spent = await listSpend().catch(() => [])
+      for (const { name, kobo } of spent) this.set({ source: name }, kobo / 100)
+    },
+  })
+}

@@ -1,0 +1,113 @@
+import type { Config } from '../config/config.ts'
+import type { SourceName } from '../config/server-settings.ts'
+import type { Kind } from '../crypto/blind-index.ts'
+import type { Keyring } from '../crypto/keyring.ts'
+import { toPictureMark } from '../registry/media-link.ts'
+import type { Registry } from '../registry/registry.ts'
+import { createPost, type Post, type PostEvent } from '../sources/guard/call-guard.ts'
+import { createHold } from '../sources/guard/hold.ts'
+import { createAgreement } from '../sources/guard/shared-state.ts'
+import { openVendor } from '../sources/open-vendor.ts'
+import { createRegistrySource } from '../sources/registry/index.ts'
+import { createSandboxSource } from '../sources/sandbox/index.ts'
+import type { Source } from '../sources/source.ts'
+import type { SourceTable, Spent } from '../store/source-table.ts'
+import type { Log } from '../telemetry/log.ts'
+import type { Posted } from '../verification/subject.ts'
+import type { Sources } from '../verification/verify.ts'
+
+/** All sources in the order of asking, each outside one with a post before it. */
+export type SourceLine = {
+  readonly sources: Sources
+  readonly posts: readonly Post[]
+  readonly listSpend: () => Promise<Spent[]>
+  /** One line for each operation that a named source cannot serve. */
+  readonly warnings: readonly string[]
+  readonly forget: () => Promise<void>
+  readonly close: () => Promise<void>
+}
+
+type Desk = {
+  readonly registry: Registry
+  readonly keyring: () => Keyring
+  readonly table: SourceTable
+  readonly node: string
+  /** Told when a source stops or begins to be asked, or needs the operator. */
+  readonly log: Pick<Log, 'event'>
+}
+
+export async function openSourceLine(config: Config, desk: Desk): Promise<SourceLine> {
+  const opened = await openAll(config, desk)
+  const agreement = createAgreement({ table: desk.table, node: desk.node, prices: toPrices(config) })
+  const posts: Post[] = []
+  const holds = new Map([...opened.keys()].map((name) => [name, createHold()]))
+  const line = (kind: Kind, order: readonly SourceName[]): Posted[] =>
+    order.map((name) => {
+      const source = opened.get(name) as Source
+      if (!source.isOutside) return { source }
+      const operation = `verify_${kind}`
+      const onEvent = ({ event, ...rest }: PostEvent) =>
+        desk.log.event('warn', event, { source: name, operation, ...rest })
+      const post = createPost(name, operation, agreement, { hold: holds.get(name) ?? createHold(), onEvent })
+      posts.push(post)
+      return { source, post }
+    })
+  const sandbox = [{ source: createSandboxSource() }]
+  const sources: Sources = {
+    test: { nin: sandbox, bvn: sandbox },
+    live: { nin: line('nin', config.ninSources), bvn: line('bvn', config.bvnSources) },
+  }
+  await agreement.watch(posts)
+  return {
+    sources,
+    posts,
+    warnings: listWarnings(config, opened),
+    listSpend: agreement.listSpend,
+    forget: agreement.forget,
+    close: async () => {
+      await agreement.close()
+      for (const source of opened.values()) await source.close?.()
+    },
+  }
+}
+
+async function openAll(config: Config, desk: Desk): Promise<ReadonlyMap<SourceName, Source>> {
+  const options = { vendors: config.vendors, allowPrivate: config.sourcesPrivate === 'on' }
+  const opened = new Map<SourceName, Source>()
+  for (const name of new Set([...config.ninSources, ...config.bvnSources]))
+    opened.set(name, name === 'registry' ? openRegistrySource(desk) : await openVendor(name, options))
+  return opened
+}
+
+function openRegistrySource({ registry }: Desk): Source {
+  return createRegistrySource({
+    isEmpty: registry.isEmpty,
+    findBvn: async (bvn) => (await registry.find('bvn', bvn))?.record,
+    findNin: async (nin) => {
+      const entry = await registry.find('nin', nin)
+      if (!entry) return undefined
+      const { record, mediaId } = entry
+      return { ...record, personal_info: { ...record.personal_info, image_url: toPictureMark(mediaId) } }
+    },
+  })
+}
+
+/** What each vendor costs; lists of bundles are free. */
+export const toPrices = ({ vendors }: Pick<Config, 'vendors'>) =>
+  Object.fromEntries(
+    Object.entries(vendors).map(([name, values]) => [
+      name,
+      {
+        price: 'price' in values ? values.price : 0,
+        dailyCap: 'dailyCap' in values ? values.dailyCap : undefined,
+      },
+    ]),
+  )
+
+function listWarnings(config: Config, opened: ReadonlyMap<SourceName, Source>): string[] {
+  const named: readonly (readonly [Kind, readonly SourceName[]])[] = [
+    ['nin', config.ninSources],
+    ['bvn', config.bvnSources],
+  ]
+  return named.flatMap(([kind, order]) => order.flatMap((name) => opened.get(name)?.cannot?.[kind] ?? []))
+}

@@ -1,0 +1,64 @@
+import type { AuditEntry } from '../audit/row.ts'
+import { readShippedFolder } from '../catalogue/folder.ts'
+import type { Config } from '../config/config.ts'
+import { Refusal } from '../errors.ts'
+import { type CheckResult, checkSource } from '../sources/check.ts'
+import { createAgreement, STATE_LIFE_MS, toLagosDay } from '../sources/guard/shared-state.ts'
+import { openVendor } from '../sources/open-vendor.ts'
+import { type SourceReport, toReports } from '../sources/status-report.ts'
+import type { VendorName } from '../sources/vendors.ts'
+import type { Store } from '../store/store.ts'
+import { toPrices } from './source-chain.ts'
+
+/** What the operator works with to look after the sources. */
+export type SourceDesk = {
+  readonly config: Config
+  readonly store: Pick<Store, 'sources'>
+  readonly audit: { readonly record: (entries: readonly AuditEntry[]) => Promise<void> }
+  /** Whose questions they are. */
+  readonly node: string
+}
+
+/** How every source is doing, as each running server has told. */
+export async function readSourceReports(
+  store: Pick<Store, 'sources' | 'catalogue'>,
+  config: Config,
+): Promise<SourceReport[]> {
+  const outside = (names: readonly string[], operation: string) =>
+    names.filter((name) => name !== 'registry').map((source) => ({ source, operation }))
+  return toReports({
+    order: [...outside(config.ninSources, 'verify_nin'), ...outside(config.bvnSources, 'verify_bvn')],
+    states: await store.sources.listStates(Date.now() - STATE_LIFE_MS),
+    disabled: await store.sources.listDisabled(),
+    spent: await store.sources.listSpend(toLagosDay(Date.now())),
+    prices: toPrices(config),
+    lists: config.catalogueSources ?? [],
+    syncs: await store.catalogue.listSyncs(),
+  })
+}
+
+export function requireVendor({ vendors }: Pick<Config, 'vendors'>, name: VendorName): void {
+  if (!vendors[name])
+    throw new Refusal(`Nothing is set for ${name}. See docs/sources.md for the variables it needs.`)
+}
+
+/** A question like any other: not past the kill switch, within the cap, and in the audit log. */
+export async function checkVendor(
+  { config, store, audit, node }: SourceDesk,
+  name: VendorName,
+): Promise<CheckResult> {
+  requireVendor(config, name)
+  if ((await store.sources.listDisabled()).includes(name))
+    throw new Refusal(`${name} is switched off. Let it be asked again first: tabbat sources enable ${name}`)
+  const agreement = createAgreement({ table: store.sources, prices: toPrices(config), node })
+  const source = await openVendor(name, {
+    vendors: config.vendors,
+    allowPrivate: config.sourcesPrivate === 'on',
+  })
+  try {
+    return await checkSource(source, readShippedFolder(), { audit, spend: agreement.spend })
+  } finally {
+    await source.close?.()
+    await agreement.close()
+  }
+}

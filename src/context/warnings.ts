@@ -1,0 +1,45 @@
+import { join } from 'node:path'
+import { isLoopback } from '../settings/setting.ts'
+import { listPlainHttp } from '../sources/vendor-reader.ts'
+import { type Context, hasPublicSandboxKey } from './context.ts'
+
+/** One line for each default that is fine on a laptop and not in production. */
+export function listWarnings({
+  config,
+  rootKeys,
+  line,
+}: Pick<Context, 'config' | 'rootKeys' | 'line'>): string[] {
+  const warnings = config.unknownSettings.map((name) => `${name} is not a setting of Tabbat and was ignored.`)
+  if (hasPublicSandboxKey(config))
+    warnings.push(
+      'the public sandbox key is accepted; set TABBAT_SANDBOX=off where real customers are served.',
+    )
+  if (rootKeys.origin === 'file')
+    warnings.push(
+      `the root key lies beside the data (${join(config.dataDir, 'root.key')}); set TABBAT_ROOT_KEY_FILE to keep it elsewhere.`,
+    )
+  if (config.exposedEnvFile !== undefined)
+    warnings.push(
+      `every user of this machine can read the secrets in ${config.exposedEnvFile}. Type: chmod 600 ${config.exposedEnvFile}`,
+    )
+  if (!isLoopback(config.host)) warnings.push('this is plain HTTP on the network; put TLS in front of it.')
+  if (config.adminPort !== 'off' && !isLoopback(config.adminHost))
+    warnings.push('the console is plain HTTP on the network; put TLS in front of it: see docs/console.md.')
+  if (isOpenToEavesdroppers(config.databaseUrl))
+    warnings.push('the way to PostgreSQL is not encrypted; add ?sslmode=verify-full to TABBAT_DATABASE_URL.')
+  for (const name of listPlainHttp(config.vendors))
+    warnings.push(
+      `${name} is asked over plain http: numbers and credentials can be read on the way. Set its URL to https://.`,
+    )
+  if (config.rateLimit === 'off') warnings.push('the rate limit is off.')
+  warnings.push(...line.warnings)
+  return warnings
+}
+
+function isOpenToEavesdroppers(databaseUrl: string | undefined): boolean {
+  if (databaseUrl === undefined) return false
+  const { hostname, searchParams } = new URL(databaseUrl)
+  return (
+    hostname !== '' && !isLoopback(hostname) && !/^(require|verify)/.test(searchParams.get('sslmode') ?? '')
+  )
+}

@@ -1,0 +1,86 @@
+import { readFileSync } from 'node:fs'
+import { describe, expect, test } from 'vitest'
+import { OPERATIONS } from '../app/api-server.ts'
+import { ERRORS } from '../errors.ts'
+import { SANDBOX_KEY } from '../keys/sandbox-key.ts'
+import { toDocsPage } from './docs-page.ts'
+
+const OPENAPI = readFileSync(new URL('../../openapi.json', import.meta.url), 'utf8')
+const page = toDocsPage(JSON.parse(OPENAPI))
+const withoutTags = page.replace(/<[^>]*>/g, '')
+
+describe('the page says', () => {
+  test.each(OPERATIONS.map(({ operationId }) => operationId))('how to call %s', (operationId) => {
+    expect(page).toContain(`id="${operationId}"`)
+    expect(page).toContain(`href="#${operationId}"`)
+  })
+
+  test.each(Object.keys(JSON.parse(OPENAPI).paths))('that there is %s', (path) => {
+    expect(withoutTags).toContain(path)
+  })
+
+  test.each(Object.entries(ERRORS))('what %s means', (code, { message }) => {
+    expect(page).toContain(`<code>${code}</code>`)
+    expect(page).toContain(message)
+  })
+
+  test('which fields are there, taken through references', () => {
+    const row =
+      /<tr style="--depth:2">\s*<th scope="row"><span class="vh">data\.personal_info\.<\/span><code>email<\/code>/
+    expect(page).toMatch(row)
+    expect(page).not.toContain('$ref')
+  })
+
+  test('which fields are personal and which may be null', () => {
+    const row = page.split('<tr').find((text) => text.includes('<code>phone_number_2</code>'))
+    expect(row).toContain('nullable')
+    expect(row).toContain('Personal data')
+  })
+
+  test('the sandbox key and the three ways to ask for add-ons', () => {
+    expect(page).toContain(SANDBOX_KEY)
+    expect(page).toContain('curl -s -X GET &#39;http')
+    expect(page).toContain('?type=DSTV&amp;productCode=COMPE36')
+    expect(page).toContain('curl -s -X QUERY &#39;http')
+  })
+})
+
+describe('the page is safe', () => {
+  test('it has no script', () => {
+    expect(page).not.toMatch(/<script|javascript:|\son[a-z]+=/i)
+  })
+
+  test('it loads nothing and links to nobody else', () => {
+    expect(page).not.toMatch(/<(?:img|link|iframe|object|embed|base|form)\b|@import|url\(/i)
+    const targets = [...page.matchAll(/\s(?:src|href|action|srcset)="([^"]*)"/g)].map(([, target]) => target)
+    expect(targets.filter((target) => !target?.startsWith('#') && target !== '/openapi.json')).toEqual([])
+  })
+
+  test('its links lead somewhere, and no id is there twice', () => {
+    const ids = [...page.matchAll(/\sid="([^"]*)"/g)].map(([, id]) => id)
+    const targets = [...page.matchAll(/href="#([^"]*)"/g)].map(([, id]) => id)
+    expect(new Set(ids).size).toBe(ids.length)
+    expect(targets.filter((id) => !ids.includes(id))).toEqual([])
+  })
+
+  test('whatever text the document holds stays text', () => {
+    const evil = `"'><script>alert(1)</script>`
+    const poisoned = JSON.parse(OPENAPI, (name, value) =>
+      typeof value === 'string' && !name.startsWith('$') ? `${value}${evil}` : value,
+    )
+    const poisonedPage = toDocsPage(poisoned)
+    expect(poisonedPage).not.toContain('<script')
+    expect(poisonedPage).toContain('&lt;script&gt;')
+  })
+
+  test('it stays small', () => {
+    expect(Buffer.byteLength(page)).toBeLessThan(150_000)
+  })
+})
+
+test('headings come in order', () => {
+  const levels = [...page.matchAll(/<h([1-6])/g)].map(([, level]) => Number(level))
+  expect(levels[0]).toBe(1)
+  expect(levels.filter((level) => level === 1)).toHaveLength(1)
+  for (const [index, level] of levels.entries()) expect(level - (levels[index - 1] ?? 0)).toBeLessThan(2)
+})

@@ -1,0 +1,48 @@
+import { SANDBOX_KEY } from '../../keys/sandbox-key.ts'
+import { type Endpoint, jsonOf, type Schema } from './open-api.ts'
+
+export type Curl = { readonly title: string; readonly command: string }
+
+/** Every way to make this call. A GET with a body has two more, for clients that cannot send one. */
+export function listCurls(endpoint: Endpoint): Curl[] {
+  const url = toUrl(endpoint)
+  const body = jsonOf(endpoint.requestBody)?.example
+  const query = toQuery(endpoint)
+  if (body === undefined) return [{ title: 'curl', command: toCommand(url + query) }]
+  if (endpoint.method !== 'GET')
+    return [{ title: 'curl', command: toCommand(url, { method: endpoint.method, body }) }]
+  return [
+    { title: 'GET with a JSON body', command: toCommand(url, { method: 'GET', body }) },
+    { title: 'GET with a query string', command: toCommand(url + query) },
+    { title: 'QUERY with a JSON body', command: toCommand(url, { method: 'QUERY', body }) },
+  ]
+}
+
+function toCommand(url: string, send?: { readonly method: string; readonly body: unknown }): string {
+  const lines = [`-H ${quote(`Authorization: Bearer ${SANDBOX_KEY}`)}`]
+  if (send) lines.push(`-H 'Content-Type: application/json'`, `-d ${quote(JSON.stringify(send.body))}`)
+  // With -d, curl posts unless it is told otherwise.
+  const method = send && send.method !== 'POST' ? ` -X ${send.method}` : ''
+  // Always in quotes: a server may put its own address in, and one such as [::1] means something to a shell.
+  return [`curl -s${method} '${url}'`, ...lines].join(' \\\n  ')
+}
+
+const toUrl = ({ server, path, parameters = [] }: Endpoint) =>
+  server +
+  path.replace(/\{([^}]+)\}/g, (_hole, name) =>
+    encodeURIComponent(exampleOf(parameters.find((parameter) => parameter.name === name)?.schema)),
+  )
+
+function toQuery({ parameters = [] }: Endpoint): string {
+  const inQuery = parameters.filter((parameter) => parameter.in === 'query')
+  const query = new URLSearchParams(
+    Object.fromEntries(inQuery.map(({ name, schema }) => [name, exampleOf(schema)])),
+  )
+  return query.size === 0 ? '' : `?${query}`
+}
+
+const exampleOf = (schema: Schema | undefined) => String(schema?.examples?.[0] ?? '')
+
+/** As a shell reads it: plain where nothing in it is special. */
+const quote = (text: string) =>
+  /^[\w./:@%+-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`

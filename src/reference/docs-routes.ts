@@ -1,0 +1,47 @@
+import { readAssetText } from '../assets/asset.ts'
+import type { Config } from '../config/config.ts'
+import type { App } from '../http/app.ts'
+import { type Exchange, toTextReply } from '../http/exchange.ts'
+import { createToOrigin } from '../http/origin.ts'
+import { toDocsPage } from './docs-page.ts'
+
+/** The address in the generated document. */
+const EXAMPLE = 'http://127.0.0.1:8080'
+
+/** The description of the API, for programs and for people, with this server's address. The page loads nothing. */
+export function addDocs(app: App, config: Pick<Config, 'publicUrl' | 'trustProxy'>): void {
+  const openApi = readAssetText('openapi.json')
+  const toOrigin = createToOrigin(config)
+  const withOrigin = (text: string, exchange: Exchange) =>
+    text.replaceAll(EXAMPLE, toOrigin(exchange) ?? EXAMPLE)
+  // Made when the first caller wants it: a server starts sooner without it.
+  let page: string | undefined
+  const toPage = () => {
+    page ??= toDocsPage(JSON.parse(openApi))
+    return page
+  }
+  const common = { methods: ['GET'], operation: 'docs' }
+  app.route({
+    ...common,
+    path: '/openapi.json',
+    answer: (exchange) =>
+      toTextReply('application/json; charset=utf-8', withOrigin(openApi, exchange), DOCUMENT_HEADERS),
+  })
+  app.route({
+    ...common,
+    path: '/docs',
+    answer: (exchange) =>
+      toTextReply('text/html; charset=utf-8', withOrigin(toPage(), exchange), PAGE_HEADERS),
+  })
+}
+
+/** The answer depends on the Host header, so a cache must not give it to others. */
+const UNCACHED = ['cache-control', 'no-store']
+const DOCUMENT_HEADERS = [...UNCACHED, 'access-control-allow-origin', '*']
+const PAGE_HEADERS = [
+  ...UNCACHED,
+  'content-security-policy',
+  "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'",
+  'x-content-type-options',
+  'nosniff',
+]

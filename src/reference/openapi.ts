@@ -1,0 +1,222 @@
+import { ErrorBody, UnauthenticatedBody } from '../contract/error.ts'
+import { AppError, ERRORS, type ErrorCode, toErrorBody } from '../errors.ts'
+import type { Operation } from '../operations/operation.ts'
+
+/** What an operation answers to its example, by operationId: taken from a running server. */
+export type Examples = Readonly<Record<string, unknown>>
+
+type Json = Record<string, unknown>
+
+/** Any authenticated operation can answer these. */
+const COMMON_ERRORS: readonly ErrorCode[] = [
+  'unauthenticated',
+  'forbidden',
+  'rate_limited',
+  'internal_error',
+  'overloaded',
+]
+
+const EXAMPLE_REFERENCE = 'ver_01k9zq3v5s9m3c7d2hxg8t0zab4n6p1r5w9y3e7k'
+const EXAMPLE_REQUEST_ID = 'req_4f1c2a9be0d84c6f9a7d3e5b1c8f0a62'
+
+/** The whole API as one OpenAPI 3.1 document, made from the operations and their shapes. */
+export function toOpenApi(operations: readonly Operation[], examples: Examples, version: string): Json {
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Tabbat',
+      version,
+      summary: 'Nigerian identity checks and bundle look-ups.',
+      description: DESCRIPTION,
+      license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+    },
+    servers: [{ url: 'http://127.0.0.1:8080', description: 'Your own server' }],
+    tags: [
+      { name: 'Identity', description: 'Verify a number against a phone.' },
+      { name: 'Look-ups', description: 'List what can be sold.' },
+    ],
+    security: [{ key: [] }],
+    paths: Object.fromEntries(
+      operations.map((operation) => [toPath(operation), toPathItem(operation, examples)]),
+    ),
+    components: {
+      securitySchemes: {
+        key: { type: 'http', scheme: 'bearer', description: 'An API key, as `Bearer <key>` or bare.' },
+      },
+      schemas: {
+        Error: ErrorBody,
+        Unauthenticated: UnauthenticatedBody,
+        ...Object.fromEntries(operations.flatMap(toSchemas)),
+      },
+      headers: HEADERS,
+    },
+  }
+}
+
+/** The inputs of an operation's example, from the examples of its fields. */
+export function toExampleInput({ request }: Operation): Record<string, string> {
+  const fields = Object.entries(request.properties as Record<string, { examples?: string[] }>)
+  return Object.fromEntries(fields.map(([name, { examples = [] }]) => [name, examples[0] ?? '']))
+}
+
+/** An answer as an example shows it: what differs from call to call is made the same. */
+export const toExampleAnswer = (json: string): unknown =>
+  JSON.parse(
+    json
+      .replace(/"ver_[0-9a-z]+"/g, `"${EXAMPLE_REFERENCE}"`)
+      .replace(/http:\/\/localhost:80(?=\/)/g, 'http://127.0.0.1:8080'),
+  )
+
+const capital = (text: string) => text[0]?.toUpperCase() + text.slice(1)
+const toPath = ({ path }: Operation) => path.replace(/:([a-z]+)/g, '{$1}')
+const hasBody = ({ inputFrom }: Operation) => inputFrom !== 'path'
+const schemaRef = (name: string) => ({ $ref: `#/components/schemas/${name}` })
+
+function toSchemas(operation: Operation): [string, unknown][] {
+  const name = capital(operation.operationId)
+  const response: [string, unknown] = [`${name}Response`, operation.response]
+  return hasBody(operation) ? [[`${name}Request`, operation.request], response] : [response]
+}
+
+function toPathItem(operation: Operation, examples: Examples): Json {
+  const { operationId, tag, summary, description, scope } = operation
+  return {
+    [operation.method.toLowerCase()]: {
+      operationId,
+      tags: [tag],
+      summary,
+      description: `${description}\n\nScope: \`${scope}\`.`,
+      ...toParameters(operation),
+      ...(hasBody(operation) && { requestBody: toRequestBody(operation) }),
+      responses: {
+        200: toSuccess(operation, examples),
+        ...(operation.method === 'GET' && { 304: { description: 'Not modified: the ETag is still good.' } }),
+        ...toFailures(operation),
+      },
+    },
+  }
+}
+
+function toParameters(operation: Operation): Json {
+  if (operation.inputFrom === 'body') return { parameters: VERIFICATION_HEADERS }
+  const place = operation.inputFrom === 'path' ? 'path' : 'query'
+  const parameters = Object.entries(operation.request.properties as Record<string, Json>).map(
+    ([name, schema]) => ({
+      name,
+      in: place,
+      required: place === 'path',
+      description: schema.description,
+      schema,
+    }),
+  )
+  return parameters.length === 0 ? {} : { parameters }
+}
+
+function toRequestBody(operation: Operation): Json {
+  return {
+    required: operation.inputFrom === 'body',
+    content: {
+      'application/json': {
+        schema: schemaRef(`${capital(operation.operationId)}Request`),
+        example: toExampleInput(operation),
+      },
+    },
+  }
+}
+
+function toSuccess(operation: Operation, examples: Examples): Json {
+  return {
+    description:
+      operation.tag === 'Identity' ? 'VERIFIED: the record exists and the phone belongs to it.' : 'The list.',
+    headers: headerRefs('X-Request-Id', 'RateLimit', 'RateLimit-Policy'),
+    content: {
+      'application/json': {
+        schema: schemaRef(`${capital(operation.operationId)}Response`),
+        example: examples[operation.operationId],
+      },
+    },
+  }
+}
+
+/** One response a status; where several errors share it, each is an example of its own. */
+function toFailures({ errors }: Operation): Json {
+  const byStatus = Object.groupBy([...COMMON_ERRORS, ...errors], (code) => ERRORS[code].status)
+  return Object.fromEntries(
+    Object.entries(byStatus).map(([status, codes = []]) => [status, toFailure(Number(status), codes)]),
+  )
+}
+
+function toFailure(status: number, codes: readonly ErrorCode[]): Json {
+  const retry = codes.some((code) => 'retryAfterS' in ERRORS[code])
+  return {
+    description: codes.map((code) => ERRORS[code].message).join(' '),
+    headers: headerRefs('X-Request-Id', ...(retry ? ['Retry-After'] : [])),
+    content: {
+      'application/json': {
+        schema: schemaRef(status === 401 ? 'Unauthenticated' : 'Error'),
+        examples: Object.fromEntries(codes.map((code) => [code, { value: toExampleError(code) }])),
+      },
+    },
+  }
+}
+
+function toExampleError(code: ErrorCode): Json {
+  const error = new AppError(code, {
+    ...(code === 'validation_failed' && { errors: { phone: ['phone is required'] } }),
+    ...(code === 'not_verified' && {
+      data: { request_reference: EXAMPLE_REFERENCE, verification_status: 'NOT_VERIFIED' },
+    }),
+  })
+  return toErrorBody(error, EXAMPLE_REQUEST_ID)
+}
+
+const headerParameter = (name: string, description: string, maxLength: number, example: string) => ({
+  name,
+  in: 'header',
+  required: false,
+  description,
+  schema: { type: 'string', maxLength },
+  example,
+})
+
+const VERIFICATION_HEADERS = [
+  headerParameter(
+    'Idempotency-Key',
+    'The first answer under this key is kept for 24 hours and replayed byte for byte, with `Idempotent-Replayed: true`. Failures (5xx) are not kept: a retry runs, until the paid calls of this key (two in 24 hours) are used up. Then the last failure is answered with `retryable: false`.',
+    255,
+    '7f9c2ba4-e88f-4b1a-9f0e-5d3c2b1a0f9e',
+  ),
+  headerParameter(
+    'X-Consent-Reference',
+    "Your reference of the customer's consent, for the audit log. Some keys require it. No names, and no ten digits or more that could be a NIN, BVN or phone: use a UUID, or a date and a counter.",
+    100,
+    'consent-4711',
+  ),
+]
+
+const headerRefs = (...names: string[]) =>
+  Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]))
+
+const header = (description: string, example: string) => ({
+  description,
+  schema: { type: 'string' },
+  example,
+})
+
+const HEADERS = {
+  'X-Request-Id': header(
+    'Id of this request: yours if you sent a safe one of 8 to 64 characters.',
+    EXAMPLE_REQUEST_ID,
+  ),
+  RateLimit: header('What is left of the limit, and the seconds until it starts anew.', '"key";r=2999;t=60'),
+  'RateLimit-Policy': header('The limit of this key: requests and seconds.', '"key";q=3000;w=60'),
+  'Retry-After': header('Seconds to wait before trying again.', '30'),
+}
+
+const DESCRIPTION = `One HTTP contract for Nigerian identity checks and bundle look-ups, on your own server.
+
+**200 with \`success: true\` on a verification means VERIFIED, and nothing else.** Every error except 401 has the same
+shape, with a \`code\` for programs. Hidden values are exactly \`****\`; a field without data is an empty string.
+
+A test key (\`tbt_test_…\`) gets synthetic people from the sandbox, where every well-formed number works; a live key
+(\`tbt_live_…\`) gets answers from the sources that the operator configured.`

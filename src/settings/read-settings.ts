@@ -1,0 +1,58 @@
+import { ExposedSecret, readSecretFile } from '../crypto/secret-file.ts'
+import { Misfit, type Setting, type Settings } from './setting.ts'
+
+export type Environment = Readonly<Record<string, string | undefined>>
+
+/** The values of these settings. What does not fit is undefined, and a sentence about it is added to the problems. */
+export const readSettings = (settings: Settings, given: Environment, problems: string[]) =>
+  Object.fromEntries(
+    Object.entries(settings).map(([name, entry]) => [name, readSetting(entry, given, problems)]),
+  )
+
+/** Whether it was set at all, in one way or the other. */
+export const isGiven = ({ env, secret }: Setting<unknown>, given: Environment) =>
+  given[env] !== undefined || (secret === true && given[`${env}_FILE`] !== undefined)
+
+function readSetting(entry: Setting<unknown>, given: Environment, problems: string[]): unknown {
+  try {
+    const text = given[entry.env] ?? readNamedFile(entry, given) ?? entry.fallback
+    return text === undefined ? undefined : entry.read(text.trim())
+  } catch (error) {
+    if (!(error instanceof Misfit)) throw error
+    problems.push(`${entry.env} ${error.message}`)
+    return undefined
+  }
+}
+
+function readNamedFile(entry: Setting<unknown>, given: Environment): string | undefined {
+  const path = entry.secret ? given[`${entry.env}_FILE`] : undefined
+  if (path === undefined) return undefined
+  try {
+    return readSecretFile(path, 'mounted').trim()
+  } catch (error) {
+    if (error instanceof ExposedSecret) throw new Misfit(`cannot be read from its file: ${error.message}`)
+    throw new Misfit(
+      'cannot be read from the file named by its _FILE variable: check the path and its permissions',
+    )
+  }
+}
+
+/** Node checks no certificate then. That is refused where credentials leave this process over TLS. */
+export function listTlsTroubles(
+  environment: Environment,
+  databaseUrl: string | undefined,
+  hasVendors: boolean,
+): string[] {
+  if (environment.NODE_TLS_REJECT_UNAUTHORIZED !== '0') return []
+  if (!hasVendors && (databaseUrl === undefined || !isAskedOverTls(databaseUrl))) return []
+  return [
+    'NODE_TLS_REJECT_UNAUTHORIZED=0 would send credentials to any server that answers: remove it. To trust an authority of your own, set NODE_EXTRA_CA_CERTS to its certificate',
+  ]
+}
+
+function isAskedOverTls(databaseUrl: string): boolean {
+  const { searchParams } = new URL(databaseUrl)
+  return !['disable', 'false', '0'].includes(
+    searchParams.get('sslmode') ?? searchParams.get('ssl') ?? 'disable',
+  )
+}

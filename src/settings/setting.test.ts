@@ -1,0 +1,27 @@
+import { expect, it } from 'vitest'
+import { isLoopback } from './setting.ts'
+
+it.each([
+  '127.0.0.1',
+  '127.255.0.9',
+  '::1',
+  '[::1]',
+  '::ffff:127.0.0.1',
+  '::ffff:7f00:1',
+  'localhost',
+  'LocalHost',
+])('%s is this machine', (host) => expect(isLoopback(host)).toBe(true))
+
+// The public sandbox key and the warnings about plain HTTP hang on this: TABBAT_HOST may be a name.
+it.each([
+  '127.evil.test',
+  '127.0.0.1.nip.io',
+  '0.0.0.0',
+  '::',
+  '::2',
+  '10.0.0.1',
+  '127',
+  '',
+  'a.localhost',
+  'localhost.',
+])('%j is not', (host) => expect(isLoopback(host)).toBe(false))

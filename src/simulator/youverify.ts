@@ -1,0 +1,112 @@
+import { readDay } from '../contract/date.ts'
+import type { Fault } from './faults.ts'
+import { PLANTED } from './faults.ts'
+import { isNobody, toBvnPerson, toNinPerson, toOther } from './people.ts'
+import type { VendorReply, VendorScript } from './stand-in.ts'
+
+const PICTURE = 'data:image/jpg;base64,/9j/4AAQSkZJRg=='
+
+const error = (code: number, said: string, status = code): VendorReply => ({
+  status,
+  body: {
+    success: false,
+    statusCode: code,
+    message: said,
+    name: 'SimulatedError',
+    data: { detail: PLANTED },
+  },
+})
+
+const success = (data: object, isTrue = true): VendorReply => ({
+  status: 200,
+  body: { success: isTrue, statusCode: 200, message: 'success', data, links: [] },
+})
+
+/** Youverify as its documents describe it: "found" or "not_found" in the data, both with 200. */
+export const youverify: VendorScript = {
+  name: 'youverify',
+  settings: (url) => ({ TABBAT_YOUVERIFY_URL: url, TABBAT_YOUVERIFY_TOKEN: 'simulated-token' }),
+  phoneFields: ['mobile'],
+  refuse: error,
+  answer: ({ method, path, headers, body }, fault) => {
+    if (headers.token !== 'simulated-token' || fault === 'unauthorised') return error(401, 'Wrong token')
+    if (fault === 'no_funds') return error(402, 'Insufficient fund')
+    if (fault === 'error_in_200') return error(503, 'Service is down', 200)
+    const type = /^\/v2\/api\/identity\/ng\/(nin|bvn)$/.exec(path)?.[1]
+    if (method !== 'POST' || type === undefined) return error(404, 'No such route')
+    const { id, isSubjectConsent } = (body ?? {}) as Record<string, unknown>
+    if (typeof id !== 'string' || isSubjectConsent !== true) return error(400, 'Consent is required')
+    if (isNobody(id)) return success({ ...toFrame(id, type), status: 'not_found', reason: PLANTED })
+    const idNumber = fault === 'wrong_person' ? toOther(id) : id
+    const person = type === 'nin' ? toNinData(id, fault) : toBvnData(id, fault)
+    const data = { ...toFrame(idNumber, type), status: 'found', reason: null, ...person }
+    return success(data, fault !== 'contradictory')
+  },
+}
+
+/** Youverify also tells who asked; that is not the person asked about. */
+const toFrame = (idNumber: string, type: string) => ({
+  id: `yv-${idNumber.slice(0, 3)}-sim`,
+  parentId: null,
+  idNumber,
+  type,
+  allValidationPassed: false,
+  isConsent: true,
+  country: 'NG',
+  requestedBy: { firstName: 'Simulated', lastName: 'Asker', id: 'sim' },
+})
+
+function toNinData(number: string, fault: Fault | undefined) {
+  const { personal_info: info, ...record } = toNinPerson(number)
+  if (fault === 'missing_fields')
+    return { firstName: info.first_name, mobile: info.phone_number, address: null }
+  return {
+    firstName: info.first_name.toUpperCase(),
+    middleName: null,
+    lastName: info.last_name.toUpperCase(),
+    dateOfBirth: toIsoDay(info.date_of_birth),
+    gender: info.gender === 'm' ? 'Male' : 'Female',
+    mobile: `234${info.phone_number.slice(1)}`,
+    email: null,
+    image: PICTURE,
+    signature: PICTURE,
+    religion: info.religion,
+    birthState: record.indigene_info.state_of_birth,
+    birthLGA: record.indigene_info.lga_of_birth,
+    birthCountry: record.indigene_info.country_of_birth,
+    nokState: record.next_of_kin.state,
+    address: {
+      addressLine: record.residential_info.address,
+      town: '',
+      lga: record.residential_info.lga_of_residence,
+      state: record.residential_info.state_of_residence,
+    },
+  }
+}
+
+function toBvnData(number: string, fault: Fault | undefined) {
+  const { personal_info: info, ...record } = toBvnPerson(number)
+  if (fault === 'missing_fields')
+    return { firstName: info.first_name, lastName: null, mobile: info.phone_number }
+  return {
+    idNumber: Number(fault === 'wrong_person' ? toOther(number) : number),
+    firstName: info.first_name,
+    middleName: info.middle_name,
+    lastName: info.last_name,
+    dateOfBirth: `${toIsoDay(info.date_of_birth)}T00:00:00.000Z`,
+    gender: info.gender,
+    mobile: info.phone_number,
+    email: info.email,
+    nin: record.nin,
+    shouldRetrivedNin: false,
+    enrollmentBranch: record.enrolment_branch,
+    enrollmentInstitution: Number(record.enrolment_bank),
+    image: PICTURE,
+    address: null,
+  }
+}
+
+function toIsoDay(text: string): string {
+  const { year, month, day } = readDay(text) ?? { year: 0, month: 0, day: 0 }
+  return [year, String(month).padStart(2, '0'), String(day).padStart(2, '0')].join('-')
+}

@@ -1,0 +1,65 @@
+import { mkdirSync } from 'node:fs'
+import type { Config } from '../config/config.ts'
+import { type Keyring, openKeyring, type RootState } from '../crypto/keyring.ts'
+import { loadRootKeys, type RootKeys } from '../crypto/root-key.ts'
+import { Refusal } from '../errors.ts'
+import type { Meta } from './meta-table.ts'
+import { openStore, type Store, type StoreOptions } from './store.ts'
+
+export type SealedStore = {
+  readonly store: Store
+  readonly keyring: Keyring
+  readonly rootKeys: RootKeys
+}
+
+/** The store with the keys that belong to it: the command line needs no more than this. */
+export async function openSealedStore(
+  config: Config,
+  options: Partial<StoreOptions> = {},
+): Promise<SealedStore> {
+  const store = await openStore({ dataDir: config.dataDir, databaseUrl: config.databaseUrl, ...options })
+  if (options.mustExist && (await readRootState(store)).fingerprint === undefined) {
+    await store.close()
+    throw new Refusal(`There is no data of Tabbat at ${store.place} yet.`)
+  }
+  // With the data in PostgreSQL, the folder holds the root key, the name of the node and the checkpoints.
+  mkdirSync(config.dataDir, { recursive: true, mode: 0o700 })
+  try {
+    return { store, ...(await loadKeyring(config, store)) }
+  } catch (error) {
+    await store.close()
+    throw error
+  }
+}
+
+/** Also called anew when a row was sealed by a root key that this process has not seen yet. */
+export async function loadKeyring(config: Config, store: Store): Promise<Keys> {
+  try {
+    return await loadKeyringOnce(config, store)
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error
+    // A rotation may have begun or ended between the look at the database and the look at the file.
+    return loadKeyringOnce(config, store)
+  }
+}
+
+type Keys = Pick<SealedStore, 'keyring' | 'rootKeys'>
+
+async function loadKeyringOnce(config: Config, store: Store): Promise<Keys> {
+  const known = await readRootState(store)
+  const rootKeys = loadRootKeys(config, known.fingerprint === undefined)
+  const first = rootKeys.candidates[0]
+  if (known.fingerprint === undefined && first) await store.meta.insert('root_fingerprint', first.fingerprint)
+  // Of two processes that start at once on a new database, the later one finds the fingerprint of the earlier one.
+  const state = known.fingerprint === undefined ? await readRootState(store) : known
+  return { rootKeys, keyring: openKeyring(rootKeys, state) }
+}
+
+const readRootState = async ({ meta }: Store) => toRootState(await meta.read())
+
+export const toRootState = (facts: Meta): RootState => ({
+  fingerprint: facts.root_fingerprint,
+  version: Number(facts.root_version ?? 1),
+  previousFingerprint: facts.root_previous_fingerprint,
+  carried: facts.carried_keys,
+})

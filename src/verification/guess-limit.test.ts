@@ -1,0 +1,49 @@
+import { createSecretKey, randomBytes } from 'node:crypto'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { expect, it } from 'vitest'
+import type { Caller } from '../keys/authenticate.ts'
+import type { AttemptTable } from '../store/attempt-table.ts'
+import { createAttempts } from './guess-limit.ts'
+
+const CALLER = { keyId: 'one', lineage: 'one', subjectsPerDay: 10 } as Caller
+const LIMIT = 5
+
+/** A table in memory that takes until `letGo` to write a withdrawal, as PostgreSQL may on another connection. */
+function createSlowTable() {
+  const counted = new Set<string>()
+  const { promise: free, resolve: letGo } = Promise.withResolvers<void>()
+  const table = {
+    admit: async ({ id = '' }: { readonly id?: string }) => {
+      if (counted.size >= LIMIT) return 'too_many_attempts'
+      counted.add(id)
+      return 'admitted'
+    },
+    withdraw: async (_subject: Uint8Array, id: string) => {
+      await free
+      counted.delete(id)
+    },
+    confirm: async () => {},
+  } as Partial<AttemptTable> as AttemptTable
+  return { table, letGo, counted }
+}
+
+it('correct guesses that are still being withdrawn do not count against the next ones', async () => {
+  const { table, letGo, counted } = createSlowTable()
+  const attempts = createAttempts(table, createSecretKey(randomBytes(32)))
+  const guessRight = async () => {
+    const guess = await attempts.admit(CALLER, 'nin', '12345678901', '8031234567')
+    await guess.settle(false)
+  }
+  const askMany = async () => {
+    for (let request = 0; request < 3 * LIMIT; request++) await guessRight()
+  }
+  const asked = expect(askMany()).resolves.toBeUndefined()
+  // Another number does not wait.
+  const other = await attempts.admit(CALLER, 'nin', '12345678902', '8031234567')
+  await other.settle(false)
+  await nextTurn()
+  letGo()
+  await asked
+  await attempts.finish()
+  expect(counted.size).toBe(0)
+})
