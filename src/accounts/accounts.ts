@@ -1,4 +1,4 @@
-import { auditBy } from '../admin/admin-deps.ts'
+import { auditBy } from '../audit/audit-by.ts'
 import type { AuditLog } from '../audit/audit-log.ts'
 import type { AuditEntry } from '../audit/row.ts'
 import { steadyNow } from '../contract/clock.ts'

@@ -1,6 +1,8 @@
-import { AdminRefusal } from '../admin/refuse.ts'
-import type { Context } from '../context/context.ts'
+import type { AuditLog } from '../audit/audit-log.ts'
+import { AdminRefusal } from '../contract/admin-error.ts'
 import type { AccountRow } from '../store/people-rows.ts'
+import type { Store } from '../store/store.ts'
+import type { Log } from '../telemetry/log.ts'
 import type { Passwords } from './passwords.ts'
 import type { Mark, Tries } from './throttle.ts'
 
@@ -13,7 +15,7 @@ export type PasswordTry = {
 }
 
 type Deps = {
-  readonly context: Pick<Context, 'audit' | 'store' | 'log'>
+  readonly context: { readonly audit: AuditLog; readonly store: Store; readonly log: Log }
   readonly passwords: Passwords
   readonly tries: Tries
 }

@@ -1,5 +1,4 @@
-import { AdminRefusal } from '../admin/refuse.ts'
-import type { Invitation } from '../admin/shapes/session.ts'
+import { AdminRefusal } from '../contract/admin-error.ts'
 import { steadyNow } from '../contract/clock.ts'
 import { holdsPersonNumber, PERSON_NUMBER_RULE } from '../contract/free-text.ts'
 import { AppError, Refusal } from '../errors.ts'
@@ -8,6 +7,7 @@ import type { PeopleTable } from '../store/people-table.ts'
 import { type AccountDesk, carryOut } from './accounts.ts'
 import { type Passwords, refuseWeakPassword } from './passwords.ts'
 import { toTokenId } from './token.ts'
+import type { Invitation } from './views.ts'
 
 export type Acceptance = { readonly token: string; readonly name: string; readonly password: string }
 

@@ -1,9 +1,9 @@
-import type { OpenInvitation } from '../admin/shapes/session.ts'
 import { steadyNow } from '../contract/clock.ts'
 import { Refusal } from '../errors.ts'
 import type { InvitationRow } from '../store/people-rows.ts'
 import type { Store } from '../store/store.ts'
 import { type AccountDesk, carryOut } from './accounts.ts'
+import type { OpenInvitation } from './views.ts'
 
 const ID_LENGTH = 12
 

@@ -1,10 +1,10 @@
-import type { Session } from '../admin/shapes/session.ts'
 import { steadyNow } from '../contract/clock.ts'
 import type { Person } from '../contract/role.ts'
 import type { SessionRow } from '../store/people-rows.ts'
 import type { PeopleTable } from '../store/people-table.ts'
 import { VERSION } from '../version.ts'
 import { createToken, toTokenId } from './token.ts'
+import type { Session } from './views.ts'
 
 const IDLE_MS = 15 * 60_000
 const LIFE_MS = 8 * 3_600_000

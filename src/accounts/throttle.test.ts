@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { AdminRefusal } from '../admin/refuse.ts'
+import { AdminRefusal } from '../contract/admin-error.ts'
 import { createTries, type Mark, type Tries } from './throttle.ts'
 import { createSignInMarks } from './throttle-keys.ts'
 

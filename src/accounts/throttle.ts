@@ -1,4 +1,4 @@
-import { AdminRefusal } from '../admin/refuse.ts'
+import { AdminRefusal } from '../contract/admin-error.ts'
 
 /** What tries are counted by. */
 export type Mark = {

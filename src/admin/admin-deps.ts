@@ -1,7 +1,4 @@
-import type { AuditLog } from '../audit/audit-log.ts'
-import type { AuditEntry } from '../audit/row.ts'
 import type { Context } from '../context/context.ts'
-import type { Person } from '../contract/role.ts'
 import type { Addresses } from '../http/address.ts'
 import type { App } from '../http/app.ts'
 import type { ChainChecks } from './chain-check.ts'
@@ -22,14 +19,3 @@ export type AdminDesk = {
   /** How many records there are. */
   readonly counter: RecordCounter
 }
-
-/** The audit log as this person writes it: every change says whose it was. */
-export const auditBy = (
-  { context }: { readonly context: { readonly audit: Pick<AuditLog, 'record'> } },
-  { name }: Pick<Person, 'name'>,
-) => ({
-  record: (entries: readonly AuditEntry[]): Promise<void> =>
-    context.audit.record(
-      entries.map((entry) => ({ ...entry, detail: [entry.detail, `by ${name}`].filter(Boolean).join('; ') })),
-    ),
-})

@@ -1,8 +1,8 @@
+import { AdminRefusal } from '../contract/admin-error.ts'
 import { isAtLeast, type Person } from '../contract/role.ts'
 import { AppError } from '../errors.ts'
 import type { Exchange } from '../http/exchange.ts'
 import type { AdminDesk } from './admin-deps.ts'
-import { AdminRefusal } from './refuse.ts'
 import type { AdminRoute } from './route.ts'
 import { readSessionCookie } from './session-cookie.ts'
 

@@ -1,6 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Context } from '../context/context.ts'
-import type { AdminDesk } from './admin-deps.ts'
 import { type OverviewWish, toOverview } from './overview.ts'
 import type { Overview } from './shapes/overview.ts'
 
@@ -10,7 +9,7 @@ const SPEAK_EVERY_MS = 15_000
 
 /** The overview as server-sent events: at once, and whenever it has changed, until the session ends or the server stops. */
 export async function* streamOverview(
-  { context, overviews }: Pick<AdminDesk, 'context' | 'overviews'>,
+  { context, overviews }: { readonly context: Context; readonly overviews: Overviews },
   wish: OverviewWish,
   isStillThere: () => Promise<boolean>,
 ): AsyncIterable<string> {

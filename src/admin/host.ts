@@ -1,8 +1,8 @@
 import { isIPv6 } from 'node:net'
 import type { Config } from '../config/config.ts'
+import { AdminRefusal } from '../contract/admin-error.ts'
 import type { Addresses } from '../http/address.ts'
 import type { Exchange } from '../http/exchange.ts'
-import { AdminRefusal } from './refuse.ts'
 
 const LOOPBACK = ['localhost', '127.0.0.1', '[::1]']
 

@@ -1,8 +1,8 @@
 import { hash, timingSafeEqual } from 'node:crypto'
 import type { Context } from '../context/context.ts'
+import { AdminRefusal } from '../contract/admin-error.ts'
 import type { App } from '../http/app.ts'
 import { toTextReply } from '../http/exchange.ts'
-import { AdminRefusal } from './refuse.ts'
 
 /** For Prometheus. It needs no account; the operator may set a token. */
 export function addMetrics(app: App, { metrics, config }: Pick<Context, 'metrics' | 'config'>): void {

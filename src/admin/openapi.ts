@@ -1,9 +1,9 @@
+import { CAUSES, type Cause } from '../contract/admin-error.ts'
 import { Type } from '../contract/schema.ts'
 import { ERRORS, type ErrorCode } from '../errors.ts'
 import type { App } from '../http/app.ts'
 import { toJsonReply } from '../http/exchange.ts'
 import { VERSION } from '../version.ts'
-import { CAUSES, type Cause } from './refuse.ts'
 import type { AdminRoute, Room } from './route.ts'
 import { PLAIN } from './session-cookie.ts'
 

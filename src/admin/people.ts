@@ -7,9 +7,9 @@ import { createSessions, type Sessions, toSessionId } from '../accounts/sessions
 import { createTries } from '../accounts/throttle.ts'
 import { createSignInMarks, toConfirmMarks } from '../accounts/throttle-keys.ts'
 import type { Context } from '../context/context.ts'
+import { AdminRefusal } from '../contract/admin-error.ts'
 import type { Person } from '../contract/role.ts'
 import type { AccountRow } from '../store/people-rows.ts'
-import { AdminRefusal } from './refuse.ts'
 
 export type SignInAsk = {
   readonly name: string

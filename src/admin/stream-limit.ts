@@ -1,5 +1,5 @@
+import { AdminRefusal } from '../contract/admin-error.ts'
 import type { Exchange } from '../http/exchange.ts'
-import { AdminRefusal } from './refuse.ts'
 
 /** More than the tabs a person looks at: browsers open six connections to a host. */
 const MOST_BY_SESSION = 8

@@ -1,7 +1,7 @@
-import { OPERATIONS } from '../app/api-server.ts'
 import type { Context } from '../context/context.ts'
 import { TV_TYPES } from '../contract/bundles.ts'
 import type { Operation } from '../operations/operation.ts'
+import { OPERATIONS } from '../operations/operations.ts'
 import { toExampleInput } from '../reference/openapi.ts'
 import { SANDBOX_NUMBERS } from '../sources/sandbox/numbers.ts'
 import type { TryForm } from './shapes/try.ts'

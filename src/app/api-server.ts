@@ -13,23 +13,10 @@ import { addMedia } from '../http/media.ts'
 import { createToOrigin } from '../http/origin.ts'
 import { leavePlace, pauseRefused, withPlace } from '../http/with-place.ts'
 import { Document } from '../operations/document.ts'
-import { listInternetBundles } from '../operations/list-internet-bundles.ts'
-import { listSmeBundles } from '../operations/list-sme-bundles.ts'
-import { listTvAddOns } from '../operations/list-tv-add-ons.ts'
 import type { Operation } from '../operations/operation.ts'
-import { verifyBvn } from '../operations/verify-bvn.ts'
-import { verifyNin } from '../operations/verify-nin.ts'
+import { OPERATIONS } from '../operations/operations.ts'
 import { addDocs } from '../reference/docs-routes.ts'
 import type { Finished } from '../verification/verify.ts'
-
-/** The API. Adding an operation is a file in operations/ and a line here. */
-export const OPERATIONS: readonly Operation[] = [
-  verifyNin,
-  verifyBvn,
-  listInternetBundles,
-  listSmeBundles,
-  listTvAddOns,
-]
 
 export function buildServer(context: Context): App {
   const { log, audit, lifecycle, overload } = context

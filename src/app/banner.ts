@@ -1,4 +1,4 @@
-import { toDatabaseText } from '../cli/database.ts'
+import { toDatabaseText } from '../config/database-text.ts'
 import { type Context, hasPublicSandboxKey } from '../context/context.ts'
 import { listWarnings } from '../context/warnings.ts'
 import { SANDBOX_KEY } from '../keys/sandbox-key.ts'

@@ -8,10 +8,11 @@ import { createContext } from '../context/context.ts'
 import type { App } from '../http/app.ts'
 import { SANDBOX_KEY } from '../keys/sandbox-key.ts'
 import type { Operation } from '../operations/operation.ts'
+import { OPERATIONS } from '../operations/operations.ts'
 import { toConfigurationPage, toEnvExample } from '../reference/configuration-page.ts'
 import { toExampleAnswer, toExampleInput, toOpenApi } from '../reference/openapi.ts'
 import { VERSION } from '../version.ts'
-import { buildServer, OPERATIONS } from './api-server.ts'
+import { buildServer } from './api-server.ts'
 
 /** The generated files of the project and what belongs in them; a test fails when one is stale. */
 export async function toGeneratedFiles(): Promise<Readonly<Record<string, string>>> {

@@ -1,5 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { AuditRow, AuditTable } from '../store/audit-table.ts'
+import type { AuditRow } from '../store/audit-row.ts'
+import type { AuditTable } from '../store/audit-table.ts'
 
 const ROWS_AT_ONCE = 500
 

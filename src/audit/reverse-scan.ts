@@ -1,5 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { AuditRow, AuditTable } from '../store/audit-table.ts'
+import type { AuditRow } from '../store/audit-row.ts'
+import type { AuditTable } from '../store/audit-table.ts'
 
 /** Where a walk through all chains stands: the oldest time it has come to, in which chain, and the last row of that chain. */
 export type Place = { readonly time: string; readonly chain: string; readonly sequence: number }

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
 import { steadyNow } from '../contract/clock.ts'
-import { AUDIT_COLUMNS, type AuditRow, type Head } from '../store/audit-table.ts'
+import { AUDIT_COLUMNS, type AuditRow } from '../store/audit-row.ts'
+import type { Head } from '../store/audit-table.ts'
 
 /** What happened, before it has a place in the log. Absent is null. */
 export type AuditEntry = Partial<

@@ -1,4 +1,5 @@
-import type { AuditRow, AuditTable } from '../store/audit-table.ts'
+import type { AuditRow } from '../store/audit-row.ts'
+import type { AuditTable } from '../store/audit-table.ts'
 import { type Place, type WalkTable, walkBack } from './reverse-scan.ts'
 
 /** All that is given must hold. Times are UTC, in milliseconds, as the rows have them. */

@@ -1,5 +1,5 @@
 import type { InternetBundle, SmeBundle, TvAddOn, TvType } from '../contract/bundles.ts'
-import type { InternetFile, TvFile } from './file.ts'
+import type { InternetFile, TvFile } from '../contract/catalogue-files.ts'
 import type { CatalogueFolder } from './folder.ts'
 
 /** A TV product with what can be added to it, in the catalogue's spelling. */

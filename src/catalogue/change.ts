@@ -1,4 +1,5 @@
 import type { Config } from '../config/config.ts'
+import type { CatalogueFiles } from '../contract/catalogue-files.ts'
 import { Refusal } from '../errors.ts'
 import { openVendor } from '../sources/open-vendor.ts'
 import { SourceError } from '../sources/source.ts'
@@ -7,7 +8,6 @@ import { VENDORS, type VendorName } from '../sources/vendors.ts'
 import type { CatalogueTable } from '../store/catalogue-table.ts'
 import { refuseUnclean } from './clean.ts'
 import { mergeFiles, parseFiles, parseList } from './content.ts'
-import type { CatalogueFiles } from './file.ts'
 import { type SyncWish, syncCatalogue } from './sync.ts'
 import {
   type CatalogueDesk,

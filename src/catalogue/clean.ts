@@ -1,5 +1,6 @@
+import type { CatalogueFiles } from '../contract/catalogue-files.ts'
 import { holdsPersonNumber, PERSON_NUMBER_RULE } from '../contract/free-text.ts'
-import { CatalogueFileError, type CatalogueFiles } from './file.ts'
+import { CatalogueFileError } from './file.ts'
 
 /** Control characters, invisible ones and those that turn the direction of writing, line breaks, and halves of characters. */
 const UNSEEN = /[\p{C}\p{Zl}\p{Zp}]/u

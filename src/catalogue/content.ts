@@ -1,13 +1,7 @@
 import { hash } from 'node:crypto'
 import { TV_TYPES } from '../contract/bundles.ts'
-import {
-  CatalogueFileError,
-  type CatalogueFiles,
-  type InternetFile,
-  parseInternetFile,
-  parseTvFile,
-  type TvFile,
-} from './file.ts'
+import type { CatalogueFiles, InternetFile, TvFile } from '../contract/catalogue-files.ts'
+import { CatalogueFileError, parseInternetFile, parseTvFile } from './file.ts'
 
 /** What a version holds: the lists as JSON, and a digest by which two versions are known to be the same. */
 export type Content = { readonly content: string; readonly digest: string }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import type { CatalogueFiles } from '../contract/catalogue-files.ts'
 import { diffFiles, summarise } from './diff.ts'
-import type { CatalogueFiles } from './file.ts'
 import { listDoubts } from './plausible.ts'
 import { readShipped } from './versions.ts'
 

@@ -1,4 +1,4 @@
-import type { CatalogueFiles } from './file.ts'
+import type { CatalogueFiles } from '../contract/catalogue-files.ts'
 
 /** How an item came, went or changed. Prices stand on their own: they are what an operator looks for. */
 export type Change = {

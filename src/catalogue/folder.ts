@@ -2,15 +2,8 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { assets, readAssetText } from '../assets/asset.ts'
 import { TV_TYPES } from '../contract/bundles.ts'
-import {
-  CatalogueFileError,
-  type InternetFile,
-  parseInternetFile,
-  parseSmeFile,
-  parseTvFile,
-  type SmeFile,
-  type TvFile,
-} from './file.ts'
+import type { InternetFile, SmeFile, TvFile } from '../contract/catalogue-files.ts'
+import { CatalogueFileError, parseInternetFile, parseSmeFile, parseTvFile } from './file.ts'
 
 export type CatalogueFolder = {
   readonly internet: readonly InternetFile[]

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { CatalogueFiles } from './file.ts'
+import type { CatalogueFiles } from '../contract/catalogue-files.ts'
 import { listDoubts } from './plausible.ts'
 
 const list = (prices: readonly (number | string)[], first = 0): CatalogueFiles => ({

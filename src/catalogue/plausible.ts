@@ -1,5 +1,5 @@
+import type { CatalogueFiles } from '../contract/catalogue-files.ts'
 import { type ItemList, itemsOf, toItemLists } from './diff.ts'
-import type { CatalogueFiles } from './file.ts'
 
 /** One price may at most double or halve without a person looking at it. */
 const ITEM_FACTOR = 2

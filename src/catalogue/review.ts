@@ -1,9 +1,9 @@
 import { hash } from 'node:crypto'
+import type { CatalogueFiles } from '../contract/catalogue-files.ts'
 import { Refusal } from '../errors.ts'
 import type { Raised, ReviewHead, ReviewTable } from '../store/review-table.ts'
 import { mergeFiles, parseFiles, toContent } from './content.ts'
 import { type Change, diffFiles } from './diff.ts'
-import type { CatalogueFiles } from './file.ts'
 import { type CatalogueDesk, Implausible, type Outcome, readCurrent, saveVersion } from './versions.ts'
 
 /** Lists of a vendor that are stored for a person to decide, or were rejected by one. Nothing has changed. */

@@ -1,9 +1,10 @@
+import type { CatalogueFiles } from '../contract/catalogue-files.ts'
 import { Refusal } from '../errors.ts'
 import { withDeadline } from '../sources/deadline.ts'
 import { type Source, SourceError } from '../sources/source.ts'
 import { refuseUnclean } from './clean.ts'
 import { mergeFiles, parseFiles } from './content.ts'
-import { CatalogueFileError, type CatalogueFiles } from './file.ts'
+import { CatalogueFileError } from './file.ts'
 import { AwaitsReview, raiseReview } from './review.ts'
 import {
   type CatalogueDesk,

@@ -1,11 +1,11 @@
 import type { AuditEntry } from '../audit/row.ts'
+import type { CatalogueFiles } from '../contract/catalogue-files.ts'
 import { Refusal } from '../errors.ts'
 import type { CatalogueTable, NewVersion, VersionHead, VersionRow } from '../store/catalogue-table.ts'
 import type { ReviewTable } from '../store/review-table.ts'
 import type { SourceTable } from '../store/source-table.ts'
 import { parseFiles, toContent } from './content.ts'
 import { type Change, diffFiles, summarise } from './diff.ts'
-import type { CatalogueFiles } from './file.ts'
 import { readShippedFolder } from './folder.ts'
 import { listDoubts } from './plausible.ts'
 

@@ -3,7 +3,7 @@ import { dim, say, strong, toTable } from '../app/terminal.ts'
 import { readTried, toPlainRow } from '../audit/export.ts'
 import { KINDS, type Kind, toBlindIndex } from '../crypto/blind-index.ts'
 import { Refusal } from '../errors.ts'
-import type { AuditRow } from '../store/audit-table.ts'
+import type { AuditRow } from '../store/audit-row.ts'
 import { EXISTING, withOffice, withStore } from './command-context.ts'
 import { readSecret } from './prompt.ts'
 

@@ -5,11 +5,11 @@ import { importLists, requireSettings, rollBack, syncVendor } from '../catalogue
 import { toPlainChange } from '../catalogue/diff.ts'
 import type { CatalogueDesk, Outcome } from '../catalogue/versions.ts'
 import { loadConfig } from '../config/config.ts'
+import { toDatabaseText } from '../config/database-text.ts'
 import { Refusal } from '../errors.ts'
 import type { VendorName } from '../sources/vendors.ts'
 import { toChangeRows } from './catalogue-show.ts'
 import { EXISTING, type Office, withOffice } from './command-context.ts'
-import { toDatabaseText } from './database.ts'
 
 export type ImportOptions = { dryRun?: true; force?: true; json?: true }
 export type SyncOptions = ImportOptions

@@ -1,12 +1,13 @@
-import { auditBy } from '../admin/admin-deps.ts'
+import { auditBy } from '../audit/audit-by.ts'
 import { type AuditLog, openAuditLog } from '../audit/audit-log.ts'
 import { createSigner, type Signer } from '../audit/signing.ts'
 import { type Config, loadConfig } from '../config/config.ts'
+import { toDatabaseText } from '../config/database-text.ts'
 import { Refusal } from '../errors.ts'
 import { type Fatal, toFatal } from '../store/failure.ts'
 import { COMMAND_LINE } from '../store/people-table.ts'
 import { openSealedStore, type SealedStore } from '../store/sealed-store.ts'
-import { refuseStrayDatabase, tellDatabase, toDatabaseText } from './database.ts'
+import { refuseStrayDatabase, tellDatabase } from './database.ts'
 
 /** What a command that only looks works with. */
 export type Opened = SealedStore & {

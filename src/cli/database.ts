@@ -4,18 +4,12 @@ import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { isCheckout } from '../assets/asset.ts'
 import type { Config } from '../config/config.ts'
+import { toDatabaseText } from '../config/database-text.ts'
 import { Refusal } from '../errors.ts'
+import { SQLITE_FILE } from '../store/store.ts'
 import { confirm, isInteractive } from './prompt.ts'
 
-const FILE = 'tabbat.db'
 const PATIENCE_MS = 1000
-
-/** The database that the settings name, for people; without a password. */
-export function toDatabaseText({ databaseUrl, dataDir }: Pick<Config, 'databaseUrl' | 'dataDir'>): string {
-  if (databaseUrl === undefined) return `SQLite ${resolve(dataDir, FILE)}`
-  const { host, pathname } = new URL(databaseUrl)
-  return `PostgreSQL ${host}${pathname}`
-}
 
 /** Says which database a command uses, on standard error, so that standard output holds answers only. */
 export const tellDatabase = (config: Config) =>
@@ -27,10 +21,10 @@ export const tellDatabase = (config: Config) =>
  */
 export async function refuseStrayDatabase(config: Config): Promise<void> {
   const { databaseUrl, dataDir } = config
-  if (databaseUrl !== undefined || isNamed(config) || existsSync(join(dataDir, FILE))) return
+  if (databaseUrl !== undefined || isNamed(config) || existsSync(join(dataDir, SQLITE_FILE))) return
   const other = findOtherFile() ?? (await findRunningServer(config))
   if (other === undefined) return
-  const said = `There is no database at ${resolve(dataDir, FILE)} yet, but ${other}.`
+  const said = `There is no database at ${resolve(dataDir, SQLITE_FILE)} yet, but ${other}.`
   if (!isInteractive())
     throw new Refusal(
       `${said} Give --data-dir with the folder of that one, or --data-dir ${dataDir} to make a new one here.`,
@@ -46,7 +40,7 @@ const isNamed = ({ shownSettings }: Config) =>
 function findOtherFile(): string | undefined {
   const installation = isCheckout ? [fileURLToPath(new URL('../..', import.meta.url))] : []
   const path = [...listParents(process.cwd()), ...installation]
-    .map((folder) => join(folder, 'data', FILE))
+    .map((folder) => join(folder, 'data', SQLITE_FILE))
     .find(existsSync)
   return path && `there is one at ${path}`
 }

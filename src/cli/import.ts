@@ -2,6 +2,7 @@ import { resolve } from 'node:path'
 import { Argument, type Command, Option } from 'commander'
 import { say, sayJson } from '../app/terminal.ts'
 import { loadConfig } from '../config/config.ts'
+import { toDatabaseText } from '../config/database-text.ts'
 import { KINDS, type Kind } from '../crypto/blind-index.ts'
 import { Refusal } from '../errors.ts'
 import { type Imported, importFile } from '../registry/import/import-file.ts'
@@ -11,7 +12,6 @@ import { createProgressLine, toFigure } from '../registry/import/progress-line.t
 import { FORMATS, type Format, toFormat } from '../registry/import/rows.ts'
 import { prepareForBulk } from '../store/bulk.ts'
 import { withOffice } from './command-context.ts'
-import { toDatabaseText } from './database.ts'
 
 type Options = { format?: Format; strict?: true; rejected?: string; json?: true }
 

@@ -1,11 +1,11 @@
 import { type Command, Option } from 'commander'
 import { dim, say, sayJson, strong, toTable, warn } from '../app/terminal.ts'
-import { MODES, type Mode, SCOPES, type Scope } from '../keys/api-key.ts'
+import { MODES, type Mode, SCOPES, type Scope } from '../contract/scope.ts'
+import { SUBJECTS_PER_DAY } from '../keys/api-key.ts'
 import { OVERLAP } from '../keys/key-options.ts'
 import { toKeyState, toKeyView } from '../keys/key-view.ts'
 import { createKey, type NewKey, revokeKey, rollKey } from '../keys/manage.ts'
 import type { Store } from '../store/store.ts'
-import { SUBJECTS_PER_DAY } from '../verification/guess-limit.ts'
 import { EXISTING, type Office, withOffice, withStore } from './command-context.ts'
 import {
   readAddresses,

@@ -1,9 +1,9 @@
 import type { Command } from 'commander'
 import { dim, say, sayJson, strong, warn } from '../app/terminal.ts'
 import { loadConfig } from '../config/config.ts'
+import { toDatabaseText } from '../config/database-text.ts'
 import { type Rotation, type RotationStep, rotateRoot } from '../registry/rotate.ts'
 import { EXISTING, withOffice } from './command-context.ts'
-import { toDatabaseText } from './database.ts'
 import { createProgress } from './progress.ts'
 import { requireConfirmation } from './prompt.ts'
 

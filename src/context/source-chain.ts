@@ -14,7 +14,7 @@ import type { Source } from '../sources/source.ts'
 import type { SourceTable, Spent } from '../store/source-table.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { Posted } from '../verification/subject.ts'
-import type { Sources } from '../verification/verify.ts'
+import type { Sources } from '../verification/verification-request.ts'
 
 /** All sources in the order of asking, each outside one with a post before it. */
 export type SourceLine = {

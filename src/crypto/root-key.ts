@@ -17,7 +17,7 @@ export type RootKeys = {
   readonly where: string
 }
 
-type RootKeySettings = {
+export type RootKeySettings = {
   readonly rootKey: string | undefined
   readonly rootKeyPrevious: string | undefined
   readonly dataDir: string

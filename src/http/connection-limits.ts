@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import type { Config } from '../config/config.ts'
 import { createIsProxy } from './address.ts'
-import type { ConnectionLimits } from './connections.ts'
+import type { ConnectionLimits } from './connection.ts'
 
 /** What a listener may use of the file descriptors that are left; the rest is for the database, vendors and files. */
 const SHARES = { api: 0.6, admin: 0.1 }

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Caller } from '../keys/authenticate.ts'
-import type { Connection } from './connections.ts'
+import type { Caller } from '../keys/caller.ts'
+import type { Connection } from './connection.ts'
 import { toRequestId } from './request-id.ts'
 
 /** What is sent back. Headers are names and values in turn, lower-case. */

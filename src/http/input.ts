@@ -1,15 +1,21 @@
+import type { TObject } from '../contract/schema.ts'
 import { AppError } from '../errors.ts'
-import type { Operation } from '../operations/operation.ts'
 import { hasBody, readJsonBody } from './body.ts'
 import type { Exchange } from './exchange.ts'
 import { createValidate } from './validate.ts'
 
 type Input = Record<string, string>
 
+/** Where the inputs of an operation come from. A GET with a body has a query string as its twin. */
+export type InputPlace = 'body' | 'body or query' | 'path'
+
+/** The part of an operation that says what it takes. */
+export type InputShape = { readonly inputFrom: InputPlace; readonly request: TObject }
+
 /** Reads and validates the inputs of one operation, wherever they are. */
 export type ReadInput = (exchange: Exchange) => Input | Promise<Input>
 
-export function createReadInput(operation: Operation): ReadInput {
+export function createReadInput(operation: InputShape): ReadInput {
   if (operation.inputFrom === 'path') return ({ params }) => params as Input
   const validate = createValidate(operation.request)
   if (operation.inputFrom === 'body') return async ({ raw }) => validate(await readJsonBody(raw)) as Input

@@ -1,7 +1,7 @@
 import { METHODS } from 'node:http'
 import createFindMyWay, { type HTTPMethod } from 'find-my-way'
+import type { Scope } from '../contract/scope.ts'
 import { AppError } from '../errors.ts'
-import type { Scope } from '../keys/api-key.ts'
 import type { Exchange, Params, Reply } from './exchange.ts'
 
 /** What is answered at an address. A GET answers HEAD as well. */

@@ -1,4 +1,4 @@
-import type { Connection, ConnectionLimits } from './connections.ts'
+import type { Connection, ConnectionLimits } from './connection.ts'
 
 /** A connection is given so long to show its key before it may be closed for another one of its address. */
 const GRACE_MS = 3000

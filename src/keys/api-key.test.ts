@@ -1,7 +1,8 @@
 import { createSecretKey } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { createApiKey, MODES, parseApiKey, toKeyHash } from './api-key.ts'
+import { MODES } from '../contract/scope.ts'
+import { createApiKey, parseApiKey, toKeyHash } from './api-key.ts'
 import { SANDBOX_KEY } from './sandbox-key.ts'
 
 describe('an API key', () => {

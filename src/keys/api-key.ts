@@ -1,11 +1,9 @@
 import { createHmac, type KeyObject, randomInt } from 'node:crypto'
 import { crc32 } from 'node:zlib'
+import type { Mode } from '../contract/scope.ts'
 
-export const MODES = ['test', 'live'] as const
-export type Mode = (typeof MODES)[number]
-
-export const SCOPES = ['kyc:nin', 'kyc:bvn', 'catalogue:read'] as const
-export type Scope = (typeof SCOPES)[number]
+/** How many people a key may ask about in a day, unless it was made with another number. */
+export const SUBJECTS_PER_DAY = 2000
 
 /** The parts of a well-formed key. `text` is the secret as a whole. */
 export type ApiKey = { readonly mode: Mode; readonly id: string; readonly text: string }

@@ -1,7 +1,8 @@
 import { createSecretKey } from 'node:crypto'
 import { expect, it } from 'vitest'
+import { SCOPES } from '../contract/scope.ts'
 import type { KeyRow } from '../store/key-table.ts'
-import { createApiKey, SCOPES, toKeyHash } from './api-key.ts'
+import { createApiKey, toKeyHash } from './api-key.ts'
 import { createAuthenticate } from './authenticate.ts'
 
 const pepper = createSecretKey(Buffer.alloc(32, 1))

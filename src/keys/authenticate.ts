@@ -1,32 +1,15 @@
 import { type KeyObject, timingSafeEqual } from 'node:crypto'
 import { BlockList, isIPv6 } from 'node:net'
 import { steadyNow } from '../contract/clock.ts'
+import { SCOPES } from '../contract/scope.ts'
 import { isStoreFailure } from '../store/failure.ts'
 import type { KeyRow, KeyTable } from '../store/key-table.ts'
-import { SUBJECTS_PER_DAY } from '../verification/guess-limit.ts'
-import { type ApiKey, type Mode, parseApiKey, SCOPES, type Scope, toKeyHash } from './api-key.ts'
+import { type ApiKey, parseApiKey, SUBJECTS_PER_DAY, toKeyHash } from './api-key.ts'
 import { createBoundedMap } from './bounded-map.ts'
+import type { Caller } from './caller.ts'
 import { toHiddenFields } from './field-policy.ts'
 import { createKeyLookup } from './key-lookup.ts'
 import { SANDBOX_KEY, sandboxCaller } from './sandbox-key.ts'
-
-/** Who is asking, and what they may do. */
-export type Caller = {
-  readonly keyId: string
-  /** The first key of its line. Everything that is counted or kept for a key is under this id: rolling resets nothing. */
-  readonly lineage: string
-  readonly mode: Mode
-  readonly scopes: ReadonlySet<Scope>
-  readonly isAddressAllowed: (address: string) => boolean
-  /** Dotted names of the fields that this key does not see. */
-  readonly hidden: readonly string[]
-  /** Every verification must name the customer's consent. */
-  readonly requiresConsent: boolean
-  /** How many people it may ask about in a day. */
-  readonly subjectsPerDay: number
-  /** The store cannot be asked, so a revocation may have been missed: good for look-ups only. */
-  readonly isUnconfirmed?: boolean
-}
 
 /** Undefined means 401, whatever the reason. */
 export type Authenticate = (

@@ -1,6 +1,6 @@
 import { holdsPersonNumber, PERSON_NUMBER_RULE } from '../contract/free-text.ts'
+import { SCOPES, type Scope } from '../contract/scope.ts'
 import { isAddressOrNetwork } from '../settings/setting.ts'
-import { SCOPES, type Scope } from './api-key.ts'
 import { toFields } from './field-policy.ts'
 
 /** What somebody asks of a key and cannot have, in one sentence that says what would do. */

@@ -1,6 +1,6 @@
 import { steadyNow } from '../contract/clock.ts'
 import type { KeyRow } from '../store/key-table.ts'
-import { SUBJECTS_PER_DAY } from '../verification/guess-limit.ts'
+import { SUBJECTS_PER_DAY } from './api-key.ts'
 
 export type KeyState = 'active' | 'revoked' | 'expired'
 

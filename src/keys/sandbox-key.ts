@@ -1,6 +1,6 @@
-import { SUBJECTS_PER_DAY } from '../verification/guess-limit.ts'
-import { SCOPES } from './api-key.ts'
-import type { Caller } from './authenticate.ts'
+import { SCOPES } from '../contract/scope.ts'
+import { SUBJECTS_PER_DAY } from './api-key.ts'
+import type { Caller } from './caller.ts'
 import { toHiddenFields } from './field-policy.ts'
 
 /** The public test key of every Tabbat: printed in the README, in no database, good for nothing but the sandbox. */

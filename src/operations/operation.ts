@@ -1,14 +1,12 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Context } from '../context/context.ts'
 import type { Static, TObject, TSchema } from '../contract/schema.ts'
+import type { Scope } from '../contract/scope.ts'
 import type { ErrorCode } from '../errors.ts'
-import type { Scope } from '../keys/api-key.ts'
-import type { Caller } from '../keys/authenticate.ts'
+import type { InputPlace } from '../http/input.ts'
+import type { Caller } from '../keys/caller.ts'
 import type { Finished } from '../verification/verify.ts'
 import type { Document } from './document.ts'
-
-/** Where an operation's inputs come from. A GET with a body has a query string as its twin. */
-export type InputPlace = 'body' | 'body or query' | 'path'
 
 export type Ask<Input> = {
   readonly input: Input

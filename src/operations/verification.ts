@@ -1,6 +1,6 @@
 import { holdsPersonNumber, PERSON_NUMBER_RULE } from '../contract/free-text.ts'
 import { AppError, type ErrorCode } from '../errors.ts'
-import type { Asker } from '../verification/verify.ts'
+import type { Asker } from '../verification/verification-request.ts'
 import type { Ask } from './operation.ts'
 
 /** How a verification can end besides VERIFIED. */

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
-import { OPERATIONS } from '../app/api-server.ts'
 import { ERRORS } from '../errors.ts'
 import { SANDBOX_KEY } from '../keys/sandbox-key.ts'
+import { OPERATIONS } from '../operations/operations.ts'
 import { toDocsPage } from './docs-page.ts'
 
 const OPENAPI = readFileSync(new URL('../../openapi.json', import.meta.url), 'utf8')

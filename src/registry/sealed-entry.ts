@@ -2,7 +2,7 @@ import { type Kind, toBlindIndex } from '../crypto/blind-index.ts'
 import type { Keyring } from '../crypto/keyring.ts'
 import { toMac } from '../crypto/mac.ts'
 import { BrokenSeal, seal, toBound, unseal } from '../crypto/seal.ts'
-import type { SealedMedia, SealedRecord } from '../store/registry-table.ts'
+import type { SealedMedia, SealedRecord } from '../store/sealed-record.ts'
 import { decodeEntry, type Entry, encodeEntry } from './record-codec.ts'
 
 /** A row was sealed under a root key that this process does not hold: it may have been rotated meanwhile. */

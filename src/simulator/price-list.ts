@@ -1,5 +1,5 @@
-import type { CatalogueFiles } from '../catalogue/file.ts'
 import { readShipped } from '../catalogue/versions.ts'
+import type { CatalogueFiles } from '../contract/catalogue-files.ts'
 
 /** What a vendor of bundles sells now: the lists that ship, until a test changes them. */
 export type Shop = { files: CatalogueFiles }

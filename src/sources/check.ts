@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto'
 import type { AuditEntry } from '../audit/row.ts'
-import type { CatalogueFiles } from '../catalogue/file.ts'
+import type { CatalogueFiles } from '../contract/catalogue-files.ts'
 import { Refusal } from '../errors.ts'
 import { type Agreement, isPaid, type Spending } from './guard/call-guard.ts'
 import { type Call, type Source, SourceError, type SourceFailure } from './source.ts'

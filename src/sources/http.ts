@@ -4,24 +4,8 @@ import { withDeadline } from './deadline.ts'
 import { type Progress, SlowConnection, toSourceError } from './http-failure.ts'
 import { isPrivateAddress, lookupPublic } from './public-address.ts'
 import { readRetryAfterMs } from './retry-after.ts'
-import { type Call, SourceError } from './source.ts'
+import { type Call, type Question, type Reply, type Send, SourceError } from './source.ts'
 import type { Trouble } from './trouble.ts'
-
-/** What is sent to a vendor. The host is the settings' and nothing else's. */
-export type Question = {
-  readonly method: 'GET' | 'POST'
-  /** Below the base URL, with a leading slash. */
-  readonly path: string
-  readonly query?: Readonly<Record<string, string>>
-  readonly headers?: Readonly<Record<string, string>>
-  /** Sent as JSON. */
-  readonly body?: unknown
-}
-
-/** `body` is undefined when it was not JSON; that happens only with a status that is not 2xx. */
-export type Reply = { readonly status: number; readonly body: unknown }
-
-export type Send = (question: Question, call: Pick<Call, 'signal' | 'onRetryAfter'>) => Promise<Reply>
 
 export type Http = { readonly send: Send; readonly close: () => Promise<void> }
 

@@ -1,5 +1,5 @@
-import type { CatalogueFiles, InternetFile, TvFile } from '../catalogue/file.ts'
 import type { TvType } from '../contract/bundles.ts'
+import type { CatalogueFiles, InternetFile, TvFile } from '../contract/catalogue-files.ts'
 import { SourceError } from './source.ts'
 
 /** What the vendors of lists have in common: prices and durations as the catalogue spells them. */

@@ -1,6 +1,7 @@
-import type { CatalogueFiles } from '../catalogue/file.ts'
 import type { BvnRecord } from '../contract/bvn.ts'
+import type { CatalogueFiles } from '../contract/catalogue-files.ts'
 import type { NinRecord } from '../contract/nin.ts'
+import type { Settings, ValuesOf } from '../settings/setting.ts'
 import type { Trouble } from './trouble.ts'
 
 /**
@@ -93,3 +94,25 @@ export class SourceError extends Error {
     this.retryAfterMs = retryAfterMs
   }
 }
+
+/** What is sent to a vendor. The host is the settings' and nothing else's. */
+export type Question = {
+  readonly method: 'GET' | 'POST'
+  /** Below the base URL, with a leading slash. */
+  readonly path: string
+  readonly query?: Readonly<Record<string, string>>
+  readonly headers?: Readonly<Record<string, string>>
+  /** Sent as JSON. */
+  readonly body?: unknown
+}
+
+/** `body` is undefined when it was not JSON; that happens only with a status that is not 2xx. */
+export type Reply = { readonly status: number; readonly body: unknown }
+
+export type Send = (question: Question, call: Pick<Call, 'signal' | 'onRetryAfter'>) => Promise<Reply>
+
+/** What a source is given to ask its vendor with. */
+export type Tools = { readonly send: Send; readonly now?: () => Date }
+
+/** What every vendor's folder exports as `create`. */
+export type Create<S extends Settings> = (settings: ValuesOf<S>, tools: Tools) => Source

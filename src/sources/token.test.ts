@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest'
-import type { Question, Reply } from './http.ts'
+import type { Question, Reply } from './source.ts'
 import { SourceError } from './source.ts'
 import { readLifetimeMs, readTokenText, requireTokenReply, type Token, withToken } from './token.ts'
 

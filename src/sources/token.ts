@@ -1,6 +1,6 @@
-import type { Reply, Send } from './http.ts'
 import { toText } from './record.ts'
 import { withRetryAfter } from './retry-after.ts'
+import type { Reply, Send } from './source.ts'
 import { type Call, SourceError } from './source.ts'
 import { toStatusError } from './status.ts'
 

@@ -2,19 +2,12 @@ import type { Settings, ValuesOf } from '../settings/setting.ts'
 import { settings as baxi } from './baxi/settings.ts'
 import { settings as blusalt } from './blusalt/settings.ts'
 import { settings as dojah } from './dojah/settings.ts'
-import type { Send } from './http.ts'
 import { settings as prembly } from './prembly/settings.ts'
 import { settings as qoreid } from './qoreid/settings.ts'
 import { check as checkRelay, settings as relay } from './relay/settings.ts'
-import type { Source } from './source.ts'
+import type { Create } from './source.ts'
 import { settings as vtpass } from './vtpass/settings.ts'
 import { settings as youverify } from './youverify/settings.ts'
-
-/** What a source is given to ask its vendor with. */
-export type Tools = { readonly send: Send; readonly now?: () => Date }
-
-/** What every vendor's folder has in its index. */
-export type Create<S extends Settings> = (settings: ValuesOf<S>, tools: Tools) => Source
 
 type Ability = 'nin' | 'bvn' | 'catalogue'
 

@@ -1,4 +1,4 @@
-import type { AuditRow } from '../store/audit-table.ts'
+import type { AuditRow } from '../store/audit-row.ts'
 import { SPANS, type Tally, toSpanName } from '../store/statistics-table.ts'
 
 /** What these rows add to the statistics: one verification for each outcome. A replay is none, it was counted before. */

@@ -1,4 +1,4 @@
-import type { AuditRow } from './audit-table.ts'
+import type { AuditRow } from './audit-row.ts'
 import type { Database } from './database.ts'
 
 /** Looking back through the log, a bounded piece at a time, by what is indexed anyway. */

@@ -1,5 +1,6 @@
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
-import { AUDIT_COLUMNS, type Checkpoint } from './audit-table.ts'
+import { AUDIT_COLUMNS } from './audit-row.ts'
+import type { Checkpoint } from './audit-table.ts'
 import type { Database, Value } from './database.ts'
 import { toSqliteRefusal } from './sqlite-refusal.ts'
 import type { Store } from './store.ts'

@@ -1,49 +1,9 @@
 import { prepareBeat } from './audit-beat.ts'
 import { type AuditLook, createAuditLook } from './audit-queries.ts'
+import { AUDIT_COLUMNS, type AuditRow } from './audit-row.ts'
 import type { Database, Row, Value } from './database.ts'
 import type { ClaimId } from './idempotency-table.ts'
 import { ADD_TALLY, type PackedTallies, toAddPackedTallies, unpackTallies } from './statistics-table.ts'
-
-/** A row of the audit log. No number, phone, name, key or body is ever in it; `subject` is a keyed hash in hex. */
-export type AuditRow = {
-  readonly chain: string
-  readonly sequence: number
-  readonly time: string
-  readonly phase: string
-  readonly request_reference: string | null
-  readonly key_id: string | null
-  readonly mode: string | null
-  readonly operation: string | null
-  readonly subject: string | null
-  readonly outcome: string | null
-  readonly sources: string | null
-  readonly amount: string | null
-  readonly consent_reference: string | null
-  readonly fields_released: string | null
-  readonly detail: string | null
-  readonly previous_hash: Uint8Array
-  readonly hash: Uint8Array
-}
-
-export const AUDIT_COLUMNS = [
-  'chain',
-  'sequence',
-  'time',
-  'phase',
-  'request_reference',
-  'key_id',
-  'mode',
-  'operation',
-  'subject',
-  'outcome',
-  'sources',
-  'amount',
-  'consent_reference',
-  'fields_released',
-  'detail',
-  'previous_hash',
-  'hash',
-] as const satisfies readonly (keyof AuditRow)[]
 
 export type Head = { readonly sequence: number; readonly hash: Uint8Array }
 

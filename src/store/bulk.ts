@@ -1,6 +1,6 @@
 import { setFlagsFromString } from 'node:v8'
 import type { Database } from './database.ts'
-import type { SealedRecord } from './registry-table.ts'
+import type { SealedRecord } from './sealed-record.ts'
 
 /** Held by who changes sealed rows: two who change the same ones in another order would stop each other. */
 export const REGISTRY_LOCK = 'registry'

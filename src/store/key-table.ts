@@ -1,5 +1,5 @@
+import type { Mode, Scope } from '../contract/scope.ts'
 import { Refusal } from '../errors.ts'
-import type { Mode, Scope } from '../keys/api-key.ts'
 import type { Database, Row } from './database.ts'
 
 export type KeyRow = {

@@ -2,24 +2,7 @@ import type { Kind } from '../crypto/blind-index.ts'
 import { dropPictures, REGISTRY_LOCK, saveRecords } from './bulk.ts'
 import type { Database } from './database.ts'
 import { refuseStaleSeals } from './rotation-table.ts'
-
-/** A sealed record as it lies in the registry. */
-export type SealedRecord = {
-  /** Decoys are nobody's records: they are opened when nobody was found, so that this takes as long. */
-  readonly kind: Kind | 'decoy'
-  readonly subject: Uint8Array
-  readonly keyVersion: number
-  /** Keyed hash of the content: the same content again changes nothing. */
-  readonly digest: Uint8Array
-  readonly sealed: Uint8Array
-}
-
-export type SealedMedia = {
-  readonly id: Uint8Array
-  readonly subject: Uint8Array
-  readonly keyVersion: number
-  readonly sealed: Uint8Array
-}
+import type { SealedMedia, SealedRecord } from './sealed-record.ts'
 
 export type RegistryTable = {
   readonly find: (subject: Uint8Array) => Promise<Pick<SealedRecord, 'keyVersion' | 'sealed'> | undefined>

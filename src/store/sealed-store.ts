@@ -1,10 +1,12 @@
 import { mkdirSync } from 'node:fs'
-import type { Config } from '../config/config.ts'
 import { type Keyring, openKeyring, type RootState } from '../crypto/keyring.ts'
-import { loadRootKeys, type RootKeys } from '../crypto/root-key.ts'
+import { loadRootKeys, type RootKeySettings, type RootKeys } from '../crypto/root-key.ts'
 import { Refusal } from '../errors.ts'
 import type { Meta } from './meta-table.ts'
 import { openStore, type Store, type StoreOptions } from './store.ts'
+
+/** Where the data is, and the root key that belongs to it. */
+export type SealedStoreSettings = RootKeySettings & Pick<StoreOptions, 'databaseUrl'>
 
 export type SealedStore = {
   readonly store: Store
@@ -14,7 +16,7 @@ export type SealedStore = {
 
 /** The store with the keys that belong to it: the command line needs no more than this. */
 export async function openSealedStore(
-  config: Config,
+  config: SealedStoreSettings,
   options: Partial<StoreOptions> = {},
 ): Promise<SealedStore> {
   const store = await openStore({ dataDir: config.dataDir, databaseUrl: config.databaseUrl, ...options })
@@ -33,7 +35,7 @@ export async function openSealedStore(
 }
 
 /** Also called anew when a row was sealed by a root key that this process has not seen yet. */
-export async function loadKeyring(config: Config, store: Store): Promise<Keys> {
+export async function loadKeyring(config: SealedStoreSettings, store: Store): Promise<Keys> {
   try {
     return await loadKeyringOnce(config, store)
   } catch (error) {
@@ -45,7 +47,7 @@ export async function loadKeyring(config: Config, store: Store): Promise<Keys> {
 
 type Keys = Pick<SealedStore, 'keyring' | 'rootKeys'>
 
-async function loadKeyringOnce(config: Config, store: Store): Promise<Keys> {
+async function loadKeyringOnce(config: SealedStoreSettings, store: Store): Promise<Keys> {
   const known = await readRootState(store)
   const rootKeys = loadRootKeys(config, known.fingerprint === undefined)
   const first = rootKeys.candidates[0]

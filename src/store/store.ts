@@ -11,6 +11,9 @@ import { toSqliteRefusal } from './sqlite-refusal.ts'
 import { openWriter, type Writer } from './sqlite-writer.ts'
 import { createTables, type Tables, WRITES } from './tables.ts'
 
+/** The name of the SQLite database in the data folder. */
+export const SQLITE_FILE = 'tabbat.db'
+
 export type Store = Tables & {
   readonly database: Database
   /** Where the data lies, for people; without a password. */
@@ -46,7 +49,7 @@ const COMMAND_LIMITS = { answerTimeoutMs: 15_000, statementTimeoutMs: 3_600_000 
 
 export async function openStore(options: StoreOptions): Promise<Store> {
   const { dataDir, databaseUrl, writerThread = false, mustExist = false, onFatal } = options
-  const path = join(dataDir, 'tabbat.db')
+  const path = join(dataDir, SQLITE_FILE)
   if (mustExist && databaseUrl === undefined && !existsSync(path))
     throw new Refusal(
       `There is no database at ${path}. Run this where the server runs, or set TABBAT_DATA_DIR.`,

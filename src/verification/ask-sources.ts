@@ -4,7 +4,7 @@ import type { Tried } from '../sources/search.ts'
 import type { Answer } from '../sources/source.ts'
 import { isPhoneOf } from './match.ts'
 import type { Subject } from './subject.ts'
-import type { Asker, Desk } from './verify.ts'
+import type { Asker, Desk } from './verification-request.ts'
 
 /** A caller waits 15 seconds at most: what is left of them when the sources are asked, less what writing the outcome takes. */
 const DEADLINE_MS = 14_500

@@ -2,7 +2,7 @@ import { type KeyObject, randomUUID } from 'node:crypto'
 import { steadyNow } from '../contract/clock.ts'
 import { type Kind, toBlindIndex } from '../crypto/blind-index.ts'
 import { AppError } from '../errors.ts'
-import type { Caller } from '../keys/authenticate.ts'
+import type { Caller } from '../keys/caller.ts'
 import type { AttemptTable } from '../store/attempt-table.ts'
 
 /** Failed matches for one number in 24 hours, by one key and by all: enough for slips, too few for guessing. */
@@ -12,9 +12,6 @@ const WINDOW_MS = 24 * 3_600_000
 const DAY_MS = 24 * 3_600_000
 /** A day of a key ends at midnight in Lagos. */
 const LAGOS_MS = 3_600_000
-
-/** How many people a key may ask about in a day, unless it was made with another number. */
-export const SUBJECTS_PER_DAY = 2000
 
 /** Guards people against being guessed at, one by one or by the thousand. Numbers nobody has are guarded alike. */
 export type Attempts = {

@@ -1,56 +1,15 @@
-import type { AuditLog } from '../audit/audit-log.ts'
 import type { AuditEntry } from '../audit/row.ts'
 import { steadyNow } from '../contract/clock.ts'
-import type { Kind } from '../crypto/blind-index.ts'
 import { AppError, ERRORS, type ErrorCode, toErrorBody } from '../errors.ts'
-import type { Mode } from '../keys/api-key.ts'
-import type { Caller } from '../keys/authenticate.ts'
 import { toReleasedFields } from '../keys/field-policy.ts'
 import type { Tried } from '../sources/search.ts'
 import { askSources, findReused, keepForReuse } from './ask-sources.ts'
-import type { Attempts } from './guess-limit.ts'
-import { type Claimed, type Idempotency, type Kept, toFinalFailure } from './idempotency.ts'
+import { type Kept, toFinalFailure } from './idempotency.ts'
 import { mask } from './mask.ts'
 import { isMissedGuess, isPhoneOf } from './match.ts'
 import { createReference } from './reference.ts'
-import type { Reuse } from './reuse.ts'
-import type { Flights } from './single-flight.ts'
-import type { Posted, Subject } from './subject.ts'
-
-/** The sources in the order of asking. A test key never reaches a live source, and the other way round. */
-export type Sources = { readonly [M in Mode]: { readonly [K in Kind]: readonly Posted[] } }
-
-/** What a verification needs of the server. */
-export type Desk = {
-  readonly sources: Sources
-  /** Whether "not found" lets the next source be asked. */
-  readonly askNext: boolean
-  /** Absent unless the operator allows earlier results to be used again. */
-  readonly reuse: Reuse | undefined
-  readonly attempts: Attempts
-  readonly audit: AuditLog
-  readonly idempotency: Idempotency
-  readonly flights: Flights
-  readonly toSubjectHash: (kind: Kind, number: string) => string
-}
-
-/** Who asks, and what goes along with the question. */
-export type Asker = {
-  readonly caller: Caller
-  /** The account of the console that tries the API, if it is one. */
-  readonly person?: string | undefined
-  readonly requestId: string
-  readonly operation: string
-  readonly amount: string | undefined
-  readonly idempotencyKey: string | undefined
-  readonly consentReference: string | undefined
-  /** The caller wants no earlier result. */
-  readonly fresh: boolean
-  /** When the request was taken up: everything that is waited for since counts. */
-  readonly startedAt: number
-  /** Under an Idempotency-Key: the right to answer. */
-  readonly claimed?: Claimed
-}
+import type { Subject } from './subject.ts'
+import type { Asker, Desk } from './verification-request.ts'
 
 /** The answer as it leaves the house. */
 export type Finished = Kept & { readonly replayed: boolean }

@@ -1,4 +1,4 @@
-import type { AuditRow } from '../../src/store/audit-table.ts'
+import type { AuditRow } from '../../src/store/audit-row.ts'
 import type { TestApp } from '../app.ts'
 
 /** The rows of these phases, in the order of writing. */

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { exportRows } from '../../src/audit/export.ts'
 import { type App, createApp } from '../../src/http/app.ts'
 import { createFail } from '../../src/http/failures.ts'
-import type { AuditRow } from '../../src/store/audit-table.ts'
+import type { AuditRow } from '../../src/store/audit-row.ts'
 import { createLog } from '../../src/telemetry/log.ts'
 
 const PIECE = 'a piece of it\n'.repeat(10_000)

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { OPERATIONS } from '../../src/app/api-server.ts'
 import { SANDBOX_KEY } from '../../src/keys/sandbox-key.ts'
+import { OPERATIONS } from '../../src/operations/operations.ts'
 import { SANDBOX_NUMBERS } from '../../src/sources/sandbox/numbers.ts'
 import { readRows } from './audit-rows.ts'
 import { openTestConsole, send, type TestConsole } from './console.ts'

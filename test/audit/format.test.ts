@@ -8,7 +8,8 @@ import { createSigner } from '../../src/audit/signing.ts'
 import { openCheckpoint, toPublicKey } from '../../src/audit/verify-checkpoint.ts'
 import { climb, createTree, type ProofStep } from '../../src/audit/verify-merkle.ts'
 import { createRowHasher, HASHED_FIELDS, ZERO_HASH } from '../../src/audit/verify-row.ts'
-import { AUDIT_COLUMNS, type Checkpoint } from '../../src/store/audit-table.ts'
+import { AUDIT_COLUMNS } from '../../src/store/audit-row.ts'
+import type { Checkpoint } from '../../src/store/audit-table.ts'
 
 type Vector = {
   readonly seed: string

@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { CheckpointBody } from '../../src/audit/checkpoint.ts'
 import { linkEntries, NO_HEAD } from '../../src/audit/row.ts'
-import { AUDIT_COLUMNS, type AuditRow } from '../../src/store/audit-table.ts'
+import { AUDIT_COLUMNS, type AuditRow } from '../../src/store/audit-row.ts'
 import type { Chance } from './chance.ts'
 import { CHAINS } from './sample-log.ts'
 

@@ -1,7 +1,7 @@
 import { buildServer } from '../../src/app/api-server.ts'
 import { loadConfig } from '../../src/config/config.ts'
 import { createContext } from '../../src/context/context.ts'
-import { SCOPES } from '../../src/keys/api-key.ts'
+import { SCOPES } from '../../src/contract/scope.ts'
 import { createKey } from '../../src/keys/manage.ts'
 import { createStandIn, withStandIn } from '../battery/stand-in.ts'
 

@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs'
 import { Ajv } from 'ajv'
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { OPERATIONS } from '../../src/app/api-server.ts'
 import { SANDBOX_KEY } from '../../src/keys/sandbox-key.ts'
+import { OPERATIONS } from '../../src/operations/operations.ts'
 import { openTestApp, type TestApp } from '../app.ts'
 
 const REQUESTS = 20_000

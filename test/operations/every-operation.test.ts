@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { OPERATIONS } from '../../src/app/api-server.ts'
-import { SCOPES } from '../../src/keys/api-key.ts'
+import { SCOPES } from '../../src/contract/scope.ts'
+import { OPERATIONS } from '../../src/operations/operations.ts'
 import { toExampleInput } from '../../src/reference/openapi.ts'
 import { bearer, openTestApp, type TestApp } from '../app.ts'
 

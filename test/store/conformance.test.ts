@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Admission, Failure } from '../../src/store/attempt-table.ts'
 import type { KeyRow } from '../../src/store/key-table.ts'
-import type { SealedMedia, SealedRecord } from '../../src/store/registry-table.ts'
+import type { SealedMedia, SealedRecord } from '../../src/store/sealed-record.ts'
 import type { Store } from '../../src/store/store.ts'
 import { describeEngines, ENGINES, type Engine } from './engines.ts'
 

@@ -1,6 +1,6 @@
+import { auditBy } from '../../audit/audit-by.ts'
 import { type ChangeWish, importLists, rollBack, syncVendor } from '../../catalogue/change.ts'
 import { diffFiles, toPlainChange } from '../../catalogue/diff.ts'
-import type { CatalogueFiles } from '../../catalogue/file.ts'
 import type { CatalogueFolder } from '../../catalogue/folder.ts'
 import { readShippedFolder } from '../../catalogue/folder.ts'
 import { AwaitsReview } from '../../catalogue/review.ts'
@@ -12,12 +12,13 @@ import {
   readCurrent,
   readVersion,
 } from '../../catalogue/versions.ts'
+import { AdminRefusal } from '../../contract/admin-error.ts'
+import type { CatalogueFiles } from '../../contract/catalogue-files.ts'
 import type { Person } from '../../contract/role.ts'
 import { type Static, Type } from '../../contract/schema.ts'
 import { AppError } from '../../errors.ts'
 import { namesWith, type VendorName } from '../../sources/vendors.ts'
-import { type AdminDesk, auditBy } from '../admin-deps.ts'
-import { AdminRefusal } from '../refuse.ts'
+import type { AdminDesk } from '../admin-deps.ts'
 import { type AdminRoute, defineRoute, WithHeaders } from '../route.ts'
 import {
   CatalogueDiff,

@@ -1,9 +1,10 @@
+import { auditBy } from '../../audit/audit-by.ts'
 import { holdsPersonNumber, PERSON_NUMBER_RULE } from '../../contract/free-text.ts'
 import type { Person } from '../../contract/role.ts'
 import type { Kind } from '../../crypto/blind-index.ts'
 import { AppError } from '../../errors.ts'
 import { HIDDEN } from '../../verification/mask.ts'
-import { type AdminDesk, auditBy } from '../admin-deps.ts'
+import type { AdminDesk } from '../admin-deps.ts'
 import { type AdminRoute, defineRoute } from '../route.ts'
 import { RecordCounts, RecordView, RecordWish, RevealWish } from '../shapes/records.ts'
 

@@ -1,8 +1,8 @@
 import { lookAtInvitation } from '../../accounts/invitations.ts'
+import { AdminRefusal } from '../../contract/admin-error.ts'
 import type { Exchange } from '../../http/exchange.ts'
 import type { AdminDesk } from '../admin-deps.ts'
 import type { SignedIn } from '../people.ts'
-import { AdminRefusal } from '../refuse.ts'
 import { type AdminRoute, defineRoute, WithHeaders } from '../route.ts'
 import { readDeviceCookie, readSessionCookie, toDeviceCookie, toSessionCookie } from '../session-cookie.ts'
 import {

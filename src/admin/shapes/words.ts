@@ -1,6 +1,6 @@
 import { ROLES } from '../../contract/role.ts'
 import { Type } from '../../contract/schema.ts'
-import { MODES, SCOPES } from '../../keys/api-key.ts'
+import { MODES, SCOPES } from '../../contract/scope.ts'
 
 /** Times are ISO 8601 in UTC. */
 export const Time = Type.String({ format: 'date-time' })

@@ -1,5 +1,5 @@
+import { SCOPES } from '../../contract/scope.ts'
 import { ERRORS } from '../../errors.ts'
-import { SCOPES } from '../../keys/api-key.ts'
 import { SANDBOX_KEY } from '../../keys/sandbox-key.ts'
 import { toCommandBlock, toJsonBlock } from './code-block.ts'
 import { listCurls } from './curl.ts'

@@ -1,4 +1,4 @@
-import type { CatalogueFiles, InternetFile, TvFile } from '../../catalogue/file.ts'
+import type { CatalogueFiles, InternetFile, TvFile } from '../../contract/catalogue-files.ts'
 import type { Static } from '../../contract/schema.ts'
 import { findInternet, toDuration, toPrice, withoutTwins } from '../price-list.ts'
 import type { Bundles, Packages, Pins } from './wire.ts'

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import type { Question, Reply } from '../http.ts'
+import type { Question, Reply } from '../source.ts'
 import nin from './fixtures/nin.json' with { type: 'json' }
 import { create } from './index.ts'
 import { settings } from './settings.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { Reply } from '../http.ts'
+import type { Reply } from '../source.ts'
 import { create } from './index.ts'
 
 const values = {

@@ -1,7 +1,6 @@
-import type { Reply } from '../http.ts'
 import { createPhraseMatcher, NO_SUCH_PERSON } from '../not-found.ts'
+import type { Create, Reply } from '../source.ts'
 import { toStatusError } from '../status.ts'
-import type { Create } from '../vendors.ts'
 import { createReader, refuseContradiction } from '../wire.ts'
 import { toBvnRecord, toNinRecord } from './map.ts'
 import type { settings } from './settings.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { Question, Reply } from '../http.ts'
+import type { Question, Reply } from '../source.ts'
 import bvnReply from './fixtures/bvn.json' with { type: 'json' }
 import ninReply from './fixtures/nin.json' with { type: 'json' }
 import { create } from './index.ts'

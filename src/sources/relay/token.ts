@@ -1,4 +1,4 @@
-import type { Send } from '../http.ts'
+import type { Send } from '../source.ts'
 import { SourceError } from '../source.ts'
 import { readTokenText, requireTokenReply, type Token, type TokenOptions } from '../token.ts'
 

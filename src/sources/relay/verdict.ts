@@ -1,7 +1,7 @@
 import { ERRORS } from '../../errors.ts'
-import type { Reply } from '../http.ts'
 import { createPhraseMatcher, NO_SUCH_PERSON, PHONE_DIFFERS } from '../not-found.ts'
 import { toText } from '../record.ts'
+import type { Reply } from '../source.ts'
 import { SourceError } from '../source.ts'
 import { saysNotNow, toStatusError } from '../status.ts'
 

@@ -1,4 +1,4 @@
-import type { CatalogueFiles, InternetFile, TvFile } from '../../catalogue/file.ts'
+import type { CatalogueFiles, InternetFile, TvFile } from '../../contract/catalogue-files.ts'
 import type { Static } from '../../contract/schema.ts'
 import { findInternet, findTv, toDuration, toPrice, withoutTwins, withProducts } from '../price-list.ts'
 import type { Content } from './wire.ts'

@@ -1,7 +1,7 @@
 import { toText } from '../record.ts'
+import type { Create } from '../source.ts'
 import { type Call, SourceError } from '../source.ts'
 import { saysNotNow, toStatusError } from '../status.ts'
-import type { Create } from '../vendors.ts'
 import { createReader, refuseContradiction } from '../wire.ts'
 import { toBvnRecord, toNinRecord } from './map.ts'
 import type { settings } from './settings.ts'

@@ -1,0 +1,7 @@
+/** test: the sandbox answers. live: the configured sources answer. */
+export const MODES = ['test', 'live'] as const
+export type Mode = (typeof MODES)[number]
+
+/** What a key may be allowed to do. */
+export const SCOPES = ['kyc:nin', 'kyc:bvn', 'catalogue:read'] as const
+export type Scope = (typeof SCOPES)[number]

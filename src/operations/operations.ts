@@ -1,0 +1,15 @@
+import { listInternetBundles } from './list-internet-bundles.ts'
+import { listSmeBundles } from './list-sme-bundles.ts'
+import { listTvAddOns } from './list-tv-add-ons.ts'
+import type { Operation } from './operation.ts'
+import { verifyBvn } from './verify-bvn.ts'
+import { verifyNin } from './verify-nin.ts'
+
+/** The API. Adding an operation is a file in operations/ and a line here. */
+export const OPERATIONS: readonly Operation[] = [
+  verifyNin,
+  verifyBvn,
+  listInternetBundles,
+  listSmeBundles,
+  listTvAddOns,
+]
