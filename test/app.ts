@@ -1,16 +1,15 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { buildServer } from '../src/app/api-server.ts'
+import { type ApiServer, buildServer } from '../src/app/api-server.ts'
 import { loadConfig } from '../src/config/config.ts'
 import { type Context, createContext } from '../src/context/context.ts'
 import { SCOPES } from '../src/contract/scope.ts'
-import type { App } from '../src/http/app.ts'
 import { createKey, type KeyWishes } from '../src/keys/manage.ts'
 import { SANDBOX_KEY } from '../src/keys/sandbox-key.ts'
 
 export type TestApp = {
-  readonly app: App
+  readonly app: ApiServer
   readonly context: Context
   readonly createKey: (wishes?: Partial<KeyWishes>) => Promise<string>
   readonly close: () => Promise<void>

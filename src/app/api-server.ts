@@ -11,6 +11,7 @@ import { addHealth } from '../http/health.ts'
 import { createReadInput } from '../http/input.ts'
 import { addMedia } from '../http/media.ts'
 import { createToOrigin } from '../http/origin.ts'
+import { createOverload, type Overload, toInFlightLimits } from '../http/overload.ts'
 import { leavePlace, pauseRefused, withPlace } from '../http/with-place.ts'
 import { Document } from '../operations/document.ts'
 import type { Operation } from '../operations/operation.ts'
@@ -18,8 +19,14 @@ import { OPERATIONS } from '../operations/operations.ts'
 import { addDocs } from '../reference/docs-routes.ts'
 import type { Finished } from '../verification/verify.ts'
 
-export function buildServer(context: Context): App {
-  const { log, audit, lifecycle, overload } = context
+/** The listener of the API, and the gate that bounds its requests under way. */
+export type ApiServer = App & { readonly overload: Overload }
+
+export function buildServer(
+  context: Context,
+  overload: Overload = createOverload(toInFlightLimits(context.config)),
+): ApiServer {
+  const { log, audit, lifecycle } = context
   const guard = createGuard(context)
   const finish = createFinish(context)
   const care: Care = {
@@ -39,16 +46,19 @@ export function buildServer(context: Context): App {
     isLast: () => lifecycle.stopping,
   }
   const app = createApp(care, toConnectionLimits(context.config, 'api'))
-  for (const operation of OPERATIONS) addOperation(app, context, operation)
+  for (const operation of OPERATIONS) addOperation(app, context, overload, operation)
   addHealth(app, context)
-  addMedia(app, context)
+  addMedia(app, context, overload)
   addDocs(app, context.config)
-  return app
+  const close = async () => {
+    overload.close()
+    await app.close()
+  }
+  return { ...app, close, overload }
 }
 
-function addOperation(app: App, context: Context, operation: Operation): void {
+function addOperation(app: App, context: Context, overload: Overload, operation: Operation): void {
   const { name, method, path, scope, inputFrom } = operation
-  const { overload } = context
   const readInput = createReadInput(operation)
   const toOrigin = createToOrigin(context.config)
   const run = (exchange: Exchange, input: Record<string, string>): Reply | Promise<Reply> => {

@@ -7,7 +7,7 @@ import { Refusal } from '../errors.ts'
 import type { App } from '../http/app.ts'
 import { drain } from '../http/drain.ts'
 import { watchClock } from '../telemetry/clock-watch.ts'
-import { buildServer } from './api-server.ts'
+import { type ApiServer, buildServer } from './api-server.ts'
 import { toBanner } from './banner.ts'
 import { failWith, say } from './terminal.ts'
 
@@ -93,8 +93,8 @@ function stopOnSignal(context: Context, stopAll: () => Promise<void>): void {
   process.on('SIGTERM', onSignal).on('SIGINT', onSignal)
 }
 
-async function stop(context: Context, app: App, admin: App | undefined): Promise<void> {
-  context.overload.resumeAll()
+async function stop(context: Context, app: ApiServer, admin: App | undefined): Promise<void> {
+  app.overload.resumeAll()
   const cutting = setTimeout(() => admin?.cutStreams(), STREAM_MS)
   await Promise.all([drain(app.server), admin && drain(admin.server)])
   clearTimeout(cutting)

@@ -9,7 +9,6 @@ import { steadyNow } from '../contract/clock.ts'
 import { type Kind, toBlindIndexText } from '../crypto/blind-index.ts'
 import type { Keyring } from '../crypto/keyring.ts'
 import type { RootKeys } from '../crypto/root-key.ts'
-import { createOverload, type Overload, toInFlightLimits } from '../http/overload.ts'
 import { type Authenticate, createAuthenticate } from '../keys/authenticate.ts'
 import { createRateLimit, type RateLimit } from '../keys/rate-limit.ts'
 import { createLeasedRateLimit } from '../keys/worker-leases.ts'
@@ -42,7 +41,6 @@ export type Context = {
   readonly keyring: () => Keyring
   readonly authenticate: Authenticate
   readonly rateLimit: RateLimit | undefined
-  readonly overload: Overload
   readonly catalogue: KeptCatalogue
   readonly registry: Registry
   readonly attempts: Attempts
@@ -87,7 +85,6 @@ export async function createContext(
     paidCalls: config.paidCalls,
   })
   const reuse = config.reuse === 'off' ? undefined : createReuse(store.reuse, keyring, config.reuse)
-  const overload = createOverload(toInFlightLimits(config))
   const desk = { registry, keyring: currentKeyring, table: store.sources, node: audit.owner, log }
   const line = await openSourceLine(config, desk)
   const shelf = { table: store.catalogue, reviews: store.reviews, audit, switches: store.sources }
@@ -103,7 +100,6 @@ export async function createContext(
     keyring: currentKeyring,
     authenticate: openAuthenticate(config, store, keyring),
     rateLimit: openRateLimit(config),
-    overload,
     catalogue,
     registry,
     attempts,
@@ -121,7 +117,6 @@ export async function createContext(
     close: async () => {
       stopForgetting()
       await scrub?.close()
-      overload.close()
       await catalogue.close()
       await line.close()
       await attempts.finish()

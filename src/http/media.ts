@@ -5,14 +5,14 @@ import { openMediaToken } from '../registry/media-link.ts'
 import { drawPortrait } from '../sources/sandbox/portrait.ts'
 import type { App } from './app.ts'
 import { type Reply, toTextReply } from './exchange.ts'
+import type { Overload } from './overload.ts'
 import { withPlace } from './with-place.ts'
 
 const PNG_FIRST_BYTE = 0x89
 const OPERATION = 'fetch_picture'
 
 /** Pictures that answers link to. Browsers send no key, so the address itself is the right to see one. */
-export function addMedia(app: App, context: Context): void {
-  const { overload } = context
+export function addMedia(app: App, context: Context, overload: Overload): void {
   app.route({
     methods: ['GET'],
     path: '/media/:token',

@@ -1,7 +1,7 @@
 import { createSecretKey, randomBytes } from 'node:crypto'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { expect, it } from 'vitest'
-import type { Caller } from '../keys/authenticate.ts'
+import type { Caller } from '../keys/caller.ts'
 import type { AttemptTable } from '../store/attempt-table.ts'
 import { createAttempts } from './guess-limit.ts'
 

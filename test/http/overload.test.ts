@@ -21,9 +21,9 @@ beforeAll(async () => {
 afterAll(() => server.close())
 
 const take = (keyId: string, count: number) =>
-  Array.from({ length: count }, () => server.context.overload.enter(keyId))
+  Array.from({ length: count }, () => server.app.overload.enter(keyId))
 const free = (keyId: string, count: number) => {
-  for (let index = 0; index < count; index++) server.context.overload.leave(keyId)
+  for (let index = 0; index < count; index++) server.app.overload.leave(keyId)
 }
 const ask = (path: string, key?: string) =>
   fetch(`http://127.0.0.1:${portOf(server)}${path}`, key === undefined ? {} : { headers: bearer(key) })
@@ -89,10 +89,10 @@ describe('above the limit of requests under way', () => {
 })
 
 it('one key may take most of the places, and not all, unless it is set', async () => {
-  const { context, close } = await openTestApp({ TABBAT_MAX_IN_FLIGHT: '10' })
-  const entered = Array.from({ length: 9 }, () => context.overload.enter('busy'))
+  const { app, close } = await openTestApp({ TABBAT_MAX_IN_FLIGHT: '10' })
+  const entered = Array.from({ length: 9 }, () => app.overload.enter('busy'))
   expect(entered.map((waiting) => waiting === undefined)).toEqual([...Array(8).fill(true), false])
-  expect(context.overload.enter('other')).toBeUndefined()
+  expect(app.overload.enter('other')).toBeUndefined()
   await close()
 })
 
@@ -105,7 +105,7 @@ it('refusals share a line of the log', async () => {
     log,
   )
   const app = buildServer(context)
-  context.overload.enter('one')
+  app.overload.enter('one')
   const get = () => app.inject({ url: LIST, headers: bearer() })
   const answers = await Promise.all(Array.from({ length: 20 }, get))
   expect(answers.map(({ statusCode }) => statusCode)).toEqual(Array(20).fill(503))
