@@ -165,7 +165,7 @@ export function toErrorBody(error: AppError, requestId: string): Record<string, 
 }
 
 /** A reason not to start or not to carry on, for the person at the terminal: one line that says how to mend it. */
-export class Refusal extends Error {
+export class UserError extends Error {
   constructor(message: string) {
     super(message)
     this.name = 'Refusal'

@@ -5,13 +5,13 @@ import { type ApiServer, buildServer } from '../src/app/api-server.ts'
 import { loadConfig } from '../src/config/config.ts'
 import { type Context, createContext } from '../src/context/context.ts'
 import { SCOPES } from '../src/contract/scope.ts'
-import { createKey, type KeyWishes } from '../src/keys/manage.ts'
+import { createKey, type KeyOptions } from '../src/keys/manage.ts'
 import { SANDBOX_KEY } from '../src/keys/sandbox-key.ts'
 
 export type TestApp = {
   readonly app: ApiServer
   readonly context: Context
-  readonly createKey: (wishes?: Partial<KeyWishes>) => Promise<string>
+  readonly createKey: (wishes?: Partial<KeyOptions>) => Promise<string>
   readonly close: () => Promise<void>
 }
 
@@ -25,7 +25,7 @@ export async function openTestApp(settings: Record<string, string> = {}): Promis
     app,
     context,
     createKey: async (wishes = {}) => {
-      const all: KeyWishes = {
+      const all: KeyOptions = {
         name: 'test',
         mode: 'test',
         scopes: SCOPES,

@@ -3,13 +3,13 @@ import type { AuditLog } from '../audit/audit-log.ts'
 import type { AuditEntry } from '../audit/row.ts'
 import { steadyNow } from '../contract/clock.ts'
 import type { Role } from '../contract/role.ts'
-import { Refusal } from '../errors.ts'
+import { UserError } from '../errors.ts'
 import type { AccountRow } from '../store/people-rows.ts'
 import type { Store } from '../store/store.ts'
 import { createToken, toTokenId } from './token.ts'
 
 /** What is needed to change accounts, from the page and from the command line alike. */
-export type AccountDesk = {
+export type AccountDeps = {
   readonly store: Pick<Store, 'people'>
   readonly audit: Pick<AuditLog, 'record'>
   /** Whose change it is: the name of an account, or the command line. */
@@ -21,18 +21,18 @@ export type NewInvitation = { readonly token: string; readonly role: Role; reado
 
 const INVITATION_MS = 24 * 3_600_000
 
-export async function inviteAccount(desk: AccountDesk, role: Role): Promise<NewInvitation> {
+export async function inviteAccount(desk: AccountDeps, role: Role): Promise<NewInvitation> {
   return invite(desk, { phase: 'account_invited', detail: role }, { role, account: undefined })
 }
 
 /** A link that sets a new password. Until it is used, the old one is good. */
-export async function resetAccount(desk: AccountDesk, name: string): Promise<NewInvitation> {
+export async function resetAccount(desk: AccountDeps, name: string): Promise<NewInvitation> {
   const { role } = await findAccount(desk, name)
   return invite(desk, { phase: 'account_reset', detail: name }, { role, account: name })
 }
 
 async function invite(
-  desk: AccountDesk,
+  desk: AccountDeps,
   entry: AuditEntry,
   { role, account }: { readonly role: Role; readonly account: string | undefined },
 ): Promise<NewInvitation> {
@@ -41,29 +41,29 @@ async function invite(
   const createdAt = steadyNow()
   const expiresAt = createdAt + INVITATION_MS
   const invitation = { id, role, account, madeBy: desk.by, createdAt, expiresAt }
-  await carryOut(desk, entry, () => desk.store.people.invite(invitation))
+  await withAudit(desk, entry, () => desk.store.people.invite(invitation))
   return { token, role, expiresAt }
 }
 
-export async function changeRole(desk: AccountDesk, name: string, role: Role): Promise<void> {
+export async function changeRole(desk: AccountDeps, name: string, role: Role): Promise<void> {
   const account = await findAccount(desk, name)
-  if (account.role === role) throw new Refusal(`${name} has the role ${role} already.`)
+  if (account.role === role) throw new UserError(`${name} has the role ${role} already.`)
   await refuseLastOwner(desk, account)
   const detail = `${name}, from ${account.role} to ${role}`
-  await carryOut(desk, { phase: 'role_changed', detail }, () => desk.store.people.setRole(name, role))
+  await withAudit(desk, { phase: 'role_changed', detail }, () => desk.store.people.setRole(name, role))
 }
 
-export async function removeAccount(desk: AccountDesk, name: string): Promise<void> {
+export async function removeAccount(desk: AccountDeps, name: string): Promise<void> {
   await refuseLastOwner(desk, await findAccount(desk, name))
-  await carryOut(desk, { phase: 'account_removed', detail: name }, () => desk.store.people.remove(name))
+  await withAudit(desk, { phase: 'account_removed', detail: name }, () => desk.store.people.remove(name))
 }
 
 /**
  * It is in the audit log before it happens. If the store refuses after all, because others were faster, so is that: the
  * work throws, or says false.
  */
-export async function carryOut<T>(
-  { audit, by }: Pick<AccountDesk, 'audit' | 'by'>,
+export async function withAudit<T>(
+  { audit, by }: Pick<AccountDeps, 'audit' | 'by'>,
   entry: AuditEntry,
   work: () => Promise<T>,
 ): Promise<T> {
@@ -75,23 +75,23 @@ export async function carryOut<T>(
     if (done === false) await takeBack()
     return done
   } catch (error) {
-    if (error instanceof Refusal) await takeBack()
+    if (error instanceof UserError) await takeBack()
     throw error
   }
 }
 
 /** Asked before the audit is written; the store asks again, for two may come at the same moment. */
-async function refuseLastOwner({ store }: AccountDesk, { name, role }: AccountRow): Promise<void> {
+async function refuseLastOwner({ store }: AccountDeps, { name, role }: AccountRow): Promise<void> {
   if (role !== 'owner') return
   const owners = (await store.people.list()).filter((account) => account.role === 'owner')
-  if (owners.length < 2) throw new Refusal(`${name} is the last owner. Make somebody else an owner first.`)
+  if (owners.length < 2) throw new UserError(`${name} is the last owner. Make somebody else an owner first.`)
 }
 
 /** The name is repeated only if it can be one. */
-async function findAccount({ store }: AccountDesk, name: string): Promise<AccountRow> {
+async function findAccount({ store }: AccountDeps, name: string): Promise<AccountRow> {
   const account = await store.people.find(name)
   if (account) return account
-  throw new Refusal(
+  throw new UserError(
     `There is no account ${/^[a-z0-9][a-z0-9._-]{1,39}$/.test(name) ? name : 'with this name'}.`,
   )
 }

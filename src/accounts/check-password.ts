@@ -1,15 +1,15 @@
 import type { AuditLog } from '../audit/audit-log.ts'
-import { AdminRefusal } from '../contract/admin-error.ts'
+import { AdminError } from '../contract/admin-error.ts'
 import type { AccountRow } from '../store/people-rows.ts'
 import type { Store } from '../store/store.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { Passwords } from './passwords.ts'
-import type { Mark, Tries } from './throttle.ts'
+import type { Throttle, ThrottleKey } from './throttle.ts'
 
 export type PasswordTry = {
   readonly name: string
   readonly password: string
-  readonly marks: readonly Mark[]
+  readonly throttleKeys: readonly ThrottleKey[]
   /** A signed-in person, or a browser that was used before. */
   readonly isKnown: boolean
 }
@@ -17,19 +17,19 @@ export type PasswordTry = {
 type Deps = {
   readonly context: { readonly audit: AuditLog; readonly store: Store; readonly log: Log }
   readonly passwords: Passwords
-  readonly tries: Tries
+  readonly throttle: Throttle
 }
 
 /** The account, if the password is its; else `wrong_password`. What was typed is written down nowhere. */
 export const createPasswordCheck =
-  ({ context: { audit, store, log }, passwords, tries }: Deps) =>
-  async ({ name, password, marks, isKnown }: PasswordTry): Promise<AccountRow> => {
+  ({ context: { audit, store, log }, passwords, throttle }: Deps) =>
+  async ({ name, password, throttleKeys, isKnown }: PasswordTry): Promise<AccountRow> => {
     const compare = async () => {
       const account = await store.people.find(name)
       return { account, isRight: await passwords.isRight(name, password, account?.password, isKnown) }
     }
     audit.requireHealthy()
-    const attempt = tries.begin(marks)
+    const attempt = throttle.begin(throttleKeys)
     const { account, isRight } = await compare().catch((error: unknown) => {
       attempt.withdraw()
       throw error
@@ -44,5 +44,5 @@ export const createPasswordCheck =
       audit
         .record([{ phase: 'sign_in_failed', outcome: 'wrong_password', detail: account.name }])
         .catch(log.failure)
-    throw new AdminRefusal('wrong_password')
+    throw new AdminError('wrong_password')
   }

@@ -1,10 +1,10 @@
-import { AdminRefusal } from '../contract/admin-error.ts'
+import { AdminError } from '../contract/admin-error.ts'
 import { steadyNow } from '../contract/clock.ts'
 import { holdsPersonNumber, PERSON_NUMBER_RULE } from '../contract/free-text.ts'
-import { AppError, Refusal } from '../errors.ts'
+import { AppError, UserError } from '../errors.ts'
 import type { InvitationRow } from '../store/people-rows.ts'
 import type { PeopleTable } from '../store/people-table.ts'
-import { type AccountDesk, carryOut } from './accounts.ts'
+import { type AccountDeps, withAudit } from './accounts.ts'
 import { type Passwords, refuseWeakPassword } from './passwords.ts'
 import { toTokenId } from './token.ts'
 import type { Invitation } from './views.ts'
@@ -14,7 +14,7 @@ export type Acceptance = { readonly token: string; readonly name: string; readon
 /** An account as it is right after a link was used. */
 export type Accepted = { readonly name: string; readonly password: string }
 
-type Desk = Omit<AccountDesk, 'by'> & { readonly passwords: Passwords }
+type Desk = Omit<AccountDeps, 'by'> & { readonly passwords: Passwords }
 
 export async function lookAtInvitation(table: PeopleTable, token: string): Promise<Invitation> {
   const { role, account, expiresAt } = await findInvitation(table, token)
@@ -28,20 +28,20 @@ export async function acceptInvitation(desk: Desk, acceptance: Acceptance): Prom
   const invitation = await findInvitation(store.people, token)
   await refuseName(store.people, invitation, name)
   refuseWeakPassword(name, password)
-  const kept = await passwords.toKept(name, password)
+  const kept = await passwords.toStoredResponse(name, password)
   const isDone = await (invitation.account === undefined
     ? makeAccount(desk, invitation, name, kept)
     : setPassword(desk, invitation, name, kept))
-  if (!isDone) throw new AdminRefusal('invitation_void')
+  if (!isDone) throw new AdminError('invitation_void')
   return { name, password: kept }
 }
 
 async function refuseName(table: PeopleTable, { account }: InvitationRow, name: string): Promise<void> {
-  if (account !== undefined && account !== name) throw new Refusal('This link is for another account.')
+  if (account !== undefined && account !== name) throw new UserError('This link is for another account.')
   if (account === undefined && holdsPersonNumber(name))
     throw new AppError('validation_failed', { errors: { name: [`name ${PERSON_NUMBER_RULE}`] } })
   if (account === undefined && (await table.find(name)))
-    throw new Refusal(`There is an account ${name} already. Choose another name.`)
+    throw new UserError(`There is an account ${name} already. Choose another name.`)
 }
 
 function makeAccount(
@@ -52,7 +52,7 @@ function makeAccount(
 ): Promise<boolean> {
   const detail = `${name}, ${role}, invited by ${madeBy}`
   const account = { name, role, password, createdAt: steadyNow(), lastSeenAt: undefined }
-  return carryOut({ audit, by: name }, { phase: 'account_created', detail }, () =>
+  return withAudit({ audit, by: name }, { phase: 'account_created', detail }, () =>
     store.people.accept(id, account),
   )
 }
@@ -64,7 +64,7 @@ function setPassword(
   password: string,
 ): Promise<boolean> {
   const detail = `${name}, link made by ${madeBy}`
-  return carryOut({ audit, by: name }, { phase: 'password_changed', detail }, () =>
+  return withAudit({ audit, by: name }, { phase: 'password_changed', detail }, () =>
     store.people.acceptReset(id, password, steadyNow()),
   )
 }
@@ -72,6 +72,6 @@ function setPassword(
 async function findInvitation(table: PeopleTable, token: string): Promise<InvitationRow> {
   const id = toTokenId(token)
   const invitation = id && (await table.findInvitation(id, steadyNow()))
-  if (!invitation) throw new AdminRefusal('invitation_void')
+  if (!invitation) throw new AdminError('invitation_void')
   return invitation
 }

@@ -1,8 +1,8 @@
 import { steadyNow } from '../contract/clock.ts'
-import { Refusal } from '../errors.ts'
+import { UserError } from '../errors.ts'
 import type { InvitationRow } from '../store/people-rows.ts'
 import type { Store } from '../store/store.ts'
-import { type AccountDesk, carryOut } from './accounts.ts'
+import { type AccountDeps, withAudit } from './accounts.ts'
 import type { OpenInvitation } from './views.ts'
 
 const ID_LENGTH = 12
@@ -12,13 +12,13 @@ export const listOpenInvitations = async ({ people }: Pick<Store, 'people'>): Pr
   (await people.listInvitations(steadyNow())).map(toOpenInvitation)
 
 /** The link is void at once. */
-export async function voidInvitation(desk: AccountDesk, id: string): Promise<void> {
+export async function voidInvitation(desk: AccountDeps, id: string): Promise<void> {
   const { people } = desk.store
   const found = (await people.listInvitations(steadyNow())).find((row) => toId(row) === id)
   if (!found) throw toUnknown(id)
   const { role, account, madeBy } = found
   const detail = `${id}, ${account ?? role}, made by ${madeBy}`
-  const isDone = await carryOut(desk, { phase: 'invitation_voided', detail }, () =>
+  const isDone = await withAudit(desk, { phase: 'invitation_voided', detail }, () =>
     people.voidInvitation(found.id),
   )
   if (!isDone) throw toUnknown(id)
@@ -38,6 +38,6 @@ const toOpenInvitation = (row: InvitationRow): OpenInvitation => ({
 
 /** The id is repeated only if it can be one: it may be a whole link that was pasted. */
 const toUnknown = (id: string) =>
-  new Refusal(
+  new UserError(
     `There is no open invitation ${/^[0-9a-f]{12}$/.test(id) ? id : 'with this id'}: it was used, voided, or has run out.`,
   )

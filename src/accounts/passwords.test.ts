@@ -1,21 +1,24 @@
 import { createSecretKey } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { createPasswords } from './passwords.ts'
-import { createGate } from './semaphore.ts'
+import { createSemaphore } from './semaphore.ts'
 
 const KEY = createSecretKey(Buffer.alloc(32, 7))
-const { toKept, isRight } = createPasswords(() => KEY)
+const { toStoredResponse, isRight } = createPasswords(() => KEY)
 const PASSWORD = 'a well-kept secret'
 
 describe('a password', () => {
   it('is kept as argon2id, saying how, and never twice in the same way', async () => {
-    const [one, two] = await Promise.all([toKept('ada', PASSWORD), toKept('ada', PASSWORD)])
+    const [one, two] = await Promise.all([
+      toStoredResponse('ada', PASSWORD),
+      toStoredResponse('ada', PASSWORD),
+    ])
     expect(one).toMatch(/^\$argon2id\$v=19\$m=32768,t=3,p=1\$[\w+/]{22}\$[\w+/]{43}$/)
     expect(one).not.toBe(two)
   })
 
   it('is right or wrong, for this account and under this key only', async () => {
-    const kept = await toKept('ada', PASSWORD)
+    const kept = await toStoredResponse('ada', PASSWORD)
     const elsewhere = createPasswords(() => createSecretKey(Buffer.alloc(32, 8)))
     expect(
       await Promise.all([
@@ -48,7 +51,7 @@ describe('a password', () => {
 
 describe('the gate', () => {
   it('lets so many in at once, others in turn, and sends the rest away', async () => {
-    const enter = createGate(2, 3)
+    const enter = createSemaphore(2, 3)
     const order: number[] = []
     const ends: (() => void)[] = []
     const work = (place: number) =>
@@ -67,7 +70,7 @@ describe('the gate', () => {
   })
 
   it('hands the place on when work fails', async () => {
-    const enter = createGate(1, 1)
+    const enter = createSemaphore(1, 1)
     const broken = enter(() => Promise.reject(new Error('broken')))
     const next = enter(async () => 'done')
     await expect(broken).rejects.toThrow('broken')

@@ -1,7 +1,7 @@
 import { toTooManyTries } from './throttle.ts'
 
 /** Lets so many in at once; others wait in line, and those who find the line too long are sent away. */
-export function createGate(atOnce: number, waiting: number): <T>(work: () => Promise<T>) => Promise<T> {
+export function createSemaphore(atOnce: number, waiting: number): <T>(work: () => Promise<T>) => Promise<T> {
   const line: (() => void)[] = []
   let inside = 0
   const enter = async () => {

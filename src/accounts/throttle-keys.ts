@@ -1,20 +1,20 @@
-import type { Mark } from './throttle.ts'
+import type { ThrottleKey } from './throttle.ts'
 
 /** What a try to sign in is counted by, and whom that spares. */
-export type SignInMarks = {
+export type SignInThrottleKeys = {
   /** `device`: the id of a browser with which this name has signed in before. */
-  readonly toMarks: (name: string, address: string, device?: string) => readonly Mark[]
+  readonly toMarks: (name: string, address: string, device?: string) => readonly ThrottleKey[]
   readonly isOf: (name: string) => (key: string) => boolean
 }
 
 const FIVE_MINUTES_MS = 300_000
 
 /**
- * By name and address together, strictly; by address, for who tries one password on many names; and by name, loosely and
+ * By name and address together, strictly; by address, for an address that tries one password on many names; and by name, loosely and
  * with short waits, for who comes from many addresses. A browser with which the name has signed in before has a count of its
  * own: wrong passwords from elsewhere, even from the same address, never keep its owner out.
  */
-export function createSignInMarks(): SignInMarks {
+export function createSignInThrottleKeys(): SignInThrottleKeys {
   return {
     toMarks: (name, address, device) =>
       device === undefined
@@ -30,6 +30,6 @@ export function createSignInMarks(): SignInMarks {
 }
 
 /** A password that is asked for again while somebody is signed in, whoever that is. */
-export const toConfirmMarks = (name: string): readonly Mark[] => [
+export const toConfirmThrottleKeys = (name: string): readonly ThrottleKey[] => [
   { key: `confirm ${name}`, free: 5, longestWaitMs: FIVE_MINUTES_MS },
 ]

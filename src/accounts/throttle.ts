@@ -1,7 +1,7 @@
-import { AdminRefusal } from '../contract/admin-error.ts'
+import { AdminError } from '../contract/admin-error.ts'
 
-/** What tries are counted by. */
-export type Mark = {
+/** What wrong passwords are counted by. */
+export type ThrottleKey = {
   readonly key: string
   /** Failures that cost no wait. */
   readonly free: number
@@ -17,9 +17,9 @@ export type Try = {
   readonly withdraw: () => void
 }
 
-export type Tries = {
+export type Throttle = {
   /** A try counts from the start, so that many at once are as many as many in turn. Refused while there is a wait. */
-  readonly begin: (marks: readonly Mark[]) => Try
+  readonly begin: (throttleKeys: readonly ThrottleKey[]) => Try
   readonly forgive: (isForgiven: (key: string) => boolean) => void
 }
 
@@ -31,10 +31,10 @@ const MOST_MARKS = 10_000
 const FORGET_AFTER_MS = 3_600_000
 
 export const toTooManyTries = (waitMs: number) =>
-  new AdminRefusal('too_many_tries', { headers: ['retry-after', String(Math.ceil(waitMs / 1000))] })
+  new AdminError('too_many_tries', { headers: ['retry-after', String(Math.ceil(waitMs / 1000))] })
 
 /** Counts failures in memory: 1, 2, 4 … seconds of waiting, up to what the mark says. */
-export function createTries(now = () => performance.now()): Tries {
+export function createThrottle(now = () => performance.now()): Throttle {
   const counts = new Map<string, Count>()
   const read = (key: string): Count => {
     const known = counts.get(key)
@@ -47,28 +47,28 @@ export function createTries(now = () => performance.now()): Tries {
     const oldest = counts.keys().next().value
     if (counts.size > MOST_MARKS && oldest !== undefined) counts.delete(oldest)
   }
-  const count = (mark: Mark, failures: number) =>
+  const count = (mark: ThrottleKey, failures: number) =>
     write(mark.key, { failures, waitUntil: now() + toWait(mark, failures), at: now() })
-  const takeBack = ({ key }: Mark) => {
+  const takeBack = ({ key }: ThrottleKey) => {
     const { failures, at } = read(key)
     write(key, { failures: Math.max(failures - 1, 0), waitUntil: 0, at })
   }
   return {
-    begin: (marks) => {
-      const waitMs = Math.max(...marks.map(({ key }) => read(key).waitUntil - now()))
+    begin: (throttleKeys) => {
+      const waitMs = Math.max(...throttleKeys.map(({ key }) => read(key).waitUntil - now()))
       if (waitMs > 0) throw toTooManyTries(waitMs)
-      for (const mark of marks) count(mark, read(mark.key).failures + 1)
+      for (const mark of throttleKeys) count(mark, read(mark.key).failures + 1)
       return {
         fail: () => {
-          for (const mark of marks) count(mark, read(mark.key).failures)
+          for (const mark of throttleKeys) count(mark, read(mark.key).failures)
         },
         succeed: () => {
-          const [first, ...others] = marks
+          const [first, ...others] = throttleKeys
           if (first) counts.delete(first.key)
           for (const mark of others) takeBack(mark)
         },
         withdraw: () => {
-          for (const mark of marks) takeBack(mark)
+          for (const mark of throttleKeys) takeBack(mark)
         },
       }
     },
@@ -78,5 +78,5 @@ export function createTries(now = () => performance.now()): Tries {
   }
 }
 
-const toWait = ({ free, longestWaitMs }: Mark, failures: number) =>
+const toWait = ({ free, longestWaitMs }: ThrottleKey, failures: number) =>
   failures < free ? 0 : Math.min(FIRST_WAIT_MS * 2 ** (failures - free), longestWaitMs)

@@ -7,7 +7,7 @@ import type { People } from './people.ts'
 import type { RecordCounter } from './record-counter.ts'
 
 /** What the routes of the console work with. */
-export type AdminDesk = {
+export type AdminDeps = {
   readonly context: Context
   /** The API itself, for trying it in the same process. */
   readonly api: App

@@ -1,8 +1,8 @@
-import { AdminRefusal } from '../contract/admin-error.ts'
+import { AdminError } from '../contract/admin-error.ts'
 import { isAtLeast, type Person } from '../contract/role.ts'
 import { AppError } from '../errors.ts'
 import type { Exchange } from '../http/exchange.ts'
-import type { AdminDesk } from './admin-deps.ts'
+import type { AdminDeps } from './admin-deps.ts'
 import type { AdminRoute } from './route.ts'
 import { readSessionCookie } from './session-cookie.ts'
 
@@ -10,7 +10,7 @@ const NOBODY: Person = { name: '', role: 'viewer', session: '' }
 
 /** Who asks, and whether they may. */
 export async function admit(
-  desk: AdminDesk,
+  desk: AdminDeps,
   { role, method, isBackground = false }: AdminRoute,
   exchange: Exchange,
 ): Promise<Person> {
@@ -19,8 +19,8 @@ export async function admit(
   if (role === 'anyone') return NOBODY
   const token = readSessionCookie(exchange.headers.cookie, desk.addresses.isSecure(exchange))
   const person = token === undefined ? undefined : await desk.people.findPerson(token, { isBackground })
-  if (!person) throw new AdminRefusal('signed_out')
-  if (!isAtLeast(person.role, role)) throw new AdminRefusal('wrong_role')
+  if (!person) throw new AdminError('signed_out')
+  if (!isAtLeast(person.role, role)) throw new AdminError('wrong_role')
   return person
 }
 
@@ -32,15 +32,15 @@ export async function admit(
 function refuseForeignSite(method: AdminRoute['method'], { headers }: Exchange): void {
   const site = headers['sec-fetch-site'] ?? 'same-origin'
   if (site === 'same-origin' || (site === 'none' && method === 'GET')) return
-  throw new AdminRefusal('foreign_origin')
+  throw new AdminError('foreign_origin')
 }
 
 /** The same for browsers that do not tell the site; and none sends JSON to others without being asked first. */
-function refuseForeignOrigin({ addresses }: AdminDesk, exchange: Exchange): void {
+function refuseForeignOrigin({ addresses }: AdminDeps, exchange: Exchange): void {
   const { headers } = exchange
   const { origin } = headers
   if (origin !== undefined && !isSameHost(origin, addresses.hostOf(exchange)))
-    throw new AdminRefusal('foreign_origin')
+    throw new AdminError('foreign_origin')
   if (!/^application\/json\s*(;|$)/i.test(headers['content-type'] ?? ''))
     throw new AppError('unsupported_media_type')
 }

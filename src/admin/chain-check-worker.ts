@@ -1,7 +1,7 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { type CheckpointFile, findCheckpointFile } from '../audit/verify-file.ts'
 import { verifyStore } from '../audit/verify-store.ts'
-import { Refusal } from '../errors.ts'
+import { UserError } from '../errors.ts'
 import { openStore } from '../store/store.ts'
 import type { CheckNews, CheckOrder } from './chain-check.ts'
 
@@ -32,7 +32,7 @@ async function check(): Promise<CheckNews> {
 async function run(): Promise<void> {
   tell(
     await check().catch((error: unknown) => {
-      if (error instanceof Refusal) return { refusal: error.message }
+      if (error instanceof UserError) return { refusal: error.message }
       throw error
     }),
   )

@@ -10,7 +10,7 @@ import type { Verdict } from '../audit/verify.ts'
 import { toPublicKey } from '../audit/verify-checkpoint.ts'
 import type { Context } from '../context/context.ts'
 import type { Person } from '../contract/role.ts'
-import { Refusal } from '../errors.ts'
+import { UserError } from '../errors.ts'
 import type { StoreOptions } from '../store/store.ts'
 import type { ChainCheck } from './shapes/audit.ts'
 
@@ -72,7 +72,7 @@ export function createChainChecks(context: CheckContext): ChainChecks {
       .catch(context.log.failure)
   }
   const start = (person: Person) => {
-    if (worker) throw new Refusal('The log is being read already. Wait until that has come to its end.')
+    if (worker) throw new UserError('The log is being read already. Wait until that has come to its end.')
     startedAt = performance.now()
     check = { ...NONE, state: 'running', started_at: new Date().toISOString(), started_by: person.name }
     const thread = startThread(context, ({ rows, total }) => {

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Context } from '../context/context.ts'
-import { type OverviewWish, toOverview } from './overview.ts'
+import { type OverviewQuery, toOverview } from './overview.ts'
 import type { Overview } from './shapes/overview.ts'
 
 const LOOK_EVERY_MS = 2000
@@ -10,7 +10,7 @@ const SPEAK_EVERY_MS = 15_000
 /** The overview as server-sent events: at once, and whenever it has changed, until the session ends or the server stops. */
 export async function* streamOverview(
   { context, overviews }: { readonly context: Context; readonly overviews: Overviews },
-  wish: OverviewWish,
+  wish: OverviewQuery,
   isStillThere: () => Promise<boolean>,
 ): AsyncIterable<string> {
   const { lifecycle } = context
@@ -38,7 +38,7 @@ export async function* streamOverview(
 const toEvent = (name: string, data: string) => `event: ${name}\ndata: ${data}\n\n`
 
 /** Whoever looks at the same at the same time shares one look at the database. */
-export type Overviews = { readonly read: (wish: OverviewWish) => Promise<Overview> }
+export type Overviews = { readonly read: (wish: OverviewQuery) => Promise<Overview> }
 
 const FRESH_MS = 1000
 /** What took long to make is good for longer: looking never costs more than a small part of the time. */

@@ -1,6 +1,6 @@
 import { isIPv6 } from 'node:net'
 import type { Config } from '../config/config.ts'
-import { AdminRefusal } from '../contract/admin-error.ts'
+import { AdminError } from '../contract/admin-error.ts'
 import type { Addresses } from '../http/address.ts'
 import type { Exchange } from '../http/exchange.ts'
 
@@ -24,7 +24,7 @@ export function createHostCheck(
     const { host = '' } = exchange.headers
     const isOne = countHosts(exchange) === 1
     if (!isOne || !isKnown(host, exchange) || !isKnown(hostOf(exchange), exchange))
-      throw new AdminRefusal('unknown_host', { headers: ['connection', 'close'] })
+      throw new AdminError('unknown_host', { headers: ['connection', 'close'] })
   }
 }
 

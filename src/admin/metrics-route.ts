@@ -1,6 +1,6 @@
 import { hash, timingSafeEqual } from 'node:crypto'
 import type { Context } from '../context/context.ts'
-import { AdminRefusal } from '../contract/admin-error.ts'
+import { AdminError } from '../contract/admin-error.ts'
 import type { App } from '../http/app.ts'
 import { toTextReply } from '../http/exchange.ts'
 
@@ -13,7 +13,7 @@ export function addMetrics(app: App, { metrics, config }: Pick<Context, 'metrics
     operation: 'metrics',
     answer: async ({ headers }) => {
       if (!isAllowed(headers.authorization ?? ''))
-        throw new AdminRefusal('wrong_token', { headers: ['www-authenticate', 'Bearer'] })
+        throw new AdminError('wrong_token', { headers: ['www-authenticate', 'Bearer'] })
       return toTextReply('text/plain; version=0.0.4; charset=utf-8', await metrics.print())
     },
   })

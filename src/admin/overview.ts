@@ -6,13 +6,13 @@ import type { NamedCount } from '../store/statistics-table.ts'
 import type { Overview } from './shapes/overview.ts'
 import { readSourceStates } from './source-states.ts'
 
-export type OverviewWish = { readonly range: Range; readonly mode: Overview['mode'] }
+export type OverviewQuery = { readonly range: Range; readonly mode: Overview['mode'] }
 
 const MOST_KEYS = 10
 const MOST_ERRORS = 10
 
 /** How things are going. Every figure comes from the statistics, whose number does not grow with the audit log. */
-export async function toOverview(context: Context, { range, mode }: OverviewWish): Promise<Overview> {
+export async function toOverview(context: Context, { range, mode }: OverviewQuery): Promise<Overview> {
   const { statistics } = context.store
   const now = Date.now()
   const { span, from, stepSeconds } = toStretch(range, now)

@@ -1,13 +1,13 @@
-import { carryOut } from '../accounts/accounts.ts'
+import { withAudit } from '../accounts/accounts.ts'
 import { createPasswordCheck } from '../accounts/check-password.ts'
 import { createDevices } from '../accounts/devices.ts'
 import { type Acceptance, acceptInvitation } from '../accounts/invitations.ts'
 import { createPasswords, refuseWeakPassword } from '../accounts/passwords.ts'
 import { createSessions, type Sessions, toSessionId } from '../accounts/sessions.ts'
-import { createTries } from '../accounts/throttle.ts'
-import { createSignInMarks, toConfirmMarks } from '../accounts/throttle-keys.ts'
+import { createThrottle } from '../accounts/throttle.ts'
+import { createSignInThrottleKeys, toConfirmThrottleKeys } from '../accounts/throttle-keys.ts'
 import type { Context } from '../context/context.ts'
-import { AdminRefusal } from '../contract/admin-error.ts'
+import { AdminError } from '../contract/admin-error.ts'
 import type { Person } from '../contract/role.ts'
 import type { AccountRow } from '../store/people-rows.ts'
 
@@ -43,19 +43,19 @@ export function createPeople(context: Context, now = () => performance.now()): P
   const { audit, store } = context
   const passwords = createPasswords(() => context.keyring()['console-password'])
   const sessions = createSessions(store.people)
-  const tries = createTries(now)
-  const { toMarks, isOf } = createSignInMarks()
+  const throttle = createThrottle(now)
+  const { toMarks, isOf } = createSignInThrottleKeys()
   const devices = createDevices(() => context.keyring()['console-password'])
 
-  const check = createPasswordCheck({ context, passwords, tries })
+  const check = createPasswordCheck({ context, passwords, throttle })
   const open = async (
     account: Pick<AccountRow, 'name' | 'password'>,
     device = devices.create(account.name),
   ) => {
     const entry = { phase: 'signed_in' }
     const by = { audit, by: account.name }
-    const token = await carryOut(by, entry, async () => (await sessions.open(account)) ?? false)
-    if (token === false) throw new AdminRefusal('wrong_password')
+    const token = await withAudit(by, entry, async () => (await sessions.open(account)) ?? false)
+    if (token === false) throw new AdminError('wrong_password')
     return { session: token, device }
   }
 
@@ -65,30 +65,30 @@ export function createPeople(context: Context, now = () => performance.now()): P
     signIn: async ({ name: typed, password, address, device }) => {
       const name = typed.trim().toLowerCase()
       const known = devices.open(name, device)
-      const marks = toMarks(name, address, known)
-      const account = await check({ name, password, marks, isKnown: known !== undefined })
+      const throttleKeys = toMarks(name, address, known)
+      const account = await check({ name, password, throttleKeys, isKnown: known !== undefined })
       return open(account, known === undefined ? undefined : device)
     },
     signOut: (person) =>
-      carryOut({ audit, by: person.name }, { phase: 'signed_out' }, () => sessions.end(person)),
+      withAudit({ audit, by: person.name }, { phase: 'signed_out' }, () => sessions.end(person)),
     confirmPassword: async ({ name }, password) => {
-      await check({ name, password, marks: toConfirmMarks(name), isKnown: true })
+      await check({ name, password, throttleKeys: toConfirmThrottleKeys(name), isKnown: true })
     },
     changePassword: async (person, { current, password }) => {
       const { name } = person
       refuseWeakPassword(name, password)
-      const marks = toConfirmMarks(name)
-      const { password: before } = await check({ name, password: current, marks, isKnown: true })
-      const after = await passwords.toKept(name, password)
+      const throttleKeys = toConfirmThrottleKeys(name)
+      const { password: before } = await check({ name, password: current, throttleKeys, isKnown: true })
+      const after = await passwords.toStoredResponse(name, password)
       const change = { name, before, after, keep: toSessionId(person) }
-      const isDone = await carryOut({ audit, by: name }, { phase: 'password_changed', detail: name }, () =>
+      const isDone = await withAudit({ audit, by: name }, { phase: 'password_changed', detail: name }, () =>
         store.people.setPassword(change),
       )
-      if (!isDone) throw new AdminRefusal('wrong_password')
+      if (!isDone) throw new AdminError('wrong_password')
     },
     accept: async (acceptance) => {
       const account = await acceptInvitation({ store, audit, passwords }, acceptance)
-      tries.forgive(isOf(account.name))
+      throttle.forgive(isOf(account.name))
       return open(account)
     },
   }

@@ -1,12 +1,12 @@
-import { AdminRefusal, CAUSES } from '../contract/admin-error.ts'
-import { AppError, Refusal } from '../errors.ts'
+import { AdminError, CAUSES } from '../contract/admin-error.ts'
+import { AppError, UserError } from '../errors.ts'
 import { type Exchange, type Reply, toJsonReply } from '../http/exchange.ts'
 
 /** The answer to what was thrown; what is not ours is left to the server's own way. */
 export const createAdminFail =
   (fail: (exchange: Exchange, thrown: unknown) => Reply) =>
   (exchange: Exchange, thrown: unknown): Reply => {
-    const refusal = toAdminRefusal(thrown)
+    const refusal = toAdminError(thrown)
     if (!refusal) return fail(exchange, thrown)
     exchange.outcome = refusal.code
     const { code, message, headers } = refusal
@@ -15,13 +15,13 @@ export const createAdminFail =
   }
 
 /** The functions that the command line uses refuse with a sentence; it is good enough for the page. */
-function toAdminRefusal(thrown: unknown): AdminRefusal | undefined {
-  if (thrown instanceof AdminRefusal) return thrown
-  if (thrown instanceof Refusal) return new AdminRefusal('refused', { message: thrown.message })
+function toAdminError(thrown: unknown): AdminError | undefined {
+  if (thrown instanceof AdminError) return thrown
+  if (thrown instanceof UserError) return new AdminError('refused', { message: thrown.message })
   if (!(thrown instanceof AppError)) return undefined
-  if (thrown.code === 'unauthenticated') return new AdminRefusal('signed_out')
+  if (thrown.code === 'unauthenticated') return new AdminError('signed_out')
   // The rest of the body is not read, so the connection cannot be used again.
   if (thrown.code === 'body_too_large')
-    return new AdminRefusal('body_too_large', { headers: ['connection', 'close'] })
+    return new AdminError('body_too_large', { headers: ['connection', 'close'] })
   return undefined
 }

@@ -1,7 +1,7 @@
 import type { Person, Role } from '../contract/role.ts'
 import type { Static, TObject, TSchema } from '../contract/schema.ts'
 import type { Exchange } from '../http/exchange.ts'
-import type { AdminDesk } from './admin-deps.ts'
+import type { AdminDeps } from './admin-deps.ts'
 
 /** The parts of the console, which are the chapters of the document. */
 export type Room =
@@ -43,7 +43,7 @@ export type AdminRoute<Input extends TObject = TObject, Output extends TSchema =
   /** Asked by the page by itself: it does not show that somebody is there. */
   readonly isBackground?: boolean
   readonly run: (
-    desk: AdminDesk,
+    desk: AdminDeps,
     ask: AdminAsk<Static<Input>>,
   ) => Promise<Static<Output> | WithHeaders<Static<Output> | AsyncIterable<string>> | AsyncIterable<string>>
 }

@@ -1,13 +1,13 @@
 import type { Context } from '../context/context.ts'
 import { AppError } from '../errors.ts'
 import { createAddresses } from '../http/address.ts'
-import { type App, type Care, createApp } from '../http/app.ts'
+import { type App, createApp, type Hooks } from '../http/app.ts'
 import { readJsonBody } from '../http/body.ts'
 import { toConnectionLimits } from '../http/connection-limits.ts'
 import { type Exchange, type Reply, toJsonReply } from '../http/exchange.ts'
 import { createFail } from '../http/failures.ts'
 import { addHealth } from '../http/health.ts'
-import type { AdminDesk } from './admin-deps.ts'
+import type { AdminDeps } from './admin-deps.ts'
 import { admit } from './admit.ts'
 import { createChainChecks } from './chain-check.ts'
 import { createOverviews } from './events.ts'
@@ -27,7 +27,7 @@ import { createAdminValidate } from './validate.ts'
 export function buildAdminServer(context: Context, api: App, people = createPeople(context)): App {
   const { log, audit, lifecycle } = context
   const addresses = createAddresses(context.config.trustProxy)
-  const care: Care = {
+  const care: Hooks = {
     begin: createHostCheck(context.config, addresses),
     admit: () => undefined,
     fail: createAdminFail(createFail(log, audit.notice.bind(audit))),
@@ -59,7 +59,7 @@ export function buildAdminServer(context: Context, api: App, people = createPeop
 /** Nothing of the admin API is kept by a browser, or shown inside another page. */
 const HEADERS = ['cache-control', 'no-store', 'x-content-type-options', 'nosniff']
 
-function addRoutes(app: App, desk: AdminDesk): void {
+function addRoutes(app: App, desk: AdminDeps): void {
   // Made when the first question comes: a server starts sooner without it.
   let validate: ReturnType<typeof createAdminValidate> | undefined
   const readInput = async (route: AdminRoute, exchange: Exchange) => {

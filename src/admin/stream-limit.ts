@@ -1,4 +1,4 @@
-import { AdminRefusal } from '../contract/admin-error.ts'
+import { AdminError } from '../contract/admin-error.ts'
 import type { Exchange } from '../http/exchange.ts'
 
 /** More than the tabs a person looks at: browsers open six connections to a host. */
@@ -17,7 +17,7 @@ export function createStreamLimit(): (session: string, exchange: Exchange) => vo
   }
   return (session, { response }) => {
     if ((counts.get(session) ?? 0) >= MOST_BY_SESSION || all >= MOST_BY_ALL)
-      throw new AdminRefusal('too_many_streams')
+      throw new AdminError('too_many_streams')
     add(session, 1)
     response.once('close', () => add(session, -1))
   }

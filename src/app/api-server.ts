@@ -1,7 +1,7 @@
 import type { Context } from '../context/context.ts'
 import { AppError } from '../errors.ts'
 import { createFinish } from '../http/access-log.ts'
-import { type App, type Care, createApp } from '../http/app.ts'
+import { type App, createApp, type Hooks } from '../http/app.ts'
 import { hasBody } from '../http/body.ts'
 import { toConnectionLimits } from '../http/connection-limits.ts'
 import type { Exchange, Reply } from '../http/exchange.ts'
@@ -17,7 +17,7 @@ import { Document } from '../operations/document.ts'
 import type { Operation } from '../operations/operation.ts'
 import { OPERATIONS } from '../operations/operations.ts'
 import { addDocs } from '../reference/docs-routes.ts'
-import type { Finished } from '../verification/verify.ts'
+import type { VerificationResponse } from '../verification/verify.ts'
 
 /** The listener of the API, and the gate that bounds its requests under way. */
 export type ApiServer = App & { readonly overload: Overload }
@@ -29,7 +29,7 @@ export function buildServer(
   const { log, audit, lifecycle } = context
   const guard = createGuard(context)
   const finish = createFinish(context)
-  const care: Care = {
+  const care: Hooks = {
     begin: () => {},
     admit: (exchange, { operation, scope }) => {
       exchange.operation = operation
@@ -84,13 +84,16 @@ function addOperation(app: App, context: Context, overload: Overload, operation:
   })
 }
 
-const toReply = (exchange: Exchange, answer: Document | Finished) =>
+const toReply = (exchange: Exchange, answer: Document | VerificationResponse) =>
   answer instanceof Document ? toDocumentReply(exchange, answer) : toFinishedReply(exchange, answer)
 
 const FINISHED = ['cache-control', 'no-store', 'content-type', 'application/json; charset=utf-8']
 const REPLAYED = [...FINISHED, 'idempotent-replayed', 'true']
 
-function toFinishedReply(exchange: Exchange, { status, body, outcome, replayed }: Finished): Reply {
+function toFinishedReply(
+  exchange: Exchange,
+  { status, body, outcome, replayed }: VerificationResponse,
+): Reply {
   exchange.outcome = outcome
   return { status, headers: replayed ? REPLAYED : FINISHED, body }
 }

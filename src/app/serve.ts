@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { loadConfig } from '../config/config.ts'
 import { toWorkerConfig } from '../config/worker-share.ts'
 import { type Context, createContext } from '../context/context.ts'
-import { Refusal } from '../errors.ts'
+import { UserError } from '../errors.ts'
 import type { App } from '../http/app.ts'
 import { drain } from '../http/drain.ts'
 import { watchClock } from '../telemetry/clock-watch.ts'
@@ -58,12 +58,12 @@ async function listen(app: App, host: string, port: number, setting: string): Pr
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
     if (code === 'EADDRINUSE')
-      throw new Refusal(
+      throw new UserError(
         `Port ${port} on ${host} is taken. Stop the other program or set ${setting} to a free port.`,
       )
     if (code === 'EACCES')
-      throw new Refusal(`Port ${port} may not be used by this user. Set ${setting} above 1023.`)
-    throw new Refusal(
+      throw new UserError(`Port ${port} may not be used by this user. Set ${setting} above 1023.`)
+    throw new UserError(
       `Cannot listen on ${host}:${port} (${code ?? 'unknown error'}). Check TABBAT_HOST and ${setting}.`,
     )
   }

@@ -1,6 +1,6 @@
 import { styleText } from 'node:util'
 import { ConfigError } from '../config/config.ts'
-import { Refusal } from '../errors.ts'
+import { UserError } from '../errors.ts'
 import { describeFailure } from '../telemetry/log.ts'
 
 /** Lines for a person. Colours appear on a terminal only. */
@@ -34,7 +34,7 @@ export function failWith(error: unknown): void {
 
 function toProblems(error: unknown): readonly string[] {
   if (error instanceof ConfigError) return error.problems
-  if (error instanceof Refusal) return [error.message]
+  if (error instanceof UserError) return [error.message]
   return [`this is a bug in Tabbat: ${JSON.stringify(describeFailure(error))}`]
 }
 

@@ -93,7 +93,7 @@ export class AuditLog {
     return true
   }
 
-  /** Tries the log if that was not done a moment ago, and says whether it can be written now; soon counts as no. */
+  /** Throttle the log if that was not done a moment ago, and says whether it can be written now; soon counts as no. */
   async check(): Promise<boolean> {
     if (performance.now() - this.#triedAt > PROBE_EVERY_MS) {
       this.#triedAt = performance.now()

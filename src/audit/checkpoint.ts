@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { mkdir, open } from 'node:fs/promises'
 import { join } from 'node:path'
-import { Refusal } from '../errors.ts'
+import { UserError } from '../errors.ts'
 import type { AuditTable, Checkpoint } from '../store/audit-table.ts'
 import { growMerkleRoot } from './merkle.ts'
 import type { Signer } from './signing.ts'
@@ -82,7 +82,7 @@ export async function refuseOlderStore(table: AuditTable, folder: string): Promi
   for (const { chain, sequence, hash } of parseCheckpoint(last).heads) {
     const row = await table.find(chain, sequence)
     if (row && Buffer.from(row.hash).toString('hex') === hash) continue
-    throw new Refusal(
+    throw new UserError(
       `The audit log in the database is ${row ? 'not the one' : 'shorter than'} the last checkpoint in ${join(folder, CHECKPOINT_FILE)} says (chain ${chain}, row ${sequence}). Rows are missing or an older copy was put back. If that was meant, move the file away.`,
     )
   }

@@ -1,5 +1,5 @@
 import type { KeyObject } from 'node:crypto'
-import { Refusal } from '../errors.ts'
+import { UserError } from '../errors.ts'
 import type { AuditRow } from '../store/audit-row.ts'
 import { type AuditScan, withAuditScan } from '../store/audit-scan.ts'
 import type { Checkpoint } from '../store/audit-table.ts'
@@ -11,7 +11,7 @@ import type { Signer } from './signing.ts'
 import { openCheckpoint, type SignedHead, toPublicKey } from './verify-checkpoint.ts'
 
 /** What is needed to prove something: the log, and the right to sign where it stands. */
-export type ProveDesk = {
+export type ProveDeps = {
   readonly store: Store
   readonly signer: Signer
   readonly checkpointDir: string
@@ -20,7 +20,7 @@ export type ProveDesk = {
 type Covering = { readonly checkpoint: Checkpoint; readonly head: SignedHead }
 
 /** The text of a proof that the outcome of a verification is in the log. */
-export async function prove(desk: ProveDesk, reference: string): Promise<string> {
+export async function prove(desk: ProveDeps, reference: string): Promise<string> {
   const { store, signer } = desk
   const publicKey = toPublicKey(signer.publicKey, 'The key')
   const row = await findRow(store, reference)
@@ -28,7 +28,7 @@ export async function prove(desk: ProveDesk, reference: string): Promise<string>
     (await findCovering(store, publicKey, row)) ??
     (await signNow(desk).then(() => findCovering(store, publicKey, row)))
   if (!covering)
-    throw new Refusal('No checkpoint speaks for this row: some are missing. See: tabbat audit verify')
+    throw new UserError('No checkpoint speaks for this row: some are missing. See: tabbat audit verify')
   const proof: Proof = {
     kind: PROOF_KIND,
     version: 1,
@@ -39,14 +39,14 @@ export async function prove(desk: ProveDesk, reference: string): Promise<string>
   const text = toProofText(proof)
   const result = checkProof(Buffer.from(text), publicKey)
   if (result.sound) return text
-  throw new Refusal(`This row cannot be proved: ${result.reason}. See: tabbat audit verify`)
+  throw new UserError(`This row cannot be proved: ${result.reason}. See: tabbat audit verify`)
 }
 
 /** What came of it; where that was never written, that it was begun. */
 async function findRow({ audit }: Store, reference: string): Promise<AuditRow> {
   const rows = await audit.byReference(reference)
   const row = rows.find(({ phase }) => phase === 'outcome') ?? rows[0]
-  if (!row) throw new Refusal('There is nothing in the audit log under this reference.')
+  if (!row) throw new UserError('There is nothing in the audit log under this reference.')
   return row
 }
 
@@ -76,7 +76,7 @@ async function findAfter(
 }
 
 /** What somebody has cut off or written anew is not signed. */
-async function signNow({ store, signer, checkpointDir }: ProveDesk): Promise<void> {
+async function signNow({ store, signer, checkpointDir }: ProveDeps): Promise<void> {
   await refuseOlderStore(store.audit, checkpointDir)
   await makeCheckpoint(store.audit, signer, checkpointDir)
 }

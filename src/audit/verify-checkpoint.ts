@@ -1,5 +1,5 @@
 import { createPublicKey, type KeyObject, verify } from 'node:crypto'
-import { Refusal } from '../errors.ts'
+import { UserError } from '../errors.ts'
 
 /** What a checkpoint says of a chain: its last row, and the root over the rows after `from`. */
 export type SignedHead = {
@@ -58,7 +58,7 @@ export const isHash = (value: unknown): value is string =>
 
 /** A public key as `tabbat audit public-key` prints it. */
 export function toPublicKey(pem: string, where: string): KeyObject {
-  const refusal = new Refusal(
+  const refusal = new UserError(
     `${where} is not the public key of an audit log. Print it with: tabbat audit public-key`,
   )
   if (!pem.includes('-----BEGIN PUBLIC KEY-----')) throw refusal

@@ -1,6 +1,6 @@
 import { createReadStream, statSync } from 'node:fs'
 import { createInterface } from 'node:readline'
-import { Refusal } from '../errors.ts'
+import { UserError } from '../errors.ts'
 import type { Checkpoint } from '../store/audit-table.ts'
 
 /** A checkpoints.log, as long as it was when it was found. */
@@ -14,7 +14,7 @@ export function findCheckpointFile(path: string): CheckpointFile {
   } catch {
     // Said below.
   }
-  throw new Refusal(`${path} cannot be read.`)
+  throw new UserError(`${path} cannot be read.`)
 }
 
 /** Line by line. Undefined is a line that cannot be read, as a crash in the middle of writing leaves behind. */

@@ -3,7 +3,7 @@ import { createWriteStream } from 'node:fs'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { constants, createGzip } from 'node:zlib'
-import { Refusal } from '../errors.ts'
+import { UserError } from '../errors.ts'
 import { DATA_TABLES } from '../store/data-tables.ts'
 import type { Row } from '../store/database.ts'
 import { SCHEMA_VERSION } from '../store/migrate.ts'
@@ -49,7 +49,7 @@ async function createHeader({ rows }: Snapshot, place: string): Promise<Header> 
   for await (const page of rows('meta'))
     fingerprint ??= page.find(({ name }) => name === 'root_fingerprint')?.value
   if (typeof fingerprint !== 'string')
-    throw new Refusal(
+    throw new UserError(
       `There is nothing to back up at ${place}. Check TABBAT_DATA_DIR or TABBAT_DATABASE_URL.`,
     )
   return {

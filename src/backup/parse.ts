@@ -1,4 +1,4 @@
-import { Refusal } from '../errors.ts'
+import { UserError } from '../errors.ts'
 import { type DataTable, isDataTable, rowsAtOnce } from '../store/data-tables.ts'
 import type { Value } from '../store/database.ts'
 import { SCHEMA_VERSION } from '../store/migrate.ts'
@@ -64,7 +64,7 @@ function toHeader(line: Line): Header {
   const header = line as unknown as Partial<Header>
   if (header.format !== FORMAT || typeof header.root_fingerprint !== 'string') throw new Damaged()
   if (!(Number(header.version) <= FORMAT_VERSION && Number(header.schema) <= SCHEMA_VERSION))
-    throw new Refusal(
+    throw new UserError(
       `The backup was made by a newer Tabbat (schema ${Number(header.schema)}, this one knows ${SCHEMA_VERSION}). Update Tabbat; nothing was changed.`,
     )
   return header as Header

@@ -1,6 +1,6 @@
 import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { Refusal } from '../errors.ts'
+import { UserError } from '../errors.ts'
 
 /**
  * Writes a file under another name and gives it its own when it is complete and on disk: whoever finds FILE finds all of
@@ -18,7 +18,7 @@ export async function writeWhole<T>(
     const result = await write(partial)
     refuseExisting(file, force)
     if (statSync(partial).ino !== started)
-      throw new Refusal(`Another backup is being written to ${file}. Nothing was changed by this one.`)
+      throw new UserError(`Another backup is being written to ${file}. Nothing was changed by this one.`)
     renameSync(partial, file)
     syncFolder(dirname(file))
     return result
@@ -30,7 +30,7 @@ export async function writeWhole<T>(
 
 function refuseExisting(file: string, force: boolean): void {
   if (!force && existsSync(file))
-    throw new Refusal(`${file} exists. Give another name, or --force to replace it.`)
+    throw new UserError(`${file} exists. Give another name, or --force to replace it.`)
 }
 
 /** What is left of a run that was cut off is taken away. Tells the file by its number. */
@@ -52,6 +52,6 @@ function syncFolder(folder: string): void {
 
 function toRefusal(partial: string, error: unknown): unknown {
   const { code, syscall } = error as NodeJS.ErrnoException
-  if (code === 'ENOSPC') return new Refusal(`There is no room left for ${partial}.`)
-  return syscall === undefined ? error : new Refusal(`${partial} cannot be written (${code}).`)
+  if (code === 'ENOSPC') return new UserError(`There is no room left for ${partial}.`)
+  return syscall === undefined ? error : new UserError(`${partial} cannot be written (${code}).`)
 }

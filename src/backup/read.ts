@@ -1,7 +1,7 @@
 import { createReadStream, statSync } from 'node:fs'
 import { pipeline } from 'node:stream/promises'
 import { createGunzip } from 'node:zlib'
-import { Refusal } from '../errors.ts'
+import { UserError } from '../errors.ts'
 import { Damaged } from './lines.ts'
 import { type Contents, parse, type Rows } from './parse.ts'
 
@@ -35,11 +35,11 @@ export async function readBackup(
 function toRefusal(file: string, error: unknown): unknown {
   const { code = '', syscall } = error as NodeJS.ErrnoException
   if (error instanceof Damaged || /^Z_/.test(code))
-    return new Refusal(
+    return new UserError(
       `${file} is damaged, cut off, or not a backup of Tabbat. Take another one; nothing was changed.`,
     )
-  if (code === 'ENOENT') return new Refusal(`There is no file ${file}.`)
+  if (code === 'ENOENT') return new UserError(`There is no file ${file}.`)
   if (syscall === 'open' || syscall === 'read' || syscall === 'stat')
-    return new Refusal(`${file} cannot be read (${code}).`)
+    return new UserError(`${file} cannot be read (${code}).`)
   return error
 }

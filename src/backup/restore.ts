@@ -1,7 +1,7 @@
 import type { Config } from '../config/config.ts'
 import { openKeyring } from '../crypto/keyring.ts'
 import { loadRootKeys } from '../crypto/root-key.ts'
-import { Refusal } from '../errors.ts'
+import { UserError } from '../errors.ts'
 import type { Database } from '../store/database.ts'
 import { emptyTables, findContents, insertRows } from '../store/restore-rows.ts'
 import { toRootState } from '../store/sealed-store.ts'
@@ -45,11 +45,11 @@ export async function restoreBackup(
 async function refuseContents(inside: Database, place: string, force: boolean): Promise<void> {
   const contents = await findContents(inside)
   if (contents === 'audit log')
-    throw new Refusal(
+    throw new UserError(
       `The database at ${place} holds an audit log, which is never taken away. Restore into a new one: move this one aside, or set TABBAT_DATA_DIR or TABBAT_DATABASE_URL.`,
     )
   if (contents === 'data' && !force)
-    throw new Refusal(
+    throw new UserError(
       `The database at ${place} is not empty. Restore into a new one, or give --force to replace all that is in it.`,
     )
 }
@@ -66,7 +66,7 @@ function refuseWrongRootKey(config: Config, facts: Record<string, string>, { hea
   try {
     openKeyring(rootKeys, toRootState(facts))
   } catch {
-    throw new Refusal(
+    throw new UserError(
       `The root key (from ${rootKeys.where}) is not the one this backup was made under (fingerprint ${header.root_fingerprint.slice(0, 12)}…, ${header.created_at}). Put that one in place; nothing was changed.`,
     )
   }

@@ -1,6 +1,6 @@
 import type { Config } from '../config/config.ts'
 import type { CatalogueFiles } from '../contract/catalogue-files.ts'
-import { Refusal } from '../errors.ts'
+import { UserError } from '../errors.ts'
 import { openVendor } from '../sources/open-vendor.ts'
 import { SourceError } from '../sources/source.ts'
 import { TROUBLES } from '../sources/trouble.ts'
@@ -8,9 +8,9 @@ import { VENDORS, type VendorName } from '../sources/vendors.ts'
 import type { CatalogueTable } from '../store/catalogue-table.ts'
 import { refuseUnclean } from './clean.ts'
 import { mergeFiles, parseFiles, parseList } from './content.ts'
-import { type SyncWish, syncCatalogue } from './sync.ts'
+import { type SyncRequest, syncCatalogue } from './sync.ts'
 import {
-  type CatalogueDesk,
+  type CatalogueDeps,
   listVersions,
   type Outcome,
   readCurrent,
@@ -19,14 +19,14 @@ import {
   saveVersion,
 } from './versions.ts'
 
-export type ChangeWish = Omit<SyncWish, 'signal'>
+export type ChangeRequest = Omit<SyncRequest, 'signal'>
 
 /** Fetches the lists of a vendor that is in the settings. */
 export async function syncVendor(
   config: Pick<Config, 'vendors' | 'sourcesPrivate'>,
-  desk: CatalogueDesk,
+  desk: CatalogueDeps,
   name: VendorName,
-  wish: ChangeWish,
+  wish: ChangeRequest,
 ): Promise<Outcome> {
   requireSettings(config, name)
   const { vendors, sourcesPrivate } = config
@@ -41,7 +41,7 @@ export async function syncVendor(
 }
 
 export function requireSettings({ vendors }: Pick<Config, 'vendors'>, name: VendorName): void {
-  if (!vendors[name]) throw new Refusal(`${name} is not set up: set ${listRequired(name)}.`)
+  if (!vendors[name]) throw new UserError(`${name} is not set up: set ${listRequired(name)}.`)
 }
 
 const listRequired = (name: VendorName) =>
@@ -51,13 +51,19 @@ const listRequired = (name: VendorName) =>
     .join(' and ')
 
 /** Our words for what happened: a vendor's own are not repeated. */
-function toRefusal({ source, reason, trouble }: SourceError): Refusal {
+function toRefusal({ source, reason, trouble }: SourceError): UserError {
   const advice = trouble === undefined ? '' : ` ${TROUBLES[trouble]}`
-  return new Refusal(`The lists of ${source} could not be fetched (${reason}).${advice} Nothing was changed.`)
+  return new UserError(
+    `The lists of ${source} could not be fetched (${reason}).${advice} Nothing was changed.`,
+  )
 }
 
 /** Puts lists in force that somebody has brought. */
-export async function importLists(desk: CatalogueDesk, content: unknown, wish: ChangeWish): Promise<Outcome> {
+export async function importLists(
+  desk: CatalogueDeps,
+  content: unknown,
+  wish: ChangeRequest,
+): Promise<Outcome> {
   const current = await readCurrent(desk.table)
   const files = toFiles(current.files, content)
   return saveVersion(desk, current, { ...wish, files, origin: 'import' })
@@ -68,10 +74,10 @@ function toFiles(current: CatalogueFiles, content: unknown): CatalogueFiles {
   const isObject = typeof content === 'object' && content !== null
   if (isObject && ('internet' in content || 'tv' in content)) return toClean(parseFiles(content))
   if (isObject && 'bundles' in content && !('segment' in content))
-    throw new Refusal('This looks like the SME list, which is fixed by the API and cannot be imported.')
+    throw new UserError('This looks like the SME list, which is fixed by the API and cannot be imported.')
   if (isObject && ('segment' in content || 'type' in content))
     return mergeFiles(current, toClean(parseList(content)))
-  throw new Refusal(
+  throw new UserError(
     'The file holds no lists: it must be an object with "internet" and "tv", or one list with "segment" or "type".',
   )
 }
@@ -83,7 +89,7 @@ function toClean(files: CatalogueFiles): CatalogueFiles {
 
 /** Puts an older version in force again, as a new one; without a target, the one before. */
 export async function rollBack(
-  desk: CatalogueDesk,
+  desk: CatalogueDeps,
   target: number | 'shipped' | undefined,
   author: string,
 ): Promise<Outcome> {
@@ -97,6 +103,6 @@ export async function rollBack(
 
 async function findPrevious(table: CatalogueTable): Promise<number> {
   const previous = (await listVersions(table)).at(-2)
-  if (!previous) throw new Refusal('There is no older version: the lists are those that shipped.')
+  if (!previous) throw new UserError('There is no older version: the lists are those that shipped.')
   return previous.id
 }

@@ -3,10 +3,10 @@ import { basename } from 'node:path'
 import type { Ajv, ErrorObject } from 'ajv'
 import { AS_OF_RULE, InternetFile, SmeFile, TvFile } from '../contract/catalogue-files.ts'
 import type { Static, TSchema } from '../contract/schema.ts'
-import { Refusal } from '../errors.ts'
+import { UserError } from '../errors.ts'
 
 /** A sentence for the operator: which file, where in it, what is wrong. */
-export class CatalogueFileError extends Refusal {
+export class CatalogueFileError extends UserError {
   override readonly name = 'CatalogueFileError'
 }
 

@@ -3,12 +3,16 @@ import { openVendor } from '../sources/open-vendor.ts'
 import type { Source } from '../sources/source.ts'
 import type { Log } from '../telemetry/log.ts'
 import { type LiveCatalogue, openCatalogue } from './live.ts'
-import type { CatalogueDesk } from './versions.ts'
+import type { CatalogueDeps } from './versions.ts'
 
 /** The catalogue of a server: it answers from memory, and is fetched anew on a schedule where the settings ask for it. */
-export type KeptCatalogue = Omit<LiveCatalogue, 'close'> & { readonly close: () => Promise<void> }
+export type RefreshedCatalogue = Omit<LiveCatalogue, 'close'> & { readonly close: () => Promise<void> }
 
-export async function keepCatalogue(config: Config, desk: CatalogueDesk, log: Log): Promise<KeptCatalogue> {
+export async function openRefreshedCatalogue(
+  config: Config,
+  desk: CatalogueDeps,
+  log: Log,
+): Promise<RefreshedCatalogue> {
   const live = await openCatalogue({ table: desk.table, log })
   const schedule = await openSchedule(config, desk, log)
   // Added to it, for a copy would answer from the lists of this moment for ever.
@@ -24,7 +28,7 @@ export async function keepCatalogue(config: Config, desk: CatalogueDesk, log: Lo
 /** These vendors have connections of their own: lists never stand in the way of a verification. */
 async function openSchedule(
   { catalogueSync, catalogueSources = [], vendors, sourcesPrivate }: Config,
-  desk: CatalogueDesk,
+  desk: CatalogueDeps,
   log: Log,
 ): Promise<{ readonly close: () => Promise<void> } | undefined> {
   if (catalogueSync === 'off') return undefined

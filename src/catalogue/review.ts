@@ -1,10 +1,10 @@
 import { hash } from 'node:crypto'
 import type { CatalogueFiles } from '../contract/catalogue-files.ts'
-import { Refusal } from '../errors.ts'
+import { UserError } from '../errors.ts'
 import type { Raised, ReviewHead, ReviewTable } from '../store/review-table.ts'
 import { mergeFiles, parseFiles, toContent } from './content.ts'
 import { type Change, diffFiles } from './diff.ts'
-import { type CatalogueDesk, Implausible, type Outcome, readCurrent, saveVersion } from './versions.ts'
+import { type CatalogueDeps, Implausible, type Outcome, readCurrent, saveVersion } from './versions.ts'
 
 /** Lists of a vendor that are stored for a person to decide, or were rejected by one. Nothing has changed. */
 export class AwaitsReview extends Implausible {
@@ -48,11 +48,11 @@ export type Review = ReviewHead & { readonly files: CatalogueFiles; readonly cha
 
 /** A proposal, and what it would change in the lists of now. */
 export async function readReview(
-  desk: Pick<CatalogueDesk, 'table' | 'reviews'>,
+  desk: Pick<CatalogueDeps, 'table' | 'reviews'>,
   id: number,
 ): Promise<Review> {
   const row = await desk.reviews.find(id)
-  if (!row) throw new Refusal(`There is no review ${id} to decide. See: tabbat catalogue review`)
+  if (!row) throw new UserError(`There is no review ${id} to decide. See: tabbat catalogue review`)
   const { content, ...head } = row
   const files = parseFiles(JSON.parse(content))
   const current = await readCurrent(desk.table)
@@ -60,7 +60,7 @@ export async function readReview(
 }
 
 /** Puts the proposed lists in force. Interrupted before the end it may be done again: then nothing is different any more. */
-export async function acceptReview(desk: CatalogueDesk, id: number, author: string): Promise<Outcome> {
+export async function acceptReview(desk: CatalogueDeps, id: number, author: string): Promise<Outcome> {
   const { source, files } = await readReview(desk, id)
   const current = await readCurrent(desk.table)
   await desk.audit.record([
@@ -74,11 +74,11 @@ export async function acceptReview(desk: CatalogueDesk, id: number, author: stri
 }
 
 /** The same lists are not proposed again. */
-export async function rejectReview(desk: CatalogueDesk, id: number, author: string): Promise<void> {
+export async function rejectReview(desk: CatalogueDeps, id: number, author: string): Promise<void> {
   const { source } = await readReview(desk, id)
   await desk.audit.record([
     { phase: 'catalogue_reviewed', outcome: 'rejected', detail: `review ${id} of ${source}` },
   ])
   if (!(await desk.reviews.decide({ id, state: 'rejected', at: Date.now(), by: author })))
-    throw new Refusal(`Review ${id} was decided meanwhile. See: tabbat catalogue history`)
+    throw new UserError(`Review ${id} was decided meanwhile. See: tabbat catalogue history`)
 }

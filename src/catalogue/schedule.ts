@@ -2,7 +2,7 @@ import type { Source } from '../sources/source.ts'
 import type { Log } from '../telemetry/log.ts'
 import { AwaitsReview } from './review.ts'
 import { syncCatalogue, toOutcome } from './sync.ts'
-import { type CatalogueDesk, SCHEDULE } from './versions.ts'
+import { type CatalogueDeps, SCHEDULE } from './versions.ts'
 
 export type Schedule = { readonly close: () => Promise<void> }
 
@@ -22,7 +22,7 @@ const CLOCK: Clock = {
 }
 
 type ScheduleOptions = {
-  readonly desk: CatalogueDesk
+  readonly desk: CatalogueDeps
   readonly log: Pick<Log, 'event' | 'failure'>
   readonly sources: readonly Source[]
   readonly everyMs: number

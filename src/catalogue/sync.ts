@@ -1,5 +1,5 @@
 import type { CatalogueFiles } from '../contract/catalogue-files.ts'
-import { Refusal } from '../errors.ts'
+import { UserError } from '../errors.ts'
 import { withDeadline } from '../sources/deadline.ts'
 import { type Source, SourceError } from '../sources/source.ts'
 import { refuseUnclean } from './clean.ts'
@@ -7,7 +7,7 @@ import { mergeFiles, parseFiles } from './content.ts'
 import { CatalogueFileError } from './file.ts'
 import { AwaitsReview, raiseReview } from './review.ts'
 import {
-  type CatalogueDesk,
+  type CatalogueDeps,
   Implausible,
   type Outcome,
   readBaseline,
@@ -21,7 +21,7 @@ const SYNC_MS = 60_000
 /** A vendor's value may be quoted in what is wrong with it, and may be long. */
 const MOST_SHOWN = 300
 
-export type SyncWish = {
+export type SyncRequest = {
   readonly author: string
   readonly force?: boolean
   readonly dryRun?: boolean
@@ -33,17 +33,21 @@ export type SyncWish = {
 }
 
 /** The vendor's lists break our rules: they are not taken, whoever insists. */
-export class Unusable extends Refusal {
+export class Unusable extends UserError {
   override readonly name = 'Unusable'
 }
 
 /** The operator has switched the vendor off: it is not asked, by hand or by the clock. */
-export class SwitchedOff extends Refusal {
+export class SwitchedOff extends UserError {
   override readonly name = 'SwitchedOff'
 }
 
 /** Fetches the lists of one vendor and puts them in force. Every run is in the audit log, but for one that only looks. */
-export async function syncCatalogue(desk: CatalogueDesk, source: Source, wish: SyncWish): Promise<Outcome> {
+export async function syncCatalogue(
+  desk: CatalogueDeps,
+  source: Source,
+  wish: SyncRequest,
+): Promise<Outcome> {
   const { startedAt = Date.now() } = wish
   const finish = async (outcome: string) => {
     if (wish.dryRun) return
@@ -62,7 +66,7 @@ export async function syncCatalogue(desk: CatalogueDesk, source: Source, wish: S
   }
 }
 
-async function fetchAndSave(desk: CatalogueDesk, source: Source, wish: SyncWish): Promise<Outcome> {
+async function fetchAndSave(desk: CatalogueDeps, source: Source, wish: SyncRequest): Promise<Outcome> {
   if ((await desk.switches.listDisabled()).includes(source.name))
     throw new SwitchedOff(
       `${source.name} is switched off, and was not asked. Let it be asked again first: tabbat sources enable ${source.name}`,
@@ -85,9 +89,13 @@ async function fetchAndSave(desk: CatalogueDesk, source: Source, wish: SyncWish)
 }
 
 /** Ends at the limit also when the source does not heed the signal. */
-async function fetchLists(source: Source, current: CatalogueFiles, wish: SyncWish): Promise<CatalogueFiles> {
+async function fetchLists(
+  source: Source,
+  current: CatalogueFiles,
+  wish: SyncRequest,
+): Promise<CatalogueFiles> {
   const ask = source.fetchCatalogue?.bind(source)
-  if (!ask) throw new Refusal(`${source.name} has no lists to fetch.`)
+  if (!ask) throw new UserError(`${source.name} has no lists to fetch.`)
   const fetchBefore = async (signal: AbortSignal) => {
     const ended = Promise.withResolvers<never>()
     const end = () => ended.reject(new SourceError(source.name, 'timeout', { trouble: 'too_slow' }))
@@ -132,5 +140,5 @@ export function toOutcome(error: unknown): string {
     return error.raised.state === 'rejected' ? 'rejected' : 'waiting'
   if (error instanceof Implausible) return 'implausible'
   if (error instanceof Unusable) return 'bad_response'
-  return error instanceof Refusal ? 'refused' : 'failed'
+  return error instanceof UserError ? 'refused' : 'failed'
 }

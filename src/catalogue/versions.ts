@@ -1,6 +1,6 @@
 import type { AuditEntry } from '../audit/row.ts'
 import type { CatalogueFiles } from '../contract/catalogue-files.ts'
-import { Refusal } from '../errors.ts'
+import { UserError } from '../errors.ts'
 import type { CatalogueTable, NewVersion, VersionHead, VersionRow } from '../store/catalogue-table.ts'
 import type { ReviewTable } from '../store/review-table.ts'
 import type { SourceTable } from '../store/source-table.ts'
@@ -10,7 +10,7 @@ import { readShippedFolder } from './folder.ts'
 import { listDoubts } from './plausible.ts'
 
 /** What is needed to change the lists. */
-export type CatalogueDesk = {
+export type CatalogueDeps = {
   readonly table: CatalogueTable
   /** Lists that wait for a person. */
   readonly reviews: ReviewTable
@@ -25,7 +25,7 @@ export type Version = { readonly id: number; readonly digest: string; readonly f
 export const SHIPPED_ID = 1
 
 /** New lists that are probably a mistake. */
-export class Implausible extends Refusal {
+export class Implausible extends UserError {
   override readonly name: string = 'Implausible'
   /** What speaks against them, a sentence each. */
   readonly doubts: readonly string[]
@@ -54,7 +54,7 @@ export async function readVersion(table: CatalogueTable, id: number): Promise<Ve
   const row = await table.find(id)
   if (row) return toVersion(row)
   if (id === SHIPPED_ID) return toShippedVersion()
-  throw new Refusal(`There is no version ${id} of the catalogue. See: tabbat catalogue history`)
+  throw new UserError(`There is no version ${id} of the catalogue. See: tabbat catalogue history`)
 }
 
 export function readShipped(): CatalogueFiles {
@@ -123,7 +123,7 @@ export type Outcome = {
 
 /** Puts new lists in force. It is in the audit log before it happens, or it does not happen. */
 export async function saveVersion(
-  desk: Pick<CatalogueDesk, 'table' | 'audit'>,
+  desk: Pick<CatalogueDeps, 'table' | 'audit'>,
   current: Version,
   wish: Wish,
 ): Promise<Outcome> {
@@ -144,7 +144,7 @@ export async function saveVersion(
 }
 
 async function append(
-  { table, audit }: Pick<CatalogueDesk, 'table' | 'audit'>,
+  { table, audit }: Pick<CatalogueDeps, 'table' | 'audit'>,
   current: Version,
   version: NewVersion,
   detail: string,
@@ -155,7 +155,7 @@ async function append(
     const shipped = { at: version.at, origin: 'shipped', author: '', ...toContent(current.files) }
     return await table.append(0, [shipped, version])
   } catch (error) {
-    if (error instanceof Refusal)
+    if (error instanceof UserError)
       await audit.record([{ phase: 'catalogue_changed', outcome: 'refused', detail }])
     throw error
   }

@@ -3,7 +3,7 @@ import { listOpenInvitations, voidInvitation } from '../accounts/open-invitation
 import { say, sayJson, toTable } from '../app/terminal.ts'
 import { COMMAND_LINE } from '../store/people-table.ts'
 import type { Store } from '../store/store.ts'
-import { EXISTING, withOffice, withStore } from './command-context.ts'
+import { EXISTING, withCommandContext, withStore } from './command-context.ts'
 
 export function addInvitationsCommand(admin: Command): void {
   admin
@@ -32,7 +32,7 @@ async function list(store: Store, json: true | undefined): Promise<void> {
 }
 
 const runVoid = (id: string, json: true | undefined) =>
-  withOffice(async ({ store, auditLog: audit, database }) => {
+  withCommandContext(async ({ store, auditLog: audit, database }) => {
     await voidInvitation({ store, audit, by: COMMAND_LINE }, id)
     if (json) sayJson({ database }, { id, voided: true })
     else say(`The invitation ${id} is void.`)

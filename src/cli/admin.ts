@@ -1,6 +1,6 @@
 import { Argument, type Command, InvalidArgumentError, Option } from 'commander'
 import {
-  type AccountDesk,
+  type AccountDeps,
   changeRole,
   inviteAccount,
   type NewInvitation,
@@ -10,12 +10,12 @@ import {
 import { dim, say, sayJson, strong, toTable, warn } from '../app/terminal.ts'
 import type { Config } from '../config/config.ts'
 import { ROLES, type Role } from '../contract/role.ts'
-import { Refusal } from '../errors.ts'
+import { UserError } from '../errors.ts'
 import type { AccountRow } from '../store/people-rows.ts'
 import { COMMAND_LINE } from '../store/people-table.ts'
 import type { Store } from '../store/store.ts'
 import { addInvitationsCommand } from './admin-invitations.ts'
-import { EXISTING, type Office, withOffice, withStore } from './command-context.ts'
+import { type CommandContext, EXISTING, withCommandContext, withStore } from './command-context.ts'
 import { requireConfirmation } from './prompt.ts'
 
 type LinkOptions = { url?: string; json?: true }
@@ -49,7 +49,7 @@ Examples:
     .addArgument(new Argument('<role>', 'what it may do').choices(ROLES))
     .option('--json', 'print an object for a program')
     .action((name: string, role: Role, { json }: { json?: true }) =>
-      withOffice(async (office) => {
+      withCommandContext(async (office) => {
         await changeRole(toDesk(office), name, role)
         if (json) sayJson(office, { name, role })
         else say(`${name} has the role ${role} now.`)
@@ -77,7 +77,7 @@ function addLinkCommands(admin: Command): void {
     .option('--url <url>', 'where browsers reach the console (default: the admin listener)', readUrl)
     .option('--json', 'print an object for a program')
     .action(({ role, ...options }: LinkOptions & { role?: Role }) =>
-      withOffice(async (office) => {
+      withCommandContext(async (office) => {
         const url = toConsoleUrl(office.config, options.url)
         showLink(
           office,
@@ -94,19 +94,23 @@ function addLinkCommands(admin: Command): void {
     .option('--url <url>', 'where browsers reach the console (default: the admin listener)', readUrl)
     .option('--json', 'print an object for a program')
     .action((name: string, options: LinkOptions) =>
-      withOffice(async (office) => {
+      withCommandContext(async (office) => {
         const url = toConsoleUrl(office.config, options.url)
         showLink(office, url, await resetAccount(toDesk(office), name), options.json)
       }, EXISTING),
     )
 }
 
-const toDesk = ({ store, auditLog: audit }: Office): AccountDesk => ({ store, audit, by: COMMAND_LINE })
+const toDesk = ({ store, auditLog: audit }: CommandContext): AccountDeps => ({
+  store,
+  audit,
+  by: COMMAND_LINE,
+})
 
 /** Somebody has to be able to invite the others. After that, what a person may do is said and not assumed. */
-async function toFirstRole({ store }: Office): Promise<Role> {
+async function toFirstRole({ store }: CommandContext): Promise<Role> {
   if (!(await store.people.hasAny())) return 'owner'
-  throw new Refusal(`Say what the account may do: --role ${ROLES.join(', --role ')}.`)
+  throw new UserError(`Say what the account may do: --role ${ROLES.join(', --role ')}.`)
 }
 
 function readUrl(text: string): string {
@@ -119,16 +123,16 @@ function readUrl(text: string): string {
 function toConsoleUrl({ adminHost, adminPort }: Config, given: string | undefined): string {
   if (given !== undefined) return given
   if (adminPort === 'off')
-    throw new Refusal('The console is off. Set TABBAT_ADMIN_PORT, for the server as well.')
+    throw new UserError('The console is off. Set TABBAT_ADMIN_PORT, for the server as well.')
   if (Number(adminPort) === 0)
-    throw new Refusal('TABBAT_ADMIN_PORT is 0, so only the server knows its port. Give --url.')
+    throw new UserError('TABBAT_ADMIN_PORT is 0, so only the server knows its port. Give --url.')
   const host = { '0.0.0.0': '127.0.0.1', '::': '::1' }[adminHost] ?? adminHost
   return `http://${host.includes(':') ? `[${host}]` : host}:${adminPort}`
 }
 
 /** The token is behind the #: a browser sends that to nobody, so it is in no log on the way. */
 function showLink(
-  office: Office,
+  office: CommandContext,
   url: string,
   { token, role, expiresAt }: NewInvitation,
   json: true | undefined,
@@ -163,7 +167,7 @@ const toJson = ({ name, role, createdAt, lastSeenAt }: AccountRow) => ({
 })
 
 async function runRemove(name: string, { yes, json }: { yes?: true; json?: true }): Promise<void> {
-  await withOffice(async (office) => {
+  await withCommandContext(async (office) => {
     await requireConfirmation('Take this account away for good?', yes, 'Nothing was removed.')
     await removeAccount(toDesk(office), name)
     if (json) sayJson(office, { name, removed: true })

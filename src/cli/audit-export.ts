@@ -2,14 +2,14 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { Command } from 'commander'
 import { exportRows } from '../audit/export.ts'
-import { EXISTING, withOffice } from './command-context.ts'
+import { EXISTING, withCommandContext } from './command-context.ts'
 
 export function addAuditExportCommand(audit: Command): void {
   audit
     .command('export')
     .description('write every row to standard output: NDJSON, one object a row, chain by chain')
     .action(() =>
-      withOffice(async ({ store, audit }) => {
+      withCommandContext(async ({ store, audit }) => {
         await audit.record([{ phase: 'audit_exported', outcome: 'ok' }])
         await writeOut(exportRows(store.audit))
       }, EXISTING),

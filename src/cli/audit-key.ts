@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { createSigner, type Signer } from '../audit/signing.ts'
 import { toPublicKey } from '../audit/verify-checkpoint.ts'
 import type { Keyring } from '../crypto/keyring.ts'
-import { Refusal } from '../errors.ts'
+import { UserError } from '../errors.ts'
 import { withStore } from './command-context.ts'
 
 /** A file that somebody names on the command line. */
@@ -11,7 +11,7 @@ export function readNamedFile(path: string): Buffer {
   try {
     return readFileSync(path)
   } catch {
-    throw new Refusal(`${path} cannot be read.`)
+    throw new UserError(`${path} cannot be read.`)
   }
 }
 
@@ -27,7 +27,7 @@ export async function findPublicKey(path: string | undefined): Promise<KeyObject
   try {
     return await withStore(async ({ keyring }) => toKeyOf(keyring))
   } catch (error) {
-    if (!(error instanceof Refusal)) throw error
-    throw new Refusal(`Without a database here, give the key with --public-key FILE. (${error.message})`)
+    if (!(error instanceof UserError)) throw error
+    throw new UserError(`Without a database here, give the key with --public-key FILE. (${error.message})`)
   }
 }

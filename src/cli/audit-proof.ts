@@ -3,7 +3,7 @@ import type { Command } from 'commander'
 import { say, strong } from '../app/terminal.ts'
 import { checkProof, type ProofRow } from '../audit/check-proof.ts'
 import { prove } from '../audit/prove.ts'
-import { Refusal } from '../errors.ts'
+import { UserError } from '../errors.ts'
 import { findPublicKey, readNamedFile, toSigner } from './audit-key.ts'
 import { withStore } from './command-context.ts'
 
@@ -44,7 +44,7 @@ function runProve(reference: string, { out }: { out?: string }): Promise<void> {
     try {
       writeFileSync(out, text)
     } catch {
-      throw new Refusal(`${out} cannot be written.`)
+      throw new UserError(`${out} cannot be written.`)
     }
     say(`The proof is in ${out}.`)
   })

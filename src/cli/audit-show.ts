@@ -2,9 +2,9 @@ import { Argument, type Command } from 'commander'
 import { dim, say, strong, toTable } from '../app/terminal.ts'
 import { readTried, toPlainRow } from '../audit/export.ts'
 import { KINDS, type Kind, toBlindIndex } from '../crypto/blind-index.ts'
-import { Refusal } from '../errors.ts'
+import { UserError } from '../errors.ts'
 import type { AuditRow } from '../store/audit-row.ts'
-import { EXISTING, withOffice, withStore } from './command-context.ts'
+import { EXISTING, withCommandContext, withStore } from './command-context.ts'
 import { readSecret } from './prompt.ts'
 
 type Options = { json?: true }
@@ -34,7 +34,7 @@ command line, which others on this machine can see.`,
 }
 
 function showStory(reference: string, rows: readonly AuditRow[], json: true | undefined): void {
-  if (rows.length === 0) throw new Refusal('There is nothing in the audit log under this reference.')
+  if (rows.length === 0) throw new UserError('There is nothing in the audit log under this reference.')
   if (json) {
     say(JSON.stringify(rows.map(toPlainRow)))
     return
@@ -72,8 +72,8 @@ async function runSubject(kind: Kind, { json }: Options): Promise<void> {
   const name = kind.toUpperCase()
   const number = (await readSecret(`${name} (not shown): `)).trim()
   if (!/^[0-9]{11}$/.test(number))
-    throw new Refusal(`A ${name} has 11 digits: give one number, on standard input or when asked.`)
-  await withOffice(async ({ store, keyring, audit }) => {
+    throw new UserError(`A ${name} has 11 digits: give one number, on standard input or when asked.`)
+  await withCommandContext(async ({ store, keyring, audit }) => {
     const subject = toBlindIndex(keyring.subject, kind, number).toString('hex')
     const rows = await store.audit.bySubject(subject)
     await audit.record([{ phase: 'audit_searched', subject, outcome: 'ok' }])

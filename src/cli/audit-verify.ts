@@ -10,7 +10,7 @@ import { findCheckpointFile } from '../audit/verify-file.ts'
 import { verifyStore } from '../audit/verify-store.ts'
 import { loadConfig } from '../config/config.ts'
 import { toDatabaseText } from '../config/database-text.ts'
-import { Refusal } from '../errors.ts'
+import { UserError } from '../errors.ts'
 import { toFigure } from '../registry/import/progress-line.ts'
 import { openStore, type Store } from '../store/store.ts'
 import { readKeyFile, toKeyOf } from './audit-key.ts'
@@ -61,7 +61,7 @@ async function runVerify(publicKey: KeyObject, store: Store, { checkpoints, json
   const options = { publicKey, file, onProgress: progress.show }
   const verdict = await verifyStore(store, options).finally(progress.clear)
   if (verdict.sound && file && verdict.file.checkpoints === 0)
-    throw new Refusal(`There is no checkpoint in ${file.path}.`)
+    throw new UserError(`There is no checkpoint in ${file.path}.`)
   const seconds = (performance.now() - startedAt) / 1000
   if (!verdict.sound) process.exitCode = 1
   const compared = file && toComparedFile(file.path)

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { Refusal } from '../errors.ts'
+import { UserError } from '../errors.ts'
 import { addAuditExportCommand } from './audit-export.ts'
 import { addAuditProofCommands } from './audit-proof.ts'
 import { addAuditShowCommands } from './audit-show.ts'
@@ -18,5 +18,5 @@ export function addAuditCommand(program: Command): void {
 /** What is wrong is not repeated: it may be somebody's number. */
 function readReference(text: string): string {
   if (/^ver_[0-9a-z]{36}$/.test(text.trim())) return text.trim()
-  throw new Refusal('Give a request_reference: ver_ and 36 letters and digits.')
+  throw new UserError('Give a request_reference: ver_ and 36 letters and digits.')
 }

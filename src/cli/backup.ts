@@ -3,7 +3,7 @@ import type { Command } from 'commander'
 import { say, sayJson, strong, warn } from '../app/terminal.ts'
 import { type Backup, writeBackup } from '../backup/backup.ts'
 import { toRootKeyPath } from '../crypto/root-key.ts'
-import { EXISTING, type Office, withOffice } from './command-context.ts'
+import { type CommandContext, EXISTING, withCommandContext } from './command-context.ts'
 import { createProgress } from './progress.ts'
 
 type Options = { force?: boolean; json?: true }
@@ -25,7 +25,7 @@ It does not contain the root key, without which nobody can open it. Keep that el
 }
 
 async function runBackup(file: string, { force = false, json }: Options): Promise<void> {
-  await withOffice(async ({ config, store, audit, database }) => {
+  await withCommandContext(async ({ config, store, audit, database }) => {
     const backup = await writeRecorded({ store, audit }, file, force)
     report(file, backup, json && { database })
     const where = config.rootKey === undefined ? toRootKeyPath(config.dataDir) : 'TABBAT_ROOT_KEY'
@@ -37,7 +37,7 @@ async function runBackup(file: string, { force = false, json }: Options): Promis
 
 /** The audit row comes first: it is in the backup, too. */
 async function writeRecorded(
-  { store, audit }: Pick<Office, 'store' | 'audit'>,
+  { store, audit }: Pick<CommandContext, 'store' | 'audit'>,
   file: string,
   force: boolean,
 ): Promise<Backup> {

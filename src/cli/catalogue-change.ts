@@ -3,20 +3,20 @@ import { text } from 'node:stream/consumers'
 import { say, sayJson, toTable, warn } from '../app/terminal.ts'
 import { importLists, requireSettings, rollBack, syncVendor } from '../catalogue/change.ts'
 import { toPlainChange } from '../catalogue/diff.ts'
-import type { CatalogueDesk, Outcome } from '../catalogue/versions.ts'
+import type { CatalogueDeps, Outcome } from '../catalogue/versions.ts'
 import { loadConfig } from '../config/config.ts'
 import { toDatabaseText } from '../config/database-text.ts'
-import { Refusal } from '../errors.ts'
+import { UserError } from '../errors.ts'
 import type { VendorName } from '../sources/vendors.ts'
 import { toChangeRows } from './catalogue-show.ts'
-import { EXISTING, type Office, withOffice } from './command-context.ts'
+import { type CommandContext, EXISTING, withCommandContext } from './command-context.ts'
 
 export type ImportOptions = { dryRun?: true; force?: true; json?: true }
 export type SyncOptions = ImportOptions
 
 export const AUTHOR = 'command line'
 
-export const toDesk = ({ store, audit }: Office): CatalogueDesk => ({
+export const toDesk = ({ store, audit }: CommandContext): CatalogueDeps => ({
   table: store.catalogue,
   reviews: store.reviews,
   audit,
@@ -33,25 +33,28 @@ export async function runSync(name: VendorName, options: SyncOptions): Promise<v
   // Before there is a database, where there is none yet.
   requireSettings(loadConfig(), name)
   report(
-    await withOffice((office) => syncVendor(office.config, toDesk(office), name, toWish(options))),
+    await withCommandContext((office) => syncVendor(office.config, toDesk(office), name, toWish(options))),
     options.json,
   )
 }
 
 export async function runImport(file: string, options: ImportOptions): Promise<void> {
   const content = await readJson(file)
-  report(await withOffice((office) => importLists(toDesk(office), content, toWish(options))), options.json)
+  report(
+    await withCommandContext((office) => importLists(toDesk(office), content, toWish(options))),
+    options.json,
+  )
 }
 
 async function readJson(file: string): Promise<unknown> {
   const given = file === '-' ? text(process.stdin) : readFile(file, 'utf8')
   const json = await given.catch((error: NodeJS.ErrnoException) => {
-    throw new Refusal(`${file} cannot be read (${error.code ?? 'unknown error'}).`)
+    throw new UserError(`${file} cannot be read (${error.code ?? 'unknown error'}).`)
   })
   try {
     return JSON.parse(json)
   } catch {
-    throw new Refusal(`${file === '-' ? 'Standard input' : file} is not JSON.`)
+    throw new UserError(`${file === '-' ? 'Standard input' : file} is not JSON.`)
   }
 }
 
@@ -59,7 +62,7 @@ export async function runRollback(
   target: number | 'shipped' | undefined,
   { json }: { json?: true },
 ): Promise<void> {
-  report(await withOffice((office) => rollBack(toDesk(office), target, AUTHOR), EXISTING), json)
+  report(await withCommandContext((office) => rollBack(toDesk(office), target, AUTHOR), EXISTING), json)
 }
 
 export function report({ outcome, id, changes, doubts }: Outcome, json: true | undefined): void {

@@ -1,17 +1,18 @@
 import { say, sayJson, toTable, warn } from '../app/terminal.ts'
 import { toPlainChange } from '../catalogue/diff.ts'
 import { acceptReview, readReview, rejectReview } from '../catalogue/review.ts'
-import { Refusal } from '../errors.ts'
+import { UserError } from '../errors.ts'
 import { AUTHOR, report, toDesk } from './catalogue-change.ts'
 import { toChangeRows, toTime } from './catalogue-show.ts'
-import { EXISTING, type Office, withOffice, withStore } from './command-context.ts'
+import { type CommandContext, EXISTING, withCommandContext, withStore } from './command-context.ts'
 import { confirm, isInteractive } from './prompt.ts'
 
 export type ReviewOptions = { accept?: number; reject?: number; yes?: true; json?: true }
 
 export async function runReview(id: number | undefined, options: ReviewOptions): Promise<void> {
   const { accept, reject } = options
-  if (accept !== undefined && reject !== undefined) throw new Refusal('Give --accept or --reject, not both.')
+  if (accept !== undefined && reject !== undefined)
+    throw new UserError('Give --accept or --reject, not both.')
   if (accept !== undefined) return decide('accept', accept, options)
   if (reject !== undefined) return decide('reject', reject, options)
   return id === undefined ? listReviews(options) : showReview(id, options)
@@ -53,14 +54,16 @@ async function decide(verb: 'accept' | 'reject', id: number, options: ReviewOpti
   const isShown = !yes && isInteractive()
   if (isShown) await showReview(id, {})
   const question = verb === 'accept' ? 'Put these lists in force?' : 'Reject these lists?'
-  if (isShown && !(await confirm(question))) throw new Refusal('Nothing was changed.')
+  if (isShown && !(await confirm(question))) throw new UserError('Nothing was changed.')
   if (!yes && !isShown)
-    throw new Refusal(`This is not a terminal, where you could be asked. Give --yes to ${verb} review ${id}.`)
-  const decideIn = async (office: Office) => {
+    throw new UserError(
+      `This is not a terminal, where you could be asked. Give --yes to ${verb} review ${id}.`,
+    )
+  const decideIn = async (office: CommandContext) => {
     if (verb === 'accept') return report(await acceptReview(toDesk(office), id, AUTHOR), json)
     await rejectReview(toDesk(office), id, AUTHOR)
     if (json) return sayJson(office, { outcome: 'rejected', review: id })
     say(`Review ${id} is rejected; the lists stay as they are, and the same ones are not proposed again.`)
   }
-  await withOffice(decideIn, { ...EXISTING, isTold: isShown })
+  await withCommandContext(decideIn, { ...EXISTING, isTold: isShown })
 }

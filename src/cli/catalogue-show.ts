@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises'
 import { say, sayJson, toTable } from '../app/terminal.ts'
 import { CHANGE_WORDS, type Change, diffFiles, summarise, toPlainChange } from '../catalogue/diff.ts'
 import { listVersions, readCurrent, readVersion } from '../catalogue/versions.ts'
-import { Refusal } from '../errors.ts'
+import { UserError } from '../errors.ts'
 import type { CatalogueTable } from '../store/catalogue-table.ts'
 import { withStore } from './command-context.ts'
 
@@ -60,7 +60,7 @@ async function toPair(
   if (from !== undefined) return [from, to ?? last]
   const previous = versions.at(-2)?.id
   if (previous === undefined)
-    throw new Refusal('There is one version only: the lists are those that shipped.')
+    throw new UserError('There is one version only: the lists are those that shipped.')
   return [previous, last]
 }
 
@@ -71,8 +71,8 @@ export async function exportLists(file: string | undefined, { of: version }: { o
   const json = JSON.stringify(files, null, 2)
   if (file === undefined || file === '-') return say(json)
   await writeFile(file, `${json}\n`, { flag: 'wx' }).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'EEXIST') throw new Refusal(`${file} is there already. Name another file.`)
-    throw new Refusal(`${file} cannot be written (${error.code ?? 'unknown error'}).`)
+    if (error.code === 'EEXIST') throw new UserError(`${file} is there already. Name another file.`)
+    throw new UserError(`${file} cannot be written (${error.code ?? 'unknown error'}).`)
   })
   say(`The lists are in ${file}.`)
 }

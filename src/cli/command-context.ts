@@ -3,7 +3,7 @@ import { type AuditLog, openAuditLog } from '../audit/audit-log.ts'
 import { createSigner, type Signer } from '../audit/signing.ts'
 import { type Config, loadConfig } from '../config/config.ts'
 import { toDatabaseText } from '../config/database-text.ts'
-import { Refusal } from '../errors.ts'
+import { UserError } from '../errors.ts'
 import { type Fatal, toFatal } from '../store/failure.ts'
 import { COMMAND_LINE } from '../store/people-table.ts'
 import { openSealedStore, type SealedStore } from '../store/sealed-store.ts'
@@ -17,7 +17,7 @@ export type Opened = SealedStore & {
 }
 
 /** What a command works with: the store, its keys, and a place in the audit log. */
-export type Office = Opened & {
+export type CommandContext = Opened & {
   /** Adds "by command line" to each row. */
   readonly audit: Pick<AuditLog, 'record' | 'owner'>
   /** The log itself, for functions that add whose change it is. */
@@ -25,7 +25,7 @@ export type Office = Opened & {
   readonly signer: Signer
 }
 
-type OfficeOptions = {
+type CommandContextOptions = {
   /** Refuse instead of making a new database. */
   readonly mustExist?: boolean
   /** After a restore, the audit log may be older than the last checkpoint. */
@@ -41,12 +41,12 @@ const REASONS: Readonly<Record<Fatal, string>> = {
   disk_failed: 'The disk fails. Check it, then check the database with tabbat audit verify.',
 }
 
-export const EXISTING: OfficeOptions = { mustExist: true }
+export const EXISTING: CommandContextOptions = { mustExist: true }
 
 /** Opens the database for a command that changes something, and leaves it as it was found. */
-export async function withOffice<T>(
-  work: (office: Office) => Promise<T>,
-  { mustExist = false, acceptOlder = false, isTold = false }: OfficeOptions = {},
+export async function withCommandContext<T>(
+  work: (office: CommandContext) => Promise<T>,
+  { mustExist = false, acceptOlder = false, isTold = false }: CommandContextOptions = {},
 ): Promise<T> {
   const config = loadConfig()
   if (!isTold) tellDatabase(config)
@@ -64,7 +64,7 @@ export async function withOffice<T>(
       onTrouble: () => {},
       onCheckpointFailure: () => {},
       onCorruption: (error) => {
-        throw new Refusal(REASONS[toFatal(error) ?? 'database_damaged'])
+        throw new UserError(REASONS[toFatal(error) ?? 'database_damaged'])
       },
     })
     try {

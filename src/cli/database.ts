@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { isCheckout } from '../assets/asset.ts'
 import type { Config } from '../config/config.ts'
 import { toDatabaseText } from '../config/database-text.ts'
-import { Refusal } from '../errors.ts'
+import { UserError } from '../errors.ts'
 import { SQLITE_FILE } from '../store/store.ts'
 import { confirm, isInteractive } from './prompt.ts'
 
@@ -26,11 +26,11 @@ export async function refuseStrayDatabase(config: Config): Promise<void> {
   if (other === undefined) return
   const said = `There is no database at ${resolve(dataDir, SQLITE_FILE)} yet, but ${other}.`
   if (!isInteractive())
-    throw new Refusal(
+    throw new UserError(
       `${said} Give --data-dir with the folder of that one, or --data-dir ${dataDir} to make a new one here.`,
     )
   process.stderr.write(`${said}\n`)
-  if (!(await confirm('Make a new, empty database here?'))) throw new Refusal('Nothing was made.')
+  if (!(await confirm('Make a new, empty database here?'))) throw new UserError('Nothing was made.')
 }
 
 const isNamed = ({ shownSettings }: Config) =>

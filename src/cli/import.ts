@@ -4,14 +4,14 @@ import { say, sayJson } from '../app/terminal.ts'
 import { loadConfig } from '../config/config.ts'
 import { toDatabaseText } from '../config/database-text.ts'
 import { KINDS, type Kind } from '../crypto/blind-index.ts'
-import { Refusal } from '../errors.ts'
+import { UserError } from '../errors.ts'
 import { type Imported, importFile } from '../registry/import/import-file.ts'
 import { type Input, openInput } from '../registry/import/input.ts'
 import type { Progress } from '../registry/import/progress.ts'
 import { createProgressLine, toFigure } from '../registry/import/progress-line.ts'
 import { FORMATS, type Format, toFormat } from '../registry/import/rows.ts'
 import { prepareForBulk } from '../store/bulk.ts'
-import { withOffice } from './command-context.ts'
+import { withCommandContext } from './command-context.ts'
 
 type Options = { format?: Format; strict?: true; rejected?: string; json?: true }
 
@@ -85,12 +85,12 @@ type Run = Options & { readonly signal: AbortSignal }
 async function importInput(kind: Kind, file: string, input: Input, options: Run): Promise<Imported> {
   const startedAt = performance.now()
   const rejectedPath = options.rejected ?? `${input.size === undefined ? 'stdin' : file}.rejected`
-  if (resolve(rejectedPath) === resolve(file)) throw new Refusal('--rejected names the file itself.')
+  if (resolve(rejectedPath) === resolve(file)) throw new UserError('--rejected names the file itself.')
   const format = options.format ?? toFormat(file)
   const screen = createScreen(input)
   try {
     const settings = { kind, format, rejectedPath, strict: options.strict === true, signal: options.signal }
-    const done = await withOffice(async ({ store, keyring, audit }) => {
+    const done = await withCommandContext(async ({ store, keyring, audit }) => {
       await prepareForBulk(store.database)
       await audit.record([{ phase: 'import_started', detail: kind }])
       const record = (outcome: string, progress: Progress) =>
@@ -124,7 +124,7 @@ function tellInterruption(done: Imported, json: true | undefined): void {
     sayJson({ database: toDatabaseText(loadConfig()) }, { interrupted: true, ...counts })
     return
   }
-  say(`Interrupted before line ${line}. Kept: ${toCounts(done)}.`)
+  say(`Interrupted before line ${line}. StoredResponse: ${toCounts(done)}.`)
   say(
     canContinue
       ? `Run the same command again to go on at line ${line}.`

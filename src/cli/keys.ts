@@ -6,7 +6,7 @@ import { OVERLAP } from '../keys/key-options.ts'
 import { toKeyState, toKeyView } from '../keys/key-view.ts'
 import { createKey, type NewKey, revokeKey, rollKey } from '../keys/manage.ts'
 import type { Store } from '../store/store.ts'
-import { EXISTING, type Office, withOffice, withStore } from './command-context.ts'
+import { type CommandContext, EXISTING, withCommandContext, withStore } from './command-context.ts'
 import {
   readAddresses,
   readCount,
@@ -65,7 +65,7 @@ export function addKeysCommand(program: Command): void {
     )
     .option('--require-consent', 'every verification must carry X-Consent-Reference')
     .option('--json', 'print an object for a program')
-    .action((options: CreateOptions) => withOffice((office) => create(office, options)))
+    .action((options: CreateOptions) => withCommandContext((office) => create(office, options)))
 
   keys
     .command('list')
@@ -87,7 +87,7 @@ export function addKeysCommand(program: Command): void {
     .option('--overlap <time>', 'how long the old key goes on working (default: 24h)', readDuration)
     .option('--json', 'print an object for a program')
     .action((id: string, options: { overlap?: number; json?: true }) =>
-      withOffice(async (office) => {
+      withCommandContext(async (office) => {
         const overlapMs = options.overlap ?? readDuration(OVERLAP)
         show(office, await rollKey(office, id, overlapMs), options.json)
       }, EXISTING),
@@ -98,13 +98,13 @@ export function addKeysCommand(program: Command): void {
 
 /** Asks nothing, on purpose: this is what to do at once when a key has leaked. */
 const runRevoke = (id: string, { json }: { json?: true }) =>
-  withOffice(async (office) => {
+  withCommandContext(async (office) => {
     await revokeKey(office, id)
     if (json) sayJson(office, { id, revoked: true })
     else say(`Key ${id} is revoked.`)
   }, EXISTING)
 
-async function create(office: Office, options: CreateOptions): Promise<void> {
+async function create(office: CommandContext, options: CreateOptions): Promise<void> {
   const { name, mode, scope = [...SCOPES], expires, ip, hide, reveal } = options
   const { subjectsPerDay, requireConsent = false } = options
   const expiresAt = expires === undefined ? undefined : Date.now() + expires
@@ -125,7 +125,7 @@ async function create(office: Office, options: CreateOptions): Promise<void> {
   if (reveal) warn(`this key sees what is hidden from others: ${reveal.join(', ')}.`)
 }
 
-function show(office: Office, { text, row }: NewKey, json: true | undefined): void {
+function show(office: CommandContext, { text, row }: NewKey, json: true | undefined): void {
   if (json) {
     sayJson(office, { key: text, ...toKeyView(row) })
     return

@@ -1,5 +1,5 @@
 import { InvalidArgumentError } from 'commander'
-import { Refusal } from '../errors.ts'
+import { UserError } from '../errors.ts'
 import * as wishes from '../keys/key-options.ts'
 
 /** A reader of wishes as commander wants it: what is wrong is said with the usage. */
@@ -10,8 +10,8 @@ const asOption =
       return read(text, before)
     } catch (error) {
       // commander repeats what was given.
-      if (error instanceof wishes.PersonNumber) throw new Refusal(error.message)
-      throw error instanceof wishes.BadWish ? new InvalidArgumentError(error.message) : error
+      if (error instanceof wishes.PersonNumber) throw new UserError(error.message)
+      throw error instanceof wishes.InvalidOption ? new InvalidArgumentError(error.message) : error
     }
   }
 

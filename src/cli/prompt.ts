@@ -1,6 +1,6 @@
 import { createInterface } from 'node:readline'
 import { Writable } from 'node:stream'
-import { Refusal } from '../errors.ts'
+import { UserError } from '../errors.ts'
 
 /** Where a person is asked. The questions go to standard error, so that standard output holds answers only. */
 export type Terminal = {
@@ -37,15 +37,15 @@ export async function requireConfirmation(
 ): Promise<void> {
   if (yes) return
   if (!isInteractive())
-    throw new Refusal(`This cannot be undone. Without a terminal, say that it is meant: --yes. ${refusal}`)
-  if (!(await confirm(question))) throw new Refusal(refusal)
+    throw new UserError(`This cannot be undone. Without a terminal, say that it is meant: --yes. ${refusal}`)
+  if (!(await confirm(question))) throw new UserError(refusal)
 }
 
 async function readAll(input: Terminal['input']): Promise<string> {
   let text = ''
   for await (const piece of input) {
     text += piece
-    if (text.length > LONGEST) throw new Refusal('Standard input is too long for one number.')
+    if (text.length > LONGEST) throw new UserError('Standard input is too long for one number.')
   }
   return text
 }
@@ -54,6 +54,6 @@ async function readAll(input: Terminal['input']): Promise<string> {
 async function readLine(at: Terminal): Promise<string> {
   const lines = createInterface({ ...at, terminal: true, historySize: 0 })
   const { promise, resolve, reject } = Promise.withResolvers<string>()
-  lines.once('line', resolve).once('close', () => reject(new Refusal('Cancelled; nothing was changed.')))
+  lines.once('line', resolve).once('close', () => reject(new UserError('Cancelled; nothing was changed.')))
   return promise.finally(() => lines.close())
 }

@@ -1,11 +1,11 @@
 import { Argument, type Command } from 'commander'
 import { say, sayJson, toTable } from '../app/terminal.ts'
 import { KINDS, type Kind } from '../crypto/blind-index.ts'
-import { Refusal } from '../errors.ts'
+import { UserError } from '../errors.ts'
 import { readRegistryStats } from '../registry/stats.ts'
 import type { Erased } from '../store/erasure-table.ts'
 import { erasePerson, isAnything, listErased } from '../verification/erase-person.ts'
-import { EXISTING, type Opened, withOffice, withStore } from './command-context.ts'
+import { EXISTING, type Opened, withCommandContext, withStore } from './command-context.ts'
 import { readSecret, requireConfirmation } from './prompt.ts'
 
 export function addRegistryCommand(program: Command): void {
@@ -57,11 +57,11 @@ async function showStats({ store, keyring, database }: Opened, json: true | unde
 async function runErase(kind: Kind, { yes, json }: { yes?: true; json?: true }): Promise<void> {
   const number = (await readSecret(`${kind.toUpperCase()} (not shown): `)).trim()
   if (!/^[0-9]{11}$/.test(number))
-    throw new Refusal(
+    throw new UserError(
       `A ${kind.toUpperCase()} has 11 digits: give one number, on standard input or when asked.`,
     )
   const question = `Erase everything that is kept about this ${kind.toUpperCase()} for good?`
-  await withOffice(async (office) => {
+  await withCommandContext(async (office) => {
     await requireConfirmation(question, yes, 'Nothing was erased.')
     const erased = await erasePerson(office, kind, number)
     if (json) return sayJson(office, toJson(erased))

@@ -4,7 +4,7 @@ import { restoreBackup } from '../backup/restore.ts'
 import { type Config, loadConfig } from '../config/config.ts'
 import { toDatabaseText } from '../config/database-text.ts'
 import { openStore } from '../store/store.ts'
-import { withOffice } from './command-context.ts'
+import { withCommandContext } from './command-context.ts'
 import { refuseStrayDatabase, tellDatabase } from './database.ts'
 import { createProgress } from './progress.ts'
 import { requireConfirmation } from './prompt.ts'
@@ -36,7 +36,7 @@ async function runRestore(file: string, { force = false, yes, json }: Options): 
   const { header, counts, place } = await restore(config, file, force)
   // The restored log may be older than the last checkpoint of this node; the trace, and the next checkpoint, say why.
   const trace = { phase: 'restored', outcome: 'ok', detail: `backup of ${header.created_at}` }
-  await withOffice(({ audit }) => audit.record([trace]), {
+  await withCommandContext(({ audit }) => audit.record([trace]), {
     mustExist: true,
     acceptOlder: true,
     isTold: true,

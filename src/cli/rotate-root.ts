@@ -3,7 +3,7 @@ import { dim, say, sayJson, strong, warn } from '../app/terminal.ts'
 import { loadConfig } from '../config/config.ts'
 import { toDatabaseText } from '../config/database-text.ts'
 import { type Rotation, type RotationStep, rotateRoot } from '../registry/rotate.ts'
-import { EXISTING, withOffice } from './command-context.ts'
+import { EXISTING, withCommandContext } from './command-context.ts'
 import { createProgress } from './progress.ts'
 import { requireConfirmation } from './prompt.ts'
 
@@ -35,7 +35,7 @@ meanwhile stops and is to be started again. See docs/keys.md.`,
 async function runRotateRoot({ prepare = false, yes, json }: Options): Promise<void> {
   const progress = createProgress()
   try {
-    const rotation = await withOffice(async ({ config, store, rootKeys, audit }) => {
+    const rotation = await withCommandContext(async ({ config, store, rootKeys, audit }) => {
       if (rootKeys.origin === 'file' && !prepare) warnAboutBackups(rootKeys.where)
       if (!prepare) await requireConfirmation('Rotate the root key now?', yes, 'Nothing was changed.')
       const options = {

@@ -1,6 +1,6 @@
 import { Argument, type Command, InvalidArgumentError } from 'commander'
 import { dim, say } from '../app/terminal.ts'
-import { Refusal } from '../errors.ts'
+import { UserError } from '../errors.ts'
 import { VENDORS, type VendorName } from '../sources/vendors.ts'
 
 export function addSimulateCommand(program: Command): void {
@@ -42,13 +42,13 @@ async function runSimulate(name: string, { port, fault }: { port: number; fault?
   const { STAND_INS: scripts, FAULTS, isFault, openStandIn } = await import('../simulator/vendors.ts')
   const script = scripts.find((each) => each.name === name)
   if (!script)
-    throw new Refusal(
+    throw new UserError(
       `There is no stand-in of that name. Choose one of ${scripts.map((each) => each.name).join(', ')}.`,
     )
   if (fault !== undefined && !isFault(fault))
-    throw new Refusal(`There is no such fault. Choose one of ${FAULTS.join(', ')}.`)
+    throw new UserError(`There is no such fault. Choose one of ${FAULTS.join(', ')}.`)
   const standIn = await openStandIn(script, port).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'EADDRINUSE') throw new Refusal(`Port ${port} is taken. Choose another with --port.`)
+    if (error.code === 'EADDRINUSE') throw new UserError(`Port ${port} is taken. Choose another with --port.`)
     throw error
   })
   standIn.fail(fault)

@@ -5,7 +5,7 @@ import { checkVendor, readSourceReports, requireVendor } from '../context/source
 import type { SourceReport } from '../sources/status-report.ts'
 import { disableSource, enableSource } from '../sources/switch.ts'
 import { VENDOR_NAMES, type VendorName } from '../sources/vendors.ts'
-import { withOffice, withStore } from './command-context.ts'
+import { withCommandContext, withStore } from './command-context.ts'
 
 export function addSourcesCommand(program: Command): void {
   const sources = program
@@ -109,7 +109,7 @@ const toSpend = ({ callsToday, spentKoboToday, capKobo }: SourceReport) =>
 async function runCheck(name: VendorName, { json }: { json?: true }): Promise<void> {
   // Before there is a database, where there is none yet.
   requireVendor(loadConfig(), name)
-  const { result, database } = await withOffice(async (office) => ({
+  const { result, database } = await withCommandContext(async (office) => ({
     result: await checkVendor({ ...office, node: office.audit.owner }, name),
     database: office.database,
   }))
@@ -122,7 +122,7 @@ async function runCheck(name: VendorName, { json }: { json?: true }): Promise<vo
 }
 
 async function runSwitch(name: string, to: 'disable' | 'enable'): Promise<void> {
-  await withOffice(async ({ store, audit }) => {
+  await withCommandContext(async ({ store, audit }) => {
     const desk = { table: store.sources, audit }
     const changed = await (to === 'disable' ? disableSource(desk, name) : enableSource(desk, name))
     if (to === 'disable')

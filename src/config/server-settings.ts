@@ -4,7 +4,7 @@ import {
   databaseUrl,
   duration,
   hostNames,
-  Misfit,
+  InvalidSetting,
   oneOf,
   origin,
   orOff,
@@ -25,7 +25,7 @@ const namesOf =
   (text: string): Name[] => {
     const names = text.split(',').map((part) => part.trim().toLowerCase()) as Name[]
     if (names.every((name) => known.includes(name)) && new Set(names).size === names.length) return names
-    throw new Misfit(`must name ${what}, each once, separated by commas: ${known.join(', ')}`)
+    throw new InvalidSetting(`must name ${what}, each once, separated by commas: ${known.join(', ')}`)
   }
 
 /** Where live questions may go, by what is asked for. */

@@ -3,7 +3,7 @@ import { forgetSessions } from '../accounts/sessions.ts'
 import { type AuditLog, openAuditLog } from '../audit/audit-log.ts'
 import { hasCrashed, loadNodeName } from '../audit/chain-claim.ts'
 import { createSigner } from '../audit/signing.ts'
-import { type KeptCatalogue, keepCatalogue } from '../catalogue/refresh.ts'
+import { openRefreshedCatalogue, type RefreshedCatalogue } from '../catalogue/refresh.ts'
 import type { Config } from '../config/config.ts'
 import { steadyNow } from '../contract/clock.ts'
 import { type Kind, toBlindIndexText } from '../crypto/blind-index.ts'
@@ -21,14 +21,14 @@ import { toForgetting } from '../statistics/steps.ts'
 import { loadKeyring, openSealedStore } from '../store/sealed-store.ts'
 import type { Store } from '../store/store.ts'
 import { createLog, type Log } from '../telemetry/log.ts'
-import { type Attempts, createAttempts } from '../verification/guess-limit.ts'
+import { createGuessLimit, type GuessLimit } from '../verification/guess-limit.ts'
 import { createIdempotency, type Idempotency } from '../verification/idempotency.ts'
 import { createReuse, type Reuse } from '../verification/reuse.ts'
-import { createFlights, type Flights } from '../verification/single-flight.ts'
+import { createSingleFlight, type SingleFlight } from '../verification/single-flight.ts'
 import type { Sources } from '../verification/verification-request.ts'
 import { createFatalStop, type FatalStop } from './fatal-stop.ts'
 import { createMetrics, type Metrics } from './metrics.ts'
-import { openSourceLine, type SourceLine } from './source-chain.ts'
+import { openSourceChain, type SourceChain } from './source-chain.ts'
 
 /** Everything a request needs, built once and handed down as an argument. */
 export type Context = {
@@ -41,17 +41,17 @@ export type Context = {
   readonly keyring: () => Keyring
   readonly authenticate: Authenticate
   readonly rateLimit: RateLimit | undefined
-  readonly catalogue: KeptCatalogue
+  readonly catalogue: RefreshedCatalogue
   readonly registry: Registry
-  readonly attempts: Attempts
+  readonly attempts: GuessLimit
   readonly audit: AuditLog
   readonly idempotency: Idempotency
-  readonly flights: Flights
+  readonly singleFlight: SingleFlight
   readonly toSubjectHash: (kind: Kind, number: string) => string
   /** Where the picture of a record is shown to the key that asks. */
   readonly toPicturePath: (imageUrl: string, keyId: string) => string
   readonly sources: Sources
-  readonly line: SourceLine
+  readonly line: SourceChain
   readonly askNext: boolean
   readonly reuse: Reuse | undefined
   readonly latencies: Latencies
@@ -75,7 +75,11 @@ export async function createContext(
   // A rotation that begins right now may refuse them; they are planted at the next start, then.
   await registry.plantDecoys().catch(log.failure)
   const scrub = workerName === '' ? await openScrub(config, store, currentKeyring, log, fatal) : undefined
-  const attempts = createAttempts(store.attempts, keyring.subject, loadNodeName(config.dataDir) + workerName)
+  const attempts = createGuessLimit(
+    store.attempts,
+    keyring.subject,
+    loadNodeName(config.dataDir) + workerName,
+  )
   await attempts.recover()
   const audit = await openAudit(config, store, keyring, log, fatal)
   const idempotency = createIdempotency({
@@ -86,9 +90,9 @@ export async function createContext(
   })
   const reuse = config.reuse === 'off' ? undefined : createReuse(store.reuse, keyring, config.reuse)
   const desk = { registry, keyring: currentKeyring, table: store.sources, node: audit.owner, log }
-  const line = await openSourceLine(config, desk)
+  const line = await openSourceChain(config, desk)
   const shelf = { table: store.catalogue, reviews: store.reviews, audit, switches: store.sources }
-  const catalogue = await keepCatalogue(config, shelf, log)
+  const catalogue = await openRefreshedCatalogue(config, shelf, log)
   const latencies = createLatencies(store.statistics, audit.owner)
   const stopForgetting = startForgetting(log, store, [attempts.forget, idempotency.forget, line.forget])
   return {
@@ -105,7 +109,7 @@ export async function createContext(
     attempts,
     audit,
     idempotency,
-    flights: createFlights(),
+    singleFlight: createSingleFlight(),
     toPicturePath: (imageUrl, keyId) => toPicturePath(keyring['media-url'], imageUrl, keyId),
     toSubjectHash: (kind, number) => toBlindIndexText(keyring.subject, kind, number),
     sources: line.sources,

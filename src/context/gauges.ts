@@ -1,16 +1,16 @@
 import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client'
-import { type Post, SOURCE_WARNINGS } from '../sources/guard/call-guard.ts'
-import type { SourceLine } from './source-chain.ts'
+import { type CallGuard, SOURCE_WARNINGS } from '../sources/guard/call-guard.ts'
+import type { SourceChain } from './source-chain.ts'
 
 /** What can be read at the moment of looking: the process, the sources, their spend. */
 export function createGauges(
-  line: Pick<SourceLine, 'posts' | 'listSpend'>,
+  line: Pick<SourceChain, 'guards' | 'listSpend'>,
   scrubbedAt?: () => number | undefined,
 ): Registry {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
-  addSources(registry, line.posts)
-  addTroubles(registry, line.posts)
+  addSources(registry, line.guards)
+  addTroubles(registry, line.guards)
   addSpend(registry, line)
   if (scrubbedAt) addScrub(registry, scrubbedAt)
   return registry
@@ -32,17 +32,17 @@ function addScrub(registry: Registry, scrubbedAt: () => number | undefined): voi
 const STATES = ['closed', 'half_open', 'open', 'disabled'] as const
 
 /** How the sources are doing, read when somebody looks. */
-function addSources(registry: Registry, posts: readonly Post[]): void {
+function addSources(registry: Registry, guards: readonly CallGuard[]): void {
   const registers = [registry]
   const labelNames = ['source', 'operation'] as const
-  const gauge = (name: string, help: string, read: (post: Post) => number | null) =>
+  const gauge = (name: string, help: string, read: (post: CallGuard) => number | null) =>
     new Gauge({
       name,
       help,
       labelNames,
       registers,
       collect() {
-        for (const post of posts) {
+        for (const post of guards) {
           const value = read(post)
           if (value !== null) this.set({ source: post.name, operation: post.operation }, value)
         }
@@ -76,7 +76,7 @@ function addSources(registry: Registry, posts: readonly Post[]): void {
 }
 
 /** What went wrong with each source, and what needs the operator. The reasons are from closed lists. */
-function addTroubles(registry: Registry, posts: readonly Post[]): void {
+function addTroubles(registry: Registry, guards: readonly CallGuard[]): void {
   const labelNames = ['source', 'operation', 'reason'] as const
   const common = { labelNames, registers: [registry] }
   new Counter({
@@ -85,7 +85,7 @@ function addTroubles(registry: Registry, posts: readonly Post[]): void {
     help: 'Questions that failed since the start, by reason.',
     collect() {
       this.reset()
-      for (const { name: source, operation, failures } of posts)
+      for (const { name: source, operation, failures } of guards)
         for (const [reason, count] of failures()) this.inc({ source, operation, reason }, count)
     },
   })
@@ -94,7 +94,7 @@ function addTroubles(registry: Registry, posts: readonly Post[]): void {
     name: 'tabbat_source_warning',
     help: `1 while a source needs the operator: ${SOURCE_WARNINGS.join(', ')}.`,
     collect() {
-      for (const { name: source, operation, read } of posts) {
+      for (const { name: source, operation, read } of guards) {
         const { warnings } = read()
         for (const reason of SOURCE_WARNINGS)
           this.set({ source, operation, reason }, warnings.includes(reason) ? 1 : 0)
@@ -104,8 +104,11 @@ function addTroubles(registry: Registry, posts: readonly Post[]): void {
 }
 
 /** All nodes together, from the store. While it is away, the last figure stands. */
-function addSpend(registry: Registry, { posts, listSpend }: Pick<SourceLine, 'posts' | 'listSpend'>): void {
-  if (posts.length === 0) return
+function addSpend(
+  registry: Registry,
+  { guards, listSpend }: Pick<SourceChain, 'guards' | 'listSpend'>,
+): void {
+  if (guards.length === 0) return
   new Gauge({
     name: 'tabbat_source_spend_today_naira',
     help: 'What the calls of today cost, on all nodes.',

@@ -1,6 +1,6 @@
 import { createRequestCounts } from '../telemetry/request-counts.ts'
 import { joinWorkers } from '../telemetry/worker-counts.ts'
-import type { SourceLine } from './source-chain.ts'
+import type { SourceChain } from './source-chain.ts'
 
 export type Metrics = {
   readonly countRequest: (operation: string, mode: string, outcome: string, durationMs: number) => void
@@ -10,7 +10,7 @@ export type Metrics = {
 
 /** Labels come from closed lists (operations, modes, error codes), so there is a bound to the number of series. */
 export function createMetrics(
-  line: Pick<SourceLine, 'posts' | 'listSpend'>,
+  line: Pick<SourceChain, 'guards' | 'listSpend'>,
   scrubbedAt?: () => number | undefined,
 ): Metrics {
   const requests = createRequestCounts()

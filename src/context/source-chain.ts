@@ -4,22 +4,22 @@ import type { Kind } from '../crypto/blind-index.ts'
 import type { Keyring } from '../crypto/keyring.ts'
 import { toPictureMark } from '../registry/media-link.ts'
 import type { Registry } from '../registry/registry.ts'
-import { createPost, type Post, type PostEvent } from '../sources/guard/call-guard.ts'
+import { type CallGuard, createCallGuard, type PostEvent } from '../sources/guard/call-guard.ts'
 import { createHold } from '../sources/guard/hold.ts'
-import { createAgreement } from '../sources/guard/shared-state.ts'
+import { createSharedState } from '../sources/guard/shared-state.ts'
 import { openVendor } from '../sources/open-vendor.ts'
 import { createRegistrySource } from '../sources/registry/index.ts'
 import { createSandboxSource } from '../sources/sandbox/index.ts'
 import type { Source } from '../sources/source.ts'
 import type { SourceTable, Spent } from '../store/source-table.ts'
 import type { Log } from '../telemetry/log.ts'
-import type { Posted } from '../verification/subject.ts'
+import type { GuardedSource } from '../verification/subject.ts'
 import type { Sources } from '../verification/verification-request.ts'
 
 /** All sources in the order of asking, each outside one with a post before it. */
-export type SourceLine = {
+export type SourceChain = {
   readonly sources: Sources
-  readonly posts: readonly Post[]
+  readonly guards: readonly CallGuard[]
   readonly listSpend: () => Promise<Spent[]>
   /** One line for each operation that a named source cannot serve. */
   readonly warnings: readonly string[]
@@ -36,20 +36,23 @@ type Desk = {
   readonly log: Pick<Log, 'event'>
 }
 
-export async function openSourceLine(config: Config, desk: Desk): Promise<SourceLine> {
+export async function openSourceChain(config: Config, desk: Desk): Promise<SourceChain> {
   const opened = await openAll(config, desk)
-  const agreement = createAgreement({ table: desk.table, node: desk.node, prices: toPrices(config) })
-  const posts: Post[] = []
+  const sharedState = createSharedState({ table: desk.table, node: desk.node, prices: toPrices(config) })
+  const guards: CallGuard[] = []
   const holds = new Map([...opened.keys()].map((name) => [name, createHold()]))
-  const line = (kind: Kind, order: readonly SourceName[]): Posted[] =>
+  const line = (kind: Kind, order: readonly SourceName[]): GuardedSource[] =>
     order.map((name) => {
       const source = opened.get(name) as Source
       if (!source.isOutside) return { source }
       const operation = `verify_${kind}`
       const onEvent = ({ event, ...rest }: PostEvent) =>
         desk.log.event('warn', event, { source: name, operation, ...rest })
-      const post = createPost(name, operation, agreement, { hold: holds.get(name) ?? createHold(), onEvent })
-      posts.push(post)
+      const post = createCallGuard(name, operation, sharedState, {
+        hold: holds.get(name) ?? createHold(),
+        onEvent,
+      })
+      guards.push(post)
       return { source, post }
     })
   const sandbox = [{ source: createSandboxSource() }]
@@ -57,15 +60,15 @@ export async function openSourceLine(config: Config, desk: Desk): Promise<Source
     test: { nin: sandbox, bvn: sandbox },
     live: { nin: line('nin', config.ninSources), bvn: line('bvn', config.bvnSources) },
   }
-  await agreement.watch(posts)
+  await sharedState.watch(guards)
   return {
     sources,
-    posts,
+    guards,
     warnings: listWarnings(config, opened),
-    listSpend: agreement.listSpend,
-    forget: agreement.forget,
+    listSpend: sharedState.listSpend,
+    forget: sharedState.forget,
     close: async () => {
-      await agreement.close()
+      await sharedState.close()
       for (const source of opened.values()) await source.close?.()
     },
   }

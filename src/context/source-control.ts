@@ -1,9 +1,9 @@
 import type { AuditEntry } from '../audit/row.ts'
 import { readShippedFolder } from '../catalogue/folder.ts'
 import type { Config } from '../config/config.ts'
-import { Refusal } from '../errors.ts'
+import { UserError } from '../errors.ts'
 import { type CheckResult, checkSource } from '../sources/check.ts'
-import { createAgreement, STATE_LIFE_MS, toLagosDay } from '../sources/guard/shared-state.ts'
+import { createSharedState, STATE_LIFE_MS, toLagosDay } from '../sources/guard/shared-state.ts'
 import { openVendor } from '../sources/open-vendor.ts'
 import { type SourceReport, toReports } from '../sources/status-report.ts'
 import type { VendorName } from '../sources/vendors.ts'
@@ -11,7 +11,7 @@ import type { Store } from '../store/store.ts'
 import { toPrices } from './source-chain.ts'
 
 /** What the operator works with to look after the sources. */
-export type SourceDesk = {
+export type SourceDeps = {
   readonly config: Config
   readonly store: Pick<Store, 'sources'>
   readonly audit: { readonly record: (entries: readonly AuditEntry[]) => Promise<void> }
@@ -39,26 +39,26 @@ export async function readSourceReports(
 
 export function requireVendor({ vendors }: Pick<Config, 'vendors'>, name: VendorName): void {
   if (!vendors[name])
-    throw new Refusal(`Nothing is set for ${name}. See docs/sources.md for the variables it needs.`)
+    throw new UserError(`Nothing is set for ${name}. See docs/sources.md for the variables it needs.`)
 }
 
 /** A question like any other: not past the kill switch, within the cap, and in the audit log. */
 export async function checkVendor(
-  { config, store, audit, node }: SourceDesk,
+  { config, store, audit, node }: SourceDeps,
   name: VendorName,
 ): Promise<CheckResult> {
   requireVendor(config, name)
   if ((await store.sources.listDisabled()).includes(name))
-    throw new Refusal(`${name} is switched off. Let it be asked again first: tabbat sources enable ${name}`)
-  const agreement = createAgreement({ table: store.sources, prices: toPrices(config), node })
+    throw new UserError(`${name} is switched off. Let it be asked again first: tabbat sources enable ${name}`)
+  const sharedState = createSharedState({ table: store.sources, prices: toPrices(config), node })
   const source = await openVendor(name, {
     vendors: config.vendors,
     allowPrivate: config.sourcesPrivate === 'on',
   })
   try {
-    return await checkSource(source, readShippedFolder(), { audit, spend: agreement.spend })
+    return await checkSource(source, readShippedFolder(), { audit, spend: sharedState.spend })
   } finally {
     await source.close?.()
-    await agreement.close()
+    await sharedState.close()
   }
 }

@@ -33,7 +33,7 @@ export const CAUSES: Readonly<Record<Cause, { readonly status: number; readonly 
 }
 
 /** A reason not to do what a person at the console asked for. */
-export class AdminRefusal extends Error {
+export class AdminError extends Error {
   readonly code: Cause
   readonly headers: readonly string[]
 

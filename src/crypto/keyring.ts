@@ -1,5 +1,5 @@
 import { createSecretKey, type KeyObject } from 'node:crypto'
-import { Refusal } from '../errors.ts'
+import { UserError } from '../errors.ts'
 import type { RootKey, RootKeys } from './root-key.ts'
 import { seal, toBound, unseal } from './seal.ts'
 
@@ -46,12 +46,12 @@ export function openKeyring({ candidates, where }: RootKeys, state: RootState): 
     candidates.find(({ fingerprint }) => fingerprint === wanted)
   const current = state.fingerprint === undefined ? candidates[0] : byFingerprint(state.fingerprint)
   if (!current)
-    throw new Refusal(
+    throw new UserError(
       `The root key (from ${where}) is not the one this database was made with. Give the right one; nothing was changed.`,
     )
   const previous = byFingerprint(state.previousFingerprint)
   if (state.previousFingerprint !== undefined && !previous)
-    throw new Refusal(
+    throw new UserError(
       `A rotation of the root key is under way, and the previous one is missing from ${where}. Set TABBAT_ROOT_KEY_PREVIOUS, or put it back on the second line of the file.`,
     )
   const sealing = new Map([[state.version, current.derive('record')]])

@@ -1,7 +1,7 @@
 import { createHmac, createSecretKey, hkdfSync, type KeyObject, randomBytes } from 'node:crypto'
 import { closeSync, fsyncSync, linkSync, openSync, renameSync, rmSync, writeSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { Refusal } from '../errors.ts'
+import { UserError } from '../errors.ts'
 import { ExposedSecret, readSecretFile, refuseExposedFolder } from './secret-file.ts'
 
 /** A root secret: 32 bytes, from which every other key is derived by a label. */
@@ -46,7 +46,9 @@ export function parseRootKey(text: string, where: string): RootKey {
   const trimmed = text.trim()
   const bytes = Buffer.from(trimmed, /^[0-9a-f]{64}$/i.test(trimmed) ? 'hex' : 'base64')
   if (bytes.length !== 32)
-    throw new Refusal(`${where} must hold 32 bytes as base64 or hex. Make one with: openssl rand -base64 32`)
+    throw new UserError(
+      `${where} must hold 32 bytes as base64 or hex. Make one with: openssl rand -base64 32`,
+    )
   const derive = (label: string) =>
     createSecretKey(Buffer.from(hkdfSync('sha256', bytes, '', `tabbat/v1/${label}`, 32)))
   return { derive, fingerprint: createHmac('sha256', derive('fingerprint')).update('root').digest('hex') }
@@ -64,10 +66,10 @@ function readOrCreate(path: string, mayCreate: boolean): string {
   } catch (error) {
     if (error instanceof ExposedSecret) throw error
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT')
-      throw new Refusal(`The root key file ${path} cannot be read: check its permissions.`)
+      throw new UserError(`The root key file ${path} cannot be read: check its permissions.`)
   }
   if (!mayCreate)
-    throw new Refusal(
+    throw new UserError(
       `The root key is missing: this database was made with one. Put it back at ${path} or set TABBAT_ROOT_KEY.`,
     )
   return createRootKeyFile(path)

@@ -9,10 +9,10 @@ import {
   statSync,
 } from 'node:fs'
 import { dirname } from 'node:path'
-import { Refusal } from '../errors.ts'
+import { UserError } from '../errors.ts'
 
 /** A file that holds a secret and that other users of the machine can read or replace. The message says what to type. */
-export class ExposedSecret extends Refusal {
+export class ExposedSecret extends UserError {
   override readonly name = 'ExposedSecret'
 }
 

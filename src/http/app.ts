@@ -25,7 +25,7 @@ export type App = {
 }
 
 /** What happens to every request besides being answered. */
-export type Care = {
+export type Hooks = {
   /** Before anything else is looked at; what it throws is the answer. */
   readonly begin: (exchange: Exchange) => void
   /** Once its route is known: who asks, and whether they may. */
@@ -57,7 +57,7 @@ const UNLIMITED: ConnectionLimits = {
   stalledMs: 30_000,
 }
 
-export function createApp(care: Care, limits = UNLIMITED): App {
+export function createApp(care: Hooks, limits = UNLIMITED): App {
   const { begin, admit, fail, settled, closed, isLast } = care
   const router = createRouter()
   const methods = new Set<string>()
@@ -70,10 +70,10 @@ export function createApp(care: Care, limits = UNLIMITED): App {
     return admitted ? admitted.then(() => route.answer(exchange)) : route.answer(exchange)
   }
   const write = (exchange: Exchange, reply: Reply) => {
-    const { response, early } = exchange
+    const { response, responseHeaders } = exchange
     if (response.headersSent || response.destroyed) return
     const { status, headers, body } = reply
-    const head = early.concat(headers as string[])
+    const head = responseHeaders.concat(headers as string[])
     if (typeof body === 'string' || Buffer.isBuffer(body)) {
       sendWhole(exchange, status, head, body, isLast())
       return

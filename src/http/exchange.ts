@@ -37,7 +37,7 @@ export class Exchange {
   /** The account of the console that makes this call, for the audit log. Set inside this process, never by a request. */
   readonly person: string | undefined
   /** Headers of the answer that are known before the answer is. */
-  readonly early: string[]
+  readonly responseHeaders: string[]
 
   constructor(raw: IncomingMessage, response: ServerResponse, connection?: Connection, person?: string) {
     this.person = person
@@ -45,7 +45,7 @@ export class Exchange {
     this.response = response
     this.connection = connection
     this.id = toRequestId(raw.headers['x-request-id'])
-    this.early = ['x-request-id', this.id]
+    this.responseHeaders = ['x-request-id', this.id]
     const url = raw.url ?? '/'
     const mark = url.indexOf('?')
     this.path = mark === -1 ? url : url.slice(0, mark)

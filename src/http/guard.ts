@@ -13,7 +13,7 @@ export function createGuard({ authenticate, rateLimit, config }: Context): Guard
   const { callerOf } = createAddresses(config.trustProxy)
   const policy = `"key";q=${rateLimit?.limit};w=60`
   const requireAllowed = (exchange: Exchange, { allowed, remaining, resetS }: Allowance) => {
-    exchange.early.push('ratelimit-policy', policy, 'ratelimit', `"key";r=${remaining};t=${resetS}`)
+    exchange.responseHeaders.push('ratelimit-policy', policy, 'ratelimit', `"key";r=${remaining};t=${resetS}`)
     if (!allowed) throw new AppError('rate_limited', { headers: { 'retry-after': String(resetS) } })
   }
   const requireScope = (exchange: Exchange, scope: Scope, caller: Caller): undefined => {

@@ -1,12 +1,12 @@
 import type { Context } from '../context/context.ts'
-import type { Post } from '../sources/guard/call-guard.ts'
+import type { CallGuard } from '../sources/guard/call-guard.ts'
 import type { App } from './app.ts'
 import { toJsonReply } from './exchange.ts'
 
 /** Names and states only: whoever watches from outside learns no figures. A source that is down does not make us unready. */
-const toStates = (posts: readonly Post[]) =>
+const toStates = (guards: readonly CallGuard[]) =>
   Object.fromEntries(
-    Map.groupBy(posts, ({ name }) => name)
+    Map.groupBy(guards, ({ name }) => name)
       .entries()
       .map(([name, list]) => [name, toState(list.map((post) => post.read().state))]),
   )
@@ -17,9 +17,9 @@ function toState(states: readonly string[]): string {
 }
 
 /** What the operator must see to, of those that have something. */
-const toWarnings = (posts: readonly Post[]) =>
+const toWarnings = (guards: readonly CallGuard[]) =>
   Object.fromEntries(
-    Map.groupBy(posts, ({ name }) => name)
+    Map.groupBy(guards, ({ name }) => name)
       .entries()
       .map(([name, list]) => [name, [...new Set(list.flatMap((post) => post.read().warnings))]] as const)
       .filter(([, warnings]) => warnings.length > 0),
@@ -39,8 +39,8 @@ export function addHealth(app: App, { audit, lifecycle, line }: Context): void {
         status: ready ? 'ready' : lifecycle.stopping ? 'stopping' : 'not ready',
         store: writable ? 'ok' : 'failed',
         audit: writable ? 'ok' : 'failed',
-        sources: toStates(line.posts),
-        warnings: toWarnings(line.posts),
+        sources: toStates(line.guards),
+        warnings: toWarnings(line.guards),
       }
       return toJsonReply(body, ready ? 200 : 503, ['cache-control', 'no-store'])
     },

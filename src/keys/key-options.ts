@@ -4,10 +4,10 @@ import { isAddressOrNetwork } from '../settings/setting.ts'
 import { toFields } from './field-policy.ts'
 
 /** What somebody asks of a key and cannot have, in one sentence that says what would do. */
-export class BadWish extends Error {}
+export class InvalidOption extends Error {}
 
 /** A text that could be the number of a person: it must not be repeated in a message. */
-export class PersonNumber extends BadWish {}
+export class PersonNumber extends InvalidOption {}
 
 const UNIT_MS: Readonly<Record<string, number>> = {
   s: 1000,
@@ -22,14 +22,14 @@ export function readDuration(text: string): number {
   const match = /^(\d{1,6})([smhdwy])$/.exec(text.trim())
   const durationMs = Number(match?.[1]) * (UNIT_MS[match?.[2] ?? ''] ?? Number.NaN)
   if (durationMs >= 0 && durationMs <= 100 * (UNIT_MS.y ?? 0)) return durationMs
-  throw new BadWish('Give a number and a unit, such as 30m, 12h, 90d or 1y.')
+  throw new InvalidOption('Give a number and a unit, such as 30m, 12h, 90d or 1y.')
 }
 
 /** The same, for what must last a while. */
 export function readLifetime(text: string): number {
   const durationMs = readDuration(text)
   if (durationMs > 0) return durationMs
-  throw new BadWish('Give a time above 0, such as 12h, 90d or 1y.')
+  throw new InvalidOption('Give a time above 0, such as 12h, 90d or 1y.')
 }
 
 /** How long a key that is rolled goes on working, unless somebody says otherwise. */
@@ -39,33 +39,33 @@ export const OVERLAP = '24h'
 export function readScopes(text: string, before: readonly Scope[] = []): Scope[] {
   const scopes = [...new Set([...before, ...toList(text)])]
   if (scopes.length > 0 && scopes.every((scope) => SCOPES.includes(scope as Scope))) return scopes as Scope[]
-  throw new BadWish(`The scopes are ${SCOPES.join(', ')}.`)
+  throw new InvalidOption(`The scopes are ${SCOPES.join(', ')}.`)
 }
 
 export function readAddresses(text: string, before: readonly string[] = []): string[] {
   const addresses = [...before, ...toList(text)]
   if (addresses.length > 0 && addresses.every(isAddressOrNetwork)) return addresses
-  throw new BadWish('Give addresses or networks, such as 203.0.113.7,10.0.0.0/8.')
+  throw new InvalidOption('Give addresses or networks, such as 203.0.113.7,10.0.0.0/8.')
 }
 
 export function readName(text: string): string {
   const name = text.trim()
-  if (!/^[^\p{Cc}]{1,80}$/u.test(name)) throw new BadWish('Give a name of 1 to 80 characters.')
+  if (!/^[^\p{Cc}]{1,80}$/u.test(name)) throw new InvalidOption('Give a name of 1 to 80 characters.')
   if (holdsPersonNumber(name)) throw new PersonNumber(`The name ${PERSON_NUMBER_RULE}.`)
   return name
 }
 
-/** Kept as they were given, so that a group stays a group when it gets more fields. */
+/** StoredResponse as they were given, so that a group stays a group when it gets more fields. */
 export function readFields(text: string, before: readonly string[] = []): string[] {
   const words = [...before, ...toList(text)]
   const unknown = words.filter((word) => toFields(word).length === 0)
   if (words.length > 0 && unknown.length === 0) return words
-  throw new BadWish('Give names of fields, such as religion, personal_info.email or next_of_kin.')
+  throw new InvalidOption('Give names of fields, such as religion, personal_info.email or next_of_kin.')
 }
 
 export function readCount(text: string): number {
   if (/^[1-9]\d{0,8}$/.test(text)) return Number(text)
-  throw new BadWish('Give a whole number above 0.')
+  throw new InvalidOption('Give a whole number above 0.')
 }
 
 const toList = (text: string) =>

@@ -1,7 +1,7 @@
 import type { AuditEntry } from '../audit/row.ts'
 import { steadyNow } from '../contract/clock.ts'
 import type { Keyring } from '../crypto/keyring.ts'
-import { Refusal } from '../errors.ts'
+import { UserError } from '../errors.ts'
 import type { KeyRow } from '../store/key-table.ts'
 import type { Store } from '../store/store.ts'
 import { createApiKey, toKeyHash } from './api-key.ts'
@@ -9,27 +9,27 @@ import { createApiKey, toKeyHash } from './api-key.ts'
 /** The only moment at which the text of a key exists outside of its owner's hands. */
 export type NewKey = { readonly text: string; readonly row: KeyRow }
 
-export type KeyWishes = Pick<KeyRow, 'name' | 'mode' | 'scopes' | 'expiresAt' | 'allowedIps'> &
+export type KeyOptions = Pick<KeyRow, 'name' | 'mode' | 'scopes' | 'expiresAt' | 'allowedIps'> &
   Partial<Pick<KeyRow, 'hide' | 'reveal' | 'subjectsPerDay' | 'requiresConsent' | 'lineage'>>
 
 /** What is needed to change keys. Every change is in the audit log before it happens, or it does not happen. */
-export type KeyDesk = {
+export type KeyDeps = {
   readonly store: Pick<Store, 'keys'>
   readonly keyring: Pick<Keyring, 'api-key-pepper'>
   readonly audit: { readonly record: (entries: readonly AuditEntry[]) => Promise<void> }
 }
 
-export async function createKey(desk: KeyDesk, wishes: KeyWishes): Promise<NewKey> {
+export async function createKey(desk: KeyDeps, wishes: KeyOptions): Promise<NewKey> {
   const made = toNewKey(desk, wishes)
   await desk.audit.record([{ phase: 'key_created', key_id: made.row.id, mode: made.row.mode, outcome: 'ok' }])
   await desk.store.keys.insert(made.row)
   return made
 }
 
-export async function revokeKey({ store, audit }: KeyDesk, id: string): Promise<void> {
+export async function revokeKey({ store, audit }: KeyDeps, id: string): Promise<void> {
   const key = await store.keys.find(id)
   if (!key) throw toUnknownKey(id)
-  if (key.revokedAt !== undefined) throw new Refusal(`Key ${id} was revoked before.`)
+  if (key.revokedAt !== undefined) throw new UserError(`Key ${id} was revoked before.`)
   await audit.record([{ phase: 'key_revoked', key_id: id, mode: key.mode, outcome: 'ok' }])
   await store.keys.revoke(id, steadyNow())
 }
@@ -38,14 +38,14 @@ export async function revokeKey({ store, audit }: KeyDesk, id: string): Promise<
  * Makes a successor with the same rights, counters and length of life, and lets the old key end after the overlap, both or
  * neither.
  */
-export async function rollKey(desk: KeyDesk, id: string, overlapMs: number): Promise<NewKey> {
+export async function rollKey(desk: KeyDeps, id: string, overlapMs: number): Promise<NewKey> {
   const { store, audit } = desk
   const old = await store.keys.find(id)
   if (!old) throw toUnknownKey(id)
   if (old.revokedAt !== undefined || (old.expiresAt ?? Number.POSITIVE_INFINITY) <= steadyNow())
-    throw new Refusal(`Key ${id} has ended. Make a new one with: tabbat keys create`)
+    throw new UserError(`Key ${id} has ended. Make a new one with: tabbat keys create`)
   if (old.rolledTo !== undefined)
-    throw new Refusal(`Key ${id} was rolled before; its successor is ${old.rolledTo}.`)
+    throw new UserError(`Key ${id} was rolled before; its successor is ${old.rolledTo}.`)
   const lifetimeMs = old.expiresAt === undefined ? undefined : old.expiresAt - old.createdAt
   const expiresAt = lifetimeMs === undefined ? undefined : steadyNow() + lifetimeMs
   const successor = toNewKey(desk, { ...old, expiresAt })
@@ -55,7 +55,7 @@ export async function rollKey(desk: KeyDesk, id: string, overlapMs: number): Pro
   return successor
 }
 
-function toNewKey({ keyring }: KeyDesk, wishes: KeyWishes): NewKey {
+function toNewKey({ keyring }: KeyDeps, wishes: KeyOptions): NewKey {
   const { id, text } = createApiKey(wishes.mode)
   const { name, mode, scopes, expiresAt, allowedIps, hide = [], reveal = [] } = wishes
   const { subjectsPerDay, requiresConsent = false, lineage = id } = wishes
@@ -81,4 +81,4 @@ function toNewKey({ keyring }: KeyDesk, wishes: KeyWishes): NewKey {
 
 /** The id is repeated only if it looks like one: somebody may have pasted the whole key. */
 const toUnknownKey = (id: string) =>
-  new Refusal(`There is no key ${/^[0-9A-Za-z]{8}$/.test(id) ? id : 'with this id'}. See: tabbat keys list`)
+  new UserError(`There is no key ${/^[0-9A-Za-z]{8}$/.test(id) ? id : 'with this id'}. See: tabbat keys list`)

@@ -5,7 +5,7 @@ import type { Scope } from '../contract/scope.ts'
 import type { ErrorCode } from '../errors.ts'
 import type { InputPlace } from '../http/input.ts'
 import type { Caller } from '../keys/caller.ts'
-import type { Finished } from '../verification/verify.ts'
+import type { VerificationResponse } from '../verification/verify.ts'
 import type { Document } from './document.ts'
 
 export type Ask<Input> = {
@@ -36,7 +36,10 @@ export type Operation<Request extends TObject = TObject, Response extends TSchem
   /** The errors of this operation, besides those that every operation can answer. */
   readonly errors: readonly ErrorCode[]
   /** A document may be cached by the caller; what is finished was audited, with its bytes, and goes out as it is. */
-  readonly run: (context: Context, ask: Ask<Static<Request>>) => Document | Promise<Document | Finished>
+  readonly run: (
+    context: Context,
+    ask: Ask<Static<Request>>,
+  ) => Document | Promise<Document | VerificationResponse>
 }
 
 /** Keeps the types of one operation's request and response together while it joins the list of all. */

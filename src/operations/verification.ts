@@ -1,6 +1,6 @@
 import { holdsPersonNumber, PERSON_NUMBER_RULE } from '../contract/free-text.ts'
 import { AppError, type ErrorCode } from '../errors.ts'
-import type { Asker } from '../verification/verification-request.ts'
+import type { VerificationRequest } from '../verification/verification-request.ts'
 import type { Ask } from './operation.ts'
 
 /** How a verification can end besides VERIFIED. */
@@ -27,7 +27,7 @@ export function toAsker(
   { caller, requestId, headers, input, person }: Ask<Inputs>,
   operation: string,
   amount?: string,
-): Asker {
+): VerificationRequest {
   const consentReference = single(headers['x-consent-reference'])
   const problem = findConsentProblem(consentReference, caller.requiresConsent, input)
   if (problem) throw new AppError('validation_failed', { errors: { 'X-Consent-Reference': [problem] } })

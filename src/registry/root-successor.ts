@@ -7,7 +7,7 @@ import {
   type RootKeys,
   writeRootKeyFile,
 } from '../crypto/root-key.ts'
-import { Refusal } from '../errors.ts'
+import { UserError } from '../errors.ts'
 
 /**
  * The root key that comes next. One that was prepared, by the operator or by a rotation that did not get further, stands
@@ -17,7 +17,7 @@ export function prepareSuccessor({ candidates, origin, where }: RootKeys, curren
   const first = candidates[0]
   if (first && first.fingerprint !== current) return first
   if (origin === 'setting')
-    throw new Refusal(
+    throw new UserError(
       `${where} is the present root key of this database. To rotate it, set TABBAT_ROOT_KEY to a new one (openssl rand -base64 32) and TABBAT_ROOT_KEY_PREVIOUS to the present one, for every server, restart them, and run this again.`,
     )
   const text = createRootKeyText()
@@ -41,7 +41,7 @@ function findText(where: string, fingerprint: string): string {
   const texts = readFileSync(where, 'utf8').trim().split(/\s+/)
   const found = texts.find((text) => parseRootKey(text, where).fingerprint === fingerprint)
   if (found === undefined)
-    throw new Refusal(`${where} was changed by somebody else: the root key is missing.`)
+    throw new UserError(`${where} was changed by somebody else: the root key is missing.`)
   return found
 }
 
@@ -51,7 +51,7 @@ function writeFile(where: string, texts: readonly string[]): void {
     writeRootKeyFile(realpathSync(where), texts)
   } catch (error) {
     const { code = 'unknown error' } = error as NodeJS.ErrnoException
-    throw new Refusal(
+    throw new UserError(
       `The root key file ${where} cannot be written (${code}). Check the folder's permissions.`,
     )
   }

@@ -1,7 +1,7 @@
 import type { Config } from '../config/config.ts'
 import { type Keyring, sealCarried } from '../crypto/keyring.ts'
 import { seal, toBound, unseal } from '../crypto/seal.ts'
-import { Refusal } from '../errors.ts'
+import { UserError } from '../errors.ts'
 import { holdRotation } from '../store/rotation-lock.ts'
 import type { SealedRow, SealedTable } from '../store/rotation-table.ts'
 import { loadKeyring, type SealedStore } from '../store/sealed-store.ts'
@@ -130,7 +130,7 @@ async function finish(config: Config, store: Store, version: number): Promise<vo
   const left =
     (await store.rotation.count('registry', version)) + (await store.rotation.count('media', version))
   const { where } = (await loadKeyring(config, store)).rootKeys
-  throw new Refusal(
+  throw new UserError(
     `${left} rows are damaged and cannot be opened; all others are sealed under the new root key. Both keys stay in use (${where}). Erase those records and import them again, then run this again.`,
   )
 }

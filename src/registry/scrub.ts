@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs'
 import { openWorkerThread } from '../assets/worker-thread.ts'
 import type { Keyring } from '../crypto/keyring.ts'
-import { Refusal } from '../errors.ts'
+import { UserError } from '../errors.ts'
 import { toFatal } from '../store/failure.ts'
 import type { Store, StoreOptions } from '../store/store.ts'
 import type { Log } from '../telemetry/log.ts'
@@ -95,7 +95,7 @@ export function createScrub(settings: ScrubSettings): Scrub {
       }
       await pass({ duty: 1, checkPages: true }).catch((error) => {
         if (toFatal(error))
-          throw new Refusal(`${store.place} is damaged. Restore a backup or move the file away.`)
+          throw new UserError(`${store.place} is damaged. Restore a backup or move the file away.`)
         log.failure(error)
       })
     },

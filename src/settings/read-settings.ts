@@ -1,5 +1,5 @@
 import { ExposedSecret, readSecretFile } from '../crypto/secret-file.ts'
-import { Misfit, type Setting, type Settings } from './setting.ts'
+import { InvalidSetting, type Setting, type Settings } from './setting.ts'
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
@@ -18,7 +18,7 @@ function readSetting(entry: Setting<unknown>, given: Environment, problems: stri
     const text = given[entry.env] ?? readNamedFile(entry, given) ?? entry.fallback
     return text === undefined ? undefined : entry.read(text.trim())
   } catch (error) {
-    if (!(error instanceof Misfit)) throw error
+    if (!(error instanceof InvalidSetting)) throw error
     problems.push(`${entry.env} ${error.message}`)
     return undefined
   }
@@ -30,8 +30,9 @@ function readNamedFile(entry: Setting<unknown>, given: Environment): string | un
   try {
     return readSecretFile(path, 'mounted').trim()
   } catch (error) {
-    if (error instanceof ExposedSecret) throw new Misfit(`cannot be read from its file: ${error.message}`)
-    throw new Misfit(
+    if (error instanceof ExposedSecret)
+      throw new InvalidSetting(`cannot be read from its file: ${error.message}`)
+    throw new InvalidSetting(
       'cannot be read from the file named by its _FILE variable: check the path and its permissions',
     )
   }

@@ -1,7 +1,7 @@
 import { BlockList, isIP } from 'node:net'
 
 /** A value that does not fit. Its text completes the sentence "TABBAT_… ". */
-export class Misfit extends Error {}
+export class InvalidSetting extends Error {}
 
 export type Setting<T> = {
   readonly env: string
@@ -28,12 +28,12 @@ export const setting = <T, F extends string | undefined>(
 export const wholeNumber = (least: number, most: number) => (text: string) => {
   const value = Number(text)
   if (/^\d+$/.test(text) && value >= least && value <= most) return value
-  throw new Misfit(`must be a whole number from ${least} to ${most}`)
+  throw new InvalidSetting(`must be a whole number from ${least} to ${most}`)
 }
 
 export const port = (text: string) => {
   if (text.startsWith('tcp://'))
-    throw new Misfit(
+    throw new InvalidSetting(
       'was set by Kubernetes service links (tcp://…): set enableServiceLinks: false, or rename the service',
     )
   return wholeNumber(0, 65535)(text)
@@ -49,27 +49,27 @@ export const oneOf =
   (text: string): T => {
     const found = choices.find((choice) => choice === text.toLowerCase())
     if (found !== undefined) return found
-    throw new Misfit(`must be one of ${choices.join(', ')}`)
+    throw new InvalidSetting(`must be one of ${choices.join(', ')}`)
   }
 
 export const plain = (text: string) => text
 
 export const origin = (text: string) => {
   if (!URL.canParse(text) || !/^https?:$/.test(new URL(text).protocol) || new URL(text).pathname !== '/')
-    throw new Misfit('must be an address such as https://verify.example.com, without a path')
+    throw new InvalidSetting('must be an address such as https://verify.example.com, without a path')
   return new URL(text).origin
 }
 
 export const databaseUrl = (text: string) => {
   if (!/^postgres(ql)?:\/\//.test(text) || !URL.canParse(text))
-    throw new Misfit('must be an address such as postgres://user:password@host:5432/database')
+    throw new InvalidSetting('must be an address such as postgres://user:password@host:5432/database')
   return text
 }
 
 export const addresses = (text: string) => {
   const list = text.split(',').map((part) => part.trim())
   if (list.every(isAddressOrNetwork)) return list
-  throw new Misfit('must be addresses or networks separated by commas, such as 10.0.0.1,10.1.0.0/16')
+  throw new InvalidSetting('must be addresses or networks separated by commas, such as 10.0.0.1,10.1.0.0/16')
 }
 
 export function isAddressOrNetwork(text: string): boolean {
@@ -82,7 +82,7 @@ export function isAddressOrNetwork(text: string): boolean {
 export const hostNames = (text: string) => {
   const list = text.split(',').map((part) => part.trim().toLowerCase())
   if (list.every((name) => /^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/.test(name))) return list
-  throw new Misfit(
+  throw new InvalidSetting(
     'must be host names separated by commas, without ports, such as console.example.com,tabbat',
   )
 }
@@ -90,7 +90,7 @@ export const hostNames = (text: string) => {
 export const rootKey = (text: string) => {
   const bytes = Buffer.from(text, /^[0-9a-f]{64}$/i.test(text) ? 'hex' : 'base64')
   if (bytes.length === 32) return text
-  throw new Misfit('must hold 32 bytes as base64 or hex. Make one with: openssl rand -base64 32')
+  throw new InvalidSetting('must hold 32 bytes as base64 or hex. Make one with: openssl rand -base64 32')
 }
 
 /** A setting without which the source that wants it cannot be used. */
@@ -104,25 +104,26 @@ export const required = <T>(
 /** Printable ASCII: it goes into a header as it is. */
 export const credential = (text: string) => {
   if (/^[\x21-\x7e]+$/.test(text)) return text
-  throw new Misfit('must be letters, digits and signs, without spaces')
+  throw new InvalidSetting('must be letters, digits and signs, without spaces')
 }
 
 /** https://api.example.com/v2: may have a path, and nothing behind it. */
 export const baseUrl = (text: string) => {
   const url = URL.canParse(text) ? new URL(text) : undefined
   if (!url || !/^https?:$/.test(url.protocol) || url.search || url.hash || url.username || url.password)
-    throw new Misfit('must be an address such as https://api.example.com/v2')
+    throw new InvalidSetting('must be an address such as https://api.example.com/v2')
   return text.replace(/\/+$/, '')
 }
 
 export const urlPath = (text: string) => {
   if (/^\/[A-Za-z0-9._~/{}-]*$/.test(text)) return text
-  throw new Misfit('must be a path such as /v1/nin')
+  throw new InvalidSetting('must be a path such as /v1/nin')
 }
 
 /** Naira as people write it, held in kobo. */
 export const naira = (text: string) => {
-  if (!/^\d{1,10}(\.\d{1,2})?$/.test(text)) throw new Misfit('must be an amount in naira such as 50 or 50.25')
+  if (!/^\d{1,10}(\.\d{1,2})?$/.test(text))
+    throw new InvalidSetting('must be an amount in naira such as 50 or 50.25')
   return Math.round(Number(text) * 100)
 }
 
@@ -133,9 +134,9 @@ export const duration = ({ least = '1s', most = '999999d' }: { least?: string; m
   const [leastMs, mostMs] = [toMs(least), toMs(most)]
   return (text: string) => {
     const ms = toMs(text)
-    if (ms === undefined) throw new Misfit('must be a time such as 30m, 6h or 1d')
-    if (leastMs !== undefined && ms < leastMs) throw new Misfit(`must be at least ${least}`)
-    if (mostMs !== undefined && ms > mostMs) throw new Misfit(`must be at most ${most}`)
+    if (ms === undefined) throw new InvalidSetting('must be a time such as 30m, 6h or 1d')
+    if (leastMs !== undefined && ms < leastMs) throw new InvalidSetting(`must be at least ${least}`)
+    if (mostMs !== undefined && ms > mostMs) throw new InvalidSetting(`must be at most ${most}`)
     return ms
   }
 }

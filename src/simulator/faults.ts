@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http'
 import { gzipSync } from 'node:zlib'
 import type { SourceFailure } from '../sources/source.ts'
 import { PHONE_FAULTS, type PhoneFault, READABLE_PHONES } from './phone-faults.ts'
-import { REFUSALS, type Refusal } from './refusals.ts'
+import { REFUSALS, type UserError } from './refusals.ts'
 
 /** Every way in which a vendor is known to fail. The first group looks different at every vendor. */
 export const VENDOR_FAULTS = [
@@ -30,7 +30,7 @@ export const SERVER_FAULTS = [
   'redirect',
   'reset',
 ] as const
-export type Fault = (typeof VENDOR_FAULTS)[number] | (typeof SERVER_FAULTS)[number] | PhoneFault | Refusal
+export type Fault = (typeof VENDOR_FAULTS)[number] | (typeof SERVER_FAULTS)[number] | PhoneFault | UserError
 
 const namesOf = <T extends object>(table: T) => Object.keys(table) as (keyof T)[]
 export const FAULTS: readonly Fault[] = [

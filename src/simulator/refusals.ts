@@ -11,7 +11,7 @@ export const REFUSALS = {
   not_now: [422, 'The number could not be verified at this time'],
 } as const satisfies Readonly<Record<string, readonly [status: number, said: string]>>
 
-export type Refusal = keyof typeof REFUSALS
+export type UserError = keyof typeof REFUSALS
 
 /** More of them, for the suite of all vendors: every text comes with every status. */
 export const REFUSED_TEXTS: readonly string[] = [

@@ -1,13 +1,13 @@
 import { expect, it } from 'vitest'
 import type { AuditEntry } from '../audit/row.ts'
-import { type CheckDesk, checkSource, toNobody } from './check.ts'
+import { type CheckDeps, checkSource, toNobody } from './check.ts'
 import { type Source, SourceError } from './source.ts'
 
 const LISTS = { internet: [], tv: [] }
 
 function openDesk({ capped = false } = {}) {
   const told: string[] = []
-  const desk: CheckDesk = {
+  const desk: CheckDeps = {
     audit: {
       record: async (entries: readonly AuditEntry[]) =>
         void told.push(...entries.map(({ phase, detail }) => `${phase} ${detail}`)),

@@ -1,8 +1,8 @@
 import { randomInt } from 'node:crypto'
 import type { AuditEntry } from '../audit/row.ts'
 import type { CatalogueFiles } from '../contract/catalogue-files.ts'
-import { Refusal } from '../errors.ts'
-import { type Agreement, isPaid, type Spending } from './guard/call-guard.ts'
+import { UserError } from '../errors.ts'
+import { isPaid, type SharedState, type Spending } from './guard/call-guard.ts'
 import { type Call, type Source, SourceError, type SourceFailure } from './source.ts'
 import { TROUBLES } from './trouble.ts'
 
@@ -16,9 +16,9 @@ export type CheckResult = {
   readonly explanation: string
 }
 
-export type CheckDesk = {
+export type CheckDeps = {
   readonly audit: { readonly record: (entries: readonly AuditEntry[]) => Promise<void> }
-  readonly spend: Agreement['spend']
+  readonly spend: SharedState['spend']
 }
 
 const PHONE = '8000000000'
@@ -34,7 +34,7 @@ export const toNobody = () => `0000${randomInt(1_000_000, 10_000_000)}`
 export async function checkSource(
   source: Source,
   lists: CatalogueFiles,
-  desk: CheckDesk,
+  desk: CheckDeps,
 ): Promise<CheckResult> {
   const question = toQuestion(source, lists)
   if (!question)
@@ -49,7 +49,7 @@ export async function checkSource(
     }
   const spending = question.isBilled ? await desk.spend(source.name) : NOTHING
   if (typeof spending === 'string')
-    throw new Refusal(`The next call of ${source.name} would go above its daily cap; it was not asked.`)
+    throw new UserError(`The next call of ${source.name} would go above its daily cap; it was not asked.`)
   await desk.audit.record([{ phase: 'source_checked', detail: source.name }])
   return ask(source.name, question, spending)
 }

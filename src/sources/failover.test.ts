@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import { AppError } from '../errors.ts'
 import { askInOrder } from './failover.ts'
-import type { Pass, Post, Skip } from './guard/call-guard.ts'
+import type { CallGuard, Permit, SkipReason } from './guard/call-guard.ts'
 import type { CallOutcome } from './guard/source-warnings.ts'
 import type { Search, SourceAsk } from './search.ts'
 import { type Answer, SourceError, type SourceFailure } from './source.ts'
@@ -12,23 +12,26 @@ const PERSON: Answer<Person> = { found: true, record: { phone: '1' } }
 const NOBODY: Answer<Person> = { found: false }
 
 const newSearch = (wishes: Partial<Search<Person>> = {}): Search<Person> => ({
-  trail: [],
+  sourceAttempts: [],
   signal: AbortSignal.timeout(5000),
   ...wishes,
 })
 
 type Settled = (CallOutcome | 'released')[]
-type Wishes = { readonly admit?: Pass | Skip | Promise<Pass | Skip>; readonly settled?: Settled }
+type Wishes = {
+  readonly admit?: Permit | SkipReason | Promise<Permit | SkipReason>
+  readonly settled?: Settled
+}
 
 /** A call that is waited for without end, or not at all. */
-const toPass = (isLeft: boolean, settled: Settled = []): Pass => ({
+const toPass = (isLeft: boolean, settled: Settled = []): Permit => ({
   patienceMs: () => (isLeft ? 0 : 60_000),
   noteHang: () => {},
   settle: (outcome) => void settled.push(outcome),
   release: () => void settled.push('released'),
 })
 
-const toPost = (name: string, { admit, settled }: Wishes = {}): Post => ({
+const toPost = (name: string, { admit, settled }: Wishes = {}): CallGuard => ({
   name,
   operation: 'verify_nin',
   admit: async () => admit ?? toPass(false, settled),
@@ -59,7 +62,8 @@ const failing = (name: string, reason: SourceFailure, sent = true): SourceAsk<Pe
   return ask
 }
 
-const results = ({ trail }: Search<Person>) => trail.map(({ name, result }) => `${name} ${result}`)
+const results = ({ sourceAttempts }: Search<Person>) =>
+  sourceAttempts.map(({ name, result }) => `${name} ${result}`)
 const codeOf = (work: Promise<unknown>) =>
   work.then(
     () => undefined,
@@ -306,7 +310,7 @@ describe('asking in order', () => {
   })
 
   it('does not wait for a right to ask that comes too late, and gives it back', async () => {
-    const { promise, resolve } = Promise.withResolvers<Pass>()
+    const { promise, resolve } = Promise.withResolvers<Permit>()
     const settled: Settled = []
     const late = answering('a', PERSON, { admit: promise })
     const caller = new AbortController()
@@ -457,10 +461,10 @@ describe("a vendor's reference", () => {
   const referenceOf = async (reference: unknown) => {
     const search = newSearch({ secrets: ['12345678901', '8031234567'] })
     await askInOrder([answering('a', { ...PERSON, reference })], search)
-    return search.trail[0]?.reference
+    return search.sourceAttempts[0]?.reference
   }
 
-  it('goes into the trail when it is a plain name', async () => {
+  it('goes into the source attempts when it is a plain name', async () => {
     expect(await referenceOf('dj-99-x')).toBe('dj-99-x')
     expect(await referenceOf(77)).toBe('77')
   })

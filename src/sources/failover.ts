@@ -1,6 +1,6 @@
-import type { Pass, Skip } from './guard/call-guard.ts'
+import type { Permit, SkipReason } from './guard/call-guard.ts'
 import { toCleanReference } from './reference.ts'
-import type { Outcome, Search, SourceAsk, Tried } from './search.ts'
+import type { Outcome, Search, SourceAsk, SourceAttempt } from './search.ts'
 import { type Answer, SourceError } from './source.ts'
 import { createTally } from './tally.ts'
 import { orWhenAborted, untilAborted } from './waiting.ts'
@@ -44,28 +44,32 @@ const TOO_LATE = 'too_late'
 async function admitInTime<T>(
   { post }: SourceAsk<T>,
   { signal, paidCalls }: Search<T>,
-): Promise<Pass | Skip | typeof TOO_LATE | undefined> {
+): Promise<Permit | SkipReason | typeof TOO_LATE | undefined> {
   if (signal?.aborted) return TOO_LATE
   if (!post) return undefined
   const admitting = post.admit(paidCalls)
   const pass = await orWhenAborted(admitting, signal, (): typeof TOO_LATE => TOO_LATE)
   if (!signal?.aborted) return pass
-  const giveBack = (late: Pass | Skip) => typeof late !== 'string' && late.release()
+  const giveBack = (late: Permit | SkipReason) => typeof late !== 'string' && late.release()
   admitting.then(giveBack, () => {})
   return TOO_LATE
 }
 
 /** Asks one source, and once more if the first question certainly never left the house. */
-async function askOne<T>(ask: SourceAsk<T>, pass: Pass | undefined, search: Search<T>): Promise<Outcome<T>> {
+async function askOne<T>(
+  ask: SourceAsk<T>,
+  pass: Permit | undefined,
+  search: Search<T>,
+): Promise<Outcome<T>> {
   const startedAt = performance.now()
   const outcome = await askTwice(ask, search)
   const ms = Math.round(performance.now() - startedAt)
   if ('bug' in outcome) {
-    search.trail.push({ name: ask.name, result: 'error', ms })
+    search.sourceAttempts.push({ name: ask.name, result: 'error', ms })
     pass?.settle(new SourceError(ask.name, 'bad_response'), ms)
     throw outcome.bug
   }
-  search.trail.push({ name: ask.name, ms, ...toResult(outcome, search) })
+  search.sourceAttempts.push({ name: ask.name, ms, ...toResult(outcome, search) })
   pass?.settle(toCallOutcome(outcome), ms)
   return outcome
 }
@@ -76,7 +80,10 @@ const toCallOutcome = <T>(outcome: Outcome<T>) => {
   return outcome.answer.found || outcome.answer.watchlisted ? 'found' : 'not_found'
 }
 
-function toResult<T>(outcome: Outcome<T>, { secrets = [] }: Search<T>): Pick<Tried, 'result' | 'reference'> {
+function toResult<T>(
+  outcome: Outcome<T>,
+  { secrets = [] }: Search<T>,
+): Pick<SourceAttempt, 'result' | 'reference'> {
   if ('failure' in outcome) return { result: outcome.failure.reason }
   const { answer } = outcome
   const result = answer.found ? 'found' : answer.watchlisted ? 'watchlisted' : 'not_found'

@@ -1,10 +1,18 @@
-import type { PaidCalls, Post, Skip } from './guard/call-guard.ts'
+import type { CallGuard, PaidCalls, SkipReason } from './guard/call-guard.ts'
 import type { Answer, SourceError, SourceFailure } from './source.ts'
 
 /** One source that was asked or passed over: what came of it, and how long it took. For the audit. */
-export type Tried = {
+export type SourceAttempt = {
   readonly name: string
-  readonly result: 'found' | 'not_found' | 'watchlisted' | 'reused' | 'slow' | 'error' | SourceFailure | Skip
+  readonly result:
+    | 'found'
+    | 'not_found'
+    | 'watchlisted'
+    | 'reused'
+    | 'slow'
+    | 'error'
+    | SourceFailure
+    | SkipReason
   readonly ms: number
   /** The vendor's own name for its answer. */
   readonly reference?: string
@@ -14,11 +22,11 @@ export type SourceAsk<T> = {
   readonly name: string
   readonly ask: () => Promise<Answer<T>>
   /** Sources inside the house have none: they cost nothing and are always there. */
-  readonly post?: Post | undefined
+  readonly post?: CallGuard | undefined
 }
 
 export type Search<T> = {
-  readonly trail: Tried[]
+  readonly sourceAttempts: SourceAttempt[]
   /** Nobody waits longer. Absent where all sources are inside the house. */
   readonly signal: AbortSignal | undefined
   /** Whether a record settles the question; otherwise it counts as not found. */

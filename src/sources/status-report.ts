@@ -1,6 +1,6 @@
 import type { SyncRow } from '../store/catalogue-table.ts'
 import type { PublishedState, Spent } from '../store/source-table.ts'
-import type { PostFigures } from './guard/call-guard.ts'
+import type { GuardFigures } from './guard/call-guard.ts'
 import type { Prices } from './guard/shared-state.ts'
 
 /** How one operation of a source is doing on one node; without figures when no node is running. */
@@ -8,7 +8,7 @@ export type SourceReport = {
   readonly source: string
   readonly operation: string
   readonly node: string | null
-  readonly figures: PostFigures | null
+  readonly figures: GuardFigures | null
   readonly disabled: boolean
   readonly callsToday: number
   readonly spentKoboToday: number
@@ -37,7 +37,7 @@ export function toReports(facts: Facts): SourceReport[] {
     const common = toCommon(facts, source, operation)
     const seen = states.filter((state) => state.name === source && state.operation === operation)
     if (seen.length === 0) return [{ ...common, node: null, figures: null }]
-    return seen.map(({ node, state }) => ({ ...common, node, figures: JSON.parse(state) as PostFigures }))
+    return seen.map(({ node, state }) => ({ ...common, node, figures: JSON.parse(state) as GuardFigures }))
   })
   const shops = lists.map((source): SourceReport => {
     const sync = syncs.find((row) => row.source === source)

@@ -1,5 +1,5 @@
 import { AppError, ERRORS, type ErrorCode } from '../errors.ts'
-import { isPaid, type Pass, type Skip } from './guard/call-guard.ts'
+import { isPaid, type Permit, type SkipReason } from './guard/call-guard.ts'
 import type { Outcome, Search, SourceAsk } from './search.ts'
 import { type Answer, SourceError, type SourceFailure } from './source.ts'
 import { waitPatiently } from './waiting.ts'
@@ -13,7 +13,7 @@ const CODE_OF_FAILURE: Readonly<Record<SourceFailure, ErrorCode>> = {
 }
 
 /** What the search has come to so far. */
-export function createTally<T>({ askNext, fits, markWatchlisted, trail }: Search<T>) {
+export function createTally<T>({ askNext, fits, markWatchlisted, sourceAttempts }: Search<T>) {
   let paid = 0
   let missed = false
   let passedOver = false
@@ -45,7 +45,7 @@ export function createTally<T>({ askNext, fits, markWatchlisted, trail }: Search
   const leave = ({ name }: SourceAsk<T>, asked: Promise<Outcome<T>>, ms: number): undefined => {
     paid += 1
     late.push(asked)
-    trail.push({ name, result: 'slow', ms: Math.round(ms) })
+    sourceAttempts.push({ name, result: 'slow', ms: Math.round(ms) })
     const weighLate = (outcome: Outcome<T>) => {
       lateAnswer ??= weigh({}, outcome)
       if (lateAnswer) settleLate({ settled: lateAnswer })
@@ -57,9 +57,9 @@ export function createTally<T>({ askNext, fits, markWatchlisted, trail }: Search
     /** Whether a source that was not waited for has ended the search meanwhile. */
     lateAnswer: () => lateAnswer,
     /** A source that may not be asked now. One that the operator has switched off is not missed. */
-    passOver: ({ name }: SourceAsk<T>, result: Skip): void => {
+    passOver: ({ name }: SourceAsk<T>, result: SkipReason): void => {
       if (result !== 'disabled') passedOver = true
-      trail.push({ name, result, ms: 0 })
+      sourceAttempts.push({ name, result, ms: 0 })
     },
     /** The time is over before this one was asked. */
     giveUp: ({ name }: SourceAsk<T>): void => {
@@ -69,7 +69,7 @@ export function createTally<T>({ askNext, fits, markWatchlisted, trail }: Search
     take: async (
       ask: SourceAsk<T>,
       asked: Promise<Outcome<T>>,
-      pass: Pass | undefined,
+      pass: Permit | undefined,
     ): Promise<Answer<T> | undefined> => {
       const startedAt = performance.now()
       const outcome = await Promise.race([settledLate, pass ? waitPatiently(asked, pass) : asked])

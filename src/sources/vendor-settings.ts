@@ -1,4 +1,4 @@
-import { baseUrl, Misfit, naira, setting } from '../settings/setting.ts'
+import { baseUrl, InvalidSetting, naira, setting } from '../settings/setting.ts'
 
 /** What every vendor has: where it is, what a call costs, and how much may be spent in a day. */
 export const vendorSettings = (vendor: string, url: string) => ({
@@ -34,5 +34,5 @@ export const notFoundSetting = (vendor: string) =>
 function phrases(text: string): readonly string[] {
   const list = text.split('|').map((phrase) => phrase.trim())
   if (list.every((phrase) => phrase !== '')) return list
-  throw new Misfit('must be texts separated by |, such as Record not found|No such NIN')
+  throw new InvalidSetting('must be texts separated by |, such as Record not found|No such NIN')
 }

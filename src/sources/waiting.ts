@@ -1,8 +1,8 @@
-import type { Pass } from './guard/call-guard.ts'
+import type { Permit } from './guard/call-guard.ts'
 import { SourceError } from './source.ts'
 
 /** What a call comes to; undefined when it is not waited for any longer, because the next source is to be asked beside it. */
-export async function waitPatiently<T>(asked: Promise<T>, pass: Pass): Promise<T | undefined> {
+export async function waitPatiently<T>(asked: Promise<T>, pass: Permit): Promise<T | undefined> {
   for (;;) {
     const ms = pass.patienceMs()
     if (ms <= 0) break

@@ -2,7 +2,7 @@ import type { AuditRow } from './audit-row.ts'
 import type { Database } from './database.ts'
 
 /** Looking back through the log, a bounded piece at a time, by what is indexed anyway. */
-export type AuditLook = {
+export type AuditQueries = {
   /** The rows of a chain before a sequence, the newest first. */
   readonly pageBack: (chain: string, before: number, most: number) => Promise<AuditRow[]>
   /** When the row with this sequence was written, or the first one after it. */
@@ -20,7 +20,7 @@ export type AuditLook = {
   readonly countSubject: (subject: string, most: number) => Promise<number>
 }
 
-export function createAuditLook(database: Database, columns: string): AuditLook {
+export function createAuditQueries(database: Database, columns: string): AuditQueries {
   const pageBack = database.prepare(
     `SELECT ${columns} FROM audit WHERE chain = $1 AND sequence < $2 ORDER BY sequence DESC LIMIT $3`,
   )

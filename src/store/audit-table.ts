@@ -1,5 +1,5 @@
 import { prepareBeat } from './audit-beat.ts'
-import { type AuditLook, createAuditLook } from './audit-queries.ts'
+import { type AuditQueries, createAuditQueries } from './audit-queries.ts'
 import { AUDIT_COLUMNS, type AuditRow } from './audit-row.ts'
 import type { Database, Row, Value } from './database.ts'
 import type { ClaimId } from './idempotency-table.ts'
@@ -34,7 +34,7 @@ const isHash = (column: string) => column === 'previous_hash' || column === 'has
 const toHex = (bytes: Uint8Array) => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('hex')
 
 /** There is no update and no delete here, and the database refuses them as well. */
-export type AuditTable = AuditLook & {
+export type AuditTable = AuditQueries & {
   /**
    * All rows, completions and tallies, or none. Gives the indexes of completions whose claim now belongs to another.
    */
@@ -113,7 +113,7 @@ export function createAuditTable(database: Database): AuditTable {
   const listCheckpoints = database.prepare('SELECT time, body, signature FROM checkpoints ORDER BY time')
   const insertPacked = database.dialect === 'postgres' ? database.prepare(INSERT_PACKED) : undefined
   return {
-    ...createAuditLook(database, LIST),
+    ...createAuditQueries(database, LIST),
     append: async (rows, completions, tallies = '[]') => {
       if (!insertPacked || completions.length > 0)
         return database.transaction((inside) => append(inside, rows, completions, tallies))

@@ -1,4 +1,4 @@
-import { Refusal } from '../errors.ts'
+import { UserError } from '../errors.ts'
 import type { Database, Row } from './database.ts'
 
 export type NewVersion = {
@@ -81,7 +81,7 @@ async function appendInside(
 ): Promise<number> {
   await inside.lock('catalogue')
   if (Number((await inside.prepare(NEWEST_ID).get())?.id ?? 0) !== previousId)
-    throw new Refusal('The catalogue was changed meanwhile; nothing was saved. Look at it and try again.')
+    throw new UserError('The catalogue was changed meanwhile; nothing was saved. Look at it and try again.')
   const insert = inside.prepare(
     `INSERT INTO catalogue_versions (${HEAD}, content) VALUES ($1, $2, $3, $4, $5, $6)`,
   )

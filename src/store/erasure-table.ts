@@ -7,7 +7,7 @@ export type ErasureSubject = {
   readonly record: Uint8Array
   readonly reusedResult: Uint8Array
   readonly keptAnswers: Uint8Array
-  /** Kept answers about this person that name no subject. */
+  /** StoredResponse answers about this person that name no subject. */
   readonly unnamed: readonly UnnamedAnswer[]
 }
 

@@ -1,5 +1,5 @@
 import type { Mode, Scope } from '../contract/scope.ts'
-import { Refusal } from '../errors.ts'
+import { UserError } from '../errors.ts'
 import type { Database, Row } from './database.ts'
 
 export type KeyRow = {
@@ -82,7 +82,7 @@ export function createKeyTable(database: Database): KeyTable {
       database.transaction(async (inside) => {
         const ended = await inside.prepare(END_OLD_KEY).run(id, oldEndsAt, successor.id)
         if (ended === 0)
-          throw new Refusal(
+          throw new UserError(
             'The key was rolled or revoked meanwhile, nothing was changed. See: tabbat keys list',
           )
         await insertKey(inside, successor)

@@ -1,4 +1,4 @@
-import { Refusal } from '../errors.ts'
+import { UserError } from '../errors.ts'
 import type { Database } from './database.ts'
 import { apiKeys } from './migrations/0001-api-keys.ts'
 import { registry } from './migrations/0002-registry.ts'
@@ -56,7 +56,7 @@ async function migrateInside(inside: Database): Promise<void> {
   const row = await inside.prepare('SELECT COALESCE(MAX(id), 0) AS id FROM schema_version').get()
   const current = Number(row?.id ?? 0)
   if (current > SCHEMA_VERSION)
-    throw new Refusal(
+    throw new UserError(
       `The database was made by a newer Tabbat (schema ${current}, this one knows ${SCHEMA_VERSION}). Update Tabbat.`,
     )
   for (const migration of MIGRATIONS.slice(current)) {
@@ -75,7 +75,7 @@ const LIST_TABLES = {
 async function refuseForeignTables(inside: Database): Promise<void> {
   const tables = await inside.prepare(LIST_TABLES[inside.dialect]).all()
   if (tables.length > 0 && !tables.some(({ name }) => name === 'schema_version'))
-    throw new Refusal(
+    throw new UserError(
       'The database holds tables of another program. Give Tabbat one of its own: set TABBAT_DATA_DIR or TABBAT_DATABASE_URL.',
     )
 }

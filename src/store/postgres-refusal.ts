@@ -1,4 +1,4 @@
-import { Refusal } from '../errors.ts'
+import { UserError } from '../errors.ts'
 
 type Failure = { readonly code?: unknown; readonly message?: unknown; readonly syscall?: unknown }
 
@@ -21,11 +21,11 @@ export function isPassing(error: unknown): boolean {
 
 /** One line that says what and how to mend it, never with the password. Undeclared failures stay what they are. */
 export function toPostgresRefusal(url: string, error: unknown): Error {
-  if (error instanceof Refusal) return error
+  if (error instanceof UserError) return error
   const { host, pathname, searchParams } = new URL(url)
   const place = `PostgreSQL at ${host || searchParams.get('host') || 'localhost'}`
   const reason = toReason(error, pathname.slice(1))
-  return reason === undefined ? (error as Error) : new Refusal(`${place} ${reason}`)
+  return reason === undefined ? (error as Error) : new UserError(`${place} ${reason}`)
 }
 
 function toReason(error: unknown, database: string): string | undefined {

@@ -1,7 +1,7 @@
 import { accessSync, constants, copyFileSync, mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
-import { Refusal } from '../errors.ts'
+import { UserError } from '../errors.ts'
 
 const PARTS = ['', '-wal'] as const
 const MOST_TRIES = 5
@@ -22,9 +22,9 @@ export function toReadable(path: string): Readable {
     return { path: copy, remove }
   } catch (error) {
     remove()
-    if (error instanceof Refusal) throw error
+    if (error instanceof UserError) throw error
     const { code } = error as NodeJS.ErrnoException
-    throw new Refusal(
+    throw new UserError(
       `${path} is on a read-only file system and cannot be copied to ${tmpdir()} (${code}). Make room there, or set TMPDIR.`,
     )
   }
@@ -49,7 +49,7 @@ function copyUnchanged(path: string, copy: string): void {
     }
     if (describe(path) === before) return
   }
-  throw new Refusal(`${path} is being written. Run this where the server runs.`)
+  throw new UserError(`${path} is being written. Run this where the server runs.`)
 }
 
 const describe = (path: string) =>

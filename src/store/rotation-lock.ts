@@ -1,6 +1,6 @@
 import { chmodSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
-import { Refusal } from '../errors.ts'
+import { UserError } from '../errors.ts'
 import type { Database } from './database.ts'
 import type { Store } from './store.ts'
 
@@ -12,7 +12,7 @@ export function holdRotation<T>({ database, place }: Store, work: () => Promise<
 }
 
 const toRefusal = () =>
-  new Refusal(
+  new UserError(
     'The root key is being rotated by another process. Wait for it to end; nothing was changed here.',
   )
 

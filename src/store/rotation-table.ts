@@ -1,4 +1,4 @@
-import { Refusal } from '../errors.ts'
+import { UserError } from '../errors.ts'
 import type { Database } from './database.ts'
 import { createMetaTable, type Meta } from './meta-table.ts'
 
@@ -87,7 +87,7 @@ export async function refuseStaleSeals(
   const fact = await inside.prepare("SELECT value FROM meta WHERE name = 'root_version'").get()
   const version = Number(fact?.value ?? 1)
   if (rows.some(({ keyVersion }) => keyVersion !== version))
-    throw new Refusal('The root key was rotated while this ran. Run the command again: it carries on.')
+    throw new UserError('The root key was rotated while this ran. Run the command again: it carries on.')
 }
 
 async function countStale(database: Database, table: SealedTable, version: number): Promise<number> {

@@ -1,7 +1,7 @@
 import { mkdirSync } from 'node:fs'
 import { type Keyring, openKeyring, type RootState } from '../crypto/keyring.ts'
 import { loadRootKeys, type RootKeySettings, type RootKeys } from '../crypto/root-key.ts'
-import { Refusal } from '../errors.ts'
+import { UserError } from '../errors.ts'
 import type { Meta } from './meta-table.ts'
 import { openStore, type Store, type StoreOptions } from './store.ts'
 
@@ -22,7 +22,7 @@ export async function openSealedStore(
   const store = await openStore({ dataDir: config.dataDir, databaseUrl: config.databaseUrl, ...options })
   if (options.mustExist && (await readRootState(store)).fingerprint === undefined) {
     await store.close()
-    throw new Refusal(`There is no data of Tabbat at ${store.place} yet.`)
+    throw new UserError(`There is no data of Tabbat at ${store.place} yet.`)
   }
   // With the data in PostgreSQL, the folder holds the root key, the name of the node and the checkpoints.
   mkdirSync(config.dataDir, { recursive: true, mode: 0o700 })
@@ -39,7 +39,7 @@ export async function loadKeyring(config: SealedStoreSettings, store: Store): Pr
   try {
     return await loadKeyringOnce(config, store)
   } catch (error) {
-    if (!(error instanceof Refusal)) throw error
+    if (!(error instanceof UserError)) throw error
     // A rotation may have begun or ended between the look at the database and the look at the file.
     return loadKeyringOnce(config, store)
   }

@@ -13,7 +13,7 @@ export type SourceTable = {
    * Counts a call and its price, unless the day's spend would go over the cap or the Idempotency-Key has used up its paid
    * calls: then nothing is counted. Exact, however many ask at once.
    */
-  readonly spend: (wish: SpendWish) => Promise<Admission>
+  readonly spend: (wish: SpendRequest) => Promise<Admission>
   /** Takes back a call that was not billed; never more than was counted, and each id once, however often it is sent. */
   readonly refund: (refund: Refund) => Promise<void>
   readonly listSpend: (day: number) => Promise<Spent[]>
@@ -25,7 +25,7 @@ export type SourceTable = {
   readonly forget: (before: { states: number; spendDay: number; refundDay: number }) => Promise<void>
 }
 
-export type SpendWish = {
+export type SpendRequest = {
   readonly name: string
   readonly day: number
   readonly kobo: number
@@ -36,7 +36,7 @@ export type SpendWish = {
 
 export type Admission = 'admitted' | 'spend_cap' | 'paid_calls'
 
-export type Refund = Omit<SpendWish, 'capKobo' | 'paidCall'> & {
+export type Refund = Omit<SpendRequest, 'capKobo' | 'paidCall'> & {
   readonly id: string
   readonly claim?: ClaimId | undefined
 }
@@ -98,7 +98,7 @@ export function createSourceTable(database: Database): SourceTable {
 }
 
 /** The row that all calls of a source share is changed last: others wait for it until the commit. */
-async function spendInside(inside: Database, wish: SpendWish): Promise<Admission> {
+async function spendInside(inside: Database, wish: SpendRequest): Promise<Admission> {
   const { paidCall } = wish
   if (paidCall && !(await countPaidCall(inside, paidCall))) return 'paid_calls'
   if (await spendMoney(inside, wish)) return 'admitted'
@@ -107,7 +107,7 @@ async function spendInside(inside: Database, wish: SpendWish): Promise<Admission
 }
 
 /** One statement decides: whoever would go over the cap changes nothing. */
-async function spendMoney(inside: Database, { name, day, kobo, capKobo }: SpendWish): Promise<boolean> {
+async function spendMoney(inside: Database, { name, day, kobo, capKobo }: SpendRequest): Promise<boolean> {
   await inside
     .prepare(
       `INSERT INTO source_spend (name, day, calls, kobo) VALUES ($1, $2, 0, 0)

@@ -1,4 +1,4 @@
-import { Refusal } from '../errors.ts'
+import { UserError } from '../errors.ts'
 
 type Failure = { readonly code?: string; readonly errcode?: number }
 
@@ -18,22 +18,22 @@ export const isBusy = (error: unknown) => toResult(error) === BUSY
 
 /** One line that says what and how to mend it. Undeclared failures stay what they are. */
 export function toSqliteRefusal(path: string, error: unknown): Error {
-  if (error instanceof Refusal) return error
+  if (error instanceof UserError) return error
   const { code = '' } = error as Failure
   const result = toResult(error)
   if (result === NOT_A_DATABASE || result === DAMAGED)
-    return new Refusal(
+    return new UserError(
       `${path} is damaged or is not a Tabbat database. Restore a backup or move the file away.`,
     )
   if (result === READ_ONLY || result === CANNOT_OPEN || UNWRITABLE.includes(code))
-    return new Refusal(
+    return new UserError(
       `${path} cannot be opened for writing. Check the folder and its permissions, or set TABBAT_DATA_DIR.`,
     )
   if (result === FULL || code === 'ENOSPC')
-    return new Refusal(`The disk of ${path} is full. Make room, or set TABBAT_DATA_DIR to another disk.`)
+    return new UserError(`The disk of ${path} is full. Make room, or set TABBAT_DATA_DIR to another disk.`)
   if (result === BUSY)
-    return new Refusal(`${path} is held by another process for too long. End that process.`)
+    return new UserError(`${path} is held by another process for too long. End that process.`)
   if (result === DISK_FAILED)
-    return new Refusal(`The disk of ${path} fails (SQLite ${(error as Failure).errcode}). Check it.`)
+    return new UserError(`The disk of ${path} fails (SQLite ${(error as Failure).errcode}). Check it.`)
   return error as Error
 }

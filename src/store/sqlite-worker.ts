@@ -1,5 +1,5 @@
 import { parentPort, workerData } from 'node:worker_threads'
-import { Refusal } from '../errors.ts'
+import { UserError } from '../errors.ts'
 import { openSqlite } from './sqlite.ts'
 import type { WriterData, WriterFailure, WriterJob, WriterResult } from './sqlite-writer.ts'
 import { createTables } from './tables.ts'
@@ -95,5 +95,5 @@ function takeBack(error: unknown): void {
 
 function toFailure(error: unknown): WriterFailure {
   const { name = 'Error', code = '', errcode = 0 } = error as Partial<WriterFailure>
-  return { name, code, errcode, refusal: error instanceof Refusal ? error.message : undefined }
+  return { name, code, errcode, refusal: error instanceof UserError ? error.message : undefined }
 }

@@ -1,7 +1,7 @@
 import { getCompileCacheDir } from 'node:module'
 import { dirname } from 'node:path'
 import { openWorkerThread } from '../assets/worker-thread.ts'
-import { Refusal } from '../errors.ts'
+import { UserError } from '../errors.ts'
 import type { Tables } from './tables.ts'
 
 export type WriterJob = {
@@ -135,4 +135,4 @@ export function openWriter(path: string, { timeoutMs, onFailure = () => {} }: Wr
 }
 
 const toError = (failure: WriterFailure) =>
-  failure.refusal === undefined ? new WriteError(failure) : new Refusal(failure.refusal)
+  failure.refusal === undefined ? new WriteError(failure) : new UserError(failure.refusal)

@@ -2,7 +2,7 @@ import { chmodSync, closeSync, existsSync, mkdirSync, openSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as pause } from 'node:timers/promises'
-import { Refusal } from '../errors.ts'
+import { UserError } from '../errors.ts'
 import type { Database, Row, Statement, TransactionOptions, Value } from './database.ts'
 import { createFileCheck } from './sqlite-files.ts'
 import { isBusy, toSqliteRefusal } from './sqlite-refusal.ts'
@@ -169,7 +169,7 @@ export function refuseOldSqlite(given = process.versions.sqlite ?? '0'): void {
   const difference =
     OLDEST_SQLITE.map((part, index) => (version[index] ?? 0) - part).find((step) => step !== 0) ?? 0
   if (difference < 0)
-    throw new Refusal(
+    throw new UserError(
       `SQLite ${given} can corrupt databases; ${OLDEST_SQLITE.join('.')} is needed. Run Tabbat with the Node.js that npm ci installs.`,
     )
 }

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { Refusal } from '../errors.ts'
+import { UserError } from '../errors.ts'
 import type { Database } from './database.ts'
 import { toFatal } from './failure.ts'
 import { migrate } from './migrate.ts'
@@ -51,7 +51,7 @@ export async function openStore(options: StoreOptions): Promise<Store> {
   const { dataDir, databaseUrl, writerThread = false, mustExist = false, onFatal } = options
   const path = join(dataDir, SQLITE_FILE)
   if (mustExist && databaseUrl === undefined && !existsSync(path))
-    throw new Refusal(
+    throw new UserError(
       `There is no database at ${path}. Run this where the server runs, or set TABBAT_DATA_DIR.`,
     )
   const onFailure = (error: unknown) => {

@@ -5,7 +5,7 @@ import type { Erased, ErasureSubject, UnnamedAnswer } from '../store/erasure-tab
 import type { SealedStore } from '../store/sealed-store.ts'
 import { openKept } from './idempotency.ts'
 
-type EraseDesk = Pick<SealedStore, 'store' | 'keyring'> & {
+type EraseDeps = Pick<SealedStore, 'store' | 'keyring'> & {
   readonly audit: { readonly record: (entries: readonly AuditEntry[]) => Promise<void> }
 }
 
@@ -14,7 +14,7 @@ type EraseDesk = Pick<SealedStore, 'store' | 'keyring'> & {
  * reuse. It is in the audit log before it happens; the trace names nobody. Counters against guessing and the audit log stay:
  * they hold keyed hashes only, and without them an erasure would reset the limits.
  */
-export async function erasePerson(desk: EraseDesk, kind: Kind, number: string): Promise<Erased> {
+export async function erasePerson(desk: EraseDeps, kind: Kind, number: string): Promise<Erased> {
   const { store, keyring, audit } = desk
   const subject = await toErasureSubject(desk, kind, number)
   const found = await store.erasure.count(subject)
@@ -48,7 +48,7 @@ export function listErased({ records, pictures, keptAnswers, reusedResults }: Er
 
 const toDetail = (kind: Kind, found: Erased) => (isAnything(found) ? `${kind}: ${listErased(found)}` : kind)
 
-async function toErasureSubject(desk: EraseDesk, kind: Kind, number: string): Promise<ErasureSubject> {
+async function toErasureSubject(desk: EraseDeps, kind: Kind, number: string): Promise<ErasureSubject> {
   const { keyring } = desk
   return {
     record: toBlindIndex(keyring['blind-index'], kind, number),
@@ -60,9 +60,9 @@ async function toErasureSubject(desk: EraseDesk, kind: Kind, number: string): Pr
 
 const ANSWERS_AT_ONCE = 500
 
-/** Kept answers of version 0.1 do not say whom they are about. They live for 24 hours, and are opened to find out. */
+/** StoredResponse answers of version 0.1 do not say whom they are about. They live for 24 hours, and are opened to find out. */
 async function findUnnamed(
-  { store, keyring }: EraseDesk,
+  { store, keyring }: EraseDeps,
   kind: Kind,
   number: string,
 ): Promise<UnnamedAnswer[]> {

@@ -3,7 +3,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { expect, it } from 'vitest'
 import type { Caller } from '../keys/caller.ts'
 import type { AttemptTable } from '../store/attempt-table.ts'
-import { createAttempts } from './guess-limit.ts'
+import { createGuessLimit } from './guess-limit.ts'
 
 const CALLER = { keyId: 'one', lineage: 'one', subjectsPerDay: 10 } as Caller
 const LIMIT = 5
@@ -29,7 +29,7 @@ function createSlowTable() {
 
 it('correct guesses that are still being withdrawn do not count against the next ones', async () => {
   const { table, letGo, counted } = createSlowTable()
-  const attempts = createAttempts(table, createSecretKey(randomBytes(32)))
+  const attempts = createGuessLimit(table, createSecretKey(randomBytes(32)))
   const guessRight = async () => {
     const guess = await attempts.admit(CALLER, 'nin', '12345678901', '8031234567')
     await guess.settle(false)

@@ -14,12 +14,12 @@ const DAY_MS = 24 * 3_600_000
 const LAGOS_MS = 3_600_000
 
 /** Guards people against being guessed at, one by one or by the thousand. Numbers nobody has are guarded alike. */
-export type Attempts = {
+export type GuessLimit = {
   /**
    * Throws when this number was guessed at too often, or the key has asked about too many people today. A guess counts as
    * failed from now on: of many at once, no more get through than one by one.
    */
-  readonly admit: (caller: Caller, kind: Kind, number: string, phone: string) => Promise<Guess>
+  readonly admit: (caller: Caller, kind: Kind, number: string, phone: string) => Promise<Reservation>
   /** At the start: takes back the guesses that were under way when this node died. */
   readonly recover: () => Promise<void>
   /** Takes away what is too old to count. */
@@ -29,17 +29,17 @@ export type Attempts = {
 }
 
 /** A guess under way. Unless it fails, it is taken back in the end. */
-export type Guess = { readonly settle: (failed: boolean) => Promise<void> }
+export type Reservation = { readonly settle: (failed: boolean) => Promise<void> }
 
 type Open = { readonly id: string; readonly reserved: Promise<void>; holders: number; failed: boolean }
 
 /** `node` marks the guesses of this node, so that those under way when it died can be taken back. */
-export function createAttempts(
+export function createGuessLimit(
   table: AttemptTable,
   key: KeyObject,
   node = 'here',
   now: () => number = steadyNow,
-): Attempts {
+): GuessLimit {
   // The same guess at the same time is one guess: a double click must not look like two.
   const open = new Map<string, Open>()
   // What could not be written when a guess was settled, because the store was away: written before the next is admitted.
@@ -82,7 +82,7 @@ export function createAttempts(
     throw new AppError('quota_exceeded', { headers: { 'retry-after': String(secondsToMidnight(at)) } })
   }
 
-  const admit: Attempts['admit'] = async (caller, kind, number, phone) => {
+  const admit: GuessLimit['admit'] = async (caller, kind, number, phone) => {
     const subject = toBlindIndex(key, kind, number)
     const person = `${kind}|${number}`
     const name = [caller.lineage, person, phone].join('|')

@@ -15,7 +15,7 @@ const MOST_ABANDONED = 10_000
 const WELL_FORMED = /^[\x21-\x7e]{1,255}$/
 
 /** The first answer, as it is kept: replayed byte for byte. */
-export type Kept = {
+export type StoredResponse = {
   readonly status: number
   readonly body: string
   readonly outcome: string
@@ -33,9 +33,9 @@ export type Claimed = {
 
 export type Idempotency = {
   /** The answer that was given before, or the right to give the first one. */
-  readonly begin: (wish: Wish) => Promise<{ readonly kept: Kept } | { readonly claimed: Claimed }>
+  readonly begin: (wish: Wish) => Promise<{ readonly kept: StoredResponse } | { readonly claimed: Claimed }>
   /** What goes into the store together with the audit rows of the first answer. */
-  readonly complete: (claimed: Claimed, kept: Kept) => Completion
+  readonly complete: (claimed: Claimed, kept: StoredResponse) => Completion
   /** Time-outs and failures are not frozen: the next try runs, with what is left of the paid calls. */
   readonly release: (claimed: Claimed, error: unknown) => Promise<void>
   readonly forget: () => Promise<void>
@@ -129,8 +129,8 @@ export function createIdempotency({ table, keyring, owner, paidCalls }: Idempote
 const toKeptBound = (name: Uint8Array) => toBound('idempotency', name, 1)
 
 /** A kept answer in the clear. */
-export const openKept = (keyring: Keyring, name: Uint8Array, sealed: Uint8Array): Kept =>
-  JSON.parse(unseal(keyring.idempotency, sealed, toKeptBound(name)).toString()) as Kept
+export const openKept = (keyring: Keyring, name: Uint8Array, sealed: Uint8Array): StoredResponse =>
+  JSON.parse(unseal(keyring.idempotency, sealed, toKeptBound(name)).toString()) as StoredResponse
 
 /**
  * A source failure under an Idempotency-Key that has used up its paid calls: a retry could not pay for another. Where no

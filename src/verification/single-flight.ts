@@ -1,9 +1,9 @@
 import { askInOrder } from '../sources/failover.ts'
-import type { Search, SourceAsk, Tried } from '../sources/search.ts'
+import type { Search, SourceAsk, SourceAttempt } from '../sources/search.ts'
 import type { Answer } from '../sources/source.ts'
 
 /** Questions under way. The same question by the same key shares one, so a double click is not paid for twice. */
-export type Flights = {
+export type SingleFlight = {
   readonly share: <T>(
     question: readonly string[],
     asks: readonly SourceAsk<T>[],
@@ -11,22 +11,22 @@ export type Flights = {
   ) => Promise<Answer<T>>
 }
 
-type Flight = { readonly answer: Promise<Answer<unknown>>; readonly trail: readonly Tried[] }
+type Flight = { readonly answer: Promise<Answer<unknown>>; readonly sourceAttempts: readonly SourceAttempt[] }
 
-export function createFlights(): Flights {
-  const flights = new Map<string, Flight>()
+export function createSingleFlight(): SingleFlight {
+  const singleFlight = new Map<string, Flight>()
   return {
     share: async <T>(question: readonly string[], asks: readonly SourceAsk<T>[], search: Search<T>) => {
       const name = question.join('|')
-      for (let known = flights.get(name); known; known = flights.get(name)) {
+      for (let known = singleFlight.get(name); known; known = singleFlight.get(name)) {
         const answer = await known.answer.catch(() => undefined)
         // The first request could not pay for a call. This one may have paid calls left.
-        if (!answer && known.trail.some(({ result }) => result === 'paid_calls')) continue
+        if (!answer && known.sourceAttempts.some(({ result }) => result === 'paid_calls')) continue
         return finish<T>(known, search)
       }
       const flight = start(asks, search)
-      flights.set(name, flight)
-      const land = () => flights.delete(name)
+      singleFlight.set(name, flight)
+      const land = () => singleFlight.delete(name)
       flight.answer.then(land, land)
       return finish<T>(flight, search)
     },
@@ -37,11 +37,11 @@ async function finish<T>(flight: Flight, search: Search<T>): Promise<Answer<T>> 
   try {
     return (await flight.answer) as Answer<T>
   } finally {
-    search.trail.push(...flight.trail)
+    search.sourceAttempts.push(...flight.sourceAttempts)
   }
 }
 
 function start<T>(asks: readonly SourceAsk<T>[], search: Search<T>): Flight {
-  const trail: Tried[] = []
-  return { trail, answer: askInOrder(asks, { ...search, trail }) }
+  const sourceAttempts: SourceAttempt[] = []
+  return { sourceAttempts, answer: askInOrder(asks, { ...search, sourceAttempts }) }
 }

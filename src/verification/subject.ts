@@ -1,12 +1,12 @@
 import type { BvnRecord } from '../contract/bvn.ts'
 import type { NinRecord } from '../contract/nin.ts'
 import type { Kind } from '../crypto/blind-index.ts'
-import type { Post } from '../sources/guard/call-guard.ts'
+import type { CallGuard } from '../sources/guard/call-guard.ts'
 import type { SourceAsk } from '../sources/search.ts'
 import type { Call, Source } from '../sources/source.ts'
 
 /** A source in its place in the order of asking. Those inside the house need no post before them. */
-export type Posted = { readonly source: Source; readonly post?: Post }
+export type GuardedSource = { readonly source: Source; readonly post?: CallGuard }
 
 /** What makes one kind of number different from another. */
 export type Subject<T> = {
@@ -14,7 +14,7 @@ export type Subject<T> = {
   readonly number: string
   /** The ten digits by which phones are compared. */
   readonly phone: string
-  readonly toAsks: (line: readonly Posted[], call: Call) => SourceAsk<T>[]
+  readonly toAsks: (line: readonly GuardedSource[], call: Call) => SourceAsk<T>[]
   readonly numberIn: (record: T) => string
   readonly phonesIn: (record: T) => readonly (string | null)[]
   /** The record with a watch list entry. Absent where the contract knows no watch list. */

@@ -2,31 +2,31 @@ import type { AuditLog } from '../audit/audit-log.ts'
 import type { Mode } from '../contract/scope.ts'
 import type { Kind } from '../crypto/blind-index.ts'
 import type { Caller } from '../keys/caller.ts'
-import type { Attempts } from './guess-limit.ts'
+import type { GuessLimit } from './guess-limit.ts'
 import type { Claimed, Idempotency } from './idempotency.ts'
 import type { Reuse } from './reuse.ts'
-import type { Flights } from './single-flight.ts'
-import type { Posted } from './subject.ts'
+import type { SingleFlight } from './single-flight.ts'
+import type { GuardedSource } from './subject.ts'
 
 /** The sources in the order of asking. A test key never reaches a live source, and the other way round. */
-export type Sources = { readonly [M in Mode]: { readonly [K in Kind]: readonly Posted[] } }
+export type Sources = { readonly [M in Mode]: { readonly [K in Kind]: readonly GuardedSource[] } }
 
 /** What a verification needs of the server. */
-export type Desk = {
+export type VerificationDeps = {
   readonly sources: Sources
   /** Whether "not found" lets the next source be asked. */
   readonly askNext: boolean
   /** Absent unless the operator allows earlier results to be used again. */
   readonly reuse: Reuse | undefined
-  readonly attempts: Attempts
+  readonly attempts: GuessLimit
   readonly audit: AuditLog
   readonly idempotency: Idempotency
-  readonly flights: Flights
+  readonly singleFlight: SingleFlight
   readonly toSubjectHash: (kind: Kind, number: string) => string
 }
 
 /** Who asks, and what goes along with the question. */
-export type Asker = {
+export type VerificationRequest = {
   readonly caller: Caller
   /** The account of the console that tries the API, if it is one. */
   readonly person?: string | undefined

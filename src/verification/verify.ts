@@ -2,17 +2,17 @@ import type { AuditEntry } from '../audit/row.ts'
 import { steadyNow } from '../contract/clock.ts'
 import { AppError, ERRORS, type ErrorCode, toErrorBody } from '../errors.ts'
 import { toReleasedFields } from '../keys/field-policy.ts'
-import type { Tried } from '../sources/search.ts'
+import type { SourceAttempt } from '../sources/search.ts'
 import { askSources, findReused, keepForReuse } from './ask-sources.ts'
-import { type Kept, toFinalFailure } from './idempotency.ts'
+import { type StoredResponse, toFinalFailure } from './idempotency.ts'
 import { mask } from './mask.ts'
 import { isMissedGuess, isPhoneOf } from './match.ts'
 import { createReference } from './reference.ts'
 import type { Subject } from './subject.ts'
-import type { Asker, Desk } from './verification-request.ts'
+import type { VerificationDeps, VerificationRequest } from './verification-request.ts'
 
 /** The answer as it leaves the house. */
-export type Finished = Kept & { readonly replayed: boolean }
+export type VerificationResponse = StoredResponse & { readonly replayed: boolean }
 
 type Judgement<T> =
   | { readonly outcome: 'verified'; readonly record: T }
@@ -21,10 +21,10 @@ type Judgement<T> =
 
 /** The one way to an answer. Where nothing can be recorded, nobody is asked. */
 export async function verify<T extends object>(
-  desk: Desk,
-  asker: Asker,
+  desk: VerificationDeps,
+  asker: VerificationRequest,
   subject: Subject<T>,
-): Promise<Finished> {
+): Promise<VerificationResponse> {
   desk.audit.requireHealthy()
   try {
     return await verifyOnce(desk, asker, subject)
@@ -35,10 +35,10 @@ export async function verify<T extends object>(
 
 /** A verification under an Idempotency-Key runs once; whoever comes again gets the first answer. */
 async function verifyOnce<T extends object>(
-  desk: Desk,
-  asker: Asker,
+  desk: VerificationDeps,
+  asker: VerificationRequest,
   subject: Subject<T>,
-): Promise<Finished> {
+): Promise<VerificationResponse> {
   const { idempotencyKey: header, operation, caller, amount = '' } = asker
   if (header === undefined) return perform(desk, asker, subject)
   const request = [subject.number, subject.phone, amount]
@@ -46,7 +46,7 @@ async function verifyOnce<T extends object>(
   const begun = await desk.idempotency.begin({ keyId: caller.lineage, operation, header, ...about })
   if ('kept' in begun) {
     const { outcome, reference, released } = begun.kept
-    const story = toStory(desk, asker, subject, reference)
+    const story = toAuditFields(desk, asker, subject, reference)
     await desk.audit.record([{ ...story, phase: 'replay', outcome, fields_released: released }])
     return { ...begun.kept, replayed: true }
   }
@@ -59,7 +59,11 @@ async function verifyOnce<T extends object>(
 }
 
 /** The steps of a verification, the same for test and live. */
-async function perform<T extends object>(desk: Desk, asker: Asker, subject: Subject<T>): Promise<Finished> {
+async function perform<T extends object>(
+  desk: VerificationDeps,
+  asker: VerificationRequest,
+  subject: Subject<T>,
+): Promise<VerificationResponse> {
   const { kind, number, phone } = subject
   // Synthetic people need no guard against guessing.
   const guess =
@@ -77,24 +81,28 @@ async function perform<T extends object>(desk: Desk, asker: Asker, subject: Subj
   }
 }
 
-async function answer<T extends object>(desk: Desk, asker: Asker, subject: Subject<T>): Promise<Finished> {
+async function answer<T extends object>(
+  desk: VerificationDeps,
+  asker: VerificationRequest,
+  subject: Subject<T>,
+): Promise<VerificationResponse> {
   const { audit, idempotency, sources } = desk
   const { caller, claimed } = asker
   const reference = createReference()
-  const story = toStory(desk, asker, subject, reference)
+  const story = toAuditFields(desk, asker, subject, reference)
   const intent: AuditEntry = { ...story, phase: 'intent', time: new Date(steadyNow()).toISOString() }
   // The intent is on disk before anybody outside is asked; inside the house both rows share one commit.
   const asksOutside = sources[caller.mode][subject.kind].some(({ source }) => source.isOutside)
   if (asksOutside) await audit.record([intent])
 
-  const trail: Tried[] = []
-  const judgement = await judge(desk, asker, subject, reference, trail)
-  const kept = 'error' in judgement ? undefined : toKept(asker, subject, reference, judgement)
+  const sourceAttempts: SourceAttempt[] = []
+  const judgement = await judge(desk, asker, subject, reference, sourceAttempts)
+  const kept = 'error' in judgement ? undefined : toStoredResponse(asker, subject, reference, judgement)
   const outcome: AuditEntry = {
     ...story,
     phase: 'outcome',
     outcome: judgement.outcome,
-    sources: JSON.stringify(trail),
+    sources: JSON.stringify(sourceAttempts),
     fields_released: kept?.released ?? null,
   }
   const completion = claimed && kept && idempotency.complete(claimed, kept)
@@ -105,23 +113,23 @@ async function answer<T extends object>(desk: Desk, asker: Asker, subject: Subje
 
 /** Asks, and says what came of it. Whatever goes wrong is an outcome, too: it is audited before it is told. */
 async function judge<T extends object>(
-  desk: Desk,
-  asker: Asker,
+  desk: VerificationDeps,
+  asker: VerificationRequest,
   subject: Subject<T>,
   reference: string,
-  trail: Tried[],
+  sourceAttempts: SourceAttempt[],
 ): Promise<Judgement<T>> {
   const { number, phone } = subject
   const { hidden } = asker.caller
   try {
-    const reused = await findReused(desk, asker, subject, trail)
+    const reused = await findReused(desk, asker, subject, sourceAttempts)
     if (reused) return { outcome: 'verified', record: mask(reused, hidden) }
-    const answer = await askSources(desk, asker, subject, reference, trail)
+    const answer = await askSources(desk, asker, subject, reference, sourceAttempts)
     if (answer.found && subject.numberIn(answer.record) !== number) throw new AppError('source_bad_response')
     // The phone is compared even when nobody was found: both failures take the same steps.
     const matches = isPhoneOf(phone, answer.found ? subject.phonesIn(answer.record) : [number])
     if (!answer.found || !matches) return { outcome: 'not_verified' }
-    await keepForReuse(desk, asker, subject, answer.record, trail).catch(() => {})
+    await keepForReuse(desk, asker, subject, answer.record, sourceAttempts).catch(() => {})
     return { outcome: 'verified', record: mask(answer.record, hidden) }
   } catch (thrown) {
     const error = toFinalFailure(thrown, asker.claimed)
@@ -129,12 +137,12 @@ async function judge<T extends object>(
   }
 }
 
-function toKept<T extends object>(
-  { caller, requestId }: Asker,
+function toStoredResponse<T extends object>(
+  { caller, requestId }: VerificationRequest,
   subject: Subject<T>,
   reference: string,
   judgement: Exclude<Judgement<T>, { error: unknown }>,
-): Kept {
+): StoredResponse {
   if ('record' in judgement)
     return {
       status: 200,
@@ -149,7 +157,12 @@ function toKept<T extends object>(
   return { status: ERRORS.not_verified.status, body, outcome: 'not_verified', reference, released: null }
 }
 
-const toStory = <T>(desk: Desk, asker: Asker, subject: Subject<T>, reference: string) => ({
+const toAuditFields = <T>(
+  desk: VerificationDeps,
+  asker: VerificationRequest,
+  subject: Subject<T>,
+  reference: string,
+) => ({
   request_reference: reference,
   key_id: asker.caller.keyId,
   mode: asker.caller.mode,

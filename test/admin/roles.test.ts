@@ -8,7 +8,7 @@ import { type Ask, openTestConsole, type TestConsole } from './console.ts'
 import { toSample } from './sample.ts'
 
 /** Who asks: nobody, or somebody with this role. */
-type Asker = Role | 'nobody'
+type VerificationRequest = Role | 'nobody'
 
 /** Written by clocks, not by requests. */
 const CLOCKWORK = ['audit_chains', 'checkpoints', 'source_states']
@@ -47,12 +47,13 @@ function toPath({ path, method, input }: AdminRoute): string {
 const toAsk = ({ method, input }: AdminRoute): Ask =>
   method === 'GET' ? { method } : { method, body: input ? (toSample(input) as object) : {} }
 
-const signedIn = async (asker: Asker) => (asker === 'nobody' ? undefined : await server.signedIn(asker))
+const signedIn = async (asker: VerificationRequest) =>
+  asker === 'nobody' ? undefined : await server.signedIn(asker)
 
-const mayAsk = (asker: Asker, { role }: AdminRoute) =>
+const mayAsk = (asker: VerificationRequest, { role }: AdminRoute) =>
   role === 'anyone' || (asker !== 'nobody' && isAtLeast(asker, role))
 
-const ASKERS: readonly Asker[] = ['nobody', ...ROLES]
+const ASKERS: readonly VerificationRequest[] = ['nobody', ...ROLES]
 const EVERY = ADMIN_ROUTES.flatMap((route) =>
   ASKERS.map((asker) => ({ asker, what: `${route.method} ${route.path}`, route })),
 )
@@ -134,7 +135,11 @@ describe('a page from elsewhere', () => {
 })
 
 /** What somebody with this role may change by asking this: it is said here once more, apart from the list of addresses. */
-function toUntouched(asker: Asker, { method }: AdminRoute, tables: Record<string, unknown>): unknown {
+function toUntouched(
+  asker: VerificationRequest,
+  { method }: AdminRoute,
+  tables: Record<string, unknown>,
+): unknown {
   const { audit, sessions, accounts, invitations, ...others } = tables
   if (method === 'GET' || asker === 'nobody' || asker === 'viewer') return { accounts, invitations, others }
   return asker === 'operator' ? { accounts, invitations } : {}

@@ -1,5 +1,5 @@
-import { type SyncWish, syncCatalogue } from '../../src/catalogue/sync.ts'
-import type { CatalogueDesk } from '../../src/catalogue/versions.ts'
+import { type SyncRequest, syncCatalogue } from '../../src/catalogue/sync.ts'
+import type { CatalogueDeps } from '../../src/catalogue/versions.ts'
 import { loadConfig } from '../../src/config/config.ts'
 import { openShop, type Shop } from '../../src/simulator/price-list.ts'
 import { openStandIn, type StandIn, type VendorScript } from '../../src/simulator/stand-in.ts'
@@ -10,10 +10,10 @@ import { openTestApp, type TestApp } from '../app.ts'
 /** A server, and a vendor whose lists it can fetch. */
 export type Counter = {
   readonly test: TestApp
-  readonly desk: CatalogueDesk
+  readonly desk: CatalogueDeps
   readonly shop: Shop
   readonly vendor: StandIn
-  readonly sync: (wish?: Partial<SyncWish>) => ReturnType<typeof syncCatalogue>
+  readonly sync: (wish?: Partial<SyncRequest>) => ReturnType<typeof syncCatalogue>
   readonly close: () => Promise<void>
 }
 

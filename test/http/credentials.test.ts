@@ -39,7 +39,7 @@ describe('a credential', () => {
     const before = readHeapMb()
     for (let spaces = 4000; spaces < 7000; spaces++)
       expect(await ask(`Bearer${' '.repeat(spaces)}${spaces % 2 ? key : SANDBOX_KEY}`)).toBe(200)
-    // Kept, they would be 16 MB.
+    // StoredResponse, they would be 16 MB.
     expect(readHeapMb() - before).toBeLessThan(6)
     agent.destroy()
   })

@@ -66,7 +66,7 @@ describe('an import that gets a signal', () => {
       const { stdout, stderr, code: ended_with } = await ended
       expect(ended_with).toBe(code)
       expect(stderr).toContain('Stopping: saving what was read.')
-      const kept = Number(/Kept: (\d+) records/.exec(stdout)?.[1])
+      const kept = Number(/StoredResponse: (\d+) records/.exec(stdout)?.[1])
       expect(kept).toBe(countRecords())
       expect(stdout).toContain('This input cannot be continued. Import it again from its beginning')
       expect(listEnds()).toEqual([

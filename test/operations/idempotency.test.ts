@@ -7,7 +7,7 @@ import { SourceError } from '../../src/sources/source.ts'
 import type { AuditRow } from '../../src/store/audit-row.ts'
 import { openStore } from '../../src/store/store.ts'
 import { createIdempotency } from '../../src/verification/idempotency.ts'
-import type { Flights } from '../../src/verification/single-flight.ts'
+import type { SingleFlight } from '../../src/verification/single-flight.ts'
 import { bearer, openTestApp, PHONE, type TestApp } from '../app.ts'
 import { createStandIn, type StandIn, withStandIn } from '../battery/stand-in.ts'
 import { createTestDatabase, hasPostgres } from '../postgres.ts'
@@ -260,7 +260,7 @@ describe.each(engines)('Idempotency-Key on %s', (engine) => {
       const other = createStandIn(false)
       const elsewhere = buildServer({
         ...withStandIn(server.context, other),
-        flights: { share: shareNothing },
+        singleFlight: { share: shareNothing },
       })
       const winner = await verifyNin(nin, header, { to: elsewhere })
       expect([winner.statusCode, isReplay(winner)]).toEqual([200, false])
@@ -303,8 +303,8 @@ describe.each(engines)('Idempotency-Key on %s', (engine) => {
     it('is asked once; each caller has a reference and rows of its own', async () => {
       const nin = newNumber()
       const letGo = source.hold()
-      const { flights, wasJoined } = watchFlights(server.context.flights, 10)
-      const to = buildServer({ ...withStandIn(server.context, source), flights })
+      const { singleFlight, wasJoined } = watchFlights(server.context.singleFlight, 10)
+      const to = buildServer({ ...withStandIn(server.context, source), singleFlight })
       const all = Array.from({ length: 10 }, () => verifyNin(nin, undefined, { to }))
       await wasJoined
       letGo()
@@ -372,17 +372,17 @@ describe.each(engines)('Idempotency-Key on %s', (engine) => {
 })
 
 /** Tells when so many questions have joined a flight. */
-function watchFlights(flights: Flights, times: number) {
+function watchFlights(singleFlight: SingleFlight, times: number) {
   const { promise, resolve } = Promise.withResolvers<void>()
   let joined = 0
-  const share: Flights['share'] = (...question) => {
+  const share: SingleFlight['share'] = (...question) => {
     if (++joined === times) resolve()
-    return flights.share(...question)
+    return singleFlight.share(...question)
   }
-  return { flights: { share }, wasJoined: promise }
+  return { singleFlight: { share }, wasJoined: promise }
 }
 
-const shareNothing: Flights['share'] = async (_question, asks) => {
+const shareNothing: SingleFlight['share'] = async (_question, asks) => {
   const answer = await asks[0]?.ask()
   if (!answer) throw new Error('there is a source')
   return answer

@@ -11,7 +11,7 @@ import { createKey } from '../../src/keys/manage.ts'
 import { rotateRoot } from '../../src/registry/rotate.ts'
 import { sealEntry, sealMedia, toSubject } from '../../src/registry/sealed-entry.ts'
 import type { SealedStore } from '../../src/store/sealed-store.ts'
-import { createAttempts } from '../../src/verification/guess-limit.ts'
+import { createGuessLimit } from '../../src/verification/guess-limit.ts'
 import { ENGINES, newSettings, toConfig, withSealed } from './sealed-registry.ts'
 import { search, toSpellings } from './spellings.ts'
 
@@ -55,7 +55,7 @@ async function plant({ store, keyring }: SealedStore): Promise<string> {
     allowedIps: undefined,
   } as const
   const key = await createKey({ store, keyring, audit: { record: async () => {} } }, wishes)
-  const attempts = createAttempts(store.attempts, keyring.subject)
+  const attempts = createGuessLimit(store.attempts, keyring.subject)
   const caller = { lineage: key.row.lineage, subjectsPerDay: 10 } as Parameters<typeof attempts.admit>[0]
   for (const kind of KINDS)
     for (const number of [NIN, BVN, GUESSED]) {

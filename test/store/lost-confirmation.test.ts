@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import type { Spending } from '../../src/sources/guard/call-guard.ts'
-import { createAgreement } from '../../src/sources/guard/shared-state.ts'
+import { createSharedState } from '../../src/sources/guard/shared-state.ts'
 import { openStore } from '../../src/store/store.ts'
 import { createTestDatabase, hasPostgres } from '../postgres.ts'
 import { openCuttingProxy } from './cutting-proxy.ts'
@@ -13,7 +13,7 @@ it.skipIf(!hasPostgres())(
     const proxy = await openCuttingProxy(databaseUrl)
     const store = await openStore({ dataDir: newFolder(), databaseUrl: proxy.url })
     const prices = { dojah: { price: 5000, dailyCap: 15_000 } }
-    const agreement = createAgreement({ table: store.sources, prices, node: 'here' })
+    const agreement = createSharedState({ table: store.sources, prices, node: 'here' })
     const first = (await agreement.spend('dojah')) as Spending
     await agreement.spend('dojah')
     await agreement.spend('dojah')
@@ -26,7 +26,7 @@ it.skipIf(!hasPostgres())(
     await agreement.spend('dojah')
     await agreement.close()
     expect(await agreement.listSpend()).toEqual([{ name: 'dojah', calls: 3, kobo: 15_000 }])
-    expect(await createAgreement({ table: store.sources, prices, node: 'b' }).spend('dojah')).toBe(
+    expect(await createSharedState({ table: store.sources, prices, node: 'b' }).spend('dojah')).toBe(
       'spend_cap',
     )
     await store.close()

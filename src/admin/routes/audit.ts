@@ -7,7 +7,7 @@ import { Type } from '../../contract/schema.ts'
 import { AppError } from '../../errors.ts'
 import { VERIFICATION_ERRORS } from '../../operations/verification.ts'
 import type { AuditRow } from '../../store/audit-row.ts'
-import type { AdminDesk } from '../admin-deps.ts'
+import type { AdminDeps } from '../admin-deps.ts'
 import { readCursor, toCursor } from '../audit-cursor.ts'
 import { type AdminRoute, defineRoute, WithHeaders } from '../route.ts'
 import { AuditFound, type AuditLine, AuditSearch, ChainCheck, Story } from '../shapes/audit.ts'
@@ -47,7 +47,7 @@ const search = defineRoute({
 })
 
 /** What is empty was not asked for. */
-function toFilter({ context }: AdminDesk, input: AuditSearch): AuditFilter {
+function toFilter({ context }: AdminDeps, input: AuditSearch): AuditFilter {
   const { reference, key_id, outcome, phase, from, to, subject } = input
   const given = {
     request_reference: reference?.trim(),

@@ -1,24 +1,24 @@
 import { auditBy } from '../../audit/audit-by.ts'
-import { type ChangeWish, importLists, rollBack, syncVendor } from '../../catalogue/change.ts'
+import { type ChangeRequest, importLists, rollBack, syncVendor } from '../../catalogue/change.ts'
 import { diffFiles, toPlainChange } from '../../catalogue/diff.ts'
 import type { CatalogueFolder } from '../../catalogue/folder.ts'
 import { readShippedFolder } from '../../catalogue/folder.ts'
 import { AwaitsReview } from '../../catalogue/review.ts'
 import {
-  type CatalogueDesk,
+  type CatalogueDeps,
   Implausible,
   listVersions,
   type Outcome,
   readCurrent,
   readVersion,
 } from '../../catalogue/versions.ts'
-import { AdminRefusal } from '../../contract/admin-error.ts'
+import { AdminError } from '../../contract/admin-error.ts'
 import type { CatalogueFiles } from '../../contract/catalogue-files.ts'
 import type { Person } from '../../contract/role.ts'
 import { type Static, Type } from '../../contract/schema.ts'
 import { AppError } from '../../errors.ts'
 import { namesWith, type VendorName } from '../../sources/vendors.ts'
-import type { AdminDesk } from '../admin-deps.ts'
+import type { AdminDeps } from '../admin-deps.ts'
 import { type AdminRoute, defineRoute, WithHeaders } from '../route.ts'
 import {
   CatalogueDiff,
@@ -28,7 +28,7 @@ import {
   DiffQuery,
   ImportWish,
   RollbackWish,
-  SyncWish,
+  SyncRequest,
 } from '../shapes/catalogue.ts'
 
 const room = 'Catalogue'
@@ -159,7 +159,7 @@ const sync = defineRoute({
   path: '/admin/catalogue/sync',
   summary: 'Fetch the lists of a vendor and put them in force.',
   role: 'operator',
-  input: SyncWish,
+  input: SyncRequest,
   output: CatalogueOutcome,
   run: (desk, { input, person }) => {
     const name = readVendor(input.source)
@@ -188,7 +188,7 @@ const rollback = defineRoute({
   run: (desk, { input, person }) => change(desk, person, (shelf) => rollBack(shelf, input.to, person.name)),
 })
 
-export const toShelf = (desk: AdminDesk, person: Person): CatalogueDesk => {
+export const toShelf = (desk: AdminDeps, person: Person): CatalogueDeps => {
   const { catalogue, reviews, sources } = desk.context.store
   return { table: catalogue, reviews, audit: auditBy(desk, person), switches: sources }
 }
@@ -196,13 +196,13 @@ export const toShelf = (desk: AdminDesk, person: Person): CatalogueDesk => {
 const toWish = (
   { dry_run, force }: { readonly dry_run: boolean; readonly force: boolean },
   { name }: Person,
-): ChangeWish => ({ author: name, force, dryRun: dry_run })
+): ChangeRequest => ({ author: name, force, dryRun: dry_run })
 
 /** This server follows at once, the others within seconds. */
 export async function change(
-  desk: AdminDesk,
+  desk: AdminDeps,
   person: Person,
-  work: (shelf: CatalogueDesk) => Promise<Outcome>,
+  work: (shelf: CatalogueDeps) => Promise<Outcome>,
 ): Promise<CatalogueOutcome> {
   const { outcome, id, changes, doubts } = await work(toShelf(desk, person)).catch((error: unknown) => {
     throw error instanceof Implausible ? toInsist(error) : error
@@ -218,7 +218,7 @@ export async function change(
 
 /** What the command line calls --force. */
 const toInsist = (error: Implausible) =>
-  new AdminRefusal('refused', {
+  new AdminError('refused', {
     message:
       error instanceof AwaitsReview
         ? `${error.doubts.join(' ')} The lists stay as they are, and those of the vendor wait for your decision.`

@@ -1,5 +1,5 @@
 import { auditBy } from '../../audit/audit-by.ts'
-import { AdminRefusal } from '../../contract/admin-error.ts'
+import { AdminError } from '../../contract/admin-error.ts'
 import { steadyNow } from '../../contract/clock.ts'
 import { isAtLeast, type Person } from '../../contract/role.ts'
 import type { Static } from '../../contract/schema.ts'
@@ -8,7 +8,7 @@ import { AppError } from '../../errors.ts'
 import { SUBJECTS_PER_DAY } from '../../keys/api-key.ts'
 import { listFieldGroups, toHiddenFields } from '../../keys/field-policy.ts'
 import {
-  BadWish,
+  InvalidOption,
   OVERLAP,
   readAddresses,
   readDuration,
@@ -19,8 +19,8 @@ import {
 import { toKeyView } from '../../keys/key-view.ts'
 import {
   createKey,
-  type KeyDesk,
-  type KeyWishes,
+  type KeyDeps,
+  type KeyOptions,
   type NewKey,
   revokeKey,
   rollKey,
@@ -29,7 +29,7 @@ import { toBvnRecord } from '../../sources/sandbox/bvn-record.ts'
 import { toNinRecord } from '../../sources/sandbox/nin-record.ts'
 import { toSpanName } from '../../store/statistics-table.ts'
 import { mask } from '../../verification/mask.ts'
-import type { AdminDesk } from '../admin-deps.ts'
+import type { AdminDeps } from '../admin-deps.ts'
 import { type AdminRoute, defineRoute } from '../route.ts'
 import { Keys, MadeKey, NewKeyWish, Preview, PreviewWish, RollWish, type UsedKey } from '../shapes/keys.ts'
 import { Done } from '../shapes/words.ts'
@@ -38,7 +38,7 @@ const done = { ok: true } as const
 const room = 'Keys'
 const USAGE_MS = 30 * 86_400_000
 
-const toKeyDesk = (desk: AdminDesk, person: Person): KeyDesk => ({
+const toKeyDesk = (desk: AdminDeps, person: Person): KeyDeps => ({
   store: desk.context.store,
   keyring: desk.context.keyring(),
   audit: auditBy(desk, person),
@@ -60,7 +60,7 @@ const listKeys = defineRoute({
   }),
 })
 
-async function readUsedKeys({ context: { store } }: AdminDesk): Promise<UsedKey[]> {
+async function readUsedKeys({ context: { store } }: AdminDeps): Promise<UsedKey[]> {
   const since = toSpanName('day', new Date(steadyNow() - USAGE_MS).toISOString())
   const usage = new Map((await store.statistics.usageByKey(since)).map((used) => [used.key_id, used]))
   return (await store.keys.list()).map((row) => {
@@ -91,13 +91,13 @@ const makeKey = defineRoute({
 })
 
 /** With the same readers as the command line; what does not fit is named field by field. */
-function readWishes(input: Static<typeof NewKeyWish>): KeyWishes {
+function readWishes(input: Static<typeof NewKeyWish>): KeyOptions {
   const errors: Record<string, string[]> = {}
   const read = <T>(field: keyof typeof input, work: () => T): T | undefined => {
     try {
       return work()
     } catch (error) {
-      if (!(error instanceof BadWish)) throw error
+      if (!(error instanceof InvalidOption)) throw error
       errors[field] = [error.message]
       return undefined
     }
@@ -128,7 +128,7 @@ const given = <T>(text: string | undefined, read: (text: string) => T): T | unde
 
 function requireOwnerToReveal({ role }: Person, reveal: readonly string[] = []): void {
   if (reveal.length > 0 && !isAtLeast(role, 'owner'))
-    throw new AdminRefusal('wrong_role', {
+    throw new AdminError('wrong_role', {
       message: 'Only an owner may make a key that reveals hidden fields.',
     })
 }
@@ -169,7 +169,7 @@ function readOverlap(text: string): number {
   try {
     return readDuration(text)
   } catch (error) {
-    if (!(error instanceof BadWish)) throw error
+    if (!(error instanceof InvalidOption)) throw error
     throw new AppError('validation_failed', { errors: { overlap: [error.message] } })
   }
 }

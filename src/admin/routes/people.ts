@@ -1,5 +1,5 @@
 import {
-  type AccountDesk,
+  type AccountDeps,
   changeRole,
   inviteAccount,
   type NewInvitation,
@@ -9,7 +9,7 @@ import {
 import { listOpenInvitations, voidInvitation } from '../../accounts/open-invitations.ts'
 import type { Person } from '../../contract/role.ts'
 import type { AccountRow } from '../../store/people-rows.ts'
-import type { AdminDesk } from '../admin-deps.ts'
+import type { AdminDeps } from '../admin-deps.ts'
 import { type AdminRoute, defineRoute } from '../route.ts'
 import { type Account, Accounts, ChangeRole, Invite, Invited, OpenInvitations } from '../shapes/session.ts'
 import { Done } from '../shapes/words.ts'
@@ -17,7 +17,7 @@ import { Done } from '../shapes/words.ts'
 const room = 'People'
 const done = { ok: true } as const
 
-const toDesk = ({ context }: AdminDesk, { name }: Person): AccountDesk => ({
+const toDesk = ({ context }: AdminDeps, { name }: Person): AccountDeps => ({
   store: context.store,
   audit: context.audit,
   by: name,

@@ -4,7 +4,7 @@ import type { Person } from '../../contract/role.ts'
 import type { Kind } from '../../crypto/blind-index.ts'
 import { AppError } from '../../errors.ts'
 import { HIDDEN } from '../../verification/mask.ts'
-import type { AdminDesk } from '../admin-deps.ts'
+import type { AdminDeps } from '../admin-deps.ts'
 import { type AdminRoute, defineRoute } from '../route.ts'
 import { RecordCounts, RecordView, RecordWish, RevealWish } from '../shapes/records.ts'
 
@@ -74,7 +74,7 @@ type Opening = {
 
 /** The record of this number, once it is in the audit log that it was opened, by whom and what for. */
 async function open(
-  desk: AdminDesk,
+  desk: AdminDeps,
   person: Person,
   { phase, kind, number, reason }: Opening,
 ): Promise<RecordView> {

@@ -1,7 +1,7 @@
 import { lookAtInvitation } from '../../accounts/invitations.ts'
-import { AdminRefusal } from '../../contract/admin-error.ts'
+import { AdminError } from '../../contract/admin-error.ts'
 import type { Exchange } from '../../http/exchange.ts'
-import type { AdminDesk } from '../admin-deps.ts'
+import type { AdminDeps } from '../admin-deps.ts'
 import type { SignedIn } from '../people.ts'
 import { type AdminRoute, defineRoute, WithHeaders } from '../route.ts'
 import { readDeviceCookie, readSessionCookie, toDeviceCookie, toSessionCookie } from '../session-cookie.ts'
@@ -109,12 +109,12 @@ const accept = defineRoute({
   run: async (desk, { input, exchange }) => toSignedIn(desk, exchange, await desk.people.accept(input)),
 })
 
-async function toSignedIn({ people, addresses }: AdminDesk, exchange: Exchange, tokens: SignedIn) {
+async function toSignedIn({ people, addresses }: AdminDeps, exchange: Exchange, tokens: SignedIn) {
   const isSecure = addresses.isSecure(exchange)
   const person = await people.findPerson(tokens.session, { isBackground: true })
   const session = person && (await people.describe(person))
   // Removed in this very moment.
-  if (!session) throw new AdminRefusal('signed_out')
+  if (!session) throw new AdminError('signed_out')
   return new WithHeaders(session, [
     'set-cookie',
     toSessionCookie(tokens.session, isSecure),

@@ -1,14 +1,14 @@
 import type { AddressInfo } from 'node:net'
 import type { InjectOptions, Response } from 'light-my-request'
 import { type Context, hasPublicSandboxKey } from '../../context/context.ts'
-import { AdminRefusal } from '../../contract/admin-error.ts'
+import { AdminError } from '../../contract/admin-error.ts'
 import type { Static } from '../../contract/schema.ts'
 import type { Mode } from '../../contract/scope.ts'
 import { AppError } from '../../errors.ts'
 import { SANDBOX_KEY } from '../../keys/sandbox-key.ts'
 import type { Operation } from '../../operations/operation.ts'
 import { OPERATIONS } from '../../operations/operations.ts'
-import type { AdminDesk } from '../admin-deps.ts'
+import type { AdminDeps } from '../admin-deps.ts'
 import { type AdminRoute, defineRoute } from '../route.ts'
 import { Tried, TryForms, TryWish } from '../shapes/try.ts'
 import { listTryForms } from '../try-forms.ts'
@@ -34,7 +34,7 @@ const listForms = defineRoute({
 const findSandboxKey = ({ config }: Context) => (hasPublicSandboxKey(config) ? SANDBOX_KEY : null)
 
 /** Where callers reach the API, as far as this server can know. */
-function toBaseUrl({ context: { config }, api }: AdminDesk): string {
+function toBaseUrl({ context: { config }, api }: AdminDeps): string {
   if (config.publicUrl !== undefined) return config.publicUrl
   const { port } = (api.server.address() as AddressInfo | null) ?? config
   const host = { '0.0.0.0': '127.0.0.1', '::': '::1' }[config.host] ?? config.host
@@ -70,7 +70,7 @@ const toMisfit = (field: string, rule: string) =>
 function readKey(context: Context, given: string | undefined): string {
   const key = given?.trim() || findSandboxKey(context)
   if (!key)
-    throw new AdminRefusal('refused', {
+    throw new AdminError('refused', {
       message:
         'This server does not take the public sandbox key. Make a test key in the room Keys, and give it here.',
     })

@@ -64,7 +64,7 @@ export const ImportWish = Type.Object(
   { content: Type.Unsafe<unknown>({}), dry_run: Type.Boolean(), force: Type.Boolean() },
   asked,
 )
-export const SyncWish = Type.Object(
+export const SyncRequest = Type.Object(
   { source: Type.String({ maxLength: 40 }), dry_run: Type.Boolean(), force: Type.Boolean() },
   asked,
 )

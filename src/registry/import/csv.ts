@@ -1,5 +1,5 @@
 import type { Kind } from '../../crypto/blind-index.ts'
-import { Refusal } from '../../errors.ts'
+import { UserError } from '../../errors.ts'
 import { BadRow, toShownName } from './bad-row.ts'
 import { toFieldNames } from './record-fields.ts'
 
@@ -12,13 +12,13 @@ export function readHeader(kind: Kind, text: string, file: string): Column[] {
   const names = toCells(text).map((name) => name.trim())
   const required = [`${kind}_number`, 'personal_info.phone_number']
   if (!required.every((name) => names.includes(name)))
-    throw new Refusal(`The first line of ${file} must be a header with ${required.join(', ')} in it.`)
+    throw new UserError(`The first line of ${file} must be a header with ${required.join(', ')} in it.`)
   const known = new Set(toFieldNames(kind))
   const unknown = names.filter((name) => !known.has(name))
   if (unknown.length > 0)
-    throw new Refusal(`${file} has unknown columns: ${unknown.map(toShownName).join(', ')}.`)
+    throw new UserError(`${file} has unknown columns: ${unknown.map(toShownName).join(', ')}.`)
   const twice = names.filter((name, index) => names.indexOf(name) !== index)
-  if (twice.length > 0) throw new Refusal(`${file} has columns twice: ${twice.join(', ')}.`)
+  if (twice.length > 0) throw new UserError(`${file} has columns twice: ${twice.join(', ')}.`)
   return names.map((name) => {
     const [first = '', second] = name.split('.')
     return second === undefined ? { group: undefined, field: first } : { group: first, field: second }

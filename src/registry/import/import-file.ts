@@ -1,6 +1,6 @@
 import type { Kind } from '../../crypto/blind-index.ts'
 import type { Keyring } from '../../crypto/keyring.ts'
-import { Refusal } from '../../errors.ts'
+import { UserError } from '../../errors.ts'
 import type { RegistryTable } from '../../store/registry-table.ts'
 import { type BatchSaver, createBatchSaver } from './batch-saver.ts'
 import { type Chunk, cutChunks } from './chunks.ts'
@@ -70,7 +70,7 @@ export async function importFile(
     if (isInterrupted) return { ...saver.progress(), isInterrupted, canContinue: importId !== undefined }
     // A file that was stopped at will be mended, and then it is another file.
     if (importId !== undefined) await table.finishImport(importId)
-    if (stop) throw new Refusal(`line ${stop.line}: ${stop.reason}. The rows before it were saved.`)
+    if (stop) throw new UserError(`line ${stop.line}: ${stop.reason}. The rows before it were saved.`)
     return { ...saver.progress(), isInterrupted, canContinue: false }
   } finally {
     rejects.close()

@@ -1,6 +1,6 @@
 import { type FileHandle, open } from 'node:fs/promises'
 import { resolve } from 'node:path'
-import { Refusal } from '../../errors.ts'
+import { UserError } from '../../errors.ts'
 
 /** Fills the beginning of the target and says how much; 0 at the end. */
 export type Read = (target: Buffer) => Promise<number>
@@ -25,7 +25,7 @@ export async function openInput(path: string): Promise<Input> {
   const input = path === '-' ? await openStream('standard input', process.stdin) : await openFile(path)
   if (input.head.length > 0) return input
   await input.close()
-  throw new Refusal(`There is nothing in ${input.name}.`)
+  throw new UserError(`There is nothing in ${input.name}.`)
 }
 
 async function openFile(path: string): Promise<Input> {
@@ -33,7 +33,7 @@ async function openFile(path: string): Promise<Input> {
   const stats = await handle.stat()
   if (stats.isDirectory()) {
     await handle.close()
-    throw new Refusal(`${path} is a folder. Give a file.`)
+    throw new UserError(`${path} is a folder. Give a file.`)
   }
   // A pipe with a name, as in: tabbat import nin <(zcat people.gz)
   if (!stats.isFile()) return openStream(path, handle.createReadStream())
@@ -87,7 +87,7 @@ async function openStream(name: string, stream: AsyncIterable<Buffer>): Promise<
 
 function refuse(path: string, error: NodeJS.ErrnoException): never {
   const { code = 'unknown error' } = error
-  if (code === 'ENOENT') throw new Refusal(`There is no file ${path}.`)
-  if (code === 'EACCES' || code === 'EPERM') throw new Refusal(`${path} may not be read by this user.`)
-  throw new Refusal(`${path} cannot be read (${code}).`)
+  if (code === 'ENOENT') throw new UserError(`There is no file ${path}.`)
+  if (code === 'EACCES' || code === 'EPERM') throw new UserError(`${path} may not be read by this user.`)
+  throw new UserError(`${path} cannot be read (${code}).`)
 }

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import type { Kind } from '../../crypto/blind-index.ts'
-import { Refusal } from '../../errors.ts'
+import { UserError } from '../../errors.ts'
 import { BadRow } from './bad-row.ts'
 import { type Column, readHeader } from './csv.ts'
 import type { Input } from './input.ts'
@@ -22,15 +22,16 @@ export function readLayout(kind: Kind, format: Format, { head, name }: Input): L
     const columns = readColumns(kind, bytes, name)
     return { columns, start: { ...NOTHING_DONE, offset: mark + end, line: 1 + nextLine } }
   }
-  throw new Refusal(`There is nothing in ${name}.`)
+  throw new UserError(`There is nothing in ${name}.`)
 }
 
 function readColumns(kind: Kind, header: Buffer, name: string): Column[] {
-  if (!isUtf8(header)) throw new Refusal(`The header of ${name} is not UTF-8.`)
+  if (!isUtf8(header)) throw new UserError(`The header of ${name} is not UTF-8.`)
   try {
     return readHeader(kind, header.toString(), name)
   } catch (error) {
-    if (error instanceof BadRow) throw new Refusal(`The header of ${name} cannot be read: ${error.message}.`)
+    if (error instanceof BadRow)
+      throw new UserError(`The header of ${name} cannot be read: ${error.message}.`)
     throw error
   }
 }

@@ -8,7 +8,7 @@ import {
   rmSync,
   writeSync,
 } from 'node:fs'
-import { Refusal } from '../../errors.ts'
+import { UserError } from '../../errors.ts'
 import type { Reject } from './seal-chunk.ts'
 
 /** The file of rows that were not taken. It is made when there is one, and only its owner may read it. */
@@ -65,6 +65,6 @@ function orRefuse<T>(path: string, work: () => T): T {
     return work()
   } catch (error) {
     const { code = 'unknown error' } = error as NodeJS.ErrnoException
-    throw new Refusal(`${path} cannot be written (${code}). Choose another file with --rejected.`)
+    throw new UserError(`${path} cannot be written (${code}). Choose another file with --rejected.`)
   }
 }

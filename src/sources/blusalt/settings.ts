@@ -1,11 +1,11 @@
-import { credential, Misfit, required, setting, urlPath } from '../../settings/setting.ts'
+import { credential, InvalidSetting, required, setting, urlPath } from '../../settings/setting.ts'
 import { notFoundSetting, vendorSettings } from '../vendor-settings.ts'
 
 const pattern = (text: string) => {
   try {
     return new RegExp(text, 'i')
   } catch {
-    throw new Misfit('must be a regular expression such as phone.*not match')
+    throw new InvalidSetting('must be a regular expression such as phone.*not match')
   }
 }
 

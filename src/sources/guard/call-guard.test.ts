@@ -1,18 +1,24 @@
 import { describe, expect, it } from 'vitest'
 import { SourceError } from '../source.ts'
-import { type Agreement, createPost, type Pass, type PostEvent, type Spending } from './call-guard.ts'
-import { createAgreement } from './shared-state.ts'
+import {
+  createCallGuard,
+  type Permit,
+  type PostEvent,
+  type SharedState,
+  type Spending,
+} from './call-guard.ts'
+import { createSharedState } from './shared-state.ts'
 
 const openPost = () => {
   let refunds = 0
   const refund = async () => {
     refunds += 1
   }
-  const agreement: Agreement = { isDisabled: () => false, spend: async () => ({ refund }) }
+  const sharedState: SharedState = { isDisabled: () => false, spend: async () => ({ refund }) }
   const events: PostEvent[] = []
   const clock = { ms: 0 }
   const options = { now: () => clock.ms, onEvent: (event: PostEvent) => void events.push(event) }
-  const post = createPost('dojah', 'verify_nin', agreement, options)
+  const post = createCallGuard('dojah', 'verify_nin', sharedState, options)
   return { post, clock, events, refunds: () => refunds }
 }
 
@@ -45,7 +51,7 @@ describe('a post', () => {
   it('does not ask before the time that the vendor wants, for any of its operations', async () => {
     const { post, clock, refunds } = openPost()
     const failure = new SourceError('dojah', 'throttled', { retryAfterMs: 60_000 })
-    ;((await post.admit()) as Pass).settle(failure, 5)
+    ;((await post.admit()) as Permit).settle(failure, 5)
     expect([await post.admit(), post.retryAfterMs()]).toEqual(['retry_after', 60_000])
     expect(post.read().warnings).toEqual(['throttled'])
     clock.ms = 60_000
@@ -61,13 +67,13 @@ describe('a post', () => {
     expect(events).toEqual([opened])
     expect(post.failures()).toEqual(new Map([['redirected', 5]]))
     clock.ms = 10_000
-    for (let call = 0; call < 3; call++) ((await post.admit()) as Pass).settle('found', 5)
+    for (let call = 0; call < 3; call++) ((await post.admit()) as Permit).settle('found', 5)
     expect(events).toEqual([opened, { ...opened, state: 'closed' }])
   })
 
   it('takes a right to ask back that was not used, with its price', async () => {
     const { post, refunds } = openPost()
-    ;((await post.admit()) as Pass).release()
+    ;((await post.admit()) as Permit).release()
     expect(refunds()).toBe(1)
     expect(post.read()).toMatchObject({ state: 'closed', calls: 0 })
   })
@@ -91,30 +97,30 @@ describe('a refund that fails', () => {
     return table
   }
   const agree = (table: ReturnType<typeof openTable>) =>
-    createAgreement({ table: table as never, prices: {}, node: 'here' })
+    createSharedState({ table: table as never, prices: {}, node: 'here' })
 
   it('fails nobody, and is made up for with the next call', async () => {
     const table = openTable()
-    const agreement = agree(table)
-    const spending = (await agreement.spend('dojah')) as Spending
+    const sharedState = agree(table)
+    const spending = (await sharedState.spend('dojah')) as Spending
     table.away = true
     await spending.refund()
     expect(table.written).toEqual(['spend'])
-    await agreement.spend('dojah')
+    await sharedState.spend('dojah')
     table.away = false
-    await agreement.spend('dojah')
-    await agreement.close()
+    await sharedState.spend('dojah')
+    await sharedState.close()
     expect(table.written.filter((each) => each === 'refund')).toHaveLength(1)
   })
 
   it('is made up for at the end', async () => {
     const table = openTable()
-    const agreement = agree(table)
-    const spending = (await agreement.spend('dojah')) as Spending
+    const sharedState = agree(table)
+    const spending = (await sharedState.spend('dojah')) as Spending
     table.away = true
     await spending.refund()
     table.away = false
-    await agreement.close()
+    await sharedState.close()
     expect(table.written).toEqual(['spend', 'refund'])
   })
 })

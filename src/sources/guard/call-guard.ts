@@ -11,10 +11,10 @@ import { type CallOutcome, WARNING_REASONS } from './source-warnings.ts'
  * Why a source was not asked at all. `retry_after`: the vendor wants no question before a certain time. `paid_calls`: the
  * Idempotency-Key of the request has used up its paid calls.
  */
-export type Skip = 'disabled' | 'breaker_open' | 'spend_cap' | 'retry_after' | 'paid_calls'
+export type SkipReason = 'disabled' | 'breaker_open' | 'spend_cap' | 'retry_after' | 'paid_calls'
 
 /** The right to ask once. It must be settled or released, whatever comes. Neither keeps anybody waiting. */
-export type Pass = {
+export type Permit = {
   /** How much longer the call is waited for before the next source is asked beside it; 0 or less when that is over. */
   readonly patienceMs: () => number
   /** The call was not waited for any longer. */
@@ -25,11 +25,11 @@ export type Pass = {
 }
 
 /** Stands before one operation of an outside source and decides whether it may be asked now. */
-export type Post = {
+export type CallGuard = {
   readonly name: string
   readonly operation: string
-  readonly admit: (paidCalls?: PaidCalls) => Promise<Pass | Skip>
-  readonly read: () => PostFigures
+  readonly admit: (paidCalls?: PaidCalls) => Promise<Permit | SkipReason>
+  readonly read: () => GuardFigures
   /** As far as is known without asking the store: not switched off, not failing, not to be left alone. */
   readonly isAskable: () => boolean
   /** How long the vendor still wants to be left alone. Undefined when the source is switched off. */
@@ -41,7 +41,7 @@ export type Post = {
 export const SOURCE_WARNINGS = [...WARNING_REASONS, 'throttled'] as const
 export type SourceWarning = (typeof SOURCE_WARNINGS)[number]
 
-export type PostFigures = HealthFigures & {
+export type GuardFigures = HealthFigures & {
   readonly state: BreakerState | 'disabled'
   readonly warnings: readonly SourceWarning[]
 }
@@ -54,7 +54,7 @@ export type PostEvent = {
 }
 
 /** What all nodes must agree on; kept in the store. */
-export type Agreement = {
+export type SharedState = {
   readonly isDisabled: (name: string) => boolean
   /** Counts the price of a call, and the call itself for the Idempotency-Key, if there is one. */
   readonly spend: (name: string, paidCalls?: PaidCalls) => Promise<Spending | 'spend_cap' | 'paid_calls'>
@@ -81,12 +81,12 @@ export type PostOptions = {
   readonly onEvent?: ((event: PostEvent) => void) | undefined
 }
 
-export function createPost(
+export function createCallGuard(
   name: string,
   operation: string,
-  agreement: Agreement,
+  sharedState: SharedState,
   { now = () => performance.now(), hold = createHold(now), onEvent = () => {} }: PostOptions = {},
-): Post {
+): CallGuard {
   let lastTrouble = 'none'
   const breaker = createBreaker({
     now,
@@ -96,7 +96,7 @@ export function createPost(
     now,
     onWarning: (warning) => onEvent({ event: 'source_warning', ...warning }),
   })
-  const admitOnce = (admitted: 'usual' | 'probe', spending: Spending): Pass => {
+  const admitOnce = (admitted: 'usual' | 'probe', spending: Spending): Permit => {
     const { settle, noteHang, ...waiting } = createCallWait({
       admitted,
       breaker,
@@ -127,11 +127,11 @@ export function createPost(
     name,
     operation,
     admit: async (paidCalls) => {
-      if (agreement.isDisabled(name)) return 'disabled'
+      if (sharedState.isDisabled(name)) return 'disabled'
       if (hold.leftMs() > 0) return 'retry_after'
       const admitted = breaker.admit()
       if (admitted === undefined) return 'breaker_open'
-      const spending = await agreement.spend(name, paidCalls).catch((error) => {
+      const spending = await sharedState.spend(name, paidCalls).catch((error) => {
         breaker.release(admitted)
         throw error
       })
@@ -139,12 +139,12 @@ export function createPost(
       breaker.release(admitted)
       return spending
     },
-    isAskable: () => !agreement.isDisabled(name) && hold.leftMs() === 0 && breaker.state() !== 'open',
-    retryAfterMs: () => (agreement.isDisabled(name) ? undefined : hold.leftMs()),
+    isAskable: () => !sharedState.isDisabled(name) && hold.leftMs() === 0 && breaker.state() !== 'open',
+    retryAfterMs: () => (sharedState.isDisabled(name) ? undefined : hold.leftMs()),
     failures: () => record.failures,
     read: () => ({
       ...record.read(),
-      state: agreement.isDisabled(name) ? 'disabled' : breaker.state(),
+      state: sharedState.isDisabled(name) ? 'disabled' : breaker.state(),
       warnings: [...record.warnings(), ...(hold.leftMs() > 0 ? (['throttled'] as const) : [])],
     }),
   }

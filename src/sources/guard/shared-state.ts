@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { steadyNow } from '../../contract/clock.ts'
 import type { SourceTable, Spent } from '../../store/source-table.ts'
-import type { Agreement, PaidCalls, Post } from './call-guard.ts'
+import type { CallGuard, PaidCalls, SharedState } from './call-guard.ts'
 import { createRefunds, REFUND_DAYS, type Refunds } from './refunds.ts'
 
 /** What one call of a source costs, and how much a day may cost. Kobo. */
@@ -24,9 +24,9 @@ const PAID_CALLS_MS = 24 * 3_600_000
 
 export const toLagosDay = (ms: number) => Math.floor((ms + LAGOS_MS) / DAY_MS)
 
-export type SharedAgreement = Agreement & {
+export type StoredSharedState = SharedState & {
   /** Looks at once, and then every two seconds, until it is closed. */
-  readonly watch: (posts: readonly Post[]) => Promise<void>
+  readonly watch: (guards: readonly CallGuard[]) => Promise<void>
   readonly listSpend: () => Promise<Spent[]>
   readonly forget: () => Promise<void>
   /** Also writes what is still owed, and takes back what was told of this node. */
@@ -41,7 +41,7 @@ type Options = {
 }
 
 /** Switches, spend and states, the same for all nodes because they lie in the store. */
-export function createAgreement({ table, prices, node, now = steadyNow }: Options): SharedAgreement {
+export function createSharedState({ table, prices, node, now = steadyNow }: Options): StoredSharedState {
   let disabled: ReadonlySet<string> = new Set()
   let timer: NodeJS.Timeout | undefined
   let closed = false
@@ -51,28 +51,28 @@ export function createAgreement({ table, prices, node, now = steadyNow }: Option
   const refunds = createRefunds(table, () => toLagosDay(now()))
 
   /** Tells how the sources are doing, when that has changed, and now and then that this node is still there. */
-  const publish = async (posts: readonly Post[]) => {
-    const states = posts.map((post) => JSON.stringify(post.read()))
+  const publish = async (guards: readonly CallGuard[]) => {
+    const states = guards.map((post) => JSON.stringify(post.read()))
     const [at, tellingAt] = [now(), performance.now()]
     if (told === states.join() && tellingAt - toldAt < TELL_EVERY_MS) return
     await table.publish(
-      posts.map(({ name, operation }, index) => ({ node, name, operation, state: states[index] ?? '', at })),
+      guards.map(({ name, operation }, index) => ({ node, name, operation, state: states[index] ?? '', at })),
     )
     told = states.join()
     toldAt = tellingAt
   }
-  const look = async (posts: readonly Post[]) => {
+  const look = async (guards: readonly CallGuard[]) => {
     disabled = new Set(await table.listDisabled())
-    await publish(posts)
+    await publish(guards)
   }
-  const watch = async (posts: readonly Post[]) => {
-    if (posts.length === 0) return
-    looking = look(posts)
+  const watch = async (guards: readonly CallGuard[]) => {
+    if (guards.length === 0) return
+    looking = look(guards)
     await looking
     const again = () => {
       // A store that is away for a moment says nothing about sources: what was known stays.
       if (!closed)
-        looking = look(posts)
+        looking = look(guards)
           .catch(() => {})
           .finally(schedule)
     }
@@ -112,7 +112,7 @@ function createSpend(
   prices: Prices,
   refunds: Refunds,
   now: () => number,
-): Agreement['spend'] {
+): SharedState['spend'] {
   return async (name, paidCalls) => {
     refunds.retry()
     const { price, dailyCap } = prices[name] ?? { price: 0, dailyCap: undefined }

@@ -1,10 +1,10 @@
-import { credential, Misfit, oneOf, required, setting, urlPath } from '../../settings/setting.ts'
+import { credential, InvalidSetting, oneOf, required, setting, urlPath } from '../../settings/setting.ts'
 import { notFoundSetting, vendorSettings } from '../vendor-settings.ts'
 
 /** Without its place in the path the number would not be asked about at all. */
 const numberPath = (text: string) => {
   if (text.includes('{number}')) return urlPath(text)
-  throw new Misfit('must be a path with {number} in it, such as /v1/ng/identities/nin/{number}')
+  throw new InvalidSetting('must be a path with {number} in it, such as /v1/ng/identities/nin/{number}')
 }
 
 export const settings = {
