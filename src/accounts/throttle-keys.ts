@@ -29,7 +29,7 @@ export function createSignInThrottleKeys(): SignInThrottleKeys {
   }
 }
 
-/** A password that is asked for again while somebody is signed in, whoever that is. */
+/** Confirming the password of a signed-in account. */
 export const toConfirmThrottleKeys = (name: string): readonly ThrottleKey[] => [
   { key: `confirm ${name}`, free: 5, longestWaitMs: FIVE_MINUTES_MS },
 ]

@@ -215,6 +215,6 @@ async function openAudit(
   return fatal.audit
 }
 
-/** On by default only where nobody else can reach it. */
+/** On by default only where no other machine can reach it. */
 export const hasPublicSandboxKey = ({ sandbox, host }: Pick<Config, 'sandbox' | 'host'>) =>
   sandbox === 'on' || (sandbox === undefined && isLoopback(host))
