@@ -1,8 +1,8 @@
 import { auditBy } from '../audit/audit-by.ts'
 import type { AuditLog } from '../audit/audit-log.ts'
 import type { AuditEntry } from '../audit/row.ts'
-import { steadyNow } from '../contract/clock.ts'
 import type { Role } from '../contract/role.ts'
+import { DAY_MS, steadyNow } from '../contract/time.ts'
 import { UserError } from '../errors.ts'
 import type { AccountRow } from '../store/people-rows.ts'
 import type { Store } from '../store/store.ts'
@@ -19,7 +19,7 @@ export type AccountDeps = {
 /** A one-time link, but for where the console is. The token is kept nowhere. */
 export type NewInvitation = { readonly token: string; readonly role: Role; readonly expiresAt: number }
 
-const INVITATION_MS = 24 * 3_600_000
+const INVITATION_MS = DAY_MS
 
 export async function inviteAccount(desk: AccountDeps, role: Role): Promise<NewInvitation> {
   return invite(desk, { phase: 'account_invited', detail: role }, { role, account: undefined })

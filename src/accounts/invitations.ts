@@ -1,6 +1,6 @@
 import { AdminError } from '../contract/admin-error.ts'
-import { steadyNow } from '../contract/clock.ts'
 import { holdsPersonNumber, PERSON_NUMBER_RULE } from '../contract/free-text.ts'
+import { steadyNow } from '../contract/time.ts'
 import { AppError, UserError } from '../errors.ts'
 import type { InvitationRow } from '../store/people-rows.ts'
 import type { PeopleTable } from '../store/people-table.ts'

@@ -1,4 +1,4 @@
-import { steadyNow } from '../contract/clock.ts'
+import { steadyNow } from '../contract/time.ts'
 import { UserError } from '../errors.ts'
 import type { InvitationRow } from '../store/people-rows.ts'
 import type { Store } from '../store/store.ts'

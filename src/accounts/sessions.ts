@@ -1,15 +1,15 @@
-import { steadyNow } from '../contract/clock.ts'
 import type { Person } from '../contract/role.ts'
+import { HOUR_MS, MINUTE_MS, steadyNow } from '../contract/time.ts'
 import type { SessionRow } from '../store/people-rows.ts'
 import type { PeopleTable } from '../store/people-table.ts'
 import { VERSION } from '../version.ts'
 import { createToken, toTokenId } from './token.ts'
 import type { Session } from './views.ts'
 
-const IDLE_MS = 15 * 60_000
-const LIFE_MS = 8 * 3_600_000
+const IDLE_MS = 15 * MINUTE_MS
+const LIFE_MS = 8 * HOUR_MS
 /** How often it is written down that somebody is there. */
-const TOUCH_EVERY_MS = 60_000
+const TOUCH_EVERY_MS = MINUTE_MS
 
 /** Opened while the clock was ahead: its age is not known, so it has ended. */
 const isAhead = ({ createdAt }: SessionRow, now: number) => createdAt > now + TOUCH_EVERY_MS

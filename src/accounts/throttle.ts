@@ -1,4 +1,5 @@
 import { AdminError } from '../contract/admin-error.ts'
+import { HOUR_MS } from '../contract/time.ts'
 
 /** What wrong passwords are counted by. */
 export type ThrottleKey = {
@@ -28,7 +29,7 @@ type Count = { readonly failures: number; readonly waitUntil: number; readonly a
 const FIRST_WAIT_MS = 1000
 const MOST_MARKS = 10_000
 /** After so long without a failure, what was is forgotten. */
-const FORGET_AFTER_MS = 3_600_000
+const FORGET_AFTER_MS = HOUR_MS
 
 export const toTooManyTries = (waitMs: number) =>
   new AdminError('too_many_tries', { headers: ['retry-after', String(Math.ceil(waitMs / 1000))] })

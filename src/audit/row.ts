@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { steadyNow } from '../contract/clock.ts'
+import { steadyNow } from '../contract/time.ts'
 import { AUDIT_COLUMNS, type AuditRow } from '../store/audit-row.ts'
 import type { Head } from '../store/audit-table.ts'
 

@@ -1,5 +1,6 @@
 import type { AuditEntry } from '../audit/row.ts'
 import type { CatalogueFiles } from '../contract/catalogue-files.ts'
+import { DAY_MS } from '../contract/time.ts'
 import { UserError } from '../errors.ts'
 import type { CatalogueTable, NewVersion, VersionHead, VersionRow } from '../store/catalogue-table.ts'
 import type { ReviewTable } from '../store/review-table.ts'
@@ -70,7 +71,7 @@ export async function listVersions(table: CatalogueTable): Promise<VersionHead[]
 }
 
 export const SCHEDULE = 'schedule'
-const BASELINE_MS = 7 * 86_400_000
+const BASELINE_MS = 7 * DAY_MS
 
 /**
  * What the schedule's lists are compared with beside those in force: the last version that a person made or accepted, or the

@@ -10,8 +10,8 @@ import { type CommandContext, EXISTING, withCommandContext, withStore } from './
 import {
   readAddresses,
   readCount,
-  readDuration,
   readFields,
+  readKeyDuration,
   readLifetime,
   readName,
   readScopes,
@@ -84,11 +84,11 @@ export function addKeysCommand(program: Command): void {
     .description(
       'replace a key by a new one with the same rights; the old one works until the overlap is over',
     )
-    .option('--overlap <time>', 'how long the old key goes on working (default: 24h)', readDuration)
+    .option('--overlap <time>', 'how long the old key goes on working (default: 24h)', readKeyDuration)
     .option('--json', 'print an object for a program')
     .action((id: string, options: { overlap?: number; json?: true }) =>
       withCommandContext(async (office) => {
-        const overlapMs = options.overlap ?? readDuration(OVERLAP)
+        const overlapMs = options.overlap ?? readKeyDuration(OVERLAP)
         show(office, await rollKey(office, id, overlapMs), options.json)
       }, EXISTING),
     )

@@ -15,7 +15,7 @@ const asOption =
     }
   }
 
-export const readDuration = asOption<number>(wishes.readDuration)
+export const readKeyDuration = asOption<number>(wishes.readKeyDuration)
 export const readLifetime = asOption<number>(wishes.readLifetime)
 export const readScopes = asOption(wishes.readScopes)
 export const readAddresses = asOption(wishes.readAddresses)

@@ -5,7 +5,7 @@ import { hasCrashed, loadNodeName } from '../audit/chain-claim.ts'
 import { createSigner } from '../audit/signing.ts'
 import { openRefreshedCatalogue, type RefreshedCatalogue } from '../catalogue/refresh.ts'
 import type { Config } from '../config/config.ts'
-import { steadyNow } from '../contract/clock.ts'
+import { HOUR_MS, steadyNow } from '../contract/time.ts'
 import { type Kind, toBlindIndexText } from '../crypto/blind-index.ts'
 import type { Keyring } from '../crypto/keyring.ts'
 import type { RootKeys } from '../crypto/root-key.ts'
@@ -61,7 +61,7 @@ export type Context = {
 }
 
 /** Old attempts, answers and states are taken away now and then. */
-const FORGET_EVERY_MS = 3_600_000
+const FORGET_EVERY_MS = HOUR_MS
 
 export async function createContext(
   config: Config,

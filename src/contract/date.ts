@@ -1,3 +1,5 @@
+import { DAY_MS } from './time.ts'
+
 /** A day of the calendar; no time zone can move it. */
 export type Day = { readonly year: number; readonly month: number; readonly day: number }
 
@@ -26,7 +28,6 @@ const MONTH_NUMBERS = new Map<string, number>([
 ])
 
 const OLDEST_YEAR = 1900
-const DAY_MS = 86_400_000
 
 /** A pattern, and which of its groups are the year, the month and the day. */
 type Spelling = readonly [pattern: RegExp, year: number, month: number, day: number]

@@ -1,7 +1,7 @@
 import { type KeyObject, timingSafeEqual } from 'node:crypto'
 import { BlockList, isIPv6 } from 'node:net'
-import { steadyNow } from '../contract/clock.ts'
 import { SCOPES } from '../contract/scope.ts'
+import { steadyNow } from '../contract/time.ts'
 import { isStoreFailure } from '../store/failure.ts'
 import type { KeyRow, KeyTable } from '../store/key-table.ts'
 import { type ApiKey, parseApiKey, SUBJECTS_PER_DAY, toKeyHash } from './api-key.ts'

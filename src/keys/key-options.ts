@@ -1,5 +1,6 @@
 import { holdsPersonNumber, PERSON_NUMBER_RULE } from '../contract/free-text.ts'
 import { SCOPES, type Scope } from '../contract/scope.ts'
+import { DAY_MS, readDuration } from '../contract/time.ts'
 import { isAddressOrNetwork } from '../settings/setting.ts'
 import { toFields } from './field-policy.ts'
 
@@ -9,25 +10,17 @@ export class InvalidOption extends Error {}
 /** A text that could be the number of a person: it must not be repeated in a message. */
 export class PersonNumber extends InvalidOption {}
 
-const UNIT_MS: Readonly<Record<string, number>> = {
-  s: 1000,
-  m: 60_000,
-  h: 3_600_000,
-  d: 86_400_000,
-  w: 604_800_000,
-  y: 31_536_000_000,
-}
+const LONGEST_MS = 100 * 365 * DAY_MS
 
-export function readDuration(text: string): number {
-  const match = /^(\d{1,6})([smhdwy])$/.exec(text.trim())
-  const durationMs = Number(match?.[1]) * (UNIT_MS[match?.[2] ?? ''] ?? Number.NaN)
-  if (durationMs >= 0 && durationMs <= 100 * (UNIT_MS.y ?? 0)) return durationMs
+export function readKeyDuration(text: string): number {
+  const durationMs = readDuration(text.trim())
+  if (durationMs !== undefined && durationMs <= LONGEST_MS) return durationMs
   throw new InvalidOption('Give a number and a unit, such as 30m, 12h, 90d or 1y.')
 }
 
-/** The same, for what must last a while. */
+/** Above 0: a key that has expired when it is made is of no use. */
 export function readLifetime(text: string): number {
-  const durationMs = readDuration(text)
+  const durationMs = readKeyDuration(text)
   if (durationMs > 0) return durationMs
   throw new InvalidOption('Give a time above 0, such as 12h, 90d or 1y.')
 }

@@ -1,4 +1,4 @@
-import { steadyNow } from '../contract/clock.ts'
+import { steadyNow } from '../contract/time.ts'
 import type { KeyRow } from '../store/key-table.ts'
 import { SUBJECTS_PER_DAY } from './api-key.ts'
 

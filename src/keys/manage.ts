@@ -1,5 +1,5 @@
 import type { AuditEntry } from '../audit/row.ts'
-import { steadyNow } from '../contract/clock.ts'
+import { steadyNow } from '../contract/time.ts'
 import type { Keyring } from '../crypto/keyring.ts'
 import { UserError } from '../errors.ts'
 import type { KeyRow } from '../store/key-table.ts'

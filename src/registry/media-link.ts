@@ -1,9 +1,9 @@
 import { type KeyObject, timingSafeEqual } from 'node:crypto'
-import { steadyNow } from '../contract/clock.ts'
+import { MINUTE_MS, steadyNow } from '../contract/time.ts'
 import { toMac } from '../crypto/mac.ts'
 
 /** How long a link to a picture works. */
-export const LINK_LIFE_MS = 15 * 60_000
+export const LINK_LIFE_MS = 15 * MINUTE_MS
 
 const ID_BYTES = 16
 const TIME_BYTES = 6

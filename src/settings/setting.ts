@@ -1,4 +1,5 @@
 import { BlockList, isIP } from 'node:net'
+import { readDuration } from '../contract/time.ts'
 
 /** A value that does not fit. Its text completes the sentence "TABBAT_… ". */
 export class InvalidSetting extends Error {}
@@ -127,24 +128,16 @@ export const naira = (text: string) => {
   return Math.round(Number(text) * 100)
 }
 
-const UNIT_MS = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const
-
 /** A time within bounds, which are given as they would be written. */
 export const duration = ({ least = '1s', most = '999999d' }: { least?: string; most?: string } = {}) => {
-  const [leastMs, mostMs] = [toMs(least), toMs(most)]
+  const [leastMs = 1, mostMs = Number.POSITIVE_INFINITY] = [readDuration(least), readDuration(most)]
   return (text: string) => {
-    const ms = toMs(text)
+    const ms = readDuration(text)
     if (ms === undefined) throw new InvalidSetting('must be a time such as 30m, 6h or 1d')
-    if (leastMs !== undefined && ms < leastMs) throw new InvalidSetting(`must be at least ${least}`)
-    if (mostMs !== undefined && ms > mostMs) throw new InvalidSetting(`must be at most ${most}`)
+    if (ms < leastMs) throw new InvalidSetting(`must be at least ${least}`)
+    if (ms > mostMs) throw new InvalidSetting(`must be at most ${most}`)
     return ms
   }
-}
-
-function toMs(text: string): number | undefined {
-  const [, figure, unit] = /^(\d{1,6})([smhd])$/.exec(text) ?? []
-  const ms = Number(figure) * UNIT_MS[(unit ?? 's') as keyof typeof UNIT_MS]
-  return ms > 0 ? ms : undefined
 }
 
 export type Settings = Readonly<Record<string, Setting<unknown>>>

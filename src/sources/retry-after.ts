@@ -1,7 +1,8 @@
+import { MINUTE_MS } from '../contract/time.ts'
 import { type Call, SourceError } from './source.ts'
 
 /** A vendor that asks for more is asked again after this long: one call then shows whether it still means it. */
-const MOST_MS = 10 * 60_000
+const MOST_MS = 10 * MINUTE_MS
 const STATUSES: readonly number[] = [429, 503]
 
 type Reply = {

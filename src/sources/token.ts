@@ -1,3 +1,4 @@
+import { MINUTE_MS } from '../contract/time.ts'
 import { toText } from './record.ts'
 import { withRetryAfter } from './retry-after.ts'
 import type { Reply, Send } from './source.ts'
@@ -16,8 +17,8 @@ export type TokenOptions = {
   readonly ageNow?: (() => number) | undefined
 }
 
-const UNKNOWN_LIFETIME_MS = 10 * 60_000
-const MARGIN_MS = 60_000
+const UNKNOWN_LIFETIME_MS = 10 * MINUTE_MS
+const MARGIN_MS = MINUTE_MS
 
 /**
  * Sends questions with a token that is fetched when it is needed and kept while it is good. A token that is turned away is

@@ -1,13 +1,10 @@
+import { DAY_MS, HOUR_MS, MINUTE_MS, readLagosTime } from '../contract/time.ts'
 import { type OutcomeCount, type Span, toSpanName } from '../store/statistics-table.ts'
 
 export const RANGES = ['hour', 'day', 'week', 'month'] as const
 export type Range = (typeof RANGES)[number]
 
 type Plan = { readonly span: Span; readonly stepMs: number; readonly steps: number }
-
-const MINUTE_MS = 60_000
-const HOUR_MS = 60 * MINUTE_MS
-const DAY_MS = 24 * HOUR_MS
 
 /** Never more than a few hundred steps, whatever the database holds. */
 const PLANS: Readonly<Record<Range, Plan>> = {
@@ -60,5 +57,5 @@ const toColumn = (outcome: string) =>
 /** The beginning of a span as a whole time; that of a day is midnight in Lagos. */
 const toTime = (span: Span, name: string) =>
   span === 'day'
-    ? new Date(`${name}T00:00:00.000+01:00`).toISOString()
+    ? new Date(readLagosTime(`${name}T00:00:00`)).toISOString()
     : `${name}${'0000-00-00T00:00:00.000Z'.slice(name.length)}`

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
 import { type CustomTypesConfig, Pool, type PoolClient, type QueryConfig, types } from 'pg'
+import { DAY_MS } from '../contract/time.ts'
 import type { Database, Row, Statement, TransactionOptions, Value } from './database.ts'
 import { isPassing, toPostgresRefusal } from './postgres-refusal.ts'
 import { createSilenceGate, isSilence } from './silence.ts'
@@ -24,7 +25,7 @@ const START_PAUSE_MS = 250
 const STATEMENT_TIMEOUT_MS = 15_000
 /** A node that stops in the middle of a transaction holds up the others for so long. */
 const IDLE_TIMEOUT_MS = 60_000
-const PATIENT_TIMEOUT_MS = 24 * 3_600_000
+const PATIENT_TIMEOUT_MS = DAY_MS
 const ROLLBACK_TIMEOUT_MS = 1000
 
 /** Locks are followed by a fresh look at the tables, which stricter levels would not take. */

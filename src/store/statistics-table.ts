@@ -1,3 +1,4 @@
+import { toLagosDate } from '../contract/time.ts'
 import type { Database, Row, Value } from './database.ts'
 
 /** Minutes are kept for hours, hours for two months, days for good: what is looked at is always few rows. */
@@ -7,16 +8,15 @@ export type Span = 'minute' | 'hour' | 'day'
 const NAME_LENGTH: Readonly<Record<Span, number>> = { minute: 16, hour: 13, day: 10 }
 export const SPANS = Object.keys(NAME_LENGTH) as readonly Span[]
 export const toSpanName = (span: Span, time: string) =>
-  span === 'day' ? toLagosDay(time.slice(0, NAME_LENGTH.hour)) : time.slice(0, NAME_LENGTH[span])
+  span === 'day' ? toDayOfHour(time.slice(0, NAME_LENGTH.hour)) : time.slice(0, NAME_LENGTH[span])
 
-const LAGOS_MS = 3_600_000
 let lastHour = ''
 let lastDay = ''
 
-/** Lagos is one hour ahead of UTC all year, so a whole hour is in one day. Most are the hour of the one before. */
-function toLagosDay(hour: string): string {
+/** Every hour lies in one Lagos day. The last answer is kept, because most rows fall in the same hour as the row before. */
+function toDayOfHour(hour: string): string {
   if (hour !== lastHour) {
-    lastDay = new Date(Date.parse(`${hour}:00Z`) + LAGOS_MS).toISOString().slice(0, NAME_LENGTH.day)
+    lastDay = toLagosDate(Date.parse(`${hour}:00Z`))
     lastHour = hour
   }
   return lastDay

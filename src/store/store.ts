@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
+import { HOUR_MS } from '../contract/time.ts'
 import { UserError } from '../errors.ts'
 import type { Database } from './database.ts'
 import { toFatal } from './failure.ts'
@@ -45,7 +46,7 @@ export type StoreOptions = {
 
 const TIMEOUT_MS = 5000
 /** A command may have to look at whole tables. */
-const COMMAND_LIMITS = { answerTimeoutMs: 15_000, statementTimeoutMs: 3_600_000 }
+const COMMAND_LIMITS = { answerTimeoutMs: 15_000, statementTimeoutMs: HOUR_MS }
 
 export async function openStore(options: StoreOptions): Promise<Store> {
   const { dataDir, databaseUrl, writerThread = false, mustExist = false, onFatal } = options

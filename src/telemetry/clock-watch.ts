@@ -1,4 +1,4 @@
-import { steadyNow } from '../contract/clock.ts'
+import { steadyNow } from '../contract/time.ts'
 import type { Log } from './log.ts'
 
 const LOOK_EVERY_MS = 10_000

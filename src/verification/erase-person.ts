@@ -1,5 +1,5 @@
 import type { AuditEntry } from '../audit/row.ts'
-import { steadyNow } from '../contract/clock.ts'
+import { steadyNow } from '../contract/time.ts'
 import { type Kind, toBlindIndex } from '../crypto/blind-index.ts'
 import type { Erased, ErasureSubject, UnnamedAnswer } from '../store/erasure-table.ts'
 import type { SealedStore } from '../store/sealed-store.ts'

@@ -1,5 +1,5 @@
 import { type KeyObject, randomUUID } from 'node:crypto'
-import { steadyNow } from '../contract/clock.ts'
+import { DAY_MS, secondsToLagosMidnight, steadyNow, toLagosDay } from '../contract/time.ts'
 import { type Kind, toBlindIndex } from '../crypto/blind-index.ts'
 import { AppError } from '../errors.ts'
 import type { Caller } from '../keys/caller.ts'
@@ -8,10 +8,7 @@ import type { AttemptTable } from '../store/attempt-table.ts'
 /** Failed matches for one number in 24 hours, by one key and by all: enough for slips, too few for guessing. */
 const MOST_BY_KEY = 5
 const MOST_BY_ALL = 20
-const WINDOW_MS = 24 * 3_600_000
-const DAY_MS = 24 * 3_600_000
-/** A day of a key ends at midnight in Lagos. */
-const LAGOS_MS = 3_600_000
+const WINDOW_MS = DAY_MS
 
 /** Guards people against being guessed at, one by one or by the thousand. Numbers nobody has are guarded alike. */
 export type GuessLimit = {
@@ -71,7 +68,7 @@ export function createGuessLimit(
     const { lineage: keyId, subjectsPerDay: most } = caller
     const limits = { since: at - WINDOW_MS, mostByKey: MOST_BY_KEY, mostByAll: MOST_BY_ALL }
     const admitted = await table
-      .admit({ id, subject, keyId, at, ...limits, day: toDay(at), most })
+      .admit({ id, subject, keyId, at, ...limits, day: toLagosDay(at), most })
       .catch((error) => {
         // Nobody knows whether it was counted: it is taken back when the store is there again.
         owed.push(() => table.withdraw(subject, id))
@@ -79,7 +76,7 @@ export function createGuessLimit(
       })
     if (admitted === 'admitted') return
     if (admitted === 'too_many_attempts') throw new AppError('too_many_attempts')
-    throw new AppError('quota_exceeded', { headers: { 'retry-after': String(secondsToMidnight(at)) } })
+    throw new AppError('quota_exceeded', { headers: { 'retry-after': String(secondsToLagosMidnight(at)) } })
   }
 
   const admit: GuessLimit['admit'] = async (caller, kind, number, phone) => {
@@ -120,7 +117,7 @@ export function createGuessLimit(
     admit,
     recover: () => table.withdrawAll(`${node}/`),
     finish: withdrawals.finish,
-    forget: () => table.forget(now() - WINDOW_MS, toDay(now())),
+    forget: () => table.forget(now() - WINDOW_MS, toLagosDay(now())),
   }
 }
 
@@ -140,7 +137,3 @@ function createWithdrawals() {
     },
   }
 }
-
-const toDay = (at: number) => Math.floor((at + LAGOS_MS) / DAY_MS)
-
-const secondsToMidnight = (at: number) => Math.ceil((DAY_MS - ((at + LAGOS_MS) % DAY_MS)) / 1000)

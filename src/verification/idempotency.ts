@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto'
-import { steadyNow } from '../contract/clock.ts'
+import { DAY_MS, steadyNow } from '../contract/time.ts'
 import type { Keyring } from '../crypto/keyring.ts'
 import { seal, toBound, unseal } from '../crypto/seal.ts'
 import { AppError, type ErrorCode } from '../errors.ts'
@@ -8,7 +8,7 @@ import type { Completion } from '../store/audit-table.ts'
 import type { ClaimId, IdempotencyTable } from '../store/idempotency-table.ts'
 
 /** How long the first answer is kept. */
-const KEEP_MS = 24 * 3_600_000
+const KEEP_MS = DAY_MS
 /** Longer than any verification takes: after it, a claim belongs to a process that died. */
 const LEASE_MS = 30_000
 const MOST_ABANDONED = 10_000

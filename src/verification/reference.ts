@@ -1,5 +1,5 @@
 import { randomFillSync } from 'node:crypto'
-import { steadyNow } from '../contract/clock.ts'
+import { steadyNow } from '../contract/time.ts'
 
 const CROCKFORD = '0123456789abcdefghjkmnpqrstvwxyz'
 const RANDOM_CHARACTERS = 26

@@ -1,5 +1,5 @@
 import { createBlankRecord } from '../contract/blank-record.ts'
-import { steadyNow } from '../contract/clock.ts'
+import { steadyNow } from '../contract/time.ts'
 import { type Kind, toBlindIndex } from '../crypto/blind-index.ts'
 import type { Keyring } from '../crypto/keyring.ts'
 import { seal, toBound, unseal } from '../crypto/seal.ts'

@@ -1,5 +1,5 @@
 import type { AuditEntry } from '../audit/row.ts'
-import { steadyNow } from '../contract/clock.ts'
+import { steadyNow } from '../contract/time.ts'
 import { AppError, ERRORS, type ErrorCode, toErrorBody } from '../errors.ts'
 import { toReleasedFields } from '../keys/field-policy.ts'
 import type { SourceAttempt } from '../sources/search.ts'

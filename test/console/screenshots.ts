@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { HOUR_MS } from '../../src/contract/time.ts'
 import { toCore } from '../../src/simulator/people.ts'
 import { toSpanName } from '../../src/store/statistics-table.ts'
 import { CHROMIUM, launch, SKIPPED, visit } from './browser.ts'
@@ -13,7 +14,6 @@ import { openLivelyHouse, ROOMS } from './lively.ts'
  * before this one are made up, because nobody wants to wait for them.
  */
 const FOLDER = 'docs/console'
-const HOUR_MS = 3_600_000
 
 if (!CHROMIUM) throw new Error(SKIPPED)
 mkdirSync(FOLDER, { recursive: true })

@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { buildServer } from '../../src/app/api-server.ts'
+import { DAY_MS } from '../../src/contract/time.ts'
 import type { App } from '../../src/http/app.ts'
 import { SourceError } from '../../src/sources/source.ts'
 import type { AuditRow } from '../../src/store/audit-row.ts'
@@ -11,8 +12,6 @@ import type { SingleFlight } from '../../src/verification/single-flight.ts'
 import { bearer, openTestApp, PHONE, type TestApp } from '../app.ts'
 import { createStandIn, type StandIn, withStandIn } from '../battery/stand-in.ts'
 import { createTestDatabase, hasPostgres } from '../postgres.ts'
-
-const DAY_MS = 24 * 3_600_000
 
 let server: TestApp
 let app: App

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest'
+import { DAY_MS } from '../../src/contract/time.ts'
 import { rollKey } from '../../src/keys/manage.ts'
 import { sealEntry } from '../../src/registry/sealed-entry.ts'
 import { toNinRecord } from '../../src/sources/sandbox/nin-record.ts'
@@ -6,7 +7,6 @@ import type { KeyRow } from '../../src/store/key-table.ts'
 import { bearer, openTestApp, PHONE, type TestApp } from '../app.ts'
 import { createTestDatabase, hasPostgres } from '../postgres.ts'
 
-const DAY_MS = 24 * 3_600_000
 const open: TestApp[] = []
 afterEach(async () => {
   for (const server of open.splice(0)) await server.close()

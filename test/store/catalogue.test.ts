@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { HOUR_MS } from '../../src/contract/time.ts'
 import type { NewVersion } from '../../src/store/catalogue-table.ts'
 import type { Store } from '../../src/store/store.ts'
 import { describeEngines, ENGINES } from './engines.ts'
 
 const NOW = 1_790_000_000_123
-const HOUR_MS = 3_600_000
 
 const toVersion = (origin: string): NewVersion => ({
   at: NOW,

@@ -4,13 +4,12 @@ import { createSessions } from '../../src/accounts/sessions.ts'
 import { createToken, toTokenId } from '../../src/accounts/token.ts'
 import { claimChain } from '../../src/audit/chain-claim.ts'
 import { linkEntries, NO_HEAD } from '../../src/audit/row.ts'
+import { DAY_MS } from '../../src/contract/time.ts'
 import { packRows } from '../../src/store/audit-table.ts'
 import { COMMAND_LINE } from '../../src/store/people-table.ts'
 import { packTallies } from '../../src/store/statistics-table.ts'
 import type { Store } from '../../src/store/store.ts'
 import { describeEngines, POSTGRES, SQLITE } from './engines.ts'
-
-const DAY_MS = 86_400_000
 
 /** What a process stored whose clock was a day ahead, read by one that starts after the clock was set right. */
 describeEngines([SQLITE, POSTGRES], (engine) => {

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { DAY_MS } from '../../src/contract/time.ts'
 import type { Admission, Failure } from '../../src/store/attempt-table.ts'
 import type { KeyRow } from '../../src/store/key-table.ts'
 import type { SealedMedia, SealedRecord } from '../../src/store/sealed-record.ts'
@@ -8,7 +9,6 @@ import { describeEngines, ENGINES, type Engine } from './engines.ts'
 
 /** Larger than 32 bits, as times are. */
 const NOW = 1_790_000_000_123
-const DAY_MS = 86_400_000
 
 const newSubject = () => randomBytes(32)
 const newId = () => randomBytes(6).toString('base64url')

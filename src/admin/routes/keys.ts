@@ -1,9 +1,9 @@
 import { auditBy } from '../../audit/audit-by.ts'
 import { AdminError } from '../../contract/admin-error.ts'
-import { steadyNow } from '../../contract/clock.ts'
 import { isAtLeast, type Person } from '../../contract/role.ts'
 import type { Static } from '../../contract/schema.ts'
 import { SCOPES } from '../../contract/scope.ts'
+import { DAY_MS, steadyNow } from '../../contract/time.ts'
 import { AppError } from '../../errors.ts'
 import { SUBJECTS_PER_DAY } from '../../keys/api-key.ts'
 import { listFieldGroups, toHiddenFields } from '../../keys/field-policy.ts'
@@ -11,8 +11,8 @@ import {
   InvalidOption,
   OVERLAP,
   readAddresses,
-  readDuration,
   readFields,
+  readKeyDuration,
   readLifetime,
   readName,
 } from '../../keys/key-options.ts'
@@ -36,7 +36,7 @@ import { Done } from '../shapes/words.ts'
 
 const done = { ok: true } as const
 const room = 'Keys'
-const USAGE_MS = 30 * 86_400_000
+const USAGE_MS = 30 * DAY_MS
 
 const toKeyDesk = (desk: AdminDeps, person: Person): KeyDeps => ({
   store: desk.context.store,
@@ -167,7 +167,7 @@ const roll = defineRoute({
 
 function readOverlap(text: string): number {
   try {
-    return readDuration(text)
+    return readKeyDuration(text)
   } catch (error) {
     if (!(error instanceof InvalidOption)) throw error
     throw new AppError('validation_failed', { errors: { overlap: [error.message] } })

@@ -1,3 +1,5 @@
+import { MINUTE_MS } from '../../contract/time.ts'
+
 /** How one operation of a source has been doing in the last five minutes. Times are milliseconds. */
 export type Health = {
   readonly record: (succeeded: boolean, ms: number) => void
@@ -17,7 +19,7 @@ export type HealthFigures = {
   readonly lastSuccessAt: string | null
 }
 
-const WINDOW_MS = 5 * 60_000
+const WINDOW_MS = 5 * MINUTE_MS
 const SLOT_MS = 10_000
 const SLOTS = WINDOW_MS / SLOT_MS
 /** Times are counted in classes, each a tenth wider than the one before: exact to 5 %, however many calls there are. */

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { steadyNow } from '../../contract/clock.ts'
+import { DAY_MS, steadyNow, toLagosDay } from '../../contract/time.ts'
 import type { SourceTable, Spent } from '../../store/source-table.ts'
 import type { CallGuard, PaidCalls, SharedState } from './call-guard.ts'
 import { createRefunds, REFUND_DAYS, type Refunds } from './refunds.ts'
@@ -15,14 +15,9 @@ const TELL_EVERY_MS = 10_000
 /** States older than this are of nodes that are gone. */
 export const STATE_LIFE_MS = 30_000
 const KEEP_DAYS = 400
-const DAY_MS = 86_400_000
-/** A day ends at midnight in Lagos. */
-const LAGOS_MS = 3_600_000
 
 /** So long a paid call counts against its Idempotency-Key. */
-const PAID_CALLS_MS = 24 * 3_600_000
-
-export const toLagosDay = (ms: number) => Math.floor((ms + LAGOS_MS) / DAY_MS)
+const PAID_CALLS_MS = DAY_MS
 
 export type StoredSharedState = SharedState & {
   /** Looks at once, and then every two seconds, until it is closed. */

@@ -1,3 +1,4 @@
+import { MINUTE_MS } from '../../contract/time.ts'
 import { SourceError } from '../source.ts'
 import type { Trouble } from '../trouble.ts'
 
@@ -28,7 +29,7 @@ type Options = {
   readonly now?: () => number
 }
 
-const REPEAT_MS = 5 * 60_000
+const REPEAT_MS = 5 * MINUTE_MS
 /** The last so many answers are looked at, however long they took to come: small shops ask rarely. */
 const ANSWERS = 50
 const LEAST_ANSWERS = 20

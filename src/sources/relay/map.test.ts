@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { HOUR_MS } from '../../contract/time.ts'
 import type { Question, Reply } from '../source.ts'
 import bvnReply from './fixtures/bvn.json' with { type: 'json' }
 import ninReply from './fixtures/nin.json' with { type: 'json' }
@@ -93,7 +94,6 @@ describe('the verdict', () => {
 
 describe('the token', () => {
   const NOW = new Date('2026-01-01T00:00:00Z')
-  const HOUR_MS = 3_600_000
 
   it.each([
     [{ data: { token: { access_token: 'a' } } }],

@@ -1,13 +1,13 @@
+import { HOUR_MS, MINUTE_MS, readLagosTime } from '../../contract/time.ts'
 import type { Send } from '../source.ts'
 import { SourceError } from '../source.ts'
 import { readTokenText, requireTokenReply, type Token, type TokenOptions } from '../token.ts'
 
 export type Keys = { readonly publicKey: string; readonly secretKey: string; readonly tokenPath: string }
 
-const HOUR_MS = 3_600_000
 /** Given up before the end, in case that server's clock or time zone is another one. */
 const EARLY_MS = 2 * HOUR_MS
-const LEAST_MS = 60_000
+const LEAST_MS = MINUTE_MS
 
 /** That API gives a token for a public and a secret key. */
 export const createFetchToken =
@@ -37,7 +37,7 @@ export function readToken(source: string, body: unknown, askedAt: Date): Token {
 function readTime(value: unknown): number | undefined {
   if (typeof value !== 'string') return undefined
   const [, day, time] = /^(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d(?::\d\d(?:\.\d+)?)?)$/.exec(value.trim()) ?? []
-  const read = Date.parse(day === undefined ? value : `${day}T${time}+01:00`)
+  const read = day === undefined ? Date.parse(value) : readLagosTime(`${day}T${time}`)
   return Number.isNaN(read) ? undefined : read
 }
 

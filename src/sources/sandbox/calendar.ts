@@ -1,10 +1,9 @@
 import { type Day, toHyphenatedDay, toLongDay, toNumericDay, toShortDay } from '../../contract/date.ts'
+import { DAY_MS } from '../../contract/time.ts'
 import type { Seed } from './seed.ts'
 
 /** A calendar date, kept as midnight UTC so that no time zone can move it. */
 export const toDate = (year: number, month: number, day: number) => new Date(Date.UTC(year, month - 1, day))
-
-const DAY_MS = 86_400_000
 
 /** A day from the first to the last, both included. Counting in days makes only dates that exist. */
 export const pickDate = (seed: Seed, first: Date, last: Date) =>
