@@ -1,5 +1,5 @@
 import { CHROMIUM, launch, visit } from '../test/console/browser.ts'
-import { acceptInvitation } from '../test/console/house.ts'
+import { acceptInvitation } from '../test/console/console-server.ts'
 import { openLivelyHouse } from '../test/console/lively.ts'
 import { median } from './rounds.ts'
 
@@ -7,11 +7,11 @@ import { median } from './rounds.ts'
 const ROUNDS = 9
 
 if (!CHROMIUM) throw new Error('There is no Chromium on this machine.')
-const house = await openLivelyHouse()
+const server = await openLivelyHouse()
 const browser = await launch()
 try {
   const first = await visit(browser)
-  await acceptInvitation(first.page, await house.invite('owner'), 'ada')
+  await acceptInvitation(first.page, await server.invite('owner'), 'ada')
   const cookies = await first.page.context().cookies()
   const times: number[] = []
   let bytes = 0
@@ -19,7 +19,7 @@ try {
     const { page, close } = await visit(browser)
     await page.context().addCookies(cookies)
     const startedAt = performance.now()
-    await page.goto(`${house.admin}/console#/overview`)
+    await page.goto(`${server.admin}/console#/overview`)
     // The live figures are there and the buttons work.
     await page.getByText('Live', { exact: true }).filter({ visible: true }).first().waitFor()
     times.push(performance.now() - startedAt)
@@ -36,5 +36,5 @@ try {
   )
 } finally {
   await browser.close()
-  await house.stop()
+  await server.stop()
 }

@@ -1,14 +1,14 @@
 import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import type { CurrentSession, Session } from '../../src/admin/shapes/session.ts'
-import { type AskError, createAsk } from './ask.ts'
-import { DeskContext } from './desk.ts'
-import { Failed, Loading } from './parts/states.tsx'
-import { Invite } from './rooms/invite.tsx'
-import { SignIn } from './rooms/sign-in.tsx'
-import { findRoom } from './rooms.ts'
+import { type ApiError, createApiClient } from './api-client.ts'
+import { AppContext } from './app-context.ts'
+import { LoadError, Loading } from './components/states.tsx'
+import { findPage } from './navigation.ts'
+import { Invite } from './pages/invite.tsx'
+import { SignIn } from './pages/sign-in.tsx'
 import { toHash, useRoute } from './route.ts'
 import { Shell } from './shell.tsx'
-import { useAway } from './use-away.ts'
+import { useConnection } from './use-connection.ts'
 
 /** Null: nobody has signed in. Undefined: not known yet. */
 type Known = Session | null | undefined
@@ -16,28 +16,28 @@ type Known = Session | null | undefined
 export function App() {
   const route = useRoute()
   const [session, setSession] = useState<Known>()
-  const [error, setError] = useState<AskError>()
-  const away = useAway()
+  const [error, setError] = useState<ApiError>()
+  const away = useConnection()
   const seenAt = useRef(Date.now())
   const { setAway } = away
-  const ask = useMemo(
+  const api = useMemo(
     () =>
-      createAsk({
+      createApiClient({
         onSignedOut: () => setSession(null),
-        onAway: () => setAway(true),
-        onSeen: () => {
+        onUnreachable: () => setAway(true),
+        onActivity: () => {
           seenAt.current = Date.now()
         },
       }),
     [setAway],
   )
   const recheck = useCallback(() => {
-    ask.get<CurrentSession>('/admin/session').then((found) => {
+    api.get<CurrentSession>('/admin/session').then((found) => {
       setSession(found.session)
       setError(undefined)
     }, setError)
-  }, [ask])
-  const isInvited = route.room === 'invite'
+  }, [api])
+  const isInvited = route.page === 'invite'
   useEffect(() => {
     // Whoever comes with a one-time link has no session to ask for.
     if (!isInvited) recheck()
@@ -59,30 +59,30 @@ export function App() {
         </div>
       )}
       {isInvited ? (
-        <Invite ask={ask} token={route.rest} onEnter={enter} />
+        <Invite api={api} token={route.rest} onEnter={enter} />
       ) : session === undefined ? (
         <Waiting error={away.isAway ? undefined : error} onRetry={recheck} />
       ) : session === null ? (
-        <SignIn ask={ask} onEnter={enter} />
+        <SignIn api={api} onEnter={enter} />
       ) : (
-        <DeskContext.Provider value={{ ask, session, returns: away.returns, recheck, suspect: away.suspect }}>
-          <Shell room={findRoom(route.room, session.role)} rest={route.rest} />
-        </DeskContext.Provider>
+        <AppContext.Provider value={{ api, session, returns: away.returns, recheck, suspect: away.suspect }}>
+          <Shell page={findPage(route.page, session.role)} rest={route.rest} />
+        </AppContext.Provider>
       )}
     </>
   )
 }
 
-function Waiting({ error, onRetry }: { error: AskError | undefined; onRetry: () => void }) {
+function Waiting({ error, onRetry }: { error: ApiError | undefined; onRetry: () => void }) {
   return (
     <main id="main" class="alone" tabIndex={-1}>
       <h1 class="unseen">Tabbat console</h1>
-      {error ? <Failed error={error} onRetry={onRetry} /> : <Loading />}
+      {error ? <LoadError error={error} onRetry={onRetry} /> : <Loading />}
     </main>
   )
 }
 
-/** A button, for the address names the room: a link to an anchor would lead out of it. */
+/** A button, for the address names the page: a link to an anchor would lead out of it. */
 function skip(): void {
   document.getElementById('main')?.focus()
 }

@@ -1,9 +1,9 @@
 import { useEffect, useState } from 'preact/hooks'
 
-export type Route = { readonly room: string; readonly rest: string }
+export type Route = { readonly page: string; readonly rest: string }
 
-export const toHash = (room: string, rest = '') =>
-  `#/${room}${rest === '' ? '' : `/${encodeURIComponent(rest)}`}`
+export const toHash = (page: string, rest = '') =>
+  `#/${page}${rest === '' ? '' : `/${encodeURIComponent(rest)}`}`
 
 const KEY = 'key='
 
@@ -12,10 +12,10 @@ export const toKeySearch = (id: string) => `${KEY}${id}`
 export const findKeySearch = (rest: string) => (rest.startsWith(KEY) ? rest.slice(KEY.length) : undefined)
 
 export function readRoute(): Route {
-  const [room = '', rest = ''] = location.hash.replace(/^#\/?/, '').split('/', 2)
+  const [page = '', rest = ''] = location.hash.replace(/^#\/?/, '').split('/', 2)
   // A one-time link must not stay in the address bar, nor in the history.
-  if (room === 'invite' && rest !== '') history.replaceState(null, '', toHash('invite'))
-  return { room: room === '' ? 'overview' : room, rest: toPlain(rest) }
+  if (page === 'invite' && rest !== '') history.replaceState(null, '', toHash('invite'))
+  return { page: page === '' ? 'overview' : page, rest: toPlain(rest) }
 }
 
 function toPlain(text: string): string {

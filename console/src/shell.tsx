@@ -1,24 +1,24 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { useDesk } from './desk.ts'
+import { useAppContext } from './app-context.ts'
+import { Pill } from './components/pieces.tsx'
 import { toZone } from './format.ts'
-import { Pill } from './parts/pieces.tsx'
-import { type Room, roomsFor } from './rooms.ts'
+import { type Page, pagesFor } from './navigation.ts'
 import { toHash } from './route.ts'
 import { keepTheme, readTheme, THEMES, type Theme } from './theme.ts'
 
-export function Shell({ room, rest }: { room: Room; rest: string }) {
-  const { session } = useDesk()
+export function Shell({ page, rest }: { page: Page; rest: string }) {
+  const { session } = useAppContext()
   const [isOpen, setOpen] = useState(false)
   const heading = useRef<HTMLHeadingElement>(null)
   const isFirst = useRef(true)
   useEffect(() => {
-    document.title = `${room.title} · Tabbat console`
+    document.title = `${page.title} · Tabbat console`
     setOpen(false)
     // Whoever has just opened the page starts at its top.
     if (isFirst.current) isFirst.current = false
     else heading.current?.focus()
-  }, [room])
-  const { Body } = room
+  }, [page])
+  const { Body } = page
   return (
     <div class="shell">
       <header class="side" data-open={isOpen}>
@@ -30,18 +30,18 @@ export function Shell({ room, rest }: { room: Room; rest: string }) {
             type="button"
             class="plain small menu"
             aria-expanded={isOpen}
-            aria-controls="rooms"
+            aria-controls="navigation"
             onClick={() => setOpen(!isOpen)}
           >
             Menu
           </button>
         </div>
-        <div id="rooms" class="rooms">
-          <nav aria-label="Rooms">
+        <div id="navigation" class="navigation">
+          <nav aria-label="Main">
             <ul>
-              {roomsFor(session.role).map(({ name, title }) => (
+              {pagesFor(session.role).map(({ name, title }) => (
                 <li key={name}>
-                  <a href={toHash(name)} {...(name === room.name ? { 'aria-current': 'page' } : {})}>
+                  <a href={toHash(name)} {...(name === page.name ? { 'aria-current': 'page' } : {})}>
                     {title}
                   </a>
                 </li>
@@ -50,7 +50,7 @@ export function Shell({ room, rest }: { room: Room; rest: string }) {
           </nav>
           <div class="foot">
             <ThemeSwitch />
-            <a href={toHash('account')} {...(room.name === 'account' ? { 'aria-current': 'page' } : {})}>
+            <a href={toHash('account')} {...(page.name === 'account' ? { 'aria-current': 'page' } : {})}>
               <span class="breaks">{session.name}</span> <Pill tone="dim">{session.role}</Pill>
             </a>
             <small class="dim">Times: {toZone()}</small>
@@ -60,9 +60,9 @@ export function Shell({ room, rest }: { room: Room; rest: string }) {
       </header>
       <main id="main" tabIndex={-1}>
         <h1 ref={heading} tabIndex={-1}>
-          {room.title}
+          {page.title}
         </h1>
-        <Body key={room.name} rest={rest} />
+        <Body key={page.name} rest={rest} />
       </main>
     </div>
   )

@@ -69,7 +69,7 @@ export const toSpends = (sources: readonly SourceState[]): Spend[] => [
 
 const NEARLY = 0.8
 
-function toSpendTrouble(spend: Spend): Trouble[] {
+function toSpendProblems(spend: Spend): SourceProblem[] {
   const { source, spent_kobo_today: spent, cap_kobo: cap } = spend
   if (!cap || (spent < cap * NEARLY && !spend.is_capped)) return []
   if (spend.is_capped)
@@ -86,14 +86,14 @@ function toSpendTrouble(spend: Spend): Trouble[] {
   ]
 }
 
-export type Gathered = SourceState & {
+export type WorstNode = SourceState & {
   /** On how many of the nodes it is as bad as here. */
   readonly alike: number
   readonly nodes: number
 }
 
 /** One row for each source and operation: that of the node where it does worst. */
-export function gatherNodes(sources: readonly SourceState[]): Gathered[] {
+export function findWorstNodes(sources: readonly SourceState[]): WorstNode[] {
   const groups = Map.groupBy(sources, ({ source, operation }) => `${source} ${operation}`)
   return [...groups.values()].flatMap((rows) => {
     const [worst] = rows.toSorted((one, other) => toRank(toHealth(one)) - toRank(toHealth(other)))
@@ -105,11 +105,11 @@ export function gatherNodes(sources: readonly SourceState[]): Gathered[] {
   })
 }
 
-export type Trouble = { readonly tone: HealthTone; readonly source: string; readonly words: string }
+export type SourceProblem = { readonly tone: HealthTone; readonly source: string; readonly words: string }
 
 /** What somebody who is woken up must know first, the worst first. */
-export function findTroubles(sources: readonly SourceState[]): Trouble[] {
-  const states = gatherNodes(sources).flatMap((row) => {
+export function findProblems(sources: readonly SourceState[]): SourceProblem[] {
+  const states = findWorstNodes(sources).flatMap((row) => {
     const { tone, words } = toHealth(row)
     // The cap is of the source and not of an operation: it is told once.
     if (row.is_capped && !row.disabled) return []
@@ -118,7 +118,7 @@ export function findTroubles(sources: readonly SourceState[]): Trouble[] {
     const what = row.disabled ? '' : `${toOperation(row.operation)}: `
     return [{ tone, source: row.source, words: `${what}${words}${errors}` }]
   })
-  const all = [...states, ...toSpends(sources.filter(({ disabled }) => !disabled)).flatMap(toSpendTrouble)]
+  const all = [...states, ...toSpends(sources.filter(({ disabled }) => !disabled)).flatMap(toSpendProblems)]
   const unique = new Map(all.map((trouble) => [`${trouble.source} ${trouble.words}`, trouble]))
   return [...unique.values()].sort((one, other) => toRank(one) - toRank(other))
 }

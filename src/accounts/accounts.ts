@@ -21,18 +21,18 @@ export type NewInvitation = { readonly token: string; readonly role: Role; reado
 
 const INVITATION_MS = DAY_MS
 
-export async function inviteAccount(desk: AccountDeps, role: Role): Promise<NewInvitation> {
-  return invite(desk, { phase: 'account_invited', detail: role }, { role, account: undefined })
+export async function inviteAccount(deps: AccountDeps, role: Role): Promise<NewInvitation> {
+  return invite(deps, { phase: 'account_invited', detail: role }, { role, account: undefined })
 }
 
 /** A link that sets a new password. Until it is used, the old one is good. */
-export async function resetAccount(desk: AccountDeps, name: string): Promise<NewInvitation> {
-  const { role } = await findAccount(desk, name)
-  return invite(desk, { phase: 'account_reset', detail: name }, { role, account: name })
+export async function resetAccount(deps: AccountDeps, name: string): Promise<NewInvitation> {
+  const { role } = await findAccount(deps, name)
+  return invite(deps, { phase: 'account_reset', detail: name }, { role, account: name })
 }
 
 async function invite(
-  desk: AccountDeps,
+  deps: AccountDeps,
   entry: AuditEntry,
   { role, account }: { readonly role: Role; readonly account: string | undefined },
 ): Promise<NewInvitation> {
@@ -40,22 +40,22 @@ async function invite(
   const id = toTokenId(token) as Uint8Array
   const createdAt = steadyNow()
   const expiresAt = createdAt + INVITATION_MS
-  const invitation = { id, role, account, madeBy: desk.by, createdAt, expiresAt }
-  await withAudit(desk, entry, () => desk.store.people.invite(invitation))
+  const invitation = { id, role, account, madeBy: deps.by, createdAt, expiresAt }
+  await withAudit(deps, entry, () => deps.store.people.invite(invitation))
   return { token, role, expiresAt }
 }
 
-export async function changeRole(desk: AccountDeps, name: string, role: Role): Promise<void> {
-  const account = await findAccount(desk, name)
+export async function changeRole(deps: AccountDeps, name: string, role: Role): Promise<void> {
+  const account = await findAccount(deps, name)
   if (account.role === role) throw new UserError(`${name} has the role ${role} already.`)
-  await refuseLastOwner(desk, account)
+  await refuseLastOwner(deps, account)
   const detail = `${name}, from ${account.role} to ${role}`
-  await withAudit(desk, { phase: 'role_changed', detail }, () => desk.store.people.setRole(name, role))
+  await withAudit(deps, { phase: 'role_changed', detail }, () => deps.store.people.setRole(name, role))
 }
 
-export async function removeAccount(desk: AccountDeps, name: string): Promise<void> {
-  await refuseLastOwner(desk, await findAccount(desk, name))
-  await withAudit(desk, { phase: 'account_removed', detail: name }, () => desk.store.people.remove(name))
+export async function removeAccount(deps: AccountDeps, name: string): Promise<void> {
+  await refuseLastOwner(deps, await findAccount(deps, name))
+  await withAudit(deps, { phase: 'account_removed', detail: name }, () => deps.store.people.remove(name))
 }
 
 /**

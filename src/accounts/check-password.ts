@@ -10,7 +10,7 @@ export type PasswordTry = {
   readonly name: string
   readonly password: string
   readonly throttleKeys: readonly ThrottleKey[]
-  /** A signed-in person, or a browser that was used before. */
+  /** A signed-in actor, or a browser that was used before. */
   readonly isKnown: boolean
 }
 

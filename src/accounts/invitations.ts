@@ -12,26 +12,29 @@ import type { Invitation } from './views.ts'
 export type Acceptance = { readonly token: string; readonly name: string; readonly password: string }
 
 /** An account as it is right after a link was used. */
-export type Accepted = { readonly name: string; readonly password: string }
+export type AcceptedAccount = { readonly name: string; readonly password: string }
 
-type Desk = Omit<AccountDeps, 'by'> & { readonly passwords: Passwords }
+type InvitationDeps = Omit<AccountDeps, 'by'> & { readonly passwords: Passwords }
 
-export async function lookAtInvitation(table: PeopleTable, token: string): Promise<Invitation> {
+export async function inspectInvitation(table: PeopleTable, token: string): Promise<Invitation> {
   const { role, account, expiresAt } = await findInvitation(table, token)
   return { role, name: account ?? null, expires_at: new Date(expiresAt).toISOString() }
 }
 
 /** Makes the account, or sets its new password. */
-export async function acceptInvitation(desk: Desk, acceptance: Acceptance): Promise<Accepted> {
-  const { store, passwords } = desk
+export async function acceptInvitation(
+  deps: InvitationDeps,
+  acceptance: Acceptance,
+): Promise<AcceptedAccount> {
+  const { store, passwords } = deps
   const { token, name, password } = acceptance
   const invitation = await findInvitation(store.people, token)
   await refuseName(store.people, invitation, name)
   refuseWeakPassword(name, password)
-  const kept = await passwords.toStoredResponse(name, password)
+  const kept = await passwords.hash(name, password)
   const isDone = await (invitation.account === undefined
-    ? makeAccount(desk, invitation, name, kept)
-    : setPassword(desk, invitation, name, kept))
+    ? makeAccount(deps, invitation, name, kept)
+    : setPassword(deps, invitation, name, kept))
   if (!isDone) throw new AdminError('invitation_void')
   return { name, password: kept }
 }
@@ -45,7 +48,7 @@ async function refuseName(table: PeopleTable, { account }: InvitationRow, name: 
 }
 
 function makeAccount(
-  { store, audit }: Desk,
+  { store, audit }: InvitationDeps,
   { id, role, madeBy }: InvitationRow,
   name: string,
   password: string,
@@ -58,7 +61,7 @@ function makeAccount(
 }
 
 function setPassword(
-  { store, audit }: Desk,
+  { store, audit }: InvitationDeps,
   { id, madeBy }: InvitationRow,
   name: string,
   password: string,

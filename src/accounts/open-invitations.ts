@@ -12,13 +12,13 @@ export const listOpenInvitations = async ({ people }: Pick<Store, 'people'>): Pr
   (await people.listInvitations(steadyNow())).map(toOpenInvitation)
 
 /** The link is void at once. */
-export async function voidInvitation(desk: AccountDeps, id: string): Promise<void> {
-  const { people } = desk.store
+export async function voidInvitation(deps: AccountDeps, id: string): Promise<void> {
+  const { people } = deps.store
   const found = (await people.listInvitations(steadyNow())).find((row) => toId(row) === id)
   if (!found) throw toUnknown(id)
   const { role, account, madeBy } = found
   const detail = `${id}, ${account ?? role}, made by ${madeBy}`
-  const isDone = await withAudit(desk, { phase: 'invitation_voided', detail }, () =>
+  const isDone = await withAudit(deps, { phase: 'invitation_voided', detail }, () =>
     people.voidInvitation(found.id),
   )
   if (!isDone) throw toUnknown(id)

@@ -4,21 +4,18 @@ import { createPasswords } from './passwords.ts'
 import { createSemaphore } from './semaphore.ts'
 
 const KEY = createSecretKey(Buffer.alloc(32, 7))
-const { toStoredResponse, isRight } = createPasswords(() => KEY)
+const { hash, isRight } = createPasswords(() => KEY)
 const PASSWORD = 'a well-kept secret'
 
 describe('a password', () => {
   it('is kept as argon2id, saying how, and never twice in the same way', async () => {
-    const [one, two] = await Promise.all([
-      toStoredResponse('ada', PASSWORD),
-      toStoredResponse('ada', PASSWORD),
-    ])
+    const [one, two] = await Promise.all([hash('ada', PASSWORD), hash('ada', PASSWORD)])
     expect(one).toMatch(/^\$argon2id\$v=19\$m=32768,t=3,p=1\$[\w+/]{22}\$[\w+/]{43}$/)
     expect(one).not.toBe(two)
   })
 
   it('is right or wrong, for this account and under this key only', async () => {
-    const kept = await toStoredResponse('ada', PASSWORD)
+    const kept = await hash('ada', PASSWORD)
     const elsewhere = createPasswords(() => createSecretKey(Buffer.alloc(32, 8)))
     expect(
       await Promise.all([

@@ -6,7 +6,7 @@ import { createSemaphore } from './semaphore.ts'
 /** Hashing and comparing passwords: argon2id, with a key that is not in the database. */
 export type Passwords = {
   /** The text to keep: how it was hashed, and the hash. */
-  readonly toStoredResponse: (name: string, password: string) => Promise<string>
+  readonly hash: (name: string, password: string) => Promise<string>
   /**
    * Takes as long where there is nothing to compare with. Known people and browsers do not wait in the line of strangers.
    */
@@ -19,9 +19,9 @@ export type Passwords = {
 }
 
 type Cost = { readonly memory: number; readonly passes: number; readonly parallelism: number }
-type StoredResponse = { readonly cost: Cost; readonly salt: Buffer; readonly hash: Buffer }
+type StoredHash = { readonly cost: Cost; readonly salt: Buffer; readonly hash: Buffer }
 
-/** More than OWASP asks for (19 MiB, two passes); about 100 ms. StoredResponse with each hash, so that it can be raised. */
+/** More than OWASP asks for (19 MiB, two passes); about 100 ms. StoredHash with each hash, so that it can be raised. */
 const COST: Cost = { memory: 32 * 1024, passes: 3, parallelism: 1 }
 const HASH_BYTES = 32
 const SALT_BYTES = 16
@@ -55,7 +55,7 @@ export function createPasswords(secret: () => KeyObject): Passwords {
       }),
     )
   return {
-    toStoredResponse: async (name, password) => {
+    hash: async (name, password) => {
       const salt = randomBytes(SALT_BYTES)
       return toText({ cost: COST, salt, hash: await hash(name, password, salt, COST) })
     },
@@ -71,19 +71,19 @@ export function createPasswords(secret: () => KeyObject): Passwords {
   }
 }
 
-const createDecoy = (): StoredResponse => ({
+const createDecoy = (): StoredHash => ({
   cost: COST,
   salt: randomBytes(SALT_BYTES),
   hash: randomBytes(HASH_BYTES),
 })
 
 /** The usual spelling of such hashes. */
-const toText = ({ cost, salt, hash }: StoredResponse) =>
+const toText = ({ cost, salt, hash }: StoredHash) =>
   `$argon2id$v=19$m=${cost.memory},t=${cost.passes},p=${cost.parallelism}$${toBase64(salt)}$${toBase64(hash)}`
 
 const toBase64 = (bytes: Buffer) => bytes.toString('base64').replace(/=+$/, '')
 
-function parse(text: string): StoredResponse | undefined {
+function parse(text: string): StoredHash | undefined {
   const parts = /^\$argon2id\$v=19\$m=(\d+),t=(\d+),p=(\d+)\$([^$]{22})\$([^$]{43})$/.exec(text)
   if (!parts) return undefined
   const [, memory, passes, parallelism, salt = '', hash = ''] = parts

@@ -1,4 +1,4 @@
-import type { Person } from '../contract/role.ts'
+import type { Actor } from '../contract/role.ts'
 import { HOUR_MS, MINUTE_MS, steadyNow } from '../contract/time.ts'
 import type { SessionRow } from '../store/people-rows.ts'
 import type { PeopleTable } from '../store/people-table.ts'
@@ -18,19 +18,19 @@ const toLimits = (now: number) => ({ openedAfter: now - LIFE_MS, seenAfter: now 
 
 export type Sessions = {
   /** Who holds this cookie, if the session has not ended; `isBackground` questions do not keep it alive. */
-  readonly findPerson: (token: string, options: { isBackground: boolean }) => Promise<Person | undefined>
+  readonly findActor: (token: string, options: { isBackground: boolean }) => Promise<Actor | undefined>
   /** What the page may know about a session; undefined when it has ended. */
-  readonly describe: (person: Person) => Promise<Session | undefined>
+  readonly describe: (actor: Actor) => Promise<Session | undefined>
   /** The token for the cookie, or undefined when the password is no longer what it was. */
   readonly open: (account: {
     readonly name: string
     readonly password: string
   }) => Promise<string | undefined>
-  readonly end: (person: Person) => Promise<void>
+  readonly end: (actor: Actor) => Promise<void>
 }
 
 export const createSessions = (table: PeopleTable): Sessions => ({
-  findPerson: async (token, { isBackground }) => {
+  findActor: async (token, { isBackground }) => {
     const id = toTokenId(token)
     const now = steadyNow()
     const row = id && (await table.findSession(id, toLimits(now)))
@@ -39,9 +39,9 @@ export const createSessions = (table: PeopleTable): Sessions => ({
     if (!isBackground && now - row.seenAt >= TOUCH_EVERY_MS) await table.touch(id, now).catch(() => {})
     return { name: row.account, role: row.role, session: Buffer.from(id).toString('hex') }
   },
-  describe: async (person) => {
+  describe: async (actor) => {
     const now = steadyNow()
-    const row = await table.findSession(toSessionId(person), toLimits(now))
+    const row = await table.findSession(toSessionId(actor), toLimits(now))
     return row && !isAhead(row, now) ? toSession(row) : undefined
   },
   open: async ({ name, password }) => {
@@ -49,12 +49,12 @@ export const createSessions = (table: PeopleTable): Sessions => ({
     const id = toTokenId(token) as Uint8Array
     return (await table.open({ id, account: name, password, at: steadyNow() })) ? token : undefined
   },
-  end: async (person) => {
-    await table.end(toSessionId(person))
+  end: async (actor) => {
+    await table.end(toSessionId(actor))
   },
 })
 
-export const toSessionId = ({ session }: Person): Uint8Array => Buffer.from(session, 'hex')
+export const toSessionId = ({ session }: Actor): Uint8Array => Buffer.from(session, 'hex')
 
 const toSession = ({ account, role, createdAt, seenAt }: SessionRow): Session => ({
   name: account,

@@ -3,8 +3,8 @@ import type { ThrottleKey } from './throttle.ts'
 /** What a try to sign in is counted by, and whom that spares. */
 export type SignInThrottleKeys = {
   /** `device`: the id of a browser with which this name has signed in before. */
-  readonly toMarks: (name: string, address: string, device?: string) => readonly ThrottleKey[]
-  readonly isOf: (name: string) => (key: string) => boolean
+  readonly toThrottleKeys: (name: string, address: string, device?: string) => readonly ThrottleKey[]
+  readonly isForName: (name: string) => (key: string) => boolean
 }
 
 const FIVE_MINUTES_MS = 300_000
@@ -16,7 +16,7 @@ const FIVE_MINUTES_MS = 300_000
  */
 export function createSignInThrottleKeys(): SignInThrottleKeys {
   return {
-    toMarks: (name, address, device) =>
+    toThrottleKeys: (name, address, device) =>
       device === undefined
         ? [
             { key: `pair ${name} ${address}`, free: 5, longestWaitMs: FIVE_MINUTES_MS },
@@ -24,7 +24,7 @@ export function createSignInThrottleKeys(): SignInThrottleKeys {
             { key: `name ${name}`, free: 50, longestWaitMs: 30_000 },
           ]
         : [{ key: `device ${name} ${device}`, free: 5, longestWaitMs: FIVE_MINUTES_MS }],
-    isOf: (name) => (key) =>
+    isForName: (name) => (key) =>
       key === `name ${name}` || key.startsWith(`pair ${name} `) || key.startsWith(`device ${name} `),
   }
 }

@@ -73,7 +73,7 @@ describe('failures', () => {
     expect(waitOf(throttle, MARK)).toBe(0)
   })
 
-  it('are forgotten with the right password, but others by the same mark are not', () => {
+  it('are forgotten with the right password, but others by the same throttleKey are not', () => {
     const throttle = createThrottle(createClock().now)
     const [pair, address] = [MARK, { ...MARK, key: 'address' }]
     fail(throttle, 3, pair, address)
@@ -103,9 +103,9 @@ describe('failures', () => {
 describe('signing in', () => {
   const guessFromEverywhere = (
     throttle: Throttle,
-    { toMarks }: ReturnType<typeof createSignInThrottleKeys>,
+    { toThrottleKeys }: ReturnType<typeof createSignInThrottleKeys>,
     times = 50,
-  ) => repeat(times, (time) => throttle.begin(toMarks('ada', `203.0.113.${time}`)))
+  ) => repeat(times, (time) => throttle.begin(toThrottleKeys('ada', `203.0.113.${time}`)))
   const repeat = (times: number, work: (time: number) => unknown) => {
     for (let time = 0; time < times; time++) work(time)
   }
@@ -114,16 +114,16 @@ describe('signing in', () => {
     const clock = createClock()
     const [throttle, throttleKeys] = [createThrottle(clock.now), createSignInThrottleKeys()]
     guessFromEverywhere(throttle, throttleKeys)
-    expect(waitOf(throttle, ...throttleKeys.toMarks('ada', '198.51.100.1'))).toBe(1)
-    expect(waitOf(throttle, ...throttleKeys.toMarks('bola', '198.51.100.1'))).toBe(0)
+    expect(waitOf(throttle, ...throttleKeys.toThrottleKeys('ada', '198.51.100.1'))).toBe(1)
+    expect(waitOf(throttle, ...throttleKeys.toThrottleKeys('bola', '198.51.100.1'))).toBe(0)
   })
 
   it('does not keep out a browser that has signed in before, and counts its own failures', () => {
     const [throttle, throttleKeys] = [createThrottle(createClock().now), createSignInThrottleKeys()]
-    const own = throttleKeys.toMarks('ada', '198.51.100.1', 'browser')
-    repeat(5, () => throttle.begin(throttleKeys.toMarks('ada', '198.51.100.1')))
+    const own = throttleKeys.toThrottleKeys('ada', '198.51.100.1', 'browser')
+    repeat(5, () => throttle.begin(throttleKeys.toThrottleKeys('ada', '198.51.100.1')))
     guessFromEverywhere(throttle, throttleKeys, 45)
-    expect(waitOf(throttle, ...throttleKeys.toMarks('ada', '198.51.100.1'))).toBe(1)
+    expect(waitOf(throttle, ...throttleKeys.toThrottleKeys('ada', '198.51.100.1'))).toBe(1)
     fail(throttle, 4, ...own)
     expect(waitOf(throttle, ...own)).toBe(0)
     expect(waitOf(throttle, ...own)).toBe(1)
@@ -131,17 +131,17 @@ describe('signing in', () => {
 
   it('delays an address that tries many names', () => {
     const [throttle, throttleKeys] = [createThrottle(createClock().now), createSignInThrottleKeys()]
-    repeat(30, (time) => throttle.begin(throttleKeys.toMarks(`name${time}`, '203.0.113.1')))
-    expect(waitOf(throttle, ...throttleKeys.toMarks('ada', '203.0.113.1'))).toBe(1)
-    expect(waitOf(throttle, ...throttleKeys.toMarks('ada', '203.0.113.2'))).toBe(0)
+    repeat(30, (time) => throttle.begin(throttleKeys.toThrottleKeys(`name${time}`, '203.0.113.1')))
+    expect(waitOf(throttle, ...throttleKeys.toThrottleKeys('ada', '203.0.113.1'))).toBe(1)
+    expect(waitOf(throttle, ...throttleKeys.toThrottleKeys('ada', '203.0.113.2'))).toBe(0)
   })
 
   it('is free again for a name whose password was set anew', () => {
     const [throttle, throttleKeys] = [createThrottle(createClock().now), createSignInThrottleKeys()]
-    repeat(5, () => throttle.begin(throttleKeys.toMarks('ada', '203.0.113.1')))
-    throttle.forgive(throttleKeys.isOf('ad'))
-    expect(waitOf(throttle, ...throttleKeys.toMarks('ada', '203.0.113.1'))).toBe(1)
-    throttle.forgive(throttleKeys.isOf('ada'))
-    expect(waitOf(throttle, ...throttleKeys.toMarks('ada', '203.0.113.1'))).toBe(0)
+    repeat(5, () => throttle.begin(throttleKeys.toThrottleKeys('ada', '203.0.113.1')))
+    throttle.forgive(throttleKeys.isForName('ad'))
+    expect(waitOf(throttle, ...throttleKeys.toThrottleKeys('ada', '203.0.113.1'))).toBe(1)
+    throttle.forgive(throttleKeys.isForName('ada'))
+    expect(waitOf(throttle, ...throttleKeys.toThrottleKeys('ada', '203.0.113.1'))).toBe(0)
   })
 })

@@ -10,7 +10,7 @@ export type ThrottleKey = {
 }
 
 export type Try = {
-  /** The password was right: the first mark starts anew, from the others this try is taken away. */
+  /** The password was right: the first throttleKey starts anew, from the others this try is taken away. */
   readonly succeed: () => void
   /** The wait begins now: comparing takes a while, when many wait for it. */
   readonly fail: () => void
@@ -27,14 +27,14 @@ export type Throttle = {
 type Count = { readonly failures: number; readonly waitUntil: number; readonly at: number }
 
 const FIRST_WAIT_MS = 1000
-const MOST_MARKS = 10_000
+const MOST_KEYS = 10_000
 /** After so long without a failure, what was is forgotten. */
 const FORGET_AFTER_MS = HOUR_MS
 
 export const toTooManyTries = (waitMs: number) =>
   new AdminError('too_many_tries', { headers: ['retry-after', String(Math.ceil(waitMs / 1000))] })
 
-/** Counts failures in memory: 1, 2, 4 … seconds of waiting, up to what the mark says. */
+/** Counts failures in memory: 1, 2, 4 … seconds of waiting, up to what the throttleKey says. */
 export function createThrottle(now = () => performance.now()): Throttle {
   const counts = new Map<string, Count>()
   const read = (key: string): Count => {
@@ -46,10 +46,10 @@ export function createThrottle(now = () => performance.now()): Throttle {
     counts.delete(key)
     if (next.failures > 0) counts.set(key, next)
     const oldest = counts.keys().next().value
-    if (counts.size > MOST_MARKS && oldest !== undefined) counts.delete(oldest)
+    if (counts.size > MOST_KEYS && oldest !== undefined) counts.delete(oldest)
   }
-  const count = (mark: ThrottleKey, failures: number) =>
-    write(mark.key, { failures, waitUntil: now() + toWait(mark, failures), at: now() })
+  const count = (throttleKey: ThrottleKey, failures: number) =>
+    write(throttleKey.key, { failures, waitUntil: now() + toWait(throttleKey, failures), at: now() })
   const takeBack = ({ key }: ThrottleKey) => {
     const { failures, at } = read(key)
     write(key, { failures: Math.max(failures - 1, 0), waitUntil: 0, at })
@@ -58,18 +58,18 @@ export function createThrottle(now = () => performance.now()): Throttle {
     begin: (throttleKeys) => {
       const waitMs = Math.max(...throttleKeys.map(({ key }) => read(key).waitUntil - now()))
       if (waitMs > 0) throw toTooManyTries(waitMs)
-      for (const mark of throttleKeys) count(mark, read(mark.key).failures + 1)
+      for (const throttleKey of throttleKeys) count(throttleKey, read(throttleKey.key).failures + 1)
       return {
         fail: () => {
-          for (const mark of throttleKeys) count(mark, read(mark.key).failures)
+          for (const throttleKey of throttleKeys) count(throttleKey, read(throttleKey.key).failures)
         },
         succeed: () => {
           const [first, ...others] = throttleKeys
           if (first) counts.delete(first.key)
-          for (const mark of others) takeBack(mark)
+          for (const throttleKey of others) takeBack(throttleKey)
         },
         withdraw: () => {
-          for (const mark of throttleKeys) takeBack(mark)
+          for (const throttleKey of throttleKeys) takeBack(throttleKey)
         },
       }
     },

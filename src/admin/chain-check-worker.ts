@@ -3,11 +3,11 @@ import { type CheckpointFile, findCheckpointFile } from '../audit/verify-file.ts
 import { verifyStore } from '../audit/verify-store.ts'
 import { UserError } from '../errors.ts'
 import { openStore } from '../store/store.ts'
-import type { CheckNews, CheckOrder } from './chain-check.ts'
+import type { CheckInput, CheckMessage } from './chain-check.ts'
 
-const { store: options, publicKey, file: path } = workerData as CheckOrder
+const { store: options, publicKey, file: path } = workerData as CheckInput
 
-const tell = (news: CheckNews) => parentPort?.postMessage(news)
+const tell = (news: CheckMessage) => parentPort?.postMessage(news)
 
 /** Before the database is looked at, which has all that is in the file by then. */
 function findFile(): CheckpointFile | undefined {
@@ -18,7 +18,7 @@ function findFile(): CheckpointFile | undefined {
   }
 }
 
-async function check(): Promise<CheckNews> {
+async function check(): Promise<CheckMessage> {
   const file = findFile()
   const store = await openStore(options)
   try {

@@ -9,7 +9,7 @@ import { toVerdictText } from '../audit/verdict-text.ts'
 import type { Verdict } from '../audit/verify.ts'
 import { toPublicKey } from '../audit/verify-checkpoint.ts'
 import type { Context } from '../context/context.ts'
-import type { Person } from '../contract/role.ts'
+import type { Actor } from '../contract/role.ts'
 import { UserError } from '../errors.ts'
 import type { StoreOptions } from '../store/store.ts'
 import type { ChainCheck } from './shapes/audit.ts'
@@ -19,20 +19,20 @@ export type ChainChecks = {
   /** The reading that is under way, or the last one. */
   readonly read: () => ChainCheck
   /** Refused while one is under way. */
-  readonly start: (person: Person) => ChainCheck
+  readonly start: (actor: Actor) => ChainCheck
   /** Resolves when none is under way. */
   readonly finish: () => Promise<void>
   readonly close: () => Promise<void>
 }
 
 /** What the thread is given, and what it tells. */
-export type CheckOrder = {
+export type CheckInput = {
   readonly store: StoreOptions
   readonly publicKey: KeyObject
   /** The checkpoints.log of this server. */
   readonly file: string
 }
-export type CheckNews =
+export type CheckMessage =
   | { readonly rows: number; readonly total: number }
   | { readonly verdict: Verdict }
   | { readonly refusal: string }
@@ -63,27 +63,27 @@ export function createChainChecks(context: CheckContext): ChainChecks {
   let closing = false
   const measure = () => Number(((performance.now() - startedAt) / 1000).toFixed(3))
 
-  const end = async (person: Person, result: Partial<ChainCheck>) => {
+  const end = async (actor: Actor, result: Partial<ChainCheck>) => {
     check = { ...check, ...result, seconds: measure() }
     worker = undefined
     const detail = `${check.rows} rows, ${check.chains} chains`
-    await auditBy({ context }, person)
+    await auditBy({ context }, actor)
       .record([{ phase: 'audit_verified', outcome: check.state, detail }])
       .catch(context.log.failure)
   }
-  const start = (person: Person) => {
+  const start = (actor: Actor) => {
     if (worker) throw new UserError('The log is being read already. Wait until that has come to its end.')
     startedAt = performance.now()
-    check = { ...NONE, state: 'running', started_at: new Date().toISOString(), started_by: person.name }
+    check = { ...NONE, state: 'running', started_at: new Date().toISOString(), started_by: actor.name }
     const thread = startThread(context, ({ rows, total }) => {
       check = { ...check, rows, total }
     })
     worker = thread.worker
     finished = thread.result.then(
-      (result) => end(person, result),
+      (result) => end(actor, result),
       (error: unknown) => {
         if (!closing) context.log.failure(error)
-        return end(person, { state: 'failed', headline: FAILED })
+        return end(actor, { state: 'failed', headline: FAILED })
       },
     )
     return check
@@ -104,11 +104,11 @@ export function createChainChecks(context: CheckContext): ChainChecks {
 type Rows = { readonly rows: number; readonly total: number }
 
 function startThread(context: CheckContext, onRows: (rows: Rows) => void) {
-  const order = toOrder(context)
+  const order = toCheckInput(context)
   const worker = openWorkerThread('chain-check', { workerData: order })
   const { promise, resolve, reject } = Promise.withResolvers<Partial<ChainCheck>>()
   worker
-    .on('message', (news: CheckNews) => {
+    .on('message', (news: CheckMessage) => {
       if ('total' in news) onRows(news)
       else resolve(toResult(news, order.file))
     })
@@ -118,7 +118,7 @@ function startThread(context: CheckContext, onRows: (rows: Rows) => void) {
   return { worker, result: promise }
 }
 
-function toOrder({ config, keyring }: CheckContext): CheckOrder {
+function toCheckInput({ config, keyring }: CheckContext): CheckInput {
   const { dataDir, databaseUrl, checkpointDir = dataDir } = config
   return {
     store: { dataDir, databaseUrl, mustExist: true },
@@ -128,7 +128,7 @@ function toOrder({ config, keyring }: CheckContext): CheckOrder {
 }
 
 /** The file is the one that this server writes: it was not kept elsewhere. */
-function toResult(news: Exclude<CheckNews, { total: number }>, path: string): Partial<ChainCheck> {
+function toResult(news: Exclude<CheckMessage, { total: number }>, path: string): Partial<ChainCheck> {
   if ('refusal' in news) return { state: 'failed', headline: news.refusal }
   const { sound, rows, chains, checkpoints, unsigned } = news.verdict
   const { headline, compared, limits } = toVerdictText(news.verdict, { path, isKeptElsewhere: false })

@@ -1,17 +1,17 @@
-import { CAUSES, type Cause } from '../contract/admin-error.ts'
+import { ADMIN_ERRORS, type AdminErrorCode } from '../contract/admin-error.ts'
 import { Type } from '../contract/schema.ts'
 import { ERRORS, type ErrorCode } from '../errors.ts'
 import type { App } from '../http/app.ts'
 import { toJsonReply } from '../http/exchange.ts'
 import { VERSION } from '../version.ts'
-import type { AdminRoute, Room } from './route.ts'
+import type { AdminRoute, Tag } from './route.ts'
 import { PLAIN } from './session-cookie.ts'
 
 type Json = Record<string, unknown>
 
-const ROOMS: Readonly<Record<Room, string>> = {
+const TAGS: Readonly<Record<Tag, string>> = {
   Session: 'Signing in and out, and one-time links.',
-  People: 'Accounts of the console.',
+  Accounts: 'Accounts of the console.',
   Overview: 'How the service is doing.',
   'Try it': 'Call the API from the page.',
   Keys: 'API keys.',
@@ -26,7 +26,7 @@ const ROOMS: Readonly<Record<Room, string>> = {
 const AdminError = Type.Object({
   success: Type.Literal(false),
   code: Type.Enum(
-    [...Object.keys(CAUSES), ...Object.keys(ERRORS)].filter((code) => code !== 'unauthenticated'),
+    [...Object.keys(ADMIN_ERRORS), ...Object.keys(ERRORS)].filter((code) => code !== 'unauthenticated'),
   ),
   message: Type.String({ description: 'What happened, for people.' }),
   retryable: Type.Boolean({ description: 'Whether the same request may succeed later.' }),
@@ -53,7 +53,7 @@ export function addDocument(app: App, routes: readonly AdminRoute[]): void {
 
 /** The admin API as one OpenAPI 3.1 document, made from the list of its addresses. */
 export function toAdminOpenApi(routes: readonly AdminRoute[], version: string): Json {
-  const rooms = new Set(routes.map(({ room }) => room))
+  const tags = new Set(routes.map(({ tag }) => tag))
   return {
     openapi: '3.1.0',
     info: {
@@ -64,8 +64,8 @@ export function toAdminOpenApi(routes: readonly AdminRoute[], version: string): 
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     servers: [{ url: 'http://127.0.0.1:8081', description: 'The admin listener of your own server' }],
-    tags: Object.entries(ROOMS)
-      .filter(([name]) => rooms.has(name as Room))
+    tags: Object.entries(TAGS)
+      .filter(([name]) => tags.has(name as Tag))
       .map(([name, description]) => ({ name, description })),
     security: [{ session: [] }],
     paths: toPaths(routes),
@@ -94,10 +94,10 @@ function toPaths(routes: readonly AdminRoute[]): Json {
 }
 
 function toOperation(route: AdminRoute): Json {
-  const { name, room, summary, role, input, method } = route
+  const { name, tag, summary, role, input, method } = route
   return {
     operationId: toCamel(name),
-    tags: [room],
+    tags: [tag],
     summary,
     description: role === 'anyone' ? 'Needs no session.' : `Least role: \`${role}\`.`,
     ...(role === 'anyone' && { security: [] }),
@@ -133,13 +133,13 @@ function toParameters({ path, method, input }: AdminRoute): Json[] {
 }
 
 const toSuccess = ({ output, stream }: AdminRoute) => ({
-  description: stream === undefined ? 'Done.' : 'Comes piece by piece.',
+  description: stream === undefined ? 'Ok.' : 'Comes piece by piece.',
   content: { [stream ?? 'application/json']: { schema: stream === undefined ? output : { type: 'string' } } },
 })
 
 /** One response a status, whose description says the codes. */
 function toFailures({ role, method, input, stream }: AdminRoute): Json {
-  const causes: Cause[] = [
+  const causes: AdminErrorCode[] = [
     ...(role === 'anyone' ? (['wrong_password', 'invitation_void'] as const) : (['signed_out'] as const)),
     ...(role === 'anyone' || role === 'viewer' ? [] : (['wrong_role'] as const)),
     ...(method === 'POST' ? (['foreign_origin', 'refused', 'too_many_tries'] as const) : []),
@@ -153,7 +153,7 @@ function toFailures({ role, method, input, stream }: AdminRoute): Json {
     'audit_unavailable',
   ]
   const entries = [
-    ...causes.map((code) => ({ code, ...CAUSES[code] })),
+    ...causes.map((code) => ({ code, ...ADMIN_ERRORS[code] })),
     ...codes.map((code) => ({ code, status: ERRORS[code].status, message: ERRORS[code].message })),
   ]
   return Object.fromEntries(
@@ -172,5 +172,5 @@ for the page: it may change with any version.
 
 A browser proves who it is with the cookie of a session. Everything that changes something is a POST of
 \`application/json\`, and is refused when a browser says that another site asks for it. Every change is in the audit log with
-the name of the person. Roles: \`viewer\` may look, \`operator\` may change things, \`owner\` may manage people and reveal
+the name of the actor. Roles: \`viewer\` may look, \`operator\` may change things, \`owner\` may manage people and reveal
 personal data.`

@@ -29,7 +29,7 @@ export async function toOverview(context: Context, { range, mode }: OverviewQuer
   return {
     range,
     mode,
-    made_at: new Date(now).toISOString(),
+    generated_at: new Date(now).toISOString(),
     steps,
     step_seconds: stepSeconds,
     totals,

@@ -1,12 +1,12 @@
-import type { Person, Role } from '../contract/role.ts'
+import type { Actor, Role } from '../contract/role.ts'
 import type { Static, TObject, TSchema } from '../contract/schema.ts'
 import type { Exchange } from '../http/exchange.ts'
 import type { AdminDeps } from './admin-deps.ts'
 
 /** The parts of the console, which are the chapters of the document. */
-export type Room =
+export type Tag =
   | 'Session'
-  | 'People'
+  | 'Accounts'
   | 'Overview'
   | 'Try it'
   | 'Keys'
@@ -16,18 +16,18 @@ export type Room =
   | 'Records'
   | 'Settings'
 
-export type AdminAsk<Input> = {
+export type AdminRequest<Input> = {
   /** The body of a POST, the query of a GET, as its shape says. */
   readonly input: Input
   readonly params: Readonly<Record<string, string>>
-  readonly person: Person
+  readonly actor: Actor
   readonly exchange: Exchange
 }
 
 /** One address of the admin API. The document and the table of who may do what are made from the list of these. */
 export type AdminRoute<Input extends TObject = TObject, Output extends TSchema = TSchema> = {
   readonly name: string
-  readonly room: Room
+  readonly tag: Tag
   readonly method: 'GET' | 'POST'
   /** Begins with /admin/. */
   readonly path: string
@@ -43,8 +43,8 @@ export type AdminRoute<Input extends TObject = TObject, Output extends TSchema =
   /** Asked by the page by itself: it does not show that somebody is there. */
   readonly isBackground?: boolean
   readonly run: (
-    desk: AdminDeps,
-    ask: AdminAsk<Static<Input>>,
+    deps: AdminDeps,
+    ask: AdminRequest<Static<Input>>,
   ) => Promise<Static<Output> | WithHeaders<Static<Output> | AsyncIterable<string>> | AsyncIterable<string>>
 }
 

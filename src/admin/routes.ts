@@ -1,10 +1,10 @@
 import type { AdminRoute } from './route.ts'
+import { ACCOUNT_ROUTES } from './routes/accounts.ts'
 import { AUDIT_ROUTES } from './routes/audit.ts'
 import { CATALOGUE_ROUTES } from './routes/catalogue.ts'
 import { CATALOGUE_REVIEW_ROUTES } from './routes/catalogue-reviews.ts'
 import { KEY_ROUTES } from './routes/keys.ts'
 import { OVERVIEW_ROUTES } from './routes/overview.ts'
-import { PEOPLE_ROUTES } from './routes/people.ts'
 import { RECORD_ROUTES } from './routes/records.ts'
 import { SESSION_ROUTES } from './routes/session.ts'
 import { SETTINGS_ROUTES } from './routes/settings.ts'
@@ -14,7 +14,7 @@ import { TRY_ROUTES } from './routes/try.ts'
 /** The admin API. Adding an address is an entry in a file of routes/ and, for a new file, a line here. */
 export const ADMIN_ROUTES: readonly AdminRoute[] = [
   ...SESSION_ROUTES,
-  ...PEOPLE_ROUTES,
+  ...ACCOUNT_ROUTES,
   ...OVERVIEW_ROUTES,
   ...TRY_ROUTES,
   ...KEY_ROUTES,

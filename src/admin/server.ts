@@ -8,32 +8,36 @@ import { type Exchange, type Reply, toJsonReply } from '../http/exchange.ts'
 import { createFail } from '../http/failures.ts'
 import { addHealth } from '../http/health.ts'
 import type { AdminDeps } from './admin-deps.ts'
-import { admit } from './admit.ts'
+import { createAdminFail } from './admin-fail.ts'
+import { createAuthentication } from './authentication.ts'
+import { authorize } from './authorize.ts'
 import { createChainChecks } from './chain-check.ts'
-import { createOverviews } from './events.ts'
-import { createHostCheck } from './host.ts'
+import { createHostCheck } from './host-check.ts'
 import { addMetrics } from './metrics-route.ts'
 import { addDocument } from './openapi.ts'
+import { createOverviewCache } from './overview-stream.ts'
 import { addPage } from './page.ts'
-import { createPeople } from './people.ts'
 import { createRecordCounter } from './record-counter.ts'
-import { createAdminFail } from './refuse.ts'
 import { type AdminRoute, WithHeaders } from './route.ts'
 import { ADMIN_ROUTES } from './routes.ts'
 import { createStreamLimit } from './stream-limit.ts'
 import { createAdminValidate } from './validate.ts'
 
 /** The listener for the operator's own tools, on loopback unless told otherwise. `api` is the public one. */
-export function buildAdminServer(context: Context, api: App, people = createPeople(context)): App {
+export function buildAdminServer(
+  context: Context,
+  api: App,
+  authentication = createAuthentication(context),
+): App {
   const { log, audit, lifecycle } = context
   const addresses = createAddresses(context.config.trustProxy)
-  const care: Hooks = {
+  const hooks: Hooks = {
     begin: createHostCheck(context.config, addresses),
     admit: () => undefined,
     fail: createAdminFail(createFail(log, audit.notice.bind(audit))),
     isLast: () => lifecycle.stopping,
   }
-  const app = createApp(care, toConnectionLimits(context.config, 'admin'))
+  const app = createApp(hooks, toConnectionLimits(context.config, 'admin'))
   addMetrics(app, context)
   const checks = createChainChecks(context)
   const counter = createRecordCounter(context)
@@ -43,11 +47,11 @@ export function buildAdminServer(context: Context, api: App, people = createPeop
   addRoutes(app, {
     context,
     api,
-    people,
+    authentication,
     addresses,
     checks,
     counter,
-    overviews: createOverviews(context),
+    overviewCache: createOverviewCache(context),
   })
   const close = async () => {
     await Promise.all([checks.close(), counter.close()])
@@ -59,7 +63,7 @@ export function buildAdminServer(context: Context, api: App, people = createPeop
 /** Nothing of the admin API is kept by a browser, or shown inside another page. */
 const HEADERS = ['cache-control', 'no-store', 'x-content-type-options', 'nosniff']
 
-function addRoutes(app: App, desk: AdminDeps): void {
+function addRoutes(app: App, deps: AdminDeps): void {
   // Made when the first question comes: a server starts sooner without it.
   let validate: ReturnType<typeof createAdminValidate> | undefined
   const readInput = async (route: AdminRoute, exchange: Exchange) => {
@@ -76,15 +80,15 @@ function addRoutes(app: App, desk: AdminDeps): void {
       path: route.path,
       operation: route.name,
       answer: async (exchange) => {
-        const first = await admit(desk, route, exchange)
+        const first = await authorize(deps, route, exchange)
         // PostgreSQL knows no text with this character, and nothing is called so.
         if (Object.values(exchange.params).some((text) => text.includes('\0')))
           throw new AppError('not_found')
         const input = await readInput(route, exchange)
         // A body may be seconds on its way: whoever was removed meanwhile is somebody else now.
-        const person = route.method === 'GET' ? first : await admit(desk, route, exchange)
-        if (route.stream !== undefined) limitStreams(person.session, exchange)
-        return toReply(route, await route.run(desk, { input, params: exchange.params, person, exchange }))
+        const actor = route.method === 'GET' ? first : await authorize(deps, route, exchange)
+        if (route.stream !== undefined) limitStreams(actor.session, exchange)
+        return toReply(route, await route.run(deps, { input, params: exchange.params, actor, exchange }))
       },
     })
 }

@@ -1,4 +1,4 @@
-export type Cause =
+export type AdminErrorCode =
   | 'signed_out'
   | 'wrong_password'
   | 'wrong_token'
@@ -12,7 +12,9 @@ export type Cause =
   | 'refused'
 
 /** What the admin API answers besides the errors of the API itself. */
-export const CAUSES: Readonly<Record<Cause, { readonly status: number; readonly message: string }>> = {
+export const ADMIN_ERRORS: Readonly<
+  Record<AdminErrorCode, { readonly status: number; readonly message: string }>
+> = {
   signed_out: { status: 401, message: 'Sign in first.' },
   wrong_password: { status: 401, message: 'The name or the password is wrong.' },
   wrong_token: { status: 401, message: 'The token of TABBAT_METRICS_TOKEN is missing or wrong.' },
@@ -34,10 +36,13 @@ export const CAUSES: Readonly<Record<Cause, { readonly status: number; readonly 
 
 /** A reason not to do what a person at the console asked for. */
 export class AdminError extends Error {
-  readonly code: Cause
+  readonly code: AdminErrorCode
   readonly headers: readonly string[]
 
-  constructor(code: Cause, { message = CAUSES[code].message, headers = [] as readonly string[] } = {}) {
+  constructor(
+    code: AdminErrorCode,
+    { message = ADMIN_ERRORS[code].message, headers = [] as readonly string[] } = {},
+  ) {
     super(message)
     this.name = 'AdminRefusal'
     this.code = code

@@ -6,7 +6,7 @@ export type Role = (typeof ROLES)[number]
 export const isAtLeast = (role: Role, needed: Role) => ROLES.indexOf(role) >= ROLES.indexOf(needed)
 
 /** Somebody who has signed in. */
-export type Person = {
+export type Actor = {
   readonly name: string
   readonly role: Role
   /** Names the session in the store; not what the cookie holds. */

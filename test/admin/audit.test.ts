@@ -129,17 +129,17 @@ describe('a search of the audit log', () => {
 
 describe('a story', () => {
   it('is told in order, with who was asked, and without the hash of the person', async () => {
-    const answer = await at.ask(`/admin/audit/stories/${reference}`, { cookie: viewer })
+    const answer = await at.ask(`/admin/audit/timelines/${reference}`, { cookie: viewer })
     const { rows } = answer.json() as unknown as { rows: Line[] }
     expect(rows).toMatchObject([
-      { phase: 'intent', tried: [] },
-      { phase: 'outcome', outcome: 'verified', tried: [{ name: 'sandbox', result: 'found' }] },
+      { phase: 'intent', source_attempts: [] },
+      { phase: 'outcome', outcome: 'verified', source_attempts: [{ name: 'sandbox', result: 'found' }] },
     ])
     expect(Object.keys(rows[0] ?? {})).not.toContain('subject')
   })
 
   it('is not found under a reference that nobody got', async () => {
-    expect((await at.ask('/admin/audit/stories/ver_none', { cookie: viewer })).status).toBe(404)
+    expect((await at.ask('/admin/audit/timelines/ver_none', { cookie: viewer })).status).toBe(404)
   })
 })
 

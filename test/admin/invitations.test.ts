@@ -16,7 +16,7 @@ const post = (path: string, body: object = {}, cookie = owner) => at.ask(path, {
 const listOpen = async () =>
   (await at.ask('/admin/invitations', { cookie: owner })).json().invitations as Open[]
 const invite = async (role = 'viewer') => String((await post('/admin/invitations', { role })).json().token)
-const look = async (token: string) => (await post('/admin/invitations/look', { token })).status
+const look = async (token: string) => (await post('/admin/invitations/inspect', { token })).status
 const idOf = (open: readonly Open[], role: string) => open.find((each) => each.role === role)?.id ?? ''
 
 describe('open invitations', () => {

@@ -17,7 +17,7 @@ describe.each(engines)('on %s', (engine) => {
   it.each<[string, number, Role, Ask]>([
     ['/admin/session/sign-in', 422, 'viewer', { body: { name: 'a\0b', password: 'whatever' } }],
     ['/admin/audit/search', 422, 'viewer', { body: { reference: 'a\0b' } }],
-    ['/admin/audit/stories/a%00b', 404, 'viewer', {}],
+    ['/admin/audit/timelines/a%00b', 404, 'viewer', {}],
     ['/admin/accounts/a%00b/remove', 404, 'owner', { body: {} }],
     ['/admin/accounts/a%00b/reset', 404, 'owner', { body: {} }],
     ['/admin/keys/a%00b/revoke', 404, 'operator', { body: {} }],

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
-import { createOverviews } from '../../src/admin/events.ts'
 import { toOverview } from '../../src/admin/overview.ts'
+import { createOverviewCache } from '../../src/admin/overview-stream.ts'
 import type { Context } from '../../src/context/context.ts'
 import type { Store } from '../../src/store/store.ts'
 import { openTestApp, PHONE, type TestApp } from '../app.ts'
@@ -40,7 +40,7 @@ describe('the overview', () => {
       vi.advanceTimersByTime(3000)
       return statistics.outcomes(stretch)
     }
-    const overviews = createOverviews(withStore({ statistics: { ...statistics, outcomes } }))
+    const overviews = createOverviewCache(withStore({ statistics: { ...statistics, outcomes } }))
     const first = await overviews.read(WISH)
     vi.advanceTimersByTime(50_000)
     expect(await overviews.read(WISH)).toBe(first)
@@ -56,7 +56,7 @@ describe('the overview', () => {
       if (isAway) throw new Error('the database is away')
       return statistics.outcomes(stretch)
     }
-    const overviews = createOverviews(withStore({ statistics: { ...statistics, outcomes } }))
+    const overviews = createOverviewCache(withStore({ statistics: { ...statistics, outcomes } }))
     await expect(overviews.read(WISH)).rejects.toThrow('away')
     isAway = false
     const [one, other] = await Promise.all([overviews.read(WISH), overviews.read(WISH)])

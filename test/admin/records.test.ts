@@ -29,7 +29,7 @@ afterAll(() => at.close())
 
 type View = { found: boolean; fields: { name: string; value: string }[] }
 const look = (number = NIN) =>
-  at.ask('/admin/records/look', { cookie: operator, body: { kind: 'nin', number } })
+  at.ask('/admin/records/lookup', { cookie: operator, body: { kind: 'nin', number } })
 const reveal = (wish: object = {}, cookie = owner) =>
   at.ask('/admin/records/reveal', {
     cookie,

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { inviteAccount, resetAccount } from '../../src/accounts/accounts.ts'
 import { createSessions, forgetSessions } from '../../src/accounts/sessions.ts'
 import { toTokenId } from '../../src/accounts/token.ts'
-import { createPeople } from '../../src/admin/people.ts'
+import { createAuthentication } from '../../src/admin/authentication.ts'
 import { buildAdminServer } from '../../src/admin/server.ts'
 import type { Session } from '../../src/admin/shapes/session.ts'
 import type { App } from '../../src/http/app.ts'
@@ -128,7 +128,7 @@ describe('guessing', () => {
     admin = buildAdminServer(
       context,
       app,
-      createPeople(context, () => now),
+      createAuthentication(context, () => now),
     )
     url = await admin.listen({ host: '127.0.0.1', port: 0 })
   })
@@ -195,7 +195,10 @@ describe('guessing', () => {
       if (isAway) throw new Error('the database is away')
       return store.people.find(name)
     }
-    const people = createPeople({ ...server.context, store: { ...store, people: { ...store.people, find } } })
+    const people = createAuthentication({
+      ...server.context,
+      store: { ...store, people: { ...store.people, find } },
+    })
     const ask = { name: 'ireti', password: PASSWORD, address: '198.51.100.250' }
     for (let turn = 0; turn < 8; turn++) await expect(people.signIn(ask)).rejects.toThrow('away')
     isAway = false
@@ -264,7 +267,7 @@ describe('a session', () => {
     await age(cookie, 20 * MINUTE_MS, 2 * MINUTE_MS)
     const touch = () => Promise.reject(new Error('the disk is full'))
     const sessions = createSessions({ ...server.context.store.people, touch })
-    const person = await sessions.findPerson(cookie.split('=')[1] ?? '', { isBackground: false })
+    const person = await sessions.findActor(cookie.split('=')[1] ?? '', { isBackground: false })
     expect(person).toMatchObject({ name: 'owner', role: 'owner' })
   })
 
@@ -322,7 +325,7 @@ describe('changing the password', () => {
     const { token } = await resetAccount({ store, audit, by: 'command line' }, 'kunle')
     const change = { current: PASSWORD, password: 'another well-kept one' }
     expect((await post('/admin/session/password', change, cookie)).status).toBe(200)
-    expect((await post('/admin/invitations/look', { token })).status).toBe(410)
+    expect((await post('/admin/invitations/inspect', { token })).status).toBe(410)
   })
 
   it('refuses a weak one before anything is compared', async () => {

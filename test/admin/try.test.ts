@@ -11,7 +11,13 @@ type Form = {
   fields: { name: string; description: string; example: string; choices: string[] | null }[]
   scenarios: { title: string; input: Record<string, string> }[]
 }
-type Tried = { status: number; mode: string | null; ms: number; headers: Record<string, string>; body: Body }
+type TryResult = {
+  status: number
+  mode: string | null
+  ms: number
+  headers: Record<string, string>
+  body: Body
+}
 type Body = { code?: string; success?: boolean; data?: Record<string, unknown> }
 
 let at: TestConsole
@@ -28,7 +34,7 @@ const forms = async (place: TestConsole = at) => {
 }
 const post = (body: object) => at.ask('/admin/try', { cookie: operator, body })
 const tryOut = async (operation: string, input: object, key?: string) =>
-  (await post({ operation, input, ...(key && { key }) })).json() as unknown as Tried
+  (await post({ operation, input, ...(key && { key }) })).json() as unknown as TryResult
 
 describe('the forms', () => {
   it('are the operations, with the help of the contract', async () => {

@@ -1,27 +1,27 @@
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { CHROMIUM, launch, type Visit, visit } from './browser.ts'
-import { acceptInvitation, go, type House, PASSWORD } from './house.ts'
+import { acceptInvitation, type ConsoleServer, go, PASSWORD } from './console-server.ts'
 import { HOSTILE, HOSTILE_LINK, openLivelyHouse, SOMEBODY } from './lively.ts'
 
 describe.skipIf(!CHROMIUM)('a text that is a program', () => {
-  let house: House
+  let server: ConsoleServer
   let browser: Browser
   let someone: Visit
   const dialogs: string[] = []
   beforeAll(async () => {
-    house = await openLivelyHouse()
+    server = await openLivelyHouse()
     browser = await launch()
     someone = await visit(browser)
     someone.page.on('dialog', (dialog) => {
       dialogs.push(dialog.message())
       void dialog.dismiss()
     })
-    await acceptInvitation(someone.page, await house.invite('owner'), 'ada')
+    await acceptInvitation(someone.page, await server.invite('owner'), 'ada')
   })
   afterAll(async () => {
     await browser?.close()
-    await house?.stop()
+    await server?.stop()
   })
 
   /** It stands there to be read, and nothing on the page was made from it. */
@@ -52,7 +52,7 @@ describe.skipIf(!CHROMIUM)('a text that is a program', () => {
     await page.clock.fastForward(61_000)
     await page.getByText(HOSTILE).waitFor({ state: 'detached' })
     expect(await page.textContent('main')).not.toContain('alert')
-    const rows = (await house.run('audit', 'export')).trim().split('\n')
+    const rows = (await server.run('audit', 'export')).trim().split('\n')
     const reveal = rows.map((row) => JSON.parse(row)).find(({ phase }) => phase === 'record_revealed')
     expect(reveal).toMatchObject({ detail: expect.stringMatching(/reason: request of the person.*by ada/) })
     expect(rows.join()).not.toContain(SOMEBODY.nin)
@@ -61,7 +61,7 @@ describe.skipIf(!CHROMIUM)('a text that is a program', () => {
   it('is shown as text in the answer of a verification', async () => {
     const { page } = someone
     const made = JSON.parse(
-      await house.run('keys', 'create', '--name', 'counter', '--mode', 'live', '--json'),
+      await server.run('keys', 'create', '--name', 'counter', '--mode', 'live', '--json'),
     )
     await go(page, 'Try it')
     await page.getByRole('textbox', { name: 'nin' }).fill(SOMEBODY.nin)
@@ -87,7 +87,7 @@ describe.skipIf(!CHROMIUM)('a text that is a program', () => {
 
   it('is refused in the lists of the catalogue', async () => {
     const { page } = someone
-    const lists = JSON.parse(await house.run('catalogue', 'export'))
+    const lists = JSON.parse(await server.run('catalogue', 'export'))
     lists.internet[0].bundles[0].description = `${HOSTILE} ${HOSTILE_LINK}`
     await go(page, 'Catalogue')
     await page.getByRole('button', { name: 'Import' }).click()

@@ -3,38 +3,45 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { dojah } from '../../src/simulator/dojah.ts'
 import { openStandIn, type StandIn } from '../../src/simulator/stand-in.ts'
 import { CHROMIUM, launch, type Visit, visit } from './browser.ts'
-import { acceptInvitation, go, type House, openHouse, signIn, verifyNin } from './house.ts'
+import {
+  acceptInvitation,
+  type ConsoleServer,
+  go,
+  signIn,
+  startConsoleServer,
+  verifyNin,
+} from './console-server.ts'
 
 /** The ways people go, one after another, in one browser. */
 describe.skipIf(!CHROMIUM)('a person at the console', () => {
   let vendor: StandIn
-  let house: House
+  let server: ConsoleServer
   let browser: Browser
   let someone: Visit
   beforeAll(async () => {
     vendor = await openStandIn(dojah)
-    house = await openHouse({ TABBAT_NIN_SOURCES: 'registry,dojah', ...vendor.settings })
+    server = await startConsoleServer({ TABBAT_NIN_SOURCES: 'registry,dojah', ...vendor.settings })
     browser = await launch()
     someone = await visit(browser)
   })
   afterAll(async () => {
     await browser?.close()
-    await house?.stop()
+    await server?.stop()
     await vendor?.close()
   })
 
   it('follows an invitation, whose token leaves the address bar, and comes back by signing in', async () => {
     const { page } = someone
-    const link = await house.invite('owner')
+    const link = await server.invite('owner')
     await page.goto(link)
     await page.getByRole('button', { name: 'Create account' }).waitFor()
     expect(page.url()).not.toContain(link.split('/').at(-1))
     await acceptInvitation(page, link, 'ada')
-    await page.goto(`${house.admin}/console#/account`)
+    await page.goto(`${server.admin}/console#/account`)
     await page.getByRole('button', { name: 'Sign out' }).click()
     await page.getByRole('heading', { name: 'Sign in to Tabbat' }).waitFor()
     await signIn(page, 'ada')
-    await page.getByRole('navigation', { name: 'Rooms' }).waitFor()
+    await page.getByRole('navigation', { name: 'Main' }).waitFor()
     const cookies = (await page.context().cookies()).map((cookie) => [
       cookie.name,
       cookie.httpOnly,
@@ -96,13 +103,13 @@ describe.skipIf(!CHROMIUM)('a person at the console', () => {
 
   it('sees an open invitation, and makes it void', async () => {
     const { page } = someone
-    const link = await house.invite('viewer')
-    await go(page, 'People')
+    const link = await server.invite('viewer')
+    await go(page, 'Accounts')
     await page.getByRole('button', { name: /^Void: new account/ }).click()
     await page.getByRole('dialog').getByRole('button', { name: 'Void' }).click()
     await page.getByText('No link is open.').waitFor()
     const token = link.split('#/invite/')[1]
-    const looked = await fetch(`${house.admin}/admin/invitations/look`, {
+    const looked = await fetch(`${server.admin}/admin/invitations/inspect`, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify({ token }),
@@ -123,7 +130,7 @@ describe.skipIf(!CHROMIUM)('a person at the console', () => {
     const key = (await shown.locator('code').textContent()) ?? ''
     await shown.getByRole('button', { name: 'I have kept it' }).click()
     expect(await page.content()).not.toContain(key)
-    expect((await verifyNin(house.api, key, '20000000001')).status).toBe(200)
+    expect((await verifyNin(server.api, key, '20000000001')).status).toBe(200)
     await page.reload()
     const row = page.getByRole('row', { name: /loans app/ })
     await expect.poll(() => row.textContent()).toMatch(/active1/)
@@ -132,13 +139,13 @@ describe.skipIf(!CHROMIUM)('a person at the console', () => {
     await sure.getByRole('textbox').fill(key.slice('tbt_test_'.length, 'tbt_test_'.length + 8))
     await sure.getByRole('button', { name: 'Revoke' }).click()
     await expect.poll(() => row.textContent()).toContain('revoked')
-    await expect.poll(async () => (await verifyNin(house.api, key, '20000000001')).status).toBe(401)
+    await expect.poll(async () => (await verifyNin(server.api, key, '20000000001')).status).toBe(401)
     someone.expectClean()
   })
 
   it('imports a catalogue after seeing what would change, and rolls it back', async () => {
     const { page } = someone
-    const lists = JSON.parse(await house.run('catalogue', 'export'))
+    const lists = JSON.parse(await server.run('catalogue', 'export'))
     const bundle = lists.internet[0].bundles[0]
     bundle.price = String(Number(bundle.price) + 1)
     await go(page, 'Catalogue')
@@ -154,7 +161,7 @@ describe.skipIf(!CHROMIUM)('a person at the console', () => {
     await page.getByRole('button', { name: 'Roll back to version 1' }).click()
     await page.getByRole('dialog').getByRole('button', { name: 'Roll back' }).click()
     await page.getByText('Version 3 is in force.').waitFor()
-    expect(JSON.parse(await house.run('catalogue', 'history', '--json')).versions.at(-1)).toMatchObject({
+    expect(JSON.parse(await server.run('catalogue', 'history', '--json')).versions.at(-1)).toMatchObject({
       id: 3,
       author: 'ada',
     })
@@ -167,7 +174,7 @@ describe.skipIf(!CHROMIUM)('a person at the console', () => {
     await page.getByRole('button', { name: 'Disable dojah' }).click()
     await page.getByRole('dialog').getByRole('button', { name: 'Disable' }).click()
     await page.getByRole('button', { name: 'Enable dojah' }).waitFor()
-    expect(JSON.parse(await house.run('sources', 'status', '--json'))[0]).toMatchObject({ disabled: true })
+    expect(JSON.parse(await server.run('sources', 'status', '--json'))[0]).toMatchObject({ disabled: true })
     await page.getByRole('button', { name: 'Enable dojah' }).click()
     await page.getByRole('dialog').getByRole('button', { name: 'Enable' }).click()
     await page.getByRole('button', { name: 'Check now: dojah' }).click()
@@ -182,7 +189,7 @@ describe.skipIf(!CHROMIUM)('a person at the console', () => {
 
   it('sees before everything else which vendor fails', async () => {
     const { page } = someone
-    const made = JSON.parse(await house.run('keys', 'create', '--name', 'till', '--mode', 'live', '--json'))
+    const made = JSON.parse(await server.run('keys', 'create', '--name', 'till', '--mode', 'live', '--json'))
     await go(page, 'Overview')
     const attention = page.getByRole('region', { name: 'Sources that need attention' })
     await page.getByText('Updating live').waitFor()
@@ -192,7 +199,7 @@ describe.skipIf(!CHROMIUM)('a person at the console', () => {
     const trouble = attention.getByText(/^dojah Verify NIN: failing, not asked/)
     let asked = 0
     const askOnce = async () => {
-      await verifyNin(house.api, made.key, String(60_000_000_000 + asked++))
+      await verifyNin(server.api, made.key, String(60_000_000_000 + asked++))
       return trouble.count()
     }
     await expect.poll(askOnce, { timeout: 30_000 }).toBe(1)
@@ -201,7 +208,7 @@ describe.skipIf(!CHROMIUM)('a person at the console', () => {
   })
 
   it('leaves a row with the name for everything that was changed', async () => {
-    const rows = (await house.run('audit', 'export'))
+    const rows = (await server.run('audit', 'export'))
       .trim()
       .split('\n')
       .map((line) => JSON.parse(line))

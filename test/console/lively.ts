@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { SANDBOX_KEY } from '../../src/keys/sandbox-key.ts'
 import { dojah } from '../../src/simulator/dojah.ts'
 import { openStandIn } from '../../src/simulator/stand-in.ts'
-import { type House, openHouse, verifyNin } from './house.ts'
+import { type ConsoleServer, startConsoleServer, verifyNin } from './console-server.ts'
 
 /** The rooms, and something that is in each once it has loaded. */
 export const ROOMS = [
@@ -15,7 +15,7 @@ export const ROOMS = [
   { name: 'sources', title: 'Sources', ready: 'dojah' },
   { name: 'records', title: 'Records', ready: 'NIN records' },
   { name: 'settings', title: 'Settings', ready: 'TABBAT_PORT' },
-  { name: 'people', title: 'People', ready: 'Reset password' },
+  { name: 'accounts', title: 'Accounts', ready: 'Reset password' },
   { name: 'account', title: 'Account', ready: 'Change' },
 ] as const
 
@@ -27,28 +27,32 @@ export const HOSTILE_LINK = 'javascript:alert(2)'
 export const SOMEBODY = { nin: '40000000001', phone: '08035550001' }
 
 /** A server with something in every room; hostile texts among it, unless it is to be looked at. */
-export async function openLivelyHouse({ isHostile = true } = {}): Promise<House> {
+export async function openLivelyHouse({ isHostile = true } = {}): Promise<ConsoleServer> {
   const vendor = await openStandIn(dojah)
-  const house = await openHouse({
+  const server = await startConsoleServer({
     TABBAT_NIN_SOURCES: 'registry,dojah',
     TABBAT_NOT_FOUND: 'next',
     TABBAT_DOJAH_PRICE: '50',
     TABBAT_DOJAH_DAILY_CAP: '1000',
     ...vendor.settings,
   })
-  const people = join(house.dataDir, 'people.ndjson')
+  const people = join(server.dataDir, 'people.ndjson')
   writeFileSync(people, `${JSON.stringify(toRecord())}\n`)
-  await house.run('import', 'nin', people)
-  await house.run('keys', 'create', '--name', 'loans app', '--mode', 'live')
+  await server.run('import', 'nin', people)
+  await server.run('keys', 'create', '--name', 'loans app', '--mode', 'live')
   const name = isHostile ? `${HOSTILE} ${HOSTILE_LINK}` : 'integration tests'
-  await house.run('keys', 'create', '--name', name, '--mode', 'test')
+  await server.run('keys', 'create', '--name', name, '--mode', 'test')
   for (let count = 0; count < 24; count++)
-    await verifyNin(house.api, SANDBOX_KEY, NUMBERS[count % NUMBERS.length] ?? String(50_000_000_000 + count))
+    await verifyNin(
+      server.api,
+      SANDBOX_KEY,
+      NUMBERS[count % NUMBERS.length] ?? String(50_000_000_000 + count),
+    )
   const stop = async () => {
-    await house.stop()
+    await server.stop()
     await vendor.close()
   }
-  return { ...house, stop }
+  return { ...server, stop }
 }
 
 const NUMBERS = ['00000000422', '00000000503', '', '', '', ''].map((number) => number || undefined)

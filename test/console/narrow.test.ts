@@ -1,7 +1,7 @@
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { CHROMIUM, launch, type Visit, visit } from './browser.ts'
-import { acceptInvitation, type House } from './house.ts'
+import { acceptInvitation, type ConsoleServer } from './console-server.ts'
 import { openLivelyHouse, ROOMS } from './lively.ts'
 
 const WIDTH = 390
@@ -20,27 +20,27 @@ const FIND_BEYOND = `(() => {
 })()`
 
 describe.skipIf(!CHROMIUM)(`at ${WIDTH} px`, () => {
-  let house: House
+  let server: ConsoleServer
   let browser: Browser
   let someone: Visit
   beforeAll(async () => {
-    house = await openLivelyHouse()
+    server = await openLivelyHouse()
     browser = await launch()
     someone = await visit(browser)
-    await acceptInvitation(someone.page, await house.invite('owner'), 'ada')
-    await house.invite('operator')
+    await acceptInvitation(someone.page, await server.invite('owner'), 'ada')
+    await server.invite('operator')
     await someone.page.setViewportSize({ width: WIDTH, height: 844 })
   })
   afterAll(async () => {
     await browser?.close()
-    await house?.stop()
+    await server?.stop()
   })
 
   const findBeyond = () => someone.page.evaluate(FIND_BEYOND) as Promise<{ beyond: string[]; page: number }>
 
   it.each(ROOMS)('every action is on the screen: $title', async ({ name, title, ready }) => {
     const { page } = someone
-    await page.goto(`${house.admin}/console#/${name}`)
+    await page.goto(`${server.admin}/console#/${name}`)
     await page.getByRole('heading', { name: title, level: 1 }).waitFor()
     await page.getByText(ready).first().waitFor()
     expect(await findBeyond()).toEqual({ beyond: [], page: WIDTH })
@@ -48,7 +48,7 @@ describe.skipIf(!CHROMIUM)(`at ${WIDTH} px`, () => {
 
   it('a key is revoked, and every button of the dialogs on the way is on the screen', async () => {
     const { page } = someone
-    await page.goto(`${house.admin}/console#/keys`)
+    await page.goto(`${server.admin}/console#/keys`)
     await page.getByRole('button', { name: 'Create key' }).click()
     await page.getByRole('dialog').waitFor()
     expect((await findBeyond()).beyond).toEqual([])
@@ -64,7 +64,7 @@ describe.skipIf(!CHROMIUM)(`at ${WIDTH} px`, () => {
 
   it('the story of a verification is on the screen', async () => {
     const { page } = someone
-    await page.goto(`${house.admin}/console#/audit`)
+    await page.goto(`${server.admin}/console#/audit`)
     await page.getByRole('link', { name: /^ver_/ }).first().click()
     await page.getByText('Asked for').first().waitFor()
     expect(await findBeyond()).toEqual({ beyond: [], page: WIDTH })
@@ -72,7 +72,7 @@ describe.skipIf(!CHROMIUM)(`at ${WIDTH} px`, () => {
 
   it('a table keeps its rows for those who do not see it', async () => {
     const { page } = someone
-    await page.goto(`${house.admin}/console#/keys`)
+    await page.goto(`${server.admin}/console#/keys`)
     const row = page.getByRole('row', { name: /loans app/ })
     await row.waitFor()
     expect(await row.getByRole('cell').count()).toBeGreaterThan(5)

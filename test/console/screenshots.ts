@@ -6,7 +6,7 @@ import { HOUR_MS } from '../../src/contract/time.ts'
 import { toCore } from '../../src/simulator/people.ts'
 import { toSpanName } from '../../src/store/statistics-table.ts'
 import { CHROMIUM, launch, SKIPPED, visit } from './browser.ts'
-import { acceptInvitation, type House, verifyNin } from './house.ts'
+import { acceptInvitation, type ConsoleServer, verifyNin } from './console-server.ts'
 import { openLivelyHouse, ROOMS } from './lively.ts'
 
 /**
@@ -17,22 +17,22 @@ const FOLDER = 'docs/console'
 
 if (!CHROMIUM) throw new Error(SKIPPED)
 mkdirSync(FOLDER, { recursive: true })
-const house = await openLivelyHouse({ isHostile: false })
+const server = await openLivelyHouse({ isHostile: false })
 const browser = await launch()
 try {
-  const key = await makeKey(house)
+  const key = await makeKey(server)
   for (let count = 0; count < 15; count++) {
     const nin = String(60_000_000_000 + count)
-    await verifyNin(house.api, key.text, nin, `0${toCore(nin)}`)
+    await verifyNin(server.api, key.text, nin, `0${toCore(nin)}`)
   }
-  makeUpHistory(house, key.id)
+  makeUpHistory(server, key.id)
   const options = { viewport: { width: 1280, height: 860 }, timezoneId: 'Africa/Lagos', locale: 'en-GB' }
   const { page } = await visit(browser, options)
-  await acceptInvitation(page, await house.invite('owner'), 'ada')
+  await acceptInvitation(page, await server.invite('owner'), 'ada')
   for (const colorScheme of ['light', 'dark'] as const) {
     await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
     for (const { name, title, ready } of ROOMS) {
-      await page.goto(`${house.admin}/console#/${name}`)
+      await page.goto(`${server.admin}/console#/${name}`)
       await page.getByRole('heading', { name: title, level: 1 }).waitFor()
       await page.getByText(ready).filter({ visible: true }).first().waitFor()
       if (name === 'try') {
@@ -44,17 +44,17 @@ try {
   }
 } finally {
   await browser.close()
-  await house.stop()
+  await server.stop()
 }
 shrink()
 
-async function makeKey({ run }: House): Promise<{ readonly id: string; readonly text: string }> {
+async function makeKey({ run }: ConsoleServer): Promise<{ readonly id: string; readonly text: string }> {
   const made = JSON.parse(await run('keys', 'create', '--name', 'counter', '--mode', 'live', '--json'))
   return { id: made.id, text: made.key }
 }
 
 /** A day of a shop that sleeps at night. */
-function makeUpHistory({ dataDir }: House, keyId: string): void {
+function makeUpHistory({ dataDir }: ConsoleServer, keyId: string): void {
   const database = new DatabaseSync(join(dataDir, 'tabbat.db'), { timeout: 5000 })
   const insert = database.prepare(
     `INSERT INTO statistics VALUES ('hour', ?, 'made-up', 'verify_nin', 'live', ?, ?, ?, ?, ?, '')`,

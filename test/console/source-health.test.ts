@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { findTroubles, gatherNodes, toHealth, toSpends } from '../../console/src/source-health.ts'
+import { findProblems, findWorstNodes, toHealth, toSpends } from '../../console/src/source-health.ts'
 import type { SourceState } from '../../src/admin/shapes/overview.ts'
 
 const WELL: SourceState = {
@@ -45,7 +45,7 @@ describe('the health of a source', () => {
 
   it('is that of the node where it does worst', () => {
     const rows = [WELL, { ...WELL, node: 'two', state: 'open' }, { ...WELL, node: 'three', calls: 0 }]
-    expect(gatherNodes(rows)).toMatchObject([{ node: 'two', alike: 1, nodes: 3 }])
+    expect(findWorstNodes(rows)).toMatchObject([{ node: 'two', alike: 1, nodes: 3 }])
   })
 })
 
@@ -62,11 +62,11 @@ describe('the spend of the day', () => {
 
 describe('what needs attention', () => {
   it('is nothing while all is well', () => {
-    expect(findTroubles([WELL, { ...WELL, source: 'prembly', calls: 0 }])).toEqual([])
+    expect(findProblems([WELL, { ...WELL, source: 'prembly', calls: 0 }])).toEqual([])
   })
 
   it('begins with what fails, and ends with what somebody switched off', () => {
-    const troubles = findTroubles([
+    const troubles = findProblems([
       { ...WELL, source: 'youverify', disabled: true },
       { ...WELL, source: 'prembly', spent_kobo_today: 1_700_000 },
       { ...WELL, state: 'open', error_rate: 1 },
@@ -81,7 +81,7 @@ describe('what needs attention', () => {
 
   it('says it when a cap is reached', () => {
     const capped = { ...WELL, spent_kobo_today: 1_999_000, is_capped: true }
-    const [trouble, ...others] = findTroubles([capped, { ...capped, operation: 'verify_bvn' }])
+    const [trouble, ...others] = findProblems([capped, { ...capped, operation: 'verify_bvn' }])
     expect(others).toEqual([])
     expect(trouble).toMatchObject({ tone: 'bad', words: expect.stringContaining('its cap of ₦20,000.00') })
   })

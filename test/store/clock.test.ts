@@ -74,7 +74,7 @@ describeEngines([SQLITE, POSTGRES], (engine) => {
     const open = async (at: number) => {
       const token = createToken()
       await store.people.open({ id: toTokenId(token) as Uint8Array, account: 'ada', password, at })
-      return sessions.findPerson(token, { isBackground: true })
+      return sessions.findActor(token, { isBackground: true })
     }
     expect((await open(now))?.name).toBe('ada')
     expect(await open(now + DAY_MS)).toBeUndefined()

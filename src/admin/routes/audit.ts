@@ -10,9 +10,15 @@ import type { AuditRow } from '../../store/audit-row.ts'
 import type { AdminDeps } from '../admin-deps.ts'
 import { readCursor, toCursor } from '../audit-cursor.ts'
 import { type AdminRoute, defineRoute, WithHeaders } from '../route.ts'
-import { AuditFound, type AuditLine, AuditSearch, ChainCheck, Story } from '../shapes/audit.ts'
+import {
+  type AuditRowView,
+  AuditSearch,
+  AuditSearchResult,
+  AuditTimeline,
+  ChainCheck,
+} from '../shapes/audit.ts'
 
-const room = 'Audit'
+const tag = 'Audit'
 
 /** The ends of a verification that stand in the log; a request that is not understood leaves no row. */
 const OUTCOMES = ['verified', ...VERIFICATION_ERRORS, 'ok', 'refused']
@@ -20,24 +26,22 @@ const UNLOGGED = ['malformed_json', 'body_too_large', 'unsupported_media_type', 
 
 const search = defineRoute({
   name: 'search_audit',
-  room,
+  tag,
   method: 'POST',
   path: '/admin/audit/search',
   summary:
     'Rows of the audit log, the newest first. A number is hashed, and kept nowhere; the search for it is audited.',
   role: 'viewer',
   input: AuditSearch,
-  output: AuditFound,
-  run: async (desk, { input, person }) => {
-    const filter = toFilter(desk, input)
+  output: AuditSearchResult,
+  run: async (deps, { input, actor }) => {
+    const filter = toFilter(deps, input)
     const before = input.before === undefined ? undefined : readCursor(input.before)
     if (filter.subject)
-      await auditBy(desk, person).record([
-        { phase: 'audit_searched', subject: filter.subject, outcome: 'ok' },
-      ])
-    const { rows, next, isCut } = await searchAudit(desk.context.store.audit, filter, before)
+      await auditBy(deps, actor).record([{ phase: 'audit_searched', subject: filter.subject, outcome: 'ok' }])
+    const { rows, next, isCut } = await searchAudit(deps.context.store.audit, filter, before)
     return {
-      rows: rows.map(toLine),
+      rows: rows.map(toRowView),
       next: next ? toCursor(next) : null,
       searched_back_to: isCut && next ? next.time : null,
       outcomes: OUTCOMES.filter((outcome) => !UNLOGGED.includes(outcome)),
@@ -61,8 +65,8 @@ function toFilter({ context }: AdminDeps, input: AuditSearch): AuditFilter {
   return Object.fromEntries(Object.entries(given).filter(([, text]) => text !== undefined && text !== ''))
 }
 
-/** Whom a row is about is left out: a hash says nothing to people, and would tell that two rows are about one person. */
-const toLine = (row: AuditRow): AuditLine => ({
+/** Whom a row is about is left out: a hash says nothing to people, and would tell that two rows are about one actor. */
+const toRowView = (row: AuditRow): AuditRowView => ({
   chain: row.chain,
   sequence: row.sequence,
   time: row.time,
@@ -72,7 +76,7 @@ const toLine = (row: AuditRow): AuditLine => ({
   mode: row.mode,
   operation: row.operation,
   outcome: row.outcome,
-  tried: readTried(row),
+  source_attempts: readTried(row),
   amount: row.amount,
   consent_reference: row.consent_reference,
   fields_released: row.fields_released,
@@ -80,24 +84,24 @@ const toLine = (row: AuditRow): AuditLine => ({
   hash: Buffer.from(row.hash).toString('hex'),
 })
 
-const tellStory = defineRoute({
-  name: 'tell_story',
-  room,
+const readTimeline = defineRoute({
+  name: 'read_timeline',
+  tag,
   method: 'GET',
-  path: '/admin/audit/stories/:reference',
+  path: '/admin/audit/timelines/:reference',
   summary: 'All rows of one verification, in order.',
   role: 'viewer',
-  output: Story,
+  output: AuditTimeline,
   run: async ({ context }, { params: { reference = '' } }) => {
     const rows = await context.store.audit.byReference(reference)
     if (rows.length === 0) throw new AppError('not_found')
-    return { reference, rows: rows.map(toLine) }
+    return { reference, rows: rows.map(toRowView) }
   },
 })
 
 const readCheck = defineRoute({
   name: 'read_chain_check',
-  room,
+  tag,
   method: 'GET',
   path: '/admin/audit/check',
   summary: 'How far the reading of the whole log has come, or how the last one ended.',
@@ -109,30 +113,30 @@ const readCheck = defineRoute({
 
 const startCheck = defineRoute({
   name: 'start_chain_check',
-  room,
+  tag,
   method: 'POST',
   path: '/admin/audit/check',
   summary: 'Read the whole log, and hold it against its checkpoints. One at a time.',
   role: 'operator',
   output: ChainCheck,
-  run: async ({ checks }, { person }) => checks.start(person),
+  run: async ({ checks }, { actor }) => checks.start(actor),
 })
 
 const exportLog = defineRoute({
   name: 'export_audit',
-  room,
+  tag,
   method: 'GET',
   path: '/admin/audit/export',
   summary: 'Every row as NDJSON, chain by chain, as "tabbat audit export" writes it.',
   role: 'operator',
   stream: 'application/x-ndjson',
   output: Type.String(),
-  run: async (desk, { person }) => {
-    await auditBy(desk, person).record([{ phase: 'audit_exported', outcome: 'ok' }])
+  run: async (deps, { actor }) => {
+    await auditBy(deps, actor).record([{ phase: 'audit_exported', outcome: 'ok' }])
     const name = `audit-${new Date().toISOString().slice(0, 10)}.ndjson`
-    const rows = exportRows(desk.context.store.audit)
+    const rows = exportRows(deps.context.store.audit)
     return new WithHeaders(rows, ['content-disposition', `attachment; filename="${name}"`])
   },
 })
 
-export const AUDIT_ROUTES: readonly AdminRoute[] = [search, tellStory, readCheck, startCheck, exportLog]
+export const AUDIT_ROUTES: readonly AdminRoute[] = [search, readTimeline, readCheck, startCheck, exportLog]

@@ -2,14 +2,14 @@ import { toPlainChange } from '../../catalogue/diff.ts'
 import { acceptReview, readReview, rejectReview } from '../../catalogue/review.ts'
 import { readCurrent } from '../../catalogue/versions.ts'
 import { type AdminRoute, defineRoute } from '../route.ts'
-import { CatalogueDiff, CatalogueOutcome, ReviewQuery, ReviewWish } from '../shapes/catalogue.ts'
-import { change, toShelf } from './catalogue.ts'
+import { CatalogueDiff, CatalogueOutcome, ReviewDecision, ReviewQuery } from '../shapes/catalogue.ts'
+import { change, toCatalogueDeps } from './catalogue.ts'
 
-const room = 'Catalogue'
+const tag = 'Catalogue'
 
 const review = defineRoute({
   name: 'view_catalogue_review',
-  room,
+  tag,
   method: 'GET',
   path: '/admin/catalogue/review',
   summary: 'What the lists of a vendor that wait for a person would change.',
@@ -24,17 +24,18 @@ const review = defineRoute({
 
 const decide = defineRoute({
   name: 'decide_catalogue_review',
-  room,
+  tag,
   method: 'POST',
   path: '/admin/catalogue/review',
   summary: 'Put the lists of a vendor that wait for a person in force, or reject them.',
   role: 'operator',
-  input: ReviewWish,
+  input: ReviewDecision,
   output: CatalogueOutcome,
-  run: async (desk, { input: { id, decision }, person }) => {
-    if (decision === 'accept') return change(desk, person, (shelf) => acceptReview(shelf, id, person.name))
-    await rejectReview(toShelf(desk, person), id, person.name)
-    const { id: version } = await readCurrent(desk.context.store.catalogue)
+  run: async (deps, { input: { id, decision }, actor }) => {
+    if (decision === 'accept')
+      return change(deps, actor, (catalogueDeps) => acceptReview(catalogueDeps, id, actor.name))
+    await rejectReview(toCatalogueDeps(deps, actor), id, actor.name)
+    const { id: version } = await readCurrent(deps.context.store.catalogue)
     return { outcome: 'rejected', version, changes: [], doubts: [] }
   },
 })

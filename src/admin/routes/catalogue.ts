@@ -14,7 +14,7 @@ import {
 } from '../../catalogue/versions.ts'
 import { AdminError } from '../../contract/admin-error.ts'
 import type { CatalogueFiles } from '../../contract/catalogue-files.ts'
-import type { Person } from '../../contract/role.ts'
+import type { Actor } from '../../contract/role.ts'
 import { type Static, Type } from '../../contract/schema.ts'
 import { AppError } from '../../errors.ts'
 import { namesWith, type VendorName } from '../../sources/vendors.ts'
@@ -26,17 +26,17 @@ import {
   CatalogueOutcome,
   CatalogueView,
   DiffQuery,
-  ImportWish,
-  RollbackWish,
+  ImportRequest,
+  RollbackRequest,
   SyncRequest,
 } from '../shapes/catalogue.ts'
 
-const room = 'Catalogue'
+const tag = 'Catalogue'
 const IMPORT_BYTES = 2 * 1024 * 1024
 
 const view = defineRoute({
   name: 'view_catalogue',
-  room,
+  tag,
   method: 'GET',
   path: '/admin/catalogue',
   summary: 'The lists in force, their versions, and when each vendor was asked last.',
@@ -110,7 +110,7 @@ function toLists({ internet, tv, sme }: CatalogueFolder): Static<typeof Catalogu
 
 const diff = defineRoute({
   name: 'diff_catalogue',
-  room,
+  tag,
   method: 'GET',
   path: '/admin/catalogue/diff',
   summary: 'What changed from one version to another.',
@@ -126,7 +126,7 @@ const diff = defineRoute({
 
 const exportLists = defineRoute({
   name: 'export_catalogue',
-  room,
+  tag,
   method: 'GET',
   path: '/admin/catalogue/export',
   summary: 'The lists in force, as an import takes them.',
@@ -140,31 +140,33 @@ const exportLists = defineRoute({
 
 const bring = defineRoute({
   name: 'import_catalogue',
-  room,
+  tag,
   method: 'POST',
   path: '/admin/catalogue/import',
   summary: 'Put lists in force that were edited or brought from elsewhere.',
   role: 'operator',
   bodyLimit: IMPORT_BYTES,
-  input: ImportWish,
+  input: ImportRequest,
   output: CatalogueOutcome,
-  run: (desk, { input, person }) =>
-    change(desk, person, (shelf) => importLists(shelf, input.content, toWish(input, person))),
+  run: (deps, { input, actor }) =>
+    change(deps, actor, (catalogueDeps) =>
+      importLists(catalogueDeps, input.content, toChangeRequest(input, actor)),
+    ),
 })
 
 const sync = defineRoute({
   name: 'sync_catalogue',
-  room,
+  tag,
   method: 'POST',
   path: '/admin/catalogue/sync',
   summary: 'Fetch the lists of a vendor and put them in force.',
   role: 'operator',
   input: SyncRequest,
   output: CatalogueOutcome,
-  run: (desk, { input, person }) => {
+  run: (deps, { input, actor }) => {
     const name = readVendor(input.source)
-    return change(desk, person, (shelf) =>
-      syncVendor(desk.context.config, shelf, name, toWish(input, person)),
+    return change(deps, actor, (catalogueDeps) =>
+      syncVendor(deps.context.config, catalogueDeps, name, toChangeRequest(input, actor)),
     )
   },
 })
@@ -178,36 +180,39 @@ function readVendor(source: string): VendorName {
 
 const rollback = defineRoute({
   name: 'roll_back_catalogue',
-  room,
+  tag,
   method: 'POST',
   path: '/admin/catalogue/rollback',
   summary: 'Put an older version in force again, as a new version.',
   role: 'operator',
-  input: RollbackWish,
+  input: RollbackRequest,
   output: CatalogueOutcome,
-  run: (desk, { input, person }) => change(desk, person, (shelf) => rollBack(shelf, input.to, person.name)),
+  run: (deps, { input, actor }) =>
+    change(deps, actor, (catalogueDeps) => rollBack(catalogueDeps, input.to, actor.name)),
 })
 
-export const toShelf = (desk: AdminDeps, person: Person): CatalogueDeps => {
-  const { catalogue, reviews, sources } = desk.context.store
-  return { table: catalogue, reviews, audit: auditBy(desk, person), switches: sources }
+export const toCatalogueDeps = (deps: AdminDeps, actor: Actor): CatalogueDeps => {
+  const { catalogue, reviews, sources } = deps.context.store
+  return { table: catalogue, reviews, audit: auditBy(deps, actor), switches: sources }
 }
 
-const toWish = (
+const toChangeRequest = (
   { dry_run, force }: { readonly dry_run: boolean; readonly force: boolean },
-  { name }: Person,
+  { name }: Actor,
 ): ChangeRequest => ({ author: name, force, dryRun: dry_run })
 
 /** This server follows at once, the others within seconds. */
 export async function change(
-  desk: AdminDeps,
-  person: Person,
-  work: (shelf: CatalogueDeps) => Promise<Outcome>,
+  deps: AdminDeps,
+  actor: Actor,
+  work: (catalogueDeps: CatalogueDeps) => Promise<Outcome>,
 ): Promise<CatalogueOutcome> {
-  const { outcome, id, changes, doubts } = await work(toShelf(desk, person)).catch((error: unknown) => {
-    throw error instanceof Implausible ? toInsist(error) : error
-  })
-  await desk.context.catalogue.refresh()
+  const { outcome, id, changes, doubts } = await work(toCatalogueDeps(deps, actor)).catch(
+    (error: unknown) => {
+      throw error instanceof Implausible ? toInsist(error) : error
+    },
+  )
+  await deps.context.catalogue.refresh()
   return {
     outcome: outcome === 'would change' ? 'looked' : outcome,
     version: id,

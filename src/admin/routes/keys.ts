@@ -1,6 +1,6 @@
 import { auditBy } from '../../audit/audit-by.ts'
 import { AdminError } from '../../contract/admin-error.ts'
-import { isAtLeast, type Person } from '../../contract/role.ts'
+import { type Actor, isAtLeast } from '../../contract/role.ts'
 import type { Static } from '../../contract/schema.ts'
 import { SCOPES } from '../../contract/scope.ts'
 import { DAY_MS, steadyNow } from '../../contract/time.ts'
@@ -31,36 +31,44 @@ import { toSpanName } from '../../store/statistics-table.ts'
 import { mask } from '../../verification/mask.ts'
 import type { AdminDeps } from '../admin-deps.ts'
 import { type AdminRoute, defineRoute } from '../route.ts'
-import { Keys, MadeKey, NewKeyWish, Preview, PreviewWish, RollWish, type UsedKey } from '../shapes/keys.ts'
-import { Done } from '../shapes/words.ts'
+import { Ok } from '../shapes/fields.ts'
+import {
+  CreatedKey,
+  CreateKeyRequest,
+  Keys,
+  type KeyWithUsage,
+  Preview,
+  PreviewRequest,
+  RollKeyRequest,
+} from '../shapes/keys.ts'
 
 const done = { ok: true } as const
-const room = 'Keys'
+const tag = 'Keys'
 const USAGE_MS = 30 * DAY_MS
 
-const toKeyDesk = (desk: AdminDeps, person: Person): KeyDeps => ({
-  store: desk.context.store,
-  keyring: desk.context.keyring(),
-  audit: auditBy(desk, person),
+const toKeyDeps = (deps: AdminDeps, actor: Actor): KeyDeps => ({
+  store: deps.context.store,
+  keyring: deps.context.keyring(),
+  audit: auditBy(deps, actor),
 })
 
 const listKeys = defineRoute({
   name: 'list_keys',
-  room,
+  tag,
   method: 'GET',
   path: '/admin/keys',
   summary: 'The API keys without their secrets, how much each was used, and what a new one can be given.',
   role: 'viewer',
   output: Keys,
-  run: async (desk) => ({
-    keys: await readUsedKeys(desk),
+  run: async (deps) => ({
+    keys: await listKeysWithUsage(deps),
     scopes: [...SCOPES],
     field_groups: listFieldGroups(),
     subjects_per_day_default: SUBJECTS_PER_DAY,
   }),
 })
 
-async function readUsedKeys({ context: { store } }: AdminDeps): Promise<UsedKey[]> {
+async function listKeysWithUsage({ context: { store } }: AdminDeps): Promise<KeyWithUsage[]> {
   const since = toSpanName('day', new Date(steadyNow() - USAGE_MS).toISOString())
   const usage = new Map((await store.statistics.usageByKey(since)).map((used) => [used.key_id, used]))
   return (await store.keys.list()).map((row) => {
@@ -73,25 +81,25 @@ async function readUsedKeys({ context: { store } }: AdminDeps): Promise<UsedKey[
   })
 }
 
-const makeKey = defineRoute({
+const createKeyRoute = defineRoute({
   name: 'create_key',
-  room,
+  tag,
   method: 'POST',
   path: '/admin/keys',
   summary:
     'Make a key. It is shown in this answer and never again. One that reveals hidden fields needs an owner.',
   role: 'operator',
-  input: NewKeyWish,
-  output: MadeKey,
-  run: async (desk, { input, person }) => {
-    const wishes = readWishes(input)
-    requireOwnerToReveal(person, wishes.reveal)
-    return toMadeKey(await createKey(toKeyDesk(desk, person), wishes))
+  input: CreateKeyRequest,
+  output: CreatedKey,
+  run: async (deps, { input, actor }) => {
+    const options = readKeyOptions(input)
+    requireOwnerToReveal(actor, options.reveal)
+    return toCreatedKey(await createKey(toKeyDeps(deps, actor), options))
   },
 })
 
 /** With the same readers as the command line; what does not fit is named field by field. */
-function readWishes(input: Static<typeof NewKeyWish>): KeyOptions {
+function readKeyOptions(input: Static<typeof CreateKeyRequest>): KeyOptions {
   const errors: Record<string, string[]> = {}
   const read = <T>(field: keyof typeof input, work: () => T): T | undefined => {
     try {
@@ -126,42 +134,45 @@ function readWishes(input: Static<typeof NewKeyWish>): KeyOptions {
 const given = <T>(text: string | undefined, read: (text: string) => T): T | undefined =>
   text === undefined || text === '' ? undefined : read(text)
 
-function requireOwnerToReveal({ role }: Person, reveal: readonly string[] = []): void {
+function requireOwnerToReveal({ role }: Actor, reveal: readonly string[] = []): void {
   if (reveal.length > 0 && !isAtLeast(role, 'owner'))
     throw new AdminError('wrong_role', {
       message: 'Only an owner may make a key that reveals hidden fields.',
     })
 }
 
-const toMadeKey = ({ text, row }: NewKey): Static<typeof MadeKey> => ({ key: text, row: toKeyView(row) })
+const toCreatedKey = ({ text, row }: NewKey): Static<typeof CreatedKey> => ({
+  key: text,
+  row: toKeyView(row),
+})
 
 const revoke = defineRoute({
   name: 'revoke_key',
-  room,
+  tag,
   method: 'POST',
   path: '/admin/keys/:id/revoke',
   summary: 'End a key now; servers obey within a second.',
   role: 'operator',
-  output: Done,
-  run: async (desk, { params, person }) => {
-    await revokeKey(toKeyDesk(desk, person), params.id ?? '')
+  output: Ok,
+  run: async (deps, { params, actor }) => {
+    await revokeKey(toKeyDeps(deps, actor), params.id ?? '')
     return done
   },
 })
 
 const roll = defineRoute({
   name: 'roll_key',
-  room,
+  tag,
   method: 'POST',
   path: '/admin/keys/:id/roll',
   summary: 'Replace a key by a new one with the same rights. The old one works until the overlap is over.',
   role: 'operator',
-  input: RollWish,
-  output: MadeKey,
-  run: async (desk, { input, params: { id = '' }, person }) => {
+  input: RollKeyRequest,
+  output: CreatedKey,
+  run: async (deps, { input, params: { id = '' }, actor }) => {
     const overlapMs = readOverlap(input.overlap?.trim() || OVERLAP)
-    requireOwnerToReveal(person, (await desk.context.store.keys.find(id))?.reveal)
-    return toMadeKey(await rollKey(toKeyDesk(desk, person), id, overlapMs))
+    requireOwnerToReveal(actor, (await deps.context.store.keys.find(id))?.reveal)
+    return toCreatedKey(await rollKey(toKeyDeps(deps, actor), id, overlapMs))
   },
 })
 
@@ -176,14 +187,14 @@ function readOverlap(text: string): number {
 
 const preview = defineRoute({
   name: 'preview_key',
-  room,
+  tag,
   method: 'POST',
   path: '/admin/keys/preview',
   summary: 'What a key with these fields would be answered, for somebody who does not exist.',
   role: 'viewer',
-  input: PreviewWish,
+  input: PreviewRequest,
   output: Preview,
-  run: async (_desk, { input: { kind, hide, reveal } }) => {
+  run: async (_deps, { input: { kind, hide, reveal } }) => {
     const record = kind === 'nin' ? toNinRecord('12345678901', PHONE) : toBvnRecord('22345678901', PHONE)
     return { answer: mask<object>(record, toHiddenFields(hide, reveal)) as Record<string, unknown> }
   },
@@ -191,4 +202,4 @@ const preview = defineRoute({
 
 const PHONE = '8031234567'
 
-export const KEY_ROUTES: readonly AdminRoute[] = [listKeys, makeKey, preview, revoke, roll]
+export const KEY_ROUTES: readonly AdminRoute[] = [listKeys, createKeyRoute, preview, revoke, roll]

@@ -1,5 +1,5 @@
 import { Type } from '../../contract/schema.ts'
-import { streamOverview } from '../events.ts'
+import { streamOverview } from '../overview-stream.ts'
 import { type AdminRoute, defineRoute } from '../route.ts'
 import { readSessionCookie } from '../session-cookie.ts'
 import { Overview, OverviewQuery } from '../shapes/overview.ts'
@@ -9,7 +9,7 @@ const DEFAULTS = { range: 'day', mode: 'all' } as const
 export const OVERVIEW_ROUTES: readonly AdminRoute[] = [
   defineRoute({
     name: 'read_overview',
-    room: 'Overview',
+    tag: 'Overview',
     method: 'GET',
     path: '/admin/overview',
     summary: 'How things are going: verifications, latency, sources, keys, the last errors',
@@ -17,24 +17,24 @@ export const OVERVIEW_ROUTES: readonly AdminRoute[] = [
     input: OverviewQuery,
     output: Overview,
     isBackground: true,
-    run: (desk, { input }) => desk.overviews.read({ ...DEFAULTS, ...input }),
+    run: (deps, { input }) => deps.overviewCache.read({ ...DEFAULTS, ...input }),
   }),
   defineRoute({
-    name: 'watch_overview',
-    room: 'Overview',
+    name: 'stream_overview',
+    tag: 'Overview',
     method: 'GET',
-    path: '/admin/events',
+    path: '/admin/overview/events',
     summary: 'The same as server-sent events, whenever it has changed',
     role: 'viewer',
     input: OverviewQuery,
     output: Type.String(),
     stream: 'text/event-stream',
     isBackground: true,
-    run: async (desk, { input, exchange }) => {
-      const token = readSessionCookie(exchange.headers.cookie, desk.addresses.isSecure(exchange)) ?? ''
+    run: async (deps, { input, exchange }) => {
+      const token = readSessionCookie(exchange.headers.cookie, deps.addresses.isSecure(exchange)) ?? ''
       const isStillThere = async () =>
-        (await desk.people.findPerson(token, { isBackground: true })) !== undefined
-      return streamOverview(desk, { ...DEFAULTS, ...input }, isStillThere)
+        (await deps.authentication.findActor(token, { isBackground: true })) !== undefined
+      return streamOverview(deps, { ...DEFAULTS, ...input }, isStillThere)
     },
   }),
 ]

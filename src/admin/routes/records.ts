@@ -1,18 +1,18 @@
 import { auditBy } from '../../audit/audit-by.ts'
 import { holdsPersonNumber, PERSON_NUMBER_RULE } from '../../contract/free-text.ts'
-import type { Person } from '../../contract/role.ts'
+import type { Actor } from '../../contract/role.ts'
 import type { Kind } from '../../crypto/blind-index.ts'
 import { AppError } from '../../errors.ts'
 import { HIDDEN } from '../../verification/mask.ts'
 import type { AdminDeps } from '../admin-deps.ts'
 import { type AdminRoute, defineRoute } from '../route.ts'
-import { RecordCounts, RecordView, RecordWish, RevealWish } from '../shapes/records.ts'
+import { LookUpRecordRequest, RecordCounts, RecordView, RevealRecordRequest } from '../shapes/records.ts'
 
-const room = 'Records'
+const tag = 'Records'
 
 const count = defineRoute({
   name: 'count_records',
-  room,
+  tag,
   method: 'GET',
   path: '/admin/records',
   summary: 'How many records of your own there are.',
@@ -25,33 +25,33 @@ const count = defineRoute({
 })
 
 const look = defineRoute({
-  name: 'look_at_record',
-  room,
+  name: 'look_up_record',
+  tag,
   method: 'POST',
-  path: '/admin/records/look',
+  path: '/admin/records/lookup',
   summary: 'Which fields of a record are filled. Nothing that is in them is shown; the look is audited.',
   role: 'operator',
-  input: RecordWish,
+  input: LookUpRecordRequest,
   output: RecordView,
-  run: async (desk, { input, person }) => {
-    const { found, fields } = await open(desk, person, { phase: 'record_viewed', ...input })
+  run: async (deps, { input, actor }) => {
+    const { found, fields } = await open(deps, actor, { phase: 'record_viewed', ...input })
     return { found, fields: fields.map(({ name, value }) => ({ name, value: value === '' ? '' : HIDDEN })) }
   },
 })
 
 const reveal = defineRoute({
   name: 'reveal_record',
-  room,
+  tag,
   method: 'POST',
   path: '/admin/records/reveal',
   summary: 'A record in the clear. Needs the password again, and a reason, which is audited.',
   role: 'owner',
-  input: RevealWish,
+  input: RevealRecordRequest,
   output: RecordView,
-  run: async (desk, { input: { kind, number, reason, password }, person }) => {
+  run: async (deps, { input: { kind, number, reason, password }, actor }) => {
     const why = readReason(reason)
-    await desk.people.confirmPassword(person, password)
-    return open(desk, person, { phase: 'record_revealed', kind, number, reason: why })
+    await deps.authentication.confirmPassword(actor, password)
+    return open(deps, actor, { phase: 'record_revealed', kind, number, reason: why })
   },
 })
 
@@ -74,13 +74,13 @@ type Opening = {
 
 /** The record of this number, once it is in the audit log that it was opened, by whom and what for. */
 async function open(
-  desk: AdminDeps,
-  person: Person,
+  deps: AdminDeps,
+  actor: Actor,
   { phase, kind, number, reason }: Opening,
 ): Promise<RecordView> {
-  const { registry, toSubjectHash } = desk.context
+  const { registry, toSubjectHash } = deps.context
   const entry = await registry.find(kind, number)
-  await auditBy(desk, person).record([
+  await auditBy(deps, actor).record([
     {
       phase,
       subject: toSubjectHash(kind, number),

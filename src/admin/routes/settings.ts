@@ -6,7 +6,7 @@ import { SettingsView } from '../shapes/settings.ts'
 
 const view = defineRoute({
   name: 'view_settings',
-  room: 'Settings',
+  tag: 'Settings',
   method: 'GET',
   path: '/admin/settings',
   summary: 'What is set and where it came from, and how the server is. No secret is ever in it.',

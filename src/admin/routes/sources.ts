@@ -4,16 +4,16 @@ import { AppError } from '../../errors.ts'
 import { disableSource, enableSource } from '../../sources/switch.ts'
 import { VENDOR_NAMES, type VendorName } from '../../sources/vendors.ts'
 import { type AdminRoute, defineRoute } from '../route.ts'
+import { Ok } from '../shapes/fields.ts'
 import { SourceChecked, SourceList } from '../shapes/sources.ts'
-import { Done } from '../shapes/words.ts'
 import { readSourceStates } from '../source-states.ts'
 
 const done = { ok: true } as const
-const room = 'Sources'
+const tag = 'Sources'
 
 const list = defineRoute({
   name: 'list_sources',
-  room,
+  tag,
   method: 'GET',
   path: '/admin/sources',
   summary: 'Who is asked in which order, and how each is doing.',
@@ -33,15 +33,15 @@ const list = defineRoute({
 const toSwitch = (verb: 'disable' | 'enable', summary: string, turn: typeof disableSource) =>
   defineRoute({
     name: `${verb}_source`,
-    room,
+    tag,
     method: 'POST',
     path: `/admin/sources/:name/${verb}`,
     summary,
     role: 'operator',
-    output: Done,
-    run: async (desk, { params, person }) => {
-      const table = desk.context.store.sources
-      await turn({ table, audit: auditBy(desk, person) }, readName(params.name))
+    output: Ok,
+    run: async (deps, { params, actor }) => {
+      const table = deps.context.store.sources
+      await turn({ table, audit: auditBy(deps, actor) }, readName(params.name))
       return done
     },
   })
@@ -55,15 +55,15 @@ const enable = toSwitch('enable', 'Let a source be asked again, within 5 seconds
 
 const check = defineRoute({
   name: 'check_source',
-  room,
+  tag,
   method: 'POST',
   path: '/admin/sources/:name/check',
   summary: 'Ask a vendor once, for a number that it made for trying. The call may be billed.',
   role: 'operator',
   output: SourceChecked,
-  run: async (desk, { params, person }) => {
-    const { config, store, audit } = desk.context
-    const checking = { config, store, audit: auditBy(desk, person), node: audit.owner }
+  run: async (deps, { params, actor }) => {
+    const { config, store, audit } = deps.context
+    const checking = { config, store, audit: auditBy(deps, actor), node: audit.owner }
     const { ok, asked, result, ms, explanation } = await checkVendor(checking, readName(params.name))
     return { ok, asked, result, ms, explanation }
   },

@@ -10,24 +10,24 @@ import type { Operation } from '../../operations/operation.ts'
 import { OPERATIONS } from '../../operations/operations.ts'
 import type { AdminDeps } from '../admin-deps.ts'
 import { type AdminRoute, defineRoute } from '../route.ts'
-import { Tried, TryForms, TryWish } from '../shapes/try.ts'
+import { TryForms, TryRequest, TryResult } from '../shapes/try.ts'
 import { listTryForms } from '../try-forms.ts'
 
-const room = 'Try it'
+const tag = 'Try it'
 type Input = Readonly<Record<string, string>>
 
 const listForms = defineRoute({
   name: 'list_try_forms',
-  room,
+  tag,
   method: 'GET',
   path: '/admin/try',
   summary: 'The operations as forms, with what is worth trying in the sandbox.',
   role: 'viewer',
   output: TryForms,
-  run: async (desk) => ({
-    operations: listTryForms(desk.context),
-    sandbox_key: findSandboxKey(desk.context),
-    base_url: toBaseUrl(desk),
+  run: async (deps) => ({
+    operations: listTryForms(deps.context),
+    sandbox_key: findSandboxKey(deps.context),
+    base_url: toBaseUrl(deps),
   }),
 })
 
@@ -43,28 +43,28 @@ function toBaseUrl({ context: { config }, api }: AdminDeps): string {
 
 const tryOut = defineRoute({
   name: 'try_operation',
-  room,
+  tag,
   method: 'POST',
   path: '/admin/try',
   summary:
     'Make a call of the API, with the public sandbox key or one of your own. It is audited with the key and the account.',
   role: 'operator',
-  input: TryWish,
-  output: Tried,
-  run: async (desk, { input: wish, exchange, person }) => {
+  input: TryRequest,
+  output: TryResult,
+  run: async (deps, { input: wish, exchange, actor }) => {
     const operation = OPERATIONS.find(({ name }) => name === wish.operation)
-    if (!operation) throw toMisfit('operation', 'must be one of the forms')
-    const key = readKey(desk.context, wish.key)
-    const call = toCall(operation, readInput(operation, wish.input), key, toBaseUrl(desk))
+    if (!operation) throw toFieldError('operation', 'must be one of the forms')
+    const key = readKey(deps.context, wish.key)
+    const call = toCall(operation, readInput(operation, wish.input), key, toBaseUrl(deps))
     const startedAt = performance.now()
     // Asked from where the person is: a key that is bound to addresses is as good as there.
-    const remoteAddress = desk.addresses.callerOf(exchange)
-    const response = await desk.api.inject({ ...call, remoteAddress }, person.name)
-    return toTried(response, key, performance.now() - startedAt)
+    const remoteAddress = deps.addresses.callerOf(exchange)
+    const response = await deps.api.inject({ ...call, remoteAddress }, actor.name)
+    return toTryResult(response, key, performance.now() - startedAt)
   },
 })
 
-const toMisfit = (field: string, rule: string) =>
+const toFieldError = (field: string, rule: string) =>
   new AppError('validation_failed', { errors: { [field]: [`${field} ${rule}`] } })
 
 function readKey(context: Context, given: string | undefined): string {
@@ -72,15 +72,15 @@ function readKey(context: Context, given: string | undefined): string {
   if (!key)
     throw new AdminError('refused', {
       message:
-        'This server does not take the public sandbox key. Make a test key in the room Keys, and give it here.',
+        'This server does not take the public sandbox key. Make a test key in the tag Keys, and give it here.',
     })
-  if (!/^[\x21-\x7e]+$/.test(key)) throw toMisfit('key', 'must be a key as it was shown')
+  if (!/^[\x21-\x7e]+$/.test(key)) throw toFieldError('key', 'must be a key as it was shown')
   return key
 }
 
 function readInput({ request }: Operation, input: Input): Input {
   const stranger = Object.keys(input).find((name) => !Object.hasOwn(request.properties, name))
-  if (stranger !== undefined) throw toMisfit('input', 'must hold nothing but the fields of the form')
+  if (stranger !== undefined) throw toFieldError('input', 'must hold nothing but the fields of the form')
   return input
 }
 
@@ -105,7 +105,11 @@ function toCall(
 
 const SHOWN_HEADERS = ['content-type', 'x-request-id', 'ratelimit', 'ratelimit-policy', 'retry-after']
 
-function toTried({ statusCode, headers, payload }: Response, key: string, ms: number): Static<typeof Tried> {
+function toTryResult(
+  { statusCode, headers, payload }: Response,
+  key: string,
+  ms: number,
+): Static<typeof TryResult> {
   const shown = SHOWN_HEADERS.flatMap((name) => {
     const value = headers[name]
     return value === undefined ? [] : [[name, String(value)]]

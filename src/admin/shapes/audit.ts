@@ -1,9 +1,9 @@
 import { type Static, Type } from '../../contract/schema.ts'
-import { asked, Kind, lookedFor, Time } from './words.ts'
+import { Kind, searchText, strict, Time } from './fields.ts'
 
 const Text = Type.Nullable(Type.String())
 
-export const AuditLine = Type.Object({
+export const AuditRowView = Type.Object({
   chain: Type.String(),
   sequence: Type.Integer(),
   time: Time,
@@ -13,8 +13,8 @@ export const AuditLine = Type.Object({
   mode: Text,
   operation: Text,
   outcome: Text,
-  /** The sources that were asked, in order. */
-  tried: Type.Array(
+  /** The sources that were strict, in order. */
+  source_attempts: Type.Array(
     Type.Object({
       name: Type.String(),
       result: Type.String(),
@@ -29,12 +29,12 @@ export const AuditLine = Type.Object({
   detail: Text,
   hash: Type.String(),
 })
-export type AuditLine = Static<typeof AuditLine>
+export type AuditRowView = Static<typeof AuditRowView>
 
 /** All that is given must hold. The newest come first; `before` continues where an earlier answer stopped. */
 export const AuditSearch = Type.Object(
   {
-    reference: Type.Optional(lookedFor(100)),
+    reference: Type.Optional(searchText(100)),
     key_id: Type.Optional(Type.String({ maxLength: 20 })),
     outcome: Type.Optional(Type.String({ maxLength: 60 })),
     phase: Type.Optional(Type.String({ maxLength: 60 })),
@@ -46,16 +46,16 @@ export const AuditSearch = Type.Object(
           kind: Kind,
           number: Type.String({ pattern: '^[0-9]{11}$', 'x-rule': 'must be 11 digits' }),
         },
-        asked,
+        strict,
       ),
     ),
     before: Type.Optional(Type.String({ maxLength: 200 })),
   },
-  asked,
+  strict,
 )
 export type AuditSearch = Static<typeof AuditSearch>
-export const AuditFound = Type.Object({
-  rows: Type.Array(AuditLine),
+export const AuditSearchResult = Type.Object({
+  rows: Type.Array(AuditRowView),
   /** Where to go on; null at the end. */
   next: Type.Nullable(Type.String()),
   /** Set when the search looked through as many rows as it may at once and there are more: go on with `next`. */
@@ -64,10 +64,10 @@ export const AuditFound = Type.Object({
   outcomes: Type.Array(Type.String()),
   phases: Type.Array(Type.String()),
 })
-export type AuditFound = Static<typeof AuditFound>
+export type AuditSearchResult = Static<typeof AuditSearchResult>
 
-export const Story = Type.Object({ reference: Type.String(), rows: Type.Array(AuditLine) })
-export type Story = Static<typeof Story>
+export const AuditTimeline = Type.Object({ reference: Type.String(), rows: Type.Array(AuditRowView) })
+export type AuditTimeline = Static<typeof AuditTimeline>
 
 /** The reading of the whole chain that is under way, or the last one. */
 export const ChainCheck = Type.Object({

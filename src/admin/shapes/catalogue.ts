@@ -1,5 +1,5 @@
 import { type Static, Type } from '../../contract/schema.ts'
-import { asked, Time } from './words.ts'
+import { strict, Time } from './fields.ts'
 
 const Item = Type.Object({
   code: Type.String(),
@@ -27,7 +27,7 @@ export const CatalogueView = Type.Object({
   /** Newest first. */
   versions: Type.Array(CatalogueVersion),
   syncs: Type.Array(Type.Object({ source: Type.String(), at: Time, outcome: Type.Nullable(Type.String()) })),
-  /** Lists of vendors that look like a mistake, and wait for a person. */
+  /** Lists of vendors that look like a mistake, and wait for a actor. */
   reviews: Type.Array(
     Type.Object({ id: Type.Integer(), source: Type.String(), at: Time, doubts: Type.Array(Type.String()) }),
   ),
@@ -46,29 +46,29 @@ export const CatalogueChange = Type.Object({
 })
 export const DiffQuery = Type.Object(
   { from: Type.String({ pattern: '^[0-9]{1,9}$' }), to: Type.String({ pattern: '^[0-9]{1,9}$' }) },
-  asked,
+  strict,
 )
 export const CatalogueDiff = Type.Object({ changes: Type.Array(CatalogueChange) })
 
-export const ReviewQuery = Type.Object({ id: Type.String({ pattern: '^[0-9]{1,9}$' }) }, asked)
-export const ReviewWish = Type.Object(
+export const ReviewQuery = Type.Object({ id: Type.String({ pattern: '^[0-9]{1,9}$' }) }, strict)
+export const ReviewDecision = Type.Object(
   {
     id: Type.Integer({ minimum: 1, maximum: 999_999_999 }),
     decision: Type.Enum(['accept', 'reject'] as const),
   },
-  asked,
+  strict,
 )
 
 /** `content` is what `tabbat catalogue export` writes, or one list of it. */
-export const ImportWish = Type.Object(
+export const ImportRequest = Type.Object(
   { content: Type.Unsafe<unknown>({}), dry_run: Type.Boolean(), force: Type.Boolean() },
-  asked,
+  strict,
 )
 export const SyncRequest = Type.Object(
   { source: Type.String({ maxLength: 40 }), dry_run: Type.Boolean(), force: Type.Boolean() },
-  asked,
+  strict,
 )
-export const RollbackWish = Type.Object({ to: Type.Integer({ minimum: 1, maximum: 999_999_999 }) }, asked)
+export const RollbackRequest = Type.Object({ to: Type.Integer({ minimum: 1, maximum: 999_999_999 }) }, strict)
 export const CatalogueOutcome = Type.Object({
   /** changed, unchanged, rejected (a review), or looked (a dry run). */
   outcome: Type.String(),

@@ -1,5 +1,5 @@
 import { type Static, Type } from '../../contract/schema.ts'
-import { asked, Kind, Mode, Scope, Time } from './words.ts'
+import { Kind, Mode, Scope, strict, Time } from './fields.ts'
 
 export const Key = Type.Object({
   id: Type.String(),
@@ -21,8 +21,8 @@ export type Key = Static<typeof Key>
 
 /** Verifications of the last 30 days, and the hour of the last one. */
 const usage = { verifications_30d: Type.Integer(), last_used_at: Type.Nullable(Time) }
-export const UsedKey = Type.Object({ ...Key.properties, ...usage })
-export type UsedKey = Static<typeof UsedKey>
+export const KeyWithUsage = Type.Object({ ...Key.properties, ...usage })
+export type KeyWithUsage = Static<typeof KeyWithUsage>
 
 /** Fields that a key may hide or reveal, by group, in the order of the contract. */
 export const FieldGroup = Type.Object({
@@ -30,7 +30,7 @@ export const FieldGroup = Type.Object({
   fields: Type.Array(Type.Object({ name: Type.String(), hidden_by_default: Type.Boolean() })),
 })
 export const Keys = Type.Object({
-  keys: Type.Array(UsedKey),
+  keys: Type.Array(KeyWithUsage),
   scopes: Type.Array(Scope),
   field_groups: Type.Array(FieldGroup),
   subjects_per_day_default: Type.Integer(),
@@ -38,7 +38,7 @@ export const Keys = Type.Object({
 export type Keys = Static<typeof Keys>
 
 const Fields = Type.Array(Type.String({ maxLength: 100 }), { maxItems: 100 })
-export const NewKeyWish = Type.Object(
+export const CreateKeyRequest = Type.Object(
   {
     name: Type.String({ minLength: 1, maxLength: 80, 'x-rule': 'is required, in at most 80 characters' }),
     mode: Mode,
@@ -51,13 +51,13 @@ export const NewKeyWish = Type.Object(
     subjects_per_day: Type.Optional(Type.Integer({ minimum: 1, maximum: 100_000_000 })),
     requires_consent: Type.Optional(Type.Boolean()),
   },
-  asked,
+  strict,
 )
 /** `key` is shown this once. */
-export const MadeKey = Type.Object({ key: Type.String(), row: Key })
-export type MadeKey = Static<typeof MadeKey>
-export const RollWish = Type.Object({ overlap: Type.Optional(Type.String({ maxLength: 20 })) }, asked)
+export const CreatedKey = Type.Object({ key: Type.String(), row: Key })
+export type CreatedKey = Static<typeof CreatedKey>
+export const RollKeyRequest = Type.Object({ overlap: Type.Optional(Type.String({ maxLength: 20 })) }, strict)
 
 /** What a key with these fields would be answered, for somebody who does not exist. */
-export const PreviewWish = Type.Object({ kind: Kind, hide: Fields, reveal: Fields }, asked)
+export const PreviewRequest = Type.Object({ kind: Kind, hide: Fields, reveal: Fields }, strict)
 export const Preview = Type.Object({ answer: Type.Unsafe<Record<string, unknown>>({ type: 'object' }) })

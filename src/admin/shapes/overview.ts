@@ -1,7 +1,7 @@
 import { type Static, Type } from '../../contract/schema.ts'
 import { SOURCE_WARNINGS } from '../../sources/guard/call-guard.ts'
 import { RANGES } from '../../statistics/steps.ts'
-import { asked, Mode, Operation, Time } from './words.ts'
+import { Mode, Operation, strict, Time } from './fields.ts'
 
 export const Range = Type.Enum(RANGES)
 
@@ -42,7 +42,7 @@ export type SourceState = Static<typeof SourceState>
 export const Overview = Type.Object({
   range: Range,
   mode: Type.Enum(['live', 'test', 'all'] as const),
-  made_at: Time,
+  generated_at: Time,
   /** In the order of time, without holes. */
   steps: Type.Array(Step),
   step_seconds: Type.Integer(),
@@ -74,5 +74,5 @@ export type Overview = Static<typeof Overview>
 
 export const OverviewQuery = Type.Object(
   { range: Type.Optional(Range), mode: Type.Optional(Type.Enum(['live', 'test', 'all'] as const)) },
-  asked,
+  strict,
 )

@@ -1,6 +1,6 @@
 import { type Static, Type } from '../../contract/schema.ts'
+import { Kind, strict } from './fields.ts'
 import { Password } from './session.ts'
-import { asked, Kind } from './words.ts'
 
 export const RecordCounts = Type.Object({
   nin: Type.Integer(),
@@ -8,15 +8,15 @@ export const RecordCounts = Type.Object({
   pictures: Type.Integer(),
 })
 const Number11 = Type.String({ pattern: '^[0-9]{11}$', 'x-rule': 'must be 11 digits' })
-export const RecordWish = Type.Object({ kind: Kind, number: Number11 }, asked)
-export const RevealWish = Type.Object(
+export const LookUpRecordRequest = Type.Object({ kind: Kind, number: Number11 }, strict)
+export const RevealRecordRequest = Type.Object(
   {
     kind: Kind,
     number: Number11,
     reason: Type.String({ minLength: 10, maxLength: 200, 'x-rule': 'must say why, in 10 to 200 characters' }),
     password: Password,
   },
-  asked,
+  strict,
 )
 /** Fields by their dotted names. Masked: **** where there is something, empty where there is nothing. */
 export const RecordView = Type.Object({

@@ -1,5 +1,5 @@
 import { type Static, Type } from '../../contract/schema.ts'
-import { asked, lookedFor, RoleName, Time } from './words.ts'
+import { RoleName, searchText, strict, Time } from './fields.ts'
 
 export const AccountName = Type.String({
   pattern: '^[a-z0-9][a-z0-9._-]{1,39}$',
@@ -28,8 +28,8 @@ export type Session = Static<typeof Session>
 export const CurrentSession = Type.Object({ session: Type.Nullable(Session) })
 export type CurrentSession = Static<typeof CurrentSession>
 
-export const SignIn = Type.Object({ name: lookedFor(40), password: Password }, asked)
-export const ChangePassword = Type.Object({ current: Password, password: NewPassword }, asked)
+export const SignIn = Type.Object({ name: searchText(40), password: Password }, strict)
+export const ChangePassword = Type.Object({ current: Password, password: NewPassword }, strict)
 
 /** What a one-time link stands for. A reset is for an account that exists; its name cannot be chosen. */
 export const Invitation = Type.Object({
@@ -38,8 +38,11 @@ export const Invitation = Type.Object({
   expires_at: Time,
 })
 export type Invitation = Static<typeof Invitation>
-export const InvitationToken = Type.Object({ token: Token }, asked)
-export const AcceptInvitation = Type.Object({ token: Token, name: AccountName, password: NewPassword }, asked)
+export const InvitationToken = Type.Object({ token: Token }, strict)
+export const AcceptInvitation = Type.Object(
+  { token: Token, name: AccountName, password: NewPassword },
+  strict,
+)
 
 export const Account = Type.Object({
   name: AccountName,
@@ -49,9 +52,9 @@ export const Account = Type.Object({
 })
 export type Account = Static<typeof Account>
 export const Accounts = Type.Object({ accounts: Type.Array(Account) })
-export const Invite = Type.Object({ role: RoleName }, asked)
+export const Invite = Type.Object({ role: RoleName }, strict)
 /** The token is shown once; the page makes a link of it. */
-export const Invited = Type.Object({ token: Token, role: RoleName, expires_at: Time })
+export const OneTimeLink = Type.Object({ token: Token, role: RoleName, expires_at: Time })
 
 /** A link that was made and not used yet. The id is made from what the store keeps, and is no way back to the link. */
 export const OpenInvitation = Type.Object({
@@ -65,4 +68,4 @@ export const OpenInvitation = Type.Object({
 })
 export type OpenInvitation = Static<typeof OpenInvitation>
 export const OpenInvitations = Type.Object({ invitations: Type.Array(OpenInvitation) })
-export const ChangeRole = Type.Object({ role: RoleName }, asked)
+export const ChangeRole = Type.Object({ role: RoleName }, strict)

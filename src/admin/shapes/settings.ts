@@ -1,5 +1,5 @@
 import { type Static, Type } from '../../contract/schema.ts'
-import { Time } from './words.ts'
+import { Time } from './fields.ts'
 
 export const SettingLine = Type.Object({
   name: Type.String(),

@@ -1,5 +1,5 @@
 import { type Static, Type } from '../../contract/schema.ts'
-import { asked, Mode } from './words.ts'
+import { Mode, strict } from './fields.ts'
 
 const Field = Type.Object({
   name: Type.String(),
@@ -33,7 +33,7 @@ export const TryForms = Type.Object({
   base_url: Type.String(),
 })
 export type TryForms = Static<typeof TryForms>
-export const TryWish = Type.Object(
+export const TryRequest = Type.Object(
   {
     operation: Type.String({ maxLength: 60 }),
     input: Type.Unsafe<Record<string, string>>({
@@ -44,9 +44,9 @@ export const TryWish = Type.Object(
     /** Absent: the public sandbox key. */
     key: Type.Optional(Type.String({ maxLength: 200 })),
   },
-  asked,
+  strict,
 )
-export const Tried = Type.Object({
+export const TryResult = Type.Object({
   status: Type.Integer(),
   /** Null when the key was refused. */
   mode: Type.Nullable(Mode),
@@ -54,4 +54,4 @@ export const Tried = Type.Object({
   headers: Type.Unsafe<Record<string, string>>({ type: 'object' }),
   body: Type.Unsafe<unknown>({}),
 })
-export type Tried = Static<typeof Tried>
+export type TryResult = Static<typeof TryResult>

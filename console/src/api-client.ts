@@ -1,0 +1,110 @@
+import { toLabel, toSentence } from './format.ts'
+
+/** Why the server did not do what was asked. `fields` has a sentence for each input that was wrong. */
+export class ApiError extends Error {
+  readonly status: number
+  readonly code: string
+  readonly fields: Readonly<Record<string, string>>
+
+  constructor(status: number, code: string, message: string, fields: Record<string, string> = {}) {
+    super(message)
+    this.name = 'ApiError'
+    this.status = status
+    this.code = code
+    this.fields = fields
+  }
+}
+
+export type ApiClient = {
+  readonly get: <T>(path: string, signal?: AbortSignal) => Promise<T>
+  /** Never repeated by itself: it may have been done although no answer came. */
+  readonly post: <T>(path: string, body?: object) => Promise<T>
+}
+
+export type Listeners = {
+  readonly onSignedOut: () => void
+  readonly onUnreachable: () => void
+  /** The server has seen that somebody is there. */
+  readonly onActivity: () => void
+}
+
+export function createApiClient({ onSignedOut, onUnreachable, onActivity }: Listeners): ApiClient {
+  const send = async <T>(path: string, init: RequestInit): Promise<T> => {
+    const response = await fetch(path, { credentials: 'same-origin', ...init }).catch((thrown: unknown) => {
+      if (init.signal?.aborted) throw thrown
+      return undefined
+    })
+    if (!response || isFromProxy(response)) {
+      onUnreachable()
+      throw toUnreachableError(init.method === 'POST')
+    }
+    if (response.ok) {
+      onActivity()
+      return (await response.json()) as T
+    }
+    const error = await readError(response)
+    if (error.code === 'signed_out') onSignedOut()
+    throw error
+  }
+  return {
+    get: (path, signal) => send(path, signal ? { signal } : {}),
+    post: (path, body = {}) =>
+      send(path, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify(body),
+      }),
+  }
+}
+
+/** A proxy in front says that nobody is behind it; our own errors are JSON. */
+const isFromProxy = ({ status, headers }: Response) =>
+  status >= 502 && status <= 504 && !headers.get('content-type')?.includes('json')
+
+const toUnreachableError = (isPost: boolean) =>
+  new ApiError(
+    0,
+    'away',
+    isPost
+      ? 'The server cannot be reached. It is not known whether this was done: look before you try again.'
+      : 'The server cannot be reached.',
+  )
+
+/** Where only a password was asked for, no name can be wrong. */
+export function sayPasswordOnly(thrown: unknown): never {
+  if (thrown instanceof ApiError && thrown.code === 'wrong_password')
+    throw new ApiError(thrown.status, thrown.code, 'The password is wrong.')
+  throw thrown
+}
+
+type ErrorBody = { code?: string; message?: string; errors?: Record<string, string[]> }
+
+async function readError(response: Response): Promise<ApiError> {
+  const { status, headers } = response
+  const { code, message, errors } = (await response.json().catch(() => ({}))) as ErrorBody
+  const fields = Object.entries(errors ?? {}).map(([name, sentences]) => [
+    name,
+    toFieldSentence(name, sentences[0] ?? 'does not fit'),
+  ])
+  return new ApiError(
+    status,
+    code ?? 'unknown',
+    status === 429
+      ? toWait(headers.get('retry-after'))
+      : (message ?? `The server answered ${status} without saying why.`),
+    Object.fromEntries(fields),
+  )
+}
+
+/** `subject.number must be 11 digits` becomes `Number must be 11 digits.` */
+function toFieldSentence(name: string, text: string): string {
+  if (!text.startsWith(`${name} `)) return toSentence(text)
+  const plain = text
+    .slice(name.length + 1)
+    .replace('>=', 'at least')
+    .replace('<=', 'at most')
+  return toSentence(`${toLabel(name.split('.').at(-1) ?? name)} ${plain}`)
+}
+
+const toWait = (seconds: string | null) =>
+  seconds ? `Too many tries. Wait ${seconds} seconds, then try again.` : 'Too many tries. Wait a little.'

@@ -1,0 +1,127 @@
+import type { AuditRowView, AuditTimeline } from '../../../src/admin/shapes/audit.ts'
+import { toMs, toOperation, toWords } from '../format.ts'
+import { toHash, toKeySearch } from '../route.ts'
+import { useQuery } from '../use-query.ts'
+import { CopyButton } from './copy.tsx'
+import { Facts, Panel, Pill, type Tone, toOutcomeTone, When } from './pieces.tsx'
+import { Empty, QueryResult } from './states.tsx'
+
+/** One verification from its intent to its outcome, and every time it was answered again. */
+export function AuditTimelinePanel({ reference }: { reference: string }) {
+  const answer = useQuery<AuditTimeline>(`/admin/audit/timelines/${encodeURIComponent(reference)}`)
+  return (
+    <>
+      <p>
+        <a href={toHash('audit')}>← All of the audit</a>
+      </p>
+      <Panel title="The story of one verification">
+        <p class="bar">
+          <code class="breaks">{reference}</code> <CopyButton text={reference} what="the reference" />
+        </p>
+        <QueryResult answer={answer}>
+          {({ rows }) =>
+            rows.length === 0 ? (
+              <Empty>
+                <p>Nothing in the log has this reference.</p>
+              </Empty>
+            ) : (
+              <>
+                <Gist rows={rows} />
+                <ol class="timeline">
+                  {rows.map((row) => (
+                    <Moment key={`${row.chain} ${row.sequence}`} row={row} />
+                  ))}
+                </ol>
+              </>
+            )
+          }
+        </QueryResult>
+      </Panel>
+    </>
+  )
+}
+
+/** What is the same in all rows, said once. */
+function Gist({ rows }: { rows: readonly AuditRowView[] }) {
+  const find = (name: 'operation' | 'mode' | 'key_id' | 'amount' | 'consent_reference') =>
+    rows.find((row) => row[name])?.[name] ?? ''
+  const keyId = find('key_id')
+  return (
+    <Facts
+      facts={[
+        ['Operation', toOperation(find('operation'))],
+        ['Mode', find('mode')],
+        ['Key', keyId && <a href={toHash('audit', toKeySearch(keyId))}>{keyId}</a>],
+        ...toGiven([
+          ['Amount', find('amount')],
+          ['Consent', find('consent_reference')],
+        ]),
+      ]}
+    />
+  )
+}
+
+const PHASES: Readonly<Record<string, string>> = {
+  intent: 'Asked for',
+  outcome: 'Answered',
+  replay: 'Answered again, from what was kept',
+}
+
+function Moment({ row }: { row: AuditRowView }) {
+  const { phase, outcome, source_attempts } = row
+  return (
+    <li>
+      <div class="bar">
+        <h3>{PHASES[phase] ?? toWords(phase)}</h3>
+        {outcome !== null && <Pill tone={toOutcomeTone(outcome)}>{toWords(outcome)}</Pill>}
+        <span class="dim push">
+          <When at={row.time} to="exact" />
+        </span>
+      </div>
+      {source_attempts.length > 0 && (
+        <ol class="attempts" aria-label="Sources that were asked, in order">
+          {source_attempts.map(({ name, result, ms, reference }, index) => (
+            <li key={index}>
+              <b>{name}</b> <Pill tone={toResultTone(result)}>{toWords(result)}</Pill>{' '}
+              <span class="dim">{toMs(ms)}</span>
+              {reference && <small class="dim breaks">, the vendor’s reference: {reference}</small>}
+            </li>
+          ))}
+        </ol>
+      )}
+      <Facts
+        facts={toGiven([
+          ['Fields released', phase === 'replay' ? null : toFields(row)],
+          ['Detail', row.detail],
+        ])}
+      />
+      <details>
+        <summary class="dim">Its row in the log</summary>
+        <Facts
+          facts={toGiven([
+            ['Fields released', phase === 'replay' ? toFields(row) : null],
+            ['Row', `${row.sequence} of chain ${row.chain}`],
+            ['Hash', row.hash],
+          ])}
+        />
+      </details>
+    </li>
+  )
+}
+
+const toFields = (row: AuditRowView) => row.fields_released?.replaceAll(',', ', ')
+
+const ANSWERS: Readonly<Record<string, Tone>> = {
+  found: 'good',
+  reused: 'good',
+  not_found: 'warn',
+  watchlisted: 'warn',
+}
+const PASSED_OVER = ['disabled', 'breaker_open', 'spend_cap', 'retry_after', 'paid_calls']
+
+function toResultTone(result: string): Tone {
+  return ANSWERS[result] ?? (PASSED_OVER.includes(result) ? 'dim' : 'bad')
+}
+
+const toGiven = (facts: readonly (readonly [string, string | null | undefined])[]) =>
+  facts.flatMap(([name, value]) => (value ? [[name, value] as const] : []))

@@ -1,0 +1,103 @@
+import { useState } from 'preact/hooks'
+import type { CatalogueDiff, CatalogueOutcome, CatalogueView } from '../../../src/admin/shapes/catalogue.ts'
+import type { Static } from '../../../src/contract/schema.ts'
+import { useAppContext, useHasRole } from '../app-context.ts'
+import { useMutation } from '../use-mutation.ts'
+import { useQuery } from '../use-query.ts'
+import { Changes } from './catalogue-diff.tsx'
+import { Dialog, SubmitButton } from './dialog.tsx'
+import { Panel, When } from './pieces.tsx'
+import { ErrorNote, QueryResult } from './states.tsx'
+
+type Review = CatalogueView['reviews'][number]
+type ReviewsProps = { readonly view: CatalogueView; readonly onChange: () => void }
+
+/** Lists of vendors that look like a mistake: a person decides. */
+export function CatalogueReviews({ view: { reviews }, onChange }: ReviewsProps) {
+  const [open, setOpen] = useState<Review>()
+  const may = useHasRole('operator')
+  if (reviews.length === 0) return null
+  return (
+    <Panel title="Waiting for review">
+      {reviews.map((review) => (
+        <div class="note warn" key={review.id}>
+          <p>
+            <b>{review.source}</b> sent lists that look like a mistake (<When at={review.at} />
+            ). The lists in force stay as they are until you decide.
+          </p>
+          <Doubts doubts={review.doubts} />
+          <button
+            type="button"
+            class="small"
+            aria-label={`Review the lists of ${review.source}`}
+            onClick={() => setOpen(review)}
+          >
+            {may ? 'Review' : 'Look'}
+          </button>
+        </div>
+      ))}
+      {open && (
+        <ReviewDialog
+          review={open}
+          onClose={() => setOpen(undefined)}
+          onDone={() => {
+            setOpen(undefined)
+            onChange()
+          }}
+        />
+      )}
+    </Panel>
+  )
+}
+
+const Doubts = ({ doubts }: { doubts: readonly string[] }) => (
+  <ul>
+    {doubts.map((doubt) => (
+      <li key={doubt}>{doubt}</li>
+    ))}
+  </ul>
+)
+
+type DialogProps = { readonly review: Review; readonly onClose: () => void; readonly onDone: () => void }
+
+function ReviewDialog({ review: { id, source, doubts }, onClose, onDone }: DialogProps) {
+  const { api } = useAppContext()
+  const may = useHasRole('operator')
+  const answer = useQuery<Static<typeof CatalogueDiff>>(`/admin/catalogue/review?id=${id}`)
+  const send = async (decision: 'accept' | 'reject') => {
+    await api.post<CatalogueOutcome>('/admin/catalogue/review', { id, decision })
+    onDone()
+  }
+  const accept = useMutation(() => send('accept'))
+  const reject = useMutation(() => send('reject'))
+  const isBusy = accept.isBusy || reject.isBusy
+  return (
+    <Dialog title={`Lists of ${source}`} onClose={onClose} isWide>
+      <form
+        onSubmit={(event) => {
+          event.preventDefault()
+          accept.run()
+        }}
+      >
+        <Doubts doubts={doubts} />
+        <QueryResult answer={answer}>{({ changes }) => <Changes changes={changes} />}</QueryResult>
+        <ErrorNote error={accept.error ?? reject.error} />
+        <footer>
+          <button type="button" class="plain" onClick={onClose}>
+            {may ? 'Decide later' : 'Close'}
+          </button>
+          {may && (
+            <button type="button" disabled={isBusy} onClick={() => reject.run()}>
+              Reject
+            </button>
+          )}
+          {may && (
+            <SubmitButton isBusy={isBusy} isDanger>
+              Put in force all the same
+            </SubmitButton>
+          )}
+        </footer>
+      </form>
+    </Dialog>
+  )
+}

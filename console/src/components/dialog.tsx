@@ -1,0 +1,129 @@
+import type { ComponentChildren } from 'preact'
+import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
+import type { Mutation } from '../use-mutation.ts'
+import { ErrorNote } from './states.tsx'
+
+type DialogProps = {
+  readonly title: string
+  readonly onClose: () => void
+  /** What it shows is shown once: Escape does not take it away. */
+  readonly isFirm?: boolean
+  readonly isWide?: boolean
+  readonly children: ComponentChildren
+}
+
+/** Open as long as it is drawn. Focus goes back to where it was. */
+export function Dialog({ title, onClose, isFirm = false, isWide = false, children }: DialogProps) {
+  const dialog = useRef<HTMLDialogElement>(null)
+  const id = useId()
+  // Before it is painted: Escape may come at once.
+  useLayoutEffect(() => {
+    const { current } = dialog
+    const before = document.activeElement
+    current?.showModal()
+    current?.querySelector<HTMLElement>('input, select, textarea')?.focus()
+    return () => {
+      current?.close()
+      if (before instanceof HTMLElement) before.focus()
+    }
+  }, [])
+  return (
+    <dialog
+      ref={dialog}
+      aria-labelledby={id}
+      onCancel={(event) => {
+        event.preventDefault()
+        if (!isFirm) onClose()
+      }}
+      onKeyDown={(event) => {
+        // A browser lets a second Escape through even where the first was refused.
+        if (isFirm && event.key === 'Escape') event.preventDefault()
+      }}
+    >
+      <article class={isWide ? 'wide' : ''}>
+        <header>
+          <h2 id={id}>{title}</h2>
+          {!isFirm && (
+            <button type="button" class="plain small" aria-label="Close" onClick={onClose}>
+              <svg viewBox="0 0 16 16" aria-hidden="true">
+                <path d="M4 4l8 8M12 4l-8 8" />
+              </svg>
+            </button>
+          )}
+        </header>
+        {children}
+      </article>
+    </dialog>
+  )
+}
+
+type ConfirmProps = {
+  readonly title: string
+  readonly verb: string
+  readonly mutation: Mutation<[]>
+  readonly onClose: () => void
+  /** What must be typed first, where one click is too easy. */
+  readonly typed?: string
+  readonly isDanger?: boolean
+  readonly children: ComponentChildren
+}
+
+export function Confirm({ title, verb, mutation, onClose, typed, isDanger = false, children }: ConfirmProps) {
+  const [text, setText] = useState('')
+  const isReady = typed === undefined || text.trim() === typed.trim()
+  return (
+    <Dialog title={title} onClose={onClose}>
+      <form
+        onSubmit={(event) => {
+          event.preventDefault()
+          if (isReady) mutation.run()
+        }}
+      >
+        {children}
+        {typed !== undefined && (
+          <label>
+            <span>
+              Type <b class="breaks">{typed}</b> to confirm
+            </span>
+            <input
+              value={text}
+              onInput={(event) => setText(event.currentTarget.value)}
+              autocomplete="off"
+              spellcheck={false}
+            />
+          </label>
+        )}
+        <ErrorNote error={mutation.error} />
+        <footer>
+          <button type="button" class="plain" onClick={onClose}>
+            Cancel
+          </button>
+          <SubmitButton isBusy={mutation.isBusy} isDisabled={!isReady} isDanger={isDanger}>
+            {verb}
+          </SubmitButton>
+        </footer>
+      </form>
+    </Dialog>
+  )
+}
+
+type SubmitButtonProps = {
+  readonly isBusy: boolean
+  readonly isDisabled?: boolean
+  readonly isDanger?: boolean
+  readonly children: ComponentChildren
+}
+
+/** Sends the form that it stands in, once. */
+export function SubmitButton({ isBusy, isDisabled = false, isDanger = false, children }: SubmitButtonProps) {
+  return (
+    <button
+      type="submit"
+      class={isDanger ? 'danger' : 'main'}
+      disabled={isBusy || isDisabled}
+      aria-busy={isBusy}
+    >
+      {children}
+    </button>
+  )
+}

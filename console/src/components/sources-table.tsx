@@ -1,0 +1,120 @@
+import type { SourceState } from '../../../src/admin/shapes/overview.ts'
+import { toCount, toMs, toNaira, toOperation } from '../format.ts'
+import {
+  findWorstNodes,
+  type Spend,
+  toBreaker,
+  toErrorRate,
+  toHealth,
+  type WorstNode,
+} from '../source-health.ts'
+import { Pill, When } from './pieces.tsx'
+import { type Column, Table } from './table.tsx'
+
+/** Whether it works, in words. Of lists it is how their last sync ended. */
+export function HealthPill({ source }: { source: SourceState }) {
+  const { tone, words } = toHealth(source)
+  return <Pill tone={tone}>{words}</Pill>
+}
+
+/** Since midnight in Lagos, over all operations and nodes. */
+export function SpentToday({ spend }: { spend: Spend }) {
+  const { source, spent_kobo_today: spent, cap_kobo: cap } = spend
+  if (cap === null) return <span class="still">{toNaira(spent)}</span>
+  return (
+    <span class="spend">
+      <span class="still">
+        {toNaira(spent)} <span class="dim">of {toNaira(cap)}</span>
+      </span>
+      <meter
+        min={0}
+        max={cap}
+        value={spent}
+        low={cap * 0.8}
+        high={cap - 1}
+        optimum={0}
+        aria-label={`${source}: spent of the cap of the day`}
+      />
+    </span>
+  )
+}
+
+/** Of lists the last sync is told, however it ended. */
+const findSuccess = (row: SourceState) =>
+  row.calls === null && toHealth(row).tone !== 'good' ? null : row.last_success_at
+
+const COLUMNS: readonly Column<SourceState>[] = [
+  { title: 'Source', cell: ({ source }) => <b>{source}</b> },
+  { title: 'Operation', cell: ({ operation }) => <span class="still">{toOperation(operation)}</span> },
+  { title: 'State', cell: (row) => <HealthPill source={row} /> },
+  { title: 'Breaker', cell: (row) => <span class="still">{toBreaker(row) ?? '–'}</span> },
+  { title: 'Errors', cell: toErrorRate, isNumber: true },
+  { title: 'p50', cell: ({ p50_ms }) => toMs(p50_ms), isNumber: true },
+  { title: 'p95', cell: ({ p95_ms }) => toMs(p95_ms), isNumber: true },
+  { title: 'p99', cell: ({ p99_ms }) => toMs(p99_ms), isNumber: true },
+  {
+    title: 'Calls since start',
+    cell: ({ calls }) => (calls === null ? '–' : toCount(calls)),
+    isNumber: true,
+  },
+  {
+    title: 'Last success',
+    cell: (row) => <When at={findSuccess(row)} otherwise="none yet" />,
+  },
+]
+
+const NODE: Column<SourceState> = {
+  title: 'Node',
+  cell: ({ node }) => (node === null ? '–' : <code>{node}</code>),
+}
+
+/** All of one source: each operation on each node. */
+export function SourceTable({ sources }: { sources: readonly SourceState[] }) {
+  const hasNodes = new Set(sources.map(({ node }) => node)).size > 1
+  const columns = COLUMNS.filter(({ title }) => title !== 'Source')
+  return (
+    <Table
+      label={`State of ${sources[0]?.source}`}
+      rows={sources}
+      keyOf={({ operation, node }) => `${operation} ${node}`}
+      columns={hasNodes ? [...columns.slice(0, 1), NODE, ...columns.slice(1)] : columns}
+    />
+  )
+}
+
+const FEW = new Set(['Source', 'Operation', 'Breaker', 'Errors', 'p95', 'Last success'])
+
+const STATE: Column<WorstNode> = {
+  title: 'State',
+  cell: (row) => (
+    <span class="still">
+      <HealthPill source={row} />
+      {row.alike < row.nodes && (
+        <small class="dim">
+          {' '}
+          on {row.alike} of {row.nodes} nodes
+        </small>
+      )}
+    </span>
+  ),
+}
+
+/** Every source at a glance: each operation where it does worst, and the spend once for each source. */
+export function SourcesTable({ sources }: { sources: readonly SourceState[] }) {
+  const rows = [...Map.groupBy(findWorstNodes(sources), ({ source }) => source).values()].flat()
+  const [source, operation, ...others] = COLUMNS.filter(({ title }) => FEW.has(title))
+  const spent: Column<WorstNode> = {
+    title: 'Spent today',
+    cell: (row) => rows.find((other) => other.source === row.source) === row && <SpentToday spend={row} />,
+    isNumber: true,
+  }
+  const columns = [source, STATE, operation, ...others, spent].filter((column) => column !== undefined)
+  return (
+    <Table
+      label="Sources"
+      rows={rows}
+      keyOf={({ source, operation }) => `${source} ${operation}`}
+      columns={columns}
+    />
+  )
+}

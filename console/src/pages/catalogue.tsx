@@ -1,0 +1,149 @@
+import { useState } from 'preact/hooks'
+import type { CatalogueView } from '../../../src/admin/shapes/catalogue.ts'
+import { useHasRole } from '../app-context.ts'
+import { ImportDialog, SyncDialog } from '../components/catalogue-change.tsx'
+import { CatalogueHistory } from '../components/catalogue-history.tsx'
+import { CatalogueReviews } from '../components/catalogue-reviews.tsx'
+import { TextField } from '../components/field.tsx'
+import { Panel, When } from '../components/pieces.tsx'
+import { Empty, QueryResult } from '../components/states.tsx'
+import { Table } from '../components/table.tsx'
+import { toCount, toDay, toPrice, toWords } from '../format.ts'
+import { useQuery } from '../use-query.ts'
+
+export function Catalogue() {
+  const answer = useQuery<CatalogueView>('/admin/catalogue')
+  const [isImporting, setImporting] = useState(false)
+  const [syncing, setSyncing] = useState<string>()
+  const may = useHasRole('operator')
+  return (
+    <QueryResult answer={answer} lines={8}>
+      {(view) => (
+        <>
+          <div class="bar">
+            <p class="dim">
+              {view.version === 0 ? 'The lists that came with the program are' : `Version ${view.version} is`}{' '}
+              in force.
+            </p>
+            <span class="bar push">
+              {may &&
+                view.can_sync.map((source) => (
+                  <button key={source} type="button" onClick={() => setSyncing(source)}>
+                    Sync from {source}
+                  </button>
+                ))}
+              {may && (
+                <button type="button" onClick={() => setImporting(true)}>
+                  Import
+                </button>
+              )}
+              <a class="button" href="/admin/catalogue/export" download>
+                Export
+              </a>
+            </span>
+          </div>
+          <CatalogueReviews view={view} onChange={answer.reload} />
+          <Lists view={view} />
+          <CatalogueHistory view={view} onChange={answer.reload} />
+          <Syncs view={view} />
+          {isImporting && <ImportDialog onClose={() => setImporting(false)} onDone={answer.reload} />}
+          {syncing !== undefined && (
+            <SyncDialog source={syncing} onClose={() => setSyncing(undefined)} onDone={answer.reload} />
+          )}
+        </>
+      )}
+    </QueryResult>
+  )
+}
+
+function Lists({ view }: { view: CatalogueView }) {
+  const [text, setText] = useState('')
+  const wanted = text.trim().toLowerCase()
+  const lists = view.lists
+    .map((list) => ({
+      ...list,
+      items: list.items.filter(({ code, name }) =>
+        `${list.title} ${code} ${name}`.toLowerCase().includes(wanted),
+      ),
+    }))
+    .filter(({ items }) => wanted === '' || items.length > 0)
+  return (
+    <Panel title="Lists">
+      <TextField
+        label="Find in the lists"
+        type="search"
+        value={text}
+        onValue={setText}
+        placeholder="Name, code or list"
+      />
+      {lists.length === 0 && (
+        <Empty>
+          <p>
+            {view.lists.length === 0
+              ? 'There are no lists yet. Import or sync some.'
+              : 'Nothing is called so.'}
+          </p>
+        </Empty>
+      )}
+      {lists.map((list) => (
+        <List key={`${list.title} ${wanted === ''}`} list={list} isOpen={wanted !== ''} />
+      ))}
+    </Panel>
+  )
+}
+
+/** `tv DSTV add-ons` becomes `TV DSTV add-ons`. */
+const toTitle = (title: string) =>
+  title.startsWith('tv ') ? `TV ${title.slice(3)}` : title.charAt(0).toUpperCase() + title.slice(1)
+
+type ListProps = { readonly list: CatalogueView['lists'][number]; readonly isOpen: boolean }
+
+/** Drawn when it is opened: a catalogue may have thousands of items. */
+function List({ list, isOpen }: ListProps) {
+  const [isShown, setShown] = useState(isOpen)
+  return (
+    <details open={isOpen} onToggle={(event) => setShown(event.currentTarget.open)}>
+      <summary>
+        <span class="list">
+          <span>{toTitle(list.title)}</span>
+          <small class="dim number">
+            {toCount(list.items.length)} {list.items.length === 1 ? 'item' : 'items'}
+          </small>
+          <small class="dim">prices as of {toDay(list.as_of)}</small>
+        </span>
+      </summary>
+      {isShown && list.items.length === 0 && <p class="dim">This list is empty.</p>}
+      {isShown && list.items.length > 0 && (
+        <Table
+          label={list.title}
+          rows={list.items}
+          keyOf={({ code, name }) => `${code} ${name}`}
+          columns={[
+            { title: 'Code', cell: ({ code }) => <code>{code}</code> },
+            { title: 'Name', cell: ({ name }) => name },
+            { title: 'Note', cell: ({ note }) => <span class="dim">{note}</span> },
+            { title: 'Price', cell: ({ price }) => toPrice(price), isNumber: true },
+          ]}
+        />
+      )}
+    </details>
+  )
+}
+
+function Syncs({ view: { syncs } }: { view: CatalogueView }) {
+  if (syncs.length === 0) return null
+  return (
+    <Panel title="Last syncs">
+      <Table
+        label="Last syncs"
+        rows={syncs}
+        keyOf={({ source, at }) => `${source} ${at}`}
+        columns={[
+          { title: 'Source', cell: ({ source }) => source },
+          { title: 'Time', cell: ({ at }) => <When at={at} /> },
+          { title: 'Ended', cell: ({ outcome }) => (outcome === null ? 'not yet' : toWords(outcome)) },
+        ]}
+      />
+    </Panel>
+  )
+}

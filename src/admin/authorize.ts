@@ -1,0 +1,50 @@
+import { AdminError } from '../contract/admin-error.ts'
+import { type Actor, isAtLeast } from '../contract/role.ts'
+import { AppError } from '../errors.ts'
+import type { Exchange } from '../http/exchange.ts'
+import type { AdminDeps } from './admin-deps.ts'
+import type { AdminRoute } from './route.ts'
+import { readSessionCookie } from './session-cookie.ts'
+
+const NOBODY: Actor = { name: '', role: 'viewer', session: '' }
+
+/** Who asks, and whether they may. */
+export async function authorize(
+  deps: AdminDeps,
+  { role, method, isBackground = false }: AdminRoute,
+  exchange: Exchange,
+): Promise<Actor> {
+  refuseForeignSite(method, exchange)
+  if (method !== 'GET') refuseForeignOrigin(deps, exchange)
+  if (role === 'anyone') return NOBODY
+  const token = readSessionCookie(exchange.headers.cookie, deps.addresses.isSecure(exchange))
+  const actor = token === undefined ? undefined : await deps.authentication.findActor(token, { isBackground })
+  if (!actor) throw new AdminError('signed_out')
+  if (!isAtLeast(actor.role, role)) throw new AdminError('wrong_role')
+  return actor
+}
+
+/**
+ * A page of another site, or of another port of this host, can make a browser send a request with our cookie; it cannot
+ * make it say that it comes from here. Looking is refused, too, because some of it is audited as this actor's. Somebody
+ * who types an address in comes from nowhere.
+ */
+function refuseForeignSite(method: AdminRoute['method'], { headers }: Exchange): void {
+  const site = headers['sec-fetch-site'] ?? 'same-origin'
+  if (site === 'same-origin' || (site === 'none' && method === 'GET')) return
+  throw new AdminError('foreign_origin')
+}
+
+/** The same for browsers that do not tell the site; and none sends JSON to others without being asked first. */
+function refuseForeignOrigin({ addresses }: AdminDeps, exchange: Exchange): void {
+  const { headers } = exchange
+  const { origin } = headers
+  if (origin !== undefined && !isSameHost(origin, addresses.hostOf(exchange)))
+    throw new AdminError('foreign_origin')
+  if (!/^application\/json\s*(;|$)/i.test(headers['content-type'] ?? ''))
+    throw new AppError('unsupported_media_type')
+}
+
+function isSameHost(origin: string, host: string): boolean {
+  return URL.canParse(origin) && new URL(origin).host === host
+}

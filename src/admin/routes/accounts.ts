@@ -1,0 +1,146 @@
+import {
+  type AccountDeps,
+  changeRole,
+  inviteAccount,
+  type NewInvitation,
+  removeAccount,
+  resetAccount,
+} from '../../accounts/accounts.ts'
+import { listOpenInvitations, voidInvitation } from '../../accounts/open-invitations.ts'
+import type { Actor } from '../../contract/role.ts'
+import type { AccountRow } from '../../store/people-rows.ts'
+import type { AdminDeps } from '../admin-deps.ts'
+import { type AdminRoute, defineRoute } from '../route.ts'
+import { Ok } from '../shapes/fields.ts'
+import {
+  type Account,
+  Accounts,
+  ChangeRole,
+  Invite,
+  OneTimeLink,
+  OpenInvitations,
+} from '../shapes/session.ts'
+
+const tag = 'Accounts'
+const done = { ok: true } as const
+
+const toAccountDeps = ({ context }: AdminDeps, { name }: Actor): AccountDeps => ({
+  store: context.store,
+  audit: context.audit,
+  by: name,
+})
+
+const listAccounts = defineRoute({
+  name: 'list_accounts',
+  tag,
+  method: 'GET',
+  path: '/admin/accounts',
+  summary: 'The accounts of the console.',
+  role: 'owner',
+  output: Accounts,
+  run: async ({ context }) => ({ accounts: (await context.store.people.list()).map(toAccount) }),
+})
+
+const invite = defineRoute({
+  name: 'invite_account',
+  tag,
+  method: 'POST',
+  path: '/admin/invitations',
+  summary: 'Make a one-time link for a new account. It is good for 24 hours and shown once.',
+  role: 'owner',
+  input: Invite,
+  output: OneTimeLink,
+  run: async (deps, { input, actor }) =>
+    toOneTimeLink(await inviteAccount(toAccountDeps(deps, actor), input.role)),
+})
+
+const listInvitations = defineRoute({
+  name: 'list_invitations',
+  tag,
+  method: 'GET',
+  path: '/admin/invitations',
+  summary: 'The one-time links that are open: made, not used, and not run out.',
+  role: 'owner',
+  output: OpenInvitations,
+  run: async ({ context }) => ({ invitations: await listOpenInvitations(context.store) }),
+})
+
+const voidOne = defineRoute({
+  name: 'void_invitation',
+  tag,
+  method: 'POST',
+  path: '/admin/invitations/:id/void',
+  summary: 'Make an open one-time link void.',
+  role: 'owner',
+  output: Ok,
+  run: async (deps, { params, actor }) => {
+    await voidInvitation(toAccountDeps(deps, actor), params.id ?? '')
+    return done
+  },
+})
+
+const setRole = defineRoute({
+  name: 'change_role',
+  tag,
+  method: 'POST',
+  path: '/admin/accounts/:name/role',
+  summary: 'Give an account another role; ends its sessions.',
+  role: 'owner',
+  input: ChangeRole,
+  output: Ok,
+  run: async (deps, { input, params, actor }) => {
+    await changeRole(toAccountDeps(deps, actor), params.name ?? '', input.role)
+    return done
+  },
+})
+
+const reset = defineRoute({
+  name: 'reset_account',
+  tag,
+  method: 'POST',
+  path: '/admin/accounts/:name/reset',
+  summary: 'Make a one-time link that sets a new password for an account.',
+  role: 'owner',
+  output: OneTimeLink,
+  run: async (deps, { params, actor }) =>
+    toOneTimeLink(await resetAccount(toAccountDeps(deps, actor), params.name ?? '')),
+})
+
+const remove = defineRoute({
+  name: 'remove_account',
+  tag,
+  method: 'POST',
+  path: '/admin/accounts/:name/remove',
+  summary: 'Take an account away; ends its sessions.',
+  role: 'owner',
+  output: Ok,
+  run: async (deps, { params, actor }) => {
+    await removeAccount(toAccountDeps(deps, actor), params.name ?? '')
+    return done
+  },
+})
+
+const toOneTimeLink = ({ token, role, expiresAt }: NewInvitation) => ({
+  token,
+  role,
+  expires_at: toTime(expiresAt),
+})
+
+const toAccount = ({ name, role, createdAt, lastSeenAt }: AccountRow): Account => ({
+  name,
+  role,
+  created_at: toTime(createdAt),
+  last_seen_at: lastSeenAt === undefined ? null : toTime(lastSeenAt),
+})
+
+const toTime = (at: number) => new Date(at).toISOString()
+
+export const ACCOUNT_ROUTES: readonly AdminRoute[] = [
+  listAccounts,
+  listInvitations,
+  invite,
+  voidOne,
+  setRole,
+  reset,
+  remove,
+]

@@ -1,0 +1,92 @@
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import type { Page } from 'playwright-core'
+import type { Role } from '../../src/contract/role.ts'
+import { newDataDir, type RunningServer, type Settings, startServer, tabbat } from '../process/tabbat.ts'
+
+/** A server of its own as it is run, with the page that it serves. */
+export type ConsoleServer = {
+  readonly api: string
+  readonly admin: string
+  readonly dataDir: string
+  /** What the command line prints: a one-time link. */
+  readonly invite: (role: Role) => Promise<string>
+  readonly run: (...args: string[]) => Promise<string>
+  /** Stops the server and starts it at the same place. */
+  readonly restart: (meanwhile?: () => Promise<void>) => Promise<void>
+  /** As if nobody had done anything for so long. */
+  readonly letTimePass: (ms: number) => void
+  readonly stop: () => Promise<void>
+}
+
+export const PASSWORD = 'correct horse battery staple'
+
+export async function startConsoleServer(settings: Settings = {}): Promise<ConsoleServer> {
+  const dataDir = newDataDir()
+  const own: Settings = { TABBAT_DATA_DIR: dataDir, TABBAT_LOG_LEVEL: 'silent', ...settings }
+  let server: RunningServer = await startServer(own)
+  const admin = toAdminUrl(server)
+  const api = server.url
+  const run = async (...args: string[]) => {
+    const { code, stdout, stderr } = await tabbat(own, ...args)
+    if (code !== 0) throw new Error(`tabbat ${args[0]} ended with ${code}: ${stderr}`)
+    return stdout
+  }
+  return {
+    api,
+    admin,
+    dataDir,
+    run,
+    invite: async (role) => {
+      const made = JSON.parse(await run('admin', 'invite', '--role', role, '--url', admin, '--json'))
+      return String(made.link)
+    },
+    restart: async (meanwhile = async () => {}) => {
+      await server.stop()
+      await meanwhile()
+      const ports = { TABBAT_PORT: new URL(api).port, TABBAT_ADMIN_PORT: new URL(admin).port }
+      server = await startServer({ ...own, ...ports })
+    },
+    letTimePass: (ms) => {
+      const database = new DatabaseSync(join(dataDir, 'tabbat.db'), { timeout: 5000 })
+      database.prepare('UPDATE sessions SET created_at = created_at - ?, seen_at = seen_at - ?').run(ms, ms)
+      database.close()
+    },
+    stop: async () => {
+      await server.stop()
+    },
+  }
+}
+
+function toAdminUrl({ banner }: RunningServer): string {
+  const url = /console +(http:\S+)\/console/.exec(banner)?.[1]
+  if (!url) throw new Error(`the banner does not say where the console is: ${banner}`)
+  return url
+}
+
+/** Follows a one-time link as a person would. */
+export async function acceptInvitation(page: Page, link: string, name: string): Promise<void> {
+  await page.goto(link)
+  await page.getByRole('textbox', { name: 'Name' }).fill(name)
+  await page.getByRole('textbox', { name: 'New password' }).fill(PASSWORD)
+  await page.getByRole('textbox', { name: 'The same again' }).fill(PASSWORD)
+  await page.getByRole('button', { name: 'Create account' }).click()
+  await page.getByRole('heading', { name: 'Overview', level: 1 }).waitFor()
+}
+
+export async function signIn(page: Page, name: string, password = PASSWORD): Promise<void> {
+  await page.getByRole('textbox', { name: 'Name' }).fill(name)
+  await page.getByRole('textbox', { name: 'Password' }).fill(password)
+  await page.getByRole('button', { name: 'Sign in' }).click()
+}
+
+export const go = (page: Page, room: string) =>
+  page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: room, exact: true }).click()
+
+/** A verification over the public address, as a customer's program makes it. */
+export const verifyNin = (api: string, key: string, nin: string, phone = '08031234567') =>
+  fetch(`${api}/api/v2/kyc/verify-nin`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ nin, phone }),
+  })
