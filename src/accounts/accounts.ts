@@ -4,13 +4,13 @@ import type { AuditEntry } from '../audit/row.ts'
 import type { Role } from '../contract/role.ts'
 import { DAY_MS, steadyNow } from '../contract/time.ts'
 import { UserError } from '../errors.ts'
-import type { AccountRow } from '../store/people-rows.ts'
+import type { AccountRow } from '../store/account-rows.ts'
 import type { Store } from '../store/store.ts'
 import { createToken, toTokenId } from './token.ts'
 
 /** What is needed to change accounts, from the page and from the command line alike. */
 export type AccountDeps = {
-  readonly store: Pick<Store, 'people'>
+  readonly store: Pick<Store, 'accounts'>
   readonly audit: Pick<AuditLog, 'record'>
   /** Whose change it is: the name of an account, or the command line. */
   readonly by: string
@@ -41,7 +41,7 @@ async function invite(
   const createdAt = steadyNow()
   const expiresAt = createdAt + INVITATION_MS
   const invitation = { id, role, account, madeBy: deps.by, createdAt, expiresAt }
-  await withAudit(deps, entry, () => deps.store.people.invite(invitation))
+  await withAudit(deps, entry, () => deps.store.accounts.invite(invitation))
   return { token, role, expiresAt }
 }
 
@@ -50,12 +50,12 @@ export async function changeRole(deps: AccountDeps, name: string, role: Role): P
   if (account.role === role) throw new UserError(`${name} has the role ${role} already.`)
   await refuseLastOwner(deps, account)
   const detail = `${name}, from ${account.role} to ${role}`
-  await withAudit(deps, { phase: 'role_changed', detail }, () => deps.store.people.setRole(name, role))
+  await withAudit(deps, { phase: 'role_changed', detail }, () => deps.store.accounts.setRole(name, role))
 }
 
 export async function removeAccount(deps: AccountDeps, name: string): Promise<void> {
   await refuseLastOwner(deps, await findAccount(deps, name))
-  await withAudit(deps, { phase: 'account_removed', detail: name }, () => deps.store.people.remove(name))
+  await withAudit(deps, { phase: 'account_removed', detail: name }, () => deps.store.accounts.remove(name))
 }
 
 /**
@@ -83,13 +83,13 @@ export async function withAudit<T>(
 /** Asked before the audit is written; the store asks again, for two may come at the same moment. */
 async function refuseLastOwner({ store }: AccountDeps, { name, role }: AccountRow): Promise<void> {
   if (role !== 'owner') return
-  const owners = (await store.people.list()).filter((account) => account.role === 'owner')
+  const owners = (await store.accounts.list()).filter((account) => account.role === 'owner')
   if (owners.length < 2) throw new UserError(`${name} is the last owner. Make somebody else an owner first.`)
 }
 
 /** The name is repeated only if it can be one. */
 async function findAccount({ store }: AccountDeps, name: string): Promise<AccountRow> {
-  const account = await store.people.find(name)
+  const account = await store.accounts.find(name)
   if (account) return account
   throw new UserError(
     `There is no account ${/^[a-z0-9][a-z0-9._-]{1,39}$/.test(name) ? name : 'with this name'}.`,

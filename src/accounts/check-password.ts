@@ -1,6 +1,6 @@
 import type { AuditLog } from '../audit/audit-log.ts'
 import { AdminError } from '../contract/admin-error.ts'
-import type { AccountRow } from '../store/people-rows.ts'
+import type { AccountRow } from '../store/account-rows.ts'
 import type { Store } from '../store/store.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { Passwords } from './passwords.ts'
@@ -25,7 +25,7 @@ export const createPasswordCheck =
   ({ context: { audit, store, log }, passwords, throttle }: Deps) =>
   async ({ name, password, throttleKeys, isKnown }: PasswordTry): Promise<AccountRow> => {
     const compare = async () => {
-      const account = await store.people.find(name)
+      const account = await store.accounts.find(name)
       return { account, isRight: await passwords.isRight(name, password, account?.password, isKnown) }
     }
     audit.requireHealthy()

@@ -2,8 +2,8 @@ import { AdminError } from '../contract/admin-error.ts'
 import { holdsPersonNumber, PERSON_NUMBER_RULE } from '../contract/free-text.ts'
 import { steadyNow } from '../contract/time.ts'
 import { AppError, UserError } from '../errors.ts'
-import type { InvitationRow } from '../store/people-rows.ts'
-import type { PeopleTable } from '../store/people-table.ts'
+import type { InvitationRow } from '../store/account-rows.ts'
+import type { AccountTable } from '../store/account-table.ts'
 import { type AccountDeps, withAudit } from './accounts.ts'
 import { type Passwords, refuseWeakPassword } from './passwords.ts'
 import { toTokenId } from './token.ts'
@@ -16,7 +16,7 @@ export type AcceptedAccount = { readonly name: string; readonly password: string
 
 type InvitationDeps = Omit<AccountDeps, 'by'> & { readonly passwords: Passwords }
 
-export async function inspectInvitation(table: PeopleTable, token: string): Promise<Invitation> {
+export async function inspectInvitation(table: AccountTable, token: string): Promise<Invitation> {
   const { role, account, expiresAt } = await findInvitation(table, token)
   return { role, name: account ?? null, expires_at: new Date(expiresAt).toISOString() }
 }
@@ -28,8 +28,8 @@ export async function acceptInvitation(
 ): Promise<AcceptedAccount> {
   const { store, passwords } = deps
   const { token, name, password } = acceptance
-  const invitation = await findInvitation(store.people, token)
-  await refuseName(store.people, invitation, name)
+  const invitation = await findInvitation(store.accounts, token)
+  await refuseName(store.accounts, invitation, name)
   refuseWeakPassword(name, password)
   const kept = await passwords.hash(name, password)
   const isDone = await (invitation.account === undefined
@@ -39,7 +39,7 @@ export async function acceptInvitation(
   return { name, password: kept }
 }
 
-async function refuseName(table: PeopleTable, { account }: InvitationRow, name: string): Promise<void> {
+async function refuseName(table: AccountTable, { account }: InvitationRow, name: string): Promise<void> {
   if (account !== undefined && account !== name) throw new UserError('This link is for another account.')
   if (account === undefined && holdsPersonNumber(name))
     throw new AppError('validation_failed', { errors: { name: [`name ${PERSON_NUMBER_RULE}`] } })
@@ -56,7 +56,7 @@ function makeAccount(
   const detail = `${name}, ${role}, invited by ${madeBy}`
   const account = { name, role, password, createdAt: steadyNow(), lastSeenAt: undefined }
   return withAudit({ audit, by: name }, { phase: 'account_created', detail }, () =>
-    store.people.accept(id, account),
+    store.accounts.accept(id, account),
   )
 }
 
@@ -68,11 +68,11 @@ function setPassword(
 ): Promise<boolean> {
   const detail = `${name}, link made by ${madeBy}`
   return withAudit({ audit, by: name }, { phase: 'password_changed', detail }, () =>
-    store.people.acceptReset(id, password, steadyNow()),
+    store.accounts.acceptReset(id, password, steadyNow()),
   )
 }
 
-async function findInvitation(table: PeopleTable, token: string): Promise<InvitationRow> {
+async function findInvitation(table: AccountTable, token: string): Promise<InvitationRow> {
   const id = toTokenId(token)
   const invitation = id && (await table.findInvitation(id, steadyNow()))
   if (!invitation) throw new AdminError('invitation_void')

@@ -1,6 +1,6 @@
 import { steadyNow } from '../contract/time.ts'
 import { UserError } from '../errors.ts'
-import type { InvitationRow } from '../store/people-rows.ts'
+import type { InvitationRow } from '../store/account-rows.ts'
 import type { Store } from '../store/store.ts'
 import { type AccountDeps, withAudit } from './accounts.ts'
 import type { OpenInvitation } from './views.ts'
@@ -8,18 +8,18 @@ import type { OpenInvitation } from './views.ts'
 const ID_LENGTH = 12
 
 /** The one-time links that can still be used, the oldest first. */
-export const listOpenInvitations = async ({ people }: Pick<Store, 'people'>): Promise<OpenInvitation[]> =>
-  (await people.listInvitations(steadyNow())).map(toOpenInvitation)
+export const listOpenInvitations = async ({ accounts }: Pick<Store, 'accounts'>): Promise<OpenInvitation[]> =>
+  (await accounts.listInvitations(steadyNow())).map(toOpenInvitation)
 
 /** The link is void at once. */
 export async function voidInvitation(deps: AccountDeps, id: string): Promise<void> {
-  const { people } = deps.store
-  const found = (await people.listInvitations(steadyNow())).find((row) => toId(row) === id)
+  const { accounts } = deps.store
+  const found = (await accounts.listInvitations(steadyNow())).find((row) => toId(row) === id)
   if (!found) throw toUnknown(id)
   const { role, account, madeBy } = found
   const detail = `${id}, ${account ?? role}, made by ${madeBy}`
   const isDone = await withAudit(deps, { phase: 'invitation_voided', detail }, () =>
-    people.voidInvitation(found.id),
+    accounts.voidInvitation(found.id),
   )
   if (!isDone) throw toUnknown(id)
 }

@@ -1,7 +1,7 @@
 import type { Actor } from '../contract/role.ts'
 import { HOUR_MS, MINUTE_MS, steadyNow } from '../contract/time.ts'
-import type { SessionRow } from '../store/people-rows.ts'
-import type { PeopleTable } from '../store/people-table.ts'
+import type { SessionRow } from '../store/account-rows.ts'
+import type { AccountTable } from '../store/account-table.ts'
 import { VERSION } from '../version.ts'
 import { createToken, toTokenId } from './token.ts'
 import type { Session } from './views.ts'
@@ -29,7 +29,7 @@ export type Sessions = {
   readonly end: (actor: Actor) => Promise<void>
 }
 
-export const createSessions = (table: PeopleTable): Sessions => ({
+export const createSessions = (table: AccountTable): Sessions => ({
   findActor: async (token, { isBackground }) => {
     const id = toTokenId(token)
     const now = steadyNow()
@@ -67,7 +67,7 @@ const toSession = ({ account, role, createdAt, seenAt }: SessionRow): Session =>
 const toTime = (at: number) => new Date(at).toISOString()
 
 /** Takes away what has ended and what has run out. */
-export const forgetSessions = (table: PeopleTable): Promise<void> => {
+export const forgetSessions = (table: AccountTable): Promise<void> => {
   const now = steadyNow()
   return table.forget({ ...toLimits(now), now })
 }

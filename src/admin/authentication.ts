@@ -9,7 +9,7 @@ import { createSignInThrottleKeys, toConfirmThrottleKeys } from '../accounts/thr
 import type { Context } from '../context/context.ts'
 import { AdminError } from '../contract/admin-error.ts'
 import type { Actor } from '../contract/role.ts'
-import type { AccountRow } from '../store/people-rows.ts'
+import type { AccountRow } from '../store/account-rows.ts'
 
 export type SignInRequest = {
   readonly name: string
@@ -42,7 +42,7 @@ export type Authentication = Pick<Sessions, 'findActor' | 'describe'> & {
 export function createAuthentication(context: Context, now = () => performance.now()): Authentication {
   const { audit, store } = context
   const passwords = createPasswords(() => context.keyring()['console-password'])
-  const sessions = createSessions(store.people)
+  const sessions = createSessions(store.accounts)
   const throttle = createThrottle(now)
   const { toThrottleKeys, isForName } = createSignInThrottleKeys()
   const devices = createDevices(() => context.keyring()['console-password'])
@@ -82,7 +82,7 @@ export function createAuthentication(context: Context, now = () => performance.n
       const after = await passwords.hash(name, password)
       const change = { name, before, after, keep: toSessionId(actor) }
       const isDone = await withAudit({ audit, by: name }, { phase: 'password_changed', detail: name }, () =>
-        store.people.setPassword(change),
+        store.accounts.setPassword(change),
       )
       if (!isDone) throw new AdminError('wrong_password')
     },

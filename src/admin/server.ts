@@ -34,7 +34,7 @@ export function buildAdminServer(
   const hooks: Hooks = {
     begin: createHostCheck(context.config, addresses),
     admit: () => undefined,
-    fail: createAdminFail(createFail(log, audit.notice.bind(audit))),
+    fail: createAdminFail(createFail(log, audit.reportFailure.bind(audit))),
     isLast: () => lifecycle.stopping,
   }
   const app = createApp(hooks, toConnectionLimits(context.config, 'admin'))

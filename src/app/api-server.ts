@@ -36,7 +36,7 @@ export function buildServer(
       return scope && guard(exchange, scope)
     },
     // A damaged database that is met anywhere ends the process; a lost one makes it not ready.
-    fail: createFail(log, audit.notice.bind(audit)),
+    fail: createFail(log, audit.reportFailure.bind(audit)),
     settled: (exchange) => leavePlace(overload, exchange),
     closed: (exchange) => {
       finish(exchange)

@@ -26,7 +26,7 @@ export async function toBanner(context: Context, url: string, adminUrl: string |
 /** There is no account to begin with, and no default password: whoever runs the server invites the first. */
 async function toConsole({ store }: Context, adminUrl: string | undefined): Promise<string> {
   if (!adminUrl) return 'off'
-  const hint = (await store.people.hasAny()) ? '' : `  ${dim('first account: tabbat admin invite')}`
+  const hint = (await store.accounts.hasAny()) ? '' : `  ${dim('first account: tabbat admin invite')}`
   return `${adminUrl}/console${hint}`
 }
 

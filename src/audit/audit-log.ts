@@ -86,7 +86,7 @@ export class AuditLog {
   }
 
   /** Whether a failure that others met was the store's. Then the log is tried, so that nobody else finds out the slow way. */
-  notice(error: unknown): boolean {
+  reportFailure(error: unknown): boolean {
     if (toFatal(error)) this.#fail(error)
     if (!isStoreFailure(error)) return false
     if (this.#healthy) void this.#beat()
@@ -130,7 +130,7 @@ export class AuditLog {
   readonly #failCheckpoint = (error: unknown): void => {
     this.#options.onCheckpointFailure(error)
     // The store's own trouble is everybody's; a folder that cannot be written is not.
-    this.notice(error)
+    this.reportFailure(error)
   }
 
   async close(): Promise<void> {
@@ -219,7 +219,7 @@ export class AuditLog {
 
   /** Says that this process is alive, which shows whether the log can be written. */
   #beat(): Promise<boolean> {
-    return this.#options.table.beat(this.#chain, this.owner, Date.now()).then(
+    return this.#options.table.sendHeartbeat(this.#chain, this.owner, Date.now()).then(
       () => true,
       (error) => {
         this.#fail(error)

@@ -1,7 +1,7 @@
 import type { KeyObject } from 'node:crypto'
 import { UserError } from '../errors.ts'
 import type { AuditRow } from '../store/audit-row.ts'
-import { type AuditScan, withAuditScan } from '../store/audit-scan.ts'
+import { type AuditSnapshot, withAuditSnapshot } from '../store/audit-snapshot.ts'
 import type { Checkpoint } from '../store/audit-table.ts'
 import type { Store } from '../store/store.ts'
 import { checkProof, PROOF_KIND, type Proof, type ProofRow, toProofText } from './check-proof.ts'
@@ -51,14 +51,14 @@ async function findRow({ audit }: Store, reference: string): Promise<AuditRow> {
 }
 
 function findCovering(store: Store, publicKey: KeyObject, row: AuditRow): Promise<Covering | undefined> {
-  return withAuditScan(store, async (scan) => {
+  return withAuditSnapshot(store, async (scan) => {
     // A checkpoint is younger than its rows, unless somebody has set the clock.
     return (await findAfter(scan, publicKey, row, row.time)) ?? (await findAfter(scan, publicKey, row, ''))
   })
 }
 
 async function findAfter(
-  scan: AuditScan,
+  scan: AuditSnapshot,
   publicKey: KeyObject,
   { chain, sequence }: AuditRow,
   after: string,

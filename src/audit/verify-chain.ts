@@ -1,4 +1,4 @@
-import type { AuditScan, Cells } from '../store/audit-scan.ts'
+import type { AuditSnapshot, Cells } from '../store/audit-snapshot.ts'
 import { HASHED_FIELDS, type RowHasher, ZERO_HASH } from './verify-row.ts'
 
 /** The first thing that is wrong: where, and what, in a sentence. */
@@ -18,7 +18,7 @@ const HASH_AT = PREVIOUS_AT + 1
 
 /** Reads a chain row by row: where it ends, or its first fault. */
 export async function verifyChain(
-  scan: AuditScan,
+  scan: AuditSnapshot,
   chain: string,
   hashRow: RowHasher,
   onRows: (rows: number) => void,

@@ -1,5 +1,5 @@
 import type { KeyObject } from 'node:crypto'
-import type { AuditScan } from '../store/audit-scan.ts'
+import type { AuditSnapshot } from '../store/audit-snapshot.ts'
 import type { Checkpoint } from '../store/audit-table.ts'
 import type { Fault } from './verify-chain.ts'
 import { openCheckpoint, type SignedHead } from './verify-checkpoint.ts'
@@ -15,7 +15,7 @@ export type StatementCheck = {
 
 const HASHES_AT_ONCE = 1000
 
-export function createStatementCheck(scan: AuditScan, publicKey: KeyObject): StatementCheck {
+export function createStatementCheck(scan: AuditSnapshot, publicKey: KeyObject): StatementCheck {
   /** What was last found good of a chain: while it stands still, checkpoints say the same again. */
   const known = new Map<string, SignedHead>()
   const signed = new Map<string, number>()
@@ -40,7 +40,7 @@ export function createStatementCheck(scan: AuditScan, publicKey: KeyObject): Sta
   }
 }
 
-async function checkHead(scan: AuditScan, head: SignedHead, name: string): Promise<Fault | undefined> {
+async function checkHead(scan: AuditSnapshot, head: SignedHead, name: string): Promise<Fault | undefined> {
   const { chain, sequence, hash, from, root } = head
   const tree = createTree()
   let last: string | undefined

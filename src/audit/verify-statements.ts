@@ -1,5 +1,5 @@
 import type { KeyObject } from 'node:crypto'
-import type { AuditScan } from '../store/audit-scan.ts'
+import type { AuditSnapshot } from '../store/audit-snapshot.ts'
 import type { Fault } from './verify-chain.ts'
 import { type CheckpointFile, readCheckpoints } from './verify-file.ts'
 import { createStatementCheck, type StatementCheck } from './verify-statement.ts'
@@ -26,7 +26,7 @@ type FileVerdict = {
 
 /** Holds all checkpoints, those of the database and those of the file, against the rows. */
 export async function verifyStatements(
-  scan: AuditScan,
+  scan: AuditSnapshot,
   { publicKey, file }: StatementOptions,
 ): Promise<StatementsVerdict> {
   const statements = createStatementCheck(scan, publicKey)
@@ -36,7 +36,7 @@ export async function verifyStatements(
   return { fault, checkpoints: statements.count(), signedRows: statements.signedRows(), file: seen }
 }
 
-async function verifyStored(scan: AuditScan, statements: StatementCheck): Promise<Fault | undefined> {
+async function verifyStored(scan: AuditSnapshot, statements: StatementCheck): Promise<Fault | undefined> {
   for await (const page of scan.checkpoints())
     for (const checkpoint of page) {
       const fault = await statements.check(checkpoint, 'in the database')
@@ -46,7 +46,7 @@ async function verifyStored(scan: AuditScan, statements: StatementCheck): Promis
 }
 
 async function verifyFile(
-  scan: AuditScan,
+  scan: AuditSnapshot,
   statements: StatementCheck,
   file: CheckpointFile,
   seen: { -readonly [Name in keyof FileVerdict]: FileVerdict[Name] },

@@ -1,5 +1,5 @@
 import { openWorkerThread } from '../assets/worker-thread.ts'
-import { withAuditScan } from '../store/audit-scan.ts'
+import { withAuditSnapshot } from '../store/audit-snapshot.ts'
 import type { Store } from '../store/store.ts'
 import { type Verdict, type VerifyOptions, verifyAuditLog } from './verify.ts'
 import type { StatementOptions, StatementsVerdict } from './verify-statements.ts'
@@ -13,7 +13,7 @@ export function verifyStore(
   options: Omit<VerifyOptions, 'statements'>,
   threadFromRows = THREAD_FROM_ROWS,
 ): Promise<Verdict> {
-  return withAuditScan(store, async (scan) => {
+  return withAuditSnapshot(store, async (scan) => {
     if (store.database.dialect !== 'sqlite' || (await scan.countRows()) < threadFromRows)
       return verifyAuditLog(scan, options)
     const { publicKey, file } = options

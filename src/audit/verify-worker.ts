@@ -1,12 +1,12 @@
 import { parentPort, workerData } from 'node:worker_threads'
-import { withSqliteScan } from '../store/audit-scan.ts'
+import { withSqliteAuditSnapshot } from '../store/audit-snapshot.ts'
 import { type StatementOptions, verifyStatements } from './verify-statements.ts'
 
 const { path, options } = workerData as { path: string; options: StatementOptions }
 
 /** A failure is thrown in the thread, and reaches the caller as its error event. */
 async function run(): Promise<void> {
-  parentPort?.postMessage(await withSqliteScan(path, (scan) => verifyStatements(scan, options)))
+  parentPort?.postMessage(await withSqliteAuditSnapshot(path, (scan) => verifyStatements(scan, options)))
 }
 
 void run()

@@ -1,4 +1,4 @@
-import type { AuditScan } from '../store/audit-scan.ts'
+import type { AuditSnapshot } from '../store/audit-snapshot.ts'
 import { type Fault, type Place, verifyChain } from './verify-chain.ts'
 import { createRowHasher } from './verify-row.ts'
 import { type StatementOptions, type StatementsVerdict, verifyStatements } from './verify-statements.ts'
@@ -32,7 +32,7 @@ const UNASKED: StatementsVerdict = {
 }
 
 /** Reads the whole log and says whether it is the one that was written, or the first thing that is wrong. */
-export async function verifyAuditLog(scan: AuditScan, options: VerifyOptions): Promise<Verdict> {
+export async function verifyAuditLog(scan: AuditSnapshot, options: VerifyOptions): Promise<Verdict> {
   const places = new Map<string, Place>()
   const fault = await verifyChains(scan, places, options)
   const { signedRows, ...statements } = fault
@@ -52,7 +52,7 @@ export async function verifyAuditLog(scan: AuditScan, options: VerifyOptions): P
 }
 
 async function verifyChains(
-  scan: AuditScan,
+  scan: AuditSnapshot,
   places: Map<string, Place>,
   { onProgress }: VerifyOptions,
 ): Promise<Fault | undefined> {
@@ -75,8 +75,8 @@ async function verifyChains(
 }
 
 /** There are more rows than the chains hold. */
-async function findStranger(scan: AuditScan): Promise<Fault> {
-  const [chain, sequence] = (await scan.findStranger()) ?? []
+async function findStranger(scan: AuditSnapshot): Promise<Fault> {
+  const [chain, sequence] = (await scan.findUnclaimedRow()) ?? []
   return {
     chain: typeof chain === 'string' ? chain : null,
     sequence: Number.isSafeInteger(sequence) ? Number(sequence) : null,

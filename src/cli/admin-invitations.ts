@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { listOpenInvitations, voidInvitation } from '../accounts/open-invitations.ts'
 import { say, sayJson, toTable } from '../app/terminal.ts'
-import { COMMAND_LINE } from '../store/people-table.ts'
+import { COMMAND_LINE } from '../store/account-table.ts'
 import type { Store } from '../store/store.ts'
 import { EXISTING, withCommandContext, withStore } from './command-context.ts'
 

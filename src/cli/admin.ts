@@ -11,8 +11,8 @@ import { dim, say, sayJson, strong, toTable, warn } from '../app/terminal.ts'
 import type { Config } from '../config/config.ts'
 import { ROLES, type Role } from '../contract/role.ts'
 import { UserError } from '../errors.ts'
-import type { AccountRow } from '../store/people-rows.ts'
-import { COMMAND_LINE } from '../store/people-table.ts'
+import type { AccountRow } from '../store/account-rows.ts'
+import { COMMAND_LINE } from '../store/account-table.ts'
 import type { Store } from '../store/store.ts'
 import { addInvitationsCommand } from './admin-invitations.ts'
 import { type CommandContext, EXISTING, withCommandContext, withStore } from './command-context.ts'
@@ -109,7 +109,7 @@ const toDesk = ({ store, auditLog: audit }: CommandContext): AccountDeps => ({
 
 /** Somebody has to be able to invite the others. After that, what a person may do is said and not assumed. */
 async function toFirstRole({ store }: CommandContext): Promise<Role> {
-  if (!(await store.people.hasAny())) return 'owner'
+  if (!(await store.accounts.hasAny())) return 'owner'
   throw new UserError(`Say what the account may do: --role ${ROLES.join(', --role ')}.`)
 }
 
@@ -149,7 +149,7 @@ function showLink(
 }
 
 async function list(store: Store, json: true | undefined): Promise<void> {
-  const accounts = await store.people.list()
+  const accounts = await store.accounts.list()
   if (json) return say(JSON.stringify(accounts.map(toJson)))
   if (accounts.length === 0)
     return say('There are no accounts yet. Invite the first with: tabbat admin invite')

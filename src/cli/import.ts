@@ -10,7 +10,7 @@ import { type Input, openInput } from '../registry/import/input.ts'
 import type { Progress } from '../registry/import/progress.ts'
 import { createProgressLine, toFigure } from '../registry/import/progress-line.ts'
 import { FORMATS, type Format, toFormat } from '../registry/import/rows.ts'
-import { prepareForBulk } from '../store/bulk.ts'
+import { prepareForBulk } from '../store/save-records.ts'
 import { withCommandContext } from './command-context.ts'
 
 type Options = { format?: Format; strict?: true; rejected?: string; json?: true }

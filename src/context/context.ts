@@ -75,11 +75,7 @@ export async function createContext(
   // A rotation that begins right now may refuse them; they are planted at the next start, then.
   await registry.plantDecoys().catch(log.failure)
   const scrub = workerName === '' ? await openScrub(config, store, currentKeyring, log, fatal) : undefined
-  const attempts = createGuessLimit(
-    store.attempts,
-    keyring.subject,
-    loadNodeName(config.dataDir) + workerName,
-  )
+  const attempts = createGuessLimit(store.guesses, keyring.subject, loadNodeName(config.dataDir) + workerName)
   await attempts.recover()
   const audit = await openAudit(config, store, keyring, log, fatal)
   const idempotency = createIdempotency({
@@ -164,13 +160,13 @@ function openRegistry(config: Config, store: Store, first: Keyring) {
 /** Everything that is kept for a time only. */
 function startForgetting(
   log: Log,
-  { reuse, people, statistics }: Store,
+  { reuse, accounts, statistics }: Store,
   others: readonly (() => Promise<void>)[],
 ): () => void {
   const works = [
     ...others,
     () => reuse.forget(steadyNow()),
-    () => forgetSessions(people),
+    () => forgetSessions(accounts),
     () => statistics.forget(...toForgetting(Date.now())),
   ]
   const forget = () => void Promise.all(works.map((work) => work())).catch(log.failure)

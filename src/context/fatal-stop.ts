@@ -33,7 +33,7 @@ export function createFatalStop(log: Log): FatalStop {
     stop,
     audit: undefined,
     notice: (error) => {
-      if (fatalStop.audit) fatalStop.audit.notice(error)
+      if (fatalStop.audit) fatalStop.audit.reportFailure(error)
       else stop(error)
     },
   }

@@ -1,7 +1,7 @@
 import { createSecretKey, type KeyObject } from 'node:crypto'
 import { UserError } from '../errors.ts'
 import type { RootKey, RootKeys } from './root-key.ts'
-import { seal, toBound, unseal } from './seal.ts'
+import { seal, toAssociatedData, unseal } from './seal.ts'
 
 /** One purpose, one key: a leak of one tells nothing about the others. */
 const CARRIED = [
@@ -64,16 +64,18 @@ export function openKeyring({ candidates, where }: RootKeys, state: RootState): 
 export function sealCarried(keyring: Keyring, next: RootKey, nextVersion: number): string {
   const names = CARRIED.map((name) => [name, keyring[name].export().toString('base64')])
   const plain = Buffer.from(JSON.stringify(Object.fromEntries(names)))
-  return seal(next.derive('carry'), plain, toBound('carried', Buffer.alloc(0), nextVersion)).toString(
-    'base64',
-  )
+  return seal(
+    next.derive('carry'),
+    plain,
+    toAssociatedData('carried', Buffer.alloc(0), nextVersion),
+  ).toString('base64')
 }
 
 const deriveCarried = (root: RootKey) =>
   Object.fromEntries(CARRIED.map((name) => [name, root.derive(name)])) as Record<Carried, KeyObject>
 
 function openCarried(root: RootKey, { carried = '', version }: RootState): Record<Carried, KeyObject> {
-  const bound = toBound('carried', Buffer.alloc(0), version)
+  const bound = toAssociatedData('carried', Buffer.alloc(0), version)
   const plain = JSON.parse(unseal(root.derive('carry'), Buffer.from(carried, 'base64'), bound).toString())
   return Object.fromEntries(
     CARRIED.map((name) => [name, toCarriedKey(plain[name]) ?? root.derive(name)]),

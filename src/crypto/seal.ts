@@ -55,5 +55,5 @@ function open(key: KeyObject, sealed: Uint8Array, bound: Uint8Array): Buffer {
 }
 
 /** What a sealed value is bound to. */
-export const toBound = (table: string, id: Uint8Array, keyVersion: number): Buffer =>
+export const toAssociatedData = (table: string, id: Uint8Array, keyVersion: number): Buffer =>
   Buffer.concat([Buffer.from(`${table}:${keyVersion}:`), id])

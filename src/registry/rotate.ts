@@ -1,6 +1,6 @@
 import type { Config } from '../config/config.ts'
 import { type Keyring, sealCarried } from '../crypto/keyring.ts'
-import { seal, toBound, unseal } from '../crypto/seal.ts'
+import { seal, toAssociatedData, unseal } from '../crypto/seal.ts'
 import { UserError } from '../errors.ts'
 import { holdRotation } from '../store/rotation-lock.ts'
 import type { SealedRow, SealedTable } from '../store/rotation-table.ts'
@@ -117,8 +117,8 @@ function sealRow(keyring: Keyring, table: SealedTable, { id, keyVersion, sealed 
   const [from, to] = [keyring.sealing(keyVersion), keyring.sealing(keyring.version)]
   if (!from || !to) return []
   try {
-    const plain = unseal(from, sealed, toBound(table, id, keyVersion))
-    const fresh = seal(to, plain, toBound(table, id, keyring.version))
+    const plain = unseal(from, sealed, toAssociatedData(table, id, keyVersion))
+    const fresh = seal(to, plain, toAssociatedData(table, id, keyring.version))
     return [{ id, keyVersion: keyring.version, sealed: fresh }]
   } catch {
     return []

@@ -1,6 +1,6 @@
 import type { KeyObject } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
-import { toBound, unseal } from '../crypto/seal.ts'
+import { toAssociatedData, unseal } from '../crypto/seal.ts'
 import { DamagedIndex } from '../store/failure.ts'
 import type { IndexInfo, ScrubTable } from '../store/scrub-table.ts'
 
@@ -58,7 +58,7 @@ async function openPiece(
   if (!sealed) return
   for (const { id, keyVersion, sealed: value } of await table.readSealed(sealed, from, to)) {
     const key = keys.get(keyVersion)
-    if (key) unseal(key, value, toBound(sealed, id, keyVersion))
+    if (key) unseal(key, value, toAssociatedData(sealed, id, keyVersion))
   }
 }
 

@@ -1,7 +1,7 @@
 import { type Kind, toBlindIndex } from '../crypto/blind-index.ts'
 import type { Keyring } from '../crypto/keyring.ts'
 import { toMac } from '../crypto/mac.ts'
-import { BrokenSeal, seal, toBound, unseal } from '../crypto/seal.ts'
+import { BrokenSeal, seal, toAssociatedData, unseal } from '../crypto/seal.ts'
 import type { SealedMedia, SealedRecord } from '../store/sealed-record.ts'
 import { decodeEntry, type Entry, encodeEntry } from './record-codec.ts'
 
@@ -29,7 +29,7 @@ export function sealEntry<K extends Kind>(
   const content = encodeEntry(kind, { ...entry, mediaId: null })
   const digest = toMac(keyring.digest, subject, content, Buffer.from(pictureDigest))
   const plain = entry.mediaId === null ? content : encodeEntry(kind, entry)
-  const sealed = seal(sealingKey(keyring), plain, toBound('registry', subject, keyring.version))
+  const sealed = seal(sealingKey(keyring), plain, toAssociatedData('registry', subject, keyring.version))
   return { kind, subject, keyVersion: keyring.version, digest, sealed }
 }
 
@@ -39,7 +39,11 @@ export function unsealEntry<K extends Kind>(
   subject: Uint8Array,
   { keyVersion, sealed }: Pick<SealedRecord, 'keyVersion' | 'sealed'>,
 ): Entry<K> {
-  const plain = unseal(sealingKey(keyring, keyVersion), sealed, toBound('registry', subject, keyVersion))
+  const plain = unseal(
+    sealingKey(keyring, keyVersion),
+    sealed,
+    toAssociatedData('registry', subject, keyVersion),
+  )
   try {
     return decodeEntry(kind, plain)
   } catch (cause) {
@@ -54,7 +58,7 @@ export function sealMedia(
   subject: Uint8Array,
   bytes: Uint8Array,
 ): SealedMedia {
-  const sealed = seal(sealingKey(keyring), bytes, toBound('media', id, keyring.version))
+  const sealed = seal(sealingKey(keyring), bytes, toAssociatedData('media', id, keyring.version))
   return { id, subject, keyVersion: keyring.version, sealed }
 }
 
@@ -63,7 +67,7 @@ export const unsealMedia = (
   id: Uint8Array,
   media: Pick<SealedMedia, 'keyVersion' | 'sealed'>,
 ): Buffer =>
-  unseal(sealingKey(keyring, media.keyVersion), media.sealed, toBound('media', id, media.keyVersion))
+  unseal(sealingKey(keyring, media.keyVersion), media.sealed, toAssociatedData('media', id, media.keyVersion))
 
 function sealingKey(keyring: Keyring, version = keyring.version) {
   const key = keyring.sealing(version)

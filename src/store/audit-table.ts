@@ -54,7 +54,7 @@ export type AuditTable = AuditQueries & {
   /** Takes a chain from the owner that was seen (null: a chain that nobody has, or a new one). False when others were faster. */
   readonly claim: (chain: string, seen: string | null, owner: string, now: number) => Promise<boolean>
   /** Says that the owner is alive, which is also the proof that the log can be written. */
-  readonly beat: (chain: string, owner: string, now: number) => Promise<void>
+  readonly sendHeartbeat: (chain: string, owner: string, now: number) => Promise<void>
   /** Leaves the chain to whoever comes. */
   readonly release: (chain: string, owner: string, now: number) => Promise<void>
   readonly insertCheckpoint: (checkpoint: Checkpoint) => Promise<void>
@@ -134,7 +134,7 @@ export function createAuditTable(database: Database): AuditTable {
     chains: async () => (await chains.all()).map(toChain),
     claim: (chain, seen, owner, now) =>
       database.transaction((inside) => claim(inside, chain, seen, owner, now)),
-    beat: async (chain, owner, now) => {
+    sendHeartbeat: async (chain, owner, now) => {
       await beat.run(chain, owner, now)
     },
     release: async (chain, owner, now) => {

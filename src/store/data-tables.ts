@@ -35,7 +35,7 @@ export type DataTable = (typeof DATA_TABLES)[number]
  * In no backup, and a restore empties them: good for hours only and worth stealing, or of use only to a process that was
  * running before.
  */
-export const PASSING_TABLES = ['sessions', 'invitations', 'source_refunds'] as const
+export const TRANSIENT_TABLES = ['sessions', 'invitations', 'source_refunds'] as const
 
 /** The database itself refuses to take rows out of these. */
 export const APPEND_ONLY: readonly DataTable[] = ['audit', 'checkpoints']

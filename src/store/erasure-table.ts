@@ -1,6 +1,6 @@
-import { REGISTRY_LOCK } from './bulk.ts'
 import type { Database } from './database.ts'
 import { NO_PAID_CALLS_LEFT } from './paid-calls.ts'
+import { REGISTRY_LOCK } from './save-records.ts'
 
 /** One person, as each table knows the number: under a keyed hash of its own. */
 export type ErasureSubject = {

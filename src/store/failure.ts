@@ -1,4 +1,4 @@
-import { isPassing } from './postgres-refusal.ts'
+import { isTransient } from './postgres-user-error.ts'
 import { LOST_CODE } from './sqlite-files.ts'
 import { WriteError } from './sqlite-writer.ts'
 
@@ -10,12 +10,12 @@ export function isStoreFailure(error: unknown): boolean {
   if (error instanceof WriteError || toFatal(error) !== undefined) return true
   if (!(error instanceof Error)) return false
   // SQLite says why by a number; PostgreSQL's errors have a severity, and those of the way there are known by name.
-  return 'errcode' in error || 'severity' in error || isPassing(error) || LOST.test(error.message)
+  return 'errcode' in error || 'severity' in error || isTransient(error) || LOST.test(error.message)
 }
 
 /** The connection broke or fell silent: the statement, even a COMMIT, may have been carried out. */
 export const isOutcomeUnknown = (error: unknown): boolean =>
-  error instanceof Error && !(error instanceof WriteError) && (isPassing(error) || LOST.test(error.message))
+  error instanceof Error && !(error instanceof WriteError) && (isTransient(error) || LOST.test(error.message))
 
 /** An index and its table disagree, or the pages of the file do not fit together. */
 export class DamagedIndex extends Error {

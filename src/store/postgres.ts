@@ -2,8 +2,8 @@ import { hash } from 'node:crypto'
 import { type CustomTypesConfig, Pool, type PoolClient, type QueryConfig, types } from 'pg'
 import { DAY_MS } from '../contract/time.ts'
 import type { Database, Row, Statement, TransactionOptions, Value } from './database.ts'
-import { isPassing, toPostgresRefusal } from './postgres-refusal.ts'
-import { createSilenceGate, isSilence } from './silence.ts'
+import { isTransient, toPostgresUserError } from './postgres-user-error.ts'
+import { createTimeoutBreaker, isServerTimeout } from './timeout-breaker.ts'
 
 export type PostgresOptions = {
   /** How long the start waits for a server that is not there yet. */
@@ -44,7 +44,7 @@ export async function openPostgres(url: string, options: PostgresOptions = {}): 
   const pool = createPool(url, options)
   await waitUntilReachable(pool, url, options.startWaitMs ?? START_WAIT_MS)
   const { operationTimeoutMs, onFailure = () => {} } = options
-  const gate = createSilenceGate()
+  const gate = createTimeoutBreaker()
   const guard = <T>(work: () => Promise<T>): Promise<T> =>
     gate(work).catch((error) => {
       onFailure(error)
@@ -141,7 +141,7 @@ function createPool(url: string, options: PostgresOptions): Pool {
 /** A connection that cannot be brought back to where it was is given up, and the server takes its work back. */
 async function takeBack(client: PoolClient, error: unknown): Promise<void> {
   // Nothing that is sent behind a statement without an answer is answered.
-  if (isSilence(error)) return client.release(true)
+  if (isServerTimeout(error)) return client.release(true)
   await (client as Client).query({ text: 'ROLLBACK', query_timeout: ROLLBACK_TIMEOUT_MS }).then(
     () => client.release(),
     () => client.release(true),
@@ -188,9 +188,9 @@ async function waitUntilReachable(pool: Pool, url: string, waitMs: number): Prom
       await pool.query('SELECT 1')
       return
     } catch (error) {
-      if (!isPassing(error) || performance.now() + START_PAUSE_MS > until) {
+      if (!isTransient(error) || performance.now() + START_PAUSE_MS > until) {
         await pool.end()
-        throw toPostgresRefusal(url, error)
+        throw toPostgresUserError(url, error)
       }
       await new Promise((done) => setTimeout(done, START_PAUSE_MS))
     }

@@ -1,7 +1,7 @@
 import type { Kind } from '../crypto/blind-index.ts'
-import { dropPictures, REGISTRY_LOCK, saveRecords } from './bulk.ts'
 import type { Database } from './database.ts'
 import { refuseStaleSeals } from './rotation-table.ts'
+import { dropPictures, REGISTRY_LOCK, saveRecords } from './save-records.ts'
 import type { SealedMedia, SealedRecord } from './sealed-record.ts'
 
 export type RegistryTable = {

@@ -1,4 +1,4 @@
-import { APPEND_ONLY, DATA_TABLES, type DataTable, PASSING_TABLES } from './data-tables.ts'
+import { APPEND_ONLY, DATA_TABLES, type DataTable, TRANSIENT_TABLES } from './data-tables.ts'
 import type { Database, Value } from './database.ts'
 
 /** Fills the tables from elsewhere. All of it happens inside one transaction. */
@@ -18,7 +18,7 @@ export async function emptyTables(inside: Database): Promise<void> {
   await inside.lock('migrate')
   for (const table of DATA_TABLES)
     if (!APPEND_ONLY.includes(table)) await inside.prepare(`DELETE FROM ${table}`).run()
-  for (const table of PASSING_TABLES) await inside.prepare(`DELETE FROM ${table}`).run()
+  for (const table of TRANSIENT_TABLES) await inside.prepare(`DELETE FROM ${table}`).run()
 }
 
 export async function insertRows(

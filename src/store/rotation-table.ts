@@ -110,7 +110,7 @@ async function replaceOneByOne(
   return changes.reduce((sum, changed) => sum + changed, 0)
 }
 
-/** As in bulk.ts, all values travel as one binary parameter. */
+/** As in save-records.ts, all values travel as one binary parameter. */
 async function replaceInOneStatement(
   inside: Database,
   table: SealedTable,

@@ -5,7 +5,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { UserError } from '../errors.ts'
 import type { Database, Row, Statement, TransactionOptions, Value } from './database.ts'
 import { createFileCheck } from './sqlite-files.ts'
-import { isBusy, toSqliteRefusal } from './sqlite-refusal.ts'
+import { isBusy, toSqliteUserError } from './sqlite-user-error.ts'
 
 /** Older ones can corrupt a database when its write-ahead log is reset. */
 const OLDEST_SQLITE = [3, 51, 3]
@@ -154,7 +154,7 @@ function connect(path: string): DatabaseSync {
     connection.exec('PRAGMA busy_timeout = 0')
     return connection
   } catch (error) {
-    throw toSqliteRefusal(path, error)
+    throw toSqliteUserError(path, error)
   }
 }
 

@@ -5,10 +5,10 @@ import { UserError } from '../errors.ts'
 import type { Database } from './database.ts'
 import { toFatal } from './failure.ts'
 import { migrate } from './migrate.ts'
-import { toPostgresRefusal } from './postgres-refusal.ts'
+import { toPostgresUserError } from './postgres-user-error.ts'
 import { type Readable, toReadable } from './read-only-copy.ts'
 import { openSqlite } from './sqlite.ts'
-import { toSqliteRefusal } from './sqlite-refusal.ts'
+import { toSqliteUserError } from './sqlite-user-error.ts'
 import { openWriter, type Writer } from './sqlite-writer.ts'
 import { createTables, type Tables, WRITES } from './tables.ts'
 
@@ -102,7 +102,7 @@ async function openDatabase(
     return database
   } catch (error) {
     await database.close()
-    throw databaseUrl === undefined ? toSqliteRefusal(path, error) : toPostgresRefusal(databaseUrl, error)
+    throw databaseUrl === undefined ? toSqliteUserError(path, error) : toPostgresUserError(databaseUrl, error)
   }
 }
 

@@ -1,12 +1,12 @@
-import { type AttemptTable, createAttemptTable } from './attempt-table.ts'
+import { type AccountTable, createAccountTable } from './account-table.ts'
 import { type AuditTable, createAuditTable } from './audit-table.ts'
 import { type CatalogueTable, createCatalogueTable } from './catalogue-table.ts'
 import type { Database } from './database.ts'
 import { createErasureTable, type ErasureTable } from './erasure-table.ts'
+import { createGuessTable, type GuessTable } from './guess-table.ts'
 import { createIdempotencyTable, type IdempotencyTable } from './idempotency-table.ts'
 import { createKeyTable, type KeyTable } from './key-table.ts'
 import { createMetaTable, type MetaTable } from './meta-table.ts'
-import { createPeopleTable, type PeopleTable } from './people-table.ts'
 import { createRegistryTable, type RegistryTable } from './registry-table.ts'
 import { createReuseTable, type ReuseTable } from './reuse-table.ts'
 import { createReviewTable, type ReviewTable } from './review-table.ts'
@@ -19,7 +19,7 @@ export type Tables = {
   readonly keys: KeyTable
   readonly meta: MetaTable
   readonly registry: RegistryTable
-  readonly attempts: AttemptTable
+  readonly guesses: GuessTable
   readonly audit: AuditTable
   readonly idempotency: IdempotencyTable
   readonly erasure: ErasureTable
@@ -28,7 +28,7 @@ export type Tables = {
   readonly reuse: ReuseTable
   readonly catalogue: CatalogueTable
   readonly reviews: ReviewTable
-  readonly people: PeopleTable
+  readonly accounts: AccountTable
   readonly statistics: StatisticsTable
 }
 
@@ -36,7 +36,7 @@ export const createTables = (database: Database): Tables => ({
   keys: createKeyTable(database),
   meta: createMetaTable(database),
   registry: createRegistryTable(database),
-  attempts: createAttemptTable(database),
+  guesses: createGuessTable(database),
   audit: createAuditTable(database),
   idempotency: createIdempotencyTable(database),
   erasure: createErasureTable(database),
@@ -45,7 +45,7 @@ export const createTables = (database: Database): Tables => ({
   reuse: createReuseTable(database),
   catalogue: createCatalogueTable(database),
   reviews: createReviewTable(database),
-  people: createPeopleTable(database),
+  accounts: createAccountTable(database),
   statistics: createStatisticsTable(database),
 })
 
@@ -54,8 +54,8 @@ export const WRITES: { readonly [Table in keyof Tables]: readonly (keyof Tables[
   keys: ['insert', 'revoke', 'roll'],
   meta: ['insert', 'set', 'checkWritable'],
   registry: ['save', 'finishImport'],
-  attempts: ['admit', 'recordFailure', 'withdraw', 'confirm', 'withdrawAll', 'admitSubject', 'forget'],
-  audit: ['append', 'claim', 'beat', 'release', 'insertCheckpoint'],
+  guesses: ['admit', 'recordFailure', 'withdraw', 'confirm', 'withdrawAll', 'admitSubject', 'forget'],
+  audit: ['append', 'claim', 'sendHeartbeat', 'release', 'insertCheckpoint'],
   idempotency: ['claim', 'release', 'forget'],
   rotation: ['begin', 'replace', 'finish'],
   sources: ['disable', 'enable', 'spend', 'refund', 'publish', 'retire', 'forget'],
@@ -64,7 +64,7 @@ export const WRITES: { readonly [Table in keyof Tables]: readonly (keyof Tables[
   catalogue: ['append', 'claimSync', 'recordSync'],
   reviews: ['raise', 'decide', 'withdraw'],
   statistics: ['addLatencies', 'forget'],
-  people: [
+  accounts: [
     'invite',
     'voidInvitation',
     'accept',

@@ -2,7 +2,7 @@ import { createSecretKey, randomBytes } from 'node:crypto'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { expect, it } from 'vitest'
 import type { Caller } from '../keys/caller.ts'
-import type { AttemptTable } from '../store/attempt-table.ts'
+import type { GuessTable } from '../store/guess-table.ts'
 import { createGuessLimit } from './guess-limit.ts'
 
 const CALLER = { keyId: 'one', lineage: 'one', subjectsPerDay: 10 } as Caller
@@ -23,7 +23,7 @@ function createSlowTable() {
       counted.delete(id)
     },
     confirm: async () => {},
-  } as Partial<AttemptTable> as AttemptTable
+  } as Partial<GuessTable> as GuessTable
   return { table, letGo, counted }
 }
 

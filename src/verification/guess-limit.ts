@@ -3,7 +3,7 @@ import { DAY_MS, secondsToLagosMidnight, steadyNow, toLagosDay } from '../contra
 import { type Kind, toBlindIndex } from '../crypto/blind-index.ts'
 import { AppError } from '../errors.ts'
 import type { Caller } from '../keys/caller.ts'
-import type { AttemptTable } from '../store/attempt-table.ts'
+import type { GuessTable } from '../store/guess-table.ts'
 
 /** Failed matches for one number in 24 hours, by one key and by all: enough for slips, too few for guessing. */
 const MOST_BY_KEY = 5
@@ -32,7 +32,7 @@ type Open = { readonly id: string; readonly reserved: Promise<void>; holders: nu
 
 /** `node` marks the guesses of this node, so that those under way when it died can be taken back. */
 export function createGuessLimit(
-  table: AttemptTable,
+  table: GuessTable,
   key: KeyObject,
   node = 'here',
   now: () => number = steadyNow,

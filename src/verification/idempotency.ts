@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto'
 import { DAY_MS, steadyNow } from '../contract/time.ts'
 import type { Keyring } from '../crypto/keyring.ts'
-import { seal, toBound, unseal } from '../crypto/seal.ts'
+import { seal, toAssociatedData, unseal } from '../crypto/seal.ts'
 import { AppError, type ErrorCode } from '../errors.ts'
 import type { PaidCalls } from '../sources/guard/call-guard.ts'
 import type { Completion } from '../store/audit-table.ts'
@@ -126,7 +126,7 @@ export function createIdempotency({ table, keyring, owner, paidCalls }: Idempote
   }
 }
 
-const toKeptBound = (name: Uint8Array) => toBound('idempotency', name, 1)
+const toKeptBound = (name: Uint8Array) => toAssociatedData('idempotency', name, 1)
 
 /** A kept answer in the clear. */
 export const openKept = (keyring: Keyring, name: Uint8Array, sealed: Uint8Array): StoredResponse =>

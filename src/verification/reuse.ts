@@ -2,7 +2,7 @@ import { createBlankRecord } from '../contract/blank-record.ts'
 import { steadyNow } from '../contract/time.ts'
 import { type Kind, toBlindIndex } from '../crypto/blind-index.ts'
 import type { Keyring } from '../crypto/keyring.ts'
-import { seal, toBound, unseal } from '../crypto/seal.ts'
+import { seal, toAssociatedData, unseal } from '../crypto/seal.ts'
 import type { ReuseTable } from '../store/reuse-table.ts'
 
 /** Results of vendors that were verified a short while ago, for operators who allow it. */
@@ -23,7 +23,7 @@ export function createReuse(
 ): Reuse {
   const key = keyring.reuse
   const toSubject = (kind: Kind, number: string) => toReuseSubject(keyring, kind, number)
-  const bound = (subject: Uint8Array) => toBound('reused_results', subject, 1)
+  const bound = (subject: Uint8Array) => toAssociatedData('reused_results', subject, 1)
   const open = <T>(subject: Uint8Array, sealed: Uint8Array) =>
     JSON.parse(unseal(key, sealed, bound(subject)).toString()) as Reused<T>
   const decoy = createDecoy((subject, bytes) => seal(key, bytes, bound(subject)))

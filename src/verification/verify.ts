@@ -29,7 +29,7 @@ export async function verify<T extends object>(
   try {
     return await verifyOnce(desk, asker, subject)
   } catch (error) {
-    throw desk.audit.notice(error) ? new AppError('audit_unavailable', { cause: error }) : error
+    throw desk.audit.reportFailure(error) ? new AppError('audit_unavailable', { cause: error }) : error
   }
 }
 

@@ -97,7 +97,7 @@ describe('an invitation', () => {
     const names = [newName(), newName()]
     const answers = await Promise.all(names.map((name) => accept(token, name)))
     expect(answers.map(({ status }) => status).toSorted()).toEqual([200, 410])
-    const made = await Promise.all(names.map((name) => server.context.store.people.find(name)))
+    const made = await Promise.all(names.map((name) => server.context.store.accounts.find(name)))
     expect(made.filter((account) => account !== undefined)).toHaveLength(1)
     const loser = names[answers.findIndex(({ status }) => status === 410)] ?? ''
     expect((await readAudit(loser)).at(-1)).toContain('account_created refused')
@@ -119,7 +119,7 @@ describe('an invitation', () => {
     const token = createToken()
     const common = { role: 'owner', account: undefined, madeBy: 'owner', createdAt: 0 } as const
     const id = toTokenId(token) as Uint8Array
-    await server.context.store.people.invite({ ...common, id, expiresAt: Date.now() })
+    await server.context.store.accounts.invite({ ...common, id, expiresAt: Date.now() })
     expect((await post('/admin/invitations/inspect', { token })).status).toBe(410)
     expect((await accept(token)).status).toBe(410)
   })
@@ -171,7 +171,7 @@ describe('a reset', () => {
     const { token } = (await post(`/admin/accounts/${name}/reset`, {}, owner)).json()
     await post(`/admin/accounts/${name}/remove`, {}, owner)
     expect((await accept(String(token), name)).status).toBe(410)
-    expect(await server.context.store.people.find(name)).toBeUndefined()
+    expect(await server.context.store.accounts.find(name)).toBeUndefined()
   })
 })
 
@@ -264,10 +264,10 @@ describe('when the audit log cannot be written', () => {
     const url = await admin.listen({ host: '127.0.0.1', port: 0 })
     const { name } = await makeAccount()
     const token = await invite()
-    const { people } = context.store
+    const { accounts } = context.store
     const read = async () =>
       JSON.stringify([
-        await people.list(),
+        await accounts.list(),
         await context.store.database.prepare('SELECT COUNT(*) AS n FROM sessions').get(),
         await context.store.database.prepare('SELECT COUNT(*) AS n FROM invitations').get(),
       ])

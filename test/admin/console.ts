@@ -6,7 +6,7 @@ import { createToken, toTokenId } from '../../src/accounts/token.ts'
 import { buildAdminServer } from '../../src/admin/server.ts'
 import type { Context } from '../../src/context/context.ts'
 import type { Role } from '../../src/contract/role.ts'
-import { COMMAND_LINE } from '../../src/store/people-table.ts'
+import { COMMAND_LINE } from '../../src/store/account-table.ts'
 import { openTestApp, type TestApp } from '../app.ts'
 
 export type Ask = {
@@ -76,9 +76,9 @@ export async function send(url: string, { method, cookie, headers, body }: Ask =
 /** `tabbat_console=…`, as a browser sends it back. */
 export const toCookie = ({ headers }: Answer): string => headers['set-cookie']?.[0]?.split(';')[0] ?? ''
 
-async function openSession({ store: { people } }: Context, role: Role, name: string): Promise<string> {
+async function openSession({ store: { accounts } }: Context, role: Role, name: string): Promise<string> {
   const [id, now] = [randomBytes(32), Date.now()]
-  if (!(await people.find(name))) {
+  if (!(await accounts.find(name))) {
     const invitation = {
       id,
       role,
@@ -87,10 +87,10 @@ async function openSession({ store: { people } }: Context, role: Role, name: str
       createdAt: now,
       expiresAt: now + 1000,
     }
-    await people.invite(invitation)
-    await people.accept(id, { name, role, password: 'none', createdAt: now, lastSeenAt: undefined })
+    await accounts.invite(invitation)
+    await accounts.accept(id, { name, role, password: 'none', createdAt: now, lastSeenAt: undefined })
   }
   const token = createToken()
-  await people.open({ id: toTokenId(token) as Uint8Array, account: name, password: 'none', at: now })
+  await accounts.open({ id: toTokenId(token) as Uint8Array, account: name, password: 'none', at: now })
   return `tabbat_console=${token}`
 }

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { AdminRoute } from '../../src/admin/route.ts'
 import { ADMIN_ROUTES } from '../../src/admin/routes.ts'
 import { isAtLeast, ROLES, type Role } from '../../src/contract/role.ts'
-import { PASSING_TABLES } from '../../src/store/data-tables.ts'
+import { TRANSIENT_TABLES } from '../../src/store/data-tables.ts'
 import { dump } from '../registry/full-database.ts'
 import { type Ask, openTestConsole, type TestConsole } from './console.ts'
 import { toSample } from './sample.ts'
@@ -28,7 +28,7 @@ async function readAll(): Promise<Record<string, unknown>> {
   const { store } = server.context
   const tables: Record<string, unknown> = await dump(store)
   for (const table of CLOCKWORK) delete tables[table]
-  for (const table of PASSING_TABLES)
+  for (const table of TRANSIENT_TABLES)
     tables[table] = (await store.database.prepare(`SELECT COUNT(*) AS n FROM ${table}`).get())?.n
   return tables
 }

@@ -191,13 +191,13 @@ describe('guessing', () => {
     await makeAccount('ireti')
     let isAway = true
     const { store } = server.context
-    const find: typeof store.people.find = async (name) => {
+    const find: typeof store.accounts.find = async (name) => {
       if (isAway) throw new Error('the database is away')
-      return store.people.find(name)
+      return store.accounts.find(name)
     }
     const people = createAuthentication({
       ...server.context,
-      store: { ...store, people: { ...store.people, find } },
+      store: { ...store, accounts: { ...store.accounts, find } },
     })
     const ask = { name: 'ireti', password: PASSWORD, address: '198.51.100.250' }
     for (let turn = 0; turn < 8; turn++) await expect(people.signIn(ask)).rejects.toThrow('away')
@@ -266,7 +266,7 @@ describe('a session', () => {
     const cookie = await server.signedIn('owner')
     await age(cookie, 20 * MINUTE_MS, 2 * MINUTE_MS)
     const touch = () => Promise.reject(new Error('the disk is full'))
-    const sessions = createSessions({ ...server.context.store.people, touch })
+    const sessions = createSessions({ ...server.context.store.accounts, touch })
     const person = await sessions.findActor(cookie.split('=')[1] ?? '', { isBackground: false })
     expect(person).toMatchObject({ name: 'owner', role: 'owner' })
   })
@@ -291,7 +291,7 @@ describe('a session', () => {
   it('that has ended is forgotten, others are not', async () => {
     const [old, fresh] = [await server.signedIn('owner'), await server.signedIn('owner')]
     await age(old, 20 * MINUTE_MS, 16 * MINUTE_MS)
-    await forgetSessions(server.context.store.people)
+    await forgetSessions(server.context.store.accounts)
     expect([await readSeen(old), await statusOf(fresh)]).toEqual([Number.NaN, 200])
   })
 

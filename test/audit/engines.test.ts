@@ -3,7 +3,7 @@ import { checkProof } from '../../src/audit/check-proof.ts'
 import { prove } from '../../src/audit/prove.ts'
 import { verifyAuditLog } from '../../src/audit/verify.ts'
 import { findCheckpointFile } from '../../src/audit/verify-file.ts'
-import { withAuditScan } from '../../src/store/audit-scan.ts'
+import { withAuditSnapshot } from '../../src/store/audit-snapshot.ts'
 import { describeEngines, POSTGRES, SQLITE } from '../store/engines.ts'
 import { CHAINS, createSampleLog, type SampleLog } from './sample-log.ts'
 
@@ -17,7 +17,7 @@ describeEngines([SQLITE, POSTGRES], (engine) => {
   const run = (sql: string) => log.store.database.prepare(sql).run()
   const verify = () => {
     const options = { publicKey: log.publicKey, file: findCheckpointFile(log.file) }
-    return withAuditScan(log.store, (scan) => verifyAuditLog(scan, options))
+    return withAuditSnapshot(log.store, (scan) => verifyAuditLog(scan, options))
   }
 
   it.each(['audit', 'checkpoints'])('refuses to change or delete rows of %s', async (table) => {
@@ -34,7 +34,7 @@ describeEngines([SQLITE, POSTGRES], (engine) => {
 
   it('is verified row by row, with every checkpoint', async () => {
     const shown: [number, number][] = []
-    const verdict = await withAuditScan(log.store, (scan) =>
+    const verdict = await withAuditSnapshot(log.store, (scan) =>
       verifyAuditLog(scan, {
         publicKey: log.publicKey,
         onProgress: (rows, total) => shown.push([rows, total]),

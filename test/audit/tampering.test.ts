@@ -3,7 +3,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { verifyAuditLog } from '../../src/audit/verify.ts'
 import { findCheckpointFile } from '../../src/audit/verify-file.ts'
-import { createSqliteScan } from '../../src/store/audit-scan.ts'
+import { createSqliteAuditSnapshot } from '../../src/store/audit-snapshot.ts'
 import { createChance } from './chance.ts'
 import { createSampleLog, type SampleLog } from './sample-log.ts'
 import { TAMPERINGS } from './tamper.ts'
@@ -31,7 +31,7 @@ afterAll(async () => {
 })
 
 const verify = (withFile: boolean) =>
-  verifyAuditLog(createSqliteScan(database), {
+  verifyAuditLog(createSqliteAuditSnapshot(database), {
     publicKey: log.publicKey,
     file: withFile ? findCheckpointFile(log.file) : undefined,
   })

@@ -11,7 +11,7 @@ import { verifyAuditLog } from '../../src/audit/verify.ts'
 import { toPublicKey } from '../../src/audit/verify-checkpoint.ts'
 import { findCheckpointFile } from '../../src/audit/verify-file.ts'
 import { verifyStore } from '../../src/audit/verify-store.ts'
-import { createSqliteScan, withAuditScan } from '../../src/store/audit-scan.ts'
+import { createSqliteAuditSnapshot, withAuditSnapshot } from '../../src/store/audit-snapshot.ts'
 import type { Checkpoint } from '../../src/store/audit-table.ts'
 import { packRows } from '../../src/store/audit-table.ts'
 import { CHAINS, createSampleLog, readLines, type SampleLog } from './sample-log.ts'
@@ -24,7 +24,7 @@ afterAll(() => log.close())
 
 const verify = (path?: string, publicKey = log.publicKey) => {
   const file = path === undefined ? undefined : findCheckpointFile(path)
-  return withAuditScan(log.store, (scan) => verifyAuditLog(scan, { publicKey, file }))
+  return withAuditSnapshot(log.store, (scan) => verifyAuditLog(scan, { publicKey, file }))
 }
 
 /** A checkpoints.log of these lines. */
@@ -79,7 +79,7 @@ describe('a checkpoints.log', () => {
     const file = findCheckpointFile(path)
     appendFileSync(path, '\nwhat comes later')
     const { publicKey } = log
-    const verdict = await withAuditScan(log.store, (scan) => verifyAuditLog(scan, { publicKey, file }))
+    const verdict = await withAuditSnapshot(log.store, (scan) => verifyAuditLog(scan, { publicKey, file }))
     expect(verdict).toMatchObject({ sound: true, file: { checkpoints: 5, passedOver: 0 } })
   })
 })
@@ -121,7 +121,7 @@ describe('copies of the database', () => {
   const verifyCopy = async (path: string, file?: string) => {
     const database = new DatabaseSync(path)
     const options = { publicKey: log.publicKey, file: file ? findCheckpointFile(file) : undefined }
-    const verdict = await verifyAuditLog(createSqliteScan(database), options)
+    const verdict = await verifyAuditLog(createSqliteAuditSnapshot(database), options)
     database.close()
     return verdict
   }

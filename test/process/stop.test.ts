@@ -6,7 +6,7 @@ import { createToken, toTokenId } from '../../src/accounts/token.ts'
 import { loadConfig } from '../../src/config/config.ts'
 import { createContext } from '../../src/context/context.ts'
 import { SANDBOX_KEY } from '../../src/keys/sandbox-key.ts'
-import { COMMAND_LINE } from '../../src/store/people-table.ts'
+import { COMMAND_LINE } from '../../src/store/account-table.ts'
 import { newDataDir, startServer } from './tabbat.ts'
 
 const REQUEST = `GET /api/v2/sme-data/list HTTP/1.1\r\nHost: x\r\nAuthorization: ${SANDBOX_KEY}\r\nConnection: close\r\n\r\n`
@@ -54,10 +54,10 @@ async function fillLog(dataDir: string): Promise<string> {
   const id = toTokenId(token) as Uint8Array
   const role = 'operator'
   const invitation = { id, role, account: undefined, madeBy: COMMAND_LINE, createdAt: now } as const
-  await store.people.invite({ ...invitation, expiresAt: now + 60_000 })
+  await store.accounts.invite({ ...invitation, expiresAt: now + 60_000 })
   const password = 'none'
-  await store.people.accept(id, { name: 'ada', role, password, createdAt: now, lastSeenAt: undefined })
-  await store.people.open({ id, account: 'ada', password, at: now })
+  await store.accounts.accept(id, { name: 'ada', role, password, createdAt: now, lastSeenAt: undefined })
+  await store.accounts.open({ id, account: 'ada', password, at: now })
   await close()
   return token
 }

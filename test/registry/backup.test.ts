@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { writeBackup } from '../../src/backup/backup.ts'
 import { restoreBackup } from '../../src/backup/restore.ts'
 import { rotateRoot } from '../../src/registry/rotate.ts'
-import { DATA_TABLES, PASSING_TABLES } from '../../src/store/data-tables.ts'
+import { DATA_TABLES, TRANSIENT_TABLES } from '../../src/store/data-tables.ts'
 import { withSnapshot } from '../../src/store/snapshot.ts'
 import { openStore } from '../../src/store/store.ts'
 import type { Settings } from '../process/tabbat.ts'
@@ -56,7 +56,7 @@ describe.concurrent.each(PAIRS)('a backup of %s restored into %s', (from, to) =>
     const before = await withSealed(source, async ({ store }) => {
       // Two failures at the same moment are two rows that look the same.
       const failure = { subject: Buffer.alloc(32), keyId: 'k', at: 5, since: 0, mostByKey: 9, mostByAll: 9 }
-      for (let time = 0; time < 3; time++) await store.attempts.recordFailure(failure)
+      for (let time = 0; time < 3; time++) await store.guesses.recordFailure(failure)
       await fillEmptyTables(store)
       return dump(store)
     })
@@ -76,7 +76,7 @@ describe.concurrent.each(ENGINES)('on %s', (engine) => {
     const { TABBAT_DATABASE_URL: databaseUrl, ...rest } = await newSettings(engine)
     const store = await openStore({ dataDir: rest.TABBAT_DATA_DIR ?? '', databaseUrl })
     expect(await listTables(store.database)).toEqual(
-      [...DATA_TABLES, ...PASSING_TABLES, 'schema_version'].toSorted(),
+      [...DATA_TABLES, ...TRANSIENT_TABLES, 'schema_version'].toSorted(),
     )
     await store.close()
   })
@@ -85,7 +85,7 @@ describe.concurrent.each(ENGINES)('on %s', (engine) => {
     const source = await newSettings(engine)
     const file = inFolder(source, 'people.backup')
     const plant = (settings: Settings, name: string) =>
-      withSealed(settings, async ({ store: { people } }) => {
+      withSealed(settings, async ({ store: { accounts } }) => {
         const invitation = {
           role: 'owner',
           account: undefined,
@@ -94,15 +94,21 @@ describe.concurrent.each(ENGINES)('on %s', (engine) => {
           expiresAt: 9,
         } as const
         const [used, unused] = [Buffer.alloc(32, 1), Buffer.alloc(32, 2)]
-        for (const id of [used, unused]) await people.invite({ ...invitation, id })
-        await people.accept(used, { name, role: 'owner', password: 'p', createdAt: 1, lastSeenAt: undefined })
-        await people.open({ id: used, account: name, password: 'p', at: 5 })
+        for (const id of [used, unused]) await accounts.invite({ ...invitation, id })
+        await accounts.accept(used, {
+          name,
+          role: 'owner',
+          password: 'p',
+          createdAt: 1,
+          lastSeenAt: undefined,
+        })
+        await accounts.open({ id: used, account: name, password: 'p', at: 5 })
       })
     const read = (settings: Settings) =>
-      withSealed(settings, async ({ store: { people } }) => [
-        (await people.list()).map(({ name }) => name),
-        await people.findSession(Buffer.alloc(32, 1), { openedAfter: 0, seenAfter: 0 }),
-        await people.findInvitation(Buffer.alloc(32, 2), 0),
+      withSealed(settings, async ({ store: { accounts } }) => [
+        (await accounts.list()).map(({ name }) => name),
+        await accounts.findSession(Buffer.alloc(32, 1), { openedAfter: 0, seenAfter: 0 }),
+        await accounts.findInvitation(Buffer.alloc(32, 2), 0),
       ])
     await plant(source, 'ada')
     await backUp(source, file)

@@ -1,7 +1,7 @@
 import { rmSync, writeFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { createRootKeyText, writeRootKeyFile } from '../../src/crypto/root-key.ts'
-import { seal, toBound } from '../../src/crypto/seal.ts'
+import { seal, toAssociatedData } from '../../src/crypto/seal.ts'
 import { createRegistry } from '../../src/registry/registry.ts'
 import { loadKeyring } from '../../src/store/sealed-store.ts'
 import {
@@ -72,7 +72,7 @@ describe('a key for a purpose that is younger than the last rotation', () => {
       const [root] = rootKeys.candidates
       if (!root) throw new Error()
       const plain = { 'blind-index': keyring['blind-index'].export().toString('base64') }
-      const bound = toBound('carried', Buffer.alloc(0), 2)
+      const bound = toAssociatedData('carried', Buffer.alloc(0), 2)
       const carried = seal(root.derive('carry'), Buffer.from(JSON.stringify(plain)), bound).toString('base64')
       await store.meta.set({ carried_keys: carried })
       const { keyring: opened } = await loadKeyring(toConfig(settings), store)

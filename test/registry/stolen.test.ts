@@ -55,7 +55,7 @@ async function plant({ store, keyring }: SealedStore): Promise<string> {
     allowedIps: undefined,
   } as const
   const key = await createKey({ store, keyring, audit: { record: async () => {} } }, wishes)
-  const attempts = createGuessLimit(store.attempts, keyring.subject)
+  const attempts = createGuessLimit(store.guesses, keyring.subject)
   const caller = { lineage: key.row.lineage, subjectsPerDay: 10 } as Parameters<typeof attempts.admit>[0]
   for (const kind of KINDS)
     for (const number of [NIN, BVN, GUESSED]) {

@@ -29,7 +29,7 @@ async function run(errand: Errand): Promise<void> {
 }
 
 async function failOften(
-  { attempts }: Awaited<ReturnType<typeof openStore>>,
+  { guesses }: Awaited<ReturnType<typeof openStore>>,
   { subject, keyId, times }: Extract<Errand, { do: 'fail' }>,
 ): Promise<number> {
   const failure = {
@@ -40,7 +40,7 @@ async function failOften(
     mostByKey: 5,
     mostByAll: 20,
   }
-  const answers = await Promise.all(Array.from({ length: times }, () => attempts.recordFailure(failure)))
+  const answers = await Promise.all(Array.from({ length: times }, () => guesses.recordFailure(failure)))
   return answers.filter((counted) => counted).length
 }
 

@@ -5,8 +5,8 @@ import { createToken, toTokenId } from '../../src/accounts/token.ts'
 import { claimChain } from '../../src/audit/chain-claim.ts'
 import { linkEntries, NO_HEAD } from '../../src/audit/row.ts'
 import { DAY_MS } from '../../src/contract/time.ts'
+import { COMMAND_LINE } from '../../src/store/account-table.ts'
 import { packRows } from '../../src/store/audit-table.ts'
-import { COMMAND_LINE } from '../../src/store/people-table.ts'
 import { packTallies } from '../../src/store/statistics-table.ts'
 import type { Store } from '../../src/store/store.ts'
 import { describeEngines, POSTGRES, SQLITE } from './engines.ts'
@@ -58,13 +58,13 @@ describeEngines([SQLITE, POSTGRES], (engine) => {
   })
 
   it('a session has ended', async () => {
-    const sessions = createSessions(store.people)
+    const sessions = createSessions(store.accounts)
     const id = randomBytes(32)
     const now = Date.now()
     const invitation = { id, role: 'owner' as const, account: undefined, madeBy: COMMAND_LINE }
-    await store.people.invite({ ...invitation, createdAt: now, expiresAt: now + 1000 })
+    await store.accounts.invite({ ...invitation, createdAt: now, expiresAt: now + 1000 })
     const password = randomBytes(8).toString('hex')
-    await store.people.accept(id, {
+    await store.accounts.accept(id, {
       name: 'ada',
       role: 'owner',
       password,
@@ -73,7 +73,7 @@ describeEngines([SQLITE, POSTGRES], (engine) => {
     })
     const open = async (at: number) => {
       const token = createToken()
-      await store.people.open({ id: toTokenId(token) as Uint8Array, account: 'ada', password, at })
+      await store.accounts.open({ id: toTokenId(token) as Uint8Array, account: 'ada', password, at })
       return sessions.findActor(token, { isBackground: true })
     }
     expect((await open(now))?.name).toBe('ada')

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { DAY_MS } from '../../src/contract/time.ts'
-import type { Admission, Failure } from '../../src/store/attempt-table.ts'
+import type { Admission, Failure } from '../../src/store/guess-table.ts'
 import type { KeyRow } from '../../src/store/key-table.ts'
 import type { SealedMedia, SealedRecord } from '../../src/store/sealed-record.ts'
 import type { Store } from '../../src/store/store.ts'
@@ -360,50 +360,49 @@ function describeAttempts(store: () => Store): void {
 
   describe('failed matches', () => {
     it('are counted by key and by all', async () => {
-      const { attempts } = store()
+      const { guesses } = store()
       const [subject, keyId] = [newSubject(), newId()]
-      expect(await attempts.countFailures(subject, keyId, 0)).toEqual({ byKey: 0, byAll: 0 })
-      await attempts.recordFailure(toFailure({ subject, keyId }))
-      await attempts.recordFailure(toFailure({ subject }))
-      await attempts.recordFailure(toFailure({ keyId }))
-      expect(await attempts.countFailures(subject, keyId, 0)).toEqual({ byKey: 1, byAll: 2 })
-      expect(await attempts.countFailures(subject, 'another', 0)).toEqual({ byKey: 0, byAll: 2 })
+      expect(await guesses.countFailures(subject, keyId, 0)).toEqual({ byKey: 0, byAll: 0 })
+      await guesses.recordFailure(toFailure({ subject, keyId }))
+      await guesses.recordFailure(toFailure({ subject }))
+      await guesses.recordFailure(toFailure({ keyId }))
+      expect(await guesses.countFailures(subject, keyId, 0)).toEqual({ byKey: 1, byAll: 2 })
+      expect(await guesses.countFailures(subject, 'another', 0)).toEqual({ byKey: 0, byAll: 2 })
     })
 
     it('stop exactly at the cap of a key, with 100 at once', async () => {
       const [subject, keyId] = [newSubject(), newId()]
-      const { attempts } = store()
-      expect(await countTrue(times(100, () => attempts.recordFailure(toFailure({ subject, keyId }))))).toBe(5)
-      expect(await attempts.countFailures(subject, keyId, 0)).toEqual({ byKey: 5, byAll: 5 })
+      const { guesses } = store()
+      expect(await countTrue(times(100, () => guesses.recordFailure(toFailure({ subject, keyId }))))).toBe(5)
+      expect(await guesses.countFailures(subject, keyId, 0)).toEqual({ byKey: 5, byAll: 5 })
     })
 
     it('stop exactly at the cap of all keys, with 100 at once', async () => {
       const subject = newSubject()
-      const { attempts } = store()
-      expect(await countTrue(times(100, () => attempts.recordFailure(toFailure({ subject }))))).toBe(20)
-      expect((await attempts.countFailures(subject, '', 0)).byAll).toBe(20)
+      const { guesses } = store()
+      expect(await countTrue(times(100, () => guesses.recordFailure(toFailure({ subject }))))).toBe(20)
+      expect((await guesses.countFailures(subject, '', 0)).byAll).toBe(20)
     })
 
     it('leave the window one by one', async () => {
       const [subject, keyId] = [newSubject(), newId()]
-      const { attempts } = store()
+      const { guesses } = store()
       const failAt = (at: number) =>
-        attempts.recordFailure(toFailure({ subject, keyId, at, since: at - DAY_MS }))
+        guesses.recordFailure(toFailure({ subject, keyId, at, since: at - DAY_MS }))
       for (const at of times(5, (index) => NOW + index)) expect(await failAt(at)).toBe(true)
       expect(await failAt(NOW + DAY_MS - 1)).toBe(false)
       expect(await failAt(NOW + DAY_MS)).toBe(true)
       expect(await failAt(NOW + DAY_MS)).toBe(false)
       expect(await failAt(NOW + DAY_MS + 1)).toBe(true)
-      expect(await attempts.countFailures(subject, keyId, NOW + 1)).toEqual({ byKey: 5, byAll: 5 })
+      expect(await guesses.countFailures(subject, keyId, NOW + 1)).toEqual({ byKey: 5, byAll: 5 })
     })
 
     it('are forgotten when they are too old', async () => {
       const [subject, keyId] = [newSubject(), newId()]
-      const { attempts } = store()
-      for (const at of [NOW - 2, NOW - 1, NOW])
-        await attempts.recordFailure(toFailure({ subject, keyId, at }))
-      await attempts.forget(NOW - 1, 0)
-      expect(await attempts.countFailures(subject, keyId, 0)).toEqual({ byKey: 2, byAll: 2 })
+      const { guesses } = store()
+      for (const at of [NOW - 2, NOW - 1, NOW]) await guesses.recordFailure(toFailure({ subject, keyId, at }))
+      await guesses.forget(NOW - 1, 0)
+      expect(await guesses.countFailures(subject, keyId, 0)).toEqual({ byKey: 2, byAll: 2 })
     })
   })
 
@@ -417,35 +416,35 @@ function describeAttempts(store: () => Store): void {
     })
 
     it('are admitted exactly up to the cap, with 200 at once; the same again is free', async () => {
-      const { attempts } = store()
+      const { guesses } = store()
       const keyId = newId()
       const admissions = times(200, () => toAdmission({ keyId }))
-      const answers = await Promise.all(admissions.map(attempts.admitSubject))
+      const answers = await Promise.all(admissions.map(guesses.admitSubject))
       const admitted = admissions.filter((_, index) => answers[index])
       expect(admitted).toHaveLength(50)
-      expect(await countTrue(admitted.map(attempts.admitSubject))).toBe(50)
-      expect(await attempts.admitSubject(toAdmission({ keyId }))).toBe(false)
-      expect(await attempts.admitSubject(toAdmission({ keyId, most: 51 }))).toBe(true)
+      expect(await countTrue(admitted.map(guesses.admitSubject))).toBe(50)
+      expect(await guesses.admitSubject(toAdmission({ keyId }))).toBe(false)
+      expect(await guesses.admitSubject(toAdmission({ keyId, most: 51 }))).toBe(true)
     })
 
     it('count once, with 100 at once', async () => {
-      const { attempts } = store()
+      const { guesses } = store()
       const admission = toAdmission({ most: 2 })
-      expect(await countTrue(times(100, () => attempts.admitSubject(admission)))).toBe(100)
-      expect(await attempts.admitSubject({ ...admission, subject: newSubject() })).toBe(true)
-      expect(await attempts.admitSubject({ ...admission, subject: newSubject() })).toBe(false)
+      expect(await countTrue(times(100, () => guesses.admitSubject(admission)))).toBe(100)
+      expect(await guesses.admitSubject({ ...admission, subject: newSubject() })).toBe(true)
+      expect(await guesses.admitSubject({ ...admission, subject: newSubject() })).toBe(false)
     })
 
     it('are counted anew the next day, and for each key', async () => {
-      const { attempts } = store()
+      const { guesses } = store()
       const admission = toAdmission({ most: 1 })
-      expect(await attempts.admitSubject(admission)).toBe(true)
-      expect(await attempts.admitSubject({ ...admission, subject: newSubject() })).toBe(false)
-      expect(await attempts.admitSubject({ ...admission, subject: newSubject(), day: 20_001 })).toBe(true)
-      expect(await attempts.admitSubject({ ...admission, subject: newSubject(), keyId: newId() })).toBe(true)
-      await attempts.forget(0, 20_001)
-      expect(await attempts.admitSubject({ ...admission, subject: newSubject() })).toBe(true)
-      expect(await attempts.admitSubject({ ...admission, subject: newSubject(), day: 20_001 })).toBe(false)
+      expect(await guesses.admitSubject(admission)).toBe(true)
+      expect(await guesses.admitSubject({ ...admission, subject: newSubject() })).toBe(false)
+      expect(await guesses.admitSubject({ ...admission, subject: newSubject(), day: 20_001 })).toBe(true)
+      expect(await guesses.admitSubject({ ...admission, subject: newSubject(), keyId: newId() })).toBe(true)
+      await guesses.forget(0, 20_001)
+      expect(await guesses.admitSubject({ ...admission, subject: newSubject() })).toBe(true)
+      expect(await guesses.admitSubject({ ...admission, subject: newSubject(), day: 20_001 })).toBe(false)
     })
   })
 }

@@ -33,7 +33,7 @@ describeEngines(ENGINES, (engine) => {
     it('count failed matches exactly', async () => {
       const subject = randomBytes(32)
       const fail = (keyId: string) => (_: unknown, index: number) =>
-        (stores[index % 2] as Store).attempts.recordFailure({
+        (stores[index % 2] as Store).guesses.recordFailure({
           subject,
           keyId: keyId || String(index),
           at: 2,
@@ -51,7 +51,7 @@ describeEngines(ENGINES, (engine) => {
       const subjects = Array.from({ length: 200 }, () => randomBytes(32))
       const answers = await Promise.all(
         subjects.map((subject, index) =>
-          (stores[index % 2] as Store).attempts.admitSubject({ keyId: 'k', day: 1, subject, most: 50 }),
+          (stores[index % 2] as Store).guesses.admitSubject({ keyId: 'k', day: 1, subject, most: 50 }),
         ),
       )
       expect(answers.filter((admitted) => admitted)).toHaveLength(50)
@@ -77,7 +77,7 @@ describeEngines([SQLITE, POSTGRES], (engine) => {
     const counted = (await Promise.all(children.map(({ read }) => read()))) as number[]
     expect(counted.reduce((sum, count) => sum + count)).toBe(10)
     const store = await open()
-    expect(await store.attempts.countFailures(Buffer.from(subject, 'hex'), 'key 0', 1)).toEqual({
+    expect(await store.guesses.countFailures(Buffer.from(subject, 'hex'), 'key 0', 1)).toEqual({
       byKey: 5,
       byAll: 10,
     })

@@ -166,7 +166,7 @@ describe.skipIf(!hasOwnPostgres())('PostgreSQL', () => {
     await execute(url, `ALTER DATABASE ${name} SET default_transaction_isolation = 'serializable'`)
     const store = await open(url)
     const failure = { subject: Buffer.alloc(32), keyId: 'k', at: 2, since: 1, mostByKey: 5, mostByAll: 20 }
-    const answers = await Promise.all(Array.from({ length: 50 }, () => store.attempts.recordFailure(failure)))
+    const answers = await Promise.all(Array.from({ length: 50 }, () => store.guesses.recordFailure(failure)))
     expect(answers.filter((counted) => counted)).toHaveLength(5)
     await store.close()
   })

@@ -1,6 +1,6 @@
 import { createSecretKey } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
-import { seal, toBound } from '../../src/crypto/seal.ts'
+import { seal, toAssociatedData } from '../../src/crypto/seal.ts'
 import { runScrubPass } from '../../src/registry/scrub-pass.ts'
 import { openScrubTable } from '../../src/store/scrub-table.ts'
 import type { Store, StoreOptions } from '../../src/store/store.ts'
@@ -11,7 +11,7 @@ const key = createSecretKey(Buffer.alloc(32, 7))
 
 function toRecord(number: number, content = 'a record') {
   const subject = Buffer.alloc(32, number)
-  const sealed = seal(key, Buffer.from(content), toBound('registry', subject, 1))
+  const sealed = seal(key, Buffer.from(content), toAssociatedData('registry', subject, 1))
   return { kind: 'nin' as const, subject, keyVersion: 1, digest: Buffer.alloc(32), sealed }
 }
 

@@ -163,7 +163,7 @@ describe('the writer', () => {
     await store.close()
   }
   const admit = (subject: number, most: number) => ({
-    table: 'attempts' as const,
+    table: 'guesses' as const,
     method: 'admitSubject',
     args: [{ keyId: 'k', day: 1, subject: Buffer.alloc(32, subject), most }],
   })

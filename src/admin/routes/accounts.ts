@@ -8,7 +8,7 @@ import {
 } from '../../accounts/accounts.ts'
 import { listOpenInvitations, voidInvitation } from '../../accounts/open-invitations.ts'
 import type { Actor } from '../../contract/role.ts'
-import type { AccountRow } from '../../store/people-rows.ts'
+import type { AccountRow } from '../../store/account-rows.ts'
 import type { AdminDeps } from '../admin-deps.ts'
 import { type AdminRoute, defineRoute } from '../route.ts'
 import { Ok } from '../shapes/fields.ts'
@@ -38,7 +38,7 @@ const listAccounts = defineRoute({
   summary: 'The accounts of the console.',
   role: 'owner',
   output: Accounts,
-  run: async ({ context }) => ({ accounts: (await context.store.people.list()).map(toAccount) }),
+  run: async ({ context }) => ({ accounts: (await context.store.accounts.list()).map(toAccount) }),
 })
 
 const invite = defineRoute({

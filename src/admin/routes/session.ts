@@ -95,7 +95,7 @@ const inspect = defineRoute({
   role: 'anyone',
   input: InvitationToken,
   output: Invitation,
-  run: ({ context }, { input }) => inspectInvitation(context.store.people, input.token),
+  run: ({ context }, { input }) => inspectInvitation(context.store.accounts, input.token),
 })
 
 const accept = defineRoute({

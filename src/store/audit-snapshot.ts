@@ -2,14 +2,14 @@ import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import { AUDIT_COLUMNS } from './audit-row.ts'
 import type { Checkpoint } from './audit-table.ts'
 import type { Database, Value } from './database.ts'
-import { toSqliteRefusal } from './sqlite-refusal.ts'
+import { toSqliteUserError } from './sqlite-user-error.ts'
 import type { Store } from './store.ts'
 
 /** The cells of a row in the order of the columns, the two hashes as hex. Somebody may have put anything there. */
 export type Cells = readonly unknown[]
 
 /** The audit log as it is at one moment, for whoever reads it from end to end. */
-export type AuditScan = {
+export type AuditSnapshot = {
   readonly countRows: () => Promise<number>
   /** The chains that somebody has claimed. */
   readonly chains: () => Promise<string[]>
@@ -18,7 +18,7 @@ export type AuditScan = {
   /** The highest sequence of a chain; 0 where it has no rows. */
   readonly lastSequence: (chain: string) => Promise<number>
   /** Chain and sequence of a row whose chain nobody has claimed. */
-  readonly findStranger: () => Promise<Cells | undefined>
+  readonly findUnclaimedRow: () => Promise<Cells | undefined>
   /** Those made after a time, in the order of time, some at once. */
   readonly checkpoints: (after?: string) => AsyncIterable<readonly Checkpoint[]>
   readonly hasCheckpoint: (checkpoint: Checkpoint) => Promise<boolean>
@@ -30,26 +30,29 @@ type Ask = (columns: readonly string[], rest: string, ...values: Value[]) => Pro
 const CHECKPOINTS_AT_ONCE = 500
 const WAIT_MS = 5000
 
-export function withAuditScan<T>(store: Store, work: (scan: AuditScan) => Promise<T>): Promise<T> {
+export function withAuditSnapshot<T>(store: Store, work: (scan: AuditSnapshot) => Promise<T>): Promise<T> {
   return store.database.dialect === 'postgres'
-    ? withPostgresScan(store.database, work)
-    : withSqliteScan(store.file, work)
+    ? withPostgresAuditSnapshot(store.database, work)
+    : withSqliteAuditSnapshot(store.file, work)
 }
 
 /** A connection of its own, which cannot write and sees nothing that is written meanwhile. */
-export async function withSqliteScan<T>(path: string, work: (scan: AuditScan) => Promise<T>): Promise<T> {
+export async function withSqliteAuditSnapshot<T>(
+  path: string,
+  work: (scan: AuditSnapshot) => Promise<T>,
+): Promise<T> {
   const connection = new DatabaseSync(path, { readOnly: true, timeout: WAIT_MS })
   try {
     connection.exec('PRAGMA trusted_schema = OFF; BEGIN')
-    return await work(createSqliteScan(connection))
+    return await work(createSqliteAuditSnapshot(connection))
   } catch (error) {
-    throw toSqliteRefusal(path, error)
+    throw toSqliteUserError(path, error)
   } finally {
     connection.close()
   }
 }
 
-export function createSqliteScan(connection: DatabaseSync): AuditScan {
+export function createSqliteAuditSnapshot(connection: DatabaseSync): AuditSnapshot {
   const statements = new Map<string, StatementSync>()
   const prepare = (sql: string) => {
     const statement = connection.prepare(sql)
@@ -59,24 +62,27 @@ export function createSqliteScan(connection: DatabaseSync): AuditScan {
   }
   // A text where bytes should be is not the same as the bytes.
   const toHex = (column: string) => `CASE typeof(${column}) WHEN 'blob' THEN lower(hex(${column})) END`
-  return createScan(toHex, async (columns, rest, ...values) => {
+  return createAuditSnapshot(toHex, async (columns, rest, ...values) => {
     const sql = `SELECT ${columns.join(', ')} ${rest}`
     const parameters = Object.fromEntries(values.map((value, index) => [index + 1, value]))
     return (statements.get(sql) ?? prepare(sql)).all(parameters) as unknown as Cells[]
   })
 }
 
-function withPostgresScan<T>(database: Database, work: (scan: AuditScan) => Promise<T>): Promise<T> {
+function withPostgresAuditSnapshot<T>(
+  database: Database,
+  work: (scan: AuditSnapshot) => Promise<T>,
+): Promise<T> {
   return database.transaction(async (inside) => {
     await inside.prepare('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY').run()
-    return work(createPostgresScan(inside))
+    return work(createPostgresAuditSnapshot(inside))
   })
 }
 
 /** A page travels as one JSON text: taken apart cell by cell it would cost several times as much. */
-function createPostgresScan(inside: Database): AuditScan {
+function createPostgresAuditSnapshot(inside: Database): AuditSnapshot {
   const toHex = (column: string) => `encode(${column}, 'hex')`
-  return createScan(toHex, async (columns, rest, ...values) => {
+  return createAuditSnapshot(toHex, async (columns, rest, ...values) => {
     const names = columns.map((_column, index) => `c${index}`)
     const list = columns.map((column, index) => `${column} AS c${index}`).join(', ')
     const sql = `SELECT json_agg(json_build_array(${names.join(', ')}))::text AS page FROM (SELECT ${list} ${rest}) AS asked`
@@ -85,9 +91,9 @@ function createPostgresScan(inside: Database): AuditScan {
   })
 }
 
-function createScan(toHex: (column: string) => string, ask: Ask): AuditScan {
+function createAuditSnapshot(toHex: (column: string) => string, ask: Ask): AuditSnapshot {
   const cells = AUDIT_COLUMNS.map((column) => (column.endsWith('hash') ? toHex(column) : column))
-  const scan: AuditScan = {
+  const scan: AuditSnapshot = {
     countRows: async () => Number((await ask(['COUNT(*)'], 'FROM audit'))[0]?.[0]),
     chains: async () =>
       (await ask(['chain'], 'FROM audit_chains ORDER BY chain')).map(([chain]) => String(chain)),
@@ -105,7 +111,7 @@ function createScan(toHex: (column: string) => string, ask: Ask): AuditScan {
     },
     lastSequence: async (chain) =>
       Number((await ask(['MAX(sequence)'], 'FROM audit WHERE chain = $1', chain))[0]?.[0]),
-    findStranger: async () => {
+    findUnclaimedRow: async () => {
       const rest = 'FROM audit WHERE chain NOT IN (SELECT chain FROM audit_chains) ORDER BY chain, sequence'
       return (await ask(['chain', 'sequence'], `${rest} LIMIT 1`))[0]
     },

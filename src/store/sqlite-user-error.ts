@@ -17,7 +17,7 @@ const toResult = (error: unknown) => ((error as Failure).errcode ?? 0) & 0xff
 export const isBusy = (error: unknown) => toResult(error) === BUSY
 
 /** One line that says what and how to mend it. Undeclared failures stay what they are. */
-export function toSqliteRefusal(path: string, error: unknown): Error {
+export function toSqliteUserError(path: string, error: unknown): Error {
   if (error instanceof UserError) return error
   const { code = '' } = error as Failure
   const result = toResult(error)

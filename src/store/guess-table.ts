@@ -1,7 +1,7 @@
 import type { Database } from './database.ts'
 
 /** Who was asked about too often. Subjects are keyed hashes. */
-export type AttemptTable = {
+export type GuessTable = {
   /** Failed matches since a time, for one number: by one key and by all. */
   readonly countFailures: (subject: Uint8Array, keyId: string, since: number) => Promise<Failures>
   /** Counts one more failure, unless a limit is reached: then false. Exact, however many ask at once. */
@@ -49,7 +49,7 @@ const KNOWN = 'SELECT 1 AS known FROM key_subjects WHERE key_id = $1 AND day = $
 
 const toName = (subject: Uint8Array) => `attempts:${Buffer.from(subject).toString('base64')}`
 
-export function createAttemptTable(database: Database): AttemptTable {
+export function createGuessTable(database: Database): GuessTable {
   const known = database.prepare(KNOWN)
   const admitGuess = database.dialect === 'postgres' ? database.prepare(ADMIT_GUESS) : undefined
   return {

@@ -1,6 +1,5 @@
 import type { Role } from '../contract/role.ts'
 import { UserError } from '../errors.ts'
-import type { Database } from './database.ts'
 import {
   type AccountRow,
   type InvitationRow,
@@ -8,7 +7,8 @@ import {
   toAccount,
   toInvitation,
   toSession,
-} from './people-rows.ts'
+} from './account-rows.ts'
+import type { Database } from './database.ts'
 
 /** Who makes a link without an account; no account can have this name. */
 export const COMMAND_LINE = 'command line'
@@ -33,7 +33,7 @@ export type NewPassword = {
 }
 
 /** Accounts of the console, their sessions, and the one-time links that make or mend them. */
-export type PeopleTable = {
+export type AccountTable = {
   readonly find: (name: string) => Promise<AccountRow | undefined>
   /** In the order of their making. */
   readonly list: () => Promise<AccountRow[]>
@@ -66,7 +66,7 @@ const INVITATION = 'id, role, account, made_by, created_at, expires_at'
 const END_ALL = 'DELETE FROM sessions WHERE account = $1'
 const VOID_RESETS = 'DELETE FROM invitations WHERE account = $1'
 
-export function createPeopleTable(database: Database): PeopleTable {
+export function createAccountTable(database: Database): AccountTable {
   return { ...createReads(database), ...createSessionWrites(database), ...createAccountWrites(database) }
 }
 

@@ -8,7 +8,7 @@ const FOREIGN = ['42P07', '42701', '42703', '42710', '42723']
 const toCode = (error: unknown) => String((error as Failure).code ?? '')
 
 /** A server that is not there, is starting or has no room may be there a moment later. What it says no to stays so. */
-export function isPassing(error: unknown): boolean {
+export function isTransient(error: unknown): boolean {
   const code = toCode(error)
   if (code === '') return /timeout|timed out|terminated/i.test(String((error as Failure).message))
   return (
@@ -20,7 +20,7 @@ export function isPassing(error: unknown): boolean {
 }
 
 /** One line that says what and how to mend it, never with the password. Undeclared failures stay what they are. */
-export function toPostgresRefusal(url: string, error: unknown): Error {
+export function toPostgresUserError(url: string, error: unknown): Error {
   if (error instanceof UserError) return error
   const { host, pathname, searchParams } = new URL(url)
   const place = `PostgreSQL at ${host || searchParams.get('host') || 'localhost'}`
@@ -31,7 +31,7 @@ export function toPostgresRefusal(url: string, error: unknown): Error {
 function toReason(error: unknown, database: string): string | undefined {
   const code = toCode(error)
   const message = String((error as Failure).message)
-  if (isPassing(error))
+  if (isTransient(error))
     return `cannot be reached (${code || 'no answer'}). Start it, or correct TABBAT_DATABASE_URL.`
   if (code.startsWith('28') || message.startsWith('SASL'))
     return 'refused the user or password. Correct TABBAT_DATABASE_URL.'

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Role } from '../../src/contract/role.ts'
-import type { InvitationRow } from '../../src/store/people-rows.ts'
+import type { InvitationRow } from '../../src/store/account-rows.ts'
 import type { Store } from '../../src/store/store.ts'
 import { describeEngines, ENGINES } from './engines.ts'
 
@@ -30,8 +30,8 @@ describeEngines(ENGINES, (engine) => {
 
   async function makeAccount(role: Role = 'viewer', name = newName()): Promise<string> {
     const invitation = toInvitation({ role })
-    await store.people.invite(invitation)
-    await store.people.accept(invitation.id, toAccount(name, role))
+    await store.accounts.invite(invitation)
+    await store.accounts.accept(invitation.id, toAccount(name, role))
     return name
   }
   const toAccount = (name: string, role: Role = 'viewer') => ({
@@ -43,59 +43,61 @@ describeEngines(ENGINES, (engine) => {
   })
   async function openSession(name: string, at = NOW): Promise<Uint8Array> {
     const id = newId()
-    expect(await store.people.open({ id, account: name, password: `of ${name}`, at })).toBe(true)
+    expect(await store.accounts.open({ id, account: name, password: `of ${name}`, at })).toBe(true)
     return id
   }
 
   describe('accounts', () => {
     it('are found as they were made, and listed', async () => {
-      expect(await store.people.hasAny()).toBe(false)
+      expect(await store.accounts.hasAny()).toBe(false)
       const name = await makeAccount('operator')
-      expect(await store.people.find(name)).toEqual(toAccount(name, 'operator'))
-      expect(await store.people.find('nobody')).toBeUndefined()
-      expect(await store.people.list()).toEqual([toAccount(name, 'operator')])
-      expect(await store.people.hasAny()).toBe(true)
+      expect(await store.accounts.find(name)).toEqual(toAccount(name, 'operator'))
+      expect(await store.accounts.find('nobody')).toBeUndefined()
+      expect(await store.accounts.list()).toEqual([toAccount(name, 'operator')])
+      expect(await store.accounts.hasAny()).toBe(true)
     })
 
     it('have names of their own, and a refused invitation stays good', async () => {
       const name = await makeAccount()
       const invitation = toInvitation()
-      await store.people.invite(invitation)
-      await expect(store.people.accept(invitation.id, toAccount(name))).rejects.toThrow(/already/)
-      expect(await store.people.findInvitation(invitation.id, NOW)).toMatchObject({ madeBy: 'command line' })
+      await store.accounts.invite(invitation)
+      await expect(store.accounts.accept(invitation.id, toAccount(name))).rejects.toThrow(/already/)
+      expect(await store.accounts.findInvitation(invitation.id, NOW)).toMatchObject({
+        madeBy: 'command line',
+      })
     })
 
     it('have open invitations that are listed until they run out, and voided once', async () => {
       const [first, second] = [toInvitation({ createdAt: NOW - 2 }), toInvitation({ createdAt: NOW - 1 })]
       const late = toInvitation({ expiresAt: NOW })
-      for (const each of [second, late, first]) await store.people.invite(each)
+      for (const each of [second, late, first]) await store.accounts.invite(each)
       const own = [first, second, late].map(({ id }) => id.toString('hex'))
       const listed = async () =>
-        (await store.people.listInvitations(NOW))
+        (await store.accounts.listInvitations(NOW))
           .map(({ id }) => Buffer.from(id).toString('hex'))
           .filter((id) => own.includes(id))
       expect(await listed()).toEqual(own.slice(0, 2))
-      expect(await store.people.voidInvitation(first.id)).toBe(true)
-      expect(await store.people.voidInvitation(first.id)).toBe(false)
+      expect(await store.accounts.voidInvitation(first.id)).toBe(true)
+      expect(await store.accounts.voidInvitation(first.id)).toBe(false)
       expect(await listed()).toEqual(own.slice(1, 2))
-      expect(await store.people.accept(first.id, toAccount(newName()))).toBe(false)
+      expect(await store.accounts.accept(first.id, toAccount(newName()))).toBe(false)
     })
 
     it('lose their sessions with another role, and with removal', async () => {
       for (const change of [
-        (name: string) => store.people.setRole(name, 'operator'),
-        (name: string) => store.people.remove(name),
+        (name: string) => store.accounts.setRole(name, 'operator'),
+        (name: string) => store.accounts.remove(name),
       ]) {
         const name = await makeAccount()
         const id = await openSession(name)
         await change(name)
-        expect(await store.people.findSession(id, LIMITS)).toBeUndefined()
+        expect(await store.accounts.findSession(id, LIMITS)).toBeUndefined()
       }
     })
 
     it('that are gone are not changed', async () => {
-      await expect(store.people.setRole('nobody', 'owner')).rejects.toThrow(/no account/)
-      await expect(store.people.remove('nobody')).rejects.toThrow(/no account/)
+      await expect(store.accounts.setRole('nobody', 'owner')).rejects.toThrow(/no account/)
+      await expect(store.accounts.remove('nobody')).rejects.toThrow(/no account/)
     })
 
     it('change their password from what it was, and end other sessions', async () => {
@@ -103,12 +105,12 @@ describeEngines(ENGINES, (engine) => {
       const [keep, other] = [await openSession(name), await openSession(name)]
       const change = { name, before: `of ${name}`, after: 'new', keep }
       expect(
-        await Promise.all([store.people.setPassword(change), store.people.setPassword(change)]),
+        await Promise.all([store.accounts.setPassword(change), store.accounts.setPassword(change)]),
       ).toContain(false)
-      expect((await store.people.find(name))?.password).toBe('new')
-      expect(await store.people.findSession(keep, LIMITS)).toBeDefined()
-      expect(await store.people.findSession(other, LIMITS)).toBeUndefined()
-      expect(await store.people.open({ id: newId(), account: name, password: `of ${name}`, at: NOW })).toBe(
+      expect((await store.accounts.find(name))?.password).toBe('new')
+      expect(await store.accounts.findSession(keep, LIMITS)).toBeDefined()
+      expect(await store.accounts.findSession(other, LIMITS)).toBeUndefined()
+      expect(await store.accounts.open({ id: newId(), account: name, password: `of ${name}`, at: NOW })).toBe(
         false,
       )
     })
@@ -117,52 +119,54 @@ describeEngines(ENGINES, (engine) => {
   describe('invitations', () => {
     it('are used once, however many come', async () => {
       const invitation = toInvitation()
-      await store.people.invite(invitation)
+      await store.accounts.invite(invitation)
       const names = Array.from({ length: 8 }, newName)
-      const won = await Promise.all(names.map((name) => store.people.accept(invitation.id, toAccount(name))))
+      const won = await Promise.all(
+        names.map((name) => store.accounts.accept(invitation.id, toAccount(name))),
+      )
       expect(won.filter(Boolean)).toHaveLength(1)
-      const made = (await store.people.list()).filter(({ name }) => names.includes(name))
+      const made = (await store.accounts.list()).filter(({ name }) => names.includes(name))
       expect(made.map(({ name }) => name)).toEqual([names[won.indexOf(true)]])
     })
 
     it('give the role they were made with', async () => {
       const invitation = toInvitation()
-      await store.people.invite(invitation)
-      expect(await store.people.accept(invitation.id, toAccount(newName(), 'owner'))).toBe(false)
+      await store.accounts.invite(invitation)
+      expect(await store.accounts.accept(invitation.id, toAccount(newName(), 'owner'))).toBe(false)
     })
 
     it('run out', async () => {
       const invitation = toInvitation({ expiresAt: NOW })
-      await store.people.invite(invitation)
-      expect(await store.people.findInvitation(invitation.id, NOW)).toBeUndefined()
-      expect(await store.people.accept(invitation.id, toAccount(newName()))).toBe(false)
+      await store.accounts.invite(invitation)
+      expect(await store.accounts.findInvitation(invitation.id, NOW)).toBeUndefined()
+      expect(await store.accounts.accept(invitation.id, toAccount(newName()))).toBe(false)
     })
 
     it('that reset a password are used once, with all others for that account', async () => {
       const name = await makeAccount()
       const id = await openSession(name)
       const links = [toInvitation({ account: name }), toInvitation({ account: name })]
-      for (const link of links) await store.people.invite(link)
-      expect(await store.people.accept(links[0]?.id ?? newId(), toAccount(newName()))).toBe(false)
+      for (const link of links) await store.accounts.invite(link)
+      expect(await store.accounts.accept(links[0]?.id ?? newId(), toAccount(newName()))).toBe(false)
       const won = await Promise.all(
-        [...links, ...links].map((link, at) => store.people.acceptReset(link.id, `new ${at}`, NOW)),
+        [...links, ...links].map((link, at) => store.accounts.acceptReset(link.id, `new ${at}`, NOW)),
       )
       expect(won.filter(Boolean)).toHaveLength(1)
-      expect((await store.people.find(name))?.password).toBe(`new ${won.indexOf(true)}`)
-      expect(await store.people.findSession(id, LIMITS)).toBeUndefined()
+      expect((await store.accounts.find(name))?.password).toBe(`new ${won.indexOf(true)}`)
+      expect(await store.accounts.findSession(id, LIMITS)).toBeUndefined()
     })
 
     it('made by somebody who is owner no longer are void', async () => {
       await makeAccount('owner')
       const name = await makeAccount('owner')
       const invitation = toInvitation({ madeBy: name })
-      await store.people.invite(invitation)
-      await store.people.setRole(name, 'viewer')
-      expect(await store.people.findInvitation(invitation.id, NOW)).toBeUndefined()
-      await expect(store.people.invite(invitation)).rejects.toThrow('Only an owner')
-      await store.people.remove(name)
-      await expect(store.people.invite(invitation)).rejects.toThrow('Only an owner')
-      expect(await store.people.findInvitation(invitation.id, NOW)).toBeUndefined()
+      await store.accounts.invite(invitation)
+      await store.accounts.setRole(name, 'viewer')
+      expect(await store.accounts.findInvitation(invitation.id, NOW)).toBeUndefined()
+      await expect(store.accounts.invite(invitation)).rejects.toThrow('Only an owner')
+      await store.accounts.remove(name)
+      await expect(store.accounts.invite(invitation)).rejects.toThrow('Only an owner')
+      expect(await store.accounts.findInvitation(invitation.id, NOW)).toBeUndefined()
     })
   })
 
@@ -170,37 +174,37 @@ describeEngines(ENGINES, (engine) => {
     it('are found with the role of now, until they have ended', async () => {
       const name = await makeAccount('operator')
       const id = await openSession(name)
-      expect(await store.people.findSession(id, LIMITS)).toEqual({
+      expect(await store.accounts.findSession(id, LIMITS)).toEqual({
         account: name,
         role: 'operator',
         createdAt: NOW,
         seenAt: NOW,
       })
-      expect(await store.people.findSession(id, { ...LIMITS, openedAfter: NOW })).toBeUndefined()
-      expect(await store.people.findSession(id, { ...LIMITS, seenAfter: NOW })).toBeUndefined()
-      expect([await store.people.end(id), await store.people.end(id)]).toEqual([true, false])
-      expect(await store.people.findSession(id, LIMITS)).toBeUndefined()
+      expect(await store.accounts.findSession(id, { ...LIMITS, openedAfter: NOW })).toBeUndefined()
+      expect(await store.accounts.findSession(id, { ...LIMITS, seenAfter: NOW })).toBeUndefined()
+      expect([await store.accounts.end(id), await store.accounts.end(id)]).toEqual([true, false])
+      expect(await store.accounts.findSession(id, LIMITS)).toBeUndefined()
     })
 
     it('are seen later and never earlier, and so is the account', async () => {
       const name = await makeAccount()
       const id = await openSession(name)
-      await Promise.all([store.people.touch(id, NOW + 5), store.people.touch(id, NOW + 3)])
-      expect((await store.people.findSession(id, LIMITS))?.seenAt).toBe(NOW + 5)
-      expect((await store.people.find(name))?.lastSeenAt).toBeGreaterThan(NOW)
+      await Promise.all([store.accounts.touch(id, NOW + 5), store.accounts.touch(id, NOW + 3)])
+      expect((await store.accounts.findSession(id, LIMITS))?.seenAt).toBe(NOW + 5)
+      expect((await store.accounts.find(name))?.lastSeenAt).toBeGreaterThan(NOW)
     })
 
     it('that have ended are forgotten, and what has run out', async () => {
       const name = await makeAccount()
       const [old, fresh] = [await openSession(name, NOW - 20), await openSession(name, NOW)]
       const [void_, good] = [toInvitation({ expiresAt: NOW }), toInvitation({ expiresAt: NOW + 1 })]
-      for (const invitation of [void_, good]) await store.people.invite(invitation)
-      await store.people.forget({ ...LIMITS, now: NOW })
+      for (const invitation of [void_, good]) await store.accounts.invite(invitation)
+      await store.accounts.forget({ ...LIMITS, now: NOW })
       const all = { openedAfter: 0, seenAfter: 0 }
-      expect(await store.people.findSession(old, all)).toBeUndefined()
-      expect(await store.people.findSession(fresh, all)).toBeDefined()
-      expect(await store.people.findInvitation(void_.id, 0)).toBeUndefined()
-      expect(await store.people.findInvitation(good.id, 0)).toBeDefined()
+      expect(await store.accounts.findSession(old, all)).toBeUndefined()
+      expect(await store.accounts.findSession(fresh, all)).toBeDefined()
+      expect(await store.accounts.findInvitation(void_.id, 0)).toBeUndefined()
+      expect(await store.accounts.findInvitation(good.id, 0)).toBeDefined()
     })
   })
 
@@ -211,16 +215,16 @@ describeEngines(ENGINES, (engine) => {
         const own = await (await engine.createPlace()).open()
         for (const name of ['one', 'two']) {
           const invitation = toInvitation({ role: 'owner' })
-          await own.people.invite(invitation)
-          await own.people.accept(invitation.id, toAccount(name, 'owner'))
+          await own.accounts.invite(invitation)
+          await own.accounts.accept(invitation.id, toAccount(name, 'owner'))
         }
         const ends = await Promise.allSettled(
           ['one', 'two'].map((name) =>
-            how === 'removed' ? own.people.remove(name) : own.people.setRole(name, 'viewer'),
+            how === 'removed' ? own.accounts.remove(name) : own.accounts.setRole(name, 'viewer'),
           ),
         )
         expect(ends.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected'])
-        expect((await own.people.list()).filter(({ role }) => role === 'owner')).toHaveLength(1)
+        expect((await own.accounts.list()).filter(({ role }) => role === 'owner')).toHaveLength(1)
         await own.close()
       },
     )

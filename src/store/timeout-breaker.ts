@@ -1,5 +1,5 @@
 /** The server did not answer a moment ago, and one operation is finding out whether it does now. */
-export class StoreSilent extends Error {
+export class ServerUnresponsive extends Error {
   readonly code = 'ETIMEDOUT'
 
   constructor() {
@@ -11,18 +11,18 @@ export class StoreSilent extends Error {
 /** The driver's words for a server that does not answer. To wait too long for a free connection is no silence but load. */
 const SILENT = /^Query read timeout$|^Connection terminated due to connection timeout$|^timeout expired$/
 
-export const isSilence = (error: unknown) => error instanceof Error && SILENT.test(error.message)
+export const isServerTimeout = (error: unknown) => error instanceof Error && SILENT.test(error.message)
 
 /**
  * While the server is silent, one operation at a time waits for it and the others fail at once: callers wait for one
  * time-out at most, not for one at every step.
  */
-export function createSilenceGate(): <T>(work: () => Promise<T>) => Promise<T> {
+export function createTimeoutBreaker(): <T>(work: () => Promise<T>) => Promise<T> {
   let isSilent = false
   let isProbing = false
   return async (work) => {
     const probes = isSilent
-    if (probes && isProbing) throw new StoreSilent()
+    if (probes && isProbing) throw new ServerUnresponsive()
     if (probes) isProbing = true
     try {
       const result = await work()
@@ -30,7 +30,7 @@ export function createSilenceGate(): <T>(work: () => Promise<T>) => Promise<T> {
       return result
     } catch (error) {
       // Any other answer is one.
-      isSilent = isSilence(error)
+      isSilent = isServerTimeout(error)
       throw error
     } finally {
       if (probes) isProbing = false
