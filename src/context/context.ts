@@ -43,7 +43,7 @@ export type Context = {
   readonly rateLimit: RateLimit | undefined
   readonly catalogue: RefreshedCatalogue
   readonly registry: Registry
-  readonly attempts: GuessLimit
+  readonly guessLimit: GuessLimit
   readonly audit: AuditLog
   readonly idempotency: Idempotency
   readonly singleFlight: SingleFlight
@@ -51,7 +51,7 @@ export type Context = {
   /** Where the picture of a record is shown to the key that asks. */
   readonly toPicturePath: (imageUrl: string, keyId: string) => string
   readonly sources: Sources
-  readonly line: SourceChain
+  readonly sourceChain: SourceChain
   readonly askNext: boolean
   readonly reuse: Reuse | undefined
   readonly latencies: Latencies
@@ -75,8 +75,12 @@ export async function createContext(
   // A rotation that begins right now may refuse them; they are planted at the next start, then.
   await registry.plantDecoys().catch(log.failure)
   const scrub = workerName === '' ? await openScrub(config, store, currentKeyring, log, fatal) : undefined
-  const attempts = createGuessLimit(store.guesses, keyring.subject, loadNodeName(config.dataDir) + workerName)
-  await attempts.recover()
+  const guessLimit = createGuessLimit(
+    store.guesses,
+    keyring.subject,
+    loadNodeName(config.dataDir) + workerName,
+  )
+  await guessLimit.recover()
   const audit = await openAudit(config, store, keyring, log, fatal)
   const idempotency = createIdempotency({
     table: store.idempotency,
@@ -86,15 +90,15 @@ export async function createContext(
   })
   const reuse = config.reuse === 'off' ? undefined : createReuse(store.reuse, keyring, config.reuse)
   const desk = { registry, keyring: currentKeyring, table: store.sources, node: audit.owner, log }
-  const line = await openSourceChain(config, desk)
+  const sourceChain = await openSourceChain(config, desk)
   const shelf = { table: store.catalogue, reviews: store.reviews, audit, switches: store.sources }
   const catalogue = await openRefreshedCatalogue(config, shelf, log)
   const latencies = createLatencies(store.statistics, audit.owner)
-  const stopForgetting = startForgetting(log, store, [attempts.forget, idempotency.forget, line.forget])
+  const stopForgetting = startForgetting(log, store, [guessLimit, idempotency, sourceChain])
   return {
     config,
     log,
-    metrics: createMetrics(line, scrub?.finishedAt),
+    metrics: createMetrics(sourceChain, scrub?.finishedAt),
     store,
     rootKeys,
     keyring: currentKeyring,
@@ -102,14 +106,14 @@ export async function createContext(
     rateLimit: openRateLimit(config),
     catalogue,
     registry,
-    attempts,
+    guessLimit,
     audit,
     idempotency,
     singleFlight: createSingleFlight(),
     toPicturePath: (imageUrl, keyId) => toPicturePath(keyring['media-url'], imageUrl, keyId),
     toSubjectHash: (kind, number) => toBlindIndexText(keyring.subject, kind, number),
-    sources: line.sources,
-    line,
+    sources: sourceChain.sources,
+    sourceChain,
     askNext: config.notFound === 'next',
     reuse,
     latencies,
@@ -118,8 +122,8 @@ export async function createContext(
       stopForgetting()
       await scrub?.close()
       await catalogue.close()
-      await line.close()
-      await attempts.finish()
+      await sourceChain.close()
+      await guessLimit.finish()
       await latencies.close()
       await audit.close()
       await store.close()
@@ -161,10 +165,10 @@ function openRegistry(config: Config, store: Store, first: Keyring) {
 function startForgetting(
   log: Log,
   { reuse, accounts, statistics }: Store,
-  others: readonly (() => Promise<void>)[],
+  others: readonly { readonly forget: () => Promise<void> }[],
 ): () => void {
   const works = [
-    ...others,
+    ...others.map(({ forget }) => forget),
     () => reuse.forget(steadyNow()),
     () => forgetSessions(accounts),
     () => statistics.forget(...toForgetting(Date.now())),

@@ -4,14 +4,14 @@ import type { SourceChain } from './source-chain.ts'
 
 /** What can be read at the moment of looking: the process, the sources, their spend. */
 export function createGauges(
-  line: Pick<SourceChain, 'guards' | 'listSpend'>,
+  sourceChain: Pick<SourceChain, 'guards' | 'listSpend'>,
   scrubbedAt?: () => number | undefined,
 ): Registry {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
-  addSources(registry, line.guards)
-  addTroubles(registry, line.guards)
-  addSpend(registry, line)
+  addSources(registry, sourceChain.guards)
+  addTroubles(registry, sourceChain.guards)
+  addSpend(registry, sourceChain)
   if (scrubbedAt) addScrub(registry, scrubbedAt)
   return registry
 }
@@ -35,42 +35,42 @@ const STATES = ['closed', 'half_open', 'open', 'disabled'] as const
 function addSources(registry: Registry, guards: readonly CallGuard[]): void {
   const registers = [registry]
   const labelNames = ['source', 'operation'] as const
-  const gauge = (name: string, help: string, read: (post: CallGuard) => number | null) =>
+  const gauge = (name: string, help: string, read: (guard: CallGuard) => number | null) =>
     new Gauge({
       name,
       help,
       labelNames,
       registers,
       collect() {
-        for (const post of guards) {
-          const value = read(post)
-          if (value !== null) this.set({ source: post.name, operation: post.operation }, value)
+        for (const guard of guards) {
+          const value = read(guard)
+          if (value !== null) this.set({ source: guard.name, operation: guard.operation }, value)
         }
       },
     })
   gauge(
     'tabbat_source_state',
     `State of a source: ${STATES.map((state, index) => `${index} ${state}`).join(', ')}.`,
-    (post) => STATES.indexOf(post.read().state),
+    (guard) => STATES.indexOf(guard.read().state),
   )
-  gauge('tabbat_source_calls', 'Questions asked since the start.', (post) => post.read().calls)
-  gauge('tabbat_source_failures', 'Questions that failed since the start.', (post) => post.read().failures)
+  gauge('tabbat_source_calls', 'Questions asked since the start.', (guard) => guard.read().calls)
+  gauge('tabbat_source_failures', 'Questions that failed since the start.', (guard) => guard.read().failures)
   gauge(
     'tabbat_source_error_rate',
     'Part of the questions of the last five minutes that failed.',
-    (post) => post.read().errorRate,
+    (guard) => guard.read().errorRate,
   )
   for (const part of ['p50', 'p95', 'p99'] as const)
     gauge(
       `tabbat_source_${part}_seconds`,
       `Time of the questions of the last five minutes, ${part}.`,
-      (post) => {
-        const ms = post.read()[part]
+      (guard) => {
+        const ms = guard.read()[part]
         return ms === null ? null : ms / 1000
       },
     )
-  gauge('tabbat_source_last_success_seconds', 'When a question was last answered, in Unix time.', (post) => {
-    const { lastSuccessAt } = post.read()
+  gauge('tabbat_source_last_success_seconds', 'When a question was last answered, in Unix time.', (guard) => {
+    const { lastSuccessAt } = guard.read()
     return lastSuccessAt === null ? null : Date.parse(lastSuccessAt) / 1000
   })
 }

@@ -10,14 +10,14 @@ export type Metrics = {
 
 /** Labels come from closed lists (operations, modes, error codes), so there is a bound to the number of series. */
 export function createMetrics(
-  line: Pick<SourceChain, 'guards' | 'listSpend'>,
+  sourceChain: Pick<SourceChain, 'guards' | 'listSpend'>,
   scrubbedAt?: () => number | undefined,
 ): Metrics {
   const requests = createRequestCounts()
   const askOthers = joinWorkers(requests.dump)
   // Loaded when somebody looks: it is eighty files, and 30 ms from start to ready.
   let gauges: Promise<{ readonly metrics: () => Promise<string> }> | undefined
-  const openGauges = async () => (await import('./gauges.ts')).createGauges(line, scrubbedAt)
+  const openGauges = async () => (await import('./gauges.ts')).createGauges(sourceChain, scrubbedAt)
   return {
     countRequest: requests.count,
     print: async () => {

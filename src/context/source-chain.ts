@@ -16,7 +16,7 @@ import type { Log } from '../telemetry/log.ts'
 import type { GuardedSource } from '../verification/subject.ts'
 import type { Sources } from '../verification/verification-request.ts'
 
-/** All sources in the order of asking, each outside one with a post before it. */
+/** All sources in the order of asking, each outside one with a guard before it. */
 export type SourceChain = {
   readonly sources: Sources
   readonly guards: readonly CallGuard[]
@@ -48,12 +48,12 @@ export async function openSourceChain(config: Config, desk: Desk): Promise<Sourc
       const operation = `verify_${kind}`
       const onEvent = ({ event, ...rest }: PostEvent) =>
         desk.log.event('warn', event, { source: name, operation, ...rest })
-      const post = createCallGuard(name, operation, sharedState, {
+      const guard = createCallGuard(name, operation, sharedState, {
         hold: holds.get(name) ?? createHold(),
         onEvent,
       })
-      guards.push(post)
-      return { source, post }
+      guards.push(guard)
+      return { source, guard }
     })
   const sandbox = [{ source: createSandboxSource() }]
   const sources: Sources = {

@@ -7,8 +7,8 @@ import { type Context, hasPublicSandboxKey } from './context.ts'
 export function listWarnings({
   config,
   rootKeys,
-  line,
-}: Pick<Context, 'config' | 'rootKeys' | 'line'>): string[] {
+  sourceChain,
+}: Pick<Context, 'config' | 'rootKeys' | 'sourceChain'>): string[] {
   const warnings = config.unknownSettings.map((name) => `${name} is not a setting of Tabbat and was ignored.`)
   if (hasPublicSandboxKey(config))
     warnings.push(
@@ -32,7 +32,7 @@ export function listWarnings({
       `${name} is asked over plain http: numbers and credentials can be read on the way. Set its URL to https://.`,
     )
   if (config.rateLimit === 'off') warnings.push('the rate limit is off.')
-  warnings.push(...line.warnings)
+  warnings.push(...sourceChain.warnings)
   return warnings
 }
 

@@ -26,7 +26,7 @@ const toWarnings = (guards: readonly CallGuard[]) =>
   )
 
 /** Live: the process answers. Ready: it can do its work, and means to go on. */
-export function addHealth(app: App, { audit, lifecycle, line }: Context): void {
+export function addHealth(app: App, { audit, lifecycle, sourceChain }: Context): void {
   const common = { methods: ['GET'], operation: 'health' }
   app.route({ ...common, path: '/health/live', answer: () => toJsonReply({ status: 'live' }) })
   app.route({
@@ -39,8 +39,8 @@ export function addHealth(app: App, { audit, lifecycle, line }: Context): void {
         status: ready ? 'ready' : lifecycle.stopping ? 'stopping' : 'not ready',
         store: writable ? 'ok' : 'failed',
         audit: writable ? 'ok' : 'failed',
-        sources: toStates(line.guards),
-        warnings: toWarnings(line.guards),
+        sources: toStates(sourceChain.guards),
+        warnings: toWarnings(sourceChain.guards),
       }
       return toJsonReply(body, ready ? 200 : 503, ['cache-control', 'no-store'])
     },

@@ -8,7 +8,7 @@ import type { Caller } from '../keys/caller.ts'
 import type { VerificationResponse } from '../verification/verify.ts'
 import type { Document } from './document.ts'
 
-export type Ask<Input> = {
+export type OperationRequest<Input> = {
   readonly input: Input
   readonly caller: Caller
   readonly requestId: string
@@ -38,7 +38,7 @@ export type Operation<Request extends TObject = TObject, Response extends TSchem
   /** A document may be cached by the caller; what is finished was audited, with its bytes, and goes out as it is. */
   readonly run: (
     context: Context,
-    ask: Ask<Static<Request>>,
+    ask: OperationRequest<Static<Request>>,
   ) => Document | Promise<Document | VerificationResponse>
 }
 

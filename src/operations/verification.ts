@@ -1,7 +1,7 @@
 import { holdsPersonNumber, PERSON_NUMBER_RULE } from '../contract/free-text.ts'
 import { AppError, type ErrorCode } from '../errors.ts'
 import type { VerificationRequest } from '../verification/verification-request.ts'
-import type { Ask } from './operation.ts'
+import type { OperationRequest } from './operation.ts'
 
 /** How a verification can end besides VERIFIED. */
 export const VERIFICATION_ERRORS: readonly ErrorCode[] = [
@@ -24,7 +24,7 @@ const CONSENT = /^[A-Za-z0-9._:/-]{1,100}$/
 
 /** What goes along with a verification besides its inputs. */
 export function toAsker(
-  { caller, requestId, headers, input, person }: Ask<Inputs>,
+  { caller, requestId, headers, input, person }: OperationRequest<Inputs>,
   operation: string,
   amount?: string,
 ): VerificationRequest {

@@ -3,7 +3,7 @@ import { type NinRecord, NinRequest, NinResponse } from '../contract/nin.ts'
 import { toPhoneCore } from '../contract/phone.ts'
 import { toNinSubject } from '../verification/subject.ts'
 import { verify } from '../verification/verify.ts'
-import { type Ask, defineOperation } from './operation.ts'
+import { defineOperation, type OperationRequest } from './operation.ts'
 import { toAsker, VERIFICATION_ERRORS } from './verification.ts'
 
 export const verifyNin = defineOperation({
@@ -36,7 +36,7 @@ type ToImageUrl = (imageUrl: string) => string
 const createToImageUrl =
   (
     { toPicturePath }: Pick<Context, 'toPicturePath'>,
-    { origin, caller }: Pick<Ask<unknown>, 'origin' | 'caller'>,
+    { origin, caller }: Pick<OperationRequest<unknown>, 'origin' | 'caller'>,
   ): ToImageUrl =>
   (imageUrl) => {
     const path = toPicturePath(imageUrl, caller.keyId)

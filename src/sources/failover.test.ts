@@ -31,7 +31,7 @@ const toPass = (isLeft: boolean, settled: Settled = []): Permit => ({
   release: () => void settled.push('released'),
 })
 
-const toPost = (name: string, { admit, settled }: Wishes = {}): CallGuard => ({
+const toGuard = (name: string, { admit, settled }: Wishes = {}): CallGuard => ({
   name,
   operation: 'verify_nin',
   admit: async () => admit ?? toPass(false, settled),
@@ -45,14 +45,14 @@ const toPost = (name: string, { admit, settled }: Wishes = {}): CallGuard => ({
 
 const answering = (name: string, answer: Answer<Person>, wishes?: Wishes): SourceAsk<Person> => ({
   name,
-  post: toPost(name, wishes),
+  guard: toGuard(name, wishes),
   ask: async () => answer,
 })
 
 const failing = (name: string, reason: SourceFailure, sent = true): SourceAsk<Person> & { asked: number } => {
   const ask = {
     name,
-    post: toPost(name),
+    guard: toGuard(name),
     asked: 0,
     ask: async () => {
       ask.asked += 1
@@ -110,7 +110,7 @@ describe('asking in order', () => {
     let asked = 0
     const hole: SourceAsk<Person> = {
       name: 'a',
-      post: toPost('a'),
+      guard: toGuard('a'),
       ask: async () => {
         asked += 1
         throw new SourceError('a', 'unreachable', { sent: false, trouble: 'slow_connection' })
@@ -133,7 +133,7 @@ describe('asking in order', () => {
     const { promise, resolve } = Promise.withResolvers<Answer<Person>>()
     const settled: Settled = []
     const pass = toPass(true, settled)
-    const slow: SourceAsk<Person> = { name: 'a', post: toPost('a', { admit: pass }), ask: () => promise }
+    const slow: SourceAsk<Person> = { name: 'a', guard: toGuard('a', { admit: pass }), ask: () => promise }
     const search = newSearch()
     expect(await askInOrder([slow, answering('b', PERSON)], search)).toBe(PERSON)
     expect(results(search)).toEqual(['a slow', 'b found'])
@@ -145,12 +145,12 @@ describe('asking in order', () => {
     const { promise, resolve } = Promise.withResolvers<Answer<Person>>()
     const slow: SourceAsk<Person> = {
       name: 'a',
-      post: toPost('a', { admit: toPass(true) }),
+      guard: toGuard('a', { admit: toPass(true) }),
       ask: () => promise,
     }
     const last: SourceAsk<Person> = {
       name: 'b',
-      post: toPost('b'),
+      guard: toGuard('b'),
       ask: async () => {
         resolve(PERSON)
         throw new SourceError('b', 'timeout')
@@ -163,12 +163,12 @@ describe('asking in order', () => {
     const { promise, resolve } = Promise.withResolvers<Answer<Person>>()
     const slow: SourceAsk<Person> = {
       name: 'a',
-      post: toPost('a', { admit: toPass(true) }),
+      guard: toGuard('a', { admit: toPass(true) }),
       ask: () => promise,
     }
     const hanging: SourceAsk<Person> = {
       name: 'b',
-      post: toPost('b'),
+      guard: toGuard('b'),
       ask: () => {
         resolve(PERSON)
         return new Promise(() => {})
@@ -185,7 +185,7 @@ describe('asking in order', () => {
     const { promise, resolve } = Promise.withResolvers<Answer<Person>>()
     const slow: SourceAsk<Person> = {
       name: 'a',
-      post: toPost('a', { admit: toPass(true) }),
+      guard: toGuard('a', { admit: toPass(true) }),
       ask: () => promise,
     }
     const settled: Settled = []
@@ -200,7 +200,7 @@ describe('asking in order', () => {
       return NOBODY
     }
     const search = newSearch()
-    const next: SourceAsk<Person> = { name: 'b', post: { ...toPost('b'), admit }, ask }
+    const next: SourceAsk<Person> = { name: 'b', guard: { ...toGuard('b'), admit }, ask }
     expect(await askInOrder([slow, next], search)).toBe(PERSON)
     expect([asked, settled, results(search)]).toEqual([0, ['released'], ['a slow', 'a found']])
   })
@@ -213,7 +213,7 @@ describe('asking in order', () => {
       const late = Promise.withResolvers<Answer<Person>>()
       const slow: SourceAsk<Person> = {
         name: 'a',
-        post: toPost('a', { admit: toPass(true) }),
+        guard: toGuard('a', { admit: toPass(true) }),
         ask: () => late.promise,
       }
       const answer = askInOrder(
@@ -232,7 +232,7 @@ describe('asking in order', () => {
     const { promise, resolve } = Promise.withResolvers<Answer<Person>>()
     const slow: SourceAsk<Person> = {
       name: 'b',
-      post: toPost('b', { admit: toPass(true) }),
+      guard: toGuard('b', { admit: toPass(true) }),
       ask: async () => {
         setImmediate(() => resolve(PERSON))
         return promise
@@ -248,15 +248,15 @@ describe('asking in order', () => {
     const hangs: string[] = []
     const slow: SourceAsk<Person> = {
       name: 'a',
-      post: toPost('a', { admit: { ...toPass(true), noteHang: () => void hangs.push('a') } }),
+      guard: toGuard('a', { admit: { ...toPass(true), noteHang: () => void hangs.push('a') } }),
       ask: async () => {
         setImmediate(() => resolve(PERSON))
         return promise
       },
     }
-    const off = { ...toPost('b', { admit: 'disabled' }), isAskable: () => false }
+    const off = { ...toGuard('b', { admit: 'disabled' }), isAskable: () => false }
     const search = newSearch()
-    expect(await askInOrder([slow, { name: 'b', post: off, ask: async () => PERSON }], search)).toBe(PERSON)
+    expect(await askInOrder([slow, { name: 'b', guard: off, ask: async () => PERSON }], search)).toBe(PERSON)
     expect(results(search)).toEqual(['a found'])
     expect(hangs).toEqual([])
   })
@@ -264,8 +264,8 @@ describe('asking in order', () => {
   it('tells the caller to wait as long as the first of the vendors wants, when all want that', async () => {
     const held = (name: string, ms: number | undefined): SourceAsk<Person> => {
       const admit = ms === undefined ? 'disabled' : 'retry_after'
-      const post = { ...toPost(name, { admit }), retryAfterMs: () => ms }
-      return { name, post, ask: async () => PERSON }
+      const guard = { ...toGuard(name, { admit }), retryAfterMs: () => ms }
+      return { name, guard, ask: async () => PERSON }
     }
     const waitOf = async (...waits: (number | undefined)[]) => {
       const asks = waits.map((ms, index) => held(String(index), ms))
@@ -280,13 +280,13 @@ describe('asking in order', () => {
   it('takes the first of several slow probes that comes back, not the first that was asked', async () => {
     const deaf: SourceAsk<Person> = {
       name: 'a',
-      post: toPost('a', { admit: toPass(true) }),
+      guard: toGuard('a', { admit: toPass(true) }),
       ask: () => new Promise(() => {}),
     }
     const { promise, resolve } = Promise.withResolvers<Answer<Person>>()
     const back: SourceAsk<Person> = {
       name: 'b',
-      post: toPost('b', { admit: toPass(true) }),
+      guard: toGuard('b', { admit: toPass(true) }),
       ask: () => promise,
     }
     const inside: SourceAsk<Person> = {
@@ -325,7 +325,7 @@ describe('asking in order', () => {
     const settled: Settled = []
     const deaf: SourceAsk<Person> = {
       name: 'a',
-      post: toPost('a', { settled }),
+      guard: toGuard('a', { settled }),
       ask: () => new Promise(() => {}),
     }
     const caller = new AbortController()
@@ -340,7 +340,7 @@ describe('asking in order', () => {
     const settled: Settled = []
     const waiting: SourceAsk<Person> = {
       name: 'a',
-      post: toPost('a', { settled }),
+      guard: toGuard('a', { settled }),
       ask: () =>
         new Promise((_resolve, reject) => {
           const unsent = new SourceError('a', 'timeout', { sent: false, fault: 'deadline' })
@@ -354,7 +354,7 @@ describe('asking in order', () => {
   })
 
   it('waits no longer than it may, even for a source that ignores the signal', async () => {
-    const deaf: SourceAsk<Person> = { name: 'a', post: toPost('a'), ask: () => new Promise(() => {}) }
+    const deaf: SourceAsk<Person> = { name: 'a', guard: toGuard('a'), ask: () => new Promise(() => {}) }
     const caller = new AbortController()
     const work = codeOf(askInOrder([deaf, answering('b', PERSON)], newSearch({ signal: caller.signal })))
     setImmediate(() => caller.abort())
@@ -366,7 +366,7 @@ describe('asking in order', () => {
     const bug = new TypeError('bug')
     const broken: SourceAsk<Person> = {
       name: 'a',
-      post: toPost('a', { settled }),
+      guard: toGuard('a', { settled }),
       ask: () => Promise.reject(bug),
     }
     expect(await codeOf(askInOrder([broken, answering('b', PERSON)], newSearch()))).toBe(bug)

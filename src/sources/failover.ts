@@ -15,7 +15,7 @@ const MOST_PAID = 2
 export async function askInOrder<T>(asks: readonly SourceAsk<T>[], search: Search<T>): Promise<Answer<T>> {
   const tally = createTally(search)
   for (const [index, ask] of asks.entries()) {
-    if (ask.post && tally.paid() >= MOST_PAID) continue
+    if (ask.guard && tally.paid() >= MOST_PAID) continue
     const pass = await admitInTime(ask, search)
     if (pass === TOO_LATE) {
       tally.giveUp(ask)
@@ -31,7 +31,7 @@ export async function askInOrder<T>(asks: readonly SourceAsk<T>[], search: Searc
     }
     const asked = askOne(ask, pass, search)
     const mayPay = tally.paid() + 1 < MOST_PAID
-    const hasNext = asks.slice(index + 1).some(({ post }) => !post || (mayPay && post.isAskable()))
+    const hasNext = asks.slice(index + 1).some(({ guard }) => !guard || (mayPay && guard.isAskable()))
     const answer = await tally.take(ask, asked, hasNext ? pass : undefined)
     if (answer) return tally.conclude(asks, answer)
   }
@@ -42,12 +42,12 @@ const TOO_LATE = 'too_late'
 
 /** The right to ask, if it comes in time. One that comes later is given back. */
 async function admitInTime<T>(
-  { post }: SourceAsk<T>,
+  { guard }: SourceAsk<T>,
   { signal, paidCalls }: Search<T>,
 ): Promise<Permit | SkipReason | typeof TOO_LATE | undefined> {
   if (signal?.aborted) return TOO_LATE
-  if (!post) return undefined
-  const admitting = post.admit(paidCalls)
+  if (!guard) return undefined
+  const admitting = guard.admit(paidCalls)
   const pass = await orWhenAborted(admitting, signal, (): typeof TOO_LATE => TOO_LATE)
   if (!signal?.aborted) return pass
   const giveBack = (late: Permit | SkipReason) => typeof late !== 'string' && late.release()

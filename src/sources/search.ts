@@ -22,7 +22,7 @@ export type SourceAsk<T> = {
   readonly name: string
   readonly ask: () => Promise<Answer<T>>
   /** Sources inside the house have none: they cost nothing and are always there. */
-  readonly post?: CallGuard | undefined
+  readonly guard?: CallGuard | undefined
 }
 
 export type Search<T> = {

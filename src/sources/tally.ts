@@ -29,13 +29,13 @@ export function createTally<T>({ askNext, fits, markWatchlisted, sourceAttempts 
       ? { ...answer, record: markWatchlisted(answer.record) }
       : answer
   /** Takes the outcome of a question into account: the answer, if it ends the search. */
-  const weigh = ({ post }: Pick<SourceAsk<T>, 'post'>, outcome: Outcome<T>): Answer<T> | undefined => {
+  const weigh = ({ guard }: Pick<SourceAsk<T>, 'guard'>, outcome: Outcome<T>): Answer<T> | undefined => {
     if ('failure' in outcome) {
       failure = outcome.failure
-      if (post && isPaid(failure)) paid += 1
+      if (guard && isPaid(failure)) paid += 1
       return undefined
     }
-    if (post) paid += 1
+    if (guard) paid += 1
     if (!outcome.answer.found && outcome.answer.watchlisted) watchlisted = true
     if (settles(outcome.answer)) return mark(outcome.answer)
     missed = true
@@ -102,7 +102,7 @@ function toError<T>(
 ) {
   const code = reason ? CODE_OF_FAILURE[reason] : 'source_unavailable'
   if (code !== 'source_unavailable') return new AppError(code, { cause })
-  const waits = asks.flatMap(({ post }) => post?.retryAfterMs() ?? [])
+  const waits = asks.flatMap(({ guard }) => guard?.retryAfterMs() ?? [])
   const seconds = waits.length === 0 ? 0 : Math.ceil(Math.min(...waits) / 1000)
   const headers = seconds > ERRORS[code].retryAfterS ? { 'retry-after': String(seconds) } : {}
   return new AppError(code, { cause, headers })

@@ -5,8 +5,8 @@ import type { CallGuard } from '../sources/guard/call-guard.ts'
 import type { SourceAsk } from '../sources/search.ts'
 import type { Call, Source } from '../sources/source.ts'
 
-/** A source in its place in the order of asking. Those inside the house need no post before them. */
-export type GuardedSource = { readonly source: Source; readonly post?: CallGuard }
+/** A source in its place in the order of asking. Those inside the house need no guard before them. */
+export type GuardedSource = { readonly source: Source; readonly guard?: CallGuard }
 
 /** What makes one kind of number different from another. */
 export type Subject<T> = {
@@ -32,8 +32,8 @@ export const toNinSubject = (
   number: nin,
   phone,
   toAsks: (line, call) =>
-    line.flatMap(({ source: { name, findNin }, post }) =>
-      findNin ? [{ name, post, ask: () => findNin({ nin, phone }, call) }] : [],
+    line.flatMap(({ source: { name, findNin }, guard }) =>
+      findNin ? [{ name, guard, ask: () => findNin({ nin, phone }, call) }] : [],
     ),
   numberIn: (record) => record.nin_number,
   phonesIn: (record) => [record.personal_info.phone_number],
@@ -49,8 +49,8 @@ export const toBvnSubject = (
   number: bvn,
   phone,
   toAsks: (line, call) =>
-    line.flatMap(({ source: { name, findBvn }, post }) =>
-      findBvn ? [{ name, post, ask: () => findBvn({ bvn, phone }, call) }] : [],
+    line.flatMap(({ source: { name, findBvn }, guard }) =>
+      findBvn ? [{ name, guard, ask: () => findBvn({ bvn, phone }, call) }] : [],
     ),
   numberIn: (record) => record.bvn_number,
   phonesIn: (record) => [record.personal_info.phone_number, record.personal_info.phone_number_2],

@@ -18,7 +18,7 @@ export type VerificationDeps = {
   readonly askNext: boolean
   /** Absent unless the operator allows earlier results to be used again. */
   readonly reuse: Reuse | undefined
-  readonly attempts: GuessLimit
+  readonly guessLimit: GuessLimit
   readonly audit: AuditLog
   readonly idempotency: Idempotency
   readonly singleFlight: SingleFlight

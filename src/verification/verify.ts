@@ -67,7 +67,7 @@ async function perform<T extends object>(
   const { kind, number, phone } = subject
   // Synthetic people need no guard against guessing.
   const guess =
-    asker.caller.mode === 'live' ? await desk.attempts.admit(asker.caller, kind, number, phone) : undefined
+    asker.caller.mode === 'live' ? await desk.guessLimit.admit(asker.caller, kind, number, phone) : undefined
   let failed = false
   try {
     const finished = await answer(desk, asker, subject)

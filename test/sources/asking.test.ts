@@ -164,7 +164,7 @@ describe('a daily cap on spend', () => {
     await verify(house)
     // Nobody waits for a refund to be written.
     await expect
-      .poll(() => house.context.line.listSpend())
+      .poll(() => house.context.sourceChain.listSpend())
       .toMatchObject([
         { name: 'blusalt', calls: 1 },
         { name: 'dojah', calls: 0, kobo: 0 },
@@ -173,7 +173,7 @@ describe('a daily cap on spend', () => {
     const numbers = Array.from({ length: 30 }, (_each, index) => String(30_000_000_000 + index))
     const answers = await Promise.all(numbers.map((nin) => verify(house, nin)))
     expect(new Set(answers.map(({ statusCode }) => statusCode))).toEqual(new Set([200]))
-    const [, spent] = await house.context.line.listSpend()
+    const [, spent] = await house.context.sourceChain.listSpend()
     expect(spent).toEqual({ name: 'dojah', calls: 10, kobo: 50_500 })
     expect(house.first.count()).toBe(11)
   })
