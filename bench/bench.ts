@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { openCheckout } from './checkout.ts'
 import { cores, move } from './cores.ts'
 import { generatorName } from './load/generator.ts'
 import { type Part, readOptions } from './options.ts'
@@ -26,7 +27,9 @@ const folder = mkdtempSync(join(tmpdir(), 'tabbat-bench-'))
 process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => process.exit(1))
 
-const bench: Bench = { options, folder, hasPeers: checkPeers(), say, note: (line) => void notes.push(line) }
+const earlier = options.against === undefined ? undefined : openCheckout(options.against, say)
+const note = (line: string) => void notes.push(line)
+const bench: Bench = { options, earlier, folder, hasPeers: checkPeers(), say, note }
 // The bench itself asks too, and must not do so on the server's core.
 move(cores.generator, [process.pid])
 

@@ -12,6 +12,8 @@ export type Options = {
   readonly parts: ReadonlySet<Part>
   readonly peers: boolean
   readonly json: boolean
+  /** An earlier commit to measure in the same rounds. */
+  readonly against: string | undefined
 }
 
 export function readOptions(): Options {
@@ -23,6 +25,7 @@ export function readOptions(): Options {
       only: { type: 'string', default: PARTS.join(',') },
       'no-peers': { type: 'boolean', default: false },
       json: { type: 'boolean', default: false },
+      against: { type: 'string' },
     },
   })
   return {
@@ -32,6 +35,7 @@ export function readOptions(): Options {
     parts: new Set(values.only.split(',').map(toPart)),
     peers: !values['no-peers'],
     json: values.json,
+    against: values.against,
   }
 }
 

@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { execute, hasOwnPostgres, type Postgres, startPostgres, whyNoPostgres } from '../test/postgres.ts'
+import type { Checkout } from './checkout.ts'
 import { cores, move } from './cores.ts'
 import { readTree } from './processes.ts'
 import { cacheFolder, fillRegistry, openPeople, type Registry, readKey, settle } from './registry.ts'
@@ -15,6 +16,7 @@ export type PostgresRegistry = Registry & {
 
 /** A filled registry in PostgreSQL, or the reason why there is none. */
 export async function openPostgresRegistry(
+  checkout: Checkout,
   folder: string,
   records: number,
   say: (line: string) => void,
@@ -22,27 +24,41 @@ export async function openPostgresRegistry(
   const missing = whyNoPostgres()
   if (missing !== undefined) return missing
   const postgres = await startPostgres()
-  const dataDir = join(folder, 'live-postgres')
+  const dataDir = join(folder, `live-postgres-${checkout.name}`)
   const isOurs = process.env.TABBAT_TEST_DATABASE_URL === undefined && hasOwnPostgres()
   const url = await (isOurs
-    ? openCached(postgres, dataDir, records, say)
-    : fill(postgres, dataDir, records, say))
+    ? openCached(checkout, postgres, dataDir, records, say)
+    : fill(checkout, postgres, dataDir, records, say))
   const pid = isOurs ? await bindToServerCore(postgres) : undefined
   settle()
   return { dataDir, key: readKey(dataDir), url, pid, stop: postgres.stop }
 }
 
-async function fill(postgres: Postgres, dataDir: string, records: number, say: (line: string) => void) {
+async function fill(
+  checkout: Checkout,
+  postgres: Postgres,
+  dataDir: string,
+  records: number,
+  say: (line: string) => void,
+) {
   say(`filling PostgreSQL with ${records} records`)
   const url = await postgres.createDatabase()
-  await fillRegistry(dataDir, await openPeople(dirname(dataDir), records), { TABBAT_DATABASE_URL: url })
+  await fillRegistry(checkout, dataDir, await openPeople(dirname(dataDir), records), {
+    TABBAT_DATABASE_URL: url,
+  })
   await execute(url, 'CHECKPOINT')
   return url
 }
 
 /** The files of a server at rest are copied away after the filling, and put in the place of a new server's next time. */
-async function openCached(postgres: Postgres, dataDir: string, records: number, say: (line: string) => void) {
-  const cached = join(cacheFolder(records), `postgres-${await readVersion(postgres)}`)
+async function openCached(
+  checkout: Checkout,
+  postgres: Postgres,
+  dataDir: string,
+  records: number,
+  say: (line: string) => void,
+) {
+  const cached = join(cacheFolder(checkout, records), `postgres-${await readVersion(postgres)}`)
   const cluster = await readCluster(postgres)
   if (existsSync(cached)) {
     await postgres.crash()
@@ -51,7 +67,7 @@ async function openCached(postgres: Postgres, dataDir: string, records: number, 
     await postgres.restart()
     return Object.assign(new URL(postgres.url), { pathname: readFileSync(join(cached, 'name'), 'utf8') }).href
   }
-  const url = await fill(postgres, dataDir, records, say)
+  const url = await fill(checkout, postgres, dataDir, records, say)
   await postgres.crash()
   const half = `${cached}.${process.pid}`
   mkdirSync(half, { recursive: true })

@@ -2,9 +2,10 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 import { parseArgs } from 'node:util'
+import { ROOT } from './checkout.ts'
 import { load } from './load/generator.ts'
 import { toWhole } from './options.ts'
-import { CONNECTIONS, LOOKUPS, ROOT, startTabbat, VERIFICATIONS } from './servers/tabbat.ts'
+import { CONNECTIONS, LOOKUPS, startTabbat, VERIFICATIONS } from './servers/tabbat.ts'
 
 /**
  * Where the time goes, as text: the functions in which each thread of the server was found most often, under load.

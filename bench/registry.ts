@@ -11,23 +11,23 @@ import {
   renameSync,
   writeFileSync,
 } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { toNinRecord } from '../src/sources/sandbox/nin-record.ts'
+import { CACHE, type Checkout } from './checkout.ts'
 import { bind, cores } from './cores.ts'
 import { FIRST_NIN, toPhoneCore } from './load/ask.ts'
-import { MAIN, ROOT } from './servers/tabbat.ts'
+import { toMain } from './servers/tabbat.ts'
 
 /** A filled registry: the folder belongs to whoever asked, and may be written to. */
 export type Registry = { readonly dataDir: string; readonly key: string }
 
 /** Filling takes longer than measuring, so what was filled is kept, for as long as the tables stay as they are. */
-export const cacheFolder = (records: number) =>
-  join(tmpdir(), 'tabbat-bench-cache', `${records}-${hashMigrations()}`)
+export const cacheFolder = (checkout: Checkout, records: number) =>
+  join(CACHE, `${records}-${hashMigrations(checkout)}`)
 
-function hashMigrations(): string {
+function hashMigrations({ root }: Checkout): string {
   const hash = createHash('sha256')
-  for (const file of globSync(join(ROOT, 'src/store/migrations/*.ts')).toSorted())
+  for (const file of globSync(join(root, 'src/store/migrations/*.ts')).toSorted())
     hash.update(readFileSync(file))
   return hash.digest('hex').slice(0, 8)
 }
@@ -59,6 +59,7 @@ async function writePeople(file: string, count: number): Promise<void> {
 
 /** Runs the program itself on all cores: imports, and makes a live key. */
 export async function fillRegistry(
+  checkout: Checkout,
   dataDir: string,
   people: string,
   env: Readonly<Record<string, string>> = {},
@@ -66,7 +67,7 @@ export async function fillRegistry(
   mkdirSync(dataDir, { recursive: true })
   const settings = { PATH: process.env.PATH, TABBAT_DATA_DIR: dataDir, ...env }
   const tabbat = (...words: string[]) => {
-    const [command, args] = bind(cores.all, [process.execPath, MAIN, ...words])
+    const [command, args] = bind(cores.all, [process.execPath, toMain(checkout), ...words])
     const stdio = ['ignore', 'pipe', 'ignore'] as ['ignore', 'pipe', 'ignore']
     return execFileSync(command, args, { cwd: dataDir, env: settings, encoding: 'utf8', stdio })
   }
@@ -78,18 +79,19 @@ export async function fillRegistry(
 
 /** A copy of a filled data folder with SQLite. */
 export async function openSqliteRegistry(
+  checkout: Checkout,
   folder: string,
   records: number,
   say: (line: string) => void,
 ): Promise<Registry> {
-  const cached = join(cacheFolder(records), 'sqlite')
+  const cached = join(cacheFolder(checkout, records), 'sqlite')
   if (!existsSync(cached)) {
-    say(`filling SQLite with ${records} records, kept in ${cacheFolder(records)}`)
+    say(`filling SQLite with ${records} records, kept in ${cacheFolder(checkout, records)}`)
     const half = `${cached}.${process.pid}`
-    await fillRegistry(half, await openPeople(folder, records))
+    await fillRegistry(checkout, half, await openPeople(folder, records))
     renameSync(half, cached)
   }
-  const dataDir = join(folder, 'live')
+  const dataDir = join(folder, `live-${checkout.name}`)
   cpSync(cached, dataDir, { recursive: true })
   settle()
   return { dataDir, key: readKey(dataDir) }

@@ -33,10 +33,10 @@ export function toReport(
     generator: generatorName,
     binding: cores.sentence,
   }
-  const { rounds, records, parts } = options
+  const { rounds, records, parts, against } = options
   return {
     machine,
-    options: { rounds, seconds: options.seconds, records, parts: [...parts] },
+    options: { rounds, seconds: options.seconds, records, parts: [...parts], against },
     results,
     targets: toTargets(results),
     notes,
@@ -44,7 +44,7 @@ export function toReport(
   }
 }
 
-const HEAD = ['', 'requests/s', 'server CPU µs', 'of bare', '']
+const HEAD = ['', 'requests/s', 'server CPU µs', 'of bare', 'times earlier', '']
 
 /** Everything as one table, for a person. */
 export function toText({ machine, options, results, targets, notes, seconds }: Report): string {
@@ -77,9 +77,9 @@ export function toText({ machine, options, results, targets, notes, seconds }: R
 const toAnswer = (reached: boolean | undefined) => (reached === undefined ? '  ?' : reached ? 'yes' : ' no')
 
 /** A row whose figure is no rate. */
-const toWide = (name: string, text: string) => [name, '', '', '', text]
+const toWide = (name: string, text: string) => [name, '', '', '', '', text]
 
-function toRow({ name, perSecond, cpuMicros, share, besideMicros, bad }: Figure): string[] {
+function toRow({ name, perSecond, cpuMicros, share, timesAgainst, besideMicros, bad }: Figure): string[] {
   const remarks = [
     besideMicros === undefined ? '' : `and ${besideMicros.toFixed(0)} µs in PostgreSQL`,
     bad > 0 ? `${bad} ANSWERS WERE NOT 200` : '',
@@ -89,6 +89,7 @@ function toRow({ name, perSecond, cpuMicros, share, besideMicros, bad }: Figure)
     perSecond.toFixed(0).padStart(10),
     cpuMicros.toFixed(1).padStart(13),
     (share?.toFixed(2) ?? '').padStart(7),
+    (timesAgainst?.toFixed(2) ?? '').padStart(13),
     remarks.filter(Boolean).join(', '),
   ]
 }

@@ -11,6 +11,9 @@ export type Variant = {
   readonly ask: Ask
   /** The variant with which this one is compared. */
   readonly limit?: string
+  /** The same of the checkout of --against. */
+  readonly against?: string | undefined
+  readonly isEarlier?: boolean
   /** A process beside the server whose time is told apart, such as the database. */
   readonly beside?: { readonly name: string; readonly pid: number } | undefined
 }
@@ -23,15 +26,29 @@ export type Figure = {
   readonly bad: number
   /** Requests a second as a share of the limit's. */
   readonly share?: number
+  /** Requests a second as a multiple of those of the checkout of --against. */
+  readonly timesAgainst?: number
+  /** A figure of the checkout of --against. */
+  readonly isEarlier?: boolean
 }
 
-type Sample = Omit<Figure, 'name' | 'share'>
+type Sample = Omit<Figure, 'name' | 'share' | 'timesAgainst' | 'isEarlier'>
 
 export type Rounds = { readonly rounds: number; readonly seconds: number }
 
 const MOST_WARM_UP_SECONDS = 6
 /** A second that is no faster than the best before it by this much ends the warming up. */
 const STILL_FASTER = 1.03
+
+/** The same asked of the server of an earlier commit, in the same rounds. */
+export function toPair(variant: Variant, earlier: Server | undefined): Variant[] {
+  if (!earlier) return [variant]
+  const name = `${variant.name}, ${earlier.name}`
+  return [
+    { ...variant, against: name },
+    { ...variant, name, server: earlier, isEarlier: true },
+  ]
+}
 
 /** All variants in turn, again and again, there and back, so that a slow minute of the machine hits them all. */
 export async function runRounds(
@@ -71,7 +88,7 @@ async function requireAnswer({ name, server, ask }: Variant): Promise<void> {
 async function runOnce({ server, ask, beside }: Variant, seconds: number): Promise<Sample> {
   const read = () => ({ own: readCpuSeconds(server.pid), beside: beside ? readCpuSeconds(beside.pid) : 0 })
   const before = read()
-  const connections = CONNECTIONS[ask.method]
+  const connections = ask.connections ?? CONNECTIONS[ask.method]
   const { requests, perSecond, bad } = await load({ port: server.port, ask, connections, seconds })
   const after = read()
   const perRequest = (used: number) => (used * 1e6) / Math.max(requests, 1)
@@ -87,9 +104,10 @@ function toFigures(samples: ReadonlyMap<Variant, readonly Sample[]>): Figure[] {
   const speeds = new Map(
     [...samples].map(([{ name }, list]) => [name, median(list.map(({ perSecond }) => perSecond))]),
   )
-  return [...samples].map(([{ name, limit, beside }, list]) => {
+  return [...samples].map(([{ name, limit, against, isEarlier, beside }, list]) => {
     const perSecond = speeds.get(name) ?? 0
     const most = limit === undefined ? undefined : speeds.get(limit)
+    const earlier = against === undefined ? undefined : speeds.get(against)
     return {
       name,
       perSecond,
@@ -97,6 +115,8 @@ function toFigures(samples: ReadonlyMap<Variant, readonly Sample[]>): Figure[] {
       bad: list.reduce((total, { bad }) => total + bad, 0),
       ...(beside ? { besideMicros: median(list.map(({ besideMicros = 0 }) => besideMicros)) } : {}),
       ...(most ? { share: perSecond / most } : {}),
+      ...(earlier ? { timesAgainst: perSecond / earlier } : {}),
+      ...(isEarlier ? { isEarlier } : {}),
     }
   })
 }

@@ -1,6 +1,6 @@
 /** What is asked again and again. */
 export type Ask =
-  | { readonly method: 'GET'; readonly path: string; readonly key: string }
+  | { readonly method: 'GET'; readonly path: string; readonly key: string; readonly connections?: number }
   | {
       readonly method: 'POST'
       readonly path: string
@@ -8,6 +8,9 @@ export type Ask =
       readonly field: 'nin' | 'bvn'
       /** How many people there are to ask about; 0: any number will do, and each is asked once. */
       readonly count: number
+      /** Each request with an Idempotency-Key of its own. */
+      readonly isIdempotent?: boolean
+      readonly connections?: number
     }
 
 /** The number and the phone of a person whom the registry of the bench holds. */

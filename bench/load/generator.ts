@@ -43,7 +43,10 @@ async function runWrk({ port, ask, connections, seconds }: Load): Promise<Loaded
       : ['-H', `Authorization: Bearer ${ask.key}`]
   const limits = ['-t1', `-c${connections}`, `-d${seconds}s`, ...script]
   const [command, args] = bind(cores.generator, ['wrk', ...limits, `http://127.0.0.1:${port}${ask.path}`])
-  const words = ask.method === 'POST' ? { FIELD: ask.field, COUNT: String(ask.count) } : {}
+  const words =
+    ask.method === 'POST'
+      ? { FIELD: ask.field, COUNT: String(ask.count), IDEMPOTENT: ask.isIdempotent ? 'yes' : '' }
+      : {}
   const SEED = String(randomInt(2 ** 31))
   const env = { PATH: process.env.PATH, KEY: ask.key, PATH_TO: ask.path, SEED, ...words }
   const { stdout } = await run(command, args, { env })

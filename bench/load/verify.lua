@@ -1,5 +1,6 @@
 -- wrk asks POST verify-nin or verify-bvn with another number each time, so that no answer is shared with another.
--- KEY, PATH_TO, FIELD (nin or bvn), COUNT (0: any number; else one of so many known people), SEED.
+-- KEY, PATH_TO, FIELD (nin or bvn), COUNT (0: any number; else one of so many known people), SEED,
+-- IDEMPOTENT (not empty: every request has an Idempotency-Key of its own).
 local key = os.getenv("KEY")
 local path = os.getenv("PATH_TO")
 local field = os.getenv("FIELD")
@@ -8,6 +9,10 @@ math.randomseed(tonumber(os.getenv("SEED")))
 local next_number = 20000000000 + math.random(0, 60000) * 1000000
 local headers = { ["Authorization"] = "Bearer " .. key, ["Content-Type"] = "application/json" }
 local tail = field == "bvn" and '","amount":"100.00"}' or '"}'
+
+local idempotent = os.getenv("IDEMPOTENT") ~= ""
+local run = string.format("%d-%d-", os.time(), math.random(0, 2 ^ 31 - 1))
+local sent = 0
 
 request = function()
   local number, phone
@@ -21,5 +26,9 @@ request = function()
     phone = "08031234567"
   end
   local body = string.format('{"%s":"%d","phone":"%s%s', field, number, phone, tail)
+  if idempotent then
+    sent = sent + 1
+    headers["Idempotency-Key"] = run .. sent
+  end
   return wrk.format("POST", path, headers, body)
 end

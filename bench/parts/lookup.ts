@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { type Figure, runRounds, type Variant } from '../rounds.ts'
+import { type Figure, runRounds, toPair, type Variant } from '../rounds.ts'
 import { readBody, startBare } from '../servers/bare.ts'
 import { hasSameAnswer, startMockoon, startPrism } from '../servers/peers.ts'
 import type { Server } from '../servers/server.ts'
@@ -8,21 +8,24 @@ import type { Bench } from './part.ts'
 
 /** The three look-ups against the limit, and the first of them against what else answers an OpenAPI file. */
 export async function measureLookups(bench: Bench): Promise<Figure[]> {
-  const tabbat = await startTabbat({ dataDir: join(bench.folder, 'lookup') })
+  const { folder, earlier } = bench
+  const tabbat = await startTabbat({ dataDir: join(folder, 'lookup') })
+  const before =
+    earlier && (await startTabbat({ checkout: earlier, dataDir: join(folder, 'lookup-earlier') }))
   const bare = await startBare(tabbat, bench.folder)
   const peers = bench.hasPeers ? await startPeers(bench, tabbat) : []
   const bundles = LOOKUPS['list-internet-bundles']
   const variants: Variant[] = [
-    ...Object.entries(LOOKUPS).flatMap(([name, ask]) => [
-      { name: `${bare.name}, ${name}`, server: bare, ask },
-      { name, server: tabbat, ask, limit: `${bare.name}, ${name}` },
-    ]),
+    ...Object.entries(LOOKUPS).flatMap(([name, ask]) => {
+      const limit = `${bare.name}, ${name}`
+      return [{ name: limit, server: bare, ask }, ...toPair({ name, server: tabbat, ask, limit }, before)]
+    }),
     ...peers.map((server) => ({ name: `${server.name}, list-internet-bundles`, server, ask: bundles })),
   ]
   try {
     return await runRounds(variants, bench.options, bench.say)
   } finally {
-    await Promise.all([tabbat, bare, ...peers].map((server) => server.stop()))
+    await Promise.all([tabbat, bare, ...peers, ...(before ? [before] : [])].map((server) => server.stop()))
   }
 }
 

@@ -1,9 +1,12 @@
+import type { Checkout } from '../checkout.ts'
 import type { Options } from '../options.ts'
 import type { Figure } from '../rounds.ts'
 
 /** What every part is given. */
 export type Bench = {
   readonly options: Options
+  /** The checkout of --against. */
+  readonly earlier: Checkout | undefined
   /** For everything that is written; taken away at the end. */
   readonly folder: string
   /** Whether the peers are there to be compared with. */

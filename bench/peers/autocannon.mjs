@@ -1,4 +1,5 @@
 // The load generator where there is no wrk: one run, described by a JSON object, answered by another.
+import { randomUUID } from 'node:crypto'
 import autocannon from 'autocannon'
 
 const { port, ask, connections, seconds } = JSON.parse(process.argv[2])
@@ -21,7 +22,11 @@ const post = {
   method: 'POST',
   path: ask.path,
   headers: { ...headers, 'content-type': 'application/json' },
-  setupRequest: (request) => ({ ...request, body: toBody() }),
+  setupRequest: (request) => ({
+    ...request,
+    body: toBody(),
+    headers: { ...request.headers, ...(ask.isIdempotent ? { 'idempotency-key': randomUUID() } : {}) },
+  }),
 }
 const result = await autocannon({
   url: `http://127.0.0.1:${port}`,

@@ -1,8 +1,9 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { ROOT } from '../checkout.ts'
 import { askOnce } from '../load/ask.ts'
 import { findFreePort, launch, type Server } from './server.ts'
-import { LOOKUPS, ROOT, VERIFICATIONS } from './tabbat.ts'
+import { LOOKUPS, VERIFICATIONS } from './tabbat.ts'
 
 /** The bytes are taken from the running server, so that both send the same. */
 export async function startBare(tabbat: Server, folder: string): Promise<Server> {

@@ -1,9 +1,10 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { ROOT } from '../checkout.ts'
 import { askOnce } from '../load/ask.ts'
 import { findFreePort, launch, type Server } from './server.ts'
-import { LOOKUPS, ROOT } from './tabbat.ts'
+import { LOOKUPS } from './tabbat.ts'
 
 const PEERS = join(ROOT, 'bench/peers')
 const OPENAPI = join(ROOT, 'openapi.json')

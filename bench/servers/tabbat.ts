@@ -1,15 +1,15 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { SANDBOX_KEY } from '../../src/keys/sandbox-key.ts'
+import { type Checkout, CURRENT } from '../checkout.ts'
 import type { Ask } from '../load/ask.ts'
 import { findFreePort, launch, type Server } from './server.ts'
 
-export const ROOT = join(import.meta.dirname, '../..')
-export const MAIN = join(ROOT, 'src/main.ts')
+export const toMain = ({ root }: Checkout) => join(root, 'src/main.ts')
 
 type Settings = {
   readonly dataDir: string
-  readonly name?: string
+  readonly checkout?: Checkout
   readonly core?: string | undefined
   readonly env?: Readonly<Record<string, string>>
   /** For Node.js itself, such as --cpu-prof. */
@@ -19,16 +19,16 @@ type Settings = {
 /** Tabbat as it is run: authentication, a rate limit that is on and never reached, log, audit. */
 export async function startTabbat({
   dataDir,
-  name = 'tabbat',
+  checkout = CURRENT,
   flags = [],
   ...rest
 }: Settings): Promise<Server> {
   mkdirSync(dataDir, { recursive: true })
   const port = await findFreePort()
   return await launch({
-    name,
+    name: checkout.name,
     port,
-    command: [process.execPath, ...flags, MAIN, 'serve'],
+    command: [process.execPath, ...flags, toMain(checkout), 'serve'],
     readyPath: '/health/ready',
     // A folder without a file .env, whose settings would count.
     cwd: dataDir,
