@@ -9,6 +9,7 @@ import { measureLatency } from './parts/latency.ts'
 import { measureLookups } from './parts/lookup.ts'
 import { measureMemory } from './parts/memory.ts'
 import type { Bench, Results } from './parts/part.ts'
+import { measureSlowDatabase } from './parts/slow-database.ts'
 import { measureStart } from './parts/start.ts'
 import { measureVerifications } from './parts/verify.ts'
 import { measureWorkers } from './parts/workers.ts'
@@ -36,6 +37,7 @@ move(cores.generator, [process.pid])
 const results: Results = {}
 if (wants('lookup')) results.lookup = await run('look-ups', measureLookups)
 if (wants('verify') || wants('live')) results.verify = await run('verifications', measureVerifications)
+if (wants('slow')) results.slow = await run('a database on another machine', measureSlowDatabase)
 if (wants('workers')) {
   const workers = await run('workers', measureWorkers)
   if (workers) results.workers = workers

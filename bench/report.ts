@@ -48,10 +48,10 @@ const HEAD = ['', 'requests/s', 'server CPU µs', 'of bare', 'times earlier', ''
 
 /** Everything as one table, for a person. */
 export function toText({ machine, options, results, targets, notes, seconds }: Report): string {
-  const { lookup = [], verify = [], workers = [], latency = [], startMs, memory } = results
+  const { lookup = [], verify = [], slow = [], workers = [], latency = [], startMs, memory } = results
   const rows = [
     HEAD,
-    ...[...lookup, ...verify, ...workers].map(toRow),
+    ...[...lookup, ...verify, ...slow, ...workers].map(toRow),
     ...latency.map(({ name, p50Ms, p99Ms, maxMs }) =>
       toWide(
         `${name}, at ${RATE}/s`,

@@ -1,5 +1,6 @@
 import { arch } from 'node:os'
 import type { Results } from './parts/part.ts'
+import { SLOW_DATABASE } from './parts/slow-database.ts'
 import { toName } from './parts/workers.ts'
 import type { Figure } from './rounds.ts'
 
@@ -17,6 +18,7 @@ type Limit = { readonly least: number } | { readonly most: number }
 export function toTargets({
   lookup = [],
   verify = [],
+  slow = [],
   workers = [],
   latency = [],
   startMs,
@@ -45,6 +47,11 @@ export function toTargets({
       'verify-nin, live, PostgreSQL, CPU µs of both',
       { most: 350 },
       postgres ? [postgres.cpuMicros + (postgres.besideMicros ?? 0)] : [],
+    ),
+    toTarget(
+      'PostgreSQL 0.5 ms away, Idempotency-Key, times earlier',
+      { least: 8 },
+      toList(slow.find(({ name }) => name === `${SLOW_DATABASE}, Idempotency-Key`)?.timesAgainst),
     ),
     toTarget('with Idempotency-Key, of without, SQLite', { least: 0.8 }, toRatios(sqliteKey, [sqlite])),
     toTarget(

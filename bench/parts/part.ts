@@ -36,6 +36,7 @@ export type Memory = {
 export type Results = {
   lookup?: readonly Figure[]
   verify?: readonly Figure[]
+  slow?: readonly Figure[]
   workers?: readonly Figure[]
   latency?: readonly Latency[]
   startMs?: number

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { get } from 'node:http'
-import { type AddressInfo, createServer } from 'node:net'
+import { type AddressInfo, connect, createServer } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
 import { bind, cores } from '../cores.ts'
 
@@ -19,7 +19,7 @@ export type Launch = {
   readonly name: string
   readonly port: number
   readonly command: readonly string[]
-  /** Where it is known to be up: this path answers, with 200 if it is the path of readiness. */
+  /** It is up when this path answers, with 200 if it is the path of readiness; `tcp`: when it takes connections. */
   readonly readyPath: string
   readonly cwd: string
   readonly env?: Readonly<Record<string, string>>
@@ -68,6 +68,13 @@ async function waitUntilReady(
 
 function answers(port: number, path: string): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<boolean>()
+  if (path === 'tcp') {
+    const socket = connect(port, '127.0.0.1', () => {
+      socket.destroy()
+      resolve(true)
+    }).on('error', () => resolve(false))
+    return promise
+  }
   const request = get({ host: '127.0.0.1', port, path, agent: false }, (response) => {
     response.resume()
     resolve(path !== '/health/ready' || response.statusCode === 200)
