@@ -84,7 +84,7 @@ async function measure(): Promise<void> {
 }
 
 async function runRound(server: ChildProcess, ports: Ports, variant: Variant, forMs: number) {
-  await askDelay(server)
+  await readDelay(server)
   const until = performance.now() + forMs
   const port = ports[variant.port]
   const callers = Array.from({ length: Number(values.connections) }, () =>
@@ -96,36 +96,36 @@ async function runRound(server: ChildProcess, ports: Ports, variant: Variant, fo
     perSecond: (times.length / forMs) * 1000,
     p50Ms: at(0.5),
     p99Ms: at(0.99),
-    loopMs: await askDelay(server),
+    loopMs: await readDelay(server),
   }
   return sample
 }
 
-async function askDelay(server: ChildProcess): Promise<number> {
+async function readDelay(server: ChildProcess): Promise<number> {
   const answer = once(server, 'message')
   server.send('delay')
   return (await answer)[0] as number
 }
 
-/** One connection that asks again as soon as it has the answer. Gives the milliseconds of each. */
+/** One connection that sends the next request as soon as it has the answer. Gives the milliseconds of each. */
 function call(port: number, hasHeader: boolean, until: number): Promise<number[]> {
   const { promise, resolve, reject } = Promise.withResolvers<number[]>()
   const times: number[] = []
   const socket = connect(port, '127.0.0.1').setNoDelay().setEncoding('latin1')
   let sentAt = 0
   let received = ''
-  const ask = () => {
+  const spec = () => {
     sentAt = performance.now()
     socket.write(toRequest(hasHeader))
   }
-  socket.on('connect', ask).on('error', reject)
+  socket.on('connect', spec).on('error', reject)
   socket.on('data', (piece) => {
     received += piece
     if (!isWhole(received)) return
     if (!received.startsWith('HTTP/1.1 200')) reject(new Error(received.slice(0, 400)))
     times.push(performance.now() - sentAt)
     received = ''
-    if (performance.now() < until) ask()
+    if (performance.now() < until) spec()
     else resolve(times)
   })
   return promise.finally(() => socket.destroy())

@@ -23,15 +23,15 @@ import { installPeers } from './servers/peers.ts'
 const options = readOptions()
 const startedAt = performance.now()
 const notes: string[] = []
-const say = (line: string) => void process.stderr.write(`${line}\n`)
+const progress = (line: string) => void process.stderr.write(`${line}\n`)
 const folder = mkdtempSync(join(tmpdir(), 'tabbat-bench-'))
 process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => process.exit(1))
 
-const earlier = options.against === undefined ? undefined : openCheckout(options.against, say)
+const earlier = options.against === undefined ? undefined : openCheckout(options.against, progress)
 const note = (line: string) => void notes.push(line)
-const bench: Bench = { options, earlier, folder, hasPeers: checkPeers(), say, note }
-// The bench itself asks too, and must not do so on the server's core.
+const bench: Bench = { options, earlier, folder, hasPeers: checkPeers(), progress, note }
+// The bench sends requests too. It must not use the server's core.
 move(cores.generator, [process.pid])
 
 const results: Results = {}
@@ -56,17 +56,17 @@ function wants(part: Part): boolean {
 
 async function run<T>(name: string, measure: (bench: Bench) => Promise<T>): Promise<T> {
   const from = performance.now()
-  say(`${name} …`)
+  progress(`${name} …`)
   const result = await measure(bench)
-  say(`  ${((performance.now() - from) / 1000).toFixed(0)} s`)
+  progress(`  ${((performance.now() - from) / 1000).toFixed(0)} s`)
   return result
 }
 
-/** The load generator may have to come from there too. */
+/** The load generator may have to be installed with the peers. */
 function checkPeers(): boolean {
   const needsGenerator = generatorName === 'autocannon'
   if (!options.peers && !needsGenerator) return false
-  const has = installPeers(say)
+  const has = installPeers(progress)
   if (!has && needsGenerator) throw new Error('There is neither wrk nor autocannon. Install wrk.')
   if (!has) notes.push('The peers are left out: npm ci --prefix bench/peers failed.')
   return options.peers && has

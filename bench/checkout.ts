@@ -9,7 +9,7 @@ export type Checkout = { readonly name: string; readonly root: string }
 export const ROOT = join(import.meta.dirname, '..')
 export const CURRENT: Checkout = { name: 'this checkout', root: ROOT }
 
-/** What takes long to make and stays between runs. */
+/** Files that take long to make and are kept between runs. */
 export const CACHE = join(tmpdir(), 'tabbat-bench-cache')
 
 /** The worktree of an earlier commit, made once and kept: `--against`. */

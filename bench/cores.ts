@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { availableParallelism } from 'node:os'
 
-/** The server on one core, whatever asks it on another: else they take time from each other, and the figure says nothing. */
+/** The server on one core, the load generator on another: otherwise they take time from each other. */
 export type Cores = {
   /** How many there are, before this process binds itself to one. */
   readonly count: number

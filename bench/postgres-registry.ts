@@ -19,7 +19,7 @@ export async function openPostgresRegistry(
   checkout: Checkout,
   folder: string,
   records: number,
-  say: (line: string) => void,
+  progress: (line: string) => void,
 ): Promise<PostgresRegistry | string> {
   const missing = whyNoPostgres()
   if (missing !== undefined) return missing
@@ -27,8 +27,8 @@ export async function openPostgresRegistry(
   const dataDir = join(folder, `live-postgres-${checkout.name}`)
   const isOurs = process.env.TABBAT_TEST_DATABASE_URL === undefined && hasOwnPostgres()
   const url = await (isOurs
-    ? openCached(checkout, postgres, dataDir, records, say)
-    : fill(checkout, postgres, dataDir, records, say))
+    ? openCached(checkout, postgres, dataDir, records, progress)
+    : fill(checkout, postgres, dataDir, records, progress))
   const pid = isOurs ? await bindToServerCore(postgres) : undefined
   settle()
   return { dataDir, key: readKey(dataDir), url, pid, stop: postgres.stop }
@@ -39,9 +39,9 @@ async function fill(
   postgres: Postgres,
   dataDir: string,
   records: number,
-  say: (line: string) => void,
+  progress: (line: string) => void,
 ) {
-  say(`filling PostgreSQL with ${records} records`)
+  progress(`filling PostgreSQL with ${records} records`)
   const url = await postgres.createDatabase()
   await fillRegistry(checkout, dataDir, await openPeople(dirname(dataDir), records), {
     TABBAT_DATABASE_URL: url,
@@ -50,13 +50,13 @@ async function fill(
   return url
 }
 
-/** The files of a server at rest are copied away after the filling, and put in the place of a new server's next time. */
+/** The files of a stopped, filled server are kept and copied into the next run's server. */
 async function openCached(
   checkout: Checkout,
   postgres: Postgres,
   dataDir: string,
   records: number,
-  say: (line: string) => void,
+  progress: (line: string) => void,
 ) {
   const cached = join(cacheFolder(checkout, records), `postgres-${await readVersion(postgres)}`)
   const cluster = await readCluster(postgres)
@@ -67,7 +67,7 @@ async function openCached(
     await postgres.restart()
     return Object.assign(new URL(postgres.url), { pathname: readFileSync(join(cached, 'name'), 'utf8') }).href
   }
-  const url = await fill(checkout, postgres, dataDir, records, say)
+  const url = await fill(checkout, postgres, dataDir, records, progress)
   await postgres.crash()
   const half = `${cached}.${process.pid}`
   mkdirSync(half, { recursive: true })

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 
-/** What the operating system says about a process. */
+/** Usage of a process as the operating system reports it. */
 type Usage = {
   readonly pid: number
   readonly parent: number
@@ -49,7 +49,7 @@ function readProcStat(name: string): Usage[] {
     const cpuSeconds = (at(14) + at(15)) / TICKS_PER_SECOND
     return [{ pid: Number(name), parent: at(4), cpuSeconds, bytes: at(24) * PAGE_BYTES }]
   } catch {
-    // It ended between the listing and the reading.
+    // The process ended between listing and reading.
     return []
   }
 }

@@ -22,7 +22,7 @@ type Profile = {
 type Span = { readonly from: number; readonly to: number }
 type CallFrame = { readonly functionName: string; readonly url: string; readonly lineNumber: number }
 
-const ASKS = { 'verify-nin': VERIFICATIONS['verify-nin'], lookup: LOOKUPS['list-internet-bundles'] }
+const REQUESTS = { 'verify-nin': VERIFICATIONS['verify-nin'], lookup: LOOKUPS['list-internet-bundles'] }
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -43,10 +43,10 @@ try {
 }
 
 async function record(seconds: number): Promise<Span> {
-  const ask = ASKS[name as keyof typeof ASKS]
+  const spec = REQUESTS[name as keyof typeof REQUESTS]
   const flags = ['--cpu-prof', `--cpu-prof-dir=${folder}`]
   const server = await startTabbat({ dataDir: join(folder, 'data'), flags })
-  const what = { port: server.port, ask, connections: CONNECTIONS[ask.method] }
+  const what = { port: server.port, spec, connections: CONNECTIONS[spec.method] }
   // Compiling is not what is asked about either.
   await load({ ...what, seconds: 1 })
   const from = readClock()

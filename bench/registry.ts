@@ -15,13 +15,13 @@ import { join } from 'node:path'
 import { toNinRecord } from '../src/sources/sandbox/nin-record.ts'
 import { CACHE, type Checkout } from './checkout.ts'
 import { bind, cores } from './cores.ts'
-import { FIRST_NIN, toPhoneCore } from './load/ask.ts'
+import { FIRST_NIN, toPhoneCore } from './load/request-spec.ts'
 import { toMain } from './servers/tabbat.ts'
 
-/** A filled registry: the folder belongs to whoever asked, and may be written to. */
+/** A filled registry. The folder is a copy that the caller may change. */
 export type Registry = { readonly dataDir: string; readonly key: string }
 
-/** Filling takes longer than measuring, so what was filled is kept, for as long as the tables stay as they are. */
+/** Filling takes longer than measuring, so a filled registry is kept until the migrations change. */
 export const cacheFolder = (checkout: Checkout, records: number) =>
   join(CACHE, `${records}-${hashMigrations(checkout)}`)
 
@@ -41,7 +41,7 @@ export async function openPeople(folder: string, count: number): Promise<string>
   return file
 }
 
-/** Their lives repeat every thousand, because inventing a million takes longer than importing them. */
+/** Records repeat every thousand: generating a million takes longer than importing them. */
 async function writePeople(file: string, count: number): Promise<void> {
   const lives = Array.from({ length: Math.min(KINDS, count) }, (_each, index) =>
     toNinRecord(String(FIRST_NIN + index), toPhoneCore(index)),
@@ -82,11 +82,11 @@ export async function openSqliteRegistry(
   checkout: Checkout,
   folder: string,
   records: number,
-  say: (line: string) => void,
+  progress: (line: string) => void,
 ): Promise<Registry> {
   const cached = join(cacheFolder(checkout, records), 'sqlite')
   if (!existsSync(cached)) {
-    say(`filling SQLite with ${records} records, kept in ${cacheFolder(checkout, records)}`)
+    progress(`filling SQLite with ${records} records, kept in ${cacheFolder(checkout, records)}`)
     const half = `${cached}.${process.pid}`
     await fillRegistry(checkout, half, await openPeople(folder, records))
     renameSync(half, cached)
@@ -99,7 +99,7 @@ export async function openSqliteRegistry(
 
 export const readKey = (dataDir: string) => readFileSync(join(dataDir, 'bench.key'), 'utf8')
 
-/** Waits until everything written is on the disk, so that it is not written while something is measured. */
+/** Flushes the disk caches, so that no earlier write runs during a measurement. */
 export function settle(): void {
   execFileSync('sync')
 }

@@ -46,7 +46,7 @@ export function toReport(
 
 const HEAD = ['', 'requests/s', 'server CPU µs', 'of bare', 'times earlier', '']
 
-/** Everything as one table, for a person. */
+/** The report as one table. */
 export function toText({ machine, options, results, targets, notes, seconds }: Report): string {
   const { lookup = [], verify = [], slow = [], workers = [], latency = [], startMs, memory } = results
   const rows = [
@@ -76,7 +76,7 @@ export function toText({ machine, options, results, targets, notes, seconds }: R
 
 const toAnswer = (reached: boolean | undefined) => (reached === undefined ? '  ?' : reached ? 'yes' : ' no')
 
-/** A row whose figure is no rate. */
+/** A row whose figure is not a rate. */
 const toWide = (name: string, text: string) => [name, '', '', '', '', text]
 
 function toRow({ name, perSecond, cpuMicros, share, timesAgainst, besideMicros, bad }: Figure): string[] {

@@ -1,6 +1,6 @@
-import type { Ask } from './load/ask.ts'
-import { askOnce } from './load/ask.ts'
 import { load } from './load/generator.ts'
+import type { RequestSpec } from './load/request-spec.ts'
+import { sendOnce } from './load/request-spec.ts'
 import { readCpuSeconds } from './processes.ts'
 import type { Server } from './servers/server.ts'
 import { CONNECTIONS } from './servers/tabbat.ts'
@@ -8,13 +8,13 @@ import { CONNECTIONS } from './servers/tabbat.ts'
 export type Variant = {
   readonly name: string
   readonly server: Server
-  readonly ask: Ask
+  readonly spec: RequestSpec
   /** The variant with which this one is compared. */
   readonly limit?: string
   /** The same of the checkout of --against. */
   readonly against?: string | undefined
   readonly isEarlier?: boolean
-  /** A process beside the server whose time is told apart, such as the database. */
+  /** Another process whose processor time is reported separately, such as the database. */
   readonly beside?: { readonly name: string; readonly pid: number } | undefined
 }
 
@@ -50,11 +50,11 @@ export function toPair(variant: Variant, earlier: Server | undefined): Variant[]
   ]
 }
 
-/** All variants in turn, again and again, there and back, so that a slow minute of the machine hits them all. */
+/** All variants in turn, forwards and backwards, so that a slow minute of the machine hits them all. */
 export async function runRounds(
   variants: readonly Variant[],
   { rounds, seconds }: Rounds,
-  say: (line: string) => void,
+  progress: (line: string) => void,
 ): Promise<Figure[]> {
   const samples = new Map<Variant, Sample[]>(variants.map((variant) => [variant, []]))
   for (const variant of variants) {
@@ -64,12 +64,12 @@ export async function runRounds(
   for (let round = 1; round <= rounds; round++) {
     for (const variant of round % 2 === 1 ? variants : variants.toReversed())
       samples.get(variant)?.push(await runOnce(variant, seconds))
-    say(`  round ${round} of ${rounds}`)
+    progress(`  round ${round} of ${rounds}`)
   }
   return toFigures(samples)
 }
 
-/** A second at a time, until it gets no faster: small servers are compiled sooner than large ones. */
+/** One second at a time until it gets no faster: small servers are compiled sooner than large ones. */
 async function warmUp(variant: Variant): Promise<void> {
   let best = 0
   for (let second = 0; second < MOST_WARM_UP_SECONDS; second++) {
@@ -79,17 +79,17 @@ async function warmUp(variant: Variant): Promise<void> {
   }
 }
 
-async function requireAnswer({ name, server, ask }: Variant): Promise<void> {
-  const response = await askOnce(server.port, ask)
+async function requireAnswer({ name, server, spec }: Variant): Promise<void> {
+  const response = await sendOnce(server.port, spec)
   const body = await response.text()
   if (response.status !== 200) throw new Error(`${name} answers ${response.status}: ${body.slice(0, 300)}`)
 }
 
-async function runOnce({ server, ask, beside }: Variant, seconds: number): Promise<Sample> {
+async function runOnce({ server, spec, beside }: Variant, seconds: number): Promise<Sample> {
   const read = () => ({ own: readCpuSeconds(server.pid), beside: beside ? readCpuSeconds(beside.pid) : 0 })
   const before = read()
-  const connections = ask.connections ?? CONNECTIONS[ask.method]
-  const { requests, perSecond, bad } = await load({ port: server.port, ask, connections, seconds })
+  const connections = spec.connections ?? CONNECTIONS[spec.method]
+  const { requests, perSecond, bad } = await load({ port: server.port, spec, connections, seconds })
   const after = read()
   const perRequest = (used: number) => (used * 1e6) / Math.max(requests, 1)
   return {

@@ -14,7 +14,7 @@ export type Target = {
 
 type Limit = { readonly least: number } | { readonly most: number }
 
-/** What was wanted, and whether this run reached it. The worst of several figures counts. */
+/** The targets, and whether this run reached them. The worst of several figures counts. */
 export function toTargets({
   lookup = [],
   verify = [],

@@ -3,11 +3,11 @@ import { randomInt } from 'node:crypto'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { bind, cores } from '../cores.ts'
-import type { Ask } from './ask.ts'
+import type { RequestSpec } from './request-spec.ts'
 
 export type Load = {
   readonly port: number
-  readonly ask: Ask
+  readonly spec: RequestSpec
   readonly connections: number
   readonly seconds: number
 }
@@ -22,7 +22,7 @@ const run = promisify(execFile)
 
 export const generatorName = hasWrk() ? 'wrk' : 'autocannon'
 
-/** As much as the server can take, for so long. */
+/** As many requests as the server can answer in this time. */
 export const load = (what: Load): Promise<Loaded> =>
   generatorName === 'wrk' ? runWrk(what) : runAutocannon(what)
 
@@ -36,19 +36,19 @@ function hasWrk(): boolean {
   }
 }
 
-async function runWrk({ port, ask, connections, seconds }: Load): Promise<Loaded> {
+async function runWrk({ port, spec, connections, seconds }: Load): Promise<Loaded> {
   const script =
-    ask.method === 'POST'
+    spec.method === 'POST'
       ? ['-s', join(import.meta.dirname, 'verify.lua')]
-      : ['-H', `Authorization: Bearer ${ask.key}`]
+      : ['-H', `Authorization: Bearer ${spec.key}`]
   const limits = ['-t1', `-c${connections}`, `-d${seconds}s`, ...script]
-  const [command, args] = bind(cores.generator, ['wrk', ...limits, `http://127.0.0.1:${port}${ask.path}`])
+  const [command, args] = bind(cores.generator, ['wrk', ...limits, `http://127.0.0.1:${port}${spec.path}`])
   const words =
-    ask.method === 'POST'
-      ? { FIELD: ask.field, COUNT: String(ask.count), IDEMPOTENT: ask.isIdempotent ? 'yes' : '' }
+    spec.method === 'POST'
+      ? { FIELD: spec.field, COUNT: String(spec.count), IDEMPOTENT: spec.isIdempotent ? 'yes' : '' }
       : {}
   const SEED = String(randomInt(2 ** 31))
-  const env = { PATH: process.env.PATH, KEY: ask.key, PATH_TO: ask.path, SEED, ...words }
+  const env = { PATH: process.env.PATH, KEY: spec.key, PATH_TO: spec.path, SEED, ...words }
   const { stdout } = await run(command, args, { env })
   return readWrk(stdout)
 }

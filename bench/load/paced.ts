@@ -1,14 +1,14 @@
 import { connect, type Socket } from 'node:net'
-import { type Ask, toBody } from './ask.ts'
+import { type RequestSpec, toBody } from './request-spec.ts'
 
 /**
  * So many requests a second, whether the server keeps up or not, as in life. What a request waited because the ones before
  * it were slow counts too: its time runs from the moment at which it should have been sent.
- * node bench/load/paced.ts '{"port":…,"ask":…,"rate":500,"seconds":3}' prints {"p50Ms":…,"p99Ms":…,"count":…}
+ * node bench/load/paced.ts '{"port":…,"spec":…,"rate":500,"seconds":3}' prints {"p50Ms":…,"p99Ms":…,"count":…}
  */
 export type Pace = {
   readonly port: number
-  readonly ask: Ask
+  readonly spec: RequestSpec
   readonly rate: number
   readonly seconds: number
 }
@@ -21,7 +21,7 @@ export type Paced = {
 
 const WARM_UP_SECONDS = 0.5
 
-const { port, ask, rate, seconds } = JSON.parse(process.argv[2] ?? '') as Pace
+const { port, spec, rate, seconds } = JSON.parse(process.argv[2] ?? '') as Pace
 const idle: Connection[] = []
 const times: number[] = []
 const skipped = Math.round(rate * WARM_UP_SECONDS)
@@ -58,7 +58,7 @@ function isWhole(text: string): boolean {
   return headEnd >= 0 && text.length >= headEnd + 4 + Number(length)
 }
 
-/** Turns all the time instead of sleeping, because timers wake a millisecond late; the core is the client's own. */
+/** Spins instead of sleeping: timers wake up to a millisecond late. The core is the client's own. */
 function turn(): void {
   while (sent < total && performance.now() >= toDueTime(sent)) send(sent++)
   if (sent < total) setImmediate(turn)
@@ -71,9 +71,9 @@ function send(index: number): void {
 }
 
 function toRequest(index: number): string {
-  const head = `${ask.method} ${ask.path} HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nAuthorization: Bearer ${ask.key}\r\n`
-  if (ask.method === 'GET') return `${head}\r\n`
-  const body = toBody(ask, firstNumber + index)
+  const head = `${spec.method} ${spec.path} HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nAuthorization: Bearer ${spec.key}\r\n`
+  if (spec.method === 'GET') return `${head}\r\n`
+  const body = toBody(spec, firstNumber + index)
   return `${head}Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`
 }
 

@@ -2,8 +2,8 @@ import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { bind, cores } from '../cores.ts'
-import type { Ask } from '../load/ask.ts'
 import type { Pace, Paced } from '../load/paced.ts'
+import type { RequestSpec } from '../load/request-spec.ts'
 import { settle } from '../registry.ts'
 import { median } from '../rounds.ts'
 import { LOOKUPS, startTabbat, VERIFICATIONS } from '../servers/tabbat.ts'
@@ -12,23 +12,23 @@ import type { Bench, Latency } from './part.ts'
 export const RATE = 500
 const CLIENT = join(import.meta.dirname, '../load/paced.ts')
 
-const ASKS: Readonly<Record<string, Ask>> = {
+const REQUESTS: Readonly<Record<string, RequestSpec>> = {
   'list-internet-bundles': LOOKUPS['list-internet-bundles'],
   'verify-nin, test': VERIFICATIONS['verify-nin'],
 }
 
-/** How long an answer takes when the server is not at its limit. */
+/** Response times below the capacity of the server. */
 export async function measureLatency({ folder, options }: Bench): Promise<Latency[]> {
-  // What the parts before have written is not to be waited for here.
+  // Writes of earlier parts must not delay this one.
   settle()
   const server = await startTabbat({ dataDir: join(folder, 'latency') })
-  const samples = new Map<string, Paced[]>(Object.keys(ASKS).map((name) => [name, []]))
+  const samples = new Map<string, Paced[]>(Object.keys(REQUESTS).map((name) => [name, []]))
   try {
     for (let round = 0; round < options.rounds; round++)
-      for (const [name, ask] of Object.entries(ASKS))
+      for (const [name, spec] of Object.entries(REQUESTS))
         samples
           .get(name)
-          ?.push(await runClient({ port: server.port, ask, rate: RATE, seconds: options.seconds + 1 }))
+          ?.push(await runClient({ port: server.port, spec, rate: RATE, seconds: options.seconds + 1 }))
   } finally {
     await server.stop()
   }

@@ -23,17 +23,17 @@ export async function startLive(bench: Bench, limit: string, stops: Stop[]): Pro
   const toVariants = (engine: string, live: Live, before: Live | undefined, connections?: number) =>
     [false, true].flatMap((isIdempotent) => {
       const name = `verify-nin, live, ${engine}, ${options.records} records${isIdempotent ? ', Idempotency-Key' : ''}`
-      const ask = {
+      const spec = {
         ...VERIFICATIONS['verify-nin'],
         key: live.key,
         count: options.records,
         isIdempotent,
         ...(connections ? { connections } : {}),
       }
-      const variant = { name, server: live.server, ask, limit, beside: live.beside }
+      const variant = { name, server: live.server, spec, limit, beside: live.beside }
       return toPair(variant, before?.server).map((each) =>
         before && each.server === before.server
-          ? { ...each, ask: { ...ask, key: before.key }, beside: before.beside }
+          ? { ...each, spec: { ...spec, key: before.key }, beside: before.beside }
           : each,
       )
     })
@@ -44,22 +44,22 @@ export async function startLive(bench: Bench, limit: string, stops: Stop[]): Pro
 }
 
 async function startSqlite(
-  { folder, options, say }: Bench,
+  { folder, options, progress }: Bench,
   checkout: Checkout,
   stops: Stop[],
 ): Promise<Live> {
-  const { dataDir, key } = await openSqliteRegistry(checkout, folder, options.records, say)
+  const { dataDir, key } = await openSqliteRegistry(checkout, folder, options.records, progress)
   const server = await startTabbat({ checkout, dataDir })
   stops.unshift(server.stop)
   return { server, key }
 }
 
 async function startPostgres(
-  { folder, options, say, note }: Bench,
+  { folder, options, progress, note }: Bench,
   checkout: Checkout,
   stops: Stop[],
 ): Promise<Live | undefined> {
-  const registry = await openPostgresRegistry(checkout, folder, options.records, say)
+  const registry = await openPostgresRegistry(checkout, folder, options.records, progress)
   if (typeof registry === 'string') {
     note(`PostgreSQL is left out: ${registry}`)
     return undefined

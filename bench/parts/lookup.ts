@@ -16,14 +16,14 @@ export async function measureLookups(bench: Bench): Promise<Figure[]> {
   const peers = bench.hasPeers ? await startPeers(bench, tabbat) : []
   const bundles = LOOKUPS['list-internet-bundles']
   const variants: Variant[] = [
-    ...Object.entries(LOOKUPS).flatMap(([name, ask]) => {
+    ...Object.entries(LOOKUPS).flatMap(([name, spec]) => {
       const limit = `${bare.name}, ${name}`
-      return [{ name: limit, server: bare, ask }, ...toPair({ name, server: tabbat, ask, limit }, before)]
+      return [{ name: limit, server: bare, spec }, ...toPair({ name, server: tabbat, spec, limit }, before)]
     }),
-    ...peers.map((server) => ({ name: `${server.name}, list-internet-bundles`, server, ask: bundles })),
+    ...peers.map((server) => ({ name: `${server.name}, list-internet-bundles`, server, spec: bundles })),
   ]
   try {
-    return await runRounds(variants, bench.options, bench.say)
+    return await runRounds(variants, bench.options, bench.progress)
   } finally {
     await Promise.all([tabbat, bare, ...peers, ...(before ? [before] : [])].map((server) => server.stop()))
   }

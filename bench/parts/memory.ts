@@ -3,8 +3,8 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
-import { type Ask, askOnce } from '../load/ask.ts'
 import { load } from '../load/generator.ts'
+import { type RequestSpec, sendOnce } from '../load/request-spec.ts'
 import { readMemoryBytes } from '../processes.ts'
 import type { Server } from '../servers/server.ts'
 import { CONNECTIONS, LOOKUPS, startTabbat, VERIFICATIONS } from '../servers/tabbat.ts'
@@ -16,7 +16,7 @@ const IDLE_CONNECTIONS = 5000
 const OTHER_FILES = 200
 const AT_ONCE = 100
 
-/** Resident memory of one server: at rest, after much work, and with many connections that wait. */
+/** Resident memory of one server: idle, after many requests, and with many idle connections. */
 export async function measureMemory(bench: Bench): Promise<Memory> {
   const server = await startTabbat({ dataDir: join(bench.folder, 'memory') })
   try {
@@ -47,10 +47,15 @@ async function readAtRest(server: Server): Promise<number> {
 
 /** Three look-ups for one verification, because verifications take longer. */
 async function work(server: Server, { options }: Bench): Promise<number> {
-  const run = async (ask: Ask, wanted: number) => {
+  const run = async (spec: RequestSpec, wanted: number) => {
     let done = 0
     while (done < wanted) {
-      const plan = { port: server.port, ask, connections: CONNECTIONS[ask.method], seconds: options.seconds }
+      const plan = {
+        port: server.port,
+        spec,
+        connections: CONNECTIONS[spec.method],
+        seconds: options.seconds,
+      }
       const { requests } = await load(plan)
       if (requests === 0) throw new Error('The server answers nothing.')
       done += requests
@@ -69,7 +74,7 @@ function countConnections({ note }: Bench): number {
   return most
 }
 
-/** Each has asked once, and stays. */
+/** Each has sent one request and stays open. */
 async function openConnections({ port }: Server, count: number): Promise<Socket[]> {
   const { path, key } = LOOKUPS['list-sme-bundles']
   const request = `GET ${path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer ${key}\r\n\r\n`
@@ -84,6 +89,6 @@ async function openConnections({ port }: Server, count: number): Promise<Socket[
     sockets.push(
       ...(await Promise.all(Array.from({ length: Math.min(AT_ONCE, count - sockets.length) }, open))),
     )
-  await askOnce(port, LOOKUPS['list-sme-bundles'])
+  await sendOnce(port, LOOKUPS['list-sme-bundles'])
   return sockets
 }

@@ -2,18 +2,18 @@ import type { Checkout } from '../checkout.ts'
 import type { Options } from '../options.ts'
 import type { Figure } from '../rounds.ts'
 
-/** What every part is given. */
+/** What every part needs. */
 export type Bench = {
   readonly options: Options
   /** The checkout of --against. */
   readonly earlier: Checkout | undefined
-  /** For everything that is written; taken away at the end. */
+  /** For temporary files; removed at the end. */
   readonly folder: string
-  /** Whether the peers are there to be compared with. */
+  /** Whether the peers are installed. */
   readonly hasPeers: boolean
-  /** Progress, for whoever waits. */
-  readonly say: (line: string) => void
-  /** Something left out or done otherwise, which belongs beside the figures. */
+  /** Prints progress. */
+  readonly progress: (line: string) => void
+  /** Something left out or done differently, printed below the figures. */
   readonly note: (line: string) => void
 }
 
@@ -32,7 +32,7 @@ export type Memory = {
   readonly perConnectionKb: number
 }
 
-/** Everything that was measured; a part that was left out is not there. */
+/** Everything that was measured. A part that did not run is absent. */
 export type Results = {
   lookup?: readonly Figure[]
   verify?: readonly Figure[]

@@ -30,22 +30,22 @@ export async function measureSlowDatabase(bench: Bench): Promise<Figure[]> {
         connections: CONNECTIONS,
       })
       const name = isIdempotent ? `${SLOW_DATABASE}, Idempotency-Key` : SLOW_DATABASE
-      return toPair({ name, server: current.server, ask: toAsk(current.key) }, earlier?.server).map((each) =>
-        each.isEarlier && earlier ? { ...each, ask: toAsk(earlier.key) } : each,
+      return toPair({ name, server: current.server, spec: toAsk(current.key) }, earlier?.server).map(
+        (each) => (each.isEarlier && earlier ? { ...each, spec: toAsk(earlier.key) } : each),
       )
     })
-    return await runRounds(variants, bench.options, bench.say)
+    return await runRounds(variants, bench.options, bench.progress)
   } finally {
     for (const stop of stops) await stop()
   }
 }
 
 async function start(
-  { folder, options, say, note }: Bench,
+  { folder, options, progress, note }: Bench,
   checkout: Checkout,
   stops: Stop[],
 ): Promise<{ readonly server: Server; readonly key: string } | undefined> {
-  const registry = await openPostgresRegistry(checkout, folder, options.records, say)
+  const registry = await openPostgresRegistry(checkout, folder, options.records, progress)
   if (typeof registry === 'string') {
     note(`The distant database is left out: ${registry}`)
     return undefined

@@ -26,12 +26,12 @@ export async function measureVerifications(bench: Bench): Promise<Figure[]> {
     const live = parts.has('live') ? await startLive(bench, LIMIT, stops) : []
     const tabbat = keep(await startTabbat({ dataDir: join(folder, 'verify') }))
     const bare = keep(await startBare(tabbat, folder))
-    const variants: Variant[] = [{ name: LIMIT, server: bare, ask: VERIFICATIONS['verify-nin'] }]
+    const variants: Variant[] = [{ name: LIMIT, server: bare, spec: VERIFICATIONS['verify-nin'] }]
     if (parts.has('verify')) {
       const dataDir = join(folder, 'verify-earlier')
       const before = earlier && keep(await startTabbat({ checkout: earlier, dataDir }))
-      for (const [name, ask] of Object.entries(VERIFICATIONS))
-        variants.push(...toPair({ name: `${name}, test`, server: tabbat, ask, limit: LIMIT }, before))
+      for (const [name, spec] of Object.entries(VERIFICATIONS))
+        variants.push(...toPair({ name: `${name}, test`, server: tabbat, spec, limit: LIMIT }, before))
     }
     variants.push(...live)
     if (bench.hasPeers)
@@ -39,21 +39,21 @@ export async function measureVerifications(bench: Bench): Promise<Figure[]> {
         keep(variant.server)
         variants.push(variant)
       }
-    return await runRounds(variants, bench.options, bench.say)
+    return await runRounds(variants, bench.options, bench.progress)
   } finally {
     for (const stop of stops) await stop()
   }
 }
 
-/** Of fewer people, which is to its advantage. */
+/** With fewer records than Tabbat, which is to its advantage. */
 async function startExpresses({ folder, options }: Bench): Promise<Variant[]> {
   const count = Math.min(EXPRESS_PEOPLE, options.records)
   const people = await openPeople(folder, count)
-  const ask = { ...VERIFICATIONS['verify-nin'], count }
+  const spec = { ...VERIFICATIONS['verify-nin'], count }
   const variants: Variant[] = []
   for (const tuning of ['as it comes', 'wal'] as const) {
-    const server = await startExpress(folder, people, count, ask.key, tuning)
-    variants.push({ name: `${server.name}, ${count} records`, server, ask, limit: LIMIT })
+    const server = await startExpress(folder, people, count, spec.key, tuning)
+    variants.push({ name: `${server.name}, ${count} records`, server, spec, limit: LIMIT })
   }
   return variants
 }

@@ -6,9 +6,9 @@ import type { Server } from '../servers/server.ts'
 import { LOOKUPS, startTabbat, VERIFICATIONS } from '../servers/tabbat.ts'
 import type { Bench } from './part.ts'
 
-const ASKS = [LOOKUPS['list-internet-bundles'], VERIFICATIONS['verify-nin']]
+const REQUESTS = [LOOKUPS['list-internet-bundles'], VERIFICATIONS['verify-nin']]
 
-/** The same work by one process and by two. Both may use the same cores, so that only the number of processes differs. */
+/** The same load on one process and on two. Both may use the same cores; only the number of processes differs. */
 export async function measureWorkers(bench: Bench): Promise<Figure[] | undefined> {
   const servers: { readonly workers: number; readonly server: Server }[] = []
   for (const workers of [1, 2]) {
@@ -23,10 +23,10 @@ export async function measureWorkers(bench: Bench): Promise<Figure[] | undefined
       )
       return undefined
     }
-    const variants: Variant[] = ASKS.flatMap((ask) =>
-      servers.map(({ workers, server }) => ({ name: toName(ask.method, workers), server, ask })),
+    const variants: Variant[] = REQUESTS.flatMap((spec) =>
+      servers.map(({ workers, server }) => ({ name: toName(spec.method, workers), server, spec })),
     )
-    return await runRounds(variants, bench.options, bench.say)
+    return await runRounds(variants, bench.options, bench.progress)
   } finally {
     await Promise.all(servers.map(({ server }) => server.stop()))
   }

@@ -1,14 +1,14 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { ROOT } from '../checkout.ts'
-import { askOnce } from '../load/ask.ts'
+import { sendOnce } from '../load/request-spec.ts'
 import { findFreePort, launch, type Server } from './server.ts'
 import { LOOKUPS, VERIFICATIONS } from './tabbat.ts'
 
 /** The bytes are taken from the running server, so that both send the same. */
 export async function startBare(tabbat: Server, folder: string): Promise<Server> {
   const bodies: Record<string, string> = {}
-  for (const ask of Object.values(LOOKUPS)) bodies[ask.path] = await readBody(tabbat, ask)
+  for (const spec of Object.values(LOOKUPS)) bodies[spec.path] = await readBody(tabbat, spec)
   bodies.POST = await readBody(tabbat, VERIFICATIONS['verify-nin'])
   const file = join(folder, 'bodies.json')
   writeFileSync(file, JSON.stringify(bodies))
@@ -17,9 +17,12 @@ export async function startBare(tabbat: Server, folder: string): Promise<Server>
   return await launch({ name: 'bare node:http', port, command, readyPath: '/', cwd: folder })
 }
 
-export async function readBody({ name, port }: Server, ask: Parameters<typeof askOnce>[1]): Promise<string> {
-  const response = await askOnce(port, ask)
+export async function readBody(
+  { name, port }: Server,
+  spec: Parameters<typeof sendOnce>[1],
+): Promise<string> {
+  const response = await sendOnce(port, spec)
   const body = await response.text()
-  if (response.status !== 200) throw new Error(`${name} answered ${response.status} to ${ask.path}: ${body}`)
+  if (response.status !== 200) throw new Error(`${name} answered ${response.status} to ${spec.path}: ${body}`)
   return body
 }

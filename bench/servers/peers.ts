@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { ROOT } from '../checkout.ts'
-import { askOnce } from '../load/ask.ts'
+import { sendOnce } from '../load/request-spec.ts'
 import { findFreePort, launch, type Server } from './server.ts'
 import { LOOKUPS } from './tabbat.ts'
 
@@ -11,10 +11,10 @@ const OPENAPI = join(ROOT, 'openapi.json')
 const PRISM = join(PEERS, 'node_modules/@stoplight/prism-cli/dist/index.js')
 const MOCKOON = join(PEERS, 'node_modules/@mockoon/cli/bin/run.js')
 
-/** Brings the peers from the npm registry, the first time. False where that cannot be. */
-export function installPeers(say: (line: string) => void): boolean {
+/** Installs the peers from the npm registry, once. False when that fails. */
+export function installPeers(progress: (line: string) => void): boolean {
   if (existsSync(join(PEERS, 'node_modules/.package-lock.json'))) return true
-  say('installing the peers: npm ci --prefix bench/peers (180 MB, once)')
+  progress('installing the peers: npm ci --prefix bench/peers (180 MB, once)')
   try {
     execFileSync('npm', ['ci', '--prefix', PEERS, '--ignore-scripts'], {
       stdio: ['ignore', 'ignore', 'inherit'],
@@ -34,7 +34,7 @@ export async function startPrism(folder: string): Promise<Server> {
   return await launch({ name: 'Prism', port, command, readyPath: '/', cwd: folder })
 }
 
-/** Its log to standard output cannot be turned off, only thrown away. */
+/** Its log to standard output cannot be turned off; it is discarded. */
 export async function startMockoon(folder: string): Promise<Server> {
   const environment = join(folder, 'mockoon.json')
   execFileSync(process.execPath, [MOCKOON, 'import', '-i', OPENAPI, '-o', environment], { stdio: 'ignore' })
@@ -74,7 +74,7 @@ function useExamples(file: string): void {
 
 /** Whether a peer answers a look-up with what Tabbat answers; otherwise it would be compared with something else. */
 export async function hasSameAnswer({ port }: Server, body: string): Promise<boolean> {
-  const response = await askOnce(port, LOOKUPS['list-internet-bundles'])
+  const response = await sendOnce(port, LOOKUPS['list-internet-bundles'])
   return response.status === 200 && (await response.text()) === body
 }
 

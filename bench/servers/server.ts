@@ -32,7 +32,7 @@ process.on('exit', () => {
   for (const child of running) child.kill('SIGKILL')
 })
 
-/** The log goes where writing costs a system call and no disk. */
+/** The log goes to /dev/null: the system call is made, the disk is left out. */
 export async function launch(plan: Launch): Promise<Server> {
   const [command, args] = bind('core' in plan ? plan.core : cores.server, plan.command)
   const startedAt = performance.now()

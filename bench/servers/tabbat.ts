@@ -2,7 +2,7 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { SANDBOX_KEY } from '../../src/keys/sandbox-key.ts'
 import { type Checkout, CURRENT } from '../checkout.ts'
-import type { Ask } from '../load/ask.ts'
+import type { RequestSpec } from '../load/request-spec.ts'
 import { findFreePort, launch, type Server } from './server.ts'
 
 export const toMain = ({ root }: Checkout) => join(root, 'src/main.ts')
@@ -52,11 +52,11 @@ export const LOOKUPS = {
   'list-internet-bundles': look('/api/v2/internet/data/smile/lookup'),
   'list-sme-bundles': look('/api/v2/sme-data/list'),
   'list-tv-add-ons': look('/api/v2/cable-tv/fetch-tv-add-ons?type=DSTV&productCode=COMPE36'),
-} satisfies Record<string, Ask>
+} satisfies Record<string, RequestSpec>
 export const VERIFICATIONS = { 'verify-nin': verify('nin'), 'verify-bvn': verify('bvn') } satisfies Record<
   string,
-  Ask
+  RequestSpec
 >
 
-/** Few suffice to keep a look-up busy; the verifications share their commits, the more the better. */
+/** A few connections keep a look-up busy; verifications share commits, so more connections help. */
 export const CONNECTIONS = { GET: 32, POST: 64 } as const

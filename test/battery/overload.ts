@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { parseArgs, promisify } from 'node:util'
 import { bind, cores } from '../../bench/cores.ts'
-import { askOnce } from '../../bench/load/ask.ts'
+import { sendOnce } from '../../bench/load/request-spec.ts'
 import { readCpuSeconds, readMemoryBytes } from '../../bench/processes.ts'
 import type { Server } from '../../bench/servers/server.ts'
 import { startTabbat, VERIFICATIONS } from '../../bench/servers/tabbat.ts'
@@ -147,7 +147,7 @@ async function recover({ port }: Server): Promise<number> {
   const startedAt = performance.now()
   for (let inARow = 0; inARow < 20; ) {
     const askedAt = performance.now()
-    const { status } = await askOnce(port, VERIFICATIONS['verify-nin'], inARow)
+    const { status } = await sendOnce(port, VERIFICATIONS['verify-nin'], inARow)
     inARow = status === 200 && performance.now() - askedAt < 100 ? inARow + 1 : 0
     if (performance.now() - startedAt > 30_000) break
     await wait(5)
