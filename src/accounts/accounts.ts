@@ -8,15 +8,15 @@ import type { AccountRow } from '../store/account-rows.ts'
 import type { Store } from '../store/store.ts'
 import { createToken, toTokenId } from './token.ts'
 
-/** What is needed to change accounts, from the page and from the command line alike. */
+/** What a change of accounts needs. The console and the command line use the same functions. */
 export type AccountDeps = {
   readonly store: Pick<Store, 'accounts'>
   readonly audit: Pick<AuditLog, 'record'>
-  /** Whose change it is: the name of an account, or the command line. */
+  /** Who makes the change: the name of an account, or `command line`. */
   readonly by: string
 }
 
-/** A one-time link, but for where the console is. The token is kept nowhere. */
+/** A one-time link without the address of the console. The token is not stored. */
 export type NewInvitation = { readonly token: string; readonly role: Role; readonly expiresAt: number }
 
 const INVITATION_MS = DAY_MS
@@ -25,7 +25,7 @@ export async function inviteAccount(deps: AccountDeps, role: Role): Promise<NewI
   return invite(deps, { phase: 'account_invited', detail: role }, { role, account: undefined })
 }
 
-/** A link that sets a new password. Until it is used, the old one is good. */
+/** A link that sets a new password. The old password works until the link is used. */
 export async function resetAccount(deps: AccountDeps, name: string): Promise<NewInvitation> {
   const { role } = await findAccount(deps, name)
   return invite(deps, { phase: 'account_reset', detail: name }, { role, account: name })
@@ -47,7 +47,7 @@ async function invite(
 
 export async function changeRole(deps: AccountDeps, name: string, role: Role): Promise<void> {
   const account = await findAccount(deps, name)
-  if (account.role === role) throw new UserError(`${name} has the role ${role} already.`)
+  if (account.role === role) throw new UserError(`${name} already has the role ${role}.`)
   await refuseLastOwner(deps, account)
   const detail = `${name}, from ${account.role} to ${role}`
   await withAudit(deps, { phase: 'role_changed', detail }, () => deps.store.accounts.setRole(name, role))
@@ -59,8 +59,8 @@ export async function removeAccount(deps: AccountDeps, name: string): Promise<vo
 }
 
 /**
- * It is in the audit log before it happens. If the store refuses after all, because others were faster, so is that: the
- * work throws, or says false.
+ * Writes the audit row before the change. If the store then refuses, because another change came first (the work throws
+ * a `UserError` or returns false), a second row records that.
  */
 export async function withAudit<T>(
   { audit, by }: Pick<AccountDeps, 'audit' | 'by'>,
@@ -68,26 +68,27 @@ export async function withAudit<T>(
   work: () => Promise<T>,
 ): Promise<T> {
   const log = auditBy({ context: { audit } }, { name: by })
-  const takeBack = () => log.record([{ ...entry, outcome: 'refused' }])
+  const recordRefusal = () => log.record([{ ...entry, outcome: 'refused' }])
   await log.record([{ ...entry, outcome: 'ok' }])
   try {
     const done = await work()
-    if (done === false) await takeBack()
+    if (done === false) await recordRefusal()
     return done
   } catch (error) {
-    if (error instanceof UserError) await takeBack()
+    if (error instanceof UserError) await recordRefusal()
     throw error
   }
 }
 
-/** Asked before the audit is written; the store asks again, for two may come at the same moment. */
+/** Checked before the audit row is written. The store checks again: two changes may arrive at the same moment. */
 async function refuseLastOwner({ store }: AccountDeps, { name, role }: AccountRow): Promise<void> {
   if (role !== 'owner') return
   const owners = (await store.accounts.list()).filter((account) => account.role === 'owner')
-  if (owners.length < 2) throw new UserError(`${name} is the last owner. Make somebody else an owner first.`)
+  if (owners.length < 2)
+    throw new UserError(`${name} is the last owner. Give another account the role owner first.`)
 }
 
-/** The name is repeated only if it can be one. */
+/** The message repeats the name only if it is a valid account name: other text may be personal data. */
 async function findAccount({ store }: AccountDeps, name: string): Promise<AccountRow> {
   const account = await store.accounts.find(name)
   if (account) return account

@@ -6,11 +6,11 @@ import type { Log } from '../telemetry/log.ts'
 import type { Passwords } from './passwords.ts'
 import type { Throttle, ThrottleKey } from './throttle.ts'
 
-export type PasswordTry = {
+type PasswordAttempt = {
   readonly name: string
   readonly password: string
   readonly throttleKeys: readonly ThrottleKey[]
-  /** A signed-in actor, or a browser that was used before. */
+  /** True for a signed-in account, or a browser that has signed in before. */
   readonly isKnown: boolean
 }
 
@@ -20,10 +20,10 @@ type Deps = {
   readonly throttle: Throttle
 }
 
-/** The account, if the password is its; else `wrong_password`. What was typed is written down nowhere. */
+/** Returns the account if the password is right, else throws `wrong_password`. Neither input is logged or stored. */
 export const createPasswordCheck =
   ({ context: { audit, store, log }, passwords, throttle }: Deps) =>
-  async ({ name, password, throttleKeys, isKnown }: PasswordTry): Promise<AccountRow> => {
+  async ({ name, password, throttleKeys, isKnown }: PasswordAttempt): Promise<AccountRow> => {
     const compare = async () => {
       const account = await store.accounts.find(name)
       return { account, isRight: await passwords.isRight(name, password, account?.password, isKnown) }
@@ -39,7 +39,7 @@ export const createPasswordCheck =
       return account
     }
     attempt.fail()
-    // Not waited for: the time of the answer would tell which names there are.
+    // Not awaited: the response time would tell which names exist.
     if (account)
       audit
         .record([{ phase: 'sign_in_failed', outcome: 'wrong_password', detail: account.name }])

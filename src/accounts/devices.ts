@@ -1,9 +1,9 @@
 import { createHmac, type KeyObject, randomBytes, timingSafeEqual } from 'node:crypto'
 
-/** Browsers with which an account has signed in before, each known by a signed token. Nothing is stored. */
-export type Devices = {
+/** Browsers that have signed in to an account before, each known by a signed token. Nothing is stored. */
+type Devices = {
   readonly create: (name: string) => string
-  /** The id of the browser; undefined when the token is not of this account. */
+  /** The id of the browser; undefined when the token is not for this account. */
   readonly open: (name: string, token: string | undefined) => string | undefined
 }
 

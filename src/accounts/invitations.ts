@@ -11,8 +11,8 @@ import type { Invitation } from './views.ts'
 
 export type Acceptance = { readonly token: string; readonly name: string; readonly password: string }
 
-/** An account as it is right after a link was used. */
-export type AcceptedAccount = { readonly name: string; readonly password: string }
+/** The account right after a link was used, with its password hash. */
+type AcceptedAccount = { readonly name: string; readonly password: string }
 
 type InvitationDeps = Omit<AccountDeps, 'by'> & { readonly passwords: Passwords }
 
@@ -21,7 +21,7 @@ export async function inspectInvitation(table: AccountTable, token: string): Pro
   return { role, name: account ?? null, expires_at: new Date(expiresAt).toISOString() }
 }
 
-/** Makes the account, or sets its new password. */
+/** Creates the account, or sets its new password. */
 export async function acceptInvitation(
   deps: InvitationDeps,
   acceptance: Acceptance,
@@ -31,12 +31,12 @@ export async function acceptInvitation(
   const invitation = await findInvitation(store.accounts, token)
   await refuseName(store.accounts, invitation, name)
   refuseWeakPassword(name, password)
-  const kept = await passwords.hash(name, password)
+  const passwordHash = await passwords.hash(name, password)
   const isDone = await (invitation.account === undefined
-    ? makeAccount(deps, invitation, name, kept)
-    : setPassword(deps, invitation, name, kept))
+    ? createAccount(deps, invitation, name, passwordHash)
+    : setPassword(deps, invitation, name, passwordHash))
   if (!isDone) throw new AdminError('invitation_void')
-  return { name, password: kept }
+  return { name, password: passwordHash }
 }
 
 async function refuseName(table: AccountTable, { account }: InvitationRow, name: string): Promise<void> {
@@ -44,10 +44,10 @@ async function refuseName(table: AccountTable, { account }: InvitationRow, name:
   if (account === undefined && holdsPersonNumber(name))
     throw new AppError('validation_failed', { errors: { name: [`name ${PERSON_NUMBER_RULE}`] } })
   if (account === undefined && (await table.find(name)))
-    throw new UserError(`There is an account ${name} already. Choose another name.`)
+    throw new UserError(`The account ${name} already exists. Choose another name.`)
 }
 
-function makeAccount(
+function createAccount(
   { store, audit }: InvitationDeps,
   { id, role, madeBy }: InvitationRow,
   name: string,

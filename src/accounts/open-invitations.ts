@@ -7,11 +7,10 @@ import type { OpenInvitation } from './views.ts'
 
 const ID_LENGTH = 12
 
-/** The one-time links that can still be used, the oldest first. */
+/** One-time links that can still be used, oldest first. */
 export const listOpenInvitations = async ({ accounts }: Pick<Store, 'accounts'>): Promise<OpenInvitation[]> =>
   (await accounts.listInvitations(steadyNow())).map(toOpenInvitation)
 
-/** The link is void at once. */
 export async function voidInvitation(deps: AccountDeps, id: string): Promise<void> {
   const { accounts } = deps.store
   const found = (await accounts.listInvitations(steadyNow())).find((row) => toId(row) === id)
@@ -24,7 +23,7 @@ export async function voidInvitation(deps: AccountDeps, id: string): Promise<voi
   if (!isDone) throw toUnknown(id)
 }
 
-/** The store knows a link by a hash of its token; the beginning of that hash names it and opens nothing. */
+/** The store identifies a link by the hash of its token. The start of that hash names the link and cannot be used to open it. */
 const toId = ({ id }: InvitationRow) => Buffer.from(id).toString('hex').slice(0, ID_LENGTH)
 
 const toOpenInvitation = (row: InvitationRow): OpenInvitation => ({
@@ -36,8 +35,8 @@ const toOpenInvitation = (row: InvitationRow): OpenInvitation => ({
   expires_at: new Date(row.expiresAt).toISOString(),
 })
 
-/** The id is repeated only if it can be one: it may be a whole link that was pasted. */
+/** The message repeats the id only if it is a valid one: the caller may have pasted the link itself. */
 const toUnknown = (id: string) =>
   new UserError(
-    `There is no open invitation ${/^[0-9a-f]{12}$/.test(id) ? id : 'with this id'}: it was used, voided, or has run out.`,
+    `There is no open invitation ${/^[0-9a-f]{12}$/.test(id) ? id : 'with this id'}. It was used, voided or has expired.`,
   )

@@ -3,17 +3,18 @@ import { promisify } from 'node:util'
 import { AppError } from '../errors.ts'
 import { createSemaphore } from './semaphore.ts'
 
-/** Hashing and comparing passwords: argon2id, with a key that is not in the database. */
+/** Hashes and compares passwords: argon2id with a secret that is not in the database. */
 export type Passwords = {
-  /** The text to keep: how it was hashed, and the hash. */
+  /** The text to store: the parameters and the hash. */
   readonly hash: (name: string, password: string) => Promise<string>
   /**
-   * Takes as long where there is nothing to compare with. Known people and browsers do not wait in the line of strangers.
+   * Takes the same time when there is no stored hash. Known accounts and browsers have a queue of their own, so that
+   * password guessing does not delay them.
    */
   readonly isRight: (
     name: string,
     password: string,
-    kept: string | undefined,
+    stored: string | undefined,
     isKnown?: boolean,
   ) => Promise<boolean>
 }
@@ -21,12 +22,12 @@ export type Passwords = {
 type Cost = { readonly memory: number; readonly passes: number; readonly parallelism: number }
 type StoredHash = { readonly cost: Cost; readonly salt: Buffer; readonly hash: Buffer }
 
-/** More than OWASP asks for (19 MiB, two passes); about 100 ms. StoredHash with each hash, so that it can be raised. */
+/** Above the OWASP minimum (19 MiB, two passes); about 100 ms. Stored with each hash, so that it can be raised later. */
 const COST: Cost = { memory: 32 * 1024, passes: 3, parallelism: 1 }
 const HASH_BYTES = 32
 const SALT_BYTES = 16
 
-/** Each takes a thread and 32 MiB. Whoever comes when so many wait is sent away. */
+/** Each hash takes a thread and 32 MiB. Requests beyond the queue are refused. */
 const AT_ONCE = 2
 const WAITING = 16
 const KNOWN_AT_ONCE = 1
@@ -34,17 +35,17 @@ const KNOWN_AT_ONCE = 1
 const derive = promisify(argon2)
 
 export function createPasswords(secret: () => KeyObject): Passwords {
-  const enterStranger = createSemaphore(AT_ONCE, WAITING)
-  const enterKnown = createSemaphore(KNOWN_AT_ONCE, WAITING)
-  /** Bound to the name: a hash that is copied to another account opens nothing there. */
-  const hash = (
+  const runUnknown = createSemaphore(AT_ONCE, WAITING)
+  const runKnown = createSemaphore(KNOWN_AT_ONCE, WAITING)
+  /** Bound to the name: a hash copied to another account does not work there. */
+  const deriveHash = (
     name: string,
     password: string,
     salt: Buffer,
     cost: Cost,
-    enter = enterKnown,
+    run = runKnown,
   ): Promise<Buffer> =>
-    enter(() =>
+    run(() =>
       derive('argon2id', {
         ...cost,
         message: password.normalize('NFC'),
@@ -57,14 +58,14 @@ export function createPasswords(secret: () => KeyObject): Passwords {
   return {
     hash: async (name, password) => {
       const salt = randomBytes(SALT_BYTES)
-      return toText({ cost: COST, salt, hash: await hash(name, password, salt, COST) })
+      return toText({ cost: COST, salt, hash: await deriveHash(name, password, salt, COST) })
     },
-    isRight: async (name, password, kept, isKnown = false) => {
-      const known = kept === undefined ? undefined : parse(kept)
-      const { cost, salt, hash: wanted } = known ?? createDecoy()
+    isRight: async (name, password, stored, isKnown = false) => {
+      const known = stored === undefined ? undefined : parse(stored)
+      const { cost, salt, hash: expected } = known ?? createDecoy()
       const isSame = timingSafeEqual(
-        await hash(name, password, salt, cost, isKnown ? enterKnown : enterStranger),
-        wanted,
+        await deriveHash(name, password, salt, cost, isKnown ? runKnown : runUnknown),
+        expected,
       )
       return isSame && known !== undefined
     },
@@ -77,7 +78,7 @@ const createDecoy = (): StoredHash => ({
   hash: randomBytes(HASH_BYTES),
 })
 
-/** The usual spelling of such hashes. */
+/** The PHC string format. */
 const toText = ({ cost, salt, hash }: StoredHash) =>
   `$argon2id$v=19$m=${cost.memory},t=${cost.passes},p=${cost.parallelism}$${toBase64(salt)}$${toBase64(hash)}`
 
@@ -95,10 +96,10 @@ function parse(text: string): StoredHash | undefined {
 }
 
 const LEAST_CHARACTERS = 12
-/** Two letters are part of many a good password. */
+/** Shorter names occur in good passwords by chance. */
 const LEAST_OF_NAME = 3
 
-/** What is easily guessed, beyond what the shape of the input refuses. */
+/** Refuses passwords that are easy to guess. The schema of the input has checked the length in UTF-16 units. */
 export function refuseWeakPassword(name: string, password: string): void {
   const problem = findWeakness(name, password.normalize('NFC'))
   if (problem) throw new AppError('validation_failed', { errors: { password: [`password ${problem}`] } })

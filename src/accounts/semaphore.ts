@@ -1,22 +1,22 @@
 import { toTooManyTries } from './throttle.ts'
 
-/** Lets so many in at once; others wait in line, and those who find the line too long are sent away. */
+/** Runs at most `atOnce` jobs at the same time and queues `waiting` more. Throws `too_many_tries` when the queue is full. */
 export function createSemaphore(atOnce: number, waiting: number): <T>(work: () => Promise<T>) => Promise<T> {
-  const line: (() => void)[] = []
-  let inside = 0
+  const queue: (() => void)[] = []
+  let running = 0
   const enter = async () => {
-    if (inside < atOnce) {
-      inside += 1
+    if (running < atOnce) {
+      running += 1
       return
     }
-    if (line.length >= waiting) throw toTooManyTries(1000)
-    // Whoever leaves hands over the place.
-    await new Promise<void>((go) => line.push(go))
+    if (queue.length >= waiting) throw toTooManyTries(1000)
+    // `leave` passes its slot on without changing the count.
+    await new Promise<void>((start) => queue.push(start))
   }
   const leave = () => {
-    const next = line.shift()
+    const next = queue.shift()
     if (next) next()
-    else inside -= 1
+    else running -= 1
   }
   return async (work) => {
     await enter()

@@ -8,20 +8,20 @@ import type { Session } from './views.ts'
 
 const IDLE_MS = 15 * MINUTE_MS
 const LIFE_MS = 8 * HOUR_MS
-/** How often it is written down that somebody is there. */
+/** The last activity is stored at most this often. */
 const TOUCH_EVERY_MS = MINUTE_MS
 
-/** Opened while the clock was ahead: its age is not known, so it has ended. */
+/** Opened while the clock was ahead. Its age is unknown, so it counts as ended. */
 const isAhead = ({ createdAt }: SessionRow, now: number) => createdAt > now + TOUCH_EVERY_MS
 
 const toLimits = (now: number) => ({ openedAfter: now - LIFE_MS, seenAfter: now - IDLE_MS })
 
 export type Sessions = {
-  /** Who holds this cookie, if the session has not ended; `isBackground` questions do not keep it alive. */
+  /** The account that holds this cookie; undefined when the session has ended. Background requests do not extend it. */
   readonly findActor: (token: string, options: { isBackground: boolean }) => Promise<Actor | undefined>
-  /** What the page may know about a session; undefined when it has ended. */
+  /** What the console shows about a session; undefined when it has ended. */
   readonly describe: (actor: Actor) => Promise<Session | undefined>
-  /** The token for the cookie, or undefined when the password is no longer what it was. */
+  /** The token for the cookie; undefined when the password has changed meanwhile. */
   readonly open: (account: {
     readonly name: string
     readonly password: string
@@ -35,7 +35,7 @@ export const createSessions = (table: AccountTable): Sessions => ({
     const now = steadyNow()
     const row = id && (await table.findSession(id, toLimits(now)))
     if (!row || isAhead(row, now)) return undefined
-    // Somebody may look while nothing can be written, on a full disk for one; the session ends the sooner.
+    // Reading must work while nothing can be written, for example on a full disk. The session then ends earlier.
     if (!isBackground && now - row.seenAt >= TOUCH_EVERY_MS) await table.touch(id, now).catch(() => {})
     return { name: row.account, role: row.role, session: Buffer.from(id).toString('hex') }
   },
@@ -66,7 +66,7 @@ const toSession = ({ account, role, createdAt, seenAt }: SessionRow): Session =>
 
 const toTime = (at: number) => new Date(at).toISOString()
 
-/** Takes away what has ended and what has run out. */
+/** Deletes ended sessions and expired invitations. */
 export const forgetSessions = (table: AccountTable): Promise<void> => {
   const now = steadyNow()
   return table.forget({ ...toLimits(now), now })

@@ -1,8 +1,8 @@
 import type { ThrottleKey } from './throttle.ts'
 
-/** What a try to sign in is counted by, and whom that spares. */
-export type SignInThrottleKeys = {
-  /** `device`: the id of a browser with which this name has signed in before. */
+/** The counters of a sign-in attempt. */
+type SignInThrottleKeys = {
+  /** `device`: the id of a browser that has signed in with this name before. */
   readonly toThrottleKeys: (name: string, address: string, device?: string) => readonly ThrottleKey[]
   readonly isForName: (name: string) => (key: string) => boolean
 }
@@ -10,9 +10,9 @@ export type SignInThrottleKeys = {
 const FIVE_MINUTES_MS = 300_000
 
 /**
- * By name and address together, strictly; by address, for an address that tries one password on many names; and by name, loosely and
- * with short waits, for who comes from many addresses. A browser with which the name has signed in before has a count of its
- * own: wrong passwords from elsewhere, even from the same address, never keep its owner out.
+ * Three counters: name with address (strict), address alone (one password tried on many names), and name alone (guesses
+ * from many addresses; loose, short waits). A browser that has signed in with this name before has its own counter, so
+ * wrong passwords from elsewhere never lock its owner out.
  */
 export function createSignInThrottleKeys(): SignInThrottleKeys {
   return {
@@ -29,7 +29,7 @@ export function createSignInThrottleKeys(): SignInThrottleKeys {
   }
 }
 
-/** Confirming the password of a signed-in account. */
+/** For a signed-in account that enters its password again. */
 export const toConfirmThrottleKeys = (name: string): readonly ThrottleKey[] => [
   { key: `confirm ${name}`, free: 5, longestWaitMs: FIVE_MINUTES_MS },
 ]

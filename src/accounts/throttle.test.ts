@@ -3,9 +3,9 @@ import { AdminError } from '../contract/admin-error.ts'
 import { createThrottle, type Throttle, type ThrottleKey } from './throttle.ts'
 import { createSignInThrottleKeys } from './throttle-keys.ts'
 
-const MARK: ThrottleKey = { key: 'a', free: 5, longestWaitMs: 300_000 }
+const KEY: ThrottleKey = { key: 'a', free: 5, longestWaitMs: 300_000 }
 
-/** A clock that is set by hand. */
+/** A clock that the test moves. */
 function createClock() {
   let at = 1_790_000_000_000
   return {
@@ -16,7 +16,7 @@ function createClock() {
   }
 }
 
-/** How long the caller has to wait, in seconds; 0 when the try is let in. */
+/** Seconds until the next attempt is allowed; 0 when it is allowed now. */
 function waitOf(throttle: Throttle, ...throttleKeys: ThrottleKey[]): number {
   try {
     throttle.begin(throttleKeys)
@@ -30,73 +30,73 @@ const fail = (throttle: Throttle, times: number, ...throttleKeys: ThrottleKey[])
   for (let time = 0; time < times; time++) throttle.begin(throttleKeys)
 }
 
-describe('failures', () => {
-  it('cost 1, 2, 4 … seconds after the fifth, and never more than the longest wait', () => {
+describe('wrong passwords', () => {
+  it('cause waits of 1, 2, 4 … seconds from the fifth on, up to the maximum', () => {
     const clock = createClock()
     const throttle = createThrottle(clock.now)
-    fail(throttle, 4, MARK)
+    fail(throttle, 4, KEY)
     const waits: number[] = []
     for (let time = 0; time < 12; time++) {
-      throttle.begin([MARK])
-      waits.push(waitOf(throttle, MARK))
+      throttle.begin([KEY])
+      waits.push(waitOf(throttle, KEY))
       clock.pass((waits.at(-1) ?? 0) * 1000)
     }
     expect(waits).toEqual([1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300, 300])
   })
 
-  it('that come while there is a wait do not make it longer', () => {
+  it('during a wait do not make it longer', () => {
     const clock = createClock()
     const throttle = createThrottle(clock.now)
-    fail(throttle, 5, MARK)
-    for (let time = 0; time < 100; time++) expect(waitOf(throttle, MARK)).toBe(1)
+    fail(throttle, 5, KEY)
+    for (let time = 0; time < 100; time++) expect(waitOf(throttle, KEY)).toBe(1)
     clock.pass(1000)
-    expect(waitOf(throttle, MARK)).toBe(0)
+    expect(waitOf(throttle, KEY)).toBe(0)
   })
 
-  it('make wait from the moment they are known', () => {
+  it('start the wait when the result is known', () => {
     const clock = createClock()
     const throttle = createThrottle(clock.now)
-    fail(throttle, 4, MARK)
-    const last = throttle.begin([MARK])
+    fail(throttle, 4, KEY)
+    const last = throttle.begin([KEY])
     clock.pass(900)
     last.fail()
     clock.pass(900)
-    expect(waitOf(throttle, MARK)).toBe(1)
+    expect(waitOf(throttle, KEY)).toBe(1)
   })
 
-  it('are forgotten after an hour', () => {
+  it('are forgotten after an hour without another', () => {
     const clock = createClock()
     const throttle = createThrottle(clock.now)
-    fail(throttle, 4, MARK)
+    fail(throttle, 4, KEY)
     clock.pass(3_600_000)
-    fail(throttle, 4, MARK)
-    expect(waitOf(throttle, MARK)).toBe(0)
+    fail(throttle, 4, KEY)
+    expect(waitOf(throttle, KEY)).toBe(0)
   })
 
-  it('are forgotten with the right password, but others by the same throttleKey are not', () => {
+  it('are reset by the right password only for the name and address that sent it', () => {
     const throttle = createThrottle(createClock().now)
-    const [pair, address] = [MARK, { ...MARK, key: 'address' }]
+    const [pair, address] = [KEY, { ...KEY, key: 'address' }]
     fail(throttle, 3, pair, address)
     throttle.begin([pair, address]).succeed()
-    // Else an account of one's own would be a way to guess at others without end.
-    throttle.begin([{ ...MARK, key: 'own' }, address]).succeed()
-    fail(throttle, 2, { ...MARK, key: 'other' }, address)
+    // Otherwise an attacker could use an own account to guess the passwords of others without limit.
+    throttle.begin([{ ...KEY, key: 'own' }, address]).succeed()
+    fail(throttle, 2, { ...KEY, key: 'other' }, address)
     expect([waitOf(throttle, address), waitOf(throttle, pair)]).toEqual([1, 0])
   })
 
-  it('do not count when nothing was compared', () => {
+  it('are not counted when nothing was compared', () => {
     const throttle = createThrottle(createClock().now)
-    for (let time = 0; time < 20; time++) throttle.begin([MARK]).withdraw()
-    fail(throttle, 4, MARK)
-    expect(waitOf(throttle, MARK)).toBe(0)
+    for (let time = 0; time < 20; time++) throttle.begin([KEY]).withdraw()
+    fail(throttle, 4, KEY)
+    expect(waitOf(throttle, KEY)).toBe(0)
   })
 
-  it('are kept of a bounded number of throttleKeys, the latest', () => {
+  it('are counted for a bounded number of keys, the most recent', () => {
     const throttle = createThrottle(createClock().now)
-    fail(throttle, 5, { ...MARK, key: 'first' })
-    fail(throttle, 5, MARK)
-    for (let time = 0; time < 9999; time++) throttle.begin([{ ...MARK, key: String(time) }])
-    expect([waitOf(throttle, MARK), waitOf(throttle, { ...MARK, key: 'first' })]).toEqual([1, 0])
+    fail(throttle, 5, { ...KEY, key: 'first' })
+    fail(throttle, 5, KEY)
+    for (let time = 0; time < 9999; time++) throttle.begin([{ ...KEY, key: String(time) }])
+    expect([waitOf(throttle, KEY), waitOf(throttle, { ...KEY, key: 'first' })]).toEqual([1, 0])
   })
 })
 
@@ -110,7 +110,7 @@ describe('signing in', () => {
     for (let time = 0; time < times; time++) work(time)
   }
 
-  it('waits for who guesses from many addresses, shortly', () => {
+  it('has a short wait when one name is guessed from many addresses', () => {
     const clock = createClock()
     const [throttle, throttleKeys] = [createThrottle(clock.now), createSignInThrottleKeys()]
     guessFromEverywhere(throttle, throttleKeys)
@@ -118,7 +118,7 @@ describe('signing in', () => {
     expect(waitOf(throttle, ...throttleKeys.toThrottleKeys('bola', '198.51.100.1'))).toBe(0)
   })
 
-  it('does not keep out a browser that has signed in before, and counts its own failures', () => {
+  it('does not lock out a browser that has signed in before, and counts its failures separately', () => {
     const [throttle, throttleKeys] = [createThrottle(createClock().now), createSignInThrottleKeys()]
     const own = throttleKeys.toThrottleKeys('ada', '198.51.100.1', 'browser')
     repeat(5, () => throttle.begin(throttleKeys.toThrottleKeys('ada', '198.51.100.1')))
@@ -129,19 +129,19 @@ describe('signing in', () => {
     expect(waitOf(throttle, ...own)).toBe(1)
   })
 
-  it('delays an address that tries many names', () => {
+  it('has a wait for an address that tries many names', () => {
     const [throttle, throttleKeys] = [createThrottle(createClock().now), createSignInThrottleKeys()]
     repeat(30, (time) => throttle.begin(throttleKeys.toThrottleKeys(`name${time}`, '203.0.113.1')))
     expect(waitOf(throttle, ...throttleKeys.toThrottleKeys('ada', '203.0.113.1'))).toBe(1)
     expect(waitOf(throttle, ...throttleKeys.toThrottleKeys('ada', '203.0.113.2'))).toBe(0)
   })
 
-  it('is free again for a name whose password was set anew', () => {
+  it('has no wait after a reset of the counters of that name', () => {
     const [throttle, throttleKeys] = [createThrottle(createClock().now), createSignInThrottleKeys()]
     repeat(5, () => throttle.begin(throttleKeys.toThrottleKeys('ada', '203.0.113.1')))
-    throttle.forgive(throttleKeys.isForName('ad'))
+    throttle.reset(throttleKeys.isForName('ad'))
     expect(waitOf(throttle, ...throttleKeys.toThrottleKeys('ada', '203.0.113.1'))).toBe(1)
-    throttle.forgive(throttleKeys.isForName('ada'))
+    throttle.reset(throttleKeys.isForName('ada'))
     expect(waitOf(throttle, ...throttleKeys.toThrottleKeys('ada', '203.0.113.1'))).toBe(0)
   })
 })

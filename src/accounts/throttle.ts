@@ -1,47 +1,51 @@
 import { AdminError } from '../contract/admin-error.ts'
 import { HOUR_MS } from '../contract/time.ts'
 
-/** What wrong passwords are counted by. */
+/** A counter of wrong passwords. */
 export type ThrottleKey = {
   readonly key: string
-  /** Failures that cost no wait. */
+  /** Failures without a wait. */
   readonly free: number
   readonly longestWaitMs: number
 }
 
-export type Try = {
-  /** The password was right: the first throttleKey starts anew, from the others this try is taken away. */
+export type Attempt = {
+  /** The password was right. Resets the first counter, and takes this attempt off the others. */
   readonly succeed: () => void
-  /** The wait begins now: comparing takes a while, when many wait for it. */
+  /** The password was wrong. The wait starts now: comparing may have taken a while. */
   readonly fail: () => void
-  /** Nothing was compared. */
+  /** Nothing was compared: takes this attempt off all counters. */
   readonly withdraw: () => void
 }
 
 export type Throttle = {
-  /** A try counts from the start, so that many at once are as many as many in turn. Refused while there is a wait. */
-  readonly begin: (throttleKeys: readonly ThrottleKey[]) => Try
-  readonly forgive: (isForgiven: (key: string) => boolean) => void
+  /**
+   * Counts an attempt before its result is known, so that parallel attempts count like sequential ones. Throws
+   * `too_many_tries` during a wait.
+   */
+  readonly begin: (throttleKeys: readonly ThrottleKey[]) => Attempt
+  /** Resets the counters that match. */
+  readonly reset: (isMatch: (key: string) => boolean) => void
 }
 
 type Count = { readonly failures: number; readonly waitUntil: number; readonly at: number }
 
 const FIRST_WAIT_MS = 1000
 const MOST_KEYS = 10_000
-/** After so long without a failure, what was is forgotten. */
+/** A counter starts anew after this time without a failure. */
 const FORGET_AFTER_MS = HOUR_MS
 
 export const toTooManyTries = (waitMs: number) =>
   new AdminError('too_many_tries', { headers: ['retry-after', String(Math.ceil(waitMs / 1000))] })
 
-/** Counts failures in memory: 1, 2, 4 … seconds of waiting, up to what the throttleKey says. */
+/** Counts failures in memory. The wait is 1, 2, 4 … seconds, up to the maximum of the key. */
 export function createThrottle(now = () => performance.now()): Throttle {
   const counts = new Map<string, Count>()
   const read = (key: string): Count => {
     const known = counts.get(key)
     return known && now() - known.at < FORGET_AFTER_MS ? known : { failures: 0, waitUntil: 0, at: 0 }
   }
-  /** What was touched last stands last; what was not touched for the longest time goes when there are too many. */
+  /** A written key moves to the end, so the first key is the least recently used and is evicted. */
   const write = (key: string, next: Count) => {
     counts.delete(key)
     if (next.failures > 0) counts.set(key, next)
@@ -50,7 +54,7 @@ export function createThrottle(now = () => performance.now()): Throttle {
   }
   const count = (throttleKey: ThrottleKey, failures: number) =>
     write(throttleKey.key, { failures, waitUntil: now() + toWait(throttleKey, failures), at: now() })
-  const takeBack = ({ key }: ThrottleKey) => {
+  const takeOff = ({ key }: ThrottleKey) => {
     const { failures, at } = read(key)
     write(key, { failures: Math.max(failures - 1, 0), waitUntil: 0, at })
   }
@@ -66,15 +70,15 @@ export function createThrottle(now = () => performance.now()): Throttle {
         succeed: () => {
           const [first, ...others] = throttleKeys
           if (first) counts.delete(first.key)
-          for (const throttleKey of others) takeBack(throttleKey)
+          for (const throttleKey of others) takeOff(throttleKey)
         },
         withdraw: () => {
-          for (const throttleKey of throttleKeys) takeBack(throttleKey)
+          for (const throttleKey of throttleKeys) takeOff(throttleKey)
         },
       }
     },
-    forgive: (isForgiven) => {
-      for (const key of counts.keys()) if (isForgiven(key)) counts.delete(key)
+    reset: (isMatch) => {
+      for (const key of counts.keys()) if (isMatch(key)) counts.delete(key)
     },
   }
 }

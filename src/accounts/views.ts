@@ -13,12 +13,12 @@ export type Session = {
 /** What a one-time link is for. `name` is set when it resets the password of that account. */
 export type Invitation = { role: Role; name: string | null; expires_at: string }
 
-/** A one-time link that was made and not used yet. */
+/** A one-time link that was created and not used yet. */
 export type OpenInvitation = {
-  /** Made from what the store keeps; the link cannot be found from it. */
+  /** Derived from the stored hash; the link cannot be derived from it. */
   id: string
   role: Role
-  /** The account whose password it sets; null when it makes an account. */
+  /** The account whose password it sets; null when it creates an account. */
   account: string | null
   made_by: string
   created_at: string

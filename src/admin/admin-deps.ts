@@ -3,19 +3,18 @@ import type { Addresses } from '../http/address.ts'
 import type { App } from '../http/app.ts'
 import type { Authentication } from './authentication.ts'
 import type { ChainChecks } from './chain-check.ts'
-import type { OverviewCache } from './overview-stream.ts'
+import type { OverviewCache } from './overview-cache.ts'
 import type { RecordCounter } from './record-counter.ts'
 
-/** What the routes of the console work with. */
+/** What the routes of the admin API need. */
 export type AdminDeps = {
   readonly context: Context
-  /** The API itself, for trying it in the same process. */
+  /** The public API, for calls from the page Try it. */
   readonly api: App
   readonly authentication: Authentication
   readonly addresses: Addresses
   readonly overviewCache: OverviewCache
-  /** The readings of the whole audit log. */
+  /** Verification of the whole audit log. */
   readonly checks: ChainChecks
-  /** How many records there are. */
   readonly counter: RecordCounter
 }

@@ -1,7 +1,7 @@
 import { type Place, toComparable } from '../audit/reverse-scan.ts'
 import { AppError } from '../errors.ts'
 
-/** Where a search goes on, as one word that only we read. */
+/** The position where a search continues, as an opaque text. */
 export const toCursor = ({ time, chain, sequence }: Place): string =>
   Buffer.from(JSON.stringify([time, chain, sequence])).toString('base64url')
 
@@ -9,7 +9,7 @@ export function readCursor(text: string): Place {
   const place = parse(text)
   if (place) return place
   throw new AppError('validation_failed', {
-    errors: { before: ['before is not from an answer of this search'] },
+    errors: { before: ['before must be the value of next from an earlier page'] },
   })
 }
 

@@ -11,31 +11,31 @@ import { AdminError } from '../contract/admin-error.ts'
 import type { Actor } from '../contract/role.ts'
 import type { AccountRow } from '../store/account-rows.ts'
 
-export type SignInRequest = {
+type SignInRequest = {
   readonly name: string
   readonly password: string
-  /** Where the caller is. */
+  /** The IP address of the caller. */
   readonly address: string
-  /** The token of a browser that was used before. */
+  /** The device cookie, if the browser sent one. */
   readonly device?: string | undefined
 }
 
-/** What a browser gets after a sign-in. */
+/** The cookies of a browser after a sign-in. */
 export type SessionTokens = { readonly session: string; readonly device: string }
 
-/** Accounts, invitations and sessions. */
+/** Sign-in, sessions and passwords of console accounts. */
 export type Authentication = Pick<Sessions, 'findActor' | 'describe'> & {
-  /** The tokens of a new session and of the browser; `wrong_password` or `too_many_tries` otherwise. */
-  readonly signIn: (ask: SignInRequest) => Promise<SessionTokens>
+  /** Throws `wrong_password` or `too_many_tries`. */
+  readonly signIn: (request: SignInRequest) => Promise<SessionTokens>
   readonly signOut: (actor: Actor) => Promise<void>
-  /** For what needs the password again. Throws `wrong_password`, and counts like signing in does. */
+  /** For actions that need the password again. Throws `wrong_password` or `too_many_tries`. */
   readonly confirmPassword: (actor: Actor, password: string) => Promise<void>
   /** Ends the other sessions of the account. */
   readonly changePassword: (
     actor: Actor,
     change: { readonly current: string; readonly password: string },
   ) => Promise<void>
-  /** Uses a one-time link up. */
+  /** Uses a one-time link and signs in. */
   readonly accept: (acceptance: Acceptance) => Promise<SessionTokens>
 }
 
@@ -88,7 +88,7 @@ export function createAuthentication(context: Context, now = () => performance.n
     },
     accept: async (acceptance) => {
       const account = await acceptInvitation({ store, audit, passwords }, acceptance)
-      throttle.forgive(isForName(account.name))
+      throttle.reset(isForName(account.name))
       return open(account)
     },
   }

@@ -6,9 +6,9 @@ import type { AdminDeps } from './admin-deps.ts'
 import type { AdminRoute } from './route.ts'
 import { readSessionCookie } from './session-cookie.ts'
 
-const NOBODY: Actor = { name: '', role: 'viewer', session: '' }
+const ANONYMOUS: Actor = { name: '', role: 'viewer', session: '' }
 
-/** Who asks, and whether they may. */
+/** Returns the signed-in account, or throws if the request is from another site, not signed in, or lacks the role. */
 export async function authorize(
   deps: AdminDeps,
   { role, method, isBackground = false }: AdminRoute,
@@ -16,7 +16,7 @@ export async function authorize(
 ): Promise<Actor> {
   refuseForeignSite(method, exchange)
   if (method !== 'GET') refuseForeignOrigin(deps, exchange)
-  if (role === 'anyone') return NOBODY
+  if (role === 'anyone') return ANONYMOUS
   const token = readSessionCookie(exchange.headers.cookie, deps.addresses.isSecure(exchange))
   const actor = token === undefined ? undefined : await deps.authentication.findActor(token, { isBackground })
   if (!actor) throw new AdminError('signed_out')
@@ -25,9 +25,8 @@ export async function authorize(
 }
 
 /**
- * A page of another site, or of another port of this host, can make a browser send a request with our cookie; it cannot
- * make it say that it comes from here. Looking is refused, too, because some of it is audited as this actor's. Somebody
- * who types an address in comes from nowhere.
+ * A page of another site, or of another port of this host, can make the browser send our cookie, but cannot fake
+ * `Sec-Fetch-Site`. Reads are refused too, because some of them write audit rows. `none` is an address typed by the user.
  */
 function refuseForeignSite(method: AdminRoute['method'], { headers }: Exchange): void {
   const site = headers['sec-fetch-site'] ?? 'same-origin'
@@ -35,7 +34,7 @@ function refuseForeignSite(method: AdminRoute['method'], { headers }: Exchange):
   throw new AdminError('foreign_origin')
 }
 
-/** The same for browsers that do not tell the site; and none sends JSON to others without being asked first. */
+/** For browsers without `Sec-Fetch-Site`: checks Origin, and requires JSON, which needs a preflight from another site. */
 function refuseForeignOrigin({ addresses }: AdminDeps, exchange: Exchange): void {
   const { headers } = exchange
   const { origin } = headers

@@ -7,9 +7,9 @@ import type { CheckInput, CheckMessage } from './chain-check.ts'
 
 const { store: options, publicKey, file: path } = workerData as CheckInput
 
-const tell = (news: CheckMessage) => parentPort?.postMessage(news)
+const send = (message: CheckMessage) => parentPort?.postMessage(message)
 
-/** Before the database is looked at, which has all that is in the file by then. */
+/** Read before the database: each checkpoint is written to the database first, so none can be missing there. */
 function findFile(): CheckpointFile | undefined {
   try {
     return findCheckpointFile(path)
@@ -22,7 +22,7 @@ async function check(): Promise<CheckMessage> {
   const file = findFile()
   const store = await openStore(options)
   try {
-    const onProgress = (rows: number, total: number) => tell({ rows, total })
+    const onProgress = (rows: number, total: number) => send({ rows, total })
     return { verdict: await verifyStore(store, { publicKey, file, onProgress }) }
   } finally {
     await store.close()
@@ -30,9 +30,9 @@ async function check(): Promise<CheckMessage> {
 }
 
 async function run(): Promise<void> {
-  tell(
+  send(
     await check().catch((error: unknown) => {
-      if (error instanceof UserError) return { refusal: error.message }
+      if (error instanceof UserError) return { problem: error.message }
       throw error
     }),
   )

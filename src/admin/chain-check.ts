@@ -14,28 +14,29 @@ import { UserError } from '../errors.ts'
 import type { StoreOptions } from '../store/store.ts'
 import type { ChainCheck } from './shapes/audit.ts'
 
-/** Reads the whole audit log in a thread of its own, one reading at a time. */
+/** Verifies the whole audit log in a worker thread, one run at a time. */
 export type ChainChecks = {
-  /** The reading that is under way, or the last one. */
+  /** The current run, or the last one. */
   readonly read: () => ChainCheck
-  /** Refused while one is under way. */
+  /** Throws a `UserError` while a run is in progress. */
   readonly start: (actor: Actor) => ChainCheck
-  /** Resolves when none is under way. */
+  /** Resolves when no run is in progress. */
   readonly finish: () => Promise<void>
   readonly close: () => Promise<void>
 }
 
-/** What the thread is given, and what it tells. */
+/** The input of the worker thread. */
 export type CheckInput = {
   readonly store: StoreOptions
   readonly publicKey: KeyObject
-  /** The checkpoints.log of this server. */
+  /** The path of checkpoints.log. */
   readonly file: string
 }
+/** A message of the worker thread: progress, then a result. */
 export type CheckMessage =
   | { readonly rows: number; readonly total: number }
   | { readonly verdict: Verdict }
-  | { readonly refusal: string }
+  | { readonly problem: string }
 
 const NONE: ChainCheck = {
   state: 'none',
@@ -51,7 +52,7 @@ const NONE: ChainCheck = {
   compared: [],
   limits: [],
 }
-const FAILED = 'The log could not be read to the end. See the log of the server.'
+const FAILED = 'The verification stopped with an error. See the server log.'
 
 type CheckContext = Pick<Context, 'config' | 'keyring' | 'audit' | 'log'>
 
@@ -72,7 +73,7 @@ export function createChainChecks(context: CheckContext): ChainChecks {
       .catch(context.log.failure)
   }
   const start = (actor: Actor) => {
-    if (worker) throw new UserError('The log is being read already. Wait until that has come to its end.')
+    if (worker) throw new UserError('A verification of the log is already running. Wait until it has ended.')
     startedAt = performance.now()
     check = { ...NONE, state: 'running', started_at: new Date().toISOString(), started_by: actor.name }
     const thread = startThread(context, ({ rows, total }) => {
@@ -101,19 +102,19 @@ export function createChainChecks(context: CheckContext): ChainChecks {
   }
 }
 
-type Rows = { readonly rows: number; readonly total: number }
+type Progress = { readonly rows: number; readonly total: number }
 
-function startThread(context: CheckContext, onRows: (rows: Rows) => void) {
-  const order = toCheckInput(context)
-  const worker = openWorkerThread('chain-check', { workerData: order })
+function startThread(context: CheckContext, onProgress: (progress: Progress) => void) {
+  const input = toCheckInput(context)
+  const worker = openWorkerThread('chain-check', { workerData: input })
   const { promise, resolve, reject } = Promise.withResolvers<Partial<ChainCheck>>()
   worker
-    .on('message', (news: CheckMessage) => {
-      if ('total' in news) onRows(news)
-      else resolve(toResult(news, order.file))
+    .on('message', (message: CheckMessage) => {
+      if ('total' in message) onProgress(message)
+      else resolve(toResult(message, input.file))
     })
     .once('error', reject)
-    .once('exit', () => reject(new Error('the reading of the audit log was ended')))
+    .once('exit', () => reject(new Error('the worker thread ended before the audit log was verified')))
     .unref()
   return { worker, result: promise }
 }
@@ -127,11 +128,11 @@ function toCheckInput({ config, keyring }: CheckContext): CheckInput {
   }
 }
 
-/** The file is the one that this server writes: it was not kept elsewhere. */
-function toResult(news: Exclude<CheckMessage, { total: number }>, path: string): Partial<ChainCheck> {
-  if ('refusal' in news) return { state: 'failed', headline: news.refusal }
-  const { sound, rows, chains, checkpoints, unsigned } = news.verdict
-  const { headline, compared, limits } = toVerdictText(news.verdict, { path, isKeptElsewhere: false })
+/** The checkpoint file is the one this server writes, so it proves nothing about a truncated log: the text says so. */
+function toResult(message: Exclude<CheckMessage, { total: number }>, path: string): Partial<ChainCheck> {
+  if ('problem' in message) return { state: 'failed', headline: message.problem }
+  const { sound, rows, chains, checkpoints, unsigned } = message.verdict
+  const { headline, compared, limits } = toVerdictText(message.verdict, { path, isKeptElsewhere: false })
   const text = { headline, compared: [...compared], limits: [...limits] }
   return { state: sound ? 'sound' : 'faulty', rows, chains, checkpoints, unsigned, ...text }
 }

@@ -7,8 +7,8 @@ import type { Exchange } from '../http/exchange.ts'
 const LOOPBACK = ['localhost', '127.0.0.1', '[::1]']
 
 /**
- * Refuses requests for a host name that is not ours. A page of another site can make its own name lead here (DNS rebinding),
- * and is then, to the browser, this site. Any port is taken: a forwarded one differs.
+ * Refuses requests for an unknown host name. Another site can point its own name at this server (DNS rebinding), and the
+ * browser then treats both as one site. Any port is accepted, because a forwarded port differs.
  */
 export function createHostCheck(
   { adminHost, adminNames = [] }: Pick<Config, 'adminHost' | 'adminNames'>,
@@ -17,23 +17,23 @@ export function createHostCheck(
   const known = new Set([...LOOPBACK, toHostText(adminHost), ...adminNames])
   const isKnown = (host: string, exchange: Exchange) => {
     const name = host.toLowerCase().replace(/:\d{1,5}$/, '')
-    // An address cannot be rebound: the browser was told to connect to it.
+    // An IP address cannot be rebound: the browser was told to connect to it.
     return known.has(name) || (name !== '' && name === toHostText(exchange.raw.socket.localAddress ?? ''))
   }
   return (exchange) => {
     const { host = '' } = exchange.headers
-    const isOne = countHosts(exchange) === 1
-    if (!isOne || !isKnown(host, exchange) || !isKnown(hostOf(exchange), exchange))
+    const hasOneHost = countHosts(exchange) === 1
+    if (!hasOneHost || !isKnown(host, exchange) || !isKnown(hostOf(exchange), exchange))
       throw new AdminError('unknown_host', { headers: ['connection', 'close'] })
   }
 }
 
-/** An address as it stands in a Host header. */
+/** An address in the spelling of a Host header. */
 function toHostText(address: string): string {
   const plain = address.toLowerCase().replace(/^::ffff:(?=\d+\.)/, '')
   return isIPv6(plain) ? `[${plain}]` : plain
 }
 
-/** Node.js shows the first of several. */
+/** `headers.host` is only the first of several. */
 const countHosts = ({ raw }: Exchange) =>
   raw.rawHeaders.filter((text, index) => index % 2 === 0 && text.toLowerCase() === 'host').length

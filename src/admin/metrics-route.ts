@@ -4,7 +4,7 @@ import { AdminError } from '../contract/admin-error.ts'
 import type { App } from '../http/app.ts'
 import { toTextReply } from '../http/exchange.ts'
 
-/** For Prometheus. It needs no account; the operator may set a token. */
+/** Metrics for Prometheus: without an account, with a token if TABBAT_METRICS_TOKEN is set. */
 export function addMetrics(app: App, { metrics, config }: Pick<Context, 'metrics' | 'config'>): void {
   const isAllowed = createTokenCheck(config.metricsToken)
   app.route({
@@ -19,10 +19,10 @@ export function addMetrics(app: App, { metrics, config }: Pick<Context, 'metrics
   })
 }
 
-/** Both are hashed first, so that neither the length nor the place of a difference shows in the time. */
+/** Compares hashes, so that the time shows neither the length nor the position of a difference. */
 function createTokenCheck(token: string | undefined): (authorization: string) => boolean {
   if (token === undefined) return () => true
-  const wanted = hash('sha256', token, 'buffer')
+  const expected = hash('sha256', token, 'buffer')
   return (authorization) =>
-    timingSafeEqual(hash('sha256', authorization.replace(/^bearer +/i, ''), 'buffer'), wanted)
+    timingSafeEqual(hash('sha256', authorization.replace(/^bearer +/i, ''), 'buffer'), expected)
 }

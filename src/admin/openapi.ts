@@ -5,44 +5,44 @@ import type { App } from '../http/app.ts'
 import { toJsonReply } from '../http/exchange.ts'
 import { VERSION } from '../version.ts'
 import type { AdminRoute, Tag } from './route.ts'
-import { PLAIN } from './session-cookie.ts'
+import { SESSION_COOKIE } from './session-cookie.ts'
 
 type Json = Record<string, unknown>
 
 const TAGS: Readonly<Record<Tag, string>> = {
-  Session: 'Signing in and out, and one-time links.',
+  Session: 'Sign-in, sign-out, password, one-time links.',
   Accounts: 'Accounts of the console.',
-  Overview: 'How the service is doing.',
-  'Try it': 'Call the API from the page.',
+  Overview: 'Verifications, latency, errors and sources.',
+  'Try it': 'Calls of the public API.',
   Keys: 'API keys.',
   Audit: 'The audit log.',
-  Catalogue: 'The lists of what can be sold.',
-  Sources: 'Who is asked.',
-  Records: 'Your own records.',
-  Settings: 'What is set.',
+  Catalogue: 'Lists of bundles and TV add-ons.',
+  Sources: 'Vendors and their state.',
+  Records: 'The records of the registry.',
+  Settings: 'Settings and state of the server.',
 }
 
-/** Every error, 401 included. */
+/** The body of every error, 401 included. */
 const AdminError = Type.Object({
   success: Type.Literal(false),
   code: Type.Enum(
     [...Object.keys(ADMIN_ERRORS), ...Object.keys(ERRORS)].filter((code) => code !== 'unauthenticated'),
   ),
-  message: Type.String({ description: 'What happened, for people.' }),
+  message: Type.String({ description: 'What is wrong, and what to do.' }),
   retryable: Type.Boolean({ description: 'Whether the same request may succeed later.' }),
-  request_id: Type.String({ description: 'The X-Request-Id of this answer.' }),
+  request_id: Type.String({ description: 'The X-Request-Id of this response.' }),
   errors: Type.Optional(
     Type.Record(Type.Array(Type.String()), { description: 'Every bad field, and what is wrong with it.' }),
   ),
 })
 
-/** Served beside what it describes. */
+/** Serves the document at /admin/openapi.json. */
 export function addDocument(app: App, routes: readonly AdminRoute[]): void {
   app.route({
     methods: ['GET'],
     path: '/admin/openapi.json',
     operation: 'admin_document',
-    // A relative address is right wherever the document was fetched from.
+    // A relative URL is right for every host name.
     answer: () =>
       toJsonReply({ ...toAdminOpenApi(routes, VERSION), servers: [{ url: '/' }] }, 200, [
         'cache-control',
@@ -51,7 +51,7 @@ export function addDocument(app: App, routes: readonly AdminRoute[]): void {
   })
 }
 
-/** The admin API as one OpenAPI 3.1 document, made from the list of its addresses. */
+/** The admin API as an OpenAPI 3.1 document, from the list of its routes. */
 export function toAdminOpenApi(routes: readonly AdminRoute[], version: string): Json {
   const tags = new Set(routes.map(({ tag }) => tag))
   return {
@@ -59,7 +59,7 @@ export function toAdminOpenApi(routes: readonly AdminRoute[], version: string): 
     info: {
       title: 'Tabbat admin',
       version,
-      summary: 'What the console talks to.',
+      summary: 'The API of the console.',
       description: DESCRIPTION,
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
@@ -74,8 +74,8 @@ export function toAdminOpenApi(routes: readonly AdminRoute[], version: string): 
         session: {
           type: 'apiKey',
           in: 'cookie',
-          name: PLAIN,
-          description: 'Set by signing in. Behind TLS its name begins with `__Host-`.',
+          name: SESSION_COOKIE,
+          description: 'Set by signing in. Over TLS the name starts with `__Host-`.',
         },
       },
       schemas: { Error: AdminError },
@@ -99,7 +99,7 @@ function toOperation(route: AdminRoute): Json {
     operationId: toCamel(name),
     tags: [tag],
     summary,
-    description: role === 'anyone' ? 'Needs no session.' : `Least role: \`${role}\`.`,
+    description: role === 'anyone' ? 'Needs no session.' : `Required role: \`${role}\`.`,
     ...(role === 'anyone' && { security: [] }),
     parameters: toParameters(route),
     ...(method === 'POST' && {
@@ -133,13 +133,13 @@ function toParameters({ path, method, input }: AdminRoute): Json[] {
 }
 
 const toSuccess = ({ output, stream }: AdminRoute) => ({
-  description: stream === undefined ? 'Ok.' : 'Comes piece by piece.',
+  description: stream === undefined ? 'Success.' : 'A stream.',
   content: { [stream ?? 'application/json']: { schema: stream === undefined ? output : { type: 'string' } } },
 })
 
-/** One response a status, whose description says the codes. */
+/** One response per status; its description lists the codes. */
 function toFailures({ role, method, input, stream }: AdminRoute): Json {
-  const causes: AdminErrorCode[] = [
+  const adminCodes: AdminErrorCode[] = [
     ...(role === 'anyone' ? (['wrong_password', 'invitation_void'] as const) : (['signed_out'] as const)),
     ...(role === 'anyone' || role === 'viewer' ? [] : (['wrong_role'] as const)),
     ...(method === 'POST' ? (['foreign_origin', 'refused', 'too_many_tries'] as const) : []),
@@ -153,24 +153,24 @@ function toFailures({ role, method, input, stream }: AdminRoute): Json {
     'audit_unavailable',
   ]
   const entries = [
-    ...causes.map((code) => ({ code, ...ADMIN_ERRORS[code] })),
+    ...adminCodes.map((code) => ({ code, ...ADMIN_ERRORS[code] })),
     ...codes.map((code) => ({ code, status: ERRORS[code].status, message: ERRORS[code].message })),
   ]
   return Object.fromEntries(
     Object.entries(Object.groupBy(entries, ({ status }) => status)).map(([status, list = []]) => [
       status,
       {
-        description: list.map(({ code, message }) => `\`${code}\`: ${message || 'says why.'}`).join(' '),
+        description: list
+          .map(({ code, message }) => `\`${code}\`: ${message || 'the message gives the reason.'}`)
+          .join(' '),
         content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
       },
     ]),
   )
 }
 
-const DESCRIPTION = `The console is a page that uses this API, and nothing else. It is on the admin listener, and is meant
-for the page: it may change with any version.
+const DESCRIPTION = `The console uses only this API. It is served by the admin listener and may change with any version.
 
-A browser proves who it is with the cookie of a session. Everything that changes something is a POST of
-\`application/json\`, and is refused when a browser says that another site asks for it. Every change is in the audit log with
-the name of the actor. Roles: \`viewer\` may look, \`operator\` may change things, \`owner\` may manage people and reveal
-personal data.`
+Sign-in sets a session cookie. Every change is a POST of \`application/json\`; requests from another site are refused. Every
+change is in the audit log with the name of the account. Roles: \`viewer\` reads, \`operator\` also changes things, \`owner\`
+also manages accounts and reveals personal data.`

@@ -11,7 +11,7 @@ export type OverviewQuery = { readonly range: Range; readonly mode: Overview['mo
 const MOST_KEYS = 10
 const MOST_ERRORS = 10
 
-/** How things are going. Every figure comes from the statistics, whose number does not grow with the audit log. */
+/** The overview. Every figure comes from the statistics tables, whose size does not grow with the audit log. */
 export async function toOverview(context: Context, { range, mode }: OverviewQuery): Promise<Overview> {
   const { statistics } = context.store
   const now = Date.now()
@@ -19,7 +19,7 @@ export async function toOverview(context: Context, { range, mode }: OverviewQuer
   const stretch = { span, from, mode: mode === 'all' ? null : mode }
   const steps = toSteps(range, now, await statistics.outcomes(stretch))
   const totals = addUp(steps)
-  // SQLite answers without a pause: others get their turn between two questions.
+  // SQLite is synchronous: other requests run between two queries.
   await nextTurn()
   const keys = await nameKeys(context, await statistics.byKey(stretch, MOST_KEYS))
   await nextTurn()
@@ -49,7 +49,7 @@ export async function toOverview(context: Context, { range, mode }: OverviewQuer
   }
 }
 
-/** Looked up one by one: they are few, and all keys may be thousands. */
+/** One query per key: there are at most ten, and the table may hold thousands. */
 const nameKeys = ({ store }: Context, counted: readonly NamedCount[]): Promise<Overview['keys']> =>
   Promise.all(
     counted.map(async ({ name: id, count }) => {
@@ -70,7 +70,7 @@ const addUp = (steps: readonly Step[]): Totals =>
     { verified: 0, not_verified: 0, failed: 0 },
   )
 
-/** "Not verified" is an answer, too: what does not succeed is what could not be answered. */
+/** "Not verified" is a success: only requests without an answer count as failed. */
 function toSuccessRate({ verified, not_verified, failed }: Totals): number | null {
   const total = verified + not_verified + failed
   return total === 0 ? null : (verified + not_verified) / total

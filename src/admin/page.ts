@@ -16,8 +16,8 @@ const TYPES: Readonly<Record<string, string>> = {
   '.woff2': 'font/woff2',
 }
 
-/** Nothing but what comes from here, no script inside the page, in no frame, and no ability of the browser. */
-const SAFETY = [
+/** Content from this server only, no inline script, no frames, no browser features. */
+const SECURITY_HEADERS = [
   'content-security-policy',
   [
     "default-src 'none'",
@@ -42,27 +42,31 @@ const SAFETY = [
   'camera=(), display-capture=(), geolocation=(), hid=(), microphone=(), midi=(), payment=(), serial=(), usb=()',
 ]
 
-const FRESH = ['cache-control', 'no-store']
+const NO_STORE = ['cache-control', 'no-store']
 /** The name of an asset changes with its content. */
-const FOR_EVER = ['cache-control', 'public, max-age=31536000, immutable']
+const IMMUTABLE = ['cache-control', 'public, max-age=31536000, immutable']
 
 type File = { readonly type: string; readonly plain: Buffer; readonly gzip: Buffer | undefined }
 type Files = { readonly index: File; readonly assets: ReadonlyMap<string, File> }
 
-/** The web page of the console, as it was built. */
+/** Serves the built web page of the console. */
 export function addPage(app: App, reader: AssetReader = shipped): void {
-  // Read when somebody looks, and kept: a server starts sooner without it.
+  // Read with the first request, so that the server starts faster.
   let files: Files | undefined
   const toFiles = () => {
     files ??= readFiles(reader)
     return files
   }
-  const toIndex = (exchange: Exchange) => toPageReply(exchange, toFiles()?.index, FRESH)
+  const toIndex = (exchange: Exchange) => toPageReply(exchange, toFiles()?.index, NO_STORE)
   const common = { methods: ['GET'], operation: 'console' }
   app.route({
     ...common,
     path: '/',
-    answer: () => ({ status: 302, headers: [...SAFETY, ...FRESH, 'location', '/console'], body: '' }),
+    answer: () => ({
+      status: 302,
+      headers: [...SECURITY_HEADERS, ...NO_STORE, 'location', '/console'],
+      body: '',
+    }),
   })
   app.route({ ...common, path: '/console', answer: toIndex })
   app.route({ ...common, path: '/console/', answer: toIndex })
@@ -73,7 +77,7 @@ export function addPage(app: App, reader: AssetReader = shipped): void {
       const built = toFiles()
       const file = built?.assets.get(exchange.params.name ?? '')
       if (built && !file) throw new AppError('not_found')
-      return toPageReply(exchange, file, FOR_EVER)
+      return toPageReply(exchange, file, IMMUTABLE)
     },
   })
 }
@@ -82,22 +86,22 @@ function toPageReply({ headers }: Exchange, file: File | undefined, caching: rea
   if (!file)
     return {
       status: 503,
-      headers: ['content-type', 'text/plain; charset=utf-8', ...FRESH, ...SAFETY],
-      body: 'The console was not built. Run npm ci.\n',
+      headers: ['content-type', 'text/plain; charset=utf-8', ...NO_STORE, ...SECURITY_HEADERS],
+      body: 'The console is not built. Run npm ci.\n',
     }
-  const all = ['content-type', file.type, 'vary', 'accept-encoding', ...caching, ...SAFETY]
+  const all = ['content-type', file.type, 'vary', 'accept-encoding', ...caching, ...SECURITY_HEADERS]
   return file.gzip && takesGzip(headers['accept-encoding'])
     ? { status: 200, headers: [...all, 'content-encoding', 'gzip'], body: file.gzip }
     : { status: 200, headers: all, body: file.plain }
 }
 
-/** `gzip;q=0` is a refusal. */
+/** `gzip;q=0` means no gzip. */
 const takesGzip = (header: string | string[] | undefined) =>
   String(header ?? '')
     .split(',')
     .some((part) => /^\s*(gzip|\*)\s*(;\s*q=(?!0(\.0*)?\s*$).*)?$/i.test(part))
 
-/** Undefined while the page is not built. What is served is what lies there: a name is looked up, never a path. */
+/** Undefined while the page is not built. Requests are answered from this map, so no path of a request reaches the disk. */
 function readFiles(reader: AssetReader): Files | undefined {
   const index = readOne(reader, `${FOLDER}/index.html`)
   if (!index) return undefined

@@ -2,7 +2,7 @@ import { parentPort, workerData } from 'node:worker_threads'
 import { countRecords } from '../registry/stats.ts'
 import { openStore, type StoreOptions } from '../store/store.ts'
 
-/** A failure is thrown in the thread, and reaches the caller as its error event. */
+/** An error reaches the caller as the error event of the worker. */
 async function run(): Promise<void> {
   const store = await openStore(workerData as StoreOptions)
   try {

@@ -3,13 +3,13 @@ import { openWorkerThread } from '../assets/worker-thread.ts'
 import type { Context } from '../context/context.ts'
 import type { RegistryCounts } from '../registry/stats.ts'
 
-/** Counts the records in a thread of its own: it takes seconds where there are millions, and nobody may wait for it. */
+/** Counts the records in a worker thread: millions take seconds, which would block the event loop. */
 export type RecordCounter = {
   readonly read: () => Promise<RegistryCounts>
   readonly close: () => Promise<void>
 }
 
-/** What took long to count is counted less often. */
+/** A count is kept this many times as long as it took. */
 const KEPT_TIMES = 10
 
 export function createRecordCounter({ config }: Pick<Context, 'config'>): RecordCounter {
@@ -48,7 +48,7 @@ function toCounts(worker: Worker): Promise<RegistryCounts> {
   worker
     .once('message', resolve)
     .once('error', reject)
-    .once('exit', () => reject(new Error('the counting of the records was ended')))
+    .once('exit', () => reject(new Error('the worker thread ended before the records were counted')))
     .unref()
   return promise
 }

@@ -3,7 +3,7 @@ import type { Static, TObject, TSchema } from '../contract/schema.ts'
 import type { Exchange } from '../http/exchange.ts'
 import type { AdminDeps } from './admin-deps.ts'
 
-/** The parts of the console, which are the chapters of the document. */
+/** The pages of the console; the OpenAPI tags. */
 export type Tag =
   | 'Session'
   | 'Accounts'
@@ -16,39 +16,39 @@ export type Tag =
   | 'Records'
   | 'Settings'
 
-export type AdminRequest<Input> = {
-  /** The body of a POST, the query of a GET, as its shape says. */
+type AdminRequest<Input> = {
+  /** The body of a POST or the query of a GET, validated. */
   readonly input: Input
   readonly params: Readonly<Record<string, string>>
   readonly actor: Actor
   readonly exchange: Exchange
 }
 
-/** One address of the admin API. The document and the table of who may do what are made from the list of these. */
+/** One route of the admin API. The OpenAPI document and the role checks are made from the list of routes. */
 export type AdminRoute<Input extends TObject = TObject, Output extends TSchema = TSchema> = {
   readonly name: string
   readonly tag: Tag
   readonly method: 'GET' | 'POST'
-  /** Begins with /admin/. */
+  /** Starts with /admin/. */
   readonly path: string
   readonly summary: string
-  /** The least that a person must be; `anyone` needs no session. */
+  /** The required role; `anyone` needs no session. */
   readonly role: Role | 'anyone'
   readonly input?: Input
   readonly output: Output
-  /** What is answered instead of JSON, piece by piece. */
+  /** The content type of a streamed response. */
   readonly stream?: 'application/x-ndjson' | 'text/event-stream'
-  /** In bytes, where 16 KiB are not enough. */
+  /** In bytes; 16 KiB if not set. */
   readonly bodyLimit?: number
-  /** Asked by the page by itself: it does not show that somebody is there. */
+  /** Sent by the page without user activity: does not extend the session. */
   readonly isBackground?: boolean
   readonly run: (
     deps: AdminDeps,
-    ask: AdminRequest<Static<Input>>,
+    request: AdminRequest<Static<Input>>,
   ) => Promise<Static<Output> | WithHeaders<Static<Output> | AsyncIterable<string>> | AsyncIterable<string>>
 }
 
-/** An answer that sets a cookie, or names a file. */
+/** A response with headers of its own, such as a cookie or a file name. */
 export class WithHeaders<Body> {
   readonly body: Body
   readonly headers: readonly string[]
@@ -59,7 +59,7 @@ export class WithHeaders<Body> {
   }
 }
 
-/** Keeps the types of one route together while it joins the list of all. */
+/** Checks the types of one route, then drops them, so that all routes fit in one list. */
 export const defineRoute = <Input extends TObject, Output extends TSchema>(
   route: AdminRoute<Input, Output>,
 ): AdminRoute => route as unknown as AdminRoute

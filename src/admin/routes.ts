@@ -11,7 +11,7 @@ import { SETTINGS_ROUTES } from './routes/settings.ts'
 import { SOURCE_ROUTES } from './routes/sources.ts'
 import { TRY_ROUTES } from './routes/try.ts'
 
-/** The admin API. Adding an address is an entry in a file of routes/ and, for a new file, a line here. */
+/** All routes of the admin API. */
 export const ADMIN_ROUTES: readonly AdminRoute[] = [
   ...SESSION_ROUTES,
   ...ACCOUNT_ROUTES,

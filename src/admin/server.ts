@@ -15,7 +15,7 @@ import { createChainChecks } from './chain-check.ts'
 import { createHostCheck } from './host-check.ts'
 import { addMetrics } from './metrics-route.ts'
 import { addDocument } from './openapi.ts'
-import { createOverviewCache } from './overview-stream.ts'
+import { createOverviewCache } from './overview-cache.ts'
 import { addPage } from './page.ts'
 import { createRecordCounter } from './record-counter.ts'
 import { type AdminRoute, WithHeaders } from './route.ts'
@@ -23,7 +23,7 @@ import { ADMIN_ROUTES } from './routes.ts'
 import { createStreamLimit } from './stream-limit.ts'
 import { createAdminValidate } from './validate.ts'
 
-/** The listener for the operator's own tools, on loopback unless told otherwise. `api` is the public one. */
+/** The admin listener: console, admin API, metrics, health. `api` is the public API. */
 export function buildAdminServer(
   context: Context,
   api: App,
@@ -60,11 +60,10 @@ export function buildAdminServer(
   return { ...app, close }
 }
 
-/** Nothing of the admin API is kept by a browser, or shown inside another page. */
 const HEADERS = ['cache-control', 'no-store', 'x-content-type-options', 'nosniff']
 
 function addRoutes(app: App, deps: AdminDeps): void {
-  // Made when the first question comes: a server starts sooner without it.
+  // Compiled with the first request, so that the server starts faster.
   let validate: ReturnType<typeof createAdminValidate> | undefined
   const readInput = async (route: AdminRoute, exchange: Exchange) => {
     const { input, method, bodyLimit } = route
@@ -80,13 +79,13 @@ function addRoutes(app: App, deps: AdminDeps): void {
       path: route.path,
       operation: route.name,
       answer: async (exchange) => {
-        const first = await authorize(deps, route, exchange)
-        // PostgreSQL knows no text with this character, and nothing is called so.
+        const before = await authorize(deps, route, exchange)
+        // PostgreSQL cannot store this character, so no name contains it.
         if (Object.values(exchange.params).some((text) => text.includes('\0')))
           throw new AppError('not_found')
         const input = await readInput(route, exchange)
-        // A body may be seconds on its way: whoever was removed meanwhile is somebody else now.
-        const actor = route.method === 'GET' ? first : await authorize(deps, route, exchange)
+        // A body may take seconds to arrive. The account may have been removed meanwhile.
+        const actor = route.method === 'GET' ? before : await authorize(deps, route, exchange)
         if (route.stream !== undefined) limitStreams(actor.session, exchange)
         return toReply(route, await route.run(deps, { input, params: exchange.params, actor, exchange }))
       },

@@ -1,11 +1,11 @@
-/** Under TLS the name itself makes browsers refuse a cookie that is not Secure, or that another host has set. */
-export const PLAIN = 'tabbat_console'
-const SECURE = `__Host-${PLAIN}`
+/** Over TLS the prefix `__Host-` makes browsers reject a cookie that is not Secure or was set by another host. */
+export const SESSION_COOKIE = 'tabbat_console'
+const SECURE = `__Host-${SESSION_COOKIE}`
 
 export const readSessionCookie = (header: string | undefined, isSecure: boolean): string | undefined =>
-  readCookie(header, isSecure ? SECURE : PLAIN)
+  readCookie(header, isSecure ? SECURE : SESSION_COOKIE)
 
-/** Under TLS the plain name counts for nothing: whoever sits on the way, or at another port, could have set it. */
+/** Over TLS the plain name is ignored: a server on another port or a network attacker could have set it. */
 function readCookie(header: string | undefined, wanted: string): string | undefined {
   for (const part of (header ?? '').split(';')) {
     const [name = '', value = ''] = part.trim().split('=', 2)
@@ -14,9 +14,9 @@ function readCookie(header: string | undefined, wanted: string): string | undefi
   return undefined
 }
 
-/** Set-Cookie for a session; without a token it takes the cookie away. It lives as long as the browser, at most. */
+/** Set-Cookie for a session. Without a token it deletes the cookie. It ends with the browser session. */
 export function toSessionCookie(token: string | undefined, isSecure: boolean): string {
-  const name = isSecure ? SECURE : PLAIN
+  const name = isSecure ? SECURE : SESSION_COOKIE
   const life = token === undefined ? '; Max-Age=0' : ''
   return `${name}=${token ?? ''}; Path=/; HttpOnly; SameSite=Strict${isSecure ? '; Secure' : ''}${life}`
 }
@@ -24,7 +24,7 @@ export function toSessionCookie(token: string | undefined, isSecure: boolean): s
 const DEVICE = 'tabbat_device'
 const DEVICE_LIFE_S = 90 * 86_400
 
-/** Says that this browser was used to sign in before; it gives no access. */
+/** Marks a browser that has signed in before. It gives no access. */
 export const readDeviceCookie = (header: string | undefined, isSecure: boolean): string | undefined =>
   readCookie(header, isSecure ? `__Host-${DEVICE}` : DEVICE)
 

@@ -3,7 +3,7 @@ import { readSourceReports } from '../context/source-control.ts'
 import type { SourceReport } from '../sources/status-report.ts'
 import type { SourceState } from './shapes/overview.ts'
 
-/** How the sources are doing, as the page shows it. */
+/** The state of every source, as the console shows it. */
 export async function readSourceStates({
   store,
   config,
@@ -20,7 +20,7 @@ function toSourceState(report: SourceReport): SourceState {
     state: toState(report),
     disabled,
     calls: figures?.calls ?? null,
-    // A node of an older version does not tell these two.
+    // Nodes of an older version do not report these two.
     recent_calls: figures?.recentCalls ?? null,
     warnings: [...(figures?.warnings ?? [])],
     error_rate: figures?.errorRate ?? null,
@@ -38,11 +38,11 @@ function toSourceState(report: SourceReport): SourceState {
 const toLastSync = ({ lastSync }: SourceReport) =>
   lastSync && ['changed', 'unchanged'].includes(lastSync.outcome) ? lastSync.at : null
 
-/** What is left of the day's cap does not pay for another call. */
+/** The rest of the daily cap is less than the price of one call. */
 const isCapped = ({ capKobo, spentKoboToday, priceKobo }: SourceReport) =>
   capKobo !== null && spentKoboToday + priceKobo > capKobo
 
-/** Lists are fetched now and then, so what counts is how that ended the last time. */
+/** A catalogue source has no breaker; its state is the outcome of the last sync. */
 function toState({ disabled, figures, lastSync }: SourceReport): string {
   if (disabled) return 'disabled'
   if (lastSync !== undefined) return lastSync?.outcome ?? 'not_asked'

@@ -9,7 +9,7 @@ import type { TryForm } from './shapes/try.ts'
 type Scenario = TryForm['scenarios'][number]
 type Lists = Pick<Context, 'catalogue'>
 
-/** A form for each operation, in the words of the contract. */
+/** A form for each operation, with the field names and descriptions of the contract. */
 export const listTryForms = (context: Lists): TryForm[] =>
   OPERATIONS.map((operation) => ({
     operation: operation.name,
@@ -42,13 +42,13 @@ function toFields({ request }: Operation, { catalogue }: Lists): TryForm['fields
   )
 }
 
-/** What is worth trying, one click away. */
+/** Inputs that the page offers as buttons. */
 function toScenarios(operation: Operation, { catalogue }: Lists): Scenario[] {
   const example = toExampleInput(operation)
-  if (operation.tag === 'Identity') return toPeople(example, 'nin' in example ? 'nin' : 'bvn')
+  if (operation.tag === 'Identity') return toSandboxScenarios(example, 'nin' in example ? 'nin' : 'bvn')
   if ('provider' in example)
     return catalogue.providers.map((provider) => ({
-      title: `The bundles of ${provider}`,
+      title: `Bundles of ${provider}`,
       input: { provider },
     }))
   if ('productCode' in example)
@@ -61,10 +61,10 @@ function toScenarios(operation: Operation, { catalogue }: Lists): Scenario[] {
   return [{ title: 'All sizes', input: {} }]
 }
 
-function toPeople(example: Readonly<Record<string, string>>, kind: 'nin' | 'bvn'): Scenario[] {
+function toSandboxScenarios(example: Readonly<Record<string, string>>, kind: 'nin' | 'bvn'): Scenario[] {
   const numbers = SANDBOX_NUMBERS.filter(({ use }) => use === 'phone' || use.includes(kind.toUpperCase()))
   return [
-    { title: 'Somebody who does not exist, and is found.', input: example },
+    { title: 'Verified: a synthetic person.', input: example },
     ...numbers.map(({ number, use, effect }) => ({
       title: effect.replaceAll('`', ''),
       input: { ...example, [use === 'phone' ? 'phone' : kind]: number },

@@ -2,7 +2,7 @@ import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv'
 import type { TObject } from '../contract/schema.ts'
 import { AppError, type FieldErrors } from '../errors.ts'
 
-/** Checks the inputs of the console. Every bad field is named at once, and no value is ever repeated. */
+/** Validates the input of admin routes. Reports every bad field, and never repeats a value. */
 export function createAdminValidate(): (shape: TObject, input: unknown) => unknown {
   const ajv = new Ajv({ allErrors: true, keywords: ['x-rule'], verbose: true })
   ajv.addFormat('date-time', (text) => /^\d{4}-\d\d-\d\dT/.test(text) && !Number.isNaN(Date.parse(text)))
@@ -24,7 +24,7 @@ function toFieldErrors(errors: readonly ErrorObject[]): FieldErrors {
   return found
 }
 
-/** `/subject/number` is subject.number; a missing or unknown field is named itself. */
+/** `/subject/number` becomes `subject.number`. For a missing or unknown field, the name of that field. */
 function toName({ instancePath, params }: ErrorObject): string {
   const { missingProperty, additionalProperty } = params as Record<string, string | undefined>
   const path = instancePath.split('/').filter((part) => part !== '')
@@ -33,7 +33,7 @@ function toName({ instancePath, params }: ErrorObject): string {
 
 function toProblem({ keyword, parentSchema, message }: ErrorObject): string {
   if (keyword === 'required') return 'is required'
-  if (keyword === 'additionalProperties') return 'is not known here'
+  if (keyword === 'additionalProperties') return 'is not a known field'
   const rule = (parentSchema as { 'x-rule'?: string } | undefined)?.['x-rule']
-  return rule ?? message ?? 'does not fit'
+  return rule ?? message ?? 'is not valid'
 }

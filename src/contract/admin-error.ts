@@ -11,30 +11,40 @@ export type AdminErrorCode =
   | 'body_too_large'
   | 'refused'
 
-/** What the admin API answers besides the errors of the API itself. */
+/** Errors of the admin API, in addition to those of the public API. */
 export const ADMIN_ERRORS: Readonly<
   Record<AdminErrorCode, { readonly status: number; readonly message: string }>
 > = {
   signed_out: { status: 401, message: 'Sign in first.' },
   wrong_password: { status: 401, message: 'The name or the password is wrong.' },
-  wrong_token: { status: 401, message: 'The token of TABBAT_METRICS_TOKEN is missing or wrong.' },
-  invitation_void: { status: 410, message: 'This link was used, has run out, or was never made.' },
-  wrong_role: { status: 403, message: 'Your role does not allow this.' },
-  foreign_origin: { status: 403, message: 'This was asked by another site.' },
+  wrong_token: {
+    status: 401,
+    message: 'The bearer token is missing or wrong. Send the value of TABBAT_METRICS_TOKEN.',
+  },
+  invitation_void: {
+    status: 410,
+    message:
+      'This link is not valid: it was used, has expired, or never existed. Ask an owner for a new one.',
+  },
+  wrong_role: { status: 403, message: 'Your role does not allow this. Ask an owner.' },
+  foreign_origin: { status: 403, message: 'The request came from another site. Open the console directly.' },
   unknown_host: {
     status: 421,
-    message: 'The admin listener is not known under this host name. Set TABBAT_ADMIN_NAMES.',
+    message: 'This host name is not allowed for the admin listener. Add it to TABBAT_ADMIN_NAMES.',
   },
-  too_many_tries: { status: 429, message: 'Too many tries. Wait as long as Retry-After says.' },
+  too_many_tries: {
+    status: 429,
+    message: 'Too many attempts. Wait for the number of seconds in Retry-After.',
+  },
   too_many_streams: {
     status: 429,
-    message: 'Too many pages of this session are open. Close some of them.',
+    message: 'Too many open streams (live pages and exports). Close some of them.',
   },
-  body_too_large: { status: 413, message: 'What was sent is larger than is taken here.' },
+  body_too_large: { status: 413, message: 'The request body is too large.' },
   refused: { status: 409, message: '' },
 }
 
-/** A reason not to do what a person at the console asked for. */
+/** A request of the console that is refused, with the reason. */
 export class AdminError extends Error {
   readonly code: AdminErrorCode
   readonly headers: readonly string[]
@@ -44,7 +54,7 @@ export class AdminError extends Error {
     { message = ADMIN_ERRORS[code].message, headers = [] as readonly string[] } = {},
   ) {
     super(message)
-    this.name = 'AdminRefusal'
+    this.name = 'AdminError'
     this.code = code
     this.headers = headers
   }

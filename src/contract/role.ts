@@ -1,14 +1,14 @@
-/** What a person at the console may do; each may do all that the one before may. */
+/** Roles of console accounts, weakest first. Each includes the rights of the one before. */
 export const ROLES = ['viewer', 'operator', 'owner'] as const
 
 export type Role = (typeof ROLES)[number]
 
 export const isAtLeast = (role: Role, needed: Role) => ROLES.indexOf(role) >= ROLES.indexOf(needed)
 
-/** Somebody who has signed in. */
+/** A signed-in account of the console. */
 export type Actor = {
   readonly name: string
   readonly role: Role
-  /** Names the session in the store; not what the cookie holds. */
+  /** The id of the session in the store, not the token of the cookie. */
   readonly session: string
 }

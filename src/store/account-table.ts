@@ -182,7 +182,7 @@ async function acceptInside(inside: Database, id: Uint8Array, account: AccountRo
     .prepare(`INSERT INTO accounts (${ACCOUNT}) VALUES ($1, $2, $3, $4, NULL) ON CONFLICT (name) DO NOTHING`)
     .run(account.name, account.role, account.password, account.createdAt)
   // Taken back with the rest: the link is good for another name.
-  if (made === 0) throw new UserError(`There is an account ${account.name} already. Choose another name.`)
+  if (made === 0) throw new UserError(`The account ${account.name} already exists. Choose another name.`)
   return true
 }
 
@@ -204,14 +204,14 @@ async function acceptResetInside(
   return true
 }
 
-const toGone = (name: string) => new UserError(`There is no account ${name} any more.`)
+const toGone = (name: string) => new UserError(`There is no account ${name}.`)
 
 /** Whoever is removed takes the links along, also one that is being made in the same moment. */
 async function refuseFormerOwner(inside: Database, name: string): Promise<void> {
   if (name === COMMAND_LINE) return
   await inside.lock('people')
   const owner = await inside.prepare("SELECT name FROM accounts WHERE role = 'owner' AND name = $1").get(name)
-  if (!owner) throw new UserError('Only an owner may make such a link.')
+  if (!owner) throw new UserError('Only an owner may create a one-time link.')
 }
 
 /** Two owners who lower each other at the same moment: the second waits here, and then is the last. */
@@ -222,5 +222,5 @@ async function refuseLastOwner(inside: Database, name: string): Promise<void> {
     .get(name)
   if (others) return
   const own = await inside.prepare("SELECT name FROM accounts WHERE role = 'owner' AND name = $1").get(name)
-  if (own) throw new UserError(`${name} is the last owner. Make somebody else an owner first.`)
+  if (own) throw new UserError(`${name} is the last owner. Give another account the role owner first.`)
 }

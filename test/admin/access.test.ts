@@ -3,7 +3,7 @@ import { type ClientRequest, type IncomingMessage, request } from 'node:http'
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { openTestConsole, type TestConsole } from './console.ts'
+import { openTestConsole, type TestConsole } from './test-console.ts'
 
 const TOKEN = 'a-token-for-metrics'
 let server: TestConsole
@@ -16,7 +16,7 @@ beforeAll(async () => {
 })
 afterAll(() => server.close())
 
-/** The status of a request that is written by hand. */
+/** Sends these lines over a socket; returns the status. */
 async function sendRaw(...lines: readonly string[]): Promise<number> {
   const { hostname, port } = new URL(server.url)
   const socket = connect(Number(port), hostname)
@@ -53,19 +53,19 @@ describe('the Host of a request to the admin listener', () => {
     expect(await askAs(host)).toBe(421)
   })
 
-  it('must be there, once', async () => {
+  it('must be present exactly once', async () => {
     expect(await sendRaw('GET /health/live HTTP/1.1')).toBe(421)
     expect(await askAs('localhost', 'localhost')).not.toBe(200)
     expect(await askAs('localhost', 'evil.test')).not.toBe(200)
   })
 
-  it('counts as the proxy tells it, too', async () => {
+  it('is also checked in X-Forwarded-Host of a trusted proxy', async () => {
     const forward = (host: string) =>
       sendRaw('GET /health/live HTTP/1.1', 'Host: 127.0.0.1', `X-Forwarded-Host: ${host}`)
     expect([await forward('console.example.com'), await forward('evil.test')]).toEqual([200, 421])
   })
 
-  it('is looked at before anything else, on every address', async () => {
+  it('is checked first, on every path', async () => {
     for (const path of ['/metrics', '/console', '/admin/session', '/admin/openapi.json', '/nowhere'])
       expect(await sendRaw(`GET ${path} HTTP/1.1`, 'Host: evil.test'), path).toBe(421)
     const body = '{"name":"ada","password":"a guess"}'
@@ -76,38 +76,38 @@ describe('the Host of a request to the admin listener', () => {
 })
 
 describe('TABBAT_METRICS_TOKEN', () => {
-  const ask = async (authorization?: string) => {
+  const fetchMetrics = async (authorization?: string) => {
     const {
       status,
       text: content,
       headers,
-    } = await server.ask('/metrics', {
+    } = await server.request('/metrics', {
       headers: authorization === undefined ? {} : { authorization },
     })
     return [status, content.includes('tabbat_requests_total'), headers['www-authenticate']]
   }
 
-  it('lets in who has it', async () => {
-    expect(await ask(`Bearer ${TOKEN}`)).toEqual([200, true, undefined])
+  it('gives access', async () => {
+    expect(await fetchMetrics(`Bearer ${TOKEN}`)).toEqual([200, true, undefined])
   })
 
   it.each([undefined, '', 'Bearer', `Bearer ${TOKEN}x`, `Bearer ${TOKEN.slice(1)}`, 'Basic YTpi'])(
     'refuses %j',
     async (authorization) => {
-      expect(await ask(authorization)).toEqual([401, false, 'Bearer'])
+      expect(await fetchMetrics(authorization)).toEqual([401, false, 'Bearer'])
     },
   )
 })
 
-describe('streams of events', () => {
+describe('event streams', () => {
   const open = async (cookie: string): Promise<[number | undefined, ClientRequest]> => {
     const asked = request(`${server.url}/admin/overview/events`, { headers: { cookie } }).end()
     const [response] = (await once(asked, 'response')) as [IncomingMessage]
     return [response.statusCode, asked]
   }
 
-  it('are bounded for a session, and a closed one makes room', async () => {
-    const [one, other] = [await server.signedIn('viewer'), await server.signedIn('owner')]
+  it('are limited per session, and a closed one frees its slot', async () => {
+    const [one, other] = [await server.openSession('viewer'), await server.openSession('owner')]
     const opened: ClientRequest[] = []
     const openOne = async (cookie: string) => {
       const [status, asked] = await open(cookie)

@@ -8,7 +8,7 @@ import { buildAdminServer } from '../../src/admin/server.ts'
 import type { Role } from '../../src/contract/role.ts'
 import { AppError } from '../../src/errors.ts'
 import { dump } from '../registry/full-database.ts'
-import { openTestConsole, send, type TestConsole, toCookie } from './console.ts'
+import { openTestConsole, send, type TestConsole, toCookie } from './test-console.ts'
 
 const PASSWORD = 'a well-kept secret'
 
@@ -16,13 +16,13 @@ let server: TestConsole
 let owner: string
 beforeAll(async () => {
   server = await openTestConsole()
-  owner = await server.signedIn('owner')
+  owner = await server.openSession('owner')
 })
 afterAll(() => server.close())
 
-const post = (path: string, body: object, cookie?: string) => server.ask(path, { body, cookie })
+const post = (path: string, body: object, cookie?: string) => server.request(path, { body, cookie })
 
-/** Letters only: digits in a row could be a number of a person. */
+/** Letters only: a row of digits could be a NIN, BVN or phone, which names must not contain. */
 const newName = () =>
   `p-${randomBytes(6)
     .toString('hex')
@@ -38,7 +38,7 @@ const accept = (token: string, name = newName(), password = PASSWORD) =>
 const signIn = (name: string, password = PASSWORD) => post('/admin/session/sign-in', { name, password })
 
 const isSignedIn = async (cookie: string) =>
-  (await server.ask('/admin/audit/check', { cookie })).status === 200
+  (await server.request('/admin/audit/check', { cookie })).status === 200
 
 /** A new account with a password, and the cookie of its first session. */
 async function makeAccount(role: Role = 'viewer'): Promise<{ name: string; cookie: string }> {
@@ -56,10 +56,10 @@ async function readAudit(word: string): Promise<string[]> {
 }
 
 describe('an invitation', () => {
-  it('says what it stands for, makes an account, and signs in', async () => {
+  it('shows its role, creates an account and signs in', async () => {
     const token = await invite('operator')
-    const look = await post('/admin/invitations/inspect', { token })
-    expect(look.json()).toMatchObject({ role: 'operator', name: null })
+    const inspected = await post('/admin/invitations/inspect', { token })
+    expect(inspected.json()).toMatchObject({ role: 'operator', name: null })
     const name = newName()
     const answer = await accept(token, name)
     expect([answer.status, answer.json()]).toEqual([200, expect.objectContaining({ name, role: 'operator' })])
@@ -72,14 +72,14 @@ describe('an invitation', () => {
     ])
   })
 
-  it('makes no account whose name could be the number of a person', async () => {
+  it('refuses a name that contains a phone number', async () => {
     const token = await invite('viewer')
     const answer = await accept(token, '0803-123.4567')
     expect([answer.status, Object.keys(answer.json().errors as object)]).toEqual([422, ['name']])
     expect((await accept(token)).status).toBe(200)
   })
 
-  it('leaves neither its token nor the password nor a cookie in the database', async () => {
+  it('stores neither its token nor the password nor the cookie', async () => {
     const token = await invite()
     const cookie = toCookie(await accept(token))
     const everything = JSON.stringify([
@@ -92,7 +92,7 @@ describe('an invitation', () => {
     }
   })
 
-  it('is good once, also for two at the same moment', async () => {
+  it('works once, also for two concurrent requests', async () => {
     const token = await invite()
     const names = [newName(), newName()]
     const answers = await Promise.all(names.map((name) => accept(token, name)))
@@ -105,7 +105,7 @@ describe('an invitation', () => {
     expect((await post('/admin/invitations/inspect', { token })).status).toBe(410)
   })
 
-  it('for a name that is taken is refused, and stays good for another', async () => {
+  it('is refused for an existing name, and still works for another', async () => {
     const { name } = await makeAccount()
     const token = await invite()
     expect((await accept(token, name)).json()).toMatchObject({
@@ -115,7 +115,7 @@ describe('an invitation', () => {
     expect((await accept(token)).status).toBe(200)
   })
 
-  it('runs out', async () => {
+  it('expires', async () => {
     const token = createToken()
     const common = { role: 'owner', account: undefined, madeBy: 'owner', createdAt: 0 } as const
     const id = toTokenId(token) as Uint8Array
@@ -127,9 +127,9 @@ describe('an invitation', () => {
   it.each([
     ['short', 'elevenchars', /at least 12/],
     ['one character', 'zzzzzzzzzzzz', /repeated/],
-    ['the name itself', 'is-ada.okoro!', /name of the account/],
-    ['short once it is put together', 'e\u0301'.repeat(11), /at least 12/],
-  ])('with a password that is %s is refused, and stays good', async (_what, password, sentence) => {
+    ['the account name', 'is-ada.okoro!', /name of the account/],
+    ['too short after Unicode normalisation', 'e\u0301'.repeat(11), /at least 12/],
+  ])('is refused with a password that is %s, and still works', async (_what, password, sentence) => {
     const token = await invite()
     const answer = await accept(token, 'ada.okoro', password)
     expect(answer.status).toBe(422)
@@ -137,7 +137,7 @@ describe('an invitation', () => {
     expect((await post('/admin/invitations/inspect', { token })).status).toBe(200)
   })
 
-  it('of somebody who is no longer an owner is void', async () => {
+  it('is void when its creator is no longer an owner', async () => {
     const [removed, lowered] = [await makeAccount('owner'), await makeAccount('owner')]
     const tokens = [await invite('owner', removed.cookie), await invite('owner', lowered.cookie)]
     await post(`/admin/accounts/${removed.name}/remove`, {}, owner)
@@ -146,8 +146,8 @@ describe('an invitation', () => {
   })
 })
 
-describe('a reset', () => {
-  it('sets a new password, once, and ends the sessions', async () => {
+describe('a password reset', () => {
+  it('sets a new password once and ends the sessions', async () => {
     const { name, cookie } = await makeAccount()
     const { token } = (await post(`/admin/accounts/${name}/reset`, {}, owner)).json()
     expect(await isSignedIn(cookie)).toBe(true)
@@ -166,7 +166,7 @@ describe('a reset', () => {
     )
   })
 
-  it('of an account that is removed meanwhile leads nowhere', async () => {
+  it('is void when the account was removed', async () => {
     const { name } = await makeAccount()
     const { token } = (await post(`/admin/accounts/${name}/reset`, {}, owner)).json()
     await post(`/admin/accounts/${name}/remove`, {}, owner)
@@ -178,7 +178,7 @@ describe('a reset', () => {
 describe('an account', () => {
   it('is listed without its password', async () => {
     const { name } = await makeAccount('operator')
-    const answer = await server.ask('/admin/accounts', { cookie: owner })
+    const answer = await server.request('/admin/accounts', { cookie: owner })
     const { accounts } = answer.json() as { accounts: { name: string }[] }
     expect(accounts.find((account) => account.name === name)).toEqual({
       name,
@@ -189,45 +189,44 @@ describe('an account', () => {
     expect(answer.text).not.toContain('argon2')
   })
 
-  it('with another role signs in anew, and may do what the role says', async () => {
+  it('must sign in again after a role change, and has the new rights', async () => {
     const { name, cookie } = await makeAccount('viewer')
     expect((await post(`/admin/accounts/${name}/role`, { role: 'owner' }, owner)).status).toBe(200)
     expect(await isSignedIn(cookie)).toBe(false)
-    expect((await server.ask('/admin/accounts', { cookie: toCookie(await signIn(name)) })).status).toBe(200)
+    expect((await server.request('/admin/accounts', { cookie: toCookie(await signIn(name)) })).status).toBe(
+      200,
+    )
     expect(await readAudit(name)).toContain(`role_changed ok: ${name}, from viewer to owner; by owner`)
   })
 
-  it.each(['remove', 'role'])(
-    'that meets with "%s" while its request arrives can do nothing more',
-    async (end) => {
-      const { name, cookie } = await makeAccount('owner')
-      const wish = JSON.stringify({ role: 'owner' })
-      const asked = request(`${server.url}/admin/invitations`, {
-        method: 'POST',
-        headers: {
-          cookie,
-          'content-type': 'application/json',
-          'content-length': wish.length,
-          expect: '100-continue',
-        },
-      })
-      asked.flushHeaders()
-      await once(asked, 'continue')
-      await post(`/admin/accounts/${name}/${end}`, end === 'role' ? { role: 'viewer' } : {}, owner)
-      asked.end(wish)
-      const [response] = (await once(asked, 'response')) as [IncomingMessage]
-      expect(await json(response)).toMatchObject({ code: 'signed_out' })
-    },
-  )
+  it.each(['remove', 'role'])('that gets "%s" while its request arrives is refused', async (end) => {
+    const { name, cookie } = await makeAccount('owner')
+    const body = JSON.stringify({ role: 'owner' })
+    const asked = request(`${server.url}/admin/invitations`, {
+      method: 'POST',
+      headers: {
+        cookie,
+        'content-type': 'application/json',
+        'content-length': body.length,
+        expect: '100-continue',
+      },
+    })
+    asked.flushHeaders()
+    await once(asked, 'continue')
+    await post(`/admin/accounts/${name}/${end}`, end === 'role' ? { role: 'viewer' } : {}, owner)
+    asked.end(body)
+    const [response] = (await once(asked, 'response')) as [IncomingMessage]
+    expect(await json(response)).toMatchObject({ code: 'signed_out' })
+  })
 
-  it('that is removed is gone at once', async () => {
+  it('that is removed is signed out at once and cannot sign in', async () => {
     const { name, cookie } = await makeAccount()
     expect((await post(`/admin/accounts/${name}/remove`, {}, owner)).status).toBe(200)
     expect([await isSignedIn(cookie), (await signIn(name)).status]).toEqual([false, 401])
     expect(await readAudit(name)).toContain(`account_removed ok: ${name}; by owner`)
   })
 
-  it.each(['nobody-here', 'NOT A NAME <b>'])('that is not there cannot be changed: %s', async (name) => {
+  it.each(['nobody-here', 'NOT A NAME <b>'])('that does not exist cannot be changed: %s', async (name) => {
     const answer = await post(`/admin/accounts/${encodeURIComponent(name)}/remove`, {}, owner)
     expect([answer.status, answer.json().code]).toEqual([409, 'refused'])
     expect(answer.text).not.toContain('<b>')
@@ -235,15 +234,15 @@ describe('an account', () => {
 })
 
 describe('the last owner', () => {
-  it('can neither go nor be lowered, and that leaves no trace', async () => {
+  it('can neither be removed nor lose the role, and nothing is written', async () => {
     const alone = await openTestConsole()
-    const cookie = await alone.signedIn('owner', 'only')
+    const cookie = await alone.openSession('owner', 'only')
     const before = await dump(alone.context.store)
     for (const [path, body] of [
       ['/admin/accounts/only/remove', {}],
       ['/admin/accounts/only/role', { role: 'viewer' }],
     ] as const) {
-      const answer = await alone.ask(path, { body, cookie })
+      const answer = await alone.request(path, { body, cookie })
       expect([answer.status, answer.json().message]).toEqual([409, expect.stringContaining('last owner')])
     }
     const after = await dump(alone.context.store)
@@ -253,7 +252,7 @@ describe('the last owner', () => {
 })
 
 describe('when the audit log cannot be written', () => {
-  it('nothing happens', async () => {
+  it('nothing is changed', async () => {
     const { context, app } = server
     const audit = {
       requireHealthy: () => {},

@@ -1,7 +1,7 @@
 import type { AuditRow } from '../../src/store/audit-row.ts'
 import type { TestApp } from '../app.ts'
 
-/** The rows of these phases, in the order of writing. */
+/** The audit rows of these phases, oldest first per chain. */
 export async function readRows({ context }: TestApp, ...phases: string[]): Promise<AuditRow[]> {
   const { audit } = context.store
   const pages = await Promise.all((await audit.chains()).map(({ chain }) => audit.page(chain, 0, 10_000)))

@@ -10,16 +10,16 @@ import { AUDIT_PHASES } from '../../src/audit/phases.ts'
 import type { AuditRow } from '../../src/store/audit-row.ts'
 import { bearer, openTestApp, PHONE } from '../app.ts'
 import { createTestDatabase, hasPostgres } from '../postgres.ts'
-import { openTestConsole, type TestConsole } from './console.ts'
+import { openTestConsole, type TestConsole } from './test-console.ts'
 
 const NIN = '45678901234'
 const OTHER = '45678901235'
-type Line = Record<string, unknown> & {
+type Row = Record<string, unknown> & {
   phase: string
   request_reference: string | null
   detail: string | null
 }
-type Found = { rows: Line[]; next: string | null; searched_back_to: string | null; phases: string[] }
+type Result = { rows: Row[]; next: string | null; searched_back_to: string | null; phases: string[] }
 
 let at: TestConsole
 let viewer: string
@@ -27,8 +27,8 @@ let operator: string
 let reference: string
 beforeAll(async () => {
   at = await openTestConsole()
-  viewer = await at.signedIn('viewer')
-  operator = await at.signedIn('operator')
+  viewer = await at.openSession('viewer')
+  operator = await at.openSession('operator')
   reference = await verify(NIN)
   for (let turn = 0; turn < 40; turn++) await verify(OTHER)
 })
@@ -44,8 +44,8 @@ async function verify(nin: string): Promise<string> {
   return JSON.parse(answer.body).data.request_reference
 }
 
-const ask = (body: object, cookie = viewer) => at.ask('/admin/audit/search', { cookie, body })
-const search = async (body: object) => (await ask(body)).json() as unknown as Found
+const sendSearch = (body: object, cookie = viewer) => at.request('/admin/audit/search', { cookie, body })
+const search = async (body: object) => (await sendSearch(body)).json() as unknown as Result
 
 async function allRows(): Promise<AuditRow[]> {
   const { audit } = at.context.store
@@ -54,7 +54,7 @@ async function allRows(): Promise<AuditRow[]> {
 }
 
 describe('a search of the audit log', () => {
-  it('gives the newest rows first, fifty at a time, to the end', async () => {
+  it('returns all rows, newest first, in pages of fifty', async () => {
     const first = await search({})
     expect(first.rows).toHaveLength(50)
     expect(first.next).toEqual(expect.any(String))
@@ -67,7 +67,7 @@ describe('a search of the audit log', () => {
     expect(second.rows.at(-1)).toMatchObject({ phase: 'intent', request_reference: reference })
   })
 
-  it('finds by reference, key, outcome, phase and time, which combine', async () => {
+  it('filters by reference, key, outcome, phase and time, also combined', async () => {
     const { rows } = await search({ reference })
     expect(rows.map(({ phase }) => phase)).toEqual(['outcome', 'intent'])
     expect((await search({ reference, outcome: 'verified' })).rows).toHaveLength(1)
@@ -84,23 +84,23 @@ describe('a search of the audit log', () => {
     { to: '9999-12-31T23:59:59-12:00' },
     { from: '0000-01-01T00:00:00+14:00' },
     { before: toCursor({ time: '+275760-09-13T00:00:00.000Z', chain: 'none', sequence: 1 }) },
-  ])('takes %j for a time like any other', async (wish) => {
-    expect((await search(wish)).rows).toHaveLength(50)
+  ])('accepts the time %j', async (filter) => {
+    expect((await search(filter)).rows).toHaveLength(50)
   })
 
-  it('takes a form that was left empty for no wish at all', async () => {
+  it('ignores empty fields', async () => {
     expect((await search({ reference: '', key_id: ' ', outcome: '', phase: '' })).rows).toHaveLength(50)
   })
 
-  it('finds a person by a number that appears nowhere, and says in the log that somebody looked', async () => {
-    const answer = await ask({ subject: { kind: 'nin', number: NIN } })
-    const { rows } = answer.json() as unknown as Found
+  it('finds a person by number without storing it, and is audited', async () => {
+    const answer = await sendSearch({ subject: { kind: 'nin', number: NIN } })
+    const { rows } = answer.json() as unknown as Result
     expect(
       rows.filter(({ phase }) => phase !== 'audit_searched').map((row) => row.request_reference),
     ).toEqual([reference, reference])
     const hash = at.context.toSubjectHash('nin', NIN)
-    const told = (await allRows()).filter(({ phase }) => phase === 'audit_searched')
-    expect(told).toMatchObject([{ subject: hash, detail: 'by viewer' }])
+    const audited = (await allRows()).filter(({ phase }) => phase === 'audit_searched')
+    expect(audited).toMatchObject([{ subject: hash, detail: 'by viewer' }])
     expect(answer.text).not.toContain(NIN)
     expect(answer.text).not.toContain(hash)
     expect(JSON.stringify(await allRows())).not.toContain(NIN)
@@ -111,8 +111,8 @@ describe('a search of the audit log', () => {
     ['from', { from: 'yesterday' }],
     ['before', { before: 'nonsense' }],
     ['before', { before: Buffer.from('["x","y",1]').toString('base64url') }],
-  ])('names what does not fit: %s', async (field, body) => {
-    const answer = await ask(body)
+  ])('names the invalid field: %s', async (field, body) => {
+    const answer = await sendSearch(body)
     expect(answer.status).toBe(422)
     expect(Object.keys(answer.json().errors as object)).toEqual([field])
   })
@@ -127,10 +127,10 @@ describe('a search of the audit log', () => {
   })
 })
 
-describe('a story', () => {
-  it('is told in order, with who was asked, and without the hash of the person', async () => {
-    const answer = await at.ask(`/admin/audit/timelines/${reference}`, { cookie: viewer })
-    const { rows } = answer.json() as unknown as { rows: Line[] }
+describe('a timeline', () => {
+  it('has the rows in order, with source attempts and without the subject hash', async () => {
+    const answer = await at.request(`/admin/audit/timelines/${reference}`, { cookie: viewer })
+    const { rows } = answer.json() as unknown as { rows: Row[] }
     expect(rows).toMatchObject([
       { phase: 'intent', source_attempts: [] },
       { phase: 'outcome', outcome: 'verified', source_attempts: [{ name: 'sandbox', result: 'found' }] },
@@ -138,13 +138,13 @@ describe('a story', () => {
     expect(Object.keys(rows[0] ?? {})).not.toContain('subject')
   })
 
-  it('is not found under a reference that nobody got', async () => {
-    expect((await at.ask('/admin/audit/timelines/ver_none', { cookie: viewer })).status).toBe(404)
+  it('is 404 for an unknown reference', async () => {
+    expect((await at.request('/admin/audit/timelines/ver_none', { cookie: viewer })).status).toBe(404)
   })
 })
 
 describe('an export', () => {
-  it('is a file with every row, and stands in the log itself', async () => {
+  it('is a file with every row, and is audited', async () => {
     const answer = await fetch(`${at.url}/admin/audit/export`, { headers: { cookie: operator } })
     expect(answer.headers.get('content-disposition')).toMatch(
       /^attachment; filename="audit-\d{4}-\d\d-\d\d\.ndjson"$/,
@@ -154,15 +154,15 @@ describe('an export', () => {
     expect(JSON.parse(lines.at(-1) ?? '')).toMatchObject({ phase: 'audit_exported', detail: 'by operator' })
   })
 
-  it('is not for viewers', async () => {
-    expect((await at.ask('/admin/audit/export', { cookie: viewer })).status).toBe(403)
+  it('is forbidden for viewers', async () => {
+    expect((await at.request('/admin/audit/export', { cookie: viewer })).status).toBe(403)
   })
 })
 
 const PERSON = { name: 'ada', role: 'operator', session: '' } as const
 const engines = hasPostgres() ? (['sqlite', 'postgres'] as const) : (['sqlite'] as const)
 
-describe.each(engines)('the reading of the whole log on %s', (engine) => {
+describe.each(engines)('the verification of the whole log on %s', (engine) => {
   const openLog = async (settings: Record<string, string> = {}) => {
     const database = engine === 'postgres' ? { TABBAT_DATABASE_URL: await createTestDatabase() } : {}
     const app = await openTestApp({ ...database, ...settings })
@@ -170,7 +170,7 @@ describe.each(engines)('the reading of the whole log on %s', (engine) => {
     return app
   }
 
-  it('says that it is sound, holds it against the file of checkpoints, and is in the log', async () => {
+  it('reports a sound log, compares it with the checkpoint file, and is audited', async () => {
     const { context, close } = await openLog()
     await context.audit.checkpoint()
     const checks = createChainChecks(context)
@@ -197,7 +197,7 @@ describe.each(engines)('the reading of the whole log on %s', (engine) => {
     await close()
   })
 
-  it('finds that rows are gone of which the file speaks', async () => {
+  it('finds that rows are missing which the checkpoint file covers', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'tabbat-checkpoints-'))
     const key = { TABBAT_ROOT_KEY: 'ab'.repeat(32) }
     const longer = await openLog(key)
@@ -218,7 +218,7 @@ describe.each(engines)('the reading of the whole log on %s', (engine) => {
     await rm(folder, { recursive: true })
   })
 
-  it('says when there is no file to hold it against', async () => {
+  it('says that there is no checkpoint file', async () => {
     const { context, close } = await openLog()
     const checks = createChainChecks(context)
     checks.start(PERSON)
@@ -229,7 +229,7 @@ describe.each(engines)('the reading of the whole log on %s', (engine) => {
     await close()
   })
 
-  it('ends with the server', async () => {
+  it('stops when the server closes', async () => {
     const { context, close } = await openLog()
     const checks = createChainChecks(context)
     checks.start(PERSON)
@@ -239,13 +239,15 @@ describe.each(engines)('the reading of the whole log on %s', (engine) => {
   })
 })
 
-describe('the reading of the whole log', () => {
-  it('is started by an operator and watched by anybody', async () => {
-    expect((await at.ask('/admin/audit/check', { cookie: viewer, body: {} })).status).toBe(403)
-    const begun = await at.ask('/admin/audit/check', { cookie: operator, body: {} })
+describe('the verification of the whole log', () => {
+  it('is started by operators and shown to viewers', async () => {
+    expect((await at.request('/admin/audit/check', { cookie: viewer, body: {} })).status).toBe(403)
+    const begun = await at.request('/admin/audit/check', { cookie: operator, body: {} })
     expect(begun.json()).toMatchObject({ state: 'running', started_by: 'operator' })
     await expect
-      .poll(async () => (await at.ask('/admin/audit/check', { cookie: viewer })).json().state)
+      .poll(async () => (await at.request('/admin/audit/check', { cookie: viewer })).json().state, {
+        timeout: 20_000,
+      })
       .toBe('sound')
   })
 })

@@ -4,7 +4,7 @@ import { openStandIn, type StandIn } from '../../src/simulator/stand-in.ts'
 import { createVtpass } from '../../src/simulator/vtpass.ts'
 import { bearer } from '../app.ts'
 import { readRows } from './audit-rows.ts'
-import { openTestConsole, type TestConsole } from './console.ts'
+import { openTestConsole, type TestConsole } from './test-console.ts'
 
 type List = { title: string; as_of: string; items: { code: string; price: string; note: string }[] }
 type View = { version: number; lists: List[]; versions: { id: number; author: string; origin: string }[] }
@@ -20,21 +20,21 @@ beforeAll(async () => {
   shop = openShop()
   vendor = await openStandIn(createVtpass(shop))
   at = await openTestConsole(vendor.settings)
-  viewer = await at.signedIn('viewer')
-  operator = await at.signedIn('operator', 'bola')
+  viewer = await at.openSession('viewer')
+  operator = await at.openSession('operator', 'bola')
 })
 afterAll(async () => {
   await at.close()
   await vendor.close()
 })
 
-const get = (path: string) => at.ask(`/admin/catalogue${path}`, { cookie: viewer })
-const post = (path: string, body: object) => at.ask(`/admin/catalogue${path}`, { cookie: operator, body })
+const get = (path: string) => at.request(`/admin/catalogue${path}`, { cookie: viewer })
+const post = (path: string, body: object) => at.request(`/admin/catalogue${path}`, { cookie: operator, body })
 const view = async () => (await get('')).json() as unknown as View
 const exported = async () => (await get('/export')).json() as unknown as Files
 const listOf = async (title: string) => (await view()).lists.find((list) => list.title === title)
 
-/** The same lists, with another price for the first bundle of the first provider. */
+/** The lists with another price for the first bundle of the first provider. */
 async function withPrice(price: string): Promise<Files> {
   const files = await exported()
   const [first, ...others] = files.internet as [InternetList]
@@ -44,8 +44,8 @@ async function withPrice(price: string): Promise<Files> {
 const bring = (content: unknown, wish: object = {}) =>
   post('/import', { content, dry_run: false, force: false, ...wish })
 
-describe('the catalogue at the console', () => {
-  it('shows every list with its age, and the version that shipped', async () => {
+describe('the catalogue', () => {
+  it('shows every list with its date, and the shipped version', async () => {
     const { version, lists, versions } = await view()
     expect([version, versions]).toEqual([1, [{ id: 1, at: null, origin: 'shipped', author: '' }]])
     const titles = lists.map(({ title }) => title)
@@ -57,7 +57,7 @@ describe('the catalogue at the console', () => {
     expect((await listOf('tv DSTV add-ons'))?.items[0]?.note).not.toBe('')
   })
 
-  it('imports a file: callers see it at once, and the history and the audit say whose it is', async () => {
+  it('imports a file: callers get it at once, history and audit name the account', async () => {
     const answer = await bring(await withPrice('323'))
     expect(answer.json()).toMatchObject({ outcome: 'changed', version: 2, changes: [{ price_after: '323' }] })
     const [{ title, items } = { title: '', items: [] }] = (await view()).lists
@@ -68,25 +68,25 @@ describe('the catalogue at the console', () => {
     expect((await readRows(at, 'catalogue_changed')).at(-1)?.detail).toMatch(/^import, .*; by bola$/)
   })
 
-  it('shows what is different between two versions', async () => {
+  it('shows the differences between two versions', async () => {
     const { changes } = (await get('/diff?from=1&to=2')).json() as { changes: unknown[] }
     expect(changes).toMatchObject([{ change: 'price', price_after: '323' }])
     expect((await get('/diff?from=1&to=99')).status).toBe(409)
     expect((await get('/diff?from=one&to=2')).status).toBe(422)
   })
 
-  it('only looks in a dry run', async () => {
+  it('changes nothing in a dry run', async () => {
     const answer = await bring(await withPrice('456'), { dry_run: true })
-    expect(answer.json()).toMatchObject({ outcome: 'looked', version: 2, changes: [{ price_after: '456' }] })
+    expect(answer.json()).toMatchObject({ outcome: 'dry_run', version: 2, changes: [{ price_after: '456' }] })
     expect((await view()).version).toBe(2)
   })
 
-  it('refuses lists that look like a mistake, unless one insists', async () => {
+  it('refuses implausible lists without force', async () => {
     const files = await exported()
     const empty = { ...files, internet: [] }
     const doubtful = await bring(empty)
     expect(doubtful.status).toBe(409)
-    expect(doubtful.json().message).toMatch(/would be empty\..* unless you insist\.$/)
+    expect(doubtful.json().message).toMatch(/would be empty\. The active lists are unchanged\./)
     expect((await view()).version).toBe(2)
     expect((await bring(empty, { force: true })).json()).toMatchObject({ outcome: 'changed', version: 3 })
     expect((await bring({ sme: 1 })).status).toBe(409)
@@ -99,18 +99,15 @@ describe('the catalogue at the console', () => {
     expect((await post('/rollback', { to: 77 })).status).toBe(409)
   })
 
-  it('takes a file of a megabyte, and none of three', async () => {
+  it('accepts a file of one megabyte and refuses three', async () => {
     const padded = (bytes: number) => ({ ...{ padding: 'x'.repeat(bytes) }, internet: [], tv: [] })
     expect((await bring(padded(1024 * 1024))).status).toBe(409)
     const tooLarge = await bring(padded(3 * 1024 * 1024))
-    expect([tooLarge.status, tooLarge.json().message]).toEqual([
-      413,
-      'What was sent is larger than is taken here.',
-    ])
+    expect([tooLarge.status, tooLarge.json().message]).toEqual([413, 'The request body is too large.'])
   })
 })
 
-describe('a review at the console', () => {
+describe('a review', () => {
   type Review = { id: number; source: string; doubts: string[] }
   const sync = () => post('/sync', { source: 'vtpass', dry_run: false, force: false })
   const reviews = async () => ((await view()) as unknown as { reviews: Review[] }).reviews
@@ -118,12 +115,12 @@ describe('a review at the console', () => {
   const times = (factor: number) =>
     mapGoods(openShop().files, (item) => ({ ...item, price: String(Number(item.price) * factor) }))
 
-  it('shows what a vendor proposes, and a viewer cannot decide', async () => {
+  it('shows the changes, and viewers cannot decide', async () => {
     shop.files = times(1000)
     const refused = await sync()
     expect([refused.status, refused.json().message]).toEqual([
       409,
-      expect.stringContaining('wait for your decision'),
+      expect.stringContaining('wait for review'),
     ])
     const [review] = await reviews()
     expect(review).toMatchObject({
@@ -135,10 +132,10 @@ describe('a review at the console', () => {
     }
     expect(changes.length).toBeGreaterThan(40)
     const body = { id: review?.id, decision: 'accept' }
-    expect((await at.ask('/admin/catalogue/review', { cookie: viewer, body })).status).toBe(403)
+    expect((await at.request('/admin/catalogue/review', { cookie: viewer, body })).status).toBe(403)
   })
 
-  it('is rejected by a person, and the audit says by whom', async () => {
+  it('can be rejected, and the audit names the account', async () => {
     const { version } = await view()
     const [review] = await reviews()
     expect((await decide(review?.id ?? 0, 'reject')).json()).toMatchObject({ outcome: 'rejected', version })
@@ -152,7 +149,7 @@ describe('a review at the console', () => {
     expect((await decide(review?.id ?? 0, 'accept')).status).toBe(409)
   })
 
-  it('is accepted by a person: callers see it at once', async () => {
+  it('can be accepted: callers get the lists at once', async () => {
     shop.files = times(3)
     await sync()
     const [review] = await reviews()
@@ -164,14 +161,14 @@ describe('a review at the console', () => {
   })
 })
 
-describe('a sync from the console', () => {
+describe('a sync', () => {
   const sync = (wish: object = {}) =>
     post('/sync', { source: 'vtpass', dry_run: false, force: false, ...wish })
 
-  it('fetches the lists of a vendor that is set up', async () => {
+  it('fetches the lists of a configured vendor', async () => {
     expect((await view()) as unknown).toMatchObject({ can_sync: ['vtpass'] })
     const looked = (await sync({ dry_run: true, force: true })).json()
-    expect(looked.outcome).toBe('looked')
+    expect(looked.outcome).toBe('dry_run')
     expect((await sync({ force: true })).json().outcome).toBe('changed')
     const { versions, syncs } = (await view()) as View & { syncs: object[] }
     expect(versions[0]).toMatchObject({ origin: 'vtpass', author: 'bola' })
@@ -179,7 +176,7 @@ describe('a sync from the console', () => {
     expect((await readRows(at, 'catalogue_changed')).at(-1)?.detail).toMatch(/; by bola$/)
   })
 
-  it('says in our words what went wrong', async () => {
+  it('explains an error without text of the vendor', async () => {
     vendor.fail('unauthorised')
     const answer = await sync()
     vendor.fail(undefined)

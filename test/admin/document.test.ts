@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { ADMIN_ROUTES } from '../../src/admin/routes.ts'
-import { openTestConsole, type TestConsole } from './console.ts'
+import { openTestConsole, type TestConsole } from './test-console.ts'
 
 let server: TestConsole
 beforeAll(async () => {
@@ -10,8 +10,8 @@ afterAll(() => server.close())
 
 type Operation = { description: string; security?: unknown[]; responses: Record<string, unknown> }
 
-it('the document names every address, and who may use it', async () => {
-  const answer = await server.ask('/admin/openapi.json')
+it('the OpenAPI document lists every route with its role', async () => {
+  const answer = await server.request('/admin/openapi.json')
   const { paths } = answer.json() as { paths: Record<string, Record<string, Operation>> }
   const found = Object.values(paths).flatMap((item) => Object.keys(item))
   expect([answer.status, found.length]).toEqual([200, ADMIN_ROUTES.length])

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { bearer, PHONE } from '../app.ts'
-import { type Answer, openTestConsole, type TestConsole } from './console.ts'
+import { openTestConsole, type TestConsole, type TestResponse } from './test-console.ts'
 
 let at: TestConsole
 const cookies: Record<string, string> = {}
 beforeAll(async () => {
   at = await openTestConsole()
-  for (const role of ['viewer', 'operator', 'owner'] as const) cookies[role] = await at.signedIn(role)
+  for (const role of ['viewer', 'operator', 'owner'] as const) cookies[role] = await at.openSession(role)
 })
 afterAll(() => at.close())
 
@@ -14,13 +14,14 @@ const WISH = { name: 'shop', mode: 'test', scopes: ['kyc:nin'] }
 type Row = Record<string, unknown>
 type Made = { key: string; row: Row & { id: string } }
 
-const post = (path: string, body: object, role = 'operator') => at.ask(path, { cookie: cookies[role], body })
+const post = (path: string, body: object, role = 'operator') =>
+  at.request(path, { cookie: cookies[role], body })
 const make = async (wish: object = {}, role?: string) =>
   (await post('/admin/keys', { ...WISH, ...wish }, role)).json() as Made
 const list = async () =>
-  (await at.ask('/admin/keys', { cookie: cookies.viewer })).json() as { keys: Row[]; field_groups: Row[] }
+  (await at.request('/admin/keys', { cookie: cookies.viewer })).json() as { keys: Row[]; field_groups: Row[] }
 const find = async (id: string) => (await list()).keys.find((key) => key.id === id)
-const errorsOf = (answer: Answer) => {
+const errorsOf = (answer: TestResponse) => {
   expect(answer.status).toBe(422)
   return Object.keys(answer.json().errors as object)
 }
@@ -37,8 +38,8 @@ const verify = (key: string) =>
     payload: { nin: '12345678901', phone: PHONE },
   })
 
-describe('a key made at the console', () => {
-  it('works, is listed without its secret, and the audit says who made it', async () => {
+describe('a new key', () => {
+  it('works, is listed without its secret, and the audit names the account', async () => {
     const { key, row } = await make({ expires_in: '90d', allowed_ips: ['127.0.0.1', '10.0.0.0/8'] })
     expect(key).toMatch(/^tbt_test_/)
     expect((await verify(key)).statusCode).toBe(200)
@@ -52,7 +53,7 @@ describe('a key made at the console', () => {
     expect(await lastRow('key_created')).toMatchObject({ key_id: row.id, detail: 'by operator' })
   })
 
-  it('shows how much it was used', async () => {
+  it('is listed with its usage', async () => {
     const { key, row } = await make()
     expect(await find(row.id)).toMatchObject({ verifications_30d: 0, last_used_at: null })
     await verify(key)
@@ -64,7 +65,7 @@ describe('a key made at the console', () => {
     })
   })
 
-  it('is not made from wishes that do not fit, and each is named', async () => {
+  it('is refused with invalid options, each of which is named', async () => {
     const before = (await list()).keys.length
     const answer = await post('/admin/keys', {
       ...WISH,
@@ -82,7 +83,7 @@ describe('a key made at the console', () => {
     expect((await list()).keys).toHaveLength(before)
   })
 
-  it('reveals hidden fields only where an owner makes it', async () => {
+  it('may reveal hidden fields only if an owner creates it', async () => {
     const wish = { reveal: ['next_of_kin'] }
     const answer = await post('/admin/keys', { ...WISH, ...wish })
     expect(answer.status).toBe(403)
@@ -93,7 +94,7 @@ describe('a key made at the console', () => {
 })
 
 describe('revoking and rolling', () => {
-  it('ends a key', async () => {
+  it('revokes a key', async () => {
     const { key, row } = await make()
     expect((await post(`/admin/keys/${row.id}/revoke`, {})).json()).toEqual({ ok: true })
     expect(await find(row.id)).toMatchObject({ state: 'revoked' })
@@ -104,7 +105,7 @@ describe('revoking and rolling', () => {
     expect(again.json()).toMatchObject({ code: 'refused', message: expect.stringContaining('before') })
   })
 
-  it('gives a successor, and lets the old key work for the overlap', async () => {
+  it('rolls a key: both work during the overlap', async () => {
     const { key, row } = await make()
     const next = (await post(`/admin/keys/${row.id}/roll`, { overlap: '1h' })).json() as Made
     expect(await find(row.id)).toMatchObject({ state: 'active', rolled_to: next.row.id })
@@ -116,13 +117,13 @@ describe('revoking and rolling', () => {
     expect(errorsOf(await post(`/admin/keys/${next.row.id}/roll`, { overlap: 'soon' }))).toEqual(['overlap'])
   })
 
-  it('of a key that reveals is left to an owner', async () => {
+  it('rolls a key with revealed fields only for an owner', async () => {
     const { row } = await make({ reveal: ['place_of_origin'] }, 'owner')
     expect((await post(`/admin/keys/${row.id}/roll`, {})).status).toBe(403)
     expect((await post(`/admin/keys/${row.id}/roll`, {}, 'owner')).status).toBe(200)
   })
 
-  it('does not repeat what cannot be an id', async () => {
+  it('does not repeat an invalid id', async () => {
     const { key } = await make()
     const answer = await post(`/admin/keys/${key}/revoke`, {})
     expect(answer.status).toBe(409)
@@ -134,7 +135,7 @@ describe('the preview', () => {
   const preview = async (kind: string, hide: string[], reveal: string[]) =>
     (await post('/admin/keys/preview', { kind, hide, reveal }, 'viewer')).json().answer as Record<string, Row>
 
-  it('shows what such a key would see of somebody who does not exist', async () => {
+  it('shows the response for a synthetic person', async () => {
     const plain = await preview('nin', [], [])
     expect(plain.next_of_kin).toMatchObject({ surname: '****' })
     expect(plain.personal_info?.religion).not.toBe('****')
@@ -145,7 +146,7 @@ describe('the preview', () => {
     expect(await preview('bvn', [], [])).toMatchObject({ bvn_number: expect.any(String) })
   })
 
-  it('knows the fields that the list names', async () => {
+  it('contains every field of the list', async () => {
     const fields = (await list()).field_groups.flatMap(({ fields: named }) => named as Row[])
     const names = fields.map(({ name }) => name as string)
     expect(names).toContain('personal_info.religion')

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Role } from '../../src/contract/role.ts'
 import { createTestDatabase, hasPostgres } from '../postgres.ts'
-import { type Ask, openTestConsole, type TestConsole } from './console.ts'
+import { openTestConsole, type TestConsole, type TestRequest } from './test-console.ts'
 
 const engines = hasPostgres() ? (['sqlite', 'postgres'] as const) : (['sqlite'] as const)
 
-/** PostgreSQL fails at a text with a NUL, and at a number that is too large: that must not look like a database that fails. */
+/** PostgreSQL raises an error for NUL in a text and for a number out of range. That must not count as a failing database. */
 describe.each(engines)('on %s', (engine) => {
   let server: TestConsole
   beforeAll(async () => {
@@ -14,7 +14,7 @@ describe.each(engines)('on %s', (engine) => {
   })
   afterAll(() => server.close())
 
-  it.each<[string, number, Role, Ask]>([
+  it.each<[string, number, Role, TestRequest]>([
     ['/admin/session/sign-in', 422, 'viewer', { body: { name: 'a\0b', password: 'whatever' } }],
     ['/admin/audit/search', 422, 'viewer', { body: { reference: 'a\0b' } }],
     ['/admin/audit/timelines/a%00b', 404, 'viewer', {}],
@@ -23,8 +23,8 @@ describe.each(engines)('on %s', (engine) => {
     ['/admin/keys/a%00b/revoke', 404, 'operator', { body: {} }],
     ['/admin/keys/a%00b/roll', 404, 'operator', { body: {} }],
     ['/admin/catalogue/rollback', 422, 'operator', { body: { to: 1e300 } }],
-  ])('%s answers %i to what cannot be there', async (path, status, role, ask) => {
-    const answer = await server.ask(path, { ...ask, cookie: await server.signedIn(role) })
+  ])('%s returns %i for an impossible value', async (path, status, role, request) => {
+    const answer = await server.request(path, { ...request, cookie: await server.openSession(role) })
     expect([answer.status, answer.json().code]).toEqual([
       status,
       status === 404 ? 'not_found' : 'validation_failed',

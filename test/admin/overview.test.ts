@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { toOverview } from '../../src/admin/overview.ts'
-import { createOverviewCache } from '../../src/admin/overview-stream.ts'
+import { createOverviewCache } from '../../src/admin/overview-cache.ts'
 import type { Context } from '../../src/context/context.ts'
 import type { Store } from '../../src/store/store.ts'
 import { openTestApp, PHONE, type TestApp } from '../app.ts'
@@ -26,14 +26,14 @@ const withStore = (parts: Partial<Store>): Context => ({
 })
 
 describe('the overview', () => {
-  it('names the keys that it shows without reading all there are', async () => {
+  it('reads only the keys that it shows', async () => {
     const { keys } = server.context.store
     const list = () => Promise.reject(new Error('there may be thousands'))
     const overview = await toOverview(withStore({ keys: { ...keys, list } }), WISH)
     expect(overview.keys).toEqual([expect.objectContaining({ name: 'the shop', verifications: 1 })])
   })
 
-  it('is made the more seldom the longer it takes', async () => {
+  it('is kept longer if computing it takes longer', async () => {
     vi.useFakeTimers({ toFake: ['performance'] })
     const { statistics } = server.context.store
     const outcomes: typeof statistics.outcomes = (stretch) => {
@@ -49,7 +49,7 @@ describe('the overview', () => {
     vi.useRealTimers()
   })
 
-  it('is shared by those who look at the same time, and made anew after a failure', async () => {
+  it('is shared by concurrent requests, and computed again after an error', async () => {
     let isAway = true
     const { statistics } = server.context.store
     const outcomes: typeof statistics.outcomes = async (stretch) => {

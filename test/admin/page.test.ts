@@ -43,16 +43,16 @@ function build(): void {
   writeFileSync(join(folder, 'assets/index-def.css'), 'body { margin: 0 }')
 }
 
-describe('the page', () => {
-  it('says that it was not built, and is there as soon as it is', async () => {
+describe('the console page', () => {
+  it('is 503 until it is built', async () => {
     const missing = await get('/console')
-    expect([missing.statusCode, missing.body]).toEqual([503, 'The console was not built. Run npm ci.\n'])
+    expect([missing.statusCode, missing.body]).toEqual([503, 'The console is not built. Run npm ci.\n'])
     expect((await get('/console/assets/index-abc.js')).statusCode).toBe(503)
     build()
     expect((await get('/console')).statusCode).toBe(200)
   })
 
-  it.each(['/console', '/console/'])('is at %s and kept by no browser', async (url) => {
+  it.each(['/console', '/console/'])('is served at %s with no-store', async (url) => {
     const answer = await get(url)
     expect(answer.body).toContain('<title>Tabbat</title>')
     expect(answer.headers).toMatchObject({
@@ -62,12 +62,12 @@ describe('the page', () => {
     })
   })
 
-  it('is where / leads', async () => {
+  it('is the redirect target of /', async () => {
     const answer = await get('/')
     expect([answer.statusCode, answer.headers.location]).toEqual([302, '/console'])
   })
 
-  it('has assets that are kept for a year, packed for those who take that', async () => {
+  it('has immutable assets, in gzip if accepted', async () => {
     const packed = await get('/console/assets/index-abc.js', { 'accept-encoding': 'br, gzip;q=0.8' })
     expect(packed.headers).toMatchObject({
       'content-encoding': 'gzip',
@@ -96,13 +96,13 @@ describe('the page', () => {
     '..%2f..%2fpackage.json',
     '__proto__',
     '%00',
-  ])('has nothing else to show: %s', async (name) => {
+  ])('serves no other file: %s', async (name) => {
     const answer = await get(`/console/assets/${name}`)
     expect(answer.statusCode).toBe(404)
     expect(answer.body).not.toContain('not for the page')
   })
 
-  it.each(['/', '/console', '/console/assets/index-abc.js'])('is safe to show: %s', async (url) => {
+  it.each(['/', '/console', '/console/assets/index-abc.js'])('has security headers: %s', async (url) => {
     const { headers } = await get(url)
     expect(headers['content-security-policy']).toBe(
       "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; font-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",

@@ -3,7 +3,7 @@ import { inviteAccount } from '../../src/accounts/accounts.ts'
 import { sealEntry } from '../../src/registry/sealed-entry.ts'
 import { toNinRecord } from '../../src/sources/sandbox/nin-record.ts'
 import { readRows } from './audit-rows.ts'
-import { openTestConsole, type TestConsole, toCookie } from './console.ts'
+import { openTestConsole, type TestConsole, toCookie } from './test-console.ts'
 
 const NIN = '70000000017'
 const NOBODY = '70000000018'
@@ -16,11 +16,11 @@ let operator: string
 let owner: string
 beforeAll(async () => {
   at = await openTestConsole()
-  operator = await at.signedIn('operator', 'bola')
+  operator = await at.openSession('operator', 'bola')
   const { store, audit, keyring } = at.context
   const { token } = await inviteAccount({ store, audit, by: 'command line' }, 'owner')
   owner = toCookie(
-    await at.ask('/admin/invitations/accept', { body: { token, name: 'chidi', password: PASSWORD } }),
+    await at.request('/admin/invitations/accept', { body: { token, name: 'chidi', password: PASSWORD } }),
   )
   const entry = { record: RECORD, mediaId: null }
   await store.registry.save({ records: [sealEntry(keyring(), 'nin', NIN, entry)], media: [], at: 1 })
@@ -29,9 +29,9 @@ afterAll(() => at.close())
 
 type View = { found: boolean; fields: { name: string; value: string }[] }
 const look = (number = NIN) =>
-  at.ask('/admin/records/lookup', { cookie: operator, body: { kind: 'nin', number } })
+  at.request('/admin/records/lookup', { cookie: operator, body: { kind: 'nin', number } })
 const reveal = (wish: object = {}, cookie = owner) =>
-  at.ask('/admin/records/reveal', {
+  at.request('/admin/records/reveal', {
     cookie,
     body: { kind: 'nin', number: NIN, reason: REASON, password: PASSWORD, ...wish },
   })
@@ -39,8 +39,8 @@ const rows = () => readRows(at, 'record_viewed', 'record_revealed')
 
 describe('the records', () => {
   it('are counted', async () => {
-    const viewer = await at.signedIn('viewer')
-    expect((await at.ask('/admin/records', { cookie: viewer })).json()).toEqual({
+    const viewer = await at.openSession('viewer')
+    expect((await at.request('/admin/records', { cookie: viewer })).json()).toEqual({
       nin: 1,
       bvn: 0,
       pictures: 0,
@@ -48,8 +48,8 @@ describe('the records', () => {
   })
 })
 
-describe('a look at a record', () => {
-  it('shows which fields are filled, and nothing of what is in them', async () => {
+describe('looking up a record', () => {
+  it('shows which fields are filled, without their values', async () => {
     const answer = await look()
     const { found, fields } = answer.json() as unknown as View
     expect(found).toBe(true)
@@ -60,7 +60,7 @@ describe('a look at a record', () => {
       expect(answer.text).not.toContain(text)
   })
 
-  it('is in the audit log, also where there is nobody', async () => {
+  it('is audited, also if there is no record', async () => {
     expect((await look(NOBODY)).json()).toEqual({ found: false, fields: [] })
     expect((await rows()).at(-1)).toMatchObject({
       phase: 'record_viewed',
@@ -71,8 +71,8 @@ describe('a look at a record', () => {
   })
 })
 
-describe('a reveal', () => {
-  it('shows the record to an owner who gives the password again, and keeps the reason', async () => {
+describe('revealing a record', () => {
+  it('needs an owner, the password and a reason, which is audited', async () => {
     const { fields } = (await reveal()).json() as unknown as View
     expect(fields).toContainEqual({ name: 'nin_number', value: NIN })
     expect(fields).toContainEqual({ name: 'personal_info.last_name', value: RECORD.personal_info.last_name })
@@ -102,7 +102,7 @@ describe('a reveal', () => {
     'The customer with the NIN ٧٠٠٠٠٠٠٠٠١٧',
     'Called from 0x8x0x3x1x2x3x4x5x6x7 today',
     'Called from ０８０３\u200b123\u200b4567 today',
-  ])('is not made for a reason that says nothing, or names somebody: %s', async (reason) => {
+  ])('is refused for a reason that is too short or contains a number: %s', async (reason) => {
     const before = await rows()
     const answer = await reveal({ reason })
     expect(answer.status).toBe(422)
@@ -110,11 +110,11 @@ describe('a reveal', () => {
     expect(await rows()).toEqual(before)
   })
 
-  it('is not for operators, whatever password they give', async () => {
+  it('is forbidden for operators', async () => {
     expect((await reveal({}, operator)).status).toBe(403)
   })
 
-  it('is not made while the audit log cannot be written', async () => {
+  it('is refused while the audit log cannot be written', async () => {
     const { audit } = at.context
     const record = audit.record.bind(audit)
     audit.record = async () => {

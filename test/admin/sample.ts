@@ -15,7 +15,7 @@ type Schema = {
   readonly properties?: Readonly<Record<string, Schema>>
 }
 
-/** Something small that fits the shape: what may be left out is left out. */
+/** The smallest value that fits the schema, without optional fields. */
 export function toSample(shape: object): unknown {
   const schema = shape as Schema
   if (schema.const !== undefined) return schema.const

@@ -6,7 +6,7 @@ import { createAuthentication } from '../../src/admin/authentication.ts'
 import { buildAdminServer } from '../../src/admin/server.ts'
 import type { Session } from '../../src/admin/shapes/session.ts'
 import type { App } from '../../src/http/app.ts'
-import { openTestConsole, send, type TestConsole, toCookie } from './console.ts'
+import { openTestConsole, send, type TestConsole, toCookie } from './test-console.ts'
 
 const MINUTE_MS = 60_000
 const PASSWORD = 'pâté of long-eared owls'
@@ -17,12 +17,12 @@ beforeAll(async () => {
 })
 afterAll(() => server.close())
 
-/** Each caller has an address of its own, so that one test does not wait for the tries of another. */
+/** Each caller has its own address, so that tests do not throttle each other. */
 let callers = 0
 const newCaller = () => ({ 'x-forwarded-for': `198.51.100.${++callers}` })
 
 const post = (path: string, body: object, cookie?: string, headers = newCaller()) =>
-  server.ask(path, { body, cookie, headers })
+  server.request(path, { body, cookie, headers })
 
 async function makeAccount(name: string): Promise<string> {
   const { store, audit } = server.context
@@ -33,13 +33,13 @@ async function makeAccount(name: string): Promise<string> {
 const signIn = (name: string, password = PASSWORD, headers?: { 'x-forwarded-for': string }) =>
   post('/admin/session/sign-in', { name, password }, undefined, headers)
 
-/** Of something that the page asks by itself. */
+/** The status of a background request. */
 const statusOf = async (cookie: string, path = '/admin/audit/check') =>
-  (await server.ask(path, { cookie })).status
+  (await server.request(path, { cookie })).status
 
 const idOf = (cookie: string) => toTokenId(cookie.split('=')[1] ?? '') as Uint8Array
 
-/** As if it had been opened and last seen so long ago. */
+/** Moves a session back in time. */
 async function age(cookie: string, openedMs: number, seenMs: number): Promise<void> {
   const now = Date.now()
   await server.context.store.database
@@ -66,7 +66,7 @@ const countFailures = async (name: string) =>
   )
 
 describe('signing in', () => {
-  it('looks the same for a wrong password and for nobody of this name', async () => {
+  it('gives the same response for a wrong password and an unknown name', async () => {
     await makeAccount('bisi')
     const [wrong, nobody] = [await signIn('bisi', 'not this one'), await signIn('nobody', 'not this one')]
     const plain = ({ status, text, headers }: typeof wrong) => [
@@ -80,18 +80,18 @@ describe('signing in', () => {
     expect(await countFailures('nobody')).toBe(0)
   })
 
-  it('takes the password in either spelling of its letters, and the name in any case', async () => {
+  it('accepts the password in any Unicode normalisation, and the name in any case', async () => {
     await makeAccount('chidi')
     expect((await signIn(' Chidi ', PASSWORD.normalize('NFD'))).status).toBe(200)
   })
 
-  it('sets a cookie that scripts cannot read and other sites cannot use', async () => {
+  it('sets an HttpOnly, SameSite=Strict cookie', async () => {
     await makeAccount('dayo')
     const cookie = (await signIn('dayo')).headers['set-cookie']?.[0]
     expect(cookie).toMatch(/^tabbat_console=[\w-]{43}; Path=\/; HttpOnly; SameSite=Strict$/)
   })
 
-  it('behind TLS sets a cookie for TLS only, and takes no other', async () => {
+  it('over TLS sets and accepts only a __Host- cookie', async () => {
     const plain = await makeAccount('emeka')
     const secure = { ...newCaller(), 'x-forwarded-proto': 'https' }
     const cookie = await post(
@@ -103,23 +103,23 @@ describe('signing in', () => {
     expect(cookie.headers['set-cookie']?.[0]).toMatch(
       /^__Host-tabbat_console=[\w-]{43}; Path=\/; HttpOnly; SameSite=Strict; Secure$/,
     )
-    const ask = async (sent: string) =>
-      (await server.ask('/admin/audit/check', { cookie: sent, headers: secure })).status
-    expect([await ask(toCookie(cookie)), await ask(plain)]).toEqual([200, 401])
+    const send = async (sent: string) =>
+      (await server.request('/admin/audit/check', { cookie: sent, headers: secure })).status
+    expect([await send(toCookie(cookie)), await send(plain)]).toEqual([200, 401])
   })
 })
 
-it('TLS is not believed of just anybody', async () => {
+it('X-Forwarded-Proto is ignored without a trusted proxy', async () => {
   const plain = await openTestConsole()
-  const cookie = await plain.signedIn('owner')
+  const cookie = await plain.openSession('owner')
   const headers = { 'x-forwarded-proto': 'https' }
-  const answer = await plain.ask('/admin/session/sign-out', { body: {}, cookie, headers })
+  const answer = await plain.request('/admin/session/sign-out', { body: {}, cookie, headers })
   expect(answer.headers['set-cookie']?.[0]).toMatch(/^tabbat_console=;/)
   await plain.close()
 })
 
-describe('guessing', () => {
-  // A server whose clock for this stands still: however slow the machine is, no wait is over.
+describe('password guessing', () => {
+  // The clock of the throttle stands still, so no wait ends during the test.
   let admin: App
   let url: string
   beforeAll(async () => {
@@ -139,21 +139,21 @@ describe('guessing', () => {
   const toStatuses = (answers: readonly { status: number }[]) =>
     answers.map(({ status }) => status).toSorted()
 
-  it('makes wait, and not the owner of the name elsewhere', async () => {
+  it('is throttled, but not for the owner at another address', async () => {
     await makeAccount('folake')
     const guesser = newCaller()
-    // All at once, which must not be better than one after another.
+    // Concurrent attempts must count like sequential ones.
     const answers = await Promise.all(Array.from({ length: 8 }, () => guess('folake', 'a guess', guesser)))
     expect(toStatuses(answers)).toEqual([401, 401, 401, 401, 401, 429, 429, 429])
     const late = await guess('folake', PASSWORD, guesser)
     expect([late.status, late.json().code, late.headers['retry-after']]).toEqual([429, 'too_many_tries', '1'])
     expect((await guess('folake', PASSWORD)).status).toBe(200)
-    // The limit says nothing about which names there are.
+    // The throttle does not tell which names exist.
     const unknown = await Promise.all(Array.from({ length: 6 }, () => guess('no-such', 'a guess', guesser)))
     expect(toStatuses(unknown)).toEqual([401, 401, 401, 401, 401, 429])
   })
 
-  it('from the same address does not keep the browser out that has signed in before', async () => {
+  it('from the same address does not lock out a browser that has signed in before', async () => {
     const { store, audit } = server.context
     const { token } = await inviteAccount({ store, audit, by: 'command line' }, 'operator')
     const here = newCaller()
@@ -169,7 +169,7 @@ describe('guessing', () => {
       return (await send(`${url}/admin/session/sign-in`, { body, cookie: device, headers: here })).status
     }
     expect(await signInWith('nkechi', PASSWORD)).toBe(200)
-    // It is good for its own account only, and for five slips.
+    // The device cookie works for its own account only, and allows five failures.
     await makeAccount('obi')
     for (let time = 0; time < 5; time++) await guess('obi', 'a guess', here)
     expect(await signInWith('obi', PASSWORD)).toBe(429)
@@ -178,7 +178,7 @@ describe('guessing', () => {
     expect(slips).toEqual([401, 401, 401, 401, 401, 429])
   })
 
-  it('is not what somebody does who knows the password', async () => {
+  it('does not include correct passwords', async () => {
     await makeAccount('musa')
     const person = newCaller()
     for (let time = 0; time < 7; time++) {
@@ -187,25 +187,26 @@ describe('guessing', () => {
     }
   })
 
-  it('is not what happened while the database was away', async () => {
+  it('does not include attempts while the database was unavailable', async () => {
     await makeAccount('ireti')
-    let isAway = true
+    let isDown = true
     const { store } = server.context
     const find: typeof store.accounts.find = async (name) => {
-      if (isAway) throw new Error('the database is away')
+      if (isDown) throw new Error('the database is down')
       return store.accounts.find(name)
     }
-    const people = createAuthentication({
+    const authentication = createAuthentication({
       ...server.context,
       store: { ...store, accounts: { ...store.accounts, find } },
     })
-    const ask = { name: 'ireti', password: PASSWORD, address: '198.51.100.250' }
-    for (let turn = 0; turn < 8; turn++) await expect(people.signIn(ask)).rejects.toThrow('away')
-    isAway = false
-    expect((await people.signIn(ask)).session).toMatch(/^[\w-]{43}$/)
+    const request = { name: 'ireti', password: PASSWORD, address: '198.51.100.250' }
+    for (let turn = 0; turn < 8; turn++)
+      await expect(authentication.signIn(request)).rejects.toThrow('is down')
+    isDown = false
+    expect((await authentication.signIn(request)).session).toMatch(/^[\w-]{43}$/)
   })
 
-  it('is no better at changing the password', async () => {
+  it('is throttled when changing the password, too', async () => {
     const cookie = await makeAccount('kemi')
     const body = { current: 'a guess', password: 'a brand-new password' }
     const change = () => send(`${url}/admin/session/password`, { body, cookie })
@@ -214,7 +215,7 @@ describe('guessing', () => {
     expect((await guess('kemi', PASSWORD)).status).toBe(200)
   })
 
-  it('ends with a new password, which lets its owner in at once', async () => {
+  it('is no longer throttled after a password reset', async () => {
     await makeAccount('ladi')
     const guesser = newCaller()
     for (let time = 0; time < 5; time++) await guess('ladi', 'a guess', guesser)
@@ -226,7 +227,7 @@ describe('guessing', () => {
 })
 
 describe('a session', () => {
-  it('is known to a server that has just started', async () => {
+  it('survives a restart of the server', async () => {
     const cookie = await makeAccount('gbenga')
     const admin = buildAdminServer(server.context, server.app)
     const url = await admin.listen({ host: '127.0.0.1', port: 0 })
@@ -234,18 +235,18 @@ describe('a session', () => {
     await admin.close()
   })
 
-  it('ends after a quarter of an hour without anybody', async () => {
-    const cookie = await server.signedIn('owner')
+  it('ends after 15 minutes without activity', async () => {
+    const cookie = await server.openSession('owner')
     await age(cookie, 20 * MINUTE_MS, 14 * MINUTE_MS)
     expect(await statusOf(cookie)).toBe(200)
     await age(cookie, 20 * MINUTE_MS, 15 * MINUTE_MS)
-    const answer = await server.ask('/admin/audit/check', { cookie })
+    const answer = await server.request('/admin/audit/check', { cookie })
     expect([answer.status, answer.json().code]).toEqual([401, 'signed_out'])
-    expect((await server.ask('/admin/session', { cookie })).json()).toEqual({ session: null })
+    expect((await server.request('/admin/session', { cookie })).json()).toEqual({ session: null })
   })
 
-  it('is kept alive by a person, and not by what the page asks by itself', async () => {
-    const cookie = await server.signedIn('owner')
+  it('is extended by activity, not by background requests', async () => {
+    const cookie = await server.openSession('owner')
     await age(cookie, 20 * MINUTE_MS, 14 * MINUTE_MS)
     const before = await readSeen(cookie)
     await statusOf(cookie)
@@ -254,33 +255,33 @@ describe('a session', () => {
     expect(await readSeen(cookie)).toBeGreaterThan(before)
   })
 
-  it('is written to once a minute at most', async () => {
-    const cookie = await server.signedIn('owner')
+  it('is written at most once a minute', async () => {
+    const cookie = await server.openSession('owner')
     await age(cookie, 20 * MINUTE_MS, 1000)
     const before = await readSeen(cookie)
     await statusOf(cookie, '/admin/accounts')
     expect(await readSeen(cookie)).toBe(before)
   })
 
-  it('lets its person look while nothing can be written', async () => {
-    const cookie = await server.signedIn('owner')
+  it('can read while nothing can be written', async () => {
+    const cookie = await server.openSession('owner')
     await age(cookie, 20 * MINUTE_MS, 2 * MINUTE_MS)
     const touch = () => Promise.reject(new Error('the disk is full'))
     const sessions = createSessions({ ...server.context.store.accounts, touch })
-    const person = await sessions.findActor(cookie.split('=')[1] ?? '', { isBackground: false })
-    expect(person).toMatchObject({ name: 'owner', role: 'owner' })
+    const actor = await sessions.findActor(cookie.split('=')[1] ?? '', { isBackground: false })
+    expect(actor).toMatchObject({ name: 'owner', role: 'owner' })
   })
 
   it('ends after eight hours in any case', async () => {
-    const cookie = await server.signedIn('owner')
+    const cookie = await server.openSession('owner')
     await age(cookie, 8 * 60 * MINUTE_MS - MINUTE_MS, 0)
-    const { session } = (await server.ask('/admin/session', { cookie })).json() as { session: Session }
+    const { session } = (await server.request('/admin/session', { cookie })).json() as { session: Session }
     expect(session.idle_until).toBe(session.expires_at)
     await age(cookie, 8 * 60 * MINUTE_MS, 0)
     expect(await statusOf(cookie)).toBe(401)
   })
 
-  it('ends when its person says so, and the cookie goes', async () => {
+  it('ends with sign-out, which deletes the cookie', async () => {
     const cookie = await makeAccount('hauwa')
     const answer = await post('/admin/session/sign-out', {}, cookie)
     expect(answer.headers['set-cookie']?.[0]).toContain('tabbat_console=; ')
@@ -288,8 +289,8 @@ describe('a session', () => {
     expect(await statusOf(cookie)).toBe(401)
   })
 
-  it('that has ended is forgotten, others are not', async () => {
-    const [old, fresh] = [await server.signedIn('owner'), await server.signedIn('owner')]
+  it('is deleted only after it has ended', async () => {
+    const [old, fresh] = [await server.openSession('owner'), await server.openSession('owner')]
     await age(old, 20 * MINUTE_MS, 16 * MINUTE_MS)
     await forgetSessions(server.context.store.accounts)
     expect([await readSeen(old), await statusOf(fresh)]).toEqual([Number.NaN, 200])
@@ -303,11 +304,11 @@ describe('a session', () => {
   )
 })
 
-describe('changing the password', () => {
+describe('a password change', () => {
   const change = (cookie: string, current: string, password: string) =>
     post('/admin/session/password', { current, password }, cookie)
 
-  it('needs the one before, and ends the other sessions', async () => {
+  it('needs the current password, and ends the other sessions', async () => {
     const cookie = await makeAccount('ifeoma')
     const other = toCookie(await signIn('ifeoma'))
     const wrong = await change(cookie, 'not this one', 'a brand-new password')
@@ -319,7 +320,7 @@ describe('changing the password', () => {
     expect((await signIn('ifeoma', 'a brand-new password')).status).toBe(200)
   })
 
-  it('makes a link void that was to set it', async () => {
+  it('voids open reset links', async () => {
     const cookie = await makeAccount('kunle')
     const { store, audit } = server.context
     const { token } = await resetAccount({ store, audit, by: 'command line' }, 'kunle')
@@ -328,7 +329,7 @@ describe('changing the password', () => {
     expect((await post('/admin/invitations/inspect', { token })).status).toBe(410)
   })
 
-  it('refuses a weak one before anything is compared', async () => {
+  it('refuses a weak password before comparing the current one', async () => {
     const cookie = await makeAccount('jumoke')
     const answer = await change(cookie, PASSWORD, 'jumoke-jumoke')
     expect([answer.status, answer.json().errors]).toEqual([422, { password: [expect.any(String)] }])

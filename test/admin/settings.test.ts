@@ -1,9 +1,9 @@
 import { expect, it } from 'vitest'
-import { openTestConsole } from './console.ts'
+import { openTestConsole } from './test-console.ts'
 
 type Setting = { name: string; value: string | null; origin: string; is_secret: boolean }
 
-it('shows what is set, where it came from, and how the server is, without a secret', async () => {
+it('shows settings with origin, and the server state, without secrets', async () => {
   const rootKey = 'cd'.repeat(32)
   const at = await openTestConsole({
     TABBAT_ROOT_KEY: rootKey,
@@ -15,15 +15,15 @@ it('shows what is set, where it came from, and how the server is, without a secr
   })
   await at.context.audit.record([{ phase: 'imported' }])
   await at.context.audit.checkpoint()
-  const answer = await at.ask('/admin/settings', { cookie: await at.signedIn('viewer') })
+  const answer = await at.request('/admin/settings', { cookie: await at.openSession('viewer') })
   const view = answer.json()
   expect(view).toMatchObject({
     version: expect.any(String),
     node_version: process.version,
-    place: at.context.store.place,
+    database: at.context.store.place,
     unknown_settings: ['TABBAT_TYPO'],
     health: { ready: true, audit: true, workers: 1 },
-    root_key: { version: 1, origin: 'environment', rotation_under_way: false },
+    root_key: { version: 1, origin: 'environment', rotation_in_progress: false },
     checkpoints: { last_at: expect.any(String), folder: at.context.config.dataDir },
   })
   expect(view.warnings).toEqual(
@@ -39,9 +39,9 @@ it('shows what is set, where it came from, and how the server is, without a secr
   await at.close()
 })
 
-it('says that the root key lies beside the data', async () => {
+it('warns that the root key is in the data folder', async () => {
   const at = await openTestConsole()
-  const view = (await at.ask('/admin/settings', { cookie: await at.signedIn('viewer') })).json()
+  const view = (await at.request('/admin/settings', { cookie: await at.openSession('viewer') })).json()
   expect(view).toMatchObject({ root_key: { origin: 'file' }, checkpoints: { last_at: null } })
   expect(view.warnings).toContainEqual(expect.stringContaining('root.key'))
   await at.close()

@@ -3,7 +3,7 @@ import { dojah } from '../../src/simulator/dojah.ts'
 import { PLANTED } from '../../src/simulator/faults.ts'
 import { openStandIn, type StandIn } from '../../src/simulator/stand-in.ts'
 import { readRows } from './audit-rows.ts'
-import { openTestConsole, type TestConsole } from './console.ts'
+import { openTestConsole, type TestConsole } from './test-console.ts'
 
 let at: TestConsole
 let vendor: StandIn
@@ -17,19 +17,19 @@ beforeAll(async () => {
     TABBAT_DOJAH_DAILY_CAP: '150',
     ...vendor.settings,
   })
-  viewer = await at.signedIn('viewer')
-  operator = await at.signedIn('operator', 'bola')
+  viewer = await at.openSession('viewer')
+  operator = await at.openSession('operator', 'bola')
 })
 afterAll(async () => {
   await at.close()
   await vendor.close()
 })
 
-const post = (path: string) => at.ask(`/admin/sources/${path}`, { cookie: operator, body: {} })
-const list = async () => (await at.ask('/admin/sources', { cookie: viewer })).json()
+const post = (path: string) => at.request(`/admin/sources/${path}`, { cookie: operator, body: {} })
+const list = async () => (await at.request('/admin/sources', { cookie: viewer })).json()
 
-describe('the sources at the console', () => {
-  it('stand in their order, with state and spend', async () => {
+describe('the sources', () => {
+  it('are listed in call order, with state and spend', async () => {
     expect(await list()).toMatchObject({
       nin_order: ['registry', 'dojah'],
       bvn_order: ['registry'],
@@ -49,7 +49,7 @@ describe('the sources at the console', () => {
     })
   })
 
-  it('are switched off and on, and the audit says by whom', async () => {
+  it('can be disabled and enabled, and the audit names the account', async () => {
     expect((await post('dojah/disable')).json()).toEqual({ ok: true })
     expect(await list()).toMatchObject({ sources: [{ state: 'disabled', disabled: true }] })
     expect((await post('dojah/check')).json().message).toContain('switched off')
@@ -62,7 +62,7 @@ describe('the sources at the console', () => {
     ])
   })
 
-  it('are checked with a call that counts, and explained in our words', async () => {
+  it('can be checked with a real call, which is counted and explained', async () => {
     expect((await post('dojah/check')).json()).toMatchObject({ ok: true, asked: 'a NIN', result: 'found' })
     expect(await list()).toMatchObject({ sources: [{ calls_today: 1, spent_kobo_today: 5000 }] })
     vendor.fail('unauthorised')

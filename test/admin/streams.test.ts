@@ -12,14 +12,14 @@ import { createLog } from '../../src/telemetry/log.ts'
 const PIECE = 'a piece of it\n'.repeat(10_000)
 let app: App
 let url: string
-/** What was told, and what was made. */
+/** Errors that were reported, and pieces that were created. */
 let failures: unknown[] = []
-let made = 0
+let created = 0
 let cleanUp: PromiseWithResolvers<void>
 
-async function* makePieces(count: number): AsyncIterable<string> {
+async function* createPieces(count: number): AsyncIterable<string> {
   try {
-    for (made = 0; made < count; made++) yield PIECE
+    for (created = 0; created < count; created++) yield PIECE
   } finally {
     cleanUp.resolve()
   }
@@ -27,7 +27,7 @@ async function* makePieces(count: number): AsyncIterable<string> {
 
 async function* breakOff(): AsyncIterable<string> {
   yield PIECE
-  throw new Error('the database is away')
+  throw new Error('the database is unavailable')
 }
 
 beforeAll(async () => {
@@ -35,7 +35,7 @@ beforeAll(async () => {
   app = createApp({
     begin: () => {
       failures = []
-      made = 0
+      created = 0
       cleanUp = Promise.withResolvers()
     },
     admit: () => undefined,
@@ -52,8 +52,8 @@ beforeAll(async () => {
       operation: 'stream',
       answer: () => ({ status: 200, headers: [], body: toBody() }),
     })
-  add('/short', () => makePieces(3))
-  add('/endless', () => makePieces(Number.POSITIVE_INFINITY))
+  add('/short', () => createPieces(3))
+  add('/endless', () => createPieces(Number.POSITIVE_INFINITY))
   add('/broken', breakOff)
   url = await app.listen({ host: '127.0.0.1', port: 0 })
 })
@@ -62,24 +62,24 @@ afterAll(async () => {
   await app.close()
 })
 
-it('a stream is sent whole', async () => {
+it('a stream is sent completely', async () => {
   expect(await (await fetch(`${url}/short`)).text()).toBe(PIECE.repeat(3))
 })
 
-it('the head of a stream is answered without making the stream', async () => {
+it('HEAD of a stream does not create the stream', async () => {
   const asked = request(`${url}/short`, { method: 'HEAD' }).end()
   const [response] = await once(asked, 'response')
   expect([response.statusCode, await text(response)]).toEqual([200, ''])
-  expect(made).toBe(0)
+  expect(created).toBe(0)
 })
 
-it('a stream that breaks is told to the one place for failures, and cannot be taken for a whole one', async () => {
+it('an error in a stream is reported, and the client sees an incomplete response', async () => {
   const answer = await fetch(`${url}/broken`)
   await expect(answer.text()).rejects.toThrow('terminated')
-  expect(failures).toEqual([expect.objectContaining({ message: 'the database is away' })])
+  expect(failures).toEqual([expect.objectContaining({ message: 'the database is unavailable' })])
 })
 
-/** Reads the first bytes and then nothing more. */
+/** Reads the first bytes, then stops reading. */
 async function stall() {
   const socket = connect(Number(new URL(url).port), '127.0.0.1')
   socket.write('GET /endless HTTP/1.1\r\nHost: x\r\n\r\n')
@@ -87,14 +87,14 @@ async function stall() {
   return socket
 }
 
-it('whoever goes away in the middle is no failure', async () => {
+it('a client that disconnects is not an error', async () => {
   const socket = await stall()
   socket.destroy()
   await cleanUp.promise
   expect(failures).toEqual([])
 })
 
-it('a reader who stands still can be cut off', async () => {
+it('a stalled client can be disconnected', async () => {
   const socket = await stall()
   app.cutStreams()
   await cleanUp.promise
@@ -103,7 +103,7 @@ it('a reader who stands still can be cut off', async () => {
   expect(failures).toEqual([])
 })
 
-it('an export lets others have their turn, however fast it is read', async () => {
+it('an export does not block other requests', async () => {
   const row = { chain: 'a', previous_hash: new Uint8Array(1), hash: new Uint8Array(1) }
   const table = {
     chains: async () => [{ chain: 'a', owner: null, beatAt: 0 }] as never,

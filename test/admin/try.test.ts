@@ -3,7 +3,7 @@ import { SANDBOX_KEY } from '../../src/keys/sandbox-key.ts'
 import { OPERATIONS } from '../../src/operations/operations.ts'
 import { SANDBOX_NUMBERS } from '../../src/sources/sandbox/numbers.ts'
 import { readRows } from './audit-rows.ts'
-import { openTestConsole, send, type TestConsole } from './console.ts'
+import { openTestConsole, send, type TestConsole } from './test-console.ts'
 
 type Form = {
   operation: string
@@ -24,20 +24,20 @@ let at: TestConsole
 let operator: string
 beforeAll(async () => {
   at = await openTestConsole()
-  operator = await at.signedIn('operator')
+  operator = await at.openSession('operator')
 })
 afterAll(() => at.close())
 
 const forms = async (place: TestConsole = at) => {
-  const answer = await place.ask('/admin/try', { cookie: await place.signedIn('viewer') })
+  const answer = await place.request('/admin/try', { cookie: await place.openSession('viewer') })
   return answer.json() as unknown as { operations: Form[]; sandbox_key: string | null; base_url: string }
 }
-const post = (body: object) => at.ask('/admin/try', { cookie: operator, body })
+const post = (body: object) => at.request('/admin/try', { cookie: operator, body })
 const tryOut = async (operation: string, input: object, key?: string) =>
   (await post({ operation, input, ...(key && { key }) })).json() as unknown as TryResult
 
-describe('the forms', () => {
-  it('are the operations, with the help of the contract', async () => {
+describe('the forms of Try it', () => {
+  it('are the operations with the descriptions of the contract', async () => {
     const { operations, sandbox_key, base_url } = await forms()
     expect(operations.map(({ operation }) => operation)).toEqual(OPERATIONS.map(({ name }) => name))
     expect([sandbox_key, base_url]).toEqual([SANDBOX_KEY, 'http://127.0.0.1:8080'])
@@ -55,7 +55,7 @@ describe('the forms', () => {
     expect(tv?.fields[0]?.choices).toContain('DSTV')
   })
 
-  it('have scenarios that end as the documents say', async () => {
+  it('have scenarios with the documented outcomes', async () => {
     const { operations } = await forms()
     const statuses = new Map(SANDBOX_NUMBERS.map(({ number, status }) => [number, status]))
     for (const { operation, scenarios } of operations) {
@@ -67,15 +67,15 @@ describe('the forms', () => {
     }
   })
 
-  it('know the address that callers use, where it is set', async () => {
+  it('contain TABBAT_PUBLIC_URL if it is set', async () => {
     const other = await openTestConsole({ TABBAT_PUBLIC_URL: 'https://verify.example.com' })
     expect((await forms(other)).base_url).toBe('https://verify.example.com')
     await other.close()
   })
 })
 
-describe('a trial', () => {
-  it('is a verification like any other', async () => {
+describe('a call from Try it', () => {
+  it('is a normal verification', async () => {
     const { status, mode, ms, headers, body } = await tryOut('verify_nin', {
       nin: '33333333333',
       phone: '08031234567',
@@ -90,7 +90,7 @@ describe('a trial', () => {
     expect(story).toMatchObject({ key_id: 'sandbox0', outcome: 'verified' })
   })
 
-  it('is in the audit log with the account of the person as well as the key', async () => {
+  it('is audited with the account and the key', async () => {
     const { body } = await tryOut('verify_bvn', { bvn: '33333333334', phone: '08031234567', amount: '1' })
     const rows = (await readRows(at, 'intent', 'outcome')).filter(
       (row) => row.request_reference === body.data?.request_reference,
@@ -112,7 +112,7 @@ describe('a trial', () => {
     expect(row?.detail).toBeNull()
   })
 
-  it('uses the key that is given', async () => {
+  it('uses the given key', async () => {
     const live = await at.createKey({ mode: 'live' })
     const { status, mode, body } = await tryOut(
       'verify_nin',
@@ -124,7 +124,7 @@ describe('a trial', () => {
     expect([refused.status, refused.mode]).toEqual([401, null])
   })
 
-  it('keeps to the operations and their inputs', async () => {
+  it('accepts only operations and their inputs', async () => {
     expect((await post({ operation: 'drop_tables', input: {} })).status).toBe(422)
     expect((await post({ operation: 'verify_nin', input: { nin: '1', extra: 'x' } })).status).toBe(422)
     expect((await post({ operation: 'list_sme_bundles', input: {}, key: 'a\r\nb: c' })).status).toBe(422)
@@ -132,11 +132,11 @@ describe('a trial', () => {
     expect([strayed.status, strayed.body.code]).toEqual([404, 'provider_not_found'])
   })
 
-  it('says how to get a test key where the public one is not taken', async () => {
+  it('says how to get a test key if the public one is off', async () => {
     const closed = await openTestConsole({ TABBAT_SANDBOX: 'off' })
     expect((await forms(closed)).sandbox_key).toBeNull()
-    const answer = await closed.ask('/admin/try', {
-      cookie: await closed.signedIn('operator'),
+    const answer = await closed.request('/admin/try', {
+      cookie: await closed.openSession('operator'),
       body: { operation: 'list_sme_bundles', input: {} },
     })
     expect([answer.status, answer.json().message]).toEqual([409, expect.stringContaining('test key')])

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { openTestConsole, type TestConsole } from '../admin/console.ts'
+import { openTestConsole, type TestConsole } from '../admin/test-console.ts'
 import { bearer, openTestApp, PHONE, type TestApp } from '../app.ts'
 import { tabbat } from '../process/tabbat.ts'
 
@@ -51,7 +51,7 @@ describe('a log whose end was cut off, with the checkpoints of that end', () => 
     await before.close()
     cut(folder)
     at = await openTestConsole({ TABBAT_DATA_DIR: folder })
-    cookie = await at.signedIn('operator')
+    cookie = await at.openSession('operator')
   })
   afterAll(async () => {
     await at?.close()
@@ -59,9 +59,9 @@ describe('a log whose end was cut off, with the checkpoints of that end', () => 
   })
 
   const check = async () => {
-    await at.ask('/admin/audit/check', { cookie, body: {} })
-    const read = async () => (await at.ask('/admin/audit/check', { cookie })).json()
-    await expect.poll(async () => (await read()).state).not.toBe('running')
+    await at.request('/admin/audit/check', { cookie, body: {} })
+    const read = async () => (await at.request('/admin/audit/check', { cookie })).json()
+    await expect.poll(async () => (await read()).state, { timeout: 20_000 }).not.toBe('running')
     return read()
   }
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { send } from '../admin/console.ts'
+import { send } from '../admin/test-console.ts'
 import { openTestApp, type TestApp } from '../app.ts'
 
 let server: TestApp

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { send, toCookie } from '../admin/console.ts'
+import { send, toCookie } from '../admin/test-console.ts'
 import { newDataDir, type RunningServer, startServer, tabbat } from './tabbat.ts'
 
 const settings = { TABBAT_DATA_DIR: newDataDir(), TABBAT_LOG_LEVEL: 'silent', TABBAT_ADMIN_PORT: '0' }

@@ -52,7 +52,7 @@ function Server({ view }: { view: SettingsView }) {
           ['Version', view.version],
           ['Node', view.node_version],
           ['Started', <When key="started" at={view.started_at} />],
-          ['Data', view.place],
+          ['Data', view.database],
           ['Ready', toHealth(health.ready, 'ready', 'not ready')],
           ['Audit', toHealth(health.audit, 'can be written', 'cannot be written')],
           ['Processes', String(health.workers)],
@@ -69,7 +69,7 @@ function Safety({ view: { root_key, checkpoints } }: { view: SettingsView }) {
         facts={[
           ['Root key', `version ${root_key.version}`],
           ['Comes from', root_key.origin],
-          ['Rotation', root_key.rotation_under_way ? <Pill tone="warn">under way</Pill> : 'none under way'],
+          ['Rotation', root_key.rotation_in_progress ? <Pill tone="warn">under way</Pill> : 'none under way'],
           ['Last checkpoint', <When key="last" at={checkpoints.last_at} otherwise="none yet" />],
           ['Checkpoints go to', checkpoints.folder],
         ]}

@@ -20,7 +20,7 @@ import {
 
 const tag = 'Audit'
 
-/** The ends of a verification that stand in the log; a request that is not understood leaves no row. */
+/** Outcomes in the audit log. A request that cannot be read writes no row. */
 const OUTCOMES = ['verified', ...VERIFICATION_ERRORS, 'ok', 'refused']
 const UNLOGGED = ['malformed_json', 'body_too_large', 'unsupported_media_type', 'validation_failed']
 
@@ -30,7 +30,7 @@ const search = defineRoute({
   method: 'POST',
   path: '/admin/audit/search',
   summary:
-    'Rows of the audit log, the newest first. A number is hashed, and kept nowhere; the search for it is audited.',
+    'Search the audit log, newest first. A NIN or BVN is hashed and not stored; a search by number is audited.',
   role: 'viewer',
   input: AuditSearch,
   output: AuditSearchResult,
@@ -50,7 +50,7 @@ const search = defineRoute({
   },
 })
 
-/** What is empty was not asked for. */
+/** Empty fields do not filter. */
 function toFilter({ context }: AdminDeps, input: AuditSearch): AuditFilter {
   const { reference, key_id, outcome, phase, from, to, subject } = input
   const given = {
@@ -65,7 +65,7 @@ function toFilter({ context }: AdminDeps, input: AuditSearch): AuditFilter {
   return Object.fromEntries(Object.entries(given).filter(([, text]) => text !== undefined && text !== ''))
 }
 
-/** Whom a row is about is left out: a hash says nothing to people, and would tell that two rows are about one actor. */
+/** Without the subject hash: it would show that two rows are about the same person. */
 const toRowView = (row: AuditRow): AuditRowView => ({
   chain: row.chain,
   sequence: row.sequence,
@@ -89,7 +89,7 @@ const readTimeline = defineRoute({
   tag,
   method: 'GET',
   path: '/admin/audit/timelines/:reference',
-  summary: 'All rows of one verification, in order.',
+  summary: 'All rows of one verification, oldest first.',
   role: 'viewer',
   output: AuditTimeline,
   run: async ({ context }, { params: { reference = '' } }) => {
@@ -104,7 +104,7 @@ const readCheck = defineRoute({
   tag,
   method: 'GET',
   path: '/admin/audit/check',
-  summary: 'How far the reading of the whole log has come, or how the last one ended.',
+  summary: 'Progress of the running verification of the log, or the result of the last one.',
   role: 'viewer',
   isBackground: true,
   output: ChainCheck,
@@ -116,7 +116,7 @@ const startCheck = defineRoute({
   tag,
   method: 'POST',
   path: '/admin/audit/check',
-  summary: 'Read the whole log, and hold it against its checkpoints. One at a time.',
+  summary: 'Verify the whole log against its checkpoints. One run at a time.',
   role: 'operator',
   output: ChainCheck,
   run: async ({ checks }, { actor }) => checks.start(actor),
@@ -127,7 +127,7 @@ const exportLog = defineRoute({
   tag,
   method: 'GET',
   path: '/admin/audit/export',
-  summary: 'Every row as NDJSON, chain by chain, as "tabbat audit export" writes it.',
+  summary: 'Every row as NDJSON, chain by chain, in the format of "tabbat audit export".',
   role: 'operator',
   stream: 'application/x-ndjson',
   output: Type.String(),

@@ -1,9 +1,9 @@
 import { toPlainChange } from '../../catalogue/diff.ts'
 import { acceptReview, readReview, rejectReview } from '../../catalogue/review.ts'
 import { readCurrent } from '../../catalogue/versions.ts'
+import { changeCatalogue, toCatalogueDeps } from '../catalogue-change.ts'
 import { type AdminRoute, defineRoute } from '../route.ts'
 import { CatalogueDiff, CatalogueOutcome, ReviewDecision, ReviewQuery } from '../shapes/catalogue.ts'
-import { change, toCatalogueDeps } from './catalogue.ts'
 
 const tag = 'Catalogue'
 
@@ -12,7 +12,7 @@ const review = defineRoute({
   tag,
   method: 'GET',
   path: '/admin/catalogue/review',
-  summary: 'What the lists of a vendor that wait for a person would change.',
+  summary: 'What the lists of a vendor that wait for review would change.',
   role: 'viewer',
   input: ReviewQuery,
   output: CatalogueDiff,
@@ -27,13 +27,13 @@ const decide = defineRoute({
   tag,
   method: 'POST',
   path: '/admin/catalogue/review',
-  summary: 'Put the lists of a vendor that wait for a person in force, or reject them.',
+  summary: 'Activate or reject the lists of a vendor that wait for review.',
   role: 'operator',
   input: ReviewDecision,
   output: CatalogueOutcome,
   run: async (deps, { input: { id, decision }, actor }) => {
     if (decision === 'accept')
-      return change(deps, actor, (catalogueDeps) => acceptReview(catalogueDeps, id, actor.name))
+      return changeCatalogue(deps, actor, (catalogueDeps) => acceptReview(catalogueDeps, id, actor.name))
     await rejectReview(toCatalogueDeps(deps, actor), id, actor.name)
     const { id: version } = await readCurrent(deps.context.store.catalogue)
     return { outcome: 'rejected', version, changes: [], doubts: [] }

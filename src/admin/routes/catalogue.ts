@@ -1,28 +1,17 @@
-import { auditBy } from '../../audit/audit-by.ts'
 import { type ChangeRequest, importLists, rollBack, syncVendor } from '../../catalogue/change.ts'
 import { diffFiles, toPlainChange } from '../../catalogue/diff.ts'
-import type { CatalogueFolder } from '../../catalogue/folder.ts'
 import { readShippedFolder } from '../../catalogue/folder.ts'
-import { AwaitsReview } from '../../catalogue/review.ts'
-import {
-  type CatalogueDeps,
-  Implausible,
-  listVersions,
-  type Outcome,
-  readCurrent,
-  readVersion,
-} from '../../catalogue/versions.ts'
-import { AdminError } from '../../contract/admin-error.ts'
+import { listVersions, readCurrent, readVersion } from '../../catalogue/versions.ts'
 import type { CatalogueFiles } from '../../contract/catalogue-files.ts'
 import type { Actor } from '../../contract/role.ts'
-import { type Static, Type } from '../../contract/schema.ts'
+import { Type } from '../../contract/schema.ts'
 import { AppError } from '../../errors.ts'
 import { namesWith, type VendorName } from '../../sources/vendors.ts'
-import type { AdminDeps } from '../admin-deps.ts'
+import { changeCatalogue } from '../catalogue-change.ts'
+import { toCatalogueLists } from '../catalogue-lists.ts'
 import { type AdminRoute, defineRoute, WithHeaders } from '../route.ts'
 import {
   CatalogueDiff,
-  type CatalogueList,
   CatalogueOutcome,
   CatalogueView,
   DiffQuery,
@@ -39,7 +28,7 @@ const view = defineRoute({
   tag,
   method: 'GET',
   path: '/admin/catalogue',
-  summary: 'The lists in force, their versions, and when each vendor was asked last.',
+  summary: 'The active lists, their versions, and the last sync of each vendor.',
   role: 'viewer',
   output: CatalogueView,
   run: async ({ context: { store, config } }) => {
@@ -49,7 +38,7 @@ const view = defineRoute({
     const reviews = await store.reviews.list()
     return {
       version: id,
-      lists: toLists({ ...files, sme: readShippedFolder().sme }),
+      lists: toCatalogueLists({ ...files, sme: readShippedFolder().sme }),
       versions: versions
         .map(({ at, origin, author, ...version }) => ({
           id: version.id,
@@ -76,44 +65,12 @@ const view = defineRoute({
 
 const toTime = (at: number) => new Date(at).toISOString()
 
-function toLists({ internet, tv, sme }: CatalogueFolder): Static<typeof CatalogueList>[] {
-  const bundles = internet.map(({ segment, as_of, bundles }) => ({
-    title: `internet ${segment}`,
-    as_of,
-    items: bundles.map(({ code, price, description, duration }) => ({
-      code,
-      name: description.trim(),
-      price,
-      note: duration,
-    })),
-  }))
-  const television = tv.flatMap(({ type, as_of, products, add_ons }) => [
-    {
-      title: `tv ${type} products`,
-      as_of,
-      items: products.map(({ code, name, price }) => ({ code, name, price, note: '' })),
-    },
-    {
-      title: `tv ${type} add-ons`,
-      as_of,
-      items: add_ons.map(({ code, name, price, products: goWith }) => ({
-        code,
-        name,
-        price,
-        note: goWith.join(', '),
-      })),
-    },
-  ])
-  const sizes = sme.bundles.map(({ code, description }) => ({ code, name: description, price: '', note: '' }))
-  return [...bundles, ...television, { title: 'SME', as_of: sme.as_of, items: sizes }]
-}
-
 const diff = defineRoute({
   name: 'diff_catalogue',
   tag,
   method: 'GET',
   path: '/admin/catalogue/diff',
-  summary: 'What changed from one version to another.',
+  summary: 'The differences between two versions.',
   role: 'viewer',
   input: DiffQuery,
   output: CatalogueDiff,
@@ -129,7 +86,7 @@ const exportLists = defineRoute({
   tag,
   method: 'GET',
   path: '/admin/catalogue/export',
-  summary: 'The lists in force, as an import takes them.',
+  summary: 'The active lists, in the format of an import.',
   role: 'viewer',
   output: Type.Unsafe<CatalogueFiles>({ type: 'object' }),
   run: async ({ context: { store } }) => {
@@ -138,18 +95,18 @@ const exportLists = defineRoute({
   },
 })
 
-const bring = defineRoute({
+const importRoute = defineRoute({
   name: 'import_catalogue',
   tag,
   method: 'POST',
   path: '/admin/catalogue/import',
-  summary: 'Put lists in force that were edited or brought from elsewhere.',
+  summary: 'Import lists and activate them.',
   role: 'operator',
   bodyLimit: IMPORT_BYTES,
   input: ImportRequest,
   output: CatalogueOutcome,
   run: (deps, { input, actor }) =>
-    change(deps, actor, (catalogueDeps) =>
+    changeCatalogue(deps, actor, (catalogueDeps) =>
       importLists(catalogueDeps, input.content, toChangeRequest(input, actor)),
     ),
 })
@@ -159,13 +116,13 @@ const sync = defineRoute({
   tag,
   method: 'POST',
   path: '/admin/catalogue/sync',
-  summary: 'Fetch the lists of a vendor and put them in force.',
+  summary: 'Fetch the lists of a vendor and activate them.',
   role: 'operator',
   input: SyncRequest,
   output: CatalogueOutcome,
   run: (deps, { input, actor }) => {
     const name = readVendor(input.source)
-    return change(deps, actor, (catalogueDeps) =>
+    return changeCatalogue(deps, actor, (catalogueDeps) =>
       syncVendor(deps.context.config, catalogueDeps, name, toChangeRequest(input, actor)),
     )
   },
@@ -183,51 +140,17 @@ const rollback = defineRoute({
   tag,
   method: 'POST',
   path: '/admin/catalogue/rollback',
-  summary: 'Put an older version in force again, as a new version.',
+  summary: 'Activate an older version again, as a new version.',
   role: 'operator',
   input: RollbackRequest,
   output: CatalogueOutcome,
   run: (deps, { input, actor }) =>
-    change(deps, actor, (catalogueDeps) => rollBack(catalogueDeps, input.to, actor.name)),
+    changeCatalogue(deps, actor, (catalogueDeps) => rollBack(catalogueDeps, input.to, actor.name)),
 })
-
-export const toCatalogueDeps = (deps: AdminDeps, actor: Actor): CatalogueDeps => {
-  const { catalogue, reviews, sources } = deps.context.store
-  return { table: catalogue, reviews, audit: auditBy(deps, actor), switches: sources }
-}
 
 const toChangeRequest = (
   { dry_run, force }: { readonly dry_run: boolean; readonly force: boolean },
   { name }: Actor,
 ): ChangeRequest => ({ author: name, force, dryRun: dry_run })
 
-/** This server follows at once, the others within seconds. */
-export async function change(
-  deps: AdminDeps,
-  actor: Actor,
-  work: (catalogueDeps: CatalogueDeps) => Promise<Outcome>,
-): Promise<CatalogueOutcome> {
-  const { outcome, id, changes, doubts } = await work(toCatalogueDeps(deps, actor)).catch(
-    (error: unknown) => {
-      throw error instanceof Implausible ? toInsist(error) : error
-    },
-  )
-  await deps.context.catalogue.refresh()
-  return {
-    outcome: outcome === 'would change' ? 'looked' : outcome,
-    version: id,
-    changes: changes.map(toPlainChange),
-    doubts: [...doubts],
-  }
-}
-
-/** What the command line calls --force. */
-const toInsist = (error: Implausible) =>
-  new AdminError('refused', {
-    message:
-      error instanceof AwaitsReview
-        ? `${error.doubts.join(' ')} The lists stay as they are, and those of the vendor wait for your decision.`
-        : `${error.doubts.join(' ')} The lists stay as they are, unless you insist.`,
-  })
-
-export const CATALOGUE_ROUTES: readonly AdminRoute[] = [view, diff, exportLists, bring, sync, rollback]
+export const CATALOGUE_ROUTES: readonly AdminRoute[] = [view, diff, exportLists, importRoute, sync, rollback]

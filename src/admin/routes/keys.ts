@@ -4,32 +4,17 @@ import { type Actor, isAtLeast } from '../../contract/role.ts'
 import type { Static } from '../../contract/schema.ts'
 import { SCOPES } from '../../contract/scope.ts'
 import { DAY_MS, steadyNow } from '../../contract/time.ts'
-import { AppError } from '../../errors.ts'
 import { SUBJECTS_PER_DAY } from '../../keys/api-key.ts'
 import { listFieldGroups, toHiddenFields } from '../../keys/field-policy.ts'
-import {
-  InvalidOption,
-  OVERLAP,
-  readAddresses,
-  readFields,
-  readKeyDuration,
-  readLifetime,
-  readName,
-} from '../../keys/key-options.ts'
+import { OVERLAP } from '../../keys/key-options.ts'
 import { toKeyView } from '../../keys/key-view.ts'
-import {
-  createKey,
-  type KeyDeps,
-  type KeyOptions,
-  type NewKey,
-  revokeKey,
-  rollKey,
-} from '../../keys/manage.ts'
+import { createKey, type KeyDeps, type NewKey, revokeKey, rollKey } from '../../keys/manage.ts'
 import { toBvnRecord } from '../../sources/sandbox/bvn-record.ts'
 import { toNinRecord } from '../../sources/sandbox/nin-record.ts'
 import { toSpanName } from '../../store/statistics-table.ts'
 import { mask } from '../../verification/mask.ts'
 import type { AdminDeps } from '../admin-deps.ts'
+import { readKeyOptions, readOverlap } from '../key-request.ts'
 import { type AdminRoute, defineRoute } from '../route.ts'
 import { Ok } from '../shapes/fields.ts'
 import {
@@ -57,7 +42,7 @@ const listKeys = defineRoute({
   tag,
   method: 'GET',
   path: '/admin/keys',
-  summary: 'The API keys without their secrets, how much each was used, and what a new one can be given.',
+  summary: 'API keys without their secrets, their usage, and the options for a new key.',
   role: 'viewer',
   output: Keys,
   run: async (deps) => ({
@@ -87,7 +72,7 @@ const createKeyRoute = defineRoute({
   method: 'POST',
   path: '/admin/keys',
   summary:
-    'Make a key. It is shown in this answer and never again. One that reveals hidden fields needs an owner.',
+    'Create a key. The key is returned only here. Only an owner may create one that reveals hidden fields.',
   role: 'operator',
   input: CreateKeyRequest,
   output: CreatedKey,
@@ -98,46 +83,10 @@ const createKeyRoute = defineRoute({
   },
 })
 
-/** With the same readers as the command line; what does not fit is named field by field. */
-function readKeyOptions(input: Static<typeof CreateKeyRequest>): KeyOptions {
-  const errors: Record<string, string[]> = {}
-  const read = <T>(field: keyof typeof input, work: () => T): T | undefined => {
-    try {
-      return work()
-    } catch (error) {
-      if (!(error instanceof InvalidOption)) throw error
-      errors[field] = [error.message]
-      return undefined
-    }
-  }
-  const { mode, scopes, expires_in, subjects_per_day, requires_consent } = input
-  const name = read('name', () => readName(input.name)) ?? ''
-  const lifetimeMs = read('expires_in', () => given(expires_in?.trim(), readLifetime))
-  const allowedIps = read('allowed_ips', () => given(input.allowed_ips?.join(), readAddresses))
-  const hide = read('hide', () => given(input.hide?.join(), readFields)) ?? []
-  const reveal = read('reveal', () => given(input.reveal?.join(), readFields)) ?? []
-  if (Object.keys(errors).length > 0) throw new AppError('validation_failed', { errors })
-  return {
-    name,
-    mode,
-    scopes: SCOPES.filter((scope) => scopes.includes(scope)),
-    expiresAt: lifetimeMs === undefined ? undefined : steadyNow() + lifetimeMs,
-    allowedIps,
-    hide,
-    reveal,
-    subjectsPerDay: subjects_per_day,
-    requiresConsent: requires_consent ?? false,
-  }
-}
-
-/** A form that was left empty asks for nothing. */
-const given = <T>(text: string | undefined, read: (text: string) => T): T | undefined =>
-  text === undefined || text === '' ? undefined : read(text)
-
 function requireOwnerToReveal({ role }: Actor, reveal: readonly string[] = []): void {
   if (reveal.length > 0 && !isAtLeast(role, 'owner'))
     throw new AdminError('wrong_role', {
-      message: 'Only an owner may make a key that reveals hidden fields.',
+      message: 'Only an owner may create or roll a key that reveals hidden fields.',
     })
 }
 
@@ -151,7 +100,7 @@ const revoke = defineRoute({
   tag,
   method: 'POST',
   path: '/admin/keys/:id/revoke',
-  summary: 'End a key now; servers obey within a second.',
+  summary: 'Revoke a key. It stops working within a second on this server, within five on others.',
   role: 'operator',
   output: Ok,
   run: async (deps, { params, actor }) => {
@@ -165,7 +114,8 @@ const roll = defineRoute({
   tag,
   method: 'POST',
   path: '/admin/keys/:id/roll',
-  summary: 'Replace a key by a new one with the same rights. The old one works until the overlap is over.',
+  summary:
+    'Replace a key with a new one that has the same options. The old key works until the overlap ends.',
   role: 'operator',
   input: RollKeyRequest,
   output: CreatedKey,
@@ -176,21 +126,12 @@ const roll = defineRoute({
   },
 })
 
-function readOverlap(text: string): number {
-  try {
-    return readKeyDuration(text)
-  } catch (error) {
-    if (!(error instanceof InvalidOption)) throw error
-    throw new AppError('validation_failed', { errors: { overlap: [error.message] } })
-  }
-}
-
 const preview = defineRoute({
   name: 'preview_key',
   tag,
   method: 'POST',
   path: '/admin/keys/preview',
-  summary: 'What a key with these fields would be answered, for somebody who does not exist.',
+  summary: 'The response to a key with this field policy, about a synthetic person.',
   role: 'viewer',
   input: PreviewRequest,
   output: Preview,

@@ -12,7 +12,7 @@ export const OVERVIEW_ROUTES: readonly AdminRoute[] = [
     tag: 'Overview',
     method: 'GET',
     path: '/admin/overview',
-    summary: 'How things are going: verifications, latency, sources, keys, the last errors',
+    summary: 'Verifications, latency, sources, keys and the last errors.',
     role: 'viewer',
     input: OverviewQuery,
     output: Overview,
@@ -24,7 +24,7 @@ export const OVERVIEW_ROUTES: readonly AdminRoute[] = [
     tag: 'Overview',
     method: 'GET',
     path: '/admin/overview/events',
-    summary: 'The same as server-sent events, whenever it has changed',
+    summary: 'The overview as server-sent events, after every change.',
     role: 'viewer',
     input: OverviewQuery,
     output: Type.String(),
@@ -32,9 +32,9 @@ export const OVERVIEW_ROUTES: readonly AdminRoute[] = [
     isBackground: true,
     run: async (deps, { input, exchange }) => {
       const token = readSessionCookie(exchange.headers.cookie, deps.addresses.isSecure(exchange)) ?? ''
-      const isStillThere = async () =>
+      const isSignedIn = async () =>
         (await deps.authentication.findActor(token, { isBackground: true })) !== undefined
-      return streamOverview(deps, { ...DEFAULTS, ...input }, isStillThere)
+      return streamOverview(deps, { ...DEFAULTS, ...input }, isSignedIn)
     },
   }),
 ]

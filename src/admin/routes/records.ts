@@ -15,7 +15,7 @@ const count = defineRoute({
   tag,
   method: 'GET',
   path: '/admin/records',
-  summary: 'How many records of your own there are.',
+  summary: 'The number of your own records.',
   role: 'viewer',
   output: RecordCounts,
   run: async ({ counter }) => {
@@ -24,12 +24,12 @@ const count = defineRoute({
   },
 })
 
-const look = defineRoute({
+const lookUp = defineRoute({
   name: 'look_up_record',
   tag,
   method: 'POST',
   path: '/admin/records/lookup',
-  summary: 'Which fields of a record are filled. Nothing that is in them is shown; the look is audited.',
+  summary: 'Which fields of a record are filled, without their values. Audited.',
   role: 'operator',
   input: LookUpRecordRequest,
   output: RecordView,
@@ -44,39 +44,39 @@ const reveal = defineRoute({
   tag,
   method: 'POST',
   path: '/admin/records/reveal',
-  summary: 'A record in the clear. Needs the password again, and a reason, which is audited.',
+  summary: 'A record with its values. Needs the password again and a reason. Audited.',
   role: 'owner',
   input: RevealRecordRequest,
   output: RecordView,
   run: async (deps, { input: { kind, number, reason, password }, actor }) => {
-    const why = readReason(reason)
+    const checkedReason = readReason(reason)
     await deps.authentication.confirmPassword(actor, password)
-    return open(deps, actor, { phase: 'record_revealed', kind, number, reason: why })
+    return open(deps, actor, { phase: 'record_revealed', kind, number, reason: checkedReason })
   },
 })
 
-/** The reason is written into the audit log as it is. */
+/** The reason is written to the audit log, so it must not contain a NIN, BVN or phone. */
 function readReason(text: string): string {
   const reason = text.replaceAll(/[\p{C}\s]+/gu, ' ').trim()
   const refuse = (rule: string) =>
     new AppError('validation_failed', { errors: { reason: [`reason ${rule}`] } })
-  if (reason.length < 10) throw refuse('must say why, in 10 to 200 characters')
+  if (reason.length < 10) throw refuse('must have 10 to 200 characters')
   if (holdsPersonNumber(reason)) throw refuse(PERSON_NUMBER_RULE)
   return reason
 }
 
-type Opening = {
+type RecordAccess = {
   readonly phase: 'record_viewed' | 'record_revealed'
   readonly kind: Kind
   readonly number: string
   readonly reason?: string
 }
 
-/** The record of this number, once it is in the audit log that it was opened, by whom and what for. */
+/** Reads a record and writes the access to the audit log before it returns. */
 async function open(
   deps: AdminDeps,
   actor: Actor,
-  { phase, kind, number, reason }: Opening,
+  { phase, kind, number, reason }: RecordAccess,
 ): Promise<RecordView> {
   const { registry, toSubjectHash } = deps.context
   const entry = await registry.find(kind, number)
@@ -91,7 +91,7 @@ async function open(
   return entry ? { found: true, fields: toFields(entry.record) } : { found: false, fields: [] }
 }
 
-/** Links to pictures are left out: a link works for whoever has it. */
+/** Without links to pictures: a link works without signing in. */
 const toFields = (record: object, group = ''): RecordView['fields'] =>
   Object.entries(record).flatMap(([name, value]: [string, unknown]) => {
     if (name === 'image_url') return []
@@ -99,4 +99,4 @@ const toFields = (record: object, group = ''): RecordView['fields'] =>
     return [{ name: `${group}${name}`, value: value === null ? '' : String(value) }]
   })
 
-export const RECORD_ROUTES: readonly AdminRoute[] = [count, look, reveal]
+export const RECORD_ROUTES: readonly AdminRoute[] = [count, lookUp, reveal]

@@ -24,7 +24,7 @@ const readSession = defineRoute({
   tag,
   method: 'GET',
   path: '/admin/session',
-  summary: 'Who is signed in, and until when. Asking does not make it longer.',
+  summary: 'The current session. Does not extend it.',
   role: 'anyone',
   output: CurrentSession,
   isBackground: true,
@@ -41,7 +41,7 @@ const signIn = defineRoute({
   tag,
   method: 'POST',
   path: '/admin/session/sign-in',
-  summary: 'Sign in; sets the cookie of the session.',
+  summary: 'Sign in. Sets the session cookie.',
   role: 'anyone',
   input: SignIn,
   output: Session,
@@ -76,7 +76,7 @@ const changePassword = defineRoute({
   tag,
   method: 'POST',
   path: '/admin/session/password',
-  summary: 'Change your own password; ends your other sessions.',
+  summary: 'Change your password. Ends your other sessions.',
   role: 'viewer',
   input: ChangePassword,
   output: Ok,
@@ -91,7 +91,7 @@ const inspect = defineRoute({
   tag,
   method: 'POST',
   path: '/admin/invitations/inspect',
-  summary: 'What a one-time link stands for. The token is in the body, so that no log of addresses holds it.',
+  summary: 'The purpose of a one-time link. The token is in the body, so that no access log contains it.',
   role: 'anyone',
   input: InvitationToken,
   output: Invitation,
@@ -103,7 +103,7 @@ const accept = defineRoute({
   tag,
   method: 'POST',
   path: '/admin/invitations/accept',
-  summary: 'Use a one-time link: makes the account, or sets its new password, and signs in.',
+  summary: 'Use a one-time link: create the account or set its new password, then sign in.',
   role: 'anyone',
   input: AcceptInvitation,
   output: Session,
@@ -119,7 +119,7 @@ async function toSignedIn(
   const isSecure = addresses.isSecure(exchange)
   const actor = await authentication.findActor(tokens.session, { isBackground: true })
   const session = actor && (await authentication.describe(actor))
-  // Removed in this very moment.
+  // The account was removed at this moment.
   if (!session) throw new AdminError('signed_out')
   return new WithHeaders(session, [
     'set-cookie',

@@ -9,7 +9,7 @@ const view = defineRoute({
   tag: 'Settings',
   method: 'GET',
   path: '/admin/settings',
-  summary: 'What is set and where it came from, and how the server is. No secret is ever in it.',
+  summary: 'Settings with their origin, and the state of the server. Contains no secrets.',
   role: 'viewer',
   output: SettingsView,
   run: async ({ context }) => {
@@ -19,7 +19,7 @@ const view = defineRoute({
       version: VERSION,
       node_version: process.version,
       started_at: new Date(Date.now() - process.uptime() * 1000).toISOString(),
-      place: store.place,
+      database: store.place,
       settings: config.shownSettings.map(({ name, about, isSecret, value = null, origin }) => ({
         name,
         about,
@@ -32,7 +32,7 @@ const view = defineRoute({
       root_key: {
         version: context.keyring().version,
         origin: toRootKeyOrigin(context),
-        rotation_under_way: (await store.meta.read()).root_previous_fingerprint !== undefined,
+        rotation_in_progress: (await store.meta.read()).root_previous_fingerprint !== undefined,
       },
       checkpoints: {
         last_at: (await store.audit.lastCheckpoint())?.time ?? null,
@@ -43,7 +43,7 @@ const view = defineRoute({
   },
 })
 
-/** An address may hold a name and a password, also where none belongs. */
+/** Removes user name and password from URLs. */
 const withoutLogin = (text: string) => text.replaceAll(/\/\/[^/\s]*@/g, '//')
 
 function toRootKeyOrigin({ rootKeys, config }: Context): string {

@@ -16,7 +16,7 @@ const list = defineRoute({
   tag,
   method: 'GET',
   path: '/admin/sources',
-  summary: 'Who is asked in which order, and how each is doing.',
+  summary: 'The sources in call order, and their state.',
   role: 'viewer',
   output: SourceList,
   run: async ({ context }) => {
@@ -46,19 +46,15 @@ const toSwitch = (verb: 'disable' | 'enable', summary: string, turn: typeof disa
     },
   })
 
-const disable = toSwitch(
-  'disable',
-  'Switch a source off, on all nodes, until it is enabled; servers obey within 5 seconds.',
-  disableSource,
-)
-const enable = toSwitch('enable', 'Let a source be asked again, within 5 seconds.', enableSource)
+const disable = toSwitch('disable', 'Disable a source on all nodes, within 5 seconds.', disableSource)
+const enable = toSwitch('enable', 'Enable a source on all nodes, within 5 seconds.', enableSource)
 
 const check = defineRoute({
   name: 'check_source',
   tag,
   method: 'POST',
   path: '/admin/sources/:name/check',
-  summary: 'Ask a vendor once, for a number that it made for trying. The call may be billed.',
+  summary: 'Call a vendor once with its test number. The call may be billed.',
   role: 'operator',
   output: SourceChecked,
   run: async (deps, { params, actor }) => {

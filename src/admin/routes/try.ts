@@ -21,7 +21,7 @@ const listForms = defineRoute({
   tag,
   method: 'GET',
   path: '/admin/try',
-  summary: 'The operations as forms, with what is worth trying in the sandbox.',
+  summary: 'The operations as forms, with examples for the sandbox.',
   role: 'viewer',
   output: TryForms,
   run: async (deps) => ({
@@ -33,7 +33,7 @@ const listForms = defineRoute({
 
 const findSandboxKey = ({ config }: Context) => (hasPublicSandboxKey(config) ? SANDBOX_KEY : null)
 
-/** Where callers reach the API, as far as this server can know. */
+/** The URL of the public API: TABBAT_PUBLIC_URL, else the address of the listener. */
 function toBaseUrl({ context: { config }, api }: AdminDeps): string {
   if (config.publicUrl !== undefined) return config.publicUrl
   const { port } = (api.server.address() as AddressInfo | null) ?? config
@@ -47,17 +47,17 @@ const tryOut = defineRoute({
   method: 'POST',
   path: '/admin/try',
   summary:
-    'Make a call of the API, with the public sandbox key or one of your own. It is audited with the key and the account.',
+    'Call the public API, with the public sandbox key or another key. Audited with the key and the account.',
   role: 'operator',
   input: TryRequest,
   output: TryResult,
-  run: async (deps, { input: wish, exchange, actor }) => {
-    const operation = OPERATIONS.find(({ name }) => name === wish.operation)
-    if (!operation) throw toFieldError('operation', 'must be one of the forms')
-    const key = readKey(deps.context, wish.key)
-    const call = toCall(operation, readInput(operation, wish.input), key, toBaseUrl(deps))
+  run: async (deps, { input: request, exchange, actor }) => {
+    const operation = OPERATIONS.find(({ name }) => name === request.operation)
+    if (!operation) throw toFieldError('operation', 'must be the name of an operation')
+    const key = readKey(deps.context, request.key)
+    const call = toCall(operation, readInput(operation, request.input), key, toBaseUrl(deps))
     const startedAt = performance.now()
-    // Asked from where the person is: a key that is bound to addresses is as good as there.
+    // The address of the browser, so that the IP list of a key applies to it.
     const remoteAddress = deps.addresses.callerOf(exchange)
     const response = await deps.api.inject({ ...call, remoteAddress }, actor.name)
     return toTryResult(response, key, performance.now() - startedAt)
@@ -72,19 +72,20 @@ function readKey(context: Context, given: string | undefined): string {
   if (!key)
     throw new AdminError('refused', {
       message:
-        'This server does not take the public sandbox key. Make a test key in the tag Keys, and give it here.',
+        'This server does not accept the public sandbox key. Create a test key on the page Keys and enter it here.',
     })
-  if (!/^[\x21-\x7e]+$/.test(key)) throw toFieldError('key', 'must be a key as it was shown')
+  if (!/^[\x21-\x7e]+$/.test(key))
+    throw toFieldError('key', 'must contain only visible ASCII characters, without spaces')
   return key
 }
 
 function readInput({ request }: Operation, input: Input): Input {
-  const stranger = Object.keys(input).find((name) => !Object.hasOwn(request.properties, name))
-  if (stranger !== undefined) throw toFieldError('input', 'must hold nothing but the fields of the form')
+  const unknown = Object.keys(input).find((name) => !Object.hasOwn(request.properties, name))
+  if (unknown !== undefined) throw toFieldError('input', 'must contain only fields of this operation')
   return input
 }
 
-/** The same call that the examples make. */
+/** The call that the examples show. */
 function toCall(
   { method, path, inputFrom }: Operation,
   input: Input,

@@ -13,13 +13,13 @@ export const AuditRowView = Type.Object({
   mode: Text,
   operation: Text,
   outcome: Text,
-  /** The sources that were strict, in order. */
+  /** The calls of sources, in order. */
   source_attempts: Type.Array(
     Type.Object({
       name: Type.String(),
       result: Type.String(),
       ms: Type.Number(),
-      /** The vendor's own name for its answer. */
+      /** The reference that the vendor gave its response. */
       reference: Type.Optional(Type.String()),
     }),
   ),
@@ -31,7 +31,7 @@ export const AuditRowView = Type.Object({
 })
 export type AuditRowView = Static<typeof AuditRowView>
 
-/** All that is given must hold. The newest come first; `before` continues where an earlier answer stopped. */
+/** Rows match all given fields. Newest first; `before` takes the `next` of an earlier page. */
 export const AuditSearch = Type.Object(
   {
     reference: Type.Optional(searchText(100)),
@@ -56,11 +56,11 @@ export const AuditSearch = Type.Object(
 export type AuditSearch = Static<typeof AuditSearch>
 export const AuditSearchResult = Type.Object({
   rows: Type.Array(AuditRowView),
-  /** Where to go on; null at the end. */
+  /** Cursor of the next page; null at the end. */
   next: Type.Nullable(Type.String()),
-  /** Set when the search looked through as many rows as it may at once and there are more: go on with `next`. */
+  /** Set when the search reached its limit of rows before the page was full: continue with `next`. */
   searched_back_to: Type.Nullable(Time),
-  /** Words that a form can offer. */
+  /** Values for the search form. */
   outcomes: Type.Array(Type.String()),
   phases: Type.Array(Type.String()),
 })
@@ -69,7 +69,7 @@ export type AuditSearchResult = Static<typeof AuditSearchResult>
 export const AuditTimeline = Type.Object({ reference: Type.String(), rows: Type.Array(AuditRowView) })
 export type AuditTimeline = Static<typeof AuditTimeline>
 
-/** The reading of the whole chain that is under way, or the last one. */
+/** The verification of the log that is running, or the last one. */
 export const ChainCheck = Type.Object({
   state: Type.Enum(['none', 'running', 'sound', 'faulty', 'failed'] as const),
   rows: Type.Integer(),
@@ -80,7 +80,7 @@ export const ChainCheck = Type.Object({
   seconds: Type.Number(),
   started_at: Type.Nullable(Time),
   started_by: Text,
-  /** The result in a sentence, what was compared, and what that cannot show; as "tabbat audit verify" says it. */
+  /** The result, what was compared, and what this cannot detect: the text of "tabbat audit verify". */
   headline: Text,
   compared: Type.Array(Type.String()),
   limits: Type.Array(Type.String()),

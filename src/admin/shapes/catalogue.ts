@@ -4,18 +4,18 @@ import { strict, Time } from './fields.ts'
 const Item = Type.Object({
   code: Type.String(),
   name: Type.String(),
-  /** In naira, as in the file. */
+  /** In naira. */
   price: Type.String(),
-  /** Of bundles: how long they last. Of add-ons: the products they go with. */
+  /** Bundles: the duration. Add-ons: the products they belong to. */
   note: Type.String(),
 })
 export const CatalogueList = Type.Object({
-  /** internet smile, tv DSTV products, tv DSTV add-ons, SME. */
+  /** For example: internet smile, tv DSTV products, tv DSTV add-ons, SME. */
   title: Type.String(),
   as_of: Type.String(),
   items: Type.Array(Item),
 })
-export const CatalogueVersion = Type.Object({
+const CatalogueVersion = Type.Object({
   id: Type.Integer(),
   at: Type.Nullable(Time),
   origin: Type.String(),
@@ -27,11 +27,11 @@ export const CatalogueView = Type.Object({
   /** Newest first. */
   versions: Type.Array(CatalogueVersion),
   syncs: Type.Array(Type.Object({ source: Type.String(), at: Time, outcome: Type.Nullable(Type.String()) })),
-  /** Lists of vendors that look like a mistake, and wait for a actor. */
+  /** Lists of vendors that failed the plausibility check and wait for a decision. */
   reviews: Type.Array(
     Type.Object({ id: Type.Integer(), source: Type.String(), at: Time, doubts: Type.Array(Type.String()) }),
   ),
-  /** Vendors whose lists can be fetched with the settings of now. */
+  /** Vendors with settings whose lists can be fetched. */
   can_sync: Type.Array(Type.String()),
 })
 export type CatalogueView = Static<typeof CatalogueView>
@@ -59,7 +59,7 @@ export const ReviewDecision = Type.Object(
   strict,
 )
 
-/** `content` is what `tabbat catalogue export` writes, or one list of it. */
+/** `content` is the output of `tabbat catalogue export`, or one list of it. */
 export const ImportRequest = Type.Object(
   { content: Type.Unsafe<unknown>({}), dry_run: Type.Boolean(), force: Type.Boolean() },
   strict,
@@ -70,7 +70,7 @@ export const SyncRequest = Type.Object(
 )
 export const RollbackRequest = Type.Object({ to: Type.Integer({ minimum: 1, maximum: 999_999_999 }) }, strict)
 export const CatalogueOutcome = Type.Object({
-  /** changed, unchanged, rejected (a review), or looked (a dry run). */
+  /** changed, unchanged, rejected (a review), or dry_run. */
   outcome: Type.String(),
   version: Type.Integer(),
   changes: Type.Array(CatalogueChange),

@@ -9,18 +9,18 @@ export const Scope = Type.Enum(SCOPES)
 export const RoleName = Type.Enum(ROLES)
 export const Kind = Type.Enum(['nin', 'bvn'] as const)
 export const Operation = Type.String({
-  description: 'verify_nin, verify_bvn and so on, as in logs and metrics.',
+  description: 'For example verify_nin, as in logs and metrics.',
 })
 
-/** A text to look something up by. PostgreSQL knows none with this character, and nothing here is called so. */
+/** A text to search by. Without NUL, which PostgreSQL refuses in a text. */
 export const searchText = (maxLength: number) =>
   Type.String({
     maxLength,
     pattern: '^[^\\u0000]*$',
-    'x-rule': `must be a text of at most ${maxLength} characters`,
+    'x-rule': `must have at most ${maxLength} characters`,
   })
 
-/** An input object: nothing but what it names. */
+/** For input objects: unknown fields are refused. */
 export const strict = { additionalProperties: false } as const
 
 export const Ok = Type.Object({ ok: Type.Literal(true) })

@@ -24,7 +24,7 @@ const usage = { verifications_30d: Type.Integer(), last_used_at: Type.Nullable(T
 export const KeyWithUsage = Type.Object({ ...Key.properties, ...usage })
 export type KeyWithUsage = Static<typeof KeyWithUsage>
 
-/** Fields that a key may hide or reveal, by group, in the order of the contract. */
+/** Fields that a key may hide or reveal, by group, in contract order. */
 export const FieldGroup = Type.Object({
   group: Type.String(),
   fields: Type.Array(Type.Object({ name: Type.String(), hidden_by_default: Type.Boolean() })),
@@ -40,10 +40,10 @@ export type Keys = Static<typeof Keys>
 const Fields = Type.Array(Type.String({ maxLength: 100 }), { maxItems: 100 })
 export const CreateKeyRequest = Type.Object(
   {
-    name: Type.String({ minLength: 1, maxLength: 80, 'x-rule': 'is required, in at most 80 characters' }),
+    name: Type.String({ minLength: 1, maxLength: 80, 'x-rule': 'must have 1 to 80 characters' }),
     mode: Mode,
-    scopes: Type.Array(Scope, { minItems: 1, 'x-rule': 'must name at least one thing that the key may do' }),
-    /** As on the command line: 12h, 90d, 1y. Absent: never. */
+    scopes: Type.Array(Scope, { minItems: 1, 'x-rule': 'must contain at least one scope' }),
+    /** A duration such as 12h, 90d, 1y. Absent: never. */
     expires_in: Type.Optional(Type.String({ maxLength: 20 })),
     allowed_ips: Type.Optional(Type.Array(Type.String({ maxLength: 60 }), { maxItems: 50 })),
     hide: Type.Optional(Fields),
@@ -53,11 +53,11 @@ export const CreateKeyRequest = Type.Object(
   },
   strict,
 )
-/** `key` is shown this once. */
+/** `key` is returned only here. */
 export const CreatedKey = Type.Object({ key: Type.String(), row: Key })
 export type CreatedKey = Static<typeof CreatedKey>
 export const RollKeyRequest = Type.Object({ overlap: Type.Optional(Type.String({ maxLength: 20 })) }, strict)
 
-/** What a key with these fields would be answered, for somebody who does not exist. */
+/** A response for a key with this field policy, about a synthetic person. */
 export const PreviewRequest = Type.Object({ kind: Kind, hide: Fields, reveal: Fields }, strict)
 export const Preview = Type.Object({ answer: Type.Unsafe<Record<string, unknown>>({ type: 'object' }) })

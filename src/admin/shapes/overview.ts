@@ -18,11 +18,11 @@ export const SourceState = Type.Object({
   source: Type.String(),
   operation: Operation,
   node: Type.Nullable(Type.String()),
-  /** closed, half_open, open, disabled, not_running, or how the last sync of lists ended. */
+  /** closed, half_open, open, disabled, not_running, or the outcome of the last catalogue sync. */
   state: Type.String(),
   disabled: Type.Boolean(),
   calls: Type.Nullable(Type.Integer()),
-  /** In the last five minutes, like the error rate and the times. */
+  /** In the last five minutes, like the error rate and the latencies. */
   recent_calls: Type.Nullable(Type.Integer()),
   error_rate: Type.Nullable(Type.Number()),
   p50_ms: Type.Nullable(Type.Number()),
@@ -32,9 +32,9 @@ export const SourceState = Type.Object({
   calls_today: Type.Integer(),
   spent_kobo_today: Type.Integer(),
   cap_kobo: Type.Nullable(Type.Integer()),
-  /** What is left of the cap does not pay for another call: it is not asked until midnight in Lagos. */
+  /** The rest of the daily cap is less than one call: the source is not called until midnight in Lagos. */
   is_capped: Type.Boolean(),
-  /** What the operator must see to. */
+  /** Problems that the operator must solve. */
   warnings: Type.Array(Type.Enum(SOURCE_WARNINGS)),
 })
 export type SourceState = Static<typeof SourceState>
@@ -43,13 +43,13 @@ export const Overview = Type.Object({
   range: Range,
   mode: Type.Enum(['live', 'test', 'all'] as const),
   generated_at: Time,
-  /** In the order of time, without holes. */
+  /** Oldest first, without gaps. */
   steps: Type.Array(Step),
   step_seconds: Type.Integer(),
   totals: Type.Object(counts),
-  /** Verified and not verified, of all; null while there is nothing. */
+  /** (verified + not verified) / all; null without verifications. */
   success_rate: Type.Nullable(Type.Number()),
-  /** Estimated from counts in classes; null while there is nothing. */
+  /** Estimated from a histogram; null without verifications. */
   latency: Type.Nullable(
     Type.Object({ p50_ms: Type.Number(), p95_ms: Type.Number(), p99_ms: Type.Number() }),
   ),
@@ -65,7 +65,7 @@ export const Overview = Type.Object({
       outcome: Type.String(),
       key_id: Type.Nullable(Type.String()),
       reference: Type.Nullable(Type.String()),
-      /** How often the same happened to this key in the same span. */
+      /** Equal errors of this key in the same time span. */
       count: Type.Integer(),
     }),
   ),

@@ -13,12 +13,12 @@ export const RevealRecordRequest = Type.Object(
   {
     kind: Kind,
     number: Number11,
-    reason: Type.String({ minLength: 10, maxLength: 200, 'x-rule': 'must say why, in 10 to 200 characters' }),
+    reason: Type.String({ minLength: 10, maxLength: 200, 'x-rule': 'must have 10 to 200 characters' }),
     password: Password,
   },
   strict,
 )
-/** Fields by their dotted names. Masked: **** where there is something, empty where there is nothing. */
+/** Fields by their dotted names. A masked value is **** if the field is filled, else empty. */
 export const RecordView = Type.Object({
   found: Type.Boolean(),
   fields: Type.Array(Type.Object({ name: Type.String(), value: Type.String() })),

@@ -1,37 +1,36 @@
 import { type Static, Type } from '../../contract/schema.ts'
 import { RoleName, searchText, strict, Time } from './fields.ts'
 
-export const AccountName = Type.String({
+const AccountName = Type.String({
   pattern: '^[a-z0-9][a-z0-9._-]{1,39}$',
   'x-rule': 'must be 2 to 40 lower-case letters, digits, dots, hyphens or underscores',
 })
-/** As long as anybody likes; what is short is refused, what is odd is not. */
 export const NewPassword = Type.String({
   minLength: 12,
   maxLength: 200,
   'x-rule': 'must have at least 12 characters',
 })
 export const Password = Type.String({ minLength: 1, maxLength: 200, 'x-rule': 'is required' })
-const Token = Type.String({ pattern: '^[A-Za-z0-9_-]{43}$', 'x-rule': 'is not a whole link' })
+const Token = Type.String({ pattern: '^[A-Za-z0-9_-]{43}$', 'x-rule': 'is incomplete: copy the whole link' })
 
 export const Session = Type.Object({
   name: AccountName,
   role: RoleName,
-  /** When the session ends if nobody does anything, and when it ends in any case. */
+  /** When the session ends without activity, and when it ends in any case. */
   idle_until: Time,
   expires_at: Time,
   version: Type.String(),
 })
 export type Session = Static<typeof Session>
 
-/** Null while nobody has signed in: a page that asks has done nothing wrong. */
+/** Null if not signed in. Not an error, so that the page can check. */
 export const CurrentSession = Type.Object({ session: Type.Nullable(Session) })
 export type CurrentSession = Static<typeof CurrentSession>
 
 export const SignIn = Type.Object({ name: searchText(40), password: Password }, strict)
 export const ChangePassword = Type.Object({ current: Password, password: NewPassword }, strict)
 
-/** What a one-time link stands for. A reset is for an account that exists; its name cannot be chosen. */
+/** The purpose of a one-time link. `name` is set if it resets the password of an account. */
 export const Invitation = Type.Object({
   role: RoleName,
   name: Type.Nullable(AccountName),
@@ -53,14 +52,14 @@ export const Account = Type.Object({
 export type Account = Static<typeof Account>
 export const Accounts = Type.Object({ accounts: Type.Array(Account) })
 export const Invite = Type.Object({ role: RoleName }, strict)
-/** The token is shown once; the page makes a link of it. */
+/** The token is returned only here; the page makes a link of it. */
 export const OneTimeLink = Type.Object({ token: Token, role: RoleName, expires_at: Time })
 
-/** A link that was made and not used yet. The id is made from what the store keeps, and is no way back to the link. */
+/** A link that was created and not used yet. The link cannot be derived from the id. */
 export const OpenInvitation = Type.Object({
   id: Type.String({ pattern: '^[0-9a-f]{12}$' }),
   role: RoleName,
-  /** The account whose password it sets; null when it makes an account. */
+  /** The account whose password it sets; null when it creates an account. */
   account: Type.Nullable(AccountName),
   made_by: Type.String(),
   created_at: Time,

@@ -2,11 +2,11 @@ import { type Static, Type } from '../../contract/schema.ts'
 import { SourceState } from './overview.ts'
 
 export const SourceList = Type.Object({
-  /** In the order of asking. `registry` is your own records. */
+  /** In call order. `registry` is your own records. */
   nin_order: Type.Array(Type.String()),
   bvn_order: Type.Array(Type.String()),
   sources: Type.Array(SourceState),
-  /** Vendors with settings, which can be checked. */
+  /** Vendors with settings; these can be checked. */
   can_check: Type.Array(Type.String()),
 })
 export type SourceList = Static<typeof SourceList>

@@ -29,7 +29,7 @@ export const TryForms = Type.Object({
   operations: Type.Array(TryForm),
   /** The public sandbox key, where this server accepts it. */
   sandbox_key: Type.Nullable(Type.String()),
-  /** Where callers reach the API, for the examples to copy. */
+  /** The URL of the public API, for the examples. */
   base_url: Type.String(),
 })
 export type TryForms = Static<typeof TryForms>
@@ -48,7 +48,7 @@ export const TryRequest = Type.Object(
 )
 export const TryResult = Type.Object({
   status: Type.Integer(),
-  /** Null when the key was refused. */
+  /** Null if the key was refused. */
   mode: Type.Nullable(Mode),
   ms: Type.Number(),
   headers: Type.Unsafe<Record<string, string>>({ type: 'object' }),

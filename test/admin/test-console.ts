@@ -9,15 +9,15 @@ import type { Role } from '../../src/contract/role.ts'
 import { COMMAND_LINE } from '../../src/store/account-table.ts'
 import { openTestApp, type TestApp } from '../app.ts'
 
-export type Ask = {
+export type TestRequest = {
   readonly method?: 'GET' | 'POST'
   readonly cookie?: string | undefined
   readonly headers?: Readonly<Record<string, string>>
-  /** Sent as JSON; a text is sent as it is. */
+  /** An object is sent as JSON, a string unchanged. */
   readonly body?: unknown
 }
 
-export type Answer = {
+export type TestResponse = {
   readonly status: number
   readonly headers: IncomingMessage['headers']
   readonly text: string
@@ -26,12 +26,12 @@ export type Answer = {
 
 export type TestConsole = TestApp & {
   readonly url: string
-  readonly ask: (path: string, ask?: Ask) => Promise<Answer>
-  /** The cookie of a new session of this account, which is made if there is none. No password opens it. */
-  readonly signedIn: (role: Role, name?: string) => Promise<string>
+  readonly request: (path: string, options?: TestRequest) => Promise<TestResponse>
+  /** The cookie of a new session. Creates the account if needed; it has no usable password. */
+  readonly openSession: (role: Role, name?: string) => Promise<string>
 }
 
-/** The admin listener on a socket, on a database of its own. */
+/** The admin listener on a socket, with its own database. */
 export async function openTestConsole(settings: Record<string, string> = {}): Promise<TestConsole> {
   const server = await openTestApp(settings)
   const admin = buildAdminServer(server.context, server.app)
@@ -39,8 +39,8 @@ export async function openTestConsole(settings: Record<string, string> = {}): Pr
   return {
     ...server,
     url,
-    ask: (path, ask) => send(`${url}${path}`, ask),
-    signedIn: (role, name = role) => openSession(server.context, role, name),
+    request: (path, options) => send(`${url}${path}`, options),
+    openSession: (role, name = role) => createSession(server.context, role, name),
     close: async () => {
       admin.server.closeAllConnections()
       await admin.close()
@@ -49,10 +49,13 @@ export async function openTestConsole(settings: Record<string, string> = {}): Pr
   }
 }
 
-/** By hand, because a browser's `fetch` decides about some headers itself. A stream is left after its head. */
-export async function send(url: string, { method, cookie, headers, body }: Ask = {}): Promise<Answer> {
+/** Uses node:http, because `fetch` sets some headers itself. A stream is closed after its head. */
+export async function send(
+  url: string,
+  { method, cookie, headers, body }: TestRequest = {},
+): Promise<TestResponse> {
   const payload = typeof body === 'string' || body === undefined ? body : JSON.stringify(body)
-  const asked = request(url, {
+  const sent = request(url, {
     method: method ?? (body === undefined ? 'GET' : 'POST'),
     headers: {
       ...(typeof body === 'object' && { 'content-type': 'application/json' }),
@@ -60,8 +63,8 @@ export async function send(url: string, { method, cookie, headers, body }: Ask =
       ...headers,
     },
   })
-  asked.end(payload)
-  const [response] = (await once(asked, 'response')) as [IncomingMessage]
+  sent.end(payload)
+  const [response] = (await once(sent, 'response')) as [IncomingMessage]
   const isStream = /event-stream|ndjson/.test(response.headers['content-type'] ?? '')
   const content = isStream ? '' : await text(response)
   if (isStream) response.destroy()
@@ -73,10 +76,10 @@ export async function send(url: string, { method, cookie, headers, body }: Ask =
   }
 }
 
-/** `tabbat_console=…`, as a browser sends it back. */
-export const toCookie = ({ headers }: Answer): string => headers['set-cookie']?.[0]?.split(';')[0] ?? ''
+/** `tabbat_console=…`, for the Cookie header. */
+export const toCookie = ({ headers }: TestResponse): string => headers['set-cookie']?.[0]?.split(';')[0] ?? ''
 
-async function openSession({ store: { accounts } }: Context, role: Role, name: string): Promise<string> {
+async function createSession({ store: { accounts } }: Context, role: Role, name: string): Promise<string> {
   const [id, now] = [randomBytes(32), Date.now()]
   if (!(await accounts.find(name))) {
     const invitation = {
