@@ -5,7 +5,7 @@ import { parseArgs } from 'node:util'
 import { inject } from 'postject'
 import { bundle, listAssetFiles, listWorkers, MAIN, ROOT, toLicences } from './bundle.ts'
 
-/** Node.js looks for this to see that an application is inside it. */
+/** Node.js searches its own file for this marker to find the embedded application. */
 const FUSE = 'NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2'
 
 const { out } = parseArgs({ options: { out: { type: 'string', default: join(ROOT, 'dist') } } }).values

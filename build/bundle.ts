@@ -5,7 +5,7 @@ import { WORKER_THREADS } from '../src/assets/worker-thread.ts'
 
 export const ROOT = dirname(import.meta.dirname)
 
-/** What the program reads while it runs, by its path in the repository. */
+/** Files that the program reads at run time, by their path in the repository. */
 const ASSETS = [
   'package.json',
   'openapi.json',
@@ -53,7 +53,7 @@ export async function bundle(
   }
 }
 
-/** The licence texts of every package of which something is inside. */
+/** The licence texts of all bundled packages. */
 export function toLicences(outputs: readonly RolldownOutput[]): string {
   const modules = outputs.flatMap(({ output }) =>
     output.flatMap((file) => ('moduleIds' in file ? file.moduleIds : [])),

@@ -4,7 +4,7 @@ import { bundle, listAssetFiles, listWorkers, MAIN, ROOT, toLicences } from './b
 
 const DIST = join(ROOT, 'dist')
 
-/** Makes dist/: the program as plain JavaScript with all it needs, for `npm pack` and for containers. */
+/** Makes dist/: the program as plain JavaScript with all its files, for `npm pack` and for containers. */
 rmSync(DIST, { recursive: true, force: true })
 const workers = listWorkers().map(([name, file]) => [`worker-${name}`, file])
 const built = await bundle(

@@ -2,7 +2,7 @@ import { globSync, readFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { describe, expect, it } from 'vitest'
 
-/** The rooms of src/, from the top down. A room imports only rooms that stand below it, types included. */
+/** The folders of src/, from the top down. A folder imports only folders below it in this list, types included. */
 const ROOMS = [
   'main',
   'cli',
@@ -38,7 +38,7 @@ type Import = { readonly from: string; readonly to: string }
 const files = globSync('src/**/*.ts').filter((file) => !file.endsWith('.test.ts'))
 const textOf = (file: string) => readFileSync(file, 'utf8')
 
-/** Everything that a file imports by a path: at run time, as a type, when it is needed, or to pass it on. */
+/** Every relative import of a file: at run time, type-only, dynamic, or re-exported. */
 const importsOf = (file: string): Import[] =>
   [...textOf(file).matchAll(/(?:\bfrom|\bimport)\s*\(?\s*['"](\.[^'"]+)['"]/g)].map(([, target = '']) => ({
     from: file,

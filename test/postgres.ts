@@ -19,22 +19,22 @@ declare module 'vitest' {
 
 /** A PostgreSQL server for tests. */
 export type Postgres = {
-  /** Of a user who may do everything. */
+  /** Address with the rights of a superuser. */
   readonly url: string
   /** The address of a fresh database. */
   readonly createDatabase: () => Promise<string>
-  /** Ends the server, or takes the databases away from one that was there before. */
+  /** Stops our own server, or drops the databases of this run on a given one. */
   readonly stop: () => Promise<void>
-  /** As if the power had gone. */
+  /** Kills it, as a power failure would. */
   readonly crash: () => Promise<void>
   readonly restart: () => Promise<void>
 }
 
-/** PostgreSQL refuses to run as root, so there it runs as nobody. */
+/** PostgreSQL refuses to run as root; the account `nobody` runs it then. */
 const NOBODY = 65534
 const account = process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : {}
 
-/** This role must give its password, all others need none. */
+/** This role needs its password, all others need none. */
 export const GUARDED_ROLE = 'guarded'
 
 /** One server for a whole run of the tests; Vitest calls this before them. */
@@ -75,7 +75,7 @@ export async function startPostgres(run = createRunName()): Promise<Postgres> {
   return url ? useServer(url, run) : startOwnPostgres(run)
 }
 
-/** A server that was there before and stays: it is not crashed, and the databases of this run are taken away. */
+/** A given server keeps running: it is never crashed, and the databases of this run are dropped. */
 function useServer(url: string, run: string): Postgres {
   const cannot = async () => {
     throw new Error('this server is not ours to crash')
@@ -104,7 +104,7 @@ const createRunName = () => randomBytes(6).toString('hex')
 
 export async function execute(url: string, ...statements: string[]): Promise<Record<string, unknown>[]> {
   const client = new Client({ connectionString: url })
-  // A server may go while it is asked; the statement fails then.
+  // If the server ends during a statement, the statement fails.
   client.on('error', () => {})
   await client.connect()
   try {
@@ -161,7 +161,7 @@ export async function startOwnPostgres(run = createRunName()): Promise<Postgres>
   }
 }
 
-/** After a crash, what is left of the old server may hold its memory for a moment: then it is started once more. */
+/** After a crash, remains of the old server may hold its shared memory for a moment. Retried. */
 async function startServer(command: string, args: readonly string[], cwd: string): Promise<ChildProcess> {
   for (let attempt = 1; ; attempt++) {
     const server = spawn(command, args, { ...account, cwd, stdio: ['ignore', 'ignore', 'pipe'] })
@@ -184,7 +184,7 @@ async function end(server: ChildProcess, signal: NodeJS.Signals): Promise<void> 
   await closed
 }
 
-/** Taking a server's files away takes a second that no test waits for. */
+/** Removing a server's files takes a second. No test waits for it. */
 function removeLater(folder: string): void {
   const script = `require('node:fs').rmSync(${JSON.stringify(folder)}, { recursive: true, force: true })`
   spawn(process.execPath, ['-e', script], { detached: true, stdio: 'ignore' }).unref()
@@ -194,7 +194,7 @@ function killIfThere(pid: number): void {
   try {
     process.kill(pid, 'SIGKILL')
   } catch {
-    // It went with its parent.
+    // It ended with its parent.
   }
 }
 
@@ -215,8 +215,8 @@ function findNative(): string | undefined {
 type Link = { readonly source: string; readonly target: string }
 
 /**
- * npm may not have run the script that makes the links between the libraries, and nobody may not enter every checkout:
- * then a copy is made that needs neither.
+ * The install script that links the libraries may not have run, and the account `nobody` may not be able to read the
+ * checkout. In both cases a copy is used.
  */
 function prepareNative(folder: string): string {
   const native = findNative()

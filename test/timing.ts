@@ -1,12 +1,12 @@
-/** Two things that must not be told apart by their time. */
+/** Two cases that must take the same time. */
 export type Pair = { readonly one: () => Promise<unknown>; readonly other: () => Promise<unknown> }
 
 const LIMIT = 4.5
 const ROUNDS = 5
 
 /**
- * Welch's t of the times of both, in the quietest of several rounds: what tells them apart does so in every round, other
- * work on the machine does not. The first quiet round ends it.
+ * Welch's t of both samples, in the quietest of several rounds. A real difference shows in every round, noise of the
+ * machine does not. The first quiet round ends the test.
  */
 export async function compareTimes(
   pairs: number,

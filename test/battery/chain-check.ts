@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 
 type Row = Readonly<Record<string, unknown>>
 
-/** The fields of a row in the order of docs/audit-format.md, spelled out once more: the writer's code is not used here. */
+/** The fields of a row in the order of docs/audit-format.md. Repeated here on purpose, independent of the writer's code. */
 const FIELDS = [
   'chain',
   'sequence',
@@ -21,7 +21,7 @@ const FIELDS = [
   'detail',
 ] as const
 
-/** What is wrong with these rows, which come in the order of chain and sequence. Nothing is wrong with a sound log. */
+/** The faults of these rows, which are sorted by chain and sequence. Empty for a sound log. */
 export function findChainFaults(rows: Iterable<Row>): string[] {
   const faults: string[] = []
   let chain: unknown

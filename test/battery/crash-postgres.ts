@@ -9,10 +9,10 @@ import { createPlace, findAuditFaults, findCountFaults, leavePlace, readAudit } 
 
 const MOST_ANSWERS = 400
 const LAST_WAIT_MS = 45_000
-/** The server is back by itself after so long at most. */
+/** The server must recover by itself within this time. */
 const BACK_WITHIN_MS = 5000
 
-/** PostgreSQL dies again and again under load while the server stays up, and says so. */
+/** Kills PostgreSQL again and again under load. The server stays up and answers 503 meanwhile. */
 export async function crashPostgres({ rounds, say }: CrashOptions): Promise<CrashReport> {
   const startedAt = performance.now()
   const postgres = await startOwnPostgres()

@@ -1,6 +1,6 @@
 export type CrashOptions = {
   readonly rounds: number
-  /** Waits until leases run out by themselves. */
+  /** Waits until leases expire. */
   readonly isPatient: boolean
   readonly say: (line: string) => void
 }
@@ -19,7 +19,7 @@ export const toReport = (
 
 const MOST_FAULTS = 20
 
-/** For a person: the figures, and the first of what is wrong. */
+/** The figures and the first faults, as text. */
 export function printReport({ title, faults, figures }: CrashReport): string {
   const width = Math.max(...Object.keys(figures).map((name) => name.length))
   const lines = Object.entries(figures).map(([name, value]) => `  ${name.padEnd(width)}  ${value}`)

@@ -6,14 +6,14 @@ import { createLedger } from './ledger.ts'
 import { createCallers } from './load.ts'
 import { createPlace, endLeases, findAuditFaults, findCountFaults, leavePlace, readAudit } from './place.ts'
 
-/** A server is killed after at most so many answers: some die while they start, some at full speed. */
+/** A server is killed after at most this many answers: some during the start, some at full speed. */
 const MOST_ANSWERS = 400
-/** Who was answered before asks again after each crash, and must get the same bytes. */
+/** Requests answered before a crash are repeated after it and must return the same bytes. */
 const REPEATS = 8
 /** Longer than the lease of a claim whose owner died. */
 const LAST_WAIT_MS = 45_000
 
-/** Kills the server again and again under load, and then compares what callers were told with what is on record. */
+/** Kills the server again and again under load, then compares the answers with the audit log. */
 export async function crashSqlite({ rounds, isPatient, say }: CrashOptions): Promise<CrashReport> {
   const startedAt = performance.now()
   const place = await createPlace()

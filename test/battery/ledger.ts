@@ -2,7 +2,7 @@ import { findChainFaults } from './chain-check.ts'
 import type { Reply } from './client.ts'
 import { PEOPLE, PHONE, toBvn } from './place.ts'
 
-/** A verification that a caller wants. Under an Idempotency-Key its amount is its own, so its rows can be told from others. */
+/** A verification to send. With an Idempotency-Key its amount is unique, which identifies its rows. */
 export type Wish = {
   readonly operation: 'nin' | 'bvn'
   readonly mode: 'test' | 'live'
@@ -26,18 +26,18 @@ export type Ledger = {
   readonly note: (wish: Wish, reply: Reply) => void
   /** Idempotency-Keys without an answer. */
   readonly unanswered: () => Wish[]
-  /** Some that were answered before. */
+  /** A sample of answered verifications. */
   readonly answered: (most: number) => Wish[]
   readonly counts: {
     sent: number
     acknowledged: number
     replays: number
-    /** Refused for want of an audit log. */
+    /** Refused because the audit log was unavailable. */
     unavailable: number
-    /** Refused because the machine is busy with something else, which is no fault. */
+    /** Refused because the machine is overloaded. Not a fault. */
     overloaded: number
   }
-  /** Compares what callers were told with what is on record, and says what is wrong. */
+  /** Compares the answers with the audit log and lists the faults. */
   readonly findFaults: (rows: readonly Row[]) => string[]
 }
 
@@ -79,7 +79,7 @@ export function createLedger(): Ledger {
       else if (code === 'audit_unavailable') counts.unavailable += 1
       else if (code === 'overloaded') counts.overloaded += 1
       else if (code !== 'idempotency_in_progress' || wish.header === undefined)
-        faults.push(`an answer that nobody expected: ${status} ${code}`)
+        faults.push(`an unexpected answer: ${status} ${code}`)
     },
     unanswered: () => [...unanswered.values()],
     answered: (most) => {
@@ -108,7 +108,7 @@ function toWish(id: number): Wish {
   return { operation: 'bvn', mode, payload: { bvn, phone: PHONE, amount: String(id) }, header: `order-${id}` }
 }
 
-/** Whoever was told something finds it on record, with the same outcome, and as often as it was replayed. */
+/** Every answer is in the audit log with the same outcome, once for each replay. */
 function findLost(answers: readonly Answer[], rows: readonly Row[]): string[] {
   const outcomes = new Map<unknown, unknown>()
   const replays = new Map<unknown, number>()
@@ -128,7 +128,7 @@ function findLost(answers: readonly Answer[], rows: readonly Row[]): string[] {
   })
 }
 
-/** The amount belongs to one Idempotency-Key alone, and so does its one outcome. */
+/** An amount belongs to one Idempotency-Key and has one outcome. */
 function findTwice(first: ReadonlyMap<string, Answer>, rows: readonly Row[]): string[] {
   const times = new Map<unknown, number>()
   for (const { phase, amount, outcome } of rows)

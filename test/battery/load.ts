@@ -2,26 +2,26 @@ import { createClient } from './client.ts'
 import type { Ledger, Wish } from './ledger.ts'
 import type { Place } from './place.ts'
 
-/** Callers at once. */
+/** Concurrent clients. */
 export const WAYS = 32
 
-/** A caller that was turned away comes again a moment later. */
+/** A refused client retries after this time. */
 const PAUSE_MS = 20
 const LONGEST_WAIT_MS = 60_000
 
 export type Load = {
-  /** Resolves when so many more were acknowledged, or refused for want of an audit log. */
+  /** Resolves after this many more answers or refusals with audit_unavailable. */
   readonly until: (what: 'acknowledged' | 'unavailable', more: number) => Promise<void>
-  /** No new requests; resolves when those under way have ended. */
+  /** Sends no new requests; resolves when all running ones have ended. */
   readonly stop: () => Promise<void>
 }
 
 export type Callers = {
-  /** Thirty-two callers that go on until they are told to stop. */
+  /** Thirty-two clients that send until stopped. */
   readonly start: (url: string) => Load
-  /** Asks all of these once, thirty-two at a time. */
+  /** Sends each of these once, thirty-two at a time. */
   readonly ask: (url: string, wishes: readonly Wish[]) => Promise<void>
-  /** Asks those without an answer until there are none, at most for so long. */
+  /** Repeats the unanswered ones until all are answered or the time is over. */
   readonly askUntilAnswered: (url: string, waitMs: number) => Promise<void>
   readonly close: () => void
 }
@@ -31,7 +31,7 @@ const pause = (ms: number) => new Promise((done) => setTimeout(done, ms))
 export function createCallers(ledger: Ledger, place: Place): Callers {
   const client = createClient(WAYS)
 
-  /** Notes the answer, if there is one: a server that dies gives none. */
+  /** Records the answer, if there is one: a killed server gives none. */
   const askOne = async (url: string, wish: Wish): Promise<number> => {
     const headers = {
       authorization: `Bearer ${place.keys[wish.mode]}`,

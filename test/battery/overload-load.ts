@@ -3,14 +3,14 @@ import { connect, type Socket } from 'node:net'
 import { SANDBOX_KEY } from '../../src/keys/sandbox-key.ts'
 
 /**
- * Callers of verify-nin, as cheap as possible: raw sockets, bytes made in advance, one process.
+ * Clients of verify-nin, as cheap as possible: raw sockets, prepared bytes, one process.
  * node test/battery/overload-load.ts '{"port":…,"connections":320,"rate":0,"seconds":5}' prints its counts as JSON.
  */
 export type Load = {
   readonly port: number
-  /** How many there are at most at a time. */
+  /** Maximum at one time. */
   readonly connections: number
-  /** Requests a second, sent whether earlier ones are answered or not; 0: each connection asks as fast as it is answered. */
+  /** Requests a second, sent whether or not earlier ones are answered. 0: each connection sends as fast as it is answered. */
   readonly rate: number
   readonly seconds: number
 }
@@ -21,12 +21,12 @@ export type Loaded = {
   readonly sent: number
   readonly good: number
   readonly shed: number
-  /** Answered otherwise. */
+  /** Other answers. */
   readonly other: number
-  /** Not answered within the patience of the caller. */
+  /** Not answered within the client's timeout. */
   readonly late: number
   readonly broken: number
-  /** Due while every connection was busy: never left the callers. */
+  /** Due while every connection was busy: never sent. */
   readonly unsent: number
   readonly seconds: number
   readonly goodMs: Latency
@@ -34,12 +34,12 @@ export type Loaded = {
 }
 
 /**
- * All callers connect first, and begin to ask at the same time: a busy Node.js accepts one connection in a turn of its event
- * loop, and that is not what is measured. The first wave is not counted.
+ * All clients connect first and start sending at the same time: a busy Node.js accepts one connection per turn of its event
+ * loop, which is not what is measured. The first second is not counted.
  */
 const CONNECT_MS = 2000
 const RAMP_MS = CONNECT_MS + 1000
-/** Callers give up then, and connect anew. */
+/** Client timeout; then it reconnects. */
 const PATIENCE_MS = 2000
 const BODIES = 4096
 

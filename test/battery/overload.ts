@@ -13,7 +13,7 @@ import { toTable } from '../../src/app/terminal.ts'
 import type { Load, Loaded } from './overload-load.ts'
 
 /**
- * What is left of the capacity when more is asked than the server can do.
+ * Goodput under more load than the server can serve.
  * npm run battery:overload -- --seconds 6 --json
  */
 const { values } = parseArgs({
@@ -37,10 +37,10 @@ type Trial = {
 
 type Wanted = { share: number; shedMs: number; recoveryMs: number; grownMb: number }
 
-/** As many callers as it takes to use the server fully. */
+/** Enough clients to saturate the server. */
 const FULL = 64
 
-/** What is wanted of a trial. */
+/** The targets of a trial. */
 const WANTED: Wanted = { share: 0.8, shedMs: 50, recoveryMs: 2000, grownMb: 400 }
 
 /**
@@ -90,7 +90,7 @@ for (const trial of TRIALS.filter(({ name }) => !values.only || name.includes(va
 if (!values.json) process.stdout.write(`\n${toTable([HEADING, ...reports.map(toRow)])}\n`)
 if (reports.some((report) => toFaults(report).length > 0)) process.exitCode = 1
 
-/** Each trial has a server of its own, warmed by the measurement of what it can do. */
+/** Each trial has its own server, warmed up by measuring its capacity. */
 async function play({ name, connections, times, cap, wanted = WANTED }: Trial): Promise<Report> {
   const env = cap === undefined ? {} : { TABBAT_MAX_IN_FLIGHT: String(cap) }
   const dataDir = join(folder, String(reports.length))
@@ -126,11 +126,11 @@ async function play({ name, connections, times, cap, wanted = WANTED }: Trial): 
   }
 }
 
-/** What it can do, and what one answer costs of processor time (of all its threads). */
+/** Capacity, and processor time of one answer (all threads). */
 async function measureCalm({ port, pid }: Server): Promise<{ rate: number; costUs: number }> {
   const before = readCpuSeconds(pid)
   const { good, seconds: taken } = await load({ port, connections: FULL, rate: 0, seconds: 3 })
-  // The first second is not counted by the callers.
+  // The clients do not count the first second.
   const costUs = ((readCpuSeconds(pid) - before) / (good / taken) / (taken + 1)) * 1e6
   return { rate: good / taken, costUs }
 }

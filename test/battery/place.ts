@@ -19,7 +19,7 @@ export type Place = {
 
 export const CORE = '8031234567'
 export const PHONE = `0${CORE}`
-/** How many people the registry has, each with a NIN and a BVN. */
+/** Number of people in the registry, each with a NIN and a BVN. */
 export const PEOPLE = 64
 export const toBvn = (index: number) => String(51_000_000_000 + index)
 export const toNin = (index: number) => String(41_000_000_000 + index)
@@ -68,7 +68,7 @@ export async function readAudit({ settings }: Pick<Place, 'settings'>): Promise<
   }
 }
 
-/** What the program itself has to say about its log, with the checkpoints that lie beside the database. */
+/** The result of `tabbat audit verify` with the checkpoints beside the database. */
 export async function findAuditFaults({ settings }: Place): Promise<string[]> {
   const checkpoints = join(settings.TABBAT_DATA_DIR ?? '', 'checkpoints.log')
   const { code, stdout, stderr } = await tabbat(
@@ -82,7 +82,7 @@ export async function findAuditFaults({ settings }: Place): Promise<string[]> {
   return code === 0 ? [] : [`tabbat audit verify: ${stdout}${stderr}`]
 }
 
-/** Whether the statistics, which are written with the rows, count anything else than the outcomes that are there. */
+/** Compares the statistics, which are written in the commit of the rows, with the outcomes in the log. */
 export async function findCountFaults({ settings }: Place, rows: readonly Row[]): Promise<string[]> {
   const { store } = await openSealedStore(loadConfig(settings, ''))
   try {
@@ -97,14 +97,14 @@ export async function findCountFaults({ settings }: Place, rows: readonly Row[])
   }
 }
 
-/** Takes the data folder away, unless somebody has to look at it. */
+/** Removes the data folder, unless there are faults to examine. */
 export function leavePlace({ settings }: Place, faults: string[]): void {
   const folder = settings.TABBAT_DATA_DIR ?? ''
   if (faults.length === 0) rmSync(folder, { recursive: true })
   else faults.push(`the data folder is kept: ${folder}`)
 }
 
-/** As if all leases of those who crashed had run out. */
+/** Expires all leases of crashed processes. */
 export async function endLeases({ settings }: Place): Promise<void> {
   const { store } = await openSealedStore(loadConfig(settings, ''))
   await store.database.prepare('UPDATE idempotency SET lease_until = 1').run()

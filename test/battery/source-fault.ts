@@ -8,14 +8,14 @@ import { type RunningServer, startServer } from '../process/tabbat.ts'
 import { type Client, createClient } from './client.ts'
 import { createPlace } from './place.ts'
 
-/** How the first source fails; `gone`: nobody listens there. */
+/** How the first source fails; `gone`: nothing listens on its port. */
 export type Trial = Fault | 'gone'
 
 export type FaultReport = {
   readonly trial: Trial
-  /** Everything that was asked while the first source failed and the second was well. */
+  /** Requests sent while the first source failed and the second answered. */
   readonly together: { readonly asked: number; readonly verified: number; readonly slowestMs: number }
-  /** Time above the usual, once the breaker was open. */
+  /** Additional time per request once the breaker was open. */
   readonly open: { readonly p50: number; readonly p99: number; readonly most: number }
   readonly alone: { readonly statuses: readonly number[]; readonly slowestMs: number }
   readonly grownMb: number
@@ -23,7 +23,7 @@ export type FaultReport = {
 }
 
 const DEADLINE_MS = 15_000
-/** What a server may take besides waiting for its sources: the audit log, and two cores for everybody here. */
+/** Time allowed beyond waiting for sources: the audit log, and two cores shared by all processes. */
 const SLACK_MS = 1000
 const MOST_ADDED_MS = 300
 const LEAST_VERIFIED = 0.99
@@ -56,13 +56,13 @@ function listFaults({ trial, together, open, alone, grownMb }: Omit<FaultReport,
 
 async function playTogether(trial: Trial, openForMs: number) {
   return withHouse('dojah,blusalt', async ({ ask, first, server, client }) => {
-    // A new server grows until it is warm, whoever it asks.
+    // A new server's memory grows until it is warm, whatever its sources do.
     const before = await lowestMemoryMb(client, server, () => askFor(ask, 8, WARM_MS))
     const usual = await askMany(ask, 4, 200)
     const median = toPart(usual, 0.5)
     await strike(first, trial)
     const breaking: Sample[] = []
-    // Each round is more than the breaker needs to see.
+    // Each round has more failures than the breaker needs to open.
     for (let round = 0; round < 20 && !(await isOpen(client, server)); round++)
       breaking.push(...(await askMany(ask, 24, 24)))
     let open: Sample[] = []
@@ -168,8 +168,8 @@ export function toPart(samples: readonly Sample[], part: number): number {
 }
 
 /**
- * What the program itself holds, at its lowest while the work is done: right after the garbage was collected. The caches of
- * the database are not in it, which grow with the audit log and not with faults.
+ * The lowest heap size during the load: right after a garbage collection. Without the database caches, which grow with
+ * the audit log and not with faults.
  */
 async function lowestMemoryMb(
   client: Client,

@@ -1,9 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { type Sample, toPart, withHouse } from './source-fault.ts'
 
-/** The first source hangs for a while, answers for a while, and so on; the second one is well. */
+/** The first source alternates between hanging and answering; the second one always answers. */
 export type Flap = {
-  /** Requests a second, begun on time whether or not earlier ones were answered. */
+  /** Requests a second, sent on time whether or not earlier ones were answered. */
   readonly rate: number
   readonly everyMs: number
   readonly forMs: number
@@ -15,7 +15,7 @@ export type FlapReport = Flap & {
   readonly p50: number
   readonly p99: number
   readonly slowestMs: number
-  /** Calls that reached the vendors; each may have to be paid. */
+  /** Calls that reached the vendors; each may be billed. */
   readonly calls: { readonly first: number; readonly second: number }
   readonly faults: readonly string[]
 }

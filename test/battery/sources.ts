@@ -16,10 +16,10 @@ const { values } = parseArgs({
   },
 })
 
-/** An unusual answer is no failure; a vendor that is not there is one that no server can play. */
+/** An unusual answer is not a failure, so it is left out; `gone` needs no stand-in. */
 const TRIALS: readonly Trial[] = ['gone', ...FAULTS.filter((fault) => !HARMLESS.includes(fault))]
 const chosen = values.fault ? TRIALS.filter((trial) => values.fault?.includes(trial)) : TRIALS
-/** Often and rarely: of few requests, those that meet a hang are a larger part. */
+/** High and low rate: at a low rate a larger share of the requests meets a hang. */
 const FLAP_RATES = [50, 2]
 const FLAP_EVERY_MS = 5000
 

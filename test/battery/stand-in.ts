@@ -5,17 +5,17 @@ import type { Answer, Call, Source } from '../../src/sources/source.ts'
 
 export type StandIn = {
   readonly source: Source
-  /** The numbers that were asked for, in order. */
+  /** The numbers of all requests, in order. */
   readonly calls: string[]
-  /** Resolves when it has been asked so often. */
+  /** Resolves after this many requests. */
   readonly wasAsked: (times: number) => Promise<void>
-  /** Until the returned function is called, nobody gets an answer. */
+  /** Holds all answers until the returned function is called. */
   readonly hold: () => () => void
-  /** Done before each answer: look around, or throw. */
+  /** Called before each answer; may throw. */
   onCall: (number: string, call: Call) => void | Promise<void>
 }
 
-/** A source that is watched. It knows everybody whose number does not end in 422. */
+/** A source that records its calls. It has a record for every number that does not end in 422. */
 export function createStandIn(isOutside: boolean): StandIn {
   const waiting: { times: number; resolve: () => void }[] = []
   let held: Promise<void> | undefined

@@ -39,7 +39,7 @@ export async function startOnEmptyFolder(): Promise<StartRound> {
 
 const countStarted = (text: string) => text.split('"event":"started"').length - 1
 
-/** Reads on to the end, so that the child never waits for its reader; resolves when both have started, or the child ended. */
+/** Reads all output, so that the child never blocks; resolves when both have started or the child ended. */
 function readUntilStarted(child: ChildProcess): Promise<{ text: string }> {
   const read = { text: '' }
   return new Promise((resolve) => {

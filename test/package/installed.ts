@@ -3,7 +3,7 @@ import { SANDBOX_KEY } from '../../src/keys/sandbox-key.ts'
 import { VERSION } from '../../src/version.ts'
 import { newDataDir, type Program, runProgram, type Settings, startServer } from '../process/tabbat.ts'
 
-/** What must work wherever the program was installed. `settings` can take the PATH away. */
+/** What must work in every installation. `settings` can empty the PATH. */
 export function describeInstalled(toProgram: () => Program, settings: Settings = {}): void {
   const quiet = { ...settings, TABBAT_LOG_LEVEL: 'silent' }
 
