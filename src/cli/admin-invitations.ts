@@ -4,16 +4,25 @@ import { say, sayJson, toTable } from '../app/terminal.ts'
 import { COMMAND_LINE } from '../store/account-table.ts'
 import type { Store } from '../store/store.ts'
 import { EXISTING, withCommandContext, withStore } from './command-context.ts'
+import { addHelp, EXIT_CODES } from './help.ts'
 
 export function addInvitationsCommand(admin: Command): void {
-  admin
+  const command = admin
     .command('invitations')
-    .description('list the one-time links that are open, or make one void')
-    .option('--void <id>', 'make this link void')
-    .option('--json', 'print an array (with --void: an object) for a program')
+    .description('list the open one-time links, or void one')
+    .option('--void <id>', 'void this link')
+    .option('--json', 'print a JSON array, or with --void a JSON object')
     .action(({ void: id, json }: { void?: string; json?: true }) =>
       id === undefined ? withStore(({ store }) => list(store, json)) : runVoid(id, json),
     )
+  addHelp(command, {
+    usesDatabase: true,
+    exitCodes: EXIT_CODES,
+    examples: {
+      'admin invitations': 'list the open links',
+      'admin invitations --void 01k8s2m4': 'void one; its id is in the list',
+    },
+  })
 }
 
 async function list(store: Store, json: true | undefined): Promise<void> {
@@ -28,7 +37,7 @@ async function list(store: Store, json: true | undefined): Promise<void> {
     created_at,
     expires_at,
   ])
-  say(toTable([['id', 'for', 'role', 'made by', 'made', 'runs out'], ...cells]))
+  say(toTable([['id', 'for', 'role', 'created by', 'created', 'expires'], ...cells]))
 }
 
 const runVoid = (id: string, json: true | undefined) =>

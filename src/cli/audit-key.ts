@@ -6,8 +6,15 @@ import type { Keyring } from '../crypto/keyring.ts'
 import { UserError } from '../errors.ts'
 import { withStore } from './command-context.ts'
 
-/** A file that somebody names on the command line. */
-export function readNamedFile(path: string): Buffer {
+export const toSigner = (keyring: Keyring): Signer => createSigner(keyring['audit-signing'])
+
+export const toPublicKeyOf = (keyring: Keyring): KeyObject =>
+  toPublicKey(toSigner(keyring).publicKey, 'The key')
+
+export const readKeyFile = (path: string): KeyObject => toPublicKey(readInputFile(path).toString(), path)
+
+/** Reads a file that is named on the command line. */
+export function readInputFile(path: string): Buffer {
   try {
     return readFileSync(path)
   } catch {
@@ -15,19 +22,20 @@ export function readNamedFile(path: string): Buffer {
   }
 }
 
-export const readKeyFile = (path: string): KeyObject => toPublicKey(readNamedFile(path).toString(), path)
+export type FoundKey = { readonly publicKey: KeyObject; readonly database?: string }
 
-export const toSigner = (keyring: Keyring): Signer => createSigner(keyring['audit-signing'])
-
-export const toKeyOf = (keyring: Keyring): KeyObject => toPublicKey(toSigner(keyring).publicKey, 'The key')
-
-/** From the file, or from the database if there is one here. */
-export async function findPublicKey(path: string | undefined): Promise<KeyObject> {
-  if (path !== undefined) return readKeyFile(path)
+/** The key from the file, or from the database and then with its name. */
+export async function findPublicKey(path: string | undefined): Promise<FoundKey> {
+  if (path !== undefined) return { publicKey: readKeyFile(path) }
   try {
-    return await withStore(async ({ keyring }) => toKeyOf(keyring))
+    return await withStore(async ({ keyring, database }) => ({
+      publicKey: toPublicKeyOf(keyring),
+      database,
+    }))
   } catch (error) {
     if (!(error instanceof UserError)) throw error
-    throw new UserError(`Without a database here, give the key with --public-key FILE. (${error.message})`)
+    throw new UserError(
+      `No public key: give --public-key FILE, or run where the database is. ${error.message}`,
+    )
   }
 }

@@ -4,36 +4,70 @@ import { say, strong } from '../app/terminal.ts'
 import { checkProof, type ProofRow } from '../audit/check-proof.ts'
 import { prove } from '../audit/prove.ts'
 import { UserError } from '../errors.ts'
-import { findPublicKey, readNamedFile, toSigner } from './audit-key.ts'
+import { findPublicKey, readInputFile, toSigner } from './audit-key.ts'
 import { withStore } from './command-context.ts'
+import { addHelp, EXIT_CODES } from './help.ts'
 
-export function addAuditProofCommands(audit: Command, readReference: (text: string) => string): void {
-  audit
+type ReadReference = (text: string) => string
+
+export function addAuditProofCommands(audit: Command, readReference: ReadReference): void {
+  addPublicKeyCommand(audit)
+  addProveCommand(audit, readReference)
+  addCheckProofCommand(audit)
+}
+
+function addPublicKeyCommand(audit: Command): void {
+  const command = audit
     .command('public-key')
-    .description('print the key with which others check checkpoints and proofs (PEM)')
+    .description('print the public key that checks checkpoints and proofs (PEM)')
     .action(() => withStore(async ({ keyring }) => say(toSigner(keyring).publicKey.trimEnd())))
+  addHelp(command, {
+    usesDatabase: true,
+    exitCodes: EXIT_CODES,
+    examples: {
+      'audit public-key': 'print the key',
+      'audit public-key > key.pem': 'write it to a file, to give to others',
+    },
+  })
+}
 
-  audit
+function addProveCommand(audit: Command, readReference: ReadReference): void {
+  const command = audit
     .command('prove')
     .description('write a proof that the outcome of a verification is in the audit log')
     .argument('<reference>', 'its request_reference', readReference)
-    .option('--out <file>', 'where to write it (default: standard output)')
-    .addHelpText(
-      'after',
-      `
-Whoever has the proof and the public key can check it, without this server: tabbat audit check-proof FILE.
-It names no person: the number is in it as a keyed hash. The format is described in docs/audit-format.md.`,
-    )
+    .option('--out <file>', 'file to write (default: standard output)')
     .action(runProve)
+  addHelp(command, {
+    details:
+      'Anyone with the proof and the public key can check it without this server: tabbat audit check-proof FILE. The proof names no person: the number is in it as a keyed hash. docs/audit-format.md describes the format.',
+    usesDatabase: true,
+    settings: ['TABBAT_CHECKPOINT_DIR'],
+    exitCodes: EXIT_CODES,
+    examples: {
+      'audit prove ver_01k8s2m4q0v6x8z2b4d6f8h0j2k4m6n8p0r2': 'print the proof',
+      'audit prove ver_01k8s2m4q0v6x8z2b4d6f8h0j2k4m6n8p0r2 --out proof.json': 'write it to a file',
+    },
+  })
+}
 
-  audit
+function addCheckProofCommand(audit: Command): void {
+  const command = audit
     .command('check-proof')
     .description('check a proof, offline')
-    .argument('<file>', 'what tabbat audit prove wrote')
-    .option('--public-key <file>', 'the public key of the log (default: that of the database here)')
-    .option('--json', 'print an object for a program')
-    .addHelpText('after', '\nEnds with 0 when the proof is good, with 1 when it is not.')
+    .argument('<file>', 'file that "tabbat audit prove" wrote')
+    .option('--public-key <file>', 'public key of the log (default: the key of the database)')
+    .option('--json', 'print a JSON object')
     .action(runCheckProof)
+  addHelp(command, {
+    details: 'With --public-key, no database is opened.',
+    usesDatabase: true,
+    exitCodes: { 0: 'the proof is good', 1: 'the proof is not good, or it could not be checked' },
+    examples: {
+      'audit check-proof proof.json --public-key key.pem': 'check a proof without a database',
+      'audit check-proof proof.json --json': 'check it with the key of the database',
+    },
+  })
 }
 
 function runProve(reference: string, { out }: { out?: string }): Promise<void> {
@@ -52,18 +86,19 @@ function runProve(reference: string, { out }: { out?: string }): Promise<void> {
 
 type CheckOptions = { publicKey?: string; json?: true }
 
-async function runCheckProof(file: string, { publicKey, json }: CheckOptions): Promise<void> {
-  const bytes = readNamedFile(file)
-  const result = checkProof(bytes, await findPublicKey(publicKey))
+async function runCheckProof(file: string, options: CheckOptions): Promise<void> {
+  const bytes = readInputFile(file)
+  const { publicKey, database } = await findPublicKey(options.publicKey)
+  const result = checkProof(bytes, publicKey)
   if (!result.sound) process.exitCode = 1
-  if (json) return say(JSON.stringify(result))
+  if (options.json) return say(JSON.stringify({ ...result, ...(database && { database }) }))
   if (!result.sound) return say(strong(`The proof is NOT good: ${result.reason}.`))
   say(strong('The proof is good.'))
-  for (const line of tell(result.row, result.signedAt)) say(line)
+  for (const line of toProofLines(result.row, result.signedAt)) say(line)
 }
 
-const tell = (row: ProofRow, signedAt: string): string[] => [
-  `The owner of the key signed on ${signedAt} that this is in the audit log (chain ${row.chain}, row ${row.sequence}):`,
+const toProofLines = (row: ProofRow, signedAt: string): string[] => [
+  `On ${signedAt}, the owner of the key signed that this row is in the audit log (chain ${row.chain}, row ${row.sequence}):`,
   ...[
     ['time', row.time],
     ['reference', row.request_reference],

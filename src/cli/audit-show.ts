@@ -5,36 +5,48 @@ import { KINDS, type Kind, toBlindIndex } from '../crypto/blind-index.ts'
 import { UserError } from '../errors.ts'
 import type { AuditRow } from '../store/audit-row.ts'
 import { EXISTING, withCommandContext, withStore } from './command-context.ts'
+import { addHelp, EXIT_CODES, NUMBER_NOTE } from './help.ts'
 import { readSecret } from './prompt.ts'
 
 type Options = { json?: true }
 
 export function addAuditShowCommands(audit: Command, readReference: (text: string) => string): void {
-  audit
+  const show = audit
     .command('show')
-    .description('tell the story of one verification')
+    .description('show the timeline of one verification: every audit row, in order')
     .argument('<reference>', 'its request_reference', readReference)
-    .option('--json', 'print an array of rows for a program')
+    .option('--json', 'print a JSON array of rows')
     .action((reference: string, { json }: Options) =>
-      withStore(async ({ store }) => showStory(reference, await store.audit.byReference(reference), json)),
+      withStore(async ({ store }) => showTimeline(reference, await store.audit.byReference(reference), json)),
     )
+  addHelp(show, {
+    usesDatabase: true,
+    exitCodes: { 0: 'shown', 1: 'no row has this reference, or the log could not be read' },
+    examples: {
+      'audit show ver_01k8s2m4q0v6x8z2b4d6f8h0j2k4m6n8p0r2': 'sources, times, outcome, fields released',
+      'audit show ver_01k8s2m4q0v6x8z2b4d6f8h0j2k4m6n8p0r2 --json': 'the same rows as JSON',
+    },
+  })
 
-  audit
+  const subject = audit
     .command('subject')
     .description('list every look-up of one person, for a data-subject request')
-    .addArgument(new Argument('<kind>', 'which number you will give').choices(KINDS))
-    .option('--json', 'print an array of rows for a program')
-    .addHelpText(
-      'after',
-      `
-The number is read from standard input, or asked for on a terminal without being shown. It is not taken from the
-command line, which others on this machine can see.`,
-    )
+    .addArgument(new Argument('<kind>', 'kind of number').choices(KINDS))
+    .option('--json', 'print a JSON array of rows')
     .action(runSubject)
+  addHelp(subject, {
+    details: `${NUMBER_NOTE} The search itself is recorded in the audit log.`,
+    usesDatabase: true,
+    exitCodes: EXIT_CODES,
+    examples: {
+      'audit subject nin': 'ask for the NIN, then list its look-ups',
+      'audit subject bvn --json < bvn.txt': 'read the BVN from a file',
+    },
+  })
 }
 
-function showStory(reference: string, rows: readonly AuditRow[], json: true | undefined): void {
-  if (rows.length === 0) throw new UserError('There is nothing in the audit log under this reference.')
+function showTimeline(reference: string, rows: readonly AuditRow[], json: true | undefined): void {
+  if (rows.length === 0) throw new UserError('The audit log has no row with this reference.')
   if (json) {
     say(JSON.stringify(rows.map(toPlainRow)))
     return
@@ -72,7 +84,7 @@ async function runSubject(kind: Kind, { json }: Options): Promise<void> {
   const name = kind.toUpperCase()
   const number = (await readSecret(`${name} (not shown): `)).trim()
   if (!/^[0-9]{11}$/.test(number))
-    throw new UserError(`A ${name} has 11 digits: give one number, on standard input or when asked.`)
+    throw new UserError(`A ${name} has 11 digits. Give one number, on standard input or at the prompt.`)
   await withCommandContext(async ({ store, keyring, audit }) => {
     const subject = toBlindIndex(keyring.subject, kind, number).toString('hex')
     const rows = await store.audit.bySubject(subject)
@@ -82,17 +94,17 @@ async function runSubject(kind: Kind, { json }: Options): Promise<void> {
   }, EXISTING)
 }
 
-/** An intent is told only where nothing came of it. */
+/** An intent is listed only if it has no outcome. */
 function showLookUps(rows: readonly AuditRow[]): void {
   if (rows.length === 0) {
-    say('Nobody has looked this person up.')
+    say('There are no look-ups of this person.')
     return
   }
   const ended = new Set(rows.flatMap(({ phase, request_reference: of }) => (phase === 'outcome' ? [of] : [])))
-  const told = rows.filter(
+  const listed = rows.filter(
     ({ phase, request_reference: of }) => phase !== 'intent' || of === null || !ended.has(of),
   )
-  const cells = told.map((row) => [
+  const cells = listed.map((row) => [
     row.time,
     row.operation ?? row.phase,
     row.mode ?? '',
@@ -105,6 +117,6 @@ function showLookUps(rows: readonly AuditRow[]): void {
 }
 
 function toOutcome({ phase, outcome }: AuditRow): string {
-  if (phase === 'intent') return 'begun, end not recorded'
+  if (phase === 'intent') return 'started, no outcome recorded'
   return phase === 'replay' ? `${outcome} (replayed)` : (outcome ?? '')
 }

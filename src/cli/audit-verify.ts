@@ -13,49 +13,53 @@ import { toDatabaseText } from '../config/database-text.ts'
 import { UserError } from '../errors.ts'
 import { toFigure } from '../registry/import/progress-line.ts'
 import { openStore, type Store } from '../store/store.ts'
-import { readKeyFile, toKeyOf } from './audit-key.ts'
+import { readKeyFile, toPublicKeyOf } from './audit-key.ts'
 import { withStore } from './command-context.ts'
-import { tellDatabase } from './database.ts'
+import { printDatabase } from './database.ts'
+import { addHelp } from './help.ts'
 import { createProgress } from './progress.ts'
 
 type Options = { checkpoints?: string; publicKey?: string; json?: true }
 
 export function addAuditVerifyCommand(audit: Command): void {
-  audit
+  const command = audit
     .command('verify')
     .description('read the whole audit log, compare it with its checkpoints, and report the first fault')
-    .option('--checkpoints <file>', 'a checkpoints.log that was kept away from the database')
-    .option('--public-key <file>', 'the key of the checkpoints; with it, no root key is needed')
-    .option('--json', 'print an object for a program')
-    .addHelpText(
-      'after',
-      `
-Ends with 0 when no fault is found, with 1 when one is. Servers may go on running.
-It says what was compared, and what that cannot show. From the database alone it finds rows that were changed, deleted,
-swapped or put in. Truncation, a rewritten tail and an older copy are found with --checkpoints only, because an attacker
-who can do that can take the checkpoints out of the database as well. The format is described in docs/audit-format.md.`,
-    )
+    .option('--checkpoints <file>', 'a copy of checkpoints.log that was kept away from this server')
+    .option('--public-key <file>', 'public key of the checkpoints; with it, no root key is needed')
+    .option('--json', 'print a JSON object')
     .action((options: Options) =>
       withKeyAndStore(options, (publicKey, store) => runVerify(publicKey, store, options)),
     )
+  addHelp(command, {
+    details:
+      'It prints what was compared, and what the comparison cannot show. From the database alone it finds rows that were changed, deleted, swapped or inserted. Only --checkpoints finds a log that was cut off, rewritten from some row on, or replaced by an older copy: an attacker who can do that can also remove the checkpoints from the database. docs/audit-format.md describes the format.\n\nServers may run meanwhile.',
+    usesDatabase: true,
+    settings: ['TABBAT_CHECKPOINT_DIR'],
+    exitCodes: { 0: 'no fault found', 1: 'a fault was found, or the log could not be read' },
+    examples: {
+      'audit verify': 'check the log against the checkpoints in the database',
+      'audit verify --checkpoints /elsewhere/checkpoints.log': 'check it against a copy kept elsewhere',
+    },
+  })
 }
 
 async function withKeyAndStore(
   { publicKey }: Options,
   work: (publicKey: KeyObject, store: Store) => Promise<void>,
 ): Promise<void> {
-  if (publicKey === undefined) return withStore(({ store, keyring }) => work(toKeyOf(keyring), store))
+  if (publicKey === undefined) return withStore(({ store, keyring }) => work(toPublicKeyOf(keyring), store))
   const key = readKeyFile(publicKey)
   const config = loadConfig()
   const { dataDir, databaseUrl } = config
-  tellDatabase(config)
+  printDatabase(config)
   const store = await openStore({ dataDir, databaseUrl, mustExist: true, isReading: true })
   return work(key, store).finally(store.close)
 }
 
 async function runVerify(publicKey: KeyObject, store: Store, { checkpoints, json }: Options): Promise<void> {
   const startedAt = performance.now()
-  // Before the database is looked at, which has all that is in the file by then.
+  // Read before the database, which then has every checkpoint of the file.
   const file = checkpoints === undefined ? undefined : findCheckpointFile(checkpoints)
   const progress = createProgress()
   const options = { publicKey, file, onProgress: progress.show }
@@ -69,7 +73,7 @@ async function runVerify(publicKey: KeyObject, store: Store, { checkpoints, json
   else report(verdict, seconds, compared)
 }
 
-/** The file that this server writes itself is no file from elsewhere. */
+/** The file that this server writes is not a copy kept elsewhere. */
 function toComparedFile(path: string): ComparedFile {
   const { dataDir, checkpointDir = dataDir } = loadConfig()
   const own = join(checkpointDir, CHECKPOINT_FILE)

@@ -4,19 +4,24 @@ import { addAuditExportCommand } from './audit-export.ts'
 import { addAuditProofCommands } from './audit-proof.ts'
 import { addAuditShowCommands } from './audit-show.ts'
 import { addAuditVerifyCommand } from './audit-verify.ts'
+import { addHelp } from './help.ts'
 
 export function addAuditCommand(program: Command): void {
-  const audit = program
-    .command('audit')
-    .description('check the audit log, export it, look something up in it, prove something with it')
+  const audit = program.command('audit').description('verify, search and export the audit log; make proofs')
   addAuditVerifyCommand(audit)
   addAuditExportCommand(audit)
   addAuditShowCommands(audit, readReference)
   addAuditProofCommands(audit, readReference)
+  addHelp(audit, {
+    examples: {
+      'audit verify --checkpoints /elsewhere/checkpoints.log': 'check the whole log',
+      'audit subject nin': 'list every look-up of one person',
+    },
+  })
 }
 
-/** What is wrong is not repeated: it may be somebody's number. */
+/** The error does not repeat the text: it may be a NIN or a phone. */
 function readReference(text: string): string {
   if (/^ver_[0-9a-z]{36}$/.test(text.trim())) return text.trim()
-  throw new UserError('Give a request_reference: ver_ and 36 letters and digits.')
+  throw new UserError('A request_reference is ver_ and 36 lower-case letters and digits.')
 }

@@ -4,24 +4,29 @@ import { say, sayJson, strong, warn } from '../app/terminal.ts'
 import { type Backup, writeBackup } from '../backup/backup.ts'
 import { toRootKeyPath } from '../crypto/root-key.ts'
 import { type CommandContext, EXISTING, withCommandContext } from './command-context.ts'
+import { addHelp, EXIT_CODES } from './help.ts'
 import { createProgress } from './progress.ts'
 
 type Options = { force?: boolean; json?: true }
 
 export function addBackupCommand(program: Command): void {
-  program
+  const command = program
     .command('backup')
-    .description('write all data to one file, as it is at one moment, while servers run')
-    .argument('<file>', 'the file to write; it appears when it is complete')
-    .option('--force', 'replace the file if there is one')
-    .option('--json', 'print an object for a program')
-    .addHelpText(
-      'after',
-      `
-The file can be restored into SQLite or PostgreSQL, whichever it came from: tabbat restore FILE.
-It does not contain the root key, without which nobody can open it. Keep that elsewhere. See docs/backup.md.`,
-    )
+    .description('write all data of one moment to a file, while servers run')
+    .argument('<file>', 'file to write; it appears when it is complete')
+    .option('--force', 'replace the file if it exists')
+    .option('--json', 'print a JSON object')
     .action(runBackup)
+  addHelp(command, {
+    details:
+      'The file can be restored into SQLite or PostgreSQL, whichever it came from. It does not contain the root key, and cannot be opened without it: keep a copy of the root key elsewhere. See docs/backup.md.',
+    usesDatabase: true,
+    exitCodes: EXIT_CODES,
+    examples: {
+      'backup /backups/tabbat.backup': 'write a backup',
+      'backup --json "/backups/tabbat-$(date +%F).backup"': 'write a dated one, for a nightly job',
+    },
+  })
 }
 
 async function runBackup(file: string, { force = false, json }: Options): Promise<void> {
@@ -30,12 +35,12 @@ async function runBackup(file: string, { force = false, json }: Options): Promis
     report(file, backup, json && { database })
     const where = config.rootKey === undefined ? toRootKeyPath(config.dataDir) : 'TABBAT_ROOT_KEY'
     warn(
-      `the root key is NOT in the backup (it is in ${where}). Without it nobody can open the backup, not even you: keep a copy of the root key, and not beside the backup.`,
+      `the root key is NOT in the backup (it is in ${where}). Without it the backup cannot be opened. Keep a copy of the root key, away from the backup.`,
     )
   }, EXISTING)
 }
 
-/** The audit row comes first: it is in the backup, too. */
+/** The audit row is written first, so that the backup contains it. */
 async function writeRecorded(
   { store, audit }: Pick<CommandContext, 'store' | 'audit'>,
   file: string,

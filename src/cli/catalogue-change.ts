@@ -16,24 +16,26 @@ export type SyncOptions = ImportOptions
 
 export const AUTHOR = 'command line'
 
-export const toDesk = ({ store, audit }: CommandContext): CatalogueDeps => ({
+export const toCatalogueDeps = ({ store, audit }: CommandContext): CatalogueDeps => ({
   table: store.catalogue,
   reviews: store.reviews,
   audit,
   switches: store.sources,
 })
 
-const toWish = ({ force, dryRun }: ImportOptions) => ({
+const toChangeOptions = ({ force, dryRun }: ImportOptions) => ({
   author: AUTHOR,
   force: force === true,
   dryRun: dryRun === true,
 })
 
 export async function runSync(name: VendorName, options: SyncOptions): Promise<void> {
-  // Before there is a database, where there is none yet.
+  // Before a database is created.
   requireSettings(loadConfig(), name)
   report(
-    await withCommandContext((office) => syncVendor(office.config, toDesk(office), name, toWish(options))),
+    await withCommandContext((context) =>
+      syncVendor(context.config, toCatalogueDeps(context), name, toChangeOptions(options)),
+    ),
     options.json,
   )
 }
@@ -41,14 +43,16 @@ export async function runSync(name: VendorName, options: SyncOptions): Promise<v
 export async function runImport(file: string, options: ImportOptions): Promise<void> {
   const content = await readJson(file)
   report(
-    await withCommandContext((office) => importLists(toDesk(office), content, toWish(options))),
+    await withCommandContext((context) =>
+      importLists(toCatalogueDeps(context), content, toChangeOptions(options)),
+    ),
     options.json,
   )
 }
 
 async function readJson(file: string): Promise<unknown> {
-  const given = file === '-' ? text(process.stdin) : readFile(file, 'utf8')
-  const json = await given.catch((error: NodeJS.ErrnoException) => {
+  const reading = file === '-' ? text(process.stdin) : readFile(file, 'utf8')
+  const json = await reading.catch((error: NodeJS.ErrnoException) => {
     throw new UserError(`${file} cannot be read (${error.code ?? 'unknown error'}).`)
   })
   try {
@@ -62,7 +66,10 @@ export async function runRollback(
   target: number | 'shipped' | undefined,
   { json }: { json?: true },
 ): Promise<void> {
-  report(await withCommandContext((office) => rollBack(toDesk(office), target, AUTHOR), EXISTING), json)
+  report(
+    await withCommandContext((context) => rollBack(toCatalogueDeps(context), target, AUTHOR), EXISTING),
+    json,
+  )
 }
 
 export function report({ outcome, id, changes, doubts }: Outcome, json: true | undefined): void {
@@ -73,7 +80,8 @@ export function report({ outcome, id, changes, doubts }: Outcome, json: true | u
   }
   if (changes.length > 0) say(`${toTable(toChangeRows(changes))}\n`)
   for (const doubt of doubts) warn(doubt)
-  if (outcome === 'unchanged') say(`Nothing has changed; version ${id} stays in force.`)
-  else if (outcome === 'changed') say(`Version ${id} is in force; running servers switch within 5 seconds.`)
-  else say(`This was only a look; version ${id} stays in force.`)
+  if (outcome === 'unchanged') say(`Nothing has changed. Version ${id} stays active.`)
+  else if (outcome === 'changed')
+    say(`Version ${id} is active. Running servers switch to it within 5 seconds.`)
+  else say(`Nothing was changed (--dry-run). Version ${id} stays active.`)
 }

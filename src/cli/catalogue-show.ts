@@ -16,25 +16,29 @@ export function showHistory({ json }: Json): Promise<void> {
     const syncs = await store.catalogue.listSyncs()
     if (json) {
       const plain = versions.map(({ at, ...version }) => ({ ...version, at: toTime(at) || null }))
-      const asked = syncs.map(({ source, startedAt, outcome }) => ({
+      const plainSyncs = syncs.map(({ source, startedAt, outcome }) => ({
         source,
         at: toTime(startedAt),
         outcome: outcome ?? null,
       }))
-      sayJson({ database }, { versions: plain, syncs: asked })
+      sayJson({ database }, { versions: plain, syncs: plainSyncs })
       return
     }
-    const inForce = versions.at(-1)?.id
+    const active = versions.at(-1)?.id
     const rows = versions.map(({ id, at, origin, author }) => [
-      `${id}${id === inForce ? ' (in force)' : ''}`,
+      `${id}${id === active ? ' (active)' : ''}`,
       toTime(at),
       toPlain(origin),
       author,
     ])
     say(toTable([['version', 'since', 'from', 'by'], ...rows]))
     if (syncs.length === 0) return
-    const asked = syncs.map((sync) => [sync.source, toTime(sync.startedAt), sync.outcome ?? 'under way'])
-    say(`\n${toTable([['vendor', 'last asked', 'outcome'], ...asked])}`)
+    const lastSyncs = syncs.map((sync) => [
+      sync.source,
+      toTime(sync.startedAt),
+      sync.outcome ?? 'in progress',
+    ])
+    say(`\n${toTable([['vendor', 'last sync', 'outcome'], ...lastSyncs])}`)
   })
 }
 
@@ -44,7 +48,7 @@ export function showDiff(from: number | undefined, to: number | undefined, { jso
     const [before, after] = await Promise.all(ids.map((id) => readVersion(store.catalogue, id)))
     const changes = before && after ? diffFiles(before.files, after.files) : []
     if (json) return say(JSON.stringify(changes.map(toPlainChange)))
-    if (changes.length === 0) return say(`Versions ${ids[0]} and ${ids[1]} list the same.`)
+    if (changes.length === 0) return say(`Versions ${ids[0]} and ${ids[1]} are equal.`)
     say(toTable(toChangeRows(changes)))
     say(`\nFrom version ${ids[0]} to ${ids[1]}: ${summarise(changes)}.`)
   })
@@ -59,8 +63,7 @@ async function toPair(
   const last = versions.at(-1)?.id ?? 0
   if (from !== undefined) return [from, to ?? last]
   const previous = versions.at(-2)?.id
-  if (previous === undefined)
-    throw new UserError('There is one version only: the lists are those that shipped.')
+  if (previous === undefined) throw new UserError('There is only one version: the lists of this release.')
   return [previous, last]
 }
 
@@ -71,13 +74,13 @@ export async function exportLists(file: string | undefined, { of: version }: { o
   const json = JSON.stringify(files, null, 2)
   if (file === undefined || file === '-') return say(json)
   await writeFile(file, `${json}\n`, { flag: 'wx' }).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'EEXIST') throw new UserError(`${file} is there already. Name another file.`)
+    if (error.code === 'EEXIST') throw new UserError(`${file} exists already. Name another file.`)
     throw new UserError(`${file} cannot be written (${error.code ?? 'unknown error'}).`)
   })
   say(`The lists are in ${file}.`)
 }
 
-/** Labels come from vendors: nothing in them may steer the terminal, or fill it. */
+/** Labels come from vendors: they must not contain control characters, or fill the screen. */
 const toPlain = (label: string) => label.replaceAll(/[\p{C}]/gu, ' ').slice(0, 60)
 
 export function toChangeRows(changes: readonly Change[]): string[][] {

@@ -2,10 +2,11 @@ import { Argument, type Command, InvalidArgumentError } from 'commander'
 import { namesWith, type VendorName } from '../sources/vendors.ts'
 import type { ImportOptions, SyncOptions } from './catalogue-change.ts'
 import type { ReviewOptions } from './catalogue-review.ts'
+import { addHelp, EXIT_CODES } from './help.ts'
 
 type Json = { json?: true }
 
-/** Loaded when wanted: the other commands need none of it. */
+/** Loaded on demand: the other commands need none of it. */
 const loadChange = () => import('./catalogue-change.ts')
 const loadReview = () => import('./catalogue-review.ts')
 const loadShow = () => import('./catalogue-show.ts')
@@ -13,115 +14,166 @@ const loadShow = () => import('./catalogue-show.ts')
 export function addCatalogueCommand(program: Command): void {
   const catalogue = program
     .command('catalogue')
-    .description('fetch, import, look at and roll back the lists of bundles and TV products')
-    .addHelpText(
-      'after',
-      `
-Every change makes a new version; running servers switch to it within 5 seconds. The SME list is fixed by the API.
-
-Examples:
-  tabbat catalogue sync vtpass --dry-run      see what VTpass would change
-  tabbat catalogue sync vtpass                take it over
-  tabbat catalogue review                     see which lists of a vendor wait for you
-  tabbat catalogue export lists.json          write the lists to a file, to edit them
-  tabbat catalogue import lists.json          take the edited file over
-  tabbat catalogue rollback                   go back to the version before`,
-    )
-  addChangeCommands(catalogue)
-  addShowCommands(catalogue)
+    .description('sync, import, review and roll back the lists of bundles and TV products')
+  addHelp(catalogue, {
+    details:
+      'Every change creates a new version. Running servers switch to it within 5 seconds. The SME list is fixed by the API and cannot be changed.',
+    examples: {
+      'catalogue sync vtpass --dry-run': 'show what the lists of VTpass would change',
+      'catalogue rollback': 'return to the previous version',
+    },
+  })
+  addSyncCommand(catalogue)
+  addImportCommand(catalogue)
+  addReviewCommand(catalogue)
+  addRollbackCommand(catalogue)
+  addHistoryCommand(catalogue)
+  addDiffCommand(catalogue)
+  addExportCommand(catalogue)
 }
 
-function addChangeCommands(catalogue: Command): void {
-  catalogue
+function addSyncCommand(catalogue: Command): void {
+  const command = catalogue
     .command('sync')
-    .description('fetch the lists of a vendor and put them in force')
-    .addArgument(new Argument('<vendor>', 'whose account is in the settings').choices(namesWith('catalogue')))
+    .description('fetch the lists of a vendor and activate them')
+    .addArgument(new Argument('<vendor>', 'a vendor whose settings are set').choices(namesWith('catalogue')))
     .option('--dry-run', 'show what would change, and change nothing')
-    .option('--force', 'take lists that look like a mistake, without a review')
-    .option('--json', 'print an object for a program')
-    .addHelpText('after', '\nWhat the vendor does not sell stays as it is. See docs/catalogue.md.')
+    .option('--force', 'activate lists that look like a mistake, without a review')
+    .option('--json', 'print a JSON object')
     .action(async (name: VendorName, options: SyncOptions) => (await loadChange()).runSync(name, options))
+  addHelp(command, {
+    details: 'Lists that the vendor does not sell stay unchanged. See docs/catalogue.md.',
+    usesDatabase: true,
+    exitCodes: EXIT_CODES,
+    examples: {
+      'catalogue sync vtpass --dry-run': 'show the changes',
+      'catalogue sync vtpass': 'activate them',
+    },
+  })
+}
 
-  catalogue
+function addImportCommand(catalogue: Command): void {
+  const command = catalogue
     .command('import')
-    .description('put the lists of a file in force')
-    .argument(
-      '<file>',
-      'JSON as "catalogue export" writes it, or a single list of it; - reads standard input',
-    )
+    .description('activate the lists of a file')
+    .argument('<file>', 'JSON as "catalogue export" writes it, or one list of it; - reads standard input')
     .option('--dry-run', 'show what would change, and change nothing')
     .option(
       '--force',
-      'take lists that look like a mistake: empty, missing, halved, or with prices that jump',
+      'activate lists that look like a mistake: empty, missing, halved, or with prices that jump',
     )
-    .option('--json', 'print an object for a program')
-    .addHelpText(
-      'after',
-      '\nA whole file replaces all lists; a single list replaces the one of its name, or is added.',
-    )
+    .option('--json', 'print a JSON object')
     .action(async (file: string, options: ImportOptions) => (await loadChange()).runImport(file, options))
+  addHelp(command, {
+    details: 'A whole file replaces all lists. A single list replaces the list of its name, or is added.',
+    usesDatabase: true,
+    exitCodes: EXIT_CODES,
+    examples: {
+      'catalogue import lists.json --dry-run': 'show the changes',
+      'catalogue import - < lists.json': 'read standard input',
+    },
+  })
+}
 
-  catalogue
+function addReviewCommand(catalogue: Command): void {
+  const command = catalogue
     .command('review')
-    .description('list the lists of vendors that wait for a person, look at them, and decide')
-    .argument('[id]', 'number of a review, to see what it would change', readReviewId)
-    .option('--accept <id>', 'put the lists of this review in force', readReviewId)
-    .option('--reject <id>', 'keep the lists of now; the same ones are not proposed again', readReviewId)
-    .option('--yes', 'do not ask')
-    .option('--json', 'print an object for a program')
+    .description('list the fetched lists that need a review, show one, accept or reject it')
+    .argument('[id]', 'number of a review to show', readReviewId)
+    .option('--accept <id>', 'activate the lists of this review', readReviewId)
+    .option('--reject <id>', 'keep the current lists; the same lists are not proposed again', readReviewId)
+    .option('--yes', 'do not ask for confirmation; required without a terminal')
+    .option('--json', 'print a JSON object')
     .action(async (id: number | undefined, options: ReviewOptions) =>
       (await loadReview()).runReview(id, options),
     )
+  addHelp(command, {
+    usesDatabase: true,
+    exitCodes: EXIT_CODES,
+    examples: { 'catalogue review': 'list the open reviews', 'catalogue review --accept 3': 'accept one' },
+  })
+}
 
-  catalogue
+function addRollbackCommand(catalogue: Command): void {
+  const command = catalogue
     .command('rollback')
-    .description('put an older version in force again, as a new version')
+    .description('activate an older version again, as a new version')
     .argument(
       '[version]',
-      'its number, or shipped for the lists of this release (default: the one before)',
+      'number of a version, or "shipped" for the lists of this release (default: the previous version)',
       readTarget,
     )
-    .option('--json', 'print an object for a program')
+    .option('--json', 'print a JSON object')
     .action(async (target: number | 'shipped' | undefined, options: Json) =>
       (await loadChange()).runRollback(target, options),
     )
+  addHelp(command, {
+    usesDatabase: true,
+    exitCodes: EXIT_CODES,
+    examples: {
+      'catalogue rollback': 'return to the previous version',
+      'catalogue rollback shipped': 'return to the lists of this release',
+    },
+  })
 }
 
-function addShowCommands(catalogue: Command): void {
-  catalogue
+function addHistoryCommand(catalogue: Command): void {
+  const command = catalogue
     .command('history')
-    .description('list the versions, and when each vendor was asked last')
-    .option('--json', 'print an object for a program')
+    .description('list the versions, and the last sync of each vendor')
+    .option('--json', 'print a JSON object')
     .action(async (options: Json) => (await loadShow()).showHistory(options))
+  addHelp(command, {
+    usesDatabase: true,
+    exitCodes: EXIT_CODES,
+    examples: { 'catalogue history': 'a table', 'catalogue history --json': 'a JSON object' },
+  })
+}
 
-  catalogue
+function addDiffCommand(catalogue: Command): void {
+  const command = catalogue
     .command('diff')
-    .description('show what changed from one version to another')
+    .description('show what changed between two versions')
     .argument('[from]', 'number of a version (default: the one before the last)', readVersionId)
     .argument('[to]', 'number of a version (default: the last)', readVersionId)
-    .option('--json', 'print an array for a program')
+    .option('--json', 'print a JSON array')
     .action(async (from: number | undefined, to: number | undefined, options: Json) =>
       (await loadShow()).showDiff(from, to, options),
     )
+  addHelp(command, {
+    usesDatabase: true,
+    exitCodes: EXIT_CODES,
+    examples: { 'catalogue diff': 'the last change', 'catalogue diff 2 5': 'from version 2 to version 5' },
+  })
+}
 
-  catalogue
+function addExportCommand(catalogue: Command): void {
+  const command = catalogue
     .command('export')
-    .description('write the lists that are in force as JSON, for "catalogue import"')
-    .argument('[file]', 'where to; it must not exist yet (default: standard output)')
+    .description('write the active lists as JSON, for "catalogue import"')
+    .argument('[file]', 'a file that does not exist yet (default: standard output)')
     .option('--of <version>', 'number of an older version to write instead', readVersionId)
     .action(async (file: string | undefined, options: { of?: number }) =>
       (await loadShow()).exportLists(file, options),
     )
+  addHelp(command, {
+    usesDatabase: true,
+    exitCodes: EXIT_CODES,
+    examples: {
+      'catalogue export lists.json': 'write a file, to edit it',
+      'catalogue export --of 2': 'print version 2',
+    },
+  })
 }
 
 function readVersionId(text: string): number {
   if (/^[1-9]\d{0,8}$/.test(text)) return Number(text)
-  throw new InvalidArgumentError('Give the number of a version; tabbat catalogue history lists them.')
+  throw new InvalidArgumentError('Give the number of a version: see tabbat catalogue history.')
 }
 
 function readReviewId(text: string): number {
   if (/^[1-9]\d{0,8}$/.test(text)) return Number(text)
-  throw new InvalidArgumentError('Give the number of a review; tabbat catalogue review lists them.')
+  throw new InvalidArgumentError('Give the number of a review: see tabbat catalogue review.')
 }
 
 const readTarget = (text: string) => (text === 'shipped' ? text : readVersionId(text))

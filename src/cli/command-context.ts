@@ -7,49 +7,49 @@ import { UserError } from '../errors.ts'
 import { COMMAND_LINE } from '../store/account-table.ts'
 import { type Fatal, toFatal } from '../store/failure.ts'
 import { openSealedStore, type SealedStore } from '../store/sealed-store.ts'
-import { refuseStrayDatabase, tellDatabase } from './database.ts'
+import { printDatabase, refuseStrayDatabase } from './database.ts'
 
-/** What a command that only looks works with. */
-export type Opened = SealedStore & {
+/** What a command that only reads works with. */
+export type ReadContext = SealedStore & {
   readonly config: Config
-  /** Where the data lies, for people. */
+  /** The database as text, for people. */
   readonly database: string
 }
 
-/** What a command works with: the store, its keys, and a place in the audit log. */
-export type CommandContext = Opened & {
+/** What a command that changes something works with: the store, its keys and the audit log. */
+export type CommandContext = ReadContext & {
   /** Adds "by command line" to each row. */
   readonly audit: Pick<AuditLog, 'record' | 'owner'>
-  /** The log itself, for functions that add whose change it is. */
+  /** The log itself, for functions that add the author themselves. */
   readonly auditLog: AuditLog
   readonly signer: Signer
 }
 
 type CommandContextOptions = {
-  /** Refuse instead of making a new database. */
+  /** Fail if there is no database, instead of creating one. */
   readonly mustExist?: boolean
   /** After a restore, the audit log may be older than the last checkpoint. */
   readonly acceptOlder?: boolean
-  /** The command has said before which database it uses. */
-  readonly isTold?: boolean
+  /** The command has already printed which database it uses. */
+  readonly isPrinted?: boolean
 }
 
 const REASONS: Readonly<Record<Fatal, string>> = {
   database_damaged: 'The database is damaged. Restore a backup.',
   database_lost:
-    'The database was removed or replaced meanwhile: what was written last is lost. Do it again.',
-  disk_failed: 'The disk fails. Check it, then check the database with tabbat audit verify.',
+    'The database was removed or replaced while the command ran. The last changes are lost. Run the command again.',
+  disk_failed: 'The disk reports errors. Check it, then run: tabbat audit verify',
 }
 
 export const EXISTING: CommandContextOptions = { mustExist: true }
 
-/** Opens the database for a command that changes something, and leaves it as it was found. */
+/** Opens the database for a command that changes something, and closes it afterwards. */
 export async function withCommandContext<T>(
-  work: (office: CommandContext) => Promise<T>,
-  { mustExist = false, acceptOlder = false, isTold = false }: CommandContextOptions = {},
+  work: (context: CommandContext) => Promise<T>,
+  { mustExist = false, acceptOlder = false, isPrinted = false }: CommandContextOptions = {},
 ): Promise<T> {
   const config = loadConfig()
-  if (!isTold) tellDatabase(config)
+  if (!isPrinted) printDatabase(config)
   if (!mustExist) await refuseStrayDatabase(config)
   const sealed = await openSealedStore(config, { mustExist })
   const database = toDatabaseText(config)
@@ -81,10 +81,10 @@ export async function withCommandContext<T>(
   }
 }
 
-/** For a command that only looks: it makes no database where there is none. */
-export async function withStore<T>(work: (opened: Opened) => Promise<T>): Promise<T> {
+/** Opens the database for a command that only reads. It never creates one. */
+export async function withStore<T>(work: (context: ReadContext) => Promise<T>): Promise<T> {
   const config = loadConfig()
-  tellDatabase(config)
+  printDatabase(config)
   const sealed = await openSealedStore(config, { mustExist: true, isReading: true })
   try {
     return await work({ ...sealed, config, database: toDatabaseText(config) })

@@ -1,30 +1,31 @@
 import { Argument, type Command } from 'commander'
 import { say } from '../app/terminal.ts'
 import { toBashScript } from './completion/bash.ts'
+import { listCommandNodes } from './completion/command-nodes.ts'
 import { toFishScript } from './completion/fish.ts'
-import { listPlaces } from './completion/places.ts'
 import { toZshScript } from './completion/zsh.ts'
+import { addHelp, EXIT_CODES } from './help.ts'
 
 const SCRIPTS = { bash: toBashScript, zsh: toZshScript, fish: toFishScript } as const
 
-/** `loadAll` adds the other commands, which are not loaded when this one is named. */
+/** The program is loaded in full on demand: when this command is named, the others are not loaded. */
 export const createAddCompletionCommand =
-  (loadAll: (program: Command) => Promise<void>) =>
+  (createFullProgram: () => Promise<Command>) =>
   (program: Command): void => {
-    program
+    const completion = program
       .command('completion')
       .description('print a script that completes commands and options in your shell')
       .addArgument(new Argument('<shell>', 'your shell').choices(Object.keys(SCRIPTS)))
-      .addHelpText(
-        'after',
-        `
-To use it:
-  bash   tabbat completion bash > ~/.local/share/bash-completion/completions/tabbat
-  zsh    tabbat completion zsh > "\${fpath[1]}/_tabbat"
-  fish   tabbat completion fish > ~/.config/fish/completions/tabbat.fish`,
-      )
       .action(async (shell: keyof typeof SCRIPTS) => {
-        await loadAll(program)
-        say(SCRIPTS[shell](listPlaces(program)))
+        say(SCRIPTS[shell](listCommandNodes(await createFullProgram())))
       })
+    addHelp(completion, {
+      details: 'Write the script to the folder from which your shell loads completions, as below.',
+      exitCodes: EXIT_CODES,
+      examples: {
+        'completion bash > ~/.local/share/bash-completion/completions/tabbat': 'for bash',
+        'completion zsh > "${fpath[1]}/_tabbat"': 'for zsh',
+        'completion fish > ~/.config/fish/completions/tabbat.fish': 'for fish',
+      },
+    })
   }

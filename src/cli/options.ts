@@ -1,24 +1,24 @@
 import { InvalidArgumentError } from 'commander'
 import { UserError } from '../errors.ts'
-import * as wishes from '../keys/key-options.ts'
+import * as keyOptions from '../keys/key-options.ts'
 
-/** A reader of wishes as commander wants it: what is wrong is said with the usage. */
+/** Adapts a reader of key options to commander, which prints the error with the option's name. */
 const asOption =
   <T>(read: (text: string, before?: T) => T) =>
   (text: string, before?: T): T => {
     try {
       return read(text, before)
     } catch (error) {
-      // commander repeats what was given.
-      if (error instanceof wishes.PersonNumber) throw new UserError(error.message)
-      throw error instanceof wishes.InvalidOption ? new InvalidArgumentError(error.message) : error
+      // commander would repeat the number.
+      if (error instanceof keyOptions.PersonNumber) throw new UserError(error.message)
+      throw error instanceof keyOptions.InvalidOption ? new InvalidArgumentError(error.message) : error
     }
   }
 
-export const readKeyDuration = asOption<number>(wishes.readKeyDuration)
-export const readLifetime = asOption<number>(wishes.readLifetime)
-export const readScopes = asOption(wishes.readScopes)
-export const readAddresses = asOption(wishes.readAddresses)
-export const readName = asOption<string>(wishes.readName)
-export const readFields = asOption(wishes.readFields)
-export const readCount = asOption<number>(wishes.readCount)
+export const readKeyDuration = asOption<number>(keyOptions.readKeyDuration)
+export const readLifetime = asOption<number>(keyOptions.readLifetime)
+export const readScopes = asOption(keyOptions.readScopes)
+export const readAddresses = asOption(keyOptions.readAddresses)
+export const readName = asOption<string>(keyOptions.readName)
+export const readFields = asOption(keyOptions.readFields)
+export const readCount = asOption<number>(keyOptions.readCount)

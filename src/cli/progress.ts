@@ -1,8 +1,8 @@
 import { createProgressLine, type ProgressLine } from '../registry/import/progress-line.ts'
 
-/** How far a long piece of work has come, on standard error: a bar on a terminal, a line now and then elsewhere. */
+/** Progress on standard error: a bar on a terminal, else a line at intervals. */
 export type Progress = {
-  /** `done` of `total`, in whatever they are counted; `rows` is how many rows that is. */
+  /** `done` and `total` may be bytes or rows; `rows` is the number of rows done. */
   readonly show: (done: number, total: number, rows?: number) => void
   readonly clear: () => void
 }

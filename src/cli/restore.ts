@@ -5,41 +5,47 @@ import { type Config, loadConfig } from '../config/config.ts'
 import { toDatabaseText } from '../config/database-text.ts'
 import { openStore } from '../store/store.ts'
 import { withCommandContext } from './command-context.ts'
-import { refuseStrayDatabase, tellDatabase } from './database.ts'
+import { printDatabase, refuseStrayDatabase } from './database.ts'
+import { addHelp } from './help.ts'
 import { createProgress } from './progress.ts'
 import { requireConfirmation } from './prompt.ts'
 
 type Options = { force?: boolean; yes?: true; json?: true }
 
 export function addRestoreCommand(program: Command): void {
-  program
+  const command = program
     .command('restore')
-    .description('fill the database from a backup, all of it or nothing')
-    .argument('<file>', 'a file that tabbat backup wrote, from either kind of database')
-    .option('--force', 'replace what is in the database; an audit log is never replaced')
-    .option('--yes', 'with --force: do not ask again; needed without a terminal')
-    .option('--json', 'print an object for a program')
-    .addHelpText(
-      'after',
-      `
-Put the root key of the backup in place first (root.key in the data folder, or TABBAT_ROOT_KEY), and stop the servers.
-The file is checked from end to end before anything is changed. See docs/backup.md.`,
-    )
+    .description('fill the database from a backup: all of it or nothing')
+    .argument('<file>', 'file that "tabbat backup" wrote, from SQLite or PostgreSQL')
+    .option('--force', 'replace the data in the database; an audit log is never replaced')
+    .option('--yes', 'with --force: do not ask for confirmation; required without a terminal')
+    .option('--json', 'print a JSON object')
     .action(runRestore)
+  addHelp(command, {
+    details:
+      'First put the root key of the backup in place (root.key in the data folder, or TABBAT_ROOT_KEY), and stop the servers. The whole file is checked before anything is changed. See docs/backup.md.',
+    usesDatabase: true,
+    settings: ['TABBAT_ROOT_KEY_PREVIOUS'],
+    exitCodes: { 0: 'restored', 1: 'nothing was restored; the reason is on standard error' },
+    examples: {
+      'restore /backups/tabbat.backup --data-dir /srv/tabbat': 'restore into an empty data folder',
+      'restore /backups/tabbat.backup --force --yes': 'replace the data without asking',
+    },
+  })
 }
 
 async function runRestore(file: string, { force = false, yes, json }: Options): Promise<void> {
   const config = loadConfig()
-  tellDatabase(config)
+  printDatabase(config)
   await refuseStrayDatabase(config)
-  if (force) await requireConfirmation('Replace what is in this database?', yes, 'Nothing was changed.')
+  if (force) await requireConfirmation('Replace the data in this database?', yes, 'Nothing was changed.')
   const { header, counts, place } = await restore(config, file, force)
-  // The restored log may be older than the last checkpoint of this node; the trace, and the next checkpoint, say why.
-  const trace = { phase: 'restored', outcome: 'ok', detail: `backup of ${header.created_at}` }
-  await withCommandContext(({ audit }) => audit.record([trace]), {
+  // The restored log may be older than the last checkpoint of this node. This row and the next checkpoint explain it.
+  const row = { phase: 'restored', outcome: 'ok', detail: `backup of ${header.created_at}` }
+  await withCommandContext(({ audit }) => audit.record([row]), {
     mustExist: true,
     acceptOlder: true,
-    isTold: true,
+    isPrinted: true,
   })
   if (json) {
     const database = toDatabaseText(config)

@@ -4,32 +4,31 @@ import { loadConfig } from '../config/config.ts'
 import { toDatabaseText } from '../config/database-text.ts'
 import { type Rotation, type RotationStep, rotateRoot } from '../registry/rotate.ts'
 import { EXISTING, withCommandContext } from './command-context.ts'
+import { addHelp, EXIT_CODES } from './help.ts'
 import { createProgress } from './progress.ts'
 import { requireConfirmation } from './prompt.ts'
 
 type Options = { prepare?: boolean; yes?: true; json?: true }
 
 export function addRotateRootCommand(keys: Command): void {
-  keys
+  const command = keys
     .command('rotate-root')
-    .description('give the root key a successor and seal every record anew, while servers run')
-    .option(
-      '--prepare',
-      'only write the new root key beside the present one, for you to bring to other nodes',
-    )
-    .option('--yes', 'do not ask again; needed without a terminal')
-    .option('--json', 'print an object for a program')
-    .addHelpText(
-      'after',
-      `
-With root.key in the data folder, this makes the new key and keeps both in the file until no record needs the old one.
-With TABBAT_ROOT_KEY, set it to a new key and TABBAT_ROOT_KEY_PREVIOUS to the present one for every server, restart
-them, and then run this.
-
-It may be interrupted at any moment: run it again and it carries on. API keys go on working. An import that runs
-meanwhile stops and is to be started again. See docs/keys.md.`,
-    )
+    .description('replace the root key and seal every record under the new one, while servers run')
+    .option('--prepare', 'only write the new root key beside the current one, to be copied to other nodes')
+    .option('--yes', 'do not ask for confirmation; required without a terminal')
+    .option('--json', 'print a JSON object')
     .action(runRotateRoot)
+  addHelp(command, {
+    details:
+      'With root.key in the data folder, this creates the new key and keeps both keys in the file until no record needs the old one. With TABBAT_ROOT_KEY, first set TABBAT_ROOT_KEY to a new key and TABBAT_ROOT_KEY_PREVIOUS to the current one for every server, and restart the servers.\n\nAPI keys stay valid. It can be interrupted at any time: run it again to continue. An import that is running stops; start it again afterwards. See docs/keys.md.',
+    usesDatabase: true,
+    settings: ['TABBAT_ROOT_KEY_PREVIOUS'],
+    exitCodes: EXIT_CODES,
+    examples: {
+      'keys rotate-root': 'ask, then rotate',
+      'keys rotate-root --prepare': 'with several nodes: write the new key, then copy root.key to each',
+    },
+  })
 }
 
 async function runRotateRoot({ prepare = false, yes, json }: Options): Promise<void> {
@@ -57,10 +56,10 @@ async function runRotateRoot({ prepare = false, yes, json }: Options): Promise<v
   }
 }
 
-/** The old key leaves the file at the end, and may be nowhere else. */
+/** At the end the old key is removed from the file, which may hold the only copy. */
 const warnAboutBackups = (where: string) =>
   warn(
-    `backups made until now open with the present root key only: keep a copy of ${where} as long as of them.`,
+    `existing backups open with the current root key only. Keep a copy of ${where} as long as you keep them.`,
   )
 
 const toJson = ({ outcome, version, sealed, resumed }: Rotation) => ({
@@ -74,29 +73,29 @@ const toJson = ({ outcome, version, sealed, resumed }: Rotation) => ({
 function report(rotation: Rotation): void {
   const { outcome, version, sealed, where } = rotation
   if (outcome === 'tidied') {
-    say(`The last rotation had ended, but ${where} still held the old key. It is taken out now.`)
-    say('Nothing else was to do. Run this again for another rotation.')
+    say(`The last rotation was complete, but ${where} still held the old key. The old key is removed now.`)
+    say('Nothing else was changed. Run this again to rotate the key.')
     return
   }
   if (outcome === 'prepared') {
-    say(`The new root key stands on the first line of ${where}, the present one on the second.`)
+    say(`The new root key is on the first line of ${where}, the current one on the second.`)
     say('Copy the file to every node, then run: tabbat keys rotate-root')
     return
   }
   say(strong(`The root key is rotated: version ${version}.`))
-  say(`${sealed.registry} rows of the registry and ${sealed.media} pictures were sealed anew.`)
-  say(dim('What remains to do:'))
+  say(`${sealed.registry} rows of the registry and ${sealed.media} pictures are sealed under the new key.`)
+  say(dim('Next steps:'))
   for (const task of listTasks(rotation)) say(`  - ${task}`)
 }
 
 function listTasks({ origin, where }: Rotation): string[] {
   const place =
     origin === 'file'
-      ? `Keep a copy of ${where}, apart from the backups. On other nodes, put the new file in place, too.`
-      : 'Take TABBAT_ROOT_KEY_PREVIOUS away and restart the servers when it suits you.'
+      ? `Keep a copy of ${where}, away from the backups. Copy the file to every other node.`
+      : 'Remove TABBAT_ROOT_KEY_PREVIOUS and restart the servers at your next opportunity.'
   return [
     place,
-    'Make a new backup (tabbat backup FILE): older ones open with the old root key only.',
-    'If the old root key leaked, roll the API keys (tabbat keys roll ID): what is hashed cannot be hashed anew, so it stays under keys made from the old one. See docs/keys.md.',
+    'Make a new backup (tabbat backup FILE): older backups open with the old root key only.',
+    'If the old root key leaked, roll the API keys (tabbat keys roll ID): their hashes still use keys derived from the old root key. See docs/keys.md.',
   ]
 }

@@ -3,25 +3,49 @@ import { type Command, Option } from 'commander'
 import { failWith } from '../app/terminal.ts'
 import { loadConfig } from '../config/config.ts'
 import { refuseStrayDatabase } from './database.ts'
+import { addHelp } from './help.ts'
 
 export function addServeCommand(program: Command): void {
-  program
+  const serve = program
     .command('serve')
-    .description('start the server; settings are environment variables, see docs/configuration.md')
-    // Loaded when wanted: the other commands need none of it, and start several times faster.
-    .addOption(new Option('--worker <place>', 'given by the process that starts the workers').hideHelp())
+    .description('start the server; settings are environment variables')
+    .addOption(new Option('--worker <number>', 'set by the process that starts the workers').hideHelp())
     .action(async ({ worker }: { worker?: string }) => {
       const config = loadConfig()
       if (cluster.isPrimary) await refuseStrayDatabase(config)
+      // Loaded here: the other commands need neither, and start several times faster.
       if (config.workers > 1 && cluster.isPrimary) (await import('../app/workers.ts')).runWorkers(config)
-      else await runHere(Number(worker ?? 1))
+      else await runServer(Number(worker ?? 1))
     })
+  addHelp(serve, {
+    details:
+      'It prints where it listens, which database it uses, and a warning for each default that is unsafe in production. The log goes to standard error, as JSON lines.\n\nSIGTERM or Ctrl-C stops it: it accepts no more requests, finishes those under way within 20 seconds, and exits. A second signal ends it at once.',
+    settings: [
+      'TABBAT_HOST',
+      'TABBAT_PORT',
+      'TABBAT_ADMIN_PORT',
+      'TABBAT_DATA_DIR',
+      'TABBAT_DATABASE_URL',
+      'TABBAT_ROOT_KEY',
+      'TABBAT_NIN_SOURCES',
+      'TABBAT_BVN_SOURCES',
+      'TABBAT_WORKERS',
+    ],
+    exitCodes: {
+      0: 'stopped by a signal; every accepted request was answered',
+      1: 'could not start, had to give up on requests, or lost its database',
+    },
+    examples: {
+      serve: 'listen on http://127.0.0.1:8080, data in ./data',
+      'serve --data-dir /srv/tabbat': 'use another data folder',
+    },
+  })
 }
 
-/** A worker that cannot start must end by itself: the line to the process that started it would keep it. */
-async function runHere(place: number): Promise<void> {
+/** A worker that cannot start must exit itself: its channel to the primary process keeps it alive. */
+async function runServer(workerNumber: number): Promise<void> {
   try {
-    await (await import('../app/serve.ts')).run(place)
+    await (await import('../app/serve.ts')).run(workerNumber)
   } catch (error) {
     failWith(error)
     if (cluster.isWorker) process.exit()

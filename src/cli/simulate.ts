@@ -2,24 +2,25 @@ import { Argument, type Command, InvalidArgumentError } from 'commander'
 import { dim, say } from '../app/terminal.ts'
 import { UserError } from '../errors.ts'
 import { VENDORS, type VendorName } from '../sources/vendors.ts'
+import { addHelp } from './help.ts'
 
 export function addSimulateCommand(program: Command): void {
-  program
+  const command = program
     .command('simulate')
-    .description('run a stand-in of a vendor on this machine, to rehearse without an account')
-    .addArgument(new Argument('<vendor>', 'which vendor'))
-    .option('--port <port>', 'where it listens on 127.0.0.1', readPort, 9101)
-    .option('--fault <fault>', 'how it fails from the start')
-    .addHelpText(
-      'after',
-      `
-It speaks the vendor's documented format. Every number is a synthetic person whose phone is 0803 and the last seven
-digits of the number; numbers that begin with 99 are nobody's. While it runs, tell it how to fail:
-
-  curl -X POST http://127.0.0.1:9101/stand-in/fault -d '{"fault":"slow_headers"}'
-  curl -X POST http://127.0.0.1:9101/stand-in/fault -d '{"fault":null}'`,
-    )
+    .description('run a simulated vendor on this machine, to try Tabbat without an account')
+    .addArgument(new Argument('<vendor>', 'the vendor; an unknown name lists them'))
+    .option('--port <port>', 'port on 127.0.0.1', readPort, 9101)
+    .option('--fault <fault>', 'fail in this way from the start; an unknown name lists the faults')
     .action(runSimulate)
+  addHelp(command, {
+    details:
+      'It speaks the documented format of the vendor, and prints the settings that make Tabbat use it. Every number is a synthetic person whose phone is 0803 and the last seven digits of the number; for numbers that begin with 99 there is no record. Ctrl-C stops it.\n\nTo change the fault while it runs, post its name (or null for none):\n\n  curl -X POST http://127.0.0.1:9101/stand-in/fault -d \'{"fault":"slow_headers"}\'',
+    exitCodes: { 0: 'stopped by a signal', 1: 'could not start; the reason is on standard error' },
+    examples: {
+      'simulate dojah': 'a working vendor on port 9101',
+      'simulate prembly --port 9102 --fault slow_headers': 'a vendor that is too slow',
+    },
+  })
 }
 
 const SETTING_OF = {
@@ -28,8 +29,8 @@ const SETTING_OF = {
   catalogue: 'TABBAT_CATALOGUE_SOURCES',
 } as const
 
-/** The settings that name the vendor, without which it is never asked. */
-const toUse = (name: VendorName): Record<string, string> =>
+/** The settings that put the vendor in the lists of sources. */
+const toListSettings = (name: VendorName): Record<string, string> =>
   Object.fromEntries(VENDORS[name].abilities.map((ability) => [SETTING_OF[ability], name]))
 
 function readPort(text: string): number {
@@ -43,19 +44,23 @@ async function runSimulate(name: string, { port, fault }: { port: number; fault?
   const script = scripts.find((each) => each.name === name)
   if (!script)
     throw new UserError(
-      `There is no stand-in of that name. Choose one of ${scripts.map((each) => each.name).join(', ')}.`,
+      `There is no simulated vendor of this name. Choose one of ${scripts.map((each) => each.name).join(', ')}.`,
     )
   if (fault !== undefined && !isFault(fault))
     throw new UserError(`There is no such fault. Choose one of ${FAULTS.join(', ')}.`)
   const standIn = await openStandIn(script, port).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'EADDRINUSE') throw new UserError(`Port ${port} is taken. Choose another with --port.`)
+    if (error.code === 'EADDRINUSE')
+      throw new UserError(`Port ${port} is in use. Choose another with --port.`)
     throw error
   })
   standIn.fail(fault)
-  say(`A stand-in of ${name} listens on ${standIn.url}. These lines put it in use, in another terminal:\n`)
-  for (const [variable, value] of Object.entries({ ...standIn.settings, ...toUse(name as VendorName) }))
+  say(`A simulated ${name} listens on ${standIn.url}. To use it, run these lines in another terminal:\n`)
+  for (const [variable, value] of Object.entries({
+    ...standIn.settings,
+    ...toListSettings(name as VendorName),
+  }))
     say(`export ${variable}=${value}`)
-  say(dim(`\nTry it with: tabbat sources check ${name}. Then start the server in the same terminal.`))
+  say(dim(`\nThen run: tabbat sources check ${name}. Start the server in that terminal too.`))
   say(dim(`Faults: ${FAULTS.join(', ')}`))
   say(dim('Stop it with Ctrl-C.'))
   const stop = () => void standIn.close()

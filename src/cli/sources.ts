@@ -6,52 +6,91 @@ import type { SourceReport } from '../sources/status-report.ts'
 import { disableSource, enableSource } from '../sources/switch.ts'
 import { VENDOR_NAMES, type VendorName } from '../sources/vendors.ts'
 import { withCommandContext, withStore } from './command-context.ts'
+import { addHelp, EXIT_CODES } from './help.ts'
 
 export function addSourcesCommand(program: Command): void {
   const sources = program
     .command('sources')
-    .description('see how the vendors are doing, try one, switch one off')
-    .addHelpText(
-      'after',
-      `
-Examples:
-  tabbat sources status              state, error rate, times and spend of every source
-  tabbat sources check dojah         one call to the vendor, and what is wrong in plain words
-  tabbat sources disable dojah       nobody asks it any more, on any node, within 5 seconds`,
-    )
+    .description('show the state of the vendors, test one, disable one')
+  addHelp(sources, {
+    examples: {
+      'sources status': 'state, error rate, response times and spend of every source',
+      'sources disable dojah': 'stop calling a vendor on all nodes, within 5 seconds',
+    },
+  })
+  addStatusCommand(sources)
+  addCheckCommand(sources)
+  addSwitchCommands(sources)
+}
 
-  sources
+function addStatusCommand(sources: Command): void {
+  const command = sources
     .command('status')
-    .description('state, error rate, times and spend of every source, as each running server sees it')
-    .option('--json', 'print a list for a program; calls and spend of today are of the source as a whole')
+    .description('state, error rate, response times and spend of every source, per running server')
+    .option('--json', 'print a JSON array; calls and spend of today are those of all servers')
     .action(({ json }: { json?: true }) =>
       withStore(async ({ store, config }) => showStatus(await readSourceReports(store, config), json)),
     )
+  addHelp(command, {
+    usesDatabase: true,
+    settings: ['TABBAT_NIN_SOURCES', 'TABBAT_BVN_SOURCES', 'TABBAT_CATALOGUE_SOURCES'],
+    exitCodes: EXIT_CODES,
+    examples: { 'sources status': 'two tables', 'sources status --json': 'a JSON array' },
+  })
+}
 
-  sources
+function addCheckCommand(sources: Command): void {
+  const command = sources
     .command('check')
-    .description('ask a vendor once, for a number that it made for trying (the call may be billed)')
+    .description('call a vendor once, with its test number, and explain the result')
     .addArgument(new Argument('<name>', 'the vendor').choices(VENDOR_NAMES))
-    .option('--json', 'print an object for a program')
+    .option('--json', 'print a JSON object')
     .action(runCheck)
+  addHelp(command, {
+    details:
+      'The vendor may bill the call. It counts towards the daily cap and is recorded in the audit log. The settings of the vendor (TABBAT_<VENDOR>_…) must be set; see docs/sources.md.',
+    usesDatabase: true,
+    exitCodes: { 0: 'the vendor gave a usable answer', 1: 'it did not, or it could not be called' },
+    examples: { 'sources check dojah': 'one call, explained', 'sources check dojah --json': 'print JSON' },
+  })
+}
 
-  sources
+function addSwitchCommands(sources: Command): void {
+  const disable = sources
     .command('disable')
-    .description('switch a source off, on all nodes, until it is enabled')
-    .addArgument(new Argument('<name>', 'the source').choices(VENDOR_NAMES))
+    .description('stop calling a vendor, on all nodes, until it is enabled again')
+    .addArgument(new Argument('<name>', 'the vendor').choices(VENDOR_NAMES))
     .action((name: string) => runSwitch(name, 'disable'))
+  addHelp(disable, {
+    details: 'Running servers follow within 5 seconds. Verifications go to the next source of the list.',
+    usesDatabase: true,
+    exitCodes: EXIT_CODES,
+    examples: {
+      'sources disable dojah': 'stop calling Dojah',
+      'sources disable vtpass': 'stop fetching lists from VTpass',
+    },
+  })
 
-  sources
+  const enable = sources
     .command('enable')
-    .description('let a source be asked again')
-    .addArgument(new Argument('<name>', 'the source').choices(VENDOR_NAMES))
+    .description('call a disabled vendor again')
+    .addArgument(new Argument('<name>', 'the vendor').choices(VENDOR_NAMES))
     .action((name: string) => runSwitch(name, 'enable'))
+  addHelp(enable, {
+    details: 'Running servers follow within 5 seconds.',
+    usesDatabase: true,
+    exitCodes: EXIT_CODES,
+    examples: {
+      'sources enable dojah': 'call Dojah again',
+      'sources enable vtpass': 'fetch lists from VTpass again',
+    },
+  })
 }
 
 function showStatus(reports: readonly SourceReport[], json: true | undefined): void {
   if (json) say(JSON.stringify(reports))
   else if (reports.length === 0)
-    say('No vendor is in use. Name some in TABBAT_NIN_SOURCES and TABBAT_BVN_SOURCES: see docs/sources.md')
+    say('No vendor is configured. Set TABBAT_NIN_SOURCES and TABBAT_BVN_SOURCES. See docs/sources.md.')
   else {
     say(`${toStatusTable(reports)}\n`)
     say(toSpendTable(reports))
@@ -82,7 +121,7 @@ const toStatusTable = (reports: readonly SourceReport[]) =>
     ]),
   ])
 
-/** Calls and spend are counted for a vendor as a whole, over all operations and nodes: one line each. */
+/** Calls and spend are counted per vendor, over all operations and nodes. */
 const toSpendTable = (reports: readonly SourceReport[]) =>
   toTable([
     ['source', 'today'],
@@ -91,10 +130,10 @@ const toSpendTable = (reports: readonly SourceReport[]) =>
       .map(([report]) => (report ? [report.source, toSpend(report)] : [])),
   ])
 
-/** Lists are fetched now and then, so what counts is how that ended the last time. */
+/** A vendor of lists is called at intervals: its state is the outcome of the last sync. */
 function toState({ disabled, figures, lastSync }: SourceReport): string {
   if (disabled) return 'disabled'
-  if (lastSync !== undefined) return lastSync?.outcome ?? 'not asked yet'
+  if (lastSync !== undefined) return lastSync?.outcome ?? 'not called yet'
   return [figures?.state ?? 'not running', ...(figures?.warnings ?? [])].join(', ')
 }
 
@@ -107,15 +146,15 @@ const toSpend = ({ callsToday, spentKoboToday, capKobo }: SourceReport) =>
   `${callsToday} calls, ${toNaira(spentKoboToday)}${capKobo === null ? '' : ` of ${toNaira(capKobo)}`}`
 
 async function runCheck(name: VendorName, { json }: { json?: true }): Promise<void> {
-  // Before there is a database, where there is none yet.
+  // Before a database is created.
   requireVendor(loadConfig(), name)
-  const { result, database } = await withCommandContext(async (office) => ({
-    result: await checkVendor({ ...office, node: office.audit.owner }, name),
-    database: office.database,
+  const { result, database } = await withCommandContext(async (context) => ({
+    result: await checkVendor({ ...context, node: context.audit.owner }, name),
+    database: context.database,
   }))
   if (json) sayJson({ database }, result)
   else {
-    say(`${name} was asked for ${result.asked}: ${result.result}, after ${result.ms} ms.`)
+    say(`${name} was called for ${result.asked}: ${result.result}, after ${result.ms} ms.`)
     say(result.explanation)
   }
   if (!result.ok) process.exitCode = 1
@@ -123,10 +162,11 @@ async function runCheck(name: VendorName, { json }: { json?: true }): Promise<vo
 
 async function runSwitch(name: string, to: 'disable' | 'enable'): Promise<void> {
   await withCommandContext(async ({ store, audit }) => {
-    const desk = { table: store.sources, audit }
-    const changed = await (to === 'disable' ? disableSource(desk, name) : enableSource(desk, name))
+    const deps = { table: store.sources, audit }
+    const changed = await (to === 'disable' ? disableSource(deps, name) : enableSource(deps, name))
     if (to === 'disable')
-      say(changed ? `${name} is switched off; servers obey within 5 seconds.` : `${name} was off already.`)
-    else say(changed ? `${name} may be asked again, within 5 seconds.` : `${name} was on already.`)
+      say(changed ? `${name} is disabled. Servers follow within 5 seconds.` : `${name} was disabled already.`)
+    else
+      say(changed ? `${name} is enabled. Servers follow within 5 seconds.` : `${name} was enabled already.`)
   })
 }

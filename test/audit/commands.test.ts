@@ -181,8 +181,8 @@ describe('tabbat audit subject', () => {
     const looked = (JSON.parse(json.stdout) as { phase: string }[]).map(({ phase }) => phase)
     expect(looked.toSorted()).toEqual(['audit_searched', 'intent', 'intent', 'outcome', 'outcome'])
     expect(stdout + json.stdout).not.toContain(NIN)
-    const nobody = await runShell('bin/tabbat audit subject bvn', NIN)
-    expect(nobody.stdout).toBe('Nobody has looked this person up.\n')
+    const unknown = await runShell('bin/tabbat audit subject bvn', NIN)
+    expect(unknown.stdout).toBe('There are no look-ups of this person.\n')
   })
 
   it('does not take the number from the command line', async () => {

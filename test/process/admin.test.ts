@@ -28,9 +28,9 @@ describe('tabbat admin', () => {
     expect(server.banner).toContain('first account: tabbat admin invite')
   })
 
-  it('invites the first owner, then whoever is named, and manages them while the server runs', async () => {
+  it('invites the first owner, then accounts with a given role, and manages them while the server runs', async () => {
     const first = await admin('invite', '--url', `${adminUrl}/`)
-    expect([first.code, first.stderr]).toEqual([0, expect.stringContaining('shown this once only')])
+    expect([first.code, first.stderr]).toEqual([0, expect.stringContaining('shown only once')])
     const link = first.stdout.split('\n')[0] ?? ''
     expect(link).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/console#\/invite\/[\w-]{43}$/)
     expect(link.startsWith(adminUrl)).toBe(true)
@@ -44,7 +44,7 @@ describe('tabbat admin', () => {
     const cookie = toCookie(await accept(second.link, 'bola'))
     expect(await statusOf(cookie)).toBe(200)
 
-    expect((await admin('role', 'bola', 'operator')).stdout).toBe('bola has the role operator now.\n')
+    expect((await admin('role', 'bola', 'operator')).stdout).toBe('bola now has the role operator.\n')
     expect(await statusOf(cookie)).toBe(401)
     const accounts = JSON.parse((await admin('list', '--json')).stdout) as { name: string; role: string }[]
     expect(accounts.map(({ name, role }) => `${name} ${role}`)).toEqual(['ada owner', 'bola operator'])
@@ -54,7 +54,7 @@ describe('tabbat admin', () => {
     const [open] = JSON.parse((await admin('invitations', '--json')).stdout) as { id: string }[]
     const id = open?.id ?? ''
     expect((await admin('invitations')).stdout).toMatch(
-      new RegExp(`^id +for +role +made by.*\\n${id} +new account +viewer +command line `),
+      new RegExp(`^id +for +role +created by.*\\n${id} +new account +viewer +command line `),
     )
     expect((await admin('invitations', '--void', id)).stdout).toBe(`The invitation ${id} is void.\n`)
     const voided = await admin('invitations', '--void', id)
@@ -80,7 +80,7 @@ describe('tabbat admin', () => {
 
   it.each([
     [['invite', '--role', 'king'], /Allowed choices are viewer, operator, owner/],
-    [['invite', '--url', 'nowhere'], /Give an address such as/],
+    [['invite', '--url', 'nowhere'], /Give a URL such as/],
     [['invite', '--role', 'viewer'], /Give --url/],
     [['remove', 'nobody', '--yes'], /There is no account nobody/],
     [['role', 'nobody', 'owner'], /There is no account nobody/],

@@ -37,16 +37,16 @@ describe('tabbat catalogue', () => {
     shop.files = raisePrices(shop.files)
     const look = await catalogue('sync', 'vtpass', '--dry-run')
     expect(look.stdout).toMatch(/^change +list +code +before +after +name\nprice +smile +624 +450 +495 +1GB/)
-    expect(look.stdout).toContain('This was only a look; version 1 stays in force.')
+    expect(look.stdout).toContain('Nothing was changed (--dry-run). Version 1 stays active.')
     const { code, stdout } = await catalogue('sync', 'vtpass')
-    expect([code, stdout]).toEqual([0, expect.stringContaining('Version 2 is in force')])
+    expect([code, stdout]).toEqual([0, expect.stringContaining('Version 2 is active')])
     await expect.poll(readPrice, { timeout: 5000 }).toBe('495')
   })
 
   it('exports what can be edited and imported, as a whole and as one list', async () => {
     const file = join(dataDir, 'lists.json')
     expect(await catalogue('export', file)).toMatchObject({ code: 0, stdout: `The lists are in ${file}.\n` })
-    expect((await catalogue('import', file)).stdout).toBe('Nothing has changed; version 2 stays in force.\n')
+    expect((await catalogue('import', file)).stdout).toBe('Nothing has changed. Version 2 stays active.\n')
     const lists = JSON.parse(readFileSync(file, 'utf8')) as ReturnType<typeof openShop>['files']
     const one = join(dataDir, 'swift.json')
     writeFileSync(one, JSON.stringify({ ...lists.internet[1], segment: 'swift', type: 'SWIFT' }))
@@ -65,7 +65,7 @@ describe('tabbat catalogue', () => {
   })
 
   it('rolls back, and keeps the history', async () => {
-    expect((await catalogue('rollback', '1')).stdout).toContain('Version 4 is in force')
+    expect((await catalogue('rollback', '1')).stdout).toContain('Version 4 is active')
     const { versions, syncs } = JSON.parse((await catalogue('history', '--json')).stdout)
     expect(versions.map(({ origin }: { origin: string }) => origin)).toEqual([
       'shipped',
@@ -91,10 +91,10 @@ describe('tabbat catalogue', () => {
     ])
     expect(JSON.parse(listed.stdout).reviews).toMatchObject([{ id: 1, source: 'vtpass' }])
     expect(shown.stdout).toMatch(/price +smile +624 +450 +450000 +1GB/)
-    expect([unasked.code, unasked.stderr]).toEqual([1, expect.stringContaining('Give --yes')])
+    expect([unasked.code, unasked.stderr]).toEqual([1, expect.stringContaining('confirm with --yes')])
     expect((await catalogue('review', '--reject', '1', '--yes')).code).toBe(0)
     expect((await catalogue('sync', 'vtpass')).stderr).toContain('were rejected as review 1')
-    expect((await catalogue('review')).stdout).toBe('No lists wait for a review.\n')
+    expect((await catalogue('review')).stdout).toBe('No lists need a review.\n')
     shop.files = mapGoods(shipped, (item) => ({ ...item, price: String(Number(item.price) * 4) }))
     await catalogue('sync', 'vtpass')
     const accepted = await catalogue('review', '--accept', '2', '--yes', '--json')
@@ -122,6 +122,6 @@ describe('tabbat catalogue', () => {
     expect(sme.stderr).toContain('is fixed by the API and cannot be imported')
     expect(gone.stderr).toContain('There is no version 99 of the catalogue.')
     for (const { code } of [sync, baxi, empty, missing, sme, gone]) expect(code).toBe(1)
-    expect((await catalogue('history')).stdout).toContain('6 (in force)')
+    expect((await catalogue('history')).stdout).toContain('6 (active)')
   })
 })

@@ -77,7 +77,7 @@ describe('tabbat keys', () => {
   it('shows the key on a line of its own, once', async () => {
     const { stdout, stderr } = await tabbat(settings, 'keys', 'create', '--name', 'x', '--mode', 'test')
     expect(stdout.split('\n')[0]).toMatch(/^tbt_test_[0-9A-Za-z]{46}$/)
-    expect(stderr).toContain('shown this once only')
+    expect(stderr).toContain('shown only once')
   })
 
   it.each([

@@ -28,7 +28,7 @@ describe('tabbat sources', () => {
       const before = await tabbat(settings, 'sources', 'status')
       expect(before.stdout).toMatch(/dojah +verify_nin +\S+ +closed/)
       expect(before.stdout).toContain('0 calls, ₦0.00 of ₦1000.00')
-      expect((await tabbat(settings, 'sources', 'disable', 'dojah')).stdout).toContain('switched off')
+      expect((await tabbat(settings, 'sources', 'disable', 'dojah')).stdout).toContain('is disabled')
       const ready = async () => {
         const answer = await fetch(`${server.url}/health/ready`)
         return ((await answer.json()) as { sources: unknown }).sources
@@ -36,7 +36,7 @@ describe('tabbat sources', () => {
       await expect.poll(ready, { timeout: 5000 }).toEqual({ dojah: 'disabled' })
       const [status] = JSON.parse((await tabbat(settings, 'sources', 'status', '--json')).stdout)
       expect(status).toMatchObject({ source: 'dojah', disabled: true, capKobo: 100_000 })
-      expect((await tabbat(settings, 'sources', 'enable', 'dojah')).stdout).toContain('may be asked again')
+      expect((await tabbat(settings, 'sources', 'enable', 'dojah')).stdout).toContain('is enabled')
     } finally {
       await server.stop()
     }
@@ -80,7 +80,7 @@ describe('tabbat sources', () => {
   it('switches off those who bring lists, too', async () => {
     const shop = await openStandIn(createVtpass())
     const own = { TABBAT_DATA_DIR: newDataDir(), TABBAT_CATALOGUE_SOURCES: 'vtpass', ...shop.settings }
-    expect((await tabbat(own, 'sources', 'disable', 'vtpass')).stdout).toContain('switched off')
+    expect((await tabbat(own, 'sources', 'disable', 'vtpass')).stdout).toContain('is disabled')
     const sync = await tabbat(own, 'catalogue', 'sync', 'vtpass')
     expect([sync.code, sync.stderr]).toEqual([1, expect.stringContaining('vtpass is switched off')])
     expect((await tabbat(own, 'audit', 'export')).stdout).toContain('"outcome":"disabled"')

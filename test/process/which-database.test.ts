@@ -69,7 +69,7 @@ describe('a database that would be made beside another one', () => {
     expect(existsSync(join(below, 'data'))).toBe(false)
     expect((await runIn(below, [...CREATE, '--data-dir', './data'])).code).toBe(0)
     expect(existsSync(databaseIn(below))).toBe(true)
-    // From now on it is the one that is meant here.
+    // Now there is a database here, so it is used.
     expect((await runIn(below, CREATE)).code).toBe(0)
   })
 
@@ -97,7 +97,7 @@ describe('what cannot be undone needs --yes without a terminal', () => {
     const settings = await newSettings('sqlite')
     await tabbatWith(settings, CREATE)
     const { code, stderr } = await tabbatWith(settings, args, input)
-    expect([code, stderr.includes('Without a terminal, say that it is meant: --yes.')]).toEqual([1, true])
-    expect((await tabbatWith(settings, [...args, '--yes'], input)).stderr).not.toContain('is meant')
+    expect([code, stderr.includes('Without a terminal, confirm with --yes.')]).toEqual([1, true])
+    expect((await tabbatWith(settings, [...args, '--yes'], input)).stderr).not.toContain('confirm with --yes')
   })
 })

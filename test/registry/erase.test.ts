@@ -165,7 +165,7 @@ describe('on a terminal', () => {
     const { input, output } = createTerminal()
     const answer = readSecret('NIN: ', { input, output })
     input.write(typed)
-    await expect(answer).rejects.toThrow('Cancelled; nothing was changed.')
+    await expect(answer).rejects.toThrow('Cancelled. Nothing was changed.')
   })
 })
 

@@ -24,7 +24,7 @@ describe.concurrent('keys rotate-root', () => {
     const { code, stdout, stderr } = await tabbat(settings, ['keys', 'rotate-root', '--yes'])
     expect([code, stdout]).toEqual([0, expect.stringContaining('The root key is rotated: version 2.')])
     expect(stdout).toMatch(/roll the API keys/)
-    expect(stderr).toMatch(/backups made until now open with the present root key only/)
+    expect(stderr).toMatch(/existing backups open with the current root key only/)
     for (const key of keysOf(settings)) expect(stdout + stderr).not.toContain(key)
     const json = await tabbat(settings, ['keys', 'rotate-root', '--yes', '--json'])
     expect(JSON.parse(json.stdout)).toEqual({

@@ -1,12 +1,12 @@
-import type { Place } from './places.ts'
+import type { CommandNode } from './command-nodes.ts'
 
 /** A bash function that follows the commands typed so far. Where nothing fits, bash completes file names. */
-export function toBashScript(places: readonly Place[]): string {
-  const inner = places.slice(1).map(({ path }) => `'${path}'`)
-  const values = places.flatMap(({ path, values }) =>
+export function toBashScript(nodes: readonly CommandNode[]): string {
+  const inner = nodes.slice(1).map(({ path }) => `'${path}'`)
+  const values = nodes.flatMap(({ path, values }) =>
     [...values].map(([flag, list]) => `    '${path} ${flag}') words='${list.join(' ')}' ;;`),
   )
-  const words = places.map(({ path, commands, options, choices }) => {
+  const words = nodes.map(({ path, commands, options, choices }) => {
     const all = [...commands.map(({ text }) => text), ...choices, ...options.map(({ text }) => text)]
     return `    '${path}') words='${all.join(' ')}' ;;`
   })

@@ -1,12 +1,12 @@
-import type { Place, Word } from './places.ts'
+import type { CommandNode, Word } from './command-nodes.ts'
 
 /** A zsh function with the meaning of each word, to be sourced or put into the fpath. Where nothing fits, zsh completes files. */
-export function toZshScript(places: readonly Place[]): string {
-  const inner = places.slice(1).map(({ path }) => `'${path}'`)
-  const values = places.flatMap(({ path, values }) =>
+export function toZshScript(nodes: readonly CommandNode[]): string {
+  const inner = nodes.slice(1).map(({ path }) => `'${path}'`)
+  const values = nodes.flatMap(({ path, values }) =>
     [...values].map(([flag, list]) => `    '${path} ${flag}') compadd -- ${list.join(' ')}; return ;;`),
   )
-  const words = places.map(({ path, commands, options, choices }) => {
+  const words = nodes.map(({ path, commands, options, choices }) => {
     const all = [...commands, ...choices.map((text) => ({ text, help: '' })), ...options]
     return `    '${path}') words_here=(${all.map(toEntry).join(' ')}) ;;`
   })

@@ -1,27 +1,27 @@
 import type { Command, Option } from 'commander'
 
-/** A word that can be typed, and what it means. */
-export type Word = { readonly text: string; readonly help: string }
-
-/** A place on the command line: the commands typed so far, and what can follow. */
-export type Place = {
+/** A command, and what can be typed after it. */
+export type CommandNode = {
   /** For example `tabbat keys`. */
   readonly path: string
   readonly commands: readonly Word[]
   readonly options: readonly Word[]
-  /** The values of an option that takes one of a list, by the option. */
+  /** The choices of each option that has them. */
   readonly values: ReadonlyMap<string, readonly string[]>
-  /** The values of the first argument, if they are a list. */
+  /** The choices of the first argument, if it has them. */
   readonly choices: readonly string[]
 }
 
-/** The command line as a flat list of places, hidden commands and options left out. */
-export function listPlaces(command: Command, parent = ''): Place[] {
+/** A word that can be typed, and what it means. */
+export type Word = { readonly text: string; readonly help: string }
+
+/** All visible commands as a flat list, parents first. */
+export function listCommandNodes(command: Command, parent = ''): CommandNode[] {
   const path = `${parent} ${command.name()}`.trim()
   const help = command.createHelp()
   const commands = help.visibleCommands(command)
   const options = help.visibleOptions(command)
-  const place: Place = {
+  const node: CommandNode = {
     path,
     commands: commands.map((inner) => ({
       text: inner.name(),
@@ -33,7 +33,10 @@ export function listPlaces(command: Command, parent = ''): Place[] {
     ),
     choices: command.registeredArguments[0]?.argChoices ?? [],
   }
-  return [place, ...commands.flatMap((inner) => (inner.name() === 'help' ? [] : listPlaces(inner, path)))]
+  return [
+    node,
+    ...commands.flatMap((inner) => (inner.name() === 'help' ? [] : listCommandNodes(inner, path))),
+  ]
 }
 
 const toFlag = ({ long, short }: Option) => long ?? short ?? ''

@@ -1,0 +1,60 @@
+import type { Command, Help } from 'commander'
+import { listSettings } from '../config/config.ts'
+
+/** What `tabbat help <command>` prints below the options. */
+export type HelpSections = {
+  /** Paragraphs about what the command does, separated by an empty line. */
+  readonly details?: string
+  /** The command opens the database. */
+  readonly usesDatabase?: true
+  /** Settings that change what the command does, besides those of the database. */
+  readonly settings?: readonly string[]
+  /** Exit codes of a command that can be run; a group of commands has none. */
+  readonly exitCodes?: Readonly<Record<number, string>>
+  /** Command lines without the leading `tabbat`, and what each does. */
+  readonly examples: Readonly<Record<string, string>>
+}
+
+/** Exit codes of a command without special outcomes. */
+export const EXIT_CODES = { 0: 'done', 1: 'not done; the reason is on standard error' } as const
+
+/** For commands that take a NIN or BVN. */
+export const NUMBER_NOTE =
+  'The number is read from standard input, or at a prompt that does not show it. It is not taken from the command line, because other users of this machine can read command lines.'
+
+const DATABASE_SETTINGS = ['TABBAT_DATA_DIR', 'TABBAT_DATABASE_URL', 'TABBAT_ROOT_KEY']
+const DATABASE_NOTE =
+  'The database in use is printed on standard error ("Database: …"). With --json, an object also has it in the field "database".'
+
+export function addHelp(command: Command, sections: HelpSections): Command {
+  return command.addHelpText('after', () => toHelpText(command, sections))
+}
+
+function toHelpText(command: Command, sections: HelpSections): string {
+  const { details, usesDatabase, settings = [], exitCodes, examples } = sections
+  const help = command.createHelp()
+  help.prepareContext({ helpWidth: process.stdout.columns ?? 100 })
+  const paragraphs = [...(details?.split('\n\n') ?? []), ...(usesDatabase ? [DATABASE_NOTE] : [])]
+  return [
+    ...paragraphs.map((text) => `\n${help.boxWrap(text, help.helpWidth ?? 80)}`),
+    ...toList(help, 'Settings (see docs/configuration.md):', [
+      ...(usesDatabase ? DATABASE_SETTINGS : []).map(toSetting),
+      ...settings.map(toSetting),
+    ]),
+    ...toList(help, 'Exit codes:', Object.entries(exitCodes ?? {})),
+    '\nExamples:',
+    ...Object.entries(examples).map(([line, meaning]) => `  tabbat ${line}\n      ${meaning}`),
+  ].join('\n')
+}
+
+function toList(help: Help, title: string, items: readonly (readonly [string, string])[]): string[] {
+  if (items.length === 0) return []
+  const width = Math.max(...items.map(([name]) => name.length))
+  return [`\n${title}`, ...items.map(([name, text]) => help.formatItem(name, width, text, help))]
+}
+
+/** A setting with the first sentence of its description. */
+function toSetting(env: string): [string, string] {
+  const text = listSettings().find((setting) => setting.env === env)?.help ?? ''
+  return [env, /^.*?[.:](?=\s|$)/.exec(text)?.[0].replace(/:$/, '.') ?? text]
+}

@@ -1,0 +1,115 @@
+import type { Command, CommanderError } from 'commander'
+import { describe, expect, it } from 'vitest'
+import { createFullProgram } from '../../src/cli/program.ts'
+import { listSettings } from '../../src/config/config.ts'
+import { tabbat } from '../process/tabbat.ts'
+
+type Named = { readonly path: string; readonly command: Command }
+
+const listCommands = (command: Command, parent = ''): Named[] => {
+  const path = `${parent} ${command.name()}`.trim()
+  const inner = command.createHelp().visibleCommands(command)
+  return [{ path, command }, ...inner.flatMap((each) => (isGenerated(each) ? [] : listCommands(each, path)))]
+}
+
+/** commander gives every group a command help of its own. */
+const isGenerated = (command: Command) => command.name() === 'help' && command.parent?.name() !== 'tabbat'
+
+const commands = listCommands(await createFullProgram())
+
+/** The help as it is printed. */
+function toHelp(command: Command): string {
+  let text = ''
+  command.configureOutput({
+    writeOut: (piece) => {
+      text += piece
+    },
+  })
+  command.outputHelp()
+  return text
+}
+
+const toExamples = (help: string) =>
+  [...(help.split('\nExamples:\n')[1] ?? '').matchAll(/^ {2}(tabbat .*)$/gm)].map(([, line = '']) => line)
+
+/** What a shell passes on: without quotes, and without redirections and pipes. */
+const toArguments = (line: string) =>
+  (
+    line
+      .replace(/ [<>|] .*$/, '')
+      .match(/"[^"]*"|\S+/g)
+      ?.map((word) => word.replaceAll('"', '')) ?? []
+  ).slice(1)
+
+/** Runs the parser alone: every action is replaced. Returns the command that would have run. */
+async function parse(line: string): Promise<string> {
+  const program = await createFullProgram()
+  let run = ''
+  for (const { path, command } of listCommands(program)) {
+    command.exitOverride().configureOutput({ writeErr: () => {} })
+    if (command.commands.length === 0)
+      command.action(() => {
+        run = path
+      })
+  }
+  await program.parseAsync(toArguments(line), { from: 'user' })
+  return run
+}
+
+it('walks all commands', () => {
+  expect(commands.map(({ path }) => path)).toEqual(
+    expect.arrayContaining([
+      'tabbat',
+      'tabbat help',
+      'tabbat serve',
+      'tabbat keys create',
+      'tabbat audit prove',
+    ]),
+  )
+})
+
+describe.each(commands)('tabbat help: $path', ({ path, command }) => {
+  const help = toHelp(command)
+  const isGroup = command.commands.length > 0
+
+  it('has a synopsis and a description', () => {
+    expect(help).toContain(`Usage: ${path}`)
+    expect(command.description()).not.toBe('')
+    for (const option of command.options) expect(option.description, option.flags).not.toBe('')
+    for (const argument of command.registeredArguments)
+      expect(argument.description, argument.name()).not.toBe('')
+  })
+
+  it('has exit codes, unless it only groups commands', () => {
+    const codes = help.match(/^Exit codes:\n {2}0 +\S.*\n {2}1 +\S/m)
+    expect(codes === null).toBe(isGroup)
+  })
+
+  it('has two examples, which the parser accepts', async () => {
+    const examples = toExamples(help)
+    expect(examples.length).toBeGreaterThanOrEqual(2)
+    for (const example of examples) {
+      const run = await parse(example).catch((error: CommanderError) => `${example}: ${error.message}`)
+      expect(run.startsWith(path), run).toBe(true)
+    }
+  })
+
+  it('names settings that exist', () => {
+    const known = new Set(listSettings().map(({ env }) => env))
+    const named = [...help.matchAll(/TABBAT_[A-Z_]+[A-Z]/g)].map(([name]) => name)
+    expect(named.filter((name) => !known.has(name))).toEqual([])
+  })
+})
+
+describe('tabbat help', () => {
+  it('prints the help of a command of a group', async () => {
+    const { code, stdout } = await tabbat({}, 'help', 'keys', 'create')
+    expect([code, stdout.startsWith('Usage: tabbat keys create')]).toEqual([0, true])
+    expect((await tabbat({}, 'keys', 'create', '--help')).stdout).toBe(stdout)
+  })
+
+  it('refuses a command that does not exist, and does not repeat it', async () => {
+    const { code, stderr } = await tabbat({}, 'help', 'keys', '12345678901')
+    expect([code, stderr]).toEqual([1, 'error: There is no such command. Run "tabbat help" for the list.\n'])
+  })
+})
