@@ -65,10 +65,10 @@ describe('an import that gets a signal', () => {
       child.kill(signal)
       const { stdout, stderr, code: ended_with } = await ended
       expect(ended_with).toBe(code)
-      expect(stderr).toContain('Stopping: saving what was read.')
-      const kept = Number(/StoredResponse: (\d+) records/.exec(stdout)?.[1])
+      expect(stderr).toContain('Stopping: saving the rows read so far.')
+      const kept = Number(/Saved: (\d+) records/.exec(stdout)?.[1])
       expect(kept).toBe(countRecords())
-      expect(stdout).toContain('This input cannot be continued. Import it again from its beginning')
+      expect(stdout).toContain('This input cannot be continued. Import it again from the start')
       expect(listEnds()).toEqual([
         `interrupted: nin: ${kept} records, ${kept} new or changed, 0 rejected; by command line`,
       ])
@@ -84,7 +84,7 @@ describe('an import that gets a signal', () => {
     child.kill('SIGINT')
     const { stdout, code } = await ended
     expect(code).toBe(130)
-    const line = Number(/Run the same command again to go on at line (\d+)\./.exec(stdout)?.[1])
+    const line = Number(/Run the same command again to continue at line (\d+)\./.exec(stdout)?.[1])
     expect(line).toBe(countRecords() + 1)
     const again = await tabbat(settings(), 'import', 'nin', file)
     expect([again.code, again.stderr.includes(`continuing at line ${line}`)]).toEqual([0, true])
