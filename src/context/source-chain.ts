@@ -4,7 +4,7 @@ import type { Kind } from '../crypto/blind-index.ts'
 import type { Keyring } from '../crypto/keyring.ts'
 import { toPictureMark } from '../registry/media-link.ts'
 import type { Registry } from '../registry/registry.ts'
-import { type CallGuard, createCallGuard, type PostEvent } from '../sources/guard/call-guard.ts'
+import { type CallGuard, createCallGuard, type GuardEvent } from '../sources/guard/call-guard.ts'
 import { createHold } from '../sources/guard/hold.ts'
 import { createSharedState } from '../sources/guard/shared-state.ts'
 import { openVendor } from '../sources/open-vendor.ts'
@@ -16,7 +16,7 @@ import type { Log } from '../telemetry/log.ts'
 import type { GuardedSource } from '../verification/subject.ts'
 import type { Sources } from '../verification/verification-request.ts'
 
-/** All sources in the order of asking, each outside one with a guard before it. */
+/** All sources in the order of asking, each external one with its guard. */
 export type SourceChain = {
   readonly sources: Sources
   readonly guards: readonly CallGuard[]
@@ -44,9 +44,9 @@ export async function openSourceChain(config: Config, desk: Desk): Promise<Sourc
   const line = (kind: Kind, order: readonly SourceName[]): GuardedSource[] =>
     order.map((name) => {
       const source = opened.get(name) as Source
-      if (!source.isOutside) return { source }
+      if (!source.isExternal) return { source }
       const operation = `verify_${kind}`
-      const onEvent = ({ event, ...rest }: PostEvent) =>
+      const onEvent = ({ event, ...rest }: GuardEvent) =>
         desk.log.event('warn', event, { source: name, operation, ...rest })
       const guard = createCallGuard(name, operation, sharedState, {
         hold: holds.get(name) ?? createHold(),

@@ -23,7 +23,7 @@ export function createCallWait({ admitted, breaker, patience, now }: Options) {
     breaker.noteHang()
   }
   return {
-    patienceMs: (): number =>
+    hedgeAfterMs: (): number =>
       admitted === 'probe' ? startedAt + PROBE_MS - now() : patience.leftMs(startedAt, breaker.isSuspect()),
     noteHang,
     settle: (failure: SourceError | undefined): void => {

@@ -22,7 +22,7 @@ function openDesk({ capped = false } = {}) {
 
 const toSource = (told: string[], failure?: SourceError): Source => ({
   name: 'acme',
-  isOutside: true,
+  isExternal: true,
   findNin: async ({ nin }) => {
     told.push(`asked ${nin.slice(0, 4)}`)
     if (failure) throw failure

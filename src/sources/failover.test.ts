@@ -1,10 +1,10 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import { AppError } from '../errors.ts'
-import { askInOrder } from './failover.ts'
+import { queryInOrder } from './failover.ts'
 import type { CallGuard, Permit, SkipReason } from './guard/call-guard.ts'
 import type { CallOutcome } from './guard/source-warnings.ts'
-import type { Search, SourceAsk } from './search.ts'
+import type { Search, SourceQuery } from './search.ts'
 import { type Answer, SourceError, type SourceFailure } from './source.ts'
 
 type Person = { readonly phone: string }
@@ -25,8 +25,8 @@ type Wishes = {
 
 /** A call that is waited for without end, or not at all. */
 const toPass = (isLeft: boolean, settled: Settled = []): Permit => ({
-  patienceMs: () => (isLeft ? 0 : 60_000),
-  noteHang: () => {},
+  hedgeAfterMs: () => (isLeft ? 0 : 60_000),
+  recordHang: () => {},
   settle: (outcome) => void settled.push(outcome),
   release: () => void settled.push('released'),
 })
@@ -38,28 +38,32 @@ const toGuard = (name: string, { admit, settled }: Wishes = {}): CallGuard => ({
   read: () => {
     throw new Error('not needed')
   },
-  isAskable: () => true,
+  isAvailable: () => true,
   retryAfterMs: () => 0,
   failures: () => new Map(),
 })
 
-const answering = (name: string, answer: Answer<Person>, wishes?: Wishes): SourceAsk<Person> => ({
+const answering = (name: string, answer: Answer<Person>, wishes?: Wishes): SourceQuery<Person> => ({
   name,
   guard: toGuard(name, wishes),
-  ask: async () => answer,
+  query: async () => answer,
 })
 
-const failing = (name: string, reason: SourceFailure, sent = true): SourceAsk<Person> & { asked: number } => {
-  const ask = {
+const failing = (
+  name: string,
+  reason: SourceFailure,
+  sent = true,
+): SourceQuery<Person> & { asked: number } => {
+  const failed = {
     name,
     guard: toGuard(name),
     asked: 0,
-    ask: async () => {
-      ask.asked += 1
+    query: async () => {
+      failed.asked += 1
       throw new SourceError(name, reason, { sent })
     },
   }
-  return ask
+  return failed
 }
 
 const results = ({ sourceAttempts }: Search<Person>) =>
@@ -74,21 +78,21 @@ describe('asking in order', () => {
   it('asks the next when one fails, and stops at an answer', async () => {
     const search = newSearch()
     expect(
-      await askInOrder([failing('a', 'timeout'), answering('b', PERSON), failing('c', 'timeout')], search),
+      await queryInOrder([failing('a', 'timeout'), answering('b', PERSON), failing('c', 'timeout')], search),
     ).toBe(PERSON)
     expect(results(search)).toEqual(['a timeout', 'b found'])
   })
 
   it('takes "not found" for an answer', async () => {
     const search = newSearch()
-    expect(await askInOrder([answering('a', NOBODY), answering('b', PERSON)], search)).toBe(NOBODY)
+    expect(await queryInOrder([answering('a', NOBODY), answering('b', PERSON)], search)).toBe(NOBODY)
     expect(results(search)).toEqual(['a not_found'])
   })
 
   it('pays for two questions at most', async () => {
     const third = answering('c', PERSON)
     const search = newSearch()
-    const work = askInOrder([failing('a', 'unreachable'), failing('b', 'bad_response'), third], search)
+    const work = queryInOrder([failing('a', 'unreachable'), failing('b', 'bad_response'), third], search)
     expect(await codeOf(work)).toBe('source_bad_response')
     expect(results(search)).toEqual(['a unreachable', 'b bad_response'])
   })
@@ -96,27 +100,27 @@ describe('asking in order', () => {
   it('does not count what was turned away or never left', async () => {
     const search = newSearch()
     const asks = [failing('a', 'refused'), failing('b', 'throttled'), failing('c', 'unreachable', false)]
-    expect(await askInOrder([...asks, answering('d', PERSON)], search)).toBe(PERSON)
+    expect(await queryInOrder([...asks, answering('d', PERSON)], search)).toBe(PERSON)
   })
 
   it('asks once more only when nothing was sent', async () => {
     const lost = failing('a', 'unreachable', false)
     const sent = failing('b', 'unreachable')
-    await codeOf(askInOrder([lost, sent], newSearch()))
+    await codeOf(queryInOrder([lost, sent], newSearch()))
     expect([lost.asked, sent.asked]).toEqual([2, 1])
   })
 
   it('does not connect to a black hole twice', async () => {
     let asked = 0
-    const hole: SourceAsk<Person> = {
+    const hole: SourceQuery<Person> = {
       name: 'a',
       guard: toGuard('a'),
-      ask: async () => {
+      query: async () => {
         asked += 1
         throw new SourceError('a', 'unreachable', { sent: false, trouble: 'slow_connection' })
       },
     }
-    expect(await askInOrder([hole, answering('b', PERSON)], newSearch())).toBe(PERSON)
+    expect(await queryInOrder([hole, answering('b', PERSON)], newSearch())).toBe(PERSON)
     expect(asked).toBe(1)
   })
 
@@ -125,7 +129,7 @@ describe('asking in order', () => {
     const asks = (['disabled', 'breaker_open', 'spend_cap'] as const).map((admit) =>
       answering(admit, PERSON, { admit }),
     )
-    expect(await codeOf(askInOrder(asks, search))).toBe('source_unavailable')
+    expect(await codeOf(queryInOrder(asks, search))).toBe('source_unavailable')
     expect(results(search)).toEqual(['disabled disabled', 'breaker_open breaker_open', 'spend_cap spend_cap'])
   })
 
@@ -133,9 +137,13 @@ describe('asking in order', () => {
     const { promise, resolve } = Promise.withResolvers<Answer<Person>>()
     const settled: Settled = []
     const pass = toPass(true, settled)
-    const slow: SourceAsk<Person> = { name: 'a', guard: toGuard('a', { admit: pass }), ask: () => promise }
+    const slow: SourceQuery<Person> = {
+      name: 'a',
+      guard: toGuard('a', { admit: pass }),
+      query: () => promise,
+    }
     const search = newSearch()
-    expect(await askInOrder([slow, answering('b', PERSON)], search)).toBe(PERSON)
+    expect(await queryInOrder([slow, answering('b', PERSON)], search)).toBe(PERSON)
     expect(results(search)).toEqual(['a slow', 'b found'])
     resolve(NOBODY)
     await expect.poll(() => settled).toEqual(['not_found'])
@@ -143,50 +151,50 @@ describe('asking in order', () => {
 
   it('comes back to a slow probe when nobody else has an answer', async () => {
     const { promise, resolve } = Promise.withResolvers<Answer<Person>>()
-    const slow: SourceAsk<Person> = {
+    const slow: SourceQuery<Person> = {
       name: 'a',
       guard: toGuard('a', { admit: toPass(true) }),
-      ask: () => promise,
+      query: () => promise,
     }
-    const last: SourceAsk<Person> = {
+    const last: SourceQuery<Person> = {
       name: 'b',
       guard: toGuard('b'),
-      ask: async () => {
+      query: async () => {
         resolve(PERSON)
         throw new SourceError('b', 'timeout')
       },
     }
-    expect(await askInOrder([slow, last], newSearch())).toBe(PERSON)
+    expect(await queryInOrder([slow, last], newSearch())).toBe(PERSON)
   })
 
   it('takes the answer of one that seemed to hang while the next is being asked', async () => {
     const { promise, resolve } = Promise.withResolvers<Answer<Person>>()
-    const slow: SourceAsk<Person> = {
+    const slow: SourceQuery<Person> = {
       name: 'a',
       guard: toGuard('a', { admit: toPass(true) }),
-      ask: () => promise,
+      query: () => promise,
     }
-    const hanging: SourceAsk<Person> = {
+    const hanging: SourceQuery<Person> = {
       name: 'b',
       guard: toGuard('b'),
-      ask: () => {
+      query: () => {
         resolve(PERSON)
         return new Promise(() => {})
       },
     }
     const { signal } = new AbortController()
     const search = newSearch({ signal })
-    expect(await askInOrder([slow, hanging], search)).toBe(PERSON)
+    expect(await queryInOrder([slow, hanging], search)).toBe(PERSON)
     // The second was asked: the audit log must say so.
     expect(results(search)).toEqual(['a slow', 'a found', 'b slow'])
   })
 
   it('does not ask the next when the answer comes while the right to ask is waited for', async () => {
     const { promise, resolve } = Promise.withResolvers<Answer<Person>>()
-    const slow: SourceAsk<Person> = {
+    const slow: SourceQuery<Person> = {
       name: 'a',
       guard: toGuard('a', { admit: toPass(true) }),
-      ask: () => promise,
+      query: () => promise,
     }
     const settled: Settled = []
     const admit = async () => {
@@ -200,8 +208,8 @@ describe('asking in order', () => {
       return NOBODY
     }
     const search = newSearch()
-    const next: SourceAsk<Person> = { name: 'b', guard: { ...toGuard('b'), admit }, ask }
-    expect(await askInOrder([slow, next], search)).toBe(PERSON)
+    const next: SourceQuery<Person> = { name: 'b', guard: { ...toGuard('b'), admit }, query: ask }
+    expect(await queryInOrder([slow, next], search)).toBe(PERSON)
     expect([asked, settled, results(search)]).toEqual([0, ['released'], ['a slow', 'a found']])
   })
 
@@ -211,14 +219,14 @@ describe('asking in order', () => {
   ])('does not take %s for the answer while a source that hangs may know the person', async (_what, miss) => {
     const askBoth = (end: (late: PromiseWithResolvers<Answer<Person>>) => void) => {
       const late = Promise.withResolvers<Answer<Person>>()
-      const slow: SourceAsk<Person> = {
+      const slow: SourceQuery<Person> = {
         name: 'a',
         guard: toGuard('a', { admit: toPass(true) }),
-        ask: () => late.promise,
+        query: () => late.promise,
       }
-      const answer = askInOrder(
+      const answer = queryInOrder(
         [slow, answering('b', miss)],
-        newSearch({ fits: ({ phone }) => phone === '1' }),
+        newSearch({ matches: ({ phone }) => phone === '1' }),
       )
       void nextTurn().then(() => end(late))
       return answer
@@ -230,46 +238,48 @@ describe('asking in order', () => {
 
   it('waits for the second question that is paid for, when a third may not be asked', async () => {
     const { promise, resolve } = Promise.withResolvers<Answer<Person>>()
-    const slow: SourceAsk<Person> = {
+    const slow: SourceQuery<Person> = {
       name: 'b',
       guard: toGuard('b', { admit: toPass(true) }),
-      ask: async () => {
+      query: async () => {
         setImmediate(() => resolve(PERSON))
         return promise
       },
     }
     const search = newSearch()
-    expect(await askInOrder([failing('a', 'timeout'), slow, answering('c', PERSON)], search)).toBe(PERSON)
+    expect(await queryInOrder([failing('a', 'timeout'), slow, answering('c', PERSON)], search)).toBe(PERSON)
     expect(results(search)).toEqual(['a timeout', 'b found'])
   })
 
   it('waits for one that seems to hang, when no other may be asked now', async () => {
     const { promise, resolve } = Promise.withResolvers<Answer<Person>>()
     const hangs: string[] = []
-    const slow: SourceAsk<Person> = {
+    const slow: SourceQuery<Person> = {
       name: 'a',
-      guard: toGuard('a', { admit: { ...toPass(true), noteHang: () => void hangs.push('a') } }),
-      ask: async () => {
+      guard: toGuard('a', { admit: { ...toPass(true), recordHang: () => void hangs.push('a') } }),
+      query: async () => {
         setImmediate(() => resolve(PERSON))
         return promise
       },
     }
-    const off = { ...toGuard('b', { admit: 'disabled' }), isAskable: () => false }
+    const off = { ...toGuard('b', { admit: 'disabled' }), isAvailable: () => false }
     const search = newSearch()
-    expect(await askInOrder([slow, { name: 'b', guard: off, ask: async () => PERSON }], search)).toBe(PERSON)
+    expect(await queryInOrder([slow, { name: 'b', guard: off, query: async () => PERSON }], search)).toBe(
+      PERSON,
+    )
     expect(results(search)).toEqual(['a found'])
     expect(hangs).toEqual([])
   })
 
   it('tells the caller to wait as long as the first of the vendors wants, when all want that', async () => {
-    const held = (name: string, ms: number | undefined): SourceAsk<Person> => {
+    const held = (name: string, ms: number | undefined): SourceQuery<Person> => {
       const admit = ms === undefined ? 'disabled' : 'retry_after'
       const guard = { ...toGuard(name, { admit }), retryAfterMs: () => ms }
-      return { name, guard, ask: async () => PERSON }
+      return { name, guard, query: async () => PERSON }
     }
     const waitOf = async (...waits: (number | undefined)[]) => {
       const asks = waits.map((ms, index) => held(String(index), ms))
-      const error = await askInOrder(asks, newSearch()).catch((failure: unknown) => failure)
+      const error = await queryInOrder(asks, newSearch()).catch((failure: unknown) => failure)
       return (error as AppError).headers['retry-after']
     }
     expect(await waitOf(120_500, 90_200, undefined)).toBe('91')
@@ -278,34 +288,34 @@ describe('asking in order', () => {
   })
 
   it('takes the first of several slow probes that comes back, not the first that was asked', async () => {
-    const deaf: SourceAsk<Person> = {
+    const deaf: SourceQuery<Person> = {
       name: 'a',
       guard: toGuard('a', { admit: toPass(true) }),
-      ask: () => new Promise(() => {}),
+      query: () => new Promise(() => {}),
     }
     const { promise, resolve } = Promise.withResolvers<Answer<Person>>()
-    const back: SourceAsk<Person> = {
+    const back: SourceQuery<Person> = {
       name: 'b',
       guard: toGuard('b', { admit: toPass(true) }),
-      ask: () => promise,
+      query: () => promise,
     }
-    const inside: SourceAsk<Person> = {
+    const inside: SourceQuery<Person> = {
       name: 'c',
-      ask: async () => {
+      query: async () => {
         setImmediate(() => resolve(PERSON))
         throw new SourceError('c', 'unreachable')
       },
     }
     // Nothing but the one that comes back ends this search.
     const { signal } = new AbortController()
-    expect(await askInOrder([deaf, back, inside], newSearch({ signal }))).toBe(PERSON)
+    expect(await queryInOrder([deaf, back, inside], newSearch({ signal }))).toBe(PERSON)
   })
 
   it('still asks what costs nothing when two questions are paid for', async () => {
     const search = newSearch()
-    const inside: SourceAsk<Person> = { name: 'd', ask: async () => PERSON }
+    const inside: SourceQuery<Person> = { name: 'd', query: async () => PERSON }
     const asks = [failing('a', 'timeout'), failing('b', 'timeout'), failing('c', 'timeout'), inside]
-    expect(await askInOrder(asks, search)).toBe(PERSON)
+    expect(await queryInOrder(asks, search)).toBe(PERSON)
     expect(results(search)).toEqual(['a timeout', 'b timeout', 'd found'])
   })
 
@@ -314,7 +324,7 @@ describe('asking in order', () => {
     const settled: Settled = []
     const late = answering('a', PERSON, { admit: promise })
     const caller = new AbortController()
-    const work = codeOf(askInOrder([late], newSearch({ signal: caller.signal })))
+    const work = codeOf(queryInOrder([late], newSearch({ signal: caller.signal })))
     caller.abort()
     expect(await work).toBe('source_timeout')
     resolve(toPass(false, settled))
@@ -323,13 +333,13 @@ describe('asking in order', () => {
 
   it('does not blame a source that our own deadline cut short', async () => {
     const settled: Settled = []
-    const deaf: SourceAsk<Person> = {
+    const deaf: SourceQuery<Person> = {
       name: 'a',
       guard: toGuard('a', { settled }),
-      ask: () => new Promise(() => {}),
+      query: () => new Promise(() => {}),
     }
     const caller = new AbortController()
-    const work = codeOf(askInOrder([deaf], newSearch({ signal: caller.signal })))
+    const work = codeOf(queryInOrder([deaf], newSearch({ signal: caller.signal })))
     setImmediate(() => caller.abort())
     await work
     expect(settled).toMatchObject([{ reason: 'timeout', fault: 'deadline' }])
@@ -338,25 +348,25 @@ describe('asking in order', () => {
   it('believes a source that says at the end whether anything was sent', async () => {
     const caller = new AbortController()
     const settled: Settled = []
-    const waiting: SourceAsk<Person> = {
+    const waiting: SourceQuery<Person> = {
       name: 'a',
       guard: toGuard('a', { settled }),
-      ask: () =>
+      query: () =>
         new Promise((_resolve, reject) => {
           const unsent = new SourceError('a', 'timeout', { sent: false, fault: 'deadline' })
           caller.signal.addEventListener('abort', () => reject(unsent))
         }),
     }
-    const work = codeOf(askInOrder([waiting], newSearch({ signal: caller.signal })))
+    const work = codeOf(queryInOrder([waiting], newSearch({ signal: caller.signal })))
     setImmediate(() => caller.abort())
     expect(await work).toBe('source_timeout')
     expect(settled).toMatchObject([{ sent: false }])
   })
 
   it('waits no longer than it may, even for a source that ignores the signal', async () => {
-    const deaf: SourceAsk<Person> = { name: 'a', guard: toGuard('a'), ask: () => new Promise(() => {}) }
+    const deaf: SourceQuery<Person> = { name: 'a', guard: toGuard('a'), query: () => new Promise(() => {}) }
     const caller = new AbortController()
-    const work = codeOf(askInOrder([deaf, answering('b', PERSON)], newSearch({ signal: caller.signal })))
+    const work = codeOf(queryInOrder([deaf, answering('b', PERSON)], newSearch({ signal: caller.signal })))
     setImmediate(() => caller.abort())
     expect(await work).toBe('source_timeout')
   })
@@ -364,32 +374,32 @@ describe('asking in order', () => {
   it('lets a bug through as a bug, after the books are closed', async () => {
     const settled: Settled = []
     const bug = new TypeError('bug')
-    const broken: SourceAsk<Person> = {
+    const broken: SourceQuery<Person> = {
       name: 'a',
       guard: toGuard('a', { settled }),
-      ask: () => Promise.reject(bug),
+      query: () => Promise.reject(bug),
     }
-    expect(await codeOf(askInOrder([broken, answering('b', PERSON)], newSearch()))).toBe(bug)
+    expect(await codeOf(queryInOrder([broken, answering('b', PERSON)], newSearch()))).toBe(bug)
     expect(settled).toHaveLength(1)
   })
 })
 
 describe('when "not found" asks the next', () => {
-  const next = (wishes: Partial<Search<Person>> = {}) => newSearch({ askNext: true, ...wishes })
+  const next = (wishes: Partial<Search<Person>> = {}) => newSearch({ continueOnNotFound: true, ...wishes })
 
   it('finds who the first one lacks', async () => {
-    expect(await askInOrder([answering('a', NOBODY), answering('b', PERSON)], next())).toBe(PERSON)
+    expect(await queryInOrder([answering('a', NOBODY), answering('b', PERSON)], next())).toBe(PERSON)
   })
 
   it('treats a record with another phone as not found: both take as long', async () => {
-    const search = next({ fits: ({ phone }) => phone === '2' })
+    const search = next({ matches: ({ phone }) => phone === '2' })
     const other: Answer<Person> = { found: true, record: { phone: '2' } }
-    expect(await askInOrder([answering('a', PERSON), answering('b', other)], search)).toBe(other)
+    expect(await queryInOrder([answering('a', PERSON), answering('b', other)], search)).toBe(other)
   })
 
   it('says not found when all say so, and that it does not know when one failed', async () => {
-    expect(await askInOrder([answering('a', NOBODY), answering('b', NOBODY)], next())).toEqual(NOBODY)
-    const work = askInOrder([answering('a', NOBODY), failing('b', 'timeout')], next())
+    expect(await queryInOrder([answering('a', NOBODY), answering('b', NOBODY)], next())).toEqual(NOBODY)
+    const work = queryInOrder([answering('a', NOBODY), failing('b', 'timeout')], next())
     expect(await codeOf(work)).toBe('source_timeout')
   })
 
@@ -401,13 +411,13 @@ describe('when "not found" asks the next', () => {
         [answering('a', NOBODY), passedOver],
         [passedOver, answering('a', NOBODY)],
       ])
-        expect(await codeOf(askInOrder(asks, next()))).toBe('source_unavailable')
+        expect(await codeOf(queryInOrder(asks, next()))).toBe('source_unavailable')
     },
   )
 
   it('does not miss a source that the operator has switched off', async () => {
     const off = answering('b', PERSON, { admit: 'disabled' })
-    expect(await askInOrder([answering('a', NOBODY), off], next())).toEqual(NOBODY)
+    expect(await queryInOrder([answering('a', NOBODY), off], next())).toEqual(NOBODY)
   })
 
   it('calls it a time-out when the time was over before the next could be asked', async () => {
@@ -415,7 +425,7 @@ describe('when "not found" asks the next', () => {
     const first = answering('a', NOBODY, {
       admit: { ...toPass(false), settle: () => caller.abort() },
     })
-    const work = askInOrder([first, answering('b', PERSON)], next({ signal: caller.signal }))
+    const work = queryInOrder([first, answering('b', PERSON)], next({ signal: caller.signal }))
     expect(await codeOf(work)).toBe('source_timeout')
   })
 })
@@ -428,9 +438,9 @@ describe('a number that a source calls watch-listed', () => {
   it.each([false, true])(
     'goes on to the record of the next source, which is marked (askNext %s)',
     async (askNext) => {
-      const search = marked({ askNext })
+      const search = marked({ continueOnNotFound: askNext })
       const asks = [answering('a', FLAGGED), answering('b', PERSON)]
-      expect(await askInOrder(asks, search)).toEqual({ found: true, record: { phone: '1', marked: true } })
+      expect(await queryInOrder(asks, search)).toEqual({ found: true, record: { phone: '1', marked: true } })
       expect(results(search)).toEqual(['a watchlisted', 'b found'])
     },
   )
@@ -442,16 +452,18 @@ describe('a number that a source calls watch-listed', () => {
     ['before one that may not be asked', [answering('b', PERSON, { admit: 'disabled' })]],
   ])('is a failure of the sources %s, never "not found"', async (_where, others) => {
     for (const askNext of [false, true])
-      expect(await codeOf(askInOrder([answering('a', FLAGGED), ...others], marked({ askNext })))).toBe(
-        'source_unavailable',
-      )
+      expect(
+        await codeOf(
+          queryInOrder([answering('a', FLAGGED), ...others], marked({ continueOnNotFound: askNext })),
+        ),
+      ).toBe('source_unavailable')
   })
 
   it('is an answer to the breaker, and paid for', async () => {
     const settled: Settled = []
     const search = marked()
     const asks = [answering('a', FLAGGED, { settled }), failing('b', 'timeout'), answering('c', PERSON)]
-    expect(await codeOf(askInOrder(asks, search))).toBe('source_unavailable')
+    expect(await codeOf(queryInOrder(asks, search))).toBe('source_unavailable')
     expect(settled).toEqual(['found'])
     expect(results(search)).toEqual(['a watchlisted', 'b timeout'])
   })
@@ -460,7 +472,7 @@ describe('a number that a source calls watch-listed', () => {
 describe("a vendor's reference", () => {
   const referenceOf = async (reference: unknown) => {
     const search = newSearch({ secrets: ['12345678901', '8031234567'] })
-    await askInOrder([answering('a', { ...PERSON, reference })], search)
+    await queryInOrder([answering('a', { ...PERSON, reference })], search)
     return search.sourceAttempts[0]?.reference
   }
 

@@ -1,6 +1,6 @@
 import type { Permit, SkipReason } from './guard/call-guard.ts'
 import { toCleanReference } from './reference.ts'
-import type { Outcome, Search, SourceAsk, SourceAttempt } from './search.ts'
+import type { Outcome, Search, SourceAttempt, SourceQuery } from './search.ts'
 import { type Answer, SourceError } from './source.ts'
 import { createTally } from './tally.ts'
 import { orWhenAborted, untilAborted } from './waiting.ts'
@@ -12,7 +12,10 @@ const MOST_PAID = 2
  * silent for too long is not waited for: the next is asked beside it, and the first record that fits ends the search. At most
  * two questions are asked that cost money. A source that is still being asked might know: that is never "not found".
  */
-export async function askInOrder<T>(asks: readonly SourceAsk<T>[], search: Search<T>): Promise<Answer<T>> {
+export async function queryInOrder<T>(
+  asks: readonly SourceQuery<T>[],
+  search: Search<T>,
+): Promise<Answer<T>> {
   const tally = createTally(search)
   for (const [index, ask] of asks.entries()) {
     if (ask.guard && tally.paid() >= MOST_PAID) continue
@@ -31,7 +34,7 @@ export async function askInOrder<T>(asks: readonly SourceAsk<T>[], search: Searc
     }
     const asked = askOne(ask, pass, search)
     const mayPay = tally.paid() + 1 < MOST_PAID
-    const hasNext = asks.slice(index + 1).some(({ guard }) => !guard || (mayPay && guard.isAskable()))
+    const hasNext = asks.slice(index + 1).some(({ guard }) => !guard || (mayPay && guard.isAvailable()))
     const answer = await tally.take(ask, asked, hasNext ? pass : undefined)
     if (answer) return tally.conclude(asks, answer)
   }
@@ -42,7 +45,7 @@ const TOO_LATE = 'too_late'
 
 /** The right to ask, if it comes in time. One that comes later is given back. */
 async function admitInTime<T>(
-  { guard }: SourceAsk<T>,
+  { guard }: SourceQuery<T>,
   { signal, paidCalls }: Search<T>,
 ): Promise<Permit | SkipReason | typeof TOO_LATE | undefined> {
   if (signal?.aborted) return TOO_LATE
@@ -57,7 +60,7 @@ async function admitInTime<T>(
 
 /** Asks one source, and once more if the first question certainly never left the house. */
 async function askOne<T>(
-  ask: SourceAsk<T>,
+  ask: SourceQuery<T>,
   pass: Permit | undefined,
   search: Search<T>,
 ): Promise<Outcome<T>> {
@@ -92,12 +95,12 @@ function toResult<T>(
 }
 
 async function askTwice<T>(
-  { name, ask }: SourceAsk<T>,
+  { name, query }: SourceQuery<T>,
   { signal }: Search<T>,
 ): Promise<{ answer: Answer<T> } | { failure: SourceError } | { bug: unknown }> {
   for (const isLast of [false, true]) {
     try {
-      return { answer: await untilAborted(name, ask(), signal) }
+      return { answer: await untilAborted(name, query(), signal) }
     } catch (error) {
       if (!(error instanceof SourceError)) return { bug: error }
       if (isLast || signal?.aborted || !mayRepeat(error)) return { failure: error }

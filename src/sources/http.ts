@@ -4,7 +4,7 @@ import { withDeadline } from './deadline.ts'
 import { type Progress, SlowConnection, toSourceError } from './http-failure.ts'
 import { isPrivateAddress, lookupPublic } from './public-address.ts'
 import { readRetryAfterMs } from './retry-after.ts'
-import { type Call, type Question, type Reply, type Send, SourceError } from './source.ts'
+import { type Call, type HttpReply, type HttpRequest, type Send, SourceError } from './source.ts'
 import type { Trouble } from './trouble.ts'
 
 export type Http = { readonly send: Send; readonly close: () => Promise<void> }
@@ -40,9 +40,9 @@ export function openHttp({ source, url, allowPrivate, attemptMs = ATTEMPT_MS }: 
 
   const sendBefore = async (
     signal: AbortSignal,
-    { method, path, query, headers, body }: Question,
+    { method, path, query, headers, body }: HttpRequest,
     onRetryAfter: Call['onRetryAfter'],
-  ): Promise<Reply> => {
+  ): Promise<HttpReply> => {
     const progress: Progress = { sent: false, answered: false }
     try {
       const reply = await client.request({
@@ -122,7 +122,7 @@ async function readBody(source: string, { headers, body }: RawReply): Promise<Bu
   return Buffer.concat(pieces)
 }
 
-function toReply(source: string, status: number, bytes: Buffer): Reply {
+function toReply(source: string, status: number, bytes: Buffer): HttpReply {
   try {
     return { status, body: JSON.parse(bytes.toString()) }
   } catch {

@@ -18,9 +18,9 @@ export type SourceAttempt = {
   readonly reference?: string
 }
 
-export type SourceAsk<T> = {
+export type SourceQuery<T> = {
   readonly name: string
-  readonly ask: () => Promise<Answer<T>>
+  readonly query: () => Promise<Answer<T>>
   /** Sources inside the house have none: they cost nothing and are always there. */
   readonly guard?: CallGuard | undefined
 }
@@ -30,9 +30,9 @@ export type Search<T> = {
   /** Nobody waits longer. Absent where all sources are inside the house. */
   readonly signal: AbortSignal | undefined
   /** Whether a record settles the question; otherwise it counts as not found. */
-  readonly fits?: (record: T) => boolean
+  readonly matches?: (record: T) => boolean
   /** Whether "not found" lets the next source be asked. */
-  readonly askNext?: boolean
+  readonly continueOnNotFound?: boolean
   /** The record with a watch list entry, for a number that an earlier source called blocked. */
   readonly markWatchlisted?: ((record: T) => T) | undefined
   /** Absent without an Idempotency-Key. */

@@ -24,8 +24,8 @@ export type Answer<T> =
       readonly watchlisted?: true
     }
 
-export type NinAsk = { readonly nin: string; readonly phone: string }
-export type BvnAsk = { readonly bvn: string; readonly phone: string }
+export type NinQuery = { readonly nin: string; readonly phone: string }
+export type BvnQuery = { readonly bvn: string; readonly phone: string }
 
 /** What goes along with every question: when to give up, and the reference of the verification. */
 export type Call = {
@@ -39,9 +39,9 @@ export type Call = {
 export type Source = {
   readonly name: string
   /** Asked over the network: what is asked there is audited before, and may be paid for. */
-  readonly isOutside?: boolean
-  readonly findNin?: (ask: NinAsk, call: Call) => Promise<Answer<NinRecord>>
-  readonly findBvn?: (ask: BvnAsk, call: Call) => Promise<Answer<BvnRecord>>
+  readonly isExternal?: boolean
+  readonly findNin?: (ask: NinQuery, call: Call) => Promise<Answer<NinRecord>>
+  readonly findBvn?: (ask: BvnQuery, call: Call) => Promise<Answer<BvnRecord>>
   /** The lists as the vendor has them now. What it does not sell stays as it is in `current`, or is left out. */
   readonly fetchCatalogue?: (current: CatalogueFiles, call: Call) => Promise<CatalogueFiles>
   /** Numbers that the vendor made for trying: one of them is asked by `tabbat sources check`. */
@@ -54,7 +54,7 @@ export type Source = {
 export const SOURCE_FAILURES = ['unreachable', 'timeout', 'bad_response', 'refused', 'throttled'] as const
 export type SourceFailure = (typeof SOURCE_FAILURES)[number]
 
-type Circumstances = {
+type SourceErrorOptions = {
   /** What exactly happened, from a closed list: for `tabbat sources check`. */
   readonly trouble?: Trouble | undefined
   /** False when the question certainly never reached the vendor: then it costs nothing, and may be asked again. */
@@ -82,7 +82,7 @@ export class SourceError extends Error {
   constructor(
     source: string,
     reason: SourceFailure,
-    { trouble, sent = true, fault = 'source', retryAfterMs }: Circumstances = {},
+    { trouble, sent = true, fault = 'source', retryAfterMs }: SourceErrorOptions = {},
   ) {
     super(`${source}: ${reason}`)
     this.name = 'SourceError'
@@ -96,7 +96,7 @@ export class SourceError extends Error {
 }
 
 /** What is sent to a vendor. The host is the settings' and nothing else's. */
-export type Question = {
+export type HttpRequest = {
   readonly method: 'GET' | 'POST'
   /** Below the base URL, with a leading slash. */
   readonly path: string
@@ -107,12 +107,12 @@ export type Question = {
 }
 
 /** `body` is undefined when it was not JSON; that happens only with a status that is not 2xx. */
-export type Reply = { readonly status: number; readonly body: unknown }
+export type HttpReply = { readonly status: number; readonly body: unknown }
 
-export type Send = (question: Question, call: Pick<Call, 'signal' | 'onRetryAfter'>) => Promise<Reply>
+export type Send = (question: HttpRequest, call: Pick<Call, 'signal' | 'onRetryAfter'>) => Promise<HttpReply>
 
 /** What a source is given to ask its vendor with. */
-export type Tools = { readonly send: Send; readonly now?: () => Date }
+export type VendorDeps = { readonly send: Send; readonly now?: () => Date }
 
 /** What every vendor's folder exports as `create`. */
-export type Create<S extends Settings> = (settings: ValuesOf<S>, tools: Tools) => Source
+export type CreateSource<S extends Settings> = (settings: ValuesOf<S>, tools: VendorDeps) => Source

@@ -1,6 +1,6 @@
 import { AppError, ERRORS, type ErrorCode } from '../errors.ts'
 import { isPaid, type Permit, type SkipReason } from './guard/call-guard.ts'
-import type { Outcome, Search, SourceAsk } from './search.ts'
+import type { Outcome, Search, SourceQuery } from './search.ts'
 import { type Answer, SourceError, type SourceFailure } from './source.ts'
 import { waitPatiently } from './waiting.ts'
 
@@ -13,7 +13,12 @@ const CODE_OF_FAILURE: Readonly<Record<SourceFailure, ErrorCode>> = {
 }
 
 /** What the search has come to so far. */
-export function createTally<T>({ askNext, fits, markWatchlisted, sourceAttempts }: Search<T>) {
+export function createTally<T>({
+  continueOnNotFound: askNext,
+  matches: fits,
+  markWatchlisted,
+  sourceAttempts,
+}: Search<T>) {
   let paid = 0
   let missed = false
   let passedOver = false
@@ -29,7 +34,7 @@ export function createTally<T>({ askNext, fits, markWatchlisted, sourceAttempts 
       ? { ...answer, record: markWatchlisted(answer.record) }
       : answer
   /** Takes the outcome of a question into account: the answer, if it ends the search. */
-  const weigh = ({ guard }: Pick<SourceAsk<T>, 'guard'>, outcome: Outcome<T>): Answer<T> | undefined => {
+  const weigh = ({ guard }: Pick<SourceQuery<T>, 'guard'>, outcome: Outcome<T>): Answer<T> | undefined => {
     if ('failure' in outcome) {
       failure = outcome.failure
       if (guard && isPaid(failure)) paid += 1
@@ -42,7 +47,7 @@ export function createTally<T>({ askNext, fits, markWatchlisted, sourceAttempts 
     return undefined
   }
   /** A question that is still on its way: it will have been paid for. Its answer may still end the search. */
-  const leave = ({ name }: SourceAsk<T>, asked: Promise<Outcome<T>>, ms: number): undefined => {
+  const leave = ({ name }: SourceQuery<T>, asked: Promise<Outcome<T>>, ms: number): undefined => {
     paid += 1
     late.push(asked)
     sourceAttempts.push({ name, result: 'slow', ms: Math.round(ms) })
@@ -57,17 +62,17 @@ export function createTally<T>({ askNext, fits, markWatchlisted, sourceAttempts 
     /** Whether a source that was not waited for has ended the search meanwhile. */
     lateAnswer: () => lateAnswer,
     /** A source that may not be asked now. One that the operator has switched off is not missed. */
-    passOver: ({ name }: SourceAsk<T>, result: SkipReason): void => {
+    passOver: ({ name }: SourceQuery<T>, result: SkipReason): void => {
       if (result !== 'disabled') passedOver = true
       sourceAttempts.push({ name, result, ms: 0 })
     },
     /** The time is over before this one was asked. */
-    giveUp: ({ name }: SourceAsk<T>): void => {
+    giveUp: ({ name }: SourceQuery<T>): void => {
       failure = new SourceError(name, 'timeout', { trouble: 'too_slow', sent: false, fault: 'deadline' })
     },
     /** The answer, if it ends the search. With a pass, the question is waited for only so long. */
     take: async (
-      ask: SourceAsk<T>,
+      ask: SourceQuery<T>,
       asked: Promise<Outcome<T>>,
       pass: Permit | undefined,
     ): Promise<Answer<T> | undefined> => {
@@ -79,7 +84,7 @@ export function createTally<T>({ askNext, fits, markWatchlisted, sourceAttempts 
       return outcome?.settled
     },
     /** A miss, or no answer, is not the end while a source that was asked before may still know the person. */
-    conclude: async (asks: readonly SourceAsk<T>[], answer?: Answer<T>): Promise<Answer<T>> => {
+    conclude: async (asks: readonly SourceQuery<T>[], answer?: Answer<T>): Promise<Answer<T>> => {
       if (answer && (late.length === 0 || isHit(answer))) return answer
       const later = await Promise.race([settledLate, Promise.all(late)])
       if ('settled' in later) return later.settled
@@ -96,7 +101,7 @@ export function createTally<T>({ askNext, fits, markWatchlisted, sourceAttempts 
 
 /** When every source wants to be left alone for longer than usual, the caller is told to wait as long. */
 function toError<T>(
-  asks: readonly SourceAsk<T>[],
+  asks: readonly SourceQuery<T>[],
   reason: SourceFailure | undefined,
   cause: SourceError | undefined,
 ) {

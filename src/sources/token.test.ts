@@ -1,9 +1,9 @@
 import { beforeEach, describe, expect, it } from 'vitest'
-import type { Question, Reply } from './source.ts'
+import type { HttpReply, HttpRequest } from './source.ts'
 import { SourceError } from './source.ts'
 import { readLifetimeMs, readTokenText, requireTokenReply, type Token, withToken } from './token.ts'
 
-const question: Question = { method: 'GET', path: '/', headers: { 'x-app': 'app' } }
+const question: HttpRequest = { method: 'GET', path: '/', headers: { 'x-app': 'app' } }
 const newCall = () => ({ signal: AbortSignal.timeout(5000) })
 
 /** A vendor that numbers its tokens and takes only those from `valid` on. */
@@ -21,7 +21,7 @@ beforeEach(() => {
   lifetimeMs = 7_200_000
 })
 
-const send = async ({ headers }: Question): Promise<Reply> => {
+const send = async ({ headers }: HttpRequest): Promise<HttpReply> => {
   const token = headers?.authorization ?? ''
   asked.push(token)
   return { status: Number(token.replace('Bearer token-', '')) >= valid ? 200 : 401, body: {} }

@@ -1,7 +1,7 @@
 import { MINUTE_MS } from '../contract/time.ts'
 import { toText } from './record.ts'
 import { withRetryAfter } from './retry-after.ts'
-import type { Reply, Send } from './source.ts'
+import type { HttpReply, Send } from './source.ts'
 import { type Call, SourceError } from './source.ts'
 import { toStatusError } from './status.ts'
 
@@ -84,7 +84,7 @@ function untilAborted<T>(source: string, work: Promise<T>, signal: AbortSignal):
 }
 
 /** What a token endpoint's refusal means: there is nothing to ask there but "do you know us?". */
-export function requireTokenReply(source: string, { status, body }: Reply): unknown {
+export function requireTokenReply(source: string, { status, body }: HttpReply): unknown {
   if (status === 200 || status === 201) return body
   if (status === 400 || status === 422) throw new SourceError(source, 'refused', { trouble: 'credentials' })
   throw toStatusError(source, status)

@@ -5,7 +5,7 @@ import { settings as dojah } from './dojah/settings.ts'
 import { settings as prembly } from './prembly/settings.ts'
 import { settings as qoreid } from './qoreid/settings.ts'
 import { check as checkRelay, settings as relay } from './relay/settings.ts'
-import type { Create } from './source.ts'
+import type { CreateSource } from './source.ts'
 import { settings as vtpass } from './vtpass/settings.ts'
 import { settings as youverify } from './youverify/settings.ts'
 
@@ -15,7 +15,7 @@ export type Vendor<S extends Settings = Settings> = {
   readonly abilities: readonly Ability[]
   readonly settings: S
   /** Loaded only where it is used: a server without vendors starts sooner. */
-  readonly load: () => Promise<{ readonly create: Create<S> }>
+  readonly load: () => Promise<{ readonly create: CreateSource<S> }>
   /** What is wrong with the settings taken together, in one sentence. */
   readonly check?: ((values: Partial<ValuesOf<S>>) => string | undefined) | undefined
 }

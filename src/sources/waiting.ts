@@ -4,12 +4,12 @@ import { SourceError } from './source.ts'
 /** What a call comes to; undefined when it is not waited for any longer, because the next source is to be asked beside it. */
 export async function waitPatiently<T>(asked: Promise<T>, pass: Permit): Promise<T | undefined> {
   for (;;) {
-    const ms = pass.patienceMs()
+    const ms = pass.hedgeAfterMs()
     if (ms <= 0) break
     const outcome = await within(asked, ms)
     if (outcome !== undefined) return outcome
   }
-  pass.noteHang()
+  pass.recordHang()
   return undefined
 }
 

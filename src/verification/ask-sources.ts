@@ -28,15 +28,15 @@ export function askSources<T extends object>(
       {
         sourceAttempts,
         signal,
-        askNext,
-        fits: (record) => isPhoneOf(phone, subject.phonesIn(record)),
+        continueOnNotFound: askNext,
+        matches: (record) => isPhoneOf(phone, subject.phonesIn(record)),
         markWatchlisted: subject.markWatchlisted,
         paidCalls: claimed?.paidCalls,
         secrets: [number, phone],
       },
     )
   // The store has time limits of its own; a timer and a signal for each request would cost more than asking it.
-  return line.some(({ source }) => source.isOutside) ? withDeadline(left, ask) : ask(undefined)
+  return line.some(({ source }) => source.isExternal) ? withDeadline(left, ask) : ask(undefined)
 }
 
 const NEVER = new AbortController().signal
@@ -73,5 +73,5 @@ export async function keepForReuse<T extends object>(
 ): Promise<void> {
   const name = sourceAttempts.findLast(({ result }) => result === 'found')?.name
   const from = sources[caller.mode][kind].find(({ source }) => source.name === name)
-  if (reuse && name && from?.source.isOutside) await reuse.keep(kind, number, { record, source: name })
+  if (reuse && name && from?.source.isExternal) await reuse.keep(kind, number, { record, source: name })
 }

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { createCallGuard } from '../sources/guard/call-guard.ts'
-import type { SourceAsk, SourceAttempt } from '../sources/search.ts'
+import type { SourceAttempt, SourceQuery } from '../sources/search.ts'
 import { createSingleFlight } from './single-flight.ts'
 
 const QUESTION = ['key', 'nin', '12345678901', '8031234567']
@@ -9,9 +9,12 @@ it('a request that joined one without paid calls left asks by itself', async () 
   const singleFlight = createSingleFlight()
   const { promise: refused, resolve: refuse } = Promise.withResolvers<'paid_calls'>()
   const sharedState = { isDisabled: () => false, spend: () => refused }
-  const well: SourceAsk<string> = { name: 'dojah', ask: async () => ({ found: true, record: 'a person' }) }
-  const short = { ...well, post: createCallGuard('dojah', 'verify_nin', sharedState) }
-  const share = (ask: SourceAsk<string>, sourceAttempts: SourceAttempt[]) =>
+  const well: SourceQuery<string> = {
+    name: 'dojah',
+    query: async () => ({ found: true, record: 'a person' }),
+  }
+  const short = { ...well, guard: createCallGuard('dojah', 'verify_nin', sharedState) }
+  const share = (ask: SourceQuery<string>, sourceAttempts: SourceAttempt[]) =>
     singleFlight.share(QUESTION, [ask], { sourceAttempts, signal: undefined })
   const trails: SourceAttempt[][] = [[], [], []]
   const first = share(short, trails[0] ?? [])

@@ -1,12 +1,12 @@
-import { askInOrder } from '../sources/failover.ts'
-import type { Search, SourceAsk, SourceAttempt } from '../sources/search.ts'
+import { queryInOrder } from '../sources/failover.ts'
+import type { Search, SourceAttempt, SourceQuery } from '../sources/search.ts'
 import type { Answer } from '../sources/source.ts'
 
 /** Questions under way. The same question by the same key shares one, so a double click is not paid for twice. */
 export type SingleFlight = {
   readonly share: <T>(
     question: readonly string[],
-    asks: readonly SourceAsk<T>[],
+    asks: readonly SourceQuery<T>[],
     search: Search<T>,
   ) => Promise<Answer<T>>
 }
@@ -16,7 +16,7 @@ type Flight = { readonly answer: Promise<Answer<unknown>>; readonly sourceAttemp
 export function createSingleFlight(): SingleFlight {
   const singleFlight = new Map<string, Flight>()
   return {
-    share: async <T>(question: readonly string[], asks: readonly SourceAsk<T>[], search: Search<T>) => {
+    share: async <T>(question: readonly string[], asks: readonly SourceQuery<T>[], search: Search<T>) => {
       const name = question.join('|')
       for (let known = singleFlight.get(name); known; known = singleFlight.get(name)) {
         const answer = await known.answer.catch(() => undefined)
@@ -41,7 +41,7 @@ async function finish<T>(flight: Flight, search: Search<T>): Promise<Answer<T>> 
   }
 }
 
-function start<T>(asks: readonly SourceAsk<T>[], search: Search<T>): Flight {
+function start<T>(asks: readonly SourceQuery<T>[], search: Search<T>): Flight {
   const sourceAttempts: SourceAttempt[] = []
-  return { sourceAttempts, answer: askInOrder(asks, { ...search, sourceAttempts }) }
+  return { sourceAttempts, answer: queryInOrder(asks, { ...search, sourceAttempts }) }
 }

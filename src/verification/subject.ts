@@ -2,10 +2,10 @@ import type { BvnRecord } from '../contract/bvn.ts'
 import type { NinRecord } from '../contract/nin.ts'
 import type { Kind } from '../crypto/blind-index.ts'
 import type { CallGuard } from '../sources/guard/call-guard.ts'
-import type { SourceAsk } from '../sources/search.ts'
+import type { SourceQuery } from '../sources/search.ts'
 import type { Call, Source } from '../sources/source.ts'
 
-/** A source in its place in the order of asking. Those inside the house need no guard before them. */
+/** A source in its place in the order of asking. Local sources need no guard. */
 export type GuardedSource = { readonly source: Source; readonly guard?: CallGuard }
 
 /** What makes one kind of number different from another. */
@@ -14,7 +14,7 @@ export type Subject<T> = {
   readonly number: string
   /** The ten digits by which phones are compared. */
   readonly phone: string
-  readonly toAsks: (line: readonly GuardedSource[], call: Call) => SourceAsk<T>[]
+  readonly toAsks: (line: readonly GuardedSource[], call: Call) => SourceQuery<T>[]
   readonly numberIn: (record: T) => string
   readonly phonesIn: (record: T) => readonly (string | null)[]
   /** The record with a watch list entry. Absent where the contract knows no watch list. */
@@ -33,7 +33,7 @@ export const toNinSubject = (
   phone,
   toAsks: (line, call) =>
     line.flatMap(({ source: { name, findNin }, guard }) =>
-      findNin ? [{ name, guard, ask: () => findNin({ nin, phone }, call) }] : [],
+      findNin ? [{ name, guard, query: () => findNin({ nin, phone }, call) }] : [],
     ),
   numberIn: (record) => record.nin_number,
   phonesIn: (record) => [record.personal_info.phone_number],
@@ -50,7 +50,7 @@ export const toBvnSubject = (
   phone,
   toAsks: (line, call) =>
     line.flatMap(({ source: { name, findBvn }, guard }) =>
-      findBvn ? [{ name, guard, ask: () => findBvn({ bvn, phone }, call) }] : [],
+      findBvn ? [{ name, guard, query: () => findBvn({ bvn, phone }, call) }] : [],
     ),
   numberIn: (record) => record.bvn_number,
   phonesIn: (record) => [record.personal_info.phone_number, record.personal_info.phone_number_2],

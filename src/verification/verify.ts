@@ -92,7 +92,7 @@ async function answer<T extends object>(
   const story = toAuditFields(desk, asker, subject, reference)
   const intent: AuditEntry = { ...story, phase: 'intent', time: new Date(steadyNow()).toISOString() }
   // The intent is on disk before anybody outside is asked; inside the house both rows share one commit.
-  const asksOutside = sources[caller.mode][subject.kind].some(({ source }) => source.isOutside)
+  const asksOutside = sources[caller.mode][subject.kind].some(({ source }) => source.isExternal)
   if (asksOutside) await audit.record([intent])
 
   const sourceAttempts: SourceAttempt[] = []

@@ -16,7 +16,7 @@ export type StandIn = {
 }
 
 /** A source that records its calls. It has a record for every number that does not end in 422. */
-export function createStandIn(isOutside: boolean): StandIn {
+export function createStandIn(isExternal: boolean): StandIn {
   const waiting: { times: number; resolve: () => void }[] = []
   let held: Promise<void> | undefined
   const answer = async <T>(number: string, call: Call, record: T): Promise<Answer<T>> => {
@@ -29,7 +29,7 @@ export function createStandIn(isOutside: boolean): StandIn {
   const standIn: StandIn = {
     source: {
       name: 'stand-in',
-      isOutside,
+      isExternal,
       findNin: ({ nin, phone }, call) => answer(nin, call, toNinRecord(nin, phone)),
       findBvn: ({ bvn, phone }, call) => answer(bvn, call, toBvnRecord(bvn, phone)),
     },

@@ -138,7 +138,7 @@ describe('labels', () => {
 
 describe('a sync', () => {
   it('ends at its limit, also when the source does not heed the signal', async () => {
-    const silent: Source = { name: 'vtpass', isOutside: true, fetchCatalogue: () => new Promise(() => {}) }
+    const silent: Source = { name: 'vtpass', isExternal: true, fetchCatalogue: () => new Promise(() => {}) }
     const sync = syncCatalogue(counter.desk, silent, { author: 'test', limitMs: 20 })
     await expect(sync).rejects.toMatchObject({ name: 'SourceError', reason: 'timeout' })
     expect(await counter.desk.table.listSyncs()).toMatchObject([{ source: 'vtpass', outcome: 'timeout' }])
@@ -157,7 +157,7 @@ describe('a sync', () => {
     const asked: number[] = []
     const source: Source = {
       name: 'vtpass',
-      isOutside: true,
+      isExternal: true,
       fetchCatalogue: async () => {
         asked.push(now)
         // Asking takes time, and timers are late by different amounts.

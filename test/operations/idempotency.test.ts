@@ -382,7 +382,7 @@ function watchFlights(singleFlight: SingleFlight, times: number) {
 }
 
 const shareNothing: SingleFlight['share'] = async (_question, asks) => {
-  const answer = await asks[0]?.ask()
+  const answer = await asks[0]?.query()
   if (!answer) throw new Error('there is a source')
   return answer
 }

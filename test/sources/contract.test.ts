@@ -85,7 +85,7 @@ describe.each(VERIFIERS.map((script) => [script.name, script] as const))('%s', (
 
     it('is served', () => {
       expect(source[kind === 'nin' ? 'findNin' : 'findBvn']).toBeTypeOf('function')
-      expect(source.isOutside).toBe(true)
+      expect(source.isExternal).toBe(true)
     })
 
     it('finds a person and tells it in the words of the contract', async () => {

@@ -1,5 +1,5 @@
 import type { CatalogueFiles, TvFile } from '../../contract/catalogue-files.ts'
-import type { Create } from '../source.ts'
+import type { CreateSource } from '../source.ts'
 import { type Call, SourceError } from '../source.ts'
 import { toStatusError } from '../status.ts'
 import { createReader } from '../wire.ts'
@@ -8,7 +8,7 @@ import type { settings } from './settings.ts'
 import { Bundles, Envelope, Packages, Pins } from './wire.ts'
 
 /** Baxi sells DStv and GOtv with their add-ons, Smile and Spectranet. */
-export const create: Create<typeof settings> = (
+export const create: CreateSource<typeof settings> = (
   { apiKey, bundlesPath },
   { send, now = () => new Date() },
 ) => {
@@ -60,5 +60,5 @@ export const create: Create<typeof settings> = (
       tv,
     }
   }
-  return { name: NAME, isOutside: true, fetchCatalogue }
+  return { name: NAME, isExternal: true, fetchCatalogue }
 }

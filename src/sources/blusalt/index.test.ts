@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import type { Question, Reply } from '../source.ts'
+import type { HttpReply, HttpRequest } from '../source.ts'
 import nin from './fixtures/nin.json' with { type: 'json' }
 import { create } from './index.ts'
 import { settings } from './settings.ts'
@@ -19,8 +19,8 @@ const values = {
 }
 const call = { signal: AbortSignal.timeout(5000), reference: 'ver_test' }
 
-const find = async (reply: Reply, asked: Question[] = []) => {
-  const send = async (question: Question) => {
+const find = async (reply: HttpReply, asked: HttpRequest[] = []) => {
+  const send = async (question: HttpRequest) => {
     asked.push(question)
     return reply
   }
@@ -32,7 +32,7 @@ const error = (status: number, status_code: unknown, message: unknown = '') => (
 })
 
 it('asks with the phone, and without the key that the account does not have', async () => {
-  const asked: Question[] = []
+  const asked: HttpRequest[] = []
   await find({ status: 200, body: nin }, asked)
   expect(asked).toEqual([
     {

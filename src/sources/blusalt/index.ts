@@ -1,6 +1,6 @@
 import { toLocalPhone } from '../../contract/phone.ts'
 import { createPhraseMatcher, NO_SUCH_PERSON } from '../not-found.ts'
-import type { Call, Create } from '../source.ts'
+import type { Call, CreateSource } from '../source.ts'
 import { saysForm, saysNotNow, toStatusError } from '../status.ts'
 import { createReader, refuseContradiction } from '../wire.ts'
 import { toBvnRecord, toNinRecord } from './map.ts'
@@ -8,7 +8,7 @@ import type { settings } from './settings.ts'
 import { BvnReply, NinReply, saysFailed, toCode, toMessage } from './wire.ts'
 
 /** Blusalt compares the phone itself, and says by an error that it differs. */
-export const create: Create<typeof settings> = (
+export const create: CreateSource<typeof settings> = (
   { clientId, appName, apiKey, publicKey, ninPath, bvnPath, mismatch, notFound },
   { send },
 ) => {
@@ -42,7 +42,7 @@ export const create: Create<typeof settings> = (
 
   return {
     name,
-    isOutside: true,
+    isExternal: true,
     findNin: async ({ nin, phone }, call) => {
       const body = await ask(ninPath, { nin_number: nin, phone_number: toLocalPhone(phone) }, call)
       if (body === undefined) return { found: false }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { Reply } from '../source.ts'
+import type { HttpReply } from '../source.ts'
 import { create } from './index.ts'
 
 const values = {
@@ -16,7 +16,10 @@ const call = { signal: AbortSignal.timeout(5000), reference: 'ver_test' }
 
 describe.each(['nin', 'bvn'] as const)('an error for a %s', (kind) => {
   const find = (body: unknown, status = 404, notFound?: readonly string[]) => {
-    const source = create({ ...values, notFound }, { send: async (): Promise<Reply> => ({ status, body }) })
+    const source = create(
+      { ...values, notFound },
+      { send: async (): Promise<HttpReply> => ({ status, body }) },
+    )
     return kind === 'nin'
       ? source.findNin?.({ nin: '12345678901', phone: '8031234567' }, call)
       : source.findBvn?.({ bvn: '12345678901', phone: '8031234567' }, call)

@@ -1,5 +1,5 @@
 import { createPhraseMatcher, NO_SUCH_PERSON } from '../not-found.ts'
-import type { Create, Reply } from '../source.ts'
+import type { CreateSource, HttpReply } from '../source.ts'
 import { toStatusError } from '../status.ts'
 import { createReader, refuseContradiction } from '../wire.ts'
 import { toBvnRecord, toNinRecord } from './map.ts'
@@ -7,18 +7,21 @@ import type { settings } from './settings.ts'
 import { BvnReply, NinReply, toErrorText } from './wire.ts'
 
 /** Dojah takes no phone: it is compared by us. The number travels in the query string, as its API wants it. */
-export const create: Create<typeof settings> = ({ appId, secret, ninPath, bvnPath, notFound }, { send }) => {
+export const create: CreateSource<typeof settings> = (
+  { appId, secret, ninPath, bvnPath, notFound },
+  { send },
+) => {
   const name = 'dojah'
   const headers = { AppId: appId, Authorization: secret }
   const readNin = createReader(name, NinReply)
   const readBvn = createReader(name, BvnReply)
   const saysNoSuchPerson = createPhraseMatcher(NOT_FOUND, notFound)
-  const isNotFound = ({ status, body }: Reply) =>
+  const isNotFound = ({ status, body }: HttpReply) =>
     (status === 404 || status === 400) && saysNoSuchPerson(toErrorText(body))
 
   return {
     name,
-    isOutside: true,
+    isExternal: true,
     samples: { nin: '70123456789', bvn: '22222222222' },
     findNin: async ({ nin }, call) => {
       const answer = await send({ method: 'GET', path: ninPath, query: { nin }, headers }, call)

@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest'
 import { SourceError } from '../source.ts'
 import {
   createCallGuard,
+  type GuardEvent,
   type Permit,
-  type PostEvent,
   type SharedState,
   type Spending,
 } from './call-guard.ts'
@@ -15,9 +15,9 @@ const openPost = () => {
     refunds += 1
   }
   const sharedState: SharedState = { isDisabled: () => false, spend: async () => ({ refund }) }
-  const events: PostEvent[] = []
+  const events: GuardEvent[] = []
   const clock = { ms: 0 }
-  const options = { now: () => clock.ms, onEvent: (event: PostEvent) => void events.push(event) }
+  const options = { now: () => clock.ms, onEvent: (event: GuardEvent) => void events.push(event) }
   const post = createCallGuard('dojah', 'verify_nin', sharedState, options)
   return { post, clock, events, refunds: () => refunds }
 }

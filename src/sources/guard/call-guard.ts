@@ -16,9 +16,9 @@ export type SkipReason = 'disabled' | 'breaker_open' | 'spend_cap' | 'retry_afte
 /** The right to ask once. It must be settled or released, whatever comes. Neither keeps anybody waiting. */
 export type Permit = {
   /** How much longer the call is waited for before the next source is asked beside it; 0 or less when that is over. */
-  readonly patienceMs: () => number
+  readonly hedgeAfterMs: () => number
   /** The call was not waited for any longer. */
-  readonly noteHang: () => void
+  readonly recordHang: () => void
   readonly settle: (outcome: CallOutcome, ms: number) => void
   /** Nobody was asked after all, and nothing is paid for. */
   readonly release: () => void
@@ -31,7 +31,7 @@ export type CallGuard = {
   readonly admit: (paidCalls?: PaidCalls) => Promise<Permit | SkipReason>
   readonly read: () => GuardFigures
   /** As far as is known without asking the store: not switched off, not failing, not to be left alone. */
-  readonly isAskable: () => boolean
+  readonly isAvailable: () => boolean
   /** How long the vendor still wants to be left alone. Undefined when the source is switched off. */
   readonly retryAfterMs: () => number | undefined
   /** How often each trouble was met since the start. */
@@ -47,7 +47,7 @@ export type GuardFigures = HealthFigures & {
 }
 
 /** For the log: names from closed lists only. */
-export type PostEvent = {
+export type GuardEvent = {
   readonly event: 'source_warning' | 'source_breaker'
   readonly reason: string
   readonly state: 'started' | 'continues' | 'ended' | 'open' | 'closed'
@@ -73,19 +73,19 @@ export type PaidCalls = {
 /** Money that is counted as spent. Taking it back never fails: what cannot be written now is written later. */
 export type Spending = { readonly refund: () => Promise<void> }
 
-export type PostOptions = {
+export type GuardOptions = {
   /** Shared by the operations of a source. */
   readonly hold?: Hold
   /** Monotonic. */
   readonly now?: () => number
-  readonly onEvent?: ((event: PostEvent) => void) | undefined
+  readonly onEvent?: ((event: GuardEvent) => void) | undefined
 }
 
 export function createCallGuard(
   name: string,
   operation: string,
   sharedState: SharedState,
-  { now = () => performance.now(), hold = createHold(now), onEvent = () => {} }: PostOptions = {},
+  { now = () => performance.now(), hold = createHold(now), onEvent = () => {} }: GuardOptions = {},
 ): CallGuard {
   let lastTrouble = 'none'
   const breaker = createBreaker({
@@ -105,7 +105,7 @@ export function createCallGuard(
     })
     return {
       ...waiting,
-      noteHang: () => {
+      recordHang: () => {
         lastTrouble = 'too_slow'
         noteHang()
       },
@@ -139,7 +139,7 @@ export function createCallGuard(
       breaker.release(admitted)
       return spending
     },
-    isAskable: () => !sharedState.isDisabled(name) && hold.leftMs() === 0 && breaker.state() !== 'open',
+    isAvailable: () => !sharedState.isDisabled(name) && hold.leftMs() === 0 && breaker.state() !== 'open',
     retryAfterMs: () => (sharedState.isDisabled(name) ? undefined : hold.leftMs()),
     failures: () => record.failures,
     read: () => ({

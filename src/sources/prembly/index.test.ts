@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import type { Question, Reply } from '../source.ts'
+import type { HttpReply, HttpRequest } from '../source.ts'
 import bvn from './fixtures/bvn.json' with { type: 'json' }
 import nin from './fixtures/nin.json' with { type: 'json' }
 import { create } from './index.ts'
@@ -16,18 +16,18 @@ const values = {
 }
 const call = { signal: AbortSignal.timeout(5000), reference: 'ver_test' }
 
-const open = (reply: Reply, asked: Question[] = []) =>
+const open = (reply: HttpReply, asked: HttpRequest[] = []) =>
   create(values, {
-    send: async (question: Question) => {
+    send: async (question: HttpRequest) => {
       asked.push(question)
       return reply
     },
   })
-const find = async (reply: Reply, asked?: Question[]) =>
+const find = async (reply: HttpReply, asked?: HttpRequest[]) =>
   open(reply, asked).findNin?.({ nin: '12345678901', phone: '8031234567' }, call)
 
 it('asks in the field of the settings, and without an app id that the account does not have', async () => {
-  const asked: Question[] = []
+  const asked: HttpRequest[] = []
   await find({ status: 200, body: nin }, asked)
   expect(asked).toEqual([
     {

@@ -1,4 +1,4 @@
-import type { Create } from '../source.ts'
+import type { CreateSource } from '../source.ts'
 import { type Call, SourceError } from '../source.ts'
 import { toStatusError } from '../status.ts'
 import { createReader, refuseContradiction } from '../wire.ts'
@@ -13,7 +13,10 @@ const CODES = { found: '00', notFound: '01', notNow: '02', noFunds: '03', watchl
 const CODED_STATUSES: readonly number[] = [200, 400, 404]
 
 /** Prembly takes no phone: it is compared by us. */
-export const create: Create<typeof settings> = ({ apiKey, appId, ninPath, ninField, bvnPath }, { send }) => {
+export const create: CreateSource<typeof settings> = (
+  { apiKey, appId, ninPath, ninField, bvnPath },
+  { send },
+) => {
   const name = 'prembly'
   const headers = { 'x-api-key': apiKey, ...(appId === undefined ? {} : { 'app-id': appId }) }
   const readNin = createReader(name, NinReply)
@@ -35,7 +38,7 @@ export const create: Create<typeof settings> = ({ apiKey, appId, ninPath, ninFie
 
   return {
     name,
-    isOutside: true,
+    isExternal: true,
     samples: { bvn: '54651333604' },
     findNin: async ({ nin }, call) => {
       const { body, code } = await ask(ninPath, { [ninField]: nin }, call)

@@ -1,7 +1,7 @@
 import type { Static } from '../../contract/schema.ts'
 import { createPhraseMatcher, NO_SUCH_PERSON } from '../not-found.ts'
 import { toText } from '../record.ts'
-import type { Create } from '../source.ts'
+import type { CreateSource } from '../source.ts'
 import { type Call, SourceError } from '../source.ts'
 import { toSaid, toStatusError } from '../status.ts'
 import { readLifetimeMs, readTokenText, requireTokenReply, withToken } from '../token.ts'
@@ -15,11 +15,11 @@ const WHY_NOT =
   'QoreID wants a first name, and callers of this API send none. If the product of your account does without, set TABBAT_QOREID_NAMES_OPTIONAL=on.'
 
 /** QoreID gives a token for the credentials; the number travels in the path. The phone is compared by us. */
-export const create: Create<typeof settings> = (
+export const create: CreateSource<typeof settings> = (
   { clientId, secret, ninPath, bvnPath, namesOptional, notFound },
   { send, now },
 ) => {
-  if (namesOptional === 'off') return { name, isOutside: true, cannot: { nin: WHY_NOT, bvn: WHY_NOT } }
+  if (namesOptional === 'off') return { name, isExternal: true, cannot: { nin: WHY_NOT, bvn: WHY_NOT } }
 
   const saysNoSuchPerson = createPhraseMatcher(NO_SUCH_PERSON, notFound)
   const readToken = createReader(name, TokenReply)
@@ -48,7 +48,7 @@ export const create: Create<typeof settings> = (
 
   return {
     name,
-    isOutside: true,
+    isExternal: true,
     samples: { nin: '63184876213', bvn: '95888168924' },
     findNin: async ({ nin }, call) => {
       const found = await ask(ninPath, nin, call)

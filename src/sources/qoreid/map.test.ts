@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { Reply } from '../source.ts'
+import type { HttpReply } from '../source.ts'
 import { SourceError } from '../source.ts'
 import bvnReply from './fixtures/bvn.json' with { type: 'json' }
 import ninReply from './fixtures/nin.json' with { type: 'json' }
@@ -73,14 +73,14 @@ describe('the verdict', () => {
     notFound: undefined,
   }
   const call = { signal: AbortSignal.timeout(5000), reference: 'ver_test' }
-  const ask = (reply: Reply) =>
+  const ask = (reply: HttpReply) =>
     create(
       { ...values, namesOptional: 'on' },
       {
         send: async ({ path }) => (path === '/token' ? { status: 200, body: { accessToken: 't' } } : reply),
       },
     ).findNin?.({ nin: '63184876213', phone: '8000000000' }, call)
-  const withStatus = (state: string, status: string): Reply => ({
+  const withStatus = (state: string, status: string): HttpReply => ({
     status: 200,
     body: { id: 1, status: { state, status } },
   })

@@ -1,7 +1,7 @@
 import type { CatalogueFiles, InternetFile, TvFile } from '../../contract/catalogue-files.ts'
 import { type Static, Type } from '../../contract/schema.ts'
 import { toPrice, withoutTwins } from '../price-list.ts'
-import type { Question, Reply } from '../source.ts'
+import type { HttpReply, HttpRequest } from '../source.ts'
 import { type Call, SourceError } from '../source.ts'
 import { toStatusError } from '../status.ts'
 import { createReader, part } from '../wire.ts'
@@ -35,7 +35,7 @@ const AddOnsReply = part({
   ),
 })
 
-type Ask = (question: Question, call: Call) => Promise<Reply>
+type Ask = (question: HttpRequest, call: Call) => Promise<HttpReply>
 
 /**
  * The lists of another server of this API, through its own look-ups: what we list is asked for there, one by one. What that
@@ -63,7 +63,7 @@ const readAddOns = createReader(NAME, AddOnsReply)
 /** Undefined when that server answers that it does not know this. */
 async function lookUp<T>(
   ask: Ask,
-  question: Question,
+  question: HttpRequest,
   call: Call,
   read: (body: unknown) => T,
 ): Promise<T | undefined> {
@@ -106,7 +106,7 @@ async function fetchTv(ask: Ask, list: TvFile, call: Call): Promise<TvFile> {
 }
 
 /** The API wants the inputs as a body, although the method is GET; where that gets lost on the way, the query has them. */
-function toAddOnsQuestion(type: string, productCode: string): Question {
+function toAddOnsQuestion(type: string, productCode: string): HttpRequest {
   const inputs = { type, productCode }
   return { method: 'GET', path: '/cable-tv/fetch-tv-add-ons', query: inputs, body: inputs }
 }

@@ -1,6 +1,6 @@
 import { toLocalPhone } from '../../contract/phone.ts'
 import type { ValuesOf } from '../../settings/setting.ts'
-import type { Create, Send, Tools } from '../source.ts'
+import type { CreateSource, Send, VendorDeps } from '../source.ts'
 import { withToken } from '../token.ts'
 import { createReader } from '../wire.ts'
 import { fetchRelayCatalogue } from './catalogue.ts'
@@ -13,14 +13,14 @@ import { BvnReply, NinReply } from './wire.ts'
 const name = 'relay'
 
 /** Another server of this same API. It compares the phone itself, and so do we. */
-export const create: Create<typeof settings> = (values, tools) => {
+export const create: CreateSource<typeof settings> = (values, tools) => {
   const ask = toAsk(values, tools)
   const isVerified = createJudge(name, values.notFound)
   const readNin = createReader(name, NinReply)
   const readBvn = createReader(name, BvnReply)
   return {
     name,
-    isOutside: true,
+    isExternal: true,
     findNin: async ({ nin, phone }, call) => {
       const body = { nin, phone: toLocalPhone(phone) }
       const reply = await ask({ method: 'POST', path: '/kyc/verify-nin', body }, call)
@@ -42,7 +42,7 @@ export const create: Create<typeof settings> = (values, tools) => {
 /** With the key as it is, or with a token that two keys give. The settings have been checked: there is one or the other. */
 function toAsk(
   { key, publicKey = '', secretKey = '', tokenPath }: ValuesOf<typeof settings>,
-  { send, now }: Tools,
+  { send, now }: VendorDeps,
 ): Send {
   if (key !== undefined) {
     const authorization = `Bearer ${key}`

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { HOUR_MS } from '../../contract/time.ts'
-import type { Question, Reply } from '../source.ts'
+import type { HttpReply, HttpRequest } from '../source.ts'
 import bvnReply from './fixtures/bvn.json' with { type: 'json' }
 import ninReply from './fixtures/nin.json' with { type: 'json' }
 import { create } from './index.ts'
@@ -134,8 +134,8 @@ describe('the credentials', () => {
     notFound: undefined,
   }
   const call = { signal: AbortSignal.timeout(5000), reference: 'ver_test' }
-  const asked: Question[] = []
-  const send = async (question: Question): Promise<Reply> => {
+  const asked: HttpRequest[] = []
+  const send = async (question: HttpRequest): Promise<HttpReply> => {
     asked.push(question)
     const token = { success: true, data: { token: { access_token: 'given' } } }
     return { status: 200, body: question.path === values.tokenPath ? token : bvnReply }

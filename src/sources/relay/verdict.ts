@@ -1,12 +1,12 @@
 import { ERRORS } from '../../errors.ts'
 import { createPhraseMatcher, NO_SUCH_PERSON, PHONE_DIFFERS } from '../not-found.ts'
 import { toText } from '../record.ts'
-import type { Reply } from '../source.ts'
+import type { HttpReply } from '../source.ts'
 import { SourceError } from '../source.ts'
 import { saysNotNow, toStatusError } from '../status.ts'
 
 /** Whether the answer holds a person. Throws when it is neither that nor "not verified". */
-export type JudgeReply = (reply: Reply) => boolean
+export type JudgeReply = (reply: HttpReply) => boolean
 
 /** What servers of this API that are not a Tabbat say in words; a Tabbat has a code for it. */
 const NOT_VERIFIED_TEXTS = [

@@ -1,5 +1,5 @@
 import type { CatalogueFiles } from '../../contract/catalogue-files.ts'
-import type { Create } from '../source.ts'
+import type { CreateSource } from '../source.ts'
 import { type Call, SourceError, type SourceFailure } from '../source.ts'
 import { toStatusError } from '../status.ts'
 import type { Trouble } from '../trouble.ts'
@@ -25,7 +25,7 @@ const MEANINGS: Readonly<Record<string, readonly [SourceFailure, Trouble]>> = {
 }
 
 /** VTpass sells Smile, Spectranet, StarTimes and Showmax, and knows the prices of DStv's add-ons. */
-export const create: Create<typeof settings> = ({ apiKey, publicKey }, { send }) => {
+export const create: CreateSource<typeof settings> = ({ apiKey, publicKey }, { send }) => {
   const headers = { 'api-key': apiKey, 'public-key': publicKey }
   const readEnvelope = createReader(NAME, Envelope)
   const readContent = createReader(NAME, Content)
@@ -66,5 +66,5 @@ export const create: Create<typeof settings> = ({ apiKey, publicKey }, { send })
       ],
     }
   }
-  return { name: NAME, isOutside: true, fetchCatalogue }
+  return { name: NAME, isExternal: true, fetchCatalogue }
 }

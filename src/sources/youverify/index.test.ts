@@ -1,12 +1,12 @@
 import { expect, it } from 'vitest'
-import type { Question, Reply } from '../source.ts'
+import type { HttpReply, HttpRequest } from '../source.ts'
 import bvn from './fixtures/bvn.json' with { type: 'json' }
 import nin from './fixtures/nin.json' with { type: 'json' }
 import { create } from './index.ts'
 
 const call = { signal: AbortSignal.timeout(5000), reference: 'ver_test' }
 
-const open = (reply: Reply, premium: 'on' | 'off' = 'off', asked: Question[] = []) =>
+const open = (reply: HttpReply, premium: 'on' | 'off' = 'off', asked: HttpRequest[] = []) =>
   create(
     {
       url: 'https://youverify.example.com',
@@ -18,13 +18,14 @@ const open = (reply: Reply, premium: 'on' | 'off' = 'off', asked: Question[] = [
       premium,
     },
     {
-      send: async (question: Question) => {
+      send: async (question: HttpRequest) => {
         asked.push(question)
         return reply
       },
     },
   )
-const find = async (reply: Reply) => open(reply).findNin?.({ nin: '12345678901', phone: '8031234567' }, call)
+const find = async (reply: HttpReply) =>
+  open(reply).findNin?.({ nin: '12345678901', phone: '8031234567' }, call)
 const withStatus = (status: unknown) => ({ status: 200, body: { ...nin, data: { ...nin.data, status } } })
 
 it.each([
@@ -43,7 +44,7 @@ it.each([
     ],
   ],
 ] as const)('asks with premium %s', async (premium, bodies) => {
-  const asked: Question[] = []
+  const asked: HttpRequest[] = []
   await open({ status: 200, body: nin }, premium, asked).findNin?.({ nin: '12345678901', phone: '1' }, call)
   await open({ status: 200, body: bvn }, premium, asked).findBvn?.({ bvn: '02234567890', phone: '1' }, call)
   expect(asked.map(({ path }) => path)).toEqual(['/nin', '/bvn'])

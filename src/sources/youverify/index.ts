@@ -1,5 +1,5 @@
 import { toText } from '../record.ts'
-import type { Create } from '../source.ts'
+import type { CreateSource } from '../source.ts'
 import { type Call, SourceError } from '../source.ts'
 import { saysNotNow, toStatusError } from '../status.ts'
 import { createReader, refuseContradiction } from '../wire.ts'
@@ -8,7 +8,7 @@ import type { settings } from './settings.ts'
 import { BvnReply, NinReply, saysFailed, toCode } from './wire.ts'
 
 /** Youverify takes no phone: it is compared by us. It wants to hear that the person agreed; the operator answers for it. */
-export const create: Create<typeof settings> = ({ token, ninPath, bvnPath, premium }, { send }) => {
+export const create: CreateSource<typeof settings> = ({ token, ninPath, bvnPath, premium }, { send }) => {
   const name = 'youverify'
   const headers = { token }
   const isPremium = premium === 'on'
@@ -36,7 +36,7 @@ export const create: Create<typeof settings> = ({ token, ninPath, bvnPath, premi
 
   return {
     name,
-    isOutside: true,
+    isExternal: true,
     samples: { nin: '11111111111', bvn: '11111111111' },
     findNin: async ({ nin }, call) => {
       const question = { id: nin, isSubjectConsent: true, ...(isPremium && { premiumNin: true }) }
