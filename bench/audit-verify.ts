@@ -3,10 +3,10 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { makeCheckpoint } from '../src/audit/checkpoint.ts'
-import { type AuditEntry, linkEntries, NO_HEAD } from '../src/audit/row.ts'
+import { findCheckpointFile } from '../src/audit/checkpoint-file.ts'
+import { toPublicKey } from '../src/audit/open-checkpoint.ts'
+import { type AuditEntry, EMPTY_HEAD, linkEntries } from '../src/audit/row.ts'
 import { createSigner } from '../src/audit/signing.ts'
-import { toPublicKey } from '../src/audit/verify-checkpoint.ts'
-import { findCheckpointFile } from '../src/audit/verify-file.ts'
 import { verifyStore } from '../src/audit/verify-store.ts'
 import { packRows } from '../src/store/audit-table.ts'
 import { openStore, type Store } from '../src/store/store.ts'
@@ -43,13 +43,17 @@ try {
 
 /** Through the same code that the server writes with, and a checkpoint as often as there. */
 async function fill({ audit }: Store): Promise<{ rows: number }> {
-  const heads = CHAINS.map(() => NO_HEAD)
+  const heads = CHAINS.map(() => EMPTY_HEAD)
   for (const chain of CHAINS) await audit.claim(chain, null, 'bench', Date.now())
   for (let done = 0, turn = 0; done < ROWS; done += BATCH, turn++) {
     const at = turn % CHAINS.length
-    const rows = linkEntries(CHAINS[at] ?? '', heads[at] ?? NO_HEAD, toEntries(Math.min(BATCH, ROWS - done)))
+    const rows = linkEntries(
+      CHAINS[at] ?? '',
+      heads[at] ?? EMPTY_HEAD,
+      toEntries(Math.min(BATCH, ROWS - done)),
+    )
     await audit.append(packRows(rows), [])
-    heads[at] = rows.at(-1) ?? NO_HEAD
+    heads[at] = rows.at(-1) ?? EMPTY_HEAD
     await makeCheckpoint(audit, signer, folder)
   }
   return { rows: ROWS }

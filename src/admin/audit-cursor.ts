@@ -1,11 +1,11 @@
-import { type Place, toComparable } from '../audit/reverse-scan.ts'
+import { type ScanPosition, toComparable } from '../audit/reverse-scan.ts'
 import { AppError } from '../errors.ts'
 
 /** The position where a search continues, as an opaque text. */
-export const toCursor = ({ time, chain, sequence }: Place): string =>
+export const toCursor = ({ time, chain, sequence }: ScanPosition): string =>
   Buffer.from(JSON.stringify([time, chain, sequence])).toString('base64url')
 
-export function readCursor(text: string): Place {
+export function readCursor(text: string): ScanPosition {
   const place = parse(text)
   if (place) return place
   throw new AppError('validation_failed', {
@@ -13,7 +13,7 @@ export function readCursor(text: string): Place {
   })
 }
 
-function parse(text: string): Place | undefined {
+function parse(text: string): ScanPosition | undefined {
   try {
     const [time, chain, sequence] = JSON.parse(Buffer.from(text, 'base64url').toString()) as unknown[]
     if (typeof time !== 'string' || typeof chain !== 'string' || !Number.isSafeInteger(sequence))

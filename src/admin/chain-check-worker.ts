@@ -1,5 +1,5 @@
 import { parentPort, workerData } from 'node:worker_threads'
-import { type CheckpointFile, findCheckpointFile } from '../audit/verify-file.ts'
+import { type CheckpointFile, findCheckpointFile } from '../audit/checkpoint-file.ts'
 import { verifyStore } from '../audit/verify-store.ts'
 import { UserError } from '../errors.ts'
 import { openStore } from '../store/store.ts'

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Context } from '../context/context.ts'
 import { estimatePercentile } from '../statistics/latency-classes.ts'
-import { type Range, type Step, toSteps, toStretch } from '../statistics/steps.ts'
+import { type Range, type Step, toPeriod, toSteps } from '../statistics/steps.ts'
 import type { NamedCount } from '../store/statistics-table.ts'
 import type { Overview } from './shapes/overview.ts'
 import { readSourceStates } from './source-states.ts'
@@ -15,7 +15,7 @@ const MOST_ERRORS = 10
 export async function toOverview(context: Context, { range, mode }: OverviewQuery): Promise<Overview> {
   const { statistics } = context.store
   const now = Date.now()
-  const { span, from, stepSeconds } = toStretch(range, now)
+  const { span, from, stepSeconds } = toPeriod(range, now)
   const stretch = { span, from, mode: mode === 'all' ? null : mode }
   const steps = toSteps(range, now, await statistics.outcomes(stretch))
   const totals = addUp(steps)

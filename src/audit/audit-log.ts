@@ -6,9 +6,9 @@ import { isStoreFailure, toFatal } from '../store/failure.ts'
 import { packTallies } from '../store/statistics-table.ts'
 import { claimChain, createOwner, loadNodeName } from './chain-claim.ts'
 import { makeCheckpoint, refuseOlderStore } from './checkpoint.ts'
-import { type AuditEntry, linkEntries, NO_HEAD } from './row.ts'
+import { type AuditEntry, EMPTY_HEAD, linkEntries } from './row.ts'
 import type { Signer } from './signing.ts'
-import { isWritten, refuseOlderLog } from './written.ts'
+import { refuseLostRows, wasCommitted } from './unknown-commit.ts'
 
 type AuditLogOptions = {
   readonly table: AuditTable
@@ -173,7 +173,7 @@ export class AuditLog {
       .append(packRows(rows), completions, packTallies(tallyRows(rows)))
       // Whose completions were late is not known then: all of them are told to come back for the answer.
       .catch(async (error) => {
-        if (!(await isWritten(this.#options.table, this.#chain, rows.at(-1), error))) throw error
+        if (!(await wasCommitted(this.#options.table, this.#chain, rows.at(-1), error))) throw error
         return completions.keys().toArray()
       })
     if (this.#ended) throw new AppError('audit_unavailable')
@@ -193,12 +193,12 @@ export class AuditLog {
     const isMine = (await table.chains()).some(
       ({ chain, owner }) => chain === this.#chain && owner === this.owner,
     )
-    await refuseOlderLog(table, this.#chain, this.#acknowledged)
+    await refuseLostRows(table, this.#chain, this.#acknowledged)
     if (!isMine) {
       this.#chain = await claimChain(table, this.#node, this.owner)
       this.#acknowledged = undefined
     }
-    return (await table.head(this.#chain)) ?? NO_HEAD
+    return (await table.head(this.#chain)) ?? EMPTY_HEAD
   }
 
   #fail(error: unknown): void {

@@ -1,5 +1,5 @@
 import type { KeyObject } from 'node:crypto'
-import { isHash, openCheckpoint } from './verify-checkpoint.ts'
+import { isHash, openCheckpoint } from './open-checkpoint.ts'
 import { climb, type ProofStep } from './verify-merkle.ts'
 import { createRowHasher, HASHED_FIELDS } from './verify-row.ts'
 

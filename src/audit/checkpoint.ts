@@ -3,7 +3,7 @@ import { mkdir, open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { UserError } from '../errors.ts'
 import type { AuditTable, Checkpoint } from '../store/audit-table.ts'
-import { growMerkleRoot } from './merkle.ts'
+import { computeMerkleRoot } from './merkle.ts'
 import type { Signer } from './signing.ts'
 
 /** Where a chain stood: its last row, and the root over the rows since the checkpoint before (after `from`). */
@@ -39,7 +39,7 @@ export async function makeCheckpoint(table: AuditTable, signer: Signer, folder: 
       continue
     }
     const from = last?.sequence ?? 0
-    const root = (await growMerkleRoot(pagesOf(table, chain, from, head.sequence))).toString('hex')
+    const root = (await computeMerkleRoot(pagesOf(table, chain, from, head.sequence))).toString('hex')
     heads.push({ chain, sequence: head.sequence, hash, from, root })
   }
   const body: CheckpointBody = { version: 1, time: new Date().toISOString(), heads }

@@ -26,7 +26,7 @@ export const toPlainRow = ({ previous_hash, hash, ...fields }: AuditRow) => ({
   hash: Buffer.from(hash).toString('hex'),
 })
 
-export type Tried = {
+export type SourceAttempt = {
   readonly name: string
   readonly result: string
   readonly ms: number
@@ -35,10 +35,10 @@ export type Tried = {
 }
 
 /** The sources that a row says were asked, in order; none where it does not say so in our way. */
-export function readTried({ sources }: Pick<AuditRow, 'sources'>): Tried[] {
+export function readSourceAttempts({ sources }: Pick<AuditRow, 'sources'>): SourceAttempt[] {
   if (sources === null) return []
   try {
-    return JSON.parse(sources) as Tried[]
+    return JSON.parse(sources) as SourceAttempt[]
   } catch {
     return []
   }

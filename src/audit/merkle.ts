@@ -19,7 +19,7 @@ export function toMerkleRoot(hashes: readonly Uint8Array[]): Buffer {
 }
 
 /** The same, without holding the event loop up: thousands of rows are hashed a few hundred at a time. */
-export async function growMerkleRoot(pages: AsyncIterable<readonly Uint8Array[]>): Promise<Buffer> {
+export async function computeMerkleRoot(pages: AsyncIterable<readonly Uint8Array[]>): Promise<Buffer> {
   let level: Buffer[] = []
   for await (const page of pages) {
     level.push(...page.map(toLeaf))

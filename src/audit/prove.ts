@@ -7,8 +7,8 @@ import type { Store } from '../store/store.ts'
 import { checkProof, PROOF_KIND, type Proof, type ProofRow, toProofText } from './check-proof.ts'
 import { makeCheckpoint, refuseOlderStore } from './checkpoint.ts'
 import { toMerklePath } from './merkle.ts'
+import { openCheckpoint, type SignedHead, toPublicKey } from './open-checkpoint.ts'
 import type { Signer } from './signing.ts'
-import { openCheckpoint, type SignedHead, toPublicKey } from './verify-checkpoint.ts'
 
 /** What is needed to prove something: the log, and the right to sign where it stands. */
 export type ProveDeps = {

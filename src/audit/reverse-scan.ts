@@ -3,19 +3,19 @@ import type { AuditRow } from '../store/audit-row.ts'
 import type { AuditTable } from '../store/audit-table.ts'
 
 /** Where a walk through all chains stands: the oldest time it has come to, in which chain, and the last row of that chain. */
-export type Place = { readonly time: string; readonly chain: string; readonly sequence: number }
+export type ScanPosition = { readonly time: string; readonly chain: string; readonly sequence: number }
 
-export type Step = { readonly row: AuditRow; readonly place: Place }
+export type Step = { readonly row: AuditRow; readonly position: ScanPosition }
 
-export type Walk = {
+export type ReverseScanRange = {
   /** Goes on behind this place. */
-  readonly before?: Place | undefined
+  readonly before?: ScanPosition | undefined
   /** Begins with rows that are not younger, ends with rows that are not older, as far as the order of rows tells. */
   readonly to?: string | undefined
   readonly from?: string | undefined
 }
 
-export type WalkTable = Pick<AuditTable, 'chains' | 'head' | 'pageBack' | 'timeFrom' | 'lastUntil'>
+export type ReverseScanTable = Pick<AuditTable, 'chains' | 'head' | 'pageBack' | 'timeFrom' | 'lastUntil'>
 
 /** Within a chain, no row is older by more than this than one that was written before it. */
 const DISORDER_MS = 60_000
@@ -27,27 +27,30 @@ const STRETCH = 5000
  * The rows of all chains, the newest first. There is no index on time: each chain is read backwards by its key, and of their
  * next rows the youngest is taken, so that a page costs the same in a log of a thousand rows and of a hundred million.
  */
-export async function* walkBack(table: WalkTable, { before, to, from }: Walk): AsyncIterable<Step> {
+export async function* scanBackwards(
+  table: ReverseScanTable,
+  { before, to, from }: ReverseScanRange,
+): AsyncIterable<Step> {
   const oldest = from === undefined ? '' : shift(from, -DISORDER_MS)
   const line: Reader[] = []
   for (const { chain } of await table.chains()) {
     const reader = createReader(table, chain, await findStart(table, chain, before, to))
     await advance(line, reader, oldest)
   }
-  let lowest: Pick<Place, 'time' | 'chain'> | undefined = before
+  let lowest: Pick<ScanPosition, 'time' | 'chain'> | undefined = before
   for (;;) {
     const reader = line.shift()
     const row = reader?.row
     if (!reader || !row) return
     // A row that is younger than the one before it follows that one in its chain, so it does not move the place.
     if (!lowest || isAfter(row, lowest)) lowest = row
-    yield { row, place: { time: lowest.time, chain: lowest.chain, sequence: row.sequence } }
+    yield { row, position: { time: lowest.time, chain: lowest.chain, sequence: row.sequence } }
     await advance(line, reader, oldest)
   }
 }
 
 /** Whether the first comes later in a walk: older, or in another chain at the same time. */
-const isAfter = (row: Pick<Place, 'time' | 'chain'>, other: Pick<Place, 'time' | 'chain'>) =>
+const isAfter = (row: Pick<ScanPosition, 'time' | 'chain'>, other: Pick<ScanPosition, 'time' | 'chain'>) =>
   row.time < other.time || (row.time === other.time && row.chain < other.chain)
 
 type Reader = { row: AuditRow | undefined; readonly read: () => Promise<AuditRow | undefined> }
@@ -61,7 +64,7 @@ async function advance(line: Reader[], reader: Reader, oldest: string): Promise<
   line.splice(place === -1 ? line.length : place, 0, reader)
 }
 
-function createReader(table: WalkTable, chain: string, start: number): Reader {
+function createReader(table: ReverseScanTable, chain: string, start: number): Reader {
   let before = start
   let size = FIRST_BLOCK
   let block: Iterator<AuditRow> = [].values()
@@ -81,9 +84,9 @@ function createReader(table: WalkTable, chain: string, start: number): Reader {
 
 /** The sequence before which a chain is read. */
 async function findStart(
-  table: WalkTable,
+  table: ReverseScanTable,
   chain: string,
-  before: Place | undefined,
+  before: ScanPosition | undefined,
   to: string | undefined,
 ): Promise<number> {
   if (before?.chain === chain) return before.sequence
@@ -94,7 +97,7 @@ async function findStart(
 }
 
 /** The last row of a chain that is not younger than a time; 0 where all are. */
-async function findLast(table: WalkTable, chain: string, time: string): Promise<number> {
+async function findLast(table: ReverseScanTable, chain: string, time: string): Promise<number> {
   const surelyYounger = shift(time, DISORDER_MS)
   let low = 0
   let high = ((await table.head(chain))?.sequence ?? 0) + 1

@@ -14,7 +14,7 @@ const NULL_LENGTH = 0xffffffff
 const ENCODED = AUDIT_COLUMNS.filter((column) => column !== 'previous_hash' && column !== 'hash')
 
 /** What the first row of a chain follows. */
-export const NO_HEAD: Head = { sequence: 0, hash: Buffer.alloc(32) }
+export const EMPTY_HEAD: Head = { sequence: 0, hash: Buffer.alloc(32) }
 
 /** The rows of these entries, each linked to the one before it. */
 export function linkEntries(chain: string, head: Head, entries: readonly AuditEntry[]): AuditRow[] {

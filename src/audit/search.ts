@@ -1,6 +1,6 @@
 import type { AuditRow } from '../store/audit-row.ts'
 import type { AuditTable } from '../store/audit-table.ts'
-import { type Place, type WalkTable, walkBack } from './reverse-scan.ts'
+import { type ReverseScanTable, type ScanPosition, scanBackwards } from './reverse-scan.ts'
 
 /** All that is given must hold. Times are UTC, in milliseconds, as the rows have them. */
 export type AuditFilter = Partial<
@@ -14,7 +14,7 @@ export type AuditPage = {
   /** The newest first. */
   readonly rows: readonly AuditRow[]
   /** Where to go on; undefined at the end. */
-  readonly next: Place | undefined
+  readonly next: ScanPosition | undefined
   /** There was more to look through than is looked through at once. */
   readonly isCut: boolean
 }
@@ -30,12 +30,12 @@ export type SearchLimits = {
 
 export const SEARCH_LIMITS: SearchLimits = { page: 50, looks: 20_000, indexed: 5000 }
 
-export type SearchTable = WalkTable & Pick<AuditTable, 'byReference' | 'bySubject' | 'countSubject'>
+export type SearchTable = ReverseScanTable & Pick<AuditTable, 'byReference' | 'bySubject' | 'countSubject'>
 
 export async function searchAudit(
   table: SearchTable,
   filter: AuditFilter,
-  before?: Place | undefined,
+  before?: ScanPosition | undefined,
   limits = SEARCH_LIMITS,
 ): Promise<AuditPage> {
   const few = await findIndexed(table, filter, limits)
@@ -56,7 +56,7 @@ async function findIndexed(
 function toPage(
   few: readonly AuditRow[],
   filter: AuditFilter,
-  before: Place | undefined,
+  before: ScanPosition | undefined,
   { page }: SearchLimits,
 ): AuditPage {
   const fitting = few
@@ -70,18 +70,18 @@ function toPage(
 async function searchAll(
   table: SearchTable,
   filter: AuditFilter,
-  before: Place | undefined,
+  before: ScanPosition | undefined,
   { page, looks }: SearchLimits,
 ): Promise<AuditPage> {
   const rows: AuditRow[] = []
   let looked = 0
-  let last: Place | undefined
-  for await (const { row, place } of walkBack(table, { ...filter, before })) {
+  let last: ScanPosition | undefined
+  for await (const { row, position } of scanBackwards(table, { ...filter, before })) {
     // Only now is it known that there is more.
     if (rows.length === page || looked === looks) return { rows, next: last, isCut: rows.length < page }
     if (fits(row, filter)) rows.push(row)
     looked += 1
-    last = place
+    last = position
   }
   return { rows, next: undefined, isCut: false }
 }
@@ -94,10 +94,10 @@ const fits = (row: AuditRow, filter: AuditFilter) =>
   (filter.to === undefined || row.time <= filter.to)
 
 /** Below 0 when the first is the newer one. */
-function compareAge(one: Place, other: Place): number {
+function compareAge(one: ScanPosition, other: ScanPosition): number {
   if (one.time !== other.time) return one.time > other.time ? -1 : 1
   if (one.chain !== other.chain) return one.chain > other.chain ? -1 : 1
   return other.sequence - one.sequence
 }
 
-const toPlace = ({ time, chain, sequence }: AuditRow): Place => ({ time, chain, sequence })
+const toPlace = ({ time, chain, sequence }: AuditRow): ScanPosition => ({ time, chain, sequence })

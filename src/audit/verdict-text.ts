@@ -1,5 +1,5 @@
 import { toFaultText, toVisible } from './fault-text.ts'
-import type { ChainEnd, Verdict } from './verify.ts'
+import type { ChainEnd, Verdict } from './verify-audit-log.ts'
 
 /** Which checkpoints.log the log was compared with, and whether it was kept away from the database. */
 export type ComparedFile = { readonly path: string; readonly isKeptElsewhere: boolean }
@@ -50,10 +50,10 @@ function listEnds(ends: readonly ChainEnd[]): string[] {
   return ends.length > MOST_ENDS ? [...shown, `${ends.length - MOST_ENDS} more chains were compared.`] : shown
 }
 
-function listFileFacts({ file: { passedOver, last } }: Verdict, file?: ComparedFile): string[] {
+function listFileFacts({ file: { unreadable, last } }: Verdict, file?: ComparedFile): string[] {
   if (!file) return []
   return [
-    ...(passedOver > 0 ? [`Passed over: ${count(passedOver, 'incomplete line')} of ${file.path}.`] : []),
+    ...(unreadable > 0 ? [`Passed over: ${count(unreadable, 'incomplete line')} of ${file.path}.`] : []),
     ...(last === undefined ? [] : [`The last checkpoint in ${file.path} is of ${last}.`]),
   ]
 }

@@ -9,7 +9,7 @@ export type Fault = {
 }
 
 /** How far a chain is sound: the number and the hash of the last good row. */
-export type Place = { readonly length: number; readonly hash: string }
+export type SoundPrefix = { readonly length: number; readonly hash: string }
 
 const ROWS_AT_ONCE = 1000
 const SEQUENCE_AT = HASHED_FIELDS.indexOf('sequence')
@@ -22,8 +22,8 @@ export async function verifyChain(
   chain: string,
   hashRow: RowHasher,
   onRows: (rows: number) => void,
-): Promise<Place | Fault> {
-  let place: Place = { length: 0, hash: ZERO_HASH }
+): Promise<SoundPrefix | Fault> {
+  let place: SoundPrefix = { length: 0, hash: ZERO_HASH }
   let next = scan.rows(chain, 0, ROWS_AT_ONCE)
   for (;;) {
     const rows = await next.catch(toNoRows)
@@ -41,9 +41,9 @@ export async function verifyChain(
 
 function verifyRows(
   rows: readonly Cells[],
-  { length, hash }: Place,
+  { length, hash }: SoundPrefix,
   hashRow: RowHasher,
-): Place | Omit<Fault, 'chain'> {
+): SoundPrefix | Omit<Fault, 'chain'> {
   let sequence = length
   let previous = hash
   for (const row of rows) {

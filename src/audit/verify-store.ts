@@ -1,8 +1,8 @@
 import { openWorkerThread } from '../assets/worker-thread.ts'
 import { withAuditSnapshot } from '../store/audit-snapshot.ts'
 import type { Store } from '../store/store.ts'
-import { type Verdict, type VerifyOptions, verifyAuditLog } from './verify.ts'
-import type { StatementOptions, StatementsVerdict } from './verify-statements.ts'
+import { type Verdict, type VerifyOptions, verifyAuditLog } from './verify-audit-log.ts'
+import type { CheckpointOptions, CheckpointsVerdict } from './verify-checkpoints.ts'
 
 /** With fewer rows, a thread takes longer to start than it saves. */
 const THREAD_FROM_ROWS = 50_000
@@ -22,9 +22,9 @@ export function verifyStore(
   })
 }
 
-function startThread(path: string, options: StatementOptions) {
+function startThread(path: string, options: CheckpointOptions) {
   const worker = openWorkerThread('audit-verify', { workerData: { path, options } })
-  const { promise, resolve, reject } = Promise.withResolvers<StatementsVerdict>()
+  const { promise, resolve, reject } = Promise.withResolvers<CheckpointsVerdict>()
   worker.once('message', resolve).once('error', reject)
   // Where the rows are faulty nobody waits for it.
   promise.catch(() => {})

@@ -1,12 +1,12 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { withSqliteAuditSnapshot } from '../store/audit-snapshot.ts'
-import { type StatementOptions, verifyStatements } from './verify-statements.ts'
+import { type CheckpointOptions, verifyCheckpoints } from './verify-checkpoints.ts'
 
-const { path, options } = workerData as { path: string; options: StatementOptions }
+const { path, options } = workerData as { path: string; options: CheckpointOptions }
 
 /** A failure is thrown in the thread, and reaches the caller as its error event. */
 async function run(): Promise<void> {
-  parentPort?.postMessage(await withSqliteAuditSnapshot(path, (scan) => verifyStatements(scan, options)))
+  parentPort?.postMessage(await withSqliteAuditSnapshot(path, (scan) => verifyCheckpoints(scan, options)))
 }
 
 void run()

@@ -1,7 +1,7 @@
 import type { KeyObject } from 'node:crypto'
 import { readFileSync } from 'node:fs'
+import { toPublicKey } from '../audit/open-checkpoint.ts'
 import { createSigner, type Signer } from '../audit/signing.ts'
-import { toPublicKey } from '../audit/verify-checkpoint.ts'
 import type { Keyring } from '../crypto/keyring.ts'
 import { UserError } from '../errors.ts'
 import { withStore } from './command-context.ts'

@@ -1,6 +1,6 @@
 import { Argument, type Command } from 'commander'
 import { dim, say, strong, toTable } from '../app/terminal.ts'
-import { readTried, toPlainRow } from '../audit/export.ts'
+import { readSourceAttempts, toPlainRow } from '../audit/export.ts'
 import { KINDS, type Kind, toBlindIndex } from '../crypto/blind-index.ts'
 import { UserError } from '../errors.ts'
 import type { AuditRow } from '../store/audit-row.ts'
@@ -74,7 +74,7 @@ function listFacts(row: AuditRow): string[] {
 }
 
 function listSources(row: AuditRow): string[] {
-  return readTried(row).map(({ name, result, ms, reference }) => {
+  return readSourceAttempts(row).map(({ name, result, ms, reference }) => {
     const asked = `asked ${name}: ${result}, ${ms} ms`
     return reference === undefined ? asked : `${asked}, the vendor's reference: ${reference}`
   })

@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs'
 import type { Command } from 'commander'
 import { say, sayJson, strong, warn } from '../app/terminal.ts'
-import { type Backup, writeBackup } from '../backup/backup.ts'
+import { type Backup, writeBackup } from '../backup/write-backup.ts'
 import { toRootKeyPath } from '../crypto/root-key.ts'
 import { type CommandContext, EXISTING, withCommandContext } from './command-context.ts'
 import { addHelp, EXIT_CODES } from './help.ts'

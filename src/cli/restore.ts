@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { say, sayJson, strong } from '../app/terminal.ts'
-import { restoreBackup } from '../backup/restore.ts'
+import { restoreBackup } from '../backup/restore-backup.ts'
 import { type Config, loadConfig } from '../config/config.ts'
 import { toDatabaseText } from '../config/database-text.ts'
 import { openStore } from '../store/store.ts'

@@ -17,7 +17,7 @@ import { createRegistry, type Registry } from '../registry/registry.ts'
 import { createScrub, type Scrub } from '../registry/scrub.ts'
 import { isLoopback } from '../settings/setting.ts'
 import { createLatencies, type Latencies } from '../statistics/latencies.ts'
-import { toForgetting } from '../statistics/steps.ts'
+import { toRetentionCutoffs } from '../statistics/steps.ts'
 import { loadKeyring, openSealedStore } from '../store/sealed-store.ts'
 import type { Store } from '../store/store.ts'
 import { createLog, type Log } from '../telemetry/log.ts'
@@ -73,7 +73,7 @@ export async function createContext(
   const { store, rootKeys, keyring } = await openSealedStore(config, options)
   const { registry, currentKeyring } = openRegistry(config, store, keyring)
   // A rotation that begins right now may refuse them; they are planted at the next start, then.
-  await registry.plantDecoys().catch(log.failure)
+  await registry.insertDecoys().catch(log.failure)
   const scrub = workerName === '' ? await openScrub(config, store, currentKeyring, log, fatal) : undefined
   const guessLimit = createGuessLimit(
     store.guesses,
@@ -171,7 +171,7 @@ function startForgetting(
     ...others.map(({ forget }) => forget),
     () => reuse.forget(steadyNow()),
     () => forgetSessions(accounts),
-    () => statistics.forget(...toForgetting(Date.now())),
+    () => statistics.forget(...toRetentionCutoffs(Date.now())),
   ]
   const forget = () => void Promise.all(works.map((work) => work())).catch(log.failure)
   const timer = setInterval(forget, FORGET_EVERY_MS).unref()

@@ -13,7 +13,7 @@ export type Registry = {
   readonly isEmpty: (kind: Kind) => Promise<boolean>
   readonly findPicture: (id: Uint8Array) => Promise<Picture | undefined>
   /** Puts in place what is opened when nobody was found. */
-  readonly plantDecoys: () => Promise<void>
+  readonly insertDecoys: () => Promise<void>
 }
 
 /** A picture, and whose it is; undefined where the record is gone. */
@@ -91,7 +91,7 @@ export function createRegistry({ table, keyring, reloadKeyring }: RegistryOption
       filled.add(kind)
       return false
     },
-    plantDecoys: async () => {
+    insertDecoys: async () => {
       for (const decoy of Object.values(decoys))
         if (!(await table.find(decoy.subject)))
           await table.save({ records: [decoy], media: [], at: Date.now() })

@@ -2,7 +2,7 @@ import type { Config } from '../config/config.ts'
 import { type Keyring, sealCarried } from '../crypto/keyring.ts'
 import { seal, toAssociatedData, unseal } from '../crypto/seal.ts'
 import { UserError } from '../errors.ts'
-import { holdRotation } from '../store/rotation-lock.ts'
+import { withRotationLock } from '../store/rotation-lock.ts'
 import type { SealedRow, SealedTable } from '../store/rotation-table.ts'
 import { loadKeyring, type SealedStore } from '../store/sealed-store.ts'
 import type { Store } from '../store/store.ts'
@@ -47,7 +47,7 @@ export function rotateRoot(
   { store }: Pick<SealedStore, 'store'>,
   { prepareOnly = false, onStep = () => {}, rowsAtOnce = ROWS_AT_ONCE }: RotationOptions = {},
 ): Promise<Rotation> {
-  return holdRotation(store, async () => {
+  return withRotationLock(store, async () => {
     const resumed = (await store.meta.read()).root_previous_fingerprint !== undefined
     const before = resumed ? 'rotated' : await start(config, store, prepareOnly, onStep)
     const { keyring, rootKeys } = await loadKeyring(config, store)

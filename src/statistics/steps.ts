@@ -15,7 +15,7 @@ const PLANS: Readonly<Record<Range, Plan>> = {
 }
 
 /** The first minute and the first hour that are kept: a little more than any range needs. */
-export const toForgetting = (now: number) =>
+export const toRetentionCutoffs = (now: number) =>
   [
     toSpanName('minute', new Date(now - 3 * HOUR_MS).toISOString()),
     toSpanName('hour', new Date(now - 62 * DAY_MS).toISOString()),
@@ -28,9 +28,9 @@ export type Step = {
   failed: number
 }
 
-export type Stretch = { readonly span: Span; readonly from: string; readonly stepSeconds: number }
+export type StepPeriod = { readonly span: Span; readonly from: string; readonly stepSeconds: number }
 
-export function toStretch(range: Range, now: number): Stretch {
+export function toPeriod(range: Range, now: number): StepPeriod {
   const { span, stepMs, steps } = PLANS[range]
   const from = toSpanName(span, new Date(now - (steps - 1) * stepMs).toISOString())
   return { span, from, stepSeconds: stepMs / 1000 }

@@ -6,13 +6,13 @@ import { UserError } from '../errors.ts'
 const PARTS = ['', '-wal'] as const
 const MOST_TRIES = 5
 
-export type Readable = { readonly path: string; readonly remove: () => void }
+export type ReadableFile = { readonly path: string; readonly remove: () => void }
 
 /**
  * Where the database can be opened for reading. SQLite cannot read a database with a write-ahead log on a read-only file
  * system, so there a copy in the folder for temporary files is read.
  */
-export function toReadable(path: string): Readable {
+export function copyIfReadOnly(path: string): ReadableFile {
   if (!isReadOnly(path)) return { path, remove: () => {} }
   const folder = mkdtempSync(join(tmpdir(), 'tabbat-read-only-'))
   const copy = join(folder, basename(path))

@@ -7,7 +7,7 @@ import type { Store } from './store.ts'
 const BUSY = 5
 
 /** Does the work while no other process rotates the root key of this database. A process that dies lets go. */
-export function holdRotation<T>({ database, place }: Store, work: () => Promise<T>): Promise<T> {
+export function withRotationLock<T>({ database, place }: Store, work: () => Promise<T>): Promise<T> {
   return database.dialect === 'postgres' ? holdInPostgres(database, work) : holdBesideSqlite(place, work)
 }
 

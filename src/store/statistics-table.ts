@@ -90,15 +90,15 @@ export type LastError = {
 }
 
 /** The spans of one length from a name on, of one mode or of all (null). */
-export type Stretch = { readonly span: Span; readonly from: string; readonly mode: string | null }
+export type Period = { readonly span: Span; readonly from: string; readonly mode: string | null }
 
 export type StatisticsTable = {
-  readonly outcomes: (stretch: Stretch) => Promise<OutcomeCount[]>
-  readonly byKey: (stretch: Stretch, most: number) => Promise<NamedCount[]>
-  readonly bySource: (stretch: Stretch) => Promise<NamedCount[]>
+  readonly outcomes: (stretch: Period) => Promise<OutcomeCount[]>
+  readonly byKey: (stretch: Period, most: number) => Promise<NamedCount[]>
+  readonly bySource: (stretch: Period) => Promise<NamedCount[]>
   /** The same failure of the same key in one span is one line, with how often it happened. */
-  readonly lastErrors: (stretch: Stretch, most: number) => Promise<LastError[]>
-  readonly latencies: (stretch: Stretch) => Promise<{ readonly class: number; readonly count: number }[]>
+  readonly lastErrors: (stretch: Period, most: number) => Promise<LastError[]>
+  readonly latencies: (stretch: Period) => Promise<{ readonly class: number; readonly count: number }[]>
   /** Verifications of each key since a day, and the hour of the last one. */
   readonly usageByKey: (
     sinceDay: string,
@@ -128,7 +128,7 @@ export function createStatisticsTable(database: Database): StatisticsTable {
     `SELECT key_id, SUM(count) AS count, MAX(last_at) AS last FROM statistics
      WHERE span = 'day' AND at >= $1 GROUP BY key_id`,
   )
-  const toArgs = ({ span, from, mode }: Stretch) => [span, from, mode] as const
+  const toArgs = ({ span, from, mode }: Period) => [span, from, mode] as const
   return {
     outcomes: async (stretch) =>
       (await outcomes.all(...toArgs(stretch))).map(({ at, outcome, count }) => ({

@@ -6,7 +6,7 @@ import type { Database } from './database.ts'
 import { toFatal } from './failure.ts'
 import { migrate } from './migrate.ts'
 import { toPostgresUserError } from './postgres-user-error.ts'
-import { type Readable, toReadable } from './read-only-copy.ts'
+import { copyIfReadOnly, type ReadableFile } from './read-only-copy.ts'
 import { openSqlite } from './sqlite.ts'
 import { toSqliteUserError } from './sqlite-user-error.ts'
 import { openWriter, type Writer } from './sqlite-writer.ts'
@@ -83,8 +83,8 @@ export async function openStore(options: StoreOptions): Promise<Store> {
   }
 }
 
-const toFile = (path: string, { databaseUrl, isReading }: StoreOptions): Readable =>
-  databaseUrl === undefined && isReading ? toReadable(path) : { path, remove: () => {} }
+const toFile = (path: string, { databaseUrl, isReading }: StoreOptions): ReadableFile =>
+  databaseUrl === undefined && isReading ? copyIfReadOnly(path) : { path, remove: () => {} }
 
 async function openDatabase(
   path: string,

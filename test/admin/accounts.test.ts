@@ -256,7 +256,7 @@ describe('when the audit log cannot be written', () => {
     const { context, app } = server
     const audit = {
       requireHealthy: () => {},
-      notice: () => false,
+      reportFailure: () => false,
       record: () => Promise.reject(new AppError('audit_unavailable')),
     } as unknown as typeof context.audit
     const admin = buildAdminServer({ ...context, audit }, app)

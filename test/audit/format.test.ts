@@ -3,9 +3,9 @@ import { globSync, readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { checkProof, PROOF_KIND, type ProofRow, toProofText } from '../../src/audit/check-proof.ts'
 import { toMerklePath, toMerkleRoot } from '../../src/audit/merkle.ts'
-import { linkEntries, NO_HEAD } from '../../src/audit/row.ts'
+import { openCheckpoint, toPublicKey } from '../../src/audit/open-checkpoint.ts'
+import { EMPTY_HEAD, linkEntries } from '../../src/audit/row.ts'
 import { createSigner } from '../../src/audit/signing.ts'
-import { openCheckpoint, toPublicKey } from '../../src/audit/verify-checkpoint.ts'
 import { climb, createTree, type ProofStep } from '../../src/audit/verify-merkle.ts'
 import { createRowHasher, HASHED_FIELDS, ZERO_HASH } from '../../src/audit/verify-row.ts'
 import { AUDIT_COLUMNS } from '../../src/store/audit-row.ts'
@@ -33,7 +33,7 @@ const toHex = (bytes: Uint8Array) => Buffer.from(bytes).toString('hex')
 
 describe('the test vector of docs/audit-format.md', () => {
   it('is what the writer writes', () => {
-    const written = linkEntries(rows[0]?.chain ?? '', NO_HEAD, rows)
+    const written = linkEntries(rows[0]?.chain ?? '', EMPTY_HEAD, rows)
     expect(written.map(({ hash }) => toHex(hash))).toEqual(rows.map(({ hash }) => hash))
     expect(written.map(({ previous_hash }) => toHex(previous_hash))).toEqual(
       rows.map(({ previous_hash }) => previous_hash),
@@ -98,7 +98,7 @@ describe('writer and verifier agree', () => {
   it('on rows of any text and length', () => {
     const hashRow = createRowHasher()
     for (const text of ['', '\0', '₦', '😀'.repeat(20_000), 'x'.repeat(300_000), 'Adé', null]) {
-      const [row] = linkEntries('a', NO_HEAD, [{ phase: 'outcome', detail: text, subject: text }])
+      const [row] = linkEntries('a', EMPTY_HEAD, [{ phase: 'outcome', detail: text, subject: text }])
       const fields = HASHED_FIELDS.map((field) => row?.[field])
       expect(hashRow(fields, ZERO_HASH)).toBe(toHex(row?.hash ?? Buffer.alloc(0)))
     }

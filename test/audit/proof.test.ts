@@ -5,10 +5,10 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { checkProof, type Proof, toProofText } from '../../src/audit/check-proof.ts'
 import { CHECKPOINT_FILE } from '../../src/audit/checkpoint.ts'
+import { toPublicKey } from '../../src/audit/open-checkpoint.ts'
 import { prove } from '../../src/audit/prove.ts'
-import { linkEntries, NO_HEAD } from '../../src/audit/row.ts'
+import { EMPTY_HEAD, linkEntries } from '../../src/audit/row.ts'
 import { createSigner } from '../../src/audit/signing.ts'
-import { toPublicKey } from '../../src/audit/verify-checkpoint.ts'
 import { packRows } from '../../src/store/audit-table.ts'
 import { createReference } from '../../src/verification/reference.ts'
 import { type Chance, createChance } from './chance.ts'
@@ -43,7 +43,7 @@ it('every verification can be proved with the public key alone', () => {
 describe('a row that no checkpoint covers', () => {
   const addRow = async (phase: string) => {
     const reference = createReference()
-    const head = (await log.store.audit.head(CHAINS[2])) ?? NO_HEAD
+    const head = (await log.store.audit.head(CHAINS[2])) ?? EMPTY_HEAD
     const rows = linkEntries(CHAINS[2], head, [{ phase, request_reference: reference }])
     await log.store.audit.append(packRows(rows), [])
     return reference

@@ -3,9 +3,9 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { CHECKPOINT_FILE, makeCheckpoint } from '../../src/audit/checkpoint.ts'
-import { type AuditEntry, linkEntries, NO_HEAD } from '../../src/audit/row.ts'
+import { toPublicKey } from '../../src/audit/open-checkpoint.ts'
+import { type AuditEntry, EMPTY_HEAD, linkEntries } from '../../src/audit/row.ts'
 import { createSigner, type Signer } from '../../src/audit/signing.ts'
-import { toPublicKey } from '../../src/audit/verify-checkpoint.ts'
 import type { Head } from '../../src/store/audit-table.ts'
 import { packRows } from '../../src/store/audit-table.ts'
 import { openStore, type Store } from '../../src/store/store.ts'
@@ -43,9 +43,9 @@ export async function createSampleLog(databaseUrl?: string): Promise<SampleLog> 
   for (const round of ROUNDS) {
     for (const [index, chain] of CHAINS.entries()) {
       const entries = Array.from({ length: round[index] ?? 0 }, () => toEntries(references)).flat()
-      const rows = linkEntries(chain, heads.get(chain) ?? NO_HEAD, entries)
+      const rows = linkEntries(chain, heads.get(chain) ?? EMPTY_HEAD, entries)
       await store.audit.append(packRows(rows), [])
-      heads.set(chain, rows.at(-1) ?? heads.get(chain) ?? NO_HEAD)
+      heads.set(chain, rows.at(-1) ?? heads.get(chain) ?? EMPTY_HEAD)
     }
     await makeCheckpoint(store.audit, signer, folder)
     // Each at a time of its own.

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { Place } from '../../src/audit/reverse-scan.ts'
-import { type AuditEntry, linkEntries, NO_HEAD } from '../../src/audit/row.ts'
+import type { ScanPosition } from '../../src/audit/reverse-scan.ts'
+import { type AuditEntry, EMPTY_HEAD, linkEntries } from '../../src/audit/row.ts'
 import { type AuditFilter, type AuditPage, SEARCH_LIMITS, searchAudit } from '../../src/audit/search.ts'
 import type { AuditRow } from '../../src/store/audit-row.ts'
 import { packRows } from '../../src/store/audit-table.ts'
@@ -35,7 +35,7 @@ function toEntries(count: number, seed: number): AuditEntry[] {
 /** All pages, one after another, as somebody who goes on to the end sees them. */
 async function readAll(store: Store, filter: AuditFilter, limits = LIMITS): Promise<AuditPage[]> {
   const pages: AuditPage[] = []
-  let next: Place | undefined
+  let next: ScanPosition | undefined
   do {
     const page = await searchAudit(store.audit, filter, next, limits)
     pages.push(page)
@@ -55,7 +55,7 @@ describeEngines(ENGINES, (engine) => {
     for (const [index, chain] of ['node-1', 'node-2', 'other-1', 'empty-1'].entries()) {
       await store.audit.claim(chain, null, 'test', START)
       if (chain === 'empty-1') continue
-      const rows = linkEntries(chain, NO_HEAD, toEntries(160 - index * 45, index))
+      const rows = linkEntries(chain, EMPTY_HEAD, toEntries(160 - index * 45, index))
       await store.audit.append(packRows(rows), [])
       written.push(...rows)
     }

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { CheckpointBody } from '../../src/audit/checkpoint.ts'
-import { linkEntries, NO_HEAD } from '../../src/audit/row.ts'
+import { EMPTY_HEAD, linkEntries } from '../../src/audit/row.ts'
 import { AUDIT_COLUMNS, type AuditRow } from '../../src/store/audit-row.ts'
 import type { Chance } from './chance.ts'
 import { CHAINS } from './sample-log.ts'
@@ -132,7 +132,7 @@ const insertBetween: Tamper = (database, chance) => {
 const insertStranger: Tamper = (database, chance) => {
   const rows = linkEntries(
     chance.pick(['nobody-1', '0', 'zzz']),
-    NO_HEAD,
+    EMPTY_HEAD,
     [1, 2].map(() => ({ phase: 'outcome' })),
   )
   for (const row of rows) insertRow(database, row)

@@ -5,11 +5,11 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { makeCheckpoint } from '../../src/audit/checkpoint.ts'
-import { linkEntries, NO_HEAD } from '../../src/audit/row.ts'
+import { findCheckpointFile } from '../../src/audit/checkpoint-file.ts'
+import { toPublicKey } from '../../src/audit/open-checkpoint.ts'
+import { EMPTY_HEAD, linkEntries } from '../../src/audit/row.ts'
 import { createSigner } from '../../src/audit/signing.ts'
-import { verifyAuditLog } from '../../src/audit/verify.ts'
-import { toPublicKey } from '../../src/audit/verify-checkpoint.ts'
-import { findCheckpointFile } from '../../src/audit/verify-file.ts'
+import { verifyAuditLog } from '../../src/audit/verify-audit-log.ts'
 import { verifyStore } from '../../src/audit/verify-store.ts'
 import { createSqliteAuditSnapshot, withAuditSnapshot } from '../../src/store/audit-snapshot.ts'
 import type { Checkpoint } from '../../src/store/audit-table.ts'
@@ -128,7 +128,7 @@ describe('copies of the database', () => {
 
   it('that are old are found with the file only', async () => {
     const old = copy('old.db')
-    const head = (await log.store.audit.head(CHAINS[0])) ?? NO_HEAD
+    const head = (await log.store.audit.head(CHAINS[0])) ?? EMPTY_HEAD
     await log.store.audit.append(packRows(linkEntries(CHAINS[0], head, [{ phase: 'key_created' }])), [])
     expect(await verify()).toMatchObject({ sound: true, unsigned: 1 })
     await makeCheckpoint(log.store.audit, log.signer, log.folder)

@@ -1,4 +1,4 @@
-import { restoreBackup } from '../../src/backup/restore.ts'
+import { restoreBackup } from '../../src/backup/restore-backup.ts'
 import { loadConfig } from '../../src/config/config.ts'
 import { openStore } from '../../src/store/store.ts'
 

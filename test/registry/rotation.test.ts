@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { createRootKeyText } from '../../src/crypto/root-key.ts'
 import { createRegistryTable } from '../../src/store/registry-table.ts'
-import { holdRotation } from '../../src/store/rotation-lock.ts'
+import { withRotationLock } from '../../src/store/rotation-lock.ts'
 import { loadKeyring } from '../../src/store/sealed-store.ts'
 import {
   countReadable,
@@ -91,7 +91,7 @@ describe.concurrent.each(ENGINES)('a rotation of the root key on %s', (engine) =
   it('is done by one process at a time', async () => {
     const settings = await newSettings(engine)
     await withSealed(settings, ({ store }) =>
-      holdRotation(store, async () => {
+      withRotationLock(store, async () => {
         await expect(rotate(settings)).rejects.toThrow(/being rotated by another process/)
         const { code, stderr } = await tabbat(settings, ['keys', 'rotate-root', '--yes'])
         expect([code, stderr.includes('being rotated by another process')]).toEqual([1, true])

@@ -2,11 +2,11 @@ import { createSecretKey } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { openAuditLog } from '../../src/audit/audit-log.ts'
-import { type AuditEntry, linkEntries, NO_HEAD } from '../../src/audit/row.ts'
+import { type AuditEntry, EMPTY_HEAD, linkEntries } from '../../src/audit/row.ts'
 import { createSigner } from '../../src/audit/signing.ts'
 import { createLatencies } from '../../src/statistics/latencies.ts'
 import { estimatePercentile, toBoundMs, toClass } from '../../src/statistics/latency-classes.ts'
-import { RANGES, toForgetting, toSteps, toStretch } from '../../src/statistics/steps.ts'
+import { RANGES, toPeriod, toRetentionCutoffs, toSteps } from '../../src/statistics/steps.ts'
 import { tallyRows } from '../../src/statistics/tally.ts'
 import { packRows } from '../../src/store/audit-table.ts'
 import { packTallies, toSpanName } from '../../src/store/statistics-table.ts'
@@ -81,7 +81,7 @@ describeEngines(ENGINES, ({ createPlace }) => {
     const head = await store.audit.head((await store.audit.chains())[0]?.chain ?? '')
     const chain = (await store.audit.chains())[0]?.chain ?? ''
     // The same place in the chain again: the database refuses it.
-    const rows = linkEntries(chain, NO_HEAD, [{ phase: 'outcome', outcome: 'verified', mode: 'test' }])
+    const rows = linkEntries(chain, EMPTY_HEAD, [{ phase: 'outcome', outcome: 'verified', mode: 'test' }])
     expect(head?.sequence).toBe(1)
     await expect(store.audit.append(packRows(rows), [], packTallies(tallyRows(rows)))).rejects.toThrow()
     expect(sum(await store.statistics.outcomes({ span: 'day', ...EVER }))).toBe(1)
@@ -194,8 +194,8 @@ describe('the classes of latency', () => {
 describe('the steps of a range', () => {
   it.each(RANGES)('of a %s have no holes, and end now', (range) => {
     const now = Date.parse('2026-03-01T00:00:30.000Z')
-    const steps = toSteps(range, now, [{ at: toStretch(range, now).from, outcome: 'verified', count: 2 }])
-    const { stepSeconds } = toStretch(range, now)
+    const steps = toSteps(range, now, [{ at: toPeriod(range, now).from, outcome: 'verified', count: 2 }])
+    const { stepSeconds } = toPeriod(range, now)
     expect(steps[0]).toMatchObject({ verified: 2, not_verified: 0, failed: 0 })
     for (const [index, { at }] of steps.entries())
       if (index > 0) expect(Date.parse(at) - Date.parse(steps[index - 1]?.at ?? '')).toBe(stepSeconds * 1000)
@@ -211,8 +211,8 @@ describe('the steps of a range', () => {
   })
   it('are kept at least as long as they are shown', () => {
     const now = Date.now()
-    const [minute, hour] = toForgetting(now)
-    expect(minute < toStretch('hour', now).from).toBe(true)
-    expect(hour < toStretch('week', now).from).toBe(true)
+    const [minute, hour] = toRetentionCutoffs(now)
+    expect(minute < toPeriod('hour', now).from).toBe(true)
+    expect(hour < toPeriod('week', now).from).toBe(true)
   })
 })

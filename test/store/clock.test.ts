@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { createSessions } from '../../src/accounts/sessions.ts'
 import { createToken, toTokenId } from '../../src/accounts/token.ts'
 import { claimChain } from '../../src/audit/chain-claim.ts'
-import { linkEntries, NO_HEAD } from '../../src/audit/row.ts'
+import { EMPTY_HEAD, linkEntries } from '../../src/audit/row.ts'
 import { DAY_MS } from '../../src/contract/time.ts'
 import { COMMAND_LINE } from '../../src/store/account-table.ts'
 import { packRows } from '../../src/store/audit-table.ts'
@@ -21,7 +21,7 @@ describeEngines([SQLITE, POSTGRES], (engine) => {
 
   const appendRow = (chain: string, at: number) =>
     store.audit.append(
-      packRows(linkEntries(chain, NO_HEAD, [{ phase: 'outcome', time: new Date(at).toISOString() }])),
+      packRows(linkEntries(chain, EMPTY_HEAD, [{ phase: 'outcome', time: new Date(at).toISOString() }])),
       [],
       packTallies([]),
     )

@@ -1,5 +1,5 @@
 import { auditBy } from '../../audit/audit-by.ts'
-import { exportRows, readTried } from '../../audit/export.ts'
+import { exportRows, readSourceAttempts } from '../../audit/export.ts'
 import { AUDIT_PHASES } from '../../audit/phases.ts'
 import { toComparable } from '../../audit/reverse-scan.ts'
 import { type AuditFilter, searchAudit } from '../../audit/search.ts'
@@ -76,7 +76,7 @@ const toRowView = (row: AuditRow): AuditRowView => ({
   mode: row.mode,
   operation: row.operation,
   outcome: row.outcome,
-  source_attempts: readTried(row),
+  source_attempts: readSourceAttempts(row),
   amount: row.amount,
   consent_reference: row.consent_reference,
   fields_released: row.fields_released,

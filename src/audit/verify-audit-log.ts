@@ -1,19 +1,19 @@
 import type { AuditSnapshot } from '../store/audit-snapshot.ts'
-import { type Fault, type Place, verifyChain } from './verify-chain.ts'
+import { type Fault, type SoundPrefix, verifyChain } from './verify-chain.ts'
+import { type CheckpointOptions, type CheckpointsVerdict, verifyCheckpoints } from './verify-checkpoints.ts'
 import { createRowHasher } from './verify-row.ts'
-import { type StatementOptions, type StatementsVerdict, verifyStatements } from './verify-statements.ts'
 
 /** What the log is held against. This side shares no code with the one that writes it. */
-export type VerifyOptions = StatementOptions & {
+export type VerifyOptions = CheckpointOptions & {
   readonly onProgress?: (rows: number, total: number) => void
   /** What another thread finds out about the checkpoints. Without it, they are looked at after the rows. */
-  readonly statements?: Promise<StatementsVerdict>
+  readonly statements?: Promise<CheckpointsVerdict>
 }
 
 /** The last row of a chain. */
 export type ChainEnd = { readonly chain: string; readonly sequence: number; readonly hash: string }
 
-export type Verdict = Omit<StatementsVerdict, 'signedRows'> & {
+export type Verdict = Omit<CheckpointsVerdict, 'signedRows'> & {
   readonly sound: boolean
   readonly rows: number
   readonly chains: number
@@ -24,20 +24,20 @@ export type Verdict = Omit<StatementsVerdict, 'signedRows'> & {
 }
 
 /** Of a log whose rows are faulty, nobody asks what the checkpoints say. */
-const UNASKED: StatementsVerdict = {
+const UNASKED: CheckpointsVerdict = {
   fault: undefined,
   checkpoints: 0,
   signedRows: 0,
-  file: { checkpoints: 0, passedOver: 0, last: undefined },
+  file: { checkpoints: 0, unreadable: 0, last: undefined },
 }
 
 /** Reads the whole log and says whether it is the one that was written, or the first thing that is wrong. */
 export async function verifyAuditLog(scan: AuditSnapshot, options: VerifyOptions): Promise<Verdict> {
-  const places = new Map<string, Place>()
+  const places = new Map<string, SoundPrefix>()
   const fault = await verifyChains(scan, places, options)
   const { signedRows, ...statements } = fault
     ? { ...UNASKED, fault }
-    : await (options.statements ?? verifyStatements(scan, options))
+    : await (options.statements ?? verifyCheckpoints(scan, options))
   const filled = [...places].filter(([, { length }]) => length > 0)
   const rows = filled.reduce((sum, [, { length }]) => sum + length, 0)
   return {
@@ -53,7 +53,7 @@ export async function verifyAuditLog(scan: AuditSnapshot, options: VerifyOptions
 
 async function verifyChains(
   scan: AuditSnapshot,
-  places: Map<string, Place>,
+  places: Map<string, SoundPrefix>,
   { onProgress }: VerifyOptions,
 ): Promise<Fault | undefined> {
   const hashRow = createRowHasher()

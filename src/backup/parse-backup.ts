@@ -15,7 +15,7 @@ export type Rows = {
 export type Contents = { readonly header: Header; readonly counts: Counts }
 
 /** Takes the text of a backup apart, some rows at a time, and at the end compares it with what the end says. */
-export async function parse(
+export async function parseBackup(
   text: AsyncIterable<Buffer>,
   onRows: (rows: Rows) => Promise<void>,
 ): Promise<Contents> {

@@ -1,15 +1,15 @@
 import type { KeyObject } from 'node:crypto'
 import type { AuditSnapshot } from '../store/audit-snapshot.ts'
+import { type CheckpointFile, readCheckpoints } from './checkpoint-file.ts'
+import { type CheckpointVerifier, createCheckpointVerifier } from './checkpoint-verifier.ts'
 import type { Fault } from './verify-chain.ts'
-import { type CheckpointFile, readCheckpoints } from './verify-file.ts'
-import { createStatementCheck, type StatementCheck } from './verify-statement.ts'
 
-export type StatementOptions = {
+export type CheckpointOptions = {
   readonly publicKey: KeyObject
   readonly file?: CheckpointFile | undefined
 }
 
-export type StatementsVerdict = {
+export type CheckpointsVerdict = {
   readonly fault: Fault | undefined
   readonly checkpoints: number
   /** Rows that at least one good checkpoint speaks for. */
@@ -20,23 +20,23 @@ export type StatementsVerdict = {
 /** What the file had to say, where there is one. */
 type FileVerdict = {
   readonly checkpoints: number
-  readonly passedOver: number
+  readonly unreadable: number
   readonly last: string | undefined
 }
 
 /** Holds all checkpoints, those of the database and those of the file, against the rows. */
-export async function verifyStatements(
+export async function verifyCheckpoints(
   scan: AuditSnapshot,
-  { publicKey, file }: StatementOptions,
-): Promise<StatementsVerdict> {
-  const statements = createStatementCheck(scan, publicKey)
-  const seen = { checkpoints: 0, passedOver: 0, last: undefined }
+  { publicKey, file }: CheckpointOptions,
+): Promise<CheckpointsVerdict> {
+  const statements = createCheckpointVerifier(scan, publicKey)
+  const seen = { checkpoints: 0, unreadable: 0, last: undefined }
   const fault =
     (await verifyStored(scan, statements)) ?? (file && (await verifyFile(scan, statements, file, seen)))
   return { fault, checkpoints: statements.count(), signedRows: statements.signedRows(), file: seen }
 }
 
-async function verifyStored(scan: AuditSnapshot, statements: StatementCheck): Promise<Fault | undefined> {
+async function verifyStored(scan: AuditSnapshot, statements: CheckpointVerifier): Promise<Fault | undefined> {
   for await (const page of scan.checkpoints())
     for (const checkpoint of page) {
       const fault = await statements.check(checkpoint, 'in the database')
@@ -47,14 +47,14 @@ async function verifyStored(scan: AuditSnapshot, statements: StatementCheck): Pr
 
 async function verifyFile(
   scan: AuditSnapshot,
-  statements: StatementCheck,
+  statements: CheckpointVerifier,
   file: CheckpointFile,
   seen: { -readonly [Name in keyof FileVerdict]: FileVerdict[Name] },
 ): Promise<Fault | undefined> {
   let missing: string | undefined
   for await (const checkpoint of readCheckpoints(file)) {
     if (!checkpoint) {
-      seen.passedOver += 1
+      seen.unreadable += 1
       continue
     }
     seen.checkpoints += 1

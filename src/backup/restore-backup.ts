@@ -6,8 +6,8 @@ import type { Database } from '../store/database.ts'
 import { emptyTables, findContents, insertRows } from '../store/restore-rows.ts'
 import { toRootState } from '../store/sealed-store.ts'
 import type { Store } from '../store/store.ts'
-import type { Contents, Rows } from './parse.ts'
-import { readBackup } from './read.ts'
+import type { Contents, Rows } from './parse-backup.ts'
+import { readBackup } from './read-backup.ts'
 
 export type RestoreOptions = {
   /** Takes away what is in the database before, in the same transaction. */

@@ -6,7 +6,7 @@ import { UserError } from '../errors.ts'
  * Writes a file under another name and gives it its own when it is complete and on disk: whoever finds FILE finds all of
  * it. Only its owner may read it.
  */
-export async function writeWhole<T>(
+export async function writeAtomically<T>(
   file: string,
   force: boolean,
   write: (partial: string) => Promise<T>,

@@ -1,12 +1,12 @@
 import type { KeyObject } from 'node:crypto'
 import type { AuditSnapshot } from '../store/audit-snapshot.ts'
 import type { Checkpoint } from '../store/audit-table.ts'
+import { openCheckpoint, type SignedHead } from './open-checkpoint.ts'
 import type { Fault } from './verify-chain.ts'
-import { openCheckpoint, type SignedHead } from './verify-checkpoint.ts'
 import { createTree } from './verify-merkle.ts'
 
 /** Holds checkpoints against rows that are known to be linked. */
-export type StatementCheck = {
+export type CheckpointVerifier = {
   readonly check: (checkpoint: Checkpoint, where: string) => Promise<Fault | undefined>
   readonly count: () => number
   /** Rows that at least one good checkpoint speaks for. */
@@ -15,7 +15,7 @@ export type StatementCheck = {
 
 const HASHES_AT_ONCE = 1000
 
-export function createStatementCheck(scan: AuditSnapshot, publicKey: KeyObject): StatementCheck {
+export function createCheckpointVerifier(scan: AuditSnapshot, publicKey: KeyObject): CheckpointVerifier {
   /** What was last found good of a chain: while it stands still, checkpoints say the same again. */
   const known = new Map<string, SignedHead>()
   const signed = new Map<string, number>()

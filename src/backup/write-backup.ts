@@ -10,7 +10,7 @@ import { SCHEMA_VERSION } from '../store/migrate.ts'
 import { type Snapshot, withSnapshot } from '../store/snapshot.ts'
 import type { Store } from '../store/store.ts'
 import { type Counts, type End, encodeRow, FORMAT, FORMAT_VERSION, type Header } from './format.ts'
-import { writeWhole } from './partial-file.ts'
+import { writeAtomically } from './write-atomically.ts'
 
 export type BackupOptions = {
   /** Replaces the file if there is one. */
@@ -29,7 +29,7 @@ export function writeBackup(
   file: string,
   { force = false, onProgress = () => {} }: BackupOptions = {},
 ): Promise<Backup> {
-  return writeWhole(file, force, (partial) =>
+  return writeAtomically(file, force, (partial) =>
     withSnapshot(store, async (snapshot) => {
       const header = await createHeader(snapshot, store.place)
       const counts: Counts = {}

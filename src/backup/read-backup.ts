@@ -3,7 +3,7 @@ import { pipeline } from 'node:stream/promises'
 import { createGunzip } from 'node:zlib'
 import { UserError } from '../errors.ts'
 import { Damaged } from './lines.ts'
-import { type Contents, parse, type Rows } from './parse.ts'
+import { type Contents, parseBackup, type Rows } from './parse-backup.ts'
 
 type ReadOptions = {
   readonly onRows: (rows: Rows) => Promise<void> | void
@@ -21,7 +21,7 @@ export async function readBackup(
     const total = statSync(file).size
     const input = createReadStream(file)
     return await pipeline(input, createGunzip(), (text) =>
-      parse(text, async (rows) => {
+      parseBackup(text, async (rows) => {
         await onRows(rows)
         count += rows.rows.length
         onProgress(input.bytesRead, total, count)
