@@ -37,7 +37,7 @@ export const ERRORS = {
   body_too_large: { status: 413, message: 'The request body is larger than 16 KiB.', retryable: false },
   unsupported_media_type: {
     status: 415,
-    message: 'Send JSON, with the content type application/json.',
+    message: 'Send JSON without compression, with the content type application/json.',
     retryable: false,
   },
   validation_failed: {

@@ -7,9 +7,10 @@ import { type Context, createContext } from '../src/context/context.ts'
 import { SCOPES } from '../src/contract/scope.ts'
 import { createKey, type KeyOptions } from '../src/keys/manage.ts'
 import { SANDBOX_KEY } from '../src/keys/sandbox-key.ts'
+import { type InjectOptions, type InjectResponse, inject } from './inject.ts'
 
 export type TestApp = {
-  readonly app: ApiServer
+  readonly app: ApiServer & { readonly inject: (options: InjectOptions) => Promise<InjectResponse> }
   readonly context: Context
   readonly createKey: (wishes?: Partial<KeyOptions>) => Promise<string>
   readonly close: () => Promise<void>
@@ -22,7 +23,7 @@ export async function openTestApp(settings: Record<string, string> = {}): Promis
   const context = await createContext(config)
   const app = buildServer(context)
   return {
-    app,
+    app: { ...app, inject: (options) => inject(app, options) },
     context,
     createKey: async (wishes = {}) => {
       const all: KeyOptions = {

@@ -47,6 +47,9 @@ const importsOf = (file: string): Import[] =>
 
 const imports = files.flatMap(importsOf)
 
+/** What is bundled into the product. */
+const PACKAGES = ['ajv', 'commander', 'find-my-way', 'pg', 'pino', 'prom-client', 'typebox', 'undici']
+
 const roomOf = (file: string) => relative('src', file).split('/')[0]?.replace(/\.ts$/, '') ?? ''
 
 const print = ({ from, to }: Import) => `${from} imports ${to}`
@@ -87,6 +90,16 @@ it('no file imports itself by a detour', () => {
   expect(
     imports.filter(({ from, to }) => circular.includes(from) && circular.includes(to)).map(print),
   ).toEqual([])
+})
+
+it('production code imports only the packages of the list', () => {
+  const others = files.flatMap((file) =>
+    [...textOf(file).matchAll(/(?:^import|^\} from|\bimport\()[^'\n]*'([a-z@][^'\n]*)'/gm)]
+      .map(([, name = '']) => name)
+      .filter((name) => !name.startsWith('node:') && !PACKAGES.includes(name))
+      .map((name) => `${file} imports ${name}`),
+  )
+  expect(others).toEqual([])
 })
 
 describe('every boundary has one place that crosses it', () => {

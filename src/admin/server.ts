@@ -1,11 +1,12 @@
 import type { Context } from '../context/context.ts'
 import { AppError } from '../errors.ts'
+import { createAccessLog } from '../http/access-log.ts'
 import { createAddresses } from '../http/address.ts'
-import { type App, createApp, type Hooks } from '../http/app.ts'
+import { type App, createApp } from '../http/app.ts'
 import { readJsonBody } from '../http/body.ts'
 import { toConnectionLimits } from '../http/connection-limits.ts'
+import { createToErrorReply } from '../http/error-reply.ts'
 import { type Exchange, type Reply, toJsonReply } from '../http/exchange.ts'
-import { createFail } from '../http/failures.ts'
 import { addHealth } from '../http/health.ts'
 import type { AdminDeps } from './admin-deps.ts'
 import { createAdminFail } from './admin-fail.ts'
@@ -31,13 +32,21 @@ export function buildAdminServer(
 ): App {
   const { log, audit, lifecycle } = context
   const addresses = createAddresses(context.config.trustProxy)
-  const hooks: Hooks = {
-    begin: createHostCheck(context.config, addresses),
-    admit: () => undefined,
-    fail: createAdminFail(createFail(log, audit.reportFailure.bind(audit))),
-    isLast: () => lifecycle.stopping,
-  }
-  const app = createApp(hooks, toConnectionLimits(context.config, 'admin'))
+  const accessLog = createAccessLog(context, 'admin')
+  const app = createApp(
+    {
+      onRequest: createHostCheck(context.config, addresses),
+      authorize: (exchange, { operation }) => {
+        exchange.operation = operation
+        return undefined
+      },
+      toErrorReply: createAdminFail(createToErrorReply(log, audit.reportFailure.bind(audit))),
+      onClose: accessLog.finish,
+      onBrokenRequest: accessLog.countBroken,
+      isStopping: () => lifecycle.stopping,
+    },
+    toConnectionLimits(context.config, 'admin'),
+  )
   addMetrics(app, context)
   const checks = createChainChecks(context)
   const counter = createRecordCounter(context)
@@ -68,7 +77,7 @@ function addRoutes(app: App, deps: AdminDeps): void {
   const readInput = async (route: AdminRoute, exchange: Exchange) => {
     const { input, method, bodyLimit } = route
     if (!input) return {}
-    const given = method === 'GET' ? readQuery(exchange.search) : await readJsonBody(exchange.raw, bodyLimit)
+    const given = method === 'GET' ? readQuery(exchange.search) : await readJsonBody(exchange, bodyLimit)
     validate ??= createAdminValidate()
     return validate(input, given ?? {}) as Record<string, never>
   }

@@ -1,63 +1,64 @@
 import type { Context } from '../context/context.ts'
 import { AppError } from '../errors.ts'
-import { createFinish } from '../http/access-log.ts'
-import { type App, createApp, type Hooks } from '../http/app.ts'
+import { createAccessLog } from '../http/access-log.ts'
+import { type Admission, createAdmission, toInFlightLimits } from '../http/admission.ts'
+import { type App, createApp } from '../http/app.ts'
 import { hasBody } from '../http/body.ts'
 import { toConnectionLimits } from '../http/connection-limits.ts'
+import { createToErrorReply } from '../http/error-reply.ts'
 import type { Exchange, Reply } from '../http/exchange.ts'
-import { createFail } from '../http/failures.ts'
 import { createGuard } from '../http/guard.ts'
 import { addHealth } from '../http/health.ts'
 import { createReadInput } from '../http/input.ts'
 import { addMedia } from '../http/media.ts'
 import { createToOrigin } from '../http/origin.ts'
-import { createOverload, type Overload, toInFlightLimits } from '../http/overload.ts'
-import { leavePlace, pauseRefused, withPlace } from '../http/with-place.ts'
+import { endAdmission, pauseRefused, withAdmission } from '../http/with-admission.ts'
 import { Document } from '../operations/document.ts'
 import type { Operation } from '../operations/operation.ts'
 import { OPERATIONS } from '../operations/operations.ts'
 import { addDocs } from '../reference/docs-routes.ts'
 import type { VerificationResponse } from '../verification/verify.ts'
 
-/** The listener of the API, and the gate that bounds its requests under way. */
-export type ApiServer = App & { readonly overload: Overload }
+/** The listener of the API, with its in-flight limit. */
+export type ApiServer = App & { readonly admission: Admission }
 
 export function buildServer(
   context: Context,
-  overload: Overload = createOverload(toInFlightLimits(context.config)),
+  admission: Admission = createAdmission(toInFlightLimits(context.config)),
 ): ApiServer {
   const { log, audit, lifecycle } = context
   const guard = createGuard(context)
-  const finish = createFinish(context)
-  const care: Hooks = {
-    begin: () => {},
-    admit: (exchange, { operation, scope }) => {
-      exchange.operation = operation
-      return scope && guard(exchange, scope)
+  const accessLog = createAccessLog(context)
+  const app = createApp(
+    {
+      authorize: (exchange, { operation, scope }) => {
+        exchange.operation = operation
+        return scope && guard(exchange, scope)
+      },
+      // A damaged database ends the process; a lost one makes it not ready.
+      toErrorReply: createToErrorReply(log, audit.reportFailure.bind(audit)),
+      onWorkDone: (exchange) => endAdmission(admission, exchange),
+      onClose: (exchange) => {
+        accessLog.finish(exchange)
+        pauseRefused(admission, exchange)
+      },
+      onBrokenRequest: accessLog.countBroken,
+      isStopping: () => lifecycle.stopping,
     },
-    // A damaged database that is met anywhere ends the process; a lost one makes it not ready.
-    fail: createFail(log, audit.reportFailure.bind(audit)),
-    settled: (exchange) => leavePlace(overload, exchange),
-    closed: (exchange) => {
-      finish(exchange)
-      pauseRefused(overload, exchange)
-    },
-    // Decided as late as can be: a request that was accepted before the signal to stop ends its connection, too.
-    isLast: () => lifecycle.stopping,
-  }
-  const app = createApp(care, toConnectionLimits(context.config, 'api'))
-  for (const operation of OPERATIONS) addOperation(app, context, overload, operation)
+    toConnectionLimits(context.config, 'api'),
+  )
+  for (const operation of OPERATIONS) addOperation(app, context, admission, operation)
   addHealth(app, context)
-  addMedia(app, context, overload)
+  addMedia(app, context, admission)
   addDocs(app, context.config)
   const close = async () => {
-    overload.close()
+    admission.close()
     await app.close()
   }
-  return { ...app, close, overload }
+  return { ...app, close, admission }
 }
 
-function addOperation(app: App, context: Context, overload: Overload, operation: Operation): void {
+function addOperation(app: App, context: Context, admission: Admission, operation: Operation): void {
   const { name, method, path, scope, inputFrom } = operation
   const readInput = createReadInput(operation)
   const toOrigin = createToOrigin(context.config)
@@ -75,10 +76,11 @@ function addOperation(app: App, context: Context, overload: Overload, operation:
     path,
     operation: name,
     scope,
-    // What is there already is answered at once: a promise for it would cost more than the answer.
+    // Without a body to read, no promise is made: it would cost more than the response.
     answer: (exchange) => {
       const input = readInput(exchange)
-      const begin = (read: Record<string, string>) => withPlace(overload, exchange, () => run(exchange, read))
+      const begin = (read: Record<string, string>) =>
+        withAdmission(admission, exchange, () => run(exchange, read))
       return input instanceof Promise ? input.then(begin) : begin(input)
     },
   })

@@ -6,6 +6,7 @@ import { ADMIN_ROUTES } from '../admin/routes.ts'
 import { loadConfig } from '../config/config.ts'
 import { createContext } from '../context/context.ts'
 import type { App } from '../http/app.ts'
+import { requestLocally } from '../http/local-request.ts'
 import { SANDBOX_KEY } from '../keys/sandbox-key.ts'
 import type { Operation } from '../operations/operation.ts'
 import { OPERATIONS } from '../operations/operations.ts'
@@ -53,11 +54,11 @@ async function collectExamples(): Promise<Record<string, unknown>> {
 export async function askExample(app: App, operation: Operation): Promise<unknown> {
   const input = toExampleInput(operation)
   const url = operation.path.replace(/:([a-z]+)/g, (_match, name: string) => input[name] ?? '')
-  const { body } = await app.inject({
+  const { body } = await requestLocally(app, {
     method: operation.method,
-    url: operation.inputFrom === 'body or query' ? `${url}?${new URLSearchParams(input)}` : url,
+    path: operation.inputFrom === 'body or query' ? `${url}?${new URLSearchParams(input)}` : url,
     headers: { authorization: `Bearer ${SANDBOX_KEY}` },
-    ...(operation.inputFrom === 'body' && { payload: input }),
+    body: operation.inputFrom === 'body' ? JSON.stringify(input) : undefined,
   })
-  return toExampleAnswer(body)
+  return toExampleAnswer(body.toString())
 }

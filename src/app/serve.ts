@@ -94,7 +94,7 @@ function stopOnSignal(context: Context, stopAll: () => Promise<void>): void {
 }
 
 async function stop(context: Context, app: ApiServer, admin: App | undefined): Promise<void> {
-  app.overload.resumeAll()
+  app.admission.resumeAll()
   const cutting = setTimeout(() => admin?.cutStreams(), STREAM_MS)
   await Promise.all([drain(app.server), admin && drain(admin.server)])
   clearTimeout(cutting)

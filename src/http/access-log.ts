@@ -1,40 +1,41 @@
 import type { Context } from '../context/context.ts'
+import { ERRORS, type ErrorCode } from '../errors.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { Exchange } from './exchange.ts'
 
-/** Writes the line and the metrics of a request that is answered or given up. */
-export const createFinish = (context: Context) => {
-  const countRefusal = createRefusalCount(context.log)
-  return (exchange: Exchange): void => finishRequest(context, exchange, countRefusal)
+/** Writes one log line for each request, and counts it in the metrics. */
+export type AccessLog = {
+  /** To be called when the response is sent, or the caller has closed the connection. */
+  readonly finish: (exchange: Exchange) => void
+  /** For bytes that never became a request. */
+  readonly countBroken: (requestId: string, code: ErrorCode) => void
 }
 
-function finishRequest(
-  { log, metrics, latencies }: Context,
-  exchange: Exchange,
-  countRefusal: () => void,
-): void {
-  const { operation, caller, startedAt, response, raw } = exchange
-  const durationMs = Math.round((performance.now() - startedAt) * 1000) / 1000
-  const mode = caller?.mode ?? 'none'
-  // A caller that went away, or whose body never came, was told nothing. (A request without a socket has no `complete`.)
-  const isAnswered = response.writableFinished || raw.complete === undefined
-  const outcome = isAnswered ? exchange.outcome : 'aborted'
-  const status = isAnswered ? response.statusCode : 0
-  metrics.countRequest(operation, mode, outcome, durationMs)
-  if (outcome === 'overloaded') {
-    countRefusal()
-    return
+/** `mode` is the one of requests without a key: the admin listener has its own word. */
+export function createAccessLog({ log, metrics, latencies }: Context, mode = 'none'): AccessLog {
+  const countRefusal = createRefusalCount(log)
+  return {
+    finish: (exchange) => {
+      const { operation, caller, startedAt, response } = exchange
+      const durationMs = Math.round((performance.now() - startedAt) * 1000) / 1000
+      // A caller that disconnected, or whose body never came, got no response.
+      const isAnswered = response.writableFinished
+      const outcome = isAnswered ? exchange.outcome : 'aborted'
+      const status = isAnswered ? response.statusCode : 0
+      const callerMode = caller?.mode ?? mode
+      metrics.countRequest(operation, callerMode, outcome, durationMs)
+      if (outcome === 'overloaded') return countRefusal()
+      if (caller && isAnswered && operation.startsWith('verify_')) latencies.count(caller.mode, durationMs)
+      const keyId = caller?.keyId ?? ''
+      log.request({ requestId: exchange.id, operation, mode: callerMode, keyId, status, outcome, durationMs })
+    },
+    countBroken: (requestId, code) => {
+      const { status } = ERRORS[code]
+      const [operation, durationMs] = ['unknown', 0]
+      metrics.countRequest(operation, mode, code, durationMs)
+      log.request({ requestId, operation, mode, keyId: '', status, outcome: code, durationMs })
+    },
   }
-  if (caller && isAnswered && operation.startsWith('verify_')) latencies.count(mode, durationMs)
-  log.request({
-    requestId: exchange.id,
-    operation,
-    mode,
-    keyId: caller?.keyId ?? '',
-    status,
-    outcome,
-    durationMs,
-  })
 }
 
 const LOG_EVERY_MS = 1000
@@ -42,12 +43,12 @@ const LOG_EVERY_MS = 1000
 /** Refusals under overload share one line a second: a line each would add to the load. */
 function createRefusalCount(log: Log): () => void {
   let requests = 0
-  const tell = () => {
+  const writeCount = () => {
     log.event('warn', 'overloaded', { requests })
     requests = 0
   }
   return () => {
-    if (requests === 0) setTimeout(tell, LOG_EVERY_MS).unref()
+    if (requests === 0) setTimeout(writeCount, LOG_EVERY_MS).unref()
     requests += 1
   }
 }

@@ -1,14 +1,20 @@
 import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage } from 'node:http'
 import { AppError } from '../errors.ts'
+import type { Exchange } from './exchange.ts'
 
 export const BODY_LIMIT_BYTES = 16 * 1024
 
 /** The JSON in the body of a request of any method, or undefined when there is no body. */
-export async function readJsonBody(message: IncomingMessage, limit = BODY_LIMIT_BYTES): Promise<unknown> {
-  if (!hasBody(message)) return undefined
-  if (!isJson(message.headers['content-type'])) throw new AppError('unsupported_media_type')
-  const bytes = await readBytes(message, limit)
+export async function readJsonBody(exchange: Exchange, limit = BODY_LIMIT_BYTES): Promise<unknown> {
+  const { raw } = exchange
+  if (!hasBody(raw)) return undefined
+  if (!isJson(raw.headers['content-type'])) throw new AppError('unsupported_media_type')
+  if (!isIdentity(raw.headers['content-encoding']))
+    throw new AppError('unsupported_media_type', { headers: { 'accept-encoding': 'identity' } })
+  if (Number(raw.headers['content-length'] ?? 0) > limit) throw tooLarge()
+  if (exchange.awaitsContinue) exchange.sendContinue()
+  const bytes = await readBytes(raw, limit)
   return bytes.length === 0 ? undefined : parseJson(bytes)
 }
 
@@ -22,8 +28,11 @@ function isJson(contentType: string | undefined): boolean {
   return essence === 'application/json' || essence === ''
 }
 
+/** Compressed bodies are not read. Repeated headers arrive as one list. */
+const isIdentity = (contentEncoding: string | undefined) =>
+  contentEncoding === undefined || /^[\s,]*(identity[\s,]*)*$/i.test(contentEncoding)
+
 function readBytes(message: IncomingMessage, limit: number): Promise<Buffer> {
-  if (Number(message.headers['content-length'] ?? 0) > limit) throw tooLarge()
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
     let size = 0
@@ -55,7 +64,9 @@ const tooSlow = () => new AppError('request_timeout', { headers: { connection: '
 /** The cause is left out on purpose: the parser's message quotes the body. */
 function parseJson(bytes: Buffer): unknown {
   try {
-    if (isUtf8(bytes)) return JSON.parse(bytes.toString())
+    if (isUtf8(bytes)) return JSON.parse(bytes.toString('utf8', hasByteOrderMark(bytes) ? 3 : 0))
   } catch {}
   throw new AppError('malformed_json')
 }
+
+const hasByteOrderMark = (bytes: Buffer) => bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest'
 import { loadConfig } from '../config/config.ts'
 import { toConnectionLimits } from './connection-limits.ts'
 
-it('the console waits longer than the API for a reader of a long export', () => {
+it('the admin listener waits longer than the API for a slow reader of a long export', () => {
   const config = loadConfig({}, '')
   expect(toConnectionLimits(config, 'api').stalledMs).toBe(30_000)
   expect(toConnectionLimits(config, 'admin').stalledMs).toBe(120_000)

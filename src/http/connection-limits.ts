@@ -3,25 +3,25 @@ import type { Config } from '../config/config.ts'
 import { createIsProxy } from './address.ts'
 import type { ConnectionLimits } from './connection.ts'
 
-/** What a listener may use of the file descriptors that are left; the rest is for the database, vendors and files. */
+/** The share of the free file descriptors that a listener may use. The rest is for the database, vendors and files. */
 const SHARES = { api: 0.6, admin: 0.1 }
 /**
  * The console's exports are long, and the system sends to a slow reader in large steps: with a limit of 3 s, a reader of
- * 160 KB a second was cut. The limit must be above the time between two steps.
+ * 160 KB a second was cut off. The limit must be above the time between two steps.
  */
 const STALLED_MS = { api: 30_000, admin: 120_000 }
-const LEAST = 8
-/** Where the limit cannot be read. */
-const COMMON_LIMIT = 1024
+const MIN_CONNECTIONS = 8
+/** Used when the limit cannot be read. */
+const DEFAULT_LIMIT = 1024
 
 export function toConnectionLimits(
   { trustProxy, maxStrangersPerAddress }: Config,
   listener: keyof typeof SHARES,
 ): ConnectionLimits {
   return {
-    most: Math.max(LEAST, Math.floor(SHARES[listener] * countFreeDescriptors())),
-    // The console has no keys; people sign in.
-    strangersPerAddress: listener === 'admin' ? Number.POSITIVE_INFINITY : maxStrangersPerAddress,
+    max: Math.max(MIN_CONNECTIONS, Math.floor(SHARES[listener] * countFreeDescriptors())),
+    // The admin listener has no keys.
+    unauthenticatedPerAddress: listener === 'admin' ? Number.POSITIVE_INFINITY : maxStrangersPerAddress,
     isProxy: createIsProxy(trustProxy),
     stalledMs: STALLED_MS[listener],
   }
@@ -31,7 +31,7 @@ function countFreeDescriptors(): number {
   return readDescriptorLimit() - countOpen()
 }
 
-/** Linux says it at once; elsewhere the report of Node.js does, which takes 50 ms. */
+/** From /proc on Linux. Elsewhere from the report of Node.js, which takes 50 ms. */
 function readDescriptorLimit(): number {
   try {
     const limit = /^Max open files +(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8'))?.[1]
@@ -47,7 +47,7 @@ function readReportedLimit(): number {
   const { userLimits } = report.getReport() as { userLimits?: { open_files?: { soft: number | string } } }
   const soft = userLimits?.open_files?.soft
   if (soft === 'unlimited') return Number.POSITIVE_INFINITY
-  return typeof soft === 'number' ? soft : COMMON_LIMIT
+  return typeof soft === 'number' ? soft : DEFAULT_LIMIT
 }
 
 function countOpen(): number {

@@ -4,27 +4,29 @@ import type { Socket } from 'node:net'
 export type Connection = {
   readonly socket: Socket
   readonly openedAt: number
-  /** Requests that were read and whose answers are not sent yet. */
-  underWay: number
+  /** Requests that were read and whose responses are not sent yet. */
+  pending: number
   /** The request that was read last. */
   latest: IncomingMessage | undefined
-  /** A request whose body had not arrived when that was looked at first, when that was, and how much was read by then. */
+  /** A request whose body was incomplete at a check: when that was first seen, and how much was read by then. */
   slow: { readonly message: IncomingMessage; readonly since: number; readonly bytes: number } | undefined
-  isKnown: boolean
-  /** See paused.ts. */
-  hasSeat: boolean
   /** A valid key was presented on it: it is the last to be closed for lack of room. */
-  readonly know: () => void
-  /** Done once when all answers are sent. */
+  isAuthenticated: boolean
+  readonly markAuthenticated: () => void
+  /** See queue-reservations.ts. */
+  hasReservation: boolean
+  /** The account of the console whose requests arrive on it. Set inside this process, never by a request. */
+  account: string | undefined
+  /** Called once when all responses are sent. */
   whenIdle: (() => void) | undefined
 }
 
 export type ConnectionLimits = {
-  readonly most: number
+  readonly max: number
   /** Connections of one address on which no valid key was presented. */
-  readonly strangersPerAddress: number
-  /** Proxies bring the connections of many. */
+  readonly unauthenticatedPerAddress: number
+  /** A proxy opens the connections of many callers. */
   readonly isProxy: (address: string) => boolean
-  /** A connection on which nothing moves for so long is closed, unless the answer is still being made. */
+  /** A connection without traffic for so long is closed, unless its response is still being made. */
   readonly stalledMs: number
 }

@@ -6,8 +6,8 @@ import { watchConnections } from './connections.ts'
 
 const server = createServer()
 const connections = watchConnections(server, {
-  most: 2,
-  strangersPerAddress: 100,
+  max: 2,
+  unauthenticatedPerAddress: 100,
   isProxy: () => false,
   stalledMs: 30_000,
 })

@@ -1,9 +1,9 @@
 import type { IncomingMessage, Server } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Connection, ConnectionLimits } from './connection.ts'
-import { createStrangers } from './strangers.ts'
+import { createUnauthenticatedConnections } from './unauthenticated-connections.ts'
 
-/** The open connections of a listener: which are in use, and which may be closed to make room. */
+/** The open connections of a listener: which are in use, and which may be closed for new ones. */
 export type Connections = {
   readonly find: (socket: Socket) => Connection | undefined
   readonly begin: (message: IncomingMessage) => Connection | undefined
@@ -15,65 +15,67 @@ export type Connections = {
 
 const CHECK_MS = 1000
 /**
- * A body is given so long, and after that must arrive at this rate. On a poor mobile network a packet may be lost three
- * times: it is sent again after 1, 2 and 4 s, and a small body that arrives then is served.
+ * After this time a body must arrive at this rate. On a poor mobile network a packet may be lost three times: it is sent
+ * again after 1, 2 and 4 s, and a small body that arrives then is served.
  */
 const BODY_GRACE_MS = 10_000
-const LEAST_BYTES_PER_MS = 4.096
+const MIN_BYTES_PER_MS = 4.096
 /** A request that has waited so long for its body is closed before a new connection is refused. */
 const LATE_MS = 4000
 
 export function watchConnections(server: Server, limits: ConnectionLimits): Connections {
   const all = new Map<Socket, Connection>()
-  // Those without a request under way, the longest idle first.
-  const idleStrangers = new Set<Connection>()
-  const idleKnown = new Set<Connection>()
-  // Those whose body was late when that was last looked at, the oldest connection first.
+  // The longest idle first.
+  const idleUnauthenticated = new Set<Connection>()
+  const idleAuthenticated = new Set<Connection>()
+  // Connections whose body was late at the last check, the oldest first.
   let late: Connection[] = []
 
-  const rest = (connection: Connection) => (connection.isKnown ? idleKnown : idleStrangers).add(connection)
-  const use = (connection: Connection) => (connection.isKnown ? idleKnown : idleStrangers).delete(connection)
-  /** Closes what is in use least. */
+  const idleSetOf = ({ isAuthenticated }: Connection) =>
+    isAuthenticated ? idleAuthenticated : idleUnauthenticated
+  const markIdle = (connection: Connection) => idleSetOf(connection).add(connection)
+  const markUsed = (connection: Connection) => idleSetOf(connection).delete(connection)
+  /** Closes the least used connection. False when all are in use. */
   const makeRoom = (): boolean => {
-    const [idle] = idleStrangers.size > 0 ? idleStrangers : idleKnown
-    const first = idle ?? takeArriving(late)
+    const [idle] = idleUnauthenticated.size > 0 ? idleUnauthenticated : idleAuthenticated
+    const first = idle ?? takeLate(late)
     if (!first) return false
-    drop(first)
+    close(first)
     return true
   }
-  const drop = (connection: Connection) => {
-    use(connection)
+  const close = (connection: Connection) => {
+    markUsed(connection)
     connection.socket.destroy()
   }
-  const strangers = createStrangers(limits, drop)
+  const unauthenticated = createUnauthenticatedConnections(limits, close)
   server.on('connection', (socket) => {
-    if (all.size >= limits.most && !makeRoom()) {
+    if (all.size >= limits.max && !makeRoom()) {
       socket.destroy()
       return
     }
     const address = socket.remoteAddress ?? ''
-    const connection = create(socket, () => {
-      if (connection.isKnown) return
-      connection.isKnown = true
-      strangers.remove(connection, address)
+    const connection = createConnection(socket, () => {
+      if (connection.isAuthenticated) return
+      connection.isAuthenticated = true
+      unauthenticated.remove(connection, address)
     })
     all.set(socket, connection)
-    rest(connection)
-    strangers.add(connection, address)
+    markIdle(connection)
+    unauthenticated.add(connection, address)
     socket.once('close', () => {
       all.delete(socket)
-      use(connection)
-      strangers.remove(connection, address)
+      markUsed(connection)
+      unauthenticated.remove(connection, address)
     })
   })
   server.setTimeout(limits.stalledMs).on('timeout', (socket) => {
-    if (!isAnswerDue(all.get(socket))) socket.destroy()
+    if (!isResponseDue(all.get(socket))) socket.destroy()
   })
   const cutSlowBodies = (now: number) => {
     late = []
     for (const connection of all.values()) {
-      const waitedMs = toWaited(connection, now)
-      if (isTooSlow(connection, waitedMs)) cut(connection)
+      const waitedMs = toWaitedMs(connection, now)
+      if (isTooSlow(connection, waitedMs)) cutOff(connection)
       else if (waitedMs > LATE_MS) late.push(connection)
     }
   }
@@ -83,16 +85,16 @@ export function watchConnections(server: Server, limits: ConnectionLimits): Conn
     begin: (message) => {
       const connection = all.get(message.socket)
       if (!connection) return undefined
-      if (connection.underWay === 0) use(connection)
-      connection.underWay += 1
+      if (connection.pending === 0) markUsed(connection)
+      connection.pending += 1
       connection.latest = message
       return connection
     },
     end: (connection) => {
-      connection.underWay -= 1
-      if (connection.underWay > 0 || connection.socket.destroyed) return
+      connection.pending -= 1
+      if (connection.pending > 0 || connection.socket.destroyed) return
       if (connection.latest?.complete) connection.latest = undefined
-      rest(connection)
+      markIdle(connection)
       connection.whenIdle?.()
     },
     cutSlowBodies,
@@ -100,23 +102,24 @@ export function watchConnections(server: Server, limits: ConnectionLimits): Conn
   }
 }
 
-const create = (socket: Socket, know: () => void): Connection => ({
+const createConnection = (socket: Socket, markAuthenticated: () => void): Connection => ({
   socket,
   openedAt: performance.now(),
-  underWay: 0,
+  pending: 0,
   latest: undefined,
   slow: undefined,
-  isKnown: false,
-  hasSeat: false,
-  know,
+  isAuthenticated: false,
+  markAuthenticated,
+  hasReservation: false,
+  account: undefined,
   whenIdle: undefined,
 })
 
-/** The caller has read all that was sent, and waits for us. */
-const isAnswerDue = (connection: Connection | undefined) =>
-  connection !== undefined && connection.underWay > 0 && connection.socket.writableLength === 0
+/** The caller has read all that was sent, and waits for a response. */
+const isResponseDue = (connection: Connection | undefined) =>
+  connection !== undefined && connection.pending > 0 && connection.socket.writableLength === 0
 
-function takeArriving(late: Connection[]): Connection | undefined {
+function takeLate(late: Connection[]): Connection | undefined {
   let next = late.shift()
   while (next && !isArriving(next)) next = late.shift()
   return next
@@ -124,8 +127,8 @@ function takeArriving(late: Connection[]): Connection | undefined {
 
 const isArriving = ({ latest }: Connection) => latest !== undefined && !latest.complete
 
-/** How long a body has not arrived since that was looked at first. */
-function toWaited(connection: Connection, now: number): number {
+/** For how long a body has been incomplete, counted from the first check that saw it. */
+function toWaitedMs(connection: Connection, now: number): number {
   const { socket, latest, slow } = connection
   if (!latest || latest.complete) return 0
   if (slow?.message === latest) return now - slow.since
@@ -135,10 +138,10 @@ function toWaited(connection: Connection, now: number): number {
 
 function isTooSlow({ socket, slow }: Connection, waitedMs: number): boolean {
   const lateMs = waitedMs - BODY_GRACE_MS
-  return lateMs > 0 && slow !== undefined && socket.bytesRead - slow.bytes < lateMs * LEAST_BYTES_PER_MS
+  return lateMs > 0 && slow !== undefined && socket.bytesRead - slow.bytes < lateMs * MIN_BYTES_PER_MS
 }
 
-/** Who waits for the body answers 408; a body that is not wanted any more ends with its connection. */
-function cut({ latest, socket }: Connection): void {
+/** The reader of the body answers 408. A body without a reader ends with its connection. */
+function cutOff({ latest, socket }: Connection): void {
   if (!latest?.emit('timeout')) socket.destroy()
 }

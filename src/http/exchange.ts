@@ -3,7 +3,7 @@ import type { Caller } from '../keys/caller.ts'
 import type { Connection } from './connection.ts'
 import { toRequestId } from './request-id.ts'
 
-/** What is sent back. Headers are names and values in turn, lower-case. */
+/** A response. Headers are names and values in turn, lower-case. */
 export type Reply = {
   readonly status: number
   readonly headers: readonly string[]
@@ -15,11 +15,10 @@ export type Params = Readonly<Record<string, string>>
 
 const NONE: Params = Object.freeze({})
 
-/** A request on its way through the house, and what is learnt about it for its log line and its metrics. */
+/** A request, its response, and what the access log and the metrics say about it. */
 export class Exchange {
   readonly raw: IncomingMessage
   readonly response: ServerResponse
-  /** Absent where there is no socket. */
   readonly connection: Connection | undefined
   readonly id: string
   readonly path: string
@@ -27,20 +26,22 @@ export class Exchange {
   readonly search: string
   readonly startedAt = performance.now()
   params: Params = NONE
-  /** Name of the operation, or a word for what it is instead. */
+  /** In the access log and the metrics. */
   operation = 'unknown'
   caller: Caller | undefined = undefined
-  /** Code of the error it was answered with. */
+  /** The error code of the response, or `ok`. */
   outcome = 'ok'
-  /** Whether it holds a place among the requests under way. */
+  /** Whether it counts against the in-flight limit. */
   inFlight = false
-  /** The account of the console that makes this call, for the audit log. Set inside this process, never by a request. */
+  /** The account of the console that makes this call, for the audit log. */
   readonly person: string | undefined
-  /** Headers of the answer that are known before the answer is. */
+  /** The caller sends its body only after `100 Continue`, which is not sent yet. */
+  awaitsContinue = false
+  /** Headers that are known before the response is. */
   readonly responseHeaders: string[]
 
-  constructor(raw: IncomingMessage, response: ServerResponse, connection?: Connection, person?: string) {
-    this.person = person
+  constructor(raw: IncomingMessage, response: ServerResponse, connection: Connection | undefined) {
+    this.person = connection?.account
     this.raw = raw
     this.response = response
     this.connection = connection
@@ -52,6 +53,16 @@ export class Exchange {
     this.search = mark === -1 ? '' : url.slice(mark + 1)
   }
 
+  sendContinue(): void {
+    this.awaitsContinue = false
+    this.response.writeContinue()
+  }
+
+  /** Of several requests that were sent at once, only the last one may end the connection. */
+  get isLatest(): boolean {
+    return !this.connection?.latest || this.connection.latest === this.raw
+  }
+
   get headers(): IncomingMessage['headers'] {
     return this.raw.headers
   }
@@ -59,7 +70,7 @@ export class Exchange {
 
 const JSON_TYPE = 'application/json; charset=utf-8'
 
-/** An object as JSON. Whether it may be cached is said by the caller. */
+/** An object as JSON. The caller adds `cache-control`. */
 export const toJsonReply = (body: object, status = 200, headers: readonly string[] = []): Reply => ({
   status,
   headers: ['content-type', JSON_TYPE, ...headers],

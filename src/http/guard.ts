@@ -6,7 +6,7 @@ import type { Allowance } from '../keys/rate-limit.ts'
 import { createAddresses } from './address.ts'
 import type { Exchange } from './exchange.ts'
 
-/** Who is asking and whether they may, decided before the body is read. */
+/** Authenticates and authorizes a request, before its body is read. */
 export type Guard = (exchange: Exchange, scope: Scope) => undefined | Promise<void>
 
 export function createGuard({ authenticate, rateLimit, config }: Context): Guard {
@@ -23,7 +23,7 @@ export function createGuard({ authenticate, rateLimit, config }: Context): Guard
   const admit = (exchange: Exchange, scope: Scope, caller: Caller | undefined): undefined | Promise<void> => {
     if (!caller) throw new AppError('unauthenticated')
     exchange.caller = caller
-    exchange.connection?.know()
+    exchange.connection?.markAuthenticated()
     if (caller.isUnconfirmed && scope !== 'catalogue:read') throw new AppError('audit_unavailable')
     const allowance = rateLimit?.take(caller.lineage)
     if (allowance instanceof Promise)

@@ -18,7 +18,8 @@ export type ReadInput = (exchange: Exchange) => Input | Promise<Input>
 export function createReadInput(operation: InputShape): ReadInput {
   if (operation.inputFrom === 'path') return ({ params }) => params as Input
   const validate = createValidate(operation.request)
-  if (operation.inputFrom === 'body') return async ({ raw }) => validate(await readJsonBody(raw)) as Input
+  if (operation.inputFrom === 'body')
+    return async (exchange) => validate(await readJsonBody(exchange)) as Input
   const names = Object.keys(operation.request.properties)
   const read = (search: string, body: unknown): Input => {
     const asked = pick(readQuery(search), names)
@@ -27,8 +28,10 @@ export function createReadInput(operation: InputShape): ReadInput {
       throw new AppError('conflicting_input')
     return validate(asked) as Input
   }
-  return ({ raw, search }) =>
-    hasBody(raw) ? readJsonBody(raw).then((body) => read(search, body)) : read(search, undefined)
+  return (exchange) =>
+    hasBody(exchange.raw)
+      ? readJsonBody(exchange).then((body) => read(exchange.search, body))
+      : read(exchange.search, undefined)
 }
 
 /** A name that is given more than once is a list, and no input may be one. */

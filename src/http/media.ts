@@ -3,22 +3,22 @@ import { AppError } from '../errors.ts'
 import { toKeyState } from '../keys/key-view.ts'
 import { openMediaToken } from '../registry/media-link.ts'
 import { drawPortrait } from '../sources/sandbox/portrait.ts'
+import type { Admission } from './admission.ts'
 import type { App } from './app.ts'
 import { type Reply, toTextReply } from './exchange.ts'
-import type { Overload } from './overload.ts'
-import { withPlace } from './with-place.ts'
+import { withAdmission } from './with-admission.ts'
 
 const PNG_FIRST_BYTE = 0x89
 const OPERATION = 'fetch_picture'
 
 /** Pictures that answers link to. Browsers send no key, so the address itself is the right to see one. */
-export function addMedia(app: App, context: Context, overload: Overload): void {
+export function addMedia(app: App, context: Context, admission: Admission): void {
   app.route({
     methods: ['GET'],
     path: '/media/:token',
     operation: OPERATION,
     answer: (exchange) =>
-      withPlace(overload, exchange, () => fetchPicture(context, exchange.params.token ?? '')),
+      withAdmission(admission, exchange, () => fetchPicture(context, exchange.params.token ?? '')),
   })
   // A portrait's address names a drawing, not a person: anybody may see it, and it is not audited.
   app.route({

@@ -21,6 +21,8 @@ export type Router = {
   readonly add: (route: Route) => void
   /** The route, with the parameters of its path set in the exchange; `not_found` or `method_not_allowed` otherwise. */
   readonly find: (exchange: Exchange) => Route
+  /** Every method that some path takes. */
+  readonly methods: () => readonly string[]
 }
 
 /** Longer than any name in a path; a longer one is `not_found`. */
@@ -28,6 +30,7 @@ const MAX_PARAMETER_LENGTH = 500
 
 export function createRouter(): Router {
   const table = createFindMyWay({ maxParamLength: MAX_PARAMETER_LENGTH })
+  const known = new Set<string>()
   const lookUp = (method: string, path: string) => {
     const found = table.find(method as HTTPMethod, path)
     return found && hasEmpty(found.params) ? null : found
@@ -36,6 +39,7 @@ export function createRouter(): Router {
   return {
     add: (route) => {
       const methods = route.methods.flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method]))
+      for (const method of methods) known.add(method)
       table.on(methods as HTTPMethod[], route.path, () => {}, route)
     },
     find: (exchange) => {
@@ -49,6 +53,7 @@ export function createRouter(): Router {
       if (allowed.length === 0) throw new AppError('not_found')
       throw new AppError('method_not_allowed', { headers: { allow: allowed.join(', ') } })
     },
+    methods: () => [...known],
   }
 }
 

@@ -6,8 +6,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { addPage } from '../../src/admin/page.ts'
 import { createFolderReader } from '../../src/assets/asset.ts'
 import { type App, createApp } from '../../src/http/app.ts'
-import { createFail } from '../../src/http/failures.ts'
+import { createToErrorReply } from '../../src/http/error-reply.ts'
 import { createLog } from '../../src/telemetry/log.ts'
+import { inject } from '../inject.ts'
 
 const SCRIPT = 'export const words = "the same words again and again, the same words again and again"'
 let root: string
@@ -16,10 +17,8 @@ let app: App
 
 const createPageApp = () =>
   createApp({
-    begin: () => {},
-    admit: () => undefined,
-    fail: createFail(createLog('silent'), () => {}),
-    isLast: () => false,
+    toErrorReply: createToErrorReply(createLog('silent'), () => {}),
+    isStopping: () => false,
   })
 
 beforeAll(() => {
@@ -30,7 +29,8 @@ beforeAll(() => {
 })
 afterAll(() => rmSync(root, { recursive: true }))
 
-const get = (url: string, headers: Record<string, string> = {}) => app.inject({ method: 'GET', url, headers })
+const get = (url: string, headers: Record<string, string> = {}) =>
+  inject(app, { method: 'GET', url, headers })
 
 function build(): void {
   mkdirSync(join(folder, 'assets/inner'), { recursive: true })

@@ -5,7 +5,7 @@ import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { exportRows } from '../../src/audit/export.ts'
 import { type App, createApp } from '../../src/http/app.ts'
-import { createFail } from '../../src/http/failures.ts'
+import { createToErrorReply } from '../../src/http/error-reply.ts'
 import type { AuditRow } from '../../src/store/audit-row.ts'
 import { createLog } from '../../src/telemetry/log.ts'
 
@@ -31,19 +31,18 @@ async function* breakOff(): AsyncIterable<string> {
 }
 
 beforeAll(async () => {
-  const fail = createFail(createLog('silent'), () => {})
+  const fail = createToErrorReply(createLog('silent'), () => {})
   app = createApp({
-    begin: () => {
+    onRequest: () => {
       failures = []
       created = 0
       cleanUp = Promise.withResolvers()
     },
-    admit: () => undefined,
-    fail: (exchange, thrown) => {
+    toErrorReply: (exchange, thrown) => {
       failures.push(thrown)
       return fail(exchange, thrown)
     },
-    isLast: () => false,
+    isStopping: () => false,
   })
   const add = (path: string, toBody: () => AsyncIterable<string>) =>
     app.route({

@@ -2,7 +2,7 @@ import { buildServer } from '../../src/app/api-server.ts'
 import { loadConfig } from '../../src/config/config.ts'
 import { createContext } from '../../src/context/context.ts'
 import { SCOPES } from '../../src/contract/scope.ts'
-import { createOverload, toInFlightLimits } from '../../src/http/overload.ts'
+import { createAdmission, toInFlightLimits } from '../../src/http/admission.ts'
 import { createKey } from '../../src/keys/manage.ts'
 import { createStandIn, withStandIn } from '../battery/stand-in.ts'
 
@@ -10,12 +10,12 @@ import { createStandIn, withStandIn } from '../battery/stand-in.ts'
 const source = createStandIn(true)
 const context = await createContext(loadConfig())
 // A busy machine is not what is tested here.
-const overload = {
-  ...createOverload(toInFlightLimits(context.config)),
+const admission = {
+  ...createAdmission(toInFlightLimits(context.config)),
   enter: () => undefined,
   leave: () => {},
 }
-const app = buildServer(withStandIn(context, source), overload)
+const app = buildServer(withStandIn(context, source), admission)
 app.route({
   methods: ['GET'],
   path: '/calls',

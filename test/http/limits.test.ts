@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { type AddressInfo, connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { createOverload } from '../../src/http/overload.ts'
+import { createAdmission } from '../../src/http/admission.ts'
 import { bearer, openTestApp, type TestApp } from '../app.ts'
 
 let server: TestApp
@@ -74,7 +74,7 @@ describe('the limits on what comes in', () => {
 
 describe('overload', () => {
   it('is seen when the event loop was held up, where many requests are under way, and over when it runs again', async () => {
-    const overload = createOverload({ all: 100, perKey: 100 })
+    const overload = createAdmission({ all: 100, perKey: 100 })
     const enter = () => overload.enter('key')
     const until = performance.now() + 1400
     while (performance.now() < until) Math.sqrt(2)

@@ -7,6 +7,7 @@ import { loadConfig } from '../../src/config/config.ts'
 import { createContext } from '../../src/context/context.ts'
 import { SANDBOX_KEY } from '../../src/keys/sandbox-key.ts'
 import { createLog } from '../../src/telemetry/log.ts'
+import { inject } from '../inject.ts'
 
 const CANARIES = {
   nin: '73519284650',
@@ -43,7 +44,7 @@ it('writes one line a request, with allowed fields only, and nothing of what a c
   const { nin, bvn, phone, name, key } = CANARIES
   const good = { authorization: `Bearer ${SANDBOX_KEY}` }
   const post = (url: string, headers: Record<string, string>, payload: string | object) =>
-    app.inject({ method: 'POST', url, headers, payload })
+    inject(app, { method: 'POST', url, headers, payload })
   const answers = [
     await post('/api/v2/kyc/verify-nin', { ...good, 'x-request-id': nin }, { nin, phone: `0${phone}`, name }),
     await post(
@@ -66,7 +67,11 @@ it('writes one line a request, with allowed fields only, and nothing of what a c
       { ...good, 'x-request-id': SANDBOX_KEY },
       { nin, phone: `0${phone}` },
     ),
-    await app.inject({ method: 'GET', url: `/boom?nin=${nin}`, headers: { 'x-request-id': `order-${nin}` } }),
+    await inject(app, {
+      method: 'GET',
+      url: `/boom?nin=${nin}`,
+      headers: { 'x-request-id': `order-${nin}` },
+    }),
   ]
   await app.close()
   await context.close()

@@ -10,6 +10,7 @@ import { createContext } from '../../src/context/context.ts'
 import { SANDBOX_KEY } from '../../src/keys/sandbox-key.ts'
 import { createLog } from '../../src/telemetry/log.ts'
 import { bearer, openTestApp, type TestApp } from '../app.ts'
+import { inject } from '../inject.ts'
 import { open, portOf, readAnswers, statusesIn, toHead } from './raw.ts'
 
 const LIST = '/api/v2/sme-data/list'
@@ -21,9 +22,9 @@ beforeAll(async () => {
 afterAll(() => server.close())
 
 const take = (keyId: string, count: number) =>
-  Array.from({ length: count }, () => server.app.overload.enter(keyId))
+  Array.from({ length: count }, () => server.app.admission.enter(keyId))
 const free = (keyId: string, count: number) => {
-  for (let index = 0; index < count; index++) server.app.overload.leave(keyId)
+  for (let index = 0; index < count; index++) server.app.admission.leave(keyId)
 }
 const ask = (path: string, key?: string) =>
   fetch(`http://127.0.0.1:${portOf(server)}${path}`, key === undefined ? {} : { headers: bearer(key) })
@@ -90,9 +91,9 @@ describe('above the limit of requests under way', () => {
 
 it('one key may take most of the places, and not all, unless it is set', async () => {
   const { app, close } = await openTestApp({ TABBAT_MAX_IN_FLIGHT: '10' })
-  const entered = Array.from({ length: 9 }, () => app.overload.enter('busy'))
+  const entered = Array.from({ length: 9 }, () => app.admission.enter('busy'))
   expect(entered.map((waiting) => waiting === undefined)).toEqual([...Array(8).fill(true), false])
-  expect(app.overload.enter('other')).toBeUndefined()
+  expect(app.admission.enter('other')).toBeUndefined()
   await close()
 })
 
@@ -105,8 +106,8 @@ it('refusals share a line of the log', async () => {
     log,
   )
   const app = buildServer(context)
-  app.overload.enter('one')
-  const get = () => app.inject({ url: LIST, headers: bearer() })
+  app.admission.enter('one')
+  const get = () => inject(app, { url: LIST, headers: bearer() })
   const answers = await Promise.all(Array.from({ length: 20 }, get))
   expect(answers.map(({ statusCode }) => statusCode)).toEqual(Array(20).fill(503))
   const read = () =>

@@ -29,7 +29,7 @@ async function openServer(engine: string, settings: Record<string, string> = {})
   return { ...server, key: await server.createKey({ mode: 'live' }), url: await listen(server.app) }
 }
 
-const listen = (app: TestApp['app']) => app.listen({ host: '127.0.0.1', port: 0 })
+const listen = (app: Pick<TestApp['app'], 'listen'>) => app.listen({ host: '127.0.0.1', port: 0 })
 
 async function verify(url: string, key: string, nin: string, header: string, phone = PHONE) {
   const answer = await fetch(`${url}/api/v2/kyc/verify-nin`, {

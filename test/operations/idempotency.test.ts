@@ -11,6 +11,7 @@ import { createIdempotency } from '../../src/verification/idempotency.ts'
 import type { SingleFlight } from '../../src/verification/single-flight.ts'
 import { bearer, openTestApp, PHONE, type TestApp } from '../app.ts'
 import { createStandIn, type StandIn, withStandIn } from '../battery/stand-in.ts'
+import { inject } from '../inject.ts'
 import { createTestDatabase, hasPostgres } from '../postgres.ts'
 
 let server: TestApp
@@ -30,7 +31,7 @@ const post = (
   header: string | undefined,
   { as = key, to = app }: Extra,
 ) =>
-  to.inject({
+  inject(to, {
     method: 'POST',
     url: `/api/v2/kyc/verify-${operation}`,
     headers: { ...bearer(as), ...(header === undefined ? {} : { 'idempotency-key': header }) },

@@ -18,6 +18,7 @@ import { toCore } from '../../src/simulator/people.ts'
 import { openStandIn, type StandIn } from '../../src/simulator/stand-in.ts'
 import { createLog } from '../../src/telemetry/log.ts'
 import { bearer } from '../app.ts'
+import { type InjectResponse, inject } from '../inject.ts'
 
 /** Sources that hang, want to be left alone, or need the operator; all on real sockets. */
 const open: { close: () => unknown }[] = []
@@ -30,7 +31,7 @@ type House = {
   readonly app: App
   readonly context: Context
   readonly events: Event[]
-  readonly verify: (nin: string) => ReturnType<App['inject']>
+  readonly verify: (nin: string) => Promise<InjectResponse>
 }
 
 async function openHouse(order: string, settings: Record<string, string>): Promise<House> {
@@ -54,7 +55,7 @@ async function openHouse(order: string, settings: Record<string, string>): Promi
     },
   })
   const verify = (nin: string) =>
-    app.inject({
+    inject(app, {
       method: 'POST',
       url: '/api/v2/kyc/verify-nin',
       headers: bearer(key),
@@ -69,7 +70,8 @@ async function openVendors(): Promise<[StandIn, StandIn]> {
   return both
 }
 
-const readReady = async ({ app }: House) => (await app.inject({ method: 'GET', url: '/health/ready' })).json()
+const readReady = async ({ app }: House) =>
+  (await inject(app, { method: 'GET', url: '/health/ready' })).json()
 
 const triedIn = async ({ context }: House, reference: string) => {
   const [, outcome] = await context.store.audit.byReference(reference)

@@ -14,6 +14,7 @@ import { VERIFIERS } from '../../src/simulator/vendors.ts'
 import { namesWith, type VendorName } from '../../src/sources/vendors.ts'
 import { createLog } from '../../src/telemetry/log.ts'
 import { bearer } from '../app.ts'
+import { inject } from '../inject.ts'
 
 /** Those that hang are silent anyway, and would take 8 seconds each. */
 const QUICK = FAULTS.filter((fault) => !['slow_headers', 'slow_body', 'dripping'].includes(fault))
@@ -60,7 +61,7 @@ it('says nothing of a person or of what a vendor said, in a log, an answer, a me
       ['nin', {}],
       ['bvn', { amount: '1' }],
     ] as const) {
-      const answer = await app.inject({
+      const answer = await inject(app, {
         method: 'POST',
         url: `/api/v2/kyc/verify-${kind}`,
         headers: bearer(key),

@@ -1,10 +1,10 @@
 import type { AddressInfo } from 'node:net'
-import type { InjectOptions, Response } from 'light-my-request'
 import { type Context, hasPublicSandboxKey } from '../../context/context.ts'
 import { AdminError } from '../../contract/admin-error.ts'
 import type { Static } from '../../contract/schema.ts'
 import type { Mode } from '../../contract/scope.ts'
 import { AppError } from '../../errors.ts'
+import { type LocalRequest, type LocalResponse, requestLocally } from '../../http/local-request.ts'
 import { SANDBOX_KEY } from '../../keys/sandbox-key.ts'
 import type { Operation } from '../../operations/operation.ts'
 import { OPERATIONS } from '../../operations/operations.ts'
@@ -58,8 +58,8 @@ const tryOut = defineRoute({
     const call = toCall(operation, readInput(operation, request.input), key, toBaseUrl(deps))
     const startedAt = performance.now()
     // The address of the browser, so that the IP list of a key applies to it.
-    const remoteAddress = deps.addresses.callerOf(exchange)
-    const response = await deps.api.inject({ ...call, remoteAddress }, actor.name)
+    const address = deps.addresses.callerOf(exchange)
+    const response = await requestLocally(deps.api, { ...call, address, account: actor.name })
     return toTryResult(response, key, performance.now() - startedAt)
   },
 })
@@ -91,23 +91,23 @@ function toCall(
   input: Input,
   key: string,
   base: string,
-): InjectOptions {
+): LocalRequest {
   const headers = { authorization: `Bearer ${key}`, host: new URL(base).host }
   if (inputFrom !== 'path')
     return {
       method,
-      url: path,
+      path,
       headers: { ...headers, 'content-type': 'application/json' },
-      payload: JSON.stringify(input),
+      body: JSON.stringify(input),
     }
-  const url = path.replaceAll(/:([a-z]+)/g, (_hole, name: string) => encodeURIComponent(input[name] ?? ''))
-  return { method, url, headers }
+  const filled = path.replaceAll(/:([a-z]+)/g, (_hole, name: string) => encodeURIComponent(input[name] ?? ''))
+  return { method, path: filled, headers }
 }
 
 const SHOWN_HEADERS = ['content-type', 'x-request-id', 'ratelimit', 'ratelimit-policy', 'retry-after']
 
 function toTryResult(
-  { statusCode, headers, payload }: Response,
+  { status, headers, body }: LocalResponse,
   key: string,
   ms: number,
 ): Static<typeof TryResult> {
@@ -116,11 +116,11 @@ function toTryResult(
     return value === undefined ? [] : [[name, String(value)]]
   })
   return {
-    status: statusCode,
-    mode: statusCode === 401 ? null : toMode(key),
+    status,
+    mode: status === 401 ? null : toMode(key),
     ms: Number(ms.toFixed(1)),
     headers: Object.fromEntries(shown) as Record<string, string>,
-    body: JSON.parse(payload) as unknown,
+    body: JSON.parse(body.toString()) as unknown,
   }
 }
 

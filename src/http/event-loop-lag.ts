@@ -1,8 +1,8 @@
 const TICK_MS = 250
-const MOST_LAG_MS = 1000
+const MAX_LAG_MS = 1000
 
-/** A timer that fires late shows how long the event loop was held up. */
-export function watchLag() {
+/** A timer that fires late shows how long the event loop was blocked. */
+export function watchEventLoopLag() {
   let lagMs = 0
   let expected = performance.now() + TICK_MS
   const timer = setInterval(() => {
@@ -10,5 +10,5 @@ export function watchLag() {
     lagMs = Math.max(0, now - expected)
     expected = now + TICK_MS
   }, TICK_MS).unref()
-  return { isTooLong: () => lagMs > MOST_LAG_MS, close: () => clearInterval(timer) }
+  return { isTooLong: () => lagMs > MAX_LAG_MS, close: () => clearInterval(timer) }
 }

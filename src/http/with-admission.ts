@@ -1,6 +1,6 @@
 import { AppError, ERRORS, toErrorBody } from '../errors.ts'
+import type { Admission } from './admission.ts'
 import type { Exchange, Reply } from './exchange.ts'
-import type { Overload } from './overload.ts'
 
 /** Made once: an error with its stack for each refusal would cost more than the refusal. */
 const OVERLOADED = new AppError('overloaded')
@@ -12,9 +12,9 @@ const HEADERS = [
   'no-store',
 ]
 
-/** Does the work when there is a place for it, else answers 503. To be called when the whole request has arrived. */
-export function withPlace(
-  overload: Overload,
+/** Does the work when the in-flight limit allows it, else answers 503. To be called when the whole request has arrived. */
+export function withAdmission(
+  admission: Admission,
   exchange: Exchange,
   work: () => Reply | Promise<Reply>,
 ): Reply | Promise<Reply> {
@@ -23,20 +23,20 @@ export function withPlace(
     exchange.inFlight = admitted
     return admitted ? work() : toRefusal(exchange)
   }
-  const entered = overload.enter(caller?.lineage ?? '', connection) ?? true
+  const entered = admission.enter(caller?.lineage ?? '', connection) ?? true
   return typeof entered === 'boolean' ? begin(entered) : entered.then(begin)
 }
 
-/** The place is free when the work is done, whether or not the caller is still there and reads the answer. */
-export function leavePlace(overload: Overload, exchange: Exchange): void {
-  if (exchange.inFlight) overload.leave(exchange.caller?.lineage ?? '')
+/** To be called when the work is done, whether or not the caller still waits for the response. */
+export function endAdmission(admission: Admission, exchange: Exchange): void {
+  if (exchange.inFlight) admission.leave(exchange.caller?.lineage ?? '')
   exchange.inFlight = false
 }
 
-/** To be called when the answer is sent. */
-export function pauseRefused(overload: Overload, { outcome, connection, caller }: Exchange): void {
-  if (outcome === 'overloaded' && connection?.underWay === 0)
-    overload.pause(caller?.lineage ?? '', connection)
+/** To be called when the response is sent. */
+export function pauseRefused(admission: Admission, { outcome, connection, caller }: Exchange): void {
+  if (outcome === 'overloaded' && connection?.pending === 0)
+    admission.pause(caller?.lineage ?? '', connection)
 }
 
 function toRefusal(exchange: Exchange): Reply {

@@ -1,0 +1,40 @@
+import type { IncomingMessage } from 'node:http'
+import { hasBody } from './body.ts'
+import { closeAfterResponse, MAX_UNREAD_BYTES } from './close-after-response.ts'
+import type { Exchange } from './exchange.ts'
+
+/** Sends a response that is complete, and handles the unread rest of the request. `isStopping`: connections end. */
+export function sendWhole(
+  exchange: Exchange,
+  status: number,
+  head: string[],
+  body: Buffer | string,
+  isStopping: boolean,
+): void {
+  const { raw, response, connection } = exchange
+  const isUnread = !raw.complete && hasBody(raw)
+  const isLast =
+    (isStopping && exchange.isLatest) || (isUnread && (exchange.awaitsContinue || isTooMuch(raw, status)))
+  if (status !== 304 && status !== 204) head.push('content-length', String(Buffer.byteLength(body)))
+  if (isLast && !head.includes('connection')) head.push('connection', 'close')
+  response.writeHead(status, head)
+  if (isUnread && connection) handleUnread(raw, isLast || head.includes('connection'))
+  response.end(raw.method === 'HEAD' ? undefined : body)
+}
+
+/** A short body is read to its end, and the connection goes on. A refused one without a length may be a long one. */
+function isTooMuch({ headers }: IncomingMessage, status: number): boolean {
+  const length = headers['content-length']
+  return length === undefined ? status >= 400 : Number(length) > MAX_UNREAD_BYTES
+}
+
+function handleUnread(raw: IncomingMessage, isLast: boolean): void {
+  const { socket } = raw
+  // Node.js calls this after a response that says `connection: close`.
+  if (isLast) socket.destroySoon = () => closeAfterResponse(socket)
+  let read = 0
+  raw.on('data', (bytes: Buffer) => {
+    read += bytes.length
+    if (read > MAX_UNREAD_BYTES) socket.destroy()
+  })
+}
