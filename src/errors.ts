@@ -1,19 +1,19 @@
 type ErrorEntry = {
   readonly status: number
   readonly message: string
-  /** Whether the same request may succeed later, unchanged. */
+  /** The same request may succeed later. */
   readonly retryable: boolean
   readonly retryAfterS?: number
 }
 
-/** Every error a caller can meet. The message is all that a caller is told; the cause goes to the log. */
+/** Every error of the API. Callers get the message only; the cause goes to the log. */
 export const ERRORS = {
   unauthenticated: { status: 401, message: 'Unauthenticated.', retryable: false },
   malformed_request: { status: 400, message: 'The request is not valid HTTP.', retryable: false },
   malformed_json: { status: 400, message: 'The request body is not valid JSON.', retryable: false },
   conflicting_input: {
     status: 400,
-    message: 'The body and the query string say different things. Send the inputs once.',
+    message: 'The body and the query string differ. Send the inputs once.',
     retryable: false,
   },
   forbidden: {
@@ -58,7 +58,7 @@ export const ERRORS = {
   },
   idempotency_in_progress: {
     status: 409,
-    message: 'A request with this Idempotency-Key is still under way. Wait for its answer.',
+    message: 'A request with this Idempotency-Key is still in progress. Wait for its response.',
     retryable: true,
     retryAfterS: 1,
   },
@@ -75,7 +75,7 @@ export const ERRORS = {
   },
   quota_exceeded: {
     status: 429,
-    message: 'This key has asked about as many people as it may in a day.',
+    message: 'This key has reached its daily limit of different people. Try again tomorrow.',
     retryable: true,
     retryAfterS: 3600,
   },
@@ -110,7 +110,7 @@ export const ERRORS = {
 
 export type ErrorCode = keyof typeof ERRORS
 
-/** What is wrong with each field of a request. */
+/** The problems of each field of a request. */
 export type FieldErrors = Record<string, string[]>
 
 type AppErrorOptions = {
@@ -118,7 +118,7 @@ type AppErrorOptions = {
   readonly errors?: FieldErrors
   readonly data?: Record<string, unknown>
   readonly headers?: Record<string, string>
-  /** The Idempotency-Key of the request may not pay for another call: it gets this failure again. */
+  /** The Idempotency-Key has no paid calls left, so a retry returns this failure again. */
   readonly paidCallsUsedUp?: boolean
 }
 
@@ -147,9 +147,9 @@ function defaultHeaders(code: ErrorCode): Record<string, string> {
 }
 
 const PAID_CALLS_USED_UP =
-  'The budget of paid calls of this Idempotency-Key is used up: a retry asks no paid source. A new key pays again.'
+  'The budget of paid calls of this Idempotency-Key is used up: a retry calls no paid source. To call one again, use a new Idempotency-Key.'
 
-/** The body of every error. The contract fixes the one for 401; the others share one shape. */
+/** The body of an error. The contract fixes that of 401; all others have the same fields. */
 export function toErrorBody(error: AppError, requestId: string): Record<string, unknown> {
   const { message, retryable } = ERRORS[error.code]
   if (error.code === 'unauthenticated') return { message }
@@ -164,10 +164,10 @@ export function toErrorBody(error: AppError, requestId: string): Record<string, 
   }
 }
 
-/** A reason not to start or not to carry on, for the person at the terminal: one line that says how to mend it. */
+/** A failure that the operator can fix. The message says what is the case and what to do. */
 export class UserError extends Error {
   constructor(message: string) {
     super(message)
-    this.name = 'Refusal'
+    this.name = 'UserError'
   }
 }

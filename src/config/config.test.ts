@@ -21,7 +21,7 @@ function problemsOf(environment: Record<string, string>): readonly string[] {
 }
 
 describe('the settings', () => {
-  it('have a default each, so that none has to be set', () => {
+  it('all have a default', () => {
     expect(loadConfig({}, '')).toMatchObject({
       host: '127.0.0.1',
       port: 8080,
@@ -42,7 +42,7 @@ describe('the settings', () => {
     })
   })
 
-  it('report every problem at once, without repeating a secret', () => {
+  it('report all problems together, without repeating a secret', () => {
     const problems = problemsOf({
       TABBAT_PORT: 'high',
       TABBAT_SANDBOX: 'maybe',
@@ -86,7 +86,7 @@ describe('the settings', () => {
     expect(exposed('TABBAT_PORT=1\n', 0o644)).toBeUndefined()
   })
 
-  it('do not go with certificates that are not checked, where credentials are sent', () => {
+  it('refuse NODE_TLS_REJECT_UNAUTHORIZED=0 if credentials are sent over TLS', () => {
     const unchecked = { NODE_TLS_REJECT_UNAUTHORIZED: '0' }
     const refused = [expect.stringContaining('NODE_TLS_REJECT_UNAUTHORIZED=0 would send credentials')]
     const vendor = { TABBAT_BAXI_API_KEY: 'x' }
@@ -99,7 +99,7 @@ describe('the settings', () => {
     expect(problemsOf({ ...vendor, NODE_TLS_REJECT_UNAUTHORIZED: '1' })).toEqual([])
   })
 
-  it('keep times within reason', () => {
+  it('have bounds for durations', () => {
     const lists = { TABBAT_CATALOGUE_SOURCES: 'baxi', TABBAT_BAXI_API_KEY: 'x' }
     expect(problemsOf({ ...lists, TABBAT_REUSE: '31d', TABBAT_CATALOGUE_SYNC: '59s' })).toEqual([
       'TABBAT_REUSE must be at most 30d',
@@ -108,7 +108,7 @@ describe('the settings', () => {
     expect(problemsOf({ ...lists, TABBAT_REUSE: '30d', TABBAT_CATALOGUE_SYNC: '1m' })).toEqual([])
   })
 
-  it('know which variables are not theirs', () => {
+  it('list unknown TABBAT_ variables', () => {
     const TABBAT_ROOT_KEY_FILE = file('root', `${'ab'.repeat(32)}\n`)
     const { unknownSettings } = loadConfig(
       { TABBAT_PROT: '1', TABBAT_PORT: '1', TABBAT_ROOT_KEY_FILE, PATH: 'x' },
@@ -117,7 +117,7 @@ describe('the settings', () => {
     expect(unknownSettings).toEqual(['TABBAT_PROT'])
   })
 
-  it('say where they came from, and keep secrets to themselves', () => {
+  it('are shown with their origin, without secrets', () => {
     const envFile = file('.env', 'TABBAT_HOST=::1\nTABBAT_PORT=1\n')
     const { shownSettings } = loadConfig(
       {
@@ -145,7 +145,7 @@ describe('the settings', () => {
 describe('the settings of a vendor', () => {
   const DOJAH = { TABBAT_DOJAH_APP_ID: 'a', TABBAT_DOJAH_SECRET: 's' }
 
-  it('are asked for only when it is in use: a price alone does not make it so', () => {
+  it('are required only if the vendor is in use; a price alone does not put it in use', () => {
     expect(loadConfig({ TABBAT_DOJAH_PRICE: '50' }, '').vendors).toEqual({})
     expect(problemsOf({ TABBAT_NIN_SOURCES: 'dojah', TABBAT_DOJAH_PRICE: '50' })).toHaveLength(2)
     expect(problemsOf({ TABBAT_DOJAH_SECRET: 's' })).toEqual([
@@ -171,7 +171,7 @@ describe('the settings of a vendor', () => {
     (host) => expect(at(`http://${host}:9101`)).toEqual([]),
   )
 
-  it('need one word for a private address and another for plain http', () => {
+  it('need one setting for private addresses and another for plain http', () => {
     const refused = ['TABBAT_DOJAH_URL is a private address: set TABBAT_SOURCES_PRIVATE=on if that is meant']
     expect(at('https://10.0.0.5')).toEqual(refused)
     expect(at('http://10.0.0.5', { TABBAT_SOURCES_PLAIN_HTTP: 'on' })).toEqual(refused)
@@ -180,7 +180,7 @@ describe('the settings of a vendor', () => {
     expect(at('http://10.0.0.5', both)).toEqual([])
   })
 
-  it('can be given as a file only where they are secret', () => {
+  it('can be read from a file only if they are secret', () => {
     const path = file('secret', 's')
     expect(
       problemsOf({
@@ -202,7 +202,7 @@ describe('the settings of a vendor', () => {
     expect(problemsOf({ ...DOJAH, TABBAT_DOJAH_PRICE: '50', TABBAT_DOJAH_DAILY_CAP: '50' })).toEqual([])
   })
 
-  it('of relay are complete with a key or with two, and what is missing is said with all else', () => {
+  it('of relay are complete with one key or with two, and missing ones are reported with all other problems', () => {
     const RELAY = { TABBAT_NIN_SOURCES: 'relay', TABBAT_RELAY_URL: 'https://verify.example.com/api/v2' }
     const missing = expect.stringContaining('TABBAT_RELAY_KEY is required to use relay, or both')
     expect(problemsOf({ ...RELAY, TABBAT_RELAY_PUBLIC_KEY: 'p', TABBAT_PORT: 'x' })).toEqual([

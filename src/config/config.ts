@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { parseEnv } from 'node:util'
 import { isReadableByAll } from '../crypto/secret-file.ts'
-import { type Environment, listTlsTroubles, readSettings } from '../settings/read-settings.ts'
+import { type Environment, listTlsProblems, readSettings } from '../settings/read-settings.ts'
 import type { Setting, ValuesOf } from '../settings/setting.ts'
 import { type ShownSetting, toShownSetting } from '../settings/shown-setting.ts'
 import { readVendors } from '../sources/vendor-reader.ts'
@@ -9,17 +9,17 @@ import { VENDOR_NAMES, VENDORS, type VendorValues } from '../sources/vendors.ts'
 import { SETTINGS } from './server-settings.ts'
 
 export type Config = ValuesOf<typeof SETTINGS> & {
-  /** All settings as they were given at the start, those of the vendors too. */
+  /** All settings as read at the start, including those of vendors. */
   readonly shownSettings: readonly ShownSetting[]
-  /** The .env file, when it holds secrets and every user of the machine can read it. */
+  /** The .env file, if it contains secrets and every user of the machine can read it. */
   readonly exposedEnvFile: string | undefined
-  /** Variables that look like ours and are not: most often a slip of the pen. */
+  /** Variables that begin with TABBAT_ and are no settings: most often typing errors. */
   readonly unknownSettings: readonly string[]
-  /** The settings of the vendors that are in use: named in a list, or set up for a command. */
+  /** The settings of vendors in use: named in a list of sources, or with a required variable set. */
   readonly vendors: VendorValues
 }
 
-/** All problems of the settings at once, each a sentence that says what to do. */
+/** All problems of the settings. */
 export class ConfigError extends Error {
   readonly problems: readonly string[]
 
@@ -30,7 +30,7 @@ export class ConfigError extends Error {
   }
 }
 
-/** A folder that was named on the command line counts like the setting, also for the processes that a server starts. */
+/** Sets the data folder for this process and for workers that it starts. */
 export function useDataDir(folder: string): void {
   process.env.TABBAT_DATA_DIR = folder
 }
@@ -45,7 +45,7 @@ export function loadConfig(environment: Environment = process.env, envFile = '.e
   const { ninSources = [], bvnSources = [], catalogueSources = [] } = values
   const named = new Set<string>([...ninSources, ...bvnSources, ...catalogueSources])
   const vendors = readVendors(named, given, values, problems)
-  problems.push(...listTlsTroubles(environment, values.databaseUrl, Object.keys(vendors).length > 0))
+  problems.push(...listTlsProblems(environment, values.databaseUrl, Object.keys(vendors).length > 0))
   if (values.catalogueSync !== 'off' && !values.catalogueSources)
     problems.push('TABBAT_CATALOGUE_SYNC needs TABBAT_CATALOGUE_SOURCES, for example vtpass')
   if (problems.length > 0) throw new ConfigError(problems)
@@ -60,7 +60,7 @@ export function loadConfig(environment: Environment = process.env, envFile = '.e
   })
 }
 
-/** All of them, those of the vendors too. */
+/** Including those of vendors. */
 export const listSettings = (): Setting<unknown>[] => [
   ...Object.values<Setting<unknown>>(SETTINGS),
   ...VENDOR_NAMES.flatMap((name) => Object.values<Setting<unknown>>(VENDORS[name].settings)),

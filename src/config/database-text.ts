@@ -2,7 +2,7 @@ import { resolve } from 'node:path'
 import { SQLITE_FILE } from '../store/store.ts'
 import type { Config } from './config.ts'
 
-/** The database that the settings name, for people; without a password. */
+/** The database in use as text, without a password. */
 export function toDatabaseText({ databaseUrl, dataDir }: Pick<Config, 'databaseUrl' | 'dataDir'>): string {
   if (databaseUrl === undefined) return `SQLite ${resolve(dataDir, SQLITE_FILE)}`
   const { host, pathname } = new URL(databaseUrl)

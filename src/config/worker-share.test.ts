@@ -7,7 +7,7 @@ const listShares = (limit: number, workers: number) => {
   return Array.from({ length: workers }, (_each, index) => toWorkerConfig(config, index + 1).maxInFlight)
 }
 
-it('divides the limit on requests under way among the workers, and gives away no more than there is', () => {
+it('divides the limits on concurrent requests among the workers, without exceeding them', () => {
   expect(listShares(1000, 1)).toEqual([1000])
   expect(listShares(1000, 3)).toEqual([334, 333, 333])
   expect(listShares(7, 4)).toEqual([2, 2, 2, 1])

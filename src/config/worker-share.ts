@@ -1,14 +1,10 @@
 import type { Config } from './config.ts'
 
-/** The part of a limit on requests under way that is a worker's: together they never have more, and each has at least one. */
-const toShare = (limit: number, workers: number, place: number) =>
-  Math.max(1, Math.floor(limit / workers) + (place <= limit % workers ? 1 : 0))
-
-/** The settings of one worker. Connections are handed out in turn, so the parts are equal. */
-export function toWorkerConfig(config: Config, place: number): Config {
+/** The settings of one worker. Connections are distributed in turn, so the limits are divided equally. */
+export function toWorkerConfig(config: Config, workerNumber: number): Config {
   const { workers, maxInFlight, maxInFlightPerKey, maxStrangersPerAddress } = config
   if (workers === 1) return config
-  const share = (limit: number) => toShare(limit, workers, place)
+  const share = (limit: number) => toShare(limit, workers, workerNumber)
   return {
     ...config,
     maxInFlight: share(maxInFlight),
@@ -16,3 +12,7 @@ export function toWorkerConfig(config: Config, place: number): Config {
     maxStrangersPerAddress: share(maxStrangersPerAddress),
   }
 }
+
+/** A worker's part of a limit. The parts add up to the limit, and each is at least 1. */
+const toShare = (limit: number, workers: number, workerNumber: number) =>
+  Math.max(1, Math.floor(limit / workers) + (workerNumber <= limit % workers ? 1 : 0))

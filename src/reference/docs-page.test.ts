@@ -24,7 +24,7 @@ describe('the page says', () => {
     expect(page).toContain(message)
   })
 
-  test('which fields are there, taken through references', () => {
+  test('which fields there are, through references', () => {
     const row =
       /<tr style="--depth:2">\s*<th scope="row"><span class="vh">data\.personal_info\.<\/span><code>email<\/code>/
     expect(page).toMatch(row)
@@ -50,20 +50,20 @@ describe('the page is safe', () => {
     expect(page).not.toMatch(/<script|javascript:|\son[a-z]+=/i)
   })
 
-  test('it loads nothing and links to nobody else', () => {
+  test('it loads nothing and has no external links', () => {
     expect(page).not.toMatch(/<(?:img|link|iframe|object|embed|base|form)\b|@import|url\(/i)
     const targets = [...page.matchAll(/\s(?:src|href|action|srcset)="([^"]*)"/g)].map(([, target]) => target)
     expect(targets.filter((target) => !target?.startsWith('#') && target !== '/openapi.json')).toEqual([])
   })
 
-  test('its links lead somewhere, and no id is there twice', () => {
+  test('its links have targets, and ids are unique', () => {
     const ids = [...page.matchAll(/\sid="([^"]*)"/g)].map(([, id]) => id)
     const targets = [...page.matchAll(/href="#([^"]*)"/g)].map(([, id]) => id)
     expect(new Set(ids).size).toBe(ids.length)
     expect(targets.filter((id) => !ids.includes(id))).toEqual([])
   })
 
-  test('whatever text the document holds stays text', () => {
+  test('text of the document is escaped', () => {
     const evil = `"'><script>alert(1)</script>`
     const poisoned = JSON.parse(OPENAPI, (name, value) =>
       typeof value === 'string' && !name.startsWith('$') ? `${value}${evil}` : value,

@@ -10,7 +10,7 @@ import { toSandboxNumbers } from './docs-page/sandbox-numbers.ts'
 const SHEETS = ['theme', 'layout', 'contents', 'text', 'tag', 'table', 'code']
 const STYLE = raw(SHEETS.map((name) => readAssetText(`src/reference/docs-page/style/${name}.css`)).join(''))
 
-/** The reference for people: one page that runs nothing and loads nothing. */
+/** The reference as one HTML page, without script and without external files. */
 export function toDocsPage(document: Record<string, unknown>): string {
   const openApi = readOpenApi(document)
   const endpoints = listEndpoints(openApi)
@@ -35,8 +35,8 @@ ${toSidebar(openApi, before, groups, after)}
 <h1>${title} <span>API reference</span></h1>
 <p class="lead">${toInline(summary)}</p>
 ${toProse(description)}
-<p>Fields marked ${PERSONAL} say something about a person: keep them out of logs.</p>
-<p>Programs read <a href="/openapi.json">/openapi.json</a>.</p>
+<p>Fields marked ${PERSONAL} are personal data: keep them out of logs.</p>
+<p>The same as OpenAPI: <a href="/openapi.json">/openapi.json</a>.</p>
 </header>
 ${before.map(toChapter)}
 ${groups.map(toGroup)}

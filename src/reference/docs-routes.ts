@@ -5,16 +5,16 @@ import { type Exchange, toTextReply } from '../http/exchange.ts'
 import { createToOrigin } from '../http/origin.ts'
 import { toDocsPage } from './docs-page.ts'
 
-/** The address in the generated document. */
+/** The server address in the generated document. */
 const EXAMPLE = 'http://127.0.0.1:8080'
 
-/** The description of the API, for programs and for people, with this server's address. The page loads nothing. */
+/** Serves the OpenAPI document and the reference page, with the address of this server. */
 export function addDocs(app: App, config: Pick<Config, 'publicUrl' | 'trustProxy'>): void {
   const openApi = readAssetText('openapi.json')
   const toOrigin = createToOrigin(config)
   const withOrigin = (text: string, exchange: Exchange) =>
     text.replaceAll(EXAMPLE, toOrigin(exchange) ?? EXAMPLE)
-  // Made when the first caller wants it: a server starts sooner without it.
+  // Rendered at the first request, so that the server starts sooner.
   let page: string | undefined
   const toPage = () => {
     page ??= toDocsPage(JSON.parse(openApi))
@@ -35,7 +35,7 @@ export function addDocs(app: App, config: Pick<Config, 'publicUrl' | 'trustProxy
   })
 }
 
-/** The answer depends on the Host header, so a cache must not give it to others. */
+/** The response depends on the Host header, so it must not be cached. */
 const UNCACHED = ['cache-control', 'no-store']
 const DOCUMENT_HEADERS = [...UNCACHED, 'access-control-allow-origin', '*']
 const PAGE_HEADERS = [

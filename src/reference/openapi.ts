@@ -2,12 +2,12 @@ import { ErrorBody, UnauthenticatedBody } from '../contract/error.ts'
 import { AppError, ERRORS, type ErrorCode, toErrorBody } from '../errors.ts'
 import type { Operation } from '../operations/operation.ts'
 
-/** What an operation answers to its example, by operationId: taken from a running server. */
+/** Responses of a running server to the example requests, by operationId. */
 export type Examples = Readonly<Record<string, unknown>>
 
 type Json = Record<string, unknown>
 
-/** Any authenticated operation can answer these. */
+/** Errors of every operation. */
 const COMMON_ERRORS: readonly ErrorCode[] = [
   'unauthenticated',
   'forbidden',
@@ -19,7 +19,7 @@ const COMMON_ERRORS: readonly ErrorCode[] = [
 const EXAMPLE_REFERENCE = 'ver_01k9zq3v5s9m3c7d2hxg8t0zab4n6p1r5w9y3e7k'
 const EXAMPLE_REQUEST_ID = 'req_4f1c2a9be0d84c6f9a7d3e5b1c8f0a62'
 
-/** The whole API as one OpenAPI 3.1 document, made from the operations and their shapes. */
+/** The API as an OpenAPI 3.1 document, made from the operations and their schemas. */
 export function toOpenApi(operations: readonly Operation[], examples: Examples, version: string): Json {
   return {
     openapi: '3.1.0',
@@ -33,7 +33,7 @@ export function toOpenApi(operations: readonly Operation[], examples: Examples, 
     servers: [{ url: 'http://127.0.0.1:8080', description: 'Your own server' }],
     tags: [
       { name: 'Identity', description: 'Verify a number against a phone.' },
-      { name: 'Look-ups', description: 'List what can be sold.' },
+      { name: 'Look-ups', description: 'List data bundles and TV add-ons.' },
     ],
     security: [{ key: [] }],
     paths: Object.fromEntries(
@@ -53,13 +53,13 @@ export function toOpenApi(operations: readonly Operation[], examples: Examples, 
   }
 }
 
-/** The inputs of an operation's example, from the examples of its fields. */
+/** The example request of an operation, from the examples of its fields. */
 export function toExampleInput({ request }: Operation): Record<string, string> {
   const fields = Object.entries(request.properties as Record<string, { examples?: string[] }>)
   return Object.fromEntries(fields.map(([name, { examples = [] }]) => [name, examples[0] ?? '']))
 }
 
-/** An answer as an example shows it: what differs from call to call is made the same. */
+/** A response as an example: values that change with every call are replaced by fixed ones. */
 export const toExampleAnswer = (json: string): unknown =>
   JSON.parse(
     json
@@ -90,7 +90,9 @@ function toPathItem(operation: Operation, examples: Examples): Json {
       ...(hasBody(operation) && { requestBody: toRequestBody(operation) }),
       responses: {
         200: toSuccess(operation, examples),
-        ...(operation.method === 'GET' && { 304: { description: 'Not modified: the ETag is still good.' } }),
+        ...(operation.method === 'GET' && {
+          304: { description: 'Not modified: the ETag is still current.' },
+        }),
         ...toFailures(operation),
       },
     },
@@ -127,7 +129,7 @@ function toRequestBody(operation: Operation): Json {
 function toSuccess(operation: Operation, examples: Examples): Json {
   return {
     description:
-      operation.tag === 'Identity' ? 'VERIFIED: the record exists and the phone belongs to it.' : 'The list.',
+      operation.tag === 'Identity' ? 'VERIFIED: the record exists and its phone matches.' : 'The list.',
     headers: headerRefs('X-Request-Id', 'RateLimit', 'RateLimit-Policy'),
     content: {
       'application/json': {
@@ -138,7 +140,7 @@ function toSuccess(operation: Operation, examples: Examples): Json {
   }
 }
 
-/** One response a status; where several errors share it, each is an example of its own. */
+/** One response per status; errors with the same status are its examples. */
 function toFailures({ errors }: Operation): Json {
   const byStatus = Object.groupBy([...COMMON_ERRORS, ...errors], (code) => ERRORS[code].status)
   return Object.fromEntries(
@@ -182,13 +184,13 @@ const headerParameter = (name: string, description: string, maxLength: number, e
 const VERIFICATION_HEADERS = [
   headerParameter(
     'Idempotency-Key',
-    'The first answer under this key is kept for 24 hours and replayed byte for byte, with `Idempotent-Replayed: true`. Failures (5xx) are not kept: a retry runs, until the paid calls of this key (two in 24 hours) are used up. Then the last failure is answered with `retryable: false`.',
+    'The first response under this key is stored for 24 hours and replayed byte for byte, with `Idempotent-Replayed: true`. Failures (5xx) are not stored: a retry runs again, until the paid calls of this key (by default two in 24 hours) are used up. Then the last failure is returned with `retryable: false`.',
     255,
     '7f9c2ba4-e88f-4b1a-9f0e-5d3c2b1a0f9e',
   ),
   headerParameter(
     'X-Consent-Reference',
-    "Your reference of the customer's consent, for the audit log. Some keys require it. No names, and no ten digits or more that could be a NIN, BVN or phone: use a UUID, or a date and a counter.",
+    "Your reference of the customer's consent, stored in the audit log. Some keys require it. It must not contain names, nor ten or more digits that could be a NIN, BVN or phone: use a UUID, or a date and a counter.",
     100,
     'consent-4711',
   ),
@@ -205,15 +207,18 @@ const header = (description: string, example: string) => ({
 
 const HEADERS = {
   'X-Request-Id': header(
-    'Id of this request: yours if you sent a safe one of 8 to 64 characters.',
+    'Id of this request: your own if it has 8 to 64 letters, digits, dots, hyphens and underscores.',
     EXAMPLE_REQUEST_ID,
   ),
-  RateLimit: header('What is left of the limit, and the seconds until it starts anew.', '"key";r=2999;t=60'),
-  'RateLimit-Policy': header('The limit of this key: requests and seconds.', '"key";q=3000;w=60'),
+  RateLimit: header(
+    'Requests left (`r`), and seconds until the limit starts again (`t`).',
+    '"key";r=2999;t=60',
+  ),
+  'RateLimit-Policy': header('The limit of this key: requests (`q`) per seconds (`w`).', '"key";q=3000;w=60'),
   'Retry-After': header('Seconds to wait before trying again.', '30'),
 }
 
-const DESCRIPTION = `One HTTP contract for Nigerian identity checks and bundle look-ups, on your own server.
+const DESCRIPTION = `One HTTP API for Nigerian identity checks and bundle look-ups, on your own server.
 
 **200 with \`success: true\` on a verification means VERIFIED, and nothing else.** Every error except 401 has the same
 shape, with a \`code\` for programs. Hidden values are exactly \`****\`; a field without data is an empty string.

@@ -3,19 +3,19 @@ import { InvalidSetting, type Setting, type Settings } from './setting.ts'
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
-/** The values of these settings. What does not fit is undefined, and a sentence about it is added to the problems. */
+/** The values of these settings. An invalid one is undefined, and a sentence about it is added to `problems`. */
 export const readSettings = (settings: Settings, given: Environment, problems: string[]) =>
   Object.fromEntries(
     Object.entries(settings).map(([name, entry]) => [name, readSetting(entry, given, problems)]),
   )
 
-/** Whether it was set at all, in one way or the other. */
+/** Whether the variable or its _FILE variable is set. */
 export const isGiven = ({ env, secret }: Setting<unknown>, given: Environment) =>
   given[env] !== undefined || (secret === true && given[`${env}_FILE`] !== undefined)
 
 function readSetting(entry: Setting<unknown>, given: Environment, problems: string[]): unknown {
   try {
-    const text = given[entry.env] ?? readNamedFile(entry, given) ?? entry.fallback
+    const text = given[entry.env] ?? readSettingFile(entry, given) ?? entry.fallback
     return text === undefined ? undefined : entry.read(text.trim())
   } catch (error) {
     if (!(error instanceof InvalidSetting)) throw error
@@ -24,7 +24,7 @@ function readSetting(entry: Setting<unknown>, given: Environment, problems: stri
   }
 }
 
-function readNamedFile(entry: Setting<unknown>, given: Environment): string | undefined {
+function readSettingFile(entry: Setting<unknown>, given: Environment): string | undefined {
   const path = entry.secret ? given[`${entry.env}_FILE`] : undefined
   if (path === undefined) return undefined
   try {
@@ -38,20 +38,20 @@ function readNamedFile(entry: Setting<unknown>, given: Environment): string | un
   }
 }
 
-/** Node checks no certificate then. That is refused where credentials leave this process over TLS. */
-export function listTlsTroubles(
+/** With NODE_TLS_REJECT_UNAUTHORIZED=0, Node checks no certificate. Refused if credentials are sent over TLS. */
+export function listTlsProblems(
   environment: Environment,
   databaseUrl: string | undefined,
   hasVendors: boolean,
 ): string[] {
   if (environment.NODE_TLS_REJECT_UNAUTHORIZED !== '0') return []
-  if (!hasVendors && (databaseUrl === undefined || !isAskedOverTls(databaseUrl))) return []
+  if (!hasVendors && (databaseUrl === undefined || !usesTls(databaseUrl))) return []
   return [
-    'NODE_TLS_REJECT_UNAUTHORIZED=0 would send credentials to any server that answers: remove it. To trust an authority of your own, set NODE_EXTRA_CA_CERTS to its certificate',
+    'NODE_TLS_REJECT_UNAUTHORIZED=0 would send credentials to any server that answers: remove it. To trust your own certificate authority, set NODE_EXTRA_CA_CERTS to its certificate',
   ]
 }
 
-function isAskedOverTls(databaseUrl: string): boolean {
+function usesTls(databaseUrl: string): boolean {
   const { searchParams } = new URL(databaseUrl)
   return !['disable', 'false', '0'].includes(
     searchParams.get('sslmode') ?? searchParams.get('ssl') ?? 'disable',

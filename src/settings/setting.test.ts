@@ -12,7 +12,7 @@ it.each([
   'LocalHost',
 ])('%s is this machine', (host) => expect(isLoopback(host)).toBe(true))
 
-// The public sandbox key and the warnings about plain HTTP hang on this: TABBAT_HOST may be a name.
+// The public sandbox key and the warnings about plain HTTP depend on this: TABBAT_HOST may be a name.
 it.each([
   '127.evil.test',
   '127.0.0.1.nip.io',

@@ -1,16 +1,16 @@
 import { BlockList, isIP } from 'node:net'
 import { readDuration } from '../contract/time.ts'
 
-/** A value that does not fit. Its text completes the sentence "TABBAT_… ". */
+/** An invalid value. The message completes a sentence that begins with the name of the variable. */
 export class InvalidSetting extends Error {}
 
 export type Setting<T> = {
   readonly env: string
   readonly help: string
-  /** As it would be written in the environment; undefined when absent means something. */
+  /** The default, as it would be written in the environment. */
   readonly fallback?: string
   readonly secret?: boolean
-  /** Nothing works without it: a source that is in use says so when it is missing. */
+  /** A vendor in use cannot work without it. */
   readonly required?: boolean
   readonly read: (text: string) => T
 }
@@ -57,20 +57,22 @@ export const plain = (text: string) => text
 
 export const origin = (text: string) => {
   if (!URL.canParse(text) || !/^https?:$/.test(new URL(text).protocol) || new URL(text).pathname !== '/')
-    throw new InvalidSetting('must be an address such as https://verify.example.com, without a path')
+    throw new InvalidSetting('must be a URL such as https://verify.example.com, without a path')
   return new URL(text).origin
 }
 
 export const databaseUrl = (text: string) => {
   if (!/^postgres(ql)?:\/\//.test(text) || !URL.canParse(text))
-    throw new InvalidSetting('must be an address such as postgres://user:password@host:5432/database')
+    throw new InvalidSetting('must be a URL such as postgres://user:password@host:5432/database')
   return text
 }
 
 export const addresses = (text: string) => {
   const list = text.split(',').map((part) => part.trim())
   if (list.every(isAddressOrNetwork)) return list
-  throw new InvalidSetting('must be addresses or networks separated by commas, such as 10.0.0.1,10.1.0.0/16')
+  throw new InvalidSetting(
+    'must be IP addresses or networks separated by commas, such as 10.0.0.1,10.1.0.0/16',
+  )
 }
 
 export function isAddressOrNetwork(text: string): boolean {
@@ -91,10 +93,10 @@ export const hostNames = (text: string) => {
 export const rootKey = (text: string) => {
   const bytes = Buffer.from(text, /^[0-9a-f]{64}$/i.test(text) ? 'hex' : 'base64')
   if (bytes.length === 32) return text
-  throw new InvalidSetting('must hold 32 bytes as base64 or hex. Make one with: openssl rand -base64 32')
+  throw new InvalidSetting('must be 32 bytes as base64 or hex. Create one with: openssl rand -base64 32')
 }
 
-/** A setting without which the source that wants it cannot be used. */
+/** A setting that a vendor needs. */
 export const required = <T>(
   env: string,
   read: (text: string) => T,
@@ -102,17 +104,17 @@ export const required = <T>(
   secret = false,
 ): Setting<T> => ({ env, help, read, secret, required: true })
 
-/** Printable ASCII: it goes into a header as it is. */
+/** Printable ASCII, because it is sent in a header. */
 export const credential = (text: string) => {
   if (/^[\x21-\x7e]+$/.test(text)) return text
-  throw new InvalidSetting('must be letters, digits and signs, without spaces')
+  throw new InvalidSetting('must be ASCII letters, digits and punctuation, without spaces')
 }
 
-/** https://api.example.com/v2: may have a path, and nothing behind it. */
+/** May have a path, such as https://api.example.com/v2, but no query and no credentials. */
 export const baseUrl = (text: string) => {
   const url = URL.canParse(text) ? new URL(text) : undefined
   if (!url || !/^https?:$/.test(url.protocol) || url.search || url.hash || url.username || url.password)
-    throw new InvalidSetting('must be an address such as https://api.example.com/v2')
+    throw new InvalidSetting('must be a URL such as https://api.example.com/v2')
   return text.replace(/\/+$/, '')
 }
 
@@ -121,19 +123,19 @@ export const urlPath = (text: string) => {
   throw new InvalidSetting('must be a path such as /v1/nin')
 }
 
-/** Naira as people write it, held in kobo. */
+/** An amount in naira, returned in kobo. */
 export const naira = (text: string) => {
   if (!/^\d{1,10}(\.\d{1,2})?$/.test(text))
     throw new InvalidSetting('must be an amount in naira such as 50 or 50.25')
   return Math.round(Number(text) * 100)
 }
 
-/** A time within bounds, which are given as they would be written. */
+/** A duration within bounds, such as 30m. */
 export const duration = ({ least = '1s', most = '999999d' }: { least?: string; most?: string } = {}) => {
   const [leastMs = 1, mostMs = Number.POSITIVE_INFINITY] = [readDuration(least), readDuration(most)]
   return (text: string) => {
     const ms = readDuration(text)
-    if (ms === undefined) throw new InvalidSetting('must be a time such as 30m, 6h or 1d')
+    if (ms === undefined) throw new InvalidSetting('must be a duration such as 30m, 6h or 1d')
     if (ms < leastMs) throw new InvalidSetting(`must be at least ${least}`)
     if (ms > mostMs) throw new InvalidSetting(`must be at most ${most}`)
     return ms
@@ -148,8 +150,8 @@ LOOPBACK.addSubnet('127.0.0.0', 8, 'ipv4')
 LOOPBACK.addAddress('::1', 'ipv6')
 
 /**
- * Whether a host is this machine: an address of loopback (IPv4 within IPv6 too), or exactly localhost. Other names are not,
- * whatever they begin with: a DNS server decides where they lead.
+ * Whether a host is this machine: a loopback address (also IPv4 mapped to IPv6), or exactly localhost. Other names are not,
+ * because a DNS server decides where they lead.
  */
 export function isLoopback(host: string): boolean {
   const address = host.replace(/^\[(.*)\]$/, '$1')

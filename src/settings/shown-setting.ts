@@ -1,10 +1,10 @@
 import type { Environment } from './read-settings.ts'
 import type { Setting } from './setting.ts'
 
-/** Where the value of a setting came from; `file` is the one that its _FILE variable names. */
-export type SettingOrigin = 'default' | 'environment' | '.env' | 'file' | 'unset'
+/** `file` is the file that the _FILE variable names. */
+type SettingOrigin = 'default' | 'environment' | '.env' | 'file' | 'unset'
 
-/** A setting as people may see it: the value of a secret is not in it. */
+/** A setting for display, without the value of a secret. */
 export type ShownSetting = {
   readonly name: string
   readonly about: string

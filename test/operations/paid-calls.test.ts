@@ -48,7 +48,7 @@ type Body = { readonly code?: string; readonly retryable?: boolean; readonly mes
 type Answer = Awaited<ReturnType<Awaited<ReturnType<typeof openNode>>['ask']>>
 
 const brief = ({ status, body: { code, retryable } }: Answer) => `${status} ${code} ${retryable}`
-const USED_UP = /budget of paid calls of this Idempotency-Key is used up.* A new key pays again\.$/
+const USED_UP = /budget of paid calls of this Idempotency-Key is used up.* use a new Idempotency-Key\.$/
 
 const lastTrail = async ({ context }: TestApp) => {
   const rows = await context.store.audit.bySubject(context.toSubjectHash('nin', NIN))

@@ -23,7 +23,7 @@ const accept = (link: string, name: string, password = PASSWORD) =>
 const statusOf = async (cookie: string) => (await send(`${adminUrl}/admin/audit/check`, { cookie })).status
 
 describe('tabbat admin', () => {
-  it('is what a server without accounts points to', () => {
+  it('is named in the banner of a server without accounts', () => {
     expect(server.banner).toContain(`${adminUrl}/console`)
     expect(server.banner).toContain('first account: tabbat admin invite')
   })
@@ -91,10 +91,10 @@ describe('tabbat admin', () => {
     expect([code, stderr]).toEqual([1, expect.stringMatching(sentence)])
   })
 
-  it('makes links to the admin listener that is set', async () => {
+  it('creates links to the configured admin listener', async () => {
     const own = { TABBAT_DATA_DIR: newDataDir() }
-    const invite = async (wishes: Record<string, string>) =>
-      (await tabbat({ ...own, ...wishes }, 'admin', 'invite')).stdout.split('#')[0]
+    const invite = async (overrides: Record<string, string>) =>
+      (await tabbat({ ...own, ...overrides }, 'admin', 'invite')).stdout.split('#')[0]
     expect(await invite({})).toBe('http://127.0.0.1:8081/console')
     expect(await invite({ TABBAT_ADMIN_HOST: '::', TABBAT_ADMIN_PORT: '9000' })).toBe(
       'http://[::1]:9000/console',

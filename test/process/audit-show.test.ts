@@ -3,7 +3,7 @@ import { dojah } from '../../src/simulator/dojah.ts'
 import { openStandIn } from '../../src/simulator/stand-in.ts'
 import { newDataDir, startServer, tabbat } from './tabbat.ts'
 
-it("tabbat audit show tells the vendor's reference", async () => {
+it("tabbat audit show prints the vendor's reference", async () => {
   const vendor = await openStandIn(dojah)
   const settings = { TABBAT_DATA_DIR: newDataDir(), TABBAT_NIN_SOURCES: 'dojah', ...vendor.settings }
   const server = await startServer({ ...settings, TABBAT_LOG_LEVEL: 'silent' })

@@ -43,7 +43,7 @@ describe('tabbat catalogue', () => {
     await expect.poll(readPrice, { timeout: 5000 }).toBe('495')
   })
 
-  it('exports what can be edited and imported, as a whole and as one list', async () => {
+  it('exports a file that can be edited and imported, as a whole and as one list', async () => {
     const file = join(dataDir, 'lists.json')
     expect(await catalogue('export', file)).toMatchObject({ code: 0, stdout: `The lists are in ${file}.\n` })
     expect((await catalogue('import', file)).stdout).toBe('Nothing has changed. Version 2 stays active.\n')
@@ -79,7 +79,7 @@ describe('tabbat catalogue', () => {
     expect(stdout.match(/"phase":"catalogue_changed"/g)).toHaveLength(3)
   })
 
-  it('lets a person decide about lists that look like a mistake', async () => {
+  it('asks for a review of lists that look like a mistake', async () => {
     const shipped = openShop().files
     shop.files = mapGoods(shipped, (item) => ({ ...item, price: String(Number(item.price) * 1000) }))
     const sync = await catalogue('sync', 'vtpass')

@@ -38,7 +38,7 @@ describe.each(ENGINES)('commands on %s', (engine) => {
     expect(rows.filter(({ detail }) => detail?.split('by command line').length !== 2)).toEqual([])
   })
 
-  it('that take data out leave one, too, and it is in what they take', async () => {
+  it('that export data record it first, so that the export contains the row', async () => {
     const settings = await newSettings(engine)
     await tabbat(settings, 'keys', 'create', '--name', 'shop', '--mode', 'test')
     const { stdout } = await tabbat(settings, 'audit', 'export')

@@ -5,11 +5,11 @@ import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { tabbat } from './tabbat.ts'
 
-/** How each shell is asked what it would offer for a line. */
+/** Scripts that print what each shell would offer for a command line. */
 const SHELLS = {
   bash: (script: string, words: readonly string[]) =>
     `source ${script}; COMP_WORDS=(${words.map((word) => `'${word}'`).join(' ')}); COMP_CWORD=${words.length - 1}; _tabbat; printf '%s\\n' "\${COMPREPLY[@]}"`,
-  // Its own completion needs a terminal: what it would be given to offer is printed instead.
+  // The completion of zsh needs a terminal, so its functions are replaced by ones that print.
   zsh: (script: string, words: readonly string[]) =>
     `compdef() { }; _describe() { print -l -- \${words_here%%:*} }; compadd() { print -l -- \${@:#--} }; source ${script}; words=(${words.map((word) => `'${word}'`).join(' ')}); CURRENT=${words.length}; _tabbat`,
   fish: (script: string, words: readonly string[]) =>
@@ -41,13 +41,13 @@ describe.each(Object.keys(SHELLS) as Shell[])('tabbat completion %s', (shell) =>
   })
 })
 
-it('names the shells it knows', async () => {
+it('names the supported shells', async () => {
   const { code, stderr } = await tabbat({}, 'completion', 'nu')
   expect(code).toBe(1)
   expect(stderr).toContain('bash, zsh, fish')
 })
 
-it('knows no command by the name of a property of objects', async () => {
+it('does not take a property name of objects as a command', async () => {
   const { code, stderr } = await tabbat({}, 'toString')
   expect(code).toBe(1)
   expect(stderr).toContain("unknown command 'toString'")

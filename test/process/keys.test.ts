@@ -21,7 +21,7 @@ const status = async (key: string) =>
   (await fetch(`${server.url}/api/v2/sme-data/list`, { headers: { authorization: `Bearer ${key}` } })).status
 
 describe('tabbat keys', () => {
-  it('makes a key that a running server takes, and stops within a second of its revocation', async () => {
+  it('creates a key that a running server accepts, until a second after its revocation', async () => {
     const { key, id } = await create('--mode', 'test')
     expect(await status(key)).toBe(200)
     const { code, stdout } = await tabbat(settings, 'keys', 'revoke', id)
@@ -32,7 +32,7 @@ describe('tabbat keys', () => {
     expect(last).toBe(401)
   })
 
-  it('keeps scopes and expiry', async () => {
+  it('stores scopes and expiry', async () => {
     const made = await create('--mode', 'live', '--scope', 'kyc:nin,kyc:bvn', '--expires', '90d')
     expect(made.key).toMatch(/^tbt_live_/)
     expect(made.scopes).toEqual(['kyc:nin', 'kyc:bvn'])
@@ -40,7 +40,7 @@ describe('tabbat keys', () => {
     expect(await status(made.key)).toBe(403)
   })
 
-  it('takes no name that could be the number of a person', async () => {
+  it('refuses a name that could be the number of a person', async () => {
     const name = 'shop of 0803-123-4567'
     const { code, stderr } = await tabbat(settings, 'keys', 'create', '--name', name, '--mode', 'test')
     expect([code, stderr]).toEqual([
@@ -74,7 +74,7 @@ describe('tabbat keys', () => {
     expect(plain.stdout + json.stdout).not.toContain(key.slice(17))
   })
 
-  it('shows the key on a line of its own, once', async () => {
+  it('shows the key once, on the first line', async () => {
     const { stdout, stderr } = await tabbat(settings, 'keys', 'create', '--name', 'x', '--mode', 'test')
     expect(stdout.split('\n')[0]).toMatch(/^tbt_test_[0-9A-Za-z]{46}$/)
     expect(stderr).toContain('shown only once')

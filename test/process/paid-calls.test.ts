@@ -10,7 +10,7 @@ import { newDataDir, type Settings, startServer, tabbat } from './tabbat.ts'
 const NIN = '12345678901'
 const engines = hasPostgres() ? ['SQLite', 'PostgreSQL'] : ['SQLite']
 
-/** As if thirty seconds had passed: a claim of a process that died can be taken over. */
+/** Ends the lease, so that the claim of a dead process can be taken over. */
 async function endLeases({
   TABBAT_DATA_DIR = '',
   TABBAT_DATABASE_URL: databaseUrl,

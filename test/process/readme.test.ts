@@ -20,21 +20,20 @@ it('has a curl line for every operation', () => {
   expect(blocks.length).toBeGreaterThanOrEqual(5)
 })
 
-it('has a block for vendors that works as it is pasted', async () => {
+it('has a block for vendors that works when pasted', async () => {
   const readme = readFileSync('README.md', 'utf8')
   const [, block = ''] = /```sh\n(bin\/tabbat simulate [\s\S]*?)\n```/.exec(readme) ?? []
   const port = await findFreePort()
   const pasted = block
     .replace('simulate dojah', `simulate dojah --port ${port}`)
     .replaceAll(':9101', `:${port}`)
-  // The stand-in runs in the background, as it does for a reader; it ends with the shell.
+  // The simulated vendor runs in the background, as for a reader, and is killed at the end.
   const { stdout } = await promisify(execFile)('sh', ['-c', `${pasted}\nkill $!`], {
     env: { PATH: process.env.PATH ?? '', TABBAT_DATA_DIR: newDataDir() },
   })
   expect(stdout).toContain('everything works')
 })
 
-/** Free a moment ago. */
 async function findFreePort(): Promise<number> {
   const probe = createServer().listen(0, '127.0.0.1')
   await once(probe, 'listening')

@@ -37,7 +37,7 @@ describe('a root.key that others can reach', () => {
     expect([code, stderr]).toEqual([1, expect.stringContaining(`Type: chmod 600 ${keyFile()}\n`)])
   })
 
-  it('stops the server, which starts when what it says was typed', async () => {
+  it('stops the server, which starts after the command in the message was run', async () => {
     chmodSync(keyFile(), 0o644)
     const { code, stderr } = await tabbat({ ...settings, TABBAT_PORT: '0', TABBAT_ADMIN_PORT: '0' }, 'serve')
     expect([code, stderr]).toEqual([1, expect.stringContaining('other users of this machine can read')])
@@ -46,7 +46,7 @@ describe('a root.key that others can reach', () => {
     expect(await server.stop()).toBe(0)
   })
 
-  it('is refused in a folder that others may write, also where they would plant the first one', async () => {
+  it('is refused in a folder that others may write to, also before the first start', async () => {
     chmodSync(dataDir, 0o777)
     const advice = expect.stringContaining(`they can write to its folder. Type: chmod go-w ${dataDir}\n`)
     const listed = await tabbat(settings, 'keys', 'list')
@@ -56,12 +56,12 @@ describe('a root.key that others can reach', () => {
     expect([created.code, created.stderr]).toEqual([1, advice])
   })
 
-  it('is taken in a folder where only owners may replace files', async () => {
+  it('is accepted in a folder where only owners may replace files', async () => {
     chmodSync(dataDir, 0o1777)
     expect((await tabbat(settings, 'keys', 'list')).code).toBe(0)
   })
 
-  it('is looked at where a link leads', async () => {
+  it('is checked at the target of a link', async () => {
     const elsewhere = mkdtempSync(join(tmpdir(), 'tabbat-elsewhere-'))
     copyFileSync(keyFile(), join(elsewhere, 'key'))
     rmSync(keyFile())

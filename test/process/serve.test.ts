@@ -10,7 +10,7 @@ import { newDataDir, startServer, tabbat } from './tabbat.ts'
 const quiet = { TABBAT_LOG_LEVEL: 'silent' }
 
 describe('tabbat serve', () => {
-  it('says where it listens, what is unsafe, and a curl line that works when pasted', async () => {
+  it('prints where it listens, what is unsafe, and a curl command that works', async () => {
     const server = await startServer(quiet)
     expect(server.banner).toContain(`${server.url}/docs`)
     expect(server.banner).toContain(SANDBOX_KEY)
@@ -29,7 +29,7 @@ describe('tabbat serve', () => {
     socket.write(
       `POST /api/v2/kyc/verify-nin HTTP/1.1\r\nHost: x\r\nAuthorization: ${SANDBOX_KEY}\r\nContent-Length: ${body.length}\r\nExpect: 100-continue\r\n\r\n`,
     )
-    // The server asks for the body: the request is under way.
+    // The server asks for the body, so the request is in progress.
     await once(socket, 'data')
     const ended = server.stop()
     const waitUntilDeaf = async (): Promise<void> => {
@@ -63,7 +63,7 @@ describe('tabbat serve', () => {
 })
 
 describe('a server that cannot start says what to do', () => {
-  it('when the settings are wrong, all of them at once', async () => {
+  it('when settings are invalid, with all problems together', async () => {
     const { code, stderr } = await tabbat({ TABBAT_PORT: 'x', TABBAT_SANDBOX: 'y' }, 'serve')
     expect(code).toBe(1)
     expect(stderr.trim().split('\n')).toHaveLength(2)

@@ -22,7 +22,7 @@ beforeAll(async () => {
 afterAll(() => vendor.close())
 
 describe('tabbat sources', () => {
-  it('shows how a source is doing on a running server, and switches it off there', async () => {
+  it('shows the state of a source on a running server, and disables it there', async () => {
     const server = await startServer({ ...settings, TABBAT_LOG_LEVEL: 'silent' })
     try {
       const before = await tabbat(settings, 'sources', 'status')
@@ -40,11 +40,11 @@ describe('tabbat sources', () => {
     } finally {
       await server.stop()
     }
-    // A server that has stopped leaves no state behind that others could take for now's.
+    // A server that has stopped leaves no state that could be taken as current.
     expect((await tabbat(settings, 'sources', 'status')).stdout).toMatch(/dojah +verify_nin +- +not running/)
   })
 
-  it('asks a vendor once and explains what is wrong', async () => {
+  it('calls a vendor once and explains the result', async () => {
     const good = await tabbat(settings, 'sources', 'check', 'dojah')
     expect([good.code, good.stdout]).toEqual([0, expect.stringContaining('everything works')])
     vendor.fail('unauthorised')
@@ -55,7 +55,7 @@ describe('tabbat sources', () => {
     expect([unset.code, unset.stderr]).toEqual([1, expect.stringContaining('Nothing is set for prembly')])
   })
 
-  it('checks as it asks: in the audit log, within the cap, and not past the kill switch', async () => {
+  it('records a check in the audit log, and obeys the cap and the kill switch', async () => {
     const own = { ...settings, TABBAT_DATA_DIR: newDataDir(), TABBAT_DOJAH_DAILY_CAP: '100' }
     const check = () => tabbat(own, 'sources', 'check', 'dojah')
     expect((await check()).code).toBe(0)
@@ -66,7 +66,7 @@ describe('tabbat sources', () => {
     const { stdout } = await tabbat(own, 'audit', 'export')
     expect(stdout.match(/"phase":"source_checked"/g)).toHaveLength(2)
     const [status] = JSON.parse((await tabbat(own, 'sources', 'status', '--json')).stdout)
-    // The one that was turned away is not billed.
+    // The refused call is not billed.
     expect(status).toMatchObject({ callsToday: 1, spentKoboToday: 5000 })
     expect((await check()).code).toBe(0)
     const capped = await check()
@@ -77,7 +77,7 @@ describe('tabbat sources', () => {
     expect(vendor.count()).toBe(asked + 1)
   })
 
-  it('switches off those who bring lists, too', async () => {
+  it('disables vendors of lists too', async () => {
     const shop = await openStandIn(createVtpass())
     const own = { TABBAT_DATA_DIR: newDataDir(), TABBAT_CATALOGUE_SOURCES: 'vtpass', ...shop.settings }
     expect((await tabbat(own, 'sources', 'disable', 'vtpass')).stdout).toContain('is disabled')
@@ -94,7 +94,7 @@ describe('tabbat sources', () => {
     await shop.close()
   })
 
-  it('says nothing when whoever reads has seen enough', async () => {
+  it('prints no error when the reader closes the pipe', async () => {
     const child = spawn('bin/tabbat', ['catalogue', 'export'], {
       env: { PATH: process.env.PATH ?? '', TABBAT_DATA_DIR: settings.TABBAT_DATA_DIR },
       stdio: ['ignore', 'pipe', 'pipe'],
@@ -106,7 +106,7 @@ describe('tabbat sources', () => {
 })
 
 describe('the settings of sources', () => {
-  it('are all missed at once, with everything else that is wrong', async () => {
+  it('are reported together when missing, with all other problems', async () => {
     const { code, stderr } = await tabbat(
       {
         TABBAT_DATA_DIR: newDataDir(),
@@ -129,7 +129,7 @@ describe('the settings of sources', () => {
       expect(stderr).toContain(text)
   })
 
-  it('say at the start what a source cannot do', async () => {
+  it('cause a warning at the start if a source cannot be used', async () => {
     const server = await startServer({
       TABBAT_NIN_SOURCES: 'qoreid',
       TABBAT_QOREID_CLIENT_ID: 'a',
@@ -142,7 +142,7 @@ describe('the settings of sources', () => {
 })
 
 describe('tabbat simulate', () => {
-  it('runs a stand-in that can be told to fail', async () => {
+  it('runs a simulated vendor that can be made to fail', async () => {
     const child = spawn('bin/tabbat', ['simulate', 'dojah', '--port', '0'], {
       env: { PATH: process.env.PATH ?? '' },
       stdio: ['ignore', 'pipe', 'inherit'],
@@ -156,7 +156,7 @@ describe('tabbat simulate', () => {
     const url = /listens on (\S+)\./.exec(said)?.[1]
     const ask = () =>
       fetch(`${url}/api/v1/kyc/nin?nin=12345678901`, { headers: { authorization: 'simulated-secret' } })
-    // Every line that puts it in use: pasted into a shell, they are all that the check needs.
+    // Pasted into a shell, these lines are all that the check needs.
     const lines = said.split('\n').filter((line) => line.startsWith('export '))
     const pasted = `${lines.join('\n')}\nbin/tabbat sources check dojah && bin/tabbat sources status`
     const shell = spawn('sh', ['-c', pasted], {
@@ -167,7 +167,7 @@ describe('tabbat simulate', () => {
     expect(shown).toContain('everything works')
     expect(shown).toMatch(/dojah +verify_nin/)
     expect(shown).toMatch(/dojah +verify_bvn/)
-    // What the vendor got today, once and not for each operation.
+    // The total of the vendor appears once, not per operation.
     expect(shown.match(/calls, ₦/g)).toHaveLength(1)
     expect(shown).toMatch(/^dojah +1 calls, ₦0\.00$/m)
     expect((await ask()).status).toBe(200)
@@ -177,7 +177,7 @@ describe('tabbat simulate', () => {
     expect((await once(child, 'close'))[0]).toBe(0)
   })
 
-  it('names those it knows when asked for another', async () => {
+  it('names the simulated vendors if the name is unknown', async () => {
     const { code, stderr } = await tabbat({}, 'simulate', 'acme')
     expect([code, stderr]).toEqual([1, expect.stringMatching(/dojah.*relay.*vtpass/)])
   })

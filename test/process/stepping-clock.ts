@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs'
 
-/** Loaded before the program (`--import`): SIGUSR2 sets its wall clock back by a day, as an operator or NTP may. */
+/** Loaded before the program (`--import`): SIGUSR2 sets its wall clock back by a day. */
 const DAY_MS = 86_400_000
 const Real = Date
 let setBackMs = 0

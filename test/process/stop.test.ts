@@ -43,7 +43,7 @@ it('answers every request that was sent before the signal to stop, each on a con
   expect(lost).toBe(0)
 })
 
-/** A log that no socket can take at once, and the token of somebody who may export it. */
+/** A log larger than a socket buffer, and the session of an account that may export it. */
 async function fillLog(dataDir: string): Promise<string> {
   const { audit, store, close } = await createContext(
     loadConfig({ TABBAT_DATA_DIR: dataDir, TABBAT_LOG_LEVEL: 'silent' }, ''),
@@ -62,7 +62,7 @@ async function fillLog(dataDir: string): Promise<string> {
   return token
 }
 
-it('stops in order while somebody has asked for the whole audit log and does not read it', async () => {
+it('stops in order while a client of the audit export does not read', async () => {
   const dataDir = newDataDir()
   const token = await fillLog(dataDir)
   const server = await startServer({ TABBAT_LOG_LEVEL: 'silent', TABBAT_DATA_DIR: dataDir })

@@ -13,7 +13,7 @@ export const newDataDir = () => mkdtempSync(join(tmpdir(), 'tabbat-process-'))
 
 const environment = (settings: Settings) => ({ PATH: process.env.PATH ?? '', HOME: tmpdir(), ...settings })
 
-/** Runs a command of the program to its end, as a person would from a checkout. */
+/** Runs a command from the checkout to its end. */
 export const tabbat = (settings: Settings, ...args: string[]): Promise<Finished> =>
   runProgram({ file: 'bin/tabbat' }, settings, ...args)
 
@@ -38,11 +38,11 @@ export type RunningServer = {
   readonly child: ChildProcess
   readonly url: string
   readonly banner: string
-  /** Asks it to stop and tells how it ended. */
+  /** Sends SIGTERM and returns the exit code. */
   readonly stop: () => Promise<number | null>
 }
 
-/** Starts a server of its own on free ports and waits until it has said where it listens. */
+/** Starts a server on free ports and waits for its banner. */
 export async function startServer(
   settings: Settings = {},
   { file, cwd }: Program = { file: 'bin/tabbat' },
@@ -53,7 +53,7 @@ export async function startServer(
     env: environment({ ...ports, ...settings }),
     stdio: ['ignore', 'pipe', 'inherit'],
   })
-  // A test that fails half-way must not leave a server behind: everybody would wait for it.
+  // A test that fails must not leave a server behind.
   const kill = () => void child.kill('SIGKILL')
   process.once('exit', kill)
   child.once('exit', () => process.off('exit', kill))
@@ -76,7 +76,7 @@ export async function startServer(
   }
 }
 
-/** The processes that this one has started. */
+/** The child processes of a process. */
 export async function childrenOf(pid: number | undefined): Promise<number[]> {
   const list = execFileSync('ps', ['-A', '-o', 'pid=,ppid=']).toString().trim().split('\n')
   return list

@@ -45,7 +45,7 @@ describe('every command says which database it uses', () => {
     expect(password === '' || !stderr.includes(password)).toBe(true)
   })
 
-  it('and takes --data-dir, before or behind the command, over the setting', async () => {
+  it('and --data-dir, before or after the command, overrides the setting', async () => {
     const [folder, named, other] = [newFolder(), newFolder(), newFolder()]
     expect((await runIn(folder, [...CREATE, '--data-dir', named])).code).toBe(0)
     const { stdout } = await runIn(folder, ['--data-dir', named, 'keys', 'list'], { TABBAT_DATA_DIR: other })
@@ -55,8 +55,8 @@ describe('every command says which database it uses', () => {
   })
 })
 
-describe('a database that would be made beside another one', () => {
-  it('is not made in a folder below it, unless it is named', async () => {
+describe('a new database while another one exists', () => {
+  it('is not created in a folder below it, unless --data-dir names it', async () => {
     const above = newFolder()
     await runIn(above, CREATE)
     const below = join(above, 'deep', 'er')
@@ -73,7 +73,7 @@ describe('a database that would be made beside another one', () => {
     expect((await runIn(below, CREATE)).code).toBe(0)
   })
 
-  it('is not made while a server runs on the configured port', async () => {
+  it('is not created while a server runs on the configured port', async () => {
     const server = await startServer({ TABBAT_LOG_LEVEL: 'silent' })
     try {
       const folder = newFolder()

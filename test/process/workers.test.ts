@@ -60,7 +60,7 @@ describe('TABBAT_WORKERS=2', () => {
       )
     const answers = await Promise.all(Array.from({ length: 64 }, (_each, index) => ask(index)))
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]))
-    // The first worker adds up what all have counted.
+    // The first worker adds up the counts of all.
     const metrics = await client.get(/metrics +(\S+)/.exec(server.banner)?.[1] ?? '')
     expect(metrics.body).toContain(
       'tabbat_requests_total{operation="verify_nin",mode="test",outcome="verified"} 64',
@@ -93,8 +93,8 @@ describe('TABBAT_WORKERS=2', () => {
     expect(readErrors()).toContain('"event":"workers_keep_dying"')
   })
 
-  it('outlives a worker that is killed while it waits for an answer of the first process', async () => {
-    // With so low a limit, every request asks the first process.
+  it('survives a worker that is killed while it waits for the supervising process', async () => {
+    // With such a low limit, every request asks the supervising process.
     const { child, url, readErrors } = await startWorkers({ TABBAT_RATE_LIMIT: '20' })
     const sockets = await Promise.all(Array.from({ length: 8 }, () => openConnection(url)))
     child.kill('SIGSTOP')
@@ -122,7 +122,7 @@ describe('TABBAT_WORKERS=2', () => {
       `Content-Length: ${body.length}`,
     ]
     socket.write(`${head.join('\r\n')}\r\n\r\n${body.slice(0, 1)}`)
-    // A terminal and systemd signal all of them.
+    // A terminal and systemd signal all processes.
     for (const worker of await childrenOf(child.pid)) process.kill(worker, signal)
     const isReady = () =>
       fetch(`${url}/health/ready`).then(
@@ -153,7 +153,7 @@ describe('TABBAT_WORKERS=2', () => {
     expect((await once(child, 'close'))[0]).toBe(0)
   })
 
-  it('says once why it cannot start, and ends', async () => {
+  it('prints once why it cannot start, and exits', async () => {
     const { code, stderr } = await tabbat(
       {
         TABBAT_DATA_DIR: 'package.json/data',

@@ -1,14 +1,14 @@
 import { type Html, html } from './html.ts'
 
-/** A command. One click selects all of it, which is as near to a copy button as a page without script comes. */
+/** A command. One click selects it; without script there is no copy button. */
 export const toCommandBlock = (title: string, command: string): Html =>
   html`<figure class="command"><figcaption>${title}</figcaption><pre><code>${command}</code></pre></figure>`
 
-/** JSON in its usual shape. A long one scrolls, so it can take the keyboard's focus. */
+/** JSON, indented. A long block scrolls, so it can have the keyboard focus. */
 export const toJsonBlock = (label: string, value: unknown): Html =>
   html`<pre class="json" tabindex="0" role="region" aria-label="${label}"><code>${toColoured(value)}</code></pre>`
 
-/** Names stand out from values: at the start of a line, a name is what comes before a colon. */
+/** Highlights names: at the start of a line, the string before a colon. */
 const toColoured = (value: unknown) =>
   JSON.stringify(value, undefined, 2)
     .split(/^( *)("(?:[^"\\]|\\.)*")(?=: )/m)

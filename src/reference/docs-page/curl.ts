@@ -1,9 +1,9 @@
 import { SANDBOX_KEY } from '../../keys/sandbox-key.ts'
 import { type Endpoint, jsonOf, type Schema } from './open-api.ts'
 
-export type Curl = { readonly title: string; readonly command: string }
+type Curl = { readonly title: string; readonly command: string }
 
-/** Every way to make this call. A GET with a body has two more, for clients that cannot send one. */
+/** Every form of this call. A GET with a body has two more forms, for clients that cannot send one. */
 export function listCurls(endpoint: Endpoint): Curl[] {
   const url = toUrl(endpoint)
   const body = jsonOf(endpoint.requestBody)?.example
@@ -21,9 +21,9 @@ export function listCurls(endpoint: Endpoint): Curl[] {
 function toCommand(url: string, send?: { readonly method: string; readonly body: unknown }): string {
   const lines = [`-H ${quote(`Authorization: Bearer ${SANDBOX_KEY}`)}`]
   if (send) lines.push(`-H 'Content-Type: application/json'`, `-d ${quote(JSON.stringify(send.body))}`)
-  // With -d, curl posts unless it is told otherwise.
+  // With -d, curl uses POST by default.
   const method = send && send.method !== 'POST' ? ` -X ${send.method}` : ''
-  // Always in quotes: a server may put its own address in, and one such as [::1] means something to a shell.
+  // Always quoted: the server inserts its own address, and brackets as in [::1] are special in a shell.
   return [`curl -s${method} '${url}'`, ...lines].join(' \\\n  ')
 }
 
@@ -43,6 +43,6 @@ function toQuery({ parameters = [] }: Endpoint): string {
 
 const exampleOf = (schema: Schema | undefined) => String(schema?.examples?.[0] ?? '')
 
-/** As a shell reads it: plain where nothing in it is special. */
+/** Quoted for a shell, if needed. */
 const quote = (text: string) =>
   /^[\w./:@%+-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`

@@ -2,7 +2,7 @@ import { type Html, html } from './html.ts'
 import { type Endpoint, jsonOf } from './open-api.ts'
 import { toInline } from './prose.ts'
 
-export type ErrorLine = {
+type ErrorLine = {
   readonly status: string
   readonly code: string
   readonly message: string
@@ -14,7 +14,7 @@ export const toErrorsTable = (lines: readonly ErrorLine[]): Html => html`<table 
 <tbody>${lines.map(toRow)}</tbody>
 </table>`
 
-/** The errors of one operation, as its examples show them. */
+/** The errors of one operation, from the examples in the document. */
 export const listErrors = ({ responses }: Endpoint): ErrorLine[] =>
   Object.entries(responses)
     .filter(([status]) => !status.startsWith('2'))

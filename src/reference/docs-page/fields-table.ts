@@ -5,14 +5,14 @@ import { toInline } from './prose.ts'
 
 type Field = {
   readonly name: string
-  /** The way to the field, which a screen reader says and the eye takes from the indent. */
+  /** Path of the parents, for screen readers; the page shows it by the indent. */
   readonly path: string
   readonly depth: number
   readonly optional: boolean
   readonly schema: Schema
 }
 
-/** The fields of an answer, from the outside in. */
+/** The fields of a response, parents first. */
 export const toFieldsTable = (schema: Schema | undefined): Html => {
   const fields = listFields(schema)
   const hasPersonal = fields.some((field) => field.schema['x-pii'])

@@ -9,25 +9,24 @@ import { type Html, html } from './html.ts'
 import type { Endpoint, OpenApi } from './open-api.ts'
 import { toInline } from './prose.ts'
 
-/** A chapter that is not about one operation. */
+/** A section that is not about one operation. */
 export type Chapter = { readonly id: string; readonly title: string; readonly body: Html }
 
 export const toFirstCall = (endpoint: Endpoint | undefined): Chapter => ({
   id: 'first-call',
   title: 'First call',
   body: html`
-<p>This key is public and reaches only the sandbox, where every person is made up:</p>
+<p>This key is public. It reaches only the sandbox, where all people are synthetic:</p>
 ${toCommandBlock('Sandbox key', SANDBOX_KEY)}
-<p>Paste this into a terminal. A click on a command selects all of it.</p>
+<p>Paste this into a terminal. A click on a command selects it.</p>
 ${
   endpoint &&
   listCurls(endpoint)
     .slice(0, 1)
     .map(({ command }) => toCommandBlock('curl', command))
 }
-<p>The examples on this page call <code>${endpoint?.server}</code>: the address that the operator has set, or else the
-one under which you reached this page. A server takes the sandbox key while it listens on this machine only, or when its operator sets
-<code>TABBAT_SANDBOX=on</code>.</p>`,
+<p>The examples on this page call <code>${endpoint?.server}</code>: the public URL of this server, or the address of your
+request. A server accepts the sandbox key while it listens on loopback, or if <code>TABBAT_SANDBOX=on</code> is set.</p>`,
 })
 
 export const toAuthentication = (): Chapter => ({
@@ -37,8 +36,8 @@ export const toAuthentication = (): Chapter => ({
 <p>Send your key in the <code>Authorization</code> header, as <code>Bearer &lt;key&gt;</code> or bare:</p>
 <pre><code>Authorization: Bearer tbt_live_…
 Authorization: tbt_live_…</code></pre>
-<p>Without a good key the answer is <b class="status s4">401</b>, whatever the reason, and the only error with a body of
-its own:</p>
+<p>Without a valid key the answer is <b class="status s4">401</b>, whatever the reason. It is the only error with this
+body:</p>
 ${toJsonBlock('Body of a 401', { message: ERRORS.unauthenticated.message })}
 <p>A key has scopes: ${SCOPES.map((scope, index) => html`${index > 0 && ', '}<code>${scope}</code>`)}. Each operation
 names the one it needs; a key without it gets <b class="status s4">403</b>.</p>`,
@@ -48,7 +47,7 @@ export const toHeaders = ({ components }: OpenApi): Chapter => ({
   id: 'headers',
   title: 'Limits, ids and caching',
   body: html`
-<p>Every key has a limit of requests per minute. An answer says what is left of it; over the limit you get
+<p>Every key has a limit of requests per minute. A response says what is left of it. Above the limit you get
 <b class="status s4">429</b>, with <code>Retry-After</code>.</p>
 <table class="headers">
 <thead><tr><th scope="col">Header<th scope="col">Meaning<th scope="col">Example</thead>
@@ -58,18 +57,18 @@ export const toHeaders = ({ components }: OpenApi): Chapter => ({
   )}
 <tr><th scope="row"><code>ETag</code><td class="rest">${toInline(ETAG)}<td class="rest"><code>If-None-Match: "…"</code></tbody>
 </table>
-<p>Quote the <code>X-Request-Id</code> when you ask for help: it stands in the server's log. You may send one of your
-own, of 8 to 64 letters, digits, dots, hyphens and underscores.</p>`,
+<p>Quote the <code>X-Request-Id</code> when you ask for help. You may send your own, of 8 to 64 letters, digits, dots,
+hyphens and underscores; the server's log shows it if it is a UUID or a ULID.</p>`,
 })
 
 const ETAG =
-  'Version of a look-up that was asked for without a body. Send it back in `If-None-Match`: while nothing has changed, the answer is 304, without a body.'
+  'Version of a look-up that was requested without a body. Send it in `If-None-Match`: if nothing has changed, the answer is 304 without a body.'
 
 export const toErrors = ({ components }: OpenApi): Chapter => ({
   id: 'errors',
   title: 'Errors',
   body: html`
-<p>Every error except 401 has this shape. Programs decide by <code>code</code>; the message is for people and may
+<p>Every error except 401 has these fields. Programs should use <code>code</code>; the message is for people and may
 change.</p>
 ${toFieldsTable(components.schemas.Error)}
 <h3>All codes</h3>

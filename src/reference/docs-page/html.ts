@@ -1,16 +1,16 @@
-/** Text that is already safe to stand in a page. Only `html` and `raw` make it. */
+/** Escaped HTML. Only `html` and `raw` create it. */
 export type Html = { readonly safe: string }
 
 export type Part = Html | string | number | false | undefined | readonly Part[]
 
-/** A template whose holes are escaped, so that nothing reaches the page unescaped by forgetting. */
+/** A template that escapes its values. */
 export const html = (strings: TemplateStringsArray, ...parts: readonly Part[]): Html =>
   raw(strings.reduce((page, string, index) => page + toText(parts[index - 1]) + string))
 
-/** For text of our own making, such as the style sheet. */
+/** For text that is part of the program, such as the style sheet. */
 export const raw = (text: string): Html => ({ safe: text })
 
-/** What may stand in an id and behind # in a link. */
+/** For an id, and for the fragment of a link. */
 export const toId = (text: string) => text.replace(/[^A-Za-z0-9]+/g, '-')
 
 const ENTITIES: Readonly<Record<string, string>> = {

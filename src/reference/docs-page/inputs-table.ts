@@ -18,7 +18,7 @@ export function toInputsTable(endpoint: Endpoint): Html {
 </table>`
 }
 
-/** An input that may come by two ways is one input: it is required when either way requires it. */
+/** An input that can be sent in two places is one input. It is required if either place requires it. */
 function listInputs({ parameters = [], requestBody }: Endpoint): Input[] {
   const inputs = new Map<string, Input>()
   const body = jsonOf(requestBody)?.schema
@@ -43,5 +43,5 @@ const toRule = ({ 'x-rule': rule, examples = [] }: Schema) =>
     examples.length > 0 && html`<small>Example: <code>${String(examples[0])}</code></small>`
   }`
 
-/** The mark of a field that says something about a person. */
+/** Marks a field with personal data. */
 export const PERSONAL = html`<span class="tag pii" title="Personal data">personal</span>`

@@ -1,4 +1,4 @@
-/** The part of OpenAPI that the page shows, without references. */
+/** The part of OpenAPI that the page shows, with references resolved. */
 export type OpenApi = {
   readonly info: { readonly title: string; readonly version: string } & Described
   readonly servers?: readonly { readonly url: string }[]
@@ -20,7 +20,7 @@ type ApiOperation = Described & {
   readonly responses: Readonly<Record<string, Response>>
 }
 
-export type Parameter = {
+type Parameter = {
   readonly name: string
   readonly in: string
   readonly required?: boolean
@@ -50,14 +50,14 @@ export type Schema = {
   readonly 'x-pii'?: boolean
 }
 
-/** An operation together with where it is. */
+/** An operation with its method, path and server. */
 export type Endpoint = ApiOperation & {
   readonly method: string
   readonly path: string
   readonly server: string
 }
 
-/** The document with every $ref replaced by what it points at. */
+/** The document with every $ref resolved. */
 export const readOpenApi = (document: Record<string, unknown>): OpenApi =>
   resolve(document, document, []) as OpenApi
 
@@ -71,7 +71,6 @@ export const listEndpoints = ({ paths, servers }: OpenApi): Endpoint[] =>
     })),
   )
 
-/** Our API speaks JSON only. */
 export const jsonOf = (holder: { readonly content?: Content } | undefined): Media | undefined =>
   holder?.content?.['application/json']
 
@@ -80,7 +79,7 @@ function resolve(value: unknown, document: Record<string, unknown>, open: readon
   if (typeof value !== 'object' || value === null) return value
   const reference = (value as { $ref?: unknown }).$ref
   if (typeof reference === 'string') {
-    // A shape within itself would have no end; its inner mention stays without fields.
+    // A schema that contains itself would never end, so the inner one stays empty.
     if (open.includes(reference)) return {}
     return resolve(follow(reference, document), document, [...open, reference])
   }

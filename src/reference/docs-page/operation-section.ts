@@ -7,7 +7,7 @@ import { toInputsTable } from './inputs-table.ts'
 import { type Endpoint, jsonOf } from './open-api.ts'
 import { toInline, toProse } from './prose.ts'
 
-/** Everything about one operation: how to call it, what it answers, how it fails. */
+/** One operation: call, response, errors. */
 export const toOperationSection = (endpoint: Endpoint): Html => html`
 <section class="operation" id="${toId(endpoint.operationId)}" aria-labelledby="${toId(endpoint.operationId)}-title">
 <h3 id="${toId(endpoint.operationId)}-title">${endpoint.summary ?? endpoint.operationId}</h3>
