@@ -1,4 +1,5 @@
 import cluster from 'node:cluster'
+import type { KeyObject } from 'node:crypto'
 import { forgetSessions } from '../accounts/sessions.ts'
 import { type AuditLog, openAuditLog } from '../audit/audit-log.ts'
 import { hasCrashed, loadNodeName } from '../audit/chain-claim.ts'
@@ -12,7 +13,6 @@ import type { RootKeys } from '../crypto/root-key.ts'
 import { type Authenticate, createAuthenticate } from '../keys/authenticate.ts'
 import { createRateLimit, type RateLimit } from '../keys/rate-limit.ts'
 import { createLeasedRateLimit } from '../keys/worker-leases.ts'
-import { toPicturePath } from '../registry/media-link.ts'
 import { createRegistry, type Registry } from '../registry/registry.ts'
 import { createScrub, type Scrub } from '../registry/scrub.ts'
 import { isLoopback } from '../settings/setting.ts'
@@ -25,7 +25,7 @@ import { createGuessLimit, type GuessLimit } from '../verification/guess-limit.t
 import { createIdempotency, type Idempotency } from '../verification/idempotency.ts'
 import { createReuse, type Reuse } from '../verification/reuse.ts'
 import { createSingleFlight, type SingleFlight } from '../verification/single-flight.ts'
-import type { Sources } from '../verification/verification-request.ts'
+import type { Sources } from '../verification/verification-deps.ts'
 import { createFatalStop, type FatalStop } from './fatal-stop.ts'
 import { createMetrics, type Metrics } from './metrics.ts'
 import { openSourceChain, type SourceChain } from './source-chain.ts'
@@ -48,8 +48,10 @@ export type Context = {
   readonly idempotency: Idempotency
   readonly singleFlight: SingleFlight
   readonly toSubjectHash: (kind: Kind, number: string) => string
-  /** Where the picture of a record is shown to the key that asks. */
-  readonly toPicturePath: (imageUrl: string, keyId: string) => string
+  /** Hashes the number of a person, as it is in the audit log. */
+  readonly subjectKey: KeyObject
+  /** Signs links to pictures. */
+  readonly pictureKey: KeyObject
   readonly sources: Sources
   readonly sourceChain: SourceChain
   readonly askNext: boolean
@@ -75,11 +77,7 @@ export async function createContext(
   // A rotation that begins right now may refuse them; they are planted at the next start, then.
   await registry.insertDecoys().catch(log.failure)
   const scrub = workerName === '' ? await openScrub(config, store, currentKeyring, log, fatal) : undefined
-  const guessLimit = createGuessLimit(
-    store.guesses,
-    keyring.subject,
-    loadNodeName(config.dataDir) + workerName,
-  )
+  const guessLimit = createGuessLimit(store.guesses, loadNodeName(config.dataDir) + workerName)
   await guessLimit.recover()
   const audit = await openAudit(config, store, keyring, log, fatal)
   const idempotency = createIdempotency({
@@ -110,7 +108,8 @@ export async function createContext(
     audit,
     idempotency,
     singleFlight: createSingleFlight(),
-    toPicturePath: (imageUrl, keyId) => toPicturePath(keyring['media-url'], imageUrl, keyId),
+    subjectKey: keyring.subject,
+    pictureKey: keyring['media-url'],
     toSubjectHash: (kind, number) => toBlindIndexText(keyring.subject, kind, number),
     sources: sourceChain.sources,
     sourceChain,

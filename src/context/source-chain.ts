@@ -13,8 +13,7 @@ import { createSandboxSource } from '../sources/sandbox/index.ts'
 import type { Source } from '../sources/source.ts'
 import type { SourceTable, Spent } from '../store/source-table.ts'
 import type { Log } from '../telemetry/log.ts'
-import type { GuardedSource } from '../verification/subject.ts'
-import type { Sources } from '../verification/verification-request.ts'
+import type { GuardedSource, Sources } from '../verification/verification-deps.ts'
 
 /** All sources in the order of asking, each external one with its guard. */
 export type SourceChain = {

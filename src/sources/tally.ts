@@ -12,6 +12,10 @@ const CODE_OF_FAILURE: Readonly<Record<SourceFailure, ErrorCode>> = {
   bad_response: 'source_bad_response',
 }
 
+/** The error for the caller when the only source failed. */
+export const toSourceFailure = (cause: SourceError): AppError =>
+  new AppError(CODE_OF_FAILURE[cause.reason], { cause })
+
 /** What the search has come to so far. */
 export function createTally<T>({
   continueOnNotFound: askNext,

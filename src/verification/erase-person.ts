@@ -3,20 +3,20 @@ import { steadyNow } from '../contract/time.ts'
 import { type Kind, toBlindIndex } from '../crypto/blind-index.ts'
 import type { Erased, ErasureSubject, UnnamedAnswer } from '../store/erasure-table.ts'
 import type { SealedStore } from '../store/sealed-store.ts'
-import { openKept } from './idempotency.ts'
+import { openStoredResponse } from './idempotency.ts'
 
 type EraseDeps = Pick<SealedStore, 'store' | 'keyring'> & {
   readonly audit: { readonly record: (entries: readonly AuditEntry[]) => Promise<void> }
 }
 
 /**
- * Removes everything that is kept about one number: the record, the picture, answers under Idempotency-Keys and results for
- * reuse. It is in the audit log before it happens; the trace names nobody. Counters against guessing and the audit log stay:
- * they hold keyed hashes only, and without them an erasure would reset the limits.
+ * Deletes everything that is stored about one number: the record, the picture, responses under Idempotency-Keys and results
+ * for reuse. The audit row comes first, and contains no number. The guess limit and the audit log stay: they hold keyed
+ * hashes only, and deleting them would reset the limits.
  */
-export async function erasePerson(desk: EraseDeps, kind: Kind, number: string): Promise<Erased> {
-  const { store, keyring, audit } = desk
-  const subject = await toErasureSubject(desk, kind, number)
+export async function erasePerson(deps: EraseDeps, kind: Kind, number: string): Promise<Erased> {
+  const { store, keyring, audit } = deps
+  const subject = await toErasureSubject(deps, kind, number)
   const found = await store.erasure.count(subject)
   await audit.record([
     {
@@ -33,7 +33,7 @@ export async function erasePerson(desk: EraseDeps, kind: Kind, number: string): 
 
 export const isAnything = (erased: Erased) => Object.values(erased).some((rows) => rows > 0)
 
-/** Names and counts of what there is, for people: "1 record, 2 kept answers". */
+/** For the operator: "1 record, 2 kept answers". */
 export function listErased({ records, pictures, keptAnswers, reusedResults }: Erased): string {
   const named: readonly (readonly [number, string])[] = [
     [records, 'record'],
@@ -48,19 +48,19 @@ export function listErased({ records, pictures, keptAnswers, reusedResults }: Er
 
 const toDetail = (kind: Kind, found: Erased) => (isAnything(found) ? `${kind}: ${listErased(found)}` : kind)
 
-async function toErasureSubject(desk: EraseDeps, kind: Kind, number: string): Promise<ErasureSubject> {
-  const { keyring } = desk
+async function toErasureSubject(deps: EraseDeps, kind: Kind, number: string): Promise<ErasureSubject> {
+  const { keyring } = deps
   return {
     record: toBlindIndex(keyring['blind-index'], kind, number),
     reusedResult: toBlindIndex(keyring['reuse-index'], kind, number),
     keptAnswers: toBlindIndex(keyring.subject, kind, number),
-    unnamed: await findUnnamed(desk, kind, number),
+    unnamed: await findUnnamed(deps, kind, number),
   }
 }
 
 const ANSWERS_AT_ONCE = 500
 
-/** StoredResponse answers of version 0.1 do not say whom they are about. They live for 24 hours, and are opened to find out. */
+/** Stored responses of version 0.1 have no subject. They live for 24 hours, and are decrypted to find their subject. */
 async function findUnnamed(
   { store, keyring }: EraseDeps,
   kind: Kind,
@@ -68,10 +68,10 @@ async function findUnnamed(
 ): Promise<UnnamedAnswer[]> {
   const isAbout = ({ name, sealed }: { readonly name: Uint8Array; readonly sealed: Uint8Array }) => {
     try {
-      const { body, outcome } = openKept(keyring, name, sealed)
+      const { body, outcome } = openStoredResponse(keyring, name, sealed)
       return outcome === 'verified' && JSON.parse(body).data[`${kind}_number`] === number
     } catch {
-      // What cannot be opened cannot be replayed either: it may be about this person, and is of no use.
+      // One that cannot be decrypted cannot be replayed either, and may be about this person.
       return true
     }
   }

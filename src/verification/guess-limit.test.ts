@@ -1,4 +1,3 @@
-import { createSecretKey, randomBytes } from 'node:crypto'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { expect, it } from 'vitest'
 import type { Caller } from '../keys/caller.ts'
@@ -8,7 +7,7 @@ import { createGuessLimit } from './guess-limit.ts'
 const CALLER = { keyId: 'one', lineage: 'one', subjectsPerDay: 10 } as Caller
 const LIMIT = 5
 
-/** A table in memory that takes until `letGo` to write a withdrawal, as PostgreSQL may on another connection. */
+/** A table in memory that writes withdrawals only after `letGo`, as PostgreSQL may on another connection. */
 function createSlowTable() {
   const counted = new Set<string>()
   const { promise: free, resolve: letGo } = Promise.withResolvers<void>()
@@ -29,21 +28,21 @@ function createSlowTable() {
 
 it('correct guesses that are still being withdrawn do not count against the next ones', async () => {
   const { table, letGo, counted } = createSlowTable()
-  const attempts = createGuessLimit(table, createSecretKey(randomBytes(32)))
+  const guessLimit = createGuessLimit(table)
   const guessRight = async () => {
-    const guess = await attempts.admit(CALLER, 'nin', '12345678901', '8031234567')
+    const guess = await guessLimit.reserve(CALLER, 'aa', '8031234567')
     await guess.settle(false)
   }
   const askMany = async () => {
     for (let request = 0; request < 3 * LIMIT; request++) await guessRight()
   }
   const asked = expect(askMany()).resolves.toBeUndefined()
-  // Another number does not wait.
-  const other = await attempts.admit(CALLER, 'nin', '12345678902', '8031234567')
+  // A guess for another number does not wait.
+  const other = await guessLimit.reserve(CALLER, 'bb', '8031234567')
   await other.settle(false)
   await nextTurn()
   letGo()
   await asked
-  await attempts.finish()
+  await guessLimit.finish()
   expect(counted.size).toBe(0)
 })

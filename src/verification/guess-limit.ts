@@ -1,77 +1,61 @@
-import { type KeyObject, randomUUID } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
 import { DAY_MS, secondsToLagosMidnight, steadyNow, toLagosDay } from '../contract/time.ts'
-import { type Kind, toBlindIndex } from '../crypto/blind-index.ts'
 import { AppError } from '../errors.ts'
 import type { Caller } from '../keys/caller.ts'
 import type { GuessTable } from '../store/guess-table.ts'
 
 /** Failed matches for one number in 24 hours, by one key and by all: enough for slips, too few for guessing. */
-const MOST_BY_KEY = 5
-const MOST_BY_ALL = 20
+const MAX_BY_KEY = 5
+const MAX_BY_ALL = 20
 const WINDOW_MS = DAY_MS
 
-/** Guards people against being guessed at, one by one or by the thousand. Numbers nobody has are guarded alike. */
+/** Limits how often phones are guessed for one number, and how many numbers a key asks about. Unknown numbers count alike. */
 export type GuessLimit = {
   /**
-   * Throws when this number was guessed at too often, or the key has asked about too many people today. A guess counts as
-   * failed from now on: of many at once, no more get through than one by one.
+   * Throws when there were too many failed guesses for this number, or the key has asked about too many people today. The
+   * guess counts as failed from now on, so that of many guesses at once no more pass than one by one. `subject` is the keyed
+   * hash of the number, in hex.
    */
-  readonly admit: (caller: Caller, kind: Kind, number: string, phone: string) => Promise<Reservation>
-  /** At the start: takes back the guesses that were under way when this node died. */
+  readonly reserve: (caller: Caller, subject: string, phone: string) => Promise<Reservation>
+  /** At the start: withdraws the guesses that were under way when this node died. */
   readonly recover: () => Promise<void>
-  /** Takes away what is too old to count. */
+  /** Deletes what is too old to count. */
   readonly forget: () => Promise<void>
-  /** At the end: waits for what is still being written. */
+  /** At the end: waits for pending writes. */
   readonly finish: () => Promise<void>
 }
 
-/** A guess under way. Unless it fails, it is taken back in the end. */
+/** A guess under way. It is withdrawn unless it failed. */
 export type Reservation = { readonly settle: (failed: boolean) => Promise<void> }
 
-type Open = { readonly id: string; readonly reserved: Promise<void>; holders: number; failed: boolean }
+type OpenGuess = {
+  readonly id: string
+  readonly reserved: Promise<void>
+  holders: number
+  failed: boolean
+}
 
-/** `node` marks the guesses of this node, so that those under way when it died can be taken back. */
+/** `node` marks the guesses of this node, so that those under way when it died can be withdrawn. */
 export function createGuessLimit(
   table: GuessTable,
-  key: KeyObject,
   node = 'here',
   now: () => number = steadyNow,
 ): GuessLimit {
-  // The same guess at the same time is one guess: a double click must not look like two.
-  const open = new Map<string, Open>()
-  // What could not be written when a guess was settled, because the store was away: written before the next is admitted.
-  const owed: (() => Promise<void>)[] = []
-  let paying: Promise<void> | undefined
+  // The same guess at the same time is one guess: a double click must not count twice.
+  const open = new Map<string, OpenGuess>()
+  const retries = createRetries()
   const withdrawals = createWithdrawals()
 
-  const pay = async () => {
-    for (let debt = owed[0]; debt; debt = owed[0]) {
-      await debt()
-      owed.shift()
-    }
-  }
-  const write = async (work: () => Promise<void>) => {
-    try {
-      await work()
-    } catch (error) {
-      owed.push(work)
-      throw error
-    }
-  }
-
-  const reserve = async (caller: Caller, subject: Uint8Array, id: string) => {
-    paying ??= pay().finally(() => {
-      paying = undefined
-    })
-    await paying
+  const count = async (caller: Caller, subject: Uint8Array, id: string) => {
+    await retries.run()
     const at = now()
     const { lineage: keyId, subjectsPerDay: most } = caller
-    const limits = { since: at - WINDOW_MS, mostByKey: MOST_BY_KEY, mostByAll: MOST_BY_ALL }
+    const limits = { since: at - WINDOW_MS, mostByKey: MAX_BY_KEY, mostByAll: MAX_BY_ALL }
     const admitted = await table
       .admit({ id, subject, keyId, at, ...limits, day: toLagosDay(at), most })
       .catch((error) => {
-        // Nobody knows whether it was counted: it is taken back when the store is there again.
-        owed.push(() => table.withdraw(subject, id))
+        // The guess may have been counted all the same.
+        retries.add(() => table.withdraw(subject, id))
         throw error
       })
     if (admitted === 'admitted') return
@@ -79,16 +63,15 @@ export function createGuessLimit(
     throw new AppError('quota_exceeded', { headers: { 'retry-after': String(secondsToLagosMidnight(at)) } })
   }
 
-  const admit: GuessLimit['admit'] = async (caller, kind, number, phone) => {
-    const subject = toBlindIndex(key, kind, number)
-    const person = `${kind}|${number}`
-    const name = [caller.lineage, person, phone].join('|')
+  const reserve: GuessLimit['reserve'] = async (caller, subjectHex, phone) => {
+    const subject = Buffer.from(subjectHex, 'hex')
+    const name = `${caller.lineage}|${subjectHex}|${phone}`
     const id = `${node}/${randomUUID()}`
-    const take = () => reserve(caller, subject, id)
     const guess = open.get(name) ?? {
       id,
-      // Counted after the withdrawals of the same number: a correct guess never counts against the next one.
-      reserved: withdrawals.of(person)?.then(take) ?? take(),
+      // Counted after the withdrawals for the same number: a correct guess never counts against the next one.
+      reserved:
+        withdrawals.of(subjectHex)?.then(() => count(caller, subject, id)) ?? count(caller, subject, id),
       holders: 0,
       failed: false,
     }
@@ -107,30 +90,60 @@ export function createGuessLimit(
       settle: async (failed) => {
         guess.failed ||= failed
         if (!leave()) return
-        if (guess.failed) return write(() => table.confirm(subject, guess.id))
-        const work = write(() => table.withdraw(subject, guess.id)).catch(() => {})
-        withdrawals.add(person, work)
+        if (guess.failed) return retries.write(() => table.confirm(subject, guess.id))
+        // A correct guess does not wait for its withdrawal.
+        const withdrawn = retries.write(() => table.withdraw(subject, guess.id)).catch(() => {})
+        withdrawals.add(subjectHex, withdrawn)
       },
     }
   }
   return {
-    admit,
+    reserve,
     recover: () => table.withdrawAll(`${node}/`),
     finish: withdrawals.finish,
     forget: () => table.forget(now() - WINDOW_MS, toLagosDay(now())),
   }
 }
 
-/** Withdrawals of correct guesses that are being written, by number. The caller does not wait for them. */
+/** Writes that failed because the store was unavailable. They are written before the next guess is counted. */
+function createRetries() {
+  const failed: (() => Promise<void>)[] = []
+  let running: Promise<void> | undefined
+  const retryAll = async () => {
+    for (let work = failed[0]; work; work = failed[0]) {
+      await work()
+      failed.shift()
+    }
+  }
+  return {
+    add: (work: () => Promise<void>): void => void failed.push(work),
+    write: async (work: () => Promise<void>): Promise<void> => {
+      try {
+        await work()
+      } catch (error) {
+        failed.push(work)
+        throw error
+      }
+    },
+    run: (): Promise<void> => {
+      running ??= retryAll().finally(() => {
+        running = undefined
+      })
+      return running
+    },
+  }
+}
+
+/** Withdrawals that are being written, by subject. */
 function createWithdrawals() {
   const writing = new Map<string, Promise<void>>()
   return {
-    of: (person: string): Promise<void> | undefined => writing.get(person),
-    add: (person: string, work: Promise<void>): void => {
-      const all = Promise.all([writing.get(person), work]).then(() => {
-        if (writing.get(person) === all) writing.delete(person)
+    of: (subject: string): Promise<void> | undefined => writing.get(subject),
+    add: (subject: string, work: Promise<void>): void => {
+      const all = Promise.all([writing.get(subject), work]).then(() => {
+        if (writing.get(subject) === all) writing.delete(subject)
       })
-      writing.set(person, all)
+      writing.set(subject, all)
     },
     finish: async (): Promise<void> => {
       await Promise.all(writing.values())

@@ -7,14 +7,14 @@ import type { PaidCalls } from '../sources/guard/call-guard.ts'
 import type { Completion } from '../store/audit-table.ts'
 import type { ClaimId, IdempotencyTable } from '../store/idempotency-table.ts'
 
-/** How long the first answer is kept. */
-const KEEP_MS = DAY_MS
-/** Longer than any verification takes: after it, a claim belongs to a process that died. */
+/** How long the first response is stored. */
+const STORED_MS = DAY_MS
+/** Longer than any verification takes. A claim that is older belongs to a process that died. */
 const LEASE_MS = 30_000
-const MOST_ABANDONED = 10_000
+const MAX_UNRELEASED = 10_000
 const WELL_FORMED = /^[\x21-\x7e]{1,255}$/
 
-/** The first answer, as it is kept: replayed byte for byte. */
+/** The first response under an Idempotency-Key. It is replayed byte for byte. */
 export type StoredResponse = {
   readonly status: number
   readonly body: string
@@ -23,30 +23,33 @@ export type StoredResponse = {
   readonly released: string | null
 }
 
-/** The right to answer for an Idempotency-Key. */
-export type Claimed = {
-  readonly claim: ClaimId
+/** The right to give the first response under an Idempotency-Key. */
+export type IdempotencyClaim = {
+  readonly id: ClaimId
   readonly paidCalls: PaidCalls
-  /** What the last paid call under the same key came to, if it failed. */
+  /** How the last paid call under the same key failed, if it did. */
   readonly lastFailure: ErrorCode | undefined
 }
 
 export type Idempotency = {
-  /** The answer that was given before, or the right to give the first one. */
-  readonly begin: (wish: Wish) => Promise<{ readonly kept: StoredResponse } | { readonly claimed: Claimed }>
-  /** What goes into the store together with the audit rows of the first answer. */
-  readonly complete: (claimed: Claimed, kept: StoredResponse) => Completion
-  /** Time-outs and failures are not frozen: the next try runs, with what is left of the paid calls. */
-  readonly release: (claimed: Claimed, error: unknown) => Promise<void>
+  /** The stored response, or the right to give the first one. */
+  readonly begin: (use: KeyUse) => Promise<Begun>
+  /** The response as it is written to the store, in one commit with its audit rows. */
+  readonly complete: (claim: IdempotencyClaim, response: StoredResponse) => Completion
+  /** Failures are not stored. A retry runs again, with the paid calls that are left. */
+  readonly release: (claim: IdempotencyClaim, error: unknown) => Promise<void>
   readonly forget: () => Promise<void>
 }
 
-export type Wish = {
-  /** Of the first key of its line: a rolled key knows the Idempotency-Keys of its predecessor. */
+type Begun = { readonly stored: StoredResponse } | { readonly claim: IdempotencyClaim }
+
+/** One use of an Idempotency-Key. */
+type KeyUse = {
+  /** The lineage of the API key: a rolled key shares the Idempotency-Keys of its predecessor. */
   readonly keyId: string
   readonly operation: string
   readonly header: string
-  /** What was asked: the same header with something else is refused. */
+  /** The inputs. The same header with other inputs is refused. */
   readonly request: readonly string[]
   /** Keyed hash of the person's number, in hex. */
   readonly subject: string
@@ -56,7 +59,7 @@ type IdempotencyOptions = {
   readonly table: IdempotencyTable
   readonly keyring: Keyring
   readonly owner: string
-  /** Paid calls that one Idempotency-Key may cause. */
+  /** Paid calls that one Idempotency-Key may make. */
   readonly paidCalls: number
 }
 
@@ -67,18 +70,18 @@ export function createIdempotency({ table, keyring, owner, paidCalls }: Idempote
       .update(JSON.stringify([label, ...parts]))
       .digest()
   let claims = 0
-  /** Claims that could not be released while the store was unavailable: released before the next claim of the same key. */
-  const abandoned = new Map<string, { readonly claim: ClaimId; readonly failure: string | null }>()
-  const abandon = (claim: ClaimId, failure: string | null) => {
-    abandoned.set(toText(claim), { claim, failure })
-    // Callers choose these names. The lease of one that is dropped runs out by itself.
-    const oldest = abandoned.keys().next().value
-    if (abandoned.size > MOST_ABANDONED && oldest !== undefined) abandoned.delete(oldest)
+  /** Claims that could not be released because the store failed. They are released before the next claim of the same key. */
+  const unreleased = new Map<string, { readonly id: ClaimId; readonly failure: string | null }>()
+  const keepUnreleased = (id: ClaimId, failure: string | null) => {
+    unreleased.set(toText(id), { id, failure })
+    // Callers choose the names, so the map is bounded. A claim that is dropped from it ends with its lease.
+    const oldest = unreleased.keys().next().value
+    if (unreleased.size > MAX_UNRELEASED && oldest !== undefined) unreleased.delete(oldest)
   }
-  const giveUp = async (claim: ClaimId, failure: string | null) => {
-    abandon(claim, failure)
-    await table.release(claim, failure)
-    abandoned.delete(toText(claim))
+  const release = async (id: ClaimId, failure: string | null) => {
+    keepUnreleased(id, failure)
+    await table.release(id, failure)
+    unreleased.delete(toText(id))
   }
   return {
     begin: async ({ keyId, operation, header, request, subject }) => {
@@ -87,58 +90,58 @@ export function createIdempotency({ table, keyring, owner, paidCalls }: Idempote
           errors: { 'Idempotency-Key': ['Idempotency-Key must be 1 to 255 visible ASCII characters'] },
         })
       const now = steadyNow()
-      // Each claim has an owner of its own: one that was taken over within this process is not confused with its successor.
+      // Each claim has an owner of its own, so that a request whose claim was taken over in this process is told apart.
       claims += 1
-      const claim = { keyId, operation, name: hmac('name', header), owner: `${owner}:${claims}` }
-      const before = abandoned.get(toText(claim))
-      if (before) await giveUp(before.claim, before.failure)
+      const id = { keyId, operation, name: hmac('name', header), owner: `${owner}:${claims}` }
+      const before = unreleased.get(toText(id))
+      if (before) await release(before.id, before.failure)
       const about = {
         fingerprint: hmac('request', operation, ...request),
         subject: Buffer.from(subject, 'hex'),
       }
-      const times = { now, leaseUntil: now + LEASE_MS, expiresAt: now + KEEP_MS }
-      const result = await table.claim({ ...claim, ...about, ...times }).catch((error) => {
-        // Nobody knows whether it was made.
-        abandon(claim, null)
+      const times = { now, leaseUntil: now + LEASE_MS, expiresAt: now + STORED_MS }
+      const result = await table.claim({ ...id, ...about, ...times }).catch((error) => {
+        // The claim may have been made all the same.
+        keepUnreleased(id, null)
         throw error
       })
       if (result.state === 'running') throw new AppError('idempotency_in_progress')
       if (result.state === 'reused') throw new AppError('idempotency_key_reused')
-      if (result.state === 'done') return { kept: openKept(keyring, claim.name, result.sealed) }
+      if (result.state === 'done') return { stored: openStoredResponse(keyring, id.name, result.sealed) }
       const lastFailure = (result.lastFailure ?? undefined) as ErrorCode | undefined
-      const budget = { claim, most: paidCalls, used: result.paidCalls, refunds: [] }
-      return { claimed: { claim, paidCalls: budget, lastFailure } }
+      const budget = { claim: id, most: paidCalls, used: result.paidCalls, refunds: [] }
+      return { claim: { id, paidCalls: budget, lastFailure } }
     },
-    complete: ({ claim }, kept) => ({
-      claim,
-      sealed: seal(key, Buffer.from(JSON.stringify(kept)), toKeptBound(claim.name)),
-      expiresAt: steadyNow() + KEEP_MS,
+    complete: ({ id }, response) => ({
+      claim: id,
+      sealed: seal(key, Buffer.from(JSON.stringify(response)), toResponseBound(id.name)),
+      expiresAt: steadyNow() + STORED_MS,
     }),
-    release: async ({ claim, paidCalls: { refunds } }, error) => {
-      // A call that was not paid is taken back before the next request counts.
+    release: async ({ id, paidCalls: { refunds } }, error) => {
+      // Refunds are written first, so that the next request sees the paid calls that are left.
       await Promise.all(refunds)
-      await giveUp(claim, isSourceFailure(error) ? error.code : null)
+      await release(id, isSourceFailure(error) ? error.code : null)
     },
     forget: async () => {
-      abandoned.clear()
+      unreleased.clear()
       await table.forget(steadyNow())
     },
   }
 }
 
-const toKeptBound = (name: Uint8Array) => toAssociatedData('idempotency', name, 1)
+const toResponseBound = (name: Uint8Array) => toAssociatedData('idempotency', name, 1)
 
-/** A kept answer in the clear. */
-export const openKept = (keyring: Keyring, name: Uint8Array, sealed: Uint8Array): StoredResponse =>
-  JSON.parse(unseal(keyring.idempotency, sealed, toKeptBound(name)).toString()) as StoredResponse
+/** Decrypts a stored response. */
+export const openStoredResponse = (keyring: Keyring, name: Uint8Array, sealed: Uint8Array): StoredResponse =>
+  JSON.parse(unseal(keyring.idempotency, sealed, toResponseBound(name)).toString()) as StoredResponse
 
 /**
- * A source failure under an Idempotency-Key that has used up its paid calls: a retry could not pay for another. Where no
- * source was asked at all, the last failure is answered.
+ * A source failure under an Idempotency-Key that has used up its paid calls: a retry under this key cannot pay for another.
+ * Where no source was asked at all, the caller gets the failure of the last paid call.
  */
-export function toFinalFailure(error: unknown, claimed: Claimed | undefined): unknown {
-  if (!claimed || claimed.paidCalls.used < claimed.paidCalls.most || !isSourceFailure(error)) return error
-  const code = error.cause === undefined ? (claimed.lastFailure ?? error.code) : error.code
+export function toFinalFailure(error: unknown, claim: IdempotencyClaim | undefined): unknown {
+  if (!claim || claim.paidCalls.used < claim.paidCalls.most || !isSourceFailure(error)) return error
+  const code = error.cause === undefined ? (claim.lastFailure ?? error.code) : error.code
   return new AppError(code, { cause: error.cause, paidCallsUsedUp: true })
 }
 

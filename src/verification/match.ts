@@ -1,11 +1,39 @@
 import { toPhoneCore } from '../contract/phone.ts'
-import { AppError } from '../errors.ts'
-import { SourceError } from '../sources/source.ts'
+import { AppError, type ErrorCode } from '../errors.ts'
+import { type Answer, SourceError } from '../sources/source.ts'
+import type { IdType } from './id-type.ts'
+import { type IdempotencyClaim, toFinalFailure } from './idempotency.ts'
+import type { VerificationRequest } from './verification-request.ts'
 
-/** Whether one of the record's phones is the phone in the request. Compared on the ten-digit core. */
+/** What a verification came to. A failure is recorded like any other outcome, before the caller is told. */
+export type Decision<T> =
+  | { readonly outcome: 'verified'; readonly record: T }
+  | { readonly outcome: 'not_verified' }
+  | { readonly outcome: ErrorCode; readonly error: unknown }
+
+const NOT_VERIFIED = { outcome: 'not_verified' } as const
+
+/** Compares the answer of the sources with the request. */
+export function match<T>(
+  idType: IdType<T>,
+  { number, phone }: VerificationRequest,
+  answer: Answer<T>,
+): Decision<T> {
+  if (answer.found && idType.numberIn(answer.record) !== number) throw new AppError('source_bad_response')
+  // The phone is compared even when no record was found: both kinds of 422 take the same steps.
+  const matches = isPhoneOf(phone, answer.found ? idType.phonesIn(answer.record) : [number])
+  return answer.found && matches ? { outcome: 'verified', record: answer.record } : NOT_VERIFIED
+}
+
+export function toFailed(thrown: unknown, claim: IdempotencyClaim | undefined): Decision<never> {
+  const error = toFinalFailure(thrown, claim)
+  return { outcome: error instanceof AppError ? error.code : 'internal_error', error }
+}
+
+/** Whether one of the record's phones is the phone in the request, by their ten-digit cores. */
 export const isPhoneOf = (phoneCore: string, recorded: readonly (string | null)[]): boolean =>
   recorded.some((phone) => phone !== null && toPhoneCore(phone) === phoneCore)
 
-/** The phone is none of those that could be read. It is no answer to the caller, and still a guess that missed. */
-export const isMissedGuess = (error: unknown): boolean =>
+/** The phone is none of those in the record that can be read. The caller gets an error, and it counts as a wrong guess. */
+export const isWrongGuess = (error: unknown): boolean =>
   error instanceof AppError && error.cause instanceof SourceError && error.cause.trouble === 'mixed_phones'

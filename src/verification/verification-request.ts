@@ -1,44 +1,80 @@
-import type { AuditLog } from '../audit/audit-log.ts'
-import type { Mode } from '../contract/scope.ts'
-import type { Kind } from '../crypto/blind-index.ts'
+import type { IncomingHttpHeaders } from 'node:http'
+import { holdsPersonNumber, PERSON_NUMBER_RULE } from '../contract/free-text.ts'
+import { toPhoneCore } from '../contract/phone.ts'
+import { AppError } from '../errors.ts'
 import type { Caller } from '../keys/caller.ts'
-import type { GuessLimit } from './guess-limit.ts'
-import type { Claimed, Idempotency } from './idempotency.ts'
-import type { Reuse } from './reuse.ts'
-import type { SingleFlight } from './single-flight.ts'
-import type { GuardedSource } from './subject.ts'
 
-/** The sources in the order of asking. A test key never reaches a live source, and the other way round. */
-export type Sources = { readonly [M in Mode]: { readonly [K in Kind]: readonly GuardedSource[] } }
-
-/** What a verification needs of the server. */
-export type VerificationDeps = {
-  readonly sources: Sources
-  /** Whether "not found" lets the next source be asked. */
-  readonly askNext: boolean
-  /** Absent unless the operator allows earlier results to be used again. */
-  readonly reuse: Reuse | undefined
-  readonly guessLimit: GuessLimit
-  readonly audit: AuditLog
-  readonly idempotency: Idempotency
-  readonly singleFlight: SingleFlight
-  readonly toSubjectHash: (kind: Kind, number: string) => string
-}
-
-/** Who asks, and what goes along with the question. */
+/** One verification as it was requested: the inputs, the key, and what the headers say. */
 export type VerificationRequest = {
-  readonly caller: Caller
-  /** The account of the console that tries the API, if it is one. */
-  readonly person?: string | undefined
-  readonly requestId: string
-  readonly operation: string
+  readonly number: string
+  /** The ten digits by which phones are compared. */
+  readonly phone: string
   readonly amount: string | undefined
+  readonly caller: Caller
+  /** The console account that sent the request, if it came from the console. */
+  readonly account: string | undefined
+  readonly requestId: string
+  /** Address under which this server was reached, for links in the response. */
+  readonly origin: string
   readonly idempotencyKey: string | undefined
   readonly consentReference: string | undefined
-  /** The caller wants no earlier result. */
-  readonly fresh: boolean
-  /** When the request was taken up: everything that is waited for since counts. */
+  /** The client refuses an earlier result: Cache-Control: no-cache or no-store. */
+  readonly refusesReuse: boolean
+  /** On the monotonic clock. The deadline of the sources counts from here. */
   readonly startedAt: number
-  /** Under an Idempotency-Key: the right to answer. */
-  readonly claimed?: Claimed
+}
+
+type Incoming = {
+  readonly caller: Caller
+  readonly person?: string | undefined
+  readonly requestId: string
+  readonly origin: string
+  readonly headers: IncomingHttpHeaders
+}
+
+type Inputs = { readonly number: string; readonly phone: string; readonly amount?: string }
+
+const CONSENT = /^[A-Za-z0-9._:/-]{1,100}$/
+const NO_REUSE = /(^|[,\s])no-(cache|store)([,\s=]|$)/i
+
+/** The inputs were validated before; the headers of a verification are validated here. */
+export function toVerificationRequest(
+  { caller, person, requestId, origin, headers }: Incoming,
+  { number, phone: phoneText, amount }: Inputs,
+): VerificationRequest {
+  const phone = toPhoneCore(phoneText) as string
+  const consentReference = toText(headers['x-consent-reference'])
+  const problem = findConsentProblem(consentReference, caller.requiresConsent, number, phone)
+  if (problem) throw new AppError('validation_failed', { errors: { 'X-Consent-Reference': [problem] } })
+  return {
+    number,
+    phone,
+    amount,
+    caller,
+    account: person,
+    requestId,
+    origin,
+    idempotencyKey: toText(headers['idempotency-key']),
+    consentReference,
+    refusesReuse: NO_REUSE.test(headers['cache-control'] ?? ''),
+    startedAt: performance.now(),
+  }
+}
+
+const toText = (header: string | string[] | undefined) => (Array.isArray(header) ? header.join(',') : header)
+
+/** The reference is written to the audit log unchanged, so it must not contain the numbers of this request in any spelling. */
+function findConsentProblem(
+  reference: string | undefined,
+  isRequired: boolean,
+  number: string,
+  phone: string,
+): string | undefined {
+  if (reference === undefined) return isRequired ? 'X-Consent-Reference is required for this key' : undefined
+  if (!CONSENT.test(reference)) return 'X-Consent-Reference must be 1 to 100 letters, digits or . _ : / -'
+  if (holdsPersonNumber(reference)) return `X-Consent-Reference ${PERSON_NUMBER_RULE}`
+  const digits = reference.replace(/[^0-9]/g, '')
+  return digits.includes(number) || digits.includes(phone)
+    ? 'X-Consent-Reference must not contain the number or the phone'
+    : undefined
 }

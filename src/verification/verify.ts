@@ -1,174 +1,145 @@
 import type { AuditEntry } from '../audit/row.ts'
-import { steadyNow } from '../contract/time.ts'
-import { AppError, ERRORS, type ErrorCode, toErrorBody } from '../errors.ts'
-import { toReleasedFields } from '../keys/field-policy.ts'
-import type { SourceAttempt } from '../sources/search.ts'
-import { askSources, findReused, keepForReuse } from './ask-sources.ts'
-import { type StoredResponse, toFinalFailure } from './idempotency.ts'
-import { mask } from './mask.ts'
-import { isMissedGuess, isPhoneOf } from './match.ts'
-import { createReference } from './reference.ts'
-import type { Subject } from './subject.ts'
-import type { VerificationDeps, VerificationRequest } from './verification-request.ts'
+import { toBlindIndexText } from '../crypto/blind-index.ts'
+import { AppError } from '../errors.ts'
+import { askExternal, askLocal, findReusable, keepForReuse } from './ask.ts'
+import type { Reservation } from './guess-limit.ts'
+import type { IdType } from './id-type.ts'
+import type { IdempotencyClaim, StoredResponse } from './idempotency.ts'
+import { type Decision, isWrongGuess, match, toFailed } from './match.ts'
+import { toStoredResponse } from './stored-response.ts'
+import { createVerification, toAuditFields, type Verification } from './verification.ts'
+import type { VerificationDeps } from './verification-deps.ts'
+import type { VerificationRequest } from './verification-request.ts'
 
-/** The answer as it leaves the house. */
+/** The final HTTP response. */
 export type VerificationResponse = StoredResponse & { readonly replayed: boolean }
 
-type Judgement<T> =
-  | { readonly outcome: 'verified'; readonly record: T }
-  | { readonly outcome: 'not_verified' }
-  | { readonly outcome: ErrorCode; readonly error: unknown }
-
-/** The one way to an answer. Where nothing can be recorded, nobody is asked. */
+/**
+ * A verification from top to bottom, the same for test and live keys. Before it, http/guard.ts authenticated the key and
+ * http/input.ts read and validated the body.
+ */
 export async function verify<T extends object>(
-  desk: VerificationDeps,
-  asker: VerificationRequest,
-  subject: Subject<T>,
+  deps: VerificationDeps,
+  idType: IdType<T>,
+  request: VerificationRequest,
 ): Promise<VerificationResponse> {
-  desk.audit.requireHealthy()
+  deps.audit.requireHealthy()
+  const subject = toBlindIndexText(deps.subjectKey, idType.kind, request.number)
+  const held: Held = { claim: undefined, reservation: undefined }
   try {
-    return await verifyOnce(desk, asker, subject)
-  } catch (error) {
-    throw desk.audit.reportFailure(error) ? new AppError('audit_unavailable', { cause: error }) : error
-  }
-}
-
-/** A verification under an Idempotency-Key runs once; whoever comes again gets the first answer. */
-async function verifyOnce<T extends object>(
-  desk: VerificationDeps,
-  asker: VerificationRequest,
-  subject: Subject<T>,
-): Promise<VerificationResponse> {
-  const { idempotencyKey: header, operation, caller, amount = '' } = asker
-  if (header === undefined) return perform(desk, asker, subject)
-  const request = [subject.number, subject.phone, amount]
-  const about = { request, subject: desk.toSubjectHash(subject.kind, subject.number) }
-  const begun = await desk.idempotency.begin({ keyId: caller.lineage, operation, header, ...about })
-  if ('kept' in begun) {
-    const { outcome, reference, released } = begun.kept
-    const story = toAuditFields(desk, asker, subject, reference)
-    await desk.audit.record([{ ...story, phase: 'replay', outcome, fields_released: released }])
-    return { ...begun.kept, replayed: true }
-  }
-  try {
-    return await perform(desk, { ...asker, claimed: begun.claimed }, subject)
-  } catch (error) {
-    await desk.idempotency.release(begun.claimed, error).catch(() => {})
-    throw error
-  }
-}
-
-/** The steps of a verification, the same for test and live. */
-async function perform<T extends object>(
-  desk: VerificationDeps,
-  asker: VerificationRequest,
-  subject: Subject<T>,
-): Promise<VerificationResponse> {
-  const { kind, number, phone } = subject
-  // Synthetic people need no guard against guessing.
-  const guess =
-    asker.caller.mode === 'live' ? await desk.guessLimit.admit(asker.caller, kind, number, phone) : undefined
-  let failed = false
-  try {
-    const finished = await answer(desk, asker, subject)
-    failed = finished.outcome === 'not_verified'
-    return finished
-  } catch (error) {
-    failed = isMissedGuess(error)
-    throw error
-  } finally {
-    await guess?.settle(failed)
-  }
-}
-
-async function answer<T extends object>(
-  desk: VerificationDeps,
-  asker: VerificationRequest,
-  subject: Subject<T>,
-): Promise<VerificationResponse> {
-  const { audit, idempotency, sources } = desk
-  const { caller, claimed } = asker
-  const reference = createReference()
-  const story = toAuditFields(desk, asker, subject, reference)
-  const intent: AuditEntry = { ...story, phase: 'intent', time: new Date(steadyNow()).toISOString() }
-  // The intent is on disk before anybody outside is asked; inside the house both rows share one commit.
-  const asksOutside = sources[caller.mode][subject.kind].some(({ source }) => source.isExternal)
-  if (asksOutside) await audit.record([intent])
-
-  const sourceAttempts: SourceAttempt[] = []
-  const judgement = await judge(desk, asker, subject, reference, sourceAttempts)
-  const kept = 'error' in judgement ? undefined : toStoredResponse(asker, subject, reference, judgement)
-  const outcome: AuditEntry = {
-    ...story,
-    phase: 'outcome',
-    outcome: judgement.outcome,
-    sources: JSON.stringify(sourceAttempts),
-    fields_released: kept?.released ?? null,
-  }
-  const completion = claimed && kept && idempotency.complete(claimed, kept)
-  await audit.record(asksOutside ? [outcome] : [intent, outcome], completion)
-  if (!kept) throw (judgement as { error: unknown }).error
-  return { ...kept, replayed: false }
-}
-
-/** Asks, and says what came of it. Whatever goes wrong is an outcome, too: it is audited before it is told. */
-async function judge<T extends object>(
-  desk: VerificationDeps,
-  asker: VerificationRequest,
-  subject: Subject<T>,
-  reference: string,
-  sourceAttempts: SourceAttempt[],
-): Promise<Judgement<T>> {
-  const { number, phone } = subject
-  const { hidden } = asker.caller
-  try {
-    const reused = await findReused(desk, asker, subject, sourceAttempts)
-    if (reused) return { outcome: 'verified', record: mask(reused, hidden) }
-    const answer = await askSources(desk, asker, subject, reference, sourceAttempts)
-    if (answer.found && subject.numberIn(answer.record) !== number) throw new AppError('source_bad_response')
-    // The phone is compared even when nobody was found: both failures take the same steps.
-    const matches = isPhoneOf(phone, answer.found ? subject.phonesIn(answer.record) : [number])
-    if (!answer.found || !matches) return { outcome: 'not_verified' }
-    await keepForReuse(desk, asker, subject, answer.record, sourceAttempts).catch(() => {})
-    return { outcome: 'verified', record: mask(answer.record, hidden) }
-  } catch (thrown) {
-    const error = toFinalFailure(thrown, asker.claimed)
-    return { outcome: error instanceof AppError ? error.code : 'internal_error', error }
-  }
-}
-
-function toStoredResponse<T extends object>(
-  { caller, requestId }: VerificationRequest,
-  subject: Subject<T>,
-  reference: string,
-  judgement: Exclude<Judgement<T>, { error: unknown }>,
-): StoredResponse {
-  if ('record' in judgement)
-    return {
-      status: 200,
-      body: subject.toBody(judgement.record, reference),
-      outcome: 'verified',
-      reference,
-      released: toReleasedFields(subject.kind, caller.hidden),
+    // Idempotency: the first response under a key is replayed.
+    if (request.idempotencyKey !== undefined) {
+      const begun = await deps.idempotency.begin(toKeyUse(idType, request, request.idempotencyKey, subject))
+      if ('stored' in begun) return await replay(deps, idType, request, subject, begun.stored)
+      held.claim = begun.claim
     }
-  // The same for a number nobody has and for a phone that differs, so that nobody can be harvested.
-  const data = { request_reference: reference, verification_status: 'NOT_VERIFIED' }
-  const body = JSON.stringify(toErrorBody(new AppError('not_verified', { data }), requestId))
-  return { status: ERRORS.not_verified.status, body, outcome: 'not_verified', reference, released: null }
+
+    // Guess limit: not in the sandbox, where people are synthetic.
+    if (request.caller.mode === 'live')
+      held.reservation = await deps.guessLimit.reserve(request.caller, subject, request.phone)
+
+    // Ask and match: the intent is durable before a source outside this process is asked.
+    const verification = createVerification(deps, idType, request, subject, held.claim)
+    if (!verification.localSource) await deps.audit.record([toIntent(verification)])
+    const decision = await askAndMatch(verification)
+
+    // Mask: a failure has no response to store.
+    const response = toStoredResponse(verification, decision)
+
+    // Record: the outcome is durable before the caller is told.
+    await recordOutcome(verification, decision, response)
+    if (held.reservation) await settle(held, decision)
+
+    // Answer.
+    if (!response) throw (decision as { error: unknown }).error
+    return { ...response, replayed: false }
+  } catch (error) {
+    throw await abandon(deps, held, error)
+  }
 }
 
-const toAuditFields = <T>(
-  desk: VerificationDeps,
-  asker: VerificationRequest,
-  subject: Subject<T>,
-  reference: string,
-) => ({
-  request_reference: reference,
-  key_id: asker.caller.keyId,
-  mode: asker.caller.mode,
-  operation: asker.operation,
-  subject: desk.toSubjectHash(subject.kind, subject.number),
-  amount: asker.amount ?? null,
-  consent_reference: asker.consentReference ?? null,
-  detail: asker.person === undefined ? null : `Try it; by ${asker.person}`,
+/** What must be given back when a verification fails. */
+type Held = { claim: IdempotencyClaim | undefined; reservation: Reservation | undefined }
+
+const toKeyUse = <T>(
+  { operation }: IdType<T>,
+  { caller, number, phone, amount = '' }: VerificationRequest,
+  header: string,
+  subject: string,
+) => ({ keyId: caller.lineage, operation, header, request: [number, phone, amount], subject })
+
+async function replay<T>(
+  { audit }: VerificationDeps,
+  idType: IdType<T>,
+  request: VerificationRequest,
+  subject: string,
+  stored: StoredResponse,
+): Promise<VerificationResponse> {
+  const fields = toAuditFields(idType, request, subject, stored.reference)
+  const { outcome, released } = stored
+  await audit.record([{ ...fields, phase: 'replay', outcome, fields_released: released }])
+  return { ...stored, replayed: true }
+}
+
+/** A failure is an outcome like any other: it is recorded before the caller is told. */
+async function askAndMatch<T>(verification: Verification<T>): Promise<Decision<T>> {
+  const { deps, idType, request, claim, localSource } = verification
+  try {
+    const reusable = deps.reuse ? await findReusable(deps.reuse, verification) : undefined
+    if (reusable) return match(idType, request, reusable)
+    const answer = localSource ? await askLocal(localSource, verification) : await askExternal(verification)
+    return match(idType, request, answer)
+  } catch (error) {
+    return toFailed(error, claim)
+  }
+}
+
+const toIntent = <T>({ auditFields, intentTime }: Verification<T>): AuditEntry => ({
+  ...auditFields,
+  phase: 'intent',
+  time: intentTime,
 })
+
+/** One commit: the audit rows, and the response under its Idempotency-Key. */
+async function recordOutcome<T>(
+  verification: Verification<T>,
+  decision: Decision<T>,
+  response: StoredResponse | undefined,
+): Promise<void> {
+  const { deps, auditFields, claim, localSource, sourceAttempts } = verification
+  const outcome: AuditEntry = {
+    ...auditFields,
+    phase: 'outcome',
+    outcome: decision.outcome,
+    sources: JSON.stringify(sourceAttempts),
+    fields_released: response?.released ?? null,
+  }
+  const rows = localSource ? [toIntent(verification), outcome] : [outcome]
+  await deps.audit.record(rows, claim && response && deps.idempotency.complete(claim, response))
+  if (deps.reuse && 'record' in decision)
+    await keepForReuse(deps.reuse, verification, decision.record).catch(() => {})
+}
+
+/** A wrong guess counts; any other outcome takes the reservation back. */
+async function settle<T>(held: Held, decision: Decision<T>): Promise<void> {
+  const { reservation } = held
+  held.reservation = undefined
+  const isFailed = 'error' in decision ? isWrongGuess(decision.error) : decision.outcome === 'not_verified'
+  await reservation?.settle(isFailed)
+}
+
+/** Gives back what is held. Returns the error for the caller. */
+async function abandon(
+  { audit, idempotency }: VerificationDeps,
+  { claim, reservation }: Held,
+  thrown: unknown,
+): Promise<unknown> {
+  let error = thrown
+  try {
+    await reservation?.settle(false)
+  } catch (storeFailure) {
+    error = storeFailure
+  }
+  if (claim) await idempotency.release(claim, error).catch(() => {})
+  return audit.reportFailure(error) ? new AppError('audit_unavailable', { cause: error }) : error
+}

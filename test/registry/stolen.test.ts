@@ -6,7 +6,8 @@ import { describe, expect, it } from 'vitest'
 import { writeBackup } from '../../src/backup/write-backup.ts'
 import { createBlankRecord } from '../../src/contract/blank-record.ts'
 import { SCOPES } from '../../src/contract/scope.ts'
-import { KINDS } from '../../src/crypto/blind-index.ts'
+import { KINDS, toBlindIndexText } from '../../src/crypto/blind-index.ts'
+import type { Caller } from '../../src/keys/caller.ts'
 import { createKey } from '../../src/keys/manage.ts'
 import { rotateRoot } from '../../src/registry/rotate.ts'
 import { sealEntry, sealMedia, toSubject } from '../../src/registry/sealed-entry.ts'
@@ -55,11 +56,15 @@ async function plant({ store, keyring }: SealedStore): Promise<string> {
     allowedIps: undefined,
   } as const
   const key = await createKey({ store, keyring, audit: { record: async () => {} } }, wishes)
-  const attempts = createGuessLimit(store.guesses, keyring.subject)
-  const caller = { lineage: key.row.lineage, subjectsPerDay: 10 } as Parameters<typeof attempts.admit>[0]
+  const guessLimit = createGuessLimit(store.guesses)
+  const caller = { lineage: key.row.lineage, subjectsPerDay: 10 } as Caller
   for (const kind of KINDS)
     for (const number of [NIN, BVN, GUESSED]) {
-      const guess = await attempts.admit(caller, kind, number, '8031234567')
+      const guess = await guessLimit.reserve(
+        caller,
+        toBlindIndexText(keyring.subject, kind, number),
+        '8031234567',
+      )
       await guess.settle(true)
     }
   return key.text

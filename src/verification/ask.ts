@@ -1,0 +1,102 @@
+import { AppError } from '../errors.ts'
+import { withDeadline } from '../sources/deadline.ts'
+import type { SourceAttempt } from '../sources/search.ts'
+import { type Answer, type Source, SourceError } from '../sources/source.ts'
+import { toSourceFailure } from '../sources/tally.ts'
+import { isPhoneOf } from './match.ts'
+import type { Reuse } from './reuse.ts'
+import type { Verification } from './verification.ts'
+import type { VerificationRequest } from './verification-request.ts'
+
+/** A caller waits 15 seconds at most. The rest is for writing the outcome. */
+const DEADLINE_MS = 14_500
+
+const NEVER = new AbortController().signal
+
+/** Asks a source inside this process. It needs no guard, and the store limits its time. */
+export async function askLocal<T>(source: Source, verification: Verification<T>): Promise<Answer<T>> {
+  const { idType, request, reference, sourceAttempts } = verification
+  toMsLeft(request)
+  const startedAt = performance.now()
+  try {
+    const answer = await idType.find(source, request.number, request.phone, { signal: NEVER, reference })
+    sourceAttempts.push(toAttempt(source, answer.found ? 'found' : 'not_found', startedAt))
+    return answer
+  } catch (error) {
+    const isSourceError = error instanceof SourceError
+    sourceAttempts.push(toAttempt(source, isSourceError ? error.reason : 'error', startedAt))
+    throw isSourceError ? toSourceFailure(error) : error
+  }
+}
+
+/** Asks the sources in order. Identical requests of one key share the calls (single flight). */
+export function askExternal<T>({
+  deps: { singleFlight, askNext },
+  idType,
+  request,
+  reference,
+  claim,
+  sources,
+  sourceAttempts,
+}: Verification<T>): Promise<Answer<T>> {
+  const { caller, number, phone } = request
+  return withDeadline(toMsLeft(request), (signal) => {
+    const call = { signal, reference }
+    const queries = sources
+      .filter(({ source }) => idType.isOfferedBy(source))
+      .map(({ source, guard }) => ({
+        name: source.name,
+        guard,
+        query: () => idType.find(source, number, phone, call),
+      }))
+    return singleFlight.share([caller.lineage, idType.kind, number, phone], queries, {
+      sourceAttempts,
+      signal,
+      continueOnNotFound: askNext,
+      matches: (record) => isPhoneOf(phone, idType.phonesIn(record)),
+      markWatchlisted: idType.markWatchlisted,
+      paidCalls: claim?.paidCalls,
+      secrets: [number, phone],
+    })
+  })
+}
+
+function toMsLeft({ startedAt }: VerificationRequest): number {
+  const left = DEADLINE_MS - (performance.now() - startedAt)
+  if (left <= 0) throw new AppError('source_timeout')
+  return left
+}
+
+/**
+ * An earlier result, if its phone is the phone of the request. Otherwise the sources are asked, so that the time does not tell
+ * whether a person is known here.
+ */
+export async function findReusable<T>(
+  reuse: Reuse,
+  { idType, request, sourceAttempts }: Verification<T>,
+): Promise<Answer<T> | undefined> {
+  const { caller, refusesReuse, number, phone } = request
+  if (refusesReuse || caller.mode !== 'live') return undefined
+  const startedAt = performance.now()
+  const reused = await reuse.find<T>(idType.kind, number)
+  if (!reused || !isPhoneOf(phone, idType.phonesIn(reused.record))) return undefined
+  sourceAttempts.push(toAttempt({ name: reused.source }, 'reused', startedAt))
+  return { found: true, record: reused.record }
+}
+
+/** Keeps a verified record of an external source. Records of the registry are here already. */
+export async function keepForReuse<T>(
+  reuse: Reuse,
+  { idType, request, sources, sourceAttempts }: Verification<T>,
+  record: T,
+): Promise<void> {
+  const name = sourceAttempts.findLast(({ result }) => result === 'found')?.name
+  const from = sources.find(({ source }) => source.name === name)
+  if (name && from?.source.isExternal) await reuse.keep(idType.kind, request.number, { record, source: name })
+}
+
+const toAttempt = (
+  { name }: Pick<Source, 'name'>,
+  result: SourceAttempt['result'],
+  startedAt: number,
+): SourceAttempt => ({ name, result, ms: Math.round(performance.now() - startedAt) })

@@ -1,0 +1,106 @@
+import type { KeyObject } from 'node:crypto'
+import type { BvnRecord, BvnResponse } from '../contract/bvn.ts'
+import type { NinRecord, NinResponse } from '../contract/nin.ts'
+import type { Kind } from '../crypto/blind-index.ts'
+import { toPicturePath } from '../registry/media-link.ts'
+import type { Answer, Call, Source } from '../sources/source.ts'
+import type { VerificationRequest } from './verification-request.ts'
+
+/** Everything in which a NIN and a BVN differ. */
+export type IdType<T> = {
+  readonly kind: Kind
+  /** In the audit log. */
+  readonly operation: string
+  readonly isOfferedBy: (source: Source) => boolean
+  readonly find: (source: Source, number: string, phone: string, call: Call) => Promise<Answer<T>>
+  readonly numberIn: (record: T) => string
+  readonly phonesIn: (record: T) => readonly (string | null)[]
+  /** The record with a watch list entry. Absent where the contract has no watch list. */
+  readonly markWatchlisted?: (record: T) => T
+  /** The body of a 200. `pictureKey` signs links to pictures. */
+  readonly toBody: (
+    record: T,
+    reference: string,
+    request: VerificationRequest,
+    pictureKey: KeyObject,
+  ) => object
+}
+
+export const NIN: IdType<NinRecord> = {
+  kind: 'nin',
+  operation: 'verify_nin',
+  isOfferedBy: ({ findNin }) => findNin !== undefined,
+  find: ({ name, findNin }, nin, phone, call) => (findNin ?? notOffered(name))({ nin, phone }, call),
+  numberIn: (record) => record.nin_number,
+  phonesIn: (record) => [record.personal_info.phone_number],
+  toBody: toNinBody,
+}
+
+export const BVN: IdType<BvnRecord> = {
+  kind: 'bvn',
+  operation: 'verify_bvn',
+  isOfferedBy: ({ findBvn }) => findBvn !== undefined,
+  find: ({ name, findBvn }, bvn, phone, call) => (findBvn ?? notOffered(name))({ bvn, phone }, call),
+  numberIn: (record) => record.bvn_number,
+  phonesIn: (record) => [record.personal_info.phone_number, record.personal_info.phone_number_2],
+  // Replaces the text of the source that has the record: that text may mean "not on a watch list".
+  markWatchlisted: (record) => ({ ...record, watchlisted: 'YES' }),
+  toBody: toBvnBody,
+}
+
+function notOffered(name: string): never {
+  throw new Error(`${name} does not offer this operation`)
+}
+
+function toNinBody(
+  record: NinRecord,
+  reference: string,
+  request: VerificationRequest,
+  pictureKey: KeyObject,
+): NinResponse {
+  const image_url = toImageUrl(record.personal_info.image_url, request, pictureKey)
+  return {
+    success: true,
+    message: 'NIN verification completed successfully',
+    data: {
+      request_reference: reference,
+      nin_number: record.nin_number,
+      document_no: record.document_no,
+      verification_status: 'VERIFIED',
+      service_type: 'NIN',
+      personal_info: { ...record.personal_info, image_url },
+      next_of_kin: record.next_of_kin,
+      residential_info: record.residential_info,
+      indigene_info: record.indigene_info,
+      education_profession: record.education_profession,
+    },
+  }
+}
+
+/** Pictures are served by this server. A link to a picture of the registry works for the key of this request alone. */
+function toImageUrl(imageUrl: string, { origin, caller }: VerificationRequest, key: KeyObject): string {
+  const path = toPicturePath(key, imageUrl, caller.keyId)
+  return path.startsWith('/') ? origin + path : path
+}
+
+function toBvnBody(record: BvnRecord, reference: string): BvnResponse {
+  return {
+    success: true,
+    message: 'BVN verification completed successfully',
+    data: {
+      request_reference: reference,
+      bvn_number: record.bvn_number,
+      name_on_card: record.name_on_card,
+      enrolment_branch: record.enrolment_branch,
+      enrolment_bank: record.enrolment_bank,
+      formatted_registration_date: record.formatted_registration_date,
+      level_of_account: record.level_of_account,
+      nin: record.nin,
+      watchlisted: record.watchlisted,
+      verification_status: 'VERIFIED',
+      service_type: 'BVN',
+      personal_info: record.personal_info,
+      residential_info: record.residential_info,
+    },
+  }
+}
