@@ -1,13 +1,13 @@
 import { CHROMIUM, launch, visit } from '../test/console/browser.ts'
 import { acceptInvitation } from '../test/console/console-server.ts'
-import { openLivelyHouse } from '../test/console/lively.ts'
+import { startFilledServer } from '../test/console/filled-server.ts'
 import { median } from './rounds.ts'
 
-/** How long the console takes until it can be used, in a browser that has not seen it before: npm run bench:console */
+/** Time until the overview is usable, in a new browser context: npm run bench:console */
 const ROUNDS = 9
 
-if (!CHROMIUM) throw new Error('There is no Chromium on this machine.')
-const server = await openLivelyHouse()
+if (!CHROMIUM) throw new Error('No Chromium is installed.')
+const server = await startFilledServer()
 const browser = await launch()
 try {
   const first = await visit(browser)
@@ -20,7 +20,7 @@ try {
     await page.context().addCookies(cookies)
     const startedAt = performance.now()
     await page.goto(`${server.admin}/console#/overview`)
-    // The live figures are there and the buttons work.
+    // The overview is rendered and its buttons work.
     await page.getByText('Live', { exact: true }).filter({ visible: true }).first().waitFor()
     times.push(performance.now() - startedAt)
     bytes = Number(

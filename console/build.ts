@@ -5,7 +5,7 @@ import { gzipSync } from 'node:zlib'
 const DIST = join(import.meta.dirname, 'dist')
 const say = (line: string) => process.stdout.write(`${line}\n`)
 
-/** Every text beside itself in gzip, so that the server never compresses anything. */
+/** Writes a gzip copy beside every text file, so that the server never compresses. */
 function compress(): void {
   for (const name of readdirSync(DIST, { recursive: true, encoding: 'utf8' })) {
     if (!/\.(js|css|html|svg)$/.test(name)) continue
@@ -25,4 +25,4 @@ const vite = await loadVite()
 if (vite) {
   await vite.build({ configFile: join(import.meta.dirname, 'vite.config.ts'), logLevel: 'warn' })
   compress()
-} else say('The console was not built: Vite is not installed (npm ci without --omit=dev installs it).')
+} else say('The console was not built: Vite is not installed. Run npm ci without --omit=dev.')

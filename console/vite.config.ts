@@ -1,6 +1,6 @@
 import { defineConfig } from 'vite'
 
-/** Under the name by which the browser asked: the server refuses what comes from elsewhere. */
+/** Keeps the Host header, because the server refuses unknown hosts. */
 const SERVER = { target: 'http://127.0.0.1:8081', changeOrigin: false }
 
 export default defineConfig({
@@ -11,10 +11,10 @@ export default defineConfig({
   build: {
     target: 'es2023',
     emptyOutDir: true,
-    // The policy of the page allows no inline script, and there is nothing to preload.
+    // The content security policy forbids inline scripts, and there is nothing to preload.
     modulePreload: false,
     reportCompressedSize: false,
   },
-  // npm run dev:console: the page as it is written, in front of the server that listens on 8081.
+  // npm run dev:console: the sources of the page, with the admin API of the server on port 8081.
   server: { proxy: { '/admin': SERVER, '/health': SERVER } },
 })

@@ -1,6 +1,6 @@
 import { toLabel, toSentence } from './format.ts'
 
-/** Why the server did not do what was asked. `fields` has a sentence for each input that was wrong. */
+/** A failed request. `fields` has a sentence for each invalid input. */
 export class ApiError extends Error {
   readonly status: number
   readonly code: string
@@ -17,14 +17,14 @@ export class ApiError extends Error {
 
 export type ApiClient = {
   readonly get: <T>(path: string, signal?: AbortSignal) => Promise<T>
-  /** Never repeated by itself: it may have been done although no answer came. */
+  /** Never retried: the change may have been made although no response arrived. */
   readonly post: <T>(path: string, body?: object) => Promise<T>
 }
 
-export type Listeners = {
+type Listeners = {
   readonly onSignedOut: () => void
   readonly onUnreachable: () => void
-  /** The server has seen that somebody is there. */
+  /** The server accepted a request, which extends the session. */
   readonly onActivity: () => void
 }
 
@@ -57,21 +57,21 @@ export function createApiClient({ onSignedOut, onUnreachable, onActivity }: List
   }
 }
 
-/** A proxy in front says that nobody is behind it; our own errors are JSON. */
+/** A reverse proxy reports that the server is down. Errors of the server itself are JSON. */
 const isFromProxy = ({ status, headers }: Response) =>
   status >= 502 && status <= 504 && !headers.get('content-type')?.includes('json')
 
 const toUnreachableError = (isPost: boolean) =>
   new ApiError(
     0,
-    'away',
+    'unreachable',
     isPost
-      ? 'The server cannot be reached. It is not known whether this was done: look before you try again.'
+      ? 'The server did not respond. The change may have been made. Check before you try again.'
       : 'The server cannot be reached.',
   )
 
-/** Where only a password was asked for, no name can be wrong. */
-export function sayPasswordOnly(thrown: unknown): never {
+/** For forms that ask only for the password: the message must not mention a name. */
+export function rethrowPasswordError(thrown: unknown): never {
   if (thrown instanceof ApiError && thrown.code === 'wrong_password')
     throw new ApiError(thrown.status, thrown.code, 'The password is wrong.')
   throw thrown
@@ -84,14 +84,14 @@ async function readError(response: Response): Promise<ApiError> {
   const { code, message, errors } = (await response.json().catch(() => ({}))) as ErrorBody
   const fields = Object.entries(errors ?? {}).map(([name, sentences]) => [
     name,
-    toFieldSentence(name, sentences[0] ?? 'does not fit'),
+    toFieldSentence(name, sentences[0] ?? 'is not valid'),
   ])
   return new ApiError(
     status,
     code ?? 'unknown',
-    status === 429
-      ? toWait(headers.get('retry-after'))
-      : (message ?? `The server answered ${status} without saying why.`),
+    status === 429 && headers.has('retry-after')
+      ? `Too many attempts. Wait ${headers.get('retry-after')} seconds, then try again.`
+      : (message ?? `The server returned status ${status} without a message.`),
     Object.fromEntries(fields),
   )
 }
@@ -105,6 +105,3 @@ function toFieldSentence(name: string, text: string): string {
     .replace('<=', 'at most')
   return toSentence(`${toLabel(name.split('.').at(-1) ?? name)} ${plain}`)
 }
-
-const toWait = (seconds: string | null) =>
-  seconds ? `Too many tries. Wait ${seconds} seconds, then try again.` : 'Too many tries. Wait a little.'

@@ -4,29 +4,29 @@ import type { Session } from '../../src/admin/shapes/session.ts'
 import type { Role } from '../../src/contract/role.ts'
 import type { ApiClient } from './api-client.ts'
 
-/** What every page works with. */
-export type AppState = {
+/** What every page needs. */
+type AppState = {
   readonly api: ApiClient
   readonly session: Session
-  /** How often the server was away and came back: what is shown is asked for again then. */
-  readonly returns: number
-  /** Asks whether the session still stands; where it does not, the sign-in form comes. */
-  readonly recheck: () => void
-  /** Looks whether the server is there at all. */
-  readonly suspect: () => void
+  /** How often the connection was restored. Queries reload when it changes. */
+  readonly reconnects: number
+  /** Checks whether the session has ended; if so, the sign-in form appears. */
+  readonly recheckSession: () => void
+  /** Checks whether the server can be reached. */
+  readonly checkConnection: () => void
 }
 
 export const AppContext = createContext<AppState | undefined>(undefined)
 
 export function useAppContext(): AppState {
-  const desk = useContext(AppContext)
-  if (!desk) throw new Error('There is no desk outside the rooms.')
-  return desk
+  const state = useContext(AppContext)
+  if (!state) throw new Error('AppContext is missing.')
+  return state
 }
 
 const RANKS: readonly Role[] = ['viewer', 'operator', 'owner']
 
-/** Whether the person may do what needs this role. The server asks again; this only spares useless buttons. */
+/** Whether the account has this role. The server checks again; this only hides buttons that would fail. */
 export function useHasRole(needed: Role): boolean {
   const { session } = useAppContext()
   return RANKS.indexOf(session.role) >= RANKS.indexOf(needed)

@@ -2,7 +2,7 @@ import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import type { CurrentSession, Session } from '../../src/admin/shapes/session.ts'
 import { type ApiError, createApiClient } from './api-client.ts'
 import { AppContext } from './app-context.ts'
-import { LoadError, Loading } from './components/states.tsx'
+import { LoadError, Loading } from './components/query-result.tsx'
 import { findPage } from './navigation.ts'
 import { Invite } from './pages/invite.tsx'
 import { SignIn } from './pages/sign-in.tsx'
@@ -10,28 +10,28 @@ import { toHash, useRoute } from './route.ts'
 import { Shell } from './shell.tsx'
 import { useConnection } from './use-connection.ts'
 
-/** Null: nobody has signed in. Undefined: not known yet. */
-type Known = Session | null | undefined
+/** Null: not signed in. Undefined: not known yet. */
+type SessionState = Session | null | undefined
 
 export function App() {
   const route = useRoute()
-  const [session, setSession] = useState<Known>()
+  const [session, setSession] = useState<SessionState>()
   const [error, setError] = useState<ApiError>()
-  const away = useConnection()
-  const seenAt = useRef(Date.now())
-  const { setAway } = away
+  const connection = useConnection()
+  const lastActivityAt = useRef(Date.now())
+  const { setOffline } = connection
   const api = useMemo(
     () =>
       createApiClient({
         onSignedOut: () => setSession(null),
-        onUnreachable: () => setAway(true),
+        onUnreachable: () => setOffline(true),
         onActivity: () => {
-          seenAt.current = Date.now()
+          lastActivityAt.current = Date.now()
         },
       }),
-    [setAway],
+    [setOffline],
   )
-  const recheck = useCallback(() => {
+  const recheckSession = useCallback(() => {
     api.get<CurrentSession>('/admin/session').then((found) => {
       setSession(found.session)
       setError(undefined)
@@ -39,10 +39,10 @@ export function App() {
   }, [api])
   const isInvited = route.page === 'invite'
   useEffect(() => {
-    // Whoever comes with a one-time link has no session to ask for.
-    if (!isInvited) recheck()
-  }, [recheck, away.returns, isInvited])
-  useIdleEnd(session, seenAt, recheck)
+    // A visitor with a one-time link has no session yet.
+    if (!isInvited) recheckSession()
+  }, [recheckSession, connection.reconnects, isInvited])
+  useIdleEnd(session, lastActivityAt, recheckSession)
 
   const enter = (found: Session) => {
     setSession(found)
@@ -51,9 +51,9 @@ export function App() {
   return (
     <>
       <button type="button" class="skip" onClick={skip}>
-        Skip to the content
+        Skip to content
       </button>
-      {away.isAway && (
+      {connection.isOffline && (
         <div class="banner" role="status">
           The server cannot be reached. Trying again…
         </div>
@@ -61,11 +61,19 @@ export function App() {
       {isInvited ? (
         <Invite api={api} token={route.rest} onEnter={enter} />
       ) : session === undefined ? (
-        <Waiting error={away.isAway ? undefined : error} onRetry={recheck} />
+        <Starting error={connection.isOffline ? undefined : error} onRetry={recheckSession} />
       ) : session === null ? (
         <SignIn api={api} onEnter={enter} />
       ) : (
-        <AppContext.Provider value={{ api, session, returns: away.returns, recheck, suspect: away.suspect }}>
+        <AppContext.Provider
+          value={{
+            api,
+            session,
+            reconnects: connection.reconnects,
+            recheckSession,
+            checkConnection: connection.check,
+          }}
+        >
           <Shell page={findPage(route.page, session.role)} rest={route.rest} />
         </AppContext.Provider>
       )}
@@ -73,32 +81,36 @@ export function App() {
   )
 }
 
-function Waiting({ error, onRetry }: { error: ApiError | undefined; onRetry: () => void }) {
+function Starting({ error, onRetry }: { error: ApiError | undefined; onRetry: () => void }) {
   return (
     <main id="main" class="alone" tabIndex={-1}>
-      <h1 class="unseen">Tabbat console</h1>
+      <h1 class="visually-hidden">Tabbat console</h1>
       {error ? <LoadError error={error} onRetry={onRetry} /> : <Loading />}
     </main>
   )
 }
 
-/** A button, for the address names the page: a link to an anchor would lead out of it. */
+/** A button instead of an anchor link, because the hash of the URL names the page. */
 function skip(): void {
   document.getElementById('main')?.focus()
 }
 
-/** Nobody has done anything for as long as a session lives: asks once, and the sign-in form comes by itself. */
-function useIdleEnd(session: Known, seenAt: { current: number }, recheck: () => void): void {
+/** Checks the session once its time without activity is over, so that the sign-in form appears by itself. */
+function useIdleEnd(
+  session: SessionState,
+  lastActivityAt: { current: number },
+  recheckSession: () => void,
+): void {
   useEffect(() => {
     if (!session) return
     const idleMs = Date.parse(session.idle_until) - Date.now()
     const endsAt = Date.parse(session.expires_at)
     const timer = setInterval(() => {
-      const end = Math.min(seenAt.current + idleMs, endsAt)
+      const end = Math.min(lastActivityAt.current + idleMs, endsAt)
       if (Date.now() < end + 2000) return
       clearInterval(timer)
-      recheck()
+      recheckSession()
     }, 5000)
     return () => clearInterval(timer)
-  }, [session, seenAt, recheck])
+  }, [session, lastActivityAt, recheckSession])
 }

@@ -1,6 +1,6 @@
 import type { TryForm } from '../../src/admin/shapes/try.ts'
 
-/** A call to write down. Without a public key the examples read one from the environment. */
+/** A call to show as code. Without a public key, the examples read the key from the environment. */
 export type Call = {
   readonly form: Pick<TryForm, 'method' | 'path' | 'input_from' | 'fields'>
   readonly input: Readonly<Record<string, string>>
@@ -8,9 +8,9 @@ export type Call = {
   readonly publicKey?: string
 }
 
-type Parts = { readonly url: string; readonly body: Record<string, string> | undefined }
+type RequestParts = { readonly url: string; readonly body: Record<string, string> | undefined }
 
-function toParts({ form, input, baseUrl }: Call): Parts {
+function toParts({ form, input, baseUrl }: Call): RequestParts {
   const given = form.fields.flatMap(({ name }) => (input[name] ? [[name, input[name]] as const] : []))
   const values = Object.fromEntries(given)
   const path = form.path.replace(/:(\w+)|\{(\w+)\}/g, (_all, colon?: string, braces?: string) =>
@@ -22,7 +22,7 @@ function toParts({ form, input, baseUrl }: Call): Parts {
   return { url, body: values }
 }
 
-/** Inside single quotes a shell leaves everything alone but the single quote. */
+/** Inside single quotes, only the single quote is special to a shell. */
 const toShellWord = (text: string) => `'${text.replaceAll("'", "'\\''")}'`
 
 export function toCurl(call: Call): string {
@@ -35,7 +35,7 @@ export function toCurl(call: Call): string {
   return lines.join(' \\\n')
 }
 
-/** JSON is a literal of both languages, as long as it holds only texts. */
+/** A JSON string is a valid literal in both languages. */
 const toLiteral = (value: string) => JSON.stringify(value)
 
 export function toTypeScript(call: Call): string {

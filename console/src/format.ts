@@ -1,36 +1,36 @@
-const PLACE = 'en-GB'
+const LOCALE = 'en-GB'
 
 const minute = { day: 'numeric', month: 'short', hour: '2-digit', minute: '2-digit' } as const
-const moment = new Intl.DateTimeFormat(PLACE, minute)
-const momentOfAnotherYear = new Intl.DateTimeFormat(PLACE, { ...minute, year: 'numeric' })
-const second = new Intl.DateTimeFormat(PLACE, { ...minute, second: '2-digit' })
-const exact = new Intl.DateTimeFormat(PLACE, {
+const moment = new Intl.DateTimeFormat(LOCALE, minute)
+const momentOfAnotherYear = new Intl.DateTimeFormat(LOCALE, { ...minute, year: 'numeric' })
+const second = new Intl.DateTimeFormat(LOCALE, { ...minute, second: '2-digit' })
+const exact = new Intl.DateTimeFormat(LOCALE, {
   ...minute,
   year: 'numeric',
   second: '2-digit',
   fractionalSecondDigits: 3,
   timeZoneName: 'short',
 })
-const hourAndMinute = new Intl.DateTimeFormat(PLACE, { hour: '2-digit', minute: '2-digit' })
-const clock = new Intl.DateTimeFormat(PLACE, { timeStyle: 'medium' })
-const day = new Intl.DateTimeFormat(PLACE, { dateStyle: 'medium', timeZone: 'UTC' })
-const whole = new Intl.NumberFormat(PLACE, { maximumFractionDigits: 0 })
-const short = new Intl.NumberFormat(PLACE, { notation: 'compact' })
-const naira = new Intl.NumberFormat(PLACE, { minimumFractionDigits: 2, maximumFractionDigits: 2 })
-// Rounded down: one failure in a million is not 100 %.
-const percent = new Intl.NumberFormat(PLACE, {
+const hourAndMinute = new Intl.DateTimeFormat(LOCALE, { hour: '2-digit', minute: '2-digit' })
+const clock = new Intl.DateTimeFormat(LOCALE, { timeStyle: 'medium' })
+const day = new Intl.DateTimeFormat(LOCALE, { dateStyle: 'medium', timeZone: 'UTC' })
+const whole = new Intl.NumberFormat(LOCALE, { maximumFractionDigits: 0 })
+const short = new Intl.NumberFormat(LOCALE, { notation: 'compact' })
+const naira = new Intl.NumberFormat(LOCALE, { minimumFractionDigits: 2, maximumFractionDigits: 2 })
+// Rounded down, so that one failure in a million is not 100 %.
+const percent = new Intl.NumberFormat(LOCALE, {
   style: 'percent',
   maximumFractionDigits: 2,
   roundingMode: 'floor',
 } as Intl.NumberFormatOptions)
 
-const share = new Intl.NumberFormat(PLACE, {
+const share = new Intl.NumberFormat(LOCALE, {
   style: 'percent',
   maximumFractionDigits: 0,
   roundingMode: 'ceil',
 } as Intl.NumberFormatOptions)
 
-/** All times on the page are in the zone of whoever looks, which is named where they start. */
+/** The time zone of the browser, in which all times are shown. */
 export const toZone = (): string => {
   const { timeZone } = clock.resolvedOptions()
   const offset = exact.formatToParts().find(({ type }) => type === 'timeZoneName')?.value ?? ''
@@ -41,21 +41,20 @@ export function toMoment(at: string): string {
   const date = new Date(at)
   return (date.getFullYear() === new Date().getFullYear() ? moment : momentOfAnotherYear).format(date)
 }
-/** What is counted by the hour is known to the hour. */
+/** The hour of a time that is only known to the hour. */
 export const toHourSpan = (at: string) =>
   `${toMoment(at)}–${hourAndMinute.format(Date.parse(at) + 3_540_000)}`
-/** To the second, for rows that come many a minute. */
 export const toSecond = (at: string) => second.format(new Date(at))
-/** To the millisecond, with the year and the zone. */
+/** To the millisecond, with year and time zone. */
 export const toExactMoment = (at: string) => exact.format(new Date(at))
 export const toClock = (at: string) => clock.format(new Date(at))
-/** A day that was written as 2026-11-15. */
+/** From 2026-11-15. */
 export const toDay = (text: string) => (Number.isNaN(Date.parse(text)) ? text : day.format(new Date(text)))
 export const toShortCount = (count: number) => short.format(count)
 export const toCount = (count: number) => whole.format(count)
 export const toNaira = (kobo: number) => `₦${naira.format(kobo / 100)}`
 export const toPercent = (part: number | null) => (part === null ? '–' : percent.format(part))
-/** Of errors: rounded up, so that few are not none. */
+/** For error rates: rounded up, so that a few errors are not 0 %. */
 export const toShare = (part: number | null) => (part === null ? '–' : share.format(part))
 export const toPrice = (price: string) =>
   price !== '' && Number.isFinite(Number(price)) ? `₦${naira.format(Number(price))}` : price
@@ -78,7 +77,7 @@ export function toLabel(name: string): string {
 export const toSentence = (text: string) =>
   `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? '' : '.'}`
 
-/** verify_nin and its like, as people call them. */
+/** Titles of the operations. */
 const OPERATIONS: Readonly<Record<string, string>> = {
   verify_nin: 'Verify NIN',
   verify_bvn: 'Verify BVN',

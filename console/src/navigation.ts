@@ -12,14 +12,14 @@ import { Sources } from './pages/sources.tsx'
 import { TryIt } from './pages/try-it.tsx'
 
 export type Page = {
-  /** As in the address. */
+  /** The hash of the URL. */
   readonly name: string
   readonly title: string
   readonly Body: ComponentType<{ rest: string }>
   readonly isForOwners?: boolean
 }
 
-export const PAGES: readonly Page[] = [
+const PAGES: readonly Page[] = [
   { name: 'overview', title: 'Overview', Body: Overview },
   { name: 'try', title: 'Try it', Body: TryIt },
   { name: 'keys', title: 'Keys', Body: Keys },
@@ -35,6 +35,6 @@ const ACCOUNT: Page = { name: 'account', title: 'Your account', Body: Account }
 
 export const pagesFor = (role: Role) => PAGES.filter(({ isForOwners }) => !isForOwners || role === 'owner')
 
-/** An address that leads nowhere leads to the overview. */
+/** The overview if the name is unknown or the role too low. */
 export const findPage = (name: string, role: Role): Page =>
   [...pagesFor(role), ACCOUNT].find((page) => page.name === name) ?? (PAGES[0] as Page)

@@ -7,18 +7,18 @@ export const toHash = (page: string, rest = '') =>
 
 const KEY = 'key='
 
-/** What stands behind #/audit/ to see what one key did. */
+/** `#/audit/key=ID` searches the audit log for one key. */
 export const toKeySearch = (id: string) => `${KEY}${id}`
 export const findKeySearch = (rest: string) => (rest.startsWith(KEY) ? rest.slice(KEY.length) : undefined)
 
-export function readRoute(): Route {
+function readRoute(): Route {
   const [page = '', rest = ''] = location.hash.replace(/^#\/?/, '').split('/', 2)
-  // A one-time link must not stay in the address bar, nor in the history.
+  // The token must not stay in the address bar or the history.
   if (page === 'invite' && rest !== '') history.replaceState(null, '', toHash('invite'))
-  return { page: page === '' ? 'overview' : page, rest: toPlain(rest) }
+  return { page: page === '' ? 'overview' : page, rest: decode(rest) }
 }
 
-function toPlain(text: string): string {
+function decode(text: string): string {
   try {
     return decodeURIComponent(text)
   } catch {

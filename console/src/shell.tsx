@@ -1,10 +1,10 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { useAppContext } from './app-context.ts'
-import { Pill } from './components/pieces.tsx'
+import { Pill } from './components/pill.tsx'
 import { toZone } from './format.ts'
 import { type Page, pagesFor } from './navigation.ts'
 import { toHash } from './route.ts'
-import { keepTheme, readTheme, THEMES, type Theme } from './theme.ts'
+import { readTheme, saveTheme, THEMES, type Theme } from './theme.ts'
 
 export function Shell({ page, rest }: { page: Page; rest: string }) {
   const { session } = useAppContext()
@@ -14,7 +14,7 @@ export function Shell({ page, rest }: { page: Page; rest: string }) {
   useEffect(() => {
     document.title = `${page.title} · Tabbat console`
     setOpen(false)
-    // Whoever has just opened the page starts at its top.
+    // The first page keeps the focus at the top of the document.
     if (isFirst.current) isFirst.current = false
     else heading.current?.focus()
   }, [page])
@@ -53,7 +53,7 @@ export function Shell({ page, rest }: { page: Page; rest: string }) {
             <a href={toHash('account')} {...(page.name === 'account' ? { 'aria-current': 'page' } : {})}>
               <span class="breaks">{session.name}</span> <Pill tone="dim">{session.role}</Pill>
             </a>
-            <small class="dim">Times: {toZone()}</small>
+            <small class="dim">Time zone: {toZone()}</small>
             <small class="dim">Version {session.version}</small>
           </div>
         </div>
@@ -68,7 +68,7 @@ export function Shell({ page, rest }: { page: Page; rest: string }) {
   )
 }
 
-const THEME_WORDS: Readonly<Record<Theme, string>> = {
+const THEME_LABELS: Readonly<Record<Theme, string>> = {
   auto: 'Theme: system',
   light: 'Theme: light',
   dark: 'Theme: dark',
@@ -77,14 +77,14 @@ const THEME_WORDS: Readonly<Record<Theme, string>> = {
 function ThemeSwitch() {
   const [theme, setTheme] = useState(readTheme)
   const choose = (chosen: Theme) => {
-    keepTheme(chosen)
+    saveTheme(chosen)
     setTheme(chosen)
   }
   return (
     <select aria-label="Theme" value={theme} onChange={(event) => choose(event.currentTarget.value as Theme)}>
       {THEMES.map((name) => (
         <option key={name} value={name}>
-          {THEME_WORDS[name]}
+          {THEME_LABELS[name]}
         </option>
       ))}
     </select>

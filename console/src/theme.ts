@@ -1,12 +1,12 @@
 export const THEMES = ['auto', 'light', 'dark'] as const
 export type Theme = (typeof THEMES)[number]
 
-const PLACE = 'tabbat-theme'
+const STORAGE_KEY = 'tabbat-theme'
 
-/** The only thing that this page keeps in the browser. */
+/** The only value that the page stores in the browser. */
 export function readTheme(): Theme {
-  const kept = localStorage.getItem(PLACE)
-  return THEMES.find((theme) => theme === kept) ?? 'auto'
+  const stored = localStorage.getItem(STORAGE_KEY)
+  return THEMES.find((theme) => theme === stored) ?? 'auto'
 }
 
 export function applyTheme(theme: Theme): void {
@@ -15,12 +15,12 @@ export function applyTheme(theme: Theme): void {
   else dataset.theme = theme
 }
 
-export function keepTheme(theme: Theme): void {
-  localStorage.setItem(PLACE, theme)
+export function saveTheme(theme: Theme): void {
+  localStorage.setItem(STORAGE_KEY, theme)
   applyTheme(theme)
 }
 
-/** Calls back whenever the page turns light or dark, by the switch or by the system. */
+/** Calls back when the theme changes, by the switch or by the system. */
 export function watchTheme(onChange: () => void): () => void {
   const system = matchMedia('(prefers-color-scheme: dark)')
   const observer = new MutationObserver(onChange)

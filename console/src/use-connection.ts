@@ -2,33 +2,33 @@ import { useCallback, useEffect, useState } from 'preact/hooks'
 
 const PAUSE_MS = 2000
 
-const isThere = () =>
+const isReachable = () =>
   fetch('/health/live').then(
     ({ ok }) => ok,
     () => false,
   )
 
-/** While the server is away it is asked every two seconds whether it is back. */
+/** Whether the server can be reached. While it cannot, this checks every two seconds. */
 export function useConnection() {
-  const [isAway, setAway] = useState(false)
-  const [returns, setReturns] = useState(0)
+  const [isOffline, setOffline] = useState(false)
+  const [reconnects, setReconnects] = useState(0)
   useEffect(() => {
-    if (!isAway) return
+    if (!isOffline) return
     let timer: ReturnType<typeof setTimeout>
-    const look = async () => {
-      if (!(await isThere())) {
-        timer = setTimeout(look, PAUSE_MS)
+    const poll = async () => {
+      if (!(await isReachable())) {
+        timer = setTimeout(poll, PAUSE_MS)
         return
       }
-      setAway(false)
-      setReturns((count) => count + 1)
+      setOffline(false)
+      setReconnects((count) => count + 1)
     }
-    timer = setTimeout(look, PAUSE_MS / 2)
+    timer = setTimeout(poll, PAUSE_MS / 2)
     return () => clearTimeout(timer)
-  }, [isAway])
-  /** Something broke that does not say why. */
-  const suspect = useCallback(() => {
-    isThere().then((isThereStill) => isThereStill || setAway(true))
+  }, [isOffline])
+  /** For errors that do not say whether the server is down. */
+  const check = useCallback(() => {
+    isReachable().then((isUp) => isUp || setOffline(true))
   }, [])
-  return { isAway, returns, setAway, suspect }
+  return { isOffline, reconnects, setOffline, check }
 }

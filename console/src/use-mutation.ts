@@ -1,7 +1,7 @@
 import { useCallback, useRef, useState } from 'preact/hooks'
 import { ApiError } from './api-client.ts'
 
-/** Something that changes something: once at a time, with what went wrong. */
+/** A request that changes something: one at a time, with its error. */
 export type Mutation<Args extends unknown[]> = {
   readonly run: (...args: Args) => Promise<void>
   readonly isBusy: boolean
@@ -14,21 +14,23 @@ export function useMutation<Args extends unknown[]>(work: (...args: Args) => Pro
   const [error, setError] = useState<ApiError>()
   const latest = useRef(work)
   latest.current = work
-  // A second click comes before the button has been drawn as disabled.
-  const isUnderWay = useRef(false)
+  // A second click can come before the button is drawn as disabled.
+  const isRunning = useRef(false)
   const run = useCallback(async (...args: Args) => {
-    if (isUnderWay.current) return
-    isUnderWay.current = true
+    if (isRunning.current) return
+    isRunning.current = true
     setBusy(true)
     setError(undefined)
     try {
       await latest.current(...args)
     } catch (thrown) {
       setError(
-        thrown instanceof ApiError ? thrown : new ApiError(0, 'page', 'The page failed. Load it again.'),
+        thrown instanceof ApiError
+          ? thrown
+          : new ApiError(0, 'page', 'Internal error of the page. Reload it.'),
       )
     } finally {
-      isUnderWay.current = false
+      isRunning.current = false
       setBusy(false)
     }
   }, [])

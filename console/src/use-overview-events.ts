@@ -5,29 +5,31 @@ import { type Query, useQuery } from './use-query.ts'
 
 export type OverviewEvents = Query<Overview> & { readonly state: 'connecting' | 'live' | 'broken' }
 
-/** Asked for once, then told by the server whenever it changes. */
+/** The overview: loaded once, then updated by server-sent events. */
 export function useOverviewEvents(range: Overview['range'], mode: Overview['mode']): OverviewEvents {
-  const { recheck, suspect, returns } = useAppContext()
+  const { recheckSession, checkConnection, reconnects } = useAppContext()
   const query = `range=${range}&mode=${mode}`
   const first = useQuery<Overview>(`/admin/overview?${query}`)
-  const [told, setTold] = useState<{ query: string; value: Overview }>()
+  const [latest, setLatest] = useState<{ query: string; value: Overview }>()
   const [state, setState] = useState<OverviewEvents['state']>('connecting')
   useEffect(() => {
     setState('connecting')
     const events = new EventSource(`/admin/overview/events?${query}`)
     events.addEventListener('open', () => setState('live'))
-    events.addEventListener('overview', ({ data }) => setTold({ query, value: JSON.parse(data) as Overview }))
+    events.addEventListener('overview', ({ data }) =>
+      setLatest({ query, value: JSON.parse(data) as Overview }),
+    )
     events.addEventListener('signed_out', () => {
       events.close()
-      recheck()
+      recheckSession()
     })
     events.addEventListener('error', () => {
       setState('broken')
-      // A stream that was refused is not tried again by the browser; the reason is in the answer to a question.
-      if (events.readyState === EventSource.CLOSED) recheck()
-      else suspect()
+      // The browser does not retry a refused stream and hides the reason: the session may have ended.
+      if (events.readyState === EventSource.CLOSED) recheckSession()
+      else checkConnection()
     })
     return () => events.close()
-  }, [query, recheck, suspect, returns])
-  return { ...first, value: told?.query === query ? told.value : first.value, state }
+  }, [query, recheckSession, checkConnection, reconnects])
+  return { ...first, value: latest?.query === query ? latest.value : first.value, state }
 }

@@ -2,7 +2,7 @@ import { useCallback, useEffect, useState } from 'preact/hooks'
 import type { ApiError } from './api-client.ts'
 import { useAppContext } from './app-context.ts'
 
-/** What a GET has answered so far. An old value stays while a new one is on its way. */
+/** The state of a GET request. The old value stays while a new one loads. */
 export type Query<T> = {
   readonly value: T | undefined
   readonly error: ApiError | undefined
@@ -10,18 +10,18 @@ export type Query<T> = {
 }
 
 export function useQuery<T>(path: string): Query<T> {
-  const { api, returns } = useAppContext()
-  const [turn, setTurn] = useState(0)
-  const [kept, setKept] = useState<{ path: string; value?: T; error?: ApiError }>({ path })
+  const { api, reconnects } = useAppContext()
+  const [attempt, setAttempt] = useState(0)
+  const [result, setResult] = useState<{ path: string; value?: T; error?: ApiError }>({ path })
   useEffect(() => {
-    const given = new AbortController()
+    const abort = new AbortController()
     const fail = (error: ApiError) => {
-      if (!given.signal.aborted) setKept((old) => ({ ...(old.path === path ? old : { path }), error }))
+      if (!abort.signal.aborted) setResult((old) => ({ ...(old.path === path ? old : { path }), error }))
     }
-    api.get<T>(path, given.signal).then((value) => setKept({ path, value }), fail)
-    return () => given.abort()
-  }, [api, path, turn, returns])
-  const reload = useCallback(() => setTurn((count) => count + 1), [])
-  const isOfThis = kept.path === path
-  return { value: isOfThis ? kept.value : undefined, error: isOfThis ? kept.error : undefined, reload }
+    api.get<T>(path, abort.signal).then((value) => setResult({ path, value }), fail)
+    return () => abort.abort()
+  }, [api, path, attempt, reconnects])
+  const reload = useCallback(() => setAttempt((count) => count + 1), [])
+  const { value, error } = result.path === path ? result : {}
+  return { value, error, reload }
 }

@@ -5,29 +5,29 @@ import { delimiter, join } from 'node:path'
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
 
 const NAMES = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable']
-const OTHER_PLACES = [
+const OTHER_PATHS = [
   '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
   '/Applications/Chromium.app/Contents/MacOS/Chromium',
 ]
 
-/** A Chromium that is on this machine already; nothing is downloaded. */
+/** An installed Chromium; nothing is downloaded. */
 export const CHROMIUM = [
   ...(process.env.PATH ?? '').split(delimiter).flatMap((folder) => NAMES.map((name) => join(folder, name))),
-  ...OTHER_PLACES,
+  ...OTHER_PATHS,
 ].find(existsSync)
 
-export const SKIPPED = 'the tests of the console were skipped: there is no Chromium on this machine'
+export const SKIPPED = 'The console tests were skipped: no Chromium is installed.'
 if (!CHROMIUM) console.warn(`\n${SKIPPED}\n`)
 
 export const launch = (): Promise<Browser> =>
   chromium.launch({ executablePath: CHROMIUM ?? '', args: ['--no-sandbox', '--disable-gpu'] })
 
-/** A page that notes whatever must not happen: errors, things refused by the policy, questions to other hosts. */
+/** A page that records errors, violations of the content security policy and requests to other hosts. */
 export type Visit = {
   readonly page: Page
-  /** Fails if anything of it has happened. */
+  /** Fails if anything was recorded. */
   readonly expectClean: () => void
-  /** Of the things that may happen here, such as a failed request while the server is away. */
+  /** Ignores matching records, such as a failed request while the server is down. */
   readonly allow: (sign: RegExp) => void
   readonly close: () => Promise<void>
 }
@@ -43,7 +43,7 @@ export async function visit(browser: Browser, options: BrowserContextOptions = {
   page.on('pageerror', (error) => faults.push(`uncaught: ${error.message}`))
   page.on('request', (request) => {
     const { hostname, protocol } = new URL(request.url())
-    if (protocol.startsWith('http') && hostname !== '127.0.0.1') faults.push(`asked ${hostname}`)
+    if (protocol.startsWith('http') && hostname !== '127.0.0.1') faults.push(`request to ${hostname}`)
   })
   return {
     page,
@@ -60,8 +60,8 @@ const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.mi
 
 type Finding = { readonly id: string; readonly impact: string | null; readonly where: string[] }
 
-/** What axe finds that keeps somebody from using the page, of all rules or of these. It is brought in past the policy, which has no hole for it. */
-export async function findBarriers(page: Page, rules?: readonly string[]): Promise<Finding[]> {
+/** Serious and critical findings of axe, for all rules or the given ones. Evaluated directly, because the content security policy blocks its script. */
+export async function findAxeViolations(page: Page, rules?: readonly string[]): Promise<Finding[]> {
   await page.evaluate(AXE)
   const options = JSON.stringify(rules ? { runOnly: rules } : {})
   const { violations } = (await page.evaluate(`axe.run(document, ${options})`)) as {

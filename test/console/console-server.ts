@@ -4,18 +4,18 @@ import type { Page } from 'playwright-core'
 import type { Role } from '../../src/contract/role.ts'
 import { newDataDir, type RunningServer, type Settings, startServer, tabbat } from '../process/tabbat.ts'
 
-/** A server of its own as it is run, with the page that it serves. */
+/** A running server with its own data folder. */
 export type ConsoleServer = {
   readonly api: string
   readonly admin: string
   readonly dataDir: string
-  /** What the command line prints: a one-time link. */
+  /** A one-time link, from the command line. */
   readonly invite: (role: Role) => Promise<string>
   readonly run: (...args: string[]) => Promise<string>
-  /** Stops the server and starts it at the same place. */
+  /** Stops the server and starts it on the same ports. */
   readonly restart: (meanwhile?: () => Promise<void>) => Promise<void>
-  /** As if nobody had done anything for so long. */
-  readonly letTimePass: (ms: number) => void
+  /** Moves all sessions back in time. */
+  readonly ageSessions: (ms: number) => void
   readonly stop: () => Promise<void>
 }
 
@@ -47,7 +47,7 @@ export async function startConsoleServer(settings: Settings = {}): Promise<Conso
       const ports = { TABBAT_PORT: new URL(api).port, TABBAT_ADMIN_PORT: new URL(admin).port }
       server = await startServer({ ...own, ...ports })
     },
-    letTimePass: (ms) => {
+    ageSessions: (ms) => {
       const database = new DatabaseSync(join(dataDir, 'tabbat.db'), { timeout: 5000 })
       database.prepare('UPDATE sessions SET created_at = created_at - ?, seen_at = seen_at - ?').run(ms, ms)
       database.close()
@@ -60,16 +60,16 @@ export async function startConsoleServer(settings: Settings = {}): Promise<Conso
 
 function toAdminUrl({ banner }: RunningServer): string {
   const url = /console +(http:\S+)\/console/.exec(banner)?.[1]
-  if (!url) throw new Error(`the banner does not say where the console is: ${banner}`)
+  if (!url) throw new Error(`no console URL in the banner: ${banner}`)
   return url
 }
 
-/** Follows a one-time link as a person would. */
+/** Opens a one-time link and creates the account. */
 export async function acceptInvitation(page: Page, link: string, name: string): Promise<void> {
   await page.goto(link)
   await page.getByRole('textbox', { name: 'Name' }).fill(name)
   await page.getByRole('textbox', { name: 'New password' }).fill(PASSWORD)
-  await page.getByRole('textbox', { name: 'The same again' }).fill(PASSWORD)
+  await page.getByRole('textbox', { name: 'Repeat password' }).fill(PASSWORD)
   await page.getByRole('button', { name: 'Create account' }).click()
   await page.getByRole('heading', { name: 'Overview', level: 1 }).waitFor()
 }
@@ -80,10 +80,10 @@ export async function signIn(page: Page, name: string, password = PASSWORD): Pro
   await page.getByRole('button', { name: 'Sign in' }).click()
 }
 
-export const go = (page: Page, room: string) =>
-  page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: room, exact: true }).click()
+export const go = (page: Page, title: string) =>
+  page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: title, exact: true }).click()
 
-/** A verification over the public address, as a customer's program makes it. */
+/** A verification over the public API. */
 export const verifyNin = (api: string, key: string, nin: string, phone = '08031234567') =>
   fetch(`${api}/api/v2/kyc/verify-nin`, {
     method: 'POST',

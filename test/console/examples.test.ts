@@ -34,27 +34,27 @@ const URL_OF_POST = 'http://127.0.0.1:8080/api/v2/kyc/verify-nin'
 const toUrlOfGet = (value: string) =>
   `http://127.0.0.1:8080/api/v2/internet/data/${encodeURIComponent(value)}/lookup`
 
-/** What a shell gives to curl. */
+/** The arguments that a shell passes to curl. */
 function readCurl(text: string): string[] {
   const script = `curl() { for word; do printf '%s\\0' "$word"; done; }\n${text}`
   const env = { ...process.env, TABBAT_KEY: 'from the environment' }
   return execFileSync('sh', ['-c', script], { encoding: 'utf8', env }).split('\0').slice(0, -1)
 }
 
-type Asked = { url: string; headers: Record<string, string>; body?: string }
+type SentRequest = { url: string; headers: Record<string, string>; body?: string }
 
-/** What the program asks fetch for. */
-async function readTypeScript(text: string): Promise<Asked> {
-  const asked: Asked[] = []
-  const fetch = async (url: string, init: Asked) => {
-    asked.push({ ...init, url })
+/** The request that the program makes with fetch. */
+async function readTypeScript(text: string): Promise<SentRequest> {
+  const sent: SentRequest[] = []
+  const fetch = async (url: string, init: SentRequest) => {
+    sent.push({ ...init, url })
     return { status: 200, json: async () => ({}) }
   }
   const process = { env: { TABBAT_KEY: 'from the environment' } }
   const run = new Function('fetch', 'process', 'console', `return (async () => { ${text} })()`)
   await run(fetch, process, { log: () => {} })
-  expect(asked).toHaveLength(1)
-  return asked[0] as Asked
+  expect(sent).toHaveLength(1)
+  return sent[0] as SentRequest
 }
 
 const hasPython = spawnSync('python3', ['--version']).status === 0
@@ -70,17 +70,17 @@ for text in json.load(sys.stdin):
 json.dump(asked, sys.stdout)
 `
 
-type AskedByPython = { url: string; headers: Record<string, string>; body: unknown }
+type PythonRequest = { url: string; headers: Record<string, string>; body: unknown }
 
-/** What the programs ask requests for. */
-function readPython(texts: readonly string[]): AskedByPython[] {
+/** The requests that the programs make. */
+function readPython(texts: readonly string[]): PythonRequest[] {
   const env = { ...process.env, TABBAT_KEY: 'from the environment' }
   return JSON.parse(
     execFileSync('python3', ['-c', STUB], { input: JSON.stringify(texts), encoding: 'utf8', env }),
   )
 }
 
-describe('a call to copy says what was typed, whatever was typed', () => {
+describe('an example contains exactly what was entered', () => {
   it.each(HOSTILE)('curl: %j', (value) => {
     const words = readCurl(toCurl(post(value)))
     expect(words.slice(0, 3)).toEqual(['-X', 'POST', URL_OF_POST])
@@ -110,17 +110,17 @@ describe('a call to copy says what was typed, whatever was typed', () => {
   })
 })
 
-describe('a call to copy without a public key', () => {
+describe('an example without a public key', () => {
   const call = get('smile')
 
-  it('takes the key from the environment', async () => {
+  it('reads the key from the environment', async () => {
     const authorization = 'Bearer from the environment'
     expect(readCurl(toCurl(call))).toContain(`Authorization: ${authorization}`)
     expect((await readTypeScript(toTypeScript(call))).headers.Authorization).toBe(authorization)
     if (hasPython) expect(readPython([toPython(call)])[0]?.headers.Authorization).toBe(authorization)
   })
 
-  it('leaves out what was not filled in, and puts a query behind the address', () => {
+  it('omits empty fields, and adds a query to the URL', () => {
     const fields = [field('type'), field('product_code')]
     const form = { method: 'GET', path: '/add-ons', input_from: 'body or query', fields } as const
     const words = readCurl(

@@ -12,17 +12,17 @@ import {
   verifyNin,
 } from './console-server.ts'
 
-/** The ways people go, one after another, in one browser. */
-describe.skipIf(!CHROMIUM)('a person at the console', () => {
+/** The main tasks, one after another, in one browser. */
+describe.skipIf(!CHROMIUM)('a user of the console', () => {
   let vendor: StandIn
   let server: ConsoleServer
   let browser: Browser
-  let someone: Visit
+  let visitor: Visit
   beforeAll(async () => {
     vendor = await openStandIn(dojah)
     server = await startConsoleServer({ TABBAT_NIN_SOURCES: 'registry,dojah', ...vendor.settings })
     browser = await launch()
-    someone = await visit(browser)
+    visitor = await visit(browser)
   })
   afterAll(async () => {
     await browser?.close()
@@ -30,8 +30,8 @@ describe.skipIf(!CHROMIUM)('a person at the console', () => {
     await vendor?.close()
   })
 
-  it('follows an invitation, whose token leaves the address bar, and comes back by signing in', async () => {
-    const { page } = someone
+  it('accepts an invitation, whose token is removed from the URL, and signs in', async () => {
+    const { page } = visitor
     const link = await server.invite('owner')
     await page.goto(link)
     await page.getByRole('button', { name: 'Create account' }).waitFor()
@@ -51,12 +51,12 @@ describe.skipIf(!CHROMIUM)('a person at the console', () => {
       ['tabbat_console', true, 'Strict'],
       ['tabbat_device', true, 'Strict'],
     ])
-    someone.expectClean()
+    visitor.expectClean()
   })
 
   let reference = ''
-  it('tries a verification, sees who it is, and finds it in the audit', async () => {
-    const { page } = someone
+  it('sends a verification and finds it in the audit log', async () => {
+    const { page } = visitor
     await go(page, 'Try it')
     await page.getByRole('button', { name: 'Send' }).click()
     await page.getByText('VERIFIED', { exact: true }).first().waitFor()
@@ -72,63 +72,63 @@ describe.skipIf(!CHROMIUM)('a person at the console', () => {
       .getByRole('link', { name: reference.slice(0, 12) })
       .first()
       .click()
-    await expect.poll(() => page.textContent('main')).toMatch(/Asked for.*Answered.*verified.*sandbox found/s)
+    await expect.poll(() => page.textContent('main')).toMatch(/Requested.*Answered.*verified.*sandbox found/s)
     expect(page.url()).toContain(reference)
-    someone.expectClean()
+    visitor.expectClean()
   })
 
-  it('finds who was asked about by the number, which stays out of addresses', async () => {
-    const { page } = someone
+  it('searches the audit log by number, which is in no URL', async () => {
+    const { page } = visitor
     const asked: string[] = []
     page.on('request', (request) => asked.push(request.url()))
     await go(page, 'Audit')
-    await page.getByRole('textbox', { name: 'Number of the person' }).fill('12345678901')
+    await page.getByRole('textbox', { name: 'NIN or BVN' }).fill('12345678901')
     await page.getByRole('button', { name: 'Search' }).click()
     await expect.poll(() => page.getByRole('table').first().getByRole('row').count()).toBeGreaterThan(2)
     expect(await page.textContent('main')).toContain(reference.slice(0, 12))
     expect([...asked, page.url()].filter((url) => url.includes('12345678901'))).toEqual([])
-    someone.expectClean()
+    visitor.expectClean()
   })
 
-  it('reads the whole log, and is told what was compared and what that cannot show', async () => {
-    const { page } = someone
+  it('verifies the log, and sees what was compared and what that cannot detect', async () => {
+    const { page } = visitor
     await go(page, 'Audit')
     await page.getByRole('button', { name: /verify/i }).click()
     await expect
       .poll(() => page.textContent('main'), { timeout: 20_000 })
       .toMatch(/No difference was found.*Compared: .*Not compared: /s)
     expect(await page.textContent('main')).not.toMatch(/whole|nothing was/i)
-    someone.expectClean()
+    visitor.expectClean()
   })
 
-  it('sees an open invitation, and makes it void', async () => {
-    const { page } = someone
+  it('voids an open invitation', async () => {
+    const { page } = visitor
     const link = await server.invite('viewer')
     await go(page, 'Accounts')
     await page.getByRole('button', { name: /^Void: new account/ }).click()
     await page.getByRole('dialog').getByRole('button', { name: 'Void' }).click()
-    await page.getByText('No link is open.').waitFor()
+    await page.getByText('There are no open invitations.').waitFor()
     const token = link.split('#/invite/')[1]
-    const looked = await fetch(`${server.admin}/admin/invitations/inspect`, {
+    const inspected = await fetch(`${server.admin}/admin/invitations/inspect`, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify({ token }),
     })
-    expect(looked.status).toBe(410)
-    someone.expectClean()
+    expect(inspected.status).toBe(410)
+    visitor.expectClean()
   })
 
-  it('creates a key, which works, and revokes it, after which it does not', async () => {
-    const { page } = someone
+  it('creates a key that works, and revokes it', async () => {
+    const { page } = visitor
     await go(page, 'Keys')
     await page.getByRole('button', { name: 'Create key' }).click()
     const dialog = page.getByRole('dialog')
     await dialog.getByRole('textbox', { name: 'Name' }).fill('loans app')
     await dialog.getByRole('button', { name: 'Create key' }).click()
-    const shown = page.getByRole('dialog', { name: 'The new key' })
+    const shown = page.getByRole('dialog', { name: 'New key' })
     await shown.waitFor()
     const key = (await shown.locator('code').textContent()) ?? ''
-    await shown.getByRole('button', { name: 'I have kept it' }).click()
+    await shown.getByRole('button', { name: 'I have saved it' }).click()
     expect(await page.content()).not.toContain(key)
     expect((await verifyNin(server.api, key, '20000000001')).status).toBe(200)
     await page.reload()
@@ -140,36 +140,36 @@ describe.skipIf(!CHROMIUM)('a person at the console', () => {
     await sure.getByRole('button', { name: 'Revoke' }).click()
     await expect.poll(() => row.textContent()).toContain('revoked')
     await expect.poll(async () => (await verifyNin(server.api, key, '20000000001')).status).toBe(401)
-    someone.expectClean()
+    visitor.expectClean()
   })
 
-  it('imports a catalogue after seeing what would change, and rolls it back', async () => {
-    const { page } = someone
+  it('imports a catalogue after a preview, and rolls it back', async () => {
+    const { page } = visitor
     const lists = JSON.parse(await server.run('catalogue', 'export'))
     const bundle = lists.internet[0].bundles[0]
     bundle.price = String(Number(bundle.price) + 1)
     await go(page, 'Catalogue')
     await page.getByRole('button', { name: 'Import' }).click()
     const dialog = page.getByRole('dialog')
-    await dialog.getByRole('textbox', { name: 'Or paste it' }).fill(JSON.stringify(lists))
-    await dialog.getByRole('button', { name: 'Show what would change' }).click()
+    await dialog.getByRole('textbox', { name: 'Or paste JSON' }).fill(JSON.stringify(lists))
+    await dialog.getByRole('button', { name: 'Preview changes' }).click()
     await dialog.getByText(bundle.code, { exact: true }).waitFor()
-    await dialog.getByRole('button', { name: 'Put in force' }).click()
-    await dialog.getByText('Version 2 is in force.').waitFor()
+    await dialog.getByRole('button', { name: 'Activate' }).click()
+    await dialog.getByText('Version 2 is active.').waitFor()
     await dialog.getByRole('button', { name: 'Close' }).last().click()
-    await page.getByText('Version 2 is in force.').waitFor()
+    await page.getByText('Version 2 is active.').waitFor()
     await page.getByRole('button', { name: 'Roll back to version 1' }).click()
     await page.getByRole('dialog').getByRole('button', { name: 'Roll back' }).click()
-    await page.getByText('Version 3 is in force.').waitFor()
+    await page.getByText('Version 3 is active.').waitFor()
     expect(JSON.parse(await server.run('catalogue', 'history', '--json')).versions.at(-1)).toMatchObject({
       id: 3,
       author: 'ada',
     })
-    someone.expectClean()
+    visitor.expectClean()
   })
 
-  it('switches a source off and on again, and asks it once', async () => {
-    const { page } = someone
+  it('disables, enables and checks a source', async () => {
+    const { page } = visitor
     await go(page, 'Sources')
     await page.getByRole('button', { name: 'Disable dojah' }).click()
     await page.getByRole('dialog').getByRole('button', { name: 'Disable' }).click()
@@ -184,30 +184,32 @@ describe.skipIf(!CHROMIUM)('a person at the console', () => {
       .click()
     await page.getByText('everything works').waitFor()
     await page.getByRole('dialog').getByRole('button', { name: 'Close' }).last().click()
-    someone.expectClean()
+    visitor.expectClean()
   })
 
-  it('sees before everything else which vendor fails', async () => {
-    const { page } = someone
-    const made = JSON.parse(await server.run('keys', 'create', '--name', 'till', '--mode', 'live', '--json'))
+  it('sees a failing vendor at the top of the overview', async () => {
+    const { page } = visitor
+    const created = JSON.parse(
+      await server.run('keys', 'create', '--name', 'till', '--mode', 'live', '--json'),
+    )
     await go(page, 'Overview')
     const attention = page.getByRole('region', { name: 'Sources that need attention' })
     await page.getByText('Updating live').waitFor()
     expect(await attention.count()).toBe(0)
     vendor.fail('failing')
-    // As many as the breaker wants to see before it opens; the server may not know yet that the vendor is enabled again.
-    const trouble = attention.getByText(/^dojah Verify NIN: failing, not asked/)
-    let asked = 0
-    const askOnce = async () => {
-      await verifyNin(server.api, made.key, String(60_000_000_000 + asked++))
-      return trouble.count()
+    // Repeats until the breaker opens; the server may not know yet that the vendor is enabled again.
+    const problem = attention.getByText(/^dojah Verify NIN: failing, not called/)
+    let calls = 0
+    const verifyOnce = async () => {
+      await verifyNin(server.api, created.key, String(60_000_000_000 + calls++))
+      return problem.count()
     }
-    await expect.poll(askOnce, { timeout: 30_000 }).toBe(1)
+    await expect.poll(verifyOnce, { timeout: 30_000 }).toBe(1)
     vendor.fail(undefined)
-    someone.expectClean()
+    visitor.expectClean()
   })
 
-  it('leaves a row with the name for everything that was changed', async () => {
+  it('has an audit row with the account for every change', async () => {
     const rows = (await server.run('audit', 'export'))
       .trim()
       .split('\n')

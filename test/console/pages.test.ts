@@ -2,49 +2,51 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { gzipSync } from 'node:zlib'
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { CHROMIUM, findBarriers, launch, type Visit, visit } from './browser.ts'
+import { CHROMIUM, findAxeViolations, launch, type Visit, visit } from './browser.ts'
 import { acceptInvitation, type ConsoleServer } from './console-server.ts'
-import { openLivelyHouse, ROOMS } from './lively.ts'
+import { PAGES, startFilledServer } from './filled-server.ts'
 
 const ASSETS = 'console/dist/assets'
 
-it('weighs no more than 60 kB of script', () => {
+it('has at most 60 kB of compressed script', () => {
   const scripts = readdirSync(ASSETS).filter((name) => name.endsWith('.js'))
   const bytes = scripts.reduce((sum, name) => sum + gzipSync(readFileSync(`${ASSETS}/${name}`)).length, 0)
   expect(scripts.length).toBeGreaterThan(0)
   expect(bytes).toBeLessThanOrEqual(60_000)
 })
 
-describe.skipIf(!CHROMIUM)('every room', () => {
+describe.skipIf(!CHROMIUM)('every page', () => {
   let server: ConsoleServer
   let browser: Browser
-  let someone: Visit
+  let visitor: Visit
   beforeAll(async () => {
-    server = await openLivelyHouse()
+    server = await startFilledServer()
     browser = await launch()
-    someone = await visit(browser)
-    await acceptInvitation(someone.page, await server.invite('owner'), 'ada')
+    visitor = await visit(browser)
+    await acceptInvitation(visitor.page, await server.invite('owner'), 'ada')
   })
   afterAll(async () => {
     await browser?.close()
     await server?.stop()
   })
 
-  describe.each(['light', 'dark'] as const)('in the %s', (colorScheme) => {
-    it.each(ROOMS)('can be used by everybody: $title', async ({ name, title, ready }) => {
-      const { page } = someone
+  describe.each(['light', 'dark'] as const)('with the %s theme', (colorScheme) => {
+    it.each(PAGES)('has no axe violations: $title', async ({ name, title, ready }) => {
+      const { page } = visitor
       await page.emulateMedia({ colorScheme })
       await page.goto(`${server.admin}/console#/${name}`)
       await page.getByRole('heading', { name: title, level: 1 }).waitFor()
       await page.getByText(ready).first().waitFor()
-      // Nothing but colours differs from one to the other.
-      expect(await findBarriers(page, colorScheme === 'dark' ? ['color-contrast'] : undefined)).toEqual([])
-      someone.expectClean()
+      // The themes differ only in colours.
+      expect(await findAxeViolations(page, colorScheme === 'dark' ? ['color-contrast'] : undefined)).toEqual(
+        [],
+      )
+      visitor.expectClean()
     })
   })
 
-  it.each(ROOMS)('fits on a small phone: $title', async ({ name, title, ready }) => {
-    const { page } = someone
+  it.each(PAGES)('fits on a 320 px screen: $title', async ({ name, title, ready }) => {
+    const { page } = visitor
     await page.setViewportSize({ width: 320, height: 640 })
     await page.goto(`${server.admin}/console#/${name}`)
     await page.getByRole('heading', { name: title, level: 1 }).waitFor()
@@ -54,11 +56,11 @@ describe.skipIf(!CHROMIUM)('every room', () => {
     )) as [number, number]
     expect(content).toBeLessThanOrEqual(window)
     await page.setViewportSize({ width: 1280, height: 900 })
-    someone.expectClean()
+    visitor.expectClean()
   })
 
-  it('can be reached and left with the keyboard alone', async () => {
-    const { page } = someone
+  it('has dialogs that open and close with the keyboard', async () => {
+    const { page } = visitor
     await page.goto(`${server.admin}/console#/keys`)
     await page.getByRole('row', { name: /loans app/ }).waitFor()
     const create = page.getByRole('button', { name: 'Create key' })
@@ -68,6 +70,6 @@ describe.skipIf(!CHROMIUM)('every room', () => {
     await page.keyboard.press('Escape')
     await page.getByRole('dialog').waitFor({ state: 'detached' })
     expect(await page.evaluate('document.activeElement.textContent')).toBe('Create key')
-    someone.expectClean()
+    visitor.expectClean()
   })
 })

@@ -7,17 +7,17 @@ import { toCore } from '../../src/simulator/people.ts'
 import { toSpanName } from '../../src/store/statistics-table.ts'
 import { CHROMIUM, launch, SKIPPED, visit } from './browser.ts'
 import { acceptInvitation, type ConsoleServer, verifyNin } from './console-server.ts'
-import { openLivelyHouse, ROOMS } from './lively.ts'
+import { PAGES, startFilledServer } from './filled-server.ts'
 
 /**
- * The pictures of docs/console: npm run screenshots. A real server, synthetic people and a vendor's stand-in; the hours
- * before this one are made up, because nobody wants to wait for them.
+ * Writes the pictures of docs/console: npm run screenshots. A real server with synthetic people and a simulated vendor;
+ * the statistics of the hours before are inserted.
  */
 const FOLDER = 'docs/console'
 
 if (!CHROMIUM) throw new Error(SKIPPED)
 mkdirSync(FOLDER, { recursive: true })
-const server = await openLivelyHouse({ isHostile: false })
+const server = await startFilledServer({ isHostile: false })
 const browser = await launch()
 try {
   const key = await makeKey(server)
@@ -25,13 +25,13 @@ try {
     const nin = String(60_000_000_000 + count)
     await verifyNin(server.api, key.text, nin, `0${toCore(nin)}`)
   }
-  makeUpHistory(server, key.id)
+  insertHistory(server, key.id)
   const options = { viewport: { width: 1280, height: 860 }, timezoneId: 'Africa/Lagos', locale: 'en-GB' }
   const { page } = await visit(browser, options)
   await acceptInvitation(page, await server.invite('owner'), 'ada')
   for (const colorScheme of ['light', 'dark'] as const) {
     await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
-    for (const { name, title, ready } of ROOMS) {
+    for (const { name, title, ready } of PAGES) {
       await page.goto(`${server.admin}/console#/${name}`)
       await page.getByRole('heading', { name: title, level: 1 }).waitFor()
       await page.getByText(ready).filter({ visible: true }).first().waitFor()
@@ -49,15 +49,15 @@ try {
 shrink()
 
 async function makeKey({ run }: ConsoleServer): Promise<{ readonly id: string; readonly text: string }> {
-  const made = JSON.parse(await run('keys', 'create', '--name', 'counter', '--mode', 'live', '--json'))
-  return { id: made.id, text: made.key }
+  const created = JSON.parse(await run('keys', 'create', '--name', 'counter', '--mode', 'live', '--json'))
+  return { id: created.id, text: created.key }
 }
 
-/** A day of a shop that sleeps at night. */
-function makeUpHistory({ dataDir }: ConsoleServer, keyId: string): void {
+/** Statistics of one day, with less traffic at night. */
+function insertHistory({ dataDir }: ConsoleServer, keyId: string): void {
   const database = new DatabaseSync(join(dataDir, 'tabbat.db'), { timeout: 5000 })
   const insert = database.prepare(
-    `INSERT INTO statistics VALUES ('hour', ?, 'made-up', 'verify_nin', 'live', ?, ?, ?, ?, ?, '')`,
+    `INSERT INTO statistics VALUES ('hour', ?, 'inserted', 'verify_nin', 'live', ?, ?, ?, ?, ?, '')`,
   )
   for (let back = 23; back >= 1; back--) {
     const time = new Date(Date.now() - back * HOUR_MS).toISOString()
@@ -72,11 +72,11 @@ function makeUpHistory({ dataDir }: ConsoleServer, keyId: string): void {
   database.close()
 }
 
-/** To a quarter, with pngquant, where it is installed. */
+/** Reduces the pictures to a quarter of their size, if pngquant is installed. */
 function shrink(): void {
   try {
     execFileSync('sh', ['-c', `pngquant --force --ext .png --strip --quality 60-90 ${FOLDER}/*.png`])
   } catch {
-    console.log('pngquant is not there: the pictures are larger than they need to be.')
+    console.log('pngquant is not installed: the pictures are larger than necessary.')
   }
 }

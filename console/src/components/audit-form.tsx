@@ -3,8 +3,8 @@ import type { AuditSearch } from '../../../src/admin/shapes/audit.ts'
 import type { ApiError } from '../api-client.ts'
 import { toLabel } from '../format.ts'
 import { SubmitButton } from './dialog.tsx'
+import { ErrorNote } from './error-note.tsx'
 import { SecretField, SelectField, TextField } from './field.tsx'
-import { ErrorNote } from './states.tsx'
 
 type Draft = {
   readonly reference: string
@@ -17,7 +17,7 @@ type Draft = {
   readonly number: string
 }
 
-const NOTHING: Draft = {
+const EMPTY: Draft = {
   reference: '',
   keyId: '',
   outcome: '',
@@ -33,7 +33,7 @@ const KINDS = [
   { value: 'bvn', text: 'BVN' },
 ]
 
-/** The pickers speak the time of whoever looks; the server wants UTC. */
+/** The inputs use the time zone of the browser; the server expects UTC. */
 const toUtc = (local: string) => new Date(local).toISOString()
 
 function toSearch(draft: Draft): AuditSearch {
@@ -55,7 +55,7 @@ const toOptions = (words: readonly string[]) => [
 ]
 
 type AuditFormProps = {
-  /** Filled in from the start, or empty. */
+  /** The initial value; may be empty. */
   readonly keyId: string
   readonly outcomes: readonly string[]
   readonly phases: readonly string[]
@@ -65,7 +65,7 @@ type AuditFormProps = {
 }
 
 export function AuditForm({ keyId, outcomes, phases, isBusy, error, onSearch }: AuditFormProps) {
-  const [draft, setDraft] = useState({ ...NOTHING, keyId })
+  const [draft, setDraft] = useState({ ...EMPTY, keyId })
   const change = (part: Partial<Draft>) => setDraft((old) => ({ ...old, ...part }))
   return (
     <form
@@ -117,7 +117,7 @@ export function AuditForm({ keyId, outcomes, phases, isBusy, error, onSearch }: 
           type="button"
           class="plain"
           onClick={() => {
-            setDraft(NOTHING)
+            setDraft(EMPTY)
             onSearch({})
           }}
         >
@@ -138,19 +138,19 @@ function Subject({ draft, onChange, error }: SubjectProps) {
   return (
     <>
       <SelectField
-        label="About a person, by"
+        label="Type of number"
         value={draft.kind}
         onValue={(kind) => onChange({ kind: kind as Draft['kind'] })}
         options={KINDS}
       />
       <SecretField
-        label="Number of the person"
+        label="NIN or BVN"
         value={draft.number}
         onValue={(number) => onChange({ number })}
         inputMode="numeric"
         maxLength={14}
         placeholder="11 digits"
-        help="Hashed by the server; never in an address or a log."
+        help="The server hashes it. It is in no URL and no log."
         error={error}
       />
     </>

@@ -3,33 +3,36 @@ import { toMs, toOperation, toWords } from '../format.ts'
 import { toHash, toKeySearch } from '../route.ts'
 import { useQuery } from '../use-query.ts'
 import { CopyButton } from './copy.tsx'
-import { Facts, Panel, Pill, type Tone, toOutcomeTone, When } from './pieces.tsx'
-import { Empty, QueryResult } from './states.tsx'
+import { Facts } from './facts.tsx'
+import { Panel } from './panel.tsx'
+import { Pill, type Tone, toOutcomeTone } from './pill.tsx'
+import { Empty, QueryResult } from './query-result.tsx'
+import { When } from './when.tsx'
 
-/** One verification from its intent to its outcome, and every time it was answered again. */
+/** All audit rows of one verification, oldest first. */
 export function AuditTimelinePanel({ reference }: { reference: string }) {
-  const answer = useQuery<AuditTimeline>(`/admin/audit/timelines/${encodeURIComponent(reference)}`)
+  const query = useQuery<AuditTimeline>(`/admin/audit/timelines/${encodeURIComponent(reference)}`)
   return (
     <>
       <p>
-        <a href={toHash('audit')}>← All of the audit</a>
+        <a href={toHash('audit')}>← Audit log</a>
       </p>
-      <Panel title="The story of one verification">
+      <Panel title="Timeline of a verification">
         <p class="bar">
           <code class="breaks">{reference}</code> <CopyButton text={reference} what="the reference" />
         </p>
-        <QueryResult answer={answer}>
+        <QueryResult query={query}>
           {({ rows }) =>
             rows.length === 0 ? (
               <Empty>
-                <p>Nothing in the log has this reference.</p>
+                <p>No row has this reference.</p>
               </Empty>
             ) : (
               <>
-                <Gist rows={rows} />
+                <Summary rows={rows} />
                 <ol class="timeline">
                   {rows.map((row) => (
-                    <Moment key={`${row.chain} ${row.sequence}`} row={row} />
+                    <Row key={`${row.chain} ${row.sequence}`} row={row} />
                   ))}
                 </ol>
               </>
@@ -41,8 +44,8 @@ export function AuditTimelinePanel({ reference }: { reference: string }) {
   )
 }
 
-/** What is the same in all rows, said once. */
-function Gist({ rows }: { rows: readonly AuditRowView[] }) {
+/** The values that all rows share. */
+function Summary({ rows }: { rows: readonly AuditRowView[] }) {
   const find = (name: 'operation' | 'mode' | 'key_id' | 'amount' | 'consent_reference') =>
     rows.find((row) => row[name])?.[name] ?? ''
   const keyId = find('key_id')
@@ -62,12 +65,12 @@ function Gist({ rows }: { rows: readonly AuditRowView[] }) {
 }
 
 const PHASES: Readonly<Record<string, string>> = {
-  intent: 'Asked for',
+  intent: 'Requested',
   outcome: 'Answered',
-  replay: 'Answered again, from what was kept',
+  replay: 'Stored response returned again',
 }
 
-function Moment({ row }: { row: AuditRowView }) {
+function Row({ row }: { row: AuditRowView }) {
   const { phase, outcome, source_attempts } = row
   return (
     <li>
@@ -79,12 +82,12 @@ function Moment({ row }: { row: AuditRowView }) {
         </span>
       </div>
       {source_attempts.length > 0 && (
-        <ol class="attempts" aria-label="Sources that were asked, in order">
+        <ol class="attempts" aria-label="Source attempts, in order">
           {source_attempts.map(({ name, result, ms, reference }, index) => (
             <li key={index}>
               <b>{name}</b> <Pill tone={toResultTone(result)}>{toWords(result)}</Pill>{' '}
               <span class="dim">{toMs(ms)}</span>
-              {reference && <small class="dim breaks">, the vendor’s reference: {reference}</small>}
+              {reference && <small class="dim breaks">, vendor reference {reference}</small>}
             </li>
           ))}
         </ol>
@@ -96,7 +99,7 @@ function Moment({ row }: { row: AuditRowView }) {
         ])}
       />
       <details>
-        <summary class="dim">Its row in the log</summary>
+        <summary class="dim">Audit row</summary>
         <Facts
           facts={toGiven([
             ['Fields released', phase === 'replay' ? toFields(row) : null],
@@ -111,16 +114,16 @@ function Moment({ row }: { row: AuditRowView }) {
 
 const toFields = (row: AuditRowView) => row.fields_released?.replaceAll(',', ', ')
 
-const ANSWERS: Readonly<Record<string, Tone>> = {
+const RESULT_TONES: Readonly<Record<string, Tone>> = {
   found: 'good',
   reused: 'good',
   not_found: 'warn',
   watchlisted: 'warn',
 }
-const PASSED_OVER = ['disabled', 'breaker_open', 'spend_cap', 'retry_after', 'paid_calls']
+const SKIPPED = ['disabled', 'breaker_open', 'spend_cap', 'retry_after', 'paid_calls']
 
 function toResultTone(result: string): Tone {
-  return ANSWERS[result] ?? (PASSED_OVER.includes(result) ? 'dim' : 'bad')
+  return RESULT_TONES[result] ?? (SKIPPED.includes(result) ? 'dim' : 'bad')
 }
 
 const toGiven = (facts: readonly (readonly [string, string | null | undefined])[]) =>

@@ -1,7 +1,7 @@
 import type { CatalogueChange } from '../../../src/admin/shapes/catalogue.ts'
 import type { Static } from '../../../src/contract/schema.ts'
 import { toPrice, toWords } from '../format.ts'
-import { Pill, type Tone } from './pieces.tsx'
+import { Pill, type Tone } from './pill.tsx'
 import { Table } from './table.tsx'
 
 type Change = Static<typeof CatalogueChange>
@@ -11,8 +11,8 @@ const toTone = (change: string): Tone => {
   return change.startsWith('remov') || change.startsWith('gone') ? 'bad' : 'warn'
 }
 
-export function Changes({ changes }: { changes: readonly Change[] }) {
-  if (changes.length === 0) return <p class="dim">Nothing is different.</p>
+export function CatalogueDiff({ changes }: { changes: readonly Change[] }) {
+  if (changes.length === 0) return <p class="dim">No differences.</p>
   return (
     <Table
       label="Changes"

@@ -1,32 +1,37 @@
 import { useState } from 'preact/hooks'
-import type { CatalogueDiff, CatalogueOutcome, CatalogueView } from '../../../src/admin/shapes/catalogue.ts'
+import type {
+  CatalogueOutcome,
+  CatalogueView,
+  CatalogueDiff as DiffShape,
+} from '../../../src/admin/shapes/catalogue.ts'
 import type { Static } from '../../../src/contract/schema.ts'
 import { useAppContext, useHasRole } from '../app-context.ts'
 import { toMoment } from '../format.ts'
 import { useMutation } from '../use-mutation.ts'
 import { useQuery } from '../use-query.ts'
-import { Changes } from './catalogue-diff.tsx'
+import { CatalogueDiff } from './catalogue-diff.tsx'
 import { Confirm } from './dialog.tsx'
 import { SelectField } from './field.tsx'
-import { Panel, Pill, When } from './pieces.tsx'
-import { Empty, QueryResult } from './states.tsx'
+import { Panel } from './panel.tsx'
+import { Pill } from './pill.tsx'
+import { Empty, QueryResult } from './query-result.tsx'
 import { Table } from './table.tsx'
+import { When } from './when.tsx'
 
 type HistoryProps = { readonly view: CatalogueView; readonly onChange: () => void }
 
-/** Those that somebody might want to go back to soon. */
 const FEW = 8
 
 export function CatalogueHistory({ view, onChange }: HistoryProps) {
   const [target, setTarget] = useState<number>()
   const [isWhole, setWhole] = useState(false)
   const { versions, version } = view
-  const may = useHasRole('operator')
+  const isOperator = useHasRole('operator')
   if (versions.length === 0)
     return (
       <Panel title="History">
         <Empty>
-          <p>There is no earlier version. An import or a sync makes one.</p>
+          <p>There are no earlier versions. An import or a sync creates one.</p>
         </Empty>
       </Panel>
     )
@@ -38,16 +43,16 @@ export function CatalogueHistory({ view, onChange }: HistoryProps) {
         keyOf={({ id }) => id}
         columns={[
           { title: 'Version', cell: ({ id }) => id },
-          { title: 'Time', cell: ({ at }) => <When at={at} otherwise="with the program" /> },
+          { title: 'Time', cell: ({ at }) => <When at={at} otherwise="shipped" /> },
           { title: 'Origin', cell: ({ origin }) => origin },
           { title: 'By', cell: ({ author }) => author },
           {
             title: '',
             cell: ({ id }) =>
               id === version ? (
-                <Pill tone="good">in force</Pill>
+                <Pill tone="good">active</Pill>
               ) : (
-                may && (
+                isOperator && (
                   <button
                     type="button"
                     class="small"
@@ -66,7 +71,7 @@ export function CatalogueHistory({ view, onChange }: HistoryProps) {
           Show all {versions.length} versions
         </button>
       )}
-      {versions.length > 1 && <Difference view={view} />}
+      {versions.length > 1 && <CompareVersions view={view} />}
       {target !== undefined && (
         <RollBack
           from={version}
@@ -82,7 +87,7 @@ export function CatalogueHistory({ view, onChange }: HistoryProps) {
   )
 }
 
-function Difference({ view: { versions } }: { view: CatalogueView }) {
+function CompareVersions({ view: { versions } }: { view: CatalogueView }) {
   const [from, setFrom] = useState(String(versions[1]?.id))
   const [to, setTo] = useState(String(versions[0]?.id))
   const [isOpen, setOpen] = useState(false)
@@ -92,23 +97,23 @@ function Difference({ view: { versions } }: { view: CatalogueView }) {
   }))
   return (
     <details onToggle={(event) => setOpen(event.currentTarget.open)}>
-      <summary>Difference between two versions</summary>
+      <summary>Compare two versions</summary>
       {isOpen && (
         <>
           <div class="grid">
             <SelectField label="From version" value={from} onValue={setFrom} options={options} />
             <SelectField label="To version" value={to} onValue={setTo} options={options} />
           </div>
-          <DiffShown from={from} to={to} />
+          <VersionDiff from={from} to={to} />
         </>
       )}
     </details>
   )
 }
 
-function DiffShown({ from, to }: { from: string; to: string }) {
-  const answer = useQuery<Static<typeof CatalogueDiff>>(`/admin/catalogue/diff?from=${from}&to=${to}`)
-  return <QueryResult answer={answer}>{({ changes }) => <Changes changes={changes} />}</QueryResult>
+function VersionDiff({ from, to }: { from: string; to: string }) {
+  const query = useQuery<Static<typeof DiffShape>>(`/admin/catalogue/diff?from=${from}&to=${to}`)
+  return <QueryResult query={query}>{({ changes }) => <CatalogueDiff changes={changes} />}</QueryResult>
 }
 
 type RollBackProps = {
@@ -132,8 +137,8 @@ function RollBack({ from, to, onClose, onDone }: RollBackProps) {
       onClose={onClose}
       isDanger
     >
-      <p>Callers get the lists of version {to} at once. This is what changes:</p>
-      <DiffShown from={String(from)} to={String(to)} />
+      <p>Version {to} becomes active at once, as a new version. Changes:</p>
+      <VersionDiff from={String(from)} to={String(to)} />
     </Confirm>
   )
 }

@@ -1,29 +1,35 @@
 import { useState } from 'preact/hooks'
-import type { CatalogueDiff, CatalogueOutcome, CatalogueView } from '../../../src/admin/shapes/catalogue.ts'
+import type {
+  CatalogueOutcome,
+  CatalogueView,
+  CatalogueDiff as DiffShape,
+} from '../../../src/admin/shapes/catalogue.ts'
 import type { Static } from '../../../src/contract/schema.ts'
 import { useAppContext, useHasRole } from '../app-context.ts'
 import { useMutation } from '../use-mutation.ts'
 import { useQuery } from '../use-query.ts'
-import { Changes } from './catalogue-diff.tsx'
+import { CatalogueDiff } from './catalogue-diff.tsx'
 import { Dialog, SubmitButton } from './dialog.tsx'
-import { Panel, When } from './pieces.tsx'
-import { ErrorNote, QueryResult } from './states.tsx'
+import { ErrorNote } from './error-note.tsx'
+import { Panel } from './panel.tsx'
+import { QueryResult } from './query-result.tsx'
+import { When } from './when.tsx'
 
 type Review = CatalogueView['reviews'][number]
 type ReviewsProps = { readonly view: CatalogueView; readonly onChange: () => void }
 
-/** Lists of vendors that look like a mistake: a person decides. */
+/** Lists of vendors that failed the plausibility check and need a decision. */
 export function CatalogueReviews({ view: { reviews }, onChange }: ReviewsProps) {
   const [open, setOpen] = useState<Review>()
-  const may = useHasRole('operator')
+  const isOperator = useHasRole('operator')
   if (reviews.length === 0) return null
   return (
     <Panel title="Waiting for review">
       {reviews.map((review) => (
         <div class="note warn" key={review.id}>
           <p>
-            <b>{review.source}</b> sent lists that look like a mistake (<When at={review.at} />
-            ). The lists in force stay as they are until you decide.
+            <b>{review.source}</b> sent lists that failed the plausibility check (<When at={review.at} />
+            ). The active lists do not change until you decide.
           </p>
           <Doubts doubts={review.doubts} />
           <button
@@ -32,7 +38,7 @@ export function CatalogueReviews({ view: { reviews }, onChange }: ReviewsProps) 
             aria-label={`Review the lists of ${review.source}`}
             onClick={() => setOpen(review)}
           >
-            {may ? 'Review' : 'Look'}
+            {isOperator ? 'Review' : 'Show'}
           </button>
         </div>
       ))}
@@ -62,8 +68,8 @@ type DialogProps = { readonly review: Review; readonly onClose: () => void; read
 
 function ReviewDialog({ review: { id, source, doubts }, onClose, onDone }: DialogProps) {
   const { api } = useAppContext()
-  const may = useHasRole('operator')
-  const answer = useQuery<Static<typeof CatalogueDiff>>(`/admin/catalogue/review?id=${id}`)
+  const isOperator = useHasRole('operator')
+  const query = useQuery<Static<typeof DiffShape>>(`/admin/catalogue/review?id=${id}`)
   const send = async (decision: 'accept' | 'reject') => {
     await api.post<CatalogueOutcome>('/admin/catalogue/review', { id, decision })
     onDone()
@@ -80,20 +86,20 @@ function ReviewDialog({ review: { id, source, doubts }, onClose, onDone }: Dialo
         }}
       >
         <Doubts doubts={doubts} />
-        <QueryResult answer={answer}>{({ changes }) => <Changes changes={changes} />}</QueryResult>
+        <QueryResult query={query}>{({ changes }) => <CatalogueDiff changes={changes} />}</QueryResult>
         <ErrorNote error={accept.error ?? reject.error} />
         <footer>
           <button type="button" class="plain" onClick={onClose}>
-            {may ? 'Decide later' : 'Close'}
+            {isOperator ? 'Decide later' : 'Close'}
           </button>
-          {may && (
+          {isOperator && (
             <button type="button" disabled={isBusy} onClick={() => reject.run()}>
               Reject
             </button>
           )}
-          {may && (
+          {isOperator && (
             <SubmitButton isBusy={isBusy} isDanger>
-              Put in force all the same
+              Activate anyway
             </SubmitButton>
           )}
         </footer>

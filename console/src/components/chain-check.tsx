@@ -4,21 +4,23 @@ import { useAppContext, useHasRole } from '../app-context.ts'
 import { toCount } from '../format.ts'
 import { useMutation } from '../use-mutation.ts'
 import { useQuery } from '../use-query.ts'
-import { Panel, When } from './pieces.tsx'
-import { ErrorNote, QueryResult } from './states.tsx'
+import { ErrorNote } from './error-note.tsx'
+import { Panel } from './panel.tsx'
+import { QueryResult } from './query-result.tsx'
+import { When } from './when.tsx'
 
 const PAUSE_MS = 1000
 
 export function ChainCheckPanel() {
   const { api } = useAppContext()
-  const may = useHasRole('operator')
-  const answer = useQuery<ChainCheck>('/admin/audit/check')
+  const isOperator = useHasRole('operator')
+  const query = useQuery<ChainCheck>('/admin/audit/check')
   const start = useMutation(async () => {
     await api.post('/admin/audit/check')
-    answer.reload()
+    query.reload()
   })
-  const { value, reload } = answer
-  // Every answer is a new value, so a running check is asked for again and again until it ends.
+  const { value, reload } = query
+  // Every response is a new value, so this repeats until the verification ends.
   useEffect(() => {
     if (value?.state !== 'running') return
     const timer = setTimeout(reload, PAUSE_MS)
@@ -27,9 +29,9 @@ export function ChainCheckPanel() {
   const isBusy = start.isBusy || value?.state === 'running'
   return (
     <Panel
-      title="Compare the log with its checkpoints"
+      title="Verify the log against its checkpoints"
       aside={
-        may && (
+        isOperator && (
           <button type="button" class="push" disabled={isBusy} aria-busy={isBusy} onClick={() => start.run()}>
             Verify the log
           </button>
@@ -37,7 +39,7 @@ export function ChainCheckPanel() {
       }
     >
       <ErrorNote error={start.error} />
-      <QueryResult answer={answer} lines={2}>
+      <QueryResult query={query} lines={2}>
         {(check) => <Verdict check={check} />}
       </QueryResult>
     </Panel>
@@ -48,7 +50,12 @@ function Verdict({ check }: { check: ChainCheck }) {
   const { state, rows, total } = check
   if (state === 'none')
     return (
-      <p class="dim">The log has not been verified since this server started. A check reads every row.</p>
+      <p class="dim">
+        Not verified since this server started. Verification reads every row and finds rows that were changed,
+        inserted or removed. It cannot detect a log that was cut at its end together with its checkpoints: for
+        that, keep copies of checkpoints.log on another machine and run{' '}
+        <code>tabbat audit verify --checkpoints FILE</code>.
+      </p>
     )
   if (state === 'running')
     return (
@@ -70,7 +77,6 @@ function Verdict({ check }: { check: ChainCheck }) {
   )
 }
 
-/** Paths and hashes are long words. */
 const Sentences = ({ texts }: { texts: readonly string[] }) =>
   texts.length === 0 ? null : (
     <ul>

@@ -14,7 +14,7 @@ const SERIES = [
 
 const HEIGHT = 220
 
-/** Bars of one step stand on one another: the sum is drawn first, and what lies below it over it. */
+/** Stacked bars: the sum is drawn first, the lower parts over it. */
 function toData({ steps }: Overview): uPlot.AlignedData {
   const times = steps.map(({ at }) => Date.parse(at) / 1000)
   const all = steps.map(({ verified, not_verified, failed }) => verified + not_verified + failed)
@@ -22,7 +22,7 @@ function toData({ steps }: Overview): uPlot.AlignedData {
   return [times, all, answered, steps.map(({ verified }) => verified)]
 }
 
-/** The colours of this theme, as the canvas needs them. */
+/** The colours of the theme, for the canvas. */
 function readColours(box: HTMLElement): Record<string, string> {
   const names = [...SERIES.map(({ name }) => name), 'axis', 'grid']
   return Object.fromEntries(
@@ -79,7 +79,7 @@ function createPlot(
   )
 }
 
-/** The bar under the pointer. A bar begins at its time, so the nearest time may be that of the next one. */
+/** The bar under the pointer. A bar starts at its time, so the nearest time may belong to the next bar. */
 function findStep({ cursor: { left, idx }, data: [times], posToVal }: uPlot): number | undefined {
   if (left === undefined || left < 0 || idx === null || idx === undefined) return undefined
   const at = posToVal(left, 'x')
@@ -103,7 +103,7 @@ export function Chart({ overview }: { overview: Overview }) {
   const plot = useRef<uPlot>(undefined)
   const latest = useRef(overview)
   latest.current = overview
-  // A new range has other steps and labels; new counts of the same range only change the bars.
+  // Only a new range needs a new chart; new counts change the bars.
   const { range, step_seconds } = overview
   useEffect(() => {
     const { current } = box
@@ -138,13 +138,13 @@ export function Chart({ overview }: { overview: Overview }) {
           <i key={name} data-colour={name} />
         ))}
       </div>
-      {isEmpty && <p class="over">No verifications in this time yet.</p>}
+      {isEmpty && <p class="over">No verifications in this period.</p>}
       <Numbers overview={overview} />
     </>
   )
 }
 
-/** The sums of the whole range, or the numbers of the step under the pointer. */
+/** The totals, or the counts of the bar under the pointer. */
 function Legend({ overview, point }: { overview: Overview; point: number | undefined }) {
   const step = point === undefined ? undefined : overview.steps[point]
   const counts = step ?? overview.totals
@@ -155,7 +155,7 @@ function Legend({ overview, point }: { overview: Overview; point: number | undef
           <i data-colour={name} /> {title} <b>{toCount(counts[name])}</b>
         </span>
       ))}
-      <span class="dim">{step ? `from ${toMoment(step.at)}` : 'whole range'}</span>
+      <span class="dim">{step ? `from ${toMoment(step.at)}` : 'total'}</span>
     </p>
   )
 }
@@ -167,8 +167,8 @@ function Numbers({ overview }: { overview: Overview }) {
   )
   return (
     <details onToggle={(event) => setOpen(event.currentTarget.open)}>
-      <summary>The numbers as a table</summary>
-      {isOpen && steps.length === 0 && <p>There are none yet.</p>}
+      <summary>Show as table</summary>
+      {isOpen && steps.length === 0 && <p>No verifications in this period.</p>}
       {isOpen && steps.length > 0 && (
         <Table
           label="Verifications over time"

@@ -22,7 +22,7 @@ export function CopyButton({ text, what }: { text: string; what: string }) {
   )
 }
 
-/** Browsers give a clipboard only to https and loopback. */
+/** Browsers offer the clipboard only over https and on loopback. */
 async function writeClipboard(text: string): Promise<void> {
   if (!navigator.clipboard) throw new Error('no clipboard')
   await navigator.clipboard.writeText(text)

@@ -4,21 +4,21 @@ import type { Static } from '../../../src/contract/schema.ts'
 import { useAppContext } from '../app-context.ts'
 import { useMutation } from '../use-mutation.ts'
 import { Dialog, SubmitButton } from './dialog.tsx'
+import { ErrorNote } from './error-note.tsx'
 import { Checkbox, Segments, SelectField, TextField } from './field.tsx'
 import { FieldPolicy, type Policy } from './field-policy.tsx'
-import { ErrorNote } from './states.tsx'
 
-type Wish = Static<typeof CreateKeyRequest>
+type KeyRequest = Static<typeof CreateKeyRequest>
 
 const MODES = [
   { value: 'test', text: 'Test' },
   { value: 'live', text: 'Live' },
 ] as const
 
-const SCOPE_WORDS: Readonly<Record<string, string>> = {
+const SCOPE_LABELS: Readonly<Record<string, string>> = {
   'kyc:nin': 'Verify NINs',
   'kyc:bvn': 'Verify BVNs',
-  'catalogue:read': 'Read the lists of bundles',
+  'catalogue:read': 'Read bundle lists',
 }
 
 const EXPIRIES = [
@@ -26,14 +26,14 @@ const EXPIRIES = [
   { value: '24h', text: 'In 24 hours' },
   { value: '30d', text: 'In 30 days' },
   { value: '90d', text: 'In 90 days' },
-  { value: '1y', text: 'In a year' },
+  { value: '1y', text: 'In 1 year' },
 ]
 
-/** The form as it is typed; the wish is made from it. */
+/** The state of the form. */
 type Draft = {
   readonly name: string
-  readonly mode: Wish['mode']
-  readonly scopes: Wish['scopes']
+  readonly mode: KeyRequest['mode']
+  readonly scopes: KeyRequest['scopes']
   readonly expiry: string
   readonly addresses: string
   readonly cap: string
@@ -41,7 +41,7 @@ type Draft = {
   readonly policy: Policy
 }
 
-function toRequest(draft: Draft): Wish {
+function toRequest(draft: Draft): KeyRequest {
   const addresses = draft.addresses.split(/[\s,]+/).filter((address) => address !== '')
   const { hide, reveal } = draft.policy
   return {
@@ -57,13 +57,13 @@ function toRequest(draft: Draft): Wish {
   }
 }
 
-type NewKeyProps = {
+type CreateKeyProps = {
   readonly keys: Keys
   readonly onClose: () => void
-  readonly onMade: (made: CreatedKey) => void
+  readonly onCreated: (created: CreatedKey) => void
 }
 
-export function NewKey({ keys, onClose, onMade }: NewKeyProps) {
+export function CreateKeyDialog({ keys, onClose, onCreated }: CreateKeyProps) {
   const { api } = useAppContext()
   const [draft, setDraft] = useState<Draft>({
     name: '',
@@ -76,14 +76,16 @@ export function NewKey({ keys, onClose, onMade }: NewKeyProps) {
     policy: { hide: [], reveal: [] },
   })
   const change = (part: Partial<Draft>) => setDraft((old) => ({ ...old, ...part }))
-  const make = useMutation(async () => onMade(await api.post<CreatedKey>('/admin/keys', toRequest(draft))))
-  const { fields = {} } = make.error ?? {}
+  const create = useMutation(async () =>
+    onCreated(await api.post<CreatedKey>('/admin/keys', toRequest(draft))),
+  )
+  const { fields = {} } = create.error ?? {}
   return (
     <Dialog title="Create a key" onClose={onClose} isWide>
       <form
         onSubmit={(event) => {
           event.preventDefault()
-          make.run()
+          create.run()
         }}
       >
         <TextField
@@ -91,7 +93,7 @@ export function NewKey({ keys, onClose, onMade }: NewKeyProps) {
           value={draft.name}
           onValue={(name) => change({ name })}
           placeholder="Loans app, production"
-          help="What it is for: one purpose, one key."
+          help="The program and purpose. Use one key per purpose."
           error={fields.name}
           maxLength={80}
           required
@@ -100,8 +102,8 @@ export function NewKey({ keys, onClose, onMade }: NewKeyProps) {
           <Segments legend="Mode" value={draft.mode} options={MODES} onValue={(mode) => change({ mode })} />
           <small class="dim">
             {draft.mode === 'test'
-              ? 'Answers with people who do not exist. Nobody is asked, nothing is billed.'
-              : 'Asks your sources about real people. Calls may be billed.'}
+              ? 'Returns synthetic people. No vendor is called, nothing is billed.'
+              : 'Calls your sources about real people. Calls may be billed.'}
           </small>
         </div>
         <Scopes keys={keys} draft={draft} onChange={change} />
@@ -111,13 +113,13 @@ export function NewKey({ keys, onClose, onMade }: NewKeyProps) {
           policy={draft.policy}
           onPolicy={(policy) => change({ policy })}
         />
-        <ErrorNote error={make.error} />
+        <ErrorNote error={create.error} />
         <footer>
           <button type="button" class="plain" onClick={onClose}>
             Cancel
           </button>
           <SubmitButton
-            isBusy={make.isBusy}
+            isBusy={create.isBusy}
             isDisabled={draft.name.trim() === '' || draft.scopes.length === 0}
           >
             Create key
@@ -128,35 +130,40 @@ export function NewKey({ keys, onClose, onMade }: NewKeyProps) {
   )
 }
 
-type PartProps = {
+type SectionProps = {
   readonly keys: Keys
   readonly draft: Draft
   readonly onChange: (part: Partial<Draft>) => void
 }
 
-function Scopes({ keys, draft, onChange }: PartProps) {
-  const turn = (scope: Wish['scopes'][number], isOn: boolean) =>
+function Scopes({ keys, draft, onChange }: SectionProps) {
+  const toggle = (scope: KeyRequest['scopes'][number], isOn: boolean) =>
     onChange({ scopes: keys.scopes.filter((one) => (one === scope ? isOn : draft.scopes.includes(one))) })
   return (
     <fieldset>
-      <legend>It may</legend>
+      <legend>Scopes</legend>
       {keys.scopes.map((scope) => (
         <Checkbox
           key={scope}
           label={
             <>
-              {SCOPE_WORDS[scope] ?? scope} <code>{scope}</code>
+              {SCOPE_LABELS[scope] ?? scope} <code>{scope}</code>
             </>
           }
           isOn={draft.scopes.includes(scope)}
-          onChange={(isOn) => turn(scope, isOn)}
+          onChange={(isOn) => toggle(scope, isOn)}
         />
       ))}
     </fieldset>
   )
 }
 
-function Limits({ keys, draft, onChange, errors }: PartProps & { errors: Readonly<Record<string, string>> }) {
+function Limits({
+  keys,
+  draft,
+  onChange,
+  errors,
+}: SectionProps & { errors: Readonly<Record<string, string>> }) {
   return (
     <div class="grid">
       <SelectField
@@ -167,7 +174,7 @@ function Limits({ keys, draft, onChange, errors }: PartProps & { errors: Readonl
         error={errors.expires_in}
       />
       <TextField
-        label="Different people a day, at most"
+        label="Distinct people per day, at most"
         value={draft.cap}
         onValue={(cap) => onChange({ cap })}
         placeholder={String(keys.subjects_per_day_default)}
@@ -176,16 +183,16 @@ function Limits({ keys, draft, onChange, errors }: PartProps & { errors: Readonl
         error={errors.subjects_per_day}
       />
       <TextField
-        label="Only from these addresses"
+        label="Allowed IP addresses"
         value={draft.addresses}
         onValue={(addresses) => onChange({ addresses })}
         placeholder="203.0.113.7, 10.0.0.0/8"
-        help="Separated by spaces or commas. Empty: from anywhere."
+        help="Separated by spaces or commas. Empty: any address."
         error={errors.allowed_ips}
       />
       <div class="field">
         <Checkbox
-          label="Refuse calls without a consent reference"
+          label="Require a consent reference"
           isOn={draft.isConsentRequired}
           onChange={(isConsentRequired) => onChange({ isConsentRequired })}
         />

@@ -1,22 +1,22 @@
 import type { ComponentChildren } from 'preact'
 import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import type { Mutation } from '../use-mutation.ts'
-import { ErrorNote } from './states.tsx'
+import { ErrorNote } from './error-note.tsx'
 
 type DialogProps = {
   readonly title: string
   readonly onClose: () => void
-  /** What it shows is shown once: Escape does not take it away. */
+  /** Escape does not close it, because its content is shown once. */
   readonly isFirm?: boolean
   readonly isWide?: boolean
   readonly children: ComponentChildren
 }
 
-/** Open as long as it is drawn. Focus goes back to where it was. */
+/** A modal dialog, open while it is rendered. Returns the focus when it closes. */
 export function Dialog({ title, onClose, isFirm = false, isWide = false, children }: DialogProps) {
   const dialog = useRef<HTMLDialogElement>(null)
   const id = useId()
-  // Before it is painted: Escape may come at once.
+  // Before painting, because Escape may be pressed at once.
   useLayoutEffect(() => {
     const { current } = dialog
     const before = document.activeElement
@@ -36,7 +36,7 @@ export function Dialog({ title, onClose, isFirm = false, isWide = false, childre
         if (!isFirm) onClose()
       }}
       onKeyDown={(event) => {
-        // A browser lets a second Escape through even where the first was refused.
+        // Browsers close a dialog on the second Escape, even if the first was prevented.
         if (isFirm && event.key === 'Escape') event.preventDefault()
       }}
     >
@@ -62,7 +62,7 @@ type ConfirmProps = {
   readonly verb: string
   readonly mutation: Mutation<[]>
   readonly onClose: () => void
-  /** What must be typed first, where one click is too easy. */
+  /** The text that must be typed to confirm. */
   readonly typed?: string
   readonly isDanger?: boolean
   readonly children: ComponentChildren
@@ -114,7 +114,7 @@ type SubmitButtonProps = {
   readonly children: ComponentChildren
 }
 
-/** Sends the form that it stands in, once. */
+/** Submits its form. Disabled while busy. */
 export function SubmitButton({ isBusy, isDisabled = false, isDanger = false, children }: SubmitButtonProps) {
   return (
     <button

@@ -5,7 +5,7 @@ import type { ApiError } from '../api-client.ts'
 import { useAppContext, useHasRole } from '../app-context.ts'
 import { toLabel } from '../format.ts'
 import { Checkbox, Segments } from './field.tsx'
-import { LoadError } from './states.tsx'
+import { LoadError } from './query-result.tsx'
 import { ScrollBox } from './table.tsx'
 
 export type Policy = { readonly hide: readonly string[]; readonly reveal: readonly string[] }
@@ -23,15 +23,17 @@ type FieldPolicyProps = {
   readonly onPolicy: (policy: Policy) => void
 }
 
-/** A ticked field is in the answers. What is usually hidden can be ticked by owners only. */
+/** A selected field is in the responses. Only owners can select fields that are hidden by default. */
 export function FieldPolicy({ groups, policy, onPolicy }: FieldPolicyProps) {
   const isOwner = useHasRole('owner')
   return (
     <details class="policy">
-      <summary>Fields in the answers{toSummary(policy)}</summary>
+      <summary>Fields in responses{toSummary(policy)}</summary>
       <p class="dim">
-        Ticked fields are shown, all others come as <code>****</code>.{' '}
-        {isOwner ? 'What is usually hidden is marked.' : 'What is usually hidden only an owner can tick.'}
+        Selected fields are returned, all others as <code>****</code>.{' '}
+        {isOwner
+          ? 'Fields that are hidden by default are marked.'
+          : 'Only an owner can select fields that are hidden by default.'}
       </p>
       <div class="halves">
         <div>
@@ -44,12 +46,12 @@ export function FieldPolicy({ groups, policy, onPolicy }: FieldPolicyProps) {
                   label={
                     <>
                       {toLabel(name.split('.').at(-1) ?? name)}
-                      {hidden_by_default && <small class="dim"> usually hidden</small>}
+                      {hidden_by_default && <small class="dim"> hidden by default</small>}
                     </>
                   }
                   isOn={hidden_by_default ? policy.reveal.includes(name) : !policy.hide.includes(name)}
                   isDisabled={hidden_by_default && !isOwner}
-                  onChange={(isOn) => onPolicy(turn(policy, name, hidden_by_default, isOn))}
+                  onChange={(isOn) => onPolicy(toggle(policy, name, hidden_by_default, isOn))}
                 />
               ))}
             </fieldset>
@@ -63,16 +65,16 @@ export function FieldPolicy({ groups, policy, onPolicy }: FieldPolicyProps) {
 
 function toSummary({ hide, reveal }: Policy): string {
   const parts = [
-    hide.length > 0 && `${hide.length} more hidden`,
-    reveal.length > 0 && `${reveal.length} usually hidden shown`,
+    hide.length > 0 && `${hide.length} hidden`,
+    reveal.length > 0 && `${reveal.length} revealed`,
   ].filter(Boolean)
   return parts.length === 0 ? '' : `: ${parts.join(', ')}`
 }
 
-function turn(policy: Policy, name: string, isUsuallyHidden: boolean, isOn: boolean): Policy {
-  const list = isUsuallyHidden ? 'reveal' : 'hide'
+function toggle(policy: Policy, name: string, isHiddenByDefault: boolean, isOn: boolean): Policy {
+  const list = isHiddenByDefault ? 'reveal' : 'hide'
   const without = policy[list].filter((one) => one !== name)
-  const isListed = isUsuallyHidden ? isOn : !isOn
+  const isListed = isHiddenByDefault ? isOn : !isOn
   return { ...policy, [list]: isListed ? [...without, name] : without }
 }
 
@@ -107,7 +109,7 @@ function PolicyPreview({ policy }: { policy: Policy }) {
         <Segments legend="Preview of" value={kind} options={KINDS} onValue={setKind} />
       </div>
       {error && <LoadError error={error} />}
-      <ScrollBox label="An answer to this key, about somebody who does not exist">
+      <ScrollBox label="A response to this key, about a synthetic person">
         <pre>
           <code>{answer ?? 'Loading…'}</code>
         </pre>

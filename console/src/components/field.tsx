@@ -7,7 +7,7 @@ type Common = {
   readonly error?: string | undefined
 }
 
-/** A label, what it is about, and what is wrong with it, tied together for everybody. */
+/** A label, the input, help and error, linked for screen readers. */
 function FieldFrame({
   label,
   help,
@@ -60,7 +60,7 @@ export function TextField({ label, help, error, value, onValue, ...rest }: TextP
   )
 }
 
-/** A secret: hidden as one types, and shown while one wants to see it. */
+/** An input for secrets: hidden unless the user shows it. */
 export function SecretField({ label, help, error, value, onValue, ...rest }: TextProps) {
   const id = useId()
   const [isShown, setShown] = useState(false)
@@ -126,12 +126,12 @@ type SegmentsProps<T extends string> = {
   readonly onValue: (value: T) => void
 }
 
-/** A few choices of which one holds, side by side. */
+/** Radio buttons as a segmented control. */
 export function Segments<T extends string>({ legend, value, options, onValue }: SegmentsProps<T>) {
   const name = useId()
   return (
     <fieldset class="segments">
-      <legend class="unseen">{legend}</legend>
+      <legend class="visually-hidden">{legend}</legend>
       {options.map((option) => (
         <label key={option.value}>
           <input

@@ -3,8 +3,9 @@ import type { OpenInvitation } from '../../../src/admin/shapes/session.ts'
 import { useAppContext } from '../app-context.ts'
 import { useMutation } from '../use-mutation.ts'
 import { Confirm } from './dialog.tsx'
-import { Pill, When } from './pieces.tsx'
+import { Pill } from './pill.tsx'
 import { Table } from './table.tsx'
+import { When } from './when.tsx'
 
 type ListProps = { readonly invitations: readonly OpenInvitation[]; readonly onDone: () => void }
 
@@ -15,7 +16,7 @@ export function InvitationList({ invitations, onDone }: ListProps) {
     close()
     onDone()
   }
-  if (invitations.length === 0) return <p class="dim">No link is open.</p>
+  if (invitations.length === 0) return <p class="dim">There are no open invitations.</p>
   return (
     <>
       <Table
@@ -25,8 +26,8 @@ export function InvitationList({ invitations, onDone }: ListProps) {
         columns={[
           { title: 'For', cell: (invitation) => <b>{toPurpose(invitation)}</b> },
           { title: 'Role', cell: ({ role }) => <Pill tone={role === 'owner' ? 'live' : 'dim'}>{role}</Pill> },
-          { title: 'Made by', cell: ({ made_by }) => made_by },
-          { title: 'Runs out', cell: ({ expires_at }) => <When at={expires_at} /> },
+          { title: 'Created by', cell: ({ made_by }) => made_by },
+          { title: 'Expires', cell: ({ expires_at }) => <When at={expires_at} /> },
           {
             title: '',
             cell: (invitation) => (
@@ -65,7 +66,7 @@ function VoidDialog({ invitation, onClose, onDone }: VoidProps) {
   return (
     <Confirm title="Void this link?" verb="Void" mutation={mutation} onClose={onClose} isDanger>
       <p>
-        The link for {toPurpose(invitation)}, made by {invitation.made_by}, cannot be used from now on.
+        The link for the {toPurpose(invitation)}, created by {invitation.made_by}, stops working at once.
       </p>
     </Confirm>
   )

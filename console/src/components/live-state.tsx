@@ -1,13 +1,13 @@
 import { toClock } from '../format.ts'
 import type { OverviewEvents } from '../use-overview-events.ts'
 
-/** Whether what is shown follows what happens, and from when it is while it does not. */
+/** The state of the event stream, and the time of the data while it is broken. */
 export function LiveState({ live: { state, value } }: { live: OverviewEvents }) {
   return (
     <span class="dim push" role="status">
-      {state === 'live' && <span class="beat">Updating live</span>}
+      {state === 'live' && <span class="live-dot">Updating live</span>}
       {state === 'connecting' && 'Connecting…'}
-      {state === 'broken' && `Reconnecting…${value ? ` This is from ${toClock(value.generated_at)}.` : ''}`}
+      {state === 'broken' && `Reconnecting…${value ? ` Data of ${toClock(value.generated_at)}.` : ''}`}
     </span>
   )
 }

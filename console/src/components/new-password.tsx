@@ -2,28 +2,25 @@ import { SecretField } from './field.tsx'
 
 const LEAST = 12
 
-/** What is still missing, in words; undefined when it will do. */
-export function findPasswordProblem(password: string, again: string): string | undefined {
-  if (password.length < LEAST) return 'too short'
-  if (password !== again) return 'not the same'
-  return undefined
-}
+/** Long enough, and entered twice the same. */
+export const isPasswordReady = (password: string, repeated: string) =>
+  password.length >= LEAST && password === repeated
 
-function toLengthWords(length: number): string {
-  if (length === 0) return `At least ${LEAST} characters. A few unrelated words make a good one.`
-  if (length < LEAST) return `${LEAST - length} more to go.`
-  return length < 20 ? 'Long enough.' : 'Long: good.'
+function toLengthHelp(length: number): string {
+  if (length === 0) return `At least ${LEAST} characters, for example several unrelated words.`
+  if (length < LEAST) return `${LEAST - length} more characters needed.`
+  return 'Long enough.'
 }
 
 type NewPasswordProps = {
   readonly password: string
-  readonly again: string
+  readonly repeated: string
   readonly onPassword: (password: string) => void
-  readonly onAgain: (again: string) => void
+  readonly onRepeated: (repeated: string) => void
   readonly error?: string | undefined
 }
 
-export function NewPassword({ password, again, onPassword, onAgain, error }: NewPasswordProps) {
+export function NewPassword({ password, repeated, onPassword, onRepeated, error }: NewPasswordProps) {
   return (
     <>
       <SecretField
@@ -31,16 +28,16 @@ export function NewPassword({ password, again, onPassword, onAgain, error }: New
         value={password}
         onValue={onPassword}
         autocomplete="new-password"
-        help={<span aria-live="polite">{toLengthWords(password.length)}</span>}
+        help={<span aria-live="polite">{toLengthHelp(password.length)}</span>}
         error={error}
         required
       />
       <SecretField
-        label="The same again"
-        value={again}
-        onValue={onAgain}
+        label="Repeat password"
+        value={repeated}
+        onValue={onRepeated}
         autocomplete="new-password"
-        error={again !== '' && !password.startsWith(again) ? 'The two are not the same.' : undefined}
+        error={repeated !== '' && !password.startsWith(repeated) ? 'The passwords differ.' : undefined}
         required
       />
     </>

@@ -17,7 +17,7 @@ export function ShownOnce({ title, what, text, onClose, children }: ShownOncePro
       <CodeBlock text={text} what={what} />
       <footer>
         <button type="button" class="main" onClick={onClose}>
-          I have kept it
+          I have saved it
         </button>
       </footer>
     </Dialog>

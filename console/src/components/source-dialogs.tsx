@@ -4,20 +4,21 @@ import { useAppContext } from '../app-context.ts'
 import { toMs, toWords } from '../format.ts'
 import { useMutation } from '../use-mutation.ts'
 import { Confirm, Dialog } from './dialog.tsx'
-import { Facts, Pill } from './pieces.tsx'
+import { Facts } from './facts.tsx'
+import { Pill } from './pill.tsx'
 
 export type Checked = Static<typeof SourceChecked>
 
-/** For what it is the last vendor that is asked. */
-function findAlone(list: SourceList, name: string) {
+/** The kinds of number for which this is the last enabled vendor. */
+function findKindsWithoutOther(list: SourceList, name: string) {
   const isOff = (other: string) => list.sources.some(({ source, disabled }) => source === other && disabled)
   return (['nin', 'bvn'] as const).filter((kind) => {
-    const asked = list[`${kind}_order`].filter((other) => other !== 'registry' && !isOff(other))
-    return asked.includes(name) && asked.length === 1
+    const enabled = list[`${kind}_order`].filter((other) => other !== 'registry' && !isOff(other))
+    return enabled.includes(name) && enabled.length === 1
   })
 }
 
-type TurnProps = {
+type SwitchProps = {
   readonly what: 'enable' | 'disable'
   readonly name: string
   readonly list: SourceList
@@ -25,7 +26,7 @@ type TurnProps = {
   readonly onDone: () => void
 }
 
-export function Turn({ what, name, list, onClose, onDone }: TurnProps) {
+export function SwitchSource({ what, name, list, onClose, onDone }: SwitchProps) {
   const { api } = useAppContext()
   const mutation = useMutation(async () => {
     await api.post(`/admin/sources/${encodeURIComponent(name)}/${what}`)
@@ -42,13 +43,13 @@ export function Turn({ what, name, list, onClose, onDone }: TurnProps) {
     >
       <p>
         {isOff
-          ? 'It is not asked any more, on every node, until somebody enables it. The next in the order is asked instead.'
-          : 'It is asked again, in its place in the order.'}
+          ? 'The source is not called on any node until it is enabled again. The next source in the order is called instead.'
+          : 'The source is called again, at its place in the order.'}
       </p>
       {isOff &&
-        findAlone(list, name).map((kind) => (
+        findKindsWithoutOther(list, name).map((kind) => (
           <p key={kind} class="note warn">
-            No other vendor is left to be asked for {kind.toUpperCase()}.
+            No other vendor is enabled for {kind.toUpperCase()}.
           </p>
         ))}
     </Confirm>
@@ -61,14 +62,14 @@ type CheckProps = {
   readonly onChecked: (result: Checked) => void
 }
 
-export function Check({ name, onClose, onChecked }: CheckProps) {
+export function CheckSource({ name, onClose, onChecked }: CheckProps) {
   const { api } = useAppContext()
   const mutation = useMutation(async () =>
     onChecked(await api.post<Checked>(`/admin/sources/${encodeURIComponent(name)}/check`)),
   )
   return (
     <Confirm title={`Check ${name} now?`} verb="Check now" mutation={mutation} onClose={onClose}>
-      <p>One question goes to the vendor, about nobody. The call may be billed.</p>
+      <p>This sends one request with a test number of the vendor. The call may be billed.</p>
     </Confirm>
   )
 }
@@ -83,16 +84,16 @@ export function CheckResult({
   onClose: () => void
 }) {
   return (
-    <Dialog title={`${name}: checked`} onClose={onClose}>
+    <Dialog title={`Check of ${name}`} onClose={onClose}>
       <p>
         <Pill tone={result.ok ? 'good' : 'bad'}>{result.ok ? 'works' : 'does not work'}</Pill>
       </p>
       <p>{result.explanation}</p>
       <Facts
         facts={[
-          ['Asked', result.asked],
+          ['Request', result.asked],
           ['Result', toWords(result.result)],
-          ['Took', toMs(result.ms)],
+          ['Duration', toMs(result.ms)],
         ]}
       />
       <footer>

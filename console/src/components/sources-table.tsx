@@ -8,22 +8,23 @@ import {
   toHealth,
   type WorstNode,
 } from '../source-health.ts'
-import { Pill, When } from './pieces.tsx'
+import { Pill } from './pill.tsx'
 import { type Column, Table } from './table.tsx'
+import { When } from './when.tsx'
 
-/** Whether it works, in words. Of lists it is how their last sync ended. */
+/** The health of a source; for a catalogue source, the outcome of its last sync. */
 export function HealthPill({ source }: { source: SourceState }) {
   const { tone, words } = toHealth(source)
   return <Pill tone={tone}>{words}</Pill>
 }
 
-/** Since midnight in Lagos, over all operations and nodes. */
+/** Spend since midnight in Lagos, over all operations and nodes. */
 export function SpentToday({ spend }: { spend: Spend }) {
   const { source, spent_kobo_today: spent, cap_kobo: cap } = spend
-  if (cap === null) return <span class="still">{toNaira(spent)}</span>
+  if (cap === null) return <span class="nowrap">{toNaira(spent)}</span>
   return (
     <span class="spend">
-      <span class="still">
+      <span class="nowrap">
         {toNaira(spent)} <span class="dim">of {toNaira(cap)}</span>
       </span>
       <meter
@@ -33,21 +34,21 @@ export function SpentToday({ spend }: { spend: Spend }) {
         low={cap * 0.8}
         high={cap - 1}
         optimum={0}
-        aria-label={`${source}: spent of the cap of the day`}
+        aria-label={`${source}: spend as part of the daily cap`}
       />
     </span>
   )
 }
 
-/** Of lists the last sync is told, however it ended. */
+/** `last_success_at` of a catalogue source is its last sync, which may have failed. */
 const findSuccess = (row: SourceState) =>
   row.calls === null && toHealth(row).tone !== 'good' ? null : row.last_success_at
 
 const COLUMNS: readonly Column<SourceState>[] = [
   { title: 'Source', cell: ({ source }) => <b>{source}</b> },
-  { title: 'Operation', cell: ({ operation }) => <span class="still">{toOperation(operation)}</span> },
+  { title: 'Operation', cell: ({ operation }) => <span class="nowrap">{toOperation(operation)}</span> },
   { title: 'State', cell: (row) => <HealthPill source={row} /> },
-  { title: 'Breaker', cell: (row) => <span class="still">{toBreaker(row) ?? '–'}</span> },
+  { title: 'Breaker', cell: (row) => <span class="nowrap">{toBreaker(row) ?? '–'}</span> },
   { title: 'Errors', cell: toErrorRate, isNumber: true },
   { title: 'p50', cell: ({ p50_ms }) => toMs(p50_ms), isNumber: true },
   { title: 'p95', cell: ({ p95_ms }) => toMs(p95_ms), isNumber: true },
@@ -68,7 +69,7 @@ const NODE: Column<SourceState> = {
   cell: ({ node }) => (node === null ? '–' : <code>{node}</code>),
 }
 
-/** All of one source: each operation on each node. */
+/** One source: each operation on each node. */
 export function SourceTable({ sources }: { sources: readonly SourceState[] }) {
   const hasNodes = new Set(sources.map(({ node }) => node)).size > 1
   const columns = COLUMNS.filter(({ title }) => title !== 'Source')
@@ -82,12 +83,12 @@ export function SourceTable({ sources }: { sources: readonly SourceState[] }) {
   )
 }
 
-const FEW = new Set(['Source', 'Operation', 'Breaker', 'Errors', 'p95', 'Last success'])
+const SUMMARY_COLUMNS = new Set(['Source', 'Operation', 'Breaker', 'Errors', 'p95', 'Last success'])
 
 const STATE: Column<WorstNode> = {
   title: 'State',
   cell: (row) => (
-    <span class="still">
+    <span class="nowrap">
       <HealthPill source={row} />
       {row.alike < row.nodes && (
         <small class="dim">
@@ -99,10 +100,10 @@ const STATE: Column<WorstNode> = {
   ),
 }
 
-/** Every source at a glance: each operation where it does worst, and the spend once for each source. */
+/** All sources: the worst node of each operation, and the spend once per source. */
 export function SourcesTable({ sources }: { sources: readonly SourceState[] }) {
   const rows = [...Map.groupBy(findWorstNodes(sources), ({ source }) => source).values()].flat()
-  const [source, operation, ...others] = COLUMNS.filter(({ title }) => FEW.has(title))
+  const [source, operation, ...others] = COLUMNS.filter(({ title }) => SUMMARY_COLUMNS.has(title))
   const spent: Column<WorstNode> = {
     title: 'Spent today',
     cell: (row) => rows.find((other) => other.source === row.source) === row && <SpentToday spend={row} />,

@@ -7,14 +7,14 @@ export type Column<Row> = {
 }
 
 type TableProps<Row> = {
-  /** Says what the table is, to those who do not see it. */
+  /** The name of the table, for screen readers. */
   readonly label: string
   readonly columns: readonly Column<Row>[]
   readonly rows: readonly Row[]
   readonly keyOf: (row: Row) => string | number
 }
 
-/** On a narrow page every row is a card, whose lines repeat the titles: nothing has to be scrolled to. */
+/** On a narrow page each row is a card that repeats the titles, so that nothing needs horizontal scrolling. */
 export function Table<Row>({ label, columns, rows, keyOf }: TableProps<Row>) {
   return (
     <ScrollBox label={label}>
@@ -23,7 +23,7 @@ export function Table<Row>({ label, columns, rows, keyOf }: TableProps<Row>) {
           <tr>
             {columns.map(({ title, isNumber }) => (
               <th key={title} scope="col" class={isNumber ? 'number' : ''}>
-                {title === '' ? <span class="unseen">Actions</span> : title}
+                {title === '' ? <span class="visually-hidden">Actions</span> : title}
               </th>
             ))}
           </tr>
@@ -44,7 +44,7 @@ export function Table<Row>({ label, columns, rows, keyOf }: TableProps<Row>) {
   )
 }
 
-/** A box that scrolls by itself; what scrolls must be reached by the keyboard. */
+/** A scrolling box. It takes the focus, so that it can be scrolled with the keyboard. */
 export function ScrollBox({ label, children }: { label: string; children: ComponentChildren }) {
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: see above

@@ -10,7 +10,7 @@ const LANGUAGES = [
 ] as const
 type Language = (typeof LANGUAGES)[number]['value']
 
-const WRITERS: Readonly<Record<Language, (call: Call) => string>> = {
+const FORMATTERS: Readonly<Record<Language, (call: Call) => string>> = {
   curl: toCurl,
   typescript: toTypeScript,
   python: toPython,
@@ -23,11 +23,10 @@ export function TryExamples(call: Call) {
       <Segments legend="Language" value={language} options={LANGUAGES} onValue={setLanguage} />
       {call.publicKey === undefined && (
         <p class="dim">
-          The key comes from the environment variable <code>TABBAT_KEY</code>; the one you entered is not
-          written here.
+          The example reads the key from <code>TABBAT_KEY</code>. The key you entered is not shown.
         </p>
       )}
-      <CodeBlock text={WRITERS[language](call)} what={`the call in ${language}`} />
+      <CodeBlock text={FORMATTERS[language](call)} what={`the call in ${language}`} />
     </>
   )
 }

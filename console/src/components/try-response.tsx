@@ -4,8 +4,9 @@ import type { TryResult } from '../../../src/admin/shapes/try.ts'
 import { toLabel, toMs } from '../format.ts'
 import { toHash } from '../route.ts'
 import { CodeBlock } from './copy.tsx'
+import { Facts } from './facts.tsx'
 import { Segments } from './field.tsx'
-import { Facts, Pill, type Tone } from './pieces.tsx'
+import { Pill, type Tone } from './pill.tsx'
 import { Table } from './table.tsx'
 
 type Body = { readonly [name: string]: unknown }
@@ -18,9 +19,9 @@ const VIEWS = [
   { value: 'json', text: 'JSON' },
 ] as const
 
-export function TryResponse({ tried }: { tried: TryResult }) {
+export function TryResponse({ result }: { result: TryResult }) {
   const [view, setView] = useState<'card' | 'json'>('card')
-  const { status, mode, ms, body } = tried
+  const { status, mode, ms, body } = result
   return (
     <div role="status">
       <div class="bar">
@@ -34,7 +35,7 @@ export function TryResponse({ tried }: { tried: TryResult }) {
       {view === 'card' ? (
         <Card body={body} />
       ) : (
-        <CodeBlock text={JSON.stringify(body, null, 2)} what="the answer as JSON" />
+        <CodeBlock text={JSON.stringify(body, null, 2)} what="the response as JSON" />
       )}
     </div>
   )
@@ -46,7 +47,7 @@ function toTone(status: number): Tone {
 }
 
 function Card({ body }: { body: unknown }) {
-  if (!isBody(body)) return <p>The answer has no body.</p>
+  if (!isBody(body)) return <p>The response has no body.</p>
   const { message, code, errors } = body
   const data = findData(body)
   const picture = isBody(data) && isBody(data.personal_info) ? data.personal_info.image_url : undefined
@@ -67,7 +68,7 @@ function Card({ body }: { body: unknown }) {
   )
 }
 
-/** Lists of bundles lie one level deeper than records. */
+/** Lists of bundles are nested one level deeper than records. */
 function findData({ data }: Body): unknown {
   return isBody(data) && Array.isArray(data.data) ? data.data : data
 }
@@ -117,12 +118,12 @@ function toText(value: unknown): string {
   return typeof value === 'object' ? JSON.stringify(value) : String(value)
 }
 
-/** A picture from elsewhere is not loaded: this page asks nobody but its own server. */
+/** Pictures of other hosts are not loaded: the page contacts only its own server. */
 function Picture({ address }: { address: unknown }) {
   if (typeof address !== 'string' || !URL.canParse(address, location.href)) return null
   const { origin, href } = new URL(address, location.href)
   if (address === '' || origin !== location.origin) return null
-  return <img class="portrait" src={href} alt="The person, as on the record" width={96} height={112} />
+  return <img class="portrait" src={href} alt="Portrait from the record" width={96} height={112} />
 }
 
 function Items({ items }: { items: readonly Body[] }) {
@@ -130,7 +131,7 @@ function Items({ items }: { items: readonly Body[] }) {
   if (names.length === 0) return <p>The list is empty.</p>
   return (
     <Table
-      label="The items of the list"
+      label="Items"
       rows={items.map((item, index) => ({ item, index }))}
       keyOf={({ index }) => index}
       columns={names.map((name) => ({

@@ -1,22 +1,24 @@
 import { useState } from 'preact/hooks'
 import type { CurrentSession } from '../../../src/admin/shapes/session.ts'
-import { sayPasswordOnly } from '../api-client.ts'
+import { rethrowPasswordError } from '../api-client.ts'
 import { useAppContext } from '../app-context.ts'
 import { SubmitButton } from '../components/dialog.tsx'
+import { ErrorNote } from '../components/error-note.tsx'
+import { Facts } from '../components/facts.tsx'
 import { SecretField } from '../components/field.tsx'
-import { findPasswordProblem, NewPassword } from '../components/new-password.tsx'
-import { Facts, Panel, When } from '../components/pieces.tsx'
-import { ErrorNote } from '../components/states.tsx'
+import { isPasswordReady, NewPassword } from '../components/new-password.tsx'
+import { Panel } from '../components/panel.tsx'
+import { When } from '../components/when.tsx'
 import { useMutation } from '../use-mutation.ts'
 import { useQuery } from '../use-query.ts'
 
 export function Account() {
-  const { api, session, recheck } = useAppContext()
-  // The one that was found when the page was opened does not know what has been done since.
-  const now = useQuery<CurrentSession>('/admin/session').value?.session ?? session
+  const { api, session, recheckSession } = useAppContext()
+  // Reloaded: the session in the context is from the start of the page.
+  const current = useQuery<CurrentSession>('/admin/session').value?.session ?? session
   const signOut = useMutation(async () => {
     await api.post('/admin/session/sign-out')
-    recheck()
+    recheckSession()
   })
   return (
     <>
@@ -25,8 +27,8 @@ export function Account() {
           facts={[
             ['Name', session.name],
             ['Role', session.role],
-            ['Ends if you do nothing', <When key="idle" at={now.idle_until} />],
-            ['Ends in any case', <When key="end" at={now.expires_at} />],
+            ['Ends without activity', <When key="idle" at={current.idle_until} />],
+            ['Ends at the latest', <When key="end" at={current.expires_at} />],
           ]}
         />
         <ErrorNote error={signOut.error} />
@@ -48,15 +50,15 @@ function ChangePassword() {
   const { api, session } = useAppContext()
   const [current, setCurrent] = useState('')
   const [password, setPassword] = useState('')
-  const [again, setAgain] = useState('')
+  const [repeated, setRepeated] = useState('')
   const [isDone, setDone] = useState(false)
   const change = useMutation(async () => {
     setDone(false)
-    await api.post('/admin/session/password', { current, password }).catch(sayPasswordOnly)
-    for (const empty of [setCurrent, setPassword, setAgain]) empty('')
+    await api.post('/admin/session/password', { current, password }).catch(rethrowPasswordError)
+    for (const setField of [setCurrent, setPassword, setRepeated]) setField('')
     setDone(true)
   })
-  const isReady = current !== '' && findPasswordProblem(password, again) === undefined
+  const isReady = current !== '' && isPasswordReady(password, repeated)
   return (
     <Panel title="Change your password">
       <form
@@ -76,15 +78,15 @@ function ChangePassword() {
         />
         <NewPassword
           password={password}
-          again={again}
+          repeated={repeated}
           onPassword={setPassword}
-          onAgain={setAgain}
+          onRepeated={setRepeated}
           error={change.error?.fields.password}
         />
         <ErrorNote error={change.error} />
         {isDone && (
           <p class="note good" role="status">
-            The password is changed. Your other sessions have ended.
+            Password changed. Your other sessions have ended.
           </p>
         )}
         <SubmitButton isBusy={change.isBusy} isDisabled={!isReady}>

@@ -5,13 +5,15 @@ import { useAppContext, useHasRole } from '../app-context.ts'
 import { AuditForm } from '../components/audit-form.tsx'
 import { AuditTimelinePanel } from '../components/audit-timeline.tsx'
 import { ChainCheckPanel } from '../components/chain-check.tsx'
-import { Panel, Pill, toOutcomeTone, When } from '../components/pieces.tsx'
-import { Empty, LoadError, Loading } from '../components/states.tsx'
+import { Panel } from '../components/panel.tsx'
+import { Pill, toOutcomeTone } from '../components/pill.tsx'
+import { Empty, LoadError, Loading } from '../components/query-result.tsx'
 import { Table } from '../components/table.tsx'
+import { When } from '../components/when.tsx'
 import { toMoment, toOperation, toWords } from '../format.ts'
 import { findKeySearch, toHash } from '../route.ts'
 
-/** With a reference in the address: the story of that verification. With a key: what that key did. */
+/** `rest` is empty, `key=ID` (a search) or a reference (a timeline). */
 export function Audit({ rest }: { rest: string }) {
   const keyId = findKeySearch(rest)
   if (rest === '' || keyId !== undefined) return <Search key={rest} keyId={keyId ?? ''} />
@@ -20,61 +22,61 @@ export function Audit({ rest }: { rest: string }) {
 
 function Search({ keyId }: { keyId: string }) {
   const found = useSearch(keyId)
-  const mayExport = useHasRole('operator')
+  const canExport = useHasRole('operator')
   return (
     <>
       <ChainCheckPanel />
       <Panel
         title="Search"
         aside={
-          mayExport && (
+          canExport && (
             <a class="button push" href="/admin/audit/export" download>
-              Export all
+              Export all rows
             </a>
           )
         }
       >
         <AuditForm
           keyId={keyId}
-          outcomes={found.words.outcomes}
-          phases={found.words.phases}
+          outcomes={found.options.outcomes}
+          phases={found.options.phases}
           isBusy={found.isBusy}
           error={found.error}
           onSearch={found.search}
         />
       </Panel>
-      <Panel title="Newest first">
+      <Panel title="Rows, newest first">
         <Results found={found} />
       </Panel>
     </>
   )
 }
 
-type Words = Pick<AuditSearchResult, 'outcomes' | 'phases'>
+type FormOptions = Pick<AuditSearchResult, 'outcomes' | 'phases'>
 
-/** Pages are joined as they come; a new search starts over. */
+/** Collects pages of results; a new search starts over. */
 function useSearch(keyId: string) {
   const { api } = useAppContext()
   const [pages, setPages] = useState<readonly AuditSearchResult[]>()
   const [error, setError] = useState<ApiError>()
   const [isBusy, setBusy] = useState(false)
-  const wish = useRef<AuditSearch>(keyId === '' ? {} : { key_id: keyId })
-  const turn = useRef(0)
+  const filter = useRef<AuditSearch>(keyId === '' ? {} : { key_id: keyId })
+  const latest = useRef(0)
   const load = useCallback(
     async (before: string | undefined) => {
-      turn.current += 1
-      const mine = turn.current
+      latest.current += 1
+      const own = latest.current
       setBusy(true)
       setError(undefined)
       try {
-        const body = before === undefined ? wish.current : { ...wish.current, before }
+        const body = before === undefined ? filter.current : { ...filter.current, before }
         const page = await api.post<AuditSearchResult>('/admin/audit/search', body)
-        if (mine !== turn.current) return
+        if (own !== latest.current) return
         setPages((old = []) => (before === undefined ? [page] : [...old, page]))
       } catch (thrown) {
-        if (mine === turn.current) setError(thrown as ApiError)
+        if (own === latest.current) setError(thrown as ApiError)
       } finally {
-        if (mine === turn.current) setBusy(false)
+        if (own === latest.current) setBusy(false)
       }
     },
     [api],
@@ -82,16 +84,16 @@ function useSearch(keyId: string) {
   useEffect(() => {
     load(undefined)
   }, [load])
-  const search = (asked: AuditSearch) => {
-    wish.current = asked
+  const search = (next: AuditSearch) => {
+    filter.current = next
     load(undefined)
   }
-  const words: Words = pages?.[0] ?? { outcomes: [], phases: [] }
-  return { pages, error, isBusy, search, load, words, isNarrowed: Object.keys(wish.current).length > 0 }
+  const options: FormOptions = pages?.[0] ?? { outcomes: [], phases: [] }
+  return { pages, error, isBusy, search, load, options, isFiltered: Object.keys(filter.current).length > 0 }
 }
 
 function Results({ found }: { found: ReturnType<typeof useSearch> }) {
-  const { pages, error, isBusy, load, isNarrowed } = found
+  const { pages, error, isBusy, load, isFiltered } = found
   if (!pages) return error ? <LoadError error={error} onRetry={() => load(undefined)} /> : <Loading />
   const rows = pages.flatMap((page) => page.rows)
   const { next = null, searched_back_to = null } = pages.at(-1) ?? {}
@@ -100,14 +102,14 @@ function Results({ found }: { found: ReturnType<typeof useSearch> }) {
       {isBusy && <progress class="thin" aria-label="Searching" />}
       {rows.length === 0 && (
         <Empty>
-          {isNarrowed ? (
-            <p>{searched_back_to ? 'Nothing found so far.' : 'Nothing in the log fits this search.'}</p>
+          {isFiltered ? (
+            <p>{searched_back_to ? 'No matches so far.' : 'No rows match this search.'}</p>
           ) : (
             <p>The log is empty. Every verification writes to it.</p>
           )}
         </Empty>
       )}
-      {rows.length > 0 && <Lines rows={rows} />}
+      {rows.length > 0 && <Rows rows={rows} />}
       {searched_back_to && (
         <p class="dim">Searched back to {toMoment(searched_back_to)}; there is more before that.</p>
       )}
@@ -120,7 +122,7 @@ function Results({ found }: { found: ReturnType<typeof useSearch> }) {
   )
 }
 
-function Lines({ rows }: { rows: readonly AuditRowView[] }) {
+function Rows({ rows }: { rows: readonly AuditRowView[] }) {
   return (
     <Table
       label="Rows of the audit log"
@@ -128,11 +130,11 @@ function Lines({ rows }: { rows: readonly AuditRowView[] }) {
       keyOf={({ chain, sequence }) => `${chain} ${sequence}`}
       columns={[
         { title: 'Time', cell: ({ time }) => <When at={time} to="second" /> },
-        { title: 'Phase', cell: ({ phase }) => <span class="still">{toWords(phase)}</span> },
+        { title: 'Phase', cell: ({ phase }) => <span class="nowrap">{toWords(phase)}</span> },
         {
           title: 'Operation',
           cell: ({ operation }) => (
-            <span class="still">{operation === null ? '–' : toOperation(operation)}</span>
+            <span class="nowrap">{operation === null ? '–' : toOperation(operation)}</span>
           ),
         },
         {

@@ -1,38 +1,40 @@
 import { useState } from 'preact/hooks'
 import type { CatalogueView } from '../../../src/admin/shapes/catalogue.ts'
 import { useHasRole } from '../app-context.ts'
-import { ImportDialog, SyncDialog } from '../components/catalogue-change.tsx'
+import { ImportDialog, SyncDialog } from '../components/catalogue-dialogs.tsx'
 import { CatalogueHistory } from '../components/catalogue-history.tsx'
 import { CatalogueReviews } from '../components/catalogue-reviews.tsx'
 import { TextField } from '../components/field.tsx'
-import { Panel, When } from '../components/pieces.tsx'
-import { Empty, QueryResult } from '../components/states.tsx'
+import { Panel } from '../components/panel.tsx'
+import { Empty, QueryResult } from '../components/query-result.tsx'
 import { Table } from '../components/table.tsx'
+import { When } from '../components/when.tsx'
 import { toCount, toDay, toPrice, toWords } from '../format.ts'
 import { useQuery } from '../use-query.ts'
 
 export function Catalogue() {
-  const answer = useQuery<CatalogueView>('/admin/catalogue')
+  const query = useQuery<CatalogueView>('/admin/catalogue')
   const [isImporting, setImporting] = useState(false)
   const [syncing, setSyncing] = useState<string>()
-  const may = useHasRole('operator')
+  const isOperator = useHasRole('operator')
   return (
-    <QueryResult answer={answer} lines={8}>
+    <QueryResult query={query} lines={8}>
       {(view) => (
         <>
           <div class="bar">
             <p class="dim">
-              {view.version === 0 ? 'The lists that came with the program are' : `Version ${view.version} is`}{' '}
-              in force.
+              {view.version === 0
+                ? 'The lists shipped with this release are active.'
+                : `Version ${view.version} is active.`}
             </p>
             <span class="bar push">
-              {may &&
+              {isOperator &&
                 view.can_sync.map((source) => (
                   <button key={source} type="button" onClick={() => setSyncing(source)}>
                     Sync from {source}
                   </button>
                 ))}
-              {may && (
+              {isOperator && (
                 <button type="button" onClick={() => setImporting(true)}>
                   Import
                 </button>
@@ -42,13 +44,13 @@ export function Catalogue() {
               </a>
             </span>
           </div>
-          <CatalogueReviews view={view} onChange={answer.reload} />
+          <CatalogueReviews view={view} onChange={query.reload} />
           <Lists view={view} />
-          <CatalogueHistory view={view} onChange={answer.reload} />
+          <CatalogueHistory view={view} onChange={query.reload} />
           <Syncs view={view} />
-          {isImporting && <ImportDialog onClose={() => setImporting(false)} onDone={answer.reload} />}
+          {isImporting && <ImportDialog onClose={() => setImporting(false)} onDone={query.reload} />}
           {syncing !== undefined && (
-            <SyncDialog source={syncing} onClose={() => setSyncing(undefined)} onDone={answer.reload} />
+            <SyncDialog source={syncing} onClose={() => setSyncing(undefined)} onDone={query.reload} />
           )}
         </>
       )}
@@ -58,19 +60,19 @@ export function Catalogue() {
 
 function Lists({ view }: { view: CatalogueView }) {
   const [text, setText] = useState('')
-  const wanted = text.trim().toLowerCase()
+  const searched = text.trim().toLowerCase()
   const lists = view.lists
     .map((list) => ({
       ...list,
       items: list.items.filter(({ code, name }) =>
-        `${list.title} ${code} ${name}`.toLowerCase().includes(wanted),
+        `${list.title} ${code} ${name}`.toLowerCase().includes(searched),
       ),
     }))
-    .filter(({ items }) => wanted === '' || items.length > 0)
+    .filter(({ items }) => searched === '' || items.length > 0)
   return (
     <Panel title="Lists">
       <TextField
-        label="Find in the lists"
+        label="Search the lists"
         type="search"
         value={text}
         onValue={setText}
@@ -80,13 +82,13 @@ function Lists({ view }: { view: CatalogueView }) {
         <Empty>
           <p>
             {view.lists.length === 0
-              ? 'There are no lists yet. Import or sync some.'
-              : 'Nothing is called so.'}
+              ? 'There are no lists. Import lists or sync with a vendor.'
+              : 'No item matches.'}
           </p>
         </Empty>
       )}
       {lists.map((list) => (
-        <List key={`${list.title} ${wanted === ''}`} list={list} isOpen={wanted !== ''} />
+        <List key={`${list.title} ${searched === ''}`} list={list} isOpen={searched !== ''} />
       ))}
     </Panel>
   )
@@ -98,7 +100,7 @@ const toTitle = (title: string) =>
 
 type ListProps = { readonly list: CatalogueView['lists'][number]; readonly isOpen: boolean }
 
-/** Drawn when it is opened: a catalogue may have thousands of items. */
+/** Rendered when opened, because a catalogue may have thousands of items. */
 function List({ list, isOpen }: ListProps) {
   const [isShown, setShown] = useState(isOpen)
   return (
@@ -141,7 +143,7 @@ function Syncs({ view: { syncs } }: { view: CatalogueView }) {
         columns={[
           { title: 'Source', cell: ({ source }) => source },
           { title: 'Time', cell: ({ at }) => <When at={at} /> },
-          { title: 'Ended', cell: ({ outcome }) => (outcome === null ? 'not yet' : toWords(outcome)) },
+          { title: 'Outcome', cell: ({ outcome }) => (outcome === null ? 'running' : toWords(outcome)) },
         ]}
       />
     </Panel>

@@ -2,9 +2,10 @@ import { useEffect, useState } from 'preact/hooks'
 import type { Invitation, Session } from '../../../src/admin/shapes/session.ts'
 import { type ApiClient, ApiError } from '../api-client.ts'
 import { SubmitButton } from '../components/dialog.tsx'
+import { ErrorNote } from '../components/error-note.tsx'
 import { TextField } from '../components/field.tsx'
-import { findPasswordProblem, NewPassword } from '../components/new-password.tsx'
-import { ErrorNote, LoadError, Loading } from '../components/states.tsx'
+import { isPasswordReady, NewPassword } from '../components/new-password.tsx'
+import { LoadError, Loading } from '../components/query-result.tsx'
 import { toMoment, toZone } from '../format.ts'
 import { toHash } from '../route.ts'
 import { Mark } from '../shell.tsx'
@@ -20,21 +21,21 @@ export function Invite({ api, token, onEnter }: InviteProps) {
   const [invitation, setInvitation] = useState<Invitation>()
   const [error, setError] = useState<ApiError>()
   useEffect(() => {
-    document.title = 'Welcome · Tabbat console'
+    document.title = 'One-time link · Tabbat console'
     if (token === '')
-      setError(new ApiError(0, 'no_token', 'Open your link again: it is not kept by this page.'))
+      setError(new ApiError(0, 'no_token', 'This page does not store the link. Open the link again.'))
     else api.post<Invitation>('/admin/invitations/inspect', { token }).then(setInvitation, setError)
   }, [api, token])
   return (
     <main id="main" class="alone" tabIndex={-1}>
       <div class="panel">
         <h1>
-          <Mark /> {invitation?.name ? 'A new password' : 'Welcome to Tabbat'}
+          <Mark /> {invitation?.name ? 'Set a new password' : 'Create your account'}
         </h1>
         {error && (
           <>
-            <LoadError error={toPlainError(error)} />
-            <a href={toHash('overview')}>Go to the sign-in form</a>
+            <LoadError error={toLinkError(error)} />
+            <a href={toHash('overview')}>Sign in instead</a>
           </>
         )}
         {!error && !invitation && <Loading lines={3} />}
@@ -44,14 +45,16 @@ export function Invite({ api, token, onEnter }: InviteProps) {
   )
 }
 
-/** A link that was cut off when it was copied is not the fault of a field. */
-const toPlainError = (error: ApiError): ApiError =>
-  error.code === 'validation_failed' ? Object.assign(error, { message: 'This link is not whole.' }) : error
+/** The token is the only input here, so an invalid field means an incomplete link. */
+const toLinkError = (error: ApiError): ApiError =>
+  error.code === 'validation_failed'
+    ? Object.assign(error, { message: 'This link is incomplete. Copy the whole link.' })
+    : error
 
 function AcceptForm({ api, token, invitation, onEnter }: InviteProps & { invitation: Invitation }) {
   const [name, setName] = useState(invitation.name ?? '')
   const [password, setPassword] = useState('')
-  const [again, setAgain] = useState('')
+  const [repeated, setRepeated] = useState('')
   const accept = useMutation(async () => {
     const body = { token, name: name.trim(), password }
     onEnter(await api.post<Session>('/admin/invitations/accept', body))
@@ -61,14 +64,14 @@ function AcceptForm({ api, token, invitation, onEnter }: InviteProps & { invitat
     <form
       onSubmit={(event) => {
         event.preventDefault()
-        if (!findPasswordProblem(password, again)) accept.run()
+        if (isPasswordReady(password, repeated)) accept.run()
       }}
     >
       <p class="dim">
         {invitation.name
           ? `This link sets a new password for ${invitation.name}.`
           : `You are invited as ${invitation.role}. Choose a name and a password.`}{' '}
-        It can be used once, until {toMoment(invitation.expires_at)}, {toZone()}.
+        It works once, until {toMoment(invitation.expires_at)}, {toZone()}.
       </p>
       <TextField
         label="Name"
@@ -77,19 +80,21 @@ function AcceptForm({ api, token, invitation, onEnter }: InviteProps & { invitat
         readOnly={invitation.name !== null}
         autocomplete="username"
         autocapitalize="none"
-        help={invitation.name ? undefined : 'Lower-case letters, digits, dots, hyphens; 2 to 40 of them.'}
+        help={
+          invitation.name ? undefined : '2 to 40 lower-case letters, digits, dots, hyphens or underscores.'
+        }
         error={fields.name}
         required
       />
       <NewPassword
         password={password}
-        again={again}
+        repeated={repeated}
         onPassword={setPassword}
-        onAgain={setAgain}
+        onRepeated={setRepeated}
         error={fields.password}
       />
       <ErrorNote error={accept.error} />
-      <SubmitButton isBusy={accept.isBusy} isDisabled={findPasswordProblem(password, again) !== undefined}>
+      <SubmitButton isBusy={accept.isBusy} isDisabled={!isPasswordReady(password, repeated)}>
         {invitation.name ? 'Set password and sign in' : 'Create account'}
       </SubmitButton>
     </form>

@@ -1,59 +1,61 @@
 import { useState } from 'preact/hooks'
 import type { CreatedKey, Keys as KeysShape, KeyWithUsage } from '../../../src/admin/shapes/keys.ts'
-import { useAppContext, useHasRole } from '../app-context.ts'
-import { NewKey } from '../components/create-key-dialog.tsx'
-import { Confirm, Dialog } from '../components/dialog.tsx'
-import { Segments, SelectField, TextField } from '../components/field.tsx'
-import { Facts, Panel, Pill, When } from '../components/pieces.tsx'
+import { useHasRole } from '../app-context.ts'
+import { CreateKeyDialog } from '../components/create-key-dialog.tsx'
+import { Segments, TextField } from '../components/field.tsx'
+import { KeyDialog, RevokeDialog, RollDialog } from '../components/key-dialogs.tsx'
+import { Panel } from '../components/panel.tsx'
+import { Pill } from '../components/pill.tsx'
+import { Empty, QueryResult } from '../components/query-result.tsx'
 import { ShownOnce } from '../components/shown-once.tsx'
-import { Empty, QueryResult } from '../components/states.tsx'
 import { Table } from '../components/table.tsx'
+import { When } from '../components/when.tsx'
 import { toCount } from '../format.ts'
-import { toHash, toKeySearch } from '../route.ts'
-import { useMutation } from '../use-mutation.ts'
 import { useQuery } from '../use-query.ts'
 
-type Open = { readonly what: 'new' } | { readonly what: 'made'; readonly key: string } | OpenKey
+type Open = { readonly what: 'new' } | { readonly what: 'created'; readonly key: string } | OpenKey
 type OpenKey = { readonly what: 'revoke' | 'roll' | 'facts'; readonly row: KeyWithUsage }
 
 export function Keys() {
-  const answer = useQuery<KeysShape>('/admin/keys')
-  const may = useHasRole('operator')
+  const query = useQuery<KeysShape>('/admin/keys')
+  const isOperator = useHasRole('operator')
   const [open, setOpen] = useState<Open>()
   const close = () => setOpen(undefined)
   const finish = ({ key }: CreatedKey) => {
-    setOpen({ what: 'made', key })
-    answer.reload()
+    setOpen({ what: 'created', key })
+    query.reload()
   }
   const revoked = () => {
     close()
-    answer.reload()
+    query.reload()
   }
   return (
     <>
-      <p class="dim">Each key has one purpose, and is shown once when it is made.</p>
+      <p class="dim">Use one key per purpose. A key is shown once, when it is created.</p>
       <Panel
         title="All keys"
         aside={
-          may &&
-          answer.value && (
+          isOperator &&
+          query.value && (
             <button type="button" class="main push" onClick={() => setOpen({ what: 'new' })}>
               Create key
             </button>
           )
         }
       >
-        <QueryResult answer={answer}>{(keys) => <KeyList keys={keys} onOpen={setOpen} />}</QueryResult>
+        <QueryResult query={query}>{(keys) => <KeyList keys={keys} onOpen={setOpen} />}</QueryResult>
       </Panel>
-      {open?.what === 'new' && answer.value && <NewKey keys={answer.value} onClose={close} onMade={finish} />}
-      {open?.what === 'made' && (
-        <ShownOnce title="The new key" what="the key" text={open.key} onClose={close}>
-          This is the only time that the key is shown. Only a hash of it is stored.
+      {open?.what === 'new' && query.value && (
+        <CreateKeyDialog keys={query.value} onClose={close} onCreated={finish} />
+      )}
+      {open?.what === 'created' && (
+        <ShownOnce title="New key" what="the key" text={open.key} onClose={close}>
+          Copy the key now. It is not shown again: only a hash is stored.
         </ShownOnce>
       )}
-      {open?.what === 'revoke' && <Revoke row={open.row} onClose={close} onDone={revoked} />}
-      {open?.what === 'roll' && <Roll row={open.row} onClose={close} onMade={finish} />}
-      {open?.what === 'facts' && <KeyFacts row={open.row} onClose={close} />}
+      {open?.what === 'revoke' && <RevokeDialog row={open.row} onClose={close} onDone={revoked} />}
+      {open?.what === 'roll' && <RollDialog row={open.row} onClose={close} onCreated={finish} />}
+      {open?.what === 'facts' && <KeyDialog row={open.row} onClose={close} />}
     </>
   )
 }
@@ -65,7 +67,8 @@ const STATES = [
   { value: 'all', text: 'All' },
 ] as const
 
-const isLike = ({ name, id }: KeyWithUsage, wanted: string) => `${name} ${id}`.toLowerCase().includes(wanted)
+const matches = ({ name, id }: KeyWithUsage, searched: string) =>
+  `${name} ${id}`.toLowerCase().includes(searched)
 
 function KeyList({ keys: { keys }, onOpen }: { keys: KeysShape; onOpen: (open: OpenKey) => void }) {
   const [text, setText] = useState('')
@@ -73,17 +76,17 @@ function KeyList({ keys: { keys }, onOpen }: { keys: KeysShape; onOpen: (open: O
   if (keys.length === 0)
     return (
       <Empty>
-        <p>There is no key yet. Programs that ask this server need one each.</p>
+        <p>There are no keys yet. Create one for each program that calls this server.</p>
       </Empty>
     )
-  const wanted = text.trim().toLowerCase()
-  const rows = keys.filter((key) => isLike(key, wanted) && (state === 'all' || key.state === 'active'))
+  const searched = text.trim().toLowerCase()
+  const rows = keys.filter((key) => matches(key, searched) && (state === 'all' || key.state === 'active'))
   return (
     <>
       {keys.length > FEW && (
         <div class="bar ends">
           <TextField
-            label="Find a key"
+            label="Search the keys"
             type="search"
             value={text}
             onValue={setText}
@@ -97,7 +100,7 @@ function KeyList({ keys: { keys }, onOpen }: { keys: KeysShape; onOpen: (open: O
       )}
       {rows.length === 0 ? (
         <Empty>
-          <p>No key is called so.</p>
+          <p>No key matches.</p>
         </Empty>
       ) : (
         <KeyTable rows={rows} onOpen={onOpen} />
@@ -106,7 +109,7 @@ function KeyList({ keys: { keys }, onOpen }: { keys: KeysShape; onOpen: (open: O
   )
 }
 
-/** So many are found by looking. */
+/** Up to this number, the list has no search. */
 const FEW = 10
 
 function KeyTable({ rows, onOpen }: { rows: readonly KeyWithUsage[]; onOpen: (open: OpenKey) => void }) {
@@ -147,10 +150,10 @@ function KeyActions({ row, onOpen }: { row: KeyWithUsage; onOpen: (open: OpenKey
   const isOperator = useHasRole('operator')
   const isOwner = useHasRole('owner')
   if (!isOperator || row.state !== 'active') return null
-  const mayRoll = row.rolled_to === null && (isOwner || row.reveal.length === 0)
+  const canRoll = row.rolled_to === null && (isOwner || row.reveal.length === 0)
   return (
     <span class="actions">
-      {mayRoll && (
+      {canRoll && (
         <button
           type="button"
           class="small"
@@ -169,86 +172,5 @@ function KeyActions({ row, onOpen }: { row: KeyWithUsage; onOpen: (open: OpenKey
         Revoke
       </button>
     </span>
-  )
-}
-
-type RowProps = { readonly row: KeyWithUsage; readonly onClose: () => void }
-
-function KeyFacts({ row, onClose }: RowProps) {
-  const list = (names: readonly string[], otherwise: string) =>
-    names.length === 0 ? otherwise : names.join(', ')
-  return (
-    <Dialog title={row.name} onClose={onClose}>
-      <Facts
-        facts={[
-          ['Id', <code key="id">{row.id}</code>],
-          ['Mode and state', `${row.mode}, ${row.state}`],
-          ['Used in 30 days', `${toCount(row.verifications_30d)} verifications`],
-          ['Last used', <When key="used" at={row.last_used_at} to="hour" otherwise="never" />],
-          ['May', list(row.scopes, 'nothing')],
-          ['From addresses', list(row.allowed_ips ?? [], 'any')],
-          ['Hides besides the usual', list(row.hide, 'nothing')],
-          ['Shows of the usually hidden', list(row.reveal, 'nothing')],
-          ['Different people a day', `at most ${toCount(row.subjects_per_day)}`],
-          ['Consent reference', row.requires_consent ? 'required' : 'optional'],
-          ['Made', <When key="made" at={row.created_at} />],
-          ['Expires', <When key="expires" at={row.expires_at} otherwise="never" />],
-          ...(row.revoked_at ? [['Revoked', <When key="revoked" at={row.revoked_at} />] as const] : []),
-          ...(row.rolled_to ? [['Rolled to', <code key="rolled">{row.rolled_to}</code>] as const] : []),
-        ]}
-      />
-      <footer>
-        <a class="button" href={toHash('audit', toKeySearch(row.id))}>
-          What it did
-        </a>
-      </footer>
-    </Dialog>
-  )
-}
-
-function Revoke({ row, onClose, onDone }: RowProps & { onDone: () => void }) {
-  const { api } = useAppContext()
-  const mutation = useMutation(async () => {
-    await api.post(`/admin/keys/${encodeURIComponent(row.id)}/revoke`)
-    onDone()
-  })
-  return (
-    <Confirm
-      title="Revoke this key?"
-      verb="Revoke"
-      mutation={mutation}
-      onClose={onClose}
-      typed={row.id}
-      isDanger
-    >
-      <p>
-        Programs that use <b class="breaks">{row.name}</b> (<code>{row.id}</code>) are refused within a
-        second. A revoked key cannot be brought back.
-      </p>
-    </Confirm>
-  )
-}
-
-const OVERLAPS = [
-  { value: '0s', text: 'None: the old key stops at once' },
-  { value: '1h', text: '1 hour' },
-  { value: '24h', text: '24 hours' },
-  { value: '7d', text: '7 days' },
-]
-
-function Roll({ row, onClose, onMade }: RowProps & { onMade: (made: CreatedKey) => void }) {
-  const { api } = useAppContext()
-  const [overlap, setOverlap] = useState('24h')
-  const mutation = useMutation(async () => {
-    onMade(await api.post<CreatedKey>(`/admin/keys/${encodeURIComponent(row.id)}/roll`, { overlap }))
-  })
-  return (
-    <Confirm title="Roll this key?" verb="Make the new key" mutation={mutation} onClose={onClose}>
-      <p>
-        A new key takes the place of <b class="breaks">{row.name}</b>, with the same rights. Both are accepted
-        for a while, so that programs can be moved over.
-      </p>
-      <SelectField label="The old key goes on for" value={overlap} onValue={setOverlap} options={OVERLAPS} />
-    </Confirm>
   )
 }

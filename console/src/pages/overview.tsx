@@ -3,12 +3,12 @@ import type { Overview as OverviewShape } from '../../../src/admin/shapes/overvi
 import { Chart } from '../components/chart.tsx'
 import { Segments } from '../components/field.tsx'
 import { LiveState } from '../components/live-state.tsx'
-import { Panel, Pill, toOutcomeTone, When } from '../components/pieces.tsx'
+import { BySource, LastErrors, TopKeys } from '../components/overview-tables.tsx'
+import { Panel } from '../components/panel.tsx'
+import { Empty, LoadError, Loading } from '../components/query-result.tsx'
 import { SourcesTable } from '../components/sources-table.tsx'
-import { Empty, LoadError, Loading } from '../components/states.tsx'
-import { Table } from '../components/table.tsx'
-import { toCount, toMs, toNaira, toOperation, toPercent, toWords } from '../format.ts'
-import { toHash, toKeySearch } from '../route.ts'
+import { toCount, toMs, toNaira, toPercent } from '../format.ts'
+import { toHash } from '../route.ts'
 import { findProblems, toSpends } from '../source-health.ts'
 import { useOverviewEvents } from '../use-overview-events.ts'
 
@@ -39,14 +39,14 @@ export function Overview() {
         <Segments legend="Mode" value={mode} options={MODES} onValue={setMode} />
         <LiveState live={live} />
       </div>
-      {value && <Seen overview={value} />}
+      {value && <OverviewBody overview={value} />}
       {!value && error && <LoadError error={error} onRetry={reload} />}
       {!value && !error && <Loading lines={8} />}
     </>
   )
 }
 
-function Seen({ overview }: { overview: OverviewShape }) {
+function OverviewBody({ overview }: { overview: OverviewShape }) {
   return (
     <>
       <Attention sources={overview.sources} />
@@ -58,9 +58,9 @@ function Seen({ overview }: { overview: OverviewShape }) {
         {overview.sources.length === 0 ? (
           <Empty>
             <p>
-              No vendor is set up, so live keys are answered from your own records alone. Vendors are set up
-              with <code>TABBAT_NIN_SOURCES</code>, <code>TABBAT_BVN_SOURCES</code> and their own{' '}
-              <a href={toHash('settings')}>settings</a>.
+              No vendor is configured. Live keys are answered from your own records only. Set{' '}
+              <code>TABBAT_NIN_SOURCES</code>, <code>TABBAT_BVN_SOURCES</code> and the{' '}
+              <a href={toHash('settings')}>settings</a> of the vendor.
             </p>
           </Empty>
         ) : (
@@ -76,15 +76,15 @@ function Seen({ overview }: { overview: OverviewShape }) {
   )
 }
 
-/** Before everything else: who fails, is switched off, or is about to reach its cap. */
+/** Sources that fail, are disabled, or are near their cap. */
 function Attention({ sources }: { sources: OverviewShape['sources'] }) {
-  const troubles = findProblems(sources)
-  const [worst] = troubles
+  const problems = findProblems(sources)
+  const [worst] = problems
   if (!worst) return null
   return (
     <section class={`note ${worst.tone}`} aria-label="Sources that need attention">
       <ul>
-        {troubles.map(({ source, words }) => (
+        {problems.map(({ source, words }) => (
           <li key={`${source} ${words}`}>
             <a href={toHash('sources')}>{source}</a> {words}
           </li>
@@ -103,12 +103,12 @@ function Tiles({ overview }: { overview: OverviewShape }) {
     [
       'Success rate',
       toPercent(success_rate),
-      success_rate === null ? 'nothing yet' : `${toCount(totals.failed)} failed`,
+      success_rate === null ? 'no verifications' : `${toCount(totals.failed)} failed`,
     ],
     ['Latency p50', toMs(latency?.p50_ms ?? null), 'estimated'],
     ['Latency p95', toMs(latency?.p95_ms ?? null), 'estimated'],
     ['Latency p99', toMs(latency?.p99_ms ?? null), 'estimated'],
-    ['Spent today', toNaira(spent), 'Lagos time'],
+    ['Spent today', toNaira(spent), 'since midnight in Lagos'],
   ]
   return (
     <dl class="tiles">
@@ -122,114 +122,5 @@ function Tiles({ overview }: { overview: OverviewShape }) {
         </div>
       ))}
     </dl>
-  )
-}
-
-function TopKeys({ overview: { keys } }: { overview: OverviewShape }) {
-  return (
-    <Panel title="Top keys">
-      {keys.length === 0 ? (
-        <Empty>
-          <p>
-            No key has been used in this time. <a href={toHash('keys')}>Create one</a> or{' '}
-            <a href={toHash('try')}>try a verification</a>.
-          </p>
-        </Empty>
-      ) : (
-        <Table
-          label="Keys by verifications"
-          rows={keys}
-          keyOf={({ id }) => id}
-          columns={[
-            { title: 'Key', cell: ({ name, id }) => <NamedKey name={name} id={id} /> },
-            {
-              title: 'Mode',
-              cell: ({ mode }) => <Pill tone={mode === 'live' ? 'live' : 'dim'}>{mode}</Pill>,
-            },
-            { title: 'Verifications', cell: ({ verifications }) => toCount(verifications), isNumber: true },
-          ]}
-        />
-      )}
-    </Panel>
-  )
-}
-
-function NamedKey({ name, id }: { name: string; id: string }) {
-  return (
-    <>
-      <a href={toHash('audit', toKeySearch(id))}>{name}</a>
-      <br />
-      <code>{id}</code>
-    </>
-  )
-}
-
-function BySource({ overview: { by_source } }: { overview: OverviewShape }) {
-  return (
-    <Panel title="Who answered">
-      {by_source.length === 0 ? (
-        <Empty>
-          <p>No source has answered in this time.</p>
-        </Empty>
-      ) : (
-        <Table
-          label="Verifications by source"
-          rows={by_source}
-          keyOf={({ source }) => source}
-          columns={[
-            { title: 'Source', cell: ({ source }) => (source === 'none' ? 'nobody' : source) },
-            { title: 'Verifications', cell: ({ verifications }) => toCount(verifications), isNumber: true },
-          ]}
-        />
-      )}
-    </Panel>
-  )
-}
-
-function LastErrors({ errors }: { errors: OverviewShape['errors'] }) {
-  return (
-    <Panel title="Last errors">
-      {errors.length === 0 ? (
-        <Empty>
-          <p>No errors. Failed verifications will be listed here.</p>
-        </Empty>
-      ) : (
-        <Table
-          label="Last errors"
-          rows={errors}
-          keyOf={({ at, operation, outcome, key_id, reference }) =>
-            [at, operation, outcome, key_id, reference].join(' ')
-          }
-          columns={[
-            { title: 'Last', cell: ({ at }) => <When at={at} to="second" /> },
-            {
-              title: 'Outcome',
-              cell: ({ outcome, count }) => (
-                <span class="still">
-                  <Pill tone={toOutcomeTone(outcome)}>{toWords(outcome)}</Pill>
-                  {count > 1 && <b> ×{toCount(count)}</b>}
-                </span>
-              ),
-            },
-            {
-              title: 'Operation',
-              cell: ({ operation }) => <span class="still">{toOperation(operation)}</span>,
-            },
-            { title: 'Key', cell: ({ key_id }) => (key_id === null ? '–' : <code>{key_id}</code>) },
-            {
-              title: 'Story',
-              cell: ({ reference }) =>
-                reference === null ? (
-                  '–'
-                ) : (
-                  <a href={toHash('audit', reference)}>
-                    <code class="clip">{reference}</code>
-                  </a>
-                ),
-            },
-          ]}
-        />
-      )}
-    </Panel>
   )
 }

@@ -1,22 +1,25 @@
 import { useState } from 'preact/hooks'
 import type { SettingsView } from '../../../src/admin/shapes/settings.ts'
+import { Facts } from '../components/facts.tsx'
 import { Segments, TextField } from '../components/field.tsx'
-import { Facts, Panel, Pill, When } from '../components/pieces.tsx'
-import { Empty, QueryResult } from '../components/states.tsx'
+import { Panel } from '../components/panel.tsx'
+import { Pill } from '../components/pill.tsx'
+import { Empty, QueryResult } from '../components/query-result.tsx'
 import { Table } from '../components/table.tsx'
+import { When } from '../components/when.tsx'
 import { toSentence } from '../format.ts'
 import { useQuery } from '../use-query.ts'
 
 export function Settings() {
-  const answer = useQuery<SettingsView>('/admin/settings')
+  const query = useQuery<SettingsView>('/admin/settings')
   return (
-    <QueryResult answer={answer} lines={8}>
+    <QueryResult query={query} lines={8}>
       {(view) => (
         <>
           <Warnings view={view} />
           <div class="halves">
             <Server view={view} />
-            <Safety view={view} />
+            <RootKey view={view} />
           </div>
           <AllSettings view={view} />
         </>
@@ -25,13 +28,12 @@ export function Settings() {
   )
 }
 
-function Warnings({ view: { warnings, unknown_settings } }: { view: SettingsView }) {
-  const all = [...warnings, ...unknown_settings.map((name) => `${name} is set, but no setting is called so.`)]
-  if (all.length === 0) return null
+function Warnings({ view: { warnings } }: { view: SettingsView }) {
+  if (warnings.length === 0) return null
   return (
     <div class="note warn">
       <ul>
-        {all.map((warning) => (
+        {warnings.map((warning) => (
           <li key={warning}>{toSentence(warning)}</li>
         ))}
       </ul>
@@ -39,8 +41,8 @@ function Warnings({ view: { warnings, unknown_settings } }: { view: SettingsView
   )
 }
 
-const toHealth = (isWell: boolean, well: string, ill: string) => (
-  <Pill tone={isWell ? 'good' : 'bad'}>{isWell ? well : ill}</Pill>
+const toHealth = (isGood: boolean, good: string, bad: string) => (
+  <Pill tone={isGood ? 'good' : 'bad'}>{isGood ? good : bad}</Pill>
 )
 
 function Server({ view }: { view: SettingsView }) {
@@ -50,28 +52,28 @@ function Server({ view }: { view: SettingsView }) {
       <Facts
         facts={[
           ['Version', view.version],
-          ['Node', view.node_version],
+          ['Node.js', view.node_version],
           ['Started', <When key="started" at={view.started_at} />],
-          ['Data', view.database],
+          ['Database', view.database],
           ['Ready', toHealth(health.ready, 'ready', 'not ready')],
-          ['Audit', toHealth(health.audit, 'can be written', 'cannot be written')],
-          ['Processes', String(health.workers)],
+          ['Audit log', toHealth(health.audit, 'writable', 'not writable')],
+          ['Worker processes', String(health.workers)],
         ]}
       />
     </Panel>
   )
 }
 
-function Safety({ view: { root_key, checkpoints } }: { view: SettingsView }) {
+function RootKey({ view: { root_key, checkpoints } }: { view: SettingsView }) {
   return (
     <Panel title="Root key and checkpoints">
       <Facts
         facts={[
           ['Root key', `version ${root_key.version}`],
-          ['Comes from', root_key.origin],
-          ['Rotation', root_key.rotation_in_progress ? <Pill tone="warn">under way</Pill> : 'none under way'],
+          ['Origin', root_key.origin],
+          ['Rotation', root_key.rotation_in_progress ? <Pill tone="warn">in progress</Pill> : 'none'],
           ['Last checkpoint', <When key="last" at={checkpoints.last_at} otherwise="none yet" />],
-          ['Checkpoints go to', checkpoints.folder],
+          ['Checkpoint folder', checkpoints.folder],
         ]}
       />
     </Panel>
@@ -82,9 +84,9 @@ function AllSettings({ view: { settings } }: { view: SettingsView }) {
   const own = settings.filter(({ origin }) => origin !== 'default' && origin !== 'unset')
   const [text, setText] = useState('')
   const [which, setWhich] = useState<'own' | 'all'>(own.length > 0 ? 'own' : 'all')
-  const wanted = text.trim().toLowerCase()
+  const searched = text.trim().toLowerCase()
   const rows = (which === 'own' ? own : settings).filter(({ name, about }) =>
-    `${name} ${about}`.toLowerCase().includes(wanted),
+    `${name} ${about}`.toLowerCase().includes(searched),
   )
   const choices = [
     { value: 'own', text: `Set by you (${own.length})` },
@@ -93,12 +95,12 @@ function AllSettings({ view: { settings } }: { view: SettingsView }) {
   return (
     <Panel title="Settings">
       <div class="bar ends">
-        <TextField label="Find a setting" type="search" value={text} onValue={setText} />
+        <TextField label="Search the settings" type="search" value={text} onValue={setText} />
         <Segments legend="Which settings" value={which} options={choices} onValue={setWhich} />
       </div>
       {rows.length === 0 ? (
         <Empty>
-          <p>{which === 'own' ? 'None of those that you set is called so.' : 'No setting is called so.'}</p>
+          <p>{which === 'own' ? 'None of the settings that you set matches.' : 'No setting matches.'}</p>
         </Empty>
       ) : (
         <Table
@@ -124,7 +126,7 @@ function AllSettings({ view: { settings } }: { view: SettingsView }) {
 
 function Value({ value, is_secret, origin }: SettingsView['settings'][number]) {
   if (origin === 'unset' || (value === null && !is_secret)) return <span class="dim">not set</span>
-  if (is_secret) return <Pill tone="dim">set, not shown</Pill>
+  if (is_secret) return <Pill tone="dim">set, hidden</Pill>
   return (
     <span class="value">
       <code class="breaks">{value}</code>

@@ -2,14 +2,14 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import type { Session } from '../../../src/admin/shapes/session.ts'
 import type { ApiClient } from '../api-client.ts'
 import { SubmitButton } from '../components/dialog.tsx'
+import { ErrorNote } from '../components/error-note.tsx'
 import { SecretField, TextField } from '../components/field.tsx'
-import { ErrorNote } from '../components/states.tsx'
 import { Mark } from '../shell.tsx'
 import { useMutation } from '../use-mutation.ts'
 
 type SignInProps = { readonly api: ApiClient; readonly onEnter: (session: Session) => void }
 
-/** Stands in for whatever page the address names; that page comes when the person is known. */
+/** Shown instead of any page until the user has signed in. */
 export function SignIn({ api, onEnter }: SignInProps) {
   const [name, setName] = useState('')
   const [password, setPassword] = useState('')
@@ -46,8 +46,7 @@ export function SignIn({ api, onEnter }: SignInProps) {
         <ErrorNote error={signIn.error} />
         <SubmitButton isBusy={signIn.isBusy}>Sign in</SubmitButton>
         <small class="dim">
-          No account yet? Whoever runs this server makes a one-time link with <code>tabbat admin invite</code>
-          .
+          No account? Ask the operator of this server for a one-time link: <code>tabbat admin invite</code>.
         </small>
       </form>
     </main>

@@ -2,10 +2,10 @@ import { useEffect, useState } from 'preact/hooks'
 import type { SourceList } from '../../../src/admin/shapes/sources.ts'
 import { useHasRole } from '../app-context.ts'
 import { LiveState } from '../components/live-state.tsx'
-import { Panel } from '../components/pieces.tsx'
-import { Check, type Checked, CheckResult, Turn } from '../components/source-dialogs.tsx'
+import { Panel } from '../components/panel.tsx'
+import { Empty, QueryResult } from '../components/query-result.tsx'
+import { type Checked, CheckResult, CheckSource, SwitchSource } from '../components/source-dialogs.tsx'
 import { HealthPill, SourceTable, SpentToday } from '../components/sources-table.tsx'
-import { Empty, QueryResult } from '../components/states.tsx'
 import { toCount } from '../format.ts'
 import { toHash } from '../route.ts'
 import { findWorstNodes } from '../source-health.ts'
@@ -15,24 +15,24 @@ import { useQuery } from '../use-query.ts'
 type Open = { readonly what: 'enable' | 'disable' | 'check'; readonly name: string }
 
 export function Sources() {
-  const { answer, live } = useSources()
+  const { query, live } = useSources()
   const [open, setOpen] = useState<Open>()
   const [checked, setChecked] = useState<{ name: string; result: Checked }>()
   const close = () => setOpen(undefined)
   const done = () => {
     close()
-    answer.reload()
+    query.reload()
   }
   return (
     <>
       <div class="bar">
         <p class="dim">
-          Asked in this order. One that keeps failing is left out for a while. Errors and times are of the
-          last five minutes.
+          Sources are called in this order. A source that keeps failing is skipped for a while. Errors and
+          latencies are of the last five minutes.
         </p>
         <LiveState live={live} />
       </div>
-      <QueryResult answer={answer}>
+      <QueryResult query={query}>
         {(list) => (
           <>
             <Orders list={list} />
@@ -40,11 +40,11 @@ export function Sources() {
           </>
         )}
       </QueryResult>
-      {open && open.what !== 'check' && answer.value && (
-        <Turn {...open} what={open.what} list={answer.value} onClose={close} onDone={done} />
+      {open && open.what !== 'check' && query.value && (
+        <SwitchSource {...open} what={open.what} list={query.value} onClose={close} onDone={done} />
       )}
       {open?.what === 'check' && (
-        <Check
+        <CheckSource
           name={open.name}
           onClose={close}
           onChecked={(result) => {
@@ -58,26 +58,26 @@ export function Sources() {
   )
 }
 
-/** The order is asked for, the states are told as they change; what came last counts. */
+/** The order is loaded once, the states are also pushed. The latest states count. */
 function useSources() {
-  const answer = useQuery<SourceList>('/admin/sources')
+  const query = useQuery<SourceList>('/admin/sources')
   const live = useOverviewEvents('hour', 'all')
   const [states, setStates] = useState<SourceList['sources']>()
-  const asked = answer.value?.sources
-  const told = live.value?.sources
-  useEffect(() => setStates(asked), [asked])
+  const loaded = query.value?.sources
+  const pushed = live.value?.sources
+  useEffect(() => setStates(loaded), [loaded])
   useEffect(() => {
-    if (told) setStates(told)
-  }, [told])
-  const value = answer.value && { ...answer.value, sources: states ?? answer.value.sources }
-  return { answer: { ...answer, value }, live }
+    if (pushed) setStates(pushed)
+  }, [pushed])
+  const value = query.value && { ...query.value, sources: states ?? query.value.sources }
+  return { query: { ...query, value }, live }
 }
 
 function Orders({ list }: { list: SourceList }) {
   return (
     <div class="halves">
       {(['nin', 'bvn'] as const).map((kind) => (
-        <Panel key={kind} title={`Order for ${kind.toUpperCase()}`}>
+        <Panel key={kind} title={`Call order for ${kind.toUpperCase()}`}>
           <Order kind={kind} list={list} />
         </Panel>
       ))}
@@ -91,8 +91,8 @@ function Order({ kind, list }: { kind: 'nin' | 'bvn'; list: SourceList }) {
     return (
       <Empty>
         <p>
-          Nobody is asked for live keys yet. Set up a vendor with{' '}
-          <code>TABBAT_{kind.toUpperCase()}_SOURCES</code>, or <code>tabbat import</code> your own records.
+          No source is configured for live keys. Set <code>TABBAT_{kind.toUpperCase()}_SOURCES</code>, or
+          import your own records with <code>tabbat import</code>.
         </p>
       </Empty>
     )
@@ -116,14 +116,14 @@ function Order({ kind, list }: { kind: 'nin' | 'bvn'; list: SourceList }) {
 }
 
 function States({ list, onOpen }: { list: SourceList; onOpen: (open: Open) => void }) {
-  const may = useHasRole('operator')
+  const isOperator = useHasRole('operator')
   const groups = [...Map.groupBy(list.sources, ({ source }) => source)]
   if (groups.length === 0)
     return (
       <Empty>
         <p>
-          No vendor is set up: live keys are answered from your own records alone. The{' '}
-          <a href={toHash('settings')}>settings</a> say what a vendor needs.
+          No vendor is configured. Live keys are answered from your own records only. See{' '}
+          <a href={toHash('settings')}>Settings</a> for what a vendor needs.
         </p>
       </Empty>
     )
@@ -134,7 +134,7 @@ function States({ list, onOpen }: { list: SourceList; onOpen: (open: Open) => vo
           key={name}
           title={name}
           aside={
-            may && (
+            isOperator && (
               <Actions
                 name={name}
                 isDisabled={states.some(({ disabled }) => disabled)}

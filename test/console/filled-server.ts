@@ -5,13 +5,13 @@ import { dojah } from '../../src/simulator/dojah.ts'
 import { openStandIn } from '../../src/simulator/stand-in.ts'
 import { type ConsoleServer, startConsoleServer, verifyNin } from './console-server.ts'
 
-/** The rooms, and something that is in each once it has loaded. */
-export const ROOMS = [
+/** The pages, each with a text that appears once it has loaded. */
+export const PAGES = [
   { name: 'overview', title: 'Overview', ready: 'Updating live' },
-  { name: 'try', title: 'Try it', ready: 'The same call from your code' },
+  { name: 'try', title: 'Try it', ready: 'Code examples' },
   { name: 'keys', title: 'Keys', ready: 'loans app' },
-  { name: 'audit', title: 'Audit', ready: 'Compare the log with its checkpoints' },
-  { name: 'catalogue', title: 'Catalogue', ready: 'is in force' },
+  { name: 'audit', title: 'Audit', ready: 'Verify the log against its checkpoints' },
+  { name: 'catalogue', title: 'Catalogue', ready: 'is active' },
   { name: 'sources', title: 'Sources', ready: 'dojah' },
   { name: 'records', title: 'Records', ready: 'NIN records' },
   { name: 'settings', title: 'Settings', ready: 'TABBAT_PORT' },
@@ -19,15 +19,15 @@ export const ROOMS = [
   { name: 'account', title: 'Account', ready: 'Change' },
 ] as const
 
-/** What somebody might write into a form or a record to see what happens. */
+/** Texts that would run as a script if the page did not escape them. */
 export const HOSTILE = '<script>alert(1)</script>'
 export const HOSTILE_LINK = 'javascript:alert(2)'
 
-/** In the registry, with a name that is a program. */
-export const SOMEBODY = { nin: '40000000001', phone: '08035550001' }
+/** A record in the registry whose name is HOSTILE. */
+export const PERSON = { nin: '40000000001', phone: '08035550001' }
 
-/** A server with something in every room; hostile texts among it, unless it is to be looked at. */
-export async function openLivelyHouse({ isHostile = true } = {}): Promise<ConsoleServer> {
+/** A server with data on every page, by default with hostile texts. */
+export async function startFilledServer({ isHostile = true } = {}): Promise<ConsoleServer> {
   const vendor = await openStandIn(dojah)
   const server = await startConsoleServer({
     TABBAT_NIN_SOURCES: 'registry,dojah',
@@ -36,9 +36,9 @@ export async function openLivelyHouse({ isHostile = true } = {}): Promise<Consol
     TABBAT_DOJAH_DAILY_CAP: '1000',
     ...vendor.settings,
   })
-  const people = join(server.dataDir, 'people.ndjson')
-  writeFileSync(people, `${JSON.stringify(toRecord())}\n`)
-  await server.run('import', 'nin', people)
+  const file = join(server.dataDir, 'people.ndjson')
+  writeFileSync(file, `${JSON.stringify(toRecord())}\n`)
+  await server.run('import', 'nin', file)
   await server.run('keys', 'create', '--name', 'loans app', '--mode', 'live')
   const name = isHostile ? `${HOSTILE} ${HOSTILE_LINK}` : 'integration tests'
   await server.run('keys', 'create', '--name', name, '--mode', 'test')
@@ -58,11 +58,11 @@ export async function openLivelyHouse({ isHostile = true } = {}): Promise<Consol
 const NUMBERS = ['00000000422', '00000000503', '', '', '', ''].map((number) => number || undefined)
 
 const toRecord = () => ({
-  nin_number: SOMEBODY.nin,
+  nin_number: PERSON.nin,
   personal_info: {
     first_name: HOSTILE,
     last_name: HOSTILE_LINK,
-    phone_number: SOMEBODY.phone,
+    phone_number: PERSON.phone,
     date_of_birth: '1990-01-01',
     gender: 'f',
   },
