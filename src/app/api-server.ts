@@ -103,7 +103,7 @@ function toFinishedReply(
 /** Cacheable by the caller alone; an answer to a body is not, because a cache would mix products up. */
 function toDocumentReply({ raw, headers }: Exchange, document: Document): Reply {
   if (hasBody(raw)) return { status: 200, headers: FINISHED, body: document.bytes }
-  if (document.isKnownTo(headers['if-none-match']))
+  if (document.isCurrent(headers['if-none-match']))
     return { status: 304, headers: document.headers, body: '' }
   return { status: 200, headers: document.headers, body: document.bytes }
 }

@@ -30,14 +30,14 @@ import { createFatalStop, type FatalStop } from './fatal-stop.ts'
 import { createMetrics, type Metrics } from './metrics.ts'
 import { openSourceChain, type SourceChain } from './source-chain.ts'
 
-/** Everything a request needs, built once and handed down as an argument. */
+/** Everything that requests need. It is built once and passed as an argument. */
 export type Context = {
   readonly config: Config
   readonly log: Log
   readonly metrics: Metrics
   readonly store: Store
   readonly rootKeys: RootKeys
-  /** The keys as they are now: a rotation replaces them while the server runs. */
+  /** The current keys: a rotation replaces them while the server runs. */
   readonly keyring: () => Keyring
   readonly authenticate: Authenticate
   readonly rateLimit: RateLimit | undefined
@@ -57,12 +57,12 @@ export type Context = {
   readonly askNext: boolean
   readonly reuse: Reuse | undefined
   readonly latencies: Latencies
-  /** Turned on by the first signal to stop: the server is not ready any more, and finishes what it has. */
+  /** `stopping` is set by the first SIGTERM or SIGINT: the server is no longer ready and finishes its requests. */
   readonly lifecycle: { stopping: boolean }
   readonly close: () => Promise<void>
 }
 
-/** Old attempts, answers and states are taken away now and then. */
+/** How often rows that are too old to matter are deleted. */
 const FORGET_EVERY_MS = HOUR_MS
 
 export async function createContext(
@@ -74,7 +74,7 @@ export async function createContext(
   const options = { writerThread: true, onFatal: fatal.notice, timeoutMs: config.storeTimeout }
   const { store, rootKeys, keyring } = await openSealedStore(config, options)
   const { registry, currentKeyring } = openRegistry(config, store, keyring)
-  // A rotation that begins right now may refuse them; they are planted at the next start, then.
+  // Fails while a root key rotation runs. They are then planted at the next start.
   await registry.insertDecoys().catch(log.failure)
   const scrub = workerName === '' ? await openScrub(config, store, currentKeyring, log, fatal) : undefined
   const guessLimit = createGuessLimit(store.guesses, loadNodeName(config.dataDir) + workerName)
@@ -87,10 +87,10 @@ export async function createContext(
     paidCalls: config.paidCalls,
   })
   const reuse = config.reuse === 'off' ? undefined : createReuse(store.reuse, keyring, config.reuse)
-  const desk = { registry, keyring: currentKeyring, table: store.sources, node: audit.owner, log }
-  const sourceChain = await openSourceChain(config, desk)
-  const shelf = { table: store.catalogue, reviews: store.reviews, audit, switches: store.sources }
-  const catalogue = await openRefreshedCatalogue(config, shelf, log)
+  const chainDeps = { registry, table: store.sources, node: audit.owner, log }
+  const sourceChain = await openSourceChain(config, chainDeps)
+  const catalogueDeps = { table: store.catalogue, reviews: store.reviews, audit, switches: store.sources }
+  const catalogue = await openRefreshedCatalogue(config, catalogueDeps, log)
   const latencies = createLatencies(store.statistics, audit.owner)
   const stopForgetting = startForgetting(log, store, [guessLimit, idempotency, sourceChain])
   return {
@@ -130,7 +130,7 @@ export async function createContext(
   }
 }
 
-/** The first worker looks for damage for all. After a crash it does so before anything is answered, if that is soon done. */
+/** Only the first worker searches for damage. After a crash it searches before the server is ready, if that takes little time. */
 async function openScrub(
   config: Config,
   store: Store,
@@ -146,7 +146,7 @@ async function openScrub(
   return scrub
 }
 
-/** The registry, with keys that are loaded anew when a rotation has replaced them. */
+/** The registry. It reloads its keys after a rotation. */
 function openRegistry(config: Config, store: Store, first: Keyring) {
   let keyring = first
   const registry = createRegistry({
@@ -160,7 +160,7 @@ function openRegistry(config: Config, store: Store, first: Keyring) {
   return { registry, currentKeyring: () => keyring }
 }
 
-/** Everything that is kept for a time only. */
+/** Deletes expired rows of all tables from time to time. */
 function startForgetting(
   log: Log,
   { reuse, accounts, statistics }: Store,
@@ -177,7 +177,7 @@ function startForgetting(
   return () => clearInterval(timer)
 }
 
-/** With several workers, the process that started them counts for all. */
+/** With several workers, the primary process counts for all of them. */
 function openRateLimit({ rateLimit }: Config): RateLimit | undefined {
   if (rateLimit === 'off') return undefined
   return cluster.isWorker ? createLeasedRateLimit(rateLimit) : createRateLimit(rateLimit)
@@ -198,7 +198,7 @@ async function openAudit(
   log: Log,
   fatal: FatalStop,
 ): Promise<AuditLog> {
-  const tell = (event: string) => (error: unknown) => {
+  const logFailure = (event: string) => (error: unknown) => {
     log.event('error', event)
     log.failure(error)
   }
@@ -207,13 +207,13 @@ async function openAudit(
     signer: createSigner(keyring['audit-signing']),
     dataDir: config.dataDir,
     checkpointDir: config.checkpointDir ?? config.dataDir,
-    onTrouble: tell('audit_unavailable'),
-    onCheckpointFailure: tell('checkpoint_failed'),
+    onTrouble: logFailure('audit_unavailable'),
+    onCheckpointFailure: logFailure('checkpoint_failed'),
     onCorruption: fatal.stop,
   })
   return fatal.audit
 }
 
-/** On by default only where no other machine can reach it. */
+/** On by default only where no other machine can reach the server. */
 export const hasPublicSandboxKey = ({ sandbox, host }: Pick<Config, 'sandbox' | 'host'>) =>
   sandbox === 'on' || (sandbox === undefined && isLoopback(host))

@@ -3,13 +3,13 @@ import type { AuditLog } from '../audit/audit-log.ts'
 import { toFatal } from '../store/failure.ts'
 import type { Log } from '../telemetry/log.ts'
 
-/** How long refusals of requests under way have to leave. Nothing is disclosed meanwhile: the audit log takes no row. */
+/** Time to send the error responses of running requests. Nothing is disclosed meanwhile: the audit log refuses rows. */
 const GRACE_MS = 100
 
-/** Ends the process with 1 when the database is damaged or lost or its disk fails. One log event says which. */
+/** Exits with code 1 when the database is damaged or lost, or its disk fails. One log event says which. */
 export type FatalStop = {
   readonly stop: (error: unknown) => void
-  /** For what the store meets. Once the audit log is open, it takes no more rows from then on. */
+  /** For failures of the store. An open audit log refuses rows from then on. */
   readonly notice: (error: unknown) => void
   audit: AuditLog | undefined
 }
@@ -24,7 +24,7 @@ export function createFatalStop(log: Log): FatalStop {
     log.flush()
     setTimeout(() => {
       log.flush()
-      // The other workers have the same database, and a new worker in this place would make an empty one: all end.
+      // All workers stop: they share the database, and a restarted worker would create an empty one.
       if (cluster.isWorker) process.kill(process.ppid, 'SIGTERM')
       process.exit(1)
     }, GRACE_MS)

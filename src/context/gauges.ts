@@ -2,7 +2,7 @@ import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client'
 import { type CallGuard, SOURCE_WARNINGS } from '../sources/guard/call-guard.ts'
 import type { SourceChain } from './source-chain.ts'
 
-/** What can be read at the moment of looking: the process, the sources, their spend. */
+/** Metrics that are read when they are scraped: the process, the sources, their spend. */
 export function createGauges(
   sourceChain: Pick<SourceChain, 'guards' | 'listSpend'>,
   scrubbedAt?: () => number | undefined,
@@ -16,7 +16,7 @@ export function createGauges(
   return registry
 }
 
-/** Damage ends the process, so there is nothing to count but the passes that found none. */
+/** Damage ends the process, so only passes without damage are counted. */
 function addScrub(registry: Registry, scrubbedAt: () => number | undefined): void {
   new Gauge({
     name: 'tabbat_scrub_finished_seconds',
@@ -31,7 +31,7 @@ function addScrub(registry: Registry, scrubbedAt: () => number | undefined): voi
 
 const STATES = ['closed', 'half_open', 'open', 'disabled'] as const
 
-/** How the sources are doing, read when somebody looks. */
+/** State and health of the sources. */
 function addSources(registry: Registry, guards: readonly CallGuard[]): void {
   const registers = [registry]
   const labelNames = ['source', 'operation'] as const
@@ -75,7 +75,7 @@ function addSources(registry: Registry, guards: readonly CallGuard[]): void {
   })
 }
 
-/** What went wrong with each source, and what needs the operator. The reasons are from closed lists. */
+/** Failures and warnings of each source. The reasons come from closed lists. */
 function addTroubles(registry: Registry, guards: readonly CallGuard[]): void {
   const labelNames = ['source', 'operation', 'reason'] as const
   const common = { labelNames, registers: [registry] }
@@ -103,7 +103,7 @@ function addTroubles(registry: Registry, guards: readonly CallGuard[]): void {
   })
 }
 
-/** All nodes together, from the store. While it is away, the last figure stands. */
+/** Of all nodes together, from the store. While it is unavailable, the last figure stays. */
 function addSpend(
   registry: Registry,
   { guards, listSpend }: Pick<SourceChain, 'guards' | 'listSpend'>,

@@ -4,18 +4,18 @@ import type { SourceChain } from './source-chain.ts'
 
 export type Metrics = {
   readonly countRequest: (operation: string, mode: string, outcome: string, durationMs: number) => void
-  /** Of all workers of this server, as far as requests go; the process itself tells of itself. */
+  /** Request counts are those of all workers; process figures are those of this process. */
   readonly print: () => Promise<string>
 }
 
-/** Labels come from closed lists (operations, modes, error codes), so there is a bound to the number of series. */
+/** Labels come from closed lists (operations, modes, error codes), so the number of series is bounded. */
 export function createMetrics(
   sourceChain: Pick<SourceChain, 'guards' | 'listSpend'>,
   scrubbedAt?: () => number | undefined,
 ): Metrics {
   const requests = createRequestCounts()
   const askOthers = joinWorkers(requests.dump)
-  // Loaded when somebody looks: it is eighty files, and 30 ms from start to ready.
+  // prom-client is loaded with the first scrape: it is eighty files and would add 30 ms to the start.
   let gauges: Promise<{ readonly metrics: () => Promise<string> }> | undefined
   const openGauges = async () => (await import('./gauges.ts')).createGauges(sourceChain, scrubbedAt)
   return {

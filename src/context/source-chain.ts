@@ -1,7 +1,6 @@
 import type { Config } from '../config/config.ts'
 import type { SourceName } from '../config/server-settings.ts'
 import type { Kind } from '../crypto/blind-index.ts'
-import type { Keyring } from '../crypto/keyring.ts'
 import { toPictureMark } from '../registry/media-link.ts'
 import type { Registry } from '../registry/registry.ts'
 import { type CallGuard, createCallGuard, type GuardEvent } from '../sources/guard/call-guard.ts'
@@ -26,27 +25,26 @@ export type SourceChain = {
   readonly close: () => Promise<void>
 }
 
-type Desk = {
+type ChainDeps = {
   readonly registry: Registry
-  readonly keyring: () => Keyring
   readonly table: SourceTable
   readonly node: string
-  /** Told when a source stops or begins to be asked, or needs the operator. */
+  /** Gets an event when the breaker of a source changes or a source needs the operator. */
   readonly log: Pick<Log, 'event'>
 }
 
-export async function openSourceChain(config: Config, desk: Desk): Promise<SourceChain> {
-  const opened = await openAll(config, desk)
-  const sharedState = createSharedState({ table: desk.table, node: desk.node, prices: toPrices(config) })
+export async function openSourceChain(config: Config, deps: ChainDeps): Promise<SourceChain> {
+  const opened = await openAll(config, deps)
+  const sharedState = createSharedState({ table: deps.table, node: deps.node, prices: toPrices(config) })
   const guards: CallGuard[] = []
   const holds = new Map([...opened.keys()].map((name) => [name, createHold()]))
-  const line = (kind: Kind, order: readonly SourceName[]): GuardedSource[] =>
+  const toChain = (kind: Kind, order: readonly SourceName[]): GuardedSource[] =>
     order.map((name) => {
       const source = opened.get(name) as Source
       if (!source.isExternal) return { source }
       const operation = `verify_${kind}`
       const onEvent = ({ event, ...rest }: GuardEvent) =>
-        desk.log.event('warn', event, { source: name, operation, ...rest })
+        deps.log.event('warn', event, { source: name, operation, ...rest })
       const guard = createCallGuard(name, operation, sharedState, {
         hold: holds.get(name) ?? createHold(),
         onEvent,
@@ -57,7 +55,7 @@ export async function openSourceChain(config: Config, desk: Desk): Promise<Sourc
   const sandbox = [{ source: createSandboxSource() }]
   const sources: Sources = {
     test: { nin: sandbox, bvn: sandbox },
-    live: { nin: line('nin', config.ninSources), bvn: line('bvn', config.bvnSources) },
+    live: { nin: toChain('nin', config.ninSources), bvn: toChain('bvn', config.bvnSources) },
   }
   await sharedState.watch(guards)
   return {
@@ -73,15 +71,15 @@ export async function openSourceChain(config: Config, desk: Desk): Promise<Sourc
   }
 }
 
-async function openAll(config: Config, desk: Desk): Promise<ReadonlyMap<SourceName, Source>> {
+async function openAll(config: Config, deps: ChainDeps): Promise<ReadonlyMap<SourceName, Source>> {
   const options = { vendors: config.vendors, allowPrivate: config.sourcesPrivate === 'on' }
   const opened = new Map<SourceName, Source>()
   for (const name of new Set([...config.ninSources, ...config.bvnSources]))
-    opened.set(name, name === 'registry' ? openRegistrySource(desk) : await openVendor(name, options))
+    opened.set(name, name === 'registry' ? openRegistrySource(deps) : await openVendor(name, options))
   return opened
 }
 
-function openRegistrySource({ registry }: Desk): Source {
+function openRegistrySource({ registry }: ChainDeps): Source {
   return createRegistrySource({
     isEmpty: registry.isEmpty,
     findBvn: async (bvn) => (await registry.find('bvn', bvn))?.record,
@@ -94,7 +92,7 @@ function openRegistrySource({ registry }: Desk): Source {
   })
 }
 
-/** What each vendor costs; lists of bundles are free. */
+/** The price of a call and the daily cap of each vendor. Bundle lists are free. */
 export const toPrices = ({ vendors }: Pick<Config, 'vendors'>) =>
   Object.fromEntries(
     Object.entries(vendors).map(([name, values]) => [

@@ -11,16 +11,16 @@ import type { VendorName } from '../sources/vendors.ts'
 import type { Store } from '../store/store.ts'
 import { toPrices } from './source-chain.ts'
 
-/** What the operator works with to look after the sources. */
-export type SourceDeps = {
+/** What the commands of the operator need. */
+type SourceDeps = {
   readonly config: Config
   readonly store: Pick<Store, 'sources'>
   readonly audit: { readonly record: (entries: readonly AuditEntry[]) => Promise<void> }
-  /** Whose questions they are. */
+  /** On whose behalf the source is called. */
   readonly node: string
 }
 
-/** How every source is doing, as each running server has told. */
+/** The state of every source, as the running servers reported it. */
 export async function readSourceReports(
   store: Pick<Store, 'sources' | 'catalogue'>,
   config: Config,
@@ -40,17 +40,17 @@ export async function readSourceReports(
 
 export function requireVendor({ vendors }: Pick<Config, 'vendors'>, name: VendorName): void {
   if (!vendors[name])
-    throw new UserError(`Nothing is set for ${name}. See docs/sources.md for the variables it needs.`)
+    throw new UserError(`${name} is not configured. See docs/sources.md for the variables it needs.`)
 }
 
-/** A question like any other: not past the kill switch, within the cap, and in the audit log. */
+/** A call like any other: it obeys the kill switch and the spend cap, and is audited. */
 export async function checkVendor(
   { config, store, audit, node }: SourceDeps,
   name: VendorName,
 ): Promise<CheckResult> {
   requireVendor(config, name)
   if ((await store.sources.listDisabled()).includes(name))
-    throw new UserError(`${name} is switched off. Let it be asked again first: tabbat sources enable ${name}`)
+    throw new UserError(`${name} is switched off. Switch it on first: tabbat sources enable ${name}`)
   const sharedState = createSharedState({ table: store.sources, prices: toPrices(config), node })
   const source = await openVendor(name, {
     vendors: config.vendors,

@@ -3,7 +3,7 @@ import { isLoopback } from '../settings/setting.ts'
 import { listPlainHttp } from '../sources/vendor-reader.ts'
 import { type Context, hasPublicSandboxKey } from './context.ts'
 
-/** One line for each default that is fine on a laptop and not in production. */
+/** One line for each setting that is fine on a laptop and unsafe in production. */
 export function listWarnings({
   config,
   rootKeys,
@@ -22,21 +22,23 @@ export function listWarnings({
     warnings.push(
       `every user of this machine can read the secrets in ${config.exposedEnvFile}. Type: chmod 600 ${config.exposedEnvFile}`,
     )
-  if (!isLoopback(config.host)) warnings.push('this is plain HTTP on the network; put TLS in front of it.')
+  if (!isLoopback(config.host)) warnings.push('the API is plain HTTP on the network; put TLS in front of it.')
   if (config.adminPort !== 'off' && !isLoopback(config.adminHost))
     warnings.push('the console is plain HTTP on the network; put TLS in front of it: see docs/console.md.')
-  if (isOpenToEavesdroppers(config.databaseUrl))
-    warnings.push('the way to PostgreSQL is not encrypted; add ?sslmode=verify-full to TABBAT_DATABASE_URL.')
+  if (isUnencrypted(config.databaseUrl))
+    warnings.push(
+      'the connection to PostgreSQL is not encrypted; add ?sslmode=verify-full to TABBAT_DATABASE_URL.',
+    )
   for (const name of listPlainHttp(config.vendors))
     warnings.push(
-      `${name} is asked over plain http: numbers and credentials can be read on the way. Set its URL to https://.`,
+      `${name} is called over plain http: numbers and credentials can be read on the network. Set its URL to https://.`,
     )
   if (config.rateLimit === 'off') warnings.push('the rate limit is off.')
   warnings.push(...sourceChain.warnings)
   return warnings
 }
 
-function isOpenToEavesdroppers(databaseUrl: string | undefined): boolean {
+function isUnencrypted(databaseUrl: string | undefined): boolean {
   if (databaseUrl === undefined) return false
   const { hostname, searchParams } = new URL(databaseUrl)
   return (

@@ -20,17 +20,17 @@ describe('an API key', () => {
     expect(keys.size).toBe(1000)
   })
 
-  it('is refused when one character was mistyped', () => {
+  it('is refused with one wrong character', () => {
     const { text } = createApiKey('live')
     fc.assert(
       fc.property(fc.nat(text.length - 1), fc.stringMatching(/^[0-9A-Za-z]$/), (at, letter) => {
-        const slip = text.slice(0, at) + letter + text.slice(at + 1)
-        expect(parseApiKey(slip) !== undefined).toBe(slip === text)
+        const typo = text.slice(0, at) + letter + text.slice(at + 1)
+        expect(parseApiKey(typo) !== undefined).toBe(typo === text)
       }),
     )
   })
 
-  it('is refused when it is anything else', () => {
+  it('is refused when the text is anything else', () => {
     fc.assert(fc.property(fc.string(), (text) => parseApiKey(text) === undefined))
   })
 

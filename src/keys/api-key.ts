@@ -2,7 +2,7 @@ import { createHmac, type KeyObject, randomInt } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 import type { Mode } from '../contract/scope.ts'
 
-/** How many people a key may ask about in a day, unless it was made with another number. */
+/** Default limit of the people that a key may ask about in a day. */
 export const SUBJECTS_PER_DAY = 2000
 
 /** The parts of a well-formed key. `text` is the secret as a whole. */
@@ -20,7 +20,7 @@ export function createApiKey(mode: Mode, id = randomBase62(ID_LENGTH)): ApiKey {
   return { mode, id, text: body + toChecksum(body) }
 }
 
-/** Undefined for anything that cannot be a key; the checksum keeps typing slips away from the database. */
+/** Undefined for malformed text. The checksum rejects typing errors without a database look-up. */
 export function parseApiKey(text: string): ApiKey | undefined {
   const match = KEY_PATTERN.exec(text)
   if (!match) return undefined
@@ -29,7 +29,7 @@ export function parseApiKey(text: string): ApiKey | undefined {
   return { mode: match[1] as Mode, id: match[2] as string, text }
 }
 
-/** Only this hash is stored. A random 190-bit key needs no slow hash, and the pepper is not in the database. */
+/** Only this hash is stored. A random 190-bit key needs no slow hash. The pepper is not in the database. */
 export const toKeyHash = (text: string, pepper: KeyObject): Buffer =>
   createHmac('sha256', pepper).update(text).digest()
 

@@ -32,13 +32,13 @@ function open(row: Partial<KeyRow> = {}) {
       },
     ],
   ])
-  // The wall clock is as far from the monotonic one as it was set.
-  const clock = { now: 1_000_000, set: 0, looks: 0, fails: false }
+  // `set` moves the wall clock against the monotonic clock.
+  const clock = { now: 1_000_000, set: 0, queries: 0, fails: false }
   const authenticate = createAuthenticate({
     keys: {
       find: async (id) => {
-        clock.looks += 1
-        if (clock.fails) throw Object.assign(new Error('gone'), { code: 'ECONNREFUSED' })
+        clock.queries += 1
+        if (clock.fails) throw Object.assign(new Error('store unavailable'), { code: 'ECONNREFUSED' })
         return rows.get(id)
       },
     },
@@ -51,7 +51,7 @@ function open(row: Partial<KeyRow> = {}) {
   return { rows, clock, authenticate }
 }
 
-it('serves look-ups for five minutes with a key that was good, while the store does not answer', async () => {
+it('accepts a key that was valid for five minutes as unconfirmed while the store fails', async () => {
   const { clock, authenticate } = open()
   expect((await authenticate(key.text))?.isUnconfirmed).toBeUndefined()
   clock.fails = true
@@ -64,10 +64,10 @@ it('serves look-ups for five minutes with a key that was good, while the store d
   expect((await authenticate(key.text))?.isUnconfirmed).toBeUndefined()
 })
 
-it('asks the store once in half a second, and obeys a revocation within a second', async () => {
+it('queries the store once in half a second, and obeys a revocation within a second', async () => {
   const { rows, clock, authenticate } = open()
   for (let count = 0; count < 10; count++) expect((await authenticate(key.text))?.keyId).toBe(key.id)
-  expect(clock.looks).toBe(1)
+  expect(clock.queries).toBe(1)
   rows.set(key.id, { ...(rows.get(key.id) as KeyRow), revokedAt: clock.now })
   clock.now += 500
   expect(await authenticate(key.text)).toBeUndefined()
@@ -82,7 +82,7 @@ it('obeys an expiry to the millisecond, cached or not', async () => {
   expect(await authenticate(key.text)).toBeUndefined()
 })
 
-it('does not touch the store for what cannot be a key', async () => {
+it('does not query the store for malformed keys', async () => {
   const { clock, authenticate } = open()
   for (const text of [
     undefined,
@@ -94,7 +94,7 @@ it('does not touch the store for what cannot be a key', async () => {
     key.text.toLowerCase(),
   ])
     expect(await authenticate(text)).toBeUndefined()
-  expect(clock.looks).toBe(0)
+  expect(clock.queries).toBe(0)
 })
 
 it('refuses the right id with another secret', async () => {
@@ -113,7 +113,7 @@ it('obeys a revocation within a second while the wall clock is set back', async 
   expect(await authenticate(key.text)).toBeUndefined()
 })
 
-it('loads a row once for all who wait for it', async () => {
+it('loads a row once for all requests that wait for it', async () => {
   const { clock, authenticate } = open()
   const callers = await Promise.all(Array.from({ length: 100 }, () => authenticate(key.text)))
   expect(callers.every((caller) => caller?.keyId === key.id)).toBe(true)
@@ -121,23 +121,23 @@ it('loads a row once for all who wait for it', async () => {
   await Promise.all(
     Array.from({ length: 100 }, (_each, index) => authenticate(`Bearer${' '.repeat(index + 1)}${key.text}`)),
   )
-  expect(clock.looks).toBe(2)
+  expect(clock.queries).toBe(2)
 })
 
-it('looks an unknown id and a wrong secret up as often, known key in use or not', async () => {
+it('makes the same number of queries for an unknown id and a wrong secret', async () => {
   const { clock, authenticate } = open()
-  const wrong = Array.from({ length: 10 }, () => withSecretOf(key.id))
+  const wrong = Array.from({ length: 10 }, () => withOtherSecret(key.id))
   const unknown = Array.from({ length: 10 }, () => createApiKey('live').text)
   const count = async (texts: readonly string[]) => {
-    const before = clock.looks
+    const before = clock.queries
     for (const text of texts) expect(await authenticate(text)).toBeUndefined()
-    return clock.looks - before
+    return clock.queries - before
   }
   expect(await authenticate(key.text)).toBeDefined()
   expect([await count(wrong), await count(unknown)]).toEqual([10, 10])
 })
 
-it('does not let made-up keys hold up those that were right before', async () => {
+it('does not let unknown keys delay keys that were valid before', async () => {
   const waiting: (() => void)[] = []
   const { rows } = open()
   const authenticate = createAuthenticate({
@@ -166,7 +166,7 @@ it('does not let made-up keys hold up those that were right before', async () =>
 })
 
 /** A well-formed key with this id and another secret. */
-function withSecretOf(id: string): string {
+function withOtherSecret(id: string): string {
   for (;;) {
     const text = createApiKey('live', id).text
     if (text !== key.text) return text

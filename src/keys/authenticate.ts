@@ -27,13 +27,13 @@ type AuthenticateOptions = {
   readonly wallNow?: () => number
 }
 
-/** A revoked key must stop within a second, so a row is trusted for half of one. */
+/** A revoked key must stop within a second, so a row is trusted for half a second. */
 const TRUSTED_MS = 500
-const MOST_TRUSTED = 10_000
-/** While the store cannot be reached, a key that was good so recently still serves look-ups. */
+const MAX_TRUSTED = 10_000
+/** While the store is unavailable, a key that was valid this recently still serves look-ups. */
 const UNCONFIRMED_MS = 300_000
 
-/** Takes the place of a row that does not exist, so that an unknown id and a wrong secret take the same steps. */
+/** Stands in for a missing row, so that an unknown id and a wrong secret take the same steps. */
 const NO_KEY: KeyRow = {
   id: '',
   lineage: '',
@@ -58,10 +58,10 @@ export function createAuthenticate(options: AuthenticateOptions): Authenticate {
   const { keys, pepper, testKeys, publicSandboxKey } = options
   const { now = () => performance.now(), wallNow = steadyNow } = options
   const lookup = createKeyLookup(keys, now)
-  // By the text of keys whose secret was right: nothing that a caller makes up, in whatever spelling, is kept.
-  const trusted = createBoundedMap<string, Trusted>(MOST_TRUSTED)
+  // Only keys whose secret was correct: callers cannot fill it with invented keys.
+  const trusted = createBoundedMap<string, Trusted>(MAX_TRUSTED)
 
-  const judge = async (key: ApiKey, isTrusted: boolean): Promise<Caller | undefined> => {
+  const check = async (key: ApiKey, isTrusted: boolean): Promise<Caller | undefined> => {
     const { row = NO_KEY, at } = await lookup.find(key.id, isTrusted)
     const expiresAt = row.expiresAt ?? Number.POSITIVE_INFINITY
     const matches = timingSafeEqual(toKeyHash(key.text, pepper), row.hash)
@@ -74,9 +74,9 @@ export function createAuthenticate(options: AuthenticateOptions): Authenticate {
     return caller
   }
 
-  /** The store cannot say: a key whose secret was right before is known by what it was then. */
-  const judgeOrRecall = (key: ApiKey, known: Trusted | undefined) =>
-    judge(key, known !== undefined).catch((error) => {
+  /** When the store fails, a key whose secret was correct before is accepted as unconfirmed. */
+  const checkOrRecall = (key: ApiKey, known: Trusted | undefined) =>
+    check(key, known !== undefined).catch((error) => {
       if (!known || !isStoreFailure(error)) throw error
       if (known.until + UNCONFIRMED_MS <= now() || known.expiresAt <= wallNow()) throw error
       return { ...known.caller, isUnconfirmed: true }
@@ -89,7 +89,7 @@ export function createAuthenticate(options: AuthenticateOptions): Authenticate {
     if (known && known.until > now() && known.expiresAt > wallNow()) return known.caller
     const key = parseApiKey(credential)
     if (!key || (key.mode === 'test' && !testKeys)) return undefined
-    return judgeOrRecall(key, known)
+    return checkOrRecall(key, known)
   }
 }
 

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { createBoundedMap } from './bounded-map.ts'
 
-it('never holds more than it may, and keeps what is in use', () => {
+it('never exceeds its limit, and keeps entries in use', () => {
   const map = createBoundedMap<string, number>(10)
   map.set('used', 1)
   for (let index = 0; index < 1000; index++) {
@@ -13,7 +13,7 @@ it('never holds more than it may, and keeps what is in use', () => {
   expect(map.get('other 999')).toBe(999)
 })
 
-it('gives the latest value, and none after it was deleted', () => {
+it('returns the latest value, and undefined after a delete', () => {
   const map = createBoundedMap<string, number>(4)
   map.set('a', 1)
   map.set('b', 2)

@@ -1,4 +1,4 @@
-export type BoundedMap<K, V> = {
+type BoundedMap<K, V> = {
   readonly get: (key: K) => V | undefined
   readonly set: (key: K, value: V) => void
   readonly delete: (key: K) => void
@@ -6,11 +6,11 @@ export type BoundedMap<K, V> = {
 }
 
 /**
- * A map of at most `most` entries. It has two generations: when the young one is full it becomes the old one, and what was
- * not used since the last change of generations is dropped. Nothing that is in use is ever dropped all at once.
+ * A map of at most `maxEntries` entries. It has two generations: when the young one is full it replaces the old one, and
+ * entries that were not used since the last replacement are dropped. Entries in use stay.
  */
-export function createBoundedMap<K, V>(most: number): BoundedMap<K, V> {
-  const half = Math.max(1, Math.floor(most / 2))
+export function createBoundedMap<K, V>(maxEntries: number): BoundedMap<K, V> {
+  const half = Math.max(1, Math.floor(maxEntries / 2))
   let young = new Map<K, V>()
   let old = new Map<K, V>()
   const set = (key: K, value: V) => {

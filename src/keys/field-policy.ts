@@ -1,10 +1,10 @@
 import { BvnRecord } from '../contract/bvn.ts'
 import { NinRecord } from '../contract/nin.ts'
 
-/** What is hidden unless a key was granted more. */
+/** Hidden unless a key may reveal it. */
 const HIDDEN_BY_DEFAULT = ['next_of_kin', 'place_of_origin']
 
-/** A key cannot hide the number it asked about. */
+/** The number of the request is never hidden. */
 const ALWAYS_SHOWN = new Set(['nin_number', 'bvn_number'])
 
 type Shape = { readonly properties?: Readonly<Record<string, Shape>> }
@@ -14,13 +14,13 @@ const FIELDS: readonly string[] = [
   ...new Set([...toPaths(NinRecord as Shape), ...toPaths(BvnRecord as Shape)]),
 ]
 
-/** The dotted names that a word stands for: a field, a field inside a group, or all of a group. Empty when unknown. */
+/** The dotted names that a word stands for: one field, a field of a group, or a whole group. Empty when unknown. */
 export const toFields = (word: string): readonly string[] =>
   FIELDS.filter((path) => path === word || path.startsWith(`${word}.`) || path.endsWith(`.${word}`))
 
 export type FieldGroup = { group: string; fields: { name: string; hidden_by_default: boolean }[] }
 
-/** Every field that a key may hide or reveal, in the order of the contract; those outside of a group are the record's own. */
+/** Every field that a key may hide or reveal, in the order of the contract. Fields outside a group are in `record`. */
 export function listFieldGroups(): FieldGroup[] {
   const hidden = new Set(toHiddenFields([], []))
   const groups = Map.groupBy(FIELDS, (path) =>
@@ -32,20 +32,20 @@ export function listFieldGroups(): FieldGroup[] {
   }))
 }
 
-/** What a key hides: the defaults, less what it may reveal, and what it hides besides. */
+/** The hidden fields of a key: the defaults, minus what it reveals, plus what it hides. */
 export function toHiddenFields(hide: readonly string[], reveal: readonly string[]): readonly string[] {
   const revealed = new Set(reveal.flatMap(toFields))
   const byDefault = HIDDEN_BY_DEFAULT.flatMap(toFields).filter((path) => !revealed.has(path))
   return [...new Set([...byDefault, ...hide.flatMap(toFields)])]
 }
 
-/** A key's list is the same object each time. */
+/** By the list of hidden fields, which is the same object for all requests of a key. */
 const released = {
   nin: new WeakMap<readonly string[], string>(),
   bvn: new WeakMap<readonly string[], string>(),
 }
 
-/** What a key gets to see, as short as can be: a group stands for all of its fields. */
+/** The fields that a key sees, in short: a group that is shown whole is listed by its name. */
 export function toReleasedFields(kind: 'nin' | 'bvn', hidden: readonly string[]): string {
   const known = released[kind].get(hidden)
   if (known !== undefined) return known

@@ -1,16 +1,16 @@
 import { isStoreFailure } from '../store/failure.ts'
 import type { KeyRow, KeyTable } from '../store/key-table.ts'
 
-/** A row as it was at a moment of the monotonic clock. */
+/** A row, and when it was read, on the monotonic clock. */
 export type FoundKey = { readonly row: KeyRow | undefined; readonly at: number }
 
-export type KeyLookup = {
-  /** `isTrusted`: its secret was right before, so it does not wait behind credentials that may be made up. */
+type KeyLookup = {
+  /** `isTrusted`: the secret was correct before, so the look-up does not queue behind unknown credentials. */
   readonly find: (id: string, isTrusted: boolean) => Promise<FoundKey>
 }
 
-/** Look-ups of made-up credentials at once: they never take all connections of the store. */
-const MOST_UNTRUSTED = 4
+/** Concurrent look-ups of unknown credentials: they never take all connections of the store. */
+const MAX_UNTRUSTED = 4
 
 /** Loads the rows of keys. Requests that need the same row at the same time share one look-up. */
 export function createKeyLookup(keys: Pick<KeyTable, 'find'>, now: () => number): KeyLookup {
@@ -19,12 +19,12 @@ export function createKeyLookup(keys: Pick<KeyTable, 'find'>, now: () => number)
   let untrusted = 0
 
   const load = async (id: string): Promise<FoundKey> => {
-    // The time before the question: a revocation may come while it is answered.
+    // Taken before the query: a key may be revoked while it runs.
     const at = now()
     return { row: await keys.find(id), at }
   }
   const loadInTurn = async (id: string): Promise<FoundKey> => {
-    if (untrusted < MOST_UNTRUSTED) untrusted += 1
+    if (untrusted < MAX_UNTRUSTED) untrusted += 1
     else await new Promise<void>((enter, refuse) => waiting.push({ enter, refuse }))
     try {
       return await load(id)
@@ -37,7 +37,7 @@ export function createKeyLookup(keys: Pick<KeyTable, 'find'>, now: () => number)
       else untrusted -= 1
     }
   }
-  /** A store that does not answer is not waited for again and again, four look-ups at a time. */
+  /** Queued look-ups fail with the first store failure; otherwise they would time out one after another. */
   const refuseWaiting = (error: unknown) => {
     const refused = waiting
     waiting = []

@@ -4,10 +4,10 @@ import { DAY_MS, readDuration } from '../contract/time.ts'
 import { isAddressOrNetwork } from '../settings/setting.ts'
 import { toFields } from './field-policy.ts'
 
-/** What somebody asks of a key and cannot have, in one sentence that says what would do. */
+/** An invalid key option. The message says what is valid. */
 export class InvalidOption extends Error {}
 
-/** A text that could be the number of a person: it must not be repeated in a message. */
+/** The text may be the number of a person, so it must not be repeated in a message. */
 export class PersonNumber extends InvalidOption {}
 
 const LONGEST_MS = 100 * 365 * DAY_MS
@@ -25,10 +25,10 @@ export function readLifetime(text: string): number {
   throw new InvalidOption('Give a time above 0, such as 12h, 90d or 1y.')
 }
 
-/** How long a key that is rolled goes on working, unless somebody says otherwise. */
+/** How long a rolled key stays valid by default. */
 export const OVERLAP = '24h'
 
-/** Lists may be given once with commas, or several times. */
+/** Lists are separated by commas, or the option is repeated. */
 export function readScopes(text: string, before: readonly Scope[] = []): Scope[] {
   const scopes = [...new Set([...before, ...toList(text)])]
   if (scopes.length > 0 && scopes.every((scope) => SCOPES.includes(scope as Scope))) return scopes as Scope[]
@@ -48,7 +48,7 @@ export function readName(text: string): string {
   return name
 }
 
-/** StoredResponse as they were given, so that a group stays a group when it gets more fields. */
+/** Returned as given: a group stays a group when the contract adds fields to it. */
 export function readFields(text: string, before: readonly string[] = []): string[] {
   const words = [...before, ...toList(text)]
   const unknown = words.filter((word) => toFields(word).length === 0)

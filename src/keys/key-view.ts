@@ -2,9 +2,9 @@ import { steadyNow } from '../contract/time.ts'
 import type { KeyRow } from '../store/key-table.ts'
 import { SUBJECTS_PER_DAY } from './api-key.ts'
 
-export type KeyState = 'active' | 'revoked' | 'expired'
+type KeyState = 'active' | 'revoked' | 'expired'
 
-/** A key as people and programs see it: all but its secret. */
+/** A key without its secret, for the CLI and the admin API. */
 export function toKeyView(row: KeyRow) {
   const time = (at: number | undefined) => (at === undefined ? null : new Date(at).toISOString())
   return {

@@ -6,24 +6,26 @@ import type { KeyRow } from '../store/key-table.ts'
 import type { Store } from '../store/store.ts'
 import { createApiKey, toKeyHash } from './api-key.ts'
 
-/** The only moment at which the text of a key exists outside of its owner's hands. */
+/** A key with its secret. The secret is shown once and never stored. */
 export type NewKey = { readonly text: string; readonly row: KeyRow }
 
 export type KeyOptions = Pick<KeyRow, 'name' | 'mode' | 'scopes' | 'expiresAt' | 'allowedIps'> &
   Partial<Pick<KeyRow, 'hide' | 'reveal' | 'subjectsPerDay' | 'requiresConsent' | 'lineage'>>
 
-/** What is needed to change keys. Every change is in the audit log before it happens, or it does not happen. */
+/** What changes of keys need. The audit row is written first; if that fails, nothing is changed. */
 export type KeyDeps = {
   readonly store: Pick<Store, 'keys'>
   readonly keyring: Pick<Keyring, 'api-key-pepper'>
   readonly audit: { readonly record: (entries: readonly AuditEntry[]) => Promise<void> }
 }
 
-export async function createKey(desk: KeyDeps, wishes: KeyOptions): Promise<NewKey> {
-  const made = toNewKey(desk, wishes)
-  await desk.audit.record([{ phase: 'key_created', key_id: made.row.id, mode: made.row.mode, outcome: 'ok' }])
-  await desk.store.keys.insert(made.row)
-  return made
+export async function createKey(deps: KeyDeps, options: KeyOptions): Promise<NewKey> {
+  const created = toNewKey(deps, options)
+  await deps.audit.record([
+    { phase: 'key_created', key_id: created.row.id, mode: created.row.mode, outcome: 'ok' },
+  ])
+  await deps.store.keys.insert(created.row)
+  return created
 }
 
 export async function revokeKey({ store, audit }: KeyDeps, id: string): Promise<void> {
@@ -35,30 +37,30 @@ export async function revokeKey({ store, audit }: KeyDeps, id: string): Promise<
 }
 
 /**
- * Makes a successor with the same rights, counters and length of life, and lets the old key end after the overlap, both or
- * neither.
+ * Creates a successor with the same rights, limits and lifetime, and ends the old key after the overlap. Both are one
+ * transaction.
  */
-export async function rollKey(desk: KeyDeps, id: string, overlapMs: number): Promise<NewKey> {
-  const { store, audit } = desk
+export async function rollKey(deps: KeyDeps, id: string, overlapMs: number): Promise<NewKey> {
+  const { store, audit } = deps
   const old = await store.keys.find(id)
   if (!old) throw toUnknownKey(id)
   if (old.revokedAt !== undefined || (old.expiresAt ?? Number.POSITIVE_INFINITY) <= steadyNow())
-    throw new UserError(`Key ${id} has ended. Make a new one with: tabbat keys create`)
+    throw new UserError(`Key ${id} has ended. Create a new one with: tabbat keys create`)
   if (old.rolledTo !== undefined)
     throw new UserError(`Key ${id} was rolled before; its successor is ${old.rolledTo}.`)
   const lifetimeMs = old.expiresAt === undefined ? undefined : old.expiresAt - old.createdAt
   const expiresAt = lifetimeMs === undefined ? undefined : steadyNow() + lifetimeMs
-  const successor = toNewKey(desk, { ...old, expiresAt })
+  const successor = toNewKey(deps, { ...old, expiresAt })
   const detail = `successor ${successor.row.id}`
   await audit.record([{ phase: 'key_rolled', key_id: id, mode: old.mode, outcome: 'ok', detail }])
   await store.keys.roll(id, successor.row, steadyNow() + overlapMs)
   return successor
 }
 
-function toNewKey({ keyring }: KeyDeps, wishes: KeyOptions): NewKey {
-  const { id, text } = createApiKey(wishes.mode)
-  const { name, mode, scopes, expiresAt, allowedIps, hide = [], reveal = [] } = wishes
-  const { subjectsPerDay, requiresConsent = false, lineage = id } = wishes
+function toNewKey({ keyring }: KeyDeps, options: KeyOptions): NewKey {
+  const { id, text } = createApiKey(options.mode)
+  const { name, mode, scopes, expiresAt, allowedIps, hide = [], reveal = [] } = options
+  const { subjectsPerDay, requiresConsent = false, lineage = id } = options
   const row: KeyRow = {
     id,
     mode,
@@ -79,6 +81,6 @@ function toNewKey({ keyring }: KeyDeps, wishes: KeyOptions): NewKey {
   return { text, row }
 }
 
-/** The id is repeated only if it looks like one: somebody may have pasted the whole key. */
+/** The id is repeated only if it looks like an id: it may be a whole key, pasted by mistake. */
 const toUnknownKey = (id: string) =>
   new UserError(`There is no key ${/^[0-9A-Za-z]{8}$/.test(id) ? id : 'with this id'}. See: tabbat keys list`)

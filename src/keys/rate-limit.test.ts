@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { createRateLimit } from './rate-limit.ts'
 
-it('allows the limit in a minute that starts with the first request, then starts anew', () => {
+it('allows the limit within a minute from the first request, then starts a new minute', () => {
   let now = 1000
   const { take } = createRateLimit(2, () => now)
   expect(take('a')).toEqual({ allowed: true, remaining: 1, resetS: 60 })

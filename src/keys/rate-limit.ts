@@ -1,6 +1,6 @@
 import { createBoundedMap } from './bounded-map.ts'
 
-/** Where a key stands in its minute. */
+/** What is left of the limit of a key in its current minute. */
 export type Allowance = { readonly allowed: boolean; readonly remaining: number; readonly resetS: number }
 
 export type RateLimit = {
@@ -8,28 +8,28 @@ export type RateLimit = {
   readonly take: (key: string) => Allowance | Promise<Allowance>
 }
 
-/** Requests that were taken out of a minute, how many are left in it, and when it ends. */
+/** Requests granted from a minute, how many are left in it, and when it ends. */
 export type Lease = { readonly tokens: number; readonly left: number; readonly endsInMs: number }
 
-export type Windows = { readonly take: (key: string, most: number) => Lease }
+export type Windows = { readonly take: (key: string, wanted: number) => Lease }
 
 const WINDOW_MS = 60_000
-const MOST_KEYS = 200_000
+const MAX_KEYS = 200_000
 
 /** Requests per key in a minute that starts with the key's first request. Held in memory. */
 export function createWindows(limit: number, now = () => performance.now()): Windows {
-  const windows = createBoundedMap<string, { used: number; endsAt: number }>(MOST_KEYS)
+  const windows = createBoundedMap<string, { used: number; endsAt: number }>(MAX_KEYS)
   const open = (key: string, at: number) => {
     const window = { used: 0, endsAt: at + WINDOW_MS }
     windows.set(key, window)
     return window
   }
   return {
-    take: (key, most) => {
+    take: (key, wanted) => {
       const at = now()
       const known = windows.get(key)
       const window = known && known.endsAt > at ? known : open(key, at)
-      const tokens = Math.min(most, limit - window.used)
+      const tokens = Math.min(wanted, limit - window.used)
       window.used += tokens
       return { tokens, left: limit - window.used, endsInMs: window.endsAt - at }
     },

@@ -3,7 +3,7 @@ import { SUBJECTS_PER_DAY } from './api-key.ts'
 import type { Caller } from './caller.ts'
 import { toHiddenFields } from './field-policy.ts'
 
-/** The public test key of every Tabbat: printed in the README, in no database, good for nothing but the sandbox. */
+/** The public test key of every installation. It is printed in the README, is in no database, and reaches only the sandbox. */
 export const SANDBOX_KEY = 'tbt_test_sandbox0EveryNumberWorksInTheTestSandbox1yrrmt'
 
 export const sandboxCaller: Caller = {

@@ -2,45 +2,45 @@ import cluster from 'node:cluster'
 import { createBoundedMap } from './bounded-map.ts'
 import { createWindows, type Lease, type RateLimit } from './rate-limit.ts'
 
-/** What workers and the process that started them say to one another about the rate limit. */
+/** Messages between the workers and the primary process about the rate limit. */
 type Message =
-  | { readonly lease: 'ask'; readonly id: number; readonly key: string }
-  | { readonly lease: 'given'; readonly id: number; readonly given: Lease }
+  | { readonly lease: 'request'; readonly id: number; readonly key: string }
+  | { readonly lease: 'granted'; readonly id: number; readonly granted: Lease }
 
-/** All leases that lie unused with workers are together at most this part of the limit. */
+/** Unused leases of all workers together are at most one part in this many of the limit. */
 const UNUSED_PART = 20
 
-/** In the process that started the workers: counts the requests of all of them, in leases of some at a time. */
+/** In the primary process: counts the requests of all workers, in leases of several requests. */
 export function relayLeases(limit: number, workers: number): void {
   const windows = createWindows(limit)
   const batch = Math.max(1, Math.floor(limit / (UNUSED_PART * workers)))
   cluster.on('message', (worker, message: Message) => {
-    if (message?.lease !== 'ask' || !worker.isConnected()) return
-    worker.send({ lease: 'given', id: message.id, given: windows.take(message.key, batch) })
+    if (message?.lease !== 'request' || !worker.isConnected()) return
+    worker.send({ lease: 'granted', id: message.id, granted: windows.take(message.key, batch) })
   })
 }
 
 type Held = { tokens: number; readonly left: number; readonly endsAt: number }
 
-const MOST_KEYS = 200_000
+const MAX_KEYS = 200_000
 
 /**
- * In a worker: the same limit for all workers together. Most requests are counted here; one that finds no lease waits for
- * the next. A key is never allowed more than the limit, and when it uses several workers, up to a twentieth less.
+ * In a worker: one limit for all workers together. Most requests are counted here; a request without a lease waits for the
+ * next one. A key never gets more than the limit. A key that uses several workers may get up to a twentieth less.
  */
 export function createLeasedRateLimit(limit: number, now = () => performance.now()): RateLimit {
-  const ask = createAsk()
-  const held = createBoundedMap<string, Held>(MOST_KEYS)
-  const asking = new Map<string, Promise<void>>()
+  const requestLease = createLeaseRequest()
+  const held = createBoundedMap<string, Held>(MAX_KEYS)
+  const pending = new Map<string, Promise<void>>()
   const lease = async (key: string) => {
-    const { tokens, left, endsInMs } = await ask(key)
+    const { tokens, left, endsInMs } = await requestLease(key)
     held.set(key, { tokens, left, endsAt: now() + endsInMs })
   }
-  const askOnce = (key: string): Promise<void> => {
-    const known = asking.get(key)
+  const leaseOnce = (key: string): Promise<void> => {
+    const known = pending.get(key)
     if (known) return known
-    const work = lease(key).finally(() => asking.delete(key))
-    asking.set(key, work)
+    const work = lease(key).finally(() => pending.delete(key))
+    pending.set(key, work)
     return work
   }
   const takeHeld = (key: string) => {
@@ -57,24 +57,24 @@ export function createLeasedRateLimit(limit: number, now = () => performance.now
     for (;;) {
       const taken = takeHeld(key)
       if (taken) return taken
-      await askOnce(key)
+      await leaseOnce(key)
     }
   }
   return { limit, take: (key) => takeHeld(key) ?? takeLeased(key) }
 }
 
-function createAsk(): (key: string) => Promise<Lease> {
-  const waiting = new Map<number, (given: Lease) => void>()
-  let asked = 0
+function createLeaseRequest(): (key: string) => Promise<Lease> {
+  const waiting = new Map<number, (granted: Lease) => void>()
+  let requested = 0
   process.on('message', (message: Message) => {
-    if (message?.lease !== 'given') return
-    waiting.get(message.id)?.(message.given)
+    if (message?.lease !== 'granted') return
+    waiting.get(message.id)?.(message.granted)
     waiting.delete(message.id)
   })
   return (key) =>
     new Promise((resolve) => {
-      const id = ++asked
+      const id = ++requested
       waiting.set(id, resolve)
-      process.send?.({ lease: 'ask', id, key })
+      process.send?.({ lease: 'request', id, key })
     })
 }

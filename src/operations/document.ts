@@ -1,10 +1,10 @@
 import { hash } from 'node:crypto'
 
-/** An answer that is the same for everybody until the catalogue changes: serialised once, with its ETag. */
+/** A response that is the same for all callers until the catalogue changes: serialised once, with its ETag. */
 export class Document {
   readonly bytes: Buffer
   readonly etag: string
-  /** Names and values in turn. */
+  /** Name, value, name, value. */
   readonly headers: readonly string[]
 
   constructor(body: object) {
@@ -20,8 +20,8 @@ export class Document {
     ]
   }
 
-  /** Whether the caller's copy is still good. */
-  isKnownTo(ifNoneMatch: string | undefined): boolean {
+  /** Whether the client's copy is current. */
+  isCurrent(ifNoneMatch: string | undefined): boolean {
     if (ifNoneMatch === undefined) return false
     return ifNoneMatch
       .split(',')
@@ -31,7 +31,7 @@ export class Document {
 
 const documents = new WeakMap<object, Document>()
 
-/** One document per list: a new catalogue has new lists, so an old answer cannot be served for it. */
+/** One document per list. A new catalogue has new lists, so an old response is never served for it. */
 export function toDocument(list: object, toBody: () => object): Document {
   const known = documents.get(list)
   if (known) return known

@@ -33,7 +33,7 @@ export const listTvAddOns = defineOperation({
       message: `Add-ons for ${product.product_code} fetched successfully`,
       data: product.add_ons,
     })
-    // Codes that the catalogue does not know share one empty list, so only lists of known products are kept.
+    // Products without add-ons share one empty list: a document cached for it would name another product.
     return product.add_ons.length > 0 ? toDocument(product.add_ons, toBody) : new Document(toBody())
   },
 })

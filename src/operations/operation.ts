@@ -8,14 +8,14 @@ import type { Caller } from '../keys/caller.ts'
 import type { VerificationResponse } from '../verification/verify.ts'
 import type { Document } from './document.ts'
 
-export type OperationRequest<Input> = {
+type OperationRequest<Input> = {
   readonly input: Input
   readonly caller: Caller
   readonly requestId: string
   readonly headers: IncomingHttpHeaders
-  /** Address under which this server was reached, for links in answers. */
+  /** Address under which this server was reached, for links in responses. */
   readonly origin: string
-  /** The account of the console that makes this call, if it is made there. */
+  /** The console account that sent the request, if it came from the console. */
   readonly person?: string | undefined
 }
 
@@ -33,16 +33,16 @@ export type Operation<Request extends TObject = TObject, Response extends TSchem
   readonly inputFrom: InputPlace
   readonly request: Request
   readonly response: Response
-  /** The errors of this operation, besides those that every operation can answer. */
+  /** The errors of this operation, besides those that all operations share. */
   readonly errors: readonly ErrorCode[]
-  /** A document may be cached by the caller; what is finished was audited, with its bytes, and goes out as it is. */
+  /** A document may be cached by the client. The response of a verification is sent byte for byte as it was recorded. */
   readonly run: (
     context: Context,
-    ask: OperationRequest<Static<Request>>,
+    request: OperationRequest<Static<Request>>,
   ) => Document | Promise<Document | VerificationResponse>
 }
 
-/** Keeps the types of one operation's request and response together while it joins the list of all. */
+/** Checks `run` against the operation's own shapes, then widens the type for the list of all operations. */
 export const defineOperation = <Request extends TObject, Response extends TSchema>(
   operation: Operation<Request, Response>,
 ): Operation => operation as unknown as Operation

@@ -5,7 +5,7 @@ import type { Operation } from './operation.ts'
 import { verifyBvn } from './verify-bvn.ts'
 import { verifyNin } from './verify-nin.ts'
 
-/** The API. Adding an operation is a file in operations/ and a line here. */
+/** All operations of the API. To add one, write its file and add it here. */
 export const OPERATIONS: readonly Operation[] = [
   verifyNin,
   verifyBvn,

@@ -26,7 +26,7 @@ function createSlowTable() {
   return { table, letGo, counted }
 }
 
-it('correct guesses that are still being withdrawn do not count against the next ones', async () => {
+it('correct guesses whose withdrawal is still being written do not count against the next ones', async () => {
   const { table, letGo, counted } = createSlowTable()
   const guessLimit = createGuessLimit(table)
   const guessRight = async () => {

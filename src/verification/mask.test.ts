@@ -8,7 +8,7 @@ const record = {
   indigene_info: { place_of_origin: 'Epe', lga: 'Epe', other: null },
 }
 
-it('hides by default the next of kin and the place of origin, and leaves empty empty', () => {
+it('hides the next of kin and the place of origin by default, and leaves empty fields empty', () => {
   expect(mask(record, toHiddenFields([], []))).toEqual({
     number: '1',
     next_of_kin: { firstname: '****', town: '', state: '****' },
@@ -16,21 +16,21 @@ it('hides by default the next of kin and the place of origin, and leaves empty e
   })
 })
 
-it('hides with a run of one length', () => {
+it('hides every value with the same number of asterisks', () => {
   expect(mask({ a: 'x'.repeat(50), b: 'y' }, ['a', 'b'])).toEqual({ a: '****', b: '****' })
 })
 
-it('leaves the record as it was', () => {
+it('does not change the record', () => {
   const before = structuredClone(record)
   mask(record, toHiddenFields([], []))
   expect(record).toEqual(before)
 })
 
-it('passes over names that the record does not have', () => {
+it('ignores names that the record does not have', () => {
   expect(mask({ a: { b: '1' } }, ['c', 'a.c'])).toEqual({ a: { b: '1' } })
 })
 
-it('hides more and reveals what a key was granted', () => {
+it('hides and reveals what the key says', () => {
   expect(toHiddenFields(['religion', 'image_url'], ['next_of_kin'])).toEqual([
     'indigene_info.place_of_origin',
     'personal_info.religion',
@@ -40,11 +40,11 @@ it('hides more and reveals what a key was granted', () => {
   expect(toHiddenFields([], ['next_of_kin.town'])).toContain('next_of_kin.state')
 })
 
-it('knows fields by their name, their dotted name or their group, on NIN and BVN', () => {
+it('finds fields by their name, their dotted name or their group, on NIN and BVN', () => {
   expect(toFields('religion')).toEqual(['personal_info.religion'])
   expect(toFields('personal_info.email')).toEqual(['personal_info.email'])
   expect(toFields('address')).toEqual(['next_of_kin.address', 'residential_info.address'])
   expect(toFields('watchlisted')).toEqual(['watchlisted'])
   expect(toFields('next_of_kin')).toHaveLength(6)
-  expect([toFields('nobody'), toFields('nin_number'), toFields('')]).toEqual([[], [], []])
+  expect([toFields('unknown'), toFields('nin_number'), toFields('')]).toEqual([[], [], []])
 })

@@ -1,15 +1,15 @@
-/** A fixed run, so that its length tells nothing. */
+/** Always the same length, so that it says nothing about the value. */
 export const HIDDEN = '****'
 
 type Masked = { [field: string]: unknown }
 
-/** What is hidden in one group, or the name itself when it is a field of the record. */
+/** By group, the hidden fields in it; undefined for a field of the record itself. */
 type Plan = ReadonlyMap<string, readonly string[] | undefined>
 
-/** A key's list is the same object each time, so it is taken apart once. */
+/** By the list of hidden fields, which is the same object for all requests of a key. */
 const plans = new WeakMap<readonly string[], Plan>()
 
-/** A copy of the record in which the fields with these dotted names are hidden. Empty stays empty: nothing is known. */
+/** A copy of the record in which the fields with these dotted names are hidden. Empty fields stay empty. */
 export function mask<T extends object>(record: T, hidden: readonly string[]): T {
   const copy = { ...record } as Masked
   for (const [name, inner] of plans.get(hidden) ?? toPlan(hidden)) {

@@ -6,7 +6,7 @@ const RANDOM_CHARACTERS = 26
 const pool = Buffer.alloc(RANDOM_CHARACTERS * 128)
 let used = pool.length
 
-/** `ver_`, ten characters of time, twenty-six of chance (130 bits): sorts by time, cannot be guessed. */
+/** `ver_`, ten characters of time and twenty-six random ones (130 bits): sorts by time, cannot be guessed. */
 export function createReference(now = steadyNow()): string {
   return `ver_${toTimeText(now)}${toRandomText()}`
 }
@@ -22,7 +22,7 @@ function toTimeText(now: number): string {
 }
 
 /** Random bytes are drawn in bulk: one call to the system per 128 references. */
-export function toRandomText(): string {
+function toRandomText(): string {
   if (used + RANDOM_CHARACTERS > pool.length) {
     randomFillSync(pool)
     used = 0

@@ -5,15 +5,14 @@ import type { Keyring } from '../crypto/keyring.ts'
 import { seal, toAssociatedData, unseal } from '../crypto/seal.ts'
 import type { ReuseTable } from '../store/reuse-table.ts'
 
-/** Results of vendors that were verified a short while ago, for operators who allow it. */
+/** Verified results of vendors, kept for a short time where the operator allows it (TABBAT_REUSE). */
 export type Reuse = {
   readonly find: <T>(kind: Kind, number: string) => Promise<Reused<T> | undefined>
-  /** Keeps what was verified: never what only was found. */
+  /** For verified results only, not for every record that was found. */
   readonly keep: <T>(kind: Kind, number: string, result: Reused<T>) => Promise<void>
-  readonly forget: () => Promise<void>
 }
 
-export type Reused<T> = { readonly record: T; readonly source: string }
+type Reused<T> = { readonly record: T; readonly source: string }
 
 export function createReuse(
   table: ReuseTable,
@@ -31,7 +30,7 @@ export function createReuse(
     find: async <T>(kind: Kind, number: string) => {
       const subject = toSubject(kind, number)
       const sealed = await table.find(subject, now())
-      // Opened in its place, so that the time does not tell who was verified here before.
+      // A decoy is decrypted instead, so that the time does not tell whether a result is stored.
       if (!sealed) open(decoy.subject, decoy.sealed)
       return sealed && open<T>(subject, sealed)
     },
@@ -40,16 +39,15 @@ export function createReuse(
       const sealed = seal(key, Buffer.from(JSON.stringify(result)), bound(subject))
       return table.keep(subject, sealed, now() + lifeMs, now())
     },
-    forget: () => table.forget(now()),
   }
 }
 
 const toReuseSubject = (keyring: Keyring, kind: Kind, number: string) =>
   toBlindIndex(keyring['reuse-index'], kind, number)
 
-/** A result about nobody, of usual size. */
+/** A result of usual size that belongs to no person. */
 function createDecoy(sealIt: (subject: Uint8Array, bytes: Buffer) => Uint8Array) {
   const subject = Buffer.alloc(32)
-  const record = createBlankRecord('nin', 'nobody at all is here')
+  const record = createBlankRecord('nin', 'no person has this record')
   return { subject, sealed: sealIt(subject, Buffer.from(JSON.stringify({ record, source: 'none' }))) }
 }

@@ -2,11 +2,11 @@ import { queryInOrder } from '../sources/failover.ts'
 import type { Search, SourceAttempt, SourceQuery } from '../sources/search.ts'
 import type { Answer } from '../sources/source.ts'
 
-/** Questions under way. The same question by the same key shares one, so a double click is not paid for twice. */
+/** Identical requests of one key share the calls to the sources, so that a double click is not paid for twice. */
 export type SingleFlight = {
   readonly share: <T>(
     question: readonly string[],
-    asks: readonly SourceQuery<T>[],
+    queries: readonly SourceQuery<T>[],
     search: Search<T>,
   ) => Promise<Answer<T>>
 }
@@ -14,20 +14,20 @@ export type SingleFlight = {
 type Flight = { readonly answer: Promise<Answer<unknown>>; readonly sourceAttempts: readonly SourceAttempt[] }
 
 export function createSingleFlight(): SingleFlight {
-  const singleFlight = new Map<string, Flight>()
+  const flights = new Map<string, Flight>()
   return {
-    share: async <T>(question: readonly string[], asks: readonly SourceQuery<T>[], search: Search<T>) => {
+    share: async <T>(question: readonly string[], queries: readonly SourceQuery<T>[], search: Search<T>) => {
       const name = question.join('|')
-      for (let known = singleFlight.get(name); known; known = singleFlight.get(name)) {
+      for (let known = flights.get(name); known; known = flights.get(name)) {
         const answer = await known.answer.catch(() => undefined)
         // The first request could not pay for a call. This one may have paid calls left.
         if (!answer && known.sourceAttempts.some(({ result }) => result === 'paid_calls')) continue
         return finish<T>(known, search)
       }
-      const flight = start(asks, search)
-      singleFlight.set(name, flight)
-      const land = () => singleFlight.delete(name)
-      flight.answer.then(land, land)
+      const flight = start(queries, search)
+      flights.set(name, flight)
+      const remove = () => flights.delete(name)
+      flight.answer.then(remove, remove)
       return finish<T>(flight, search)
     },
   }
@@ -41,7 +41,7 @@ async function finish<T>(flight: Flight, search: Search<T>): Promise<Answer<T>> 
   }
 }
 
-function start<T>(asks: readonly SourceQuery<T>[], search: Search<T>): Flight {
+function start<T>(queries: readonly SourceQuery<T>[], search: Search<T>): Flight {
   const sourceAttempts: SourceAttempt[] = []
-  return { sourceAttempts, answer: queryInOrder(asks, { ...search, sourceAttempts }) }
+  return { sourceAttempts, answer: queryInOrder(queries, { ...search, sourceAttempts }) }
 }

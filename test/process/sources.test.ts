@@ -52,7 +52,7 @@ describe('tabbat sources', () => {
     vendor.fail(undefined)
     expect([bad.code, bad.stdout]).toEqual([1, expect.stringContaining('does not accept the credentials')])
     const unset = await tabbat({ TABBAT_DATA_DIR: newDataDir() }, 'sources', 'check', 'prembly')
-    expect([unset.code, unset.stderr]).toEqual([1, expect.stringContaining('Nothing is set for prembly')])
+    expect([unset.code, unset.stderr]).toEqual([1, expect.stringContaining('prembly is not configured')])
   })
 
   it('records a check in the audit log, and obeys the cap and the kill switch', async () => {
