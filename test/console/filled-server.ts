@@ -12,7 +12,7 @@ export const PAGES = [
   { name: 'keys', title: 'Keys', ready: 'loans app' },
   { name: 'audit', title: 'Audit', ready: 'Verify the log against its checkpoints' },
   { name: 'catalogue', title: 'Catalogue', ready: 'is active' },
-  { name: 'sources', title: 'Sources', ready: 'dojah' },
+  { name: 'sources', title: 'Sources', ready: 'Updating live' },
   { name: 'records', title: 'Records', ready: 'NIN records' },
   { name: 'settings', title: 'Settings', ready: 'TABBAT_PORT' },
   { name: 'accounts', title: 'Accounts', ready: 'Reset password' },

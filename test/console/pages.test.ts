@@ -45,9 +45,10 @@ describe.skipIf(!CHROMIUM)('every page', () => {
     })
   })
 
-  it.each(PAGES)('fits on a 320 px screen: $title', async ({ name, title, ready }) => {
+  const sizes = [320, 768, 1440].flatMap((width) => PAGES.map((page) => ({ ...page, width })))
+  it.each(sizes)('fits on a $width px screen: $title', async ({ name, title, ready, width }) => {
     const { page } = visitor
-    await page.setViewportSize({ width: 320, height: 640 })
+    await page.setViewportSize({ width, height: 640 })
     await page.goto(`${server.admin}/console#/${name}`)
     await page.getByRole('heading', { name: title, level: 1 }).waitFor()
     await page.getByText(ready).first().waitFor()

@@ -39,6 +39,7 @@ try {
         await page.getByRole('button', { name: 'Send' }).click()
         await page.getByText('VERIFIED', { exact: true }).first().waitFor()
       }
+      await page.locator('.loading, [aria-busy=true]').first().waitFor({ state: 'detached' })
       await page.screenshot({ path: join(FOLDER, `${name}-${colorScheme}.png`) })
     }
   }

@@ -111,7 +111,7 @@ function List({ list, isOpen }: ListProps) {
           <small class="dim number">
             {toCount(list.items.length)} {list.items.length === 1 ? 'item' : 'items'}
           </small>
-          <small class="dim">prices as of {toDay(list.as_of)}</small>
+          <small class="dim">as of {toDay(list.as_of)}</small>
         </span>
       </summary>
       {isShown && list.items.length === 0 && <p class="dim">This list is empty.</p>}

@@ -108,7 +108,7 @@ function Tiles({ overview }: { overview: OverviewShape }) {
     ['Latency p50', toMs(latency?.p50_ms ?? null), 'estimated'],
     ['Latency p95', toMs(latency?.p95_ms ?? null), 'estimated'],
     ['Latency p99', toMs(latency?.p99_ms ?? null), 'estimated'],
-    ['Spent today', toNaira(spent), 'since midnight in Lagos'],
+    ['Spent today', toNaira(spent), 'Lagos time'],
   ]
   return (
     <dl class="tiles">

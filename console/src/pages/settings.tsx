@@ -64,13 +64,19 @@ function Server({ view }: { view: SettingsView }) {
   )
 }
 
+const ROOT_KEY_ORIGINS: Readonly<Record<string, string>> = {
+  file: 'root.key in the data folder',
+  'key file': 'TABBAT_ROOT_KEY_FILE',
+  environment: 'TABBAT_ROOT_KEY',
+}
+
 function RootKey({ view: { root_key, checkpoints } }: { view: SettingsView }) {
   return (
     <Panel title="Root key and checkpoints">
       <Facts
         facts={[
           ['Root key', `version ${root_key.version}`],
-          ['Origin', root_key.origin],
+          ['Origin', ROOT_KEY_ORIGINS[root_key.origin] ?? root_key.origin],
           ['Rotation', root_key.rotation_in_progress ? <Pill tone="warn">in progress</Pill> : 'none'],
           ['Last checkpoint', <When key="last" at={checkpoints.last_at} otherwise="none yet" />],
           ['Checkpoint folder', checkpoints.folder],

@@ -27,8 +27,8 @@ export function Sources() {
     <>
       <div class="bar">
         <p class="dim">
-          Sources are called in this order. A source that keeps failing is skipped for a while. Errors and
-          latencies are of the last five minutes.
+          Called in this order. A source that keeps failing is skipped for a while. Errors and latencies are
+          of the last five minutes.
         </p>
         <LiveState live={live} />
       </div>
