@@ -3,17 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { createFullProgram } from '../../src/cli/program.ts'
 import { listSettings } from '../../src/config/config.ts'
 import { tabbat } from '../process/tabbat.ts'
-
-type Named = { readonly path: string; readonly command: Command }
-
-const listCommands = (command: Command, parent = ''): Named[] => {
-  const path = `${parent} ${command.name()}`.trim()
-  const inner = command.createHelp().visibleCommands(command)
-  return [{ path, command }, ...inner.flatMap((each) => (isGenerated(each) ? [] : listCommands(each, path)))]
-}
-
-/** commander gives every group a command help of its own. */
-const isGenerated = (command: Command) => command.name() === 'help' && command.parent?.name() !== 'tabbat'
+import { listCommands, parse } from './parse.ts'
 
 const commands = listCommands(await createFullProgram())
 
@@ -31,30 +21,6 @@ function toHelp(command: Command): string {
 
 const toExamples = (help: string) =>
   [...(help.split('\nExamples:\n')[1] ?? '').matchAll(/^ {2}(tabbat .*)$/gm)].map(([, line = '']) => line)
-
-/** What a shell passes on: without quotes, and without redirections and pipes. */
-const toArguments = (line: string) =>
-  (
-    line
-      .replace(/ [<>|] .*$/, '')
-      .match(/"[^"]*"|\S+/g)
-      ?.map((word) => word.replaceAll('"', '')) ?? []
-  ).slice(1)
-
-/** Runs the parser alone: every action is replaced. Returns the command that would have run. */
-async function parse(line: string): Promise<string> {
-  const program = await createFullProgram()
-  let run = ''
-  for (const { path, command } of listCommands(program)) {
-    command.exitOverride().configureOutput({ writeErr: () => {} })
-    if (command.commands.length === 0)
-      command.action(() => {
-        run = path
-      })
-  }
-  await program.parseAsync(toArguments(line), { from: 'user' })
-  return run
-}
 
 it('walks all commands', () => {
   expect(commands.map(({ path }) => path)).toEqual(

@@ -1,0 +1,65 @@
+import { existsSync, globSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { listSettings } from '../src/config/config.ts'
+import { parse } from './cli/parse.ts'
+
+/** The pages that people write. CHANGELOG.md may name what is gone. */
+const PAGES = [...globSync('docs/**/*.md'), 'README.md', 'CONTRIBUTING.md', 'SECURITY.md']
+
+const matches = (text: string, pattern: RegExp) => [...text.matchAll(pattern)].map(([, found = '']) => found)
+
+const toAnchor = (heading: string) =>
+  heading
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N} _-]/gu, '')
+    .replaceAll(' ', '-')
+
+const hasAnchor = (path: string, anchor: string) =>
+  matches(readFileSync(path, 'utf8'), /^#+ (.+)$/gm)
+    .map(toAnchor)
+    .includes(anchor)
+
+const isBroken = (page: string) => (link: string) => {
+  const [path = '', anchor] = link.split('#')
+  const target = path === '' ? page : join(dirname(page), path)
+  return !existsSync(target) || (anchor !== undefined && !hasAnchor(target, anchor))
+}
+
+const VARIABLES = new Set([
+  ...listSettings().flatMap(({ env }) => [env, `${env}_FILE`]),
+  'TABBAT_TEST_DATABASE_URL',
+])
+
+describe.each(PAGES)('%s', (page) => {
+  const text = readFileSync(page, 'utf8')
+
+  it('has links that lead somewhere', () => {
+    const links = matches(text, /\]\(([^)\s]+)\)/g).filter((link) => !/^https?:/.test(link))
+    expect(links.filter(isBroken(page))).toEqual([])
+  })
+
+  it('names files that exist', () => {
+    const named = matches(
+      text,
+      /(?<![\w/])((?:src|test|docs|bench|build)\/[\w/.-]+\.(?:ts|md|json|ndjson|png))\b/g,
+    )
+    expect(named.filter((path) => !existsSync(path))).toEqual([])
+  })
+
+  it('names settings that exist', () => {
+    const named = matches(text, /\b(TABBAT_(?!ACME)[A-Z][A-Z_]*[A-Z])\b/g)
+    expect(named.filter((name) => !VARIABLES.has(name))).toEqual([])
+  })
+
+  it('has commands that the parser accepts', async () => {
+    const blocks = matches(text, /```sh\n([\s\S]*?)```/g).join('\n')
+    const lines = matches(blocks, /^((?:bin\/)?tabbat .*)$/gm).map((line) => line.replace('ver_…', EXAMPLE))
+    for (const line of lines) {
+      const run = await parse(line).catch((error: Error) => `${line}: ${error.message}`)
+      expect(run, line).toMatch(/^tabbat [a-z -]+$/)
+    }
+  })
+})
+
+const EXAMPLE = `ver_${'0'.repeat(36)}`
