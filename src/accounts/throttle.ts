@@ -9,7 +9,7 @@ export type ThrottleKey = {
   readonly longestWaitMs: number
 }
 
-export type Attempt = {
+type Attempt = {
   /** The password was right. Resets the first counter, and takes this attempt off the others. */
   readonly succeed: () => void
   /** The password was wrong. The wait starts now: comparing may have taken a while. */

@@ -9,7 +9,7 @@ import { createToErrorReply } from '../http/error-reply.ts'
 import { type Exchange, type Reply, toJsonReply } from '../http/exchange.ts'
 import { addHealth } from '../http/health.ts'
 import type { AdminDeps } from './admin-deps.ts'
-import { createAdminFail } from './admin-fail.ts'
+import { createToAdminErrorReply } from './admin-error-reply.ts'
 import { createAuthentication } from './authentication.ts'
 import { authorize } from './authorize.ts'
 import { createChainChecks } from './chain-check.ts'
@@ -40,7 +40,7 @@ export function buildAdminServer(
         exchange.operation = operation
         return undefined
       },
-      toErrorReply: createAdminFail(createToErrorReply(log, audit.reportFailure.bind(audit))),
+      toErrorReply: createToAdminErrorReply(createToErrorReply(log, audit.reportFailure.bind(audit))),
       onClose: accessLog.finish,
       onBrokenRequest: accessLog.countBroken,
       isStopping: () => lifecycle.stopping,

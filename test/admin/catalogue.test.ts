@@ -41,8 +41,8 @@ async function withPrice(price: string): Promise<Files> {
   const [bundle, ...bundles] = first.bundles as [InternetList['bundles'][number]]
   return { ...files, internet: [{ ...first, bundles: [{ ...bundle, price }, ...bundles] }, ...others] }
 }
-const bring = (content: unknown, wish: object = {}) =>
-  post('/import', { content, dry_run: false, force: false, ...wish })
+const importLists = (content: unknown, options: object = {}) =>
+  post('/import', { content, dry_run: false, force: false, ...options })
 
 describe('the catalogue', () => {
   it('shows every list with its date, and the shipped version', async () => {
@@ -58,7 +58,7 @@ describe('the catalogue', () => {
   })
 
   it('imports a file: callers get it at once, history and audit name the account', async () => {
-    const answer = await bring(await withPrice('323'))
+    const answer = await importLists(await withPrice('323'))
     expect(answer.json()).toMatchObject({ outcome: 'changed', version: 2, changes: [{ price_after: '323' }] })
     const [{ title, items } = { title: '', items: [] }] = (await view()).lists
     expect(items[0]?.price).toBe('323')
@@ -76,7 +76,7 @@ describe('the catalogue', () => {
   })
 
   it('changes nothing in a dry run', async () => {
-    const answer = await bring(await withPrice('456'), { dry_run: true })
+    const answer = await importLists(await withPrice('456'), { dry_run: true })
     expect(answer.json()).toMatchObject({ outcome: 'dry_run', version: 2, changes: [{ price_after: '456' }] })
     expect((await view()).version).toBe(2)
   })
@@ -84,13 +84,16 @@ describe('the catalogue', () => {
   it('refuses implausible lists without force', async () => {
     const files = await exported()
     const empty = { ...files, internet: [] }
-    const doubtful = await bring(empty)
+    const doubtful = await importLists(empty)
     expect(doubtful.status).toBe(409)
     expect(doubtful.json().message).toMatch(/would be empty\. The active lists are unchanged\./)
     expect((await view()).version).toBe(2)
-    expect((await bring(empty, { force: true })).json()).toMatchObject({ outcome: 'changed', version: 3 })
-    expect((await bring({ sme: 1 })).status).toBe(409)
-    expect((await bring('text')).status).toBe(409)
+    expect((await importLists(empty, { force: true })).json()).toMatchObject({
+      outcome: 'changed',
+      version: 3,
+    })
+    expect((await importLists({ sme: 1 })).status).toBe(409)
+    expect((await importLists('text')).status).toBe(409)
   })
 
   it('rolls back to an older version, as a new one', async () => {
@@ -101,8 +104,8 @@ describe('the catalogue', () => {
 
   it('accepts a file of one megabyte and refuses three', async () => {
     const padded = (bytes: number) => ({ ...{ padding: 'x'.repeat(bytes) }, internet: [], tv: [] })
-    expect((await bring(padded(1024 * 1024))).status).toBe(409)
-    const tooLarge = await bring(padded(3 * 1024 * 1024))
+    expect((await importLists(padded(1024 * 1024))).status).toBe(409)
+    const tooLarge = await importLists(padded(3 * 1024 * 1024))
     expect([tooLarge.status, tooLarge.json().message]).toEqual([413, 'The request body is too large.'])
   })
 })
@@ -162,8 +165,8 @@ describe('a review', () => {
 })
 
 describe('a sync', () => {
-  const sync = (wish: object = {}) =>
-    post('/sync', { source: 'vtpass', dry_run: false, force: false, ...wish })
+  const sync = (options: object = {}) =>
+    post('/sync', { source: 'vtpass', dry_run: false, force: false, ...options })
 
   it('fetches the lists of a configured vendor', async () => {
     expect((await view()) as unknown).toMatchObject({ can_sync: ['vtpass'] })

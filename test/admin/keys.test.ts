@@ -10,14 +10,14 @@ beforeAll(async () => {
 })
 afterAll(() => at.close())
 
-const WISH = { name: 'shop', mode: 'test', scopes: ['kyc:nin'] }
+const REQUEST = { name: 'shop', mode: 'test', scopes: ['kyc:nin'] }
 type Row = Record<string, unknown>
-type Made = { key: string; row: Row & { id: string } }
+type Created = { key: string; row: Row & { id: string } }
 
 const post = (path: string, body: object, role = 'operator') =>
   at.request(path, { cookie: cookies[role], body })
-const make = async (wish: object = {}, role?: string) =>
-  (await post('/admin/keys', { ...WISH, ...wish }, role)).json() as Made
+const create = async (options: object = {}, role?: string) =>
+  (await post('/admin/keys', { ...REQUEST, ...options }, role)).json() as Created
 const list = async () =>
   (await at.request('/admin/keys', { cookie: cookies.viewer })).json() as { keys: Row[]; field_groups: Row[] }
 const find = async (id: string) => (await list()).keys.find((key) => key.id === id)
@@ -40,7 +40,7 @@ const verify = (key: string) =>
 
 describe('a new key', () => {
   it('works, is listed without its secret, and the audit names the account', async () => {
-    const { key, row } = await make({ expires_in: '90d', allowed_ips: ['127.0.0.1', '10.0.0.0/8'] })
+    const { key, row } = await create({ expires_in: '90d', allowed_ips: ['127.0.0.1', '10.0.0.0/8'] })
     expect(key).toMatch(/^tbt_test_/)
     expect((await verify(key)).statusCode).toBe(200)
     expect(await find(row.id)).toMatchObject({
@@ -54,7 +54,7 @@ describe('a new key', () => {
   })
 
   it('is listed with its usage', async () => {
-    const { key, row } = await make()
+    const { key, row } = await create()
     expect(await find(row.id)).toMatchObject({ verifications_30d: 0, last_used_at: null })
     await verify(key)
     await verify(key)
@@ -68,7 +68,7 @@ describe('a new key', () => {
   it('is refused with invalid options, each of which is named', async () => {
     const before = (await list()).keys.length
     const answer = await post('/admin/keys', {
-      ...WISH,
+      ...REQUEST,
       name: ' \t',
       expires_in: '0d',
       allowed_ips: ['not-an-address'],
@@ -76,26 +76,26 @@ describe('a new key', () => {
     })
     expect(errorsOf(answer).toSorted()).toEqual(['allowed_ips', 'expires_in', 'hide', 'name'])
     expect(answer.text).not.toContain('not-an-address')
-    expect(errorsOf(await post('/admin/keys', { ...WISH, scopes: [] }))).toEqual(['scopes'])
-    const named = await post('/admin/keys', { ...WISH, name: 'Phone 0803x123x4567' })
+    expect(errorsOf(await post('/admin/keys', { ...REQUEST, scopes: [] }))).toEqual(['scopes'])
+    const named = await post('/admin/keys', { ...REQUEST, name: 'Phone 0803x123x4567' })
     expect([errorsOf(named), named.text]).toEqual([['name'], expect.not.stringContaining('0803')])
-    expect(errorsOf(await post('/admin/keys', { ...WISH, extra: 1 }))).toEqual(['extra'])
+    expect(errorsOf(await post('/admin/keys', { ...REQUEST, extra: 1 }))).toEqual(['extra'])
     expect((await list()).keys).toHaveLength(before)
   })
 
   it('may reveal hidden fields only if an owner creates it', async () => {
-    const wish = { reveal: ['next_of_kin'] }
-    const answer = await post('/admin/keys', { ...WISH, ...wish })
+    const options = { reveal: ['next_of_kin'] }
+    const answer = await post('/admin/keys', { ...REQUEST, ...options })
     expect(answer.status).toBe(403)
     expect(answer.json()).toMatchObject({ code: 'wrong_role' })
-    const { key } = await make(wish, 'owner')
+    const { key } = await create(options, 'owner')
     expect(JSON.parse((await verify(key)).body).data.next_of_kin.surname).not.toBe('****')
   })
 })
 
 describe('revoking and rolling', () => {
   it('revokes a key', async () => {
-    const { key, row } = await make()
+    const { key, row } = await create()
     expect((await post(`/admin/keys/${row.id}/revoke`, {})).json()).toEqual({ ok: true })
     expect(await find(row.id)).toMatchObject({ state: 'revoked' })
     expect((await verify(key)).statusCode).toBe(401)
@@ -106,8 +106,8 @@ describe('revoking and rolling', () => {
   })
 
   it('rolls a key: both work during the overlap', async () => {
-    const { key, row } = await make()
-    const next = (await post(`/admin/keys/${row.id}/roll`, { overlap: '1h' })).json() as Made
+    const { key, row } = await create()
+    const next = (await post(`/admin/keys/${row.id}/roll`, { overlap: '1h' })).json() as Created
     expect(await find(row.id)).toMatchObject({ state: 'active', rolled_to: next.row.id })
     for (const text of [key, next.key]) expect((await verify(text)).statusCode).toBe(200)
     expect(await lastRow('key_rolled')).toMatchObject({
@@ -118,13 +118,13 @@ describe('revoking and rolling', () => {
   })
 
   it('rolls a key with revealed fields only for an owner', async () => {
-    const { row } = await make({ reveal: ['place_of_origin'] }, 'owner')
+    const { row } = await create({ reveal: ['place_of_origin'] }, 'owner')
     expect((await post(`/admin/keys/${row.id}/roll`, {})).status).toBe(403)
     expect((await post(`/admin/keys/${row.id}/roll`, {}, 'owner')).status).toBe(200)
   })
 
   it('does not repeat an invalid id', async () => {
-    const { key } = await make()
+    const { key } = await create()
     const answer = await post(`/admin/keys/${key}/revoke`, {})
     expect(answer.status).toBe(409)
     expect(answer.text).not.toContain(key)

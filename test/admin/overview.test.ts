@@ -5,7 +5,7 @@ import type { Context } from '../../src/context/context.ts'
 import type { Store } from '../../src/store/store.ts'
 import { openTestApp, PHONE, type TestApp } from '../app.ts'
 
-const WISH = { range: 'day', mode: 'all' } as const
+const QUERY = { range: 'day', mode: 'all' } as const
 
 let server: TestApp
 beforeAll(async () => {
@@ -29,7 +29,7 @@ describe('the overview', () => {
   it('reads only the keys that it shows', async () => {
     const { keys } = server.context.store
     const list = () => Promise.reject(new Error('there may be thousands'))
-    const overview = await toOverview(withStore({ keys: { ...keys, list } }), WISH)
+    const overview = await toOverview(withStore({ keys: { ...keys, list } }), QUERY)
     expect(overview.keys).toEqual([expect.objectContaining({ name: 'the shop', verifications: 1 })])
   })
 
@@ -40,26 +40,26 @@ describe('the overview', () => {
       vi.advanceTimersByTime(3000)
       return statistics.outcomes(stretch)
     }
-    const overviews = createOverviewCache(withStore({ statistics: { ...statistics, outcomes } }))
-    const first = await overviews.read(WISH)
+    const cache = createOverviewCache(withStore({ statistics: { ...statistics, outcomes } }))
+    const first = await cache.read(QUERY)
     vi.advanceTimersByTime(50_000)
-    expect(await overviews.read(WISH)).toBe(first)
+    expect(await cache.read(QUERY)).toBe(first)
     vi.advanceTimersByTime(10_000)
-    expect(await overviews.read(WISH)).not.toBe(first)
+    expect(await cache.read(QUERY)).not.toBe(first)
     vi.useRealTimers()
   })
 
   it('is shared by concurrent requests, and computed again after an error', async () => {
-    let isAway = true
+    let isDown = true
     const { statistics } = server.context.store
     const outcomes: typeof statistics.outcomes = async (stretch) => {
-      if (isAway) throw new Error('the database is away')
+      if (isDown) throw new Error('the database is down')
       return statistics.outcomes(stretch)
     }
-    const overviews = createOverviewCache(withStore({ statistics: { ...statistics, outcomes } }))
-    await expect(overviews.read(WISH)).rejects.toThrow('away')
-    isAway = false
-    const [one, other] = await Promise.all([overviews.read(WISH), overviews.read(WISH)])
+    const cache = createOverviewCache(withStore({ statistics: { ...statistics, outcomes } }))
+    await expect(cache.read(QUERY)).rejects.toThrow('is down')
+    isDown = false
+    const [one, other] = await Promise.all([cache.read(QUERY), cache.read(QUERY)])
     expect(one).toBe(other)
   })
 })

@@ -6,7 +6,7 @@ import { readRows } from './audit-rows.ts'
 import { openTestConsole, type TestConsole, toCookie } from './test-console.ts'
 
 const NIN = '70000000017'
-const NOBODY = '70000000018'
+const UNKNOWN_NIN = '70000000018'
 const RECORD = toNinRecord(NIN, '8031234567')
 const PASSWORD = 'a horse that reads the news'
 const REASON = 'Complaint 4711 of the customer'
@@ -28,12 +28,12 @@ beforeAll(async () => {
 afterAll(() => at.close())
 
 type View = { found: boolean; fields: { name: string; value: string }[] }
-const look = (number = NIN) =>
+const lookUp = (number = NIN) =>
   at.request('/admin/records/lookup', { cookie: operator, body: { kind: 'nin', number } })
-const reveal = (wish: object = {}, cookie = owner) =>
+const reveal = (change: object = {}, cookie = owner) =>
   at.request('/admin/records/reveal', {
     cookie,
-    body: { kind: 'nin', number: NIN, reason: REASON, password: PASSWORD, ...wish },
+    body: { kind: 'nin', number: NIN, reason: REASON, password: PASSWORD, ...change },
   })
 const rows = () => readRows(at, 'record_viewed', 'record_revealed')
 
@@ -50,7 +50,7 @@ describe('the records', () => {
 
 describe('looking up a record', () => {
   it('shows which fields are filled, without their values', async () => {
-    const answer = await look()
+    const answer = await lookUp()
     const { found, fields } = answer.json() as unknown as View
     expect(found).toBe(true)
     expect(fields).toContainEqual({ name: 'personal_info.first_name', value: '****' })
@@ -61,10 +61,10 @@ describe('looking up a record', () => {
   })
 
   it('is audited, also if there is no record', async () => {
-    expect((await look(NOBODY)).json()).toEqual({ found: false, fields: [] })
+    expect((await lookUp(UNKNOWN_NIN)).json()).toEqual({ found: false, fields: [] })
     expect((await rows()).at(-1)).toMatchObject({
       phase: 'record_viewed',
-      subject: at.context.toSubjectHash('nin', NOBODY),
+      subject: at.context.toSubjectHash('nin', UNKNOWN_NIN),
       outcome: 'not_found',
       detail: 'nin; by bola',
     })
@@ -120,7 +120,7 @@ describe('revealing a record', () => {
     audit.record = async () => {
       throw new Error('the disk is full')
     }
-    const answers = [await look(), await reveal()]
+    const answers = [await lookUp(), await reveal()]
     audit.record = record
     for (const answer of answers) {
       expect(answer.status).toBe(500)

@@ -68,16 +68,16 @@ const countFailures = async (name: string) =>
 describe('signing in', () => {
   it('gives the same response for a wrong password and an unknown name', async () => {
     await makeAccount('bisi')
-    const [wrong, nobody] = [await signIn('bisi', 'not this one'), await signIn('nobody', 'not this one')]
+    const [wrong, unknown] = [await signIn('bisi', 'not this one'), await signIn('unknown', 'not this one')]
     const plain = ({ status, text, headers }: typeof wrong) => [
       status,
       text.replace(/req_\w+/, ''),
       Object.keys(headers),
     ]
-    expect(plain(wrong)).toEqual(plain(nobody))
+    expect(plain(wrong)).toEqual(plain(unknown))
     expect([wrong.status, wrong.json().code]).toEqual([401, 'wrong_password'])
     await expect.poll(() => countFailures('bisi')).toBe(1)
-    expect(await countFailures('nobody')).toBe(0)
+    expect(await countFailures('unknown')).toBe(0)
   })
 
   it('accepts the password in any Unicode normalisation, and the name in any case', async () => {

@@ -21,7 +21,6 @@ it('shows settings with origin, and the server state, without secrets', async ()
     version: expect.any(String),
     node_version: process.version,
     database: at.context.store.place,
-    unknown_settings: ['TABBAT_TYPO'],
     health: { ready: true, audit: true, workers: 1 },
     root_key: { version: 1, origin: 'environment', rotation_in_progress: false },
     checkpoints: { last_at: expect.any(String), folder: at.context.config.dataDir },

@@ -74,11 +74,11 @@ describe('the sources', () => {
     expect(rows.map(({ detail }) => detail)).toEqual(['dojah; by bola', 'dojah; by bola'])
   })
 
-  it.each(['registry', 'nobody', '__proto__'])(
+  it.each(['registry', 'unknown', '__proto__'])(
     'are not switched where there is no such vendor: %s',
     async (name) => {
-      for (const deed of ['disable', 'enable', 'check'])
-        expect((await post(`${name}/${deed}`)).status).toBe(404)
+      for (const action of ['disable', 'enable', 'check'])
+        expect((await post(`${name}/${action}`)).status).toBe(404)
     },
   )
 

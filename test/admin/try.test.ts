@@ -86,8 +86,10 @@ describe('a call from Try it', () => {
       expect.arrayContaining(['content-type', 'x-request-id', 'ratelimit']),
     )
     const reference = body.data?.request_reference
-    const story = (await readRows(at, 'outcome')).find((row) => row.request_reference === reference)
-    expect(story).toMatchObject({ key_id: 'sandbox0', outcome: 'verified' })
+    const row = (await readRows(at, 'outcome')).find(
+      ({ request_reference }) => request_reference === reference,
+    )
+    expect(row).toMatchObject({ key_id: 'sandbox0', outcome: 'verified' })
   })
 
   it('is audited with the account and the key', async () => {

@@ -27,7 +27,6 @@ const view = defineRoute({
         value: value && withoutLogin(value),
         origin,
       })),
-      unknown_settings: [...config.unknownSettings],
       health: { ready: isWritable && !lifecycle.stopping, audit: isWritable, workers: config.workers },
       root_key: {
         version: context.keyring().version,

@@ -17,7 +17,6 @@ export const SettingsView = Type.Object({
   /** The database: a path or a PostgreSQL host. */
   database: Type.String(),
   settings: Type.Array(Setting),
-  unknown_settings: Type.Array(Type.String()),
   health: Type.Object({ ready: Type.Boolean(), audit: Type.Boolean(), workers: Type.Integer() }),
   root_key: Type.Object({
     version: Type.Integer(),

@@ -3,7 +3,7 @@ import { AppError, UserError } from '../errors.ts'
 import { type Exchange, type Reply, toJsonReply } from '../http/exchange.ts'
 
 /** Turns errors of the admin API into responses. All others go to the error handler of the public API. */
-export const createAdminFail =
+export const createToAdminErrorReply =
   (fail: (exchange: Exchange, thrown: unknown) => Reply) =>
   (exchange: Exchange, thrown: unknown): Reply => {
     const error = toAdminError(thrown)
