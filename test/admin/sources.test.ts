@@ -84,6 +84,9 @@ describe('the sources', () => {
 
   it('cannot be checked without settings', async () => {
     const answer = await post('prembly/check')
-    expect([answer.status, answer.json().message]).toEqual([409, expect.stringContaining('Nothing is set')])
+    expect([answer.status, answer.json().message]).toEqual([
+      409,
+      expect.stringContaining('is not configured'),
+    ])
   })
 })
