@@ -1,12 +1,10 @@
 import cluster from 'node:cluster'
 import type { KeyObject } from 'node:crypto'
-import { forgetSessions } from '../accounts/sessions.ts'
 import { type AuditLog, openAuditLog } from '../audit/audit-log.ts'
 import { hasCrashed, loadNodeName } from '../audit/chain-claim.ts'
 import { createSigner } from '../audit/signing.ts'
 import { openRefreshedCatalogue, type RefreshedCatalogue } from '../catalogue/refresh.ts'
 import type { Config } from '../config/config.ts'
-import { HOUR_MS, steadyNow } from '../contract/time.ts'
 import { type Kind, toBlindIndexText } from '../crypto/blind-index.ts'
 import type { Keyring } from '../crypto/keyring.ts'
 import type { RootKeys } from '../crypto/root-key.ts'
@@ -17,7 +15,6 @@ import { createRegistry, type Registry } from '../registry/registry.ts'
 import { createScrub, type Scrub } from '../registry/scrub.ts'
 import { isLoopback } from '../settings/setting.ts'
 import { createLatencies, type Latencies } from '../statistics/latencies.ts'
-import { toRetentionCutoffs } from '../statistics/steps.ts'
 import { loadKeyring, openSealedStore } from '../store/sealed-store.ts'
 import type { Store } from '../store/store.ts'
 import { createLog, type Log } from '../telemetry/log.ts'
@@ -26,6 +23,7 @@ import { createIdempotency, type Idempotency } from '../verification/idempotency
 import { createReuse, type Reuse } from '../verification/reuse.ts'
 import { createSingleFlight, type SingleFlight } from '../verification/single-flight.ts'
 import type { Sources } from '../verification/verification-deps.ts'
+import { startCleanup } from './cleanup.ts'
 import { createFatalStop, type FatalStop } from './fatal-stop.ts'
 import { createMetrics, type Metrics } from './metrics.ts'
 import { openSourceChain, type SourceChain } from './source-chain.ts'
@@ -62,9 +60,6 @@ export type Context = {
   readonly close: () => Promise<void>
 }
 
-/** How often rows that are too old to matter are deleted. */
-const FORGET_EVERY_MS = HOUR_MS
-
 export async function createContext(
   config: Config,
   log = createLog(config.logLevel),
@@ -92,7 +87,7 @@ export async function createContext(
   const catalogueDeps = { table: store.catalogue, reviews: store.reviews, audit, switches: store.sources }
   const catalogue = await openRefreshedCatalogue(config, catalogueDeps, log)
   const latencies = createLatencies(store.statistics, audit.owner)
-  const stopForgetting = startForgetting(log, store, [guessLimit, idempotency, sourceChain])
+  const stopCleanup = startCleanup(log, store, [guessLimit, idempotency, sourceChain])
   return {
     config,
     log,
@@ -118,7 +113,7 @@ export async function createContext(
     latencies,
     lifecycle: { stopping: false },
     close: async () => {
-      stopForgetting()
+      stopCleanup()
       await scrub?.close()
       await catalogue.close()
       await sourceChain.close()
@@ -158,23 +153,6 @@ function openRegistry(config: Config, store: Store, first: Keyring) {
     },
   })
   return { registry, currentKeyring: () => keyring }
-}
-
-/** Deletes expired rows of all tables from time to time. */
-function startForgetting(
-  log: Log,
-  { reuse, accounts, statistics }: Store,
-  others: readonly { readonly forget: () => Promise<void> }[],
-): () => void {
-  const works = [
-    ...others.map(({ forget }) => forget),
-    () => reuse.forget(steadyNow()),
-    () => forgetSessions(accounts),
-    () => statistics.forget(...toRetentionCutoffs(Date.now())),
-  ]
-  const forget = () => void Promise.all(works.map((work) => work())).catch(log.failure)
-  const timer = setInterval(forget, FORGET_EVERY_MS).unref()
-  return () => clearInterval(timer)
 }
 
 /** With several workers, the primary process counts for all of them. */

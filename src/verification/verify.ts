@@ -116,6 +116,7 @@ async function recordOutcome<T>(
   }
   const rows = localSource ? [toIntent(verification), outcome] : [outcome]
   await deps.audit.record(rows, claim && response && deps.idempotency.complete(claim, response))
+  // If this fails, the next request asks the source again.
   if (deps.reuse && 'record' in decision)
     await keepForReuse(deps.reuse, verification, decision.record).catch(() => {})
 }

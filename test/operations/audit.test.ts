@@ -74,7 +74,7 @@ describe.each(hasPostgres() ? ['SQLite', 'PostgreSQL'] : ['SQLite'])('the audit 
   afterAll(() => server.close())
 
   describe('of a verification', () => {
-    it('has an intent and an outcome with everything that may be told', async () => {
+    it('has an intent and an outcome, with every field that may be recorded', async () => {
       const rows = await rowsOf(() => verifyNin(NIN, PHONE, live, { 'x-consent-reference': 'form-17/2026' }))
       const common = {
         key_id: liveId,
@@ -104,7 +104,7 @@ describe.each(hasPostgres() ? ['SQLite', 'PostgreSQL'] : ['SQLite'])('the audit 
       expect(outcome?.fields_released).not.toMatch(/next_of_kin|place_of_origin/)
     })
 
-    it('names the fields that this key sees, and no others', async () => {
+    it('lists the fields that this key sees, and no others', async () => {
       const shy = await server.createKey({ mode: 'live', hide: ['religion'], reveal: ['next_of_kin'] })
       const [, outcome] = await rowsOf(() => verifyNin(NIN, PHONE, shy))
       const fields = outcome?.fields_released?.split(',')
@@ -122,7 +122,7 @@ describe.each(hasPostgres() ? ['SQLite', 'PostgreSQL'] : ['SQLite'])('the audit 
       ])
     })
 
-    it('has one subject for one person, another for the same digits as a BVN, none that can be computed', async () => {
+    it('has one subject for one person, another for the same digits as a BVN, none that can be computed without the key', async () => {
       const subjectOf = async (work: () => Promise<unknown>) => (await rowsOf(work))[0]?.subject ?? ''
       const first = await subjectOf(() => verifyNin(NIN))
       const again = await subjectOf(() => verifyNin(NIN, '08147730900'))
@@ -153,7 +153,7 @@ describe.each(hasPostgres() ? ['SQLite', 'PostgreSQL'] : ['SQLite'])('the audit 
       expect(tried).toMatchObject({ name: 'sandbox' })
     })
 
-    it('says not_verified for a wrong phone and for a number nobody has', async () => {
+    it('says not_verified for a wrong phone and for an unknown number', async () => {
       for (const answer of [() => verifyNin(NIN, '08147730901'), () => verifyNin('73519284652')])
         expect((await rowsOf(answer))[1]).toMatchObject({ outcome: 'not_verified', fields_released: null })
     })
@@ -192,7 +192,7 @@ describe.each(hasPostgres() ? ['SQLite', 'PostgreSQL'] : ['SQLite'])('the audit 
       ['400, not JSON', 400, () => postText('{')],
       ['415, not JSON by its type', 415, () => postText('nin', 'text/plain')],
     ])('%s', async (_what, status, ask) => {
-      // The making of a key is on record; the refusal is not.
+      // The creation of the key is recorded; the refusal is not.
       const rows = await rowsOf(async () => expect((await ask()).statusCode).toBe(status))
       expect(rows.filter(({ phase }) => phase !== 'key_created')).toEqual([])
     })
@@ -209,7 +209,7 @@ describe.each(hasPostgres() ? ['SQLite', 'PostgreSQL'] : ['SQLite'])('the audit 
       expect(rows).toEqual([])
     })
 
-    it('429, guessed at too often; the last guess that was answered is on record', async () => {
+    it('429, too many guesses; the last guess that was answered is recorded', async () => {
       const guesser = await server.createKey({ mode: 'live' })
       for (let guess = 0; guess < 5; guess++) {
         const rows = await rowsOf(() => verifyNin('73519284659', `0814773093${guess}`, guesser))
@@ -231,7 +231,7 @@ describe.each(hasPostgres() ? ['SQLite', 'PostgreSQL'] : ['SQLite'])('the audit 
   })
 
   describe('X-Consent-Reference', () => {
-    it('is required for a key that was made so', async () => {
+    it('is required for a key with requiresConsent', async () => {
       const strict = await server.createKey({ mode: 'live', requiresConsent: true })
       const rows = await rowsOf(async () => {
         const answer = await verifyNin(NIN, PHONE, strict)
@@ -282,7 +282,7 @@ describe.each(hasPostgres() ? ['SQLite', 'PostgreSQL'] : ['SQLite'])('the audit 
   )
 
   describe('of keys', () => {
-    it('says who was made, rolled and revoked, and never the key', async () => {
+    it('records which key was created, rolled and revoked, and never the secret', async () => {
       const desk = { ...server.context, keyring: server.context.keyring() }
       const texts: string[] = []
       const rows = await rowsOf(async () => {
@@ -302,7 +302,7 @@ describe.each(hasPostgres() ? ['SQLite', 'PostgreSQL'] : ['SQLite'])('the audit 
     })
   })
 
-  it('is chained without a gap, and a change is seen', async () => {
+  it('is chained without a gap, and a change is detected', async () => {
     const rows = await readRows()
     expect(rows.length).toBeGreaterThan(40)
     expect(findChainFaults(rows)).toEqual([])
@@ -311,7 +311,7 @@ describe.each(hasPostgres() ? ['SQLite', 'PostgreSQL'] : ['SQLite'])('the audit 
     expect(findChainFaults(rows.toSpliced(9, 1))).not.toEqual([])
   })
 
-  it('does not have a number, a phone, a name or a key in any column', async () => {
+  it('contains no number, phone, name or key in any column', async () => {
     const header = 'order-canary-5531'
     await verifyNin(NIN, PHONE, live, { 'idempotency-key': header })
     await verifyNin(NIN, PHONE, live, { 'idempotency-key': header })
@@ -337,7 +337,7 @@ const toText = (rows: readonly AuditRow[]) =>
     })),
   )
 
-/** Every way in which a value could be written down. */
+/** Every encoding in which a value could be stored. */
 const spellings = (value: string) => [
   value,
   Buffer.from(value).toString('hex'),

@@ -55,7 +55,7 @@ async function fillRegistry({ keyring, store }: Context, ...numbers: string[]): 
 const engines = hasPostgres() ? ['SQLite', 'PostgreSQL'] : ['SQLite']
 
 describe.each(engines)('after an erasure on %s', (engine) => {
-  it('a replay finds nobody, the picture is gone, and others are as before', async () => {
+  it('a replay is not verified, the picture is deleted, and other records stay', async () => {
     const { context, key, url } = await openServer(engine)
     const [gone, other] = ['62000000001', '62000000002']
     await fillRegistry(context, gone, other)
@@ -75,12 +75,12 @@ describe.each(engines)('after an erasure on %s', (engine) => {
       outcome: 'erased',
       detail: 'nin: 1 record, 1 picture, 2 kept answers',
     })
-    // The answer of the retry is kept, too.
+    // The response of the retry is stored, too.
     expect(await erase(context, gone)).toEqual({ ...NOTHING, keptAnswers: 1 })
     expect(await erase(context, gone)).toEqual(NOTHING)
   })
 
-  it('nothing is left of a vendor’s answer, and the same Idempotency-Key does not pay for it again', async () => {
+  it('nothing is left of a vendor’s record, and the same Idempotency-Key does not pay for it again', async () => {
     const vendor = await openStandIn(dojah)
     opened.push(vendor)
     const settings = { ...vendor.settings, TABBAT_NIN_SOURCES: 'dojah', TABBAT_REUSE: '24h' }
@@ -94,7 +94,7 @@ describe.each(engines)('after an erasure on %s', (engine) => {
     expect(vendor.count()).toBe(2)
   })
 
-  it('a request that was under way keeps nothing', async () => {
+  it('a request that was running stores nothing', async () => {
     const server = await openServer(engine, { TABBAT_REUSE: '24h' })
     const source = createStandIn(true)
     const app = buildServer(withStandIn(server.context, source))
@@ -110,7 +110,7 @@ describe.each(engines)('after an erasure on %s', (engine) => {
     expect(await erase(server.context, '62000000003')).toEqual(NOTHING)
   })
 
-  it('a request that was answered while the erasure ran keeps nothing', async () => {
+  it('a request that was answered during the erasure stores nothing', async () => {
     const { context, key, url } = await openServer(engine)
     const nin = '62000000007'
     await fillRegistry(context, nin)
@@ -131,7 +131,7 @@ describe.each(engines)('after an erasure on %s', (engine) => {
     expect(Number(kept?.kept)).toBe(0)
   })
 
-  it('a kept answer of an older version is found, and those of others stay', async () => {
+  it('a stored response of an older version is deleted, and those of other people stay', async () => {
     const { context, key, url } = await openServer(engine)
     const [gone, other] = ['62000000004', '62000000005']
     await fillRegistry(context, gone, other)
@@ -144,7 +144,7 @@ describe.each(engines)('after an erasure on %s', (engine) => {
     expect([kept.status, kept.headers.get('idempotent-replayed')]).toEqual([200, 'true'])
   })
 
-  it('the counters against guessing are as before', async () => {
+  it('the guess limit is unchanged', async () => {
     const { context, key, url } = await openServer(engine)
     await fillRegistry(context, '62000000006')
     const guess = (index: number) => verify(url, key, '62000000006', `order-${index}`, `0803000000${index}`)

@@ -37,7 +37,7 @@ describe.each(OPERATIONS.map((operation) => [operation.operationId, operation] a
       },
     )
 
-    it('answers 401 before anything else is judged', async () => {
+    it('answers 401 before anything else is checked', async () => {
       const url = path.replace(':provider', 'nobody')
       const answer = await server.app.inject({
         method,
@@ -63,7 +63,7 @@ describe.each(OPERATIONS.map((operation) => [operation.operationId, operation] a
         expect(await idFor(unsafe)).toMatch(/^req_[0-9a-f]{32}$/)
     })
 
-    it('says how much of the limit is left', async () => {
+    it('tells how much of the limit is left', async () => {
       const { headers } = await ask(bearer())
       expect(headers['ratelimit-policy']).toBe('"key";q=3000;w=60')
       expect(headers.ratelimit).toMatch(/^"key";r=\d+;t=\d+$/)

@@ -67,7 +67,7 @@ describe.each(engines)('Idempotency-Key on %s', (engine) => {
     app = buildServer(withStandIn(server.context, source))
   })
 
-  describe('the first answer is replayed byte for byte', () => {
+  describe('the first response is replayed byte for byte', () => {
     it.each([
       ['200', '30900000001', 200],
       ['422 not_verified', '30900000422', 422],
@@ -178,12 +178,12 @@ describe.each(engines)('Idempotency-Key on %s', (engine) => {
       expect(source.calls).toEqual([])
     })
 
-    it('is not given for one of 255 characters', async () => {
+    it('not for a key of 255 characters', async () => {
       expect((await verifyNin(newNumber(), '~'.repeat(255))).statusCode).toBe(200)
     })
   })
 
-  it('is a matter of one API key and one operation', async () => {
+  it('is scoped to one API key and one operation', async () => {
     const [nin, header] = [newNumber(), newHeader()]
     const other = await server.createKey({ mode: 'live' })
     const answers = [
@@ -196,7 +196,7 @@ describe.each(engines)('Idempotency-Key on %s', (engine) => {
     expect(source.calls).toHaveLength(3)
   })
 
-  describe('what is not frozen', () => {
+  describe('what is not stored', () => {
     it.each([
       ['a time-out', new SourceError('stand-in', 'timeout'), 504],
       ['a source that is away', new SourceError('stand-in', 'unreachable'), 503],
@@ -215,13 +215,13 @@ describe.each(engines)('Idempotency-Key on %s', (engine) => {
       expect(outcomes).toHaveLength(2)
     })
 
-    it('a claim that could not be given up while the store was away', async () => {
+    it('a claim that could not be released while the store failed', async () => {
       const { store, keyring, audit } = server.context
-      let isAway = true
+      let isFailing = true
       const table = {
         ...store.idempotency,
         release: async (...args: Parameters<typeof store.idempotency.release>) => {
-          if (isAway) throw new Error('away')
+          if (isFailing) throw new Error('store unavailable')
           await store.idempotency.release(...args)
         },
       }
@@ -229,8 +229,8 @@ describe.each(engines)('Idempotency-Key on %s', (engine) => {
       const use = { keyId: 'x', operation: 'verify_nin', header: newHeader(), request: ['1'], subject: '00' }
       const begun = await idempotency.begin(use)
       if (!('claim' in begun)) throw new Error('the first one must get the claim')
-      await expect(idempotency.release(begun.claim, new Error('failed'))).rejects.toThrow('away')
-      isAway = false
+      await expect(idempotency.release(begun.claim, new Error('failed'))).rejects.toThrow('store unavailable')
+      isFailing = false
       expect(await idempotency.begin(use)).toHaveProperty('claim')
       await expect(idempotency.begin(use)).rejects.toMatchObject({ code: 'idempotency_in_progress' })
     })
@@ -250,7 +250,7 @@ describe.each(engines)('Idempotency-Key on %s', (engine) => {
       expect(source.calls).toEqual([nin, nin])
     })
 
-    it('and who was only slow is not answered beside its successor', async () => {
+    it('a slow owner gets 409 once another request has answered', async () => {
       const [nin, header] = [newNumber(), newHeader()]
       const letGo = source.hold()
       const slow = verifyNin(nin, header)
@@ -270,7 +270,7 @@ describe.each(engines)('Idempotency-Key on %s', (engine) => {
     })
   })
 
-  it('is forgotten after 24 hours', async () => {
+  it('expires after 24 hours', async () => {
     const [nin, header] = [newNumber(), newHeader()]
     await run('DELETE FROM idempotency').run()
     const before = Date.now()
@@ -287,7 +287,7 @@ describe.each(engines)('Idempotency-Key on %s', (engine) => {
     expect(await run('SELECT * FROM idempotency').all()).toEqual([])
   })
 
-  it('keeps answers sealed: no number, phone, name or header lies in the database', async () => {
+  it('stores responses encrypted: no number, phone, name or header is in the database', async () => {
     const [nin, header] = [newNumber(), `canary-header-${newHeader()}`]
     const { data } = (await verifyNin(nin, header)).json()
     const secrets = [nin, PHONE.slice(1), data.personal_info.first_name, data.personal_info.last_name, header]
@@ -299,14 +299,14 @@ describe.each(engines)('Idempotency-Key on %s', (engine) => {
     for (const secret of secrets) expect(bytes).not.toContain(secret)
   })
 
-  describe('without it, the same question at the same time', () => {
-    // Single flight is for sources outside this process: those may be paid for.
+  describe('without it, identical requests at the same time', () => {
+    // Single flight is for external sources: their calls may cost money.
     beforeEach(() => {
       source = createStandIn(true)
       app = buildServer(withStandIn(server.context, source))
     })
 
-    it('is asked once; each caller has a reference and rows of its own', async () => {
+    it('make one call; each caller has its own reference and rows', async () => {
       const nin = newNumber()
       const letGo = source.hold()
       const { singleFlight, wasJoined } = watchFlights(server.context.singleFlight, 10)
@@ -328,7 +328,7 @@ describe.each(engines)('Idempotency-Key on %s', (engine) => {
       expect(source.calls).toEqual([nin, nin])
     })
 
-    it('is another one with another phone, number or key', async () => {
+    it('do not share with another phone, number or key', async () => {
       const nin = newNumber()
       const other = await server.createKey({ mode: 'live' })
       const letGo = source.hold()
@@ -344,7 +344,7 @@ describe.each(engines)('Idempotency-Key on %s', (engine) => {
       expect(source.calls).toHaveLength(4)
     })
 
-    it('fails together, and is on record for each', async () => {
+    it('fail together, and each is recorded', async () => {
       const nin = newNumber()
       source.onCall = () => {
         throw new SourceError('stand-in', 'timeout')
@@ -356,7 +356,7 @@ describe.each(engines)('Idempotency-Key on %s', (engine) => {
     })
   })
 
-  it('an outside source is asked only when the intent is in the database', async () => {
+  it('an external source is called only after the intent is in the database', async () => {
     const outside = createStandIn(true)
     const { config } = server.context
     const other = await openStore({ dataDir: config.dataDir, databaseUrl: config.databaseUrl })
@@ -377,7 +377,7 @@ describe.each(engines)('Idempotency-Key on %s', (engine) => {
   })
 })
 
-/** Tells when so many questions have joined a flight. */
+/** Resolves when so many requests have joined. */
 function watchFlights(singleFlight: SingleFlight, times: number) {
   const { promise, resolve } = Promise.withResolvers<void>()
   let joined = 0
@@ -390,7 +390,7 @@ function watchFlights(singleFlight: SingleFlight, times: number) {
 
 const shareNothing: SingleFlight['share'] = async (_question, asks) => {
   const answer = await asks[0]?.query()
-  if (!answer) throw new Error('there is a source')
+  if (!answer) throw new Error('no source')
   return answer
 }
 

@@ -81,12 +81,12 @@ describe('a live verification', () => {
     expect((await verifyBvn('50000000001', '09012345679')).json().code).toBe('not_verified')
   })
 
-  it('never returns the record of somebody else', async () => {
+  it('never returns the record of another person', async () => {
     const answer = await verifyNin('40000000003', PHONE)
     expect([answer.statusCode, answer.json().code]).toEqual([502, 'source_bad_response'])
   })
 
-  it('answers the same bytes to a number nobody has and to a phone that differs', async () => {
+  it('answers the same bytes to an unknown number and to a phone that differs', async () => {
     const id = { 'x-request-id': 'one-and-the-same' }
     const unknown = await verifyNin('40000000099', PHONE, key, id)
     const differs = await verifyNin('40000000001', '08031234560', key, id)
@@ -115,7 +115,7 @@ describe('a picture', () => {
 })
 
 describe('a field policy', () => {
-  it('hides more, or reveals what is hidden by default', async () => {
+  it('hides more fields, or reveals fields that are hidden by default', async () => {
     const shy = await server.createKey({ mode: 'live', hide: ['religion', 'image_url', 'residential_info'] })
     const bold = await server.createKey({ mode: 'live', reveal: ['next_of_kin'] })
     const hidden = (await verifyNin('40000000002', PHONE, shy)).json().data
@@ -127,7 +127,7 @@ describe('a field policy', () => {
   })
 })
 
-describe('the guard against harvesting', () => {
+describe('the guess limit', () => {
   it.each(['41000000001', '49999999999'])(
     'allows five failures for %s by one key, then answers 429 without asking',
     async (nin) => {
@@ -163,7 +163,7 @@ describe('the guard against harvesting', () => {
     expect(codes.filter((code) => code === 'too_many_attempts')).toHaveLength(55)
   })
 
-  it('does not favour the right guess among many at once: it is one of five, or refused', async () => {
+  it('gives a correct guess among many at once no advantage: it is one of five, or refused', async () => {
     const guesser = await server.createKey({ mode: 'live' })
     const phones = [...Array.from({ length: 40 }, (_each, index) => `0803123${4700 + index}`), PHONE]
     const answers = await Promise.all(phones.map((phone) => verifyNin('41000000004', phone, guesser)))
@@ -172,7 +172,7 @@ describe('the guard against harvesting', () => {
     expect(codes.at(-1)).toBe('too_many_attempts')
   })
 
-  it('takes the same honest request, many times at once, as one', async () => {
+  it('counts identical correct requests at once as one guess', async () => {
     const honest = await server.createKey({ mode: 'live' })
     const answers = await Promise.all(
       Array.from({ length: 30 }, () => verifyNin('41000000005', PHONE, honest)),
@@ -182,7 +182,7 @@ describe('the guard against harvesting', () => {
       expect((await verifyNin('41000000005', PHONE, honest)).statusCode).toBe(200)
   })
 
-  it('stops a key at its number of people in a day, however they come', async () => {
+  it('stops a key at its number of people per day, in sequence and at once', async () => {
     const harvester = await server.createKey({ mode: 'live', subjectsPerDay: 10 })
     const numbers = Array.from({ length: 30 }, (_each, index) => String(41_000_000_010 + index))
     const answers = await Promise.all(numbers.map((nin) => verifyNin(nin, PHONE, harvester)))
@@ -221,7 +221,7 @@ describe('an unknown number and a wrong phone', () => {
   })
 })
 
-/** Known numbers with a wrong phone, and numbers that nobody has. */
+/** Known numbers with a wrong phone, and unknown numbers. */
 async function toPairs(keys: readonly string[]): Promise<(index: number) => Pair> {
   const { store, keyring } = server.context
   const toNumber = (index: number) => String(42_000_000_000 + index)

@@ -50,7 +50,7 @@ type Answer = Awaited<ReturnType<Awaited<ReturnType<typeof openNode>>['ask']>>
 const brief = ({ status, body: { code, retryable } }: Answer) => `${status} ${code} ${retryable}`
 const USED_UP = /budget of paid calls of this Idempotency-Key is used up.* use a new Idempotency-Key\.$/
 
-const lastTrail = async ({ context }: TestApp) => {
+const lastAttempts = async ({ context }: TestApp) => {
   const rows = await context.store.audit.bySubject(context.toSubjectHash('nin', NIN))
   const sources = rows.findLast(({ phase }) => phase === 'outcome')?.sources ?? '[]'
   return (JSON.parse(sources) as { name: string; result: string }[]).map(
@@ -61,7 +61,7 @@ const lastTrail = async ({ context }: TestApp) => {
 const engines = hasPostgres() ? ['SQLite', 'PostgreSQL'] : ['SQLite']
 
 describe.each(engines)('the paid calls of an Idempotency-Key on %s', (engine) => {
-  it('end after two of six retries of a truncated answer; then the last failure is answered', async () => {
+  it('are two at most in six retries of a truncated reply; then the last failure is answered', async () => {
     const vendor = await openVendor()
     const node = await openNode({ ...(await newDatabase(engine)), ...vendor.settings })
     vendor.fail('truncated')
@@ -74,7 +74,7 @@ describe.each(engines)('the paid calls of an Idempotency-Key on %s', (engine) =>
     ])
     expect(answers.map(({ headers }) => headers.has('retry-after'))).toEqual([true, ...Array(5).fill(false)])
     for (const { body } of answers.slice(1)) expect(body.message).toMatch(USED_UP)
-    expect(await lastTrail(node)).toEqual(['dojah paid_calls'])
+    expect(await lastAttempts(node)).toEqual(['dojah paid_calls'])
     vendor.fail(undefined)
     expect((await node.ask(node.key, 'order-1')).status).toBe(502)
     expect((await node.ask(node.key, 'order-2')).status).toBe(200)
@@ -93,7 +93,7 @@ describe.each(engines)('the paid calls of an Idempotency-Key on %s', (engine) =>
     const answers = [await node.ask(node.key, 'order-1'), await node.ask(node.key, 'order-1')]
     expect(answers.map(brief)).toEqual(Array(2).fill('502 source_bad_response false'))
     expect([first.count(), second.count()]).toEqual([1, 1])
-    expect(await lastTrail(node)).toEqual(['dojah paid_calls', 'blusalt paid_calls'])
+    expect(await lastAttempts(node)).toEqual(['dojah paid_calls', 'blusalt paid_calls'])
   })
 
   it('do not count a call that was not paid', async () => {
@@ -106,7 +106,7 @@ describe.each(engines)('the paid calls of an Idempotency-Key on %s', (engine) =>
     expect((await node.ask(node.key, 'order-1')).status).toBe(200)
   })
 
-  it('leave a delivered answer as it is', async () => {
+  it('do not change a delivered response', async () => {
     const vendor = await openVendor()
     const node = await openNode({ ...(await newDatabase(engine)), ...vendor.settings })
     vendor.fail('truncated')
@@ -119,7 +119,7 @@ describe.each(engines)('the paid calls of an Idempotency-Key on %s', (engine) =>
     expect(vendor.count()).toBe(2)
   })
 
-  it('are as many as the setting says, and begin anew 24 hours after the last', async () => {
+  it('are limited by the setting, and start again 24 hours after the last', async () => {
     const vendor = await openVendor()
     const node = await openNode({
       ...(await newDatabase(engine)),
@@ -137,7 +137,7 @@ describe.each(engines)('the paid calls of an Idempotency-Key on %s', (engine) =>
     expect(vendor.count()).toBe(4)
   })
 
-  it('do not keep a free source from being asked', async () => {
+  it('do not limit free sources', async () => {
     const vendor = await openVendor()
     const node = await openNode({
       ...(await newDatabase(engine)),
@@ -152,7 +152,7 @@ describe.each(engines)('the paid calls of an Idempotency-Key on %s', (engine) =>
     const entry = { record: toNinRecord(NIN, PHONE.slice(1)), mediaId: null }
     const records = [sealEntry(keyring(), 'nin', NIN, entry)]
     await store.registry.save({ records, media: [], at: Date.now() })
-    // An empty registry is taken for no source for a second.
+    // For one second, an empty registry is remembered as empty.
     await expect.poll(async () => (await node.ask(node.key, 'order-1')).status, { timeout: 5000 }).toBe(200)
     expect(vendor.count()).toBe(2)
   })

@@ -46,7 +46,7 @@ async function openRolled(
 const engines = hasPostgres() ? ['SQLite', 'PostgreSQL'] : ['SQLite']
 
 describe.each(engines)('a key that was rolled, on %s', (engine) => {
-  it('has the failed matches of its predecessors', async () => {
+  it('counts the failed matches of its predecessors', async () => {
     const { first, roll, verify } = await openRolled(engine)
     const keys = [first, await roll(first)]
     keys.push(await roll(keys[1] ?? ''))
@@ -56,7 +56,7 @@ describe.each(engines)('a key that was rolled, on %s', (engine) => {
     expect(statuses).toEqual([422, 422, 422, 422, 422, 429])
   })
 
-  it('has the people whom its predecessors asked about today', async () => {
+  it('counts the people that its predecessors asked about today', async () => {
     const { first, roll, verify } = await openRolled(engine, {}, { subjectsPerDay: 3 })
     const asked = [await verify(first, 0), await verify(first, 1)]
     const second = await roll(first)
@@ -70,7 +70,7 @@ describe.each(engines)('a key that was rolled, on %s', (engine) => {
     expect(await asked[4]?.json()).toMatchObject({ code: 'quota_exceeded' })
   })
 
-  it('shares the minute of its predecessor', async () => {
+  it('shares the rate limit of its predecessor', async () => {
     const { first, roll, verify } = await openRolled(engine, { TABBAT_RATE_LIMIT: '3' })
     const second = await roll(first)
     const statuses: number[] = []
@@ -78,7 +78,7 @@ describe.each(engines)('a key that was rolled, on %s', (engine) => {
     expect(statuses).toEqual([200, 200, 200, 429])
   })
 
-  it('is given the first answer under an Idempotency-Key again, and the audit names the key that asked', async () => {
+  it('gets the stored response of an Idempotency-Key, and the audit names the key of the request', async () => {
     const { server, first, roll, verify } = await openRolled(engine)
     const header = { 'idempotency-key': 'order-1' }
     const answer = await verify(first, 0, PHONE, header)
@@ -95,7 +95,7 @@ describe.each(engines)('a key that was rolled, on %s', (engine) => {
     ])
   })
 
-  it('does not share with a key of its own', async () => {
+  it('shares nothing with an unrelated key', async () => {
     const { server, first, verify } = await openRolled(engine, { TABBAT_RATE_LIMIT: '1' })
     const other = await server.createKey({ mode: 'live' })
     expect([(await verify(first, 0)).status, (await verify(other, 0)).status]).toEqual([200, 200])

@@ -29,7 +29,7 @@ describe('200', () => {
     },
   )
 
-  it('leaves what is not known empty or null in a sparse record', async () => {
+  it('leaves unknown fields of a sparse record empty or null', async () => {
     const { data } = (await verify({ bvn: '00000000001', phone: PHONE, amount: '0' })).json()
     expect([data.formatted_registration_date, data.watchlisted, data.personal_info.phone_number_2]).toEqual([
       null,
@@ -39,7 +39,7 @@ describe('200', () => {
     expect([data.nin, data.personal_info.email, data.personal_info.middle_name]).toEqual(['', '', ''])
   })
 
-  it('says when somebody is on the watch list, and null when not', async () => {
+  it('says when a person is on the watch list, and null when not', async () => {
     expect((await verify({ bvn: '00000000002', phone: PHONE, amount: '0' })).json().data.watchlisted).toBe(
       'YES',
     )
@@ -80,7 +80,7 @@ describe('422 validation_failed', () => {
 
 describe('422 not_verified', () => {
   it.each([
-    ['a number nobody has', '00000000422', PHONE],
+    ['an unknown number', '00000000422', PHONE],
     ['a phone that differs', '22222222222', '08000000000'],
   ])('for %s, without personal data', async (_what, bvn, phone) => {
     const answer = await verify({ bvn, phone, amount: '1' })

@@ -163,7 +163,7 @@ describe('401', () => {
     }
   })
 
-  it('before the body is judged', async () => {
+  it('before the body is validated', async () => {
     const answer = await server.app.inject({
       method: 'POST',
       url,
@@ -181,7 +181,7 @@ describe('403', () => {
     expect([answer.statusCode, answer.json().code]).toEqual([403, 'forbidden'])
   })
 
-  it('for an address that the key may not come from', async () => {
+  it('for an address that the key does not allow', async () => {
     const [here, elsewhere] = [
       await server.createKey({ allowedIps: ['10.0.0.1', '127.0.0.0/8'] }),
       await server.createKey({ allowedIps: ['10.0.0.1', '2001:db8::/32'] }),
@@ -291,7 +291,7 @@ describe('422 validation_failed', () => {
 })
 
 describe('422 not_verified', () => {
-  it('is the same for a number nobody has and for a phone that differs', async () => {
+  it('is the same for an unknown number and for a phone that differs', async () => {
     const headers = { ...bearer(), 'x-request-id': 'same-request-id' }
     const unknown = await verify({ nin: '00000000422', phone: PHONE }, headers)
     const differs = await verify({ nin: '12345678901', phone: '08000000000' }, headers)
@@ -372,7 +372,7 @@ describe('a server without a sandbox', () => {
     await live.close()
   })
 
-  it('refuses the public key on a network address, where a key of one’s own still works', async () => {
+  it('refuses the public key on a network address, and accepts other test keys', async () => {
     const open = await openTestApp({ TABBAT_HOST: '0.0.0.0' })
     const ask = (headers: Record<string, string>) =>
       open.app.inject({ method: 'POST', url, headers, payload: { nin: '12345678901', phone: PHONE } })
