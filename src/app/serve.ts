@@ -17,14 +17,10 @@ const DRAIN_MS = 20_000
 const STREAM_MS = 5000
 
 /** Runs the server until it is told to stop. Of several workers, the one in the first place speaks for all. */
-export async function run(place = 1): Promise<void> {
-  const context = await createContext(
-    toWorkerConfig(loadConfig(), place),
-    undefined,
-    place === 1 ? '' : `.${place}`,
-  )
+export async function run(workerNumber = 1): Promise<void> {
+  const context = await createContext(toWorkerConfig(loadConfig(), workerNumber), undefined, workerNumber)
   const app = buildServer(context)
-  const isFirst = place === 1
+  const isFirst = workerNumber === 1
   let admin: App | undefined
   const stopAll = () => stop(context, app, admin)
   try {

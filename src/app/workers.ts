@@ -3,7 +3,8 @@ import { isSea } from 'node:sea'
 import type { Config } from '../config/config.ts'
 import { relayLeases } from '../keys/worker-leases.ts'
 import { createLog } from '../telemetry/log.ts'
-import { relayCounts } from '../telemetry/worker-counts.ts'
+import { createProcessMetrics } from '../telemetry/process-metrics.ts'
+import { relayMetrics } from '../telemetry/worker-metrics.ts'
 
 /** What a worker says when it has started. */
 const STARTED = 'started'
@@ -85,7 +86,7 @@ export function runWorkers(config: Config): void {
   }
 
   process.on('SIGTERM', onSignal).on('SIGINT', onSignal)
-  relayCounts()
+  relayMetrics(createProcessMetrics())
   if (config.rateLimit !== 'off') relayLeases(config.rateLimit, config.workers)
   start(1)
 }

@@ -63,7 +63,7 @@ export type Context = {
 export async function createContext(
   config: Config,
   log = createLog(config.logLevel),
-  workerName = '',
+  workerNumber = 1,
 ): Promise<Context> {
   const fatal = createFatalStop(log)
   const options = { writerThread: true, onFatal: fatal.notice, timeoutMs: config.storeTimeout }
@@ -71,7 +71,8 @@ export async function createContext(
   const { registry, currentKeyring } = openRegistry(config, store, keyring)
   // Fails while a root key rotation runs. They are then planted at the next start.
   await registry.insertDecoys().catch(log.failure)
-  const scrub = workerName === '' ? await openScrub(config, store, currentKeyring, log, fatal) : undefined
+  const workerName = workerNumber === 1 ? '' : `.${workerNumber}`
+  const scrub = workerNumber === 1 ? await openScrub(config, store, currentKeyring, log, fatal) : undefined
   const guessLimit = createGuessLimit(store.guesses, loadNodeName(config.dataDir) + workerName)
   await guessLimit.recover()
   const audit = await openAudit(config, store, keyring, log, fatal)
@@ -91,7 +92,7 @@ export async function createContext(
   return {
     config,
     log,
-    metrics: createMetrics(sourceChain, scrub?.finishedAt),
+    metrics: createMetrics({ sourceChain, workerNumber, scrubbedAt: scrub?.finishedAt }),
     store,
     rootKeys,
     keyring: currentKeyring,

@@ -1,28 +1,57 @@
-import { createRequestCounts } from '../telemetry/request-counts.ts'
-import { joinWorkers } from '../telemetry/worker-counts.ts'
+import cluster from 'node:cluster'
+import { type Metric, printMetrics, toGauge, withLabel } from '../telemetry/metric.ts'
+import { createProcessMetrics } from '../telemetry/process-metrics.ts'
+import { createRequestCounts, toRequestMetrics } from '../telemetry/request-counts.ts'
+import { joinWorkers, type ProcessFigures } from '../telemetry/worker-metrics.ts'
 import type { SourceChain } from './source-chain.ts'
+import { createSpendMetric, toSourceMetrics } from './source-metrics.ts'
 
 export type Metrics = {
   readonly countRequest: (operation: string, mode: string, outcome: string, durationMs: number) => void
-  /** Request counts are those of all workers; process figures are those of this process. */
+  /** In the text format of Prometheus: requests of all workers together, the rest for each process. */
   readonly print: () => Promise<string>
 }
 
+type MetricsOptions = {
+  readonly sourceChain: Pick<SourceChain, 'guards' | 'listSpend'>
+  readonly workerNumber: number
+  readonly scrubbedAt: (() => number | undefined) | undefined
+}
+
 /** Labels come from closed lists (operations, modes, error codes), so the number of series is bounded. */
-export function createMetrics(
-  sourceChain: Pick<SourceChain, 'guards' | 'listSpend'>,
-  scrubbedAt?: () => number | undefined,
-): Metrics {
+export function createMetrics({ sourceChain, workerNumber, scrubbedAt }: MetricsOptions): Metrics {
   const requests = createRequestCounts()
-  const askOthers = joinWorkers(requests.dump)
-  // prom-client is loaded with the first scrape: it is eighty files and would add 30 ms to the start.
-  let gauges: Promise<{ readonly metrics: () => Promise<string> }> | undefined
-  const openGauges = async () => (await import('./gauges.ts')).createGauges(sourceChain, scrubbedAt)
+  const collectProcess = createProcessMetrics()
+  const readSpend = createSpendMetric(sourceChain)
+  const collect = async (): Promise<ProcessFigures> => {
+    const metrics = [...(await collectProcess()), ...toSourceMetrics(sourceChain.guards)]
+    const labelled = cluster.isWorker ? withLabel(metrics, 'worker', String(workerNumber)) : metrics
+    return { requests: requests.dump(), metrics: labelled }
+  }
+  const collectOthers = joinWorkers(collect)
   return {
     countRequest: requests.count,
     print: async () => {
-      gauges ??= openGauges()
-      return `${await (await gauges).metrics()}\n${requests.print(await askOthers())}`
+      const [own, others, spend] = await Promise.all([collect(), collectOthers(), readSpend()])
+      const all = [own, ...others]
+      return printMetrics([
+        ...all.flatMap(({ metrics }) => metrics),
+        ...spend,
+        ...toScrubMetric(scrubbedAt?.()),
+        ...toRequestMetrics(all.flatMap((figures) => figures.requests)),
+      ])
     },
   }
 }
+
+/** Damage ends the process, so only passes without damage are reported. */
+const toScrubMetric = (scrubbedAt: number | undefined): Metric[] =>
+  scrubbedAt === undefined
+    ? []
+    : [
+        toGauge(
+          'tabbat_scrub_finished_seconds',
+          'When the database was last read through without finding damage, in Unix time.',
+          scrubbedAt / 1000,
+        ),
+      ]

@@ -60,11 +60,20 @@ describe('TABBAT_WORKERS=2', () => {
       )
     const answers = await Promise.all(Array.from({ length: 64 }, (_each, index) => ask(index)))
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]))
-    // The first worker adds up the counts of all.
-    const metrics = await client.get(/metrics +(\S+)/.exec(server.banner)?.[1] ?? '')
-    expect(metrics.body).toContain(
+    const readMetrics = async () => (await client.get(/metrics +(\S+)/.exec(server.banner)?.[1] ?? '')).body
+    // The second worker may still be starting.
+    await expect.poll(readMetrics, { timeout: 20_000 }).toContain('worker="2"')
+    const metrics = await readMetrics()
+    expect(metrics).toContain(
       'tabbat_requests_total{operation="verify_nin",mode="test",outcome="verified"} 64',
     )
+    for (const worker of ['1', '2', 'primary'])
+      for (const name of [
+        'process_cpu_seconds_total',
+        'process_resident_memory_bytes',
+        'nodejs_eventloop_lag_p99_seconds',
+      ])
+        expect(metrics).toMatch(new RegExp(`^${name}{worker="${worker}"} [\\d.e-]+$`, 'm'))
     client.close()
     expect(await server.stop()).toBe(0)
     const { code, stdout } = await tabbat(settings, 'audit', 'verify', '--json')

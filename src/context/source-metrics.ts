@@ -1,0 +1,76 @@
+import { type CallGuard, SOURCE_WARNINGS } from '../sources/guard/call-guard.ts'
+import { type Metric, toCounter, toGauge, toSample } from '../telemetry/metric.ts'
+import type { SourceChain } from './source-chain.ts'
+
+const STATES = ['closed', 'half_open', 'open', 'disabled'] as const
+
+/** State, calls, failures and times of each source, as this process sees it. */
+export function toSourceMetrics(guards: readonly CallGuard[]): Metric[] {
+  if (guards.length === 0) return []
+  const figures = guards.map(({ name: source, operation, read, failures }) => ({
+    labels: { source, operation },
+    figures: read(),
+    failures: failures(),
+  }))
+  type Figures = (typeof figures)[number]['figures']
+  const gauge = (name: string, help: string, read: (each: Figures) => number | null) =>
+    toGauge(
+      `tabbat_source_${name}`,
+      help,
+      figures.flatMap(({ labels, figures: each }) => {
+        const value = read(each)
+        return value === null ? [] : [toSample(labels, value)]
+      }),
+    )
+  const times = (['p50', 'p95', 'p99'] as const).map((part) =>
+    gauge(`${part}_seconds`, `Time of the calls of the last five minutes, ${part}.`, ({ [part]: ms }) =>
+      ms === null ? null : ms / 1000,
+    ),
+  )
+  return [
+    gauge(
+      'state',
+      `State of a source: ${STATES.map((state, index) => `${index} ${state}`).join(', ')}.`,
+      ({ state }) => STATES.indexOf(state),
+    ),
+    gauge('calls', 'Calls since the start.', ({ calls }) => calls),
+    gauge('failures', 'Calls that failed since the start.', ({ failures }) => failures),
+    gauge(
+      'error_rate',
+      'Part of the calls of the last five minutes that failed.',
+      ({ errorRate }) => errorRate,
+    ),
+    ...times,
+    gauge('last_success_seconds', 'When a call was last answered, in Unix time.', ({ lastSuccessAt }) =>
+      lastSuccessAt === null ? null : Date.parse(lastSuccessAt) / 1000,
+    ),
+    toCounter(
+      'tabbat_source_failures_total',
+      'Calls that failed since the start, by reason.',
+      figures.flatMap(({ labels, failures }) =>
+        [...failures].map(([reason, count]) => toSample({ ...labels, reason }, count)),
+      ),
+    ),
+    toGauge(
+      'tabbat_source_warning',
+      `1 while a source needs the operator: ${SOURCE_WARNINGS.join(', ')}.`,
+      figures.flatMap(({ labels, figures: { warnings } }) =>
+        SOURCE_WARNINGS.map((reason) => toSample({ ...labels, reason }, warnings.includes(reason) ? 1 : 0)),
+      ),
+    ),
+  ]
+}
+
+/** The spend of all nodes, from the store. While the store is unavailable, the last figures are repeated. */
+export function createSpendMetric({
+  guards,
+  listSpend,
+}: Pick<SourceChain, 'guards' | 'listSpend'>): () => Promise<Metric[]> {
+  if (guards.length === 0) return async () => []
+  let spend: Awaited<ReturnType<typeof listSpend>> = []
+  return async () => {
+    spend = await listSpend().catch(() => spend)
+    const samples = spend.map(({ name, kobo }) => toSample({ source: name }, kobo / 100))
+    return [toGauge('tabbat_source_spend_today_naira', 'Cost of the calls of today, on all nodes.', samples)]
+  }
+}
