@@ -34,6 +34,26 @@ it('has a block for vendors that works when pasted', async () => {
   expect(stdout).toContain('everything works')
 })
 
+it('has a block for own records that ends in a live verification', async () => {
+  const readme = readFileSync('README.md', 'utf8')
+  const [, block = ''] = /```sh\n(bin\/tabbat import [\s\S]*?)\n```/.exec(readme) ?? []
+  const port = String(await findFreePort())
+  const { stdout } = await promisify(execFile)(
+    'sh',
+    ['-c', `${block.replace(':8080', `:${port}`)}\nkill $!`],
+    {
+      env: {
+        PATH: process.env.PATH ?? '',
+        TABBAT_DATA_DIR: newDataDir(),
+        TABBAT_PORT: port,
+        TABBAT_ADMIN_PORT: '0',
+        TABBAT_LOG_LEVEL: 'silent',
+      },
+    },
+  )
+  expect(stdout).toContain('"verification_status":"VERIFIED"')
+})
+
 async function findFreePort(): Promise<number> {
   const probe = createServer().listen(0, '127.0.0.1')
   await once(probe, 'listening')

@@ -37,6 +37,41 @@ describe('every command says which database it uses', () => {
     expect([listed.stderr, listed.stdout.includes('Database')]).toEqual([`Database: ${name}\n`, false])
   })
 
+  it('on standard error where standard output is an array, a stream or a file', async () => {
+    const folder = newFolder()
+    await runIn(folder, CREATE)
+    const commands = [
+      ['keys', 'list', '--json'],
+      ['admin', 'list', '--json'],
+      ['admin', 'invitations', '--json'],
+      ['sources', 'status', '--json'],
+      ['audit', 'export'],
+      ['audit', 'public-key'],
+      ['catalogue', 'export'],
+    ]
+    for (const args of commands) {
+      const { code, stderr } = await runIn(folder, args)
+      expect([args, code, stderr]).toEqual([args, 0, `Database: SQLite ${databaseIn(folder)}\n`])
+    }
+  })
+
+  it('and in the field "database" of every JSON object', async () => {
+    const folder = newFolder()
+    const { id } = JSON.parse((await runIn(folder, CREATE)).stdout)
+    const commands = [
+      ['registry', 'stats'],
+      ['catalogue', 'history'],
+      ['catalogue', 'review'],
+      ['audit', 'verify'],
+      ['backup', join(folder, 'all.backup')],
+      ['keys', 'revoke', id],
+    ]
+    for (const args of commands) {
+      const { stdout } = await runIn(folder, [...args, '--json'])
+      expect([args, JSON.parse(stdout).database]).toEqual([args, `SQLite ${databaseIn(folder)}`])
+    }
+  })
+
   it.skipIf(!hasPostgres())('without the password of PostgreSQL', async () => {
     const settings = await newSettings('postgres' as Engine)
     const { stderr } = await tabbatWith(settings, CREATE)
