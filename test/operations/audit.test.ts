@@ -283,14 +283,14 @@ describe.each(hasPostgres() ? ['SQLite', 'PostgreSQL'] : ['SQLite'])('the audit 
 
   describe('of keys', () => {
     it('records which key was created, rolled and revoked, and never the secret', async () => {
-      const desk = { ...server.context, keyring: server.context.keyring() }
+      const deps = { ...server.context, keyring: server.context.keyring() }
       const texts: string[] = []
       const rows = await rowsOf(async () => {
         texts.push(await server.createKey({ mode: 'live' }))
         const id = texts[0]?.slice(9, 17) ?? ''
-        const successor = await rollKey(desk, id, 1000)
+        const successor = await rollKey(deps, id, 1000)
         texts.push(successor.text)
-        await revokeKey(desk, successor.row.id)
+        await revokeKey(deps, successor.row.id)
       })
       const [first = '', second = ''] = texts.map((text) => text.slice(9, 17))
       expect(rows).toMatchObject([

@@ -123,8 +123,8 @@ describe.each(engines)('after an erasure on %s', (engine) => {
       return erased
     }
     const store = { ...context.store, erasure: { ...erasure, erase: erasePast } }
-    const desk = { ...context, store, keyring: context.keyring() }
-    expect(await erasePerson(desk, 'nin', nin)).toMatchObject({ records: 1, keptAnswers: 1 })
+    const deps = { ...context, store, keyring: context.keyring() }
+    expect(await erasePerson(deps, 'nin', nin)).toMatchObject({ records: 1, keptAnswers: 1 })
     const kept = await context.store.database
       .prepare('SELECT COUNT(*) AS kept FROM idempotency WHERE sealed IS NOT NULL')
       .get()

@@ -38,7 +38,7 @@ describe.each(OPERATIONS.map((operation) => [operation.operationId, operation] a
     )
 
     it('answers 401 before anything else is checked', async () => {
-      const url = path.replace(':provider', 'nobody')
+      const url = path.replace(':provider', 'unknown')
       const answer = await server.app.inject({
         method,
         url,

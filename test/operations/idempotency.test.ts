@@ -199,7 +199,7 @@ describe.each(engines)('Idempotency-Key on %s', (engine) => {
   describe('what is not stored', () => {
     it.each([
       ['a time-out', new SourceError('stand-in', 'timeout'), 504],
-      ['a source that is away', new SourceError('stand-in', 'unreachable'), 503],
+      ['a source that is unreachable', new SourceError('stand-in', 'unreachable'), 503],
       ['nonsense from a source', new SourceError('stand-in', 'bad_response'), 502],
       ['a bug', new TypeError('a bug'), 500],
     ])('%s', async (_what, error, status) => {

@@ -45,7 +45,7 @@ describe('internet bundles', () => {
   })
 
   it('of an unknown provider are 404', async () => {
-    const answer = await get('/api/v2/internet/data/nobody/lookup')
+    const answer = await get('/api/v2/internet/data/unknown/lookup')
     expect([answer.statusCode, answer.json().code]).toEqual([404, 'provider_not_found'])
     expect((await get('/api/v2/internet/data/__proto__/lookup')).json().code).toBe('provider_not_found')
   })

@@ -99,7 +99,7 @@ describe('200', () => {
     const picture = await server.app.inject({ method: 'GET', url: new URL(image_url).pathname })
     expect(picture.headers['content-type']).toMatch(/^image\/svg\+xml/)
     expect(picture.body).toContain('<svg')
-    expect((await server.app.inject({ method: 'GET', url: '/media/sandbox/nobody.svg' })).statusCode).toBe(
+    expect((await server.app.inject({ method: 'GET', url: '/media/sandbox/unknown.svg' })).statusCode).toBe(
       404,
     )
   })
