@@ -76,10 +76,6 @@ export class AuditLog {
     ]
   }
 
-  get isHealthy(): boolean {
-    return this.#healthy
-  }
-
   /** Throws while the log cannot be written, before anybody is asked anything. */
   requireHealthy(): void {
     if (!this.#healthy) throw new AppError('audit_unavailable')

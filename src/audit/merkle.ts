@@ -1,24 +1,20 @@
 import { hash } from 'node:crypto'
 
-/** Leaves and nodes are hashed with different first bytes, so that a node can never pass for a leaf. */
+/** Leaves and nodes are hashed with different first bytes, so that a node is never taken for a leaf. */
 const LEAF = 0
 const NODE = 1
 const HASH_BYTES = 32
-/** Where what is hashed is put together: a checkpoint hashes tens of thousands of rows. */
+/** One buffer for all inputs: a checkpoint hashes tens of thousands of rows. */
 const scratch = Buffer.alloc(1 + 2 * HASH_BYTES)
 
 const PAIRS_AT_ONCE = 64
 
 export type Step = { readonly side: 'left' | 'right'; readonly hash: string }
 
-/** The root over these hashes. A node without a partner moves up as it is. */
-export function toMerkleRoot(hashes: readonly Uint8Array[]): Buffer {
-  let level = hashes.map(toLeaf)
-  while (level.length > 1) level = toParents(level)
-  return level[0] ?? Buffer.alloc(32)
-}
-
-/** The same, without holding the event loop up: thousands of rows are hashed a few hundred at a time. */
+/**
+ * The root over these hashes. A node without a partner moves up unchanged. Thousands of rows are hashed a few hundred at a
+ * time, so that the event loop is not blocked.
+ */
 export async function computeMerkleRoot(pages: AsyncIterable<readonly Uint8Array[]>): Promise<Buffer> {
   let level: Buffer[] = []
   for await (const page of pages) {
@@ -36,7 +32,7 @@ export async function computeMerkleRoot(pages: AsyncIterable<readonly Uint8Array
   return level[0] ?? Buffer.alloc(32)
 }
 
-/** The way from one hash up to the root. */
+/** The neighbours of one hash on each level up to the root. */
 export function toMerklePath(hashes: readonly Uint8Array[], index: number): Step[] {
   const path: Step[] = []
   let level = hashes.map(toLeaf)
@@ -63,7 +59,7 @@ function toNode(left: Buffer, right: Buffer): Buffer {
   return toHash(scratch.length)
 }
 
-/** By way of text, because a buffer that comes from outside JavaScript costs more than the hash. */
+/** Through a string: allocating a native buffer costs more than the hash. */
 const toHash = (length: number) =>
   Buffer.from(hash('sha256', scratch.subarray(0, length), 'binary'), 'binary')
 

@@ -1,66 +1,56 @@
 import type { Database } from './database.ts'
 
-/** Who was asked about too often. Subjects are keyed hashes. */
+/**
+ * Limits on guessing: failed matches of one number, and distinct people that a key asks about in a day. Subjects are keyed
+ * hashes. A guess is counted as failed before the sources are asked, and withdrawn when it turns out to be correct.
+ */
 export type GuessTable = {
-  /** Failed matches since a time, for one number: by one key and by all. */
-  readonly countFailures: (subject: Uint8Array, keyId: string, since: number) => Promise<Failures>
-  /** Counts one more failure, unless a limit is reached: then false. Exact, however many ask at once. */
-  readonly recordFailure: (failure: Failure) => Promise<boolean>
-  /** Takes back a failure that was counted in advance and did not come to pass. */
+  /** Counts a guess against both limits, or against none. Exact under concurrency. */
+  readonly admit: (guess: Guess) => Promise<Admitted>
+  /** Removes a guess that was correct. */
   readonly withdraw: (subject: Uint8Array, id: string) => Promise<void>
-  /** The failure came to pass: it can no longer be withdrawn. */
+  /** Keeps a guess that failed. It can no longer be withdrawn. */
   readonly confirm: (subject: Uint8Array, id: string) => Promise<void>
-  /** Takes back all that were neither confirmed nor withdrawn, because the process that counted them died. */
+  /** Removes the guesses that were neither confirmed nor withdrawn, because the process that counted them died. */
   readonly withdrawAll: (idPrefix: string) => Promise<void>
-  /** Whether the key has asked about this person today, or may ask about one more. Exact, too. */
-  readonly admitSubject: (admission: Admission) => Promise<boolean>
-  /** Both at once, for the same key and person: counted together or not at all. */
-  readonly admit: (guess: Failure & Omit<Admission, 'keyId' | 'subject'>) => Promise<Admitted>
-  /** Forgets what is too old to matter. */
+  /** Deletes what is outside the limits' time windows. */
   readonly forget: (failuresBefore: number, daysBefore: number) => Promise<void>
 }
 
-export type Failures = { readonly byKey: number; readonly byAll: number }
-
-export type Failure = {
-  /** By which it can be withdrawn. */
-  readonly id?: string
+export type Guess = {
+  /** By which it is withdrawn or confirmed. */
+  readonly id: string
   readonly subject: Uint8Array
   readonly keyId: string
   readonly at: number
+  /** Failures at or before this time do not count. */
   readonly since: number
   readonly mostByKey: number
   readonly mostByAll: number
-}
-
-export type Admitted = 'admitted' | 'too_many_attempts' | 'quota_exceeded'
-
-export type Admission = {
-  readonly keyId: string
   readonly day: number
-  readonly subject: Uint8Array
+  /** Distinct people that the key may ask about on that day. */
   readonly most: number
 }
+
+type Admitted = 'admitted' | 'too_many_attempts' | 'quota_exceeded'
 
 const COUNT = `SELECT COUNT(*) AS by_all, COALESCE(SUM(CASE WHEN key_id = $2 THEN 1 ELSE 0 END), 0) AS by_key
   FROM attempts WHERE subject = $1 AND at > $3`
 
 const KNOWN = 'SELECT 1 AS known FROM key_subjects WHERE key_id = $1 AND day = $2 AND subject = $3'
 
-const toName = (subject: Uint8Array) => `attempts:${Buffer.from(subject).toString('base64')}`
+/** PostgreSQL does it in one round trip. See migration 6. */
+const ADMIT_GUESS = 'SELECT admit_guess($1, $2, $3, $4, $5, $6, $7, $8, $9) AS admitted'
 
 export function createGuessTable(database: Database): GuessTable {
-  const known = database.prepare(KNOWN)
   const admitGuess = database.dialect === 'postgres' ? database.prepare(ADMIT_GUESS) : undefined
   return {
     admit: async (guess) => {
       if (!admitGuess) return database.transaction((inside) => admitInside(inside, guess))
-      const { id = null, subject, keyId, at, since, mostByKey, mostByAll, day, most } = guess
+      const { id, subject, keyId, at, since, mostByKey, mostByAll, day, most } = guess
       const row = await admitGuess.get(subject, keyId, id, at, since, mostByKey, mostByAll, day, most)
       return row?.admitted as Admitted
     },
-    countFailures: (subject, keyId, since) => countFailures(database, subject, keyId, since),
-    recordFailure: (failure) => database.transaction((inside) => recordFailure(inside, failure)),
     withdraw: async (subject, id) => {
       await database.prepare('DELETE FROM attempts WHERE subject = $1 AND id = $2').run(subject, id)
     },
@@ -70,11 +60,6 @@ export function createGuessTable(database: Database): GuessTable {
     withdrawAll: async (idPrefix) => {
       await database.prepare('DELETE FROM attempts WHERE id LIKE $1').run(`${idPrefix}%`)
     },
-    admitSubject: async (admission) => {
-      const { keyId, day, subject } = admission
-      if ((await known.get(keyId, day, subject)) !== undefined) return true
-      return database.transaction((inside) => admitNew(inside, admission))
-    },
     forget: async (failuresBefore, daysBefore) => {
       await database.prepare('DELETE FROM attempts WHERE at < $1').run(failuresBefore)
       await database.prepare('DELETE FROM key_subjects WHERE day < $1').run(daysBefore)
@@ -83,45 +68,26 @@ export function createGuessTable(database: Database): GuessTable {
   }
 }
 
-const ADMIT_GUESS = 'SELECT admit_guess($1, $2, $3, $4, $5, $6, $7, $8, $9) AS admitted'
-
-async function admitInside(
-  inside: Database,
-  guess: Failure & Omit<Admission, 'keyId' | 'subject'>,
-): Promise<Admitted> {
-  const { id = '', subject, keyId, day, most } = guess
-  if (!(await recordFailure(inside, guess))) return 'too_many_attempts'
-  const isKnown = (await inside.prepare(KNOWN).get(keyId, day, subject)) !== undefined
-  if (isKnown || (await admitNew(inside, { keyId, day, subject, most }))) return 'admitted'
-  await inside.prepare('DELETE FROM attempts WHERE subject = $1 AND id = $2').run(subject, id)
-  return 'quota_exceeded'
-}
-
-async function recordFailure(
-  inside: Database,
-  { id, subject, keyId, at, since, mostByKey, mostByAll }: Failure,
-): Promise<boolean> {
-  await inside.lock(toName(subject))
-  const { byKey, byAll } = await countFailures(inside, subject, keyId, since)
-  if (byKey >= mostByKey || byAll >= mostByAll) return false
+/** In SQLite, which has one writer at a time: no lock is needed. */
+async function admitInside(inside: Database, guess: Guess): Promise<Admitted> {
+  const { id, subject, keyId, at } = guess
+  if (await isAtLimit(inside, guess)) return 'too_many_attempts'
+  if (!(await admitSubject(inside, guess))) return 'quota_exceeded'
   await inside
     .prepare('INSERT INTO attempts (subject, key_id, at, id) VALUES ($1, $2, $3, $4)')
-    .run(subject, keyId, at, id ?? null)
-  return true
+    .run(subject, keyId, at, id)
+  return 'admitted'
 }
 
-async function countFailures(
-  database: Database,
-  subject: Uint8Array,
-  keyId: string,
-  since: number,
-): Promise<Failures> {
-  const row = await database.prepare(COUNT).get(subject, keyId, since)
-  return { byKey: Number(row?.by_key ?? 0), byAll: Number(row?.by_all ?? 0) }
+async function isAtLimit(
+  inside: Database,
+  { subject, keyId, since, mostByKey, mostByAll }: Guess,
+): Promise<boolean> {
+  const row = await inside.prepare(COUNT).get(subject, keyId, since)
+  return Number(row?.by_key ?? 0) >= mostByKey || Number(row?.by_all ?? 0) >= mostByAll
 }
 
-async function admitNew(inside: Database, { keyId, day, subject, most }: Admission): Promise<boolean> {
-  await inside.lock(`subjects:${keyId}`)
+async function admitSubject(inside: Database, { keyId, day, subject, most }: Guess): Promise<boolean> {
   if ((await inside.prepare(KNOWN).get(keyId, day, subject)) !== undefined) return true
   const row = await inside
     .prepare('SELECT subjects FROM key_days WHERE key_id = $1 AND day = $2')

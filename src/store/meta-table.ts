@@ -1,25 +1,18 @@
 import type { Database } from './database.ts'
 
-export const META_NAMES = [
-  'root_fingerprint',
-  'root_version',
-  'root_previous_fingerprint',
-  'carried_keys',
-] as const
-export type MetaName = (typeof META_NAMES)[number]
+const META_NAMES = ['root_fingerprint', 'root_version', 'root_previous_fingerprint', 'carried_keys'] as const
+type MetaName = (typeof META_NAMES)[number]
 
 export type Meta = { readonly [Name in MetaName]?: string }
 
-/** Facts about the database itself. */
+/** Facts about the database itself, such as which root key it belongs to. */
 export type MetaTable = {
-  /** All of them as they are at one moment. */
+  /** All facts, read in one statement. */
   readonly read: () => Promise<Meta>
-  /** Keeps what is there: the first writer wins. */
+  /** Keeps an existing value: the first writer wins. */
   readonly insert: (name: MetaName, value: string) => Promise<void>
-  /** All or none; undefined takes a fact away. */
+  /** Sets all or none; undefined deletes a fact. */
   readonly set: (facts: { readonly [Name in MetaName]?: string | undefined }) => Promise<void>
-  /** Writes and takes it back in one commit: fails when the database cannot be written now. */
-  readonly checkWritable: () => Promise<void>
 }
 
 const DELETE = 'DELETE FROM meta WHERE name = $1'
@@ -42,11 +35,6 @@ export function createMetaTable(database: Database): MetaTable {
           if (value === undefined) await inside.prepare(DELETE).run(name)
           else await inside.prepare(REPLACE).run(name, value)
         }
-      }),
-    checkWritable: () =>
-      database.transaction(async (inside) => {
-        await inside.prepare(REPLACE).run('check', '')
-        await inside.prepare(DELETE).run('check')
       }),
   }
 }

@@ -114,7 +114,8 @@ const isUsable = (error: unknown) => (error as { severity?: unknown }).severity 
 function createPool(url: string, options: PostgresOptions): Pool {
   const { answerTimeoutMs = ANSWER_TIMEOUT_MS, statementTimeoutMs = STATEMENT_TIMEOUT_MS } = options
   // Durability is a promise, so it does not depend on how the server is set.
-  const session = `SET synchronous_commit = on; SET statement_timeout = ${statementTimeoutMs};
+  const session = `SET synchronous_commit = on; SET default_transaction_isolation = 'read committed';
+    SET statement_timeout = ${statementTimeoutMs};
     SET idle_in_transaction_session_timeout = ${IDLE_TIMEOUT_MS}`
   const pool = new Pool({
     connectionString: url,

@@ -21,8 +21,6 @@ export type Store = Tables & {
   readonly place: string
   /** The file that SQLite has open: the one at the place, or a copy of it where that cannot be opened. */
   readonly file: string
-  /** Fails when the store cannot be written now. */
-  readonly checkWritable: () => Promise<void>
   readonly close: () => Promise<void>
 }
 
@@ -74,7 +72,6 @@ export async function openStore(options: StoreOptions): Promise<Store> {
     database,
     place: databaseUrl === undefined ? path : toPlace(databaseUrl),
     file,
-    checkWritable: tables.meta.checkWritable,
     close: async () => {
       await writer?.close()
       await database.close()

@@ -14,7 +14,7 @@ import { createRotationTable, type RotationTable } from './rotation-table.ts'
 import { createSourceTable, type SourceTable } from './source-table.ts'
 import { createStatisticsTable, type StatisticsTable } from './statistics-table.ts'
 
-/** What the program may ask of its database, grouped by table. Absent is undefined. */
+/** Every query of the program, grouped by table. An absent value is undefined. */
 export type Tables = {
   readonly keys: KeyTable
   readonly meta: MetaTable
@@ -49,12 +49,12 @@ export const createTables = (database: Database): Tables => ({
   statistics: createStatisticsTable(database),
 })
 
-/** The methods that write. In a server on SQLite they run in a thread of their own, so that no request waits for the disk. */
+/** The methods that write. A server on SQLite runs them in a writer thread, so that the event loop never waits for the disk. */
 export const WRITES: { readonly [Table in keyof Tables]: readonly (keyof Tables[Table])[] } = {
   keys: ['insert', 'revoke', 'roll'],
-  meta: ['insert', 'set', 'checkWritable'],
+  meta: ['insert', 'set'],
   registry: ['save', 'finishImport'],
-  guesses: ['admit', 'recordFailure', 'withdraw', 'confirm', 'withdrawAll', 'admitSubject', 'forget'],
+  guesses: ['admit', 'withdraw', 'confirm', 'withdrawAll', 'forget'],
   audit: ['append', 'claim', 'sendHeartbeat', 'release', 'insertCheckpoint'],
   idempotency: ['claim', 'release', 'forget'],
   rotation: ['begin', 'replace', 'finish'],

@@ -2,7 +2,7 @@ import { createSecretKey, hash as digest } from 'node:crypto'
 import { globSync, readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { checkProof, PROOF_KIND, type ProofRow, toProofText } from '../../src/audit/check-proof.ts'
-import { toMerklePath, toMerkleRoot } from '../../src/audit/merkle.ts'
+import { computeMerkleRoot, toMerklePath } from '../../src/audit/merkle.ts'
 import { openCheckpoint, toPublicKey } from '../../src/audit/open-checkpoint.ts'
 import { EMPTY_HEAD, linkEntries } from '../../src/audit/row.ts'
 import { createSigner } from '../../src/audit/signing.ts'
@@ -31,14 +31,21 @@ const { rows, checkpoint } = vector
 const hashes = rows.map(({ hash }) => Buffer.from(hash, 'hex'))
 const toHex = (bytes: Uint8Array) => Buffer.from(bytes).toString('hex')
 
+async function toRoot(list: readonly Buffer[]): Promise<string> {
+  async function* inPages() {
+    for (let from = 0; from < list.length; from += 7) yield list.slice(from, from + 7)
+  }
+  return toHex(await computeMerkleRoot(inPages()))
+}
+
 describe('the test vector of docs/audit-format.md', () => {
-  it('is what the writer writes', () => {
+  it('is what the writer writes', async () => {
     const written = linkEntries(rows[0]?.chain ?? '', EMPTY_HEAD, rows)
     expect(written.map(({ hash }) => toHex(hash))).toEqual(rows.map(({ hash }) => hash))
     expect(written.map(({ previous_hash }) => toHex(previous_hash))).toEqual(
       rows.map(({ previous_hash }) => previous_hash),
     )
-    expect(toMerkleRoot(hashes).toString('hex')).toBe(vector.root)
+    expect(await toRoot(hashes)).toBe(vector.root)
     expect(toMerklePath(hashes, 1)).toEqual(vector.path_of_row_2)
     const signer = createSigner(createSecretKey(Buffer.from(vector.seed, 'hex')))
     expect(signer.publicKey).toBe(vector.public_key)
@@ -79,11 +86,11 @@ it('names the columns of the table in their order', () => {
 })
 
 describe('writer and verifier agree', () => {
-  it('on trees and paths of every size', () => {
+  it('on trees and paths of every size', async () => {
     const all = Array.from({ length: 70 }, (_each, index) => Buffer.alloc(32, index + 1))
     for (let count = 1; count <= all.length; count++) {
       const some = all.slice(0, count)
-      const root = toMerkleRoot(some).toString('hex')
+      const root = await toRoot(some)
       const tree = createTree()
       for (const each of some) tree.add(each.toString('hex'))
       expect(tree.root()).toBe(root)

@@ -8,6 +8,7 @@ import { DATA_TABLES, TRANSIENT_TABLES } from '../../src/store/data-tables.ts'
 import { withSnapshot } from '../../src/store/snapshot.ts'
 import { openStore } from '../../src/store/store.ts'
 import type { Settings } from '../process/tabbat.ts'
+import { toGuess } from '../store/guess.ts'
 import { dump, fillEmptyTables, listTables } from './full-database.ts'
 import {
   countReadable,
@@ -55,8 +56,8 @@ describe.concurrent.each(PAIRS)('a backup of %s restored into %s', (from, to) =>
     await save(source, 450, 20)
     const before = await withSealed(source, async ({ store }) => {
       // Two failures at the same moment are two rows that look the same.
-      const failure = { subject: Buffer.alloc(32), keyId: 'k', at: 5, since: 0, mostByKey: 9, mostByAll: 9 }
-      for (let time = 0; time < 3; time++) await store.guesses.recordFailure(failure)
+      for (let time = 0; time < 3; time++)
+        await store.guesses.admit(toGuess({ id: 'same', subject: Buffer.alloc(32), keyId: 'k' }))
       await fillEmptyTables(store)
       return dump(store)
     })

@@ -1,9 +1,10 @@
 import { once } from 'node:events'
 import { migrate } from '../../src/store/migrate.ts'
 import { openStore, type StoreOptions } from '../../src/store/store.ts'
+import { toGuess } from './guess.ts'
 import { interrupt, openDatabase } from './interrupt.ts'
 
-/** What a test asks another process to do; it says one line when it has. */
+/** A task for another process, which prints one line when it is done. */
 export type Errand = { readonly options: StoreOptions; readonly uid?: number } & (
   | { readonly do: 'open' }
   | { readonly do: 'fail'; readonly subject: string; readonly keyId: string; readonly times: number }
@@ -13,13 +14,13 @@ export type Errand = { readonly options: StoreOptions; readonly uid?: number } &
 const say = (line: unknown) => console.log(JSON.stringify(line))
 
 async function run(errand: Errand): Promise<void> {
-  // Only now, when all files are read: this user may not be able to enter the checkout.
+  // After all files are loaded: this user may not be able to read the checkout.
   if (errand.uid !== undefined) process.setuid?.(errand.uid)
   if (errand.do === 'hang in the migration') return hangInMigration(errand.options, errand.after)
   const store = await openStore(errand.options)
   if (errand.do === 'open') say('opened')
   else {
-    // All processes begin together, when they are told to.
+    // All processes begin at the same time, when the test writes to their standard input.
     say('ready')
     await once(process.stdin, 'data')
     process.stdin.destroy()
@@ -32,16 +33,9 @@ async function failOften(
   { guesses }: Awaited<ReturnType<typeof openStore>>,
   { subject, keyId, times }: Extract<Errand, { do: 'fail' }>,
 ): Promise<number> {
-  const failure = {
-    subject: Buffer.from(subject, 'hex'),
-    keyId,
-    at: 2,
-    since: 1,
-    mostByKey: 5,
-    mostByAll: 20,
-  }
-  const answers = await Promise.all(Array.from({ length: times }, () => guesses.recordFailure(failure)))
-  return answers.filter((counted) => counted).length
+  const guess = { subject: Buffer.from(subject, 'hex'), keyId }
+  const answers = await Promise.all(Array.from({ length: times }, () => guesses.admit(toGuess(guess))))
+  return answers.filter((answer) => answer === 'admitted').length
 }
 
 async function hangInMigration(options: StoreOptions, after: number): Promise<void> {

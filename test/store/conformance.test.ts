@@ -1,11 +1,12 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { DAY_MS } from '../../src/contract/time.ts'
-import type { Admission, Failure } from '../../src/store/guess-table.ts'
+import type { Guess } from '../../src/store/guess-table.ts'
 import type { KeyRow } from '../../src/store/key-table.ts'
 import type { SealedMedia, SealedRecord } from '../../src/store/sealed-record.ts'
 import type { Store } from '../../src/store/store.ts'
 import { describeEngines, ENGINES, type Engine } from './engines.ts'
+import { toGuess } from './guess.ts'
 
 /** Larger than 32 bits, as times are. */
 const NOW = 1_790_000_000_123
@@ -14,7 +15,7 @@ const newSubject = () => randomBytes(32)
 const newId = () => randomBytes(6).toString('base64url')
 const hex = (bytes: Uint8Array | undefined) => bytes && Buffer.from(bytes).toString('hex')
 
-const toKey = (wishes: Partial<KeyRow> = {}): KeyRow => ({
+const toKey = (values: Partial<KeyRow> = {}): KeyRow => ({
   id: newId(),
   mode: 'live',
   name: 'Shop ₦ "one", two',
@@ -30,24 +31,24 @@ const toKey = (wishes: Partial<KeyRow> = {}): KeyRow => ({
   reveal: ['next_of_kin'],
   requiresConsent: true,
   subjectsPerDay: 2 ** 31 + 5,
-  ...wishes,
+  ...values,
 })
 
-const toRecord = (wishes: Partial<SealedRecord> = {}): SealedRecord => ({
+const toRecord = (values: Partial<SealedRecord> = {}): SealedRecord => ({
   kind: 'nin',
   subject: newSubject(),
   keyVersion: 1,
   digest: randomBytes(32),
   sealed: randomBytes(900),
-  ...wishes,
+  ...values,
 })
 
-const toPicture = (subject: Uint8Array, wishes: Partial<SealedMedia> = {}): SealedMedia => ({
+const toPicture = (subject: Uint8Array, values: Partial<SealedMedia> = {}): SealedMedia => ({
   id: randomBytes(16),
   subject,
   keyVersion: 1,
   sealed: randomBytes(2000),
-  ...wishes,
+  ...values,
 })
 
 /** The bytes of a key read from a database may be of another class than those written. */
@@ -74,10 +75,10 @@ describeEngines(ENGINES, (engine) => {
       await Promise.all([store.keys.insert(full), store.keys.insert(bare)])
       expect(plain(await store.keys.find(full.id))).toEqual(plain(full))
       expect(plain(await store.keys.find(bare.id))).toEqual(plain(bare))
-      expect(await store.keys.find('nobody')).toBeUndefined()
+      expect(await store.keys.find('unknown')).toBeUndefined()
     })
 
-    it('are listed in the order of their making', async () => {
+    it('are listed in the order of creation', async () => {
       const later = toKey({ createdAt: NOW + 2 })
       const earlier = toKey({ createdAt: NOW - 2 })
       await store.keys.insert(later)
@@ -99,7 +100,7 @@ describeEngines(ENGINES, (engine) => {
       expect(await Promise.all([store.keys.revoke(id, NOW), store.keys.revoke(id, NOW)])).toContain(false)
       expect(await store.keys.revoke(id, NOW + 5)).toBe(false)
       expect((await store.keys.find(id))?.revokedAt).toBe(NOW)
-      expect(await store.keys.revoke('nobody', NOW)).toBe(false)
+      expect(await store.keys.revoke('unknown', NOW)).toBe(false)
     })
 
     it('are rolled once, with their successor or not at all', async () => {
@@ -133,13 +134,13 @@ describeEngines(ENGINES, (engine) => {
 
     it('cannot be rolled when there is none: no successor is left behind', async () => {
       const successor = toKey()
-      await expect(store.keys.roll('nobody', successor, NOW)).rejects.toThrow(/nothing was changed/)
+      await expect(store.keys.roll('unknown', successor, NOW)).rejects.toThrow(/nothing was changed/)
       expect(await store.keys.find(successor.id)).toBeUndefined()
     })
   })
 
-  describe('facts', () => {
-    it('belong to the first who writes them', async () => {
+  describe('facts about the database', () => {
+    it('keep the value of the first writer', async () => {
       const values = Array.from({ length: 20 }, (_, index) => String(index))
       await Promise.all(values.map((value) => store.meta.insert('root_fingerprint', value)))
       const first = (await store.meta.read()).root_fingerprint
@@ -148,7 +149,7 @@ describeEngines(ENGINES, (engine) => {
       expect((await store.meta.read()).root_fingerprint).toBe(first)
     })
 
-    it('are set and taken away together', async () => {
+    it('are set and removed in one commit', async () => {
       await store.meta.set({ root_previous_fingerprint: 'b', carried_keys: 'c' })
       await store.meta.set({ root_fingerprint: 'a', root_previous_fingerprint: undefined })
       expect(await store.meta.read()).toEqual({ root_fingerprint: 'a', carried_keys: 'c' })
@@ -169,14 +170,8 @@ describeEngines(ENGINES, (engine) => {
     })
   })
 
-  it('says that it can be written, and leaves nothing behind by that', async () => {
-    const before = await store.meta.read()
-    await Promise.all([store.checkWritable(), store.checkWritable()])
-    expect(await store.meta.read()).toEqual(before)
-  })
-
   describeRegistry(engine)
-  describeAttempts(() => store)
+  describeGuesses(() => store)
 })
 
 function describeRegistry(engine: Engine): void {
@@ -343,108 +338,96 @@ function describeRegistry(engine: Engine): void {
   })
 }
 
-function describeAttempts(store: () => Store): void {
-  const toFailure = (wishes: Partial<Failure> = {}): Failure => ({
-    subject: newSubject(),
-    keyId: newId(),
-    at: NOW,
-    since: NOW - DAY_MS,
-    mostByKey: 5,
-    mostByAll: 20,
-    ...wishes,
-  })
-  const countTrue = async (answers: Promise<boolean>[]) =>
-    (await Promise.all(answers)).filter((answer) => answer).length
+function describeGuesses(store: () => Store): void {
+  const admit = (values: Partial<Guess>) =>
+    store().guesses.admit(toGuess({ at: NOW, since: NOW - DAY_MS, ...values }))
+  /** How many of these were admitted, all asked at once. */
+  const countAdmitted = async (guesses: readonly Partial<Guess>[]) =>
+    (await Promise.all(guesses.map(admit))).filter((answer) => answer === 'admitted').length
   const times = <T>(count: number, work: (index: number) => T): T[] =>
     Array.from({ length: count }, (_, index) => work(index))
 
   describe('failed matches', () => {
-    it('are counted by key and by all', async () => {
-      const { guesses } = store()
+    it('stop exactly at the limit of a key, with 100 at once', async () => {
       const [subject, keyId] = [newSubject(), newId()]
-      expect(await guesses.countFailures(subject, keyId, 0)).toEqual({ byKey: 0, byAll: 0 })
-      await guesses.recordFailure(toFailure({ subject, keyId }))
-      await guesses.recordFailure(toFailure({ subject }))
-      await guesses.recordFailure(toFailure({ keyId }))
-      expect(await guesses.countFailures(subject, keyId, 0)).toEqual({ byKey: 1, byAll: 2 })
-      expect(await guesses.countFailures(subject, 'another', 0)).toEqual({ byKey: 0, byAll: 2 })
+      expect(await countAdmitted(times(100, () => ({ subject, keyId })))).toBe(5)
+      expect(await admit({ subject, keyId })).toBe('too_many_attempts')
+      expect(await admit({ subject })).toBe('admitted')
+      expect(await admit({ keyId })).toBe('admitted')
     })
 
-    it('stop exactly at the cap of a key, with 100 at once', async () => {
-      const [subject, keyId] = [newSubject(), newId()]
-      const { guesses } = store()
-      expect(await countTrue(times(100, () => guesses.recordFailure(toFailure({ subject, keyId }))))).toBe(5)
-      expect(await guesses.countFailures(subject, keyId, 0)).toEqual({ byKey: 5, byAll: 5 })
-    })
-
-    it('stop exactly at the cap of all keys, with 100 at once', async () => {
+    it('stop exactly at the limit of all keys, with 100 at once', async () => {
       const subject = newSubject()
-      const { guesses } = store()
-      expect(await countTrue(times(100, () => guesses.recordFailure(toFailure({ subject }))))).toBe(20)
-      expect((await guesses.countFailures(subject, '', 0)).byAll).toBe(20)
+      expect(await countAdmitted(times(100, () => ({ subject })))).toBe(20)
+      expect(await admit({ subject })).toBe('too_many_attempts')
     })
 
     it('leave the window one by one', async () => {
       const [subject, keyId] = [newSubject(), newId()]
-      const { guesses } = store()
-      const failAt = (at: number) =>
-        guesses.recordFailure(toFailure({ subject, keyId, at, since: at - DAY_MS }))
-      for (const at of times(5, (index) => NOW + index)) expect(await failAt(at)).toBe(true)
-      expect(await failAt(NOW + DAY_MS - 1)).toBe(false)
-      expect(await failAt(NOW + DAY_MS)).toBe(true)
-      expect(await failAt(NOW + DAY_MS)).toBe(false)
-      expect(await failAt(NOW + DAY_MS + 1)).toBe(true)
-      expect(await guesses.countFailures(subject, keyId, NOW + 1)).toEqual({ byKey: 5, byAll: 5 })
+      const failAt = (at: number) => admit({ subject, keyId, at, since: at - DAY_MS })
+      for (const at of times(5, (index) => NOW + index)) expect(await failAt(at)).toBe('admitted')
+      expect(await failAt(NOW + DAY_MS - 1)).toBe('too_many_attempts')
+      expect(await failAt(NOW + DAY_MS)).toBe('admitted')
+      expect(await failAt(NOW + DAY_MS)).toBe('too_many_attempts')
+      expect(await failAt(NOW + DAY_MS + 1)).toBe('admitted')
     })
 
-    it('are forgotten when they are too old', async () => {
+    it('are withdrawn one by one, or all of a process, unless they were confirmed', async () => {
       const [subject, keyId] = [newSubject(), newId()]
-      const { guesses } = store()
-      for (const at of [NOW - 2, NOW - 1, NOW]) await guesses.recordFailure(toFailure({ subject, keyId, at }))
-      await guesses.forget(NOW - 1, 0)
-      expect(await guesses.countFailures(subject, keyId, 0)).toEqual({ byKey: 2, byAll: 2 })
+      const ids = times(5, (index) => `${keyId}/${index}`) as [string, string, ...string[]]
+      for (const id of ids) expect(await admit({ id, subject, keyId })).toBe('admitted')
+      await store().guesses.withdraw(subject, ids[0])
+      expect(await countAdmitted(times(3, () => ({ subject, keyId })))).toBe(1)
+      await store().guesses.confirm(subject, ids[1])
+      await store().guesses.withdraw(subject, ids[1])
+      await store().guesses.withdrawAll(`${keyId}/`)
+      expect(await countAdmitted(times(9, () => ({ subject, keyId })))).toBe(3)
+    })
+
+    it('are deleted when they are too old', async () => {
+      const [subject, keyId] = [newSubject(), newId()]
+      for (const at of [NOW - 2, NOW - 1, NOW]) await admit({ subject, keyId, at })
+      await store().guesses.forget(NOW - 1, 0)
+      expect(await countAdmitted(times(9, () => ({ subject, keyId })))).toBe(3)
     })
   })
 
   describe('people a key asks about', () => {
-    const toAdmission = (wishes: Partial<Admission> = {}): Admission => ({
-      keyId: newId(),
-      day: 20_000,
-      subject: newSubject(),
-      most: 50,
-      ...wishes,
-    })
-
-    it('are admitted exactly up to the cap, with 200 at once; the same again is free', async () => {
-      const { guesses } = store()
+    it('are admitted exactly up to the limit, with 200 at once; the same again is free', async () => {
       const keyId = newId()
-      const admissions = times(200, () => toAdmission({ keyId }))
-      const answers = await Promise.all(admissions.map(guesses.admitSubject))
-      const admitted = admissions.filter((_, index) => answers[index])
+      const guesses = times(200, () => ({ keyId, subject: newSubject(), most: 50 }))
+      const answers = await Promise.all(guesses.map(admit))
+      const admitted = guesses.filter((_, index) => answers[index] === 'admitted')
       expect(admitted).toHaveLength(50)
-      expect(await countTrue(admitted.map(guesses.admitSubject))).toBe(50)
-      expect(await guesses.admitSubject(toAdmission({ keyId }))).toBe(false)
-      expect(await guesses.admitSubject(toAdmission({ keyId, most: 51 }))).toBe(true)
+      expect(await countAdmitted(admitted)).toBe(50)
+      expect(await admit({ keyId, most: 50 })).toBe('quota_exceeded')
+      expect(await admit({ keyId, most: 51 })).toBe('admitted')
     })
 
     it('count once, with 100 at once', async () => {
-      const { guesses } = store()
-      const admission = toAdmission({ most: 2 })
-      expect(await countTrue(times(100, () => guesses.admitSubject(admission)))).toBe(100)
-      expect(await guesses.admitSubject({ ...admission, subject: newSubject() })).toBe(true)
-      expect(await guesses.admitSubject({ ...admission, subject: newSubject() })).toBe(false)
+      const guess = { subject: newSubject(), keyId: newId(), most: 2, mostByKey: 1000, mostByAll: 1000 }
+      expect(await countAdmitted(times(100, () => guess))).toBe(100)
+      expect(await admit({ ...guess, subject: newSubject() })).toBe('admitted')
+      expect(await admit({ ...guess, subject: newSubject() })).toBe('quota_exceeded')
     })
 
     it('are counted anew the next day, and for each key', async () => {
-      const { guesses } = store()
-      const admission = toAdmission({ most: 1 })
-      expect(await guesses.admitSubject(admission)).toBe(true)
-      expect(await guesses.admitSubject({ ...admission, subject: newSubject() })).toBe(false)
-      expect(await guesses.admitSubject({ ...admission, subject: newSubject(), day: 20_001 })).toBe(true)
-      expect(await guesses.admitSubject({ ...admission, subject: newSubject(), keyId: newId() })).toBe(true)
-      await guesses.forget(0, 20_001)
-      expect(await guesses.admitSubject({ ...admission, subject: newSubject() })).toBe(true)
-      expect(await guesses.admitSubject({ ...admission, subject: newSubject(), day: 20_001 })).toBe(false)
+      const keyId = newId()
+      const ask = (values: Partial<Guess> = {}) => admit({ keyId, most: 1, ...values })
+      expect(await ask()).toBe('admitted')
+      expect(await ask()).toBe('quota_exceeded')
+      expect(await ask({ day: 20_001 })).toBe('admitted')
+      expect(await ask({ keyId: newId() })).toBe('admitted')
+      await store().guesses.forget(0, 20_001)
+      expect(await ask()).toBe('admitted')
+      expect(await ask({ day: 20_001 })).toBe('quota_exceeded')
+    })
+
+    it('that are refused leave no failed match behind', async () => {
+      const [subject, keyId] = [newSubject(), newId()]
+      for (const _ of times(9, () => 0))
+        expect(await admit({ subject, keyId, most: 0 })).toBe('quota_exceeded')
+      expect(await countAdmitted(times(9, () => ({ subject, keyId })))).toBe(5)
     })
   })
 }

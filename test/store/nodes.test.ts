@@ -5,6 +5,7 @@ import { migrate, SCHEMA_VERSION } from '../../src/store/migrate.ts'
 import type { Store } from '../../src/store/store.ts'
 import { describeEngines, ENGINES, POSTGRES, SQLITE } from './engines.ts'
 import { send } from './errand.ts'
+import { toGuess } from './guess.ts'
 import { interrupt, openDatabase } from './interrupt.ts'
 
 const closeAll = (stores: readonly Store[]) => Promise.all(stores.map((store) => store.close()))
@@ -33,28 +34,21 @@ describeEngines(ENGINES, (engine) => {
     it('count failed matches exactly', async () => {
       const subject = randomBytes(32)
       const fail = (keyId: string) => (_: unknown, index: number) =>
-        (stores[index % 2] as Store).guesses.recordFailure({
-          subject,
-          keyId: keyId || String(index),
-          at: 2,
-          since: 1,
-          mostByKey: 5,
-          mostByAll: 20,
-        })
+        (stores[index % 2] as Store).guesses.admit(toGuess({ subject, keyId: keyId || String(index) }))
       const byKey = await Promise.all(Array.from({ length: 100 }, fail('one')))
-      expect(byKey.filter((counted) => counted)).toHaveLength(5)
+      expect(byKey.filter((answer) => answer === 'admitted')).toHaveLength(5)
       const byAll = await Promise.all(Array.from({ length: 100 }, fail('')))
-      expect(byAll.filter((counted) => counted)).toHaveLength(15)
+      expect(byAll.filter((answer) => answer === 'admitted')).toHaveLength(15)
     })
 
     it('admit people exactly', async () => {
       const subjects = Array.from({ length: 200 }, () => randomBytes(32))
       const answers = await Promise.all(
         subjects.map((subject, index) =>
-          (stores[index % 2] as Store).guesses.admitSubject({ keyId: 'k', day: 1, subject, most: 50 }),
+          (stores[index % 2] as Store).guesses.admit(toGuess({ keyId: 'k', subject, most: 50 })),
         ),
       )
-      expect(answers.filter((admitted) => admitted)).toHaveLength(50)
+      expect(answers.filter((answer) => answer === 'admitted')).toHaveLength(50)
     })
 
     it('see what the other has written', async () => {
@@ -77,10 +71,8 @@ describeEngines([SQLITE, POSTGRES], (engine) => {
     const counted = (await Promise.all(children.map(({ read }) => read()))) as number[]
     expect(counted.reduce((sum, count) => sum + count)).toBe(10)
     const store = await open()
-    expect(await store.guesses.countFailures(Buffer.from(subject, 'hex'), 'key 0', 1)).toEqual({
-      byKey: 5,
-      byAll: 10,
-    })
+    const guess = toGuess({ subject: Buffer.from(subject, 'hex'), keyId: 'key 0' })
+    expect(await store.guesses.admit(guess)).toBe('too_many_attempts')
     await store.close()
   })
 
@@ -88,7 +80,7 @@ describeEngines([SQLITE, POSTGRES], (engine) => {
     it('is done once when ten nodes start at once', async () => {
       const { open } = await engine.createPlace()
       const stores = await Promise.all(Array.from({ length: 10 }, open))
-      for (const store of stores) await store.checkWritable()
+      for (const store of stores) await store.meta.set({ root_fingerprint: 'a' })
       const [store] = stores as [Store]
       expect(await store.database.prepare('SELECT COUNT(*) AS n FROM schema_version').get()).toEqual({
         n: SCHEMA_VERSION,
@@ -141,7 +133,6 @@ describeEngines([SQLITE, POSTGRES], (engine) => {
       child.kill('SIGKILL')
       await closed
       const store = await opening
-      await store.checkWritable()
       expect(await readVersion(store)).toBe(SCHEMA_VERSION)
       await store.close()
     })

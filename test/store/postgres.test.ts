@@ -8,6 +8,7 @@ import { openPostgres } from '../../src/store/postgres.ts'
 import { openStore } from '../../src/store/store.ts'
 import { execute, GUARDED_ROLE, hasOwnPostgres, type Postgres, startOwnPostgres } from '../postgres.ts'
 import { newFolder } from './engines.ts'
+import { toGuess } from './guess.ts'
 
 const PASSWORD = 'p4ss-canary'
 
@@ -41,11 +42,10 @@ describe.skipIf(!hasOwnPostgres())('PostgreSQL', () => {
     })
     await expect(idle).rejects.toThrow()
     await expect(store.keys.find('a')).rejects.toThrow()
-    await expect(store.checkWritable()).rejects.toThrow()
+    await expect(store.meta.set({ carried_keys: 'lost' })).rejects.toThrow()
     const opening = open(url, 30_000)
     await server.restart()
     await (await opening).close()
-    await store.checkWritable()
     expect(await store.meta.read()).toEqual({ root_fingerprint: 'acknowledged' })
     expect(await store.registry.importProgress('never')).toBeUndefined()
     await store.close()
@@ -165,9 +165,9 @@ describe.skipIf(!hasOwnPostgres())('PostgreSQL', () => {
     const name = new URL(url).pathname.slice(1)
     await execute(url, `ALTER DATABASE ${name} SET default_transaction_isolation = 'serializable'`)
     const store = await open(url)
-    const failure = { subject: Buffer.alloc(32), keyId: 'k', at: 2, since: 1, mostByKey: 5, mostByAll: 20 }
-    const answers = await Promise.all(Array.from({ length: 50 }, () => store.guesses.recordFailure(failure)))
-    expect(answers.filter((counted) => counted)).toHaveLength(5)
+    const guess = { subject: Buffer.alloc(32), keyId: 'k' }
+    const answers = await Promise.all(Array.from({ length: 50 }, () => store.guesses.admit(toGuess(guess))))
+    expect(answers.filter((answer) => answer === 'admitted')).toHaveLength(5)
     await store.close()
   })
 

@@ -17,6 +17,7 @@ import { openWriter, WriteError } from '../../src/store/sqlite-writer.ts'
 import { openStore, type Store } from '../../src/store/store.ts'
 import { newFolder } from './engines.ts'
 import { send } from './errand.ts'
+import { toGuess } from './guess.ts'
 
 const NOBODY = 65534
 const isRoot = process.getuid?.() === 0
@@ -109,7 +110,7 @@ it('makes files that only their owner may read, in a folder that all may enter',
   const dataDir = newFolder()
   chmodSync(dataDir, 0o755)
   const store = await open(dataDir)
-  await store.checkWritable()
+  await store.meta.set({ root_fingerprint: 'a' })
   const modes = ['', '-wal', '-shm'].map((end) => statSync(fileIn(dataDir) + end).mode & 0o777)
   expect(modes).toEqual([0o600, 0o600, 0o600])
   await store.close()
@@ -164,8 +165,17 @@ describe('the writer', () => {
   }
   const admit = (subject: number, most: number) => ({
     table: 'guesses' as const,
-    method: 'admitSubject',
-    args: [{ keyId: 'k', day: 1, subject: Buffer.alloc(32, subject), most }],
+    method: 'admit',
+    args: [
+      toGuess({
+        keyId: 'k',
+        day: 1,
+        subject: Buffer.alloc(32, subject),
+        most,
+        mostByKey: 1e6,
+        mostByAll: 1e6,
+      }),
+    ],
   })
   /** Without a time it fails. */
   const insert = (id: string, at: unknown = 1) => ({
@@ -183,7 +193,7 @@ describe('the writer', () => {
       for (const [index, result] of results.entries())
         if (index % 3 === 0)
           expect(result).toMatchObject({ status: 'rejected', reason: { name: 'WriteError', errcode: 1299 } })
-        else if (index % 3 === 1) expect(result).toEqual({ status: 'fulfilled', value: true })
+        else if (index % 3 === 1) expect(result).toEqual({ status: 'fulfilled', value: 'admitted' })
         else expect(result.status).toBe('fulfilled')
     }))
 

@@ -1,0 +1,16 @@
+import { randomBytes, randomUUID } from 'node:crypto'
+import type { Guess } from '../../src/store/guess-table.ts'
+
+/** A guess of a new person by a new key, under limits that a test can reach. */
+export const toGuess = (values: Partial<Guess> = {}): Guess => ({
+  id: randomUUID(),
+  subject: randomBytes(32),
+  keyId: randomUUID(),
+  at: 2,
+  since: 1,
+  mostByKey: 5,
+  mostByAll: 20,
+  day: 20_000,
+  most: 1_000_000,
+  ...values,
+})
