@@ -1,7 +1,7 @@
 import type { AuditLog } from './audit-log.ts'
 import type { AuditEntry } from './row.ts'
 
-/** The audit log with the account that makes the change in every row. */
+/** Adds the account that makes a change to the detail of every row. */
 export const auditBy = (
   { context }: { readonly context: { readonly audit: Pick<AuditLog, 'record'> } },
   { name }: { readonly name: string },

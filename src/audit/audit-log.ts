@@ -1,3 +1,18 @@
+/**
+ * The audit log of this process. It guarantees that
+ * - `record` resolves only after the rows are durable: a caller may then be answered, and not before;
+ * - rows are only added, each with the hash of the row before it, so that a change or a deletion can be found;
+ * - after a failed write every `record` throws `audit_unavailable` until a write succeeds again, and after damage or a disk
+ *   error for good.
+ *
+ * Called by the verification path (intent and outcome), by the admin API and by the commands (one row for each change).
+ *
+ * One commit holds the rows of all requests that arrived while the commit before it was running, the stored responses of
+ * their Idempotency-Keys, and what the rows add to the statistics: all of it or nothing. Each process extends its own chain,
+ * so that writers never wait for each other. A checkpoint (a signed statement of the last row of every chain) is made every
+ * minute, every 10 000 rows and at shutdown, in the database and in a file.
+ */
+
 import { setTimeout as pause } from 'node:timers/promises'
 import { AppError } from '../errors.ts'
 import { tallyRows } from '../statistics/tally.ts'
@@ -15,13 +30,13 @@ type AuditLogOptions = {
   readonly signer: Signer
   readonly dataDir: string
   readonly checkpointDir: string
-  /** A restore puts an older log in place on purpose: the next checkpoint says so. */
+  /** Set by a restore, which puts an older log in place on purpose. */
   readonly acceptOlder?: boolean
-  /** Told once when the log can no longer be written. */
+  /** Called once when the log can no longer be written. */
   readonly onTrouble: (error: unknown) => void
-  /** A checkpoint could not be made. Rows can be written all the same, as far as that goes. */
+  /** Called when a checkpoint could not be made. That alone does not stop the log. */
   readonly onCheckpointFailure: (error: unknown) => void
-  /** The database is damaged or lost, or its disk fails: nothing may go on. */
+  /** Called when the database is damaged or lost, or its disk fails: the process must stop. */
   readonly onCorruption: (error: unknown) => void
 }
 
@@ -35,8 +50,9 @@ type Pending = {
 const CHECKPOINT_EVERY_MS = 60_000
 const CHECKPOINT_EVERY_ROWS = 10_000
 const PROBE_EVERY_MS = 1000
-/** Most requests that share one commit. */
+/** At most this many requests share one commit. */
 const MOST_PENDING = 1000
+
 export async function openAuditLog(options: AuditLogOptions): Promise<AuditLog> {
   if (!options.acceptOlder) await refuseOlderStore(options.table, options.checkpointDir)
   const owner = createOwner()
@@ -44,25 +60,24 @@ export async function openAuditLog(options: AuditLogOptions): Promise<AuditLog> 
   return new AuditLog(options, node, owner, await claimChain(options.table, node, owner))
 }
 
-/** The one writer of this process: it extends a chain of its own, so it never waits for another process. */
 export class AuditLog {
   readonly owner: string
   readonly #options: AuditLogOptions
   readonly #node: string
   #chain: string
   #head: Head | undefined
-  /** The last row that somebody was answered on: a log without it is not the one that was written. */
+  /** The last row that a caller was answered on. A log without it has lost rows. */
   #acknowledged: Head | undefined
   #healthy = true
-  /** After damage or a failed disk: for good. */
+  /** Set after damage or a disk error, and never reset. */
   #ended = false
   #queue: Pending[] = []
   #running: Promise<void> | undefined
   #checkpointing: Promise<void> | undefined
   #rowsSinceCheckpoint = 0
   #probing = false
-  #trial: Promise<boolean> | undefined
-  #triedAt = Number.NEGATIVE_INFINITY
+  #lastProbe: Promise<boolean> | undefined
+  #probedAt = Number.NEGATIVE_INFINITY
   readonly #timers: readonly NodeJS.Timeout[]
 
   constructor(options: AuditLogOptions, node: string, owner: string, chain: string) {
@@ -72,34 +87,34 @@ export class AuditLog {
     this.#chain = chain
     this.#timers = [
       setInterval(() => void this.#probe(), PROBE_EVERY_MS).unref(),
-      setInterval(() => void this.#pulse(), CHECKPOINT_EVERY_MS).unref(),
+      setInterval(() => void this.#heartbeatAndCheckpoint(), CHECKPOINT_EVERY_MS).unref(),
     ]
   }
 
-  /** Throws while the log cannot be written, before anybody is asked anything. */
+  /** Throws while the log cannot be written. Called before a source is asked. */
   requireHealthy(): void {
     if (!this.#healthy) throw new AppError('audit_unavailable')
   }
 
-  /** Whether a failure that others met was the store's. Then the log is tried, so that nobody else finds out the slow way. */
+  /** Returns whether the error came from the store. If so, the log is probed, so that the next requests fail fast. */
   reportFailure(error: unknown): boolean {
     if (toFatal(error)) this.#fail(error)
     if (!isStoreFailure(error)) return false
-    if (this.#healthy) void this.#beat()
+    if (this.#healthy) void this.#sendHeartbeat()
     return true
   }
 
-  /** Throttle the log if that was not done a moment ago, and says whether it can be written now; soon counts as no. */
+  /** Probes the log at most once a second. Resolves to whether it can be written; no answer within a second counts as no. */
   async check(): Promise<boolean> {
-    if (performance.now() - this.#triedAt > PROBE_EVERY_MS) {
-      this.#triedAt = performance.now()
-      this.#trial = this.#beat()
+    if (performance.now() - this.#probedAt > PROBE_EVERY_MS) {
+      this.#probedAt = performance.now()
+      this.#lastProbe = this.#sendHeartbeat()
     }
-    const isQuick = await Promise.race([this.#trial, pause(PROBE_EVERY_MS, false, { ref: false })])
+    const isQuick = await Promise.race([this.#lastProbe, pause(PROBE_EVERY_MS, false, { ref: false })])
     return isQuick === true && this.#healthy
   }
 
-  /** Resolves when the entries, and the completion of an Idempotency-Key, are durable; else `audit_unavailable`. */
+  /** Resolves when the entries and the completion of an Idempotency-Key are durable; else throws `audit_unavailable`. */
   async record(entries: readonly AuditEntry[], completion?: Completion): Promise<void> {
     this.requireHealthy()
     const { promise, resolve, reject } = Promise.withResolvers<void>()
@@ -108,13 +123,13 @@ export class AuditLog {
     await promise
   }
 
-  /** A signed statement of where all chains stand. One at a time; what fails now is made up for the next time. */
+  /** Signs the last row of every chain. One at a time; after a failure the next checkpoint covers the same rows. */
   checkpoint(): Promise<void> {
     const { table, signer, checkpointDir } = this.#options
     const covered = this.#rowsSinceCheckpoint
     this.#checkpointing ??= makeCheckpoint(table, signer, checkpointDir)
       .then(() => {
-        // Rows that came meanwhile wait for the next one.
+        // Rows written meanwhile belong to the next checkpoint.
         this.#rowsSinceCheckpoint -= covered
       }, this.#failCheckpoint)
       .finally(() => {
@@ -125,7 +140,7 @@ export class AuditLog {
 
   readonly #failCheckpoint = (error: unknown): void => {
     this.#options.onCheckpointFailure(error)
-    // The store's own trouble is everybody's; a folder that cannot be written is not.
+    // A store failure stops the log; an unwritable checkpoint folder does not.
     this.reportFailure(error)
   }
 
@@ -137,19 +152,19 @@ export class AuditLog {
     await this.#options.table.release(this.#chain, this.owner, Date.now()).catch(() => {})
   }
 
-  /** Group commit: what arrives while one is under way goes together in the next. */
+  /** Group commit: requests that arrive during a commit share the next one. */
   async #work(): Promise<void> {
     while (this.#queue.length > 0) {
       const batch = this.#queue.splice(0, MOST_PENDING)
       try {
         const late = await this.#commit(batch)
         for (const pending of batch) {
-          // Its Idempotency-Key was given to another after the lease: what happened is on record, the answer is not ours.
+          // The lease ended and another request took the Idempotency-Key: the rows are written, but this response is not stored.
           if (late.has(pending)) pending.reject(new AppError('idempotency_in_progress'))
           else pending.resolve()
         }
       } catch (error) {
-        // Those who wait behind a failure fail with it, so that nobody waits for two.
+        // Queued requests fail with the batch, so that none waits for two timeouts.
         for (const { reject } of [...batch, ...this.#queue.splice(0)])
           reject(new AppError('audit_unavailable', { cause: error }))
         this.#fail(error)
@@ -158,7 +173,7 @@ export class AuditLog {
     this.#running = undefined
   }
 
-  /** Writes the batch, and tells whose completion came too late. */
+  /** Writes the batch. Returns the requests whose Idempotency-Key another request has taken. */
   async #commit(batch: readonly Pending[]): Promise<Set<Pending | undefined>> {
     this.#head ??= await this.#findHead()
     const entries = batch.flatMap((pending) => pending.entries)
@@ -167,7 +182,7 @@ export class AuditLog {
     const rows = linkEntries(this.#chain, this.#head, entries)
     const late = await this.#options.table
       .append(packRows(rows), completions, packTallies(tallyRows(rows)))
-      // Whose completions were late is not known then: all of them are told to come back for the answer.
+      // Which completions were late is unknown then: all of these callers must ask again for the response.
       .catch(async (error) => {
         if (!(await wasCommitted(this.#options.table, this.#chain, rows.at(-1), error))) throw error
         return completions.keys().toArray()
@@ -177,13 +192,13 @@ export class AuditLog {
     this.#acknowledged = this.#head
     const before = this.#rowsSinceCheckpoint
     this.#rowsSinceCheckpoint += rows.length
-    // One that fails is not tried again with every commit.
+    // A failed checkpoint is not repeated with every commit.
     if (before % CHECKPOINT_EVERY_ROWS > this.#rowsSinceCheckpoint % CHECKPOINT_EVERY_ROWS)
       void this.checkpoint()
     return new Set(late.map((index) => completing[index]))
   }
 
-  /** At the start, and after a failure, when nobody knows what was written. A chain that others took is left to them. */
+  /** Reads the last row at the start and after a failure. If another process took the chain, this one claims another. */
   async #findHead(): Promise<Head> {
     const { table } = this.#options
     const isMine = (await table.chains()).some(
@@ -213,8 +228,8 @@ export class AuditLog {
     this.#options.onCorruption(error)
   }
 
-  /** Says that this process is alive, which shows whether the log can be written. */
-  #beat(): Promise<boolean> {
+  /** Renews the claim on the chain. That it succeeds shows that the log can be written. */
+  #sendHeartbeat(): Promise<boolean> {
     return this.#options.table.sendHeartbeat(this.#chain, this.owner, Date.now()).then(
       () => true,
       (error) => {
@@ -224,16 +239,16 @@ export class AuditLog {
     )
   }
 
-  /** While the log cannot be written it is tried once a second, so the server is back soon after the cause is gone. */
+  /** While the log cannot be written, probes it once a second, so that the server recovers soon after the cause ends. */
   async #probe(): Promise<void> {
     if (this.#healthy || this.#probing || this.#ended) return
     this.#probing = true
-    if (await this.#beat()) this.#healthy = !this.#ended
+    if (await this.#sendHeartbeat()) this.#healthy = !this.#ended
     this.#probing = false
   }
 
-  async #pulse(): Promise<void> {
-    await this.#beat()
+  async #heartbeatAndCheckpoint(): Promise<void> {
+    await this.#sendHeartbeat()
     if (this.#rowsSinceCheckpoint > 0) await this.checkpoint()
   }
 }

@@ -5,19 +5,18 @@ import { join } from 'node:path'
 import { steadyNow } from '../contract/time.ts'
 import type { AuditTable, Chain } from '../store/audit-table.ts'
 
-/** An owner that has not said anything for so long is taken for dead. */
+/** An owner without a heartbeat for this long is considered dead. */
 const DEAD_AFTER_MS = 180_000
 
-/** Who writes: a process on a machine. */
+/** Identifies this process: host, process id, random suffix. */
 export const createOwner = () => `${hostname()}:${process.pid}:${randomBytes(4).toString('hex')}`
 
-/** A clock may be this far behind the last row of a chain. */
+/** The clock may be behind the last row of a chain by this much. */
 const AHEAD_MS = 60_000
 
 /**
- * A chain for this process alone: the first of the node's that no living process has, or a new one. A chain whose last row
- * is of a later time than now is left alone: the rows of a chain are in the order of their times, also after the clock was
- * set back.
+ * Claims a chain for this process: the first free chain of this node, or a new one. A chain whose last row is in the future is
+ * skipped, so that rows of a chain stay in the order of time after the clock was set back.
  */
 export async function claimChain(table: AuditTable, node: string, owner: string): Promise<string> {
   for (;;) {
@@ -39,7 +38,7 @@ async function isAhead(table: AuditTable, { chain }: Chain): Promise<boolean> {
   return last !== undefined && Date.parse(last.time) > steadyNow() + AHEAD_MS
 }
 
-/** Whether a process of this node ended without giving up its chain. To be asked before a chain is claimed. */
+/** Whether a process of this node ended without releasing its chain. Call it before claiming a chain. */
 export async function hasCrashed(table: AuditTable, node: string): Promise<boolean> {
   const chains = await table.chains()
   return chains.some((chain) => chain.owner !== null && chain.chain.startsWith(`${node}-`) && isFree(chain))
@@ -60,21 +59,21 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** The name of this node, made once and kept in its data folder. */
+/** The random name of this node, created once and stored in its data folder. */
 export function loadNodeName(dataDir: string): string {
   const path = join(dataDir, 'node.id')
   const draft = `${path}.${process.pid}`
   try {
     return readFileSync(path, 'utf8').trim()
   } catch {
-    // With PostgreSQL and a root key from the settings, this is the first file of the folder.
+    // With PostgreSQL and a root key from the settings, the folder may not exist yet.
     mkdirSync(dataDir, { recursive: true, mode: 0o700 })
     writeFileSync(draft, `${randomBytes(4).toString('hex')}\n`, { mode: 0o600, flush: true })
   }
   try {
     linkSync(draft, path)
   } catch {
-    // Another process was faster: its name counts.
+    // Another process was faster: its name is used.
   } finally {
     rmSync(draft)
   }

@@ -5,13 +5,13 @@ import { createRowHasher, HASHED_FIELDS } from './verify-row.ts'
 
 type Field = (typeof HASHED_FIELDS)[number]
 
-/** A row as a proof shows it: every column, the hashes as hex. */
+/** A row in a proof: every column, hashes as hex. */
 export type ProofRow = { readonly [F in Field]: F extends 'sequence' ? number : string | null } & {
   readonly previous_hash: string
   readonly hash: string
 }
 
-/** That a row was in the log when a checkpoint was signed. Everything in it is bound by the signature. */
+/** Proves that a row was in the log when a checkpoint was signed. The signature covers all of it. */
 export type Proof = {
   readonly kind: typeof PROOF_KIND
   readonly version: 1
@@ -22,31 +22,31 @@ export type Proof = {
 
 export const PROOF_KIND = 'tabbat-audit-proof'
 
-export type ProofResult =
+type ProofResult =
   | { readonly sound: true; readonly row: ProofRow; readonly signedAt: string }
   | { readonly sound: false; readonly reason: string }
 
 const no = (reason: string): ProofResult => ({ sound: false, reason })
 
-/** Needs the bytes of the proof and the public key of the log, and nothing else. */
+/** Checks a proof with nothing but its bytes and the public key of the log. */
 export function checkProof(bytes: Uint8Array, publicKey: KeyObject): ProofResult {
   const proof = parseProof(bytes)
-  if (!proof) return no('this is not a proof in the form in which tabbat audit prove wrote it')
+  if (!proof) return no('this is not a proof as tabbat audit prove writes it')
   const { row, path, checkpoint } = proof
   const fields = HASHED_FIELDS.map((field) => row[field])
   if (createRowHasher()(fields, row.previous_hash) !== row.hash)
-    return no('the hash of the row does not fit what is in it')
+    return no('the hash of the row does not match its content')
   const opened = openCheckpoint(checkpoint, publicKey)
   if ('wrong' in opened) return no(`the checkpoint ${opened.wrong}`)
   const head = opened.heads.find(({ chain }) => chain === row.chain)
   if (!head || row.sequence <= head.from || row.sequence > head.sequence)
-    return no('the checkpoint does not speak for this row')
+    return no('the checkpoint does not cover this row')
   if (climb(row.hash, row.sequence - head.from - 1, head.sequence - head.from, path) !== head.root)
-    return no('the path does not lead from the row to what was signed')
+    return no('the path does not lead from the row to the signed root')
   return { sound: true, row, signedAt: checkpoint.time }
 }
 
-/** The one spelling of a proof: a proof that reads the same and is spelt differently is refused. */
+/** The canonical text of a proof. Any other formatting of the same content is refused. */
 export const toProofText = (proof: Proof) => `${JSON.stringify(proof, null, 2)}\n`
 
 function parseProof(bytes: Uint8Array): Proof | undefined {
@@ -81,7 +81,7 @@ const isProof = ({ kind, version, row, path, checkpoint }: Proof) =>
   checkpoint.body.isWellFormed() &&
   path.every(({ side, hash }) => (side === 'left' || side === 'right') && isHash(hash))
 
-/** Half a character would be hashed like another one. */
+/** A lone surrogate would be hashed like the replacement character. */
 const isField = (value: unknown, field: Field) =>
   field === 'sequence'
     ? Number.isSafeInteger(value) && Number(value) > 0

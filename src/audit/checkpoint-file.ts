@@ -3,21 +3,21 @@ import { createInterface } from 'node:readline'
 import { UserError } from '../errors.ts'
 import type { Checkpoint } from '../store/audit-table.ts'
 
-/** A checkpoints.log, as long as it was when it was found. */
+/** A checkpoints.log, with its size when it was opened. */
 export type CheckpointFile = { readonly path: string; readonly size: number }
 
-/** To be called before the database is looked at: what is in the file by then, the database has to have. */
+/** Call it before the database is read: what the file holds by then, the database must hold as well. */
 export function findCheckpointFile(path: string): CheckpointFile {
   try {
     const stats = statSync(path)
     if (stats.isFile()) return { path, size: stats.size }
   } catch {
-    // Said below.
+    // Reported below.
   }
-  throw new UserError(`${path} cannot be read.`)
+  throw new UserError(`${path} cannot be read. Check the path and its permissions.`)
 }
 
-/** Line by line. Undefined is a line that cannot be read, as a crash in the middle of writing leaves behind. */
+/** Line by line. Undefined is an incomplete line, which a crash during a write leaves behind. */
 export async function* readCheckpoints({
   path,
   size,
@@ -29,7 +29,7 @@ export async function* readCheckpoints({
   }
 }
 
-/** What was cut short by a crash is followed by the next checkpoint without a break. */
+/** After an incomplete line, the next checkpoint may follow without a line break. */
 function parseLine(line: string): Checkpoint | undefined {
   try {
     const value = JSON.parse(line.slice(Math.max(line.lastIndexOf('{"time":'), 0))) as unknown

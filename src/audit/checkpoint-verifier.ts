@@ -5,18 +5,18 @@ import { openCheckpoint, type SignedHead } from './open-checkpoint.ts'
 import type { Fault } from './verify-chain.ts'
 import { createTree } from './verify-merkle.ts'
 
-/** Holds checkpoints against rows that are known to be linked. */
+/** Compares checkpoints with rows whose links were checked before. */
 export type CheckpointVerifier = {
   readonly check: (checkpoint: Checkpoint, where: string) => Promise<Fault | undefined>
   readonly count: () => number
-  /** Rows that at least one good checkpoint speaks for. */
+  /** Rows covered by at least one good checkpoint. */
   readonly signedRows: () => number
 }
 
 const HASHES_AT_ONCE = 1000
 
 export function createCheckpointVerifier(scan: AuditSnapshot, publicKey: KeyObject): CheckpointVerifier {
-  /** What was last found good of a chain: while it stands still, checkpoints say the same again. */
+  /** The last good head of each chain: checkpoints repeat it while the chain has no new rows. */
   const known = new Map<string, SignedHead>()
   const signed = new Map<string, number>()
   let count = 0
@@ -59,13 +59,13 @@ async function checkHead(scan: AuditSnapshot, head: SignedHead, name: string): P
 const toCut = ({ chain, sequence }: SignedHead, length: number, name: string): Fault => ({
   chain,
   sequence: length + 1,
-  reason: `the row is missing: ${name} speaks for ${sequence} rows, and there are ${length}. The end was cut off, or an older copy of the database was put back`,
+  reason: `the row is missing: ${name} covers ${sequence} rows, and there are ${length}. The end was removed, or an older copy of the database was restored`,
 })
 
 const toRewritten = ({ chain, sequence, from }: SignedHead, name: string): Fault => ({
   chain,
   sequence,
-  reason: `rows ${from + 1} to ${sequence} are not those that ${name} speaks for: they were written anew, with hashes that fit`,
+  reason: `rows ${from + 1} to ${sequence} are not those that ${name} covers: they were rewritten with matching hashes`,
 })
 
 const isSame = (one: SignedHead | undefined, other: SignedHead) =>
@@ -75,7 +75,7 @@ const isSame = (one: SignedHead | undefined, other: SignedHead) =>
   one.from === other.from &&
   one.root === other.root
 
-/** A time that is not one is not repeated: anything may stand there. */
+/** An invalid time is not shown: it may hold anything. */
 const toName = (time: unknown, where: string) =>
   typeof time === 'string' && /^[0-9T:.Z-]{20,30}$/.test(time)
     ? `the checkpoint of ${time} ${where}`

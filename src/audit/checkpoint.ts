@@ -6,8 +6,8 @@ import type { AuditTable, Checkpoint } from '../store/audit-table.ts'
 import { computeMerkleRoot } from './merkle.ts'
 import type { Signer } from './signing.ts'
 
-/** Where a chain stood: its last row, and the root over the rows since the checkpoint before (after `from`). */
-export type ChainHead = {
+/** The last row of a chain, and the Merkle root over the rows since the previous checkpoint (after `from`). */
+type ChainHead = {
   readonly chain: string
   readonly sequence: number
   readonly hash: string
@@ -23,7 +23,7 @@ export type CheckpointBody = {
 
 export const CHECKPOINT_FILE = 'checkpoints.log'
 
-/** A signed statement of where every chain stands, kept in the store and in a file outside of it. */
+/** Signs the last row of every chain, and writes the checkpoint to the database and to a file. */
 export async function makeCheckpoint(table: AuditTable, signer: Signer, folder: string): Promise<Checkpoint> {
   const before = await table.lastCheckpoint()
   const known = new Map(before ? parseCheckpoint(before).heads.map((head) => [head.chain, head]) : [])
@@ -33,7 +33,7 @@ export async function makeCheckpoint(table: AuditTable, signer: Signer, folder: 
     if (!head) continue
     const last = known.get(chain)
     const hash = Buffer.from(head.hash).toString('hex')
-    // A chain that stands still keeps its part of the last statement.
+    // A chain without new rows keeps its entry of the last checkpoint.
     if (last && last.sequence === head.sequence) {
       heads.push(last)
       continue
@@ -50,7 +50,7 @@ export async function makeCheckpoint(table: AuditTable, signer: Signer, folder: 
   return checkpoint
 }
 
-/** Few enough that no request waits for them. */
+/** Few enough not to delay requests. */
 const PAGE_ROWS = 128
 
 async function* pagesOf(table: AuditTable, chain: string, from: number, upTo: number) {
@@ -58,24 +58,24 @@ async function* pagesOf(table: AuditTable, chain: string, from: number, upTo: nu
     yield await table.hashes(chain, after, Math.min(after + PAGE_ROWS, upTo))
 }
 
-export const parseCheckpoint = ({ body }: Pick<Checkpoint, 'body'>): CheckpointBody =>
+const parseCheckpoint = ({ body }: Pick<Checkpoint, 'body'>): CheckpointBody =>
   JSON.parse(body) as CheckpointBody
 
-/** The last statement in this node's own file. A line that a crash cut short is passed over. */
-export function readLastCheckpoint(folder: string): Checkpoint | undefined {
+/** The last checkpoint in the file of this node. An incomplete line after a crash is skipped. */
+function readLastCheckpoint(folder: string): Checkpoint | undefined {
   const path = join(folder, CHECKPOINT_FILE)
   if (!existsSync(path)) return undefined
   for (const line of readFileSync(path, 'utf8').trimEnd().split('\n').toReversed()) {
     try {
       return JSON.parse(line) as Checkpoint
     } catch {
-      // Look at the line before.
+      // Try the line before.
     }
   }
   return undefined
 }
 
-/** A node does not go on from a store that is older than, or differs from, what it last signed. */
+/** Refuses to extend a log that is shorter than, or differs from, the last checkpoint in the file. */
 export async function refuseOlderStore(table: AuditTable, folder: string): Promise<void> {
   const last = readLastCheckpoint(folder)
   if (!last) return
@@ -83,12 +83,12 @@ export async function refuseOlderStore(table: AuditTable, folder: string): Promi
     const row = await table.find(chain, sequence)
     if (row && Buffer.from(row.hash).toString('hex') === hash) continue
     throw new UserError(
-      `The audit log in the database is ${row ? 'not the one' : 'shorter than'} the last checkpoint in ${join(folder, CHECKPOINT_FILE)} says (chain ${chain}, row ${sequence}). Rows are missing or an older copy was put back. If that was meant, move the file away.`,
+      `The audit log in the database is ${row ? 'not the one' : 'shorter than'} the last checkpoint in ${join(folder, CHECKPOINT_FILE)} says (chain ${chain}, row ${sequence}). Rows are missing or an older copy was restored. If that was intended, move the file away.`,
     )
   }
 }
 
-/** Durable when it resolves. A line that a crash cut short is ended first, so that it spoils nothing but itself. */
+/** Durable when it resolves. If a crash left an incomplete line, it is ended first. */
 async function appendToFile(folder: string, checkpoint: Checkpoint): Promise<void> {
   await mkdir(folder, { recursive: true, mode: 0o700 })
   const file = await open(join(folder, CHECKPOINT_FILE), 'a+', 0o600)

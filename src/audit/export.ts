@@ -4,12 +4,12 @@ import type { AuditTable } from '../store/audit-table.ts'
 
 const ROWS_AT_ONCE = 500
 
-/** Every row as a line of NDJSON, chain by chain. Whoever reads slowly holds up nobody, and rows do not change meanwhile. */
+/** Every row as a line of NDJSON, chain by chain. Read in pages without a transaction: rows never change. */
 export async function* exportRows(table: Pick<AuditTable, 'chains' | 'page'>): AsyncIterable<string> {
   for (const { chain } of await table.chains()) {
     let after = 0
     for (;;) {
-      // SQLite answers without a pause: others get their turn between two pages.
+      // SQLite answers synchronously: let other work run between two pages.
       await nextTurn()
       const rows = await table.page(chain, after, ROWS_AT_ONCE)
       if (rows.length === 0) break
@@ -19,7 +19,7 @@ export async function* exportRows(table: Pick<AuditTable, 'chains' | 'page'>): A
   }
 }
 
-/** A row as an object of text and numbers. The names are those of the columns; hashes are hex. */
+/** A row as a JSON object with the names of the columns; hashes are hex. */
 export const toPlainRow = ({ previous_hash, hash, ...fields }: AuditRow) => ({
   ...fields,
   previous_hash: Buffer.from(previous_hash).toString('hex'),
@@ -30,11 +30,11 @@ export type SourceAttempt = {
   readonly name: string
   readonly result: string
   readonly ms: number
-  /** The vendor's own name for its answer, for a question to the vendor about it. */
+  /** The vendor's reference of its answer, for support requests. */
   readonly reference?: string
 }
 
-/** The sources that a row says were asked, in order; none where it does not say so in our way. */
+/** The sources that were asked, in order; empty when the column is null or not valid JSON. */
 export function readSourceAttempts({ sources }: Pick<AuditRow, 'sources'>): SourceAttempt[] {
   if (sources === null) return []
   try {

@@ -1,6 +1,6 @@
 import type { Fault } from './verify-chain.ts'
 
-/** What is wrong with the log, and where, in words. */
+/** A fault and its place in one sentence. */
 export function toFaultText({ chain, sequence, reason }: Fault): string {
   const where = [
     chain === null ? [] : `chain ${toVisible(chain)}`,
@@ -9,5 +9,5 @@ export function toFaultText({ chain, sequence, reason }: Fault): string {
   return [...where, reason].join(', ')
 }
 
-/** Whoever has put a chain in may have given it a name that plays tricks on terminals. */
+/** An attacker may have inserted a chain whose name holds control characters for terminals. */
 export const toVisible = (text: string) => text.replaceAll(/\p{C}/gu, '?')

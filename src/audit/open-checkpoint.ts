@@ -1,7 +1,7 @@
 import { createPublicKey, type KeyObject, verify } from 'node:crypto'
 import { UserError } from '../errors.ts'
 
-/** What a checkpoint says of a chain: its last row, and the root over the rows after `from`. */
+/** What a checkpoint states about a chain: its last row, and the Merkle root over the rows after `from`. */
 export type SignedHead = {
   readonly chain: string
   readonly sequence: number
@@ -10,12 +10,12 @@ export type SignedHead = {
   readonly root: string
 }
 
-export type OpenedCheckpoint =
+type OpenedCheckpoint =
   | { readonly heads: readonly SignedHead[] }
-  /** Why it cannot be believed, to be read after "the checkpoint of …". */
+  /** Why it is not accepted, to be read after "the checkpoint of …". */
   | { readonly wrong: string }
 
-/** What a checkpoint says, if the owner of the key has said it. */
+/** Checks the signature and returns the content. */
 export function openCheckpoint(
   { time, body, signature }: Readonly<Record<'time' | 'body' | 'signature', unknown>>,
   publicKey: KeyObject,
@@ -23,12 +23,12 @@ export function openCheckpoint(
   if (typeof body !== 'string' || !isSigned(body, signature, publicKey))
     return { wrong: 'has no valid signature: it was changed, forged, or signed with another key' }
   const statement = parseStatement(body)
-  if (!statement) return { wrong: 'was signed, but is not of a form that this version can read' }
-  if (statement.time !== time) return { wrong: 'stands under another time than the one that was signed' }
+  if (!statement) return { wrong: 'is signed, but has a format that this version cannot read' }
+  if (statement.time !== time) return { wrong: 'is stored under another time than the signed one' }
   return { heads: statement.heads }
 }
 
-/** Only the one spelling of a signature counts. */
+/** Accepts only the canonical base64 of a signature. */
 function isSigned(body: string, signature: unknown, publicKey: KeyObject): boolean {
   if (typeof signature !== 'string') return false
   const bytes = Buffer.from(signature, 'base64')
@@ -66,7 +66,7 @@ export function toPublicKey(pem: string, where: string): KeyObject {
     const key = createPublicKey(pem)
     if (key.asymmetricKeyType === 'ed25519') return key
   } catch {
-    // Said below.
+    // Reported below.
   }
   throw refusal
 }

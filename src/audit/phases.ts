@@ -1,4 +1,4 @@
-/** All that the audit log tells of, as it is called there. A test finds what is missing. */
+/** All values of the column `phase`. A test fails when one is missing here. */
 export const AUDIT_PHASES = [
   'intent',
   'outcome',

@@ -10,8 +10,8 @@ import { toMerklePath } from './merkle.ts'
 import { openCheckpoint, type SignedHead, toPublicKey } from './open-checkpoint.ts'
 import type { Signer } from './signing.ts'
 
-/** What is needed to prove something: the log, and the right to sign where it stands. */
-export type ProveDeps = {
+/** The log, and the key that signs a new checkpoint where none covers the row yet. */
+type ProveDeps = {
   readonly store: Store
   readonly signer: Signer
   readonly checkpointDir: string
@@ -19,16 +19,16 @@ export type ProveDeps = {
 
 type Covering = { readonly checkpoint: Checkpoint; readonly head: SignedHead }
 
-/** The text of a proof that the outcome of a verification is in the log. */
-export async function prove(desk: ProveDeps, reference: string): Promise<string> {
-  const { store, signer } = desk
+/** Returns a proof that the outcome of a verification is in the log. */
+export async function prove(deps: ProveDeps, reference: string): Promise<string> {
+  const { store, signer } = deps
   const publicKey = toPublicKey(signer.publicKey, 'The key')
   const row = await findRow(store, reference)
   const covering =
     (await findCovering(store, publicKey, row)) ??
-    (await signNow(desk).then(() => findCovering(store, publicKey, row)))
+    (await signNow(deps).then(() => findCovering(store, publicKey, row)))
   if (!covering)
-    throw new UserError('No checkpoint speaks for this row: some are missing. See: tabbat audit verify')
+    throw new UserError('No checkpoint covers this row: some are missing. Run: tabbat audit verify')
   const proof: Proof = {
     kind: PROOF_KIND,
     version: 1,
@@ -39,20 +39,20 @@ export async function prove(desk: ProveDeps, reference: string): Promise<string>
   const text = toProofText(proof)
   const result = checkProof(Buffer.from(text), publicKey)
   if (result.sound) return text
-  throw new UserError(`This row cannot be proved: ${result.reason}. See: tabbat audit verify`)
+  throw new UserError(`This row cannot be proved: ${result.reason}. Run: tabbat audit verify`)
 }
 
-/** What came of it; where that was never written, that it was begun. */
+/** The outcome row; without one, the intent row. */
 async function findRow({ audit }: Store, reference: string): Promise<AuditRow> {
   const rows = await audit.byReference(reference)
   const row = rows.find(({ phase }) => phase === 'outcome') ?? rows[0]
-  if (!row) throw new UserError('There is nothing in the audit log under this reference.')
+  if (!row) throw new UserError('The audit log has no row with this reference.')
   return row
 }
 
 function findCovering(store: Store, publicKey: KeyObject, row: AuditRow): Promise<Covering | undefined> {
   return withAuditSnapshot(store, async (scan) => {
-    // A checkpoint is younger than its rows, unless somebody has set the clock.
+    // A checkpoint is later than its rows, unless the clock was set back.
     return (await findAfter(scan, publicKey, row, row.time)) ?? (await findAfter(scan, publicKey, row, ''))
   })
 }
@@ -75,7 +75,7 @@ async function findAfter(
   return undefined
 }
 
-/** What somebody has cut off or written anew is not signed. */
+/** Refuses to sign a log that was truncated or rewritten. */
 async function signNow({ store, signer, checkpointDir }: ProveDeps): Promise<void> {
   await refuseOlderStore(store.audit, checkpointDir)
   await makeCheckpoint(store.audit, signer, checkpointDir)

@@ -2,66 +2,66 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { AuditRow } from '../store/audit-row.ts'
 import type { AuditTable } from '../store/audit-table.ts'
 
-/** Where a walk through all chains stands: the oldest time it has come to, in which chain, and the last row of that chain. */
+/** Position of a scan: the oldest time reached, its chain, and the last row read of that chain. */
 export type ScanPosition = { readonly time: string; readonly chain: string; readonly sequence: number }
 
 export type Step = { readonly row: AuditRow; readonly position: ScanPosition }
 
-export type ReverseScanRange = {
-  /** Goes on behind this place. */
+type ReverseScanRange = {
+  /** Continues after this position. */
   readonly before?: ScanPosition | undefined
-  /** Begins with rows that are not younger, ends with rows that are not older, as far as the order of rows tells. */
+  /** Skips rows later than `to` and stops at rows earlier than `from`, as far as the order of rows allows. */
   readonly to?: string | undefined
   readonly from?: string | undefined
 }
 
 export type ReverseScanTable = Pick<AuditTable, 'chains' | 'head' | 'pageBack' | 'timeFrom' | 'lastUntil'>
 
-/** Within a chain, no row is older by more than this than one that was written before it. */
+/** Within a chain, a row can be earlier than the row before it by at most this much. */
 const DISORDER_MS = 60_000
 const FIRST_BLOCK = 64
 const LARGEST_BLOCK = 512
-const STRETCH = 5000
+const RANGE_ROWS = 5000
 
 /**
- * The rows of all chains, the newest first. There is no index on time: each chain is read backwards by its key, and of their
- * next rows the youngest is taken, so that a page costs the same in a log of a thousand rows and of a hundred million.
+ * The rows of all chains, newest first. There is no index on time: each chain is read backwards by its key, and the chains are
+ * merged by time. A page costs the same in a log of a thousand rows and of a hundred million.
  */
 export async function* scanBackwards(
   table: ReverseScanTable,
   { before, to, from }: ReverseScanRange,
 ): AsyncIterable<Step> {
   const oldest = from === undefined ? '' : shift(from, -DISORDER_MS)
-  const line: Reader[] = []
+  const queue: Reader[] = []
   for (const { chain } of await table.chains()) {
     const reader = createReader(table, chain, await findStart(table, chain, before, to))
-    await advance(line, reader, oldest)
+    await advance(queue, reader, oldest)
   }
   let lowest: Pick<ScanPosition, 'time' | 'chain'> | undefined = before
   for (;;) {
-    const reader = line.shift()
+    const reader = queue.shift()
     const row = reader?.row
     if (!reader || !row) return
-    // A row that is younger than the one before it follows that one in its chain, so it does not move the place.
+    // A row later than the one before it does not move the position back.
     if (!lowest || isAfter(row, lowest)) lowest = row
     yield { row, position: { time: lowest.time, chain: lowest.chain, sequence: row.sequence } }
-    await advance(line, reader, oldest)
+    await advance(queue, reader, oldest)
   }
 }
 
-/** Whether the first comes later in a walk: older, or in another chain at the same time. */
+/** Whether the first comes later in a scan: it is earlier in time, or its chain has a lower name at the same time. */
 const isAfter = (row: Pick<ScanPosition, 'time' | 'chain'>, other: Pick<ScanPosition, 'time' | 'chain'>) =>
   row.time < other.time || (row.time === other.time && row.chain < other.chain)
 
 type Reader = { row: AuditRow | undefined; readonly read: () => Promise<AuditRow | undefined> }
 
-/** Takes the next row of a chain and puts the chain in its place in the line; a chain that is at its end leaves it. */
-async function advance(line: Reader[], reader: Reader, oldest: string): Promise<void> {
+/** Reads the next row of a chain and inserts the chain into the queue, sorted by time. A finished chain is dropped. */
+async function advance(queue: Reader[], reader: Reader, oldest: string): Promise<void> {
   const row = await reader.read()
   reader.row = row
   if (!row || row.time < oldest) return
-  const place = line.findIndex((other) => other.row && isAfter(other.row, row))
-  line.splice(place === -1 ? line.length : place, 0, reader)
+  const index = queue.findIndex((other) => other.row && isAfter(other.row, row))
+  queue.splice(index === -1 ? queue.length : index, 0, reader)
 }
 
 function createReader(table: ReverseScanTable, chain: string, start: number): Reader {
@@ -71,7 +71,7 @@ function createReader(table: ReverseScanTable, chain: string, start: number): Re
   const read = async (): Promise<AuditRow | undefined> => {
     const next = block.next()
     if (!next.done) return next.value
-    // SQLite answers without a pause: others get their turn between two blocks.
+    // SQLite answers synchronously: let other work run between two blocks.
     await nextTurn()
     const rows = await table.pageBack(chain, before, size)
     before = rows.at(-1)?.sequence ?? before
@@ -90,32 +90,32 @@ async function findStart(
   to: string | undefined,
 ): Promise<number> {
   if (before?.chain === chain) return before.sequence
-  // Of rows with the same time, those of the chain with the higher name came first.
+  // Of rows with the same time, those of the chain with the higher name come first.
   if (before)
     return 1 + (await findLast(table, chain, chain > before.chain ? shift(before.time, -1) : before.time))
   return to === undefined ? Number.MAX_SAFE_INTEGER : 1 + (await findLast(table, chain, to))
 }
 
-/** The last row of a chain that is not younger than a time; 0 where all are. */
+/** The last row of a chain that is not later than a time; 0 when all rows are later. */
 async function findLast(table: ReverseScanTable, chain: string, time: string): Promise<number> {
-  const surelyYounger = shift(time, DISORDER_MS)
+  const surelyLater = shift(time, DISORDER_MS)
   let low = 0
   let high = ((await table.head(chain))?.sequence ?? 0) + 1
   while (high - low > 1) {
     const middle = Math.floor((low + high) / 2)
     const found = await table.timeFrom(chain, middle)
-    if (!found || found.time > surelyYounger) high = middle
+    if (!found || found.time > surelyLater) high = middle
     else low = middle
   }
-  for (let before = high; before > 1; before -= STRETCH) {
-    const found = await table.lastUntil(chain, { from: before - STRETCH, before }, time)
+  for (let before = high; before > 1; before -= RANGE_ROWS) {
+    const found = await table.lastUntil(chain, { from: before - RANGE_ROWS, before }, time)
     if (found !== undefined) return found
     await nextTurn()
   }
   return 0
 }
 
-/** Times are compared as text, so they stay within the years of four digits. */
+/** Times are compared as text, so years have four digits. */
 const FIRST_MS = Date.parse('0000-01-01T00:00:00.000Z')
 const LAST_MS = Date.parse('9999-12-31T23:59:59.999Z')
 

@@ -3,7 +3,7 @@ import { steadyNow } from '../contract/time.ts'
 import { AUDIT_COLUMNS, type AuditRow } from '../store/audit-row.ts'
 import type { Head } from '../store/audit-table.ts'
 
-/** What happened, before it has a place in the log. Absent is null. */
+/** An event before it has a position in the log. Absent fields become null. */
 export type AuditEntry = Partial<
   Omit<AuditRow, 'chain' | 'sequence' | 'time' | 'phase' | 'previous_hash' | 'hash'>
 > & { readonly phase: string; readonly time?: string }
@@ -13,10 +13,10 @@ const NULL_LENGTH = 0xffffffff
 /** Everything but the two hashes, in the order of the table. */
 const ENCODED = AUDIT_COLUMNS.filter((column) => column !== 'previous_hash' && column !== 'hash')
 
-/** What the first row of a chain follows. */
+/** The head of an empty chain. */
 export const EMPTY_HEAD: Head = { sequence: 0, hash: Buffer.alloc(32) }
 
-/** The rows of these entries, each linked to the one before it. */
+/** Makes rows of the entries, each with the hash of the row before it. */
 export function linkEntries(chain: string, head: Head, entries: readonly AuditEntry[]): AuditRow[] {
   let { sequence, hash: previous } = head
   return entries.map((entry) => {
@@ -49,7 +49,7 @@ function toRow(chain: string, sequence: number, previous_hash: Uint8Array, entry
   return { ...row, hash: hashRow(row) }
 }
 
-/** Where rows are put together; as long as any row can be, and made longer for one that is not. */
+/** One buffer for all rows, made larger for a row that does not fit. */
 let scratch = Buffer.alloc(16 * 1024)
 
 /** SHA-256 of the version, the fields with their lengths, and the hash before. See docs/audit-format.md. */
@@ -69,7 +69,7 @@ function hashRow(row: Omit<AuditRow, 'hash'>): Buffer {
   }
   scratch.set(row.previous_hash, end)
   end += row.previous_hash.length
-  // By way of text, because a buffer that comes from outside JavaScript costs more than the hash.
+  // Through a string: allocating a native buffer costs more than the hash.
   return Buffer.from(hash('sha256', scratch.subarray(0, end), 'hex'), 'hex')
 }
 

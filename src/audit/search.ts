@@ -2,7 +2,7 @@ import type { AuditRow } from '../store/audit-row.ts'
 import type { AuditTable } from '../store/audit-table.ts'
 import { type ReverseScanTable, type ScanPosition, scanBackwards } from './reverse-scan.ts'
 
-/** All that is given must hold. Times are UTC, in milliseconds, as the rows have them. */
+/** All given conditions must hold. Times are ISO texts in UTC with milliseconds, like those of the rows. */
 export type AuditFilter = Partial<
   Pick<AuditRow, 'request_reference' | 'key_id' | 'outcome' | 'phase' | 'subject'>
 > & {
@@ -11,26 +11,26 @@ export type AuditFilter = Partial<
 }
 
 export type AuditPage = {
-  /** The newest first. */
+  /** Newest first. */
   readonly rows: readonly AuditRow[]
-  /** Where to go on; undefined at the end. */
+  /** Where the next page begins; undefined at the end. */
   readonly next: ScanPosition | undefined
-  /** There was more to look through than is looked through at once. */
+  /** The search stopped early, at the limit of rows that one search reads. */
   readonly isCut: boolean
 }
 
-export type SearchLimits = {
+type SearchLimits = {
   /** Rows of a page. */
   readonly page: number
-  /** Rows that one search looks at. */
+  /** Rows that one search reads. */
   readonly looks: number
-  /** A subject with more rows than this is looked for as anything else is. */
+  /** A subject with more rows than this is searched by a scan instead of the index. */
   readonly indexed: number
 }
 
 export const SEARCH_LIMITS: SearchLimits = { page: 50, looks: 20_000, indexed: 5000 }
 
-export type SearchTable = ReverseScanTable & Pick<AuditTable, 'byReference' | 'bySubject' | 'countSubject'>
+type SearchTable = ReverseScanTable & Pick<AuditTable, 'byReference' | 'bySubject' | 'countSubject'>
 
 export async function searchAudit(
   table: SearchTable,
@@ -42,7 +42,7 @@ export async function searchAudit(
   return few ? toPage(few, filter, before, limits) : searchAll(table, filter, before, limits)
 }
 
-/** All rows that can fit, where an index names them and they are few. */
+/** All candidate rows, when an index finds them and they are few. */
 async function findIndexed(
   table: SearchTable,
   { request_reference, subject }: AuditFilter,
@@ -77,7 +77,7 @@ async function searchAll(
   let looked = 0
   let last: ScanPosition | undefined
   for await (const { row, position } of scanBackwards(table, { ...filter, before })) {
-    // Only now is it known that there is more.
+    // Only now it is known that there are more rows.
     if (rows.length === page || looked === looks) return { rows, next: last, isCut: rows.length < page }
     if (fits(row, filter)) rows.push(row)
     looked += 1
@@ -93,7 +93,7 @@ const fits = (row: AuditRow, filter: AuditFilter) =>
   (filter.from === undefined || row.time >= filter.from) &&
   (filter.to === undefined || row.time <= filter.to)
 
-/** Below 0 when the first is the newer one. */
+/** Negative when the first is newer. */
 function compareAge(one: ScanPosition, other: ScanPosition): number {
   if (one.time !== other.time) return one.time > other.time ? -1 : 1
   if (one.chain !== other.chain) return one.chain > other.chain ? -1 : 1

@@ -1,9 +1,9 @@
 import { createPrivateKey, createPublicKey, type KeyObject, sign } from 'node:crypto'
 
-/** What precedes the 32 secret bytes in the standard form of an Ed25519 private key (PKCS #8). */
+/** The bytes before the 32 secret bytes in the PKCS #8 form of an Ed25519 private key. */
 const PKCS8_PREFIX = Buffer.from('302e020100300506032b657004220420', 'hex')
 
-/** Signs checkpoints; made from the root key, so every node of a database has the same one. */
+/** Signs checkpoints. Derived from the root key, so every node of a database has the same signer. */
 export type Signer = { readonly sign: (text: string) => string; readonly publicKey: string }
 
 export function createSigner(seed: KeyObject): Signer {

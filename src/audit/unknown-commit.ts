@@ -2,12 +2,12 @@ import type { AuditTable, Head } from '../store/audit-table.ts'
 import { isOutcomeUnknown } from '../store/failure.ts'
 import { LOST_CODE } from '../store/sqlite-files.ts'
 
-/** What came back was not what was acknowledged. */
+/** The database no longer holds rows that were acknowledged. */
 class RowsLost extends Error {
   readonly code = LOST_CODE
 
   constructor() {
-    super('the audit log came back older than it was')
+    super('the audit log has lost acknowledged rows')
     this.name = 'OlderLog'
   }
 }
@@ -17,13 +17,13 @@ const holds = async (table: AuditTable, chain: string, { sequence, hash }: Head)
   return row !== undefined && Buffer.from(row.hash).equals(hash)
 }
 
-/** A commit whose answer was lost on the way may have been carried out: the log itself says. */
+/** Whether a commit whose reply was lost has been executed: looks for its last row. */
 export async function wasCommitted(table: AuditTable, chain: string, last: Head | undefined, error: unknown) {
   if (!last || !isOutcomeUnknown(error)) return false
   return holds(table, chain, last).catch(() => false)
 }
 
-/** A database that came back without rows that were acknowledged (an old copy, a standby that lagged) is not extended. */
+/** Throws when acknowledged rows are gone, as after a failover to a standby that lagged or a restored old copy. */
 export async function refuseLostRows(table: AuditTable, chain: string, last: Head | undefined) {
   if (last && !(await holds(table, chain, last))) throw new RowsLost()
 }

@@ -1,11 +1,11 @@
 import { toFaultText, toVisible } from './fault-text.ts'
 import type { ChainEnd, Verdict } from './verify-audit-log.ts'
 
-/** Which checkpoints.log the log was compared with, and whether it was kept away from the database. */
+/** The checkpoints.log that was compared, and whether it was stored apart from the database. */
 export type ComparedFile = { readonly path: string; readonly isKeptElsewhere: boolean }
 
-/** The result of a check in sentences, the same on the command line and in the console. */
-export type VerdictText = {
+/** The result of a check in sentences, used by the command line and the console. */
+type VerdictText = {
   readonly headline: string
   /** What was compared. */
   readonly compared: readonly string[]
@@ -13,7 +13,7 @@ export type VerdictText = {
   readonly limits: readonly string[]
 }
 
-/** More chains than these are counted, not listed. */
+/** Further chains are counted, not listed. */
 const MOST_ENDS = 4
 
 export function toVerdictText(verdict: Verdict, file?: ComparedFile): VerdictText {
@@ -53,7 +53,7 @@ function listEnds(ends: readonly ChainEnd[]): string[] {
 function listFileFacts({ file: { unreadable, last } }: Verdict, file?: ComparedFile): string[] {
   if (!file) return []
   return [
-    ...(unreadable > 0 ? [`Passed over: ${count(unreadable, 'incomplete line')} of ${file.path}.`] : []),
+    ...(unreadable > 0 ? [`Skipped: ${count(unreadable, 'incomplete line')} of ${file.path}.`] : []),
     ...(last === undefined ? [] : [`The last checkpoint in ${file.path} is of ${last}.`]),
   ]
 }
@@ -61,7 +61,7 @@ function listFileFacts({ file: { unreadable, last } }: Verdict, file?: ComparedF
 function listLimits({ unsigned, file: { last } }: Verdict, file?: ComparedFile): string[] {
   const young =
     unsigned > 0
-      ? [`Newer than the last checkpoint, so that no signature covers them: ${count(unsigned, 'row')}.`]
+      ? [`Newer than the last checkpoint and not covered by a signature: ${count(unsigned, 'row')}.`]
       : []
   return [
     ...young,
@@ -70,12 +70,12 @@ function listLimits({ unsigned, file: { last } }: Verdict, file?: ComparedFile):
 }
 
 const WITHOUT_CHECKPOINTS = [
-  'Not compared: checkpoints that were kept away from this server. Without them, this check cannot see that the end of the log was cut off or written anew, or that an older copy was put back, if the checkpoints in the database and on this server were cut in the same way.',
-  'To see that, run: tabbat audit verify --checkpoints FILE, with a checkpoints.log that was kept elsewhere.',
+  'Not compared: checkpoints stored outside this server. Without them, this check cannot find that the end of the log was removed or rewritten, or that an older copy was restored, if the checkpoints in the database and on this server were changed in the same way.',
+  'To find that, run: tabbat audit verify --checkpoints FILE, with a checkpoints.log that was stored elsewhere.',
 ]
 
 const toLimitOfFile = (path: string, last: string) =>
-  `This holds up to ${last}. What was cut off or written anew after that cannot be seen with ${path}: use a newer copy.`
+  `This holds up to ${last}. To find rows that were removed or rewritten after that, use a newer copy than ${path}.`
 
 const count = (number: number, noun: string) =>
   `${String(number).replace(/\B(?=(\d{3})+$)/g, ' ')} ${noun}${number === 1 ? '' : 's'}`

@@ -3,11 +3,11 @@ import { type Fault, type SoundPrefix, verifyChain } from './verify-chain.ts'
 import { type CheckpointOptions, type CheckpointsVerdict, verifyCheckpoints } from './verify-checkpoints.ts'
 import { createRowHasher } from './verify-row.ts'
 
-/** What the log is held against. This side shares no code with the one that writes it. */
+/** The verifier shares no code with the writer, so that a bug in one is found by the other. */
 export type VerifyOptions = CheckpointOptions & {
   readonly onProgress?: (rows: number, total: number) => void
-  /** What another thread finds out about the checkpoints. Without it, they are looked at after the rows. */
-  readonly statements?: Promise<CheckpointsVerdict>
+  /** The result of a thread that checks the checkpoints. Without it, they are checked after the rows. */
+  readonly checkpoints?: Promise<CheckpointsVerdict>
 }
 
 /** The last row of a chain. */
@@ -17,36 +17,36 @@ export type Verdict = Omit<CheckpointsVerdict, 'signedRows'> & {
   readonly sound: boolean
   readonly rows: number
   readonly chains: number
-  /** Rows that no checkpoint speaks for yet. */
+  /** Rows that no checkpoint covers yet. */
   readonly unsigned: number
-  /** The last row of each chain, for comparing it with what was noted elsewhere; none of a log with a fault in its rows. */
+  /** The last row of each chain, to compare with a record stored elsewhere; empty when a row is faulty. */
   readonly ends: readonly ChainEnd[]
 }
 
-/** Of a log whose rows are faulty, nobody asks what the checkpoints say. */
-const UNASKED: CheckpointsVerdict = {
+/** The checkpoints are not checked when a row is faulty. */
+const NOT_CHECKED: CheckpointsVerdict = {
   fault: undefined,
   checkpoints: 0,
   signedRows: 0,
   file: { checkpoints: 0, unreadable: 0, last: undefined },
 }
 
-/** Reads the whole log and says whether it is the one that was written, or the first thing that is wrong. */
+/** Reads the whole log. Returns whether it is unchanged, or the first fault. */
 export async function verifyAuditLog(scan: AuditSnapshot, options: VerifyOptions): Promise<Verdict> {
   const places = new Map<string, SoundPrefix>()
   const fault = await verifyChains(scan, places, options)
-  const { signedRows, ...statements } = fault
-    ? { ...UNASKED, fault }
-    : await (options.statements ?? verifyCheckpoints(scan, options))
+  const { signedRows, ...checkpoints } = fault
+    ? { ...NOT_CHECKED, fault }
+    : await (options.checkpoints ?? verifyCheckpoints(scan, options))
   const filled = [...places].filter(([, { length }]) => length > 0)
   const rows = filled.reduce((sum, [, { length }]) => sum + length, 0)
   return {
-    ...statements,
-    sound: statements.fault === undefined,
+    ...checkpoints,
+    sound: checkpoints.fault === undefined,
     rows,
     chains: filled.length,
     ends: fault ? [] : filled.map(([chain, { length, hash }]) => ({ chain, sequence: length, hash })),
-    // Another thread may have seen younger checkpoints.
+    // The other thread may have seen later checkpoints.
     unsigned: Math.max(rows - signedRows, 0),
   }
 }
@@ -71,15 +71,15 @@ async function verifyChains(
     }
     places.set(chain, result)
   }
-  return rows === total ? undefined : findStranger(scan)
+  return rows === total ? undefined : findUnclaimedRow(scan)
 }
 
-/** There are more rows than the chains hold. */
-async function findStranger(scan: AuditSnapshot): Promise<Fault> {
+/** There are more rows than the known chains hold. */
+async function findUnclaimedRow(scan: AuditSnapshot): Promise<Fault> {
   const [chain, sequence] = (await scan.findUnclaimedRow()) ?? []
   return {
     chain: typeof chain === 'string' ? chain : null,
     sequence: Number.isSafeInteger(sequence) ? Number(sequence) : null,
-    reason: 'there are rows that belong to no chain in audit_chains: they were put in from outside',
+    reason: 'there are rows of a chain that is not in audit_chains: they were inserted from outside',
   }
 }

@@ -1,14 +1,14 @@
 import type { AuditSnapshot, Cells } from '../store/audit-snapshot.ts'
 import { HASHED_FIELDS, type RowHasher, ZERO_HASH } from './verify-row.ts'
 
-/** The first thing that is wrong: where, and what, in a sentence. */
+/** The first fault: where it is, and a sentence about it. */
 export type Fault = {
   readonly chain: string | null
   readonly sequence: number | null
   readonly reason: string
 }
 
-/** How far a chain is sound: the number and the hash of the last good row. */
+/** The sound part of a chain: the sequence and the hash of its last good row. */
 export type SoundPrefix = { readonly length: number; readonly hash: string }
 
 const ROWS_AT_ONCE = 1000
@@ -16,7 +16,7 @@ const SEQUENCE_AT = HASHED_FIELDS.indexOf('sequence')
 const PREVIOUS_AT = HASHED_FIELDS.length
 const HASH_AT = PREVIOUS_AT + 1
 
-/** Reads a chain row by row: where it ends, or its first fault. */
+/** Checks a chain row by row. Returns where it ends, or its first fault. */
 export async function verifyChain(
   scan: AuditSnapshot,
   chain: string,
@@ -29,7 +29,7 @@ export async function verifyChain(
     const rows = await next.catch(toNoRows)
     if (!rows) return { chain, sequence: place.length + 1, reason: UNREADABLE }
     if (rows.length === 0) return place
-    // The database looks for the next rows while these are hashed. Whether it failed is asked in the next round.
+    // Reads the next page while this one is hashed. A failure is handled in the next round.
     next = scan.rows(chain, place.length + rows.length, ROWS_AT_ONCE)
     next.catch(() => {})
     const result = verifyRows(rows, place, hashRow)
@@ -56,19 +56,19 @@ function verifyRows(
   return { length: sequence, hash: previous }
 }
 
-const UNREADABLE = 'the row holds a number that no row can hold: it was changed'
+const UNREADABLE = 'the row holds an impossible number: it was changed'
 
 function explain(row: Cells, sequence: number, previous: string, computed: string | undefined): string {
   const found = row[SEQUENCE_AT]
-  if (!Number.isSafeInteger(found)) return 'the row holds a sequence that no row can hold: it was changed'
-  if (found !== sequence) return `the row is missing: the next one there is row ${found}`
-  if (computed === undefined) return 'the row holds something that is not text: it was changed'
+  if (!Number.isSafeInteger(found)) return 'the row holds an impossible sequence: it was changed'
+  if (found !== sequence) return `the row is missing: the next row is row ${found}`
+  if (computed === undefined) return 'the row holds a value that is not text: it was changed'
   if (row[PREVIOUS_AT] !== previous)
-    return 'the row does not follow the row before it: one of the two was changed, taken out or put in'
-  return 'the hash of the row does not fit what is in it: the row was changed'
+    return 'the row does not follow the row before it: one of the two was changed, removed or inserted'
+  return 'the hash of the row does not match its content: the row was changed'
 }
 
-/** SQLite holds numbers that JavaScript does not; the log holds none of them. */
+/** SQLite can hold integers that JavaScript cannot; a genuine log holds none. */
 function toNoRows(error: unknown): undefined {
   if ((error as NodeJS.ErrnoException).code !== 'ERR_OUT_OF_RANGE') throw error
   return undefined

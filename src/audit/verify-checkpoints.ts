@@ -12,34 +12,35 @@ export type CheckpointOptions = {
 export type CheckpointsVerdict = {
   readonly fault: Fault | undefined
   readonly checkpoints: number
-  /** Rows that at least one good checkpoint speaks for. */
+  /** Rows covered by at least one good checkpoint. */
   readonly signedRows: number
   readonly file: FileVerdict
 }
 
-/** What the file had to say, where there is one. */
+/** The result for the file, if one was given. */
 type FileVerdict = {
   readonly checkpoints: number
+  /** Incomplete lines, which were skipped. */
   readonly unreadable: number
   readonly last: string | undefined
 }
 
-/** Holds all checkpoints, those of the database and those of the file, against the rows. */
+/** Compares all checkpoints, of the database and of the file, with the rows. */
 export async function verifyCheckpoints(
   scan: AuditSnapshot,
   { publicKey, file }: CheckpointOptions,
 ): Promise<CheckpointsVerdict> {
-  const statements = createCheckpointVerifier(scan, publicKey)
+  const verifier = createCheckpointVerifier(scan, publicKey)
   const seen = { checkpoints: 0, unreadable: 0, last: undefined }
   const fault =
-    (await verifyStored(scan, statements)) ?? (file && (await verifyFile(scan, statements, file, seen)))
-  return { fault, checkpoints: statements.count(), signedRows: statements.signedRows(), file: seen }
+    (await verifyStored(scan, verifier)) ?? (file && (await verifyFile(scan, verifier, file, seen)))
+  return { fault, checkpoints: verifier.count(), signedRows: verifier.signedRows(), file: seen }
 }
 
-async function verifyStored(scan: AuditSnapshot, statements: CheckpointVerifier): Promise<Fault | undefined> {
+async function verifyStored(scan: AuditSnapshot, verifier: CheckpointVerifier): Promise<Fault | undefined> {
   for await (const page of scan.checkpoints())
     for (const checkpoint of page) {
-      const fault = await statements.check(checkpoint, 'in the database')
+      const fault = await verifier.check(checkpoint, 'in the database')
       if (fault) return fault
     }
   return undefined
@@ -47,7 +48,7 @@ async function verifyStored(scan: AuditSnapshot, statements: CheckpointVerifier)
 
 async function verifyFile(
   scan: AuditSnapshot,
-  statements: CheckpointVerifier,
+  verifier: CheckpointVerifier,
   file: CheckpointFile,
   seen: { -readonly [Name in keyof FileVerdict]: FileVerdict[Name] },
 ): Promise<Fault | undefined> {
@@ -59,9 +60,9 @@ async function verifyFile(
     }
     seen.checkpoints += 1
     seen.last = checkpoint.time
-    // What the database has as well was checked a moment ago.
+    // A checkpoint that is also in the database was checked before.
     if (await scan.hasCheckpoint(checkpoint)) continue
-    const fault = await statements.check(checkpoint, `in ${file.path}`)
+    const fault = await verifier.check(checkpoint, `in ${file.path}`)
     if (fault) return fault
     missing ??= checkpoint.time
   }
@@ -69,4 +70,4 @@ async function verifyFile(
 }
 
 const toMissing = (time: string) =>
-  `the checkpoint of ${time} is not in the database: it was taken out, or an older copy of the database was put back`
+  `the checkpoint of ${time} is not in the database: it was removed, or an older copy of the database was restored`

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 
-/** A neighbour on the way up from a row to the root, and the side on which it stands. */
+/** A neighbour on the path from a row to the root, and its side. */
 export type ProofStep = { readonly side: 'left' | 'right'; readonly hash: string }
 
 const LEAF = 0
@@ -9,11 +9,11 @@ const NODE = 1
 const leaf = Buffer.alloc(33, LEAF)
 const node = Buffer.alloc(65, NODE)
 
-/** A tree that takes hashes one after the other and keeps no more than one node for each level. */
-export type Tree = { readonly add: (rowHash: string) => void; readonly root: () => string | undefined }
+/** A Merkle tree that takes hashes one by one and holds at most one node for each level. */
+type Tree = { readonly add: (rowHash: string) => void; readonly root: () => string | undefined }
 
 export function createTree(): Tree {
-  /** Roots of full trees, from the largest to the smallest, as the binary digits of the number of leaves. */
+  /** Roots of full subtrees, largest first, like the binary digits of the number of leaves. */
   const roots: string[] = []
   let leaves = 0
   const joinLast = () => {
@@ -34,7 +34,7 @@ export function createTree(): Tree {
   }
 }
 
-/** The root to which a path leads; undefined when it is not the path of this place among so many. */
+/** The root that a path leads to; undefined when its shape does not match this index and count. */
 export function climb(
   rowHash: string,
   index: number,
@@ -50,7 +50,7 @@ export function climb(
   )
 }
 
-/** On which side the neighbour stands, level by level. The last of an odd number has none and moves up. */
+/** The side of the neighbour on each level. The last node of an odd level has none and moves up. */
 function listSides(index: number, count: number): ProofStep['side'][] {
   const sides: ProofStep['side'][] = []
   let last = count - 1

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 
-/** The fields of a row in the order in which they are hashed. See docs/audit-format.md. */
+/** The fields of a row in the order of hashing. Not shared with the writer on purpose. See docs/audit-format.md. */
 export const HASHED_FIELDS = [
   'chain',
   'sequence',
@@ -19,7 +19,7 @@ export const HASHED_FIELDS = [
   'detail',
 ] as const
 
-/** What the first row of a chain follows. */
+/** The previous hash of the first row of a chain. */
 export const ZERO_HASH = '0'.repeat(64)
 
 const VERSION = 1
@@ -27,10 +27,10 @@ const ABSENT = 0xffffffff
 const SEQUENCE_AT = HASHED_FIELDS.indexOf('sequence')
 const HASH_BYTES = 32
 
-/** The hash of a row, in hex, from its fields and the hash before; undefined when a field holds what no field can. */
+/** The hash of a row in hex; undefined when a field has an impossible type. */
 export type RowHasher = (fields: readonly unknown[], previousHash: string) => string | undefined
 
-/** Works in one piece of memory, which grows when a row needs more. */
+/** Uses one buffer, which grows when a row needs more. */
 export function createRowHasher(): RowHasher {
   let memory = Buffer.allocUnsafeSlow(16 * 1024)
   const makeRoom = (needed: number) => {

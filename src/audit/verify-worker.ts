@@ -4,7 +4,7 @@ import { type CheckpointOptions, verifyCheckpoints } from './verify-checkpoints.
 
 const { path, options } = workerData as { path: string; options: CheckpointOptions }
 
-/** A failure is thrown in the thread, and reaches the caller as its error event. */
+/** A failure ends the thread, and the caller gets it as the error event. */
 async function run(): Promise<void> {
   parentPort?.postMessage(await withSqliteAuditSnapshot(path, (scan) => verifyCheckpoints(scan, options)))
 }

@@ -72,7 +72,7 @@ describe('the root key', () => {
     expect(during.sealing(1)?.equals(before.sealing(1) as never)).toBe(true)
     expect(during.sealing(2)?.equals(before.sealing(1) as never)).toBe(false)
     writeRootKeyFile(path, [newText])
-    expect(() => load(undefined, next.fingerprint, state)).toThrow(/rotation of the root key is under way/)
+    expect(() => load(undefined, next.fingerprint, state)).toThrow(/rotation of the root key is running/)
     const after = load(undefined, next.fingerprint, { version: 2, carried }).keyring
     expect(after['blind-index'].equals(before['blind-index'])).toBe(true)
     expect(after.sealing(1)).toBeUndefined()

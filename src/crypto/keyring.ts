@@ -3,7 +3,7 @@ import { UserError } from '../errors.ts'
 import type { RootKey, RootKeys } from './root-key.ts'
 import { seal, toAssociatedData, unseal } from './seal.ts'
 
-/** One purpose, one key: a leak of one tells nothing about the others. */
+/** One key for each purpose: a leak of one does not affect the others. */
 const CARRIED = [
   'api-key-pepper',
   'blind-index',
@@ -19,23 +19,23 @@ const CARRIED = [
 type Carried = (typeof CARRIED)[number]
 
 /**
- * The keys of a database, held as KeyObjects: they never show up in a log, and are several times faster than buffers.
+ * The keys of a database, held as KeyObjects: they cannot appear in a log, and are several times faster than buffers.
  *
- * What was hashed under a key cannot be hashed again without the text, so those keys outlive a rotation of the root:
- * they are carried over, sealed under the new root. What was sealed is sealed anew, version by version.
+ * A hash cannot be recomputed without its input, so the keys for hashes survive a rotation of the root key: they are carried
+ * over, sealed under the new root. Sealed rows are sealed again under the new version.
  */
 export type Keyring = { readonly [Name in Carried]: KeyObject } & {
-  /** Version of the root that seals now. */
+  /** Version of the root key that seals new rows. */
   readonly version: number
-  /** The key that opens what was sealed under a version; undefined when it is not held. */
+  /** The key for rows sealed under a version; undefined when it is not held. */
   readonly sealing: (version: number) => KeyObject | undefined
 }
 
-/** What the database remembers about its root key. */
+/** What the database stores about its root key. */
 export type RootState = {
   readonly fingerprint: string | undefined
   readonly version: number
-  /** Set while a rotation is under way. */
+  /** Set during a rotation. */
   readonly previousFingerprint: string | undefined
   /** The carried keys, sealed under the current root; absent before the first rotation. */
   readonly carried: string | undefined
@@ -47,12 +47,12 @@ export function openKeyring({ candidates, where }: RootKeys, state: RootState): 
   const current = state.fingerprint === undefined ? candidates[0] : byFingerprint(state.fingerprint)
   if (!current)
     throw new UserError(
-      `The root key (from ${where}) is not the one this database was made with. Give the right one; nothing was changed.`,
+      `The root key (from ${where}) is not the one this database was created with. Give the right one. Nothing was changed.`,
     )
   const previous = byFingerprint(state.previousFingerprint)
   if (state.previousFingerprint !== undefined && !previous)
     throw new UserError(
-      `A rotation of the root key is under way, and the previous one is missing from ${where}. Set TABBAT_ROOT_KEY_PREVIOUS, or put it back on the second line of the file.`,
+      `A rotation of the root key is running, and the previous key is missing from ${where}. Set TABBAT_ROOT_KEY_PREVIOUS, or put it back on the second line of the file.`,
     )
   const sealing = new Map([[state.version, current.derive('record')]])
   if (previous) sealing.set(state.version - 1, previous.derive('record'))
@@ -60,7 +60,7 @@ export function openKeyring({ candidates, where }: RootKeys, state: RootState): 
   return { ...carried, version: state.version, sealing: (version) => sealing.get(version) }
 }
 
-/** The keys that outlive the root, sealed under the next one. */
+/** The carried keys, sealed under the next root key. */
 export function sealCarried(keyring: Keyring, next: RootKey, nextVersion: number): string {
   const names = CARRIED.map((name) => [name, keyring[name].export().toString('base64')])
   const plain = Buffer.from(JSON.stringify(Object.fromEntries(names)))
@@ -82,6 +82,6 @@ function openCarried(root: RootKey, { carried = '', version }: RootState): Recor
   ) as Record<Carried, KeyObject>
 }
 
-/** A purpose that is younger than the last rotation was not carried over by it: its key comes from the present root. */
+/** A purpose added after the last rotation was not carried over: its key is derived from the present root. */
 const toCarriedKey = (text: unknown) =>
   typeof text === 'string' ? createSecretKey(Buffer.from(text, 'base64')) : undefined

@@ -4,13 +4,13 @@ import { dirname, join } from 'node:path'
 import { UserError } from '../errors.ts'
 import { ExposedSecret, readSecretFile, refuseExposedFolder } from './secret-file.ts'
 
-/** A root secret: 32 bytes, from which every other key is derived by a label. */
+/** A root secret of 32 bytes, from which every other key is derived by a label. */
 export type RootKey = {
   readonly fingerprint: string
   readonly derive: (label: string) => KeyObject
 }
 
-/** The root key in use and, while a rotation is under way, the one before it. */
+/** The present root key and, during a rotation, the previous one. */
 export type RootKeys = {
   readonly candidates: readonly RootKey[]
   readonly origin: 'setting' | 'file'
@@ -23,7 +23,7 @@ export type RootKeySettings = {
   readonly dataDir: string
 }
 
-/** From the settings, or from root.key in the data folder, which is made on the first run. */
+/** From the settings, or from root.key in the data folder, which is created on the first run. */
 export function loadRootKeys(settings: RootKeySettings, mayCreate: boolean): RootKeys {
   const path = toRootKeyPath(settings.dataDir)
   if (settings.rootKey === undefined) {
@@ -54,7 +54,7 @@ export function parseRootKey(text: string, where: string): RootKey {
   return { derive, fingerprint: createHmac('sha256', derive('fingerprint')).update('root').digest('hex') }
 }
 
-/** Replaces the file whole: at any moment it is the old one or the new one. */
+/** Replaces the file atomically. */
 export function writeRootKeyFile(path: string, texts: readonly string[]): void {
   renameSync(writeDraft(path, texts), path)
   syncFolder(path)
@@ -66,16 +66,16 @@ function readOrCreate(path: string, mayCreate: boolean): string {
   } catch (error) {
     if (error instanceof ExposedSecret) throw error
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT')
-      throw new UserError(`The root key file ${path} cannot be read: check its permissions.`)
+      throw new UserError(`The root key file ${path} cannot be read. Check its permissions.`)
   }
   if (!mayCreate)
     throw new UserError(
-      `The root key is missing: this database was made with one. Put it back at ${path} or set TABBAT_ROOT_KEY.`,
+      `The root key is missing, and this database was created with one. Put it back at ${path} or set TABBAT_ROOT_KEY.`,
     )
   return createRootKeyFile(path)
 }
 
-/** Linked into place whole: a crash leaves no half-written key, and of two processes that start at once one wins. */
+/** Created by a hard link: a crash leaves no incomplete key, and of two processes that start at once, one wins. */
 function createRootKeyFile(path: string): string {
   refuseExposedFolder(path)
   const draft = writeDraft(path, [createRootKeyText()])
@@ -99,7 +99,7 @@ function writeDraft(path: string, texts: readonly string[]): string {
   return draft
 }
 
-/** The new name is on disk, too: a database must never know a root key that a power cut takes away. */
+/** Makes the file name durable: the database must never know a root key that a power cut can lose. */
 function syncFolder(path: string): void {
   const folder = openSync(dirname(path), 'r')
   fsyncSync(folder)

@@ -3,15 +3,15 @@ import { createCipheriv, createDecipheriv, type KeyObject, randomFillSync } from
 const NONCE_BYTES = 12
 const TAG_BYTES = 16
 
-/** Nonces are drawn in bulk: one call to the system for many seals. */
+/** Nonces are generated in bulk: one system call for many seals. */
 const pool = Buffer.alloc(NONCE_BYTES * 512)
 let used = pool.length
 
 /**
- * AES-256-GCM: nonce, ciphertext, tag. `bound` (table, record id, key version) is not in the result but must be the
- * same to open it, so a sealed value cannot be moved to another row.
+ * AES-256-GCM: nonce, ciphertext, tag. The associated data (table, record id, key version) is not in the result but must be
+ * equal to open it, so a sealed value cannot be moved to another row.
  */
-export function seal(key: KeyObject, plain: Uint8Array, bound: Uint8Array): Buffer {
+export function seal(key: KeyObject, plain: Uint8Array, associatedData: Uint8Array): Buffer {
   if (used === pool.length) {
     randomFillSync(pool)
     used = 0
@@ -19,13 +19,13 @@ export function seal(key: KeyObject, plain: Uint8Array, bound: Uint8Array): Buff
   const nonce = pool.subarray(used, used + NONCE_BYTES)
   used += NONCE_BYTES
   const cipher = createCipheriv('aes-256-gcm', key, nonce)
-  cipher.setAAD(bound)
+  cipher.setAAD(associatedData)
   const sealed = cipher.update(plain)
   cipher.final()
   return Buffer.concat([nonce, sealed, cipher.getAuthTag()])
 }
 
-/** A sealed value in the database that does not open: it was changed, or belongs to another row. The database is damaged. */
+/** A sealed value cannot be opened: it was changed or belongs to another row. The database is damaged. */
 export class BrokenSeal extends Error {
   readonly code = 'BROKEN_SEAL'
 
@@ -36,24 +36,24 @@ export class BrokenSeal extends Error {
 }
 
 /** Throws BrokenSeal when the key is wrong, the value was changed, or it belongs to another row. */
-export function unseal(key: KeyObject, sealed: Uint8Array, bound: Uint8Array): Buffer {
+export function unseal(key: KeyObject, sealed: Uint8Array, associatedData: Uint8Array): Buffer {
   try {
-    return open(key, sealed, bound)
+    return open(key, sealed, associatedData)
   } catch (cause) {
     throw new BrokenSeal({ cause })
   }
 }
 
-function open(key: KeyObject, sealed: Uint8Array, bound: Uint8Array): Buffer {
+function open(key: KeyObject, sealed: Uint8Array, associatedData: Uint8Array): Buffer {
   const end = sealed.length - TAG_BYTES
   const decipher = createDecipheriv('aes-256-gcm', key, sealed.subarray(0, NONCE_BYTES))
-  decipher.setAAD(bound)
+  decipher.setAAD(associatedData)
   decipher.setAuthTag(sealed.subarray(end))
   const plain = decipher.update(sealed.subarray(NONCE_BYTES, end))
   decipher.final()
   return plain
 }
 
-/** What a sealed value is bound to. */
+/** The associated data of a sealed value. */
 export const toAssociatedData = (table: string, id: Uint8Array, keyVersion: number): Buffer =>
   Buffer.concat([Buffer.from(`${table}:${keyVersion}:`), id])

@@ -11,23 +11,23 @@ import {
 import { dirname } from 'node:path'
 import { UserError } from '../errors.ts'
 
-/** A file that holds a secret and that other users of the machine can read or replace. The message says what to type. */
+/** Other users of the machine can read or replace a file with a secret. The message says what to run. */
 export class ExposedSecret extends UserError {
   override readonly name = 'ExposedSecret'
 }
 
 /**
- * `private`: the owner alone may read it (root.key). `mounted`: a file that the operator names. Its group may read it, and
- * everyone may where it is a secret of a container: Docker and Kubernetes mount those as 0444 or 0644.
+ * `private`: only the owner may read it (root.key). `mounted`: a file named in a setting. Its group may read it, and for a
+ * secret of a container everyone may: Docker and Kubernetes mount those as 0444 or 0644.
  */
-export type SecretKind = 'private' | 'mounted'
+type SecretKind = 'private' | 'mounted'
 
-/** The checks run on the open file, so what was checked is what is read. Errors of the file system pass through. */
+/** Checks the open file, so that the checked file is the one that is read. File system errors are thrown unchanged. */
 export function readSecretFile(path: string, kind: SecretKind): string {
   const file = openSync(path, 'r')
   try {
     const stats = fstatSync(file)
-    // A pipe, as a shell makes one for <(command), has no other reader.
+    // A pipe, as in <(command), has no other reader.
     if (stats.isFile()) refuseExposedFile(path, stats, kind)
     return readFileSync(file, 'utf8')
   } finally {
@@ -46,11 +46,11 @@ function refuseExposedFile(path: string, stats: Stats, kind: SecretKind): void {
       `${path} holds a secret, and other users of this machine can read or change it. Type: chmod ${wanted} ${toWord(path)}`,
     )
   refuseExposedFolder(path)
-  // Where the path is a link, also the folder that holds the file itself.
+  // For a symbolic link, also the folder of its target.
   refuseExposedFolder(realpathSync(path))
 }
 
-/** Others who may write to the folder can replace the file. In a folder with the sticky bit (/tmp) they cannot. */
+/** Users with write access to the folder can replace the file, unless the folder has the sticky bit (/tmp). */
 export function refuseExposedFolder(path: string): void {
   if (process.getuid === undefined) return
   const folder = dirname(path)
@@ -62,24 +62,24 @@ export function refuseExposedFolder(path: string): void {
   )
 }
 
-/** The owner of a file can always give permissions to others. root is trusted, and may use the files of every user. */
+/** The owner of a file can change its permissions. root is trusted, and may use the files of every user. */
 function refuseForeignOwner(path: string, { uid }: Stats): void {
   const own = process.getuid?.()
   if (own === undefined || own === 0 || uid === own || uid === 0) return
   throw new ExposedSecret(
-    `${path} belongs to another user, who can change what is in it. Type: sudo chown ${own} ${toWord(path)}`,
+    `${path} belongs to another user, who can change it. Type: sudo chown ${own} ${toWord(path)}`,
   )
 }
 
-/** For a file that may hold secrets beside other things, where a warning is enough. */
+/** For a file that may hold secrets, where a warning is enough. */
 export const isReadableByAll = (path: string) =>
   process.getuid !== undefined && ((statSync(path, { throwIfNoEntry: false })?.mode ?? 0) & 0o004) !== 0
 
 const TMPFS = 0x01021994
 
-/** Secrets of a container lie in memory (Kubernetes, Docker Swarm) or in /run/secrets (Docker Compose). */
+/** Secrets of a container are on tmpfs (Kubernetes, Docker Swarm) or in /run/secrets (Docker Compose). */
 const isContainerSecret = (path: string) =>
   process.platform === 'linux' && (/^(\/var)?\/run\/secrets\//.test(path) || statfsSync(path).type === TMPFS)
 
-/** As a shell takes it for one word. */
+/** Quoted for a shell. */
 const toWord = (path: string) => (/^[\w./-]+$/.test(path) ? path : `'${path.replaceAll("'", `'\\''`)}'`)

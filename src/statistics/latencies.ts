@@ -2,10 +2,10 @@ import type { LatencyCount, StatisticsTable } from '../store/statistics-table.ts
 import { SPANS, toSpanName } from '../store/statistics-table.ts'
 import { toClass } from './latency-classes.ts'
 
-/** How long verifications took, gathered in memory and written now and then: what a crash loses is a few seconds of them. */
+/** Durations of verifications, counted in memory and written every two seconds: a crash loses a few seconds of them. */
 export type Latencies = {
   readonly count: (mode: string, ms: number) => void
-  /** Writes what was gathered. What cannot be written is kept for the next time. */
+  /** Writes the counts. After a failure they are kept for the next flush. */
   readonly flush: () => Promise<void>
   readonly close: () => Promise<void>
 }
@@ -24,7 +24,7 @@ export function createLatencies(table: Pick<StatisticsTable, 'addLatencies'>, no
     try {
       await table.addLatencies(toCounts(taken, node, new Date().toISOString()))
     } catch {
-      // The store is away, which others notice and tell.
+      // Store unavailable; reported elsewhere.
       for (const [mode, counts] of taken)
         counts.forEach((count, latencyClass) => {
           add(gathered, mode, latencyClass, count)

@@ -1,4 +1,4 @@
-/** Each class reaches from the bound before it to its own, which is a factor of the square root of two away. */
+/** Histogram classes: each upper bound is the one before it times the square root of two. */
 const LOWEST_MS = 0.25
 const STEPS_PER_DOUBLING = 2
 const LAST_CLASS = 36
@@ -8,9 +8,9 @@ export const toClass = (ms: number) =>
 
 export const toBoundMs = (latencyClass: number) => LOWEST_MS * 2 ** (latencyClass / STEPS_PER_DOUBLING)
 
-export type ClassCount = { readonly class: number; readonly count: number }
+type ClassCount = { readonly class: number; readonly count: number }
 
-/** An estimate: within its class, a time is taken to lie where its rank says. Undefined where nothing was counted. */
+/** Estimates a percentile by linear interpolation within its class. Undefined when nothing was counted. */
 export function estimatePercentile(counts: readonly ClassCount[], part: number): number | undefined {
   const total = counts.reduce((sum, { count }) => sum + count, 0)
   if (total === 0) return undefined

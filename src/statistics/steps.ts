@@ -6,7 +6,7 @@ export type Range = (typeof RANGES)[number]
 
 type Plan = { readonly span: Span; readonly stepMs: number; readonly steps: number }
 
-/** Never more than a few hundred steps, whatever the database holds. */
+/** At most a few hundred steps. */
 const PLANS: Readonly<Record<Range, Plan>> = {
   hour: { span: 'minute', stepMs: MINUTE_MS, steps: 60 },
   day: { span: 'hour', stepMs: HOUR_MS, steps: 24 },
@@ -14,7 +14,7 @@ const PLANS: Readonly<Record<Range, Plan>> = {
   month: { span: 'day', stepMs: DAY_MS, steps: 30 },
 }
 
-/** The first minute and the first hour that are kept: a little more than any range needs. */
+/** The first minute and the first hour to keep: a little more than any range needs. */
 export const toRetentionCutoffs = (now: number) =>
   [
     toSpanName('minute', new Date(now - 3 * HOUR_MS).toISOString()),
@@ -36,7 +36,7 @@ export function toPeriod(range: Range, now: number): StepPeriod {
   return { span, from, stepSeconds: stepMs / 1000 }
 }
 
-/** A step for each span of the range, also for those in which nothing happened. */
+/** A step for each span of the range, including empty ones. */
 export function toSteps(range: Range, now: number, counts: readonly OutcomeCount[]): Step[] {
   const { span, stepMs, steps } = PLANS[range]
   const byName = new Map<string, Step>()
@@ -54,7 +54,7 @@ export function toSteps(range: Range, now: number, counts: readonly OutcomeCount
 const toColumn = (outcome: string) =>
   outcome === 'verified' || outcome === 'not_verified' ? outcome : 'failed'
 
-/** The beginning of a span as a whole time; that of a day is midnight in Lagos. */
+/** The start of a span as a full time; a day starts at midnight in Lagos. */
 const toTime = (span: Span, name: string) =>
   span === 'day'
     ? new Date(readLagosTime(`${name}T00:00:00`)).toISOString()

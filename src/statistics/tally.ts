@@ -1,7 +1,7 @@
 import type { AuditRow } from '../store/audit-row.ts'
 import { SPANS, type Tally, toSpanName } from '../store/statistics-table.ts'
 
-/** What these rows add to the statistics: one verification for each outcome. A replay is none, it was counted before. */
+/** What these rows add to the statistics: one verification for each outcome. A replay was counted before. */
 export function tallyRows(rows: readonly AuditRow[]): Tally[] {
   const tallies = new Map<string, Tally>()
   for (const row of rows)
@@ -40,7 +40,7 @@ function addTo(tallies: Map<string, Tally>, tally: Tally): void {
 
 const ANSWERS = ['found', 'not_found', 'watchlisted', 'reused']
 
-/** The source whose answer it was; none where nobody had one. */
+/** The source that answered; "none" when none did. */
 function findAnswering(sources: string | null): string {
   if (sources === null) return 'none'
   const tried = JSON.parse(sources) as { readonly name: string; readonly result: string }[]

@@ -4,13 +4,13 @@ import type { Row } from './database.ts'
 export type AccountRow = {
   readonly name: string
   readonly role: Role
-  /** How it was hashed, and the hash. */
+  /** The hash and how it was made. */
   readonly password: string
   readonly createdAt: number
   readonly lastSeenAt: number | undefined
 }
 
-/** A session that has not ended, with what its account may do now. */
+/** A session that has not ended, with the present role of its account. */
 export type SessionRow = {
   readonly account: string
   readonly role: Role
@@ -21,7 +21,7 @@ export type SessionRow = {
 export type InvitationRow = {
   readonly id: Uint8Array
   readonly role: Role
-  /** The account whose password it sets anew; undefined when it makes an account. */
+  /** The account whose password it resets; undefined when it creates an account. */
   readonly account: string | undefined
   readonly madeBy: string
   readonly createdAt: number

@@ -10,16 +10,16 @@ import {
 } from './account-rows.ts'
 import type { Database } from './database.ts'
 
-/** Who makes a link without an account; no account can have this name. */
+/** The creator of invitations from the command line; no account can have this name. */
 export const COMMAND_LINE = 'command line'
 
-/** Sessions that were opened, or last seen, before these moments have ended. */
-export type SessionLimits = { readonly openedAfter: number; readonly seenAfter: number }
+/** Sessions that were opened or last seen before these times have ended. */
+type SessionLimits = { readonly openedAfter: number; readonly seenAfter: number }
 
 export type Opening = {
   readonly id: Uint8Array
   readonly account: string
-  /** What was compared: a password that was changed meanwhile opens nothing. */
+  /** The hash that was compared. If the password was changed meanwhile, no session is opened. */
   readonly password: string
   readonly at: number
 }
@@ -28,34 +28,34 @@ export type NewPassword = {
   readonly name: string
   readonly before: string
   readonly after: string
-  /** The one session that goes on. */
+  /** The one session that is kept. */
   readonly keep: Uint8Array
 }
 
-/** Accounts of the console, their sessions, and the one-time links that make or mend them. */
+/** Accounts of the console, their sessions, and the one-time links that create an account or reset its password. */
 export type AccountTable = {
   readonly find: (name: string) => Promise<AccountRow | undefined>
-  /** In the order of their making. */
+  /** In the order of creation. */
   readonly list: () => Promise<AccountRow[]>
   readonly hasAny: () => Promise<boolean>
   readonly findSession: (id: Uint8Array, limits: SessionLimits) => Promise<SessionRow | undefined>
   readonly findInvitation: (id: Uint8Array, now: number) => Promise<InvitationRow | undefined>
-  /** Those that have not run out, the oldest first. */
+  /** Those that have not expired, oldest first. */
   readonly listInvitations: (now: number) => Promise<InvitationRow[]>
-  /** False when there is none: it was used or voided before. */
+  /** False when it does not exist: it was used or voided before. */
   readonly voidInvitation: (id: Uint8Array) => Promise<boolean>
-  /** Refused when it is made by somebody who is an owner no longer. */
+  /** Refused when its creator is no longer an owner. */
   readonly invite: (invitation: InvitationRow) => Promise<void>
-  /** Makes the account and uses the invitation up, both or neither. False when it is void: of two at once, one wins. */
+  /** Creates the account and deletes the invitation, both or neither. False when it is void: of two at once, one wins. */
   readonly accept: (id: Uint8Array, account: AccountRow) => Promise<boolean>
-  /** Sets the password of the account it was made for, ends its sessions, and uses up every such link of it. */
+  /** Sets the password of its account, ends the sessions of that account, and deletes all its reset links. */
   readonly acceptReset: (id: Uint8Array, password: string, now: number) => Promise<boolean>
   readonly open: (opening: Opening) => Promise<boolean>
   readonly touch: (id: Uint8Array, at: number) => Promise<void>
   readonly end: (id: Uint8Array) => Promise<boolean>
-  /** Ends the other sessions, too, and makes the links void that would set it anew. False when the password is not what it was. */
+  /** Also ends the other sessions and deletes reset links. False when the password was changed meanwhile. */
   readonly setPassword: (change: NewPassword) => Promise<boolean>
-  /** Both end the sessions, and the invitations that only an owner may make. Refused for the last owner. */
+  /** `setRole` and `remove` end the sessions and delete the invitations that only an owner may create. Refused for the last owner. */
   readonly setRole: (name: string, role: Role) => Promise<void>
   readonly remove: (name: string) => Promise<void>
   readonly forget: (limits: SessionLimits & { readonly now: number }) => Promise<void>
@@ -109,7 +109,7 @@ function createSessionWrites(database: Database) {
           .run(id, account, at, at)
         return true
       }),
-    // The account first, as everywhere: two who take the same rows in turn wait for each other for ever.
+    // The account row first, as in all transactions here: another order can deadlock.
     touch: (id: Uint8Array, at: number) =>
       database.transaction(async (inside) => {
         await inside
@@ -159,14 +159,15 @@ function createAccountWrites(database: Database) {
       database.transaction(async (inside) => {
         if (role !== 'owner') await refuseLastOwner(inside, name)
         const changed = await inside.prepare('UPDATE accounts SET role = $1 WHERE name = $2').run(role, name)
-        if (changed === 0) throw toGone(name)
+        if (changed === 0) throw toMissingAccount(name)
         await inside.prepare(END_ALL).run(name)
         if (role !== 'owner') await inside.prepare('DELETE FROM invitations WHERE made_by = $1').run(name)
       }),
     remove: (name: string) =>
       database.transaction(async (inside) => {
         await refuseLastOwner(inside, name)
-        if ((await inside.prepare('DELETE FROM accounts WHERE name = $1').run(name)) === 0) throw toGone(name)
+        if ((await inside.prepare('DELETE FROM accounts WHERE name = $1').run(name)) === 0)
+          throw toMissingAccount(name)
         await inside.prepare(END_ALL).run(name)
         await inside.prepare('DELETE FROM invitations WHERE made_by = $1 OR account = $1').run(name)
       }),
@@ -181,7 +182,7 @@ async function acceptInside(inside: Database, id: Uint8Array, account: AccountRo
   const made = await inside
     .prepare(`INSERT INTO accounts (${ACCOUNT}) VALUES ($1, $2, $3, $4, NULL) ON CONFLICT (name) DO NOTHING`)
     .run(account.name, account.role, account.password, account.createdAt)
-  // Taken back with the rest: the link is good for another name.
+  // The rollback keeps the invitation, so it can be used with another name.
   if (made === 0) throw new UserError(`The account ${account.name} already exists. Choose another name.`)
   return true
 }
@@ -204,9 +205,9 @@ async function acceptResetInside(
   return true
 }
 
-const toGone = (name: string) => new UserError(`There is no account ${name}.`)
+const toMissingAccount = (name: string) => new UserError(`There is no account ${name}.`)
 
-/** Whoever is removed takes the links along, also one that is being made in the same moment. */
+/** Removing an owner deletes their invitations; the lock covers one that is being created at the same moment. */
 async function refuseFormerOwner(inside: Database, name: string): Promise<void> {
   if (name === COMMAND_LINE) return
   await inside.lock('people')
@@ -214,7 +215,7 @@ async function refuseFormerOwner(inside: Database, name: string): Promise<void> 
   if (!owner) throw new UserError('Only an owner may create a one-time link.')
 }
 
-/** Two owners who lower each other at the same moment: the second waits here, and then is the last. */
+/** If two owners demote each other at once, the second waits for the lock and is then refused as the last owner. */
 async function refuseLastOwner(inside: Database, name: string): Promise<void> {
   await inside.lock('people')
   const others = await inside

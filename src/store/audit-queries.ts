@@ -1,22 +1,22 @@
 import type { AuditRow } from './audit-row.ts'
 import type { Database } from './database.ts'
 
-/** Looking back through the log, a bounded piece at a time, by what is indexed anyway. */
+/** Reads the log backwards in bounded pages, by the existing indexes. */
 export type AuditQueries = {
   /** The rows of a chain before a sequence, the newest first. */
   readonly pageBack: (chain: string, before: number, most: number) => Promise<AuditRow[]>
-  /** When the row with this sequence was written, or the first one after it. */
+  /** Time of the row with this sequence, or of the first row after it. */
   readonly timeFrom: (
     chain: string,
     sequence: number,
   ) => Promise<Pick<AuditRow, 'sequence' | 'time'> | undefined>
-  /** The highest sequence of a stretch (`from` is in it, `before` is not) whose row is not younger than a time. */
+  /** The highest sequence in a range (`from` included, `before` excluded) whose row is not later than a time. */
   readonly lastUntil: (
     chain: string,
-    stretch: { readonly from: number; readonly before: number },
+    range: { readonly from: number; readonly before: number },
     time: string,
   ) => Promise<number | undefined>
-  /** How many rows are about this subject; counted no further than `most`. */
+  /** How many rows name this subject, counted up to `most`. */
   readonly countSubject: (subject: string, most: number) => Promise<number>
 }
 

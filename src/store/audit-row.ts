@@ -1,4 +1,4 @@
-/** A row of the audit log. No number, phone, name, key or body is ever in it; `subject` is a keyed hash in hex. */
+/** A row of the audit log. It never holds a number, phone, name, key or body; `subject` is a keyed hash in hex. */
 export type AuditRow = {
   readonly chain: string
   readonly sequence: number

@@ -5,27 +5,27 @@ import type { Database, Value } from './database.ts'
 import { toSqliteUserError } from './sqlite-user-error.ts'
 import type { Store } from './store.ts'
 
-/** The cells of a row in the order of the columns, the two hashes as hex. Somebody may have put anything there. */
+/** The cells of a row in the order of the columns, the two hashes as hex. Untrusted: an attacker may have changed them. */
 export type Cells = readonly unknown[]
 
-/** The audit log as it is at one moment, for whoever reads it from end to end. */
+/** The audit log at one moment, for reading it from end to end. */
 export type AuditSnapshot = {
   readonly countRows: () => Promise<number>
-  /** The chains that somebody has claimed. */
+  /** The chains in audit_chains. */
   readonly chains: () => Promise<string[]>
   readonly rows: (chain: string, after: number, most: number) => Promise<Cells[]>
   readonly hashes: (chain: string, after: number, upTo: number) => Promise<string[]>
   /** The highest sequence of a chain; 0 where it has no rows. */
   readonly lastSequence: (chain: string) => Promise<number>
-  /** Chain and sequence of a row whose chain nobody has claimed. */
+  /** Chain and sequence of a row whose chain is not in audit_chains. */
   readonly findUnclaimedRow: () => Promise<Cells | undefined>
-  /** Those made after a time, in the order of time, some at once. */
+  /** Checkpoints made after a time, in the order of time, in pages. */
   readonly checkpoints: (after?: string) => AsyncIterable<readonly Checkpoint[]>
   readonly hasCheckpoint: (checkpoint: Checkpoint) => Promise<boolean>
 }
 
-/** Rows as arrays: several times cheaper than objects, and every row of the log is read. */
-type Ask = (columns: readonly string[], rest: string, ...values: Value[]) => Promise<Cells[]>
+/** Rows as arrays: several times cheaper than objects. */
+type Query = (columns: readonly string[], rest: string, ...values: Value[]) => Promise<Cells[]>
 
 const CHECKPOINTS_AT_ONCE = 500
 const WAIT_MS = 5000
@@ -36,7 +36,7 @@ export function withAuditSnapshot<T>(store: Store, work: (scan: AuditSnapshot) =
     : withSqliteAuditSnapshot(store.file, work)
 }
 
-/** A connection of its own, which cannot write and sees nothing that is written meanwhile. */
+/** Opens its own read-only connection, which does not see later writes. */
 export async function withSqliteAuditSnapshot<T>(
   path: string,
   work: (scan: AuditSnapshot) => Promise<T>,
@@ -60,7 +60,7 @@ export function createSqliteAuditSnapshot(connection: DatabaseSync): AuditSnapsh
     statements.set(sql, statement)
     return statement
   }
-  // A text where bytes should be is not the same as the bytes.
+  // A text with the same content as the bytes must not pass for them.
   const toHex = (column: string) => `CASE typeof(${column}) WHEN 'blob' THEN lower(hex(${column})) END`
   return createAuditSnapshot(toHex, async (columns, rest, ...values) => {
     const sql = `SELECT ${columns.join(', ')} ${rest}`
@@ -79,26 +79,26 @@ function withPostgresAuditSnapshot<T>(
   })
 }
 
-/** A page travels as one JSON text: taken apart cell by cell it would cost several times as much. */
+/** A page is sent as one JSON text: cell by cell costs several times as much. */
 function createPostgresAuditSnapshot(inside: Database): AuditSnapshot {
   const toHex = (column: string) => `encode(${column}, 'hex')`
   return createAuditSnapshot(toHex, async (columns, rest, ...values) => {
     const names = columns.map((_column, index) => `c${index}`)
     const list = columns.map((column, index) => `${column} AS c${index}`).join(', ')
-    const sql = `SELECT json_agg(json_build_array(${names.join(', ')}))::text AS page FROM (SELECT ${list} ${rest}) AS asked`
+    const sql = `SELECT json_agg(json_build_array(${names.join(', ')}))::text AS page FROM (SELECT ${list} ${rest}) AS page`
     const row = await inside.prepare(sql).get(...values)
     return typeof row?.page === 'string' ? (JSON.parse(row.page) as Cells[]) : []
   })
 }
 
-function createAuditSnapshot(toHex: (column: string) => string, ask: Ask): AuditSnapshot {
+function createAuditSnapshot(toHex: (column: string) => string, query: Query): AuditSnapshot {
   const cells = AUDIT_COLUMNS.map((column) => (column.endsWith('hash') ? toHex(column) : column))
   const scan: AuditSnapshot = {
-    countRows: async () => Number((await ask(['COUNT(*)'], 'FROM audit'))[0]?.[0]),
+    countRows: async () => Number((await query(['COUNT(*)'], 'FROM audit'))[0]?.[0]),
     chains: async () =>
-      (await ask(['chain'], 'FROM audit_chains ORDER BY chain')).map(([chain]) => String(chain)),
+      (await query(['chain'], 'FROM audit_chains ORDER BY chain')).map(([chain]) => String(chain)),
     rows: (chain, after, most) =>
-      ask(
+      query(
         cells,
         'FROM audit WHERE chain = $1 AND sequence > $2 ORDER BY sequence LIMIT $3',
         chain,
@@ -107,33 +107,33 @@ function createAuditSnapshot(toHex: (column: string) => string, ask: Ask): Audit
       ),
     hashes: async (chain, after, upTo) => {
       const rest = 'FROM audit WHERE chain = $1 AND sequence > $2 AND sequence <= $3 ORDER BY sequence'
-      return (await ask([toHex('hash')], rest, chain, after, upTo)).map(([hash]) => String(hash))
+      return (await query([toHex('hash')], rest, chain, after, upTo)).map(([hash]) => String(hash))
     },
     lastSequence: async (chain) =>
-      Number((await ask(['MAX(sequence)'], 'FROM audit WHERE chain = $1', chain))[0]?.[0]),
+      Number((await query(['MAX(sequence)'], 'FROM audit WHERE chain = $1', chain))[0]?.[0]),
     findUnclaimedRow: async () => {
       const rest = 'FROM audit WHERE chain NOT IN (SELECT chain FROM audit_chains) ORDER BY chain, sequence'
-      return (await ask(['chain', 'sequence'], `${rest} LIMIT 1`))[0]
+      return (await query(['chain', 'sequence'], `${rest} LIMIT 1`))[0]
     },
-    checkpoints: (after = '') => pageCheckpoints(ask, after),
+    checkpoints: (after = '') => pageCheckpoints(query, after),
     hasCheckpoint: async ({ time, body, signature }) => {
       const rest = 'FROM checkpoints WHERE time = $1 AND body = $2 AND signature = $3 LIMIT 1'
-      return (await ask(['time'], rest, time, body, signature)).length > 0
+      return (await query(['time'], rest, time, body, signature)).length > 0
     },
   }
   return scan
 }
 
-/** Several may have been made at the same time: they come in one page, so that none falls between two. */
-async function* pageCheckpoints(ask: Ask, begin: string): AsyncIterable<readonly Checkpoint[]> {
+/** Checkpoints with equal times come in one page, so that none is lost between two pages. */
+async function* pageCheckpoints(query: Query, begin: string): AsyncIterable<readonly Checkpoint[]> {
   const columns = ['time', 'body', 'signature']
   for (let after: string | undefined = begin; after !== undefined; ) {
     const next = `FROM checkpoints WHERE time > $1 ORDER BY time LIMIT 1 OFFSET ${CHECKPOINTS_AT_ONCE - 1}`
-    const last: unknown = (await ask(['time'], next, after))[0]?.[0]
+    const last: unknown = (await query(['time'], next, after))[0]?.[0]
     const page: Cells[] =
       typeof last === 'string'
-        ? await ask(columns, 'FROM checkpoints WHERE time > $1 AND time <= $2 ORDER BY time', after, last)
-        : await ask(columns, 'FROM checkpoints WHERE time > $1 ORDER BY time', after)
+        ? await query(columns, 'FROM checkpoints WHERE time > $1 AND time <= $2 ORDER BY time', after, last)
+        : await query(columns, 'FROM checkpoints WHERE time > $1 ORDER BY time', after)
     yield page.map(([time, body, signature]) => ({ time, body, signature }) as Checkpoint)
     after = typeof last === 'string' ? last : undefined
   }

@@ -1,4 +1,4 @@
-import { prepareBeat } from './audit-beat.ts'
+import { prepareHeartbeat } from './audit-heartbeat.ts'
 import { type AuditQueries, createAuditQueries } from './audit-queries.ts'
 import { AUDIT_COLUMNS, type AuditRow } from './audit-row.ts'
 import type { Database, Row, Value } from './database.ts'
@@ -11,16 +11,16 @@ export type Chain = { readonly chain: string; readonly owner: string | null; rea
 
 export type Checkpoint = { readonly time: string; readonly body: string; readonly signature: string }
 
-/** The first answer under an Idempotency-Key, written together with its audit rows. */
+/** The first response under an Idempotency-Key, stored in the same commit as its audit rows. */
 export type Completion = {
   readonly claim: ClaimId
   readonly sealed: Uint8Array
-  /** How long the answer is kept. */
+  /** Until when the response is kept. */
   readonly expiresAt: number
 }
 
-/** Rows as one text (JSON): it travels to the writing thread and to PostgreSQL as it is, and a batch is one statement there. */
-export type PackedRows = string
+/** Rows as one JSON text: cheap to send to the writer thread, and PostgreSQL inserts the batch in one statement. */
+type PackedRows = string
 
 /** The values of each row in the order of its columns; hashes in hex. */
 export const packRows = (rows: readonly AuditRow[]): PackedRows =>
@@ -33,10 +33,11 @@ export const packRows = (rows: readonly AuditRow[]): PackedRows =>
 const isHash = (column: string) => column === 'previous_hash' || column === 'hash'
 const toHex = (bytes: Uint8Array) => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('hex')
 
-/** There is no update and no delete here, and the database refuses them as well. */
+/** Offers no update and no delete; triggers in the database refuse them as well. */
 export type AuditTable = AuditQueries & {
   /**
-   * All rows, completions and tallies, or none. Gives the indexes of completions whose claim now belongs to another.
+   * Writes all rows, completions and tallies in one commit, or nothing. Returns the indexes of the completions whose claim
+   * another request has taken: those are not written.
    */
   readonly append: (
     rows: PackedRows,
@@ -51,11 +52,11 @@ export type AuditTable = AuditQueries & {
   readonly page: (chain: string, after: number, most: number) => Promise<AuditRow[]>
   readonly hashes: (chain: string, after: number, upTo: number) => Promise<Uint8Array[]>
   readonly chains: () => Promise<Chain[]>
-  /** Takes a chain from the owner that was seen (null: a chain that nobody has, or a new one). False when others were faster. */
+  /** Takes a chain from the owner that was read (null: a free or a new chain). False when another process was faster. */
   readonly claim: (chain: string, seen: string | null, owner: string, now: number) => Promise<boolean>
-  /** Says that the owner is alive, which is also the proof that the log can be written. */
+  /** Renews the claim of the owner. Fails when the log cannot be written. */
   readonly sendHeartbeat: (chain: string, owner: string, now: number) => Promise<void>
-  /** Leaves the chain to whoever comes. */
+  /** Gives the chain up, so that another process can claim it. */
   readonly release: (chain: string, owner: string, now: number) => Promise<void>
   readonly insertCheckpoint: (checkpoint: Checkpoint) => Promise<void>
   readonly lastCheckpoint: () => Promise<Checkpoint | undefined>
@@ -65,9 +66,9 @@ export type AuditTable = AuditQueries & {
 const LIST = AUDIT_COLUMNS.join(', ')
 const INSERT = `INSERT INTO audit (${LIST}) VALUES (${AUDIT_COLUMNS.map((_column, index) => `$${index + 1}`).join(', ')})`
 
-/** PostgreSQL takes the rows of a batch apart itself: one question instead of one for each row. */
+/** PostgreSQL unpacks the batch itself: one round trip instead of one for each row. */
 const INSERT_PACKED = `WITH tallied AS (${toAddPackedTallies('$2')}) INSERT INTO audit (${LIST}) SELECT ${AUDIT_COLUMNS.map(toColumnOfJson).join(', ')}
-  FROM jsonb_array_elements($1::jsonb) WITH ORDINALITY AS batch(row, place) ORDER BY place`
+  FROM jsonb_array_elements($1::jsonb) WITH ORDINALITY AS batch(row, position) ORDER BY position`
 
 function toColumnOfJson(column: string, index: number): string {
   const value = `row->>${index}`
@@ -94,13 +95,13 @@ export function createAuditTable(database: Database): AuditTable {
   const page = database.prepare(
     `SELECT ${LIST} FROM audit WHERE chain = $1 AND sequence > $2 ORDER BY sequence LIMIT $3`,
   )
-  // As one text: taken apart row by row, it would cost several times as much.
+  // As one text: reading the hashes row by row costs several times as much.
   const hashes = database.prepare(
     `SELECT string_agg(${database.dialect === 'postgres' ? "encode(hash, 'hex')" : 'hex(hash)'}, '' ORDER BY sequence) AS hashes
      FROM audit WHERE chain = $1 AND sequence > $2 AND sequence <= $3`,
   )
   const chains = database.prepare('SELECT chain, owner, beat_at FROM audit_chains ORDER BY chain')
-  const beat = prepareBeat(database)
+  const heartbeat = prepareHeartbeat(database)
   const release = database.prepare(
     'UPDATE audit_chains SET owner = NULL, beat_at = $3 WHERE chain = $1 AND owner = $2',
   )
@@ -117,7 +118,7 @@ export function createAuditTable(database: Database): AuditTable {
     append: async (rows, completions, tallies = '[]') => {
       if (!insertPacked || completions.length > 0)
         return database.transaction((inside) => append(inside, rows, completions, tallies))
-      // One statement is a transaction by itself.
+      // A single statement is its own transaction.
       await insertPacked.run(rows, tallies)
       return []
     },
@@ -135,7 +136,7 @@ export function createAuditTable(database: Database): AuditTable {
     claim: (chain, seen, owner, now) =>
       database.transaction((inside) => claim(inside, chain, seen, owner, now)),
     sendHeartbeat: async (chain, owner, now) => {
-      await beat.run(chain, owner, now)
+      await heartbeat.run(chain, owner, now)
     },
     release: async (chain, owner, now) => {
       await release.run(chain, owner, now)

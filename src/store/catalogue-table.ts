@@ -5,7 +5,7 @@ export type NewVersion = {
   readonly at: number
   /** Where the lists came from: shipped, import, the name of a vendor, or "rollback of 3". */
   readonly origin: string
-  /** Who changed them: the command line, or the schedule. */
+  /** What changed them: the command line, or the schedule. */
   readonly author: string
   /** The lists as JSON, and its SHA-256 in hex. */
   readonly content: string
@@ -14,16 +14,16 @@ export type NewVersion = {
 export type VersionRow = NewVersion & { readonly id: number }
 export type VersionHead = Omit<VersionRow, 'content'>
 
-/** When a vendor was last asked for its lists; `outcome` is undefined while that is under way. */
+/** When a vendor was last asked for its lists; `outcome` is undefined while a sync is running. */
 export type SyncRow = {
   readonly source: string
   readonly startedAt: number
   readonly outcome: string | undefined
 }
 
-export type SyncClaim = { readonly source: string; readonly at: number; readonly everyMs: number }
+type SyncClaim = { readonly source: string; readonly at: number; readonly everyMs: number }
 
-/** Versions of the catalogue, numbered from 1. They are added and never changed; the newest is in force. */
+/** Versions of the catalogue, numbered from 1. Versions are added and never changed; the newest is served. */
 export type CatalogueTable = {
   /** 0 when there is none. */
   readonly newestId: () => Promise<number>
@@ -31,9 +31,9 @@ export type CatalogueTable = {
   readonly find: (id: number) => Promise<VersionRow | undefined>
   /** Without their lists, oldest first. */
   readonly list: () => Promise<VersionHead[]>
-  /** Adds versions behind the one with this id and tells the id of the last. Refused when another came in between. */
+  /** Adds versions after the one with this id, and returns the id of the last. Refused when another was added meanwhile. */
   readonly append: (previousId: number, versions: readonly NewVersion[]) => Promise<number>
-  /** Whether it is time to ask this vendor, and we are the one to do it. */
+  /** True when a sync of this vendor is due and this node is the one to run it. */
   readonly claimSync: (claim: SyncClaim) => Promise<boolean>
   readonly recordSync: (source: string, at: number, outcome: string) => Promise<void>
   readonly listSyncs: () => Promise<SyncRow[]>
@@ -42,7 +42,7 @@ export type CatalogueTable = {
 const HEAD = 'id, at, origin, author, digest'
 const NEWEST_ID = 'SELECT COALESCE(MAX(id), 0) AS id FROM catalogue_versions'
 
-/** A time far in the future was written by a clock that was wrong, and must not stop the syncs until then. */
+/** A time in the future was written by a wrong clock, and must not stop the syncs until then. */
 const CLAIM = `INSERT INTO catalogue_syncs (source, started_at) VALUES ($1, $2)
   ON CONFLICT (source) DO UPDATE SET started_at = excluded.started_at, outcome = NULL
   WHERE catalogue_syncs.started_at <= $3 OR catalogue_syncs.started_at > $4`
@@ -81,7 +81,9 @@ async function appendInside(
 ): Promise<number> {
   await inside.lock('catalogue')
   if (Number((await inside.prepare(NEWEST_ID).get())?.id ?? 0) !== previousId)
-    throw new UserError('The catalogue was changed meanwhile; nothing was saved. Look at it and try again.')
+    throw new UserError(
+      'The catalogue was changed meanwhile, so nothing was saved. Review the new version and try again.',
+    )
   const insert = inside.prepare(
     `INSERT INTO catalogue_versions (${HEAD}, content) VALUES ($1, $2, $3, $4, $5, $6)`,
   )

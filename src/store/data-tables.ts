@@ -1,9 +1,9 @@
 /**
- * Every table that holds data, in the order in which a backup keeps and a restore fills them. A migration that makes a
- * table adds it here; a test fails when one is missing. Columns are found out, so a new one needs nothing.
+ * Every table that holds data, in the order of a backup and a restore. A migration that creates a table adds it here; a test
+ * fails when one is missing. Columns are read from the database, so a new column needs no change here.
  *
- * A backup of an older schema is put into the tables of today, and columns it does not know take their defaults: a
- * migration that rewrites data must be followed by what does the same after a restore.
+ * A backup of an older schema is restored into the present tables, and new columns take their defaults: a migration that
+ * rewrites data needs code that does the same after a restore.
  */
 export const DATA_TABLES = [
   'meta',
@@ -32,15 +32,15 @@ export const DATA_TABLES = [
 export type DataTable = (typeof DATA_TABLES)[number]
 
 /**
- * In no backup, and a restore empties them: good for hours only and worth stealing, or of use only to a process that was
- * running before.
+ * Not in a backup, and emptied by a restore: valid for hours only and worth stealing, or of use only to a process that has
+ * ended.
  */
 export const TRANSIENT_TABLES = ['sessions', 'invitations', 'source_refunds'] as const
 
-/** The database itself refuses to take rows out of these. */
+/** Triggers in the database refuse to delete rows of these. */
 export const APPEND_ONLY: readonly DataTable[] = ['audit', 'checkpoints']
 
 export const isDataTable = (name: unknown): name is DataTable => DATA_TABLES.includes(name as DataTable)
 
-/** How many rows are in memory at once; pictures are large. */
+/** How many rows are held in memory at once; pictures are large. */
 export const rowsAtOnce = (table: DataTable) => (table === 'media' ? 4 : 200)

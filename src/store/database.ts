@@ -6,18 +6,18 @@ export type Row = Readonly<Record<string, unknown>>
 export type Statement = {
   readonly get: (...values: Value[]) => Promise<Row | undefined>
   readonly all: (...values: Value[]) => Promise<Row[]>
-  /** How many rows were changed. */
+  /** Resolves to the number of changed rows. */
   readonly run: (...values: Value[]) => Promise<number>
-  /** The same for many sets of values, one after another; in SQLite without a pause, so inside a transaction only. */
+  /** The same for many sets of values, in order. Only inside a transaction: in SQLite it does not yield to the event loop. */
   readonly runAll: (sets: Iterable<Value[]>) => Promise<number>
 }
 
 export type TransactionOptions = {
-  /** For work on whole tables, which may take longer than a request can wait. */
+  /** For work on whole tables: no short timeout. */
   readonly patient?: boolean
 }
 
-/** What every engine offers to the tables: SQL is written once, above this line. */
+/** What both engines offer. The tables are written once, against this type. */
 export type Database = {
   readonly dialect: 'sqlite' | 'postgres'
   readonly prepare: (sql: string) => Statement
@@ -26,8 +26,8 @@ export type Database = {
     options?: TransactionOptions,
   ) => Promise<T>
   /**
-   * Inside a transaction: until it ends, nobody else holds the same name; those who share it hold it together. SQLite has
-   * one writer at a time anyway.
+   * Inside a transaction: takes a named lock until the transaction ends, exclusive or shared. Does nothing in SQLite, which
+   * has one writer at a time.
    */
   readonly lock: (name: string, share?: 'shared') => Promise<void>
   readonly close: () => Promise<void>

@@ -2,49 +2,49 @@ import type { Database } from './database.ts'
 import { NO_PAID_CALLS_LEFT } from './paid-calls.ts'
 import { REGISTRY_LOCK } from './save-records.ts'
 
-/** One person, as each table knows the number: under a keyed hash of its own. */
+/** One person. Each table knows the number by a keyed hash of its own. */
 export type ErasureSubject = {
   readonly record: Uint8Array
   readonly reusedResult: Uint8Array
   readonly keptAnswers: Uint8Array
-  /** StoredResponse answers about this person that name no subject. */
+  /** Stored responses about this person that name no subject. */
   readonly unnamed: readonly UnnamedAnswer[]
 }
 
-/** A kept answer that an older version wrote: whom it is about is known only when it is opened. */
+/** A stored response written by an older version: its subject is known only after it is unsealed. */
 export type UnnamedAnswer = { readonly operation: string; readonly keyId: string; readonly name: Uint8Array }
 
 /** How many rows of each kind. */
 export type Erased = {
   readonly records: number
   readonly pictures: number
-  /** Answers kept under Idempotency-Keys. */
+  /** Responses stored under Idempotency-Keys. */
   readonly keptAnswers: number
-  /** Results of vendors kept for reuse. */
+  /** Results of vendors stored for reuse. */
   readonly reusedResults: number
 }
 
 export type ErasureTable = {
   readonly count: (subject: ErasureSubject) => Promise<Erased>
-  /** Removes everything about the person, all of it or nothing, and says what was removed. */
+  /** Deletes everything about the person in one commit, and returns the counts. */
   readonly erase: (subject: ErasureSubject, now: number) => Promise<Erased>
   /**
-   * Removes the kept answers once more after an erasure, and says how many there were: in PostgreSQL a request may have
-   * begun, read the record and been answered while the erasure ran.
+   * Deletes the stored responses once more after an erasure, and returns how many there were: in PostgreSQL a request may
+   * have begun, read the record and stored its response while the erasure ran.
    */
   readonly eraseKept: (keptAnswers: Uint8Array) => Promise<number>
-  /** The next kept answers that name no subject. */
+  /** The next stored responses that name no subject. */
   readonly listUnnamed: (
     after: UnnamedAnswer,
     most: number,
   ) => Promise<(UnnamedAnswer & { readonly sealed: Uint8Array })[]>
 }
 
-/** Longer than any verification takes: one that was under way keeps no result for reuse. */
+/** Longer than any verification takes: one that was running during the erasure stores no result for reuse. */
 const NOT_KEPT_MS = 60_000
 
 const NAMED = 'subject = $1 AND sealed IS NOT NULL'
-/** The answer is removed; what it has cost is not, and nothing more is paid for the same key. */
+/** The response is deleted. The row stays, with its budget of paid calls used up. */
 const REMOVE = `UPDATE idempotency SET sealed = NULL, owner = '', lease_until = 0, paid_calls = ${NO_PAID_CALLS_LEFT}`
 
 export function createErasureTable(database: Database): ErasureTable {
@@ -102,7 +102,7 @@ async function eraseInside(inside: Database, subject: ErasureSubject, now: numbe
   }
 }
 
-/** First the claims of requests under way: from there on, no answer can be written to these rows. */
+/** First voids the claims of running requests: from then on, no response can be stored in these rows. */
 async function eraseKept(inside: Database, keptAnswers: Uint8Array): Promise<number> {
   await inside
     .prepare(`UPDATE idempotency SET owner = '', lease_until = 0 WHERE subject = $1`)

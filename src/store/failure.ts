@@ -2,22 +2,22 @@ import { isTransient } from './postgres-user-error.ts'
 import { LOST_CODE } from './sqlite-files.ts'
 import { WriteError } from './sqlite-writer.ts'
 
-/** The driver's own words for a connection that broke under a statement or a transaction. */
-const LOST = /not queryable|Connection terminated|transaction was taken back/
+/** The driver's messages for a connection that broke during a statement or a transaction. */
+const LOST = /not queryable|Connection terminated|transaction was rolled back/
 
-/** Whether the database could not do what it was asked, as against a mistake of ours in asking. */
+/** Whether the database failed, as opposed to a bug of ours in the query. */
 export function isStoreFailure(error: unknown): boolean {
   if (error instanceof WriteError || toFatal(error) !== undefined) return true
   if (!(error instanceof Error)) return false
-  // SQLite says why by a number; PostgreSQL's errors have a severity, and those of the way there are known by name.
+  // SQLite's errors have an errcode, PostgreSQL's a severity; network errors are known by name.
   return 'errcode' in error || 'severity' in error || isTransient(error) || LOST.test(error.message)
 }
 
-/** The connection broke or fell silent: the statement, even a COMMIT, may have been carried out. */
+/** The connection broke or timed out: the statement, even a COMMIT, may have been executed. */
 export const isOutcomeUnknown = (error: unknown): boolean =>
   error instanceof Error && !(error instanceof WriteError) && (isTransient(error) || LOST.test(error.message))
 
-/** An index and its table disagree, or the pages of the file do not fit together. */
+/** An index and its table disagree, or the pages of the file are inconsistent. */
 export class DamagedIndex extends Error {
   readonly code = 'DAMAGED_INDEX'
 
@@ -27,17 +27,17 @@ export class DamagedIndex extends Error {
   }
 }
 
-/** After these nothing goes on: what was acknowledged may not be there, and what is read may not be what was written. */
+/** After these the process must stop: acknowledged data may be lost, and what is read may not be what was written. */
 export type Fatal = 'database_damaged' | 'database_lost' | 'disk_failed'
 
-/** What SQLite (without the details in its higher bits) and PostgreSQL call a damaged file; a sealed value that does not open. */
+/** Codes of SQLite (lower 8 bits) and PostgreSQL for a damaged file, and of a sealed value that cannot be opened. */
 const DAMAGED: readonly unknown[] = [11, 26, 'XX001', 'XX002', 'BROKEN_SEAL', 'DAMAGED_INDEX']
-/** PostgreSQL's io_error. A full disk has codes of its own in both, and passes. */
+/** PostgreSQL's io_error. A full disk has other codes in both databases, and is not fatal. */
 const POSTGRES_IO_ERROR = '58030'
 const SQLITE_IO_ERROR = 10
 /**
- * Details of SQLite's I/O error that say nothing about data on the disk: no memory, locks, and the -shm file, which is only
- * an index in memory (a full disk shows there, too).
+ * Extended I/O error codes of SQLite that say nothing about data on the disk: out of memory, locks, and the -shm file, which
+ * is an index in memory (a full disk also shows there).
  */
 const HARMLESS_IO_ERRORS: readonly number[] = [8, 9, 11, 12, 14, 15, 18, 19, 20, 21, 25]
 

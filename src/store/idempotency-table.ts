@@ -1,13 +1,13 @@
 import type { Database, Row } from './database.ts'
 
-/** One use of an Idempotency-Key. The key itself is not kept, only a keyed hash of it. */
+/** One use of an Idempotency-Key. Only a keyed hash of the key is stored. */
 export type Claim = {
   readonly keyId: string
   readonly operation: string
   readonly name: Uint8Array
-  /** Keyed hash of the request: the same key with another request is a mistake of the caller. */
+  /** Keyed hash of the request: the same key with another request is a client error. */
   readonly fingerprint: Uint8Array
-  /** Keyed hash of the person's number, by which an erasure finds the answer. */
+  /** Keyed hash of the person's number, by which an erasure finds the response. */
   readonly subject: Uint8Array
   readonly owner: string
   readonly now: number
@@ -21,9 +21,9 @@ export type ClaimId = Pick<Claim, 'keyId' | 'operation' | 'name' | 'owner'>
 export type ClaimResult =
   | {
       readonly state: 'claimed'
-      /** Paid calls that were made under the same key before. */
+      /** Paid calls made under the same key so far. */
       readonly paidCalls: number
-      /** Code of the error that the last one ended with. */
+      /** Error code of the last one. */
       readonly lastFailure: string | null
     }
   | { readonly state: 'running' }
@@ -31,19 +31,19 @@ export type ClaimResult =
   | { readonly state: 'done'; readonly sealed: Uint8Array }
 
 export type IdempotencyTable = {
-  /** Inserts first, under the unique key: of many at once, one is told that it may go on. */
+  /** Of many concurrent requests with the same key, one gets the claim. */
   readonly claim: (claim: Claim) => Promise<ClaimResult>
-  /** Gives up a claim whose answer must not be frozen. One that was paid for leaves its count and its failure. */
+  /** Gives up a claim without a response. After a paid call the row stays, with its count and its last failure. */
   readonly release: (claim: ClaimId, failure: string | null) => Promise<void>
   readonly forget: (now: number) => Promise<void>
 }
 
-/** The clocks of two nodes are never this far apart. */
-const CLOCKS_APART_MS = 600_000
+/** No two nodes differ by more than this. */
+const MAX_CLOCK_SKEW_MS = 600_000
 
 const SAME = 'key_id = $1 AND operation = $2 AND name = $3'
 const MINE = `${SAME} AND owner = $4 AND sealed IS NULL`
-/** A request that is under way keeps its row past the end. */
+/** A running request keeps its row after it expires. */
 const OVER = 'expires_at <= $1 AND (sealed IS NOT NULL OR lease_until <= $1)'
 
 export function createIdempotencyTable(database: Database): IdempotencyTable {
@@ -78,8 +78,8 @@ async function claimInside(inside: Database, claim: Claim): Promise<ClaimResult>
 }
 
 /**
- * The owner has failed or crashed: after its lease, one of those who come takes over. The time to the end goes on. A lease
- * that ends far later than one that begins now was taken while the clock was ahead.
+ * After the lease of an owner that failed or crashed, the next request takes the claim over; the expiry stays. A lease that
+ * ends far later than one that begins now was taken while a clock was ahead.
  */
 async function takeOver(
   inside: Database,
@@ -91,7 +91,7 @@ async function takeOver(
        WHERE ${SAME} AND sealed IS NULL AND (lease_until <= $7 OR lease_until > $8)
        RETURNING paid_calls, last_failure`,
     )
-    .get(keyId, operation, name, owner, leaseUntil, subject, now, leaseUntil + CLOCKS_APART_MS)
+    .get(keyId, operation, name, owner, leaseUntil, subject, now, leaseUntil + MAX_CLOCK_SKEW_MS)
   if (!taken) return { state: 'running' }
   return {
     state: 'claimed',

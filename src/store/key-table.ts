@@ -13,14 +13,14 @@ export type KeyRow = {
   readonly expiresAt: number | undefined
   readonly revokedAt: number | undefined
   readonly rolledTo: string | undefined
-  /** Id of the first key of its line: a key and those it was rolled from share their counters. */
+  /** Id of the first key of its lineage: a key and the keys it was rolled from share their counters. */
   readonly lineage: string
-  /** Dotted names of fields to hide besides, or instead of, those that are hidden by default. */
+  /** Dotted names of fields to hide in addition to the default, or to show in spite of it. */
   readonly hide: readonly string[]
   readonly reveal: readonly string[]
   /** Every verification must name the customer's consent. */
   readonly requiresConsent: boolean
-  /** How many people the key may ask about in a day. */
+  /** Distinct people that the key may ask about in a day. */
   readonly subjectsPerDay: number | undefined
 }
 
@@ -28,23 +28,23 @@ export type KeyTable = {
   readonly insert: (row: KeyRow) => Promise<void>
   readonly find: (id: string) => Promise<KeyRow | undefined>
   readonly list: () => Promise<KeyRow[]>
-  /** False when there is no such key, or it was revoked before. */
+  /** False when the key does not exist or was revoked before. */
   readonly revoke: (id: string, at: number) => Promise<boolean>
   /**
-   * Adds the successor and lets the old key end at `oldEndsAt`, never later than it would have; both or neither. Refused
+   * Adds the successor and sets the expiry of the old key to `oldEndsAt`, never later than before; both or neither. Refused
    * when the key was rolled or revoked before: of two at once, one wins.
    */
   readonly roll: (id: string, successor: KeyRow, oldEndsAt: number) => Promise<void>
 }
 
-/** Named one by one: PostgreSQL fails a prepared `SELECT *` when another node adds a column. */
+/** Listed: PostgreSQL fails a prepared `SELECT *` when another node adds a column. */
 const COLUMNS = `id, mode, name, hash, scopes, allowed_ips, created_at, expires_at, revoked_at, rolled_to,
   hide, reveal, subjects_per_day, requires_consent, lineage`
 
-/** What a column holds when there is no such key: a caller must not tell by the time which ids exist. */
+/** Column values for an unknown id, so that the response time does not tell which ids exist. */
 const IF_MISSING: Readonly<Record<string, string>> = {
   id: "'--------'",
-  // A key that succeeds none has no lineage but its own id.
+  // A key that was not rolled from another has no lineage but its own id.
   lineage: "api_keys.id, '--------'",
   mode: "'live'",
   name: "'there is no such key'",
@@ -55,7 +55,7 @@ const IF_MISSING: Readonly<Record<string, string>> = {
 }
 const NO_HASH = Buffer.alloc(32)
 
-/** Always one row with the same columns, for an id that exists and for one that does not. */
+/** Returns one row with the same columns, whether the id exists or not. */
 const FIND = `SELECT ${COLUMNS.split(',')
   .map((column) => column.trim())
   .map((name) =>
@@ -83,7 +83,7 @@ export function createKeyTable(database: Database): KeyTable {
         const ended = await inside.prepare(END_OLD_KEY).run(id, oldEndsAt, successor.id)
         if (ended === 0)
           throw new UserError(
-            'The key was rolled or revoked meanwhile, nothing was changed. See: tabbat keys list',
+            'The key was rolled or revoked meanwhile, so nothing was changed. See: tabbat keys list',
           )
         await insertKey(inside, successor)
       }),

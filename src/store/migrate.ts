@@ -13,7 +13,7 @@ import { sourceRefunds } from './migrations/0010-source-refunds.ts'
 import { paidCalls } from './migrations/0011-paid-calls.ts'
 import { catalogueReviews } from './migrations/0012-catalogue-reviews.ts'
 
-/** `sql` runs on both engines; what has to be said differently stands under the name of the dialect. */
+/** `sql` runs on both engines; statements that differ stand under the name of the dialect. */
 type Migration = {
   readonly id: number
   readonly sql: readonly string[]
@@ -41,8 +41,8 @@ const MIGRATIONS: readonly Migration[] = [
 export const SCHEMA_VERSION = MIGRATIONS.length
 
 /**
- * Brings the tables up to date, all in one transaction: a crash half-way leaves the tables as they were, and of several
- * nodes that start at once one does the work while the others wait.
+ * Migrates the schema in one transaction: a crash leaves the tables unchanged, and of several nodes that start at once, one
+ * migrates while the others wait.
  */
 export async function migrate(database: Database): Promise<void> {
   await database.transaction(migrateInside, { patient: true })
@@ -71,7 +71,7 @@ const LIST_TABLES = {
   postgres: 'SELECT tablename AS name FROM pg_tables WHERE schemaname = current_schema()',
 } as const
 
-/** Tables, but not the one that ours begin with. */
+/** A database with tables, but without schema_version, belongs to another program. */
 async function refuseForeignTables(inside: Database): Promise<void> {
   const tables = await inside.prepare(LIST_TABLES[inside.dialect]).all()
   if (tables.length > 0 && !tables.some(({ name }) => name === 'schema_version'))

@@ -1,21 +1,21 @@
 import type { Database } from './database.ts'
 import type { ClaimId } from './idempotency-table.ts'
 
-/** A paid call that is about to be made under a claim. */
+/** A paid call that is about to be made under an idempotency claim. */
 export type PaidCall = {
   readonly claim: ClaimId
   /** Paid calls that the Idempotency-Key may make. */
   readonly most: number
-  /** The count is kept until then at least. */
+  /** The count is kept at least until then. */
   readonly expiresAt: number
 }
 
-/** More than any budget: the answer was delivered and erased, and is not paid for again. */
+/** More than any budget: the response was delivered and erased, and must not be paid for again. */
 export const NO_PAID_CALLS_LEFT = 1_000_000
 
 const MINE = 'key_id = $1 AND operation = $2 AND name = $3 AND owner = $4'
 
-/** Counts a call. False when the budget is used up, or when the claim belongs to another request by now. */
+/** Counts a call. False when the budget is used up or another request has taken the claim. */
 export async function countPaidCall(
   inside: Database,
   { claim: { keyId, operation, name, owner }, most, expiresAt }: PaidCall,
@@ -30,7 +30,7 @@ export async function countPaidCall(
   return changed > 0
 }
 
-/** Takes a call back that was not paid. A claim that was taken over keeps its count: too much rather than too little. */
+/** Uncounts a call that was not billed. A claim that was taken over keeps its count: too high is safe, too low is not. */
 export async function refundPaidCall(
   inside: Database,
   { keyId, operation, name, owner }: ClaimId,

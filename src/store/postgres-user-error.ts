@@ -2,24 +2,24 @@ import { UserError } from '../errors.ts'
 
 type Failure = { readonly code?: unknown; readonly message?: unknown; readonly syscall?: unknown }
 
-/** A table, column or function is there already, or is not what it should be. */
+/** A table, column or function exists already or has another shape. */
 const FOREIGN = ['42P07', '42701', '42703', '42710', '42723']
 
 const toCode = (error: unknown) => String((error as Failure).code ?? '')
 
-/** A server that is not there, is starting or has no room may be there a moment later. What it says no to stays so. */
+/** Unreachable, starting or out of resources: a retry may succeed. A refusal by the server is not transient. */
 export function isTransient(error: unknown): boolean {
   const code = toCode(error)
   if (code === '') return /timeout|timed out|terminated/i.test(String((error as Failure).message))
   return (
     /^E(AI_AGAIN|CONN|HOST|NET|NOTFOUND|PIPE|TIMEDOUT)/.test(code) ||
     /^(08|53|57P0|58)/.test(code) ||
-    // A socket in the file system; a missing certificate is not waited for.
+    // A Unix socket that does not exist yet. A missing certificate file is not transient.
     (code === 'ENOENT' && (error as Failure).syscall === 'connect')
   )
 }
 
-/** One line that says what and how to mend it, never with the password. Undeclared failures stay what they are. */
+/** A message that says what is wrong and what to do, without the password. Unknown errors are returned unchanged. */
 export function toPostgresUserError(url: string, error: unknown): Error {
   if (error instanceof UserError) return error
   const { host, pathname, searchParams } = new URL(url)
@@ -37,13 +37,12 @@ function toReason(error: unknown, database: string): string | undefined {
     return 'refused the user or password. Correct TABBAT_DATABASE_URL.'
   if (code === '3D000') return `has no database ${database}. Create it, or correct TABBAT_DATABASE_URL.`
   if (code === '42501' || code === '3F000')
-    return `does not let this user make tables in ${database}. Make the user the owner of the database.`
-  if (code === '25006')
-    return 'may only be read from. Give the address of the primary in TABBAT_DATABASE_URL.'
+    return `does not let this user create tables in ${database}. Make the user the owner of the database.`
+  if (code === '25006') return 'is read-only. Give the address of the primary in TABBAT_DATABASE_URL.'
   if (FOREIGN.includes(code))
     return `has tables of another program in ${database}. Give Tabbat a database of its own.`
   if (/CERT|TLS|SSL|SIGNATURE|ENOENT/.test(code) || message.includes('SSL'))
-    return `cannot be spoken to under TLS (${code || 'not offered'}). Correct sslmode and sslrootcert in TABBAT_DATABASE_URL.`
-  if (error instanceof URIError) return 'has an address that cannot be read. Correct TABBAT_DATABASE_URL.'
+    return `cannot be reached over TLS (${code || 'not offered'}). Correct sslmode and sslrootcert in TABBAT_DATABASE_URL.`
+  if (error instanceof URIError) return 'has an invalid address. Correct TABBAT_DATABASE_URL.'
   return undefined
 }

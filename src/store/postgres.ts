@@ -5,37 +5,37 @@ import type { Database, Row, Statement, TransactionOptions, Value } from './data
 import { isTransient, toPostgresUserError } from './postgres-user-error.ts'
 import { createTimeoutBreaker, isServerTimeout } from './timeout-breaker.ts'
 
-export type PostgresOptions = {
-  /** How long the start waits for a server that is not there yet. */
+type PostgresOptions = {
+  /** How long the start waits for a server that cannot be reached yet. */
   readonly startWaitMs?: number | undefined
-  /** How long a server may be silent. */
+  /** How long to wait for a reply of the server. */
   readonly answerTimeoutMs?: number | undefined
-  /** How long a statement may take, waiting for others included. */
+  /** How long a statement may take, including its wait for locks. */
   readonly statementTimeoutMs?: number | undefined
-  /** How long one operation may take altogether: a connection, its statements, the commit. */
+  /** How long one operation may take in total: connection, statements, commit. */
   readonly operationTimeoutMs?: number | undefined
-  /** Hears of every failure, also where its caller does not care. */
+  /** Called with every failure, also when the caller ignores it. */
   readonly onFailure?: ((error: unknown) => void) | undefined
 }
 
-const MOST_CONNECTIONS = 16
+const MAX_CONNECTIONS = 16
 const ANSWER_TIMEOUT_MS = 5000
 const START_WAIT_MS = 15_000
 const START_PAUSE_MS = 250
 const STATEMENT_TIMEOUT_MS = 15_000
-/** A node that stops in the middle of a transaction holds up the others for so long. */
+/** How long a node that stalls inside a transaction can block the others. */
 const IDLE_TIMEOUT_MS = 60_000
 const PATIENT_TIMEOUT_MS = DAY_MS
 const ROLLBACK_TIMEOUT_MS = 1000
 
-/** Locks are followed by a fresh look at the tables, which stricter levels would not take. */
+/** After taking a lock, statements must see the latest rows, which stricter isolation levels do not show. */
 const BEGIN = 'BEGIN ISOLATION LEVEL READ COMMITTED'
 
 type Query = QueryConfig & { readonly query_timeout?: number }
 type Client = { readonly query: (query: Query) => Promise<{ rows: unknown[]; rowCount: number | null }> }
 
 const INT8 = 20
-/** Counts and times fit a double; as text they would be compared as text. */
+/** Counts and times fit a double. The driver would return them as text. */
 const parsers: CustomTypesConfig = {
   getTypeParser: (oid, format) => (oid === INT8 ? Number : types.getTypeParser(oid, format)),
 }
@@ -44,9 +44,9 @@ export async function openPostgres(url: string, options: PostgresOptions = {}): 
   const pool = createPool(url, options)
   await waitUntilReachable(pool, url, options.startWaitMs ?? START_WAIT_MS)
   const { operationTimeoutMs, onFailure = () => {} } = options
-  const gate = createTimeoutBreaker()
+  const breaker = createTimeoutBreaker()
   const guard = <T>(work: () => Promise<T>): Promise<T> =>
-    gate(work).catch((error) => {
+    breaker(work).catch((error) => {
       onFailure(error)
       throw error
     })
@@ -61,12 +61,12 @@ export async function openPostgres(url: string, options: PostgresOptions = {}): 
       await client.query(toQuery(patient ? `${BEGIN}; SET LOCAL statement_timeout = 0` : BEGIN, limits))
       const result = await work(insideOf(client, limits))
       const { command } = await client.query(toQuery('COMMIT', limits))
-      // Where a statement has failed, the server takes everything back and calls that a success.
-      if (command !== 'COMMIT') throw new Error('the transaction was taken back')
+      // After a failed statement, PostgreSQL answers COMMIT with a rollback and no error.
+      if (command !== 'COMMIT') throw new Error('the transaction was rolled back')
       client.release()
       return result
     } catch (error) {
-      await takeBack(client, error)
+      await rollBack(client, error)
       throw error
     }
   }
@@ -87,7 +87,7 @@ export async function openPostgres(url: string, options: PostgresOptions = {}): 
     prepare: (sql) => prepare({ query: (asked) => guard(() => query(asked)) }, sql),
     transaction: (work, how) => guard(() => transaction(work, how)),
     lock: async () => {
-      throw new Error('a lock is held in a transaction only')
+      throw new Error('a lock can only be taken inside a transaction')
     },
     close: () => pool.end(),
   }
@@ -95,7 +95,7 @@ export async function openPostgres(url: string, options: PostgresOptions = {}): 
 
 type Limits = Pick<Query, 'query_timeout'>
 
-/** What is left of the time of an operation, read anew for each of its statements. */
+/** The remaining time of an operation, computed for each of its statements. */
 function createLimits(timeoutMs: number | undefined): Limits {
   if (timeoutMs === undefined) return {}
   const until = performance.now() + timeoutMs
@@ -108,20 +108,20 @@ function createLimits(timeoutMs: number | undefined): Limits {
 
 const toQuery = (text: string, limits: Limits): Query => ({ text, ...limits })
 
-/** PostgreSQL has answered, if with an error, and goes on with the connection. */
+/** The server answered with an error, and the connection can be used again. */
 const isUsable = (error: unknown) => (error as { severity?: unknown }).severity === 'ERROR'
 
 function createPool(url: string, options: PostgresOptions): Pool {
   const { answerTimeoutMs = ANSWER_TIMEOUT_MS, statementTimeoutMs = STATEMENT_TIMEOUT_MS } = options
-  // Durability is a promise, so it does not depend on how the server is set.
+  // Durability and isolation must not depend on the configuration of the server.
   const session = `SET synchronous_commit = on; SET default_transaction_isolation = 'read committed';
     SET statement_timeout = ${statementTimeoutMs};
     SET idle_in_transaction_session_timeout = ${IDLE_TIMEOUT_MS}`
   const pool = new Pool({
     connectionString: url,
-    max: MOST_CONNECTIONS,
+    max: MAX_CONNECTIONS,
     connectionTimeoutMillis: answerTimeoutMs,
-    // The server ends a statement that takes too long. One that cannot even say so is given up a little later.
+    // The server cancels a slow statement. If it does not even answer, we give up a little later.
     query_timeout: statementTimeoutMs + answerTimeoutMs,
     application_name: 'tabbat',
     keepAlive: true,
@@ -132,16 +132,16 @@ function createPool(url: string, options: PostgresOptions): Pool {
       await client.query(session)
     },
   })
-  // A connection that breaks while nobody uses it: the next one who needs it gets a new one.
+  // An idle connection broke: the pool opens a new one on demand.
   pool.on('error', () => {})
-  // One that breaks in a transaction fails the statement under way or the next one; without this, the process too.
+  // A connection that breaks in a transaction fails its statement. Without a listener the process would end, too.
   pool.on('connect', (client) => client.on('error', () => {}))
   return pool
 }
 
-/** A connection that cannot be brought back to where it was is given up, and the server takes its work back. */
-async function takeBack(client: PoolClient, error: unknown): Promise<void> {
-  // Nothing that is sent behind a statement without an answer is answered.
+/** A connection that cannot be rolled back is closed, and the server rolls back itself. */
+async function rollBack(client: PoolClient, error: unknown): Promise<void> {
+  // Nothing sent after an unanswered statement is answered.
   if (isServerTimeout(error)) return client.release(true)
   await (client as Client).query({ text: 'ROLLBACK', query_timeout: ROLLBACK_TIMEOUT_MS }).then(
     () => client.release(),

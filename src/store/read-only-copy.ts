@@ -9,8 +9,8 @@ const MOST_TRIES = 5
 export type ReadableFile = { readonly path: string; readonly remove: () => void }
 
 /**
- * Where the database can be opened for reading. SQLite cannot read a database with a write-ahead log on a read-only file
- * system, so there a copy in the folder for temporary files is read.
+ * A path at which the database can be opened for reading. SQLite cannot open a database with a write-ahead log on a read-only
+ * file system; then this is a copy in the temporary folder.
  */
 export function copyIfReadOnly(path: string): ReadableFile {
   if (!isReadOnly(path)) return { path, remove: () => {} }
@@ -39,7 +39,7 @@ function isReadOnly(path: string): boolean {
   }
 }
 
-/** The same folder may be writable elsewhere: a copy of a database that is being written is none. */
+/** The folder may be writable for another machine: a copy taken during a write is unusable, so it is taken again. */
 function copyUnchanged(path: string, copy: string): void {
   for (let attempt = 0; attempt < MOST_TRIES; attempt++) {
     const before = describe(path)

@@ -12,17 +12,17 @@ export type RegistryTable = {
   readonly isEmpty: (kind: Kind) => Promise<boolean>
   readonly count: () => Promise<{ kind: Kind; keyVersion: number; records: number }[]>
   readonly countMedia: () => Promise<number>
-  /** Saves a batch and where the import stands, both or neither. How many records were new or changed. */
+  /** Saves a batch and the progress of the import in one commit. Returns how many records were new or changed. */
   readonly save: (batch: RegistryBatch) => Promise<number>
   readonly importProgress: (id: string) => Promise<string | undefined>
   readonly finishImport: (id: string) => Promise<void>
 }
 
-export type RegistryBatch = {
+type RegistryBatch = {
   readonly records: readonly SealedRecord[]
   readonly media: readonly SealedMedia[]
   readonly at: number
-  /** The state may count how many records were changed; a function cannot be handed to the writer's thread. */
+  /** As a function, the state can include the number of changed records; a function cannot be sent to the writer thread. */
   readonly progress?: { readonly id: string; readonly state: string | ((changed: number) => string) }
 }
 
@@ -78,7 +78,7 @@ async function saveBatch(inside: Database, batch: RegistryBatch): Promise<number
   if (changed > 0) await dropPictures(inside, plain)
   for (const record of media.length === 0 ? [] : records) {
     const picture = pictureOf(record)
-    // A record that did not change knows its picture by the id that was saved with it.
+    // An unchanged record refers to the picture that was saved with it.
     if (!picture || (await saveRecords(inside, [record], at)) === 0) continue
     await dropPictures(inside, [record])
     await insertPicture(inside, picture)
@@ -95,8 +95,8 @@ async function saveBatch(inside: Database, batch: RegistryBatch): Promise<number
 }
 
 /**
- * Of two rows of one person the last one counts, and they count once. Neighbours in the index are saved one after another,
- * which spares the database most of its reading.
+ * Of several rows of one person, only the last is saved. Sorted, so that neighbours in the index are written together, which
+ * saves most page reads.
  */
 function toLastOfEach(records: readonly SealedRecord[]): SealedRecord[] {
   const bySubject = new Map<string, SealedRecord>()

@@ -1,9 +1,7 @@
 import { APPEND_ONLY, DATA_TABLES, type DataTable, TRANSIENT_TABLES } from './data-tables.ts'
 import type { Database, Value } from './database.ts'
 
-/** Fills the tables from elsewhere. All of it happens inside one transaction. */
-
-/** What there is to lose: an audit log cannot be taken away. What the database knows about itself does not count. */
+/** What a restore would overwrite. An audit log cannot be deleted; meta alone does not count as data. */
 export async function findContents(inside: Database): Promise<'none' | 'data' | 'audit log'> {
   const filled: DataTable[] = []
   for (const table of DATA_TABLES)
@@ -13,7 +11,7 @@ export async function findContents(inside: Database): Promise<'none' | 'data' | 
   return filled.some((table) => table !== 'meta') ? 'data' : 'none'
 }
 
-/** Keeps other nodes from changing the tables until the transaction ends, and takes all rows away. */
+/** Deletes all rows. The lock keeps other nodes from migrating until the transaction ends. */
 export async function emptyTables(inside: Database): Promise<void> {
   await inside.lock('migrate')
   for (const table of DATA_TABLES)

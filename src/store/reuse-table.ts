@@ -1,9 +1,9 @@
 import type { Database } from './database.ts'
 
-/** Verified results of vendors that may be used again for a time. Subjects are keyed hashes, results are sealed. */
+/** Verified results of vendors that may be reused for a time. Subjects are keyed hashes, results are sealed. */
 export type ReuseTable = {
   readonly find: (subject: Uint8Array, now: number) => Promise<Uint8Array | undefined>
-  /** Nothing is kept about a person who was erased a moment ago: the result may be older than the erasure. */
+  /** Stores nothing about a person who was just erased: the result may be older than the erasure. */
   readonly keep: (subject: Uint8Array, sealed: Uint8Array, expiresAt: number, now: number) => Promise<void>
   readonly forget: (now: number) => Promise<void>
 }

@@ -1,29 +1,29 @@
 import type { Database, Row } from './database.ts'
 
-export type ReviewState = 'pending' | 'accepted' | 'rejected' | 'withdrawn'
+type ReviewState = 'pending' | 'accepted' | 'rejected' | 'withdrawn'
 
-/** Lists of a vendor that look like a mistake. */
+/** Lists of a vendor that may be wrong and wait for a review. */
 export type Proposal = {
   readonly source: string
   readonly at: number
-  /** Equal for equal lists, whatever their date. */
+  /** Equal for equal lists, regardless of their date. */
   readonly fingerprint: string
-  /** Why they wait, a sentence each. */
+  /** Why they need a review, a sentence each. */
   readonly doubts: readonly string[]
   /** The lists as JSON. */
   readonly content: string
 }
-export type ReviewRow = Proposal & { readonly id: number }
+type ReviewRow = Proposal & { readonly id: number }
 export type ReviewHead = Omit<ReviewRow, 'content'>
 
 export type Raised = {
   readonly id: number
-  /** rejected: a person has refused these lists before, and they are not pending again. */
+  /** rejected: these lists were rejected before, and are not proposed again. */
   readonly state: 'pending' | 'rejected'
   readonly isNew: boolean
 }
 
-export type Decision = {
+type Decision = {
   readonly id: number
   readonly state: Exclude<ReviewState, 'pending'>
   readonly at: number
@@ -31,15 +31,15 @@ export type Decision = {
 }
 
 export type ReviewTable = {
-  /** Stores a proposal in place of the pending one of the same vendor. One that is known is not stored again. */
+  /** Replaces the pending proposal of the same vendor. A known proposal is not stored again. */
   readonly raise: (proposal: Proposal) => Promise<Raised>
-  /** Those that are pending, oldest first. */
+  /** Pending proposals, oldest first. */
   readonly list: () => Promise<ReviewHead[]>
   /** Undefined when it is not pending. */
   readonly find: (id: number) => Promise<ReviewRow | undefined>
-  /** False when it is not pending any more. */
+  /** False when it is no longer pending. */
   readonly decide: (decision: Decision) => Promise<boolean>
-  /** The vendor has sent lists that need no review: the pending ones are out of date. */
+  /** The vendor has sent lists that need no review, so the pending ones are outdated. */
   readonly withdraw: (source: string, at: number) => Promise<void>
 }
 
@@ -79,7 +79,7 @@ async function raiseInside(
        WHERE source = $1 AND fingerprint = $2 AND state IN ('pending', 'rejected') ORDER BY id DESC LIMIT 1`,
     )
     .get(source, fingerprint)
-  // Also when a rejected proposal comes back: what the vendor proposed in between is out of date.
+  // Also when a rejected proposal is sent again: what the vendor proposed in between is outdated.
   if (known?.state !== 'pending')
     await inside.prepare(`${DECIDE} AND source = $4`).run('withdrawn', at, null, source)
   if (known) return { id: Number(known.id), state: known.state as Raised['state'], isNew: false }

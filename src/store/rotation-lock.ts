@@ -6,17 +6,15 @@ import type { Store } from './store.ts'
 
 const BUSY = 5
 
-/** Does the work while no other process rotates the root key of this database. A process that dies lets go. */
+/** Runs the work while no other process rotates the root key of this database. The lock ends with the process. */
 export function withRotationLock<T>({ database, place }: Store, work: () => Promise<T>): Promise<T> {
   return database.dialect === 'postgres' ? holdInPostgres(database, work) : holdBesideSqlite(place, work)
 }
 
 const toRefusal = () =>
-  new UserError(
-    'The root key is being rotated by another process. Wait for it to end; nothing was changed here.',
-  )
+  new UserError('Another process is rotating the root key. Wait until it ends. Nothing was changed.')
 
-/** A transaction that holds a name and nothing else; the work goes over other connections. */
+/** A transaction that only holds an advisory lock; the work uses other connections. */
 function holdInPostgres<T>(database: Database, work: () => Promise<T>): Promise<T> {
   return database.transaction(async (inside) => {
     await inside.prepare('SET LOCAL idle_in_transaction_session_timeout = 0').run()
@@ -28,7 +26,7 @@ function holdInPostgres<T>(database: Database, work: () => Promise<T>): Promise<
   })
 }
 
-/** An empty file beside the database, locked the way SQLite locks: the system frees it however the process ends. */
+/** An empty SQLite file beside the database, locked by SQLite: the system releases it however the process ends. */
 async function holdBesideSqlite<T>(place: string, work: () => Promise<T>): Promise<T> {
   const path = `${place}-rotation`
   const file = new DatabaseSync(path)

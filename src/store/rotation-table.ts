@@ -2,8 +2,8 @@ import { UserError } from '../errors.ts'
 import type { Database } from './database.ts'
 import { createMetaTable, type Meta } from './meta-table.ts'
 
-/** The tables whose rows are sealed, and the column that names a row: a rotation seals anew what stands here. */
-export const SEALED_TABLES = { registry: 'subject', media: 'id' } as const
+/** The tables with sealed rows, and their id columns. A rotation seals these rows again. */
+const SEALED_TABLES = { registry: 'subject', media: 'id' } as const
 export type SealedTable = keyof typeof SEALED_TABLES
 
 export type SealedRow = {
@@ -12,26 +12,26 @@ export type SealedRow = {
   readonly sealed: Uint8Array
 }
 
-/** What a rotation of the root key asks of the database. */
+/** The queries of a root key rotation. */
 export type RotationTable = {
-  /** Makes the successor known. From here on nothing is saved that was sealed under an older version. */
+  /** Stores the new version. From then on, rows sealed under an older version are refused. */
   readonly begin: (facts: Meta) => Promise<void>
-  /** Rows that are sealed under a version before this one, in the order of their ids. */
+  /** Rows sealed under an older version, in the order of their ids. */
   readonly next: (
     table: SealedTable,
     version: number,
     after: Uint8Array,
     most: number,
   ) => Promise<SealedRow[]>
-  /** Puts rows in place that were sealed anew as `version`, save those that were changed or erased meanwhile. */
+  /** Replaces rows with their newly sealed values, except those that were changed or erased meanwhile. */
   readonly replace: (table: SealedTable, version: number, rows: readonly SealedRow[]) => Promise<number>
-  /** How many rows are sealed under a version before this one. */
+  /** How many rows are sealed under an older version. */
   readonly count: (table: SealedTable, version: number) => Promise<number>
-  /** Forgets the predecessor. False, and nothing is changed, while a row still needs it. */
+  /** Removes the previous key from meta. False, and nothing is changed, while a row still needs it. */
   readonly finish: (version: number) => Promise<boolean>
 }
 
-/** Held together by all who save sealed rows, and alone by who changes the version. */
+/** Lock: shared by transactions that save sealed rows, exclusive for those that change the version. */
 const ROOT = 'root'
 
 export function createRotationTable(database: Database): RotationTable {
@@ -57,7 +57,7 @@ export function createRotationTable(database: Database): RotationTable {
     },
     replace: (table, version, rows) =>
       database.transaction(async (inside) => {
-        // An import that changes the same rows in another order waits here, instead of for ever.
+        // An import that changes the same rows in another order waits here instead of causing a deadlock.
         await inside.lock(ROOT)
         return inside.dialect === 'postgres'
           ? replaceInOneStatement(inside, table, version, rows)
@@ -76,8 +76,8 @@ export function createRotationTable(database: Database): RotationTable {
 }
 
 /**
- * Inside the transaction that saves them: rows sealed under a root key that has had a successor since are refused, so a
- * rotation that has passed by leaves nothing behind.
+ * Called in the transaction that saves sealed rows. Refuses rows sealed under an older root key, so that a rotation never
+ * misses one.
  */
 export async function refuseStaleSeals(
   inside: Database,
@@ -87,7 +87,9 @@ export async function refuseStaleSeals(
   const fact = await inside.prepare("SELECT value FROM meta WHERE name = 'root_version'").get()
   const version = Number(fact?.value ?? 1)
   if (rows.some(({ keyVersion }) => keyVersion !== version))
-    throw new UserError('The root key was rotated while this ran. Run the command again: it carries on.')
+    throw new UserError(
+      'The root key was rotated meanwhile. Run the command again: it continues where it stopped.',
+    )
 }
 
 async function countStale(database: Database, table: SealedTable, version: number): Promise<number> {
@@ -110,7 +112,7 @@ async function replaceOneByOne(
   return changes.reduce((sum, changed) => sum + changed, 0)
 }
 
-/** As in save-records.ts, all values travel as one binary parameter. */
+/** As in save-records.ts, all values are sent as one binary parameter. */
 async function replaceInOneStatement(
   inside: Database,
   table: SealedTable,

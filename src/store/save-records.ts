@@ -2,10 +2,10 @@ import { setFlagsFromString } from 'node:v8'
 import type { Database } from './database.ts'
 import type { SealedRecord } from './sealed-record.ts'
 
-/** Held by who changes sealed rows: two who change the same ones in another order would stop each other. */
+/** Taken by every transaction that changes sealed rows: two that change the same rows in another order would deadlock. */
 export const REGISTRY_LOCK = 'registry'
 
-/** Where SQLite and PostgreSQL must be asked differently to be fast: many rows at once, each of another person. */
+/** Inserts or updates many records. SQLite and PostgreSQL need different statements to be fast. Returns how many changed. */
 export function saveRecords(inside: Database, records: readonly SealedRecord[], at: number): Promise<number> {
   return inside.dialect === 'postgres'
     ? saveManyAtOnce(inside, records, at)
@@ -13,9 +13,9 @@ export function saveRecords(inside: Database, records: readonly SealedRecord[], 
 }
 
 /**
- * For a command that writes millions of rows. In SQLite, pages that are written again and again are carried over from the
- * log when it has 64 MiB instead of 4, and less memory is kept for rows that nobody asks for. The driver of PostgreSQL
- * leaves so much behind that V8 would take 120 MB more for what is new; kept small, it is cleared more often instead.
+ * For a command that writes millions of rows. SQLite: checkpoint the write-ahead log every 64 MiB instead of 4, and use a
+ * smaller page cache. PostgreSQL: the driver makes much garbage, for which V8 would grow its young generation by 120 MB; the
+ * flag keeps it small.
  */
 export async function prepareForBulk(database: Database): Promise<void> {
   if (database.dialect === 'postgres') {
@@ -49,7 +49,7 @@ function saveOneByOne(inside: Database, records: readonly SealedRecord[], at: nu
   )
 }
 
-/** Rows in one statement: more would be no faster, and take memory several times on their way. */
+/** Rows in one statement: more is no faster and takes more memory. */
 const ROWS_AT_ONCE = 1000
 
 async function saveManyAtOnce(
@@ -64,8 +64,8 @@ async function saveManyAtOnce(
 }
 
 /**
- * All sealed values travel as one binary parameter and are cut apart by the server: an array of them would travel as
- * text, at twice the size.
+ * All sealed values are sent as one binary parameter, which the server cuts apart: an array would be sent as text, at twice
+ * the size.
  */
 async function saveInOneStatement(
   inside: Database,
@@ -99,7 +99,7 @@ async function saveInOneStatement(
   )
 }
 
-/** Takes away the pictures of these people. Most registries have none, which is found out at once. */
+/** Deletes the pictures of these people. Returns early for a registry without pictures. */
 export async function dropPictures(inside: Database, records: readonly SealedRecord[]): Promise<void> {
   if (!(await inside.prepare('SELECT 1 AS found FROM media LIMIT 1').get())) return
   if (inside.dialect === 'postgres') {

@@ -1,22 +1,22 @@
 import type { Database, Row } from './database.ts'
 import { openStore, type StoreOptions } from './store.ts'
 
-/** An index, and the columns that it holds. */
+/** An index and its columns. */
 export type IndexInfo = {
   readonly table: string
   readonly index: string
   readonly columns: readonly string[]
 }
 
-export type SealedValue = {
+type SealedValue = {
   readonly id: Uint8Array
   readonly keyVersion: number
   readonly sealed: Uint8Array
 }
 
 /**
- * Reads the tables piece by piece, in the order in which they lie on the disk. A piece ends at a place: a rowid in SQLite, a
- * page in PostgreSQL.
+ * Reads the tables in pieces, in the order of the disk. A piece ends at a place: a rowid in SQLite, a page number in
+ * PostgreSQL.
  */
 export type ScrubTable = {
   readonly listIndexes: () => Promise<IndexInfo[]>
@@ -25,7 +25,7 @@ export type ScrubTable = {
   /** Rows of the piece that cannot be found by the index. */
   readonly countMissing: (index: IndexInfo, from: number, to: number) => Promise<number>
   readonly readSealed: (table: 'registry' | 'media', from: number, to: number) => Promise<SealedValue[]>
-  /** Whether the pages of the file fit together; SQLite only, and in one go. */
+  /** Runs the integrity check of SQLite over the whole file; always true for PostgreSQL. */
   readonly isSound: () => Promise<boolean>
 }
 
@@ -34,7 +34,7 @@ const PIECE_ROWS = 32
 const PIECE_PAGES = 8
 const ID_COLUMN = { registry: 'subject', media: 'id' } as const
 
-/** With a connection of its own: what it reads comes from the disk, and pushes nothing out of the memory of the others. */
+/** Opens its own connection with a small cache, so that it reads from the disk and does not evict cached pages. */
 export async function openScrubTable(
   options: StoreOptions,
 ): Promise<ScrubTable & { readonly close: () => Promise<void> }> {
@@ -80,7 +80,7 @@ function createForSqlite(database: Database): ScrubTable {
   }
 }
 
-/** Only unique indexes: looking up one row among many that are alike takes too long. */
+/** Checks unique indexes only: a lookup among many equal keys takes too long. */
 function createForPostgres(database: Database): ScrubTable {
   const piece = `t.ctid >= ('(' || $1::bigint || ',0)')::tid AND t.ctid < ('(' || $2::bigint || ',0)')::tid`
   return {
@@ -128,7 +128,7 @@ const LIST_POSTGRES_INDEXES = `SELECT tables.relname AS table_name, indexes.reln
   FROM pg_index JOIN pg_class indexes ON indexes.oid = indexrelid JOIN pg_class tables ON tables.oid = indrelid
   WHERE tables.relnamespace = current_schema()::regnamespace AND indisunique AND indisvalid
     AND indpred IS NULL AND indexprs IS NULL
-    -- Older ones cannot read a part of a table.
+    -- Older versions cannot scan a range of pages.
     AND current_setting('server_version_num')::bigint >= 140000
   ORDER BY 1, 2`
 

@@ -1,8 +1,8 @@
 import type { Kind } from '../crypto/blind-index.ts'
 
-/** A sealed record as it lies in the registry. */
+/** A sealed record of the registry. */
 export type SealedRecord = {
-  /** Decoys are nobody's records: they are opened when nobody was found, so that this takes as long. */
+  /** A decoy belongs to no person. It is unsealed when no record was found, so that both cases take equally long. */
   readonly kind: Kind | 'decoy'
   readonly subject: Uint8Array
   readonly keyVersion: number

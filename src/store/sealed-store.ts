@@ -5,7 +5,7 @@ import { UserError } from '../errors.ts'
 import type { Meta } from './meta-table.ts'
 import { openStore, type Store, type StoreOptions } from './store.ts'
 
-/** Where the data is, and the root key that belongs to it. */
+/** The database and its root key. */
 export type SealedStoreSettings = RootKeySettings & Pick<StoreOptions, 'databaseUrl'>
 
 export type SealedStore = {
@@ -14,7 +14,7 @@ export type SealedStore = {
   readonly rootKeys: RootKeys
 }
 
-/** The store with the keys that belong to it: the command line needs no more than this. */
+/** Opens the store and its keys, which is all that most commands need. */
 export async function openSealedStore(
   config: SealedStoreSettings,
   options: Partial<StoreOptions> = {},
@@ -22,9 +22,11 @@ export async function openSealedStore(
   const store = await openStore({ dataDir: config.dataDir, databaseUrl: config.databaseUrl, ...options })
   if (options.mustExist && (await readRootState(store)).fingerprint === undefined) {
     await store.close()
-    throw new UserError(`There is no data of Tabbat at ${store.place} yet.`)
+    throw new UserError(
+      `There is no Tabbat data at ${store.place} yet. Start the server or import records first.`,
+    )
   }
-  // With the data in PostgreSQL, the folder holds the root key, the name of the node and the checkpoints.
+  // With PostgreSQL, the folder holds only the root key, the node name and the checkpoints.
   mkdirSync(config.dataDir, { recursive: true, mode: 0o700 })
   try {
     return { store, ...(await loadKeyring(config, store)) }
@@ -34,13 +36,13 @@ export async function openSealedStore(
   }
 }
 
-/** Also called anew when a row was sealed by a root key that this process has not seen yet. */
+/** Called again when a row was sealed under a root key version that this process does not know. */
 export async function loadKeyring(config: SealedStoreSettings, store: Store): Promise<Keys> {
   try {
     return await loadKeyringOnce(config, store)
   } catch (error) {
     if (!(error instanceof UserError)) throw error
-    // A rotation may have begun or ended between the look at the database and the look at the file.
+    // A rotation may have begun or ended between reading the database and reading the file.
     return loadKeyringOnce(config, store)
   }
 }
@@ -52,7 +54,7 @@ async function loadKeyringOnce(config: SealedStoreSettings, store: Store): Promi
   const rootKeys = loadRootKeys(config, known.fingerprint === undefined)
   const first = rootKeys.candidates[0]
   if (known.fingerprint === undefined && first) await store.meta.insert('root_fingerprint', first.fingerprint)
-  // Of two processes that start at once on a new database, the later one finds the fingerprint of the earlier one.
+  // Of two processes that start at once on a new database, the later reads the fingerprint of the earlier.
   const state = known.fingerprint === undefined ? await readRootState(store) : known
   return { rootKeys, keyring: openKeyring(rootKeys, state) }
 }

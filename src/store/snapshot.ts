@@ -3,10 +3,10 @@ import type { Database, Row } from './database.ts'
 import { openSqlite } from './sqlite.ts'
 import type { Store } from './store.ts'
 
-/** The tables as they are at one moment, whatever is written meanwhile. */
+/** The tables at one moment, regardless of later writes. */
 export type Snapshot = {
   readonly count: (table: DataTable) => Promise<number>
-  /** Some rows at a time, in the order in which they lie. */
+  /** All rows in pages, in storage order. */
   readonly rows: (table: DataTable) => AsyncIterable<readonly Row[]>
 }
 
@@ -22,7 +22,7 @@ const count = async (database: Database, table: DataTable) =>
 function withPostgresSnapshot<T>(database: Database, work: (snapshot: Snapshot) => Promise<T>): Promise<T> {
   return database.transaction(async (inside) => {
     await inside.prepare('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY').run()
-    // Who takes the rows may be slow.
+    // The consumer may be slow.
     await inside.prepare('SET LOCAL idle_in_transaction_session_timeout = 0').run()
     return work({ count: (table) => count(inside, table), rows: (table) => fetchRows(inside, table) })
   })
@@ -35,12 +35,12 @@ async function* fetchRows(inside: Database, table: DataTable): AsyncIterable<rea
   await inside.prepare(`CLOSE all_${table}`).run()
 }
 
-/** A connection of its own, in a transaction that only reads: writers go on, and it does not see them. */
+/** Opens its own connection with a read transaction: writers are not blocked, and their writes are not seen. */
 async function withSqliteSnapshot<T>(path: string, work: (snapshot: Snapshot) => Promise<T>): Promise<T> {
   const { exec, inside, close } = openSqlite(path)
   try {
     exec('BEGIN')
-    // The moment of the snapshot is the first look, not the BEGIN.
+    // The snapshot begins with the first read, not with BEGIN.
     await count(inside, 'meta')
     return await work({ count: (table) => count(inside, table), rows: (table) => pageRows(inside, table) })
   } finally {

@@ -2,30 +2,30 @@ import type { Database } from './database.ts'
 import type { ClaimId } from './idempotency-table.ts'
 import { countPaidCall, type PaidCall, refundPaidCall } from './paid-calls.ts'
 
-/** What the nodes must agree on about sources. */
+/** State of the sources that all nodes share. */
 export type SourceTable = {
-  /** The sources that nobody may ask now. */
+  /** Names of the disabled sources. */
   readonly listDisabled: () => Promise<string[]>
-  /** False when it was so already. */
+  /** False when it was disabled already. */
   readonly disable: (name: string, at: number) => Promise<boolean>
   readonly enable: (name: string) => Promise<boolean>
   /**
-   * Counts a call and its price, unless the day's spend would go over the cap or the Idempotency-Key has used up its paid
-   * calls: then nothing is counted. Exact, however many ask at once.
+   * Counts a call and its price, unless the day's spend would exceed the cap or the Idempotency-Key has used up its paid
+   * calls: then nothing is counted. Exact under concurrency.
    */
-  readonly spend: (wish: SpendRequest) => Promise<Admission>
-  /** Takes back a call that was not billed; never more than was counted, and each id once, however often it is sent. */
+  readonly spend: (request: SpendRequest) => Promise<Admission>
+  /** Uncounts a call that was not billed. Never below zero, and each id once, however often it is sent. */
   readonly refund: (refund: Refund) => Promise<void>
   readonly listSpend: (day: number) => Promise<Spent[]>
-  /** How a node sees its sources, for whoever looks from outside. */
+  /** Stores how this node sees its sources, for the console and the command line. */
   readonly publish: (states: readonly PublishedState[]) => Promise<void>
   readonly listStates: (since: number) => Promise<PublishedState[]>
-  /** A node that stops has nothing more to say. */
+  /** Deletes the states of a node that stops. */
   readonly retire: (node: string) => Promise<void>
   readonly forget: (before: { states: number; spendDay: number; refundDay: number }) => Promise<void>
 }
 
-export type SpendRequest = {
+type SpendRequest = {
   readonly name: string
   readonly day: number
   readonly kobo: number
@@ -68,7 +68,7 @@ export function createSourceTable(database: Database): SourceTable {
         .run(name, at)) > 0,
     enable: async (name) =>
       (await database.prepare('DELETE FROM source_switches WHERE name = $1').run(name)) > 0,
-    spend: (wish) => database.transaction((inside) => spendInside(inside, wish)),
+    spend: (request) => database.transaction((inside) => spendInside(inside, request)),
     refund: (refund) => database.transaction((inside) => refundInside(inside, refund)),
     listSpend: async (day) =>
       (await spent.all(day)).map(({ name, calls, kobo }) => ({
@@ -97,16 +97,16 @@ export function createSourceTable(database: Database): SourceTable {
   }
 }
 
-/** The row that all calls of a source share is changed last: others wait for it until the commit. */
-async function spendInside(inside: Database, wish: SpendRequest): Promise<Admission> {
-  const { paidCall } = wish
+/** The row that all calls of a source share is changed last, because it stays locked until the commit. */
+async function spendInside(inside: Database, request: SpendRequest): Promise<Admission> {
+  const { paidCall } = request
   if (paidCall && !(await countPaidCall(inside, paidCall))) return 'paid_calls'
-  if (await spendMoney(inside, wish)) return 'admitted'
+  if (await spendMoney(inside, request)) return 'admitted'
   if (paidCall) await refundPaidCall(inside, paidCall.claim)
   return 'spend_cap'
 }
 
-/** One statement decides: whoever would go over the cap changes nothing. */
+/** One UPDATE decides: a call that would exceed the cap changes nothing. */
 async function spendMoney(inside: Database, { name, day, kobo, capKobo }: SpendRequest): Promise<boolean> {
   await inside
     .prepare(
@@ -124,7 +124,7 @@ async function spendMoney(inside: Database, { name, day, kobo, capKobo }: SpendR
   return changed > 0
 }
 
-/** The id and the change are one commit: when its confirmation is lost, the same refund can be sent again. */
+/** The id and the change are one commit, so a refund can be sent again when its confirmation is lost. */
 async function refundInside(inside: Database, { id, name, day, kobo, claim }: Refund): Promise<void> {
   const isNew = await inside
     .prepare('INSERT INTO source_refunds (id, day) VALUES ($1, $2) ON CONFLICT (id) DO NOTHING')

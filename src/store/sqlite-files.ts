@@ -1,8 +1,8 @@
 import { type Stats, statSync } from 'node:fs'
 
-/** The files of an open database are not the ones at its path any more: what is written now would be lost. */
-export class DatabaseLost extends Error {
-  /** The log shows it. */
+/** The files at the path are no longer the open ones: further writes would be lost. */
+class DatabaseLost extends Error {
+  /** Shown in the log. */
   readonly code: string
 
   constructor(what: string) {
@@ -12,11 +12,11 @@ export class DatabaseLost extends Error {
   }
 }
 
-/** How the codes of what was lost begin. Errors cross the border of a thread as their codes. */
+/** Prefix of the codes. Only the code of an error crosses a thread boundary. */
 export const LOST_CODE = 'DATABASE_LOST'
 
-export type FileCheck = {
-  /** Throws DatabaseLost when a file was removed, replaced or cut short since the first check. */
+type FileCheck = {
+  /** Throws DatabaseLost when a file was removed, replaced or truncated since the first check. */
   readonly check: () => void
 }
 
@@ -24,9 +24,9 @@ const WAL_HEADER_BYTES = 32
 const FRAME_HEADER_BYTES = 24
 
 /**
- * Compares the files at the path with those that SQLite opened. Only their names are looked at: to open and close a file
- * of the database in this process would drop SQLite's own locks on it (POSIX advisory locks belong to the process).
- * `frames` says how many frames the write-ahead log holds, and of which page size: another program may empty it rightly.
+ * Compares the files at the path with those that SQLite opened. Uses stat only: opening and closing a file of the database in
+ * this process would drop SQLite's locks on it (POSIX advisory locks belong to the process). `frames` returns the number of
+ * frames in the write-ahead log and the page size: a shorter log is fine when another process has checkpointed it.
  */
 export function createFileCheck(
   path: string,
@@ -41,7 +41,7 @@ export function createFileCheck(
     const name = `tabbat.db${suffix}`
     if (!now) throw new DatabaseLost(`${name} was removed`)
     if (now.ino !== before.ino || now.dev !== before.dev) throw new DatabaseLost(`${name} was replaced`)
-    if (now.size < before.size && !mayShrink(now.size)) throw new DatabaseLost(`${name} was cut short`)
+    if (now.size < before.size && !mayShrink(now.size)) throw new DatabaseLost(`${name} was truncated`)
   }
   const holdsAllFrames = (bytes: number) => {
     const { count, pageSize } = frames()

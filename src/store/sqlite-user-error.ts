@@ -11,12 +11,12 @@ const FULL = 13
 const CANNOT_OPEN = 14
 const NOT_A_DATABASE = 26
 
-/** SQLite's codes without the details that it keeps in the higher bits. */
+/** SQLite's primary result code, without the extended bits. */
 const toResult = (error: unknown) => ((error as Failure).errcode ?? 0) & 0xff
 
 export const isBusy = (error: unknown) => toResult(error) === BUSY
 
-/** One line that says what and how to mend it. Undeclared failures stay what they are. */
+/** A message that says what is wrong and what to do. Unknown errors are returned unchanged. */
 export function toSqliteUserError(path: string, error: unknown): Error {
   if (error instanceof UserError) return error
   const { code = '' } = error as Failure
@@ -30,9 +30,11 @@ export function toSqliteUserError(path: string, error: unknown): Error {
       `${path} cannot be opened for writing. Check the folder and its permissions, or set TABBAT_DATA_DIR.`,
     )
   if (result === FULL || code === 'ENOSPC')
-    return new UserError(`The disk of ${path} is full. Make room, or set TABBAT_DATA_DIR to another disk.`)
+    return new UserError(
+      `The disk of ${path} is full. Free some space, or set TABBAT_DATA_DIR to another disk.`,
+    )
   if (result === BUSY)
-    return new UserError(`${path} is held by another process for too long. End that process.`)
+    return new UserError(`${path} was locked by another process for too long. End that process.`)
   if (result === DISK_FAILED)
     return new UserError(`The disk of ${path} fails (SQLite ${(error as Failure).errcode}). Check it.`)
   return error as Error

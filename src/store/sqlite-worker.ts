@@ -4,7 +4,7 @@ import { openSqlite } from './sqlite.ts'
 import type { WriterData, WriterFailure, WriterJob, WriterResult } from './sqlite-writer.ts'
 import { createTables } from './tables.ts'
 
-/** Most jobs in one commit. */
+/** At most this many jobs share one commit. */
 const MOST_JOBS = 512
 
 const { path, timeoutMs } = workerData as WriterData
@@ -13,7 +13,7 @@ const tables = createTables(database.inside)
 const queue: WriterJob[] = []
 let running: Promise<void> | undefined
 
-/** Files that were removed or replaced are noticed within so long, also when nothing is written. */
+/** Removed or replaced files are detected within this time, even when nothing is written. */
 const CHECK_EVERY_MS = 250
 
 const timer = setInterval(() => {
@@ -38,13 +38,13 @@ async function work(): Promise<void> {
   while (queue.length > 0) {
     const jobs = queue.splice(0, MOST_JOBS)
     parentPort?.postMessage(await commit(jobs))
-    // Lets the messages in that came meanwhile: they share the next commit.
+    // Receives the messages that arrived meanwhile: their jobs share the next commit.
     await new Promise((done) => setImmediate(done))
   }
   running = undefined
 }
 
-/** After the last job. The port is closed last, when all results are on their way. */
+/** Ends after the last job. The port is closed last, after all results were sent. */
 async function close(): Promise<void> {
   clearInterval(timer)
   await running
@@ -53,8 +53,8 @@ async function close(): Promise<void> {
 }
 
 /**
- * One transaction for all jobs. A job that fails takes nothing but itself back; a commit that fails takes all back, and
- * what waits behind it fails with it: nobody waits for a locked database twice.
+ * Runs all jobs in one transaction. A job that fails is rolled back alone. A commit that fails rolls back all jobs, and the
+ * queued jobs fail as well, so that no caller waits for a locked database twice.
  */
 async function commit(jobs: readonly WriterJob[]): Promise<WriterResult[]> {
   try {
@@ -78,22 +78,22 @@ async function perform({ table, method, args }: WriterJob): Promise<WriterResult
     database.exec('RELEASE job')
     return { value }
   } catch (error) {
-    takeBack(error)
+    rollBackJob(error)
     return { failure: toFailure(error) }
   }
 }
 
-function takeBack(error: unknown): void {
+function rollBackJob(error: unknown): void {
   try {
     database.exec('ROLLBACK TO job')
     database.exec('RELEASE job')
   } catch {
-    // SQLite has ended the whole transaction, for want of room on the disk or the like.
+    // SQLite has rolled back the whole transaction, for example because the disk is full.
     throw error
   }
 }
 
 function toFailure(error: unknown): WriterFailure {
   const { name = 'Error', code = '', errcode = 0 } = error as Partial<WriterFailure>
-  return { name, code, errcode, refusal: error instanceof UserError ? error.message : undefined }
+  return { name, code, errcode, userMessage: error instanceof UserError ? error.message : undefined }
 }

@@ -14,11 +14,11 @@ export type WriterFailure = {
   readonly name: string
   readonly code: string
   readonly errcode: number
-  /** Our own words, where the failure has some. */
-  readonly refusal?: string | undefined
+  /** The message of a UserError. */
+  readonly userMessage?: string | undefined
 }
 
-/** A write that the database refused. Its text is ours: the database's own may quote what was written. */
+/** A write that failed. Its message is ours: the message of the database may quote the values. */
 export class WriteError extends Error {
   readonly code: string
   readonly errcode: number
@@ -26,18 +26,18 @@ export class WriteError extends Error {
   constructor({ name, code, errcode }: WriterFailure, options?: ErrorOptions) {
     super(`the write failed: ${name} ${code} ${errcode}`, options)
     this.name = 'WriteError'
-    // The log shows the code: 13 is a full disk, 5 a locked database, 10 (and 10 + 256 n) a disk that fails.
+    // Shown in the log: 13 is a full disk, 5 a locked database, 10 (and 10 + 256 n) a disk error.
     this.code = errcode === 0 ? code : `${code} ${errcode}`
     this.errcode = errcode
   }
 }
 
-/** What the thread says unasked: the files were removed or replaced. */
+/** Sent by the thread on its own: the files were removed or replaced. */
 export type WriterAlarm = { readonly alarm: WriterFailure }
 
 export type Writer = {
   readonly call: (job: WriterJob) => Promise<unknown>
-  /** Finishes what was asked for. */
+  /** Finishes the pending jobs first. */
   readonly close: () => Promise<void>
 }
 
@@ -58,18 +58,18 @@ const ENDED: WriterFailure = { name: 'Writer', code: 'ended', errcode: 0 }
 const NOT_SENT: WriterFailure = { name: 'Writer', code: 'not sent', errcode: 0 }
 
 /**
- * A thread that does all writing of this process. What arrives while a commit is under way shares the next one, so many
- * requests pay for one wait for the disk, and the event loop never waits for it. `onFailure` hears of every write that the
- * database refused, also where its caller does not care.
+ * A thread that does all writing of this process. Jobs that arrive during a commit share the next one, so that many requests
+ * share one wait for the disk, and the event loop never waits. `onFailure` is called with every failed write, also when the
+ * caller ignores it.
  */
 export function openWriter(path: string, { timeoutMs, onFailure = () => {} }: WriterOptions = {}): Writer {
   const cache = getCompileCacheDir()
   const worker = openWorkerThread('sqlite-writer', {
     workerData: { path, timeoutMs } satisfies WriterData,
-    // Compiled sources are not shared by themselves: without them a thread takes twice as long and 20 MB more to start.
+    // Without the compile cache, a thread takes twice as long and 20 MB more to start.
     ...(cache === undefined ? {} : { env: { NODE_COMPILE_CACHE: dirname(cache) } }),
   })
-  /** Results come in the order of the calls. */
+  /** Results arrive in the order of the calls. */
   const sent: Call[] = []
   let outbox: Call[] = []
   let closed = false
@@ -106,7 +106,7 @@ export function openWriter(path: string, { timeoutMs, onFailure = () => {} }: Wr
       sent.push(...calls)
       worker.ref()
     } catch (cause) {
-      // One of them cannot be sent to a thread; the others can.
+      // One job cannot be cloned to the thread; send the others alone.
       if (calls.length > 1) for (const call of calls) send([call])
       else calls[0]?.reject(new WriteError(NOT_SENT, { cause }))
     }
@@ -120,7 +120,7 @@ export function openWriter(path: string, { timeoutMs, onFailure = () => {} }: Wr
     call: (job) => {
       if (closed) return Promise.reject(new WriteError(ENDED))
       const { promise, resolve, reject } = Promise.withResolvers<unknown>()
-      // Calls of one turn of the event loop travel together.
+      // Calls of one turn of the event loop are sent as one message.
       if (outbox.push({ job, resolve, reject }) === 1) setImmediate(post)
       return promise
     },
@@ -135,4 +135,4 @@ export function openWriter(path: string, { timeoutMs, onFailure = () => {} }: Wr
 }
 
 const toError = (failure: WriterFailure) =>
-  failure.refusal === undefined ? new WriteError(failure) : new UserError(failure.refusal)
+  failure.userMessage === undefined ? new WriteError(failure) : new UserError(failure.userMessage)

@@ -7,10 +7,10 @@ import type { Database, Row, Statement, TransactionOptions, Value } from './data
 import { createFileCheck } from './sqlite-files.ts'
 import { isBusy, toSqliteUserError } from './sqlite-user-error.ts'
 
-/** Older ones can corrupt a database when its write-ahead log is reset. */
+/** Older versions can corrupt a database when the write-ahead log is reset. */
 const OLDEST_SQLITE = [3, 51, 3]
 
-/** How long others may write before we give up, and how often we ask. */
+/** How long to wait for other writers, and the pause between two attempts. */
 const BUSY_WAIT_MS = 5000
 const PATIENT_WAIT_MS = 600_000
 const BUSY_PAUSE_MS = 2
@@ -24,24 +24,24 @@ const PRAGMAS = `
   PRAGMA cache_size = -65536;
 `
 
-export type Sqlite = Database & {
-  /** The same database for work that is already inside a transaction. */
+type Sqlite = Database & {
+  /** The same database for code that already runs inside a transaction. */
   readonly inside: Database
   /** Statements that take no parameters and give no rows: BEGIN, SAVEPOINT, COMMIT. */
   readonly exec: (sql: string) => void
-  /** Throws when the files were removed, replaced or cut short behind our back. */
+  /** Throws when the files were removed, replaced or truncated by another program. */
   readonly checkFiles: () => void
 }
 
 export function openSqlite(path: string, timeoutMs = BUSY_WAIT_MS): Sqlite {
-  // A little less, so that there is time to answer those who wait.
+  // A little less, to leave time for the response.
   const busyWaitMs = timeoutMs * 0.95
   refuseOldSqlite()
   const connection = connect(path)
   const statements = new Map<string, Prepared>()
   const { check: checkFiles } = createFileCheck(path, () => countFrames(connection))
   checkFiles()
-  // While a transaction is open, statements that are not part of it wait: there is one connection.
+  // Statements outside an open transaction wait for its end: there is one connection.
   let transactionUnderWay: Promise<void> | undefined
 
   const prepareSync = (sql: string) => {
@@ -52,21 +52,21 @@ export function openSqlite(path: string, timeoutMs = BUSY_WAIT_MS): Sqlite {
     return prepared
   }
 
-  /** For statements beside a transaction. Nothing is awaited between the last look at it and the statement. */
-  const ask = <T>(work: () => T) => whenFree(busyWaitMs, () => transactionUnderWay, work)
+  /** For statements outside a transaction. Nothing is awaited between the last check for one and the statement. */
+  const runWhenFree = <T>(work: () => T) => whenFree(busyWaitMs, () => transactionUnderWay, work)
   const prepare = (sql: string): Statement => {
     const statement = prepareSync(sql)
     return {
-      get: (...values) => ask(() => statement.get(values)),
-      all: (...values) => ask(() => statement.all(values)),
+      get: (...values) => runWhenFree(() => statement.get(values)),
+      all: (...values) => runWhenFree(() => statement.all(values)),
       run: (...values) =>
-        ask(() => {
+        runWhenFree(() => {
           const changed = statement.run(values)
           checkFiles()
           return changed
         }),
       runAll: async () => {
-        throw new Error('many rows are written in a transaction only')
+        throw new Error('runAll can only be called inside a transaction')
       },
     }
   }
@@ -80,13 +80,13 @@ export function openSqlite(path: string, timeoutMs = BUSY_WAIT_MS): Sqlite {
     const { promise, resolve } = Promise.withResolvers<void>()
     transactionUnderWay = promise
     try {
-      // Before as well: a log that was cut short is long again after the next write.
+      // Also before: a truncated log grows again with the next write.
       checkFiles()
       const begin = () => connection.exec('BEGIN IMMEDIATE')
       await whenFree(patient ? PATIENT_WAIT_MS : busyWaitMs, () => undefined, begin)
       const result = await work(inside)
       connection.exec('COMMIT')
-      // Durable in the file that was opened, which may not be the one at the path any more.
+      // The commit is durable in the open file, which may no longer be the one at the path.
       checkFiles()
       return result
     } catch (error) {
@@ -124,8 +124,8 @@ const toStatementInside = (statement: Prepared): Statement => ({
 })
 
 /**
- * Does the work when nothing holds it up and no other connection writes. Others are waited for without stopping the event
- * loop, for the other connection may belong to this very thread.
+ * Runs the work when `held` is done and no other connection writes. Waits without blocking the event loop, because the other
+ * connection may belong to this thread.
  */
 async function whenFree<T>(waitMs: number, held: () => Promise<void> | undefined, work: () => T): Promise<T> {
   let until: number | undefined
@@ -144,13 +144,13 @@ async function whenFree<T>(waitMs: number, held: () => Promise<void> | undefined
 function connect(path: string): DatabaseSync {
   try {
     mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
-    // The write-ahead log takes its permissions from the file, so they are set before there is a log. A file that exists
-    // is not opened here: closing it would drop the locks that another connection of this process holds on it.
+    // The write-ahead log takes its permissions from the file, so they are set before the log is created. An existing file
+    // is not opened here: closing it would drop the locks of another connection of this process.
     if (!existsSync(path)) closeSync(openSync(path, 'a', 0o600))
     chmodSync(path, 0o600)
     const connection = new DatabaseSync(path, { timeout: BUSY_WAIT_MS })
     connection.exec(PRAGMAS)
-    // From here on we wait ourselves.
+    // From here on, whenFree does the waiting.
     connection.exec('PRAGMA busy_timeout = 0')
     return connection
   } catch (error) {
@@ -180,7 +180,7 @@ type Prepared = {
   readonly run: (values: Value[]) => number
 }
 
-/** Parameters are bound in the order of the text: by name, binding them would cost as much as the statement itself. */
+/** Binds parameters by position: binding by name costs as much as the statement itself. */
 function toPrepared(connection: DatabaseSync, sql: string): Prepared {
   const order = [...sql.matchAll(/\$(\d+)/g)].map(([, number]) => Number(number) - 1)
   const statement = connection.prepare(sql.replaceAll(/\$\d+/g, '?'))

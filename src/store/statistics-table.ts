@@ -1,10 +1,10 @@
 import { toLagosDate } from '../contract/time.ts'
 import type { Database, Row, Value } from './database.ts'
 
-/** Minutes are kept for hours, hours for two months, days for good: what is looked at is always few rows. */
+/** Minutes are kept for hours, hours for two months, days without limit: every query reads few rows. */
 export type Span = 'minute' | 'hour' | 'day'
 
-/** How much of an ISO time names the span: 2026-11-15T08:42, 2026-11-15T08, 2026-11-15. Days are those of Lagos. */
+/** Length of the name of a span, a prefix of an ISO time: 2026-11-15T08:42, 2026-11-15T08, 2026-11-15. Days are in Lagos time. */
 const NAME_LENGTH: Readonly<Record<Span, number>> = { minute: 16, hour: 13, day: 10 }
 export const SPANS = Object.keys(NAME_LENGTH) as readonly Span[]
 export const toSpanName = (span: Span, time: string) =>
@@ -22,7 +22,7 @@ function toDayOfHour(hour: string): string {
   return lastDay
 }
 
-/** Verifications that came to the same in one span. */
+/** How many verifications of one span had the same operation, mode, outcome, key and source. */
 export type Tally = {
   readonly span: Span
   readonly at: string
@@ -51,7 +51,7 @@ const TALLY_COLUMNS = [
   'last_reference',
 ] as const satisfies readonly (keyof Tally)[]
 
-/** As one text, for the reasons that rows of the audit log are. */
+/** As one JSON text, like the rows of the audit log. */
 export type PackedTallies = string
 export const packTallies = (tallies: readonly Tally[]): PackedTallies =>
   JSON.stringify(tallies.map((tally) => TALLY_COLUMNS.map((column) => tally[column])))
@@ -64,7 +64,7 @@ const ADD = `ON CONFLICT (span, at, chain, operation, mode, outcome, key_id, sou
 
 export const ADD_TALLY = `${INTO} VALUES (${TALLY_COLUMNS.map((_column, index) => `$${index + 1}`).join(', ')}) ${ADD}`
 
-/** The same for a whole batch, which PostgreSQL takes apart itself. */
+/** The same for a whole batch, which PostgreSQL unpacks itself. */
 export const toAddPackedTallies = (parameter: string) =>
   `${INTO} SELECT ${TALLY_COLUMNS.map((column, index) => (column === 'count' ? `(tally->>${index})::bigint` : `tally->>${index}`)).join(', ')}
    FROM jsonb_array_elements(${parameter}::jsonb) AS tallies(tally) ${ADD}`
@@ -80,7 +80,7 @@ export type LatencyCount = {
 
 export type OutcomeCount = { readonly at: string; readonly outcome: string; readonly count: number }
 export type NamedCount = { readonly name: string; readonly count: number }
-export type LastError = {
+type LastError = {
   readonly at: string
   readonly operation: string
   readonly outcome: string
@@ -89,17 +89,17 @@ export type LastError = {
   readonly count: number
 }
 
-/** The spans of one length from a name on, of one mode or of all (null). */
+/** All spans of one length since a name, of one mode or of all modes (null). */
 export type Period = { readonly span: Span; readonly from: string; readonly mode: string | null }
 
 export type StatisticsTable = {
-  readonly outcomes: (stretch: Period) => Promise<OutcomeCount[]>
-  readonly byKey: (stretch: Period, most: number) => Promise<NamedCount[]>
-  readonly bySource: (stretch: Period) => Promise<NamedCount[]>
-  /** The same failure of the same key in one span is one line, with how often it happened. */
-  readonly lastErrors: (stretch: Period, most: number) => Promise<LastError[]>
-  readonly latencies: (stretch: Period) => Promise<{ readonly class: number; readonly count: number }[]>
-  /** Verifications of each key since a day, and the hour of the last one. */
+  readonly outcomes: (period: Period) => Promise<OutcomeCount[]>
+  readonly byKey: (period: Period, most: number) => Promise<NamedCount[]>
+  readonly bySource: (period: Period) => Promise<NamedCount[]>
+  /** Equal failures of one key in one span are one row, with their count. */
+  readonly lastErrors: (period: Period, most: number) => Promise<LastError[]>
+  readonly latencies: (period: Period) => Promise<{ readonly class: number; readonly count: number }[]>
+  /** Verifications of each key since a day, and the hour of the last. */
   readonly usageByKey: (
     sinceDay: string,
   ) => Promise<{ key_id: string; verifications: number; last_hour: string }[]>
@@ -110,7 +110,7 @@ export type StatisticsTable = {
 const WITHIN = 'span = $1 AND at >= $2 AND ($3 IS NULL OR mode = $3)'
 
 export function createStatisticsTable(database: Database): StatisticsTable {
-  // PostgreSQL wants to know of what type a parameter is that may be NULL.
+  // PostgreSQL needs the type of a parameter that may be NULL.
   const within = database.dialect === 'postgres' ? WITHIN.replaceAll('$3', '$3::text') : WITHIN
   const select = (what: string, rest: string) =>
     database.prepare(`SELECT ${what} FROM statistics WHERE ${within} ${rest}`)
@@ -130,17 +130,17 @@ export function createStatisticsTable(database: Database): StatisticsTable {
   )
   const toArgs = ({ span, from, mode }: Period) => [span, from, mode] as const
   return {
-    outcomes: async (stretch) =>
-      (await outcomes.all(...toArgs(stretch))).map(({ at, outcome, count }) => ({
+    outcomes: async (period) =>
+      (await outcomes.all(...toArgs(period))).map(({ at, outcome, count }) => ({
         at: String(at),
         outcome: String(outcome),
         count: Number(count),
       })),
-    byKey: async (stretch, most) => (await byKey.all(...toArgs(stretch), most)).map(toNamed),
-    bySource: async (stretch) => (await bySource.all(...toArgs(stretch))).map(toNamed),
-    lastErrors: async (stretch, most) => (await lastErrors.all(...toArgs(stretch), most)).map(toLastError),
-    latencies: async (stretch) =>
-      (await latencies.all(...toArgs(stretch))).map((row) => ({
+    byKey: async (period, most) => (await byKey.all(...toArgs(period), most)).map(toNamed),
+    bySource: async (period) => (await bySource.all(...toArgs(period))).map(toNamed),
+    lastErrors: async (period, most) => (await lastErrors.all(...toArgs(period), most)).map(toLastError),
+    latencies: async (period) =>
+      (await latencies.all(...toArgs(period))).map((row) => ({
         class: Number(row.class),
         count: Number(row.count),
       })),

@@ -15,11 +15,24 @@ import { createTables, type Tables, WRITES } from './tables.ts'
 /** The name of the SQLite database in the data folder. */
 export const SQLITE_FILE = 'tabbat.db'
 
+/**
+ * The database of Tabbat: SQLite in the data folder, or PostgreSQL. This room alone speaks SQL; all others call the methods of
+ * the tables (see tables.ts).
+ *
+ * What it guarantees:
+ * - A method that resolves has committed, and the commit is on disk (`synchronous = FULL`, `synchronous_commit = on`).
+ * - Each method is one transaction: all of it happens or nothing.
+ * - Both databases give the same results; test/store runs one suite against both.
+ * - The schema is brought up to date when the store is opened. A schema of a newer version is refused.
+ *
+ * Opened once by the context of a server, and by each command. In a server on SQLite, a thread does all writing: writes that
+ * arrive during a commit share the next one, and each of them still succeeds or fails alone.
+ */
 export type Store = Tables & {
   readonly database: Database
-  /** Where the data lies, for people; without a password. */
+  /** The path or address of the database, to be shown. Without a password. */
   readonly place: string
-  /** The file that SQLite has open: the one at the place, or a copy of it where that cannot be opened. */
+  /** The file that SQLite has open: the database, or a copy of it where it is on a read-only file system. */
   readonly file: string
   readonly close: () => Promise<void>
 }
@@ -28,22 +41,22 @@ export type StoreOptions = {
   readonly dataDir: string
   /** postgres://…; absent means SQLite in the data folder. */
   readonly databaseUrl: string | undefined
-  /** A server gives writing in SQLite a thread of its own, and lets nobody wait long for PostgreSQL. */
+  /** For a server: SQLite is written by a thread, and calls to PostgreSQL have short timeouts. */
   readonly writerThread?: boolean
-  /** Nothing will be written: a database on a read-only file system will do. */
+  /** Nothing will be written, so the database may be on a read-only file system. */
   readonly isReading?: boolean
-  /** Refuse instead of making a new database in the data folder. */
+  /** Refuse to start instead of creating a new database in the data folder. */
   readonly mustExist?: boolean
-  /** Told when the database is damaged or lost, or its disk fails, whatever met it: nothing may go on. */
+  /** Called when any operation finds the database damaged or lost, or its disk failing: the process must stop. */
   readonly onFatal?: (error: unknown) => void
-  /** How long a request of a server may wait for the store. */
+  /** How long a request may wait for the store. */
   readonly timeoutMs?: number
-  /** How long to wait for a PostgreSQL that is not there yet. */
+  /** How long to wait at the start until PostgreSQL can be reached. */
   readonly startWaitMs?: number
 }
 
 const TIMEOUT_MS = 5000
-/** A command may have to look at whole tables. */
+/** Commands may read whole tables. */
 const COMMAND_LIMITS = { answerTimeoutMs: 15_000, statementTimeoutMs: HOUR_MS }
 
 export async function openStore(options: StoreOptions): Promise<Store> {
@@ -89,7 +102,7 @@ async function openDatabase(
   onFailure: (error: unknown) => void,
 ): Promise<Database> {
   const limits = writerThread ? toLimits(timeoutMs) : COMMAND_LIMITS
-  // The driver is loaded where it is needed: a server on SQLite starts sooner without it.
+  // Loaded on demand: a server on SQLite starts faster without the driver.
   const database =
     databaseUrl === undefined
       ? openSqlite(path, timeoutMs)
@@ -103,14 +116,14 @@ async function openDatabase(
   }
 }
 
-/** The server ends a statement by itself before we give it up, and both leave time to answer the caller. */
+/** PostgreSQL ends a statement before we stop waiting for it, and both leave time to answer the caller. */
 const toLimits = (timeoutMs = TIMEOUT_MS) => ({
   answerTimeoutMs: timeoutMs * 0.9,
   statementTimeoutMs: Math.round(timeoutMs * 0.8),
   operationTimeoutMs: timeoutMs * 0.95,
 })
 
-/** The same tables, whose writing methods are carried out by the writer's thread. */
+/** The same tables, with the writing methods sent to the writer thread. */
 function withWriter(tables: Tables, writer: Writer): Tables {
   const entries = Object.entries(WRITES).map(([name, methods]) => {
     const table = name as keyof Tables

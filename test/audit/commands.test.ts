@@ -11,7 +11,7 @@ import { bearer, openTestApp, PHONE, type TestApp } from '../app.ts'
 import { type Finished, tabbat } from '../process/tabbat.ts'
 
 const NIN = '12345678901'
-const ONLY_WITH = 'Not compared: checkpoints that were kept away from this server.'
+const ONLY_WITH = 'Not compared: checkpoints stored outside this server.'
 
 let app: TestApp
 let folder: string
@@ -213,7 +213,7 @@ describe('tabbat audit prove and check-proof', () => {
     const bad = await tabbat(nothing, 'audit', 'check-proof', file, '--public-key', key)
     expect([bad.code, bad.stdout]).toEqual([
       1,
-      'The proof is NOT good: the hash of the row does not fit what is in it.\n',
+      'The proof is NOT good: the hash of the row does not match its content.\n',
     ])
   })
 

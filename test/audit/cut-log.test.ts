@@ -75,7 +75,7 @@ describe('a log whose end was cut off, with the checkpoints of that end', () => 
       expect.stringMatching(/^The last checkpoint in .* is of 2/),
     ])
     expect(limits).toEqual([
-      expect.stringMatching(/^Not compared: checkpoints that were kept away from this server\..*cut off/),
+      expect.stringMatching(/^Not compared: checkpoints stored outside this server\..*removed/),
       expect.stringContaining('tabbat audit verify --checkpoints FILE'),
     ])
   })

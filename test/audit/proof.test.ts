@@ -160,7 +160,7 @@ describe('a proof is refused', () => {
     const other = parse(texts.at(-1) ?? '').checkpoint
     expect(forge((proof) => ({ ...proof, checkpoint: other }))).toEqual({
       sound: false,
-      reason: 'the checkpoint does not speak for this row',
+      reason: 'the checkpoint does not cover this row',
     })
   })
 

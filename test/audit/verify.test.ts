@@ -137,7 +137,7 @@ describe('copies of the database', () => {
     expect((await verifyCopy(old, log.file)).fault).toMatchObject({
       chain: CHAINS[0],
       sequence: head.sequence + 1,
-      reason: expect.stringContaining('an older copy of the database was put back'),
+      reason: expect.stringContaining('an older copy of the database was restored'),
     })
   })
 

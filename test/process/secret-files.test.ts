@@ -109,8 +109,6 @@ describe('a secret in a file that the operator names', () => {
     expect(() => readSecretFile(keyFile(), 'mounted')).toThrow(/chmod 640/)
     const read = `import(${JSON.stringify(MODULE)}).then((m) => m.readSecretFile(${JSON.stringify(keyFile())}, 'mounted'))`
     const { stderr } = spawnSync('node_modules/.bin/node', ['-e', read], { uid: USER, encoding: 'utf8' })
-    expect(stderr).toContain(
-      `root.key belongs to another user, who can change what is in it. Type: sudo chown ${USER} `,
-    )
+    expect(stderr).toContain(`root.key belongs to another user, who can change it. Type: sudo chown ${USER} `)
   })
 })

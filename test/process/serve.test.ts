@@ -97,7 +97,7 @@ describe('a server that cannot start says what to do', () => {
       'test',
     )
     const { code, stderr } = await tabbat({ ...settings, TABBAT_ROOT_KEY: 'cd'.repeat(32) }, 'serve')
-    expect([code, stderr.includes('not the one this database was made with')]).toEqual([1, true])
+    expect([code, stderr.includes('not the one this database was created with')]).toEqual([1, true])
     expect(stderr).not.toContain('cdcd')
   })
 

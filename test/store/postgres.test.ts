@@ -106,17 +106,17 @@ describe.skipIf(!hasOwnPostgres())('PostgreSQL', () => {
       const url = await server.createDatabase()
       await expectRefusal(
         change(url, { username: 'guest' }),
-        new RegExp(`^${AT} does not let this user make tables in \\w+\\. Make the user the owner`),
+        new RegExp(`^${AT} does not let this user create tables in \\w+\\. Make the user the owner`),
       )
     })
 
-    it('when it may only be read from', async () => {
+    it('when it is read-only', async () => {
       const url = await server.createDatabase()
       await execute(
         url,
         `ALTER DATABASE ${new URL(url).pathname.slice(1)} SET default_transaction_read_only = on`,
       )
-      await expectRefusal(url, new RegExp(`^${AT} may only be read from\\. Give the address of the primary`))
+      await expectRefusal(url, new RegExp(`^${AT} is read-only\\. Give the address of the primary`))
     })
 
     it('when another program has its tables there', async () => {
@@ -128,7 +128,7 @@ describe.skipIf(!hasOwnPostgres())('PostgreSQL', () => {
     })
 
     it('when it is asked for TLS and has none, or the certificate is missing', async () => {
-      const message = (why: string) => new RegExp(`^${AT} cannot be spoken to under TLS \\(${why}\\)\\.`)
+      const message = (why: string) => new RegExp(`^${AT} cannot be reached over TLS \\(${why}\\)\\.`)
       await expectRefusal(`${server.url}?sslmode=verify-full`, message('not offered'), 60_000)
       await expectRefusal(
         `${server.url}?sslmode=verify-full&sslrootcert=/nowhere.pem`,
