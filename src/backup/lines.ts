@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { type End, LONGEST_LINE } from './format.ts'
 
-/** The file is not what was written. */
+/** The file is damaged or not a backup. */
 export class Damaged extends Error {}
 
 /** The value of a line: an object, or the values of a row. */
@@ -12,7 +12,7 @@ export const isRow = (line: Line): line is readonly unknown[] => Array.isArray(l
 export const isEnd = (line: Line): line is Line & End =>
   !isRow(line) && line.end === true && typeof line.sha256 === 'string'
 
-/** The values of all lines. Nothing follows the end, and its hash fits what came before; else this throws. */
+/** The values of all lines. Throws when a line follows the end or the hash does not match. */
 export async function* readLines(text: AsyncIterable<Buffer>): AsyncIterable<Line> {
   const hash = createHash('sha256')
   let ended = false
@@ -31,7 +31,7 @@ function parseLine(bytes: Buffer): Line {
     const value: unknown = JSON.parse(bytes.toString())
     if (typeof value === 'object' && value !== null) return value as Line
   } catch {
-    // Told apart from a failure of whoever takes the rows.
+    // Reported as Damaged, unlike an error of the consumer.
   }
   throw new Damaged()
 }

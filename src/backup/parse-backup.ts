@@ -14,7 +14,7 @@ export type Rows = {
 
 export type Contents = { readonly header: Header; readonly counts: Counts }
 
-/** Takes the text of a backup apart, some rows at a time, and at the end compares it with what the end says. */
+/** Parses a backup, some rows at a time, and compares the counts with those of its last line. */
 export async function parseBackup(
   text: AsyncIterable<Buffer>,
   onRows: (rows: Rows) => Promise<void>,
@@ -33,7 +33,7 @@ export async function parseBackup(
   return { header, counts }
 }
 
-/** Gathers the rows of a table until there are enough to be handed on. */
+/** Collects the rows of a table into pages. */
 function createPager(onRows: (rows: Rows) => Promise<void>) {
   const counts: Counts = {}
   let page: { table: DataTable; columns: readonly string[]; rows: Value[][] } | undefined
@@ -59,13 +59,13 @@ function createPager(onRows: (rows: Rows) => Promise<void>) {
   }
 }
 
-/** What a newer Tabbat wrote is refused at once, before its lines are misunderstood. */
+/** Refuses a backup of a newer version before reading its rows. */
 function toHeader(line: Line): Header {
   const header = line as unknown as Partial<Header>
   if (header.format !== FORMAT || typeof header.root_fingerprint !== 'string') throw new Damaged()
   if (!(Number(header.version) <= FORMAT_VERSION && Number(header.schema) <= SCHEMA_VERSION))
     throw new UserError(
-      `The backup was made by a newer Tabbat (schema ${Number(header.schema)}, this one knows ${SCHEMA_VERSION}). Update Tabbat; nothing was changed.`,
+      `The backup was made by a newer Tabbat (schema ${Number(header.schema)}, this one knows ${SCHEMA_VERSION}). Update Tabbat. Nothing was changed.`,
     )
   return header as Header
 }

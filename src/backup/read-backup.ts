@@ -7,11 +7,11 @@ import { type Contents, parseBackup, type Rows } from './parse-backup.ts'
 
 type ReadOptions = {
   readonly onRows: (rows: Rows) => Promise<void> | void
-  /** Bytes of the file read so far, all of them, and the rows that came out. */
+  /** Bytes read so far, size of the file, and rows read. */
   readonly onProgress?: (done: number, total: number, rows: number) => void
 }
 
-/** Reads a backup to its end. Throws when it is not whole, which is known only then: read it once before acting on it. */
+/** Reads a backup to its end. Damage may be found only there: read it once before acting on it. */
 export async function readBackup(
   file: string,
   { onRows, onProgress = () => {} }: ReadOptions,
@@ -36,7 +36,7 @@ function toRefusal(file: string, error: unknown): unknown {
   const { code = '', syscall } = error as NodeJS.ErrnoException
   if (error instanceof Damaged || /^Z_/.test(code))
     return new UserError(
-      `${file} is damaged, cut off, or not a backup of Tabbat. Take another one; nothing was changed.`,
+      `${file} is damaged, cut off, or not a backup of Tabbat. Take another one. Nothing was changed.`,
     )
   if (code === 'ENOENT') return new UserError(`There is no file ${file}.`)
   if (syscall === 'open' || syscall === 'read' || syscall === 'stat')

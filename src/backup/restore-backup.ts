@@ -9,16 +9,16 @@ import type { Store } from '../store/store.ts'
 import type { Contents, Rows } from './parse-backup.ts'
 import { readBackup } from './read-backup.ts'
 
-export type RestoreOptions = {
-  /** Takes away what is in the database before, in the same transaction. */
+type RestoreOptions = {
+  /** Deletes the present data first, in the same transaction. */
   readonly force?: boolean
-  /** Bytes read, of both times the file is read, and rows. */
+  /** Bytes and rows read, over both passes of the file. */
   readonly onProgress?: (done: number, total: number, rows: number) => void
 }
 
 /**
- * Fills the database from a backup of either kind of database. The file is read twice: nothing is changed before it is
- * known to be whole, and all is changed or nothing.
+ * Restores a backup of either database. The file is read twice: first it is checked, then all rows are inserted in one
+ * transaction.
  */
 export async function restoreBackup(
   config: Config,
@@ -46,11 +46,11 @@ async function refuseContents(inside: Database, place: string, force: boolean): 
   const contents = await findContents(inside)
   if (contents === 'audit log')
     throw new UserError(
-      `The database at ${place} holds an audit log, which is never taken away. Restore into a new one: move this one aside, or set TABBAT_DATA_DIR or TABBAT_DATABASE_URL.`,
+      `The database at ${place} holds an audit log, which is never deleted. Restore into a new one: move this one away, or set TABBAT_DATA_DIR or TABBAT_DATABASE_URL.`,
     )
   if (contents === 'data' && !force)
     throw new UserError(
-      `The database at ${place} is not empty. Restore into a new one, or give --force to replace all that is in it.`,
+      `The database at ${place} is not empty. Restore into a new one, or give --force to replace its data.`,
     )
 }
 
@@ -60,14 +60,14 @@ function toFacts({ table, columns, rows }: Rows): [unknown, unknown][] {
   return rows.map((row) => [row[name], row[value]])
 }
 
-/** The keys must open what is in the backup; one taken during a rotation needs both. */
+/** The root key must belong to the backup; a backup taken during a rotation needs both keys. */
 function refuseWrongRootKey(config: Config, facts: Record<string, string>, { header }: Contents): void {
   const rootKeys = loadRootKeys(config, false)
   try {
     openKeyring(rootKeys, toRootState(facts))
   } catch {
     throw new UserError(
-      `The root key (from ${rootKeys.where}) is not the one this backup was made under (fingerprint ${header.root_fingerprint.slice(0, 12)}…, ${header.created_at}). Put that one in place; nothing was changed.`,
+      `The root key (from ${rootKeys.where}) is not the one of this backup (fingerprint ${header.root_fingerprint.slice(0, 12)}…, ${header.created_at}). Put that key in place. Nothing was changed.`,
     )
   }
 }

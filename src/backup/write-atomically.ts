@@ -3,8 +3,8 @@ import { dirname } from 'node:path'
 import { UserError } from '../errors.ts'
 
 /**
- * Writes a file under another name and gives it its own when it is complete and on disk: whoever finds FILE finds all of
- * it. Only its owner may read it.
+ * Writes a temporary file and renames it when it is complete and on disk, so that the file is never incomplete. Only its owner
+ * may read it.
  */
 export async function writeAtomically<T>(
   file: string,
@@ -33,7 +33,7 @@ function refuseExisting(file: string, force: boolean): void {
     throw new UserError(`${file} exists. Give another name, or --force to replace it.`)
 }
 
-/** What is left of a run that was cut off is taken away. Tells the file by its number. */
+/** Deletes what an interrupted run left, and creates the temporary file. Returns its inode. */
 function create(partial: string): number {
   try {
     rmSync(partial, { force: true })
@@ -52,6 +52,7 @@ function syncFolder(folder: string): void {
 
 function toRefusal(partial: string, error: unknown): unknown {
   const { code, syscall } = error as NodeJS.ErrnoException
-  if (code === 'ENOSPC') return new UserError(`There is no room left for ${partial}.`)
+  if (code === 'ENOSPC')
+    return new UserError(`The disk of ${partial} is full. Free some space, or write to another disk.`)
   return syscall === undefined ? error : new UserError(`${partial} cannot be written (${code}).`)
 }

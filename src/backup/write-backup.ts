@@ -12,18 +12,18 @@ import type { Store } from '../store/store.ts'
 import { type Counts, type End, encodeRow, FORMAT, FORMAT_VERSION, type Header } from './format.ts'
 import { writeAtomically } from './write-atomically.ts'
 
-export type BackupOptions = {
-  /** Replaces the file if there is one. */
+type BackupOptions = {
+  /** Replaces an existing file. */
   readonly force?: boolean
   readonly onProgress?: (done: number, total: number) => void
 }
 
 export type Backup = { readonly header: Header; readonly counts: Counts }
 
-/** Sealed rows are as good as random: a look for repetitions finds none, and takes longer than all the rest. */
+/** Sealed rows look random: searching for repetitions finds none, and takes longer than all the rest. */
 const GZIP = { strategy: constants.Z_HUFFMAN_ONLY }
 
-/** Writes all tables as they are at one moment, while servers run. The root key is not among them. */
+/** Writes a consistent snapshot of all tables while servers run. The root key is not part of it. */
 export function writeBackup(
   store: Store,
   file: string,

@@ -2,8 +2,8 @@ import { type KeyObject, timingSafeEqual } from 'node:crypto'
 import { MINUTE_MS, steadyNow } from '../contract/time.ts'
 import { toMac } from '../crypto/mac.ts'
 
-/** How long a link to a picture works. */
-export const LINK_LIFE_MS = 15 * MINUTE_MS
+/** How long a link to a picture is valid. */
+const LINK_LIFE_MS = 15 * MINUTE_MS
 
 const ID_BYTES = 16
 const TIME_BYTES = 6
@@ -12,9 +12,9 @@ const SIGNATURE_BYTES = 16
 const BODY_BYTES = ID_BYTES + TIME_BYTES + KEY_ID_BYTES
 
 /** A picture, and the API key whose answer linked to it. */
-export type MediaLink = { readonly mediaId: Buffer; readonly keyId: string }
+type MediaLink = { readonly mediaId: Buffer; readonly keyId: string }
 
-/** Stands in a record of the registry for the link, which is made for the key that asks. */
+/** Placeholder in a registry record. The link is made for each API key that asks. */
 const MARK = 'registry-picture:'
 
 export const toPictureMark = (mediaId: string | null): string => (mediaId === null ? '' : MARK + mediaId)
@@ -23,14 +23,14 @@ export const toPictureMark = (mediaId: string | null): string => (mediaId === nu
 const readPictureMark = (imageUrl: string): string | undefined =>
   imageUrl.startsWith(MARK) ? imageUrl.slice(MARK.length) : undefined
 
-/** The path of a marked picture, for the key that asks. Any other address stays as it is. */
+/** Replaces the placeholder by a link for this API key. Any other address is returned unchanged. */
 export function toPicturePath(key: KeyObject, imageUrl: string, keyId: string): string {
   const mediaId = readPictureMark(imageUrl)
   return mediaId === undefined ? imageUrl : toMediaPath(key, mediaId, keyId)
 }
 
-/** A path that shows a picture without a credential until it expires or its key ends. It names no person. */
-export function toMediaPath(key: KeyObject, mediaId: string, keyId: string, now = steadyNow()): string {
+/** A path that shows a picture without a credential, until it expires or its API key ends. It names no person. */
+function toMediaPath(key: KeyObject, mediaId: string, keyId: string, now = steadyNow()): string {
   const bytes = Buffer.alloc(BODY_BYTES + SIGNATURE_BYTES)
   bytes.write(mediaId, 'hex')
   bytes.writeUIntBE(now + LINK_LIFE_MS, ID_BYTES, TIME_BYTES)
@@ -39,7 +39,7 @@ export function toMediaPath(key: KeyObject, mediaId: string, keyId: string, now 
   return `/media/${bytes.toString('base64url')}`
 }
 
-/** Undefined when the link was made up, changed, or has expired. Whether its key is still good is another question. */
+/** Undefined when the link is forged, changed or expired. Does not check whether its API key is still valid. */
 export function openMediaToken(key: KeyObject, token: string, now = steadyNow()): MediaLink | undefined {
   const bytes = Buffer.from(token, 'base64url')
   if (bytes.length !== BODY_BYTES + SIGNATURE_BYTES || bytes.toString('base64url') !== token) return undefined

@@ -3,14 +3,14 @@ import { BvnRecord } from '../contract/bvn.ts'
 import { NinRecord } from '../contract/nin.ts'
 import type { Kind } from '../crypto/blind-index.ts'
 
-/** A record as the registry keeps it: what the contract knows, and the id of the picture if there is one. */
+/** A record of the registry: the fields of the contract, and the id of the picture if there is one. */
 export type Entry<K extends Kind = Kind> = { readonly record: RecordOf[K]; readonly mediaId: string | null }
 
 type Group = { readonly name: string; readonly fields: readonly string[] | undefined }
 type Value = string | null
 type Nested = Record<string, Value | Record<string, Value>>
 
-/** Raised when the order of fields changes: old entries must still be read. */
+/** Raise it when the order of fields changes. Old entries must stay readable. */
 const FORMAT = 1
 
 type Shape = {
@@ -19,7 +19,7 @@ type Shape = {
 }
 const SHAPES = { nin: NinRecord, bvn: BvnRecord } as unknown as Readonly<Record<Kind, Shape>>
 
-/** The fields in the order of the contract. Only values are kept, so an entry is a third of its JSON. */
+/** The fields in the order of the contract. Only values are stored, which takes a third of the full JSON. */
 const GROUPS: Readonly<Record<Kind, readonly Group[]>> = {
   nin: toGroups(SHAPES.nin),
   bvn: toGroups(SHAPES.bvn),
@@ -38,8 +38,7 @@ export function encodeEntry<K extends Kind>(kind: K, { record, mediaId }: Entry<
 
 export function decodeEntry<K extends Kind>(kind: K, bytes: Uint8Array): Entry<K> {
   const values = JSON.parse(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString()) as Value[]
-  if ((values[0] as unknown) !== FORMAT)
-    throw new Error('the entry has a format that this version does not know')
+  if ((values[0] as unknown) !== FORMAT) throw new Error('the entry has a format unknown to this version')
   let at = 2
   const record: Nested = {}
   for (const { name, fields } of GROUPS[kind]) {

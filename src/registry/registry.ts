@@ -7,28 +7,28 @@ import type { SealedRecord } from '../store/sealed-record.ts'
 import type { Entry } from './record-codec.ts'
 import { sealEntry, toSubject, UnknownKeyVersion, unsealEntry, unsealMedia } from './sealed-entry.ts'
 
-/** The operator's own records, found by number and opened. */
+/** The operator's own records, found by number and unsealed. */
 export type Registry = {
   readonly find: <K extends Kind>(kind: K, number: string) => Promise<Entry<K> | undefined>
   readonly isEmpty: (kind: Kind) => Promise<boolean>
   readonly findPicture: (id: Uint8Array) => Promise<Picture | undefined>
-  /** Puts in place what is opened when nobody was found. */
+  /** Stores the decoys that are unsealed when no record was found. */
   readonly insertDecoys: () => Promise<void>
 }
 
-/** A picture, and whose it is; undefined where the record is gone. */
+/** A picture and the NIN of its person; undefined when the record was erased. */
 export type Picture = { readonly bytes: Buffer; readonly nin: string | undefined }
 
 type RegistryOptions = {
   readonly table: Pick<RegistryTable, 'find' | 'findMedia' | 'isEmpty' | 'save'>
   readonly keyring: () => Keyring
-  /** Loads the keys anew, after a rotation by another process. */
+  /** Reloads the keys after a rotation by another process. */
   readonly reloadKeyring: () => Promise<Keyring>
 }
 
-/** An empty registry is no source; a filled one is never empty again, so that answer is kept. */
+/** An empty registry is not used as a source. Once it has records, that answer is cached for good. */
 const EMPTY_FOR_MS = 1000
-/** More rotations than can begin and end while one row is read. */
+/** More rotations than can happen while one row is read. */
 const MOST_RELOADS = 2
 
 export function createRegistry({ table, keyring, reloadKeyring }: RegistryOptions): Registry {
@@ -37,8 +37,8 @@ export function createRegistry({ table, keyring, reloadKeyring }: RegistryOption
   const decoys = { nin: createDecoy(keyring(), 'nin'), bvn: createDecoy(keyring(), 'bvn') }
 
   /**
-   * The row is read again with the new keys: it may have been sealed anew since it was read. A version that stays unknown
-   * is no rotation but damage.
+   * Unseals a row. If its key version is unknown, another process has rotated the root key: reloads the keys and reads the
+   * row again. A version that stays unknown means damage.
    */
   const open = async <R, T>(
     row: R,
@@ -67,7 +67,7 @@ export function createRegistry({ table, keyring, reloadKeyring }: RegistryOption
   }
 
   return {
-    // A number nobody has takes as long as one that somebody has: one row is found, one is not, and one is opened.
+    // Constant work for known and unknown numbers: two lookups, of which one finds a row, and one unseal.
     find: async (kind, number) => {
       const subject = toSubject(keyring(), kind, number)
       const row = await table.find(subject)
@@ -105,7 +105,7 @@ export function createRegistry({ table, keyring, reloadKeyring }: RegistryOption
   }
 }
 
-/** A record of nobody, of usual size. Its kind is none that can be asked for. */
+/** A record of usual size that belongs to no person. Its kind cannot be requested. */
 const createDecoy = (keys: Keyring, kind: Kind): SealedRecord => ({
   ...sealEntry(keys, kind, 'decoy', {
     record: createBlankRecord(kind, 'nobody at all is here'),

@@ -10,8 +10,8 @@ import {
 import { UserError } from '../errors.ts'
 
 /**
- * The root key that comes next. One that was prepared, by the operator or by a rotation that did not get further, stands
- * before the present one; else one is made, and it is on disk before anything is sealed under it.
+ * The next root key. One that was prepared, by the operator or by an interrupted rotation, comes before the present one in the
+ * file; else one is created and written to disk before anything is sealed under it.
  */
 export function prepareSuccessor({ candidates, origin, where }: RootKeys, current: string): RootKey {
   const first = candidates[0]
@@ -25,11 +25,11 @@ export function prepareSuccessor({ candidates, origin, where }: RootKeys, curren
   return parseRootKey(text, where)
 }
 
-/** Whether the file still holds keys that this database has left behind. */
+/** Whether the file still holds keys that this database no longer needs. */
 export const hasLeftovers = ({ candidates, origin }: RootKeys, current: string) =>
   origin === 'file' && candidates.length > 1 && candidates[0]?.fingerprint === current
 
-/** Leaves the present key alone in the file, and takes away what a crash may have left beside it. */
+/** Leaves only the present key in the file, and deletes drafts that a crash left beside it. */
 export function dropPredecessor(where: string, current: string): void {
   writeFile(where, [findText(where, current)])
   const path = realpathSync(where)
@@ -41,13 +41,15 @@ function findText(where: string, fingerprint: string): string {
   const texts = readFileSync(where, 'utf8').trim().split(/\s+/)
   const found = texts.find((text) => parseRootKey(text, where).fingerprint === fingerprint)
   if (found === undefined)
-    throw new UserError(`${where} was changed by somebody else: the root key is missing.`)
+    throw new UserError(
+      `The root key is missing from ${where}: the file was changed meanwhile. Put the key back.`,
+    )
   return found
 }
 
 function writeFile(where: string, texts: readonly string[]): void {
   try {
-    // The file may be a link to where the key is kept.
+    // The file may be a symbolic link.
     writeRootKeyFile(realpathSync(where), texts)
   } catch (error) {
     const { code = 'unknown error' } = error as NodeJS.ErrnoException

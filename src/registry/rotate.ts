@@ -8,7 +8,7 @@ import { loadKeyring, type SealedStore } from '../store/sealed-store.ts'
 import type { Store } from '../store/store.ts'
 import { dropPredecessor, hasLeftovers, prepareSuccessor } from './root-successor.ts'
 
-/** Where a rotation stands. After each of them the process may die, and the next run goes on from there. */
+/** The steps of a rotation. If the process dies after one, the next run continues there. */
 export type RotationStep =
   | { readonly at: 'prepared' }
   | { readonly at: 'begun' }
@@ -16,10 +16,10 @@ export type RotationStep =
   | { readonly at: 'predecessor_forgotten' }
 
 export type Rotation = {
-  /** tidied: the last rotation had ended but for the file. prepared: the successor waits in the file. */
+  /** tidied: only the file of an ended rotation was cleaned up. prepared: the next key is in the file, not in use. */
   readonly outcome: 'rotated' | 'tidied' | 'prepared'
   readonly version: number
-  /** Rows that this run sealed anew. */
+  /** Rows sealed under the new key by this run. */
   readonly sealed: { readonly [Table in SealedTable]: number }
   readonly resumed: boolean
   readonly origin: 'setting' | 'file'
@@ -27,7 +27,7 @@ export type Rotation = {
 }
 
 type RotationOptions = {
-  /** Only makes the successor: other nodes must have it before the rotation begins. */
+  /** Only creates the next key: other nodes must have it before the rotation begins. */
   readonly prepareOnly?: boolean
   readonly onStep?: (step: RotationStep) => unknown
   readonly rowsAtOnce?: RowsAtOnce
@@ -35,12 +35,12 @@ type RotationOptions = {
 
 type RowsAtOnce = { readonly [Table in SealedTable]: number }
 
-/** Pictures are large: fewer of them are in memory at once. */
+/** Pictures are large: few are held in memory at once. */
 const ROWS_AT_ONCE: RowsAtOnce = { registry: 1000, media: 4 }
 
 /**
- * Gives the root key a successor, and seals every row anew while servers run. The file holds both keys before the
- * database knows of the new one, and until no row needs the old one: at any moment every row can be opened.
+ * Replaces the root key and seals every row under the new one, while servers run. The file holds both keys before the database
+ * knows the new one, and until no row needs the old one, so every row can be opened at any moment.
  */
 export function rotateRoot(
   config: Config,
@@ -53,7 +53,7 @@ export function rotateRoot(
     const { keyring, rootKeys } = await loadKeyring(config, store)
     const result = { version: keyring.version, resumed, origin: rootKeys.origin, where: rootKeys.where }
     if (before !== 'rotated') return { ...result, outcome: before, sealed: { registry: 0, media: 0 } }
-    const sealed = await sealAnew(store, keyring, rowsAtOnce, onStep)
+    const sealed = await sealRows(store, keyring, rowsAtOnce, onStep)
     await finish(config, store, keyring.version)
     onStep({ at: 'predecessor_forgotten' })
     if (rootKeys.origin === 'file') await tidyFile(store, rootKeys.where)
@@ -87,7 +87,7 @@ async function start(
   return 'rotated'
 }
 
-async function sealAnew(
+async function sealRows(
   store: Store,
   keyring: Keyring,
   rowsAtOnce: RowsAtOnce,
@@ -112,7 +112,7 @@ async function sealAnew(
   return sealed
 }
 
-/** A row that cannot be opened stays as it is, and keeps the rotation from ending. */
+/** A row that cannot be opened is left unchanged, and the rotation cannot end. */
 function sealRow(keyring: Keyring, table: SealedTable, { id, keyVersion, sealed }: SealedRow): SealedRow[] {
   const [from, to] = [keyring.sealing(keyVersion), keyring.sealing(keyring.version)]
   if (!from || !to) return []

@@ -5,11 +5,11 @@ import { DamagedIndex } from '../store/failure.ts'
 import type { IndexInfo, ScrubTable } from '../store/scrub-table.ts'
 
 export type ScrubOptions = {
-  /** The keys of records by the version of the root key. */
+  /** The record keys by version of the root key. */
   readonly keys: ReadonlyMap<number, KeyObject>
-  /** How much of one processor it may take, from 0 to 1. */
+  /** Share of one processor that it may use, from 0 to 1. */
   readonly duty: number
-  /** Also have the database check its own pages, in one go. */
+  /** Also run the integrity check of the database. */
   readonly checkPages: boolean
 }
 
@@ -17,8 +17,8 @@ const LEAST_PAUSE_MS = 5
 const SEALED = ['registry', 'media'] as const
 
 /**
- * Reads every table once, from its beginning to its end: each row must be found by its indexes, and each sealed record must
- * open. Throws at the first damage; says how many pieces it read.
+ * Reads every table once: each row must be found by its indexes, and each sealed record must open. Throws at the first damage.
+ * Returns the number of pieces.
  */
 export async function runScrubPass(table: ScrubTable, options: ScrubOptions): Promise<number> {
   if (options.checkPages && !(await table.isSound())) throw new DamagedIndex()
@@ -36,7 +36,7 @@ export async function runScrubPass(table: ScrubTable, options: ScrubOptions): Pr
       await openPiece(table, name, from, to, options.keys)
       from = to
       pieces += 1
-      await rest(performance.now() - startedAt, options.duty)
+      await pauseAfter(performance.now() - startedAt, options.duty)
     }
   }
   return pieces
@@ -46,7 +46,7 @@ async function checkPiece(table: ScrubTable, indexes: readonly IndexInfo[], from
   for (const index of indexes) if ((await table.countMissing(index, from, to)) > 0) throw new DamagedIndex()
 }
 
-/** A version that is not known here may be that of a rotation which began meanwhile. */
+/** An unknown key version may belong to a rotation that began meanwhile, so it is skipped. */
 async function openPiece(
   table: ScrubTable,
   name: string,
@@ -62,6 +62,6 @@ async function openPiece(
   }
 }
 
-async function rest(tookMs: number, duty: number): Promise<void> {
+async function pauseAfter(tookMs: number, duty: number): Promise<void> {
   if (duty < 1) await pause(Math.max(LEAST_PAUSE_MS, tookMs * (1 / duty - 1)))
 }

@@ -9,7 +9,7 @@ import type { ScrubOptions } from './scrub-pass.ts'
 
 export type ScrubOrder = ScrubOptions & { readonly store: StoreOptions }
 
-export type ScrubFailure = {
+type ScrubFailure = {
   readonly name: string
   readonly code: string
   readonly errcode: number
@@ -17,7 +17,7 @@ export type ScrubFailure = {
 export type ScrubReport = { readonly pieces: number } | { readonly failure: ScrubFailure }
 
 type ScrubSettings = {
-  /** From the end of one pass to the beginning of the next. */
+  /** Time between the end of a pass and the start of the next. */
   readonly everyMs: number | 'off'
   readonly store: Store
   readonly storeOptions: StoreOptions
@@ -27,7 +27,7 @@ type ScrubSettings = {
 }
 
 export type Scrub = {
-  /** After a crash: before anything is answered where the database is small, else at once in the background. */
+  /** After a crash: checks a small database before the server answers, a large one at once in the background. */
   readonly afterCrash: () => Promise<void>
   readonly start: () => void
   /** When the last pass ended, in Unix milliseconds; undefined before the first. */
@@ -36,13 +36,13 @@ export type Scrub = {
 }
 
 const FIRST_AFTER_MS = 60_000
-/** With what pauses and timers cost, 1.9 % of one processor were measured. */
+/** Measured with pauses and timers: 1.9 % of one processor. */
 const DUTY = 0.01
 const DUTY_AFTER_CRASH = 0.25
-/** So much is read through in less than two seconds: 37 MB took one. */
+/** Checked in less than two seconds: 37 MB took one. */
 const SMALL_BYTES = 64 * 1024 * 1024
 
-/** Looks for damage that no request has met, in a thread of its own. */
+/** Searches the database for damage in a thread, so that it is found before a request reads the damaged rows. */
 export function createScrub(settings: ScrubSettings): Scrub {
   const { everyMs, store, storeOptions, keyring, log, onFatal } = settings
   const isSmall = store.database.dialect === 'sqlite' && sizeOf(store.place) < SMALL_BYTES

@@ -5,7 +5,7 @@ import { BrokenSeal, seal, toAssociatedData, unseal } from '../crypto/seal.ts'
 import type { SealedMedia, SealedRecord } from '../store/sealed-record.ts'
 import { decodeEntry, type Entry, encodeEntry } from './record-codec.ts'
 
-/** A row was sealed under a root key that this process does not hold: it may have been rotated meanwhile. */
+/** A row was sealed under a root key that this process does not hold: the key may have been rotated meanwhile. */
 export class UnknownKeyVersion extends Error {
   constructor(version: number) {
     super(`sealed under version ${version} of the root key`)
@@ -16,7 +16,7 @@ export class UnknownKeyVersion extends Error {
 export const toSubject = (keyring: Keyring, kind: Kind, number: string): Buffer =>
   toBlindIndex(keyring['blind-index'], kind, number)
 
-/** `pictureDigest` makes a new picture a change of the record. */
+/** `pictureDigest` is part of the digest, so that a new picture changes the record. */
 export function sealEntry<K extends Kind>(
   keyring: Keyring,
   kind: K,
@@ -25,7 +25,7 @@ export function sealEntry<K extends Kind>(
   pictureDigest = '',
 ): SealedRecord {
   const subject = toSubject(keyring, kind, number)
-  // The id of a picture is new each time, so it is no part of what is compared.
+  // The id of a picture is new each time, so it is not part of the digest.
   const content = encodeEntry(kind, { ...entry, mediaId: null })
   const digest = toMac(keyring.digest, subject, content, Buffer.from(pictureDigest))
   const plain = entry.mediaId === null ? content : encodeEntry(kind, entry)
@@ -51,7 +51,7 @@ export function unsealEntry<K extends Kind>(
   }
 }
 
-/** Pictures are sealed apart, so that a verification does not carry a megabyte about. */
+/** Pictures are sealed separately, so that a verification does not load a megabyte. */
 export function sealMedia(
   keyring: Keyring,
   id: Uint8Array,

@@ -5,17 +5,17 @@ import type { Store } from '../store/store.ts'
 export type RegistryCounts = {
   readonly records: Readonly<Record<Kind, number>>
   readonly pictures: number
-  /** How many were sealed under each version of the root key. */
+  /** Records by version of the root key. */
   readonly sealed_under: Readonly<Record<string, number>>
 }
 
-export type RegistryStats = RegistryCounts & {
+type RegistryStats = RegistryCounts & {
   readonly place: string
   readonly root_version: number
   readonly rotation_under_way: boolean
 }
 
-/** Counts the records, without opening one. The whole table is read. */
+/** Counts the records without unsealing them. Reads the whole table. */
 export async function countRecords({ registry }: Pick<Store, 'registry'>): Promise<RegistryCounts> {
   const counted = (await registry.count()).filter(({ kind }) => KINDS.includes(kind))
   const sum = (wanted: (row: (typeof counted)[number]) => boolean) =>

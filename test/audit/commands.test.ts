@@ -58,7 +58,7 @@ describe('tabbat audit verify', () => {
       /^No difference was found .*\nCompared: 4 rows in 1 chain, 0 checkpoints in the database, no file of checkpoints\.\n/,
     )
     expect(stdout).toMatch(/The last row of chain \w{8}-1 is row 4, hash [0-9a-f]{64}\./)
-    expect(stdout).toContain('Newer than the last checkpoint, so that no signature covers them: 4 rows.')
+    expect(stdout).toContain('Newer than the last checkpoint and not covered by a signature: 4 rows.')
     expect(stdout).toContain(ONLY_WITH)
   })
 

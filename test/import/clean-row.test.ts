@@ -137,7 +137,7 @@ describe('a row is not taken', () => {
     ['[a name that is not shown] is not a known field', () => nin({}, { [PHONE]: 'x' })],
     ['picture is not a known field', () => bvn({}, { picture: PNG.toString('base64') })],
     ['picture must be a string', () => nin({}, { picture: 1 })],
-    ['picture must be base64 or a data: address', () => nin({}, { picture: 'https://example.com/a.png' })],
+    ['picture must be base64 or a data: URL', () => nin({}, { picture: 'https://example.com/a.png' })],
     ['picture must be a JPEG or a PNG', () => nin({}, { picture: 'R0lGODlh' })],
     [
       'picture must not be larger than 1 MiB',
@@ -150,7 +150,7 @@ describe('a picture', () => {
   it.each([
     ['a PNG as base64', PNG.toString('base64'), PNG],
     ['a JPEG as base64 without padding', JPEG.toString('base64').replaceAll('=', ''), JPEG],
-    ['a data: address', `data:image/jpeg;base64,${JPEG.toString('base64')}`, JPEG],
+    ['a data: URL', `data:image/jpeg;base64,${JPEG.toString('base64')}`, JPEG],
     ['none', '', undefined],
     ['null', null, undefined],
   ])('may be %s', (_what, picture, bytes) => {

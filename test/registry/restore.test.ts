@@ -130,7 +130,7 @@ describe('a backup is refused', () => {
     const [own, other] = [readFileSync(keyFileOf(settings), 'utf8'), createRootKeyText()]
     writeFileSync(keyFileOf(settings), other)
     await expect(restore(settings, bytes)).rejects.toThrow(
-      /root key.*is not the one this backup was made under/,
+      /root key.*is not the one of this backup/,
     )
     writeFileSync(keyFileOf(settings), `${other}\n${own}`)
     await restore(settings, bytes)
@@ -168,7 +168,7 @@ describe.concurrent.each(ENGINES)('a database on %s that is not empty', (engine)
   it('keeps its audit log, whatever is meant', async () => {
     const settings = await newTarget(engine)
     await withSealed(settings, ({ store }) => fillEmptyTables(store))
-    await expect(restore(settings, bytes, true)).rejects.toThrow(/audit log, which is never taken away/)
+    await expect(restore(settings, bytes, true)).rejects.toThrow(/audit log, which is never deleted/)
   })
 })
 

@@ -8,18 +8,18 @@ import type { Reject } from './seal-chunk.ts'
 import { type UnpackedRow, unpackRows } from './sealed-rows.ts'
 import type { PackedChunk } from './sealing-worker.ts'
 
-/** Enough that a wait for the disk costs little, and little enough that memory stays flat with pictures too. */
+/** Large enough that waiting for the disk costs little, small enough that memory stays flat, even with pictures. */
 const BATCH_ROWS = 3000
 const BATCH_BYTES = 16 * 1024 * 1024
 
 export type BatchSaver = {
   readonly progress: () => Progress
-  /** Takes a chunk; saves when there is enough. Chunks come in the order of the file. */
+  /** Adds a chunk, in the order of the file. Saves when the batch is full. */
   readonly add: (chunk: Chunk, rejected: readonly Reject[], sealed: PackedChunk) => Promise<void>
   readonly flush: () => Promise<void>
 }
 
-export type BatchSaverOptions = {
+type BatchSaverOptions = {
   readonly table: Pick<RegistryTable, 'save'>
   readonly kind: Kind
   readonly keyVersion: number
@@ -45,7 +45,7 @@ export function createBatchSaver(options: BatchSaverOptions): BatchSaver {
       ...(importId === undefined ? {} : { progress: { id: importId, state } }),
     })
     progress = { ...saved, changed: saved.changed + changed }
-    // Gives the memory back now; the garbage collector would let much of it come together first.
+    // Frees the memory now; the garbage collector would let much of it accumulate first.
     for (const packed of packs) packed.buffer.transfer(0)
     packs = []
     size = { rows: 0, bytes: 0 }
@@ -67,7 +67,7 @@ export function createBatchSaver(options: BatchSaverOptions): BatchSaver {
   return { progress: () => progress, add, flush }
 }
 
-/** The pictures of the rows that count: of several rows of one person that is the last one. */
+/** The pictures of the rows that are saved: of several rows of one person, the last. */
 function toPictures(rows: readonly UnpackedRow[]): SealedMedia[] {
   if (rows.every(({ media }) => media === undefined)) return []
   const bySubject = new Map(rows.map(({ record, media }) => [record.subject.toString('latin1'), media]))

@@ -1,18 +1,18 @@
 import type { Read } from './input.ts'
 import { countLineEnds, type Format, findRowEnd, LINE_END, LONGEST_ROW } from './rows.ts'
 
-/** Whole rows, enough of them to be worth a message to a thread. */
+/** Whole rows, enough to be worth a message to a thread. */
 export type Chunk = {
   readonly bytes: Uint8Array<ArrayBuffer>
   /** Where it ends in the file. */
   readonly end: number
-  /** Set when the chunk stands for one row that is too long to be held: how many line ends it had. */
+  /** Set when the chunk stands for one row that is too long: its number of line ends. */
   readonly skippedLines?: number
 }
 
 const CHUNK_BYTES = 256 * 1024
 
-/** Cuts what is read into chunks at the ends of rows. `offset` says where in the file the reading begins. */
+/** Splits the input into chunks at the ends of rows. `offset` is where in the file reading begins. */
 export async function* cutChunks(read: Read, format: Format, offset: number): AsyncGenerator<Chunk> {
   const window = createWindow(read, offset)
   while (await window.fill()) {
@@ -24,7 +24,7 @@ export async function* cutChunks(read: Read, format: Format, offset: number): As
   if (rest > 0) yield window.take(rest)
 }
 
-/** In a row that is too long quotes are not to be relied upon: it is given up at the next line end. */
+/** Quotes cannot be relied on in a row that is too long: it is skipped up to the next line end. */
 async function skipRow(window: Window): Promise<Chunk> {
   let skippedLines = countLineEnds(window.held())
   window.drop(window.held().length)
@@ -45,14 +45,14 @@ function findLastRowEnd(format: Format, bytes: Buffer): number {
 }
 
 type Window = {
-  /** Reads on; false at the end. */
+  /** Reads more; false at the end. */
   readonly fill: () => Promise<boolean>
   readonly held: () => Buffer
   readonly drop: (length: number) => void
   readonly take: (length: number) => Chunk
 }
 
-/** All reading goes through one piece of memory, with room for the longest row and what is read next. */
+/** One buffer with room for the longest row and the next read. */
 function createWindow(read: Read, offset: number): Window {
   const memory = Buffer.alloc(LONGEST_ROW + CHUNK_BYTES)
   let length = 0
@@ -78,7 +78,7 @@ function createWindow(read: Read, offset: number): Window {
   }
 }
 
-/** Pipes hand over little at a time. */
+/** A read from a pipe returns few bytes. */
 async function readFully(read: Read, target: Buffer): Promise<number> {
   let filled = 0
   while (filled < target.length) {

@@ -22,7 +22,7 @@ export type CleanRow = {
   readonly picture: Buffer | undefined
 }
 
-/** Makes a record of a row: one spelling for dates and phones, and in the end what the contract's schema asks for. */
+/** Makes a record of a row: normalises dates and phones, and checks the result against the schema of the contract. */
 export function createRowCleaner(kind: Kind): (row: unknown) => CleanRow {
   const ajv = new Ajv({ strict: false })
   const fits = ajv.compile(kind === 'nin' ? NinRecord : BvnRecord)

@@ -9,7 +9,7 @@ const LONGEST_TEXT = 500
 const CONTROL = /[\u0000-\u001f\u007f-\u009f]/
 const LINE_BREAKS = /\s*[\t\r\n]\s*/g
 
-/** A field as it is kept: trimmed, on one line. No value and an empty one become `blank`. */
+/** A field as it is stored: trimmed, on one line. A missing or empty value becomes `blank`. */
 export function toText<Blank extends string | null>(
   value: unknown,
   path: string,
@@ -31,19 +31,19 @@ export function toNumber(text: string, path: string): string {
   return text
 }
 
-/** 0803…, whatever the spelling. */
+/** Any spelling becomes 0803…. */
 export function toPhone(text: string, path: string): string {
   if (text === '') throw new BadRow(`${path} is required`)
   const core = toPhoneCore(text)
   if (core !== undefined) return toLocalPhone(core)
   const [phone = '', ...others] = readRecordedPhones(text)
-  // One of them would be kept, and everybody who gives the other would be told "not verified".
+  // Only one could be stored, and a request with the other would wrongly be "not verified".
   if (others.length > 0) throw new BadRow(`${path} has more than one phone: give one`)
   if (!phone.startsWith('0')) throw new BadRow(`${path} must be a Nigerian mobile number`)
   return phone
 }
 
-/** Undefined when there is no date or a hidden one. */
+/** Undefined for a missing or masked date. */
 export function toDay(text: string, path: string): Day | undefined {
   if (text === '' || isHidden(text)) return undefined
   const day = readDay(text)
@@ -51,5 +51,5 @@ export function toDay(text: string, path: string): Day | undefined {
   return day
 }
 
-/** A value that somebody masked before it came to us is kept as it is. */
+/** A value that was masked before the import is stored unchanged. */
 export const isHidden = (text: string) => /^\*+$/.test(text)

@@ -7,7 +7,7 @@ export type Column = { readonly group: string | undefined; readonly field: strin
 
 type GivenRow = Record<string, unknown>
 
-/** Reads the header. Names are told only when it surely is one: a file without a header begins with a person. */
+/** Reads the header. Names are shown only when it surely is a header: without one, the first line holds personal data. */
 export function readHeader(kind: Kind, text: string, file: string): Column[] {
   const names = toCells(text).map((name) => name.trim())
   const required = [`${kind}_number`, 'personal_info.phone_number']
@@ -25,7 +25,7 @@ export function readHeader(kind: Kind, text: string, file: string): Column[] {
   })
 }
 
-/** The row as it would stand in JSON: an empty cell is no data. */
+/** The row as it would be in JSON: an empty cell is no data. */
 export function toGivenRow(columns: readonly Column[], text: string): GivenRow {
   const cells = toCells(text)
   if (cells.length !== columns.length)
@@ -43,7 +43,7 @@ export function toGivenRow(columns: readonly Column[], text: string): GivenRow {
   return row
 }
 
-/** The cells of a row, as RFC 4180 has them. */
+/** The cells of a row, after RFC 4180. */
 export function toCells(text: string): string[] {
   if (!text.includes('"')) return text.split(',')
   const cells: string[] = []

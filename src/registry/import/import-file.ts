@@ -13,10 +13,10 @@ import type { Reject } from './seal-chunk.ts'
 import { openSealingPool, type SealingPool } from './sealing-pool.ts'
 import type { PackedChunk } from './sealing-worker.ts'
 
-/** Chunks that are read but not saved yet: enough that no thread waits while a batch is saved. */
+/** Chunks that are read but not saved yet: enough to keep the threads busy while a batch is saved. */
 const MOST_IN_FLIGHT = 16
 const THREADS = 2
-/** What a single thread has done before a second one has started. */
+/** A single thread finishes this much before a second one has started. */
 const SMALL_BYTES = 1024 * 1024
 
 export type ImportOptions = {
@@ -24,18 +24,18 @@ export type ImportOptions = {
   readonly format: Format
   readonly strict: boolean
   readonly rejectedPath: string
-  /** Ends the import early: what was taken so far is saved, and the same file continues there. */
+  /** Ends the import early: the rows so far are saved, and importing the same file again continues there. */
   readonly signal?: AbortSignal
 }
 
 export type Imported = Progress & {
   /** Whether it ended before the end of the file. */
   readonly isInterrupted: boolean
-  /** Whether the same import, started again, goes on where this one ended. */
+  /** Whether the same import, started again, continues where this one ended. */
   readonly canContinue: boolean
 }
 
-export type ImportWatcher = {
+type ImportWatcher = {
   readonly onContinue: (progress: Progress) => void
   readonly onProgress: (progress: Progress) => void
   readonly onReject: (reject: Reject) => void
@@ -43,7 +43,7 @@ export type ImportWatcher = {
 
 type Registry = { readonly table: RegistryTable; readonly keyring: Keyring }
 
-/** Brings the rows of a file into the registry, in their order, and continues an import that was interrupted. */
+/** Imports the rows of a file into the registry, in order, and continues an interrupted import. */
 export async function importFile(
   { table, keyring }: Registry,
   input: Input,
@@ -68,7 +68,7 @@ export async function importFile(
     await saver.flush()
     const isInterrupted = signal?.aborted === true && saver.progress().offset !== input.size
     if (isInterrupted) return { ...saver.progress(), isInterrupted, canContinue: importId !== undefined }
-    // A file that was stopped at will be mended, and then it is another file.
+    // After a strict stop the file will be corrected, and is then another file.
     if (importId !== undefined) await table.finishImport(importId)
     if (stop) throw new UserError(`line ${stop.line}: ${stop.reason}. The rows before it were saved.`)
     return { ...saver.progress(), isInterrupted, canContinue: false }
@@ -78,7 +78,7 @@ export async function importFile(
   }
 }
 
-/** Ends when the signal comes, also while nothing does: standard input may be silent. */
+/** Ends on the signal, also while waiting for input: standard input may be idle. */
 async function* untilAborted<T>(items: AsyncIterable<T>, signal: AbortSignal | undefined): AsyncGenerator<T> {
   const aborted = Promise.withResolvers<{ readonly done: true; readonly value: undefined }>()
   const stop = () => aborted.resolve({ done: true, value: undefined })
@@ -86,7 +86,7 @@ async function* untilAborted<T>(items: AsyncIterable<T>, signal: AbortSignal | u
   const iterator = items[Symbol.asyncIterator]()
   while (!signal?.aborted) {
     const next = iterator.next()
-    // If the signal wins, the pool closes and this fails without a reader.
+    // If the signal comes first, the pool is closed and this rejects without a handler.
     next.catch(() => {})
     const { done, value } = await Promise.race([next, aborted.promise])
     if (done) break
@@ -95,7 +95,7 @@ async function* untilAborted<T>(items: AsyncIterable<T>, signal: AbortSignal | u
   signal?.removeEventListener('abort', stop)
 }
 
-/** The row to stop at, if there is one. */
+/** Returns the row to stop at, if there is one. */
 async function takeChunks(
   chunks: AsyncIterable<readonly [Chunk, PackedChunk]>,
   saver: BatchSaver,
@@ -107,7 +107,7 @@ async function takeChunks(
     const rejected = sealed.rejects.map((reject) => ({ ...reject, line: line + reject.line }))
     const stop = strict ? rejected[0] : undefined
     if (stop) {
-      // The chunk is not done: should the process end now, it is taken again.
+      // The chunk does not count as done: if the process ends now, it is imported again.
       await saver.add({ ...chunk, end: offset }, [], { ...sealed, lines: 0 })
       return stop
     }
@@ -118,7 +118,7 @@ async function takeChunks(
   return undefined
 }
 
-/** Hands chunks to the threads ahead of time, and gives them back in the order of the file. */
+/** Sends chunks to the threads ahead of time, and returns the results in the order of the file. */
 async function* sealInOrder(
   pool: SealingPool,
   chunks: AsyncIterable<Chunk>,

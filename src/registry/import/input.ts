@@ -2,18 +2,18 @@ import { type FileHandle, open } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { UserError } from '../../errors.ts'
 
-/** Fills the beginning of the target and says how much; 0 at the end. */
+/** Fills the start of the target and returns the number of bytes; 0 at the end. */
 export type Read = (target: Buffer) => Promise<number>
 
-/** What is imported: a file, or a stream that can be read only once. */
+/** The input of an import: a file, or a stream that can be read only once. */
 export type Input = {
-  /** For people. */
+  /** To be shown. */
   readonly name: string
-  /** The first bytes: the header stands in them, and they help to recognise the file. */
+  /** The first bytes: they hold the header, and help to recognise the file. */
   readonly head: Buffer
-  /** Absent when nobody knows how much will come. */
+  /** Absent when the size is unknown. */
   readonly size?: number
-  /** The same for the same, unchanged file; absent for a stream, which cannot be continued. */
+  /** Equal for the same, unchanged file; absent for a stream, which cannot be continued. */
   readonly identity?: string
   readonly readFrom: (offset: number) => Read
   readonly close: () => Promise<void>
@@ -25,7 +25,7 @@ export async function openInput(path: string): Promise<Input> {
   const input = path === '-' ? await openStream('standard input', process.stdin) : await openFile(path)
   if (input.head.length > 0) return input
   await input.close()
-  throw new UserError(`There is nothing in ${input.name}.`)
+  throw new UserError(`${input.name} is empty.`)
 }
 
 async function openFile(path: string): Promise<Input> {
@@ -35,7 +35,7 @@ async function openFile(path: string): Promise<Input> {
     await handle.close()
     throw new UserError(`${path} is a folder. Give a file.`)
   }
-  // A pipe with a name, as in: tabbat import nin <(zcat people.gz)
+  // A named pipe, as in: tabbat import nin <(zcat people.gz)
   if (!stats.isFile()) return openStream(path, handle.createReadStream())
   return {
     name: path,
@@ -88,6 +88,7 @@ async function openStream(name: string, stream: AsyncIterable<Buffer>): Promise<
 function refuse(path: string, error: NodeJS.ErrnoException): never {
   const { code = 'unknown error' } = error
   if (code === 'ENOENT') throw new UserError(`There is no file ${path}.`)
-  if (code === 'EACCES' || code === 'EPERM') throw new UserError(`${path} may not be read by this user.`)
+  if (code === 'EACCES' || code === 'EPERM')
+    throw new UserError(`This user may not read ${path}. Check its permissions.`)
   throw new UserError(`${path} cannot be read (${code}).`)
 }

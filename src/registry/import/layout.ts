@@ -7,8 +7,8 @@ import type { Input } from './input.ts'
 import type { Progress } from './progress.ts'
 import { type Format, splitRows } from './rows.ts'
 
-/** What stands before the rows of a file, and where they begin. */
-export type Layout = { readonly columns: readonly Column[]; readonly start: Progress }
+/** The columns of a file, and where its rows begin. */
+type Layout = { readonly columns: readonly Column[]; readonly start: Progress }
 
 const BYTE_ORDER_MARK = Buffer.from('\uFEFF')
 const NOTHING_DONE = { records: 0, changed: 0, rejected: 0, rejectedBytes: 0 }
@@ -22,7 +22,7 @@ export function readLayout(kind: Kind, format: Format, { head, name }: Input): L
     const columns = readColumns(kind, bytes, name)
     return { columns, start: { ...NOTHING_DONE, offset: mark + end, line: 1 + nextLine } }
   }
-  throw new UserError(`There is nothing in ${name}.`)
+  throw new UserError(`${name} is empty.`)
 }
 
 function readColumns(kind: Kind, header: Buffer, name: string): Column[] {

@@ -2,7 +2,7 @@ import type { Progress } from './progress.ts'
 
 export type ProgressLine = {
   readonly show: (progress: Progress) => void
-  /** Leaves nothing of the live line. */
+  /** Erases the live line. */
   readonly clear: () => void
 }
 
@@ -13,7 +13,7 @@ const PLAIN_MS = 5000
 const BAR_CELLS = 24
 const CLEAR_LINE = '\r\u001b[2K'
 
-/** On a terminal one line that lives, elsewhere a plain one every few seconds. */
+/** On a terminal one line that is updated, elsewhere a new line every few seconds. */
 export function createProgressLine(
   screen: Screen,
   size: number | undefined,

@@ -5,14 +5,14 @@ import type { Keyring } from '../../crypto/keyring.ts'
 import type { Input } from './input.ts'
 import type { Format } from './rows.ts'
 
-/** Where an import stands. It is saved with the rows, so that they always agree. */
+/** Progress of an import. Saved in the same commit as the rows. */
 export type Progress = {
   /** How many bytes of the file are done. */
   readonly offset: number
-  /** The line that comes next, counted from 1. */
+  /** The next line, counted from 1. */
   readonly line: number
   readonly records: number
-  /** New ones and changed ones. */
+  /** New and changed records. */
   readonly changed: number
   readonly rejected: number
   readonly rejectedBytes: number
@@ -20,7 +20,7 @@ export type Progress = {
 
 type Settings = { readonly kind: Kind; readonly format: Format; readonly rejectedPath: string }
 
-/** Tells files apart without saying anything about them; undefined for what cannot be continued. */
+/** A keyed hash that identifies the file and reveals nothing about it; undefined for input that cannot be continued. */
 export function toImportId(
   keyring: Keyring,
   input: Input,

@@ -7,7 +7,7 @@ type Value = string | null
 type Group = Record<string, Value>
 export type Fields = Record<string, Value | Group>
 
-/** Names that a row may carry although a record has no such field. */
+/** Names that a row may have although a record has no such field. */
 const PICTURE = 'picture'
 const RESULT_ONLY = ['request_reference', 'verification_status', 'service_type'] as const
 const EXTRA: Readonly<Record<Kind, readonly string[]>> = {
@@ -15,7 +15,7 @@ const EXTRA: Readonly<Record<Kind, readonly string[]>> = {
   bvn: RESULT_ONLY,
 }
 
-/** Every name that may stand in a header: dotted, in the order of the contract. */
+/** Every name that a header may have: dotted, in the order of the contract. */
 export const toFieldNames = (kind: Kind): string[] => [
   ...Object.entries(createBlankRecord(kind)).flatMap(([name, value]) =>
     isGroup(value) ? Object.keys(value).map((field) => `${name}.${field}`) : [name],
@@ -23,7 +23,7 @@ export const toFieldNames = (kind: Kind): string[] => [
   ...EXTRA[kind],
 ]
 
-/** Takes the fields out of a row as texts, blank where there is no data, and refuses the unknown ones. */
+/** Reads the fields of a row as texts, blank without data, and refuses unknown fields. */
 export function createFieldReader(kind: Kind): (row: unknown) => Fields {
   const blank = createBlankRecord(kind) as unknown as Fields
   const groups = Object.keys(blank).filter((name) => isGroup(blank[name]))
@@ -36,7 +36,7 @@ export function createFieldReader(kind: Kind): (row: unknown) => Fields {
   for (const name of EXTRA[kind]) readers.set(name, IGNORE)
   return (row) => {
     const fields = readObject(row, blank, readers, '')
-    // No two rows share a group that they lack.
+    // A missing group is copied, so that no two rows share one object.
     for (const name of groups) if (fields[name] === blank[name]) fields[name] = { ...(blank[name] as Group) }
     return fields
   }
@@ -56,13 +56,13 @@ function createGroupReader(name: string, blank: Group): Reader {
 }
 
 function createReader(name: string, path: string, blank: Value): Reader {
-  // Links to pictures expire, so they are not kept.
+  // Links to pictures expire, so they are not stored.
   if (name === 'image_url') return IGNORE
   if (name !== 'height') return (value) => toText(value, path, blank)
   return (value) => toText(typeof value === 'number' ? String(value) : value, path, blank)
 }
 
-/** One way through what is given, which is the fastest: an import spends much of its time here. */
+/** One pass over the given fields: an import spends much of its time here. */
 function readObject(given: unknown, blank: Fields, readers: Readers, path: string): Fields {
   if (!isObject(given)) throw new BadRow(`${path === '' ? 'the row' : path} must be an object`)
   const fields = { ...blank }

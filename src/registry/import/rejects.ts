@@ -11,15 +11,15 @@ import {
 import { UserError } from '../../errors.ts'
 import type { Reject } from './seal-chunk.ts'
 
-/** The file of rows that were not taken. It is made when there is one, and only its owner may read it. */
+/** The file of rejected rows. Created with the first one; only its owner may read it. */
 export type Rejects = {
   readonly write: (rejects: readonly Reject[]) => void
-  /** Makes sure of what was written, and says how long the file is. */
+  /** Makes the written rows durable, and returns the length of the file. */
   readonly sync: () => number
   readonly close: () => void
 }
 
-/** `keptBytes` is how much of it an import that is continued had made sure of. */
+/** `keptBytes` is the durable length of the file when the import was interrupted. */
 export function openRejects(path: string, keptBytes: number): Rejects {
   if (keptBytes === 0) removeOld(path)
   let file = keptBytes === 0 ? undefined : reopen(path, keptBytes)
@@ -47,7 +47,7 @@ export function openRejects(path: string, keptBytes: number): Rejects {
   }
 }
 
-/** What an earlier import left. Anything but a file (/dev/null) is left alone. */
+/** Deletes the file of an earlier import. Anything but a file (/dev/null) is left alone. */
 function removeOld(path: string): void {
   const stats = lstatSync(path, { throwIfNoEntry: false })
   if (stats?.isFile() || stats?.isSymbolicLink()) orRefuse(path, () => rmSync(path))

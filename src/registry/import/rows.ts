@@ -5,7 +5,7 @@ export type Format = (typeof FORMATS)[number]
 
 export const toFormat = (file: string): Format => (extname(file).toLowerCase() === '.csv' ? 'csv' : 'ndjson')
 
-/** A longer row is not taken, so that no file can make the memory grow. */
+/** A longer row is rejected, so that no file can exhaust the memory. */
 export const LONGEST_ROW = 4 * 1024 * 1024
 export const TOO_LONG = 'the row is longer than 4 MiB'
 
@@ -14,7 +14,7 @@ const CARRIAGE_RETURN = 0x0d
 const QUOTE = 0x22
 const COMMA = 0x2c
 
-/** The place behind the line end of the row that begins at `start`, or -1 when it does not end in these bytes. */
+/** The offset after the row that begins at `start`, or -1 when it does not end in these bytes. */
 export function findRowEnd(format: Format, bytes: Buffer, start: number): number {
   let from = start
   for (;;) {
@@ -28,7 +28,7 @@ export function findRowEnd(format: Format, bytes: Buffer, start: number): number
   }
 }
 
-/** A quote opens at the beginning of a cell only. */
+/** A quote opens only at the start of a cell. */
 function findOpeningQuote(bytes: Buffer, from: number, end: number): number {
   const line = bytes.subarray(from, end)
   let at = line.indexOf(QUOTE)

@@ -9,10 +9,10 @@ import { type Column, toGivenRow } from './csv.ts'
 import { type Format, LONGEST_ROW, splitRows, TOO_LONG } from './rows.ts'
 import type { SealedRow } from './sealed-rows.ts'
 
-/** A row that was not taken, and why. */
+/** A rejected row and the reason. */
 export type Reject = { readonly line: number; readonly reason: string; readonly row: string }
 
-export type SealedChunk = {
+type SealedChunk = {
   readonly rows: readonly SealedRow[]
   readonly rejects: readonly Reject[]
   readonly lines: number
@@ -22,7 +22,7 @@ export type SealerOptions = {
   readonly kind: Kind
   readonly format: Format
   readonly columns: readonly Column[]
-  /** Whether to stop at the first row that is not taken. */
+  /** Whether to stop at the first rejected row. */
   readonly strict: boolean
 }
 
@@ -71,7 +71,7 @@ function orReason<T>(work: () => T): T | string {
   }
 }
 
-/** The parser's own message would quote the row. */
+/** The message of the parser would quote the row. */
 function parseJson(text: string): unknown {
   try {
     return JSON.parse(text)

@@ -10,7 +10,7 @@ const SUBJECT_BYTES = 32
 const DIGEST_BYTES = 32
 const MEDIA_ID_BYTES = 16
 
-/** Many rows as one piece of memory, which one thread can hand to another without copying it. */
+/** Packs rows into one buffer, which is transferred to another thread without a copy. */
 export function packRows(rows: readonly SealedRow[]): Uint8Array<ArrayBuffer> {
   const packed = Buffer.from(new ArrayBuffer(rows.reduce((size, row) => size + toSize(row), 0)))
   let at = 0
@@ -39,7 +39,7 @@ const toSize = ({ record, media }: SealedRow) =>
   record.sealed.length +
   (media ? MEDIA_ID_BYTES + media.sealed.length : 0)
 
-/** The rows of packed memory. */
+/** The rows of a packed buffer. */
 export function* unpackRows(kind: Kind, keyVersion: number, packed: Uint8Array): Generator<UnpackedRow> {
   const bytes = Buffer.from(packed.buffer, packed.byteOffset, packed.length)
   let at = 0
@@ -58,7 +58,7 @@ export function* unpackRows(kind: Kind, keyVersion: number, packed: Uint8Array):
   }
 }
 
-/** A record that says where it lies, and is looked at when it is needed: thousands of them wait to be saved. */
+/** A record that is read from the buffer on demand: thousands of them wait to be saved. */
 class PackedRecord implements SealedRecord {
   readonly kind: Kind
   readonly keyVersion: number

@@ -11,37 +11,37 @@ export type SealingPool = {
   readonly close: () => Promise<void>
 }
 
-/** What a thread throws away is collected early, so that its memory stays small. */
+/** A small young generation, so that garbage is collected early and the memory stays small. */
 const YOUNG_MB = 16
 
 type Waiting = ReturnType<typeof Promise.withResolvers<PackedChunk>>
 
 export function openSealingPool(keyring: Keyring, options: SealerOptions, size: number): SealingPool {
-  const members = Array.from({ length: size }, () => openMember(toWorkerKeys(keyring), options))
+  const threads = Array.from({ length: size }, () => openSealingThread(toWorkerKeys(keyring), options))
   let next = 0
   return {
     seal: (chunk) => {
-      const member = members[next++ % size] as Member
-      return member.seal(chunk)
+      const thread = threads[next++ % size] as SealingThread
+      return thread.seal(chunk)
     },
     close: async () => {
-      await Promise.all(members.map((member) => member.close()))
+      await Promise.all(threads.map((thread) => thread.close()))
     },
   }
 }
 
-type Member = SealingPool
+type SealingThread = SealingPool
 
-function openMember(keys: WorkerKeys, options: SealerOptions): Member {
+function openSealingThread(keys: WorkerKeys, options: SealerOptions): SealingThread {
   const workerData: SealingData = { keys, options }
   const cache = getCompileCacheDir()
   const worker = openWorkerThread('sealing', {
     workerData,
-    // Compiled sources are not shared by themselves: without them a thread takes twice as long and 20 MB more to start.
+    // Without the compile cache, a thread takes twice as long and 20 MB more to start.
     env: cache === undefined ? {} : { NODE_COMPILE_CACHE: dirname(cache) },
     resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MB },
   })
-  // A thread answers in the order in which it was asked.
+  // A thread answers in the order of the requests.
   const waiting: Waiting[] = []
   const failAll = (error: unknown) => {
     for (const { reject } of waiting.splice(0)) reject(error)
@@ -52,12 +52,12 @@ function openMember(keys: WorkerKeys, options: SealerOptions): Member {
     .on('exit', () => failAll(new Error('a sealing thread ended')))
   return {
     seal: (chunk) => {
-      const asked: Waiting = Promise.withResolvers<PackedChunk>()
-      // Whoever waits hears of a failure; of what nobody waits for any more, nobody needs to.
-      asked.promise.catch(() => {})
-      waiting.push(asked)
+      const request: Waiting = Promise.withResolvers<PackedChunk>()
+      // The caller gets the failure; this avoids an unhandled rejection after the caller has stopped waiting.
+      request.promise.catch(() => {})
+      waiting.push(request)
       worker.postMessage(chunk, [chunk.buffer])
-      return asked.promise
+      return request.promise
     },
     close: async () => {
       await worker.terminate()

@@ -9,7 +9,7 @@ export type SealingData = {
   readonly options: SealerOptions
 }
 
-/** The keys in a form that can be handed to a thread; they never leave the memory of the process. */
+/** The keys in a form that can be sent to a thread; they never leave the memory of the process. */
 export type WorkerKeys = Omit<Keyring, 'sealing'> & { readonly sealingKey: KeyObject }
 
 export type PackedChunk = {
@@ -28,7 +28,7 @@ const sealChunk = createChunkSealer(keyring, options)
 
 parentPort?.on('message', (chunk: Uint8Array<ArrayBuffer>) => {
   const { rows, rejects, lines } = sealChunk(Buffer.from(chunk.buffer))
-  // Gives the memory back now; the garbage collector would let much of it come together first.
+  // Frees the memory now; the garbage collector would let much of it accumulate first.
   chunk.buffer.transfer(0)
   const packed = packRows(rows)
   const answer: PackedChunk = { packed, count: rows.length, rejects, lines }
