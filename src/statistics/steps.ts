@@ -28,7 +28,7 @@ export type Step = {
   failed: number
 }
 
-export type StepPeriod = { readonly span: Span; readonly from: string; readonly stepSeconds: number }
+type StepPeriod = { readonly span: Span; readonly from: string; readonly stepSeconds: number }
 
 export function toPeriod(range: Range, now: number): StepPeriod {
   const { span, stepMs, steps } = PLANS[range]

@@ -16,7 +16,7 @@ export const COMMAND_LINE = 'command line'
 /** Sessions that were opened or last seen before these times have ended. */
 type SessionLimits = { readonly openedAfter: number; readonly seenAfter: number }
 
-export type Opening = {
+type Opening = {
   readonly id: Uint8Array
   readonly account: string
   /** The hash that was compared. If the password was changed meanwhile, no session is opened. */

@@ -1,7 +1,7 @@
 import type { Database, Row } from './database.ts'
 
 /** One use of an Idempotency-Key. Only a keyed hash of the key is stored. */
-export type Claim = {
+type Claim = {
   readonly keyId: string
   readonly operation: string
   readonly name: Uint8Array
@@ -18,7 +18,7 @@ export type Claim = {
 /** Which claim, and by which request. */
 export type ClaimId = Pick<Claim, 'keyId' | 'operation' | 'name' | 'owner'>
 
-export type ClaimResult =
+type ClaimResult =
   | {
       readonly state: 'claimed'
       /** Paid calls made under the same key so far. */

@@ -6,7 +6,7 @@ import type { Meta } from './meta-table.ts'
 import { openStore, type Store, type StoreOptions } from './store.ts'
 
 /** The database and its root key. */
-export type SealedStoreSettings = RootKeySettings & Pick<StoreOptions, 'databaseUrl'>
+type SealedStoreSettings = RootKeySettings & Pick<StoreOptions, 'databaseUrl'>
 
 export type SealedStore = {
   readonly store: Store

@@ -34,7 +34,7 @@ type SpendRequest = {
   readonly paidCall?: PaidCall | undefined
 }
 
-export type Admission = 'admitted' | 'spend_cap' | 'paid_calls'
+type Admission = 'admitted' | 'spend_cap' | 'paid_calls'
 
 export type Refund = Omit<SpendRequest, 'capKobo' | 'paidCall'> & {
   readonly id: string

@@ -33,7 +33,7 @@ export class WriteError extends Error {
 }
 
 /** Sent by the thread on its own: the files were removed or replaced. */
-export type WriterAlarm = { readonly alarm: WriterFailure }
+type WriterAlarm = { readonly alarm: WriterFailure }
 
 export type Writer = {
   readonly call: (job: WriterJob) => Promise<unknown>

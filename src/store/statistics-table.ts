@@ -90,7 +90,7 @@ type LastError = {
 }
 
 /** All spans of one length since a name, of one mode or of all modes (null). */
-export type Period = { readonly span: Span; readonly from: string; readonly mode: string | null }
+type Period = { readonly span: Span; readonly from: string; readonly mode: string | null }
 
 export type StatisticsTable = {
   readonly outcomes: (period: Period) => Promise<OutcomeCount[]>

@@ -1,5 +1,5 @@
 /** The server did not answer recently, and another operation is probing it. */
-export class ServerUnresponsive extends Error {
+class ServerUnresponsive extends Error {
   readonly code = 'ETIMEDOUT'
 
   constructor() {

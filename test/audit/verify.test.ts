@@ -39,19 +39,19 @@ const stranger = createSigner(createSecretKey(Buffer.alloc(32, 9)))
 describe('a checkpoints.log', () => {
   it('is read to the end, and its last time is told', async () => {
     const last = JSON.parse(readLines(log.file).at(-1) ?? '') as Checkpoint
-    expect((await verify(log.file)).file).toEqual({ checkpoints: 5, passedOver: 0, last: last.time })
+    expect((await verify(log.file)).file).toEqual({ checkpoints: 5, unreadable: 0, last: last.time })
   })
 
   it('may end in the middle of a line', async () => {
     const [first = '', second = ''] = readLines(log.file)
     const verdict = await verify(toFile(first, second.slice(0, 100)))
-    expect(verdict).toMatchObject({ sound: true, file: { checkpoints: 1, passedOver: 1 } })
+    expect(verdict).toMatchObject({ sound: true, file: { checkpoints: 1, unreadable: 1 } })
   })
 
   it('may have a checkpoint behind one that was cut short', async () => {
     const [first = '', second = ''] = readLines(log.file)
     const verdict = await verify(toFile(first.slice(0, 70) + second, '', 'null', '{}'))
-    expect(verdict).toMatchObject({ sound: true, file: { checkpoints: 1, passedOver: 2 } })
+    expect(verdict).toMatchObject({ sound: true, file: { checkpoints: 1, unreadable: 2 } })
   })
 
   it('is refused when it is not there', () => {
@@ -80,7 +80,7 @@ describe('a checkpoints.log', () => {
     appendFileSync(path, '\nwhat comes later')
     const { publicKey } = log
     const verdict = await withAuditSnapshot(log.store, (scan) => verifyAuditLog(scan, { publicKey, file }))
-    expect(verdict).toMatchObject({ sound: true, file: { checkpoints: 5, passedOver: 0 } })
+    expect(verdict).toMatchObject({ sound: true, file: { checkpoints: 5, unreadable: 0 } })
   })
 })
 
