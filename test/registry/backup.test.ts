@@ -193,7 +193,7 @@ describe('the file', () => {
     for (const engine of ENGINES) {
       const settings = await newSettings(engine)
       const { code, stderr } = await tabbat(settings, ['backup', inFolder(settings, 'a.backup')])
-      expect([code, /There is no (database|data of Tabbat) at/.test(stderr)]).toEqual([1, true])
+      expect([code, /There is no (database|Tabbat data) at/.test(stderr)]).toEqual([1, true])
       expect(existsSync(inFolder(settings, 'a.backup.partial'))).toBe(false)
     }
   })

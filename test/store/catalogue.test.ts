@@ -45,7 +45,7 @@ describeEngines(ENGINES, (engine) => {
     it('are added behind the one that was looked at, or not at all', async () => {
       const [one, other] = nodes as [Store, Store]
       await expect(one.catalogue.append(1, [toVersion('late')])).rejects.toMatchObject({
-        name: 'Refusal',
+        name: 'UserError',
         message: expect.stringContaining('was changed meanwhile'),
       })
       const both = await Promise.allSettled([

@@ -143,7 +143,7 @@ describeEngines([SQLITE, POSTGRES], (engine) => {
       await store.database.prepare('INSERT INTO schema_version (id) VALUES (999)').run()
       await store.close()
       await expect(open()).rejects.toMatchObject({
-        name: 'Refusal',
+        name: 'UserError',
         message: expect.stringMatching(/^The database was made by a newer Tabbat .*Update Tabbat\.$/),
       })
     })

@@ -60,7 +60,7 @@ describe.skipIf(!hasOwnPostgres())('PostgreSQL', () => {
         () => undefined,
         (reason: unknown) => reason,
       )
-      expect(error).toMatchObject({ name: 'Refusal', message: expect.stringMatching(message) })
+      expect(error).toMatchObject({ name: 'UserError', message: expect.stringMatching(message) })
       expect(inspect(error)).not.toContain(PASSWORD)
     }
     const AT = 'PostgreSQL at 127\\.0\\.0\\.1:\\d+'

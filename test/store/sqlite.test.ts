@@ -42,7 +42,7 @@ async function newUsedFolder(): Promise<string> {
   return dataDir
 }
 
-const refusal = (message: RegExp) => ({ name: 'Refusal', message: expect.stringMatching(message) })
+const refusal = (message: RegExp) => ({ name: 'UserError', message: expect.stringMatching(message) })
 
 describe('a file that cannot be used is refused with a line that says why', () => {
   const DAMAGED =
