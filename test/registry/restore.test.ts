@@ -129,9 +129,7 @@ describe('a backup is refused', () => {
     const settings = await newTarget('sqlite')
     const [own, other] = [readFileSync(keyFileOf(settings), 'utf8'), createRootKeyText()]
     writeFileSync(keyFileOf(settings), other)
-    await expect(restore(settings, bytes)).rejects.toThrow(
-      /root key.*is not the one of this backup/,
-    )
+    await expect(restore(settings, bytes)).rejects.toThrow(/root key.*is not the one of this backup/)
     writeFileSync(keyFileOf(settings), `${other}\n${own}`)
     await restore(settings, bytes)
     await withSealed(settings, async (sealed) => {
