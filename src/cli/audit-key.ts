@@ -22,7 +22,7 @@ export function readInputFile(path: string): Buffer {
   }
 }
 
-export type FoundKey = { readonly publicKey: KeyObject; readonly database?: string }
+type FoundKey = { readonly publicKey: KeyObject; readonly database?: string }
 
 /** The key from the file, or from the database and then with its name. */
 export async function findPublicKey(path: string | undefined): Promise<FoundKey> {

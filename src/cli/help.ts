@@ -2,7 +2,7 @@ import type { Command, Help } from 'commander'
 import { listSettings } from '../config/config.ts'
 
 /** What `tabbat help <command>` prints below the options. */
-export type HelpSections = {
+type HelpSections = {
   /** Paragraphs about what the command does, separated by an empty line. */
   readonly details?: string
   /** The command opens the database. */

@@ -1,0 +1,50 @@
+export const EXAMPLE_REQUEST_ID = 'req_4f1c2a9be0d84c6f9a7d3e5b1c8f0a62'
+
+const header = (description: string, example: string) => ({
+  description,
+  schema: { type: 'string' },
+  example,
+})
+
+/** Headers of responses. */
+export const HEADERS = {
+  'X-Request-Id': header(
+    'Id of this request: your own if it has 8 to 64 letters, digits, dots, hyphens and underscores.',
+    EXAMPLE_REQUEST_ID,
+  ),
+  RateLimit: header(
+    'Requests left (`r`), and seconds until the limit starts again (`t`).',
+    '"key";r=2999;t=60',
+  ),
+  'RateLimit-Policy': header('The limit of this key: requests (`q`) per seconds (`w`).', '"key";q=3000;w=60'),
+  'Retry-After': header('Seconds to wait before trying again.', '30'),
+}
+
+/** References to headers of responses, by name. */
+export const headerRefs = (...names: string[]) =>
+  Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]))
+
+const headerParameter = (name: string, description: string, maxLength: number, example: string) => ({
+  name,
+  in: 'header',
+  required: false,
+  description,
+  schema: { type: 'string', maxLength },
+  example,
+})
+
+/** Headers of verification requests. */
+export const VERIFICATION_HEADERS = [
+  headerParameter(
+    'Idempotency-Key',
+    'The first response under this key is stored for 24 hours and replayed byte for byte, with `Idempotent-Replayed: true`. Failures (5xx) are not stored: a retry runs again, until the paid calls of this key (by default two in 24 hours) are used up. Then the last failure is returned with `retryable: false`.',
+    255,
+    '7f9c2ba4-e88f-4b1a-9f0e-5d3c2b1a0f9e',
+  ),
+  headerParameter(
+    'X-Consent-Reference',
+    "Your reference of the customer's consent, stored in the audit log. Some keys require it. It must not contain names, nor ten or more digits that could be a NIN, BVN or phone: use a UUID, or a date and a counter.",
+    100,
+    'consent-4711',
+  ),
+]
