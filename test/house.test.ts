@@ -48,7 +48,7 @@ const importsOf = (file: string): Import[] =>
 const imports = files.flatMap(importsOf)
 
 /** What is bundled into the product. */
-const PACKAGES = ['ajv', 'commander', 'find-my-way', 'pg', 'pino', 'typebox', 'undici']
+const PACKAGES = ['ajv', 'commander', 'find-my-way', 'pg', 'sonic-boom', 'typebox', 'undici']
 
 const roomOf = (file: string) => relative('src', file).split('/')[0]?.replace(/\.ts$/, '') ?? ''
 

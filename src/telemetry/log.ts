@@ -1,7 +1,7 @@
-import { pino } from 'pino'
+import sonicBoom from 'sonic-boom'
 import { createRepeatedFailures } from './repeated-failures.ts'
 
-/** One line a request. Only what stands here can reach the log: no address, header, query or body. */
+/** One line a request. Nothing else of a request reaches the log: no address, header, query or body. */
 export type RequestLine = {
   readonly requestId: string
   readonly operation: string
@@ -14,64 +14,91 @@ export type RequestLine = {
 
 export type Log = {
   readonly request: (line: RequestLine) => void
-  /** Events of the server itself: fixed words and figures, nothing from a request. */
+  /** An event of the server itself: fixed words and figures, nothing from a request. */
   readonly event: (
     level: 'info' | 'warn' | 'error',
     event: string,
     figures?: Record<string, string | number>,
   ) => void
-  /** A failure of ours: its kind, where it happened, and how often within a second. Its message stays out, because messages quote their input. */
+  /** A bug or a failed dependency: its kind, its place and its count. Messages are left out: they may quote their input. */
   readonly failure: (error: unknown, requestId?: string) => void
   readonly flush: () => void
 }
 
+/** The levels of pino and bunyan, which log viewers know. */
+const LEVELS: Readonly<Record<string, number>> = {
+  trace: 10,
+  debug: 20,
+  info: 30,
+  warn: 40,
+  error: 50,
+  fatal: 60,
+}
+
+const WRITE_EVERY_MS = 200
+const MAX_BUFFERED = 12_000
+
+/** Writes JSON lines. They are buffered for a moment, so that a busy server makes one system call for many requests. */
 export function createLog(level: string, fd = 2): Log {
-  const destination = pino.destination({ dest: fd, minLength: 4096, sync: true })
-  const logger = pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, destination)
-  const hasLines = logger.isLevelEnabled('info')
-  const toNow = createClock()
-  // Lines are gathered for a moment, so that a busy server pays for writing once in many requests.
-  let lines = ''
-  const handOver = () => {
-    if (lines !== '') destination.write(lines)
-    lines = ''
+  const threshold = LEVELS[level] ?? Number.POSITIVE_INFINITY
+  const toTime = createClock()
+  const { write, flush } = createBuffer(fd)
+  const isRequestLogged = threshold <= 30
+  const writeEvent = (at: 'info' | 'warn' | 'error', fields: object) => {
+    const number = LEVELS[at] as number
+    if (number >= threshold)
+      write(`{"level":${number},"time":"${toTime()}",${JSON.stringify(fields).slice(1)}\n`)
   }
   const failures = createRepeatedFailures<{ request_id: string } & ReturnType<typeof describeFailure>>(
-    (line) => logger.error({ event: 'failure', ...line }),
+    (line) => writeEvent('error', { event: 'failure', ...line }),
   )
   const timer = setInterval(() => {
-    handOver()
     failures.tick()
-    destination.flush()
-  }, 200).unref()
+    flush()
+  }, WRITE_EVERY_MS).unref()
   return {
-    // Written by hand: nothing in it needs escaping, and it is the one line that every request pays for.
+    // Without JSON.stringify: nothing in it needs escaping, and every request pays for this line.
     request: (line) => {
-      if (!hasLines) return
-      lines +=
-        `{"level":30,"time":"${toNow()}","event":"request","request_id":"${toLoggedId(line.requestId)}",` +
-        `"operation":"${line.operation}","mode":"${line.mode}","key_id":"${line.keyId}",` +
-        `"status":${line.status},"outcome":"${line.outcome}","duration_ms":${line.durationMs}}\n`
-      if (lines.length > MOST_GATHERED) handOver()
+      if (isRequestLogged)
+        write(
+          `{"level":30,"time":"${toTime()}","event":"request","request_id":"${toLoggedId(line.requestId)}",` +
+            `"operation":"${line.operation}","mode":"${line.mode}","key_id":"${line.keyId}",` +
+            `"status":${line.status},"outcome":"${line.outcome}","duration_ms":${line.durationMs}}\n`,
+        )
     },
-    event: (at, event, figures = {}) => {
-      handOver()
-      logger[at]({ event, ...figures })
-    },
-    failure: (error, requestId = '') => {
-      handOver()
-      failures.add({ request_id: toLoggedId(requestId), ...describeFailure(error) })
-    },
+    event: (at, event, figures = {}) => writeEvent(at, { event, ...figures }),
+    failure: (error, requestId = '') =>
+      failures.add({ request_id: toLoggedId(requestId), ...describeFailure(error) }),
     flush: () => {
       clearInterval(timer)
-      handOver()
       failures.end()
-      destination.flushSync()
+      flush()
     },
   }
 }
 
-const MOST_GATHERED = 12_000
+/** sonic-boom writes all bytes to a slow pipe, too, where `fs.writeSync` fails with EAGAIN. */
+function createBuffer(fd: number) {
+  const destination = new sonicBoom.SonicBoom({ fd, sync: true })
+  let lines = ''
+  let isClosed = false
+  destination.on('error', (error: NodeJS.ErrnoException) => {
+    // The reader of the log has closed the pipe. The server goes on without a log.
+    if (error.code !== 'EPIPE') throw error
+    isClosed = true
+  })
+  const flush = () => {
+    if (lines !== '' && !isClosed) destination.write(lines)
+    lines = ''
+  }
+  return {
+    write: (line: string) => {
+      lines += line
+      if (lines.length > MAX_BUFFERED) flush()
+    },
+    flush,
+  }
+}
 
 /**
  * Callers choose their own request ids, and one might be a number, a name or a key. Only ids that look drawn by chance
