@@ -193,7 +193,7 @@ describe('tabbat audit subject', () => {
 })
 
 describe('tabbat audit prove and check-proof', () => {
-  it('convince somebody who has the public key and nothing else', async () => {
+  it('can be checked with the public key alone', async () => {
     const [file, key] = [join(newFolder(), 'proof.json'), join(newFolder(), 'key.pem')]
     writeFileSync(key, (await tabbat(settings(), 'audit', 'public-key')).stdout)
     const proved = await tabbat(settings(), 'audit', 'prove', reference, '--out', file)

@@ -44,14 +44,14 @@ describeEngines([SQLITE, POSTGRES], (engine) => {
     expect(shown.at(-1)).toEqual([208, 208])
   })
 
-  it('gives proofs that anybody can check', async () => {
+  it('gives proofs that can be checked with the public key', async () => {
     const desk = { store: log.store, signer: log.signer, checkpointDir: log.folder }
     const text = await prove(desk, log.references[17] ?? '')
     expect(checkProof(Buffer.from(text), log.publicKey)).toMatchObject({ sound: true })
   })
 
-  /** Last: whoever may do everything in the database can switch the guard off. */
-  it('shows what somebody with all rights has changed', async () => {
+  /** Last: a superuser of the database can disable the triggers. */
+  it('finds changes made with all rights on the database', async () => {
     if (engine === POSTGRES) await run('ALTER TABLE audit DISABLE TRIGGER USER')
     else for (const change of ['update', 'delete']) await run(`DROP TRIGGER audit_no_${change}`)
     const where = `WHERE chain = '${CHAINS[1]}' AND sequence = 30`

@@ -164,7 +164,7 @@ describe('a proof is refused', () => {
     })
   })
 
-  it('with a checkpoint that somebody else signed', () => {
+  it('with a checkpoint signed by another key', () => {
     const stranger = createSigner(createSecretKey(Buffer.alloc(32, 1)))
     const result = forge((proof) => ({
       ...proof,

@@ -32,7 +32,7 @@ function toEntries(count: number, seed: number): AuditEntry[] {
   })
 }
 
-/** All pages, one after another, as somebody who goes on to the end sees them. */
+/** All pages to the end, in order. */
 async function readAll(store: Store, filter: AuditFilter, limits = LIMITS): Promise<AuditPage[]> {
   const pages: AuditPage[] = []
   let next: ScanPosition | undefined
@@ -40,7 +40,7 @@ async function readAll(store: Store, filter: AuditFilter, limits = LIMITS): Prom
     const page = await searchAudit(store.audit, filter, next, limits)
     pages.push(page)
     next = page.next
-    // Whoever walks in a circle fails, instead of walking for ever.
+    // A search that repeats a page fails instead of looping for ever.
   } while (next && pages.length < 1000)
   return pages
 }
@@ -116,7 +116,7 @@ describeEngines(ENGINES, (engine) => {
       expect(found.map(nameOf).toSorted()).toEqual(expected.map(nameOf).toSorted())
     })
 
-    it('looks at no more rows than it may, says how far it came, and goes on from there', async () => {
+    it('reads no more rows than its limit, returns its position, and continues from there', async () => {
       const limits = { ...LIMITS, looks: 10 }
       const first = await searchAudit(store.audit, { phase: 'no_such_phase' }, undefined, limits)
       expect(first).toMatchObject({ rows: [], isCut: true, next: { sequence: expect.any(Number) } })

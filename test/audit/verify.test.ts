@@ -37,7 +37,7 @@ function toFile(...lines: string[]): string {
 const stranger = createSigner(createSecretKey(Buffer.alloc(32, 9)))
 
 describe('a checkpoints.log', () => {
-  it('is read to the end, and its last time is told', async () => {
+  it('is read to the end, and the time of its last checkpoint is returned', async () => {
     const last = JSON.parse(readLines(log.file).at(-1) ?? '') as Checkpoint
     expect((await verify(log.file)).file).toEqual({ checkpoints: 5, unreadable: 0, last: last.time })
   })
@@ -48,7 +48,7 @@ describe('a checkpoints.log', () => {
     expect(verdict).toMatchObject({ sound: true, file: { checkpoints: 1, unreadable: 1 } })
   })
 
-  it('may have a checkpoint behind one that was cut short', async () => {
+  it('may have a checkpoint after an incomplete one', async () => {
     const [first = '', second = ''] = readLines(log.file)
     const verdict = await verify(toFile(first.slice(0, 70) + second, '', 'null', '{}'))
     expect(verdict).toMatchObject({ sound: true, file: { checkpoints: 1, unreadable: 2 } })

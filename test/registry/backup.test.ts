@@ -139,7 +139,7 @@ describe.concurrent.each(ENGINES)('on %s', (engine) => {
     })
   })
 
-  it('one taken during a rotation is restored, and the rotation goes on there', async () => {
+  it('a backup taken during a rotation is restored, and the rotation continues', async () => {
     const settings = await newSettings(engine)
     const file = inFolder(settings, 'rotating.backup')
     await save(settings, 20)
@@ -179,7 +179,7 @@ describe('the file', () => {
     expect(readFileSync(file).equals(first)).toBe(false)
   })
 
-  it('cannot be written where there is no folder, and nothing is left behind', async () => {
+  it('cannot be written to a missing folder, and leaves no file', async () => {
     const settings = await newSettings('sqlite')
     await save(settings, 3)
     await expect(backUp(settings, inFolder(settings, 'none/a.backup'))).rejects.toThrow(/cannot be written/)
@@ -189,7 +189,7 @@ describe('the file', () => {
     expect(existsSync(`${folder}.partial`)).toBe(false)
   })
 
-  it('is not made of nothing', async () => {
+  it('is not written for an empty database', async () => {
     for (const engine of ENGINES) {
       const settings = await newSettings(engine)
       const { code, stderr } = await tabbat(settings, ['backup', inFolder(settings, 'a.backup')])

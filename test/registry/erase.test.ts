@@ -22,7 +22,7 @@ import {
 } from './sealed-registry.ts'
 
 describe.each(ENGINES)('an erasure on %s', (engine) => {
-  it('takes the record and the picture of one person, once, and of nobody else', async () => {
+  it('deletes the record and the picture of one person, once, and of no other', async () => {
     const settings = await newSettings(engine)
     await withSealed(settings, async (sealed) => {
       const { store, keyring } = sealed

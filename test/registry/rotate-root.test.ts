@@ -50,7 +50,7 @@ describe.concurrent('keys rotate-root', () => {
     expect(keysOf(settings)).toEqual([prepared])
   })
 
-  it('takes an old key away that was left behind, and drafts of the file, without another rotation', async () => {
+  it('removes a leftover old key and drafts of the file, without another rotation', async () => {
     const settings = await newSettings('sqlite')
     await save(settings, 0, 2)
     const path = keyFileOf(settings)
@@ -64,7 +64,7 @@ describe.concurrent('keys rotate-root', () => {
 })
 
 describe('a key for a purpose that is younger than the last rotation', () => {
-  it('comes from the present root, and is no key that anybody knows', async () => {
+  it('is derived from the present root', async () => {
     const settings = await newSettings('sqlite')
     await save(settings, 0, 1)
     await rotate(settings)
@@ -102,7 +102,7 @@ describe('a server', () => {
     })
   })
 
-  it('reads a row again that was sealed anew between its look and its opening', async () => {
+  it('reads a row again that was sealed again between read and unseal', async () => {
     const settings = await newSettings('sqlite')
     await save(settings, 0, 1)
     await withSealed(settings, async (sealed) => {

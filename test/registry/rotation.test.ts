@@ -21,7 +21,7 @@ import {
 } from './sealed-registry.ts'
 
 describe.concurrent.each(ENGINES)('a rotation of the root key on %s', (engine) => {
-  it('seals everything anew, and servers that run or start at any moment read everything', async () => {
+  it('seals every row again, while servers that run or start can read every row', async () => {
     const settings = await newSettings(engine)
     await save(settings, 0, 24, 5)
     await withSealed(settings, async (running) => {
@@ -43,7 +43,7 @@ describe.concurrent.each(ENGINES)('a rotation of the root key on %s', (engine) =
     })
   })
 
-  it('carries over what was hashed: keys work, and the same records are the same', async () => {
+  it('carries the hash keys over: API keys work, and equal records stay equal', async () => {
     const settings = await newSettings(engine)
     await save(settings, 0, 3)
     const before = await withSealed(settings, async ({ keyring }) => keyring)
@@ -58,7 +58,7 @@ describe.concurrent.each(ENGINES)('a rotation of the root key on %s', (engine) =
     })
   })
 
-  it('refuses what an import sealed before it began, so nothing is left behind', async () => {
+  it('refuses rows that an import sealed before it began', async () => {
     const settings = await newSettings(engine)
     await save(settings, 0, 10)
     await withSealed(settings, async ({ store, keyring }) => {
@@ -142,7 +142,7 @@ describe.concurrent.each(ENGINES)('a rotation of the root key on %s', (engine) =
 })
 
 describe.runIf(ENGINES.length > 1)('an import on PostgreSQL whose commit is under way', () => {
-  it('is waited for, and what it saved is sealed anew', async () => {
+  it('is waited for, and its rows are sealed again', async () => {
     const settings = await newSettings('postgres')
     await withSealed(settings, async ({ store, keyring }) => {
       const waiting = store.database.prepare(

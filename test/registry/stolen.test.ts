@@ -18,7 +18,7 @@ import { search, toSpellings } from './spellings.ts'
 
 const NIN = '73914650281'
 const BVN = '22819406375'
-/** Numbers that were asked about and that nobody has. */
+/** Numbers that were asked about and have no record. */
 const GUESSED = '60482917353'
 const PHONE = '08067319245'
 const NAMES = ['Oluwadamilọla', "N'Golo-Ekpenyong", 'Chukwuebuka Ifeanyichukwu']
@@ -126,7 +126,7 @@ function readBackup(file: string): [string, Buffer][] {
 }
 
 describe.concurrent.each(ENGINES)('a stolen database on %s', (engine) => {
-  it('names nobody, and no guess can be confirmed from it', async () => {
+  it('holds no personal data, and no guess can be confirmed from it', async () => {
     const settings = await newSettings(engine)
     const inFolder = (name: string) => join(settings.TABBAT_DATA_DIR ?? '', name)
     await withSealed(settings, async (sealed) => {

@@ -156,7 +156,7 @@ describeEngines(ENGINES, (engine) => {
       expect(await store.accounts.findSession(id, LIMITS)).toBeUndefined()
     })
 
-    it('made by somebody who is owner no longer are void', async () => {
+    it('of an account that is no longer an owner are void', async () => {
       await makeAccount('owner')
       const name = await makeAccount('owner')
       const invitation = toInvitation({ madeBy: name })

@@ -132,7 +132,7 @@ describeEngines(ENGINES, (engine) => {
       expect((await store.keys.find(old.id))?.expiresAt).toBe(NOW + 5)
     })
 
-    it('cannot be rolled when there is none: no successor is left behind', async () => {
+    it('an unknown key cannot be rolled, and no successor is stored', async () => {
       const successor = toKey()
       await expect(store.keys.roll('unknown', successor, NOW)).rejects.toThrow(/nothing was changed/)
       expect(await store.keys.find(successor.id)).toBeUndefined()
@@ -411,7 +411,7 @@ function describeGuesses(store: () => Store): void {
       expect(await admit({ ...guess, subject: newSubject() })).toBe('quota_exceeded')
     })
 
-    it('are counted anew the next day, and for each key', async () => {
+    it('are counted separately for each day and each key', async () => {
       const keyId = newId()
       const ask = (values: Partial<Guess> = {}) => admit({ keyId, most: 1, ...values })
       expect(await ask()).toBe('admitted')

@@ -98,7 +98,7 @@ describeEngines([SQLITE, POSTGRES], (engine) => {
       await store.close()
     })
 
-    it('is taken back whole wherever it fails', async () => {
+    it('is rolled back completely wherever it fails', async () => {
       const { options, open } = await engine.createPlace()
       const database = await openDatabase(options)
       const fail = async () => {

@@ -31,7 +31,7 @@ describe.skipIf(!hasOwnPostgres())('PostgreSQL', () => {
   afterAll(() => server.stop())
 
   // First, for a crashed server looks at every file again before it comes back.
-  it('goes away and comes back: calls fail meanwhile, and nothing acknowledged is lost', async () => {
+  it('calls fail while the server is down, and nothing acknowledged is lost', async () => {
     const url = await server.createDatabase()
     const store = await open(url)
     await store.meta.set({ root_fingerprint: 'acknowledged' })
@@ -171,7 +171,7 @@ describe.skipIf(!hasOwnPostgres())('PostgreSQL', () => {
     await store.close()
   })
 
-  it('goes on while a newer node adds a column', async () => {
+  it('keeps working while a newer node adds a column', async () => {
     const url = await server.createDatabase()
     const store = await open(url)
     expect(await store.keys.list()).toEqual([])

@@ -43,7 +43,7 @@ describeEngines(ENGINES, (engine) => {
       expect(await other.sources.spend(wish)).toBe('spend_cap')
     })
 
-    it('is never taken back twice', async () => {
+    it('is never refunded twice', async () => {
       const wish = { name: 'prembly', day: DAY, kobo: 5050, capKobo: null }
       for (let call = 0; call < 3; call++) await one.sources.spend(wish)
       const twice = ['a', 'a', 'b', 'b']
@@ -57,7 +57,7 @@ describeEngines(ENGINES, (engine) => {
       expect(later.find(({ name }) => name === 'prembly')).toEqual({ name: 'prembly', calls: 0, kobo: 0 })
     })
 
-    it('has no end without a cap, begins anew each day, and is larger than 32 bits', async () => {
+    it('has no limit without a cap, starts at zero each day, and may exceed 32 bits', async () => {
       const wish = { name: 'relay', day: DAY, kobo: 3_000_000_000, capKobo: null }
       for (const day of [DAY, DAY, DAY + 1])
         expect(await one.sources.spend({ ...wish, day })).toBe('admitted')

@@ -1,6 +1,6 @@
 /**
- * The audit log may grow and nothing else: the database itself refuses a change, whoever asks. PostgreSQL wants a
- * function for that; each dialect gets its own words for the same rule.
+ * The audit log is append-only: triggers refuse an update or a delete from any client. PostgreSQL needs a function for that, so
+ * the two dialects differ.
  */
 export const audit = {
   id: 3,

@@ -1,4 +1,4 @@
-/** What the nodes must agree on about sources: who may be asked, what was spent, and what was answered before. */
+/** State of the sources that all nodes share: which are disabled, what was spent, and results for reuse. */
 export const sources = {
   id: 4,
   sql: [

@@ -1,6 +1,6 @@
 /**
- * The lists of the catalogue as they were after each change; the newest is in force. `catalogue_syncs` says when each
- * vendor was asked last, so that of several nodes one does the asking.
+ * The lists of the catalogue after each change; the newest version is served. `catalogue_syncs` holds when each vendor was last
+ * asked, so that only one of several nodes runs a sync.
  */
 export const catalogue = {
   id: 5,

@@ -1,7 +1,7 @@
 /**
- * The guard against guessing as one question to PostgreSQL instead of thirteen: a key's requests wait for one another here.
- * Its commit need not wait for the disk. The audit row that comes before any answer does, and with it everything that was
- * committed earlier: who was answered was counted for good.
+ * The guess limit in one round trip to PostgreSQL instead of thirteen, because requests of one key wait for each other here. Its
+ * commit does not wait for the disk: the commit of the audit row before the response does, and makes all earlier commits
+ * durable as well.
  */
 export const admit = {
   id: 6,

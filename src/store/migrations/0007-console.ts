@@ -1,6 +1,6 @@
 /**
- * People at the console. Sessions and invitations are named by the SHA-256 of a random token: who reads the table cannot
- * use them. A password is kept as text that says how it was hashed.
+ * Accounts of the console. Sessions and invitations are stored under the SHA-256 of a random token, so the table does not reveal
+ * usable tokens. A password is stored as a hash with its parameters.
  */
 export const consolePeople = {
   id: 7,

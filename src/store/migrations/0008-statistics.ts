@@ -1,7 +1,6 @@
 /**
- * How many verifications came to what, by minute, hour and day: written in the same commit as the rows of the audit log, so
- * that the two cannot differ. `chain` is the writer's, so that no node waits for another. `latencies` counts how long
- * answers took, in classes.
+ * Verifications by outcome for each minute, hour and day: written in the same commit as the audit rows, so that the two cannot
+ * differ. Rows are separate for each `chain`, so that no node waits for another. `latencies` is a histogram of response times.
  */
 export const statistics = {
   id: 8,

@@ -1,6 +1,6 @@
 /**
- * The first key of a line of rolled keys: what one of them uses up is used up for all. Absent for a key that succeeds none,
- * and for one that was rolled before this migration: its counters were begun under its own id.
+ * The first key of a chain of rolled keys, whose counters all of them share. Null for a key that was not rolled from another,
+ * and for one that was rolled before this migration: its counters are under its own id.
  */
 export const keyLineage = {
   id: 9,

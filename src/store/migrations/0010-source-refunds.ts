@@ -1,4 +1,4 @@
-/** Refunds that were written, by id: one that is sent again because its confirmation was lost changes nothing. */
+/** Ids of recorded refunds: a refund that is sent again after a lost confirmation changes nothing. */
 export const sourceRefunds = {
   id: 10,
   sql: [

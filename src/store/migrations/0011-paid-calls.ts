@@ -1,6 +1,6 @@
 /**
- * What an Idempotency-Key has cost so far, the code of its last failure, and whom it is about (a keyed hash, so that an
- * erasure finds kept answers; absent in rows of an older version, which live for 24 hours).
+ * The paid calls of an Idempotency-Key, the code of its last failure, and its subject (a keyed hash, so that an erasure finds
+ * stored responses; null in rows of an older version, which expire after 24 hours).
  */
 export const paidCalls = {
   id: 11,

@@ -1,6 +1,6 @@
 /**
- * Lists of a vendor that wait for a person. At most one of a vendor is `pending`. A decision clears `content`; the fingerprint
- * stays, so that lists that were rejected once are not proposed again.
+ * Lists of a vendor that wait for a review. At most one of a vendor is `pending`. A decision clears `content`; the fingerprint
+ * stays, so that rejected lists are not proposed again.
  */
 export const catalogueReviews = {
   id: 12,
