@@ -2,6 +2,7 @@ import { existsSync, globSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { listSettings } from '../src/config/config.ts'
+import { ERRORS } from '../src/errors.ts'
 import { parse } from './cli/parse.ts'
 
 /** The pages that people write. CHANGELOG.md may name what is gone. */
@@ -63,3 +64,8 @@ describe.each(PAGES)('%s', (page) => {
 })
 
 const EXAMPLE = `ver_${'0'.repeat(36)}`
+
+it('docs/behaviour.md names every error code', () => {
+  const text = readFileSync('docs/behaviour.md', 'utf8')
+  expect(Object.keys(ERRORS).filter((code) => !text.includes(`\`${code}\``))).toEqual([])
+})
