@@ -5,7 +5,7 @@ import { SANDBOX_KEY } from '../keys/sandbox-key.ts'
 import { VERSION } from '../version.ts'
 import { dim, strong } from './terminal.ts'
 
-/** What a person wants to know right after the start: where it is, a call that works, what is unsafe. */
+/** Printed after the start: addresses, a call that works, warnings. */
 export async function toBanner(context: Context, url: string, adminUrl: string | undefined): Promise<string> {
   const reachable = url.replace('//0.0.0.0:', '//127.0.0.1:').replace('//[::]:', '//[::1]:')
   const facts = [
@@ -23,14 +23,14 @@ export async function toBanner(context: Context, url: string, adminUrl: string |
   return ['', strong(`Tabbat ${VERSION}`), '', ...lines, ...trial, '', ...warnings, ''].join('\n')
 }
 
-/** There is no account to begin with, and no default password: whoever runs the server invites the first. */
+/** There is no default account: `tabbat admin invite` creates the first. */
 async function toConsole({ store }: Context, adminUrl: string | undefined): Promise<string> {
   if (!adminUrl) return 'off'
   const hint = (await store.accounts.hasAny()) ? '' : `  ${dim('first account: tabbat admin invite')}`
   return `${adminUrl}/console${hint}`
 }
 
-/** Prices drift: how old the lists are is worth knowing. */
+/** The ages of the lists, because prices change. */
 const toAges = ({ catalogue }: Context) =>
   catalogue.asOf.map(({ name, as_of }) => `${name} ${as_of}`).join(', ')
 

@@ -15,7 +15,7 @@ import { toExampleAnswer, toExampleInput, toOpenApi } from '../reference/openapi
 import { VERSION } from '../version.ts'
 import { buildServer } from './api-server.ts'
 
-/** The generated files of the project and what belongs in them; a test fails when one is stale. */
+/** The generated files of the project with their content. A test fails when one is stale. */
 export async function toGeneratedFiles(): Promise<Readonly<Record<string, string>>> {
   return {
     'openapi.json': `${JSON.stringify(toOpenApi(OPERATIONS, await collectExamples(), VERSION), null, 2)}\n`,
@@ -31,7 +31,7 @@ export async function generate(folder: string): Promise<string[]> {
   return files.map(([name]) => name)
 }
 
-/** The examples are what a running server answers, so they cannot be wrong. */
+/** The examples are responses of a running server, so they cannot be wrong. */
 async function collectExamples(): Promise<Record<string, unknown>> {
   const dataDir = mkdtempSync(join(tmpdir(), 'tabbat-generate-'))
   const context = await createContext(

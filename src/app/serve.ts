@@ -11,12 +11,12 @@ import { type ApiServer, buildServer } from './api-server.ts'
 import { toBanner } from './banner.ts'
 import { failWith, say } from './terminal.ts'
 
-/** How long requests under way may take after the signal to stop. */
+/** How long requests in flight may take after the signal to stop. */
 const DRAIN_MS = 20_000
-/** How long a long answer of the console may be read on. A reader who stands still must not keep the audit log from its end. */
+/** How long streams of the console may go on after the signal. A stalled client must not delay shutdown. */
 const STREAM_MS = 5000
 
-/** Runs the server until it is told to stop. Of several workers, the one in the first place speaks for all. */
+/** Runs the server until it is told to stop. Of several workers, the first has the admin listener and prints the banner. */
 export async function run(workerNumber = 1): Promise<void> {
   const context = await createContext(toWorkerConfig(loadConfig(), workerNumber), undefined, workerNumber)
   const app = buildServer(context)
@@ -38,7 +38,7 @@ export async function run(workerNumber = 1): Promise<void> {
   if (cluster.isWorker) process.send?.('started')
 }
 
-/** Loaded when the API is up already: callers do not wait for the console. */
+/** Loaded after the API listens, so that the API starts sooner. */
 async function openAdmin(context: Context, api: App): Promise<App | undefined> {
   const { adminHost, adminPort } = context.config
   if (adminPort === 'off') return undefined
@@ -71,8 +71,8 @@ function toUrl(app: App): string {
 }
 
 /**
- * The first signal finishes what was accepted; the second does not wait. Workers ignore the second: a terminal and systemd
- * signal every process, and the process that started the workers signals them too.
+ * The first signal finishes the accepted requests; the second exits at once. Workers ignore the second: a terminal and
+ * systemd signal every process, and the primary process signals its workers, too.
  */
 function stopOnSignal(context: Context, stopAll: () => Promise<void>): void {
   const onSignal = () => {
@@ -101,7 +101,7 @@ async function stop(context: Context, app: ApiServer, admin: App | undefined): P
   context.log.flush()
 }
 
-/** A bug that nobody caught: its kind and place are logged, its message is not, and the process ends. */
+/** An uncaught error: its kind and place are logged, its message is not, and the process exits. */
 function stopOnBug({ log }: Context): void {
   const onBug = (error: unknown) => {
     log.failure(error)

@@ -3,19 +3,19 @@ import { ConfigError } from '../config/config.ts'
 import { UserError } from '../errors.ts'
 import { describeFailure } from '../telemetry/log.ts'
 
-/** Lines for a person. Colours appear on a terminal only. */
+/** Prints a line for people. Colours appear on a terminal only. */
 export const say = (line = '') => {
   if (process.stdout.listenerCount('error', endQuietly) === 0) process.stdout.on('error', endQuietly)
   process.stdout.write(`${line}\n`)
 }
 
-/** Whoever reads has seen enough (`| head -1`): nothing is wrong, and there is nobody left to talk to. */
+/** The reader has closed the pipe (`| head -1`), which is no error. */
 function endQuietly(error: NodeJS.ErrnoException): void {
   if (error.code === 'EPIPE') process.exit()
   throw error
 }
 
-/** An object for a program, which says as well which database it is about. */
+/** Prints an object for programs, with the database that it is about. */
 export const sayJson = ({ database }: { readonly database: string }, value: object) =>
   say(JSON.stringify({ ...value, database }))
 
@@ -25,7 +25,7 @@ export const warn = (line: string) =>
 export const strong = (text: string) => styleText('bold', text, { stream: process.stdout })
 export const dim = (text: string) => styleText('dim', text, { stream: process.stdout })
 
-/** Ends a command that cannot go on: one line for each thing to mend, and never a message that quotes data. */
+/** Ends a command with an error: one line for each problem. Messages that may quote data are left out. */
 export function failWith(error: unknown): void {
   const mark = styleText('red', 'error:', { stream: process.stderr })
   for (const line of toProblems(error)) process.stderr.write(`${mark} ${line}\n`)

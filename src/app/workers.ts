@@ -6,20 +6,20 @@ import { createLog } from '../telemetry/log.ts'
 import { createProcessMetrics } from '../telemetry/process-metrics.ts'
 import { relayMetrics } from '../telemetry/worker-metrics.ts'
 
-/** What a worker says when it has started. */
+/** The message of a worker that has started. */
 const STARTED = 'started'
 
-/** A worker that ends sooner than this has died early. */
+/** A worker that lived less than this died early. */
 const EARLY_MS = 10_000
-const MOST_EARLY_DEATHS = 3
+const MAX_EARLY_DEATHS = 3
 const WITHIN_MS = 60_000
 const FIRST_PAUSE_MS = 250
 
 /**
- * Starts the workers and keeps them running, until it is told to stop. Each is a server of its own with its own part of the
- * audit log; connections are handed out in turn. The first one starts alone, so that a new data folder is made by one
- * process; if it cannot start, the others would not either, and all ends. One that dies later is replaced; early deaths are
- * followed by a growing pause, and the third within a minute ends all.
+ * Starts the workers and restarts those that die, until it is told to stop. Each worker is a server with its own audit chain;
+ * connections are distributed in turn. The first one starts alone, so that one process creates a new data folder; if it
+ * cannot start, all stop. A worker that dies later is replaced. After an early death there is a growing pause, and the third
+ * within a minute ends all.
  */
 export function runWorkers(config: Config): void {
   const log = createLog(config.logLevel)
@@ -35,39 +35,43 @@ export function runWorkers(config: Config): void {
     log.flush()
     for (const worker of Object.values(cluster.workers ?? {}) as Worker[]) worker.process.kill(signal)
   }
-  /** The first signal finishes what was accepted; the second does not wait. */
+  /** The first signal finishes the accepted requests; the second kills the workers. */
   const onSignal = () => {
     if (hasSignal) process.exitCode = 1
     stop(hasSignal ? 'SIGKILL' : 'SIGTERM')
     hasSignal = true
   }
-  const startLater = (place: number, pauseMs: number) => {
+  const startLater = (workerNumber: number, pauseMs: number) => {
     const pause = setTimeout(() => {
       pauses.delete(pause)
-      start(place)
+      start(workerNumber)
     }, pauseMs)
     pauses.add(pause)
   }
-  /** How long to wait before the next start; undefined when there is none. */
+  /** How long to wait before the next start; undefined after too many early deaths. */
   const toPause = (livedMs: number): number | undefined => {
     if (livedMs >= EARLY_MS) return 0
     const now = performance.now()
     earlyDeaths = [...earlyDeaths.filter((at) => at > now - WITHIN_MS), now]
-    return earlyDeaths.length < MOST_EARLY_DEATHS ? FIRST_PAUSE_MS * 2 ** earlyDeaths.length : undefined
+    return earlyDeaths.length < MAX_EARLY_DEATHS ? FIRST_PAUSE_MS * 2 ** earlyDeaths.length : undefined
   }
-  const onDeath = (place: number, livedMs: number, code: number | null) => {
+  const onDeath = (workerNumber: number, livedMs: number, code: number | null) => {
     const pauseMs = toPause(livedMs)
-    log.event('warn', 'worker_died', { place, code: code ?? 'none', lived_ms: Math.round(livedMs) })
-    if (pauseMs !== undefined) return startLater(place, pauseMs)
-    log.event('error', 'workers_keep_dying', { deaths: MOST_EARLY_DEATHS, within_s: WITHIN_MS / 1000 })
+    log.event('warn', 'worker_died', {
+      place: workerNumber,
+      code: code ?? 'none',
+      lived_ms: Math.round(livedMs),
+    })
+    if (pauseMs !== undefined) return startLater(workerNumber, pauseMs)
+    log.event('error', 'workers_keep_dying', { deaths: MAX_EARLY_DEATHS, within_s: WITHIN_MS / 1000 })
     process.exitCode = 1
     stop()
   }
-  const start = (place: number) => {
+  const start = (workerNumber: number) => {
     const startedAt = performance.now()
-    cluster.setupPrimary(toForkOptions(place))
+    cluster.setupPrimary(toForkOptions(workerNumber))
     const worker = cluster.fork()
-    // A message to a worker that has just died. Without a listener it would end this process; the death is logged below.
+    // A message to a worker that has just died. Without a listener it would end this process; the exit is logged below.
     worker.on('error', () => {})
     worker.on('message', (message: unknown) => {
       if (message !== STARTED || isReady || stopping) return
@@ -75,11 +79,11 @@ export function runWorkers(config: Config): void {
       for (let next = 2; next <= config.workers; next++) start(next)
     })
     worker.once('exit', (code: number | null) => {
-      // One that was killed has no code.
+      // A killed worker has no code.
       if (stopping && code) process.exitCode = code
       if (stopping) return
-      if (isReady) return onDeath(place, performance.now() - startedAt, code)
-      // It has said why it cannot start.
+      if (isReady) return onDeath(workerNumber, performance.now() - startedAt, code)
+      // The worker has printed why it cannot start.
       process.exitCode = code || 1
       stop()
     })
@@ -92,7 +96,7 @@ export function runWorkers(config: Config): void {
 }
 
 /** The single executable has no script to name: its first argument is the command. */
-function toForkOptions(place: number): ClusterSettings {
-  const worker = ['--worker', String(place)]
+function toForkOptions(workerNumber: number): ClusterSettings {
+  const worker = ['--worker', String(workerNumber)]
   return isSea() ? { exec: 'serve', args: worker } : { args: ['serve', ...worker] }
 }

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { getAssetKeys, getRawAsset, isSea } from 'node:sea'
 import { fileURLToPath } from 'node:url'
 
-/** Reads files by their path in the repository. */
+/** Reads the files that ship with the program, by their path in the repository. */
 export type AssetReader = {
   /** Undefined when there is no such file. */
   readonly read: (path: string) => Buffer | undefined
@@ -38,7 +38,7 @@ const createSeaReader = (keys = new Set(getAssetKeys())): AssetReader => ({
       .filter((name) => !name.includes('/')),
 })
 
-/** What ships with the program: in the checkout, in the folder of the bundle, or in the single executable. */
+/** From the checkout, from the folder of the bundle, or from the single executable. */
 export const assets: AssetReader = isSea()
   ? createSeaReader()
   : createFolderReader(fileURLToPath(new URL(isCheckout ? '../../' : './assets/', import.meta.url)))

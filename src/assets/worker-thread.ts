@@ -2,7 +2,7 @@ import { isSea } from 'node:sea'
 import { Worker, type WorkerOptions } from 'node:worker_threads'
 import { isCheckout, readAssetText } from './asset.ts'
 
-/** Every worker thread: a name for the build, and the file that runs. The build makes a bundle of each. */
+/** The worker threads by name, with their files. The build makes a bundle of each. */
 export const WORKER_THREADS = {
   'chain-check': 'src/admin/chain-check-worker.ts',
   'record-count': 'src/admin/record-count-worker.ts',
@@ -12,7 +12,7 @@ export const WORKER_THREADS = {
   'sqlite-writer': 'src/store/sqlite-worker.ts',
 } as const
 
-export type WorkerThread = keyof typeof WORKER_THREADS
+type WorkerThread = keyof typeof WORKER_THREADS
 
 /** Starts a worker thread from the checkout, from the bundle, or from inside the single executable. */
 export function openWorkerThread(name: WorkerThread, options: WorkerOptions): Worker {

@@ -4,7 +4,7 @@ import type { Log } from '../telemetry/log.ts'
 import type { Exchange } from './exchange.ts'
 
 /** Writes one log line for each request, and counts it in the metrics. */
-export type AccessLog = {
+type AccessLog = {
   /** To be called when the response is sent, or the caller has closed the connection. */
   readonly finish: (exchange: Exchange) => void
   /** For bytes that never became a request. */

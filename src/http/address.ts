@@ -1,15 +1,15 @@
 import { BlockList, isIP } from 'node:net'
 import type { Exchange } from './exchange.ts'
 
-/** Where a request comes from and under which name it reached us, when proxies stand between. */
+/** The address of the caller and the host that it asked for, also behind proxies. */
 export type Addresses = {
   readonly callerOf: (exchange: Exchange) => string
   readonly hostOf: (exchange: Exchange) => string
-  /** Whether the browser speaks TLS: not with us, but with a proxy of ours that says so. */
+  /** Whether a trusted proxy says that the caller uses TLS. */
   readonly isSecure: (exchange: Exchange) => boolean
 }
 
-/** What a proxy says is believed only when it is one of ours. */
+/** Forwarding headers count only when they come from a trusted proxy. */
 export function createAddresses(trusted: readonly string[] | undefined): Addresses {
   if (!trusted)
     return {
@@ -20,8 +20,8 @@ export function createAddresses(trusted: readonly string[] | undefined): Address
   const isTrusted = createIsProxy(trusted)
   return {
     callerOf: ({ raw, headers }) => {
-      const way = [...toList(headers['x-forwarded-for']), raw.socket.remoteAddress ?? '']
-      return way.findLast((address) => !isTrusted(address)) ?? way[0] ?? ''
+      const hops = [...toList(headers['x-forwarded-for']), raw.socket.remoteAddress ?? '']
+      return hops.findLast((address) => !isTrusted(address)) ?? hops[0] ?? ''
     },
     hostOf: ({ raw, headers }) => {
       const forwarded = toList(headers['x-forwarded-host']).at(-1)
@@ -32,7 +32,7 @@ export function createAddresses(trusted: readonly string[] | undefined): Address
   }
 }
 
-/** Whether an address is that of a proxy of ours. */
+/** Whether an address is that of a trusted proxy. */
 export function createIsProxy(trusted: readonly string[] = []): (address: string) => boolean {
   const proxies = toBlockList(trusted)
   return (address) => {
@@ -59,5 +59,5 @@ const toList = (header: string | string[] | undefined) =>
     .map((part) => part.trim())
     .filter((part) => part !== '')
 
-/** IPv4 as a socket for both families tells it. */
+/** A dual-stack socket reports IPv4 addresses as `::ffff:…`. */
 const toPlain = (address: string) => address.replace(/^::ffff:(?=\d+\.)/, '')

@@ -1,7 +1,7 @@
 import type { Pausable } from './paused-connections.ts'
 
 /** A request that waits to be admitted. */
-export type QueuedRequest = {
+type QueuedRequest = {
   readonly keyId: string
   /** Refused after that time. */
   readonly until: number

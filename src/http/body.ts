@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http'
 import { AppError } from '../errors.ts'
 import type { Exchange } from './exchange.ts'
 
-export const BODY_LIMIT_BYTES = 16 * 1024
+const BODY_LIMIT_BYTES = 16 * 1024
 
 /** The JSON in the body of a request of any method, or undefined when there is no body. */
 export async function readJsonBody(exchange: Exchange, limit = BODY_LIMIT_BYTES): Promise<unknown> {
@@ -21,7 +21,7 @@ export async function readJsonBody(exchange: Exchange, limit = BODY_LIMIT_BYTES)
 export const hasBody = ({ headers }: IncomingMessage) =>
   headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
 
-/** A missing content type is taken as JSON: real clients forget it. */
+/** A missing content type is taken as JSON: many clients forget it. */
 function isJson(contentType: string | undefined): boolean {
   if (contentType === undefined || contentType === 'application/json') return true
   const essence = contentType.split(';', 1)[0]?.trim().toLowerCase()
@@ -37,7 +37,7 @@ function readBytes(message: IncomingMessage, limit: number): Promise<Buffer> {
     const chunks: Buffer[] = []
     let size = 0
     let ended = false
-    const breakOff = () => {
+    const onAbort = () => {
       if (!ended) reject(new AppError('malformed_request'))
     }
     message.on('data', (chunk: Buffer) => {
@@ -49,10 +49,10 @@ function readBytes(message: IncomingMessage, limit: number): Promise<Buffer> {
       ended = true
       resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks))
     })
-    // Too slow: see connections.ts.
+    // Emitted by connections.ts when the body is too slow.
     message.on('timeout', () => reject(tooSlow()))
-    message.on('error', breakOff)
-    message.on('close', breakOff)
+    message.on('error', onAbort)
+    message.on('close', onAbort)
   })
 }
 
@@ -61,7 +61,7 @@ const tooLarge = () => new AppError('body_too_large', { headers: { connection: '
 
 const tooSlow = () => new AppError('request_timeout', { headers: { connection: 'close' } })
 
-/** The cause is left out on purpose: the parser's message quotes the body. */
+/** The cause is left out: the parser's message quotes the body. */
 function parseJson(bytes: Buffer): unknown {
   try {
     if (isUtf8(bytes)) return JSON.parse(bytes.toString('utf8', hasByteOrderMark(bytes) ? 3 : 0))

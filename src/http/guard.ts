@@ -7,7 +7,7 @@ import { createAddresses } from './address.ts'
 import type { Exchange } from './exchange.ts'
 
 /** Authenticates and authorizes a request, before its body is read. */
-export type Guard = (exchange: Exchange, scope: Scope) => undefined | Promise<void>
+type Guard = (exchange: Exchange, scope: Scope) => undefined | Promise<void>
 
 export function createGuard({ authenticate, rateLimit, config }: Context): Guard {
   const { callerOf } = createAddresses(config.trustProxy)

@@ -3,7 +3,7 @@ import type { CallGuard } from '../sources/guard/call-guard.ts'
 import type { App } from './app.ts'
 import { toJsonReply } from './exchange.ts'
 
-/** Names and states only: whoever watches from outside learns no figures. A source that is down does not make us unready. */
+/** Names and states only, no figures: the address is public. A source that is down does not make the server unready. */
 const toStates = (guards: readonly CallGuard[]) =>
   Object.fromEntries(
     Map.groupBy(guards, ({ name }) => name)
@@ -16,7 +16,7 @@ function toState(states: readonly string[]): string {
   return states.every((state) => state === 'closed') ? 'ok' : 'degraded'
 }
 
-/** What the operator must see to, of those that have something. */
+/** The warnings of the sources that have some. */
 const toWarnings = (guards: readonly CallGuard[]) =>
   Object.fromEntries(
     Map.groupBy(guards, ({ name }) => name)
@@ -25,7 +25,7 @@ const toWarnings = (guards: readonly CallGuard[]) =>
       .filter(([, warnings]) => warnings.length > 0),
   )
 
-/** Live: the process answers. Ready: it can do its work, and means to go on. */
+/** Live: the process responds. Ready: it can write the audit log and is not stopping. */
 export function addHealth(app: App, { audit, lifecycle, sourceChain }: Context): void {
   const common = { methods: ['GET'], operation: 'health' }
   app.route({ ...common, path: '/health/live', answer: () => toJsonReply({ status: 'live' }) })

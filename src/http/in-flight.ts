@@ -1,5 +1,5 @@
 /** The requests in flight: in all, and of each key. */
-export type InFlight = {
+type InFlight = {
   readonly count: () => number
   /** False when a limit is reached. */
   readonly acquire: (keyId: string) => boolean

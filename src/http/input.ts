@@ -6,14 +6,14 @@ import { createValidate } from './validate.ts'
 
 type Input = Record<string, string>
 
-/** Where the inputs of an operation come from. A GET with a body has a query string as its twin. */
+/** Where the inputs of an operation come from. A GET with a body takes a query string instead. */
 export type InputPlace = 'body' | 'body or query' | 'path'
 
-/** The part of an operation that says what it takes. */
-export type InputShape = { readonly inputFrom: InputPlace; readonly request: TObject }
+/** The part of an operation that describes its input. */
+type InputShape = { readonly inputFrom: InputPlace; readonly request: TObject }
 
-/** Reads and validates the inputs of one operation, wherever they are. */
-export type ReadInput = (exchange: Exchange) => Input | Promise<Input>
+/** Reads and validates the inputs of one operation. */
+type ReadInput = (exchange: Exchange) => Input | Promise<Input>
 
 export function createReadInput(operation: InputShape): ReadInput {
   if (operation.inputFrom === 'path') return ({ params }) => params as Input
@@ -34,7 +34,7 @@ export function createReadInput(operation: InputShape): ReadInput {
       : read(exchange.search, undefined)
 }
 
-/** A name that is given more than once is a list, and no input may be one. */
+/** A repeated name becomes a list, which no input accepts. */
 function readQuery(search: string): Record<string, unknown> {
   const query: Record<string, unknown> = {}
   for (const [name, value] of new URLSearchParams(search)) {

@@ -11,7 +11,7 @@ import { withAdmission } from './with-admission.ts'
 const PNG_FIRST_BYTE = 0x89
 const OPERATION = 'fetch_picture'
 
-/** Pictures that answers link to. Browsers send no key, so the address itself is the right to see one. */
+/** Pictures that responses link to. Browsers send no key, so the signed address is the credential. */
 export function addMedia(app: App, context: Context, admission: Admission): void {
   app.route({
     methods: ['GET'],
@@ -20,7 +20,7 @@ export function addMedia(app: App, context: Context, admission: Admission): void
     answer: (exchange) =>
       withAdmission(admission, exchange, () => fetchPicture(context, exchange.params.token ?? '')),
   })
-  // A portrait's address names a drawing, not a person: anybody may see it, and it is not audited.
+  // A sandbox portrait shows no real person: it is public and not audited.
   app.route({
     methods: ['GET'],
     path: '/media/sandbox/:file',
@@ -40,7 +40,7 @@ export function addMedia(app: App, context: Context, admission: Admission): void
   })
 }
 
-/** The key is looked up at every fetch: a link ends with it. What is disclosed is in the audit log before. */
+/** A link ends with its key, so the key is looked up at every fetch. The audit row is written before the picture is sent. */
 async function fetchPicture(context: Context, token: string): Promise<Reply> {
   const { audit, keyring, store, registry, toSubjectHash } = context
   audit.requireHealthy()
@@ -65,8 +65,8 @@ async function fetchPicture(context: Context, token: string): Promise<Reply> {
 }
 
 /**
- * Each fetch writes to the audit log, so a link cannot be used without end. Fetches are counted apart: a link in the wrong
- * hands does not use up the requests of its key.
+ * Each fetch writes to the audit log, so fetches are limited. They are counted apart from requests: a leaked link does not use
+ * up the rate limit of its key.
  */
 async function requireAllowance({ rateLimit }: Context, lineage: string): Promise<void> {
   const allowance = await rateLimit?.take(`picture:${lineage}`)

@@ -2,11 +2,11 @@ import type { Config } from '../config/config.ts'
 import { createAddresses } from './address.ts'
 import type { Exchange } from './exchange.ts'
 
-/** A name or an address, and a port. Nothing else of a Host header is repeated in an answer. */
+/** A name or an address, and a port. No other Host header is repeated in a response. */
 const HOST =
   /^(?=.{1,255}$)(?:[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]{2,45}\])(?::[0-9]{1,5})?$/
 
-export type ToOrigin = (exchange: Exchange) => string | undefined
+type ToOrigin = (exchange: Exchange) => string | undefined
 
 /**
  * The address of this server for its callers: TABBAT_PUBLIC_URL, else the one that this caller used, which is right behind

@@ -8,7 +8,7 @@ export type Pausable = {
 }
 
 /** The paused connections. Each key has its own queue, and keys take turns. */
-export type PausedConnections = {
+type PausedConnections = {
   readonly size: () => number
   readonly has: (keyId: string) => boolean
   readonly add: (keyId: string, connection: Pausable, now: number) => void

@@ -4,19 +4,19 @@ import type { Scope } from '../contract/scope.ts'
 import { AppError } from '../errors.ts'
 import type { Exchange, Params, Reply } from './exchange.ts'
 
-/** What is answered at an address. A GET answers HEAD as well. */
+/** A path and its handler. A GET route answers HEAD as well. */
 export type Route = {
   readonly methods: readonly string[]
-  /** Segments that begin with a colon take any text. */
+  /** A segment that begins with a colon is a parameter. */
   readonly path: string
   /** In logs and metrics. */
   readonly operation: string
-  /** What a key must be allowed; without it, no key is needed. */
+  /** The scope that the key needs; without it, no key is needed. */
   readonly scope?: Scope
   readonly answer: (exchange: Exchange) => Reply | Promise<Reply>
 }
 
-export type Router = {
+type Router = {
   /** Throws when the method and path are taken. */
   readonly add: (route: Route) => void
   /** The route, with the parameters of its path set in the exchange; `not_found` or `method_not_allowed` otherwise. */
@@ -25,7 +25,7 @@ export type Router = {
   readonly methods: () => readonly string[]
 }
 
-/** Longer than any name in a path; a longer one is `not_found`. */
+/** A longer parameter is `not_found`. */
 const MAX_PARAMETER_LENGTH = 500
 
 export function createRouter(): Router {
@@ -63,5 +63,5 @@ function hasEmpty(params: Readonly<Record<string, string | undefined>>): boolean
   return false
 }
 
-/** A proxy may send the whole address. */
+/** A proxy may send an absolute URL. */
 const toLocalPath = (path: string) => (path.startsWith('/') ? path : path.replace(/^https?:\/\/[^/]*/i, ''))

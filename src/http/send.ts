@@ -4,7 +4,7 @@ import { sendWhole } from './send-whole.ts'
 import { createStreams } from './streams.ts'
 
 /** Sends responses, whole or piece by piece. */
-export type Sender = {
+type Sender = {
   readonly send: (exchange: Exchange, reply: Reply) => void
   /** Breaks off the responses that are sent piece by piece. */
   readonly cutStreams: () => void

@@ -4,10 +4,10 @@ import { AppError, type FieldErrors } from '../errors.ts'
 
 type InputField = { readonly pattern: string; readonly 'x-rule': string }
 
-/** Checks an input against its shape, and names every bad field at once. Surrounding white space is trimmed. */
-export type Validate<T> = (input: unknown) => T
+/** Checks an input against its shape, and reports all bad fields together. Surrounding white space is trimmed. */
+type Validate<T> = (input: unknown) => T
 
-/** Request shapes are flat objects of strings, each with a pattern and the sentence to say when it does not fit. */
+/** Request shapes are flat objects of strings, each with a pattern and a message for values that do not match. */
 export function createValidate<S extends TObject>(shape: S): Validate<Static<S>> {
   const fields = Object.entries(shape.properties as unknown as Record<string, InputField>).map(
     ([name, field]) => ({
@@ -31,7 +31,7 @@ export function createValidate<S extends TObject>(shape: S): Validate<Static<S>>
   }
 }
 
-/** What is wrong with a field, as the rest of a sentence that begins with its name. */
+/** The problem of a field, as the rest of a sentence that begins with its name. */
 function findProblem(text: unknown, pattern: RegExp, rule: string): string | undefined {
   if (text === undefined || text === null) return 'is required'
   if (typeof text !== 'string') return 'must be a string'

@@ -2,7 +2,7 @@ import sonicBoom from 'sonic-boom'
 import { createRepeatedFailures } from './repeated-failures.ts'
 
 /** One line a request. Nothing else of a request reaches the log: no address, header, query or body. */
-export type RequestLine = {
+type RequestLine = {
   readonly requestId: string
   readonly operation: string
   readonly mode: string
@@ -104,7 +104,7 @@ function createBuffer(fd: number) {
  * Callers choose their own request ids, and one might be a number, a name or a key. Only ids that look drawn by chance
  * (ours, UUIDs, ULIDs) are written down.
  */
-export const toLoggedId = (id: string) => (DRAWN_BY_CHANCE.test(id) ? id : "[the caller's own]")
+const toLoggedId = (id: string) => (DRAWN_BY_CHANCE.test(id) ? id : "[the caller's own]")
 
 const DRAWN_BY_CHANCE =
   /^(req_[0-9a-f]{32}|(?=(?:[^a-f]*[a-f]){2})[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|[0-7][0-9A-HJKMNP-TV-Z]{25})$/i

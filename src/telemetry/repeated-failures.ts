@@ -1,15 +1,15 @@
-/** What is written of a failure; the same kind at the same place is one kind of line. */
+/** A logged failure. Failures with the same error, first frame and cause are of one kind. */
 export type FailureLine = { readonly error: string; readonly at: readonly string[]; readonly cause?: object }
 
 type Repeated<L> = { until: number; count: number; last: L }
 
 const WINDOW_MS = 1000
-/** More kinds at once than a program has places to fail. */
-const MOST_KINDS = 200
+/** A bound on memory. */
+const MAX_KINDS = 200
 
 /**
- * The first failure of a kind is written at once. Those that follow within a second are counted, and written as one line
- * with their count when the second is over.
+ * The first failure of a kind is written at once. Those of the following second are counted, and written as one line when
+ * it is over.
  */
 export function createRepeatedFailures<L extends FailureLine>(write: (line: L & { count: number }) => void) {
   const kinds = new Map<string, Repeated<L>>()
@@ -31,7 +31,7 @@ export function createRepeatedFailures<L extends FailureLine>(write: (line: L & 
         known.last = line
         return
       }
-      if (kinds.size >= MOST_KINDS) settle(true)
+      if (kinds.size >= MAX_KINDS) settle(true)
       kinds.set(kind, { until: performance.now() + WINDOW_MS, count: 0, last: line })
       write({ ...line, count: 1 })
     },

@@ -1,7 +1,7 @@
 import { type Metric, toCounter, toHistogramSamples, toLabelText } from './metric.ts'
 
 /** Counts requests and their durations. Counting one costs a few lookups and additions. */
-export type RequestCounts = {
+type RequestCounts = {
   readonly count: (operation: string, mode: string, outcome: string, durationMs: number) => void
   readonly dump: () => readonly Series[]
 }

@@ -25,7 +25,7 @@ function readHeapMb(): number {
 }
 
 describe('a credential', () => {
-  it('takes no memory, however many ways it is spelt in', async () => {
+  it('is cached once, whatever white space surrounds it', async () => {
     const agent = new Agent({ keepAlive: true, maxSockets: 1 })
     const ask = async (authorization: string) => {
       const asked = request(`${url}/api/v2/sme-data/list`, { agent, headers: { authorization } }).end()
@@ -39,7 +39,7 @@ describe('a credential', () => {
     const before = readHeapMb()
     for (let spaces = 4000; spaces < 7000; spaces++)
       expect(await ask(`Bearer${' '.repeat(spaces)}${spaces % 2 ? key : SANDBOX_KEY}`)).toBe(200)
-    // StoredResponse, they would be 16 MB.
+    // Cached, they would take 16 MB.
     expect(readHeapMb() - before).toBeLessThan(6)
     agent.destroy()
   })

@@ -34,7 +34,7 @@ async function withServer(
 const SERVER = 'http://127.0.0.1:8080'
 
 describe('/openapi.json and /docs', () => {
-  it('name the address that was asked', async () => {
+  it('name the host of the request', async () => {
     const { servers, openApi, page } = await readDocuments()
     expect(servers).toMatchObject([{ url }])
     for (const { text } of [openApi, page]) {
@@ -44,7 +44,7 @@ describe('/openapi.json and /docs', () => {
     expect(page.text).toContain(`curl -s &#39;${url}/api/v2/kyc/verify-nin&#39;`)
   })
 
-  it('name TABBAT_PUBLIC_URL where it is set, whatever was asked', async () => {
+  it('name TABBAT_PUBLIC_URL where it is set, whatever the host of the request', async () => {
     await withServer({ TABBAT_PUBLIC_URL: 'https://verify.example.com' }, async (from) => {
       const { servers, page } = await readDocuments({}, from)
       expect(servers).toMatchObject([{ url: 'https://verify.example.com' }])
@@ -53,7 +53,7 @@ describe('/openapi.json and /docs', () => {
     })
   })
 
-  it('are for one caller alone, because they depend on what was asked', async () => {
+  it('are not cached, because they depend on the host of the request', async () => {
     const { openApi, page } = await readDocuments()
     for (const { headers } of [openApi, page]) expect(headers['cache-control']).toBe('no-store')
   })
@@ -68,20 +68,20 @@ describe('/openapi.json and /docs', () => {
     'host:123456',
     '[::1',
     '$&',
-  ])('repeat no Host that is not a plain one: %s', async (host) => {
+  ])('do not repeat an invalid Host: %s', async (host) => {
     const { servers, page } = await readDocuments({ host })
     expect(servers).toMatchObject([{ url: SERVER }])
     expect(page.text).not.toContain(host)
   })
 
   it.each(['api.example.com', 'api.example.com:8443', '[::1]:8080', '10.1.2.3:80', 'localhost'])(
-    'take %s for a host',
+    'accept %s as a host',
     async (host) => {
       expect((await readDocuments({ host })).servers).toMatchObject([{ url: `http://${host}` }])
     },
   )
 
-  it('speak of https where a trusted proxy does, and nobody else', async () => {
+  it('use https only where a trusted proxy says so', async () => {
     const headers = { host: 'api.example.com', 'x-forwarded-proto': 'https' }
     expect((await readDocuments(headers)).servers).toMatchObject([{ url: 'http://api.example.com' }])
     await withServer({ TABBAT_TRUST_PROXY: '127.0.0.1' }, async (from) => {

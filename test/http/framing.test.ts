@@ -102,7 +102,7 @@ describe('a caller without a key', () => {
   })
 })
 
-describe('what is not HTTP', () => {
+describe('bytes that are not HTTP', () => {
   it.each([
     ['nonsense', 'NONSENSE\r\n\r\n', 400, 'malformed_request'],
     ['an unknown method', 'BREW / HTTP/1.1\r\nHost: x\r\n\r\n', 400, 'malformed_request'],
@@ -132,7 +132,7 @@ describe('what is not HTTP', () => {
     expect(answer.toLowerCase()).toContain(`x-request-id: ${body.request_id}`)
   })
 
-  it('a body cut short ends without an answer and without a trace', async () => {
+  it('a body that breaks off ends without a response, and the server goes on', async () => {
     const socket = connect(port, '127.0.0.1')
     await once(socket, 'connect')
     socket.end(`${head('POST /api/v2/kyc/verify-nin', 'Content-Length: 50')}{"nin"`)

@@ -14,13 +14,13 @@ afterAll(() => server.close())
 
 const port = () => (server.app.server.address() as AddressInfo).port
 
-describe('the limits on what comes in', () => {
+describe('the limits of incoming requests', () => {
   it('are set on the server', () => {
     const { requestTimeout, headersTimeout, keepAliveTimeout } = server.app.server
     expect([requestTimeout, headersTimeout, keepAliveTimeout]).toEqual([15_000, 10_000, 65_000])
   })
 
-  it('end a request whose body never comes, with 408, and do not call it a success', async () => {
+  it('end a request whose body never arrives with 408, and do not count it as a success', async () => {
     server.app.server.requestTimeout = 100
     server.app.server.headersTimeout = 100
     const socket = connect(port(), '127.0.0.1')
@@ -44,7 +44,7 @@ describe('the limits on what comes in', () => {
     expect(metrics).not.toContain('operation="verify_nin",mode="test",outcome="ok"')
   })
 
-  it('refuse a long phone at once: no pattern is tried on a long text', async () => {
+  it('refuse a long phone without matching its pattern', async () => {
     const phones = ['('.repeat(16_000), `${' ().-'.repeat(3000)}x`]
     for (const phone of phones) {
       const answer = await server.app.inject({
@@ -60,7 +60,7 @@ describe('the limits on what comes in', () => {
     expect(openApi.json().components.schemas.VerifyNinRequest.properties.phone.maxLength).toBe(64)
   })
 
-  it('answer a request without Host, and an expectation nobody knows, in our shape', async () => {
+  it('answer a request without Host, and an unknown expectation, in our shape', async () => {
     for (const line of ['X: 1', 'Host: x\r\nExpect: banana']) {
       const socket = connect(port(), '127.0.0.1')
       await once(socket, 'connect')
@@ -73,7 +73,7 @@ describe('the limits on what comes in', () => {
 })
 
 describe('overload', () => {
-  it('is seen when the event loop was held up, where many requests are under way, and over when it runs again', async () => {
+  it('begins when the event loop was blocked while many requests are in flight, and ends when it runs again', async () => {
     const overload = createAdmission({ all: 100, perKey: 100 })
     const enter = () => overload.enter('key')
     const until = performance.now() + 1400

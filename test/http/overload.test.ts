@@ -30,8 +30,8 @@ const ask = (path: string, key?: string) =>
   fetch(`http://127.0.0.1:${portOf(server)}${path}`, key === undefined ? {} : { headers: bearer(key) })
 const keyIdOf = (key: string) => key.slice('tbt_test_'.length, 'tbt_test_'.length + 8)
 
-describe('above the limit of requests under way', () => {
-  it('a request is answered 503 overloaded on a connection that stays, while health goes on', async () => {
+describe('above the in-flight limit', () => {
+  it('a request is answered 503 overloaded on a connection that stays open, and health still responds', async () => {
     take('one', 2)
     take('two', 2)
     const socket = await open(server)
@@ -52,7 +52,7 @@ describe('above the limit of requests under way', () => {
     expect((await ask(LIST, SANDBOX_KEY)).status).toBe(200)
   })
 
-  it('a connection is not read after a refusal until its turn, and is served then', async () => {
+  it('a connection is not read after a refusal until its turn, and is then served', async () => {
     take('one', 2)
     take('two', 2)
     const accepted = once(server.app.server, 'connection')
@@ -69,7 +69,7 @@ describe('above the limit of requests under way', () => {
     socket.destroy()
   })
 
-  it('a request that waits gets the next place', async () => {
+  it('a queued request is admitted next', async () => {
     take('one', 2)
     take('two', 2)
     const waiting = ask(LIST, SANDBOX_KEY)
@@ -89,7 +89,7 @@ describe('above the limit of requests under way', () => {
   })
 })
 
-it('one key may take most of the places, and not all, unless it is set', async () => {
+it('by default one key may take most of the in-flight limit, and not all', async () => {
   const { app, close } = await openTestApp({ TABBAT_MAX_IN_FLIGHT: '10' })
   const entered = Array.from({ length: 9 }, () => app.admission.enter('busy'))
   expect(entered.map((waiting) => waiting === undefined)).toEqual([...Array(8).fill(true), false])
@@ -97,7 +97,7 @@ it('one key may take most of the places, and not all, unless it is set', async (
   await close()
 })
 
-it('refusals share a line of the log', async () => {
+it('refusals share a log line', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'tabbat-overload-'))
   const path = join(folder, 'log')
   const log = createLog('info', openSync(path, 'w'))

@@ -49,7 +49,7 @@ const idOf = (key: string) => key.slice(9, 17)
 const engines = hasPostgres() ? ['SQLite', 'PostgreSQL'] : ['SQLite']
 
 describe.each(engines)('a link to a picture on %s', (engine) => {
-  it('needs no credential, names no person, and every fetch is in the audit log', async () => {
+  it('needs no credential, names no person, and every fetch is audited', async () => {
     const { verify, rows, key } = await openHouse(engine)
     const link = await verify(key)
     for (const secret of [NIN, PHONE, PHONE.slice(1)]) {
@@ -64,7 +64,7 @@ describe.each(engines)('a link to a picture on %s', (engine) => {
     expect(await rows()).toMatchObject([row, row])
   })
 
-  it('ends with the key that asked, and with no other', async () => {
+  it('stops working with its key, and not with another', async () => {
     const { verify, rows, key, createKey, context } = await openHouse(engine)
     const other = await createKey({ mode: 'live' })
     const [mine, theirs] = [await verify(key), await verify(other)]
@@ -76,7 +76,7 @@ describe.each(engines)('a link to a picture on %s', (engine) => {
     expect(await rows()).toHaveLength(3)
   })
 
-  it('cannot be made out for another key', async () => {
+  it('cannot be changed to another key', async () => {
     const { verify, key, createKey } = await openHouse(engine)
     const other = await createKey({ mode: 'live' })
     const link = new URL(await verify(key))
@@ -101,7 +101,7 @@ describe.each(engines)('a link to a picture on %s', (engine) => {
     expect(await answer.json()).toMatchObject({ code: 'audit_unavailable' })
   })
 
-  it('cannot be fetched without end, and does not use up the requests of its key', async () => {
+  it('has a rate limit of its own, apart from that of its key', async () => {
     const { verify, key } = await openHouse(engine, { TABBAT_RATE_LIMIT: '2' })
     const link = await verify(key)
     expect([await statusOf(link), await statusOf(link), await statusOf(link)]).toEqual([200, 200, 429])
@@ -109,7 +109,7 @@ describe.each(engines)('a link to a picture on %s', (engine) => {
   })
 })
 
-it('a portrait of the sandbox may be seen by anybody, and leaves no row', async () => {
+it('a portrait of the sandbox is public, and leaves no audit row', async () => {
   const { verify, context } = await openHouse('SQLite')
   expect(await statusOf(await verify())).toBe(200)
   const rows = await context.store.database.prepare('SELECT phase FROM audit').all()

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { bearer, type TestApp } from '../app.ts'
 
-/** Sockets without an HTTP client between, for what no client sends. */
+/** Plain sockets, for requests that no HTTP client sends. */
 export const portOf = ({ app }: TestApp) => (app.server.address() as AddressInfo).port
 
 export async function open(server: TestApp): Promise<Socket> {
@@ -17,7 +17,7 @@ export const { authorization: AUTHORIZATION } = bearer()
 export const toHead = (line: string, ...headers: string[]) =>
   `${[`${line} HTTP/1.1`, 'Host: localhost', `Authorization: ${AUTHORIZATION}`, ...headers].join('\r\n')}\r\n\r\n`
 
-/** Reads until this many answers have begun, or the server has hung up. */
+/** Reads until this many responses have arrived, or the server has closed the connection. */
 export function readAnswers(socket: Socket, count: number): Promise<string> {
   const { promise, resolve } = Promise.withResolvers<string>()
   let received = ''

@@ -9,7 +9,7 @@ const SLOW = 200
 let server: TestApp
 let slow: Socket[]
 
-/** As many connections as there are places, each with a valid key, a head and the first byte of a body. */
+/** As many connections as the in-flight limit, each with a valid key, a head and the first byte of a body. */
 beforeAll(async () => {
   server = await openTestApp({
     TABBAT_MAX_IN_FLIGHT: String(SLOW),
@@ -48,7 +48,7 @@ const verify = async () => {
   return answer.status
 }
 
-it('bodies that do not arrive take no place: other callers are served', async () => {
+it('requests whose bodies do not arrive are not in flight: other callers are served', async () => {
   expect(await Promise.all(Array.from({ length: 50 }, verify))).toEqual(Array(50).fill(200))
 })
 
@@ -59,7 +59,7 @@ it('a body that arrives is served however many others do not', async () => {
   expect(await readAnswers(first, 1)).toMatch(/^HTTP\/1.1 200 /)
 })
 
-it('a body below the least rate ends with 408, and its connection is closed', async () => {
+it('a body below the minimum rate ends with 408, and its connection is closed', async () => {
   const answers = slow.slice(1).map((socket) => readAnswers(socket, 1))
   const closed: Promise<unknown>[] = []
   server.app.server.getConnections((_error, count) => expect(count).toBeGreaterThanOrEqual(SLOW - 1))
@@ -87,7 +87,7 @@ it('a small body that arrives late is served', async () => {
   socket.destroy()
 })
 
-it('a long body at a fair rate is not cut', async () => {
+it('a long body at a sufficient rate is not cut off', async () => {
   const socket = await open(server)
   const requested = once(server.app.server, 'request')
   socket.write(toHead('POST /api/v2/kyc/verify-nin', 'Content-Length: 16000'))

@@ -48,7 +48,7 @@ it('a socket is destroyed after 408, though the caller keeps its end open', asyn
   socket.destroy()
 })
 
-it('a caller that does not read its answer is cut', async () => {
+it('a caller that does not read its response is disconnected', async () => {
   expect(server.app.server.timeout).toBe(30_000)
   server.app.server.timeout = 100
   const [socket, serverSide] = await openBoth()
@@ -60,7 +60,7 @@ it('a caller that does not read its answer is cut', async () => {
   socket.destroy()
 })
 
-it('an answer that takes longer to make is not cut', async () => {
+it('a caller whose response takes longer to make is not disconnected', async () => {
   server.app.server.timeout = 100
   const [socket, serverSide] = await openBoth()
   server.app.server.timeout = 30_000
@@ -92,7 +92,7 @@ it('CONNECT is answered after the requests before it', async () => {
   socket.destroy()
 })
 
-it('a wish for another protocol is ignored', async () => {
+it('a request to upgrade the protocol is ignored', async () => {
   const socket = await open(server)
   const upgrade = ['Connection: Upgrade', 'Upgrade: websocket', 'Sec-WebSocket-Version: 13']
   socket.write(toHead('GET /health/live', ...upgrade))
@@ -100,7 +100,7 @@ it('a wish for another protocol is ignored', async () => {
   socket.destroy()
 })
 
-it('what is not HTTP is answered after the requests before it', async () => {
+it('bytes that are not HTTP are answered after the requests before them', async () => {
   const body = JSON.stringify({ nin: '12345678901', phone: PHONE })
   const socket = await open(server)
   const good = toHead('POST /api/v2/kyc/verify-nin', `Content-Length: ${body.length}`) + body
@@ -138,7 +138,7 @@ it('requests that were read before the signal to stop are all answered, the last
   await stopping.close()
 })
 
-it('a key that was shown keeps its connection when an address has too many without one', async () => {
+it('an authenticated connection stays open when its address has too many unauthenticated ones', async () => {
   const small = await openTestApp({ TABBAT_MAX_STRANGERS_PER_ADDRESS: '5' })
   await small.app.listen({ host: '127.0.0.1', port: 0 })
   const known = await open(small)
@@ -150,7 +150,7 @@ it('a key that was shown keeps its connection when an address has too many witho
   first.resume().on('end', () => {
     isClosed = true
   })
-  // The oldest is closed for a new one once it had three seconds to show its key.
+  // The oldest may be closed for a new one when it is three seconds old.
   const openOneMore = async () => {
     const socket = await open(small)
     socket.destroy()

@@ -54,14 +54,17 @@ describe('a refused request with a long body', () => {
     ['that is too large', 413, () => server, toHead(NIN, LENGTH)],
     ['of a wrong type', 415, () => server, toHead(NIN, LENGTH, 'Content-Type: text/plain')],
     ['above the rate limit', 429, () => limited, toHead(NIN, LENGTH)],
-  ])('%s: %d, 64 KiB more are read, then the connection is closed', async (_what, status, to, head) => {
-    const { answer, bytesRead } = await refuse(to(), head)
-    expect(statusesIn(answer)).toEqual([status])
-    expect(answer.toLowerCase()).toContain('connection: close')
-    expect(bytesRead).toBeLessThan(MOST_READ)
-  })
+  ])(
+    '%s: %d, at most 64 KiB more are read, then the connection is closed',
+    async (_what, status, to, head) => {
+      const { answer, bytesRead } = await refuse(to(), head)
+      expect(statusesIn(answer)).toEqual([status])
+      expect(answer.toLowerCase()).toContain('connection: close')
+      expect(bytesRead).toBeLessThan(MOST_READ)
+    },
+  )
 
-  it('is cut in chunks, too', async () => {
+  it('in chunks is cut off, too', async () => {
     const { answer, bytesRead } = await refuse(server, withoutKey(toHead(NIN, CHUNKED)), toChunk)
     expect(statusesIn(answer)).toEqual([401])
     expect(answer.toLowerCase()).toContain('connection: close')
