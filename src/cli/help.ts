@@ -33,7 +33,7 @@ export function addHelp(command: Command, sections: HelpSections): Command {
 function toHelpText(command: Command, sections: HelpSections): string {
   const { details, usesDatabase, settings = [], exitCodes, examples } = sections
   const help = command.createHelp()
-  help.prepareContext({ helpWidth: process.stdout.columns ?? 100 })
+  help.prepareContext({ helpWidth: process.stdout.columns ?? 80 })
   const paragraphs = [...(details?.split('\n\n') ?? []), ...(usesDatabase ? [DATABASE_NOTE] : [])]
   return [
     ...paragraphs.map((text) => `\n${help.boxWrap(text, help.helpWidth ?? 80)}`),
@@ -56,5 +56,5 @@ function toList(help: Help, title: string, items: readonly (readonly [string, st
 /** A setting with the first sentence of its description. */
 function toSetting(env: string): [string, string] {
   const text = listSettings().find((setting) => setting.env === env)?.help ?? ''
-  return [env, /^.*?[.:](?=\s|$)/.exec(text)?.[0].replace(/:$/, '.') ?? text]
+  return [env, /^.*?\.(?=\s|$)/.exec(text)?.[0] ?? text]
 }
