@@ -1,7 +1,7 @@
 import { auditBy } from '../audit/audit-by.ts'
 import { toPlainChange } from '../catalogue/diff.ts'
 import { AwaitsReview } from '../catalogue/review.ts'
-import { type CatalogueDeps, Implausible, type Outcome } from '../catalogue/versions.ts'
+import { type CatalogueDeps, Implausible, type SaveResult } from '../catalogue/versions.ts'
 import { AdminError } from '../contract/admin-error.ts'
 import type { Actor } from '../contract/role.ts'
 import type { AdminDeps } from './admin-deps.ts'
@@ -11,7 +11,7 @@ import type { CatalogueOutcome } from './shapes/catalogue.ts'
 export async function changeCatalogue(
   deps: AdminDeps,
   actor: Actor,
-  work: (catalogueDeps: CatalogueDeps) => Promise<Outcome>,
+  work: (catalogueDeps: CatalogueDeps) => Promise<SaveResult>,
 ): Promise<CatalogueOutcome> {
   const { outcome, id, changes, doubts } = await work(toCatalogueDeps(deps, actor)).catch(
     (error: unknown) => {

@@ -2,7 +2,7 @@ import type { InternetBundle, SmeBundle, TvAddOn, TvType } from '../contract/bun
 import type { InternetFile, TvFile } from '../contract/catalogue-files.ts'
 import type { CatalogueFolder } from './folder.ts'
 
-/** A TV product with what can be added to it, in the catalogue's spelling. */
+/** A TV product with its add-ons, in the catalogue's spelling. */
 export type TvProductAddOns = { readonly product_code: string; readonly add_ons: readonly TvAddOn[] }
 
 export type TvProduct = {
@@ -12,7 +12,7 @@ export type TvProduct = {
   readonly price: string
 }
 
-/** How old a list is, shown to operators because prices drift. */
+/** The date of a list, shown to operators because prices change. */
 export type ListAge = { readonly name: string; readonly as_of: string; readonly note?: string }
 
 /** The lists in memory. Every list is frozen and the same object each time, so an answer can be cached by it. */
@@ -25,7 +25,7 @@ export type Catalogue = {
   readonly findTvProduct: (type: TvType, productCode: string) => TvProductAddOns | undefined
 }
 
-// These providers sell no add-ons at all, so the answer for a product we do not know is certain, too.
+// These providers sell no add-ons, so the answer is certain even for an unknown product.
 const WITHOUT_ADD_ONS: readonly TvType[] = ['STARTIMES', 'SHOWMAX']
 const NO_ADD_ONS: readonly TvAddOn[] = Object.freeze([])
 

@@ -12,10 +12,10 @@ import { type SyncRequest, syncCatalogue } from './sync.ts'
 import {
   type CatalogueDeps,
   listVersions,
-  type Outcome,
   readCurrent,
   readShipped,
   readVersion,
+  type SaveResult,
   saveVersion,
 } from './versions.ts'
 
@@ -24,15 +24,15 @@ export type ChangeRequest = Omit<SyncRequest, 'signal'>
 /** Fetches the lists of a vendor that is in the settings. */
 export async function syncVendor(
   config: Pick<Config, 'vendors' | 'sourcesPrivate'>,
-  desk: CatalogueDeps,
+  deps: CatalogueDeps,
   name: VendorName,
-  wish: ChangeRequest,
-): Promise<Outcome> {
+  request: ChangeRequest,
+): Promise<SaveResult> {
   requireSettings(config, name)
   const { vendors, sourcesPrivate } = config
   const source = await openVendor(name, { vendors, allowPrivate: sourcesPrivate === 'on' })
   try {
-    return await syncCatalogue(desk, source, wish)
+    return await syncCatalogue(deps, source, request)
   } catch (error) {
     throw error instanceof SourceError ? toRefusal(error) : error
   } finally {
@@ -50,7 +50,7 @@ const listRequired = (name: VendorName) =>
     .map(({ env }) => env)
     .join(' and ')
 
-/** Our words for what happened: a vendor's own are not repeated. */
+/** A vendor's own text is not repeated. */
 function toRefusal({ source, reason, trouble }: SourceError): UserError {
   const advice = trouble === undefined ? '' : ` ${TROUBLES[trouble]}`
   return new UserError(
@@ -58,18 +58,18 @@ function toRefusal({ source, reason, trouble }: SourceError): UserError {
   )
 }
 
-/** Puts lists in force that somebody has brought. */
+/** Puts imported lists in force. */
 export async function importLists(
-  desk: CatalogueDeps,
+  deps: CatalogueDeps,
   content: unknown,
-  wish: ChangeRequest,
-): Promise<Outcome> {
-  const current = await readCurrent(desk.table)
+  request: ChangeRequest,
+): Promise<SaveResult> {
+  const current = await readCurrent(deps.table)
   const files = toFiles(current.files, content)
-  return saveVersion(desk, current, { ...wish, files, origin: 'import' })
+  return saveVersion(deps, current, { ...request, files, origin: 'import' })
 }
 
-/** The whole catalogue, or one list that takes the place of its namesake. */
+/** The whole catalogue, or one list that replaces the list of the same name. */
 function toFiles(current: CatalogueFiles, content: unknown): CatalogueFiles {
   const isObject = typeof content === 'object' && content !== null
   if (isObject && ('internet' in content || 'tv' in content)) return toClean(parseFiles(content))
@@ -87,22 +87,22 @@ function toClean(files: CatalogueFiles): CatalogueFiles {
   return files
 }
 
-/** Puts an older version in force again, as a new one; without a target, the one before. */
+/** Puts an older version in force again, as a new version. Default: the version before. */
 export async function rollBack(
-  desk: CatalogueDeps,
+  deps: CatalogueDeps,
   target: number | 'shipped' | undefined,
   author: string,
-): Promise<Outcome> {
-  const current = await readCurrent(desk.table)
-  const id = target ?? (await findPrevious(desk.table))
-  const files = id === 'shipped' ? readShipped() : (await readVersion(desk.table, id)).files
+): Promise<SaveResult> {
+  const current = await readCurrent(deps.table)
+  const id = target ?? (await findPrevious(deps.table))
+  const files = id === 'shipped' ? readShipped() : (await readVersion(deps.table, id)).files
   const origin = id === 'shipped' ? 'shipped' : `rollback of ${id}`
-  // Whoever names a version means it.
-  return saveVersion(desk, current, { files, origin, author, force: true })
+  // The caller chose this version, so doubts do not count.
+  return saveVersion(deps, current, { files, origin, author, force: true })
 }
 
 async function findPrevious(table: CatalogueTable): Promise<number> {
   const previous = (await listVersions(table)).at(-2)
-  if (!previous) throw new UserError('There is no older version: the lists are those that shipped.')
+  if (!previous) throw new UserError('There is no older version: the shipped lists are in force.')
   return previous.id
 }

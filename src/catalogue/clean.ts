@@ -2,7 +2,7 @@ import type { CatalogueFiles } from '../contract/catalogue-files.ts'
 import { holdsPersonNumber, PERSON_NUMBER_RULE } from '../contract/free-text.ts'
 import { CatalogueFileError } from './file.ts'
 
-/** Control characters, invisible ones and those that turn the direction of writing, line breaks, and halves of characters. */
+/** Control and format characters (also bidirectional ones), line breaks, unpaired surrogates. */
 const UNSEEN = /[\p{C}\p{Zl}\p{Zp}]/u
 /** Tags, and characters written as &lt; or &#60;. */
 const MARKUP = /[<>]|&(?:#\d+|#x[\da-f]+|[a-z][\da-z]*);/i
@@ -10,8 +10,8 @@ const LONGEST = 200
 const HIGHEST_PRICE = 999_999_999
 
 /**
- * What comes from outside is shown by others, in web pages and terminals: text must be plain, and prices must be possible.
- * Lists that were stored before this rule are still read. The message never repeats the text.
+ * Imported lists are shown in web pages and terminals: text must be plain, and prices plausible. Lists stored before this
+ * rule are still read. The message never repeats the text.
  */
 export function refuseUnclean({ internet, tv }: CatalogueFiles): void {
   const named = [
@@ -25,7 +25,7 @@ export function refuseUnclean({ internet, tv }: CatalogueFiles): void {
   if (problems.length > 0) throw new CatalogueFileError(problems.join('\n'))
 }
 
-/** Where, and what is wrong: the first thing of a list is enough. */
+/** The first problem of a list: path and rule. */
 function findProblem(path: string, value: unknown): string | undefined {
   if (typeof value === 'string') {
     const rule = findRule(path.slice(path.lastIndexOf('/') + 1), value)

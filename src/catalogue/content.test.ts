@@ -19,11 +19,7 @@ describe('content', () => {
     ['nothing', null, /must be an object with "internet" and "tv"/],
     ['a list', [], /must be an object with/],
     ['a third part', { ...shipped, sme: [] }, /and nothing else/],
-    [
-      'a list twice',
-      { ...shipped, internet: [smile, smile] },
-      /^smile.json: the list is there more than once/,
-    ],
+    ['a list twice', { ...shipped, internet: [smile, smile] }, /^smile.json: the list occurs more than once/],
     ['the name of another list', { ...shipped, internet: [{ ...smile, segment: 'sme' }] }, /name of another/],
     ['a list that is none', { ...shipped, tv: [7] }, /^list.json: the file must be object/],
     ['a missing name', { ...shipped, tv: [{ as_of: '2026-01-01' }] }, /^list.json: \/type is missing/],

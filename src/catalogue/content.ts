@@ -3,7 +3,7 @@ import { TV_TYPES } from '../contract/bundles.ts'
 import type { CatalogueFiles, InternetFile, TvFile } from '../contract/catalogue-files.ts'
 import { CatalogueFileError, parseInternetFile, parseTvFile } from './file.ts'
 
-/** What a version holds: the lists as JSON, and a digest by which two versions are known to be the same. */
+/** The content of a version: the lists as JSON, and a digest to compare versions. */
 export type Content = { readonly content: string; readonly digest: string }
 
 export function toContent({ internet, tv }: CatalogueFiles): Content {
@@ -11,7 +11,7 @@ export function toContent({ internet, tv }: CatalogueFiles): Content {
   return { content, digest: hash('sha256', content) }
 }
 
-/** Lists that came from outside, judged by the same rules as the files that ship. One sentence per broken list. */
+/** Checks imported lists by the rules of the shipped files. The error has one sentence per invalid list. */
 export function parseFiles(content: unknown): CatalogueFiles {
   const { internet, tv, ...others } = (content ?? {}) as Record<string, unknown>
   if (!Array.isArray(internet) || !Array.isArray(tv) || Object.keys(others).length > 0)
@@ -33,13 +33,13 @@ export function parseFiles(content: unknown): CatalogueFiles {
   return files
 }
 
-/** One list, of whichever kind it says that it is. */
+/** One list, internet or TV. */
 export const parseList = (list: unknown): CatalogueFiles =>
   typeof list === 'object' && list !== null && 'segment' in list
     ? { internet: [parseInternet(list)], tv: [] }
     : { internet: [], tv: [parseTv(list)] }
 
-/** Names that are those of other lists. */
+/** Names of other lists. */
 const TAKEN: readonly string[] = ['sme', ...TV_TYPES.map((type) => type.toLowerCase())]
 
 function parseInternet(list: unknown): InternetFile {
@@ -52,7 +52,7 @@ function parseInternet(list: unknown): InternetFile {
 
 const parseTv = (list: unknown): TvFile => parseTvFile(`${nameOf(list, 'type').toLowerCase()}.json`, list)
 
-/** The rules want a name of a file, and say what is wrong with one that is missing. */
+/** The parsers need a file name; they report a missing field themselves. */
 function nameOf(list: unknown, field: string): string {
   const name = (list as Record<string, unknown> | null)?.[field]
   return typeof name === 'string' && /^[\w-]{1,40}$/.test(name) ? name : 'list'
@@ -61,7 +61,7 @@ function nameOf(list: unknown, field: string): string {
 function listRepeated({ internet, tv }: CatalogueFiles): string[] {
   const names = [...internet.map(({ segment }) => segment), ...tv.map(({ type }) => type.toLowerCase())]
   const repeated = names.filter((name, index) => names.indexOf(name) !== index)
-  return [...new Set(repeated)].map((name) => `${name}.json: the list is there more than once.`)
+  return [...new Set(repeated)].map((name) => `${name}.json: the list occurs more than once.`)
 }
 
 /** The new lists in place of the old ones of the same name; the others stay. */

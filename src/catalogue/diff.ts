@@ -1,6 +1,6 @@
 import type { CatalogueFiles } from '../contract/catalogue-files.ts'
 
-/** How an item came, went or changed. Prices stand on their own: they are what an operator looks for. */
+/** One item that was added, removed or changed. Price changes are a kind of their own: operators look for them. */
 export type Change = {
   readonly kind: 'added' | 'removed' | 'price' | 'other'
   /** Of which list: smile, dstv, or dstv add-ons. */
@@ -11,11 +11,11 @@ export type Change = {
   readonly priceAfter: string | undefined
 }
 
-/** An item of any list: what is compared beside the code and the price is `rest`. */
+/** An item of any list. `rest` is compared besides code and price. */
 type Item = { readonly code: string; readonly price: string; readonly name: string; readonly rest: string }
 export type ItemList = { readonly name: string; readonly items: ReadonlyMap<string, Item> }
 
-/** What is different, list by list. Dates and notes are not: they say how sure the lists are, not what is in them. */
+/** The differences, list by list. Dates and notes do not count. */
 export function diffFiles(before: CatalogueFiles, after: CatalogueFiles): Change[] {
   const [old, fresh] = [toItemLists(before), toItemLists(after)]
   const names = new Set([...old, ...fresh].map(({ name }) => name))
@@ -44,7 +44,7 @@ function diffList(list: string, old: ReadonlyMap<string, Item>, fresh: ReadonlyM
   return [...kept, ...gone.map((code) => toChange('removed', code))]
 }
 
-/** All lists that can lose or gain something; the add-ons of a TV provider are a list of their own. */
+/** All lists of items; the add-ons of a TV provider are a list of their own. */
 export function toItemLists({ internet, tv }: CatalogueFiles): ItemList[] {
   const lists = internet.map(({ segment, type, bundles }) => ({
     name: segment,

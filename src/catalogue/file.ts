@@ -23,7 +23,7 @@ const SME_SIZES = (
   '25GB 30GB 40GB 50GB 60GB 70GB 75GB 80GB 90GB 100GB'
 ).split(' ')
 
-/** The contract fixes this list, so the file may not drift from it. */
+/** The contract fixes this list. */
 export function parseSmeFile(file: string, content: unknown): SmeFile {
   const parsed = parseShape(SmeFile, file, content)
   requireUniqueCodes(file, '/bundles', parsed.bundles)
@@ -46,14 +46,9 @@ export function parseTvFile(file: string, content: unknown): TvFile {
   requireUniqueCodes(file, '/add_ons', parsed.add_ons)
   const known = new Set(parsed.products.map((product) => product.code))
   for (const [index, addOn] of parsed.add_ons.entries()) {
-    const stranger = addOn.products.find((code) => !known.has(code))
+    const unknown = addOn.products.find((code) => !known.has(code))
     const path = `/add_ons/${index}/products`
-    requireThat(
-      stranger === undefined,
-      file,
-      path,
-      `names "${stranger}", which is not a product of this file`,
-    )
+    requireThat(unknown === undefined, file, path, `names "${unknown}", which is not a product of this file`)
   }
   return parsed
 }
@@ -61,7 +56,7 @@ export function parseTvFile(file: string, content: unknown): TvFile {
 const require = createRequire(import.meta.url)
 let validator: Ajv | undefined
 
-/** Loaded when a list is checked: with the lists that it came with, a server starts sooner without it. */
+/** Loaded when a list is checked: with the shipped lists, a server starts sooner without it. */
 function openValidator(): Ajv {
   validator ??= new (require('ajv') as typeof import('ajv')).Ajv({ strict: false, verbose: true })
   return validator
@@ -115,6 +110,6 @@ function problemAt(file: string, path: string, what: string) {
 
 function isRealDate(value: string) {
   const time = /^\d{4}-\d{2}-\d{2}$/.test(value) ? Date.parse(`${value}T00:00:00Z`) : Number.NaN
-  // A date such as February 30 is read as a day in March, so it must come back as it went in.
+  // February 30 is parsed as a day in March, so the parsed date must equal the text.
   return !Number.isNaN(time) && new Date(time).toISOString().startsWith(value)
 }

@@ -24,7 +24,7 @@ const TV = TV_TYPES.map((type) => `${type.toLowerCase()}.json`)
 export function readFolder(folder: string): CatalogueFolder {
   const problems: string[] = []
 
-  // The first problem of every file is collected, so that an operator mends them all in one go.
+  // Collects the first problem of every file, so that an operator can fix all of them at once.
   const read = <T>(file: string, parse: (file: string, content: unknown) => T): T[] => {
     try {
       return [parse(file, readJson(folder, file))]
@@ -42,7 +42,7 @@ export function readFolder(folder: string): CatalogueFolder {
   return { internet, sme, tv }
 }
 
-/** The lists that ship with the program, not validated: the tests of a release have validated them. */
+/** The lists that ship with the program. Not validated here: the tests do that. */
 export function readShippedFolder(): CatalogueFolder {
   const read = <T>(file: string) => JSON.parse(readAssetText(`${SHIPPED_FOLDER}/${file}`)) as T
   return {

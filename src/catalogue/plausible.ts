@@ -1,27 +1,27 @@
 import type { CatalogueFiles } from '../contract/catalogue-files.ts'
 import { type ItemList, itemsOf, toItemLists } from './diff.ts'
 
-/** One price may at most double or halve without a person looking at it. */
+/** A larger change of one price needs a review. */
 const ITEM_FACTOR = 2
-/** So much may the middle price of a list move, up or down. */
+/** A larger change of the median price of a list needs a review. */
 const LIST_FACTOR = 1.5
-/** A list of fewer items has no middle that says anything. */
+/** With fewer items, the median says nothing. */
 const LEAST_FOR_MEDIAN = 3
 /** A list may grow by as many items as it has, or by this many. */
 const LEAST_GROWTH = 10
-/** Items that are named in one sentence. */
+/** Items named in one sentence. */
 const MOST_NAMED = 3
 
-/** Why the new lists are probably a mistake, in one sentence each; none when they are not. */
+/** Why the new lists are probably a mistake, one sentence each. */
 export function listDoubts(before: CatalogueFiles, after: CatalogueFiles): string[] {
   const [old, fresh] = [toItemLists(before), toItemLists(after)]
   const doubts = old.flatMap((list) => listDoubtsOf(list, itemsOf(fresh, list.name)))
-  // Most TV providers have no add-ons, but none has no products.
-  const born = fresh.filter(
+  // A TV provider may have no add-ons, but never no products.
+  const empty = fresh.filter(
     ({ name, items }) =>
       items.size === 0 && !name.endsWith(' add-ons') && !old.some((list) => list.name === name),
   )
-  return [...doubts, ...born.map(({ name }) => `The new list ${name} is empty.`)]
+  return [...doubts, ...empty.map(({ name }) => `The new list ${name} is empty.`)]
 }
 
 function listDoubtsOf({ name, items }: ItemList, left: ItemList['items']): string[] {
@@ -56,7 +56,7 @@ function listPriceDoubts(name: string, items: ItemList['items'], left: ItemList[
   return doubts
 }
 
-/** A ratio of nothing to nothing (0 and 0) is no change. */
+/** False for NaN: from 0 to 0 is no change. */
 const isBeyond = (ratio: number, factor: number) => ratio > factor || ratio < 1 / factor
 
 function toMedian(ratios: readonly number[]): number {

@@ -4,9 +4,9 @@ import { UserError } from '../errors.ts'
 import type { Raised, ReviewHead, ReviewTable } from '../store/review-table.ts'
 import { mergeFiles, parseFiles, toContent } from './content.ts'
 import { type Change, diffFiles } from './diff.ts'
-import { type CatalogueDeps, Implausible, type Outcome, readCurrent, saveVersion } from './versions.ts'
+import { type CatalogueDeps, Implausible, readCurrent, type SaveResult, saveVersion } from './versions.ts'
 
-/** Lists of a vendor that are stored for a person to decide, or were rejected by one. Nothing has changed. */
+/** The lists of a vendor wait for a review, or were rejected by one. Nothing has changed. */
 export class AwaitsReview extends Implausible {
   override readonly name = 'AwaitsReview'
   readonly raised: Raised
@@ -17,13 +17,13 @@ export class AwaitsReview extends Implausible {
       doubts,
       state === 'rejected'
         ? `These lists were rejected as review ${id}. The lists stay as they are.`
-        : `The lists stay as they are; these wait for your decision: tabbat catalogue review ${id}`,
+        : `The lists stay as they are; the new ones wait for your decision: tabbat catalogue review ${id}`,
     )
     this.raised = raised
   }
 }
 
-/** Stores what the vendor sent. All of its lists wait together: half of a wrong answer is not trusted either. */
+/** Stores a vendor's lists for review. All of them wait, also those without doubts: the reply as a whole is not trusted. */
 export async function raiseReview(
   reviews: ReviewTable,
   source: string,
@@ -38,7 +38,7 @@ export async function raiseReview(
   )
 }
 
-/** Dates do not count: the same lists come with a new one every day. */
+/** Without dates: the same lists have a new date every day. */
 function toFingerprint({ internet, tv }: CatalogueFiles): string {
   const withoutDate = ({ as_of: _, ...list }: { readonly as_of: string }) => list
   return hash('sha256', JSON.stringify([internet.map(withoutDate), tv.map(withoutDate)]))
@@ -46,39 +46,39 @@ function toFingerprint({ internet, tv }: CatalogueFiles): string {
 
 export type Review = ReviewHead & { readonly files: CatalogueFiles; readonly changes: readonly Change[] }
 
-/** A proposal, and what it would change in the lists of now. */
+/** A review, and what it would change in the lists in force. */
 export async function readReview(
-  desk: Pick<CatalogueDeps, 'table' | 'reviews'>,
+  deps: Pick<CatalogueDeps, 'table' | 'reviews'>,
   id: number,
 ): Promise<Review> {
-  const row = await desk.reviews.find(id)
+  const row = await deps.reviews.find(id)
   if (!row) throw new UserError(`There is no review ${id} to decide. See: tabbat catalogue review`)
   const { content, ...head } = row
   const files = parseFiles(JSON.parse(content))
-  const current = await readCurrent(desk.table)
+  const current = await readCurrent(deps.table)
   return { ...head, files, changes: diffFiles(current.files, mergeFiles(current.files, files)) }
 }
 
-/** Puts the proposed lists in force. Interrupted before the end it may be done again: then nothing is different any more. */
-export async function acceptReview(desk: CatalogueDeps, id: number, author: string): Promise<Outcome> {
-  const { source, files } = await readReview(desk, id)
-  const current = await readCurrent(desk.table)
-  await desk.audit.record([
+/** Puts the proposed lists in force. After an interruption it can be repeated: the second run changes nothing. */
+export async function acceptReview(deps: CatalogueDeps, id: number, author: string): Promise<SaveResult> {
+  const { source, files } = await readReview(deps, id)
+  const current = await readCurrent(deps.table)
+  await deps.audit.record([
     { phase: 'catalogue_reviewed', outcome: 'accepted', detail: `review ${id} of ${source}` },
   ])
   const merged = mergeFiles(current.files, files)
-  const wish = { files: merged, origin: source, author, force: true, ignoreDates: true }
-  const outcome = await saveVersion(desk, current, wish)
-  await desk.reviews.decide({ id, state: 'accepted', at: Date.now(), by: author })
+  const request = { files: merged, origin: source, author, force: true, ignoreDates: true }
+  const outcome = await saveVersion(deps, current, request)
+  await deps.reviews.decide({ id, state: 'accepted', at: Date.now(), by: author })
   return outcome
 }
 
 /** The same lists are not proposed again. */
-export async function rejectReview(desk: CatalogueDeps, id: number, author: string): Promise<void> {
-  const { source } = await readReview(desk, id)
-  await desk.audit.record([
+export async function rejectReview(deps: CatalogueDeps, id: number, author: string): Promise<void> {
+  const { source } = await readReview(deps, id)
+  await deps.audit.record([
     { phase: 'catalogue_reviewed', outcome: 'rejected', detail: `review ${id} of ${source}` },
   ])
-  if (!(await desk.reviews.decide({ id, state: 'rejected', at: Date.now(), by: author })))
+  if (!(await deps.reviews.decide({ id, state: 'rejected', at: Date.now(), by: author })))
     throw new UserError(`Review ${id} was decided meanwhile. See: tabbat catalogue history`)
 }

@@ -6,10 +6,10 @@ import { type CatalogueDeps, SCHEDULE } from './versions.ts'
 
 export type Schedule = { readonly close: () => Promise<void> }
 
-/** The clock of the machine, which nodes compare by way of the database; and its timers. Tests bring their own. */
+/** The wall clock, which nodes compare through the database, and timers. Tests bring their own. */
 export type Clock = {
   readonly now: () => number
-  /** Runs the work once after this time; what comes back cancels it. */
+  /** Runs the work once after this time. Returns a function that cancels it. */
   readonly after: (ms: number, work: () => void) => () => void
 }
 
@@ -22,46 +22,46 @@ const CLOCK: Clock = {
 }
 
 type ScheduleOptions = {
-  readonly desk: CatalogueDeps
+  readonly deps: CatalogueDeps
   readonly log: Pick<Log, 'event' | 'failure'>
   readonly sources: readonly Source[]
   readonly everyMs: number
   readonly clock?: Clock
 }
 
-/** At the latest it is looked again after this time, because others may have changed what is due. */
-const LONGEST_LOOK_MS = 60_000
-const SHORTEST_LOOK_MS = 50
+/** Looks again after this time at the latest: another node may have changed what is due. */
+const MAX_DELAY_MS = 60_000
+const MIN_DELAY_MS = 50
 
 /**
- * Fetches the lists of the vendors now and then. Every node keeps this clock, and the database says whose turn it is: a
- * vendor is asked once, however many nodes there are and however often they start. The next look is at the moment when a
- * vendor is due, so that the time between two runs is the one that was set, and not a multiple of it.
+ * Syncs the lists of the vendors on a schedule. Every node runs it, and the database decides which node does a run: a vendor
+ * is called once per interval, however many nodes there are. The next look is when a vendor is due, so that the time between
+ * two runs equals the setting.
  */
-export function startSchedule({ desk, log, sources, everyMs, clock = CLOCK }: ScheduleOptions): Schedule {
+export function startSchedule({ deps, log, sources, everyMs, clock = CLOCK }: ScheduleOptions): Schedule {
   const stopping = new AbortController()
   const run = async (source: Source) => {
     try {
       const startedAt = clock.now()
-      if (!(await desk.table.claimSync({ source: source.name, at: startedAt, everyMs }))) return
-      const wish = { author: SCHEDULE, signal: stopping.signal, startedAt }
-      const { outcome, id } = await syncCatalogue(desk, source, wish)
+      if (!(await deps.table.claimSync({ source: source.name, at: startedAt, everyMs }))) return
+      const request = { author: SCHEDULE, signal: stopping.signal, startedAt }
+      const { outcome, id } = await syncCatalogue(deps, source, request)
       log.event('info', 'catalogue_sync', { source: source.name, outcome, version: id })
     } catch (error) {
       logFailure(log, source.name, error, stopping.signal.aborted)
     }
   }
 
-  /** One after another: each starts from what the one before has saved. */
+  /** One after another: each starts from the lists that the one before has saved. */
   const look = async () => {
     for (const source of sources) if (!stopping.signal.aborted) await run(source)
-    const delayMs = await readDelay().catch(() => LONGEST_LOOK_MS)
+    const delayMs = await readDelay().catch(() => MAX_DELAY_MS)
     if (!stopping.signal.aborted) cancel = clock.after(delayMs, start)
   }
   const readDelay = async () => {
-    const started = new Map((await desk.table.listSyncs()).map((sync) => [sync.source, sync.startedAt]))
+    const started = new Map((await deps.table.listSyncs()).map((sync) => [sync.source, sync.startedAt]))
     const dueAt = Math.min(...sources.map(({ name }) => (started.get(name) ?? 0) + everyMs))
-    return Math.min(Math.max(dueAt - clock.now(), SHORTEST_LOOK_MS), everyMs, LONGEST_LOOK_MS)
+    return Math.min(Math.max(dueAt - clock.now(), MIN_DELAY_MS), everyMs, MAX_DELAY_MS)
   }
   let cancel = () => {}
   let running: Promise<void> = Promise.resolve()
@@ -80,10 +80,10 @@ export function startSchedule({ desk, log, sources, everyMs, clock = CLOCK }: Sc
 
 function logFailure(log: ScheduleOptions['log'], source: string, error: unknown, isStopping: boolean): void {
   const outcome = toOutcome(error)
-  // What waits for a person, or was rejected by one, was told when it came.
+  // A review that waits or was rejected was logged as a warning when it came.
   const isKnown = error instanceof AwaitsReview && !error.raised.isNew
   const review = error instanceof AwaitsReview ? { review: error.raised.id } : {}
   log.event(isKnown ? 'info' : 'warn', 'catalogue_sync', { source, outcome, ...review })
-  // The others were foreseen, and their texts may quote the vendor.
+  // The other outcomes are expected, and their texts may quote the vendor.
   if (outcome === 'failed' && !isStopping) log.failure(error)
 }

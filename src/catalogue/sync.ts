@@ -9,17 +9,17 @@ import { AwaitsReview, raiseReview } from './review.ts'
 import {
   type CatalogueDeps,
   Implausible,
-  type Outcome,
   readBaseline,
   readCurrent,
+  type SaveResult,
   SCHEDULE,
   saveVersion,
 } from './versions.ts'
 
-/** All questions to one vendor together. */
+/** The time limit for all requests to one vendor. */
 const SYNC_MS = 60_000
-/** A vendor's value may be quoted in what is wrong with it, and may be long. */
-const MOST_SHOWN = 300
+/** The message may quote a vendor's value, which may be long. */
+const MAX_SHOWN = 300
 
 export type SyncRequest = {
   readonly author: string
@@ -32,32 +32,32 @@ export type SyncRequest = {
   readonly limitMs?: number
 }
 
-/** The vendor's lists break our rules: they are not taken, whoever insists. */
-export class Unusable extends UserError {
-  override readonly name = 'Unusable'
+/** The vendor's lists are invalid. Not even --force accepts them. */
+export class UnusableLists extends UserError {
+  override readonly name = 'UnusableLists'
 }
 
-/** The operator has switched the vendor off: it is not asked, by hand or by the clock. */
-export class SwitchedOff extends UserError {
-  override readonly name = 'SwitchedOff'
+/** The operator has disabled the vendor. */
+export class VendorDisabled extends UserError {
+  override readonly name = 'VendorDisabled'
 }
 
-/** Fetches the lists of one vendor and puts them in force. Every run is in the audit log, but for one that only looks. */
+/** Fetches the lists of one vendor and puts them in force. Every run but a dry run is in the audit log. */
 export async function syncCatalogue(
-  desk: CatalogueDeps,
+  deps: CatalogueDeps,
   source: Source,
-  wish: SyncRequest,
-): Promise<Outcome> {
-  const { startedAt = Date.now() } = wish
+  request: SyncRequest,
+): Promise<SaveResult> {
+  const { startedAt = Date.now() } = request
   const finish = async (outcome: string) => {
-    if (wish.dryRun) return
+    if (request.dryRun) return
     // A change has a row of its own.
     if (outcome !== 'changed')
-      await desk.audit.record([{ phase: 'catalogue_sync', outcome, detail: source.name }])
-    await desk.table.recordSync(source.name, startedAt, outcome)
+      await deps.audit.record([{ phase: 'catalogue_sync', outcome, detail: source.name }])
+    await deps.table.recordSync(source.name, startedAt, outcome)
   }
   try {
-    const result = await fetchAndSave(desk, source, wish)
+    const result = await fetchAndSave(deps, source, request)
     await finish(result.outcome)
     return result
   } catch (error) {
@@ -66,47 +66,47 @@ export async function syncCatalogue(
   }
 }
 
-async function fetchAndSave(desk: CatalogueDeps, source: Source, wish: SyncRequest): Promise<Outcome> {
-  if ((await desk.switches.listDisabled()).includes(source.name))
-    throw new SwitchedOff(
-      `${source.name} is switched off, and was not asked. Let it be asked again first: tabbat sources enable ${source.name}`,
+async function fetchAndSave(deps: CatalogueDeps, source: Source, request: SyncRequest): Promise<SaveResult> {
+  if ((await deps.switches.listDisabled()).includes(source.name))
+    throw new VendorDisabled(
+      `${source.name} is disabled. Enable it first: tabbat sources enable ${source.name}`,
     )
-  const { author, force = false, dryRun = false } = wish
-  const current = await readCurrent(desk.table)
-  const fetched = await fetchLists(source, current.files, wish)
+  const { author, force = false, dryRun = false } = request
+  const current = await readCurrent(deps.table)
+  const fetched = await fetchLists(source, current.files, request)
   const proposed = parseFetched(source.name, toDated(current.files, fetched), current.files)
   const files = mergeFiles(current.files, proposed)
-  const baseline = author === SCHEDULE ? await readBaseline(desk.table, Date.now()) : undefined
+  const baseline = author === SCHEDULE ? await readBaseline(deps.table, Date.now()) : undefined
   try {
     const save = { files, origin: source.name, author, force, dryRun, ignoreDates: true }
-    const outcome = await saveVersion(desk, current, { ...save, ...(baseline && { baseline }) })
-    if (!dryRun) await desk.reviews.withdraw(source.name, Date.now())
+    const outcome = await saveVersion(deps, current, { ...save, ...(baseline && { baseline }) })
+    if (!dryRun) await deps.reviews.withdraw(source.name, Date.now())
     return outcome
   } catch (error) {
     if (!(error instanceof Implausible)) throw error
-    throw await raiseReview(desk.reviews, source.name, proposed, error.doubts)
+    throw await raiseReview(deps.reviews, source.name, proposed, error.doubts)
   }
 }
 
-/** Ends at the limit also when the source does not heed the signal. */
+/** Ends at the time limit even when the source ignores the signal. */
 async function fetchLists(
   source: Source,
   current: CatalogueFiles,
-  wish: SyncRequest,
+  request: SyncRequest,
 ): Promise<CatalogueFiles> {
-  const ask = source.fetchCatalogue?.bind(source)
-  if (!ask) throw new UserError(`${source.name} has no lists to fetch.`)
+  const fetchCatalogue = source.fetchCatalogue?.bind(source)
+  if (!fetchCatalogue) throw new UserError(`${source.name} has no lists to fetch.`)
   const fetchBefore = async (signal: AbortSignal) => {
     const ended = Promise.withResolvers<never>()
     const end = () => ended.reject(new SourceError(source.name, 'timeout', { trouble: 'too_slow' }))
     if (signal.aborted) end()
     signal.addEventListener('abort', end, { once: true })
-    return Promise.race([ask(current, { signal, reference: 'catalogue' }), ended.promise])
+    return Promise.race([fetchCatalogue(current, { signal, reference: 'catalogue' }), ended.promise])
   }
-  return withDeadline(wish.limitMs ?? SYNC_MS, fetchBefore, wish.signal)
+  return withDeadline(request.limitMs ?? SYNC_MS, fetchBefore, request.signal)
 }
 
-/** What a vendor has brought is of today. What it does not sell comes back as it was, and stays as old as it is. */
+/** Fetched lists get today's date. Lists that the vendor returned unchanged keep theirs. */
 function toDated(current: CatalogueFiles, { internet, tv }: CatalogueFiles): CatalogueFiles {
   const as_of = new Date().toISOString().slice(0, 10)
   const known = new Set<unknown>([...current.internet, ...current.tv])
@@ -119,7 +119,7 @@ function parseFetched(source: string, files: CatalogueFiles, current: CatalogueF
   const known = new Set<unknown>([...current.internet, ...current.tv])
   try {
     const parsed = parseFiles(files)
-    // What was in force before is not the vendor's.
+    // Lists that were in force before do not come from the vendor.
     refuseUnclean({
       internet: parsed.internet.filter((list) => !known.has(list)),
       tv: parsed.tv.filter((list) => !known.has(list)),
@@ -128,17 +128,17 @@ function parseFetched(source: string, files: CatalogueFiles, current: CatalogueF
   } catch (error) {
     if (!(error instanceof CatalogueFileError)) throw error
     const [first = ''] = error.message.split('\n')
-    throw new Unusable(`${source} sent a list that cannot be used: ${first.slice(0, MOST_SHOWN)}`)
+    throw new UnusableLists(`${source} sent a list that cannot be used: ${first.slice(0, MAX_SHOWN)}`)
   }
 }
 
-/** One word for the log and the audit: none of the vendor's. */
+/** One word for the log and the audit log, never a vendor's text. */
 export function toOutcome(error: unknown): string {
   if (error instanceof SourceError) return error.reason
-  if (error instanceof SwitchedOff) return 'disabled'
+  if (error instanceof VendorDisabled) return 'disabled'
   if (error instanceof AwaitsReview && !error.raised.isNew)
     return error.raised.state === 'rejected' ? 'rejected' : 'waiting'
   if (error instanceof Implausible) return 'implausible'
-  if (error instanceof Unusable) return 'bad_response'
+  if (error instanceof UnusableLists) return 'bad_response'
   return error instanceof UserError ? 'refused' : 'failed'
 }

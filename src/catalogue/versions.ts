@@ -10,10 +10,9 @@ import { type Change, diffFiles, summarise } from './diff.ts'
 import { readShippedFolder } from './folder.ts'
 import { listDoubts } from './plausible.ts'
 
-/** What is needed to change the lists. */
 export type CatalogueDeps = {
   readonly table: CatalogueTable
-  /** Lists that wait for a person. */
+  /** Lists that wait for a review. */
   readonly reviews: ReviewTable
   readonly audit: { readonly record: (entries: readonly AuditEntry[]) => Promise<void> }
   /** The kill switch of the vendors. */
@@ -22,18 +21,18 @@ export type CatalogueDeps = {
 
 export type Version = { readonly id: number; readonly digest: string; readonly files: CatalogueFiles }
 
-/** Until something is changed, the lists that shipped are version 1; they are written down with the first change. */
+/** The shipped lists are version 1. They are stored with the first change. */
 export const SHIPPED_ID = 1
 
 /** New lists that are probably a mistake. */
 export class Implausible extends UserError {
   override readonly name: string = 'Implausible'
-  /** What speaks against them, a sentence each. */
+  /** The reasons, one sentence each. */
   readonly doubts: readonly string[]
 
   constructor(
     doubts: readonly string[],
-    advice = 'The lists stay as they are; give --force if that is meant to be.',
+    advice = 'The lists stay as they are; give --force if they are right.',
   ) {
     super(`${doubts.join(' ')} ${advice}`)
     this.doubts = doubts
@@ -46,7 +45,7 @@ export async function readCurrent(table: CatalogueTable): Promise<Version> {
   try {
     return toVersion(row)
   } catch {
-    // Damaged, or of a later release: the servers answer from the lists that shipped, and so does whoever mends it.
+    // Damaged, or written by a later release: servers use the shipped lists, and so do commands that repair it.
     return { ...toShippedVersion(), id: row.id, digest: row.digest }
   }
 }
@@ -74,8 +73,8 @@ export const SCHEDULE = 'schedule'
 const BASELINE_MS = 7 * DAY_MS
 
 /**
- * What the schedule's lists are compared with beside those in force: the last version that a person made or accepted, or the
- * one of a week ago if that is newer. Otherwise many small steps would add up to what one step may not do.
+ * The lists that a scheduled sync is compared with, besides those in force: the last version that a person made or accepted,
+ * or the version of a week ago if that is newer. Otherwise many small changes could add up to an implausible one.
  */
 export async function readBaseline(table: CatalogueTable, now: number): Promise<CatalogueFiles | undefined> {
   const heads = await table.list()
@@ -99,38 +98,38 @@ const toVersion = ({ id, digest, content }: VersionRow): Version => ({
   files: parseFiles(JSON.parse(content)),
 })
 
-export type Wish = {
+export type SaveRequest = {
   readonly files: CatalogueFiles
   readonly origin: string
   readonly author: string
-  /** Takes lists that look like a mistake. */
+  /** Accepts implausible lists. */
   readonly force?: boolean
-  /** Looks, and changes nothing. */
+  /** Changes nothing. */
   readonly dryRun?: boolean
-  /** An older version that the lists must be plausible against, too. */
+  /** The lists must be plausible compared with this version too. */
   readonly baseline?: CatalogueFiles
-  /** New dates alone are no reason for a new version. */
+  /** New dates alone make no new version. */
   readonly ignoreDates?: boolean
 }
 
-export type Outcome = {
+export type SaveResult = {
   readonly outcome: 'changed' | 'unchanged' | 'would change'
   /** The version that is in force now. */
   readonly id: number
   readonly changes: readonly Change[]
-  /** Why these lists look like a mistake; they were forced, or it was only a look. */
+  /** Why the lists are implausible, when they were forced or in a dry run. */
   readonly doubts: readonly string[]
 }
 
-/** Puts new lists in force. It is in the audit log before it happens, or it does not happen. */
+/** Puts new lists in force, after the change is in the audit log. */
 export async function saveVersion(
-  desk: Pick<CatalogueDeps, 'table' | 'audit'>,
+  deps: Pick<CatalogueDeps, 'table' | 'audit'>,
   current: Version,
-  wish: Wish,
-): Promise<Outcome> {
-  const { files, origin, author, force = false, dryRun = false, ignoreDates = false } = wish
+  request: SaveRequest,
+): Promise<SaveResult> {
+  const { files, origin, author, force = false, dryRun = false, ignoreDates = false } = request
   const changes = diffFiles(current.files, files)
-  const compared = wish.baseline ? [current.files, wish.baseline] : [current.files]
+  const compared = request.baseline ? [current.files, request.baseline] : [current.files]
   const doubts = [...new Set(compared.flatMap((before) => listDoubts(before, files)))]
   const fresh = toContent(files)
   const isSame = ignoreDates ? changes.length === 0 : fresh.digest === current.digest
@@ -138,9 +137,9 @@ export async function saveVersion(
   if (dryRun) return { outcome: 'would change', id: current.id, changes, doubts }
   if (doubts.length > 0 && !force) throw new Implausible(doubts)
   const detail = `${origin}, after version ${current.id}: ${summarise(changes)}`
-  await desk.audit.record([{ phase: 'catalogue_changed', outcome: 'ok', detail }])
+  await deps.audit.record([{ phase: 'catalogue_changed', outcome: 'ok', detail }])
   const version = { at: Date.now(), origin, author, ...fresh }
-  const id = await append(desk, current, version, detail)
+  const id = await append(deps, current, version, detail)
   return { outcome: 'changed', id, changes, doubts }
 }
 
@@ -151,7 +150,7 @@ async function append(
   detail: string,
 ): Promise<number> {
   try {
-    // The lists that shipped are kept as they were on this day: the next release may bring others.
+    // Stores the shipped lists as they are now: the next release may ship others.
     if ((await table.newestId()) > 0) return await table.append(current.id, [version])
     const shipped = { at: version.at, origin: 'shipped', author: '', ...toContent(current.files) }
     return await table.append(0, [shipped, version])

@@ -3,7 +3,7 @@ import { text } from 'node:stream/consumers'
 import { say, sayJson, toTable, warn } from '../app/terminal.ts'
 import { importLists, requireSettings, rollBack, syncVendor } from '../catalogue/change.ts'
 import { toPlainChange } from '../catalogue/diff.ts'
-import type { CatalogueDeps, Outcome } from '../catalogue/versions.ts'
+import type { CatalogueDeps, SaveResult } from '../catalogue/versions.ts'
 import { loadConfig } from '../config/config.ts'
 import { toDatabaseText } from '../config/database-text.ts'
 import { UserError } from '../errors.ts'
@@ -72,7 +72,7 @@ export async function runRollback(
   )
 }
 
-export function report({ outcome, id, changes, doubts }: Outcome, json: true | undefined): void {
+export function report({ outcome, id, changes, doubts }: SaveResult, json: true | undefined): void {
   if (json) {
     const database = toDatabaseText(loadConfig())
     sayJson({ database }, { outcome, version: id, changes: changes.map(toPlainChange), doubts })

@@ -4,7 +4,7 @@ import type { Kind } from '../crypto/blind-index.ts'
 import { toPictureMark } from '../registry/media-link.ts'
 import type { Registry } from '../registry/registry.ts'
 import { type CallGuard, createCallGuard, type GuardEvent } from '../sources/guard/call-guard.ts'
-import { createHold } from '../sources/guard/hold.ts'
+import { createCooldown } from '../sources/guard/cooldown.ts'
 import { createSharedState } from '../sources/guard/shared-state.ts'
 import { openVendor } from '../sources/open-vendor.ts'
 import { createRegistrySource } from '../sources/registry/index.ts'
@@ -37,7 +37,7 @@ export async function openSourceChain(config: Config, deps: ChainDeps): Promise<
   const opened = await openAll(config, deps)
   const sharedState = createSharedState({ table: deps.table, node: deps.node, prices: toPrices(config) })
   const guards: CallGuard[] = []
-  const holds = new Map([...opened.keys()].map((name) => [name, createHold()]))
+  const cooldowns = new Map([...opened.keys()].map((name) => [name, createCooldown()]))
   const toChain = (kind: Kind, order: readonly SourceName[]): GuardedSource[] =>
     order.map((name) => {
       const source = opened.get(name) as Source
@@ -46,7 +46,7 @@ export async function openSourceChain(config: Config, deps: ChainDeps): Promise<
       const onEvent = ({ event, ...rest }: GuardEvent) =>
         deps.log.event('warn', event, { source: name, operation, ...rest })
       const guard = createCallGuard(name, operation, sharedState, {
-        hold: holds.get(name) ?? createHold(),
+        cooldown: cooldowns.get(name) ?? createCooldown(),
         onEvent,
       })
       guards.push(guard)

@@ -9,7 +9,7 @@ type Shape = {
 }
 const SHAPES = { nin: NinRecord, bvn: BvnRecord } as unknown as Readonly<Record<keyof RecordOf, Shape>>
 
-/** A record about which nothing is known: empty, and null where the contract allows it. `fill` stands for a value. */
+/** A record without data: empty strings, and null where the contract allows it. `fill` replaces every value. */
 export function createBlankRecord<K extends keyof RecordOf>(kind: K, fill = ''): RecordOf[K] {
   const blank = (shape: Shape): unknown => {
     if (shape.properties)

@@ -1,7 +1,7 @@
 import { exactly, input, request, text } from './field.ts'
 import { type Static, Type } from './schema.ts'
 
-/** The provider is judged by the catalogue, not by a pattern: an unknown one is 404. */
+/** The catalogue decides, not a pattern: an unknown provider is 404. */
 export const ProviderPath = request(
   { provider: Type.String({ description: 'Internet provider, in any case.', examples: ['smile'] }) },
   'The provider whose bundles are listed.',

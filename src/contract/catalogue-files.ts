@@ -40,7 +40,7 @@ export const TvFile = exactly({
 })
 export type TvFile = Static<typeof TvFile>
 
-/** What a vendor may bring: everything but the SME list, which is the contract's. */
+/** The lists that a vendor may change. The SME list is fixed by the contract. */
 export type CatalogueFiles = {
   readonly internet: readonly InternetFile[]
   readonly tv: readonly TvFile[]

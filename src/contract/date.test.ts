@@ -46,7 +46,7 @@ describe('a day', () => {
     '29-02-1991',
     '1-1-3000',
     '',
-  ])('that never was is refused: %j', (text) => {
+  ])('that does not exist is refused: %j', (text) => {
     expect(readDay(text, now)).toBeUndefined()
   })
 

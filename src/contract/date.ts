@@ -1,6 +1,6 @@
 import { DAY_MS } from './time.ts'
 
-/** A day of the calendar; no time zone can move it. */
+/** A calendar day, without a time zone. */
 export type Day = { readonly year: number; readonly month: number; readonly day: number }
 
 const MONTHS = [
@@ -43,7 +43,7 @@ const SPELLINGS: readonly Spelling[] = [
   [/^([a-z]{3,9})\.? (\d{1,2})(?:st|nd|rd|th)?(?: |, ?)(\d{4})$/i, 3, 1, 2],
 ]
 
-/** Reads a day in any of the common spellings; undefined when it is none, or a day that never was. */
+/** Reads a day in any of the common spellings; undefined when it does not exist or lies in the future. */
 export function readDay(text: string, now = new Date()): Day | undefined {
   for (const [pattern, year, month, day] of SPELLINGS) {
     const found = pattern.exec(text)
@@ -53,7 +53,7 @@ export function readDay(text: string, now = new Date()): Day | undefined {
       month: toMonth(found[month] ?? ''),
       day: Number(found[day]),
     }
-    return hasBeen(read, now) ? read : undefined
+    return isPastDay(read, now) ? read : undefined
   }
   return undefined
 }
@@ -79,15 +79,15 @@ const toName = (month: number) => MONTHS[month - 1] ?? ''
 
 const toMonth = (text: string) => MONTH_NUMBERS.get(text.toLowerCase()) ?? Number(text)
 
-/** Of two digits, those that are still to come belong to the century before. */
+/** A two-digit year after the current one belongs to the last century. */
 function toYear(text: string, now: Date): number {
   const year = Number(text)
   if (text.length === 4) return year
   return year > now.getUTCFullYear() % 100 ? 1900 + year : 2000 + year
 }
 
-/** Whether the day is in the calendar and not ahead of us; somewhere it may be tomorrow already. */
-function hasBeen({ year, month, day }: Day, now: Date): boolean {
+/** Whether the day exists and is not in the future. One day more is allowed: another time zone may be ahead. */
+function isPastDay({ year, month, day }: Day, now: Date): boolean {
   const date = new Date(Date.UTC(year, month - 1, day))
   const exists = date.getUTCMonth() === month - 1 && date.getUTCDate() === day
   return exists && year >= OLDEST_YEAR && date.getTime() < now.getTime() + DAY_MS

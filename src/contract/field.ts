@@ -1,18 +1,18 @@
 import { type TProperties, Type } from './schema.ts'
 
-/** A field of the contract that says nothing about a person. */
+/** A field without personal data. */
 export const text = (description: string, example?: string) =>
   Type.String({ description, ...(example === undefined ? {} : { examples: [example] }) })
 
-/** A field that holds personal data: it is marked in OpenAPI and never reaches a log. */
+/** A field with personal data: marked in OpenAPI, never logged. */
 export const personal = (description: string, example?: string) =>
   Type.String({ description, 'x-pii': true, ...(example === undefined ? {} : { examples: [example] }) })
 
-/** The three fields the contract allows to be null are built with this one. */
+/** For the three fields that the contract allows to be null. */
 export const personalOrNull = (description: string) =>
   Type.Unsafe<string | null>({ type: ['string', 'null'], description, 'x-pii': true })
 
-/** An object with exactly these fields: all of them always there, nothing else. */
+/** An object with exactly these fields, all of them always present. */
 export const exactly = <T extends TProperties>(properties: T) =>
   Type.Object(properties, { additionalProperties: false })
 
@@ -20,13 +20,13 @@ export const exactly = <T extends TProperties>(properties: T) =>
 export const request = <T extends TProperties>(properties: T, description: string) =>
   Type.Object(properties, { additionalProperties: true, description })
 
-/**
- * A field of a request. `rule` completes the sentence "<field> …" that a caller reads when the value does not
- * fit `pattern`; the pattern is tried after surrounding white space was trimmed.
- */
-/** No input is longer: patterns are tried on short texts only. */
+/** Longer inputs are refused before a pattern is tried: matching a long text can be slow. */
 export const INPUT_MAX_LENGTH = 64
 
+/**
+ * A field of a request. `rule` completes the sentence "<field> …" of the error that a caller gets when the value does not
+ * match `pattern`. Surrounding white space is trimmed first.
+ */
 export const input = (options: {
   pattern: string
   rule: string

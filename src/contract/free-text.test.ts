@@ -71,7 +71,7 @@ describe('text that does not', () => {
     '',
   ])('%s', (text) => expect(holdsPersonNumber(text)).toBe(false))
 
-  it('is every id that was drawn by chance, and every date with a counter', () => {
+  it('is every random id, and every date with a counter', () => {
     const letters = (id: string) => id.replaceAll(/[^a-z]/gi, '').length
     fc.assert(
       fc.property(fc.uuid(), fc.ulid(), (uuid, ulid) => {

@@ -12,11 +12,11 @@ export const PERSON_NUMBER_RULE =
  *  - with no letter between them, whatever else is (spaces, signs, invisible characters), in any script, or
  *  - in groups with one to three letters between them that are always the same, at least twice (0803x123x4567), or
  *  - in groups of one to three digits with always as many letters between them (1a2b3c…).
- * Dates of this century, a year before a counter (2026/000123), and ids that were drawn by chance do not count.
+ * Dates of this century, a year before a counter (2026/000123), and random ids do not count.
  */
 export function holdsPersonNumber(text: string): boolean {
   const known = toAsciiDigits(text)
-    .replaceAll(DRAWN_ID, BREAK)
+    .replaceAll(RANDOM_ID, BREAK)
     .replaceAll(DATE, BREAK)
     .replaceAll(YEAR, BREAK)
   const dense = known.replaceAll(/[^\p{L}\d]/gu, '')
@@ -28,7 +28,7 @@ const LEAST_DIGITS = 10
 const BREAK = ' zzzzq '
 
 /** UUID, hexadecimal of 24, 32, 40 or 64 characters, ULID. Each needs some letters: digits alone may be anything. */
-const DRAWN_ID = new RegExp(
+const RANDOM_ID = new RegExp(
   [
     '(?=(?:[-\\d]*[a-f]){2})[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}',
     '(?=(?:\\d*[a-f]){4})(?:[0-9a-f]{24}|[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{64})',

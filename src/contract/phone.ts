@@ -6,7 +6,7 @@ export const PHONE_PATTERN =
   `^${SEPARATOR}(?:(?:\\+|${spaced('00')})?${SEPARATOR}${spaced('234')}|0)?${SEPARATOR}` +
   `[789]${SEPARATOR}[01](?:${SEPARATOR}[0-9]){8}${SEPARATOR}$`
 
-/** Separators may stand anywhere, which makes long texts slow to refuse. */
+/** Separators may stand anywhere, so the pattern is slow on long texts. */
 const LONGEST = 64
 
 const phonePattern = new RegExp(PHONE_PATTERN)
@@ -18,5 +18,5 @@ export function toPhoneCore(phone: string): string | undefined {
   return phonePattern.test(trimmed) ? trimmed.replace(/[^0-9]/g, '').slice(-10) : undefined
 }
 
-/** The one spelling in which phones are answered: 0803… */
+/** The spelling in responses: 0803… */
 export const toLocalPhone = (core: string) => `0${core}`

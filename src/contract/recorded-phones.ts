@@ -1,13 +1,13 @@
 import { toLocalPhone } from './phone.ts'
 
-/** A phone on a record that is there and cannot be read: masked, cut, or no number at all. Shown as a hidden value. */
+/** Stands for a phone that cannot be read: masked, cut, or not a number. Shown as a masked value. */
 export const UNREADABLE = '****'
 
 const LONGEST = 500
 
 /**
- * The phones that a record holds in one field, each as 0803…, or as UNREADABLE. A field may hold several, in a list or in one
- * text. Empty when it says that there is none.
+ * The phones in one field of a record, each as 0803…, or as UNREADABLE. A field may hold several, in a list or in one text.
+ * Empty when the field says that there is none.
  */
 export function readRecordedPhones(value: unknown): readonly string[] {
   if (Array.isArray(value))
@@ -17,7 +17,7 @@ export function readRecordedPhones(value: unknown): readonly string[] {
 
 const GLUE = ', '
 
-/** The same as one text, for a record that has one field for them. */
+/** The phones as one text, for a record with one field for them. */
 export const joinPhones = (value: unknown): string => readRecordedPhones(value).join(GLUE)
 export const splitPhones = (text: string): readonly string[] => (text === '' ? [] : text.split(GLUE))
 
@@ -27,14 +27,14 @@ function readOne(value: unknown): readonly string[] {
   const text = toPlainSigns(String(value))
   if (text.length > LONGEST) return [UNREADABLE]
   if (SAYS_NONE.test(text)) return []
-  // Its stroke parts no phones.
+  // The slash of N/A does not separate phones.
   return text
     .replace(/\bn\/a\b/gi, '')
     .split(BETWEEN_PHONES)
     .flatMap(readPart)
 }
 
-/** Full-width digits, odd hyphens and marks that cannot be seen come with text that was copied. */
+/** Copied text may contain full-width digits, other hyphens and invisible marks. */
 const toPlainSigns = (text: string) =>
   text
     .normalize('NFKC')
@@ -54,10 +54,10 @@ const MOBILE = new RegExp(
     `([789]${SEPARATOR}[01](?:${SEPARATOR}[0-9]){8})(?![0-9])`,
   'g',
 )
-/** A number of another country, in full: it can be read, and it is no Nigerian mobile. */
+/** A complete number of another country: readable, and not a Nigerian mobile. */
 const FOREIGN = /^(\+|00)(?!234)[1-9][0-9]{7,13}$/
 
-/** What stands between two signs that part phones. Digits that are left over make all of it unreadable. */
+/** One part between two separators. Leftover digits make the whole part unreadable. */
 function readPart(part: string): readonly string[] {
   const trimmed = part.trim()
   if (SAYS_NONE.test(trimmed)) return []

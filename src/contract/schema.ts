@@ -16,14 +16,14 @@ import type {
 
 type Options = Readonly<Record<string, unknown>>
 
-/** Marks a property that may be missing; not enumerable, so it is no part of the JSON schema. */
+/** Marks an optional property. Not enumerable, so it is not part of the JSON schema. */
 const OPTIONAL = Symbol('optional')
 
 const isOptional = (schema: object) => OPTIONAL in schema
 
 /**
  * The part of TypeBox that the shapes need: plain JSON schemas at run time, TypeBox's own types for the compiler.
- * TypeBox itself takes 200 ms to load, a quarter of the time from start to ready.
+ * Loading TypeBox itself from a checkout delays the start beyond its limit: see docs/adr/0006.
  */
 export const Type = {
   String: (options: Options = {}) => ({ type: 'string', ...options }) as unknown as TString,

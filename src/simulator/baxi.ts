@@ -1,5 +1,5 @@
-import { PLANTED } from './faults.ts'
-import { openShop, type Shop } from './price-list.ts'
+import { CANARY } from './faults.ts'
+import { createListVendor, type ListVendor } from './price-list.ts'
 import type { VendorReply, VendorScript } from './stand-in.ts'
 
 const done = (data: unknown): VendorReply => ({
@@ -9,7 +9,7 @@ const done = (data: unknown): VendorReply => ({
 
 const error = (status: number, code: number): VendorReply => ({
   status,
-  body: { status: 'error', message: PLANTED, code, errors: [PLANTED], data: null },
+  body: { status: 'error', message: CANARY, code, errors: [CANARY], data: null },
 })
 
 /** The year comes first, and costs less than twelve months. */
@@ -23,8 +23,8 @@ const toPackage = ({ code, name, price }: { code: string; name: string; price: s
   description: ' ',
 })
 
-/** Baxi as its documents describe it, with the goods of the shop. */
-export const createBaxi = (shop: Shop = openShop()): VendorScript => ({
+/** Baxi as its documents describe it, with the given lists. */
+export const createBaxi = (lists: ListVendor = createListVendor()): VendorScript => ({
   name: 'baxi',
   settings: (url) => ({ TABBAT_BAXI_URL: `${url}/api/baxipay`, TABBAT_BAXI_API_KEY: 'simulated-key' }),
   answer: ({ method, path, headers, body }, fault) => {
@@ -33,12 +33,16 @@ export const createBaxi = (shop: Shop = openShop()): VendorScript => ({
     if (fault === 'error_in_200') return error(200, 500)
     if (fault === 'missing_fields') return done([{ code: 'HDPVRE36' }])
     const data =
-      method === 'POST' ? listGoods(shop, path.replace('/api/baxipay/services', ''), body) : undefined
+      method === 'POST' ? listItems(lists, path.replace('/api/baxipay/services', ''), body) : undefined
     return data ? done(data) : error(404, 404)
   },
 })
 
-function listGoods({ files: { internet, tv } }: Shop, path: string, body: unknown): object[] | undefined {
+function listItems(
+  { files: { internet, tv } }: ListVendor,
+  path: string,
+  body: unknown,
+): object[] | undefined {
   const { service_type, product_code } = (body ?? {}) as Record<string, unknown>
   const list = tv.find(({ type }) => type.toLowerCase() === service_type)
   const bundles = internet.find(({ segment }) => segment === service_type)?.bundles ?? []

@@ -1,6 +1,6 @@
 import type { Fault } from './faults.ts'
-import { PLANTED } from './faults.ts'
-import { isNobody, toBvnPerson, toCore, toNinPerson, toOther } from './people.ts'
+import { CANARY } from './faults.ts'
+import { isUnknown, toBvnPerson, toNinPerson, toOtherNumber, toPhoneCoreOf } from './people.ts'
 import type { VendorReply, VendorScript } from './stand-in.ts'
 
 const PICTURE = '/9j/4AAQSkZJRg=='
@@ -8,7 +8,7 @@ const PICTURE = '/9j/4AAQSkZJRg=='
 /** An error has its status twice; with 200 outside, only the inner one is true. */
 const error = (code: number, said: string, status = code): VendorReply => ({
   status,
-  body: { status_code: code, status: 'Error', message: said, results: null, detail: PLANTED },
+  body: { status_code: code, status: 'Error', message: said, results: null, detail: CANARY },
 })
 
 /** Blusalt as its documents describe it: the contract's own shape as "results", and it compares the phone itself. */
@@ -34,8 +34,8 @@ export const blusalt: VendorScript = {
     const asked = (body ?? {}) as Record<string, unknown>
     const number = asked[kind === 'NIN' ? 'nin_number' : 'bvn_number']
     if (typeof number !== 'string' || !/^\d{11}$/.test(number)) return error(400, 'Invalid number')
-    if (isNobody(number)) return error(404, 'Record not found')
-    if (asked.phone_number !== `0${toCore(number)}`) return error(422, 'Phone number does not match')
+    if (isUnknown(number)) return error(404, 'Record not found')
+    if (asked.phone_number !== `0${toPhoneCoreOf(number)}`) return error(422, 'Phone number does not match')
     const results = kind === 'NIN' ? toNinResults(number, fault) : toBvnResults(number, fault)
     const status = fault === 'contradictory' ? 'Failed' : 'Success'
     return { status: 200, body: { status_code: 200, status, message: 'Successful', results } }
@@ -55,7 +55,7 @@ function toNinResults(number: string, fault: Fault | undefined) {
   return {
     ...record,
     request_reference: `BLU-NIN-${number.slice(0, 3)}-SIM`,
-    nin_number: fault === 'wrong_person' ? toOther(number) : number,
+    nin_number: fault === 'wrong_person' ? toOtherNumber(number) : number,
     document_no: null,
     verification_status: 'VERIFIED',
     service_type: 'NIN',
@@ -84,7 +84,7 @@ function toBvnResults(number: string, fault: Fault | undefined) {
   return {
     ...record,
     request_reference: `BLU-BVN-${number.slice(0, 3)}-SIM`,
-    bvn_number: fault === 'wrong_person' ? Number(toOther(number)) : Number(number),
+    bvn_number: fault === 'wrong_person' ? Number(toOtherNumber(number)) : Number(number),
     enrolment_bank: Number(record.enrolment_bank),
     formatted_registration_date: null,
     watchlisted: fault === 'watchlisted' ? 'YES' : null,

@@ -1,11 +1,11 @@
 import type { Fault } from './faults.ts'
-import { PLANTED } from './faults.ts'
-import { isNobody, toBvnPerson, toNinPerson, toOther } from './people.ts'
+import { CANARY } from './faults.ts'
+import { isUnknown, toBvnPerson, toNinPerson, toOtherNumber } from './people.ts'
 import type { VendorReply, VendorScript } from './stand-in.ts'
 
 const error = (status: number, said: string): VendorReply => ({
   status,
-  body: { error: said, reference: PLANTED },
+  body: { error: said, reference: CANARY },
 })
 
 /** Dojah as its documents describe it: {"entity": …}, errors as {"error": "text"}. */
@@ -28,11 +28,11 @@ export const dojah: VendorScript = {
     const number = query.get(kind)
     if (product === undefined) return error(404, 'Endpoint not found')
     if (number === null) return error(400, `${kind} is required`)
-    if (isNobody(number))
+    if (isUnknown(number))
       return kind === 'bvn' ? error(404, 'BVN not found') : error(400, 'Wrong NIN Inputted')
     const entity = kind === 'nin' ? toNinEntity(number, fault) : toBvnEntity(number, fault)
     const told = toProduct(entity, product)
-    return { status: 200, body: { entity: told, ...(fault === 'contradictory' && { error: PLANTED }) } }
+    return { status: 200, body: { entity: told, ...(fault === 'contradictory' && { error: CANARY }) } }
   },
 }
 
@@ -54,7 +54,7 @@ const toProduct = (entity: object, product: string) =>
 function toNinEntity(number: string, fault: Fault | undefined) {
   const { personal_info: info, ...record } = toNinPerson(number)
   const entity = {
-    nin: fault === 'wrong_person' ? toOther(number) : number,
+    nin: fault === 'wrong_person' ? toOtherNumber(number) : number,
     first_name: info.first_name.toUpperCase(),
     last_name: info.last_name.toUpperCase(),
     middle_name: info.middle_name.toUpperCase(),
@@ -94,7 +94,7 @@ function toBvnEntity(number: string, fault: Fault | undefined) {
   const { personal_info: info, ...record } = toBvnPerson(number)
   const entity = {
     title: 'Mr',
-    bvn: fault === 'wrong_person' ? toOther(number) : Number(number),
+    bvn: fault === 'wrong_person' ? toOtherNumber(number) : Number(number),
     first_name: info.first_name,
     middle_name: info.middle_name,
     last_name: info.last_name,

@@ -2,18 +2,18 @@ import type { ServerResponse } from 'node:http'
 import { gzipSync } from 'node:zlib'
 import type { SourceFailure } from '../sources/source.ts'
 import { PHONE_FAULTS, type PhoneFault, READABLE_PHONES } from './phone-faults.ts'
-import { REFUSALS, type UserError } from './refusals.ts'
+import { REFUSALS, type RefusalFault } from './refusals.ts'
 
-/** Every way in which a vendor is known to fail. The first group looks different at every vendor. */
+/** Faults that look different at every vendor. */
 export const VENDOR_FAULTS = [
   'error_in_200',
   'missing_fields',
   'wrong_person',
   'unauthorised',
   'no_funds',
-  // The vendor's way of saying that a BVN is blocked or on a watch list; one that has no list answers as usual.
+  // A BVN that is blocked or on a watch list; a vendor without a list answers as usual.
   'watchlisted',
-  // A record beside a sign of failure, where the vendor's format allows that.
+  // A record together with a failure status, where the vendor's format allows it.
   'contradictory',
 ] as const
 export const SERVER_FAULTS = [
@@ -30,7 +30,11 @@ export const SERVER_FAULTS = [
   'redirect',
   'reset',
 ] as const
-export type Fault = (typeof VENDOR_FAULTS)[number] | (typeof SERVER_FAULTS)[number] | PhoneFault | UserError
+export type Fault =
+  | (typeof VENDOR_FAULTS)[number]
+  | (typeof SERVER_FAULTS)[number]
+  | PhoneFault
+  | RefusalFault
 
 const namesOf = <T extends object>(table: T) => Object.keys(table) as (keyof T)[]
 export const FAULTS: readonly Fault[] = [
@@ -40,10 +44,10 @@ export const FAULTS: readonly Fault[] = [
   ...namesOf(REFUSALS),
 ]
 
-/** Answers that are unusual and still answers: nothing fails. */
+/** Unusual replies that are still answers. */
 export const HARMLESS: readonly Fault[] = ['missing_fields', 'watchlisted', ...namesOf(READABLE_PHONES)]
 
-/** What each way in which any server may fail must be called. */
+/** The failure reason that each server fault must lead to. */
 export const SERVER_FAILURES = {
   throttled: 'throttled',
   failing: 'unreachable',
@@ -59,23 +63,23 @@ export const SERVER_FAILURES = {
   reset: 'unreachable',
 } as const satisfies Readonly<Record<(typeof SERVER_FAULTS)[number], SourceFailure>>
 
-/** Those that are nothing but waiting. */
+/** Faults that end by a timeout. */
 export const SLOW: readonly Fault[] = ['slow_headers', 'slow_body', 'dripping']
 
 export const isFault = (value: unknown): value is Fault => FAULTS.includes(value as Fault)
 
-/** What a careless vendor puts into its errors. None of it may reach a caller or a log. */
-export const PLANTED = 'Planted Vendortext 08099999999'
+/** Personal data in a vendor's error text. It must not reach a caller or a log. */
+export const CANARY = 'Planted Vendortext 08099999999'
 
 const HUGE_BYTES = 50 * 1024 * 1024
-const HTML = `<!doctype html><title>502</title><p>${PLANTED}</p>`
+const HTML = `<!doctype html><title>502</title><p>${CANARY}</p>`
 const JSON_TYPE = { 'content-type': 'application/json' }
 
 type Answer = { readonly response: ServerResponse; readonly status: number; readonly body: string }
 
-const MISBEHAVIOURS: Readonly<Record<(typeof SERVER_FAULTS)[number], (answer: Answer) => void>> = {
-  throttled: ({ response }) => end(response, 429, { message: PLANTED, error: PLANTED }),
-  failing: ({ response }) => end(response, 500, { message: PLANTED, error: PLANTED }),
+const FAULT_REPLIES: Readonly<Record<(typeof SERVER_FAULTS)[number], (answer: Answer) => void>> = {
+  throttled: ({ response }) => end(response, 429, { message: CANARY, error: CANARY }),
+  failing: ({ response }) => end(response, 500, { message: CANARY, error: CANARY }),
   malformed_json: ({ response, status, body }) =>
     response.writeHead(status, JSON_TYPE).end(`${body.slice(0, -2)},,`),
   html_with_200: ({ response }) => response.writeHead(200, { 'content-type': 'text/html' }).end(HTML),
@@ -118,14 +122,14 @@ const MISBEHAVIOURS: Readonly<Record<(typeof SERVER_FAULTS)[number], (answer: An
   reset: ({ response }) => response.socket?.resetAndDestroy(),
 }
 
-/** What takes long to make is made before anybody is asked: nobody's patience is to be tried by it. */
-export function prepare(fault: Fault | undefined): void {
+/** Builds the gzip bomb in advance, so that it does not delay the reply. */
+export function prepareFault(fault: Fault | undefined): void {
   if (fault === 'gzip_bomb') toBomb()
 }
 
-/** Whether the answer was taken care of. */
-export function misbehave(fault: Fault, response: ServerResponse, status: number, answer: unknown): boolean {
-  const act = (MISBEHAVIOURS as Partial<Record<Fault, (answer: Answer) => void>>)[fault]
+/** Whether the fault has sent the reply. */
+export function applyFault(fault: Fault, response: ServerResponse, status: number, answer: unknown): boolean {
+  const act = (FAULT_REPLIES as Partial<Record<Fault, (answer: Answer) => void>>)[fault]
   act?.({ response, status, body: JSON.stringify(answer) })
   return act !== undefined
 }
@@ -135,7 +139,7 @@ const end = (response: ServerResponse, status: number, body: object) =>
 
 let bomb: Buffer | undefined
 
-/** 50 MB of zeros, which travel as 50 kB. */
+/** 50 MB of zeros, compressed to 50 kB. */
 function toBomb(): Buffer {
   bomb ??= gzipSync(Buffer.alloc(HUGE_BYTES))
   return bomb

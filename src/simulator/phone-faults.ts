@@ -3,7 +3,7 @@ export type SpellPhone = (phone: string) => unknown
 
 const OTHER = '08021112223'
 
-/** Nothing here can be compared with the phone that was asked for. */
+/** Phones that cannot be compared with the requested one. */
 export const UNREADABLE_PHONES = {
   phone_null: () => null,
   phone_missing: () => undefined,
@@ -13,7 +13,7 @@ export const UNREADABLE_PHONES = {
   phone_not_available: () => 'N/A',
 } as const satisfies Readonly<Record<string, SpellPhone>>
 
-/** The phone can be read, if one tries. */
+/** Unusual spellings that can be read. */
 export const READABLE_PHONES = {
   phone_plus_2340: (phone) => `+234${phone}`,
   phone_several: (phone) => `${OTHER},${phone}`,
@@ -25,7 +25,7 @@ export type PhoneFault = keyof typeof PHONE_FAULTS
 export const isPhoneFault = (fault: string | undefined): fault is PhoneFault =>
   fault !== undefined && Object.hasOwn(PHONE_FAULTS, fault)
 
-/** The answer with its phones spelt otherwise, wherever they are in it. */
+/** The reply with all phones in another spelling. */
 export function respellPhones(answer: unknown, fields: readonly string[], spell: SpellPhone): unknown {
   if (Array.isArray(answer)) return answer.map((each) => respellPhones(each, fields, spell))
   if (typeof answer !== 'object' || answer === null) return answer

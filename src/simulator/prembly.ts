@@ -1,6 +1,6 @@
 import type { Fault } from './faults.ts'
-import { PLANTED } from './faults.ts'
-import { isNobody, toBvnPerson, toNinPerson, toOther } from './people.ts'
+import { CANARY } from './faults.ts'
+import { isUnknown, toBvnPerson, toNinPerson, toOtherNumber } from './people.ts'
 import type { VendorReply, VendorScript } from './stand-in.ts'
 
 const PICTURE = '/9j/4AAQSkZJRg=='
@@ -10,17 +10,17 @@ const coded = (code: string, said: string, status = true): VendorReply => ({
   status: 200,
   body: {
     status,
-    detail: `${said}. ${PLANTED}`,
+    detail: `${said}. ${CANARY}`,
     response_code: code,
     verification: { status: 'NOT-VERIFIED', reference: 'pb-sim' },
-    session: { key: PLANTED },
+    session: { key: CANARY },
   },
 })
 
 /** An error without a code: the look-up was not made. */
 const refuse = (status: number, said: string): VendorReply => ({
   status,
-  body: { status: false, detail: said, message: said, session: { key: PLANTED } },
+  body: { status: false, detail: said, message: said, session: { key: CANARY } },
 })
 
 /** Prembly as its documents describe it: a code in every reply, NIMC's spelling for NIN, NIBSS's for BVN. */
@@ -36,20 +36,20 @@ export const prembly: VendorScript = {
   answer: ({ method, path, headers, body }, fault) => {
     const isKnown = headers['x-api-key'] === 'simulated-key' && headers['app-id'] === 'simulated-app'
     if (!isKnown || fault === 'unauthorised')
-      return { status: 401, body: { status: false, detail: `Invalid key. ${PLANTED}` } }
+      return { status: 401, body: { status: false, detail: `Invalid key. ${CANARY}` } }
     if (fault === 'no_funds') return coded('03', 'Insufficient wallet balance', false)
     if (fault === 'error_in_200') return coded('02', "Verification can't be completed by this time")
     const asked = (body ?? {}) as Record<string, unknown>
     const nin = method === 'POST' && path === '/verification/vnin' ? asked.number_nin : undefined
     const bvn = method === 'POST' && path === '/verification/bvn' ? asked.number : undefined
     const number = nin ?? bvn
-    if (typeof number !== 'string') return { status: 400, body: { status: false, message: PLANTED } }
+    if (typeof number !== 'string') return { status: 400, body: { status: false, message: CANARY } }
     return lookUp(number, nin === undefined ? 'bvn' : 'nin', fault)
   },
 }
 
 function lookUp(number: string, kind: 'nin' | 'bvn', fault: Fault | undefined): VendorReply {
-  if (isNobody(number)) return coded('01', `Record not found: ${number}`)
+  if (isUnknown(number)) return coded('01', `Record not found: ${number}`)
   if (fault === 'watchlisted' && kind === 'bvn') return coded('07', `Blocked: ${number}`, false)
   const found = kind === 'bvn' ? toBvnPart(number, fault) : toNinPart(number, fault)
   const envelope = {
@@ -66,14 +66,14 @@ const toEnvelope = (number: string) => ({
   detail: 'Verification Successful',
   response_code: '00',
   verification: { status: 'VERIFIED', reference: `pb-${number.slice(0, 3)}-sim`, verification_id: 7 },
-  session: { key: PLANTED },
+  session: { key: CANARY },
   endpoint_name: 'simulated',
 })
 
 function toNinPart(number: string, fault: Fault | undefined) {
   const { personal_info: info, ...record } = toNinPerson(number)
   const person = {
-    nin: fault === 'wrong_person' ? toOther(number) : number,
+    nin: fault === 'wrong_person' ? toOtherNumber(number) : number,
     title: info.title.toLowerCase(),
     firstname: info.first_name.toUpperCase(),
     middlename: info.middle_name.toUpperCase(),
@@ -120,7 +120,7 @@ function toNinPart(number: string, fault: Fault | undefined) {
 function toBvnPart(number: string, fault: Fault | undefined) {
   const { personal_info: info, ...record } = toBvnPerson(number)
   const person = {
-    bvn: Number(fault === 'wrong_person' ? toOther(number) : number),
+    bvn: Number(fault === 'wrong_person' ? toOtherNumber(number) : number),
     firstName: info.first_name,
     middleName: info.middle_name,
     lastName: info.last_name,

@@ -1,15 +1,15 @@
 import { readShipped } from '../catalogue/versions.ts'
 import type { CatalogueFiles } from '../contract/catalogue-files.ts'
 
-/** What a vendor of bundles sells now: the lists that ship, until a test changes them. */
-export type Shop = { files: CatalogueFiles }
+/** The lists of a simulated vendor: the shipped ones, until a test changes them. */
+export type ListVendor = { files: CatalogueFiles }
 
-export const openShop = (): Shop => ({ files: readShipped() })
+export const createListVendor = (): ListVendor => ({ files: readShipped() })
 
 type Item = { readonly code: string; readonly price: string; readonly description?: string }
 
-/** The same lists with every item changed, or taken away where nothing comes back. */
-export function mapGoods(files: CatalogueFiles, change: (item: Item, list: string) => Item | undefined) {
+/** The lists with every item changed, or removed when `change` returns undefined. */
+export function mapItems(files: CatalogueFiles, change: (item: Item, list: string) => Item | undefined) {
   const all = <T extends Item>(list: string, items: readonly T[]): T[] =>
     items.flatMap((item) => {
       const changed = change(item, list)
@@ -25,6 +25,6 @@ export function mapGoods(files: CatalogueFiles, change: (item: Item, list: strin
   } satisfies CatalogueFiles
 }
 
-/** As after a rise of the prices by a tenth. */
+/** All prices raised by a tenth. */
 export const raisePrices = (files: CatalogueFiles) =>
-  mapGoods(files, (item) => ({ ...item, price: String(Math.round(Number(item.price) * 1.1)) }))
+  mapItems(files, (item) => ({ ...item, price: String(Math.round(Number(item.price) * 1.1)) }))

@@ -1,7 +1,7 @@
 import { readDay, toNumericDay } from '../contract/date.ts'
 import type { Fault } from './faults.ts'
-import { PLANTED } from './faults.ts'
-import { isNobody, toBvnPerson, toNinPerson, toOther } from './people.ts'
+import { CANARY } from './faults.ts'
+import { isUnknown, toBvnPerson, toNinPerson, toOtherNumber } from './people.ts'
 import type { VendorReply, VendorScript } from './stand-in.ts'
 
 const TOKEN = 'simulated-qoreid-token'
@@ -9,7 +9,7 @@ const CREDENTIALS = { clientId: 'simulated-client', secret: 'simulated-secret' }
 
 const error = (status: number, said: string): VendorReply => ({
   status,
-  body: { statusCode: status, message: said, error: PLANTED },
+  body: { statusCode: status, message: said, error: CANARY },
 })
 
 /** QoreID as its documents describe it: a token first, then {id, summary, status, nin | bvn}. */
@@ -34,7 +34,7 @@ export const qoreid: VendorScript = {
     if (method !== 'POST' || product === undefined || number === undefined)
       return { status: 404, body: { statusCode: 404, message: `Cannot POST ${path}`, error: 'Not Found' } }
     if (typeof body !== 'object') return error(400, 'Body must be JSON')
-    if (isNobody(number)) return error(404, `${product === 'nin' ? 'NIN' : 'BVN'} not found`)
+    if (isUnknown(number)) return error(404, `${product === 'nin' ? 'NIN' : 'BVN'} not found`)
     return { status: 200, body: product === 'nin' ? toNinAnswer(number, fault) : toBvnAnswer(number, fault) }
   },
 }
@@ -58,7 +58,7 @@ function toNinAnswer(number: string, fault: Fault | undefined) {
   const sparse = { nin: number, firstname: info.first_name, lastname: null, phone: info.phone_number }
   if (fault === 'missing_fields') return toAnswer('nin_check', { nin: sparse }, fault)
   const nin = {
-    nin: fault === 'wrong_person' ? toOther(number) : number,
+    nin: fault === 'wrong_person' ? toOtherNumber(number) : number,
     title: info.title.toLowerCase(),
     firstname: info.first_name.toUpperCase(),
     middlename: info.middle_name.toUpperCase(),
@@ -102,7 +102,7 @@ function toBvnAnswer(number: string, fault: Fault | undefined) {
   if (fault === 'missing_fields') return toAnswer('bvn_check', { bvn: sparse }, fault)
   const day = readDay(info.date_of_birth)
   const bvn = {
-    bvn: fault === 'wrong_person' ? toOther(number) : Number(number),
+    bvn: fault === 'wrong_person' ? toOtherNumber(number) : Number(number),
     firstname: info.first_name,
     middlename: info.middle_name,
     lastname: info.last_name,

@@ -1,5 +1,5 @@
 /**
- * Errors that are not about the person, as vendors and the frameworks they use word them. Each comes in the vendor's own
+ * Errors that are not about the person, in the words of vendors and their frameworks. Each is sent in the vendor's own
  * envelope. None of them means "no such person".
  */
 export const REFUSALS = {
@@ -11,9 +11,9 @@ export const REFUSALS = {
   not_now: [422, 'The number could not be verified at this time'],
 } as const satisfies Readonly<Record<string, readonly [status: number, said: string]>>
 
-export type UserError = keyof typeof REFUSALS
+export type RefusalFault = keyof typeof REFUSALS
 
-/** More of them, for the suite of all vendors: every text comes with every status. */
+/** More of them, for the tests of all vendors: every text with every status. */
 export const REFUSED_TEXTS: readonly string[] = [
   ...Object.values(REFUSALS).map(([, said]) => said),
   'Not Found',

@@ -1,7 +1,7 @@
 import { toPhoneCore } from '../contract/phone.ts'
 import type { Fault } from './faults.ts'
-import { PLANTED } from './faults.ts'
-import { isNobody, toBvnPerson, toCore, toNinPerson, toOther } from './people.ts'
+import { CANARY } from './faults.ts'
+import { isUnknown, toBvnPerson, toNinPerson, toOtherNumber, toPhoneCoreOf } from './people.ts'
 import type { VendorReply, VendorScript } from './stand-in.ts'
 
 const TOKEN = 'simulated-relay-token'
@@ -9,7 +9,7 @@ const BASIC = `Basic ${Buffer.from('simulated-public:simulated-secret').toString
 
 const failure = (status: number, said: string): VendorReply => ({
   status,
-  body: { success: false, message: said, detail: PLANTED },
+  body: { success: false, message: said, detail: CANARY },
 })
 
 /** Another server of this API, of the kind that gives tokens. How it says "not verified" is not documented: in words. */
@@ -25,10 +25,10 @@ export const relay: VendorScript = {
   refuse: failure,
   tokenPath: '/api/v2/merchant/authorization',
   answer: ({ method, path, headers, body }, fault) => {
-    if (fault === 'unauthorised') return { status: 401, body: { message: `Unauthenticated. ${PLANTED}` } }
+    if (fault === 'unauthorised') return { status: 401, body: { message: `Unauthenticated. ${CANARY}` } }
     if (path === '/api/v2/merchant/authorization') return giveToken(headers.authorization)
     if (headers.authorization !== `Bearer ${TOKEN}`)
-      return { status: 401, body: { message: `Unauthenticated. ${PLANTED}` } }
+      return { status: 401, body: { message: `Unauthenticated. ${CANARY}` } }
     if (fault === 'no_funds') return failure(402, 'Insufficient balance')
     if (fault === 'error_in_200') return failure(200, 'Service not available')
     const kind = path.replace('/api/v2/kyc/verify-', '')
@@ -50,8 +50,8 @@ function giveToken(authorization: string | undefined): VendorReply {
 function verify(kind: 'nin' | 'bvn', body: Record<string, unknown>, fault: Fault | undefined): VendorReply {
   const { [kind]: number, phone, amount } = body
   if (typeof number !== 'string' || typeof phone !== 'string' || (kind === 'bvn' && amount !== '50'))
-    return { status: 422, body: { message: `The given data was invalid. ${PLANTED}`, errors: {} } }
-  if (isNobody(number) || toPhoneCore(phone) !== toCore(number))
+    return { status: 422, body: { message: `The given data was invalid. ${CANARY}`, errors: {} } }
+  if (isUnknown(number) || toPhoneCore(phone) !== toPhoneCoreOf(number))
     return failure(422, `The number ${number} could not be verified`)
   const data = kind === 'nin' ? toNinData(number, fault) : toBvnData(number, fault)
   const verdict = {
@@ -76,7 +76,7 @@ function toNinData(number: string, fault: Fault | undefined) {
     return { nin_number: number, personal_info: { first_name, last_name: null, phone_number } }
   return {
     ...record,
-    nin_number: fault === 'wrong_person' ? toOther(number) : number,
+    nin_number: fault === 'wrong_person' ? toOtherNumber(number) : number,
     next_of_kin: {
       firstname: '********',
       surname: '********',
@@ -96,7 +96,7 @@ function toBvnData(number: string, fault: Fault | undefined) {
     return { bvn_number: number, personal_info: { first_name, last_name: null, phone_number } }
   return {
     ...record,
-    bvn_number: fault === 'wrong_person' ? toOther(number) : number,
+    bvn_number: fault === 'wrong_person' ? toOtherNumber(number) : number,
     watchlisted: fault === 'watchlisted' ? 'YES' : null,
     personal_info: { ...record.personal_info, image_base64: '/9j/4AAQSkZJRg==' },
   }

@@ -2,11 +2,11 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
-import { type Fault, isFault, misbehave, prepare } from './faults.ts'
+import { applyFault, type Fault, isFault, prepareFault } from './faults.ts'
 import { isPhoneFault, PHONE_FAULTS, respellPhones, type SpellPhone } from './phone-faults.ts'
 import { REFUSALS } from './refusals.ts'
 
-/** A question to a vendor, as its server sees it. */
+/** A request as the vendor's server receives it. */
 export type VendorRequest = {
   readonly method: string
   /** Below the address of the stand-in, without the query. */
@@ -20,55 +20,55 @@ export type VendorRequest = {
 export type VendorReply = { readonly status: number; readonly body: unknown }
 
 /**
- * What is particular about a vendor. `answer` speaks its documented format, also for the faults that look different at every
- * vendor: they are given as `fault`, and every other fault is the stand-in's own affair.
+ * The part of a stand-in that differs per vendor. `answer` replies in the documented format. It handles the faults that look
+ * different at every vendor; the stand-in handles all others.
  */
 export type VendorScript = {
   readonly name: string
   /** The variables that point Tabbat at the stand-in. */
   readonly settings: (url: string) => Record<string, string>
   readonly answer: (request: VendorRequest, fault: Fault | undefined) => VendorReply
-  /** The names of the fields that hold a phone of the record. Only vendors that verify people have them. */
+  /** The names of the phone fields of a record. Only identity vendors have them. */
   readonly phoneFields?: readonly string[]
-  /** An error in the vendor's envelope, with exactly this text. */
+  /** An error with this text in the vendor's envelope. */
   readonly refuse?: (status: number, said: string) => VendorReply
-  /** Where a token is fetched: it is given also while look-ups are refused. */
+  /** Tokens are issued even while look-ups are refused. */
   readonly tokenPath?: string
 }
 
 export type StandIn = {
   readonly url: string
   readonly settings: Record<string, string>
-  /** From now on it fails in this way; undefined: it is well again. */
+  /** Turns a fault on; undefined turns it off. */
   readonly fail: (fault: Fault | undefined) => void
-  /** From now on every look-up gets this reply; undefined: no longer. */
+  /** Gives every look-up this reply; undefined turns it off. */
   readonly answerWith: (reply: VendorReply | undefined) => void
-  /** From now on every look-up gets this error; undefined: no longer. */
+  /** Gives every look-up this error; undefined turns it off. */
   readonly refuse: (status: number | undefined, said?: string) => void
-  /** From now on phones are spelt like this; undefined: as usual. */
+  /** Changes the spelling of phones; undefined turns it off. */
   readonly spellPhones: (spell: SpellPhone | undefined) => void
-  /** How many questions came; those about tokens included. */
+  /** The number of requests, token requests included. */
   readonly count: () => number
-  /** Connections that are open now. */
+  /** Open connections. */
   readonly connections: () => Promise<number>
   readonly close: () => Promise<void>
 }
 
-/** Tells a running stand-in how to fail: POST {"fault": "slow_headers"}, or {"fault": null}. */
+/** Sets the fault of a running stand-in: POST {"fault": "slow_headers"}, or {"fault": null}. */
 const CONTROL = '/stand-in/fault'
 
-/** A vendor's server on a real socket. It knows everybody: see people.ts. */
+/** A simulated vendor on a real socket. Its records are those of people.ts. */
 export async function openStandIn(script: VendorScript, port = 0): Promise<StandIn> {
   let fault: Fault | undefined
   let refusal: readonly [status: number, said: string] | undefined
   let fixed: VendorReply | undefined
   let spell: SpellPhone | undefined
   let count = 0
-  const answerTo = (question: VendorRequest): VendorReply => {
-    if (fixed && question.path !== script.tokenPath) return fixed
+  const answerTo = (request: VendorRequest): VendorReply => {
+    if (fixed && request.path !== script.tokenPath) return fixed
     const refused = refusal ?? REFUSALS[fault as keyof typeof REFUSALS]
-    if (refused && script.refuse && question.path !== script.tokenPath) return script.refuse(...refused)
-    const reply = script.answer(question, fault)
+    if (refused && script.refuse && request.path !== script.tokenPath) return script.refuse(...refused)
+    const reply = script.answer(request, fault)
     const spelling = spell ?? (isPhoneFault(fault) ? PHONE_FAULTS[fault] : undefined)
     if (!spelling) return reply
     return { ...reply, body: respellPhones(reply.body, script.phoneFields ?? [], spelling) }
@@ -81,15 +81,15 @@ export async function openStandIn(script: VendorScript, port = 0): Promise<Stand
       return
     }
     count += 1
-    const question = {
+    const received = {
       method: request.method ?? '',
       path: url.pathname,
       query: url.searchParams,
       headers: request.headers,
       body: parse(body),
     }
-    const { status, body: answer } = answerTo(question)
-    if (fault && misbehave(fault, response, status, answer)) return
+    const { status, body: answer } = answerTo(received)
+    if (fault && applyFault(fault, response, status, answer)) return
     response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(answer))
   })
   const control = (body: string, response: ServerResponse) => {
@@ -105,7 +105,7 @@ export async function openStandIn(script: VendorScript, port = 0): Promise<Stand
     url,
     settings: script.settings(url),
     fail: (wanted) => {
-      prepare(wanted)
+      prepareFault(wanted)
       fault = wanted
     },
     answerWith: (reply) => {

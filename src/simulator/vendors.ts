@@ -8,14 +8,14 @@ import type { VendorScript } from './stand-in.ts'
 import { createVtpass } from './vtpass.ts'
 import { youverify } from './youverify.ts'
 
-/** The vendors that verify people, each as a stand-in. */
-export const VERIFIERS: readonly VendorScript[] = [dojah, blusalt, prembly, youverify, qoreid, relay]
+/** The vendors of identity checks. */
+export const IDENTITY_VENDORS: readonly VendorScript[] = [dojah, blusalt, prembly, youverify, qoreid, relay]
 
-/** The vendors that sell what is listed. */
-export const SHOPS: readonly VendorScript[] = [createVtpass(), createBaxi()]
+/** The vendors of bundle and TV lists. */
+export const LIST_VENDORS: readonly VendorScript[] = [createVtpass(), createBaxi()]
 
 /** Every stand-in that `tabbat simulate` can run. */
-export const STAND_INS: readonly VendorScript[] = [...VERIFIERS, ...SHOPS]
+export const STAND_INS: readonly VendorScript[] = [...IDENTITY_VENDORS, ...LIST_VENDORS]
 
 export { FAULTS, isFault } from './faults.ts'
 export { openStandIn } from './stand-in.ts'

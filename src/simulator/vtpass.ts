@@ -1,5 +1,5 @@
-import { type Fault, PLANTED } from './faults.ts'
-import { openShop, type Shop } from './price-list.ts'
+import { CANARY, type Fault } from './faults.ts'
+import { createListVendor, type ListVendor } from './price-list.ts'
 import type { VendorReply, VendorRequest, VendorScript } from './stand-in.ts'
 
 const ADD_ONS: Readonly<Record<string, readonly string[]>> = {
@@ -39,11 +39,11 @@ const done = (
 
 const error = (status: number, code: string): VendorReply => ({
   status,
-  body: { code, response_description: PLANTED },
+  body: { code, response_description: CANARY },
 })
 
-/** VTpass as its documents describe it, with the goods of the shop. */
-export const createVtpass = (shop: Shop = openShop()): VendorScript => ({
+/** VTpass as its documents describe it, with the given lists. */
+export const createVtpass = (lists: ListVendor = createListVendor()): VendorScript => ({
   name: 'vtpass',
   settings: (url) => ({
     TABBAT_VTPASS_URL: `${url}/api`,
@@ -51,7 +51,7 @@ export const createVtpass = (shop: Shop = openShop()): VendorScript => ({
     TABBAT_VTPASS_PUBLIC_KEY: 'simulated-public',
   }),
   answer: (request, fault) =>
-    !hasKeys(request) ? error(401, '087') : (toFault(fault) ?? toAnswer(shop, request)),
+    !hasKeys(request) ? error(401, '087') : (toFault(fault) ?? toAnswer(lists, request)),
 })
 
 /** The vendor's own ways to fail; most of its errors come with the status 200. */
@@ -62,10 +62,10 @@ function toFault(fault: Fault | undefined): VendorReply | undefined {
   return undefined
 }
 
-function toAnswer(shop: Shop, { method, path, query }: VendorRequest): VendorReply {
+function toAnswer(lists: ListVendor, { method, path, query }: VendorRequest): VendorReply {
   if (method !== 'GET' || path !== '/api/service-variations') return error(404, '011')
   const serviceID = query.get('serviceID') ?? ''
-  const items = listGoods(shop, serviceID)
+  const items = listItems(lists, serviceID)
   if (!items) return error(200, '012')
   return done(serviceID, serviceID === 'spectranet' ? 'varations' : 'variations', items)
 }
@@ -77,7 +77,7 @@ const AIRTIME: Item = { code: 'airtime', name: 'Smile Airtime', price: '0' }
 /** The vendor has codes of its own for base products. */
 const PADI: Item = { code: 'dstv-padi', name: 'DStv Padi N4,400', price: '4400' }
 
-function listGoods({ files: { internet, tv } }: Shop, serviceID: string): Item[] | undefined {
+function listItems({ files: { internet, tv } }: ListVendor, serviceID: string): Item[] | undefined {
   const segment = serviceID.replace('-direct', '')
   const bundles = internet.find((list) => list.segment === segment)?.bundles
   if (bundles)

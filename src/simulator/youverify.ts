@@ -1,7 +1,7 @@
 import { readDay } from '../contract/date.ts'
 import type { Fault } from './faults.ts'
-import { PLANTED } from './faults.ts'
-import { isNobody, toBvnPerson, toNinPerson, toOther } from './people.ts'
+import { CANARY } from './faults.ts'
+import { isUnknown, toBvnPerson, toNinPerson, toOtherNumber } from './people.ts'
 import type { VendorReply, VendorScript } from './stand-in.ts'
 
 const PICTURE = 'data:image/jpg;base64,/9j/4AAQSkZJRg=='
@@ -13,7 +13,7 @@ const error = (code: number, said: string, status = code): VendorReply => ({
     statusCode: code,
     message: said,
     name: 'SimulatedError',
-    data: { detail: PLANTED },
+    data: { detail: CANARY },
   },
 })
 
@@ -36,8 +36,8 @@ export const youverify: VendorScript = {
     if (method !== 'POST' || type === undefined) return error(404, 'No such route')
     const { id, isSubjectConsent } = (body ?? {}) as Record<string, unknown>
     if (typeof id !== 'string' || isSubjectConsent !== true) return error(400, 'Consent is required')
-    if (isNobody(id)) return success({ ...toFrame(id, type), status: 'not_found', reason: PLANTED })
-    const idNumber = fault === 'wrong_person' ? toOther(id) : id
+    if (isUnknown(id)) return success({ ...toFrame(id, type), status: 'not_found', reason: CANARY })
+    const idNumber = fault === 'wrong_person' ? toOtherNumber(id) : id
     const person = type === 'nin' ? toNinData(id, fault) : toBvnData(id, fault)
     const data = { ...toFrame(idNumber, type), status: 'found', reason: null, ...person }
     return success(data, fault !== 'contradictory')
@@ -89,7 +89,7 @@ function toBvnData(number: string, fault: Fault | undefined) {
   if (fault === 'missing_fields')
     return { firstName: info.first_name, lastName: null, mobile: info.phone_number }
   return {
-    idNumber: Number(fault === 'wrong_person' ? toOther(number) : number),
+    idNumber: Number(fault === 'wrong_person' ? toOtherNumber(number) : number),
     firstName: info.first_name,
     middleName: info.middle_name,
     lastName: info.last_name,

@@ -1,6 +1,6 @@
 /**
- * A signal that ends after a time, or when another does. Unlike AbortSignal.timeout it is over when its work is: under load,
- * thousands of timers would otherwise keep what was asked in memory for seconds after the answer.
+ * Runs work with a signal that aborts after a time, or when the outer signal does. Unlike AbortSignal.timeout it clears its
+ * timer when the work ends: under load, thousands of timers would keep requests in memory for seconds.
  */
 export async function withDeadline<T>(
   ms: number,

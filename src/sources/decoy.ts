@@ -6,15 +6,15 @@ import { toNinRecord } from './sandbox/nin-record.ts'
 const NUMBER = '10000000000'
 const PHONE_CORE = '8030000000'
 
-/** A reply about a person of usual size. */
+/** A record of typical size. */
 const TEXTS: Readonly<Record<Kind, string>> = {
   nin: JSON.stringify(toNinRecord(NUMBER, PHONE_CORE)),
   bvn: JSON.stringify(toBvnRecord(NUMBER, PHONE_CORE)),
 }
 
 /**
- * Takes the steps that reading a person's record takes, for a vendor that knows no such person: a caller must not tell by our
- * part of the time whether a number exists.
+ * Does the work of reading a record when the vendor found none, so that our own processing time does not reveal whether a
+ * number exists.
  */
 export function readDecoy(kind: Kind): void {
   if (kind === 'nin') completeNin(JSON.parse(TEXTS.nin))

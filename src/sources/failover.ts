@@ -1,49 +1,49 @@
 import type { Permit, SkipReason } from './guard/call-guard.ts'
 import { toCleanReference } from './reference.ts'
 import type { Outcome, Search, SourceAttempt, SourceQuery } from './search.ts'
+import { createSearchProgress } from './search-progress.ts'
 import { type Answer, SourceError } from './source.ts'
-import { createTally } from './tally.ts'
 import { orWhenAborted, untilAborted } from './waiting.ts'
 
-const MOST_PAID = 2
+const MAX_PAID = 2
 
 /**
- * Asks the sources in order. An answer ends the search, a SourceError tries the next, anything else is our bug. One that is
- * silent for too long is not waited for: the next is asked beside it, and the first record that fits ends the search. At most
- * two questions are asked that cost money. A source that is still being asked might know: that is never "not found".
+ * Queries the sources in order. An answer ends the search, a SourceError leads to the next source, any other error is our
+ * bug. When a source is slow, the next one is queried as well (a hedge), and the first matching record ends the search. At
+ * most two queries are paid for. While a source has not answered, the result is never "not found".
  */
 export async function queryInOrder<T>(
-  asks: readonly SourceQuery<T>[],
+  queries: readonly SourceQuery<T>[],
   search: Search<T>,
 ): Promise<Answer<T>> {
-  const tally = createTally(search)
-  for (const [index, ask] of asks.entries()) {
-    if (ask.guard && tally.paid() >= MOST_PAID) continue
-    const pass = await admitInTime(ask, search)
-    if (pass === TOO_LATE) {
-      tally.giveUp(ask)
+  const progress = createSearchProgress(search)
+  for (const [index, query] of queries.entries()) {
+    if (query.guard && progress.paid() >= MAX_PAID) continue
+    const permit = await admitInTime(query, search)
+    if (permit === TOO_LATE) {
+      progress.timeOut(query)
       break
     }
-    if (typeof pass === 'string') {
-      tally.passOver(ask, pass)
+    if (typeof permit === 'string') {
+      progress.skip(query, permit)
       continue
     }
-    if (tally.lateAnswer()) {
-      pass?.release()
+    if (progress.lateAnswer()) {
+      permit?.release()
       break
     }
-    const asked = askOne(ask, pass, search)
-    const mayPay = tally.paid() + 1 < MOST_PAID
-    const hasNext = asks.slice(index + 1).some(({ guard }) => !guard || (mayPay && guard.isAvailable()))
-    const answer = await tally.take(ask, asked, hasNext ? pass : undefined)
-    if (answer) return tally.conclude(asks, answer)
+    const outcome = queryOne(query, permit, search)
+    const mayPay = progress.paid() + 1 < MAX_PAID
+    const canHedge = queries.slice(index + 1).some(({ guard }) => !guard || (mayPay && guard.isAvailable()))
+    const answer = await progress.take(query, outcome, canHedge ? permit : undefined)
+    if (answer) return progress.conclude(queries, answer)
   }
-  return tally.conclude(asks)
+  return progress.conclude(queries)
 }
 
 const TOO_LATE = 'too_late'
 
-/** The right to ask, if it comes in time. One that comes later is given back. */
+/** Waits for the permit until the deadline. A permit that arrives later is released. */
 async function admitInTime<T>(
   { guard }: SourceQuery<T>,
   { signal, paidCalls }: Search<T>,
@@ -51,33 +51,33 @@ async function admitInTime<T>(
   if (signal?.aborted) return TOO_LATE
   if (!guard) return undefined
   const admitting = guard.admit(paidCalls)
-  const pass = await orWhenAborted(admitting, signal, (): typeof TOO_LATE => TOO_LATE)
-  if (!signal?.aborted) return pass
-  const giveBack = (late: Permit | SkipReason) => typeof late !== 'string' && late.release()
-  admitting.then(giveBack, () => {})
+  const permit = await orWhenAborted(admitting, signal, (): typeof TOO_LATE => TOO_LATE)
+  if (!signal?.aborted) return permit
+  const release = (late: Permit | SkipReason) => typeof late !== 'string' && late.release()
+  admitting.then(release, () => {})
   return TOO_LATE
 }
 
-/** Asks one source, and once more if the first question certainly never left the house. */
-async function askOne<T>(
-  ask: SourceQuery<T>,
-  pass: Permit | undefined,
+/** Queries one source and records the attempt. */
+async function queryOne<T>(
+  query: SourceQuery<T>,
+  permit: Permit | undefined,
   search: Search<T>,
 ): Promise<Outcome<T>> {
   const startedAt = performance.now()
-  const outcome = await askTwice(ask, search)
+  const outcome = await queryWithRetry(query, search)
   const ms = Math.round(performance.now() - startedAt)
   if ('bug' in outcome) {
-    search.sourceAttempts.push({ name: ask.name, result: 'error', ms })
-    pass?.settle(new SourceError(ask.name, 'bad_response'), ms)
+    search.sourceAttempts.push({ name: query.name, result: 'error', ms })
+    permit?.settle(new SourceError(query.name, 'bad_response'), ms)
     throw outcome.bug
   }
-  search.sourceAttempts.push({ name: ask.name, ms, ...toResult(outcome, search) })
-  pass?.settle(toCallOutcome(outcome), ms)
+  search.sourceAttempts.push({ name: query.name, ms, ...toResult(outcome, search) })
+  permit?.settle(toCallOutcome(outcome), ms)
   return outcome
 }
 
-/** A number that is on a watch list is known to the source. */
+/** A watch-listed number counts as found: the source knows it. */
 const toCallOutcome = <T>(outcome: Outcome<T>) => {
   if ('failure' in outcome) return outcome.failure
   return outcome.answer.found || outcome.answer.watchlisted ? 'found' : 'not_found'
@@ -94,7 +94,8 @@ function toResult<T>(
   return reference === undefined ? { result } : { result, reference }
 }
 
-async function askTwice<T>(
+/** Repeats the query once if it certainly was not sent. */
+async function queryWithRetry<T>(
   { name, query }: SourceQuery<T>,
   { signal }: Search<T>,
 ): Promise<{ answer: Answer<T> } | { failure: SourceError } | { bug: unknown }> {
@@ -103,12 +104,12 @@ async function askTwice<T>(
       return { answer: await untilAborted(name, query(), signal) }
     } catch (error) {
       if (!(error instanceof SourceError)) return { bug: error }
-      if (isLast || signal?.aborted || !mayRepeat(error)) return { failure: error }
+      if (isLast || signal?.aborted || !mayRetry(error)) return { failure: error }
     }
   }
   throw new Error('unreachable')
 }
 
-/** A question that never left may be asked again, unless waiting or our settings were the trouble. */
-const mayRepeat = ({ sent, reason, trouble }: SourceError) =>
+/** A slow connection or a wrong setting would fail again. */
+const mayRetry = ({ sent, reason, trouble }: SourceError) =>
   !sent && reason === 'unreachable' && trouble !== 'slow_connection'

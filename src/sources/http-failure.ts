@@ -2,7 +2,7 @@ import { PrivateAddress } from './public-address.ts'
 import { SourceError, type SourceFailure } from './source.ts'
 import type { Trouble } from './trouble.ts'
 
-/** How far a question has come. Before it is sent, nothing can have been billed. */
+/** How far a request has come. Before it is sent, the vendor cannot charge for it. */
 export type Progress = { sent: boolean; answered: boolean }
 
 /** No connection was made in time. */
@@ -10,7 +10,7 @@ export class SlowConnection extends Error {
   readonly code = 'SLOW_CONNECTION'
 }
 
-/** The error's own text is dropped: it may hold the address, and with it the number. */
+/** Drops the error's own message: it may contain the URL, and with it the number. */
 export function toSourceError(
   source: string,
   error: unknown,
@@ -40,7 +40,7 @@ const CONNECT_TROUBLES: Readonly<Record<string, Trouble>> = {
   SLOW_CONNECTION: 'slow_connection',
   UND_ERR_CONNECT_TIMEOUT: 'slow_connection',
   ETIMEDOUT: 'slow_connection',
-  // The other side hung up, before TLS was agreed upon where it is used.
+  // The connection was closed during the TLS handshake.
   ECONNRESET: 'no_tls',
   EPROTO: 'no_tls',
 }

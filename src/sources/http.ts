@@ -23,7 +23,7 @@ export const ATTEMPT_MS = 8000
 const LARGEST_REPLY = 2 * 1024 * 1024
 const CONNECTIONS = 128
 
-/** The only way out of the house. No redirects, no compression, no large answers, no waiting. */
+/** The only outbound HTTP client. No redirects, no compression, a size limit, a time limit. */
 export function openHttp({ source, url, allowPrivate, attemptMs = ATTEMPT_MS }: HttpOptions): Http {
   const base = new URL(url)
   const trusted = allowPrivate || isPrivateAddress(base.hostname)
@@ -35,7 +35,7 @@ export function openHttp({ source, url, allowPrivate, attemptMs = ATTEMPT_MS }: 
     bodyTimeout: attemptMs,
     connect: createConnect(trusted),
   })
-  const client = agent.compose(noteSending)
+  const client = agent.compose(recordSending)
   const prefix = base.pathname.replace(/\/$/, '')
 
   const sendBefore = async (
@@ -68,13 +68,13 @@ export function openHttp({ source, url, allowPrivate, attemptMs = ATTEMPT_MS }: 
       throw toSourceError(source, error, progress, signal.aborted)
     }
   }
-  const send: Send = (question, call) =>
-    withDeadline(attemptMs, (signal) => sendBefore(signal, question, call.onRetryAfter), call.signal)
+  const send: Send = (request, call) =>
+    withDeadline(attemptMs, (signal) => sendBefore(signal, request, call.onRetryAfter), call.signal)
   return { send, close: () => agent.destroy() }
 }
 
-/** undici says by this call that a connection stands and the question is written to it now. */
-const noteSending: Dispatcher.DispatcherComposeInterceptor = (dispatch) => (options, handler) => {
+/** undici calls onRequestStart when it has a connection and starts to write the request. */
+const recordSending: Dispatcher.DispatcherComposeInterceptor = (dispatch) => (options, handler) => {
   const progress = (options as { opaque?: Progress }).opaque
   const start = handler.onRequestStart?.bind(handler)
   handler.onRequestStart = (...given) => {
@@ -84,16 +84,16 @@ const noteSending: Dispatcher.DispatcherComposeInterceptor = (dispatch) => (opti
   return dispatch(options, handler)
 }
 
-/** Connects within two seconds, DNS and TLS included. undici's own limit is coarse: it may be a second late. */
+/** Connects within two seconds, DNS and TLS included. undici's own timeout may be a second late. */
 function createConnect(trusted: boolean): buildConnector.connector {
   const connect = buildConnector({
     timeout: 0,
-    // Said here, so that NODE_TLS_REJECT_UNAUTHORIZED cannot unsay it.
+    // Explicit, so that NODE_TLS_REJECT_UNAUTHORIZED cannot disable it.
     rejectUnauthorized: true,
     ...(trusted ? {} : { lookup: lookupPublic }),
   })
   return (options, done) => {
-    // It returns the socket, although its type does not say so.
+    // buildConnector returns the socket; its type does not declare that.
     const socket = connect(options, (...result) => {
       clearTimeout(timer)
       done(...result)
@@ -105,18 +105,18 @@ function createConnect(trusted: boolean): buildConnector.connector {
 type RawReply = Awaited<ReturnType<Agent['request']>>
 
 async function readBody(source: string, { headers, body }: RawReply): Promise<Buffer> {
-  const give = (trouble: Trouble) => {
+  const discard = (trouble: Trouble) => {
     body.on('error', () => {}).destroy()
     return new SourceError(source, 'bad_response', { trouble })
   }
   const encoding = headers['content-encoding']
-  if (encoding !== undefined && encoding !== 'identity') throw give('compressed')
-  if (Number(headers['content-length'] ?? 0) > LARGEST_REPLY) throw give('too_large')
+  if (encoding !== undefined && encoding !== 'identity') throw discard('compressed')
+  if (Number(headers['content-length'] ?? 0) > LARGEST_REPLY) throw discard('too_large')
   const pieces: Buffer[] = []
   let size = 0
   for await (const piece of body) {
     size += piece.length
-    if (size > LARGEST_REPLY) throw give('too_large')
+    if (size > LARGEST_REPLY) throw discard('too_large')
     pieces.push(piece)
   }
   return Buffer.concat(pieces)

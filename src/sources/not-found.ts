@@ -1,5 +1,5 @@
 /**
- * How vendors say in words that they have no such person. A text counts only as a whole: "Record not found for this app" says
+ * Texts by which vendors say that they have no such person. Only the whole text counts: "Record not found for this app" says
  * nothing about a person. {number} stands for the eleven digits.
  */
 export const NO_SUCH_PERSON: readonly string[] = [
@@ -18,7 +18,7 @@ export const NO_SUCH_PERSON: readonly string[] = [
   ]),
 ]
 
-/** How a vendor that compares the phone itself says that it differs. */
+/** Texts by which vendors that compare the phone themselves say that it differs. */
 export const PHONE_DIFFERS: readonly string[] = ['phone', 'phone number'].flatMap((phone) => [
   `${phone} mismatch`,
   `${phone} does not match`,

@@ -13,45 +13,49 @@ export type OpenOptions = {
   readonly attemptMs?: number
 }
 
-/** A vendor with its connections, ready to be asked. */
+/** Opens a vendor with its own connections. */
 export async function openVendor(
   name: VendorName,
   { vendors, allowPrivate, attemptMs }: OpenOptions,
 ): Promise<Source> {
   const values = vendors[name] as ValuesOf<Settings> & { readonly url: string }
-  // Loaded where it is needed: a server without vendors starts sooner.
+  // Loaded on demand: a server without vendors starts sooner.
   const { openHttp, ATTEMPT_MS } = await import('./http.ts')
   const limitMs = attemptMs ?? ATTEMPT_MS
   const { send, close } = openHttp({ source: name, url: values.url, allowPrivate, attemptMs: limitMs })
   const { create } = await (VENDORS[name] as unknown as Vendor).load()
-  return { ...guard(create(values, { send }), limitMs), close }
+  return { ...withRules(create(values, { send }), limitMs), close }
 }
 
-/** What holds for every vendor, whatever it sends: one time limit for one question, and the right person or no answer. */
-function guard(source: Source, attemptMs: number): Source {
+/** The rules for every vendor: one time limit per call, and a record of the right person or no answer. */
+function withRules(source: Source, attemptMs: number): Source {
   const { name, findNin, findBvn } = source
   return {
     ...source,
     ...(findNin && {
-      findNin: (ask, call) =>
+      findNin: (query, call) =>
         attempt(name, attemptMs, call, async (limited) => {
-          const answer = await findNin(ask, limited)
+          const answer = await findNin(query, limited)
           if (!answer.found) readDecoy('nin')
-          return answer.found ? requirePerson(name, { number: ask.nin, phone: ask.phone }, answer) : answer
+          return answer.found
+            ? requirePerson(name, { number: query.nin, phone: query.phone }, answer)
+            : answer
         }),
     }),
     ...(findBvn && {
-      findBvn: (ask, call) =>
+      findBvn: (query, call) =>
         attempt(name, attemptMs, call, async (limited) => {
-          const answer = await findBvn(ask, limited)
+          const answer = await findBvn(query, limited)
           if (!answer.found) readDecoy('bvn')
-          return answer.found ? requirePerson(name, { number: ask.bvn, phone: ask.phone }, answer) : answer
+          return answer.found
+            ? requirePerson(name, { number: query.bvn, phone: query.phone }, answer)
+            : answer
         }),
     }),
   }
 }
 
-/** All that one question takes together, tokens included. */
+/** The time limit covers the whole call, fetching a token included. */
 const attempt = <T>(
   name: string,
   attemptMs: number,
@@ -70,7 +74,7 @@ const attempt = <T>(
     call.signal,
   )
 
-/** A vendor's answer may surprise our code in a way nobody thought of: that must not stop the search at other sources. */
+/** An unexpected error in a vendor's code must not stop the search at other sources. */
 function toFailure(name: string, error: unknown, isCut: boolean): SourceError {
   if (!(error instanceof SourceError))
     return new SourceError(name, 'bad_response', { trouble: 'unknown_shape' })

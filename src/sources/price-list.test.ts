@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { toDuration, toPrice, withoutTwins } from './price-list.ts'
+import { toDuration, toPrice, withoutDuplicates } from './price-list.ts'
 
 describe('toPrice', () => {
   it.each([
@@ -37,6 +37,6 @@ it.each([
 
 it('takes twins for one, and refuses those that disagree about the price', () => {
   const one = { code: 'A1', price: '5' }
-  expect(withoutTwins('baxi', [one, { ...one, code: 'a1' }])).toEqual([one])
-  expect(() => withoutTwins('baxi', [one, { ...one, price: '6' }])).toThrow('baxi: bad_response')
+  expect(withoutDuplicates('baxi', [one, { ...one, code: 'a1' }])).toEqual([one])
+  expect(() => withoutDuplicates('baxi', [one, { ...one, price: '6' }])).toThrow('baxi: bad_response')
 })

@@ -1,7 +1,7 @@
 import { type LookupAddress, type LookupOptions, lookup } from 'node:dns'
 import { BlockList, isIP } from 'node:net'
 
-/** A vendor's name that leads into the operator's own network: somebody changed the DNS, or the setting is wrong. */
+/** A vendor's host name resolves to a private address: the DNS was changed, or the setting is wrong. */
 export class PrivateAddress extends Error {}
 
 const PRIVATE = new BlockList()
@@ -19,7 +19,7 @@ for (const [network, bits] of [
 ] as const)
   PRIVATE.addSubnet(network, bits, 'ipv4')
 for (const [network, bits] of [
-  // The first five lead to an IPv4 address of whoever wrote them, by one way of translation or another.
+  // The first five embed an arbitrary IPv4 address (NAT64, Teredo, 6to4).
   ['::', 96],
   ['64:ff9b::', 96],
   ['64:ff9b:1::', 48],
@@ -32,7 +32,7 @@ for (const [network, bits] of [
 ] as const)
   PRIVATE.addSubnet(network, bits, 'ipv6')
 
-/** Whether a host, as a URL spells it, is an address of a private network, of this machine, or of nobody. */
+/** Whether a host, as a URL spells it, is a private, loopback or reserved address. */
 export function isPrivateAddress(host: string): boolean {
   const address = host.replace(/^\[|\]$/g, '')
   if (address === 'localhost') return true
@@ -44,7 +44,7 @@ const isPrivate = (address: string, family: number) => PRIVATE.check(address, fa
 
 type Done = (error: Error | null, address: string | LookupAddress[], family?: number) => void
 
-/** Looks a name up and keeps its public addresses only: what is checked is what is connected to. */
+/** Resolves a name to its public addresses only. The connection uses the same result, so DNS rebinding has no effect. */
 export function lookupPublic(host: string, options: LookupOptions, done: Done): void {
   lookup(host, { ...options, all: true }, (error, addresses) => {
     if (error) return done(error, [])

@@ -4,7 +4,7 @@ import { type Day, readDay, toHyphenatedDay, toLongDay, toNumericDay, toShortDay
 import type { NinRecord } from '../contract/nin.ts'
 import { joinPhones } from '../contract/recorded-phones.ts'
 
-/** What a vendor said, laid out as the contract has it: any value may be missing, null, or of another type. */
+/** A vendor's values in the contract's layout: any value may be missing, null, or of another type. */
 export type Given<T> = {
   readonly [Name in keyof T]?: NonNullable<T[Name]> extends object ? Given<T[Name]> : unknown
 }
@@ -13,8 +13,8 @@ const LONGEST_TEXT = 500
 export const HIDDEN = '****'
 
 /**
- * Brings what a vendor said into the one spelling of the contract. Whatever cannot be read is empty, never wrong. Phones are
- * all there, as `joinPhones` has them: which one is answered depends on the one that was asked for.
+ * Converts a vendor's values to the contract's spelling. A value that cannot be read becomes empty. All phones are kept, as
+ * `joinPhones` writes them: the one to return depends on the phone in the request.
  */
 export function completeNin(given: Given<NinRecord>): NinRecord {
   const record = fill(createBlankRecord('nin'), given)
@@ -51,7 +51,7 @@ function completePerson(info: Person, toFigures: (day: Day) => string, toWords: 
   info.formatted_date_of_birth = toDate(born, toWords)
 }
 
-/** "NO" and nothing mean that there is no entry. An entry that is not text must not get lost: it would clear a person. */
+/** "NO" and empty mean no entry. An entry that is not text becomes "YES": dropping it would clear the person. */
 function toWatchList(value: unknown): string | null {
   if (value === true) return 'YES'
   if (typeof value === 'object' && value !== null) return Object.keys(value).length > 0 ? 'YES' : null
@@ -59,7 +59,7 @@ function toWatchList(value: unknown): string | null {
   return /^(no|n|false|0)?$/i.test(text) ? null : text
 }
 
-/** The blank record with the values that were given: its own fields and no others. */
+/** The blank record with the given values. Fields that it does not have are dropped. */
 function fill<T extends object>(blank: T, given: unknown): T {
   const values = (typeof given === 'object' && given !== null ? given : {}) as Record<string, unknown>
   const entries = Object.entries(blank).map(([name, empty]) => [
@@ -69,7 +69,7 @@ function fill<T extends object>(blank: T, given: unknown): T {
   return Object.fromEntries(entries) as T
 }
 
-/** A value as text on one line. Several (an address in parts) are joined; anything else, lists in lists too, is no data. */
+/** A value as text on one line. A list (an address in parts) is joined; nested lists and objects are empty. */
 export function toText(value: unknown): string {
   if (!Array.isArray(value)) return toPlainText(value)
   return value
@@ -87,14 +87,13 @@ function toPlainText(value: unknown): string {
     .replace(/[\u0000-\u001f\u007f-\u009f]+/g, ' ')
     .trim()
     .slice(0, LONGEST_TEXT)
-  // What a vendor hides stays hidden, and its length says nothing.
+  // A masked value stays masked, with a fixed length that reveals nothing.
   return /^\*+$/.test(text) ? HIDDEN : text
 }
 
-/** Left out by the vendor, in whichever way it does that. */
 export const isAbsent = (value: unknown): boolean => value === undefined || value === null
 
-/** A number of eleven digits that lost its leading zeros on the way is given them back. */
+/** Restores the leading zeros of an eleven-digit number. */
 export function toNumber(value: unknown): string {
   const text = toText(value)
   return /^\d{1,10}$/.test(text) ? text.padStart(11, '0') : text

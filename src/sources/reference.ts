@@ -1,6 +1,5 @@
 /**
- * A vendor's reference goes into the audit log as it is, so it must be a plain name: not somebody's number, phone or name.
- * Undefined when it may not be written down.
+ * A vendor's reference for the audit log. Undefined when it could contain a person's number, phone or name.
  */
 export function toCleanReference(
   reference: unknown,
@@ -9,32 +8,32 @@ export function toCleanReference(
 ): string | undefined {
   const text = typeof reference === 'number' ? String(reference) : reference
   if (typeof text !== 'string' || !/^[A-Za-z0-9._:-]{1,100}$/.test(text)) return undefined
-  // Without a digit it may be anybody's name; with nothing else, and this long, anybody's number.
+  // Letters alone may be a person's name, and 10 to 13 digits alone a person's number.
   if (!/\d/.test(text) || /^\d{10,13}$/.test(text)) return undefined
   const digits = toDigits(text)
   const lower = text.toLowerCase()
   const personal = listPersonal(record)
-  const isTold =
+  const isPersonal =
     secrets.some((secret) => digits.includes(secret)) ||
     personal.digits.some((secret) => digits.includes(secret)) ||
     personal.words.some((word) => lower.includes(word))
-  return isTold ? undefined : text
+  return isPersonal ? undefined : text
 }
 
 type Personal = { readonly digits: readonly string[]; readonly words: readonly string[] }
 
 const LEAST_DIGITS = 7
 const PHONE_CORE = 10
-/** A name is known by three letters; other words (an address, a town) are often part of longer ones. */
+/** Names count from three letters. Words of an address count from five: shorter ones occur inside other words. */
 const LEAST_NAME = 3
 const LEAST_WORD = 5
 
-/** Whatever in a record would tell who it is about: its numbers and its words. */
+/** The numbers and words of a record that identify the person. */
 function listPersonal(record: unknown): Personal {
   const values = listTexts('', record)
   const numbers = values.map(([, text]) => toDigits(text)).filter((text) => text.length >= LEAST_DIGITS)
   return {
-    // A phone is also known without its 0 or 234.
+    // A phone may be written without its 0 or 234.
     digits: numbers.flatMap((text) => [text, text.slice(-PHONE_CORE)]),
     words: values.flatMap(([field, text]) => {
       const least = field.includes('name') ? LEAST_NAME : LEAST_WORD

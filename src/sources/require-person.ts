@@ -8,8 +8,8 @@ import type { Trouble } from './trouble.ts'
 type Found<T> = Extract<Answer<T>, { found: true }>
 
 /**
- * The answer, if its record is about the number that was asked for, has a name, and has a phone that can be compared with the
- * one that was asked for. Anything else is no answer.
+ * Returns the answer if its record has the requested number, a name, and a phone that can be compared with the requested
+ * one. Otherwise the source has failed.
  */
 export function requirePerson<T extends NinRecord | BvnRecord>(
   source: string,
@@ -23,16 +23,16 @@ export function requirePerson<T extends NinRecord | BvnRecord>(
   const info = record.personal_info
   const names = [info.first_name, info.middle_name, info.last_name, info.full_name]
   if (names.every((part) => part === '')) throw wrong('unknown_shape')
-  return { ...answer, record: { ...record, personal_info: settlePhones(source, info, asked.phone) } }
+  return { ...answer, record: { ...record, personal_info: selectPhones(source, info, asked.phone) } }
 }
 
 type Phones = { readonly phone_number: string; readonly phone_number_2?: string | null }
 
 /**
- * The phones as they are answered: each as 0803…, and the one that was asked for if it is among them. A phone that cannot be
- * read may be the right one: then the record says neither yes nor no. That is about this person, not about the source.
+ * The phones to return: each as 0803…, and the requested one if it is among them. A phone that cannot be read may be the
+ * right one, so the record decides nothing. That is no fault of the source.
  */
-function settlePhones<T extends Phones>(source: string, info: T, phone: string): T {
+function selectPhones<T extends Phones>(source: string, info: T, phone: string): T {
   const wanted = toLocalPhone(phone)
   const first = splitPhones(info.phone_number)
   const second = splitPhones(info.phone_number_2 ?? '')
@@ -52,7 +52,7 @@ function toTrouble(phones: readonly string[]): Trouble {
   return phones.every((each) => each === UNREADABLE) ? 'unreadable_phone' : 'mixed_phones'
 }
 
-/** The phone that was asked for, or the first that is a Nigerian mobile; hidden when there is one that cannot be read. */
+/** The requested phone, or the first Nigerian mobile; masked when only an unreadable one is there. */
 const choose = (phones: readonly string[], wanted: string): string =>
   phones.find((each) => each === wanted) ??
   phones.find((each) => each.startsWith('0')) ??

@@ -1,7 +1,7 @@
 import { MINUTE_MS } from '../contract/time.ts'
 import { type Call, SourceError } from './source.ts'
 
-/** A vendor that asks for more is asked again after this long: one call then shows whether it still means it. */
+/** A longer Retry-After is cut to this: one call then shows whether the vendor still refuses. */
 const MOST_MS = 10 * MINUTE_MS
 const STATUSES: readonly number[] = [429, 503]
 
@@ -10,7 +10,7 @@ type Reply = {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
 }
 
-/** How long the vendor wants to be left alone: seconds or an HTTP date. Undefined when it does not say. */
+/** The Retry-After of a reply, given in seconds or as an HTTP date. */
 export function readRetryAfterMs({ statusCode, headers }: Reply): number | undefined {
   const value = headers['retry-after']
   if (typeof value !== 'string' || !STATUSES.includes(statusCode)) return undefined
@@ -24,7 +24,7 @@ function toWaitMs(value: string, date: string | string[] | undefined): number {
   return Date.parse(value) - (Number.isNaN(now) ? Date.now() : now)
 }
 
-/** Lets the failure of a question say how long the vendor wants to be left alone. */
+/** Adds the vendor's Retry-After to the error of a failed call. */
 export async function withRetryAfter<T>(
   work: (onRetryAfter: NonNullable<Call['onRetryAfter']>) => Promise<T>,
 ): Promise<T> {
@@ -40,6 +40,6 @@ export async function withRetryAfter<T>(
   }
 }
 
-/** Not about one question, nor about something else that happened later in the attempt; and the vendor's reader has not decided it. */
+/** The error is about the source and not about one request, and the vendor's own code has not set a Retry-After. */
 const isAboutSource = ({ reason, fault, retryAfterMs }: SourceError) =>
   fault === 'source' && retryAfterMs === undefined && (reason === 'throttled' || reason === 'unreachable')

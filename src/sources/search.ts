@@ -1,7 +1,7 @@
 import type { CallGuard, PaidCalls, SkipReason } from './guard/call-guard.ts'
 import type { Answer, SourceError, SourceFailure } from './source.ts'
 
-/** One source that was asked or passed over: what came of it, and how long it took. For the audit. */
+/** One source that was queried or skipped, with the result and the time it took. For the audit log. */
 export type SourceAttempt = {
   readonly name: string
   readonly result:
@@ -14,32 +14,31 @@ export type SourceAttempt = {
     | SourceFailure
     | SkipReason
   readonly ms: number
-  /** The vendor's own name for its answer. */
+  /** The vendor's own reference for its answer. */
   readonly reference?: string
 }
 
 export type SourceQuery<T> = {
   readonly name: string
   readonly query: () => Promise<Answer<T>>
-  /** Sources inside the house have none: they cost nothing and are always there. */
+  /** Local sources have none: they cost nothing. */
   readonly guard?: CallGuard | undefined
 }
 
 export type Search<T> = {
   readonly sourceAttempts: SourceAttempt[]
-  /** Nobody waits longer. Absent where all sources are inside the house. */
+  /** The deadline. Absent when all sources are local. */
   readonly signal: AbortSignal | undefined
-  /** Whether a record settles the question; otherwise it counts as not found. */
+  /** Whether the record matches the request; otherwise it counts as not found. */
   readonly matches?: (record: T) => boolean
-  /** Whether "not found" lets the next source be asked. */
+  /** Whether the next source is queried after "not found". */
   readonly continueOnNotFound?: boolean
-  /** The record with a watch list entry, for a number that an earlier source called blocked. */
+  /** Adds a watch list entry to the record, because an earlier source called the number blocked. */
   readonly markWatchlisted?: ((record: T) => T) | undefined
   /** Absent without an Idempotency-Key. */
   readonly paidCalls?: PaidCalls | undefined
-  /** What must not be written down, should a vendor put it into its reference. */
+  /** Numbers that must not be written to the audit log, even when a vendor's reference contains them. */
   readonly secrets?: readonly string[]
 }
 
-/** What one question came to. */
 export type Outcome<T> = { readonly answer: Answer<T> } | { readonly failure: SourceError }

@@ -5,8 +5,8 @@ import type { Settings, ValuesOf } from '../settings/setting.ts'
 import type { Trouble } from './trouble.ts'
 
 /**
- * A source that was asked and answered. "No such record" is an answer, not a failure. `reference` is the vendor's own
- * name for this answer, for the audit: it is cleaned before it gets there.
+ * The answer of a source. "No such record" is an answer, not a failure. `reference` is the vendor's own reference, for the
+ * audit log: it is cleaned before it is written.
  */
 export type Answer<T> =
   | {
@@ -18,8 +18,8 @@ export type Answer<T> =
       readonly found: false
       readonly reference?: unknown
       /**
-       * The vendor says that the number is blocked or on a watch list, and gives no record. The search goes on for the
-       * record; it never ends as "not found".
+       * The vendor says that the number is blocked or on a watch list, and gives no record. The search continues with the
+       * next source and never ends as "not found".
        */
       readonly watchlisted?: true
     }
@@ -27,26 +27,26 @@ export type Answer<T> =
 export type NinQuery = { readonly nin: string; readonly phone: string }
 export type BvnQuery = { readonly bvn: string; readonly phone: string }
 
-/** What goes along with every question: when to give up, and the reference of the verification. */
+/** The context of every call: the deadline, and the reference of the verification. */
 export type Call = {
   readonly signal: AbortSignal
   readonly reference: string
-  /** Told how long the vendor wants to be left alone, should it say so. */
+  /** Called with the vendor's Retry-After. */
   readonly onRetryAfter?: (ms: number) => void
 }
 
-/** Each ability is optional: a source offers what it can. Phones are ten-digit cores. */
+/** Each ability is optional. Phones are ten-digit cores. */
 export type Source = {
   readonly name: string
-  /** Asked over the network: what is asked there is audited before, and may be paid for. */
+  /** Called over the network: each call is audited before it is made, and may be paid for. */
   readonly isExternal?: boolean
-  readonly findNin?: (ask: NinQuery, call: Call) => Promise<Answer<NinRecord>>
-  readonly findBvn?: (ask: BvnQuery, call: Call) => Promise<Answer<BvnRecord>>
-  /** The lists as the vendor has them now. What it does not sell stays as it is in `current`, or is left out. */
+  readonly findNin?: (query: NinQuery, call: Call) => Promise<Answer<NinRecord>>
+  readonly findBvn?: (query: BvnQuery, call: Call) => Promise<Answer<BvnRecord>>
+  /** The vendor's current lists. What it does not sell is returned as in `current`, or left out. */
   readonly fetchCatalogue?: (current: CatalogueFiles, call: Call) => Promise<CatalogueFiles>
-  /** Numbers that the vendor made for trying: one of them is asked by `tabbat sources check`. */
+  /** The vendor's test numbers: `tabbat sources check` queries one of them. */
   readonly samples?: { readonly nin?: string; readonly bvn?: string }
-  /** Why an operation that the vendor sells cannot be served, in one line for the operator. */
+  /** Why an operation is not available with these settings, in one line for the operator. */
   readonly cannot?: { readonly nin?: string; readonly bvn?: string }
   readonly close?: () => Promise<void>
 }
@@ -55,22 +55,20 @@ export const SOURCE_FAILURES = ['unreachable', 'timeout', 'bad_response', 'refus
 export type SourceFailure = (typeof SOURCE_FAILURES)[number]
 
 type SourceErrorOptions = {
-  /** What exactly happened, from a closed list: for `tabbat sources check`. */
+  /** The exact cause, from a closed list: for `tabbat sources check`, metrics and warnings. */
   readonly trouble?: Trouble | undefined
-  /** False when the question certainly never reached the vendor: then it costs nothing, and may be asked again. */
+  /** False when the request certainly never reached the vendor: then it is not paid for, and may be repeated. */
   readonly sent?: boolean
   readonly fault?: Fault
-  /** The vendor wants no question for so long. */
+  /** The vendor's Retry-After. */
   readonly retryAfterMs?: number | undefined
 }
 
-/**
- * Whose fault it was. The source's own counts against it; that of a question it did not like says nothing about others, and
- * that of our deadline, which cut it short of its time, says nothing at all.
- */
+/** What caused a failure. `source` counts against the source's health; `question` is about this one request only; `deadline`
+ * is our own time limit, and says nothing about the source. */
 export type Fault = 'source' | 'question' | 'deadline'
 
-/** The source could not answer. Its text is ours, never the vendor's: vendors put people into error messages. */
+/** The source could not answer. The message is ours: a vendor's error text may contain personal data. */
 export class SourceError extends Error {
   readonly source: string
   readonly reason: SourceFailure
@@ -95,7 +93,7 @@ export class SourceError extends Error {
   }
 }
 
-/** What is sent to a vendor. The host is the settings' and nothing else's. */
+/** A request to a vendor. The host comes from the settings only. */
 export type HttpRequest = {
   readonly method: 'GET' | 'POST'
   /** Below the base URL, with a leading slash. */
@@ -106,12 +104,12 @@ export type HttpRequest = {
   readonly body?: unknown
 }
 
-/** `body` is undefined when it was not JSON; that happens only with a status that is not 2xx. */
+/** `body` is undefined when a reply with a status other than 2xx was not JSON. */
 export type HttpReply = { readonly status: number; readonly body: unknown }
 
-export type Send = (question: HttpRequest, call: Pick<Call, 'signal' | 'onRetryAfter'>) => Promise<HttpReply>
+export type Send = (request: HttpRequest, call: Pick<Call, 'signal' | 'onRetryAfter'>) => Promise<HttpReply>
 
-/** What a source is given to ask its vendor with. */
+/** What a vendor's folder is given. */
 export type VendorDeps = { readonly send: Send; readonly now?: () => Date }
 
 /** What every vendor's folder exports as `create`. */

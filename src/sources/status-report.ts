@@ -3,7 +3,7 @@ import type { PublishedState, Spent } from '../store/source-table.ts'
 import type { GuardFigures } from './guard/call-guard.ts'
 import type { Prices } from './guard/shared-state.ts'
 
-/** How one operation of a source is doing on one node; without figures when no node is running. */
+/** State of one operation of a source on one node; without figures when no node is running. */
 export type SourceReport = {
   readonly source: string
   readonly operation: string
@@ -14,12 +14,12 @@ export type SourceReport = {
   readonly spentKoboToday: number
   readonly capKobo: number | null
   readonly priceKobo: number
-  /** Of those whose lists are fetched: when they were asked last, and what came of it. */
+  /** Only for vendors of lists: the last sync and its outcome. */
   readonly lastSync?: { readonly at: string; readonly outcome: string } | null
 }
 
 export type Facts = {
-  /** What is asked, in the order of asking. */
+  /** Sources in the order in which they are queried. */
   readonly order: readonly { readonly source: string; readonly operation: string }[]
   readonly states: readonly PublishedState[]
   readonly disabled: readonly string[]
@@ -30,23 +30,23 @@ export type Facts = {
   readonly syncs: readonly SyncRow[]
 }
 
-/** One line for each source, operation and node, and one for each vendor of lists. */
+/** One report for each source, operation and node, and one for each vendor of lists. */
 export function toReports(facts: Facts): SourceReport[] {
   const { order, states, lists, syncs } = facts
-  const verifiers = order.flatMap(({ source, operation }): SourceReport[] => {
+  const identity = order.flatMap(({ source, operation }): SourceReport[] => {
     const common = toCommon(facts, source, operation)
     const seen = states.filter((state) => state.name === source && state.operation === operation)
     if (seen.length === 0) return [{ ...common, node: null, figures: null }]
     return seen.map(({ node, state }) => ({ ...common, node, figures: JSON.parse(state) as GuardFigures }))
   })
-  const shops = lists.map((source): SourceReport => {
+  const catalogue = lists.map((source): SourceReport => {
     const sync = syncs.find((row) => row.source === source)
     const lastSync = sync
       ? { at: new Date(sync.startedAt).toISOString(), outcome: sync.outcome ?? 'under way' }
       : null
     return { ...toCommon(facts, source, 'catalogue_sync'), node: null, figures: null, lastSync }
   })
-  return [...verifiers, ...shops]
+  return [...identity, ...catalogue]
 }
 
 function toCommon({ disabled, spent, prices }: Facts, source: string, operation: string) {

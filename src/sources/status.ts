@@ -16,35 +16,35 @@ const MEANINGS: ReadonlyMap<number, Meaning> = new Map([
 ])
 
 /**
- * What a reply means that is neither a record nor the vendor's listed "no such person". Its text only tells the operator what
- * to look at; it goes no further. All count against the source, but for a complaint about the form of this one question.
+ * The error for a reply that is neither a record nor a listed "no such person". The vendor's text selects the cause and is
+ * then dropped. It counts against the source, unless the vendor complains about the format of this request.
  */
 export function toStatusError(source: string, status: number, body?: unknown): SourceError {
-  const said = toSaid(body)
-  const [reason, trouble] = MEANINGS.get(status) ?? toRangeMeaning(status, said)
+  const text = toErrorText(body)
+  const [reason, trouble] = MEANINGS.get(status) ?? toRangeMeaning(status, text)
   return new SourceError(source, reason, { trouble, fault: trouble === 'rejected' ? 'question' : 'source' })
 }
 
-function toRangeMeaning(status: number, said: string): Meaning {
+function toRangeMeaning(status: number, text: string): Meaning {
   if (status >= 500) return ['unreachable', 'vendor_failed']
-  if (status >= 400) return toRejection(status, said)
+  if (status >= 400) return toRejection(status, text)
   if (status >= 300) return ['bad_response', 'redirected']
   return ['bad_response', 'unknown_shape']
 }
 
-const SAYS_NOT_NOW =
+const TEMPORARY =
   /\bat (this|the) (time|moment)\b|\b(by this time|later|again|temporar\w*|unavailable|not available|timed? ?out)\b/i
-const SAYS_FORM = /\b(format|pattern|schema|required|invalid|must|validation|expected)\b/i
+const FORMAT = /\b(format|pattern|schema|required|invalid|must|validation|expected)\b/i
 
-/** The look-up failed for now. */
-export const saysNotNow = (said: string): boolean => SAYS_NOT_NOW.test(said)
+/** The text says that the look-up failed for now. */
+export const isTemporary = (text: string): boolean => TEMPORARY.test(text)
 
-/** The vendor does not like the form of the question. */
-export const saysForm = (said: string): boolean => SAYS_FORM.test(said)
+/** The text complains about the format of the request. */
+export const isFormatComplaint = (text: string): boolean => FORMAT.test(text)
 
-/** What the text of a 4xx tells the operator, the first that fits. It never decides about a person. */
-const TELLING: readonly (readonly [RegExp, Meaning])[] = [
-  [SAYS_NOT_NOW, ['unreachable', 'vendor_down']],
+/** The cause by the text of a 4xx; the first match counts. It never means "no such person". */
+const TEXT_MEANINGS: readonly (readonly [RegExp, Meaning])[] = [
+  [TEMPORARY, ['unreachable', 'vendor_down']],
   [/\binsufficient\b.*\b(balance|funds?)\b|\btop[ -]?up\b/i, ['refused', 'funds']],
   [
     /\b(app|application|merchant|client|business|account|organi[sz]ation|user) (was |is )?not found\b/i,
@@ -55,18 +55,18 @@ const TELLING: readonly (readonly [RegExp, Meaning])[] = [
     /^(404:? )?not found\.?$|^cannot (get|post)\b|\b(route|endpoint|url|path|page|address)\b/i,
     ['bad_response', 'unknown_path'],
   ],
-  [SAYS_FORM, ['bad_response', 'rejected']],
+  [FORMAT, ['bad_response', 'rejected']],
 ]
 
-function toRejection(status: number, said: string): Meaning {
-  if (status === 404 && said === '') return ['bad_response', 'unknown_path']
-  return TELLING.find(([pattern]) => pattern.test(said))?.[1] ?? ['bad_response', 'unlisted']
+function toRejection(status: number, text: string): Meaning {
+  if (status === 404 && text === '') return ['bad_response', 'unknown_path']
+  return TEXT_MEANINGS.find(([pattern]) => pattern.test(text))?.[1] ?? ['bad_response', 'unlisted']
 }
 
 const TEXT_FIELDS = ['message', 'detail', 'error'] as const
 
-/** The text of an error, wherever the vendor has it. For comparing only. */
-export function toSaid(body: unknown): string {
+/** The text of an error, from whichever field has it. For comparing only. */
+export function toErrorText(body: unknown): string {
   if (typeof body !== 'object' || body === null) return ''
   const fields = body as Readonly<Record<string, unknown>>
   return TEXT_FIELDS.map((name) => toText(fields[name])).find((text) => text !== '') ?? ''

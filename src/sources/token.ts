@@ -4,13 +4,14 @@ import { withRetryAfter } from './retry-after.ts'
 import type { HttpReply, Send } from './source.ts'
 import { type Call, SourceError } from './source.ts'
 import { toStatusError } from './status.ts'
+import { orWhenAborted } from './waiting.ts'
 
-/** What a vendor gave. Without a lifetime the token is kept for a while: a vendor that takes it no longer says 401. */
+/** Without a lifetime, the token is kept for ten minutes; the vendor answers 401 when it has expired. */
 export type Token = { readonly text: string; readonly lifetimeMs?: number | undefined }
 
 export type TokenOptions = {
   readonly source: string
-  /** Asks for a token. The time is that before the question, so that a slow answer does not lengthen the token's life. */
+  /** `askedAt` is the time before the request, so that a slow reply does not extend the token's life. */
   readonly fetchToken: (call: Pick<Call, 'signal' | 'onRetryAfter'>, askedAt: Date) => Promise<Token>
   readonly now?: (() => Date) | undefined
   /** Monotonic: the age of a token does not depend on how the clock is set. */
@@ -21,8 +22,8 @@ const UNKNOWN_LIFETIME_MS = 10 * MINUTE_MS
 const MARGIN_MS = MINUTE_MS
 
 /**
- * Sends questions with a token that is fetched when it is needed and kept while it is good. A token that is turned away is
- * forgotten, and the question asked once more with a new one: a 401 costs nothing.
+ * Sends requests with a token that is fetched on demand and kept until it expires. After a 401 the request is repeated once
+ * with a new token: vendors do not charge for a 401.
  */
 export function withToken(send: Send, options: TokenOptions): Send {
   const { source, fetchToken, now = () => new Date(), ageNow = () => performance.now() } = options
@@ -31,7 +32,7 @@ export function withToken(send: Send, options: TokenOptions): Send {
 
   const fetchOne = async (): Promise<string> => {
     const askedAgeMs = ageNow()
-    // One fetch serves everybody who waits, so it does not end when one of them gives up; `send` has a limit of its own.
+    // All waiting requests share one fetch, so none of their signals ends it; `send` has its own time limit.
     const { signal } = new AbortController()
     const { text, lifetimeMs = UNKNOWN_LIFETIME_MS } = await withRetryAfter((onRetryAfter) =>
       fetchToken({ signal, onRetryAfter }, now()),
@@ -44,53 +45,47 @@ export function withToken(send: Send, options: TokenOptions): Send {
     fetching ??= fetchOne().finally(() => {
       fetching = undefined
     })
-    return untilAborted(source, fetching, signal)
+    const token = fetching.catch((error) => {
+      throw toUnsent(source, error)
+    })
+    return orWhenAborted(token, signal, () => {
+      throw new SourceError(source, 'timeout', { trouble: 'too_slow', sent: false })
+    })
   }
-  // Another question may have brought a new one meanwhile: only the token that failed is forgotten.
+  // Another request may have fetched a new token meanwhile: only the token that failed is dropped.
   const forget = (text: string) => {
     if (kept?.text === text) kept = undefined
   }
 
-  return async (question, call) => {
-    const ask = (token: string) =>
-      send({ ...question, headers: { ...question.headers, authorization: `Bearer ${token}` } }, call)
+  return async (request, call) => {
+    const sendWith = (token: string) =>
+      send({ ...request, headers: { ...request.headers, authorization: `Bearer ${token}` } }, call)
     const first = await getToken(call)
-    const reply = await ask(first)
+    const reply = await sendWith(first)
     if (reply.status !== 401) return reply
     forget(first)
     const second = await getToken(call)
-    const again = await ask(second)
+    const again = await sendWith(second)
     if (again.status === 401) forget(second)
     return again
   }
 }
 
-/** Without a token the question itself was never asked: nothing is paid for, whatever went wrong. */
+/** Without a token the request itself was never sent, so it is not paid for. */
 function toUnsent(source: string, error: unknown): unknown {
   if (!(error instanceof SourceError)) return error
   const { reason, trouble, retryAfterMs } = error
   return new SourceError(source, reason, { trouble, sent: false, retryAfterMs })
 }
 
-function untilAborted<T>(source: string, work: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const give = () => reject(new SourceError(source, 'timeout', { trouble: 'too_slow', sent: false }))
-    if (signal.aborted) give()
-    signal.addEventListener('abort', give, { once: true })
-    work
-      .then(resolve, (error) => reject(toUnsent(source, error)))
-      .finally(() => signal.removeEventListener('abort', give))
-  })
-}
-
-/** What a token endpoint's refusal means: there is nothing to ask there but "do you know us?". */
+/** A 400 or 422 of a token endpoint means wrong credentials: the request contains nothing else. */
 export function requireTokenReply(source: string, { status, body }: HttpReply): unknown {
   if (status === 200 || status === 201) return body
   if (status === 400 || status === 422) throw new SourceError(source, 'refused', { trouble: 'credentials' })
   throw toStatusError(source, status)
 }
 
-/** It goes into a header as it is; anything else is no token. */
+/** Only characters that are allowed in a header. */
 export function readTokenText(source: string, value: unknown): string {
   if (typeof value === 'string' && /^[\x21-\x7e]{1,8192}$/.test(value)) return value
   throw new SourceError(source, 'bad_response', { trouble: 'unknown_shape' })

@@ -3,10 +3,9 @@ import { isLoopback, type Settings } from '../settings/setting.ts'
 import { isPrivateAddress } from './public-address.ts'
 import { VENDOR_NAMES, VENDORS, type Vendor, type VendorName, type VendorValues } from './vendors.ts'
 
-/** What the operator has allowed for the addresses of vendors. */
 type Allowed = { readonly sourcesPrivate: 'on' | 'off'; readonly sourcesPlainHttp: 'on' | 'off' }
 
-/** A vendor that nobody named and that was given nothing it requires is not there. */
+/** Reads the vendors that are named in a list of sources or have a required setting. */
 export function readVendors(
   named: ReadonlySet<string>,
   given: Environment,
@@ -22,22 +21,22 @@ function readVendor(name: VendorName, given: Environment, allowed: Allowed, prob
   for (const entry of Object.values(settings))
     if (entry.required && !isGiven(entry, given))
       problems.push(`${entry.env} is required to use ${name}: ${entry.help}`)
-  const misfits: string[] = []
-  const values = readSettings(settings, given, misfits)
-  problems.push(...misfits)
+  const invalid: string[] = []
+  const values = readSettings(settings, given, invalid)
+  problems.push(...invalid)
   const unsafe = typeof values.url === 'string' && findUnsafe(values.url, allowed)
   if (unsafe) problems.push(`${settings.url?.env} ${unsafe}`)
-  // What does not fit is missing from the values, and would be complained about twice.
-  const troubles = misfits.length > 0 ? [] : [check?.(values), findCapTrouble(settings, values)]
+  // An invalid setting is missing from the values: checking them again would report it twice.
+  const troubles = invalid.length > 0 ? [] : [check?.(values), findCapTrouble(settings, values)]
   problems.push(...troubles.filter((trouble) => trouble !== undefined))
   return values
 }
 
-/** A price alone sets nothing up: nobody could be asked with it. */
+/** Optional settings such as a price do not set a vendor up. */
 const isSetUp = (settings: Settings, given: Environment) =>
   Object.values(settings).some((entry) => entry.required && isGiven(entry, given))
 
-/** A cap that would never stop anything, or would let nothing through. */
+/** A cap without a price stops nothing; a cap below the price stops everything. */
 function findCapTrouble(
   settings: Settings,
   { price, dailyCap }: Record<string, unknown>,
@@ -58,12 +57,11 @@ function findUnsafe(url: string, { sourcesPrivate, sourcesPlainHttp }: Allowed):
     : undefined
 }
 
-/** Whether what is sent to this address can be read on the way. */
 const isPlainHttp = (url: string) => {
   const { protocol, hostname } = new URL(url)
   return protocol !== 'https:' && !isLoopback(hostname)
 }
 
-/** The vendors that are asked over plain http, because the operator allowed it. */
+/** The vendors that are called over plain http, because the operator allowed it. */
 export const listPlainHttp = (vendors: VendorValues): string[] =>
   Object.entries(vendors).flatMap(([name, { url }]) => (isPlainHttp(url) ? [name] : []))

@@ -1,6 +1,6 @@
 import { baseUrl, InvalidSetting, naira, setting } from '../settings/setting.ts'
 
-/** What every vendor has: where it is, what a call costs, and how much may be spent in a day. */
+/** The settings of every vendor: URL, price of a call, daily spend cap. */
 export const vendorSettings = (vendor: string, url: string) => ({
   url: setting(
     `TABBAT_${vendor}_URL`,
@@ -22,7 +22,7 @@ export const vendorSettings = (vendor: string, url: string) => ({
   ),
 })
 
-/** For vendors that say in words, not by a code, that they have no such person. */
+/** For vendors that say "no such person" by a text and not by a code. */
 export const notFoundSetting = (vendor: string) =>
   setting(
     `TABBAT_${vendor}_NOT_FOUND`,

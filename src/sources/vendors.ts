@@ -14,9 +14,9 @@ type Ability = 'nin' | 'bvn' | 'catalogue'
 export type Vendor<S extends Settings = Settings> = {
   readonly abilities: readonly Ability[]
   readonly settings: S
-  /** Loaded only where it is used: a server without vendors starts sooner. */
+  /** Loaded on demand: a server without vendors starts sooner. */
   readonly load: () => Promise<{ readonly create: CreateSource<S> }>
-  /** What is wrong with the settings taken together, in one sentence. */
+  /** What is wrong with the combination of settings, in one sentence. */
   readonly check?: ((values: Partial<ValuesOf<S>>) => string | undefined) | undefined
 }
 
@@ -27,16 +27,16 @@ const vendor = <S extends Settings>(
   check?: Vendor<S>['check'],
 ): Vendor<S> => ({ abilities, settings, load, check })
 
-const PEOPLE = ['nin', 'bvn'] as const
+const IDENTITY = ['nin', 'bvn'] as const
 
-/** Every vendor that can be asked. A new one is a folder and a line here. */
+/** Every vendor. A new one is a folder and a line here. */
 export const VENDORS = {
-  blusalt: vendor(PEOPLE, blusalt, () => import('./blusalt/index.ts')),
-  dojah: vendor(PEOPLE, dojah, () => import('./dojah/index.ts')),
-  prembly: vendor(PEOPLE, prembly, () => import('./prembly/index.ts')),
-  youverify: vendor(PEOPLE, youverify, () => import('./youverify/index.ts')),
-  qoreid: vendor(PEOPLE, qoreid, () => import('./qoreid/index.ts')),
-  relay: vendor([...PEOPLE, 'catalogue'], relay, () => import('./relay/index.ts'), checkRelay),
+  blusalt: vendor(IDENTITY, blusalt, () => import('./blusalt/index.ts')),
+  dojah: vendor(IDENTITY, dojah, () => import('./dojah/index.ts')),
+  prembly: vendor(IDENTITY, prembly, () => import('./prembly/index.ts')),
+  youverify: vendor(IDENTITY, youverify, () => import('./youverify/index.ts')),
+  qoreid: vendor(IDENTITY, qoreid, () => import('./qoreid/index.ts')),
+  relay: vendor([...IDENTITY, 'catalogue'], relay, () => import('./relay/index.ts'), checkRelay),
   vtpass: vendor(['catalogue'], vtpass, () => import('./vtpass/index.ts')),
   baxi: vendor(['catalogue'], baxi, () => import('./baxi/index.ts')),
 } as const

@@ -1,19 +1,19 @@
 import type { Permit } from './guard/call-guard.ts'
 import { SourceError } from './source.ts'
 
-/** What a call comes to; undefined when it is not waited for any longer, because the next source is to be asked beside it. */
-export async function waitPatiently<T>(asked: Promise<T>, pass: Permit): Promise<T | undefined> {
+/** The outcome of a call, or undefined when it is slow and the next source should be queried as well. */
+export async function waitUntilHedge<T>(outcome: Promise<T>, permit: Permit): Promise<T | undefined> {
   for (;;) {
-    const ms = pass.hedgeAfterMs()
+    const ms = permit.hedgeAfterMs()
     if (ms <= 0) break
-    const outcome = await within(asked, ms)
-    if (outcome !== undefined) return outcome
+    const settled = await within(outcome, ms)
+    if (settled !== undefined) return settled
   }
-  pass.recordHang()
+  permit.recordHang()
   return undefined
 }
 
-/** Even a source that ignores the signal is waited for no longer. */
+/** Fails at the deadline even when the source ignores the signal. */
 export const untilAborted = <T>(
   name: string,
   work: Promise<T>,
@@ -23,7 +23,7 @@ export const untilAborted = <T>(
     throw new SourceError(name, 'timeout', { trouble: 'too_slow', fault: 'deadline' })
   })
 
-/** What the work comes to, or something else when the signal comes first. */
+/** The result of the work, or the other one when the signal comes first. */
 export function orWhenAborted<T, R>(
   work: Promise<T>,
   signal: AbortSignal | undefined,
@@ -31,7 +31,7 @@ export function orWhenAborted<T, R>(
 ): Promise<T | R> {
   if (!signal) return work
   return new Promise((resolve, reject) => {
-    // One that obeys the signal knows best what became of its question, and is given the moment to say so.
+    // Work that obeys the signal fails in the same turn and knows more about its request, so it goes first.
     const end = () => setImmediate(() => Promise.try(otherwise).then(resolve, reject))
     if (signal.aborted) end()
     signal.addEventListener('abort', end, { once: true })
@@ -43,7 +43,7 @@ export function orWhenAborted<T, R>(
 async function within<T>(work: Promise<T>, ms: number): Promise<T | undefined> {
   const { promise, resolve } = Promise.withResolvers<undefined>()
   const timer = setTimeout(resolve, ms, undefined)
-  // Should nobody come back for it, its failure is no bug.
+  // The search may end without awaiting it again: its failure must not become an unhandled rejection.
   work.catch(() => {})
   try {
     return await Promise.race([work, promise])

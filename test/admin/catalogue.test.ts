@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { mapGoods, openShop, type Shop } from '../../src/simulator/price-list.ts'
+import { createListVendor, type ListVendor, mapItems } from '../../src/simulator/price-list.ts'
 import { openStandIn, type StandIn } from '../../src/simulator/stand-in.ts'
 import { createVtpass } from '../../src/simulator/vtpass.ts'
 import { bearer } from '../app.ts'
@@ -12,12 +12,12 @@ type InternetList = { segment: string; bundles: { code: string; price: string }[
 type Files = { internet: InternetList[]; tv: unknown[] }
 
 let at: TestConsole
-let shop: Shop
+let shop: ListVendor
 let vendor: StandIn
 let viewer: string
 let operator: string
 beforeAll(async () => {
-  shop = openShop()
+  shop = createListVendor()
   vendor = await openStandIn(createVtpass(shop))
   at = await openTestConsole(vendor.settings)
   viewer = await at.openSession('viewer')
@@ -116,7 +116,7 @@ describe('a review', () => {
   const reviews = async () => ((await view()) as unknown as { reviews: Review[] }).reviews
   const decide = (id: number, decision: string) => post('/review', { id, decision })
   const times = (factor: number) =>
-    mapGoods(openShop().files, (item) => ({ ...item, price: String(Number(item.price) * factor) }))
+    mapItems(createListVendor().files, (item) => ({ ...item, price: String(Number(item.price) * factor) }))
 
   it('shows the changes, and viewers cannot decide', async () => {
     shop.files = times(1000)
@@ -160,7 +160,7 @@ describe('a review', () => {
     expect(at.context.catalogue.listInternetBundles('smile')?.[0]?.price).toBe('1350')
     expect((await view()).versions[0]).toMatchObject({ origin: 'vtpass', author: 'bola' })
     expect((await readRows(at, 'catalogue_reviewed')).at(-1)).toMatchObject({ outcome: 'accepted' })
-    shop.files = openShop().files
+    shop.files = createListVendor().files
   })
 })
 

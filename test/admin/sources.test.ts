@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { dojah } from '../../src/simulator/dojah.ts'
-import { PLANTED } from '../../src/simulator/faults.ts'
+import { CANARY } from '../../src/simulator/faults.ts'
 import { openStandIn, type StandIn } from '../../src/simulator/stand-in.ts'
 import { readRows } from './audit-rows.ts'
 import { openTestConsole, type TestConsole } from './test-console.ts'
@@ -69,7 +69,7 @@ describe('the sources', () => {
     const bad = await post('dojah/check')
     vendor.fail(undefined)
     expect(bad.json()).toMatchObject({ ok: false, explanation: expect.stringContaining('credentials') })
-    expect(bad.text).not.toContain(PLANTED)
+    expect(bad.text).not.toContain(CANARY)
     const rows = await readRows(at, 'source_checked')
     expect(rows.map(({ detail }) => detail)).toEqual(['dojah; by bola', 'dojah; by bola'])
   })

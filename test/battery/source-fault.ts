@@ -2,7 +2,7 @@ import { rmSync } from 'node:fs'
 import { blusalt } from '../../src/simulator/blusalt.ts'
 import { dojah } from '../../src/simulator/dojah.ts'
 import type { Fault } from '../../src/simulator/faults.ts'
-import { toCore } from '../../src/simulator/people.ts'
+import { toPhoneCoreOf } from '../../src/simulator/people.ts'
 import { openStandIn, type StandIn } from '../../src/simulator/stand-in.ts'
 import { type RunningServer, startServer } from '../process/tabbat.ts'
 import { type Client, createClient } from './client.ts'
@@ -121,7 +121,7 @@ export async function withHouse<T>(
     const startedAt = performance.now()
     const { status } = await client.post(
       `${server.url}/api/v2/kyc/verify-nin`,
-      { nin, phone: `0${toCore(nin)}` },
+      { nin, phone: `0${toPhoneCoreOf(nin)}` },
       { authorization: `Bearer ${keys.live}` },
     )
     return { status, ms: performance.now() - startedAt }

@@ -1,23 +1,23 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { createBaxi } from '../../src/simulator/baxi.ts'
-import { mapGoods, raisePrices } from '../../src/simulator/price-list.ts'
-import { type Counter, openCounter, readAudit } from './shop.ts'
+import { mapItems, raisePrices } from '../../src/simulator/price-list.ts'
+import { openSyncSetup, readAudit, type SyncSetup } from './sync-setup.ts'
 
-let counter: Counter
+let setup: SyncSetup
 beforeEach(async () => {
-  counter = await openCounter('baxi', createBaxi)
+  setup = await openSyncSetup('baxi', createBaxi)
 })
-afterEach(() => counter.close())
+afterEach(() => setup.close())
 
 describe('sync baxi', () => {
   it('finds nothing new in the lists that shipped', async () => {
-    expect(await counter.sync()).toMatchObject({ outcome: 'unchanged', changes: [] })
+    expect(await setup.sync()).toMatchObject({ outcome: 'unchanged', changes: [] })
   })
 
   it('takes products, add-ons and bundles over at the price of one month', async () => {
-    counter.shop.files = raisePrices(counter.shop.files)
-    await counter.sync()
-    const { catalogue } = counter.test.context
+    setup.vendorLists.files = raisePrices(setup.vendorLists.files)
+    await setup.sync()
+    const { catalogue } = setup.test.context
     expect(catalogue.tvProducts.find(({ code }) => code === 'COMPE36')?.price).toBe('20900')
     expect(catalogue.tvProducts.find(({ code }) => code === 'GOTVMAX')?.price).toBe('9350')
     expect(catalogue.findTvProduct('DSTV', 'COMPE36')?.add_ons.map(({ price }) => price)).toEqual([
@@ -33,25 +33,25 @@ describe('sync baxi', () => {
   })
 
   it('gives vouchers of a new price a code, and those of a known price keep theirs', async () => {
-    counter.shop.files = mapGoods(counter.shop.files, (item) =>
+    setup.vendorLists.files = mapItems(setup.vendorLists.files, (item) =>
       item.code === 'vt-7000' ? { ...item, price: '8000', description: 'New voucher' } : item,
     )
-    await counter.sync()
-    const codes = counter.test.context.catalogue.listInternetBundles('spectranet')?.map(({ code }) => code)
+    await setup.sync()
+    const codes = setup.test.context.catalogue.listInternetBundles('spectranet')?.map(({ code }) => code)
     expect(codes).toEqual(['vt-1000', 'vt-2000', 'vt-5000', 'pin-8000', 'vt-10000'])
   })
 
   it('keeps the lists when half of the products are gone', async () => {
-    counter.shop.files = mapGoods(counter.shop.files, (item, list) =>
+    setup.vendorLists.files = mapItems(setup.vendorLists.files, (item, list) =>
       list === 'GOTV' && item.code !== 'GOHAN' ? undefined : item,
     )
-    await expect(counter.sync()).rejects.toThrow('The list gotv would lose 5 of its 6 codes.')
+    await expect(setup.sync()).rejects.toThrow('The list gotv would lose 5 of its 6 codes.')
   })
 })
 
 describe('a vendor that fails', () => {
   it('changes nothing, and the audit says why', async () => {
-    counter.shop.files = raisePrices(counter.shop.files)
+    setup.vendorLists.files = raisePrices(setup.vendorLists.files)
     for (const [fault, reason] of [
       ['html_with_200', 'bad_response'],
       ['missing_fields', 'bad_response'],
@@ -59,10 +59,10 @@ describe('a vendor that fails', () => {
       ['unauthorised', 'refused'],
       ['slow_headers', 'timeout'],
     ] as const) {
-      counter.vendor.fail(fault)
-      await expect(counter.sync(), fault).rejects.toMatchObject({ name: 'SourceError', reason })
-      expect(await counter.desk.table.newestId()).toBe(0)
-      expect((await readAudit(counter.test)).at(-1)).toBe(`catalogue_sync ${reason} baxi`)
+      setup.vendor.fail(fault)
+      await expect(setup.sync(), fault).rejects.toMatchObject({ name: 'SourceError', reason })
+      expect(await setup.deps.table.newestId()).toBe(0)
+      expect((await readAudit(setup.test)).at(-1)).toBe(`catalogue_sync ${reason} baxi`)
     }
   })
 })

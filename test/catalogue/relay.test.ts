@@ -2,7 +2,7 @@ import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { syncCatalogue } from '../../src/catalogue/sync.ts'
 import { readCurrent, saveVersion } from '../../src/catalogue/versions.ts'
-import { mapGoods, raisePrices } from '../../src/simulator/price-list.ts'
+import { mapItems, raisePrices } from '../../src/simulator/price-list.ts'
 import { type Http, openHttp } from '../../src/sources/http.ts'
 import { fetchRelayCatalogue } from '../../src/sources/relay/catalogue.ts'
 import type { Source } from '../../src/sources/source.ts'
@@ -51,7 +51,7 @@ describe('sync relay', () => {
   it('takes over what the look-ups of the other server say', async () => {
     const current = await readCurrent(deskOf(there).table)
     const raised = raisePrices(current.files)
-    const files = mapGoods(raised, (item) => (item.code === 'GOHAN' ? undefined : item))
+    const files = mapItems(raised, (item) => (item.code === 'GOHAN' ? undefined : item))
     await saveVersion(deskOf(there), current, { files, origin: 'import', author: 'test' })
     await there.context.catalogue.refresh()
 

@@ -4,32 +4,32 @@ import { acceptReview, readReview, rejectReview } from '../../src/catalogue/revi
 import { type Clock, startSchedule } from '../../src/catalogue/schedule.ts'
 import { syncCatalogue } from '../../src/catalogue/sync.ts'
 import { readShipped, SCHEDULE } from '../../src/catalogue/versions.ts'
-import { mapGoods, raisePrices } from '../../src/simulator/price-list.ts'
+import { mapItems, raisePrices } from '../../src/simulator/price-list.ts'
 import { createVtpass } from '../../src/simulator/vtpass.ts'
 import type { Source } from '../../src/sources/source.ts'
-import { type Counter, openCounter, readAudit } from './shop.ts'
+import { openSyncSetup, readAudit, type SyncSetup } from './sync-setup.ts'
 
-let counter: Counter
+let setup: SyncSetup
 beforeEach(async () => {
-  counter = await openCounter('vtpass', createVtpass)
+  setup = await openSyncSetup('vtpass', createVtpass)
 })
-afterEach(() => counter.close())
+afterEach(() => setup.close())
 
-const priceNow = () => counter.test.context.catalogue.listInternetBundles('smile')?.[0]?.price
-const pending = () => counter.desk.reviews.list()
+const priceNow = () => setup.test.context.catalogue.listInternetBundles('smile')?.[0]?.price
+const pending = () => setup.deps.reviews.list()
 const sell = (factor: number) => {
-  counter.shop.files = mapGoods(readShipped(), (item) => ({
+  setup.vendorLists.files = mapItems(readShipped(), (item) => ({
     ...item,
     price: String(Math.max(1, Math.round(Number(item.price) * factor))),
   }))
 }
-const bySchedule = () => counter.sync({ author: SCHEDULE }).catch((error: Error) => error.name)
+const bySchedule = () => setup.sync({ author: SCHEDULE }).catch((error: Error) => error.name)
 
 describe('lists of a vendor that look like a mistake', () => {
   it.each([1000, 0.001, 3])('prices times %d are not taken over, and wait for a person', async (factor) => {
     sell(factor)
     expect(await bySchedule()).toBe('AwaitsReview')
-    expect([priceNow(), await counter.desk.table.newestId()]).toEqual(['450', 0])
+    expect([priceNow(), await setup.deps.table.newestId()]).toEqual(['450', 0])
     expect(await pending()).toMatchObject([{ id: 1, source: 'vtpass' }])
   })
 
@@ -37,7 +37,7 @@ describe('lists of a vendor that look like a mistake', () => {
     sell(1000)
     for (let turn = 0; turn < 3; turn++) await bySchedule()
     expect(await pending()).toHaveLength(1)
-    expect(await readAudit(counter.test)).toEqual([
+    expect(await readAudit(setup.test)).toEqual([
       'catalogue_sync implausible vtpass',
       'catalogue_sync waiting vtpass',
       'catalogue_sync waiting vtpass',
@@ -48,13 +48,13 @@ describe('lists of a vendor that look like a mistake', () => {
     sell(3)
     await bySchedule()
     const own = { ...readShipped().internet[1], segment: 'swift', type: 'SWIFT' }
-    await importLists(counter.desk, own, { author: 'test' })
-    const { changes } = await readReview(counter.desk, 1)
+    await importLists(setup.deps, own, { author: 'test' })
+    const { changes } = await readReview(setup.deps, 1)
     expect(changes.some(({ list }) => list === 'swift')).toBe(false)
-    expect(await acceptReview(counter.desk, 1, 'ada')).toMatchObject({ outcome: 'changed', id: 3 })
-    await counter.test.context.catalogue.refresh()
+    expect(await acceptReview(setup.deps, 1, 'ada')).toMatchObject({ outcome: 'changed', id: 3 })
+    await setup.test.context.catalogue.refresh()
     expect(priceNow()).toBe('1350')
-    expect(counter.test.context.catalogue.providers).toContain('swift')
+    expect(setup.test.context.catalogue.providers).toContain('swift')
     expect(await pending()).toEqual([])
     expect(await bySchedule()).toMatchObject({ outcome: 'unchanged' })
   })
@@ -62,10 +62,10 @@ describe('lists of a vendor that look like a mistake', () => {
   it('are not proposed again after a person rejected them, until they are others', async () => {
     sell(1000)
     await bySchedule()
-    await rejectReview(counter.desk, 1, 'ada')
+    await rejectReview(setup.deps, 1, 'ada')
     await bySchedule()
     expect(await pending()).toEqual([])
-    expect((await readAudit(counter.test)).slice(1)).toEqual([
+    expect((await readAudit(setup.test)).slice(1)).toEqual([
       'catalogue_reviewed rejected review 1 of vtpass',
       'catalogue_sync rejected vtpass',
     ])
@@ -77,7 +77,7 @@ describe('lists of a vendor that look like a mistake', () => {
   it('are forgotten when the vendor sends better ones', async () => {
     sell(1000)
     await bySchedule()
-    counter.shop.files = raisePrices(readShipped())
+    setup.vendorLists.files = raisePrices(readShipped())
     expect(await bySchedule()).toMatchObject({ outcome: 'changed' })
     expect(await pending()).toEqual([])
   })
@@ -105,28 +105,28 @@ describe('labels', () => {
     ['a numeric entity', '1GB &#60;'],
     ['too many characters', 'x'.repeat(201)],
   ])('with %s are refused, from a vendor and from a file, also by force', async (_what, description) => {
-    counter.shop.files = mapGoods(readShipped(), (item) =>
+    setup.vendorLists.files = mapItems(readShipped(), (item) =>
       item.code === '624' ? { ...item, description } : item,
     )
     const sentence = /smile\.json: \/bundles\/0\/description (holds|is longer)/
-    await expect(counter.sync({ force: true })).rejects.toThrow(sentence)
-    const files = counter.shop.files
-    await expect(importLists(counter.desk, files, { author: 'test', force: true })).rejects.toThrow(sentence)
-    expect(await counter.desk.table.newestId()).toBe(0)
+    await expect(setup.sync({ force: true })).rejects.toThrow(sentence)
+    const files = setup.vendorLists.files
+    await expect(importLists(setup.deps, files, { author: 'test', force: true })).rejects.toThrow(sentence)
+    expect(await setup.deps.table.newestId()).toBe(0)
   })
 
   it('keep their spaces, accents and an ampersand', async () => {
     const description = '  Ẹ̀kọ́ & Asia – 1GB '
-    counter.shop.files = mapGoods(readShipped(), (item) =>
+    setup.vendorLists.files = mapItems(readShipped(), (item) =>
       item.code === '624' ? { ...item, description } : item,
     )
-    await counter.sync()
-    expect(counter.test.context.catalogue.listInternetBundles('smile')?.[0]?.description).toBe(description)
+    await setup.sync()
+    expect(setup.test.context.catalogue.listInternetBundles('smile')?.[0]?.description).toBe(description)
   })
 
   it('of files may not carry a price of nothing, nor a number of a person in a note', async () => {
     const [smile] = readShipped().internet
-    const bring = (list: object) => importLists(counter.desk, list, { author: 'test', force: true })
+    const bring = (list: object) => importLists(setup.deps, list, { author: 'test', force: true })
     const [first, ...others] = smile?.bundles ?? []
     for (const price of ['0', '0.00', '999999999999'])
       await expect(bring({ ...smile, bundles: [{ ...first, price }, ...others] })).rejects.toThrow(/above 0/)
@@ -139,9 +139,9 @@ describe('labels', () => {
 describe('a sync', () => {
   it('ends at its limit, also when the source does not heed the signal', async () => {
     const silent: Source = { name: 'vtpass', isExternal: true, fetchCatalogue: () => new Promise(() => {}) }
-    const sync = syncCatalogue(counter.desk, silent, { author: 'test', limitMs: 20 })
+    const sync = syncCatalogue(setup.deps, silent, { author: 'test', limitMs: 20 })
     await expect(sync).rejects.toMatchObject({ name: 'SourceError', reason: 'timeout' })
-    expect(await counter.desk.table.listSyncs()).toMatchObject([{ source: 'vtpass', outcome: 'timeout' }])
+    expect(await setup.deps.table.listSyncs()).toMatchObject([{ source: 'vtpass', outcome: 'timeout' }])
   })
 
   it('of every minute is made every minute', async () => {
@@ -166,7 +166,7 @@ describe('a sync', () => {
       },
     }
     const log = { event: () => {}, failure: () => {} }
-    const schedule = startSchedule({ desk: counter.desk, log, sources: [source], everyMs: 60_000, clock })
+    const schedule = startSchedule({ deps: setup.deps, log, sources: [source], everyMs: 60_000, clock })
     const start = now
     for (let turn = 0; now < start + 600_000; turn++) {
       await expect.poll(() => next).toBeDefined()

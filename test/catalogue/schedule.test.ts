@@ -2,22 +2,22 @@ import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { openShop, raisePrices, type Shop } from '../../src/simulator/price-list.ts'
+import { createListVendor, type ListVendor, raisePrices } from '../../src/simulator/price-list.ts'
 import { openStandIn, type StandIn } from '../../src/simulator/stand-in.ts'
 import { createVtpass } from '../../src/simulator/vtpass.ts'
 import { bearer, openTestApp, type TestApp } from '../app.ts'
 import { createTestDatabase, hasPostgres } from '../postgres.ts'
-import { readAudit } from './shop.ts'
+import { readAudit } from './sync-setup.ts'
 
 /** Five lists are one run. */
 const QUESTIONS = 5
 
-let shop: Shop
+let vendorLists: ListVendor
 let vendor: StandIn
 let nodes: TestApp[]
 beforeEach(async () => {
-  shop = openShop()
-  vendor = await openStandIn(createVtpass(shop))
+  vendorLists = createListVendor()
+  vendor = await openStandIn(createVtpass(vendorLists))
   nodes = []
 })
 afterEach(async () => {
@@ -43,7 +43,7 @@ const outcomes = async ({ context }: TestApp) =>
 
 describe('the schedule', () => {
   it('fetches the lists at the start when it is time, and says so in the audit log', async () => {
-    shop.files = raisePrices(shop.files)
+    vendorLists.files = raisePrices(vendorLists.files)
     const node = await openNode()
     await expect.poll(() => outcomes(node)).toEqual(['changed'])
     await expect

@@ -6,7 +6,7 @@ import { listVersions, readCurrent, readVersion, saveVersion } from '../../src/c
 import { raisePrices } from '../../src/simulator/price-list.ts'
 import { bearer, openTestApp, type TestApp } from '../app.ts'
 import { createTestDatabase, hasPostgres } from '../postgres.ts'
-import { readAudit } from './shop.ts'
+import { readAudit } from './sync-setup.ts'
 
 const deskOf = ({ context }: TestApp) => ({ table: context.store.catalogue, audit: context.audit })
 
@@ -63,13 +63,13 @@ describe('versions', () => {
     const { table } = deskOf(test)
     const before = await lookUp(test)
     const { files } = await readVersion(table, 1)
-    const wish = { files, origin: 'rollback of 1', author: 'test', force: true }
-    expect(await saveVersion(deskOf(test), await readCurrent(table), wish)).toMatchObject({ id: 3 })
+    const request = { files, origin: 'rollback of 1', author: 'test', force: true }
+    expect(await saveVersion(deskOf(test), await readCurrent(table), request)).toMatchObject({ id: 3 })
     await test.context.catalogue.refresh()
     const after = await lookUp(test)
     expect([after.price, after.etag === before.etag]).toEqual(['450', false])
     expect((await readAudit(test)).at(-1)).toMatch(/^catalogue_changed ok rollback of 1, after version 2: /)
-    expect(await saveVersion(deskOf(test), await readCurrent(table), wish)).toMatchObject({
+    expect(await saveVersion(deskOf(test), await readCurrent(table), request)).toMatchObject({
       outcome: 'unchanged',
       id: 3,
     })
@@ -96,8 +96,8 @@ describe('versions', () => {
       expect([test.context.catalogue.version, (await lookUp(test)).price]).toEqual([id, price])
     }
     const { files } = await readVersion(table, 1)
-    const wish = { files, origin: 'shipped', author: 'test' }
-    expect(await saveVersion(deskOf(test), await readCurrent(table), wish)).toMatchObject({
+    const request = { files, origin: 'shipped', author: 'test' }
+    expect(await saveVersion(deskOf(test), await readCurrent(table), request)).toMatchObject({
       outcome: 'changed',
     })
     expect(toContent((await readCurrent(table)).files)).toEqual(toContent(files))

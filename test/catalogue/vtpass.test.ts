@@ -1,41 +1,41 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { readShipped, readVersion } from '../../src/catalogue/versions.ts'
-import { PLANTED } from '../../src/simulator/faults.ts'
-import { mapGoods, raisePrices } from '../../src/simulator/price-list.ts'
+import { CANARY } from '../../src/simulator/faults.ts'
+import { mapItems, raisePrices } from '../../src/simulator/price-list.ts'
 import { createVtpass } from '../../src/simulator/vtpass.ts'
-import { type Counter, openCounter, readAudit } from './shop.ts'
+import { openSyncSetup, readAudit, type SyncSetup } from './sync-setup.ts'
 
 const TODAY = new Date().toISOString().slice(0, 10)
 
-let counter: Counter
+let setup: SyncSetup
 const open = async () => {
-  counter = await openCounter('vtpass', createVtpass)
+  setup = await openSyncSetup('vtpass', createVtpass)
 }
-const close = () => counter.close()
+const close = () => setup.close()
 
 const priceOf = (code: string) =>
-  counter.test.context.catalogue.listInternetBundles('smile')?.find((bundle) => bundle.code === code)?.price
-const newestId = () => counter.desk.table.newestId()
+  setup.test.context.catalogue.listInternetBundles('smile')?.find((bundle) => bundle.code === code)?.price
+const newestId = () => setup.deps.table.newestId()
 
 describe('sync vtpass', () => {
   beforeEach(open)
   afterEach(close)
 
   it('finds nothing new in the lists that shipped', async () => {
-    const { outcome, changes } = await counter.sync()
+    const { outcome, changes } = await setup.sync()
     expect({ outcome, changes }).toEqual({ outcome: 'unchanged', changes: [] })
     expect(await newestId()).toBe(0)
-    expect(await readAudit(counter.test)).toEqual(['catalogue_sync unchanged vtpass'])
-    expect(await counter.desk.table.listSyncs()).toMatchObject([{ source: 'vtpass', outcome: 'unchanged' }])
+    expect(await readAudit(setup.test)).toEqual(['catalogue_sync unchanged vtpass'])
+    expect(await setup.deps.table.listSyncs()).toMatchObject([{ source: 'vtpass', outcome: 'unchanged' }])
   })
 
   it('takes new prices over, keeps labels as they came, and knows airtime is no bundle', async () => {
-    counter.shop.files = raisePrices(counter.shop.files)
-    const { outcome, id, changes } = await counter.sync()
+    setup.vendorLists.files = raisePrices(setup.vendorLists.files)
+    const { outcome, id, changes } = await setup.sync()
     expect([outcome, id]).toEqual(['changed', 2])
     expect(new Set(changes.map(({ kind }) => kind))).toEqual(new Set(['price']))
     expect(priceOf('624')).toBe('495')
-    const { catalogue } = counter.test.context
+    const { catalogue } = setup.test.context
     const smile = catalogue.listInternetBundles('smile') ?? []
     expect(smile).toHaveLength(44)
     expect(smile[0]).toMatchObject({
@@ -43,22 +43,22 @@ describe('sync vtpass', () => {
       duration: '1 day',
     })
     expect(catalogue.listInternetBundles('spectranet')?.[0]).toMatchObject({ price: '1100', duration: '' })
-    expect(await readAudit(counter.test)).toEqual([
+    expect(await readAudit(setup.test)).toEqual([
       `catalogue_changed ok vtpass, after version 1: 0 added, 0 removed, ${changes.length} prices changed`,
     ])
-    expect((await counter.sync()).outcome).toBe('unchanged')
+    expect((await setup.sync()).outcome).toBe('unchanged')
   })
 
   it('takes only the prices of the DStv add-ons, and leaves GOtv alone', async () => {
-    counter.shop.files = raisePrices(counter.shop.files)
-    const { id } = await counter.sync()
-    const { catalogue } = counter.test.context
+    setup.vendorLists.files = raisePrices(setup.vendorLists.files)
+    const { id } = await setup.sync()
+    const { catalogue } = setup.test.context
     const prices = catalogue.findTvProduct('DSTV', 'COMPE36')?.add_ons.map(({ price }) => price)
     expect(prices).toEqual(['6600', '16390', '7700', '26950', '11880'])
     expect(catalogue.tvProducts.find(({ code }) => code === 'COMPE36')?.price).toBe('19000')
     expect(catalogue.tvProducts.find(({ code }) => code === 'GOTVMAX')?.price).toBe('8500')
     expect(catalogue.tvProducts.find(({ code }) => code === 'nova')?.price).toBe('2310')
-    const { files } = await readVersion(counter.desk.table, id)
+    const { files } = await readVersion(setup.deps.table, id)
     const ages = Object.fromEntries(files.tv.map(({ type, as_of, note }) => [type, [as_of, note]]))
     expect(ages.DSTV).toEqual([TODAY, 'Add-on prices from VTpass; all else as of 2026-02-01.'])
     expect(ages.GOTV?.[0]).toBe('2026-02-01')
@@ -67,19 +67,17 @@ describe('sync vtpass', () => {
   })
 
   it('leaves a list alone that the vendor no longer sells', async () => {
-    const { internet, tv } = raisePrices(counter.shop.files)
-    counter.shop.files = { internet, tv: tv.filter(({ type }) => type !== 'SHOWMAX') }
-    await counter.sync()
-    expect(counter.test.context.catalogue.tvProducts.find(({ type }) => type === 'SHOWMAX')?.price).toBe(
-      '2900',
-    )
+    const { internet, tv } = raisePrices(setup.vendorLists.files)
+    setup.vendorLists.files = { internet, tv: tv.filter(({ type }) => type !== 'SHOWMAX') }
+    await setup.sync()
+    expect(setup.test.context.catalogue.tvProducts.find(({ type }) => type === 'SHOWMAX')?.price).toBe('2900')
   })
 
   it('changes nothing when it is only to look', async () => {
-    counter.shop.files = raisePrices(counter.shop.files)
-    const { outcome, changes } = await counter.sync({ dryRun: true })
+    setup.vendorLists.files = raisePrices(setup.vendorLists.files)
+    const { outcome, changes } = await setup.sync({ dryRun: true })
     expect([outcome, changes.length > 50]).toEqual(['would change', true])
-    expect([await newestId(), priceOf('624'), await readAudit(counter.test)]).toEqual([0, '450', []])
+    expect([await newestId(), priceOf('624'), await readAudit(setup.test)]).toEqual([0, '450', []])
   })
 })
 
@@ -89,7 +87,7 @@ describe('implausible lists', () => {
 
   const keep = (list: string, wanted: (index: number) => boolean) => {
     let index = 0
-    counter.shop.files = mapGoods(counter.shop.files, (item, of) =>
+    setup.vendorLists.files = mapItems(setup.vendorLists.files, (item, of) =>
       of !== list || wanted(index++) ? item : undefined,
     )
   }
@@ -100,19 +98,19 @@ describe('implausible lists', () => {
     ['half gone', (index: number) => index < 22, 'The list smile would lose 22 of its 44 codes.'],
   ])('%s: the old ones stay, unless forced', async (_what, wanted, sentence) => {
     keep('smile', wanted)
-    await expect(counter.sync()).rejects.toMatchObject({
+    await expect(setup.sync()).rejects.toMatchObject({
       name: 'AwaitsReview',
-      message: `${sentence} The lists stay as they are; these wait for your decision: tabbat catalogue review 1`,
+      message: `${sentence} The lists stay as they are; the new ones wait for your decision: tabbat catalogue review 1`,
     })
     expect([await newestId(), priceOf('624')]).toEqual([0, '450'])
-    expect(await readAudit(counter.test)).toEqual(['catalogue_sync implausible vtpass'])
-    expect(await counter.sync({ dryRun: true })).toMatchObject({ doubts: [sentence] })
-    expect(await counter.sync({ force: true })).toMatchObject({ outcome: 'changed', doubts: [sentence] })
+    expect(await readAudit(setup.test)).toEqual(['catalogue_sync implausible vtpass'])
+    expect(await setup.sync({ dryRun: true })).toMatchObject({ doubts: [sentence] })
+    expect(await setup.sync({ force: true })).toMatchObject({ outcome: 'changed', doubts: [sentence] })
   })
 
   it('less than half gone is a change like others', async () => {
     keep('smile', (index) => index < 23)
-    const { outcome, changes } = await counter.sync()
+    const { outcome, changes } = await setup.sync()
     expect([outcome, changes.length]).toEqual(['changed', 21])
   })
 })
@@ -136,37 +134,37 @@ describe('a vendor that fails', () => {
     ['slow_headers', 'timeout'],
     ['slow_body', 'timeout'],
   ] as const)('%s: nothing changes, and the audit says %s', async (fault, reason) => {
-    counter.shop.files = raisePrices(readShipped())
-    counter.vendor.fail(fault)
-    await expect(counter.sync({ force: true })).rejects.toMatchObject({ name: 'SourceError', reason })
+    setup.vendorLists.files = raisePrices(readShipped())
+    setup.vendor.fail(fault)
+    await expect(setup.sync({ force: true })).rejects.toMatchObject({ name: 'SourceError', reason })
     expect([await newestId(), priceOf('624')]).toEqual([0, '450'])
-    expect((await readAudit(counter.test)).at(-1)).toBe(`catalogue_sync ${reason} vtpass`)
-    counter.vendor.fail(undefined)
+    expect((await readAudit(setup.test)).at(-1)).toBe(`catalogue_sync ${reason} vtpass`)
+    setup.vendor.fail(undefined)
   })
 
   it.each([
     ['a code with a blank', { code: '6 24' }],
     ['no code', { code: '' }],
   ])('%s in a list: it is not taken, even by force', async (_what, change) => {
-    counter.shop.files = mapGoods(readShipped(), (item) =>
+    setup.vendorLists.files = mapItems(readShipped(), (item) =>
       item.code === '624' ? { ...item, ...change } : item,
     )
-    await expect(counter.sync({ force: true })).rejects.toMatchObject({
-      name: 'Unusable',
+    await expect(setup.sync({ force: true })).rejects.toMatchObject({
+      name: 'UnusableLists',
       message: expect.stringMatching(
         /^vtpass sent a list that cannot be used: smile.json: \/bundles\/0\/code must be a code/,
       ),
     })
-    expect((await readAudit(counter.test)).at(-1)).toBe('catalogue_sync bad_response vtpass')
+    expect((await readAudit(setup.test)).at(-1)).toBe('catalogue_sync bad_response vtpass')
   })
 
   it('a price that is none: it is not taken', async () => {
-    counter.shop.files = mapGoods(readShipped(), (item) => ({ ...item, price: `-${item.price}` }))
-    await expect(counter.sync({ force: true })).rejects.toMatchObject({ reason: 'bad_response' })
+    setup.vendorLists.files = mapItems(readShipped(), (item) => ({ ...item, price: `-${item.price}` }))
+    await expect(setup.sync({ force: true })).rejects.toMatchObject({ reason: 'bad_response' })
   })
   it('is asked again, and its own words are nowhere', async () => {
-    counter.shop.files = raisePrices(readShipped())
-    expect((await counter.sync()).outcome).toBe('changed')
-    expect((await readAudit(counter.test)).join()).not.toContain(PLANTED)
+    setup.vendorLists.files = raisePrices(readShipped())
+    expect((await setup.sync()).outcome).toBe('changed')
+    expect((await readAudit(setup.test)).join()).not.toContain(CANARY)
   })
 })

@@ -3,7 +3,7 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { HOUR_MS } from '../../src/contract/time.ts'
-import { toCore } from '../../src/simulator/people.ts'
+import { toPhoneCoreOf } from '../../src/simulator/people.ts'
 import { toSpanName } from '../../src/store/statistics-table.ts'
 import { CHROMIUM, launch, SKIPPED, visit } from './browser.ts'
 import { acceptInvitation, type ConsoleServer, verifyNin } from './console-server.ts'
@@ -23,7 +23,7 @@ try {
   const key = await makeKey(server)
   for (let count = 0; count < 15; count++) {
     const nin = String(60_000_000_000 + count)
-    await verifyNin(server.api, key.text, nin, `0${toCore(nin)}`)
+    await verifyNin(server.api, key.text, nin, `0${toPhoneCoreOf(nin)}`)
   }
   insertHistory(server, key.id)
   const options = { viewport: { width: 1280, height: 860 }, timezoneId: 'Africa/Lagos', locale: 'en-GB' }

@@ -3,7 +3,7 @@ import { buildServer } from '../../src/app/api-server.ts'
 import type { Context } from '../../src/context/context.ts'
 import { sealEntry, sealMedia } from '../../src/registry/sealed-entry.ts'
 import { dojah } from '../../src/simulator/dojah.ts'
-import { toCore } from '../../src/simulator/people.ts'
+import { toPhoneCoreOf } from '../../src/simulator/people.ts'
 import { openStandIn } from '../../src/simulator/stand-in.ts'
 import { toNinRecord } from '../../src/sources/sandbox/nin-record.ts'
 import { erasePerson } from '../../src/verification/erase-person.ts'
@@ -85,7 +85,7 @@ describe.each(engines)('after an erasure on %s', (engine) => {
     opened.push(vendor)
     const settings = { ...vendor.settings, TABBAT_NIN_SOURCES: 'dojah', TABBAT_REUSE: '24h' }
     const { context, key, url } = await openServer(engine, settings)
-    const [nin, phone] = ['12345678901', `0${toCore('12345678901')}`]
+    const [nin, phone] = ['12345678901', `0${toPhoneCoreOf('12345678901')}`]
     expect((await verify(url, key, nin, 'order-1', phone)).status).toBe(200)
     expect(await erase(context, nin)).toEqual({ ...NOTHING, keptAnswers: 1, reusedResults: 1 })
     const again = await verify(url, key, nin, 'order-1', phone)

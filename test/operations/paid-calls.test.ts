@@ -3,14 +3,14 @@ import { createRootKeyText } from '../../src/crypto/root-key.ts'
 import { sealEntry } from '../../src/registry/sealed-entry.ts'
 import { blusalt } from '../../src/simulator/blusalt.ts'
 import { dojah } from '../../src/simulator/dojah.ts'
-import { toCore } from '../../src/simulator/people.ts'
+import { toPhoneCoreOf } from '../../src/simulator/people.ts'
 import { openStandIn, type StandIn } from '../../src/simulator/stand-in.ts'
 import { toNinRecord } from '../../src/sources/sandbox/nin-record.ts'
 import { bearer, openTestApp, type TestApp } from '../app.ts'
 import { createTestDatabase, hasPostgres } from '../postgres.ts'
 
 const NIN = '12345678901'
-const PHONE = `0${toCore(NIN)}`
+const PHONE = `0${toPhoneCoreOf(NIN)}`
 const opened: { close: () => Promise<unknown> }[] = []
 afterEach(async () => {
   for (const each of opened.splice(0).reverse()) await each.close()

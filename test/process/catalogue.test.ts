@@ -2,13 +2,13 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { SANDBOX_KEY } from '../../src/keys/sandbox-key.ts'
-import { mapGoods, openShop, raisePrices } from '../../src/simulator/price-list.ts'
+import { createListVendor, mapItems, raisePrices } from '../../src/simulator/price-list.ts'
 import { openStandIn, type StandIn } from '../../src/simulator/stand-in.ts'
 import { createVtpass } from '../../src/simulator/vtpass.ts'
 import { newDataDir, type RunningServer, startServer, tabbat } from './tabbat.ts'
 
 const dataDir = newDataDir()
-const shop = openShop()
+const shop = createListVendor()
 let vendor: StandIn
 let server: RunningServer
 let settings: Record<string, string>
@@ -47,7 +47,7 @@ describe('tabbat catalogue', () => {
     const file = join(dataDir, 'lists.json')
     expect(await catalogue('export', file)).toMatchObject({ code: 0, stdout: `The lists are in ${file}.\n` })
     expect((await catalogue('import', file)).stdout).toBe('Nothing has changed. Version 2 stays active.\n')
-    const lists = JSON.parse(readFileSync(file, 'utf8')) as ReturnType<typeof openShop>['files']
+    const lists = JSON.parse(readFileSync(file, 'utf8')) as ReturnType<typeof createListVendor>['files']
     const one = join(dataDir, 'swift.json')
     writeFileSync(one, JSON.stringify({ ...lists.internet[1], segment: 'swift', type: 'SWIFT' }))
     const { outcome, version, changes } = JSON.parse((await catalogue('import', one, '--json')).stdout)
@@ -80,8 +80,8 @@ describe('tabbat catalogue', () => {
   })
 
   it('asks for a review of lists that look like a mistake', async () => {
-    const shipped = openShop().files
-    shop.files = mapGoods(shipped, (item) => ({ ...item, price: String(Number(item.price) * 1000) }))
+    const shipped = createListVendor().files
+    shop.files = mapItems(shipped, (item) => ({ ...item, price: String(Number(item.price) * 1000) }))
     const sync = await catalogue('sync', 'vtpass')
     expect([sync.code, sync.stderr]).toEqual([1, expect.stringContaining('tabbat catalogue review 1')])
     const [listed, shown, unasked] = await Promise.all([
@@ -95,7 +95,7 @@ describe('tabbat catalogue', () => {
     expect((await catalogue('review', '--reject', '1', '--yes')).code).toBe(0)
     expect((await catalogue('sync', 'vtpass')).stderr).toContain('were rejected as review 1')
     expect((await catalogue('review')).stdout).toBe('No lists need a review.\n')
-    shop.files = mapGoods(shipped, (item) => ({ ...item, price: String(Number(item.price) * 4) }))
+    shop.files = mapItems(shipped, (item) => ({ ...item, price: String(Number(item.price) * 4) }))
     await catalogue('sync', 'vtpass')
     const accepted = await catalogue('review', '--accept', '2', '--yes', '--json')
     expect(JSON.parse(accepted.stdout)).toMatchObject({ outcome: 'changed', version: 5 })

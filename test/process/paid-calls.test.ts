@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { describe, expect, it } from 'vitest'
 import { dojah } from '../../src/simulator/dojah.ts'
-import { toCore } from '../../src/simulator/people.ts'
+import { toPhoneCoreOf } from '../../src/simulator/people.ts'
 import { openStandIn } from '../../src/simulator/stand-in.ts'
 import { openStore } from '../../src/store/store.ts'
 import { createTestDatabase, hasPostgres } from '../postgres.ts'
@@ -42,7 +42,7 @@ describe.concurrent.each(engines)('kill -9 while a vendor is asked, on %s', (eng
           'content-type': 'application/json',
           'idempotency-key': 'order-1',
         },
-        body: JSON.stringify({ nin: NIN, phone: `0${toCore(NIN)}` }),
+        body: JSON.stringify({ nin: NIN, phone: `0${toPhoneCoreOf(NIN)}` }),
       })
     for (const calls of [1, 2]) {
       const server = await startServer(settings)

@@ -70,7 +70,7 @@ describe('tabbat sources', () => {
     expect(status).toMatchObject({ callsToday: 1, spentKoboToday: 5000 })
     expect((await check()).code).toBe(0)
     const capped = await check()
-    expect([capped.code, capped.stderr]).toEqual([1, expect.stringContaining('above its daily cap')])
+    expect([capped.code, capped.stderr]).toEqual([1, expect.stringContaining('exceed its daily cap')])
     await tabbat(own, 'sources', 'disable', 'dojah')
     const off = await check()
     expect([off.code, off.stderr]).toEqual([1, expect.stringContaining('dojah is switched off')])
@@ -82,7 +82,7 @@ describe('tabbat sources', () => {
     const own = { TABBAT_DATA_DIR: newDataDir(), TABBAT_CATALOGUE_SOURCES: 'vtpass', ...shop.settings }
     expect((await tabbat(own, 'sources', 'disable', 'vtpass')).stdout).toContain('is disabled')
     const sync = await tabbat(own, 'catalogue', 'sync', 'vtpass')
-    expect([sync.code, sync.stderr]).toEqual([1, expect.stringContaining('vtpass is switched off')])
+    expect([sync.code, sync.stderr]).toEqual([1, expect.stringContaining('vtpass is disabled')])
     expect((await tabbat(own, 'audit', 'export')).stdout).toContain('"outcome":"disabled"')
     const status = await tabbat(own, 'sources', 'status')
     expect(status.stdout).toMatch(/vtpass +catalogue_sync +- +disabled/)

@@ -1,18 +1,18 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { loadConfig } from '../../src/config/config.ts'
 import type { Fault } from '../../src/simulator/faults.ts'
-import { toCore } from '../../src/simulator/people.ts'
+import { toPhoneCoreOf } from '../../src/simulator/people.ts'
 import { READABLE_PHONES, type SpellPhone, UNREADABLE_PHONES } from '../../src/simulator/phone-faults.ts'
 import { REFUSALS, REFUSED_STATUSES, REFUSED_TEXTS } from '../../src/simulator/refusals.ts'
 import { openStandIn, type StandIn } from '../../src/simulator/stand-in.ts'
-import { VERIFIERS } from '../../src/simulator/vendors.ts'
+import { IDENTITY_VENDORS } from '../../src/simulator/vendors.ts'
 import { openVendor } from '../../src/sources/open-vendor.ts'
 import { type Source, SourceError } from '../../src/sources/source.ts'
 import { VENDORS, type VendorName } from '../../src/sources/vendors.ts'
 
 /** What every source passes: "not verified" only for a readable, different phone, or for what the vendor is known to say. */
 const NUMBER = '12345678901'
-const PHONE = toCore(NUMBER)
+const PHONE = toPhoneCoreOf(NUMBER)
 const OTHER_PHONE = '8021112223'
 const PHONE_2 = '8091234567'
 /** Spellings of the phone that is asked for, alone or beside others. */
@@ -47,7 +47,7 @@ const UNCOMPARABLE: readonly SpellPhone[] = [
   () => [`0${OTHER_PHONE}`, '***********'],
 ]
 
-const cases = VERIFIERS.flatMap((script) => {
+const cases = IDENTITY_VENDORS.flatMap((script) => {
   const abilities: readonly string[] = VENDORS[script.name as VendorName].abilities
   return (['nin', 'bvn'] as const)
     .filter((kind) => abilities.includes(kind))

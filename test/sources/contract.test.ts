@@ -3,10 +3,10 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { loadConfig } from '../../src/config/config.ts'
 import { BvnRecord } from '../../src/contract/bvn.ts'
 import { NinRecord } from '../../src/contract/nin.ts'
-import { type Fault, PLANTED, SERVER_FAILURES, SLOW } from '../../src/simulator/faults.ts'
-import { toBvnPerson, toCore, toNinPerson } from '../../src/simulator/people.ts'
+import { CANARY, type Fault, SERVER_FAILURES, SLOW } from '../../src/simulator/faults.ts'
+import { toBvnPerson, toNinPerson, toPhoneCoreOf } from '../../src/simulator/people.ts'
 import { openStandIn, type StandIn } from '../../src/simulator/stand-in.ts'
-import { VERIFIERS } from '../../src/simulator/vendors.ts'
+import { IDENTITY_VENDORS } from '../../src/simulator/vendors.ts'
 import { openVendor } from '../../src/sources/open-vendor.ts'
 import { type Source, SourceError, type SourceFailure } from '../../src/sources/source.ts'
 import { VENDORS, type VendorName } from '../../src/sources/vendors.ts'
@@ -14,7 +14,7 @@ import { VENDORS, type VendorName } from '../../src/sources/vendors.ts'
 /** What every source passes (see contract-answers.test.ts, too): the same faults, over real sockets, from a server that speaks the vendor's format. */
 const NUMBER = '12345678901'
 const NOBODY = '99345678901'
-const PHONE = toCore(NUMBER)
+const PHONE = toPhoneCoreOf(NUMBER)
 const OTHER_PHONE = '8021112223'
 
 /** What each way of failing must be called. */
@@ -35,7 +35,7 @@ const WITHOUT_WATCH_LIST: readonly string[] = ['dojah', 'youverify', 'qoreid']
 
 const newCall = (signal: AbortSignal = AbortSignal.timeout(30_000)) => ({ signal, reference: 'ver_test' })
 
-describe.each(VERIFIERS.map((script) => [script.name, script] as const))('%s', (name, script) => {
+describe.each(IDENTITY_VENDORS.map((script) => [script.name, script] as const))('%s', (name, script) => {
   let vendor: StandIn
   let source: Source
   /** Gives up soon, for the faults that are nothing but waiting. */
@@ -113,7 +113,7 @@ describe.each(VERIFIERS.map((script) => [script.name, script] as const))('%s', (
     })
 
     it('says not found for a number that nobody has', async () => {
-      expect(await findIt(NOBODY, toCore(NOBODY))).toMatchObject({ found: false })
+      expect(await findIt(NOBODY, toPhoneCoreOf(NOBODY))).toMatchObject({ found: false })
     })
 
     it('never gives a record with the phone that was asked for when the phone differs', async () => {
@@ -181,7 +181,7 @@ describe.each(VERIFIERS.map((script) => [script.name, script] as const))('%s', (
       for (const fault of [...Object.keys(EXPECTED), 'error_in_200'] as Fault[]) {
         const error = await failure(fault)
         const told = `${error.message} ${error.stack} ${JSON.stringify(error)} ${String(error.cause)}`
-        for (const secret of [NUMBER, PHONE, PLANTED, 'simulated-']) expect(told, fault).not.toContain(secret)
+        for (const secret of [NUMBER, PHONE, CANARY, 'simulated-']) expect(told, fault).not.toContain(secret)
       }
     })
   })

@@ -1,9 +1,9 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { readShipped } from '../../src/catalogue/versions.ts'
 import { loadConfig } from '../../src/config/config.ts'
-import { type Fault, PLANTED, SERVER_FAILURES, SLOW } from '../../src/simulator/faults.ts'
+import { CANARY, type Fault, SERVER_FAILURES, SLOW } from '../../src/simulator/faults.ts'
 import { openStandIn, type StandIn } from '../../src/simulator/stand-in.ts'
-import { SHOPS } from '../../src/simulator/vendors.ts'
+import { LIST_VENDORS } from '../../src/simulator/vendors.ts'
 import { openVendor } from '../../src/sources/open-vendor.ts'
 import { type Source, SourceError } from '../../src/sources/source.ts'
 import type { VendorName } from '../../src/sources/vendors.ts'
@@ -11,52 +11,55 @@ import type { VendorName } from '../../src/sources/vendors.ts'
 /** What every source of lists passes: the faults that any server may have, over real sockets. See contract.test.ts. */
 const newCall = () => ({ signal: AbortSignal.timeout(30_000), reference: 'catalogue' })
 
-describe.each(SHOPS.map((script) => [script.name, script] as const))('the lists of %s', (name, script) => {
-  let vendor: StandIn
-  let source: Source
-  let hasty: Source
-  beforeAll(async () => {
-    vendor = await openStandIn(script)
-    source = await openSource(20_000)
-    hasty = await openSource(150)
-  })
-  const openSource = (attemptMs: number) => {
-    const { vendors } = loadConfig(vendor.settings, '')
-    return openVendor(name as VendorName, { vendors, allowPrivate: false, attemptMs })
-  }
-  afterEach(() => vendor.fail(undefined))
-  afterAll(async () => {
-    await source.close?.()
-    await hasty.close?.()
-    await vendor.close()
-  })
-  const fetchFrom = (from: Source) => from.fetchCatalogue?.(readShipped(), newCall())
+describe.each(LIST_VENDORS.map((script) => [script.name, script] as const))(
+  'the lists of %s',
+  (name, script) => {
+    let vendor: StandIn
+    let source: Source
+    let hasty: Source
+    beforeAll(async () => {
+      vendor = await openStandIn(script)
+      source = await openSource(20_000)
+      hasty = await openSource(150)
+    })
+    const openSource = (attemptMs: number) => {
+      const { vendors } = loadConfig(vendor.settings, '')
+      return openVendor(name as VendorName, { vendors, allowPrivate: false, attemptMs })
+    }
+    afterEach(() => vendor.fail(undefined))
+    afterAll(async () => {
+      await source.close?.()
+      await hasty.close?.()
+      await vendor.close()
+    })
+    const fetchFrom = (from: Source) => from.fetchCatalogue?.(readShipped(), newCall())
 
-  it('come from a vendor that is well', async () => {
-    const { internet = [], tv = [] } = (await fetchFrom(source)) ?? {}
-    expect(internet.length + tv.length).toBeGreaterThan(2)
-  })
+    it('come from a vendor that is well', async () => {
+      const { internet = [], tv = [] } = (await fetchFrom(source)) ?? {}
+      expect(internet.length + tv.length).toBeGreaterThan(2)
+    })
 
-  it.each(Object.entries(SERVER_FAILURES))(
-    'do not come when it is %s: that is called %s',
-    async (fault, reason) => {
-      vendor.fail(fault as Fault)
-      const error = await fetchFrom(SLOW.includes(fault as Fault) ? hasty : source)?.then(
-        () => undefined,
-        (failed: unknown) => failed,
-      )
-      expect(error).toBeInstanceOf(SourceError)
-      const { reason: called, trouble, message, stack } = error as SourceError
-      expect([called, trouble]).toEqual([reason, expect.any(String)])
-      for (const secret of [PLANTED, 'simulated-']) expect(`${message} ${stack}`).not.toContain(secret)
-    },
-  )
+    it.each(Object.entries(SERVER_FAILURES))(
+      'do not come when it is %s: that is called %s',
+      async (fault, reason) => {
+        vendor.fail(fault as Fault)
+        const error = await fetchFrom(SLOW.includes(fault as Fault) ? hasty : source)?.then(
+          () => undefined,
+          (failed: unknown) => failed,
+        )
+        expect(error).toBeInstanceOf(SourceError)
+        const { reason: called, trouble, message, stack } = error as SourceError
+        expect([called, trouble]).toEqual([reason, expect.any(String)])
+        for (const secret of [CANARY, 'simulated-']) expect(`${message} ${stack}`).not.toContain(secret)
+      },
+    )
 
-  it.each(['unauthorised', 'error_in_200', 'missing_fields'] as const)(
-    'do not come when the vendor’s own fault is %s',
-    async (fault) => {
-      vendor.fail(fault)
-      await expect(fetchFrom(source)).rejects.toBeInstanceOf(SourceError)
-    },
-  )
-})
+    it.each(['unauthorised', 'error_in_200', 'missing_fields'] as const)(
+      'do not come when the vendor’s own fault is %s',
+      async (fault) => {
+        vendor.fail(fault)
+        await expect(fetchFrom(source)).rejects.toBeInstanceOf(SourceError)
+      },
+    )
+  },
+)

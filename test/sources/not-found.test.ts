@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { dojah } from '../../src/simulator/dojah.ts'
-import { toCore } from '../../src/simulator/people.ts'
+import { toPhoneCoreOf } from '../../src/simulator/people.ts'
 import { openStandIn, type StandIn } from '../../src/simulator/stand-in.ts'
-import { VERIFIERS } from '../../src/simulator/vendors.ts'
+import { IDENTITY_VENDORS } from '../../src/simulator/vendors.ts'
 import { bearer, openTestApp, type TestApp } from '../app.ts'
 
 /** What a caller gets when a vendor answers with an error that is not about the person: never "not verified". */
@@ -25,14 +25,14 @@ const verify = ({ app, key }: TestApp & { readonly key: string }, nin = NIN) =>
     method: 'POST',
     url: '/api/v2/kyc/verify-nin',
     headers: bearer(key),
-    payload: { nin, phone: `0${toCore(nin)}` },
+    payload: { nin, phone: `0${toPhoneCoreOf(nin)}` },
   })
 
-describe.each(VERIFIERS.map((script) => [script.name, script] as const))('%s', (name, script) => {
+describe.each(IDENTITY_VENDORS.map((script) => [script.name, script] as const))('%s', (name, script) => {
   it.each(['unknown_app', 'wrong_format', 'not_now'] as const)(
     'alone gives 502 or 503 for %s, and the next source is asked where there is one',
     async (fault) => {
-      const next = VERIFIERS.find((other) => other.name !== name) ?? dojah
+      const next = IDENTITY_VENDORS.find((other) => other.name !== name) ?? dojah
       const vendors = [await openStandIn(script), await openStandIn(next)]
       open.push(...vendors)
       vendors[0]?.fail(fault)

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest'
-import { toBvnPerson, toCore } from '../../src/simulator/people.ts'
+import { toBvnPerson, toPhoneCoreOf } from '../../src/simulator/people.ts'
 import { openStandIn, type StandIn } from '../../src/simulator/stand-in.ts'
-import { VERIFIERS } from '../../src/simulator/vendors.ts'
+import { IDENTITY_VENDORS } from '../../src/simulator/vendors.ts'
 import { createRegistrySource } from '../../src/sources/registry/index.ts'
 import { bearer, openTestApp } from '../app.ts'
 
@@ -19,7 +19,7 @@ async function openServer(vendors: readonly StandIn[], order: string) {
   const server = await openTestApp({ ...settings, TABBAT_NIN_SOURCES: order })
   const key = await server.createKey({ mode: 'live' })
   open.push(server)
-  return (phone = `0${toCore(NIN)}`) =>
+  return (phone = `0${toPhoneCoreOf(NIN)}`) =>
     server.app.inject({
       method: 'POST',
       url: '/api/v2/kyc/verify-nin',
@@ -28,40 +28,39 @@ async function openServer(vendors: readonly StandIn[], order: string) {
     })
 }
 
-describe.each(VERIFIERS.map((script, index) => [script.name, script, VERIFIERS.at(index - 1)] as const))(
-  '%s',
-  (name, script, next) => {
-    it('is passed over when the phone of its record cannot be read; alone it is 502', async () => {
-      const [first, second] = [await openStandIn(script), await openStandIn(next ?? script)]
-      open.push(first, second)
-      const askBoth = await openServer([first, second], `${name},${next?.name}`)
-      const askAlone = await openServer([first], name)
-      for (const fault of ['phone_null', 'phone_masked', 'phone_not_available'] as const) {
-        first.fail(fault)
-        const alone = await askAlone()
-        expect([alone.statusCode, alone.json().code], fault).toEqual([502, 'source_bad_response'])
-        expect((await askBoth()).statusCode, fault).toBe(200)
-      }
-    })
+describe.each(
+  IDENTITY_VENDORS.map((script, index) => [script.name, script, IDENTITY_VENDORS.at(index - 1)] as const),
+)('%s', (name, script, next) => {
+  it('is passed over when the phone of its record cannot be read; alone it is 502', async () => {
+    const [first, second] = [await openStandIn(script), await openStandIn(next ?? script)]
+    open.push(first, second)
+    const askBoth = await openServer([first, second], `${name},${next?.name}`)
+    const askAlone = await openServer([first], name)
+    for (const fault of ['phone_null', 'phone_masked', 'phone_not_available'] as const) {
+      first.fail(fault)
+      const alone = await askAlone()
+      expect([alone.statusCode, alone.json().code], fault).toEqual([502, 'source_bad_response'])
+      expect((await askBoth()).statusCode, fault).toBe(200)
+    }
+  })
 
-    it('verifies by any of several phones, and says "not verified" when all can be read and differ', async () => {
-      const vendor = await openStandIn(script)
-      open.push(vendor)
-      const ask = await openServer([vendor], name)
-      vendor.fail('phone_several')
-      const answer = await ask()
-      expect(answer.statusCode).toBe(200)
-      expect(answer.json().data.personal_info.phone_number).toBe(`0${toCore(NIN)}`)
-      vendor.spellPhones(() => `${OTHER_PHONE}; 08091112223`)
-      expect((await ask()).statusCode).toBe(422)
-      vendor.spellPhones(() => '+44 7911 123456')
-      expect((await ask()).statusCode).toBe(422)
-    })
-  },
-)
+  it('verifies by any of several phones, and says "not verified" when all can be read and differ', async () => {
+    const vendor = await openStandIn(script)
+    open.push(vendor)
+    const ask = await openServer([vendor], name)
+    vendor.fail('phone_several')
+    const answer = await ask()
+    expect(answer.statusCode).toBe(200)
+    expect(answer.json().data.personal_info.phone_number).toBe(`0${toPhoneCoreOf(NIN)}`)
+    vendor.spellPhones(() => `${OTHER_PHONE}; 08091112223`)
+    expect((await ask()).statusCode).toBe(422)
+    vendor.spellPhones(() => '+44 7911 123456')
+    expect((await ask()).statusCode).toBe(422)
+  })
+})
 
 it('counts guesses at a phone that can be read, also where another one cannot', async () => {
-  const script = VERIFIERS[0]
+  const script = IDENTITY_VENDORS[0]
   if (!script) throw new Error('no vendor')
   const vendor = await openStandIn(script)
   open.push(vendor)
@@ -95,7 +94,7 @@ describe('the registry', () => {
   })
 
   it('answers when the first one is right, or there is no second', async () => {
-    expect(await find('****', toCore(BVN))).toMatchObject({ found: true })
+    expect(await find('****', toPhoneCoreOf(BVN))).toMatchObject({ found: true })
     expect(await find(null, OTHER_PHONE.slice(1))).toMatchObject({ found: true })
   })
 })

@@ -4,7 +4,7 @@ import { readShippedFolder } from '../../src/catalogue/folder.ts'
 import { loadConfig } from '../../src/config/config.ts'
 import type { CatalogueFiles } from '../../src/contract/catalogue-files.ts'
 import { SANDBOX_KEY } from '../../src/keys/sandbox-key.ts'
-import { toBvnPerson, toCore, toNinPerson } from '../../src/simulator/people.ts'
+import { toBvnPerson, toNinPerson, toPhoneCoreOf } from '../../src/simulator/people.ts'
 import { openVendor } from '../../src/sources/open-vendor.ts'
 import type { Source, SourceError } from '../../src/sources/source.ts'
 import { openTestApp, type TestApp } from '../app.ts'
@@ -32,7 +32,7 @@ afterAll(async () => {
 })
 
 const NUMBER = '12345678901'
-const PHONE = toCore(NUMBER)
+const PHONE = toPhoneCoreOf(NUMBER)
 const newCall = () => ({ signal: AbortSignal.timeout(5000), reference: 'ver_test' })
 
 const findNin = (number: string, phone = PHONE, from = source) =>

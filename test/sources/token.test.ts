@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { loadConfig } from '../../src/config/config.ts'
-import { type Fault, PLANTED } from '../../src/simulator/faults.ts'
+import { CANARY, type Fault } from '../../src/simulator/faults.ts'
 import { qoreid } from '../../src/simulator/qoreid.ts'
 import { relay } from '../../src/simulator/relay.ts'
 import { openStandIn, type StandIn } from '../../src/simulator/stand-in.ts'
@@ -48,7 +48,7 @@ describe.each([qoreid, relay].map((script) => [script.name as 'qoreid' | 'relay'
       expect(error).toMatchObject({ reason, sent: false })
       expect(vendor.count()).toBe(1)
       const told = `${String(error)} ${JSON.stringify(error)}`
-      for (const secret of [PLANTED, 'simulated-']) expect(told).not.toContain(secret)
+      for (const secret of [CANARY, 'simulated-']) expect(told).not.toContain(secret)
     })
 
     it('asks for a token once, and then one question for each look-up', async () => {

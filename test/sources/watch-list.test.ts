@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { dojah } from '../../src/simulator/dojah.ts'
-import { toCore } from '../../src/simulator/people.ts'
+import { toPhoneCoreOf } from '../../src/simulator/people.ts'
 import { prembly } from '../../src/simulator/prembly.ts'
 import { openStandIn, type StandIn } from '../../src/simulator/stand-in.ts'
 import { youverify } from '../../src/simulator/youverify.ts'
@@ -30,7 +30,7 @@ async function openServer(settings: Record<string, string> = {}, second = youver
   return { ...server, first: blocking, second: next, key: await server.createKey({ mode: 'live' }) }
 }
 
-const verify = ({ app, key }: Server, phone = `0${toCore(BVN)}`, bvn = BVN) =>
+const verify = ({ app, key }: Server, phone = `0${toPhoneCoreOf(BVN)}`, bvn = BVN) =>
   app.inject({
     method: 'POST',
     url: '/api/v2/kyc/verify-bvn',
@@ -63,7 +63,7 @@ describe('a blocked BVN', () => {
 
   it.each(['NONE', 'Not watch-listed'])('is flagged although the other vendor says %s', async (said) => {
     const server = await openServer({ TABBAT_DOJAH_BVN_PATH: '/api/v1/kyc/bvn/advance' }, dojah)
-    const phone_number1 = `0${toCore(BVN)}`
+    const phone_number1 = `0${toPhoneCoreOf(BVN)}`
     const entity = { bvn: BVN, first_name: 'Ada', last_name: 'Obi', phone_number1, watch_listed: said }
     server.second.answerWith({ status: 200, body: { entity } })
     expect((await verify(server)).json().data.watchlisted).toBe('YES')
@@ -82,7 +82,7 @@ describe('a blocked BVN', () => {
     const unknown = '99345678901'
     // Prembly's stand-in knows nobody with this number, so it is made to say "blocked" by itself.
     server.first.answerWith({ status: 200, body: { status: false, response_code: '07' } })
-    const answer = await verify(server, `0${toCore(unknown)}`, unknown)
+    const answer = await verify(server, `0${toPhoneCoreOf(unknown)}`, unknown)
     expect([answer.statusCode, answer.json().code]).toEqual([503, 'source_unavailable'])
     expect(await attemptsOf(server)).toEqual([['prembly watchlisted', 'youverify not_found']])
   })
@@ -104,7 +104,7 @@ describe('a blocked BVN', () => {
     const server = await openServer()
     for (let index = 0; index < 25; index++) {
       const bvn = String(22_000_000_000 + index)
-      expect((await verify(server, `0${toCore(bvn)}`, bvn)).statusCode).toBe(200)
+      expect((await verify(server, `0${toPhoneCoreOf(bvn)}`, bvn)).statusCode).toBe(200)
     }
     const ready = await server.app.inject({ method: 'GET', url: '/health/ready' })
     expect(ready.json().sources.prembly).toBe('ok')

@@ -1,7 +1,7 @@
 import { auditBy } from '../../audit/audit-by.ts'
 import { checkVendor } from '../../context/source-control.ts'
 import { AppError } from '../../errors.ts'
-import { disableSource, enableSource } from '../../sources/switch.ts'
+import { disableSource, enableSource } from '../../sources/kill-switch.ts'
 import { VENDOR_NAMES, type VendorName } from '../../sources/vendors.ts'
 import { type AdminRoute, defineRoute } from '../route.ts'
 import { Ok } from '../shapes/fields.ts'

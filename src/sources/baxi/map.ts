@@ -1,6 +1,6 @@
 import type { CatalogueFiles, InternetFile, TvFile } from '../../contract/catalogue-files.ts'
 import type { Static } from '../../contract/schema.ts'
-import { findInternet, toDuration, toPrice, withoutTwins } from '../price-list.ts'
+import { findInternet, toDuration, toPrice, withoutDuplicates } from '../price-list.ts'
 import type { Bundles, Packages, Pins } from './wire.ts'
 
 export const NAME = 'baxi'
@@ -15,7 +15,7 @@ export function toPackages(packages: Static<typeof Packages>): Package[] {
     const price = option && toPrice(NAME, option.price)
     return price === undefined ? [] : [{ code, name, price }]
   })
-  return withoutTwins(NAME, monthly)
+  return withoutDuplicates(NAME, monthly)
 }
 
 export type ProductAddOns = { readonly product: string; readonly addOns: readonly Package[] }
@@ -26,7 +26,7 @@ export function toTv(
   products: readonly Package[],
   sold: readonly ProductAddOns[],
 ): TvFile {
-  const add_ons = withoutTwins(
+  const add_ons = withoutDuplicates(
     NAME,
     sold.flatMap(({ addOns }) => addOns),
   ).map((addOn) => ({
@@ -78,5 +78,5 @@ const toInternet = (
   segment,
   type: findInternet(current, segment)?.type ?? segment.toUpperCase(),
   note: NOTE,
-  bundles: withoutTwins(NAME, bundles),
+  bundles: withoutDuplicates(NAME, bundles),
 })

@@ -1,7 +1,7 @@
 import { toLocalPhone } from '../../contract/phone.ts'
 import { createPhraseMatcher, NO_SUCH_PERSON } from '../not-found.ts'
 import type { Call, CreateSource } from '../source.ts'
-import { saysForm, saysNotNow, toStatusError } from '../status.ts'
+import { isFormatComplaint, isTemporary, toStatusError } from '../status.ts'
 import { createReader, refuseContradiction } from '../wire.ts'
 import { toBvnRecord, toNinRecord } from './map.ts'
 import type { settings } from './settings.ts'
@@ -20,7 +20,8 @@ export const create: CreateSource<typeof settings> = (
     ...(publicKey === undefined ? {} : { publickey: publicKey }),
   }
   const saysNoSuchPerson = createPhraseMatcher(NO_SUCH_PERSON, notFound)
-  const saysPhoneDiffers = (said: string) => mismatch.test(said) && !saysForm(said) && !saysNotNow(said)
+  const saysPhoneDiffers = (said: string) =>
+    mismatch.test(said) && !isFormatComplaint(said) && !isTemporary(said)
   const readNin = createReader(name, NinReply)
   const readBvn = createReader(name, BvnReply)
 

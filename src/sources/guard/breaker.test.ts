@@ -19,7 +19,7 @@ const ask = (breaker: Breaker, succeeded: boolean) => {
 /** A usual call that is silent for too long, and is given up at last. */
 const hang = (breaker: Breaker) => {
   const admitted = breaker.admit()
-  if (admitted === 'usual') breaker.noteHang()
+  if (admitted === 'usual') breaker.recordHang()
   if (admitted) breaker.settle(admitted, 'timeout')
   return admitted
 }
@@ -106,7 +106,7 @@ describe('a breaker', () => {
 
   it('lets a probe through at once when a call is answered that seemed to hang', () => {
     const breaker = createBreaker({ now: () => 0 })
-    for (let call = 0; call < 3; call++) breaker.noteHang()
+    for (let call = 0; call < 3; call++) breaker.recordHang()
     expect(breaker.admit()).toBeUndefined()
     breaker.settle('usual', 'success')
     expect(breaker.admit()).toBe('probe')

@@ -1,20 +1,22 @@
-/** closed: asked as usual. open: not asked for a while. half_open: one question at a time finds out whether it is back. */
+import { MINUTE_MS } from '../../contract/time.ts'
+
+/** closed: called as usual. open: not called for a while. half_open: one probe at a time finds out whether it is back. */
 export type BreakerState = 'closed' | 'open' | 'half_open'
 
-/** `timeout`: no answer came at all. "Not found" is a success. */
+/** `timeout`: no answer came. "Not found" is a success. */
 export type CallResult = 'success' | 'failure' | 'timeout'
 
-/** Stops asking a source that keeps failing, per operation. */
+/** Stops calls to an operation of a source that keeps failing. */
 export type Breaker = {
   readonly state: () => BreakerState
-  /** Undefined: do not ask. A probe must be settled or released, or no other is let through. */
+  /** Undefined: do not call. A probe must be settled or released, or no other is admitted. */
   readonly admit: () => 'usual' | 'probe' | undefined
   readonly settle: (admitted: 'usual' | 'probe', result: CallResult) => void
-  /** Nothing was asked after all. */
+  /** The call was not made. */
   readonly release: (admitted: 'usual' | 'probe') => void
-  /** A usual call has been silent for much longer than is usual. It may still be answered. */
-  readonly noteHang: () => void
-  /** The last that is known of the source is that it hung. */
+  /** A usual call has taken much longer than normal. It may still be answered. */
+  readonly recordHang: () => void
+  /** The most recent call hung. */
   readonly isSuspect: () => boolean
 }
 
@@ -23,23 +25,23 @@ export type BreakerOptions = {
   readonly now?: () => number
   /** From 0 to 1. */
   readonly random?: () => number
-  /** It stopped or began to ask the source as usual. */
+  /** The breaker opened or closed. */
   readonly onChange?: (state: 'open' | 'closed') => void
 }
 
 const WINDOW_S = 30
 const LEAST_CALLS = 20
 const MOST_FAILURES = 0.5
-/** So many in a row open it too: a quiet server never sees 20 calls in 30 seconds. */
+/** This many in a row open it too: a quiet server never makes 20 calls in 30 seconds. */
 const FAILURES_IN_ROW = 5
 const HANGS_IN_ROW = 3
-/** The wait before the first probe. It doubles each time, until the source has been well for a while. */
+/** The wait before the first probe. It doubles with each opening, until the breaker has stayed closed for a minute. */
 const FIRST_WAIT_MS = 5000
-const LONGEST_WAIT_MS = 60_000
-const WELL_AFTER_MS = 60_000
-/** Part of the wait that is left to chance, so that probes do not fall into step with a source that comes and goes. */
+const LONGEST_WAIT_MS = MINUTE_MS
+const STABLE_AFTER_MS = MINUTE_MS
+/** The random part of the wait, so that probes do not synchronise with a source that fails periodically. */
 const JITTER = 0.25
-/** One lucky answer does not make a source well. */
+/** One successful probe is not proof that the source has recovered. */
 const PROBES = 3
 
 type Second = { second: number; calls: number; failures: number }
@@ -50,7 +52,7 @@ export function createBreaker({
   onChange = () => {},
 }: BreakerOptions = {}): Breaker {
   const window = createWindow(now)
-  /** While it is not closed: when the next probe may be made. */
+  /** When the next probe may be made; undefined while the breaker is closed. */
   let probeAt: number | undefined
   let openedByHangs = false
   let closedAt = Number.NEGATIVE_INFINITY
@@ -62,7 +64,7 @@ export function createBreaker({
 
   const open = (byHangs: boolean) => {
     const wasClosed = probeAt === undefined
-    if (wasClosed && now() - closedAt > WELL_AFTER_MS) openings = 0
+    if (wasClosed && now() - closedAt > STABLE_AFTER_MS) openings = 0
     const wait = Math.min(FIRST_WAIT_MS * 2 ** openings, LONGEST_WAIT_MS)
     probeAt = now() + wait * (1 - JITTER + 2 * JITTER * random())
     openedByHangs = byHangs
@@ -90,7 +92,7 @@ export function createBreaker({
   }
   const settleUsual = (result: CallResult) => {
     if (probeAt !== undefined) {
-      // An answer to a question from before. It disproves a hang, and says nothing about other failures.
+      // The answer to an earlier call. It disproves a hang, and says nothing about other failures.
       if (result === 'success' && openedByHangs) probeAt = Math.min(probeAt, now())
       return
     }
@@ -113,7 +115,7 @@ export function createBreaker({
     release: (admitted) => {
       if (admitted === 'probe') probing = false
     },
-    noteHang: () => {
+    recordHang: () => {
       hangsInRow += 1
       if (probeAt === undefined && hangsInRow >= HANGS_IN_ROW) open(true)
     },

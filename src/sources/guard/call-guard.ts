@@ -1,40 +1,40 @@
 import type { ClaimId } from '../../store/idempotency-table.ts'
-import { createCallWait } from '../call-wait.ts'
 import { SourceError } from '../source.ts'
 import { type BreakerState, createBreaker } from './breaker.ts'
 import { createCallRecord } from './call-record.ts'
+import { createCallWait } from './call-wait.ts'
+import { type Cooldown, createCooldown } from './cooldown.ts'
 import type { HealthFigures } from './health.ts'
-import { createHold, type Hold } from './hold.ts'
 import { type CallOutcome, WARNING_REASONS } from './source-warnings.ts'
 
 /**
- * Why a source was not asked at all. `retry_after`: the vendor wants no question before a certain time. `paid_calls`: the
- * Idempotency-Key of the request has used up its paid calls.
+ * Why a source was not called. `retry_after`: the vendor asked for a pause. `paid_calls`: the Idempotency-Key of the request
+ * has used up its paid calls.
  */
 export type SkipReason = 'disabled' | 'breaker_open' | 'spend_cap' | 'retry_after' | 'paid_calls'
 
-/** The right to ask once. It must be settled or released, whatever comes. Neither keeps anybody waiting. */
+/** Allows one call. It must be settled or released; neither waits for the store. */
 export type Permit = {
-  /** How much longer the call is waited for before the next source is asked beside it; 0 or less when that is over. */
+  /** The time until the next source is queried as well; 0 or less when that is due. */
   readonly hedgeAfterMs: () => number
-  /** The call was not waited for any longer. */
+  /** The search stopped waiting for the call. */
   readonly recordHang: () => void
   readonly settle: (outcome: CallOutcome, ms: number) => void
-  /** Nobody was asked after all, and nothing is paid for. */
+  /** The call was not made, and nothing is paid for. */
   readonly release: () => void
 }
 
-/** Stands before one operation of an outside source and decides whether it may be asked now. */
+/** Decides whether one operation of an external source may be called now: kill switch, cooldown, breaker, spend cap. */
 export type CallGuard = {
   readonly name: string
   readonly operation: string
   readonly admit: (paidCalls?: PaidCalls) => Promise<Permit | SkipReason>
   readonly read: () => GuardFigures
-  /** As far as is known without asking the store: not switched off, not failing, not to be left alone. */
+  /** As far as is known without the store: not disabled, no open breaker, no cooldown. */
   readonly isAvailable: () => boolean
-  /** How long the vendor still wants to be left alone. Undefined when the source is switched off. */
+  /** The rest of the vendor's Retry-After. Undefined when the source is disabled. */
   readonly retryAfterMs: () => number | undefined
-  /** How often each trouble was met since the start. */
+  /** How often each trouble occurred since the start. */
   readonly failures: () => ReadonlyMap<string, number>
 }
 
@@ -46,36 +46,36 @@ export type GuardFigures = HealthFigures & {
   readonly warnings: readonly SourceWarning[]
 }
 
-/** For the log: names from closed lists only. */
+/** For the log. All values come from closed lists. */
 export type GuardEvent = {
   readonly event: 'source_warning' | 'source_breaker'
   readonly reason: string
   readonly state: 'started' | 'continues' | 'ended' | 'open' | 'closed'
 }
 
-/** What all nodes must agree on; kept in the store. */
+/** State that all nodes share through the store. */
 export type SharedState = {
   readonly isDisabled: (name: string) => boolean
-  /** Counts the price of a call, and the call itself for the Idempotency-Key, if there is one. */
+  /** Counts the price of a call, and the call itself against the Idempotency-Key, if there is one. */
   readonly spend: (name: string, paidCalls?: PaidCalls) => Promise<Spending | 'spend_cap' | 'paid_calls'>
 }
 
-/** The paid calls of one Idempotency-Key. They are counted in the store before the call, for all nodes and after a crash. */
+/** The paid calls of one Idempotency-Key, over all nodes. The store counts a call before it is made, so a crash loses none. */
 export type PaidCalls = {
   readonly claim: ClaimId
   readonly most: number
-  /** So many were made, in this request and in those before it under the same key. */
+  /** Calls made in this request and in earlier ones with the same key. */
   used: number
-  /** Calls of this request that were not paid after all: being written. */
+  /** Refunds of this request that are being written. */
   readonly refunds: Promise<void>[]
 }
 
-/** Money that is counted as spent. Taking it back never fails: what cannot be written now is written later. */
+/** Money that is counted as spent. A refund never fails: what cannot be written now is retried. */
 export type Spending = { readonly refund: () => Promise<void> }
 
 export type GuardOptions = {
   /** Shared by the operations of a source. */
-  readonly hold?: Hold
+  readonly cooldown?: Cooldown
   /** Monotonic. */
   readonly now?: () => number
   readonly onEvent?: ((event: GuardEvent) => void) | undefined
@@ -85,7 +85,11 @@ export function createCallGuard(
   name: string,
   operation: string,
   sharedState: SharedState,
-  { now = () => performance.now(), hold = createHold(now), onEvent = () => {} }: GuardOptions = {},
+  {
+    now = () => performance.now(),
+    cooldown: hold = createCooldown(now),
+    onEvent = () => {},
+  }: GuardOptions = {},
 ): CallGuard {
   let lastTrouble = 'none'
   const breaker = createBreaker({
@@ -97,24 +101,24 @@ export function createCallGuard(
     onWarning: (warning) => onEvent({ event: 'source_warning', ...warning }),
   })
   const admitOnce = (admitted: 'usual' | 'probe', spending: Spending): Permit => {
-    const { settle, noteHang, ...waiting } = createCallWait({
+    const { settle, recordHang, hedgeAfterMs } = createCallWait({
       admitted,
       breaker,
-      patience: record.patience,
+      hedgeDelay: record.hedgeDelay,
       now,
     })
     return {
-      ...waiting,
+      hedgeAfterMs,
       recordHang: () => {
         lastTrouble = 'too_slow'
-        noteHang()
+        recordHang()
       },
       settle: (outcome, ms) => {
         const failure = outcome instanceof SourceError ? outcome : undefined
         lastTrouble = failure?.trouble ?? failure?.reason ?? lastTrouble
         settle(failure)
         record.add(outcome, ms)
-        if (failure?.retryAfterMs !== undefined) hold.holdFor(failure.retryAfterMs)
+        if (failure?.retryAfterMs !== undefined) hold.start(failure.retryAfterMs)
         if (failure && !isPaid(failure)) void spending.refund()
       },
       release: () => {
@@ -128,7 +132,7 @@ export function createCallGuard(
     operation,
     admit: async (paidCalls) => {
       if (sharedState.isDisabled(name)) return 'disabled'
-      if (hold.leftMs() > 0) return 'retry_after'
+      if (hold.remainingMs() > 0) return 'retry_after'
       const admitted = breaker.admit()
       if (admitted === undefined) return 'breaker_open'
       const spending = await sharedState.spend(name, paidCalls).catch((error) => {
@@ -139,17 +143,18 @@ export function createCallGuard(
       breaker.release(admitted)
       return spending
     },
-    isAvailable: () => !sharedState.isDisabled(name) && hold.leftMs() === 0 && breaker.state() !== 'open',
-    retryAfterMs: () => (sharedState.isDisabled(name) ? undefined : hold.leftMs()),
+    isAvailable: () =>
+      !sharedState.isDisabled(name) && hold.remainingMs() === 0 && breaker.state() !== 'open',
+    retryAfterMs: () => (sharedState.isDisabled(name) ? undefined : hold.remainingMs()),
     failures: () => record.failures,
     read: () => ({
       ...record.read(),
       state: sharedState.isDisabled(name) ? 'disabled' : breaker.state(),
-      warnings: [...record.warnings(), ...(hold.leftMs() > 0 ? (['throttled'] as const) : [])],
+      warnings: [...record.warnings(), ...(hold.remainingMs() > 0 ? (['throttled'] as const) : [])],
     }),
   }
 }
 
-/** What never arrived costs nothing, and neither does what was turned away at the door. */
+/** A vendor does not charge for a request that it never received, refused or throttled. */
 export const isPaid = ({ sent, reason }: SourceError) =>
   sent && reason !== 'refused' && reason !== 'throttled'

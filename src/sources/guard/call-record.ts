@@ -1,6 +1,6 @@
 import { SourceError } from '../source.ts'
 import { createHealth, type HealthFigures } from './health.ts'
-import { createPatience, type Patience } from './patience.ts'
+import { createHedgeDelay, type HedgeDelay } from './hedge-delay.ts'
 import {
   type CallOutcome,
   createSourceWarnings,
@@ -8,13 +8,13 @@ import {
   type WarningEvent,
 } from './source-warnings.ts'
 
-/** What the calls of one operation of a source came to. */
+/** The results of the calls to one operation of a source: health, warnings, failures. */
 export type CallRecord = {
   readonly add: (outcome: CallOutcome, ms: number) => void
-  readonly patience: Pick<Patience, 'leftMs'>
+  readonly hedgeDelay: Pick<HedgeDelay, 'remainingMs'>
   readonly read: () => HealthFigures
   readonly warnings: SourceWarnings['list']
-  /** How often each trouble was met since the start. */
+  /** How often each trouble occurred since the start. */
   readonly failures: ReadonlyMap<string, number>
 }
 
@@ -25,7 +25,7 @@ type Options = {
 
 export function createCallRecord({ now, onWarning }: Options): CallRecord {
   const health = createHealth(now)
-  const patience = createPatience(now)
+  const hedgeDelay = createHedgeDelay(now)
   const warnings = createSourceWarnings({ now, onEvent: onWarning })
   const failures = new Map<string, number>()
   return {
@@ -35,12 +35,12 @@ export function createCallRecord({ now, onWarning }: Options): CallRecord {
       if (failure?.fault === 'deadline') return
       health.record(!failure, ms)
       warnings.record(outcome)
-      if (failure?.reason !== 'timeout') patience.answered()
-      if (!failure) return patience.recordSuccess(ms)
+      if (failure?.reason !== 'timeout') hedgeDelay.recordAnswer()
+      if (!failure) return hedgeDelay.recordSuccess(ms)
       const reason = failure.trouble ?? failure.reason
       failures.set(reason, (failures.get(reason) ?? 0) + 1)
     },
-    patience,
+    hedgeDelay,
     read: health.read,
     warnings: warnings.list,
     failures,

@@ -1,6 +1,6 @@
 import { MINUTE_MS } from '../../contract/time.ts'
 
-/** How one operation of a source has been doing in the last five minutes. Times are milliseconds. */
+/** Health of one operation of a source over the last five minutes. Times are milliseconds. */
 export type Health = {
   readonly record: (succeeded: boolean, ms: number) => void
   readonly read: () => HealthFigures
@@ -10,7 +10,7 @@ export type HealthFigures = {
   /** Since the start. */
   readonly calls: number
   readonly failures: number
-  /** In the last five minutes, like the error rate (0 when there were none) and the times. */
+  /** In the last five minutes, like the error rate (0 without calls) and the times. */
   readonly recentCalls: number
   readonly errorRate: number
   readonly p50: number | null
@@ -22,23 +22,23 @@ export type HealthFigures = {
 const WINDOW_MS = 5 * MINUTE_MS
 const SLOT_MS = 10_000
 const SLOTS = WINDOW_MS / SLOT_MS
-/** Times are counted in classes, each a tenth wider than the one before: exact to 5 %, however many calls there are. */
+/** A histogram whose buckets grow by a tenth: exact to 5 %, in constant memory. */
 const STEP = 1.1
-const CLASSES = 110
+const BUCKETS = 110
 
 type Slot = { id: number; calls: number; failures: number; readonly times: Uint32Array }
 
-const toClass = (ms: number) =>
-  ms <= 1 ? 0 : Math.min(CLASSES - 1, Math.ceil(Math.log(ms) / Math.log(STEP)))
+const toBucket = (ms: number) =>
+  ms <= 1 ? 0 : Math.min(BUCKETS - 1, Math.ceil(Math.log(ms) / Math.log(STEP)))
 const toMs = (index: number) => Math.round(STEP ** (index - 0.5))
 
-/** `now` is monotonic: a clock that is set must not bring old failures back. */
+/** `now` is monotonic: setting the clock must not bring old failures back. */
 export function createHealth(now: () => number = () => performance.now()): Health {
   const slots: Slot[] = Array.from({ length: SLOTS }, () => ({
     id: -SLOTS,
     calls: 0,
     failures: 0,
-    times: new Uint32Array(CLASSES),
+    times: new Uint32Array(BUCKETS),
   }))
   const current = () => Math.floor(now() / SLOT_MS)
   let calls = 0
@@ -52,7 +52,7 @@ export function createHealth(now: () => number = () => performance.now()): Healt
         Object.assign(slot, { id, calls: 0, failures: 0 })
         slot.times.fill(0)
       }
-      const index = toClass(ms)
+      const index = toBucket(ms)
       slot.times[index] = (slot.times[index] as number) + 1
       slot.calls += 1
       calls += 1
@@ -65,16 +65,16 @@ export function createHealth(now: () => number = () => performance.now()): Healt
     read: () => ({
       calls,
       failures,
-      ...sumUp(slots.filter(({ id }) => id > current() - SLOTS)),
+      ...summarise(slots.filter(({ id }) => id > current() - SLOTS)),
       lastSuccessAt: lastSuccess === undefined ? null : new Date(lastSuccess).toISOString(),
     }),
   }
 }
 
-function sumUp(recent: readonly Slot[]) {
+function summarise(recent: readonly Slot[]) {
   const recentCalls = recent.reduce((sum, slot) => sum + slot.calls, 0)
   const recentFailures = recent.reduce((sum, slot) => sum + slot.failures, 0)
-  const times = new Uint32Array(CLASSES)
+  const times = new Uint32Array(BUCKETS)
   for (const slot of recent)
     for (const [index, count] of slot.times.entries()) times[index] = (times[index] as number) + count
   const at = (part: number) => (recentCalls === 0 ? null : findTime(times, Math.floor(recentCalls * part)))
@@ -87,7 +87,7 @@ function sumUp(recent: readonly Slot[]) {
   }
 }
 
-/** The time that so many calls stayed below. */
+/** The time below which this many calls stayed. */
 function findTime(times: Uint32Array, below: number): number {
   let seen = 0
   const index = times.findIndex((count) => {

@@ -4,27 +4,28 @@ import type { SourceTable, Spent } from '../../store/source-table.ts'
 import type { CallGuard, PaidCalls, SharedState } from './call-guard.ts'
 import { createRefunds, REFUND_DAYS, type Refunds } from './refunds.ts'
 
-/** What one call of a source costs, and how much a day may cost. Kobo. */
+/** The price of one call and the daily cap of each source, in kobo. */
 export type Prices = Readonly<
   Record<string, { readonly price: number; readonly dailyCap: number | undefined }>
 >
 
-/** How often a node looks whether a source was switched off, and tells how its own are doing. */
-const LOOK_EVERY_MS = 2000
-const TELL_EVERY_MS = 10_000
-/** States older than this are of nodes that are gone. */
+/** How often a node reads the kill switches. */
+const POLL_MS = 2000
+/** How often a node publishes an unchanged state, to show that it is alive. */
+const PUBLISH_MS = 10_000
+/** A node whose state is older than this is no longer running. */
 export const STATE_LIFE_MS = 30_000
 const KEEP_DAYS = 400
 
-/** So long a paid call counts against its Idempotency-Key. */
+/** How long a paid call counts against its Idempotency-Key. */
 const PAID_CALLS_MS = DAY_MS
 
 export type StoredSharedState = SharedState & {
-  /** Looks at once, and then every two seconds, until it is closed. */
+  /** Reads the switches and publishes the states of the guards now, and then every two seconds until it is closed. */
   readonly watch: (guards: readonly CallGuard[]) => Promise<void>
   readonly listSpend: () => Promise<Spent[]>
   readonly forget: () => Promise<void>
-  /** Also writes what is still owed, and takes back what was told of this node. */
+  /** Also writes pending refunds and removes the states of this node. */
   readonly close: () => Promise<void>
 }
 
@@ -35,44 +36,43 @@ type Options = {
   readonly now?: () => number
 }
 
-/** Switches, spend and states, the same for all nodes because they lie in the store. */
+/** Kill switches, spend and states of the sources, shared by all nodes through the store. */
 export function createSharedState({ table, prices, node, now = steadyNow }: Options): StoredSharedState {
   let disabled: ReadonlySet<string> = new Set()
   let timer: NodeJS.Timeout | undefined
   let closed = false
-  let looking: Promise<void> | undefined
-  let told = ''
-  let toldAt = Number.NEGATIVE_INFINITY
+  let polling: Promise<void> | undefined
+  let published = ''
+  let publishedAt = Number.NEGATIVE_INFINITY
   const refunds = createRefunds(table, () => toLagosDay(now()))
 
-  /** Tells how the sources are doing, when that has changed, and now and then that this node is still there. */
   const publish = async (guards: readonly CallGuard[]) => {
-    const states = guards.map((post) => JSON.stringify(post.read()))
-    const [at, tellingAt] = [now(), performance.now()]
-    if (told === states.join() && tellingAt - toldAt < TELL_EVERY_MS) return
+    const states = guards.map((guard) => JSON.stringify(guard.read()))
+    const [at, startedAt] = [now(), performance.now()]
+    if (published === states.join() && startedAt - publishedAt < PUBLISH_MS) return
     await table.publish(
       guards.map(({ name, operation }, index) => ({ node, name, operation, state: states[index] ?? '', at })),
     )
-    told = states.join()
-    toldAt = tellingAt
+    published = states.join()
+    publishedAt = startedAt
   }
-  const look = async (guards: readonly CallGuard[]) => {
+  const poll = async (guards: readonly CallGuard[]) => {
     disabled = new Set(await table.listDisabled())
     await publish(guards)
   }
   const watch = async (guards: readonly CallGuard[]) => {
     if (guards.length === 0) return
-    looking = look(guards)
-    await looking
+    polling = poll(guards)
+    await polling
     const again = () => {
-      // A store that is away for a moment says nothing about sources: what was known stays.
+      // Store unavailable; the last known switches stay in force.
       if (!closed)
-        looking = look(guards)
+        polling = poll(guards)
           .catch(() => {})
           .finally(schedule)
     }
     const schedule = () => {
-      if (!closed) timer = setTimeout(again, LOOK_EVERY_MS).unref()
+      if (!closed) timer = setTimeout(again, POLL_MS).unref()
     }
     schedule()
   }
@@ -94,9 +94,9 @@ export function createSharedState({ table, prices, node, now = steadyNow }: Opti
       closed = true
       clearTimeout(timer)
       await refunds.close()
-      if (!looking) return
-      // Whoever looks after a restart must not find the troubles of before.
-      await looking.catch(() => {})
+      if (!polling) return
+      // After a restart, the old state must not be reported.
+      await polling.catch(() => {})
       await table.retire(node).catch(() => {})
     },
   }
@@ -111,19 +111,19 @@ function createSpend(
   return async (name, paidCalls) => {
     refunds.retry()
     const { price, dailyCap } = prices[name] ?? { price: 0, dailyCap: undefined }
-    const wish = { id: randomUUID(), name, day: toLagosDay(now()), kobo: price }
+    const call = { id: randomUUID(), name, day: toLagosDay(now()), kobo: price }
     const admission = await table.spend({
-      ...wish,
+      ...call,
       capKobo: dailyCap ?? null,
       paidCall: paidCalls && toPaidCall(paidCalls, now()),
     })
     if (admission !== 'admitted') return admission
-    if (!paidCalls) return { refund: () => refunds.give(wish) }
+    if (!paidCalls) return { refund: () => refunds.give(call) }
     paidCalls.used += 1
     return {
       refund: async () => {
         paidCalls.used -= 1
-        const work = refunds.give({ ...wish, claim: paidCalls.claim })
+        const work = refunds.give({ ...call, claim: paidCalls.claim })
         paidCalls.refunds.push(work)
         await work
       },

@@ -2,16 +2,16 @@ import { MINUTE_MS } from '../../contract/time.ts'
 import { SourceError } from '../source.ts'
 import type { Trouble } from '../trouble.ts'
 
-/** What lasts until the operator mends it: it ends with the next answer. */
+/** Lasts until the operator fixes it: it ends with the next answer. */
 const LASTING = ['no_funds', 'credentials_refused', 'unknown_path'] as const
-/** What comes with some questions only: it ends when it was not seen for a while. */
+/** Occurs with some requests only: it ends when it has not occurred for five minutes. */
 const OCCASIONAL = ['unlisted_answer', 'question_rejected', 'unreadable_phone'] as const
 
-/** What only the operator can mend. The last one is a source that finds nearly no number: a wrong product, a test address. */
+/** Problems that only the operator can fix. `mostly_not_found` points to a wrong product or a test address. */
 export const WARNING_REASONS = [...LASTING, ...OCCASIONAL, 'mostly_not_found'] as const
 export type WarningReason = (typeof WARNING_REASONS)[number]
 
-/** What came of a call: a failure, or whether somebody was found. */
+/** The outcome of a call: a failure, or whether a record was found. */
 export type CallOutcome = SourceError | 'found' | 'not_found'
 
 export type WarningEvent = {
@@ -30,11 +30,11 @@ type Options = {
 }
 
 const REPEAT_MS = 5 * MINUTE_MS
-/** The last so many answers are looked at, however long they took to come: small shops ask rarely. */
+/** The share is taken over this many answers, not over a time: some servers make few calls. */
 const ANSWERS = 50
-const LEAST_ANSWERS = 20
+const MIN_ANSWERS = 20
 const SUSPICIOUS_SHARE = 0.95
-/** Lower than that at which it starts, so that it does not flicker. */
+/** Lower than the share at which the warning starts, so that it does not flap. */
 const SOUND_SHARE = 0.9
 
 const REASONS: Partial<Record<Trouble, WarningReason>> = {
@@ -54,16 +54,16 @@ export function createSourceWarnings({
   onEvent = () => {},
   now = () => performance.now(),
 }: Options = {}): SourceWarnings {
-  /** When each was last told. */
+  /** When each warning was last reported. */
   const active = new Map<WarningReason, number>()
   const seen = new Map<WarningReason, number>()
   const share = createNotFoundShare()
   const start = (reason: WarningReason) => {
     seen.set(reason, now())
-    const toldAt = active.get(reason)
-    if (toldAt !== undefined && now() - toldAt < REPEAT_MS) return
+    const reportedAt = active.get(reason)
+    if (reportedAt !== undefined && now() - reportedAt < REPEAT_MS) return
     active.set(reason, now())
-    onEvent({ reason, state: toldAt === undefined ? 'started' : 'continues' })
+    onEvent({ reason, state: reportedAt === undefined ? 'started' : 'continues' })
   }
   const end = (reason: WarningReason) => {
     if (active.delete(reason)) onEvent({ reason, state: 'ended' })
@@ -85,7 +85,7 @@ export function createSourceWarnings({
   }
 }
 
-/** The part of the last answers that found nobody; 0 while there are few. */
+/** The share of the last answers that found no record; 0 while there are too few. */
 function createNotFoundShare() {
   const answers = new Uint8Array(ANSWERS)
   let count = 0
@@ -96,7 +96,7 @@ function createNotFoundShare() {
       notFound += (isFound ? 0 : 1) - (answers[slot] as number)
       answers[slot] = isFound ? 0 : 1
       count += 1
-      return count < LEAST_ANSWERS ? 0 : notFound / Math.min(count, ANSWERS)
+      return count < MIN_ANSWERS ? 0 : notFound / Math.min(count, ANSWERS)
     },
   }
 }

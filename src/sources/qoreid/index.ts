@@ -3,7 +3,7 @@ import { createPhraseMatcher, NO_SUCH_PERSON } from '../not-found.ts'
 import { toText } from '../record.ts'
 import type { CreateSource } from '../source.ts'
 import { type Call, SourceError } from '../source.ts'
-import { toSaid, toStatusError } from '../status.ts'
+import { toErrorText, toStatusError } from '../status.ts'
 import { readLifetimeMs, readTokenText, requireTokenReply, withToken } from '../token.ts'
 import { createReader } from '../wire.ts'
 import { toBvnRecord, toNinRecord } from './map.ts'
@@ -40,7 +40,7 @@ export const create: CreateSource<typeof settings> = (
     const question = { method: 'POST', path: path.replace('{number}', number), body: {} } as const
     const reply = await sendWithToken(question, call)
     const { status, body } = reply
-    if (status === 404 && saysNoSuchPerson(toSaid(body))) return undefined
+    if (status === 404 && saysNoSuchPerson(toErrorText(body))) return undefined
     if (status !== 200 && status !== 201) throw toStatusError(name, status, body)
     const verdict = readVerdict(body)
     return isVerified(verdict) ? { body, reference: verdict.id } : undefined

@@ -1,6 +1,6 @@
 import type { CatalogueFiles, InternetFile, TvFile } from '../../contract/catalogue-files.ts'
 import { type Static, Type } from '../../contract/schema.ts'
-import { toPrice, withoutTwins } from '../price-list.ts'
+import { toPrice, withoutDuplicates } from '../price-list.ts'
 import type { HttpReply, HttpRequest } from '../source.ts'
 import { type Call, SourceError } from '../source.ts'
 import { toStatusError } from '../status.ts'
@@ -81,7 +81,7 @@ async function fetchInternet(ask: Ask, list: InternetFile, call: Call): Promise<
     const plain = toPrice(NAME, price)
     return plain === undefined ? [] : [{ code, price: plain, description, duration: duration ?? '' }]
   })
-  return { ...list, note: NOTE, bundles: withoutTwins(NAME, bundles) }
+  return { ...list, note: NOTE, bundles: withoutDuplicates(NAME, bundles) }
 }
 
 async function fetchTv(ask: Ask, list: TvFile, call: Call): Promise<TvFile> {
@@ -92,7 +92,7 @@ async function fetchTv(ask: Ask, list: TvFile, call: Call): Promise<TvFile> {
   }
   if (known.length === 0) return list
   const isKnown = (code: string) => known.some(({ product }) => product === code)
-  const sold = withoutTwins(
+  const sold = withoutDuplicates(
     NAME,
     known.flatMap(({ addOns }) => addOns),
   )

@@ -3,7 +3,7 @@ import { createPhraseMatcher, NO_SUCH_PERSON, PHONE_DIFFERS } from '../not-found
 import { toText } from '../record.ts'
 import type { HttpReply } from '../source.ts'
 import { SourceError } from '../source.ts'
-import { saysNotNow, toStatusError } from '../status.ts'
+import { isTemporary, toStatusError } from '../status.ts'
 
 /** Whether the answer holds a person. Throws when it is neither that nor "not verified". */
 export type JudgeReply = (reply: HttpReply) => boolean
@@ -23,7 +23,7 @@ export function createJudge(source: string, notFound?: readonly string[]): Judge
     const code = fieldOf(body, 'code')
     if (typeof code === 'string' && Object.hasOwn(ERRORS, code)) return code === 'not_verified'
     const message = toText(fieldOf(body, 'message'))
-    return saysNotVerified(message) || (NOT_VERIFIED.test(statusIn(body)) && !saysNotNow(message))
+    return saysNotVerified(message) || (NOT_VERIFIED.test(statusIn(body)) && !isTemporary(message))
   }
 
   return ({ status, body }) => {

@@ -1,6 +1,6 @@
 import type { CatalogueFiles, InternetFile, TvFile } from '../../contract/catalogue-files.ts'
 import type { Static } from '../../contract/schema.ts'
-import { findInternet, findTv, toDuration, toPrice, withoutTwins, withProducts } from '../price-list.ts'
+import { findInternet, findTv, toDuration, toPrice, withoutDuplicates, withProducts } from '../price-list.ts'
 import type { Content } from './wire.ts'
 
 export const NAME = 'vtpass'
@@ -15,7 +15,7 @@ export function toVariations({ variations = [], varations = [] }: Static<typeof 
     const price = toPrice(NAME, variation_amount)
     return price === undefined ? [] : [{ code: String(variation_code ?? ''), name, price }]
   })
-  return withoutTwins(NAME, sold)
+  return withoutDuplicates(NAME, sold)
 }
 
 /** Labels are kept as they came, blanks included. */

@@ -1,7 +1,7 @@
 import { toText } from '../record.ts'
 import type { CreateSource } from '../source.ts'
 import { type Call, SourceError } from '../source.ts'
-import { saysNotNow, toStatusError } from '../status.ts'
+import { isTemporary, toStatusError } from '../status.ts'
 import { createReader, refuseContradiction } from '../wire.ts'
 import { toBvnRecord, toNinRecord } from './map.ts'
 import type { settings } from './settings.ts'
@@ -28,7 +28,7 @@ export const create: CreateSource<typeof settings> = ({ token, ninPath, bvnPath,
   /** Any other status is one that we do not know, and no answer. "Not found" comes with a reason, which may be a failure. */
   const isFound = ({ status, reason }: { readonly status?: unknown; readonly reason?: unknown }): boolean => {
     if (status === 'found') return true
-    if (status === 'not_found' && saysNotNow(toText(reason)))
+    if (status === 'not_found' && isTemporary(toText(reason)))
       throw new SourceError(name, 'unreachable', { trouble: 'vendor_down' })
     if (status === 'not_found') return false
     throw new SourceError(name, 'bad_response', { trouble: 'unknown_shape' })

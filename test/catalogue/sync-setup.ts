@@ -1,43 +1,43 @@
 import { type SyncRequest, syncCatalogue } from '../../src/catalogue/sync.ts'
 import type { CatalogueDeps } from '../../src/catalogue/versions.ts'
 import { loadConfig } from '../../src/config/config.ts'
-import { openShop, type Shop } from '../../src/simulator/price-list.ts'
+import { createListVendor, type ListVendor } from '../../src/simulator/price-list.ts'
 import { openStandIn, type StandIn, type VendorScript } from '../../src/simulator/stand-in.ts'
 import { openVendor } from '../../src/sources/open-vendor.ts'
 import type { VendorName } from '../../src/sources/vendors.ts'
 import { openTestApp, type TestApp } from '../app.ts'
 
 /** A server, and a vendor whose lists it can fetch. */
-export type Counter = {
+export type SyncSetup = {
   readonly test: TestApp
-  readonly desk: CatalogueDeps
-  readonly shop: Shop
+  readonly deps: CatalogueDeps
+  readonly vendorLists: ListVendor
   readonly vendor: StandIn
-  readonly sync: (wish?: Partial<SyncRequest>) => ReturnType<typeof syncCatalogue>
+  readonly sync: (request?: Partial<SyncRequest>) => ReturnType<typeof syncCatalogue>
   readonly close: () => Promise<void>
 }
 
 /** Short, so that a vendor who hangs does not hold up the tests. */
 const ATTEMPT_MS = 1000
 
-export async function openCounter(
+export async function openSyncSetup(
   name: VendorName,
-  createScript: (shop: Shop) => VendorScript,
-): Promise<Counter> {
-  const shop = openShop()
-  const vendor = await openStandIn(createScript(shop))
+  createScript: (vendorLists: ListVendor) => VendorScript,
+): Promise<SyncSetup> {
+  const vendorLists = createListVendor()
+  const vendor = await openStandIn(createScript(vendorLists))
   const test = await openTestApp()
   const { vendors } = loadConfig(vendor.settings, '')
   const source = await openVendor(name, { vendors, allowPrivate: false, attemptMs: ATTEMPT_MS })
   const { store, audit } = test.context
-  const desk = { table: store.catalogue, reviews: store.reviews, audit, switches: store.sources }
+  const deps = { table: store.catalogue, reviews: store.reviews, audit, switches: store.sources }
   return {
     test,
-    desk,
-    shop,
+    deps,
+    vendorLists,
     vendor,
-    sync: async (wish) => {
-      const result = await syncCatalogue(desk, source, { author: 'test', ...wish })
+    sync: async (request) => {
+      const result = await syncCatalogue(deps, source, { author: 'test', ...request })
       await test.context.catalogue.refresh()
       return result
     },

@@ -14,7 +14,7 @@ import type { App } from '../../src/http/app.ts'
 import { createKey } from '../../src/keys/manage.ts'
 import { blusalt } from '../../src/simulator/blusalt.ts'
 import { dojah } from '../../src/simulator/dojah.ts'
-import { toCore } from '../../src/simulator/people.ts'
+import { toPhoneCoreOf } from '../../src/simulator/people.ts'
 import { openStandIn, type StandIn } from '../../src/simulator/stand-in.ts'
 import { createLog } from '../../src/telemetry/log.ts'
 import { bearer } from '../app.ts'
@@ -59,7 +59,7 @@ async function openHouse(order: string, settings: Record<string, string>): Promi
       method: 'POST',
       url: '/api/v2/kyc/verify-nin',
       headers: bearer(key),
-      payload: { nin, phone: `0${toCore(nin)}` },
+      payload: { nin, phone: `0${toPhoneCoreOf(nin)}` },
     })
   return { app, context, events, verify }
 }

@@ -1,14 +1,14 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { blusalt } from '../../src/simulator/blusalt.ts'
 import { dojah } from '../../src/simulator/dojah.ts'
-import { PLANTED } from '../../src/simulator/faults.ts'
-import { toCore } from '../../src/simulator/people.ts'
+import { CANARY } from '../../src/simulator/faults.ts'
+import { toPhoneCoreOf } from '../../src/simulator/people.ts'
 import { openStandIn, type StandIn } from '../../src/simulator/stand-in.ts'
-import { disableSource, enableSource } from '../../src/sources/switch.ts'
+import { disableSource, enableSource } from '../../src/sources/kill-switch.ts'
 import { bearer, openTestApp, type TestApp } from '../app.ts'
 
 const NIN = '12345678901'
-const phoneOf = (number: string) => `0${toCore(number)}`
+const phoneOf = (number: string) => `0${toPhoneCoreOf(number)}`
 const OTHER_PHONE = '08021112223'
 
 type House = TestApp & { readonly first: StandIn; readonly second: StandIn; readonly key: string }
@@ -110,7 +110,7 @@ describe('two sources', () => {
       house.second.fail(fault)
       const answer = await verify(house)
       expect(answer.statusCode).toBeGreaterThanOrEqual(502)
-      expect(answer.body).not.toContain(PLANTED)
+      expect(answer.body).not.toContain(CANARY)
       expect(answer.headers['retry-after']).toBeDefined()
     }
   })

@@ -7,10 +7,10 @@ import { loadConfig } from '../../src/config/config.ts'
 import { createContext } from '../../src/context/context.ts'
 import { SCOPES } from '../../src/contract/scope.ts'
 import { createKey } from '../../src/keys/manage.ts'
-import { FAULTS, PLANTED } from '../../src/simulator/faults.ts'
-import { toCore } from '../../src/simulator/people.ts'
+import { CANARY, FAULTS } from '../../src/simulator/faults.ts'
+import { toPhoneCoreOf } from '../../src/simulator/people.ts'
 import { openStandIn } from '../../src/simulator/stand-in.ts'
-import { VERIFIERS } from '../../src/simulator/vendors.ts'
+import { IDENTITY_VENDORS } from '../../src/simulator/vendors.ts'
 import { namesWith, type VendorName } from '../../src/sources/vendors.ts'
 import { createLog } from '../../src/telemetry/log.ts'
 import { bearer } from '../app.ts'
@@ -20,16 +20,16 @@ import { inject } from '../inject.ts'
 const QUICK = FAULTS.filter((fault) => !['slow_headers', 'slow_body', 'dripping'].includes(fault))
 
 const NIN = '73519284650'
-const PHONE = toCore(NIN)
+const PHONE = toPhoneCoreOf(NIN)
 
 it('says nothing of a person or of what a vendor said, in a log, an answer, a metric or the audit log', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'tabbat-silence-'))
   const path = join(folder, 'log')
   const log = createLog('trace', openSync(path, 'w'))
-  const vendors = await Promise.all(VERIFIERS.map((script) => openStandIn(script)))
+  const vendors = await Promise.all(IDENTITY_VENDORS.map((script) => openStandIn(script)))
   // Not every vendor has both.
   const orderOf = (ability: 'nin' | 'bvn') =>
-    VERIFIERS.map(({ name }) => name as VendorName)
+    IDENTITY_VENDORS.map(({ name }) => name as VendorName)
       .filter((name) => namesWith(ability).includes(name))
       .join()
   const settings = Object.assign({}, ...vendors.map((vendor) => vendor.settings))
@@ -84,7 +84,7 @@ it('says nothing of a person or of what a vendor said, in a log, an answer, a me
   for (const secret of [
     NIN,
     PHONE,
-    PLANTED,
+    CANARY,
     'Vendortext',
     'simulated-',
     Buffer.from(NIN).toString('base64').slice(0, 14),

@@ -9,7 +9,7 @@ import { TROUBLES } from './trouble.ts'
 export type CheckResult = {
   readonly source: string
   readonly ok: boolean
-  /** What was asked: a number that the vendor made for trying, or one that nobody has. */
+  /** What was queried: a test number of the vendor, or an unassigned number. */
   readonly asked: string
   readonly result: 'found' | 'not_found' | 'listed' | SourceFailure | 'cannot'
   readonly ms: number
@@ -22,42 +22,41 @@ export type CheckDeps = {
 }
 
 const PHONE = '8000000000'
-const PATIENCE_MS = 15_000
+const TIMEOUT_MS = 15_000
 
 /**
- * No NIN or BVN begins with zeros: the answer is "not found", and it shows that the credentials are good. Another one each
- * time, for a relay counts failed guesses at a number.
+ * No NIN or BVN begins with zeros, so the answer is "not found", which proves that the credentials work. It differs each
+ * time, because a relay limits failed guesses per number.
  */
-export const toNobody = () => `0000${randomInt(1_000_000, 10_000_000)}`
+export const toUnassignedNumber = () => `0000${randomInt(1_000_000, 10_000_000)}`
 
-/** One cheap call, and what came of it in plain words. It is in the audit log before it is made, and counts as spend. */
+/** Makes one call and explains the result. The call is in the audit log before it is made, and counts as spend. */
 export async function checkSource(
   source: Source,
   lists: CatalogueFiles,
-  desk: CheckDeps,
+  deps: CheckDeps,
 ): Promise<CheckResult> {
-  const question = toQuestion(source, lists)
-  if (!question)
+  const probe = toProbe(source, lists)
+  if (!probe)
     return {
       source: source.name,
       ok: false,
       asked: 'nothing',
       result: 'cannot',
       ms: 0,
-      explanation:
-        source.cannot?.nin ?? source.cannot?.bvn ?? 'This source offers nothing that can be asked.',
+      explanation: source.cannot?.nin ?? source.cannot?.bvn ?? 'This source has no operation to check.',
     }
-  const spending = question.isBilled ? await desk.spend(source.name) : NOTHING
+  const spending = probe.isBilled ? await deps.spend(source.name) : NOTHING
   if (typeof spending === 'string')
-    throw new UserError(`The next call of ${source.name} would go above its daily cap; it was not asked.`)
-  await desk.audit.record([{ phase: 'source_checked', detail: source.name }])
-  return ask(source.name, question, spending)
+    throw new UserError(`The next call of ${source.name} would exceed its daily cap, so it was not made.`)
+  await deps.audit.record([{ phase: 'source_checked', detail: source.name }])
+  return runProbe(source.name, probe, spending)
 }
 
 /** Lists are free. */
 const NOTHING: Spending = { refund: async () => {} }
 
-async function ask(source: string, { asked, ask }: Question, spending: Spending): Promise<CheckResult> {
+async function runProbe(source: string, { asked, run }: Probe, spending: Spending): Promise<CheckResult> {
   const startedAt = performance.now()
   const finish = (rest: Pick<CheckResult, 'ok' | 'result' | 'explanation'>): CheckResult => ({
     source,
@@ -66,7 +65,7 @@ async function ask(source: string, { asked, ask }: Question, spending: Spending)
     ...rest,
   })
   try {
-    const answer = await ask({ signal: AbortSignal.timeout(PATIENCE_MS), reference: 'check' })
+    const answer = await run({ signal: AbortSignal.timeout(TIMEOUT_MS), reference: 'check' })
     return finish({ ok: true, ...answer })
   } catch (error) {
     if (!(error instanceof SourceError)) throw error
@@ -76,37 +75,37 @@ async function ask(source: string, { asked, ask }: Question, spending: Spending)
   }
 }
 
-type Question = {
+type Probe = {
   readonly asked: string
   readonly isBilled: boolean
-  readonly ask: (call: Call) => Promise<Pick<CheckResult, 'result' | 'explanation'>>
+  readonly run: (call: Call) => Promise<Pick<CheckResult, 'result' | 'explanation'>>
 }
 
-function toQuestion(
+function toProbe(
   { findNin, findBvn, fetchCatalogue, samples }: Source,
   lists: CatalogueFiles,
-): Question | undefined {
+): Probe | undefined {
   if (findNin) {
-    const nin = samples?.nin ?? toNobody()
+    const nin = samples?.nin ?? toUnassignedNumber()
     return {
       asked: 'a NIN',
       isBilled: true,
-      ask: async (call) => toResult((await findNin({ nin, phone: PHONE }, call)).found),
+      run: async (call) => toResult((await findNin({ nin, phone: PHONE }, call)).found),
     }
   }
   if (findBvn) {
-    const bvn = samples?.bvn ?? toNobody()
+    const bvn = samples?.bvn ?? toUnassignedNumber()
     return {
       asked: 'a BVN',
       isBilled: true,
-      ask: async (call) => toResult((await findBvn({ bvn, phone: PHONE }, call)).found),
+      run: async (call) => toResult((await findBvn({ bvn, phone: PHONE }, call)).found),
     }
   }
   if (!fetchCatalogue) return undefined
   return {
     asked: 'its lists',
     isBilled: false,
-    ask: async (call) => {
+    run: async (call) => {
       const { internet, tv } = await fetchCatalogue(lists, call)
       return {
         result: 'listed',

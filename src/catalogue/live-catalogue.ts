@@ -4,11 +4,11 @@ import { type Catalogue, createCatalogue } from './catalogue.ts'
 import { parseFiles } from './content.ts'
 import { readShippedFolder } from './folder.ts'
 
-/** The lists that are in force, in memory: a look-up waits for nobody, and sees a new version a moment after it is saved. */
+/** The lists in force, in memory. A new version is in use seconds after it was saved. */
 export type LiveCatalogue = Catalogue & {
-  /** The version that answers now; 0 while there are only the lists that shipped. */
+  /** The version in use; 0 for the shipped lists. */
   readonly version: number
-  /** Looks for a new version now instead of at the next turn. */
+  /** Looks for a new version now. */
   readonly refresh: () => Promise<void>
   readonly close: () => void
 }
@@ -32,7 +32,7 @@ export async function openCatalogue({ table, log, pollMs = POLL_MS }: LiveOption
     const newestId = await table.newestId()
     if (newestId === version) return
     const row = newestId === 0 ? undefined : await table.newest()
-    // A version that cannot be read is complained about once, and the lists of before go on answering.
+    // An unreadable version is logged once, and the lists before it stay in use.
     version = row?.id ?? 0
     if (!row) {
       current = createCatalogue(shipped)
@@ -40,7 +40,7 @@ export async function openCatalogue({ table, log, pollMs = POLL_MS }: LiveOption
     }
     try {
       const { internet, tv } = parseFiles(JSON.parse(row.content))
-      // The SME list is the contract's, whatever a version says.
+      // The contract fixes the SME list.
       current = createCatalogue({ internet, tv, sme: shipped.sme })
       log.event('info', 'catalogue_loaded', { version })
     } catch {
@@ -48,7 +48,7 @@ export async function openCatalogue({ table, log, pollMs = POLL_MS }: LiveOption
     }
   }
 
-  // A database that is away for a moment is asked again at the next turn.
+  // Store unavailable; the next poll tries again.
   let loading: Promise<void> | undefined
   const refresh = () => {
     loading ??= load()

@@ -6,7 +6,7 @@ type SwitchDeps = {
   readonly audit: { readonly record: (entries: readonly AuditEntry[]) => Promise<void> }
 }
 
-/** The kill switch: from now on (at other nodes, within five seconds) nobody asks this source. False when it was off already. */
+/** Stops all calls to a source, on other nodes within five seconds. False when it was disabled already. */
 export async function disableSource({ table, audit }: SwitchDeps, name: string): Promise<boolean> {
   await audit.record([{ phase: 'source_disabled', detail: name }])
   return table.disable(name, Date.now())

@@ -1,0 +1,60 @@
+import { expect, it } from 'vitest'
+import type { AuditEntry } from '../audit/row.ts'
+import { type CheckDeps, checkSource, toUnassignedNumber } from './check-source.ts'
+import { type Source, SourceError } from './source.ts'
+
+const LISTS = { internet: [], tv: [] }
+
+function createDeps({ capped = false } = {}) {
+  const steps: string[] = []
+  const deps: CheckDeps = {
+    audit: {
+      record: async (entries: readonly AuditEntry[]) =>
+        void steps.push(...entries.map(({ phase, detail }) => `${phase} ${detail}`)),
+    },
+    spend: async () => {
+      steps.push('spend')
+      return capped ? 'spend_cap' : { refund: async () => void steps.push('refund') }
+    },
+  }
+  return { deps, steps }
+}
+
+const toSource = (steps: string[], failure?: SourceError): Source => ({
+  name: 'acme',
+  isExternal: true,
+  findNin: async ({ nin }) => {
+    steps.push(`asked ${nin.slice(0, 4)}`)
+    if (failure) throw failure
+    return { found: false }
+  },
+})
+
+it('counts and records a check before the vendor is asked', async () => {
+  const { deps, steps } = createDeps()
+  expect(await checkSource(toSource(steps), LISTS, deps)).toMatchObject({ ok: true, result: 'not_found' })
+  expect(steps).toEqual(['spend', 'source_checked acme', 'asked 0000'])
+})
+
+it('refunds a call that is not billed', async () => {
+  const { deps, steps } = createDeps()
+  const refused = new SourceError('acme', 'refused', { trouble: 'credentials' })
+  expect(await checkSource(toSource(steps, refused), LISTS, deps)).toMatchObject({ ok: false })
+  expect(steps.at(-1)).toBe('refund')
+})
+
+it('makes no call above the cap, and counts no spend for lists or unavailable operations', async () => {
+  const { deps, steps } = createDeps({ capped: true })
+  await expect(checkSource(toSource(steps), LISTS, deps)).rejects.toThrow('exceed its daily cap')
+  expect(steps).toEqual(['spend'])
+  const listVendor: Source = { name: 'shop', fetchCatalogue: async () => LISTS }
+  expect(await checkSource(listVendor, LISTS, deps)).toMatchObject({ result: 'listed' })
+  expect(await checkSource({ name: 'none' }, LISTS, deps)).toMatchObject({ result: 'cannot' })
+  expect(steps).toEqual(['spend', 'source_checked shop'])
+})
+
+it('uses another unassigned number each time', () => {
+  const numbers = Array.from({ length: 50 }, toUnassignedNumber)
+  for (const number of numbers) expect(number).toMatch(/^0000[1-9]\d{6}$/)
+  expect(new Set(numbers).size).toBeGreaterThan(40)
+})
