@@ -30,10 +30,7 @@ export function createSearchProgress<T>(search: Search<T>) {
   const isMatch = (answer: Answer<T>) => answer.found && (matches === undefined || matches(answer.record))
   const endsSearch = (answer: Answer<T>) =>
     answer.found ? !continueOnNotFound || isMatch(answer) : !continueOnNotFound && !isWatchlisted
-  const mark = (answer: Answer<T>): Answer<T> =>
-    isWatchlisted && answer.found && markWatchlisted
-      ? { ...answer, record: markWatchlisted(answer.record) }
-      : answer
+  const mark = (answer: Answer<T>) => (isWatchlisted ? toMarked(answer, markWatchlisted) : answer)
   /** Records an outcome. Returns the answer if it ends the search. */
   const record = ({ guard }: Pick<SourceQuery<T>, 'guard'>, outcome: Outcome<T>): Answer<T> | undefined => {
     if ('failure' in outcome) {
@@ -99,6 +96,9 @@ export function createSearchProgress<T>(search: Search<T>) {
     },
   }
 }
+
+const toMarked = <T>(answer: Answer<T>, markWatchlisted: Search<T>['markWatchlisted']): Answer<T> =>
+  answer.found && markWatchlisted ? { ...answer, record: markWatchlisted(answer.record) } : answer
 
 /** Retry-After is the shortest cooldown of the sources, when that is longer than our default. */
 function toError<T>(
