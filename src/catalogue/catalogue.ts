@@ -3,9 +3,9 @@ import type { InternetFile, TvFile } from '../contract/catalogue-files.ts'
 import type { CatalogueFolder } from './folder.ts'
 
 /** A TV product with its add-ons, in the catalogue's spelling. */
-export type TvProductAddOns = { readonly product_code: string; readonly add_ons: readonly TvAddOn[] }
+type TvProductAddOns = { readonly product_code: string; readonly add_ons: readonly TvAddOn[] }
 
-export type TvProduct = {
+type TvProduct = {
   readonly type: TvType
   readonly code: string
   readonly name: string
@@ -13,7 +13,7 @@ export type TvProduct = {
 }
 
 /** The date of a list, shown to operators because prices change. */
-export type ListAge = { readonly name: string; readonly as_of: string; readonly note?: string }
+type ListAge = { readonly name: string; readonly as_of: string; readonly note?: string }
 
 /** The lists in memory. Every list is frozen and the same object each time, so an answer can be cached by it. */
 export type Catalogue = {

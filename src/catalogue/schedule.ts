@@ -4,7 +4,7 @@ import { AwaitsReview } from './review.ts'
 import { syncCatalogue, toOutcome } from './sync.ts'
 import { type CatalogueDeps, SCHEDULE } from './versions.ts'
 
-export type Schedule = { readonly close: () => Promise<void> }
+type Schedule = { readonly close: () => Promise<void> }
 
 /** The wall clock, which nodes compare through the database, and timers. Tests bring their own. */
 export type Clock = {

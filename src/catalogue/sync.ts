@@ -38,7 +38,7 @@ export class UnusableLists extends UserError {
 }
 
 /** The operator has disabled the vendor. */
-export class VendorDisabled extends UserError {
+class VendorDisabled extends UserError {
   override readonly name = 'VendorDisabled'
 }
 

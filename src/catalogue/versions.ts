@@ -22,7 +22,7 @@ export type CatalogueDeps = {
 export type Version = { readonly id: number; readonly digest: string; readonly files: CatalogueFiles }
 
 /** The shipped lists are version 1. They are stored with the first change. */
-export const SHIPPED_ID = 1
+const SHIPPED_ID = 1
 
 /** New lists that are probably a mistake. */
 export class Implausible extends UserError {
@@ -98,7 +98,7 @@ const toVersion = ({ id, digest, content }: VersionRow): Version => ({
   files: parseFiles(JSON.parse(content)),
 })
 
-export type SaveRequest = {
+type SaveRequest = {
   readonly files: CatalogueFiles
   readonly origin: string
   readonly author: string

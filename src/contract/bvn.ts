@@ -63,7 +63,7 @@ export type BvnRecord = Static<typeof BvnRecord>
 
 const record = BvnRecord.properties
 
-export const BvnResult = exactly({
+const BvnResult = exactly({
   request_reference: text('Reference of this verification.', 'ver_06f4kq1v5s9m3c7d2hxg8t0zab4n6p1r5w9y3e7k'),
   bvn_number: record.bvn_number,
   name_on_card: record.name_on_card,
@@ -78,7 +78,6 @@ export const BvnResult = exactly({
   personal_info: personalInfo,
   residential_info: residentialInfo,
 })
-export type BvnResult = Static<typeof BvnResult>
 
 export const BvnResponse = exactly({
   success: Type.Literal(true),

@@ -84,7 +84,7 @@ export const NinRecord = exactly({
 })
 export type NinRecord = Static<typeof NinRecord>
 
-export const NinResult = exactly({
+const NinResult = exactly({
   request_reference: text('Reference of this verification.', 'ver_06f4kq1v5s9m3c7d2hxg8t0zab4n6p1r5w9y3e7k'),
   nin_number: NinRecord.properties.nin_number,
   document_no: NinRecord.properties.document_no,
@@ -96,7 +96,6 @@ export const NinResult = exactly({
   indigene_info: indigeneInfo,
   education_profession: educationProfession,
 })
-export type NinResult = Static<typeof NinResult>
 
 export const NinResponse = exactly({
   success: Type.Literal(true),

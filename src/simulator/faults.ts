@@ -5,7 +5,7 @@ import { PHONE_FAULTS, type PhoneFault, READABLE_PHONES } from './phone-faults.t
 import { REFUSALS, type RefusalFault } from './refusals.ts'
 
 /** Faults that look different at every vendor. */
-export const VENDOR_FAULTS = [
+const VENDOR_FAULTS = [
   'error_in_200',
   'missing_fields',
   'wrong_person',
@@ -16,7 +16,7 @@ export const VENDOR_FAULTS = [
   // A record together with a failure status, where the vendor's format allows it.
   'contradictory',
 ] as const
-export const SERVER_FAULTS = [
+const SERVER_FAULTS = [
   'throttled',
   'failing',
   'malformed_json',

@@ -9,7 +9,7 @@ import type { Trouble } from './trouble.ts'
 
 export type Http = { readonly send: Send; readonly close: () => Promise<void> }
 
-export type HttpOptions = {
+type HttpOptions = {
   readonly source: string
   readonly url: string
   /** Private addresses are allowed. Loopback always is, when the URL names it. */

@@ -6,7 +6,7 @@ import { withRetryAfter } from './retry-after.ts'
 import { type Call, type Source, SourceError } from './source.ts'
 import { VENDORS, type Vendor, type VendorName, type VendorValues } from './vendors.ts'
 
-export type OpenOptions = {
+type OpenOptions = {
   readonly vendors: VendorValues
   readonly allowPrivate: boolean
   /** Shorter in tests. */

@@ -61,7 +61,7 @@ function toWatchList(value: unknown): string | null {
 
 /** The blank record with the given values. Fields that it does not have are dropped. */
 function fill<T extends object>(blank: T, given: unknown): T {
-  const values = (typeof given === 'object' && given !== null ? given : {}) as Record<string, unknown>
+  const values = toFields(given)
   const entries = Object.entries(blank).map(([name, empty]) => [
     name,
     typeof empty === 'object' && empty !== null ? fill(empty, values[name]) : toText(values[name]) || empty,
@@ -90,6 +90,10 @@ function toPlainText(value: unknown): string {
   // A masked value stays masked, with a fixed length that reveals nothing.
   return /^\*+$/.test(text) ? HIDDEN : text
 }
+
+/** The fields of an object; none when the value is missing or not an object. */
+export const toFields = (value: unknown): Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {}
 
 export const isAbsent = (value: unknown): boolean => value === undefined || value === null
 

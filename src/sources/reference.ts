@@ -1,6 +1,4 @@
-/**
- * A vendor's reference for the audit log. Undefined when it could contain a person's number, phone or name.
- */
+/** A vendor's reference for the audit log. Undefined when it could contain a person's number, phone or name. */
 export function toCleanReference(
   reference: unknown,
   secrets: readonly string[],

@@ -24,8 +24,8 @@ export type Answer<T> =
       readonly watchlisted?: true
     }
 
-export type NinQuery = { readonly nin: string; readonly phone: string }
-export type BvnQuery = { readonly bvn: string; readonly phone: string }
+type NinQuery = { readonly nin: string; readonly phone: string }
+type BvnQuery = { readonly bvn: string; readonly phone: string }
 
 /** The context of every call: the deadline, and the reference of the verification. */
 export type Call = {
@@ -64,8 +64,10 @@ type SourceErrorOptions = {
   readonly retryAfterMs?: number | undefined
 }
 
-/** What caused a failure. `source` counts against the source's health; `question` is about this one request only; `deadline`
- * is our own time limit, and says nothing about the source. */
+/**
+ * What caused a failure. `source` counts against the source's health; `question` is about this one request only; `deadline` is
+ * our own time limit, and says nothing about the source.
+ */
 export type Fault = 'source' | 'question' | 'deadline'
 
 /** The source could not answer. The message is ours: a vendor's error text may contain personal data. */

@@ -6,7 +6,7 @@ import type { Bundles, Packages, Pins } from './wire.ts'
 export const NAME = 'baxi'
 const NOTE = 'From Baxi.'
 
-export type Package = { readonly code: string; readonly name: string; readonly price: string }
+type Package = { readonly code: string; readonly name: string; readonly price: string }
 
 /** What can be had for one month. */
 export function toPackages(packages: Static<typeof Packages>): Package[] {

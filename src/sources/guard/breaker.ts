@@ -20,7 +20,7 @@ export type Breaker = {
   readonly isSuspect: () => boolean
 }
 
-export type BreakerOptions = {
+type BreakerOptions = {
   /** Monotonic, in milliseconds. */
   readonly now?: () => number
   /** From 0 to 1. */

@@ -39,7 +39,7 @@ export type CallGuard = {
 }
 
 export const SOURCE_WARNINGS = [...WARNING_REASONS, 'throttled'] as const
-export type SourceWarning = (typeof SOURCE_WARNINGS)[number]
+type SourceWarning = (typeof SOURCE_WARNINGS)[number]
 
 export type GuardFigures = HealthFigures & {
   readonly state: BreakerState | 'disabled'
@@ -73,7 +73,7 @@ export type PaidCalls = {
 /** Money that is counted as spent. A refund never fails: what cannot be written now is retried. */
 export type Spending = { readonly refund: () => Promise<void> }
 
-export type GuardOptions = {
+type GuardOptions = {
   /** Shared by the operations of a source. */
   readonly cooldown?: Cooldown
   /** Monotonic. */

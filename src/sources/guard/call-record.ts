@@ -9,7 +9,7 @@ import {
 } from './source-warnings.ts'
 
 /** The results of the calls to one operation of a source: health, warnings, failures. */
-export type CallRecord = {
+type CallRecord = {
   readonly add: (outcome: CallOutcome, ms: number) => void
   readonly hedgeDelay: Pick<HedgeDelay, 'remainingMs'>
   readonly read: () => HealthFigures

@@ -1,7 +1,7 @@
 import { MINUTE_MS } from '../../contract/time.ts'
 
 /** Health of one operation of a source over the last five minutes. Times are milliseconds. */
-export type Health = {
+type Health = {
   readonly record: (succeeded: boolean, ms: number) => void
   readonly read: () => HealthFigures
 }

@@ -20,7 +20,7 @@ const KEEP_DAYS = 400
 /** How long a paid call counts against its Idempotency-Key. */
 const PAID_CALLS_MS = DAY_MS
 
-export type StoredSharedState = SharedState & {
+type StoredSharedState = SharedState & {
   /** Reads the switches and publishes the states of the guards now, and then every two seconds until it is closed. */
   readonly watch: (guards: readonly CallGuard[]) => Promise<void>
   readonly listSpend: () => Promise<Spent[]>

@@ -9,7 +9,7 @@ const OCCASIONAL = ['unlisted_answer', 'question_rejected', 'unreadable_phone'] 
 
 /** Problems that only the operator can fix. `mostly_not_found` points to a wrong product or a test address. */
 export const WARNING_REASONS = [...LASTING, ...OCCASIONAL, 'mostly_not_found'] as const
-export type WarningReason = (typeof WARNING_REASONS)[number]
+type WarningReason = (typeof WARNING_REASONS)[number]
 
 /** The outcome of a call: a failure, or whether a record was found. */
 export type CallOutcome = SourceError | 'found' | 'not_found'

@@ -1,16 +1,12 @@
 import type { BvnRecord } from '../../contract/bvn.ts'
 import type { NinRecord } from '../../contract/nin.ts'
 import type { Static } from '../../contract/schema.ts'
-import { completeBvn, completeNin, toNumber } from '../record.ts'
+import { completeBvn, completeNin, toFields, toNumber } from '../record.ts'
 import type { BvnReply, NinReply } from './wire.ts'
 
-/** An object within the record: it may be missing or null without spoiling the rest. */
-const within = (value: unknown): Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {}
-
 export function toNinRecord({ nin }: Static<typeof NinReply>): NinRecord {
-  const kin = within(nin.next_of_kin)
-  const residence = within(nin.residence)
+  const kin = toFields(nin.next_of_kin)
+  const residence = toFields(nin.residence)
   return completeNin({
     nin_number: toNumber(nin.nin),
     personal_info: {

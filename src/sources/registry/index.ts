@@ -3,16 +3,15 @@ import type { NinRecord } from '../../contract/nin.ts'
 import { toLocalPhone } from '../../contract/phone.ts'
 import { type Source, SourceError } from '../source.ts'
 
-/** What the source needs of the registry: it knows neither the store nor the keys. */
-export type RegistryReader = {
+type RegistryReader = {
   readonly findNin: (nin: string) => Promise<NinRecord | undefined>
   readonly findBvn: (bvn: string) => Promise<BvnRecord | undefined>
   readonly isEmpty: (kind: 'nin' | 'bvn') => Promise<boolean>
 }
 
 /**
- * A second phone that was masked before it was imported may be the one that is asked for: then the record says neither yes nor
- * no. The first one is never masked: the import refuses that.
+ * A masked second phone may be the requested one, so the record decides nothing. The first phone is never masked: the import
+ * refuses that.
  */
 function requireReadable(
   { personal_info: { phone_number, phone_number_2 } }: BvnRecord,
@@ -22,7 +21,7 @@ function requireReadable(
   throw new SourceError('registry', 'bad_response', { trouble: 'mixed_phones', fault: 'question' })
 }
 
-/** The operator's own records. Without any it is no source: nobody would be told "not verified" by an empty table. */
+/** The operator's own records. An empty registry fails instead of answering "not found". */
 export function createRegistrySource({ findNin, findBvn, isEmpty }: RegistryReader): Source {
   const refuseEmpty = async (kind: 'nin' | 'bvn') => {
     if (await isEmpty(kind)) throw new SourceError('registry', 'unreachable')

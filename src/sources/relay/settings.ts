@@ -41,7 +41,7 @@ export const settings = {
   notFound: notFoundSetting('RELAY'),
 }
 
-/** None of the three is required by itself, but without any of them nobody is let in. */
+/** Either the key or both other keys are required. */
 export const check = ({
   key,
   publicKey,

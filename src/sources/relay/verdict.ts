@@ -6,7 +6,7 @@ import { SourceError } from '../source.ts'
 import { isTemporary, toStatusError } from '../status.ts'
 
 /** Whether the answer holds a person. Throws when it is neither that nor "not verified". */
-export type JudgeReply = (reply: HttpReply) => boolean
+type JudgeReply = (reply: HttpReply) => boolean
 
 /** What servers of this API that are not a Tabbat say in words; a Tabbat has a code for it. */
 const NOT_VERIFIED_TEXTS = [

@@ -70,7 +70,7 @@ function toPersonalInfo(bvn: string, phoneCore: string, person: Person): BvnReco
   }
 }
 
-/** example.com is reserved for examples: a letter sent there by mistake reaches nobody. */
+/** example.com is reserved for examples: mail sent there by mistake reaches no person. */
 const toEmail = (person: Person) => `${toLatin(person.firstName)}.${toLatin(person.lastName)}@example.com`
 
 const toLatin = (name: string) =>

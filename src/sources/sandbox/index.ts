@@ -3,7 +3,7 @@ import { toBvnRecord } from './bvn-record.ts'
 import { toNinRecord } from './nin-record.ts'
 import { BVN_SCENARIOS, NIN_SCENARIOS } from './scenarios.ts'
 
-/** Synthetic people, derived from their numbers: every well-formed number is somebody, but for the scenarios. */
+/** Synthetic people, derived from their numbers. Every well-formed number has a record, except the scenarios. */
 export const createSandboxSource = (): Source => ({
   name: 'sandbox',
   findNin: async ({ nin, phone }) =>

@@ -34,7 +34,7 @@ export function toNinRecord(nin: string, phoneCore: string, person: Person = toP
 }
 
 /** The address of a portrait on this server; the features in it say nothing about the number. */
-export const toPortraitPath = (code: string) => `/media/sandbox/${code}.svg`
+const toPortraitPath = (code: string) => `/media/sandbox/${code}.svg`
 
 function toDocumentNumber(nin: string) {
   const seed = createSeed('nin', nin, 'document')

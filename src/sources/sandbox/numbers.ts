@@ -1,5 +1,5 @@
 /** What a test key meets in the sandbox: the number, what it is good for, the status, what happens. */
-export type SandboxNumber = {
+type SandboxNumber = {
   readonly number: string
   readonly use: 'NIN, BVN' | 'BVN' | 'phone'
   readonly status: number
