@@ -74,7 +74,7 @@ const codeOf = (work: Promise<unknown>) =>
     (error: unknown) => (error instanceof AppError ? error.code : error),
   )
 
-describe('asking in order', () => {
+describe('querying in order', () => {
   it('asks the next when one fails, and stops at an answer', async () => {
     const search = newSearch()
     expect(
@@ -124,7 +124,7 @@ describe('asking in order', () => {
     expect(asked).toBe(1)
   })
 
-  it('passes over those that may not be asked', async () => {
+  it('skips sources that the guard refuses', async () => {
     const search = newSearch()
     const asks = (['disabled', 'breaker_open', 'spend_cap'] as const).map((admit) =>
       answering(admit, PERSON, { admit }),
@@ -149,7 +149,7 @@ describe('asking in order', () => {
     await expect.poll(() => settled).toEqual(['not_found'])
   })
 
-  it('comes back to a slow probe when nobody else has an answer', async () => {
+  it('waits for a slow probe when no other source has an answer', async () => {
     const { promise, resolve } = Promise.withResolvers<Answer<Person>>()
     const slow: SourceQuery<Person> = {
       name: 'a',
@@ -236,7 +236,7 @@ describe('asking in order', () => {
     expect(await askBoth(({ reject }) => reject(new SourceError('a', 'timeout')))).toBe(miss)
   })
 
-  it('waits for the second question that is paid for, when a third may not be asked', async () => {
+  it('waits for the second paid query when a third is not allowed', async () => {
     const { promise, resolve } = Promise.withResolvers<Answer<Person>>()
     const slow: SourceQuery<Person> = {
       name: 'b',
@@ -251,7 +251,7 @@ describe('asking in order', () => {
     expect(results(search)).toEqual(['a timeout', 'b found'])
   })
 
-  it('waits for one that seems to hang, when no other may be asked now', async () => {
+  it('waits for a source that seems to hang when no other is available', async () => {
     const { promise, resolve } = Promise.withResolvers<Answer<Person>>()
     const hangs: string[] = []
     const slow: SourceQuery<Person> = {
@@ -404,7 +404,7 @@ describe('when "not found" asks the next', () => {
   })
 
   it.each(['breaker_open', 'spend_cap'] as const)(
-    'does not say not found when another could not be asked: %s',
+    'does not answer not found when another source was skipped: %s',
     async (admit) => {
       const passedOver = answering('b', PERSON, { admit })
       for (const asks of [
@@ -420,7 +420,7 @@ describe('when "not found" asks the next', () => {
     expect(await queryInOrder([answering('a', NOBODY), off], next())).toEqual(NOBODY)
   })
 
-  it('calls it a time-out when the time was over before the next could be asked', async () => {
+  it('reports a timeout when the deadline passed before the next query', async () => {
     const caller = new AbortController()
     const first = answering('a', NOBODY, {
       admit: { ...toPass(false), settle: () => caller.abort() },
@@ -449,7 +449,7 @@ describe('a number that a source calls watch-listed', () => {
     ['alone', []],
     ['before one that has no record', [answering('b', NOBODY)]],
     ['before one that fails', [failing('b', 'bad_response')]],
-    ['before one that may not be asked', [answering('b', PERSON, { admit: 'disabled' })]],
+    ['before one that the guard refuses', [answering('b', PERSON, { admit: 'disabled' })]],
   ])('is a failure of the sources %s, never "not found"', async (_where, others) => {
     for (const askNext of [false, true])
       expect(

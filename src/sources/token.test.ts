@@ -131,7 +131,7 @@ describe('without a token', () => {
     await expect(ask(question, newCall())).rejects.toThrow(TypeError)
   })
 
-  it('whoever gives up is let go at once; the others still get theirs', async () => {
+  it('a call that is aborted fails at once; the others still get the token', async () => {
     const { promise, resolve } = Promise.withResolvers<Token>()
     const ask = open(() => promise)
     const impatient = new AbortController()

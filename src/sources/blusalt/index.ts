@@ -25,7 +25,7 @@ export const create: CreateSource<typeof settings> = (
   const readNin = createReader(name, NinReply)
   const readBvn = createReader(name, BvnReply)
 
-  /** The reply about somebody; undefined when there is nobody with that number and phone. */
+  /** The reply with a record; undefined when no person has that number and phone. */
   const ask = async (path: string, question: Record<string, string>, call: Call): Promise<unknown> => {
     const { status, body } = await send({ method: 'POST', path, headers, body: question }, call)
     // An error may come with 200.

@@ -17,7 +17,7 @@ export const toMessage = (body: unknown): string => toText((body as Envelope)?.m
 export const saysFailed = (body: unknown): boolean =>
   /^(error|fail)/i.test(toText((body as { readonly status?: unknown } | null | undefined)?.status))
 
-/** The results have the contract's own shape. Somebody who is there and yet not verified is no answer. */
+/** The results have the contract's own shape. A record that is not verified is a bad response. */
 const results = <T>() =>
   Type.Unsafe<Given<T> & { readonly request_reference?: unknown }>({
     type: 'object',

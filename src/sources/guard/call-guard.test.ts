@@ -90,7 +90,7 @@ describe('a refund that fails', () => {
         return 'admitted'
       },
       refund: async () => {
-        if (table.away) throw new Error('the store is away')
+        if (table.away) throw new Error('store unavailable')
         written.push('refund')
       },
     }

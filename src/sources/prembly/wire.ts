@@ -2,7 +2,7 @@ import { Type } from '../../contract/schema.ts'
 import { toText } from '../record.ts'
 import { loose, loosely, part } from '../wire.ts'
 
-/** "00" found, "01" nobody, "02" not now, "03" no funds. Empty when it is not Prembly who answers. */
+/** "00" found, "01" not found, "02" not now, "03" no funds. Empty when the reply is not Prembly's. */
 export const toCode = (body: unknown): string => {
   const code = toText((body as { readonly response_code?: unknown } | null | undefined)?.response_code)
   return /^\d$/.test(code) ? `0${code}` : code

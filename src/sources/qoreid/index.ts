@@ -35,7 +35,7 @@ export const create: CreateSource<typeof settings> = (
       return { text: readTokenText(name, accessToken), lifetimeMs: readLifetimeMs(expiresIn) }
     },
   })
-  /** The verdict and the body it came with; undefined when nobody was found. */
+  /** The body and reference of a verified reply; undefined when no person was found. */
   const ask = async (path: string, number: string, call: Call) => {
     const question = { method: 'POST', path: path.replace('{number}', number), body: {} } as const
     const reply = await sendWithToken(question, call)

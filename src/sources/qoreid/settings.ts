@@ -1,7 +1,7 @@
 import { credential, InvalidSetting, oneOf, required, setting, urlPath } from '../../settings/setting.ts'
 import { notFoundSetting, vendorSettings } from '../vendor-settings.ts'
 
-/** Without its place in the path the number would not be asked about at all. */
+/** The number is sent in the path only. */
 const numberPath = (text: string) => {
   if (text.includes('{number}')) return urlPath(text)
   throw new InvalidSetting('must be a path with {number} in it, such as /v1/ng/identities/nin/{number}')

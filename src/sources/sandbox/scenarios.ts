@@ -6,8 +6,8 @@ import { toBvnRecord } from './bvn-record.ts'
 import { toNinRecord } from './nin-record.ts'
 import { type Person, toPerson } from './person.ts'
 
-/** A number nobody has takes as long as one that somebody has: the person is made all the same. */
-const isNobody = (number: string, phoneCore: string): { found: false } => {
+/** Builds a record and drops it, so that "not found" takes as long as "found". */
+const toNotFound = (number: string, phoneCore: string): { found: false } => {
   toNinRecord(number, phoneCore)
   return { found: false }
 }
@@ -20,7 +20,7 @@ const isRateLimited = (): never => {
 
 /** Numbers that end in the HTTP status they bring about: the same for a NIN and a BVN. */
 const OUTCOMES = {
-  '00000000422': isNobody,
+  '00000000422': toNotFound,
   '00000000429': isRateLimited,
   '00000000502': fails('bad_response'),
   '00000000503': fails('unreachable'),
@@ -40,7 +40,7 @@ export const BVN_SCENARIOS: Readonly<Record<string, Scenario<BvnRecord>>> = {
   ...OUTCOMES,
   '00000000001': (bvn, phoneCore) => found(toSparseBvnRecord(toBvnRecord(bvn, phoneCore))),
   '00000000002': (bvn, phoneCore) => found({ ...toBvnRecord(bvn, phoneCore), watchlisted: 'YES' }),
-  // The person of the NIN scenario; a linked NIN would lead to somebody with an ordinary name.
+  // The person of the NIN scenario; a linked NIN would give an ordinary name.
   '00000000003': (bvn, phoneCore) =>
     found({ ...toBvnRecord(bvn, phoneCore, withLongNames(toPerson(bvn))), nin: '' }),
 }
