@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { parseArgs } from 'node:util'
-import { buildServer } from '../src/app/api-server.ts'
+import { createApiServer } from '../src/app/api-server.ts'
 import type { AuditLog } from '../src/audit/audit-log.ts'
 import { loadConfig } from '../src/config/config.ts'
 import { createContext } from '../src/context/context.ts'
@@ -49,7 +49,7 @@ async function serve(dataDir: string): Promise<void> {
   const context = await createContext(config)
   const silent = { requireHealthy: () => {}, record: async () => {}, notice: () => false }
   const listen = async (audit: AuditLog) =>
-    Number(new URL(await buildServer({ ...context, audit }).listen({ host: '127.0.0.1', port: 0 })).port)
+    Number(new URL(await createApiServer({ ...context, audit }).listen({ host: '127.0.0.1', port: 0 })).port)
   const ports: Ports = {
     audited: await listen(context.audit),
     silent: await listen(silent as unknown as AuditLog),

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { availableParallelism } from 'node:os'
 
 /** The server on one core, the load generator on another: otherwise they take time from each other. */
-export type Cores = {
+type Cores = {
   /** How many there are, before this process binds itself to one. */
   readonly count: number
   /** Undefined where processes cannot be bound; then nothing is. */

@@ -7,7 +7,7 @@ import { cores, move } from './cores.ts'
 import { readTree } from './processes.ts'
 import { cacheFolder, fillRegistry, openPeople, type Registry, readKey, settle } from './registry.ts'
 
-export type PostgresRegistry = Registry & {
+type PostgresRegistry = Registry & {
   readonly url: string
   /** The first process of PostgreSQL, where it is one of ours. */
   readonly pid: number | undefined

@@ -7,7 +7,7 @@
 import { mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { buildServer } from '../src/app/api-server.ts'
+import { createApiServer } from '../src/app/api-server.ts'
 import { loadConfig } from '../src/config/config.ts'
 import { createContext } from '../src/context/context.ts'
 import { requestLocally } from '../src/http/local-request.ts'
@@ -50,7 +50,7 @@ async function open(records: number) {
   console.log(
     `${records} records made in ${seconds.toFixed(0)} s, ${(statSync(join(dataDir, 'tabbat.db')).size / 2 ** 20).toFixed(0)} MiB`,
   )
-  return { context, app: buildServer(context), records, key: text, dataDir, times: [] as number[] }
+  return { context, app: createApiServer(context), records, key: text, dataDir, times: [] as number[] }
 }
 
 type Server = Awaited<ReturnType<typeof open>>

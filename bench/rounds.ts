@@ -34,7 +34,7 @@ export type Figure = {
 
 type Sample = Omit<Figure, 'name' | 'share' | 'timesAgainst' | 'isEarlier'>
 
-export type Rounds = { readonly rounds: number; readonly seconds: number }
+type Rounds = { readonly rounds: number; readonly seconds: number }
 
 const MOST_WARM_UP_SECONDS = 6
 /** A second that is no faster than the best before it by this much ends the warming up. */

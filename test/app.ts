@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type ApiServer, buildServer } from '../src/app/api-server.ts'
+import { type ApiServer, createApiServer } from '../src/app/api-server.ts'
 import { loadConfig } from '../src/config/config.ts'
 import { type Context, createContext } from '../src/context/context.ts'
 import { SCOPES } from '../src/contract/scope.ts'
@@ -21,7 +21,7 @@ export async function openTestApp(settings: Record<string, string> = {}): Promis
   const dataDir = mkdtempSync(join(tmpdir(), 'tabbat-test-'))
   const config = loadConfig({ TABBAT_DATA_DIR: dataDir, TABBAT_LOG_LEVEL: 'silent', ...settings }, '')
   const context = await createContext(config)
-  const app = buildServer(context)
+  const app = createApiServer(context)
   return {
     app: { ...app, inject: (options) => inject(app, options) },
     context,

@@ -78,7 +78,7 @@ export async function hasSameAnswer({ port }: Server, body: string): Promise<boo
   return response.status === 200 && (await response.text()) === body
 }
 
-export type Tuning = 'as it comes' | 'wal'
+type Tuning = 'as it comes' | 'wal'
 
 export async function startExpress(
   folder: string,

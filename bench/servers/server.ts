@@ -15,7 +15,7 @@ export type Server = {
   readonly stop: () => Promise<void>
 }
 
-export type Launch = {
+type Launch = {
   readonly name: string
   readonly port: number
   readonly command: readonly string[]

@@ -22,7 +22,7 @@ import type { VerificationResponse } from '../verification/verify.ts'
 /** The listener of the API, with its in-flight limit. */
 export type ApiServer = App & { readonly admission: Admission }
 
-export function buildServer(
+export function createApiServer(
   context: Context,
   admission: Admission = createAdmission(toInFlightLimits(context.config)),
 ): ApiServer {

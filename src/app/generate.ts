@@ -13,7 +13,7 @@ import { OPERATIONS } from '../operations/operations.ts'
 import { toConfigurationPage, toEnvExample } from '../reference/configuration-page.ts'
 import { toExampleAnswer, toExampleInput, toOpenApi } from '../reference/openapi.ts'
 import { VERSION } from '../version.ts'
-import { buildServer } from './api-server.ts'
+import { createApiServer } from './api-server.ts'
 
 /** The generated files of the project with their content. A test fails when one is stale. */
 export async function toGeneratedFiles(): Promise<Readonly<Record<string, string>>> {
@@ -37,7 +37,7 @@ async function collectExamples(): Promise<Record<string, unknown>> {
   const context = await createContext(
     loadConfig({ TABBAT_DATA_DIR: dataDir, TABBAT_LOG_LEVEL: 'silent' }, ''),
   )
-  const app = buildServer(context)
+  const app = createApiServer(context)
   try {
     const answers = OPERATIONS.map(async (operation) => [
       operation.operationId,

@@ -7,7 +7,7 @@ import { UserError } from '../errors.ts'
 import type { App } from '../http/app.ts'
 import { drain } from '../http/drain.ts'
 import { watchClock } from '../telemetry/clock-watch.ts'
-import { type ApiServer, buildServer } from './api-server.ts'
+import { type ApiServer, createApiServer } from './api-server.ts'
 import { toBanner } from './banner.ts'
 import { failWith, say } from './terminal.ts'
 
@@ -17,9 +17,9 @@ const DRAIN_MS = 20_000
 const STREAM_MS = 5000
 
 /** Runs the server until it is told to stop. Of several workers, the first has the admin listener and prints the banner. */
-export async function run(workerNumber = 1): Promise<void> {
+export async function serve(workerNumber = 1): Promise<void> {
   const context = await createContext(toWorkerConfig(loadConfig(), workerNumber), undefined, workerNumber)
-  const app = buildServer(context)
+  const app = createApiServer(context)
   const isFirst = workerNumber === 1
   let admin: App | undefined
   const stopAll = () => stop(context, app, admin)

@@ -45,7 +45,7 @@ export function addServeCommand(program: Command): void {
 /** A worker that cannot start must exit itself: its channel to the primary process keeps it alive. */
 async function runServer(workerNumber: number): Promise<void> {
   try {
-    await (await import('../app/serve.ts')).run(workerNumber)
+    await (await import('../app/serve.ts')).serve(workerNumber)
   } catch (error) {
     failWith(error)
     if (cluster.isWorker) process.exit()

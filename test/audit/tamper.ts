@@ -6,7 +6,7 @@ import type { Chance } from './chance.ts'
 import { CHAINS } from './sample-log.ts'
 
 /** What a tampering leaves behind: whether it can be found without a file from outside, and where, if that is certain. */
-export type Tampered = { readonly needsFile: boolean; readonly chain?: string; readonly sequence?: number }
+type Tampered = { readonly needsFile: boolean; readonly chain?: string; readonly sequence?: number }
 
 type Tamper = (database: DatabaseSync, chance: Chance) => Tampered
 type Value = string | number | null | Uint8Array

@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { type Sample, toPart, withHouse } from './source-fault.ts'
 
 /** The first source alternates between hanging and answering; the second one always answers. */
-export type Flap = {
+type Flap = {
   /** Requests a second, sent on time whether or not earlier ones were answered. */
   readonly rate: number
   readonly everyMs: number

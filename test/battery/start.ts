@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-export type StartRound = {
+type StartRound = {
   readonly isStarted: boolean
   readonly code: number | null
   readonly stderr: string

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { createFullProgram } from '../../src/cli/program.ts'
 
-export type NamedCommand = { readonly path: string; readonly command: Command }
+type NamedCommand = { readonly path: string; readonly command: Command }
 
 /** Every visible command with its path, such as `tabbat keys create`. */
 export function listCommands(command: Command, parent = ''): NamedCommand[] {

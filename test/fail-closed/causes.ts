@@ -7,7 +7,7 @@ import { hasOwnPostgres, startOwnPostgres } from '../postgres.ts'
 import { newDataDir, type Settings } from '../process/tabbat.ts'
 
 /** A reason why the audit log cannot be written, as it happens to a running server. */
-export type Cause = {
+type Cause = {
   readonly name: string
   /** Why this machine cannot bring it about. */
   readonly missing: string | undefined

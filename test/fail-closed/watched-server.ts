@@ -1,4 +1,4 @@
-import { buildServer } from '../../src/app/api-server.ts'
+import { createApiServer } from '../../src/app/api-server.ts'
 import { loadConfig } from '../../src/config/config.ts'
 import { createContext } from '../../src/context/context.ts'
 import { SCOPES } from '../../src/contract/scope.ts'
@@ -15,7 +15,7 @@ const admission = {
   enter: () => undefined,
   leave: () => {},
 }
-const app = buildServer(withStandIn(context, source), admission)
+const app = createApiServer(withStandIn(context, source), admission)
 app.route({
   methods: ['GET'],
   path: '/calls',

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { buildAdminServer } from '../../src/admin/server.ts'
-import { buildServer } from '../../src/app/api-server.ts'
+import { createApiServer } from '../../src/app/api-server.ts'
 import { loadConfig } from '../../src/config/config.ts'
 import { type Context, createContext } from '../../src/context/context.ts'
 import type { App } from '../../src/http/app.ts'
@@ -21,7 +21,7 @@ beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'tabbat-access-log-'))
   log = createLog('info', openSync(join(folder, 'log'), 'w'))
   context = await createContext(loadConfig({ TABBAT_DATA_DIR: folder }, ''), log)
-  const api = buildServer(context)
+  const api = createApiServer(context)
   listeners = { api, admin: buildAdminServer(context, api) }
   for (const app of Object.values(listeners)) await app.listen({ host: '127.0.0.1', port: 0 })
 })

@@ -2,7 +2,7 @@ import { mkdtempSync, openSync, readFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
-import { buildServer } from '../../src/app/api-server.ts'
+import { createApiServer } from '../../src/app/api-server.ts'
 import { loadConfig } from '../../src/config/config.ts'
 import { createContext } from '../../src/context/context.ts'
 import { SANDBOX_KEY } from '../../src/keys/sandbox-key.ts'
@@ -30,7 +30,7 @@ it('writes one line a request, with allowed fields only, and nothing of what a c
   const path = join(folder, 'log')
   const log = createLog('trace', openSync(path, 'w'))
   const context = await createContext(loadConfig({ TABBAT_DATA_DIR: folder }, ''), log)
-  const app = buildServer(context)
+  const app = createApiServer(context)
   app.route({
     methods: ['GET'],
     path: '/boom',

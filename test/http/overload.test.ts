@@ -4,7 +4,7 @@ import type { Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { buildServer } from '../../src/app/api-server.ts'
+import { createApiServer } from '../../src/app/api-server.ts'
 import { loadConfig } from '../../src/config/config.ts'
 import { createContext } from '../../src/context/context.ts'
 import { SANDBOX_KEY } from '../../src/keys/sandbox-key.ts'
@@ -105,7 +105,7 @@ it('refusals share a log line', async () => {
     loadConfig({ TABBAT_DATA_DIR: folder, TABBAT_MAX_IN_FLIGHT: '1' }, ''),
     log,
   )
-  const app = buildServer(context)
+  const app = createApiServer(context)
   app.admission.enter('one')
   const get = () => inject(app, { url: LIST, headers: bearer() })
   const answers = await Promise.all(Array.from({ length: 20 }, get))

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest'
-import { buildServer } from '../../src/app/api-server.ts'
+import { createApiServer } from '../../src/app/api-server.ts'
 import { AppError } from '../../src/errors.ts'
 import { revokeKey } from '../../src/keys/manage.ts'
 import { sealEntry, sealMedia } from '../../src/registry/sealed-entry.ts'
@@ -94,7 +94,7 @@ describe.each(engines)('a link to a picture on %s', (engine) => {
       requireHealthy: { value: () => {} },
       record: { value: record },
     })
-    const app = buildServer({ ...context, audit })
+    const app = createApiServer({ ...context, audit })
     opened.push(app)
     const answer = await fetch(new URL(link.pathname, await app.listen({ host: '127.0.0.1', port: 0 })))
     expect(answer.status).toBe(503)

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest'
-import { buildServer } from '../../src/app/api-server.ts'
+import { createApiServer } from '../../src/app/api-server.ts'
 import type { Context } from '../../src/context/context.ts'
 import { sealEntry, sealMedia } from '../../src/registry/sealed-entry.ts'
 import { dojah } from '../../src/simulator/dojah.ts'
@@ -97,7 +97,7 @@ describe.each(engines)('after an erasure on %s', (engine) => {
   it('a request that was running stores nothing', async () => {
     const server = await openServer(engine, { TABBAT_REUSE: '24h' })
     const source = createStandIn(true)
-    const app = buildServer(withStandIn(server.context, source))
+    const app = createApiServer(withStandIn(server.context, source))
     opened.push(app)
     const url = await listen(app)
     const letGo = source.hold()

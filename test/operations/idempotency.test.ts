@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { buildServer } from '../../src/app/api-server.ts'
+import { createApiServer } from '../../src/app/api-server.ts'
 import { DAY_MS } from '../../src/contract/time.ts'
 import type { App } from '../../src/http/app.ts'
 import { SourceError } from '../../src/sources/source.ts'
@@ -64,7 +64,7 @@ describe.each(engines)('Idempotency-Key on %s', (engine) => {
   afterAll(() => server.close())
   beforeEach(() => {
     source = createStandIn(false)
-    app = buildServer(withStandIn(server.context, source))
+    app = createApiServer(withStandIn(server.context, source))
   })
 
   describe('the first response is replayed byte for byte', () => {
@@ -258,7 +258,7 @@ describe.each(engines)('Idempotency-Key on %s', (engine) => {
       await run('UPDATE idempotency SET lease_until = 1').run()
       // Another process: it shares nothing with the first but the database.
       const other = createStandIn(false)
-      const elsewhere = buildServer({
+      const elsewhere = createApiServer({
         ...withStandIn(server.context, other),
         singleFlight: { share: shareNothing },
       })
@@ -303,14 +303,14 @@ describe.each(engines)('Idempotency-Key on %s', (engine) => {
     // Single flight is for external sources: their calls may cost money.
     beforeEach(() => {
       source = createStandIn(true)
-      app = buildServer(withStandIn(server.context, source))
+      app = createApiServer(withStandIn(server.context, source))
     })
 
     it('make one call; each caller has its own reference and rows', async () => {
       const nin = newNumber()
       const letGo = source.hold()
       const { singleFlight, wasJoined } = watchFlights(server.context.singleFlight, 10)
-      const to = buildServer({ ...withStandIn(server.context, source), singleFlight })
+      const to = createApiServer({ ...withStandIn(server.context, source), singleFlight })
       const all = Array.from({ length: 10 }, () => verifyNin(nin, undefined, { to }))
       await wasJoined
       letGo()
@@ -364,7 +364,7 @@ describe.each(engines)('Idempotency-Key on %s', (engine) => {
     outside.onCall = async (_number, { reference }) => {
       seen.push(phasesOf(await other.audit.byReference(reference)))
     }
-    const to = buildServer(withStandIn(server.context, outside))
+    const to = createApiServer(withStandIn(server.context, outside))
     const answers = [
       await verifyNin(newNumber(), undefined, { to }),
       await verifyNin(newNumber(), newHeader(), { to }),

@@ -2,7 +2,7 @@ import { mkdtempSync, openSync, readFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
-import { buildServer } from '../../src/app/api-server.ts'
+import { createApiServer } from '../../src/app/api-server.ts'
 import { loadConfig } from '../../src/config/config.ts'
 import { createContext } from '../../src/context/context.ts'
 import { SCOPES } from '../../src/contract/scope.ts'
@@ -45,7 +45,7 @@ it('says nothing of a person or of what a vendor said, in a log, an answer, a me
     ),
     log,
   )
-  const app = buildServer(context)
+  const app = createApiServer(context)
   const wishes = {
     name: 'x',
     mode: 'live',

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
-import { buildServer } from '../../src/app/api-server.ts'
+import { createApiServer } from '../../src/app/api-server.ts'
 import { loadConfig } from '../../src/config/config.ts'
 import { type Context, createContext } from '../../src/context/context.ts'
 import { readSourceReports } from '../../src/context/source-control.ts'
@@ -43,7 +43,7 @@ async function openHouse(order: string, settings: Record<string, string>): Promi
     event: (level: string, event: string, figures = {}) => void events.push({ level, event, ...figures }),
   }
   const context = await createContext(loadConfig({ ...names, ...settings }, ''), log)
-  const app = buildServer(context)
+  const app = createApiServer(context)
   const rights = { scopes: SCOPES, expiresAt: undefined, allowedIps: undefined }
   const desk = { ...context, keyring: context.keyring() }
   const { text: key } = await createKey(desk, { name: 'test', mode: 'live', ...rights })

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 
 /** Stands between a store and PostgreSQL, and can lose the confirmation of a commit. */
-export type CuttingProxy = {
+type CuttingProxy = {
   /** The address of the same database through the proxy. */
   readonly url: string
   /** The next transaction or statement is carried out, and then its connection is cut before the client hears of it. */

@@ -54,12 +54,12 @@ const roomOf = (file: string) => relative('src', file).split('/')[0]?.replace(/\
 
 const print = ({ from, to }: Import) => `${from} imports ${to}`
 
-describe('the rooms of src/', () => {
+describe('the folders of src/', () => {
   it('are all in the list', () => {
     expect(files.filter((file) => !ROOMS.includes(roomOf(file)))).toEqual([])
   })
 
-  it('import only rooms below them, types included', () => {
+  it('import only folders below them, types included', () => {
     const upwards = imports.filter(({ from, to }) => {
       const [above, below] = [ROOMS.indexOf(roomOf(from)), ROOMS.indexOf(roomOf(to))]
       return roomOf(from) !== roomOf(to) && (below === -1 || above >= below)
@@ -67,13 +67,13 @@ describe('the rooms of src/', () => {
     expect(upwards.map(print)).toEqual([])
   })
 
-  it('have names of their own', () => {
+  it('have specific names', () => {
     const nameless = /(^|\/)(utils?|helpers?|common|types|dto|services|controllers|managers)(\/|\.ts$)/
     expect(files.filter((file) => nameless.test(file))).toEqual([])
   })
 })
 
-it('no file imports itself by a detour', () => {
+it('no file imports itself through other files', () => {
   const targets = Map.groupBy(imports, ({ from }) => from)
   const reaches = (start: string) => {
     const seen = new Set<string>()
@@ -111,5 +111,41 @@ describe('every boundary has one place that crosses it', () => {
   ])('only one place %s', (_what, sign, allowed) => {
     const crossing = files.filter((file) => sign.test(textOf(file))).map((file) => relative('src', file))
     expect(crossing.filter((file) => !allowed.test(file))).toEqual([])
+  })
+})
+
+describe('exports', () => {
+  const sources = globSync('{src,test,bench,build,console}/**/*.{ts,tsx}').filter(
+    (file) => !/node_modules|\/dist\//.test(file),
+  )
+  const isTest = (file: string) => /^(test|bench)\/|\.test\./.test(file)
+  const namesIn = new Map(sources.map((file) => [file, new Set(textOf(file).match(/[\w$]+/g))]))
+  const exportsOf = (file: string) =>
+    [...textOf(file).matchAll(/^export (?:async )?(?:const|function\*?|type|class) ([\w$]+)/gm)].map(
+      ([, name = '']) => name,
+    )
+  const usersOf = (file: string, name: string) =>
+    sources.filter((other) => other !== file && namesIn.get(other)?.has(name))
+
+  it('are used by another file', () => {
+    const unused = sources.flatMap((file) =>
+      exportsOf(file)
+        .filter((name) => usersOf(file, name).length === 0)
+        .map((name) => `${file} exports ${name}`),
+    )
+    expect(unused).toEqual([])
+  })
+
+  it('of production code are used by production code', () => {
+    // The simulator has stand-ins for tests, and catalogue/folder.ts validates the shipped lists in tests.
+    const forTests = files
+      .filter((file) => !/^src\/(simulator\/|catalogue\/folder\.ts)/.test(file))
+      .flatMap((file) =>
+        exportsOf(file)
+          .filter((name) => textOf(file).split(new RegExp(`\\b${name}\\b`)).length === 2)
+          .filter((name) => usersOf(file, name).every(isTest))
+          .map((name) => `${file} exports ${name}`),
+      )
+    expect(forTests).toEqual([])
   })
 })
