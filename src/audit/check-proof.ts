@@ -1,12 +1,15 @@
 import type { KeyObject } from 'node:crypto'
 import { isHash, openCheckpoint } from './open-checkpoint.ts'
 import { climb, type ProofStep } from './verify-merkle.ts'
-import { createRowHasher, HASHED_FIELDS } from './verify-row.ts'
+import { createRowHasher, FIELDS_OF_FORMAT_1, HASHED_FIELDS } from './verify-row.ts'
 
-type Field = (typeof HASHED_FIELDS)[number]
+type Field = (typeof FIELDS_OF_FORMAT_1)[number]
 
-/** A row in a proof: every column, hashes as hex. */
+/** A row in a proof: every column of its format, hashes as hex. */
 export type ProofRow = { readonly [F in Field]: F extends 'sequence' ? number : string | null } & {
+  /** From format 2 on. */
+  readonly started_at?: string | null
+  readonly format?: number
   readonly previous_hash: string
   readonly hash: string
 }
@@ -14,7 +17,8 @@ export type ProofRow = { readonly [F in Field]: F extends 'sequence' ? number : 
 /** Proves that a row was in the log when a checkpoint was signed. The signature covers all of it. */
 export type Proof = {
   readonly kind: typeof PROOF_KIND
-  readonly version: 1
+  /** The format of the row. */
+  readonly version: 1 | 2
   readonly row: ProofRow
   readonly path: readonly ProofStep[]
   readonly checkpoint: { readonly time: string; readonly body: string; readonly signature: string }
@@ -32,9 +36,9 @@ const no = (reason: string): ProofResult => ({ sound: false, reason })
 export function checkProof(bytes: Uint8Array, publicKey: KeyObject): ProofResult {
   const proof = parseProof(bytes)
   if (!proof) return no('this is not a proof as tabbat audit prove writes it')
-  const { row, path, checkpoint } = proof
-  const fields = HASHED_FIELDS.map((field) => row[field])
-  if (createRowHasher()(fields, row.previous_hash) !== row.hash)
+  const { version, row, path, checkpoint } = proof
+  const fields = HASHED_FIELDS.map((field) => row[field] ?? null)
+  if (createRowHasher()(fields, row.previous_hash, version) !== row.hash)
     return no('the hash of the row does not match its content')
   const opened = openCheckpoint(checkpoint, publicKey)
   if ('wrong' in opened) return no(`the checkpoint ${opened.wrong}`)
@@ -56,7 +60,7 @@ function parseProof(bytes: Uint8Array): Proof | undefined {
     const proof: Proof = {
       kind,
       version,
-      row: toRow(row),
+      row: toRow(row, version),
       path: path.map(({ side, hash }) => ({ side, hash })),
       checkpoint: { time: checkpoint.time, body: checkpoint.body, signature: checkpoint.signature },
     }
@@ -66,23 +70,25 @@ function parseProof(bytes: Uint8Array): Proof | undefined {
   }
 }
 
-function toRow(row: ProofRow): ProofRow {
-  const fields = HASHED_FIELDS.map((field) => [field, row[field]] as const)
-  const { previous_hash, hash } = row
-  return { ...(Object.fromEntries(fields) as Omit<ProofRow, 'hash' | 'previous_hash'>), previous_hash, hash }
-}
+const COLUMNS = {
+  1: [...FIELDS_OF_FORMAT_1, 'previous_hash', 'hash'],
+  2: [...HASHED_FIELDS, 'format', 'previous_hash', 'hash'],
+} as const
+
+const toRow = (row: ProofRow, version: Proof['version']) =>
+  Object.fromEntries(COLUMNS[version].map((column) => [column, row[column]])) as ProofRow
 
 const isProof = ({ kind, version, row, path, checkpoint }: Proof) =>
   kind === PROOF_KIND &&
-  version === 1 &&
+  (version === 1 || row.format === version) &&
   isHash(row.hash) &&
   isHash(row.previous_hash) &&
-  HASHED_FIELDS.every((field) => isField(row[field], field)) &&
+  (version === 1 ? FIELDS_OF_FORMAT_1 : HASHED_FIELDS).every((field) => isField(row[field], field)) &&
   checkpoint.body.isWellFormed() &&
   path.every(({ side, hash }) => (side === 'left' || side === 'right') && isHash(hash))
 
 /** A lone surrogate would be hashed like the replacement character. */
-const isField = (value: unknown, field: Field) =>
+const isField = (value: unknown, field: string) =>
   field === 'sequence'
     ? Number.isSafeInteger(value) && Number(value) > 0
     : value === null || (typeof value === 'string' && value.isWellFormed())

@@ -31,7 +31,7 @@ export async function prove(deps: ProveDeps, reference: string): Promise<string>
     throw new UserError('No checkpoint covers this row: some are missing. Run: tabbat audit verify')
   const proof: Proof = {
     kind: PROOF_KIND,
-    version: 1,
+    version: row.format as Proof['version'],
     row: toProofRow(row),
     path: await findPath(store, row, covering.head),
     checkpoint: toPlain(covering.checkpoint),
@@ -89,9 +89,11 @@ async function findPath(
   return toMerklePath(await audit.hashes(chain, from, upTo), sequence - from - 1)
 }
 
-function toProofRow({ previous_hash, hash, ...fields }: AuditRow): ProofRow {
+function toProofRow(row: AuditRow): ProofRow {
+  const { format, started_at, previous_hash, hash, ...fields } = row
   const toHex = (bytes: Uint8Array) => Buffer.from(bytes).toString('hex')
-  return { ...fields, previous_hash: toHex(previous_hash), hash: toHex(hash) }
+  const added = format === 1 ? {} : { started_at, format }
+  return { ...fields, ...added, previous_hash: toHex(previous_hash), hash: toHex(hash) }
 }
 
 const toPlain = ({ time, body, signature }: Checkpoint): Checkpoint => ({ time, body, signature })

@@ -5,13 +5,16 @@ import type { Head } from '../store/audit-table.ts'
 
 /** An event before it has a position in the log. Absent fields become null. */
 export type AuditEntry = Partial<
-  Omit<AuditRow, 'chain' | 'sequence' | 'time' | 'phase' | 'previous_hash' | 'hash'>
+  Omit<AuditRow, 'chain' | 'sequence' | 'time' | 'phase' | 'format' | 'previous_hash' | 'hash'>
 > & { readonly phase: string; readonly time?: string }
 
-const VERSION = 1
+/** The format of new rows. */
+const FORMAT = 2
 const NULL_LENGTH = 0xffffffff
-/** Everything but the two hashes, in the order of the table. */
-const ENCODED = AUDIT_COLUMNS.filter((column) => column !== 'previous_hash' && column !== 'hash')
+/** The fields of the encoding, in the order of the table. */
+const ENCODED = AUDIT_COLUMNS.filter(
+  (column) => column !== 'format' && column !== 'previous_hash' && column !== 'hash',
+)
 
 /** The head of an empty chain. */
 export const EMPTY_HEAD: Head = { sequence: 0, hash: Buffer.alloc(32) }
@@ -44,6 +47,8 @@ function toRow(chain: string, sequence: number, previous_hash: Uint8Array, entry
     consent_reference: entry.consent_reference ?? null,
     fields_released: entry.fields_released ?? null,
     detail: entry.detail ?? null,
+    started_at: entry.started_at ?? null,
+    format: FORMAT,
     previous_hash,
   }
   return { ...row, hash: hashRow(row) }
@@ -52,9 +57,9 @@ function toRow(chain: string, sequence: number, previous_hash: Uint8Array, entry
 /** One buffer for all rows, made larger for a row that does not fit. */
 let scratch = Buffer.alloc(16 * 1024)
 
-/** SHA-256 of the version, the fields with their lengths, and the hash before. See docs/audit-format.md. */
+/** SHA-256 of the format, the fields with their lengths, and the hash before. See docs/audit-format.md. */
 function hashRow(row: Omit<AuditRow, 'hash'>): Buffer {
-  let end = scratch.writeUInt8(VERSION, 0)
+  let end = scratch.writeUInt8(FORMAT, 0)
   for (const column of ENCODED) {
     const value = row[column]
     if (value === null) {

@@ -13,7 +13,8 @@ export type SoundPrefix = { readonly length: number; readonly hash: string }
 
 const ROWS_AT_ONCE = 1000
 const SEQUENCE_AT = HASHED_FIELDS.indexOf('sequence')
-const PREVIOUS_AT = HASHED_FIELDS.length
+const FORMAT_AT = HASHED_FIELDS.length
+const PREVIOUS_AT = FORMAT_AT + 1
 const HASH_AT = PREVIOUS_AT + 1
 
 /** Checks a chain row by row. Returns where it ends, or its first fault. */
@@ -48,7 +49,7 @@ function verifyRows(
   let previous = hash
   for (const row of rows) {
     sequence += 1
-    const computed = hashRow(row, previous)
+    const computed = hashRow(row, previous, row[FORMAT_AT])
     if (row[SEQUENCE_AT] !== sequence || row[PREVIOUS_AT] !== previous || row[HASH_AT] !== computed)
       return { sequence, reason: explain(row, sequence, previous, computed) }
     previous = computed as string
@@ -62,7 +63,7 @@ function explain(row: Cells, sequence: number, previous: string, computed: strin
   const found = row[SEQUENCE_AT]
   if (!Number.isSafeInteger(found)) return 'the row holds an impossible sequence: it was changed'
   if (found !== sequence) return `the row is missing: the next row is row ${found}`
-  if (computed === undefined) return 'the row holds a value that is not text: it was changed'
+  if (computed === undefined) return 'the row holds a value that its format does not allow: it was changed'
   if (row[PREVIOUS_AT] !== previous)
     return 'the row does not follow the row before it: one of the two was changed, removed or inserted'
   return 'the hash of the row does not match its content: the row was changed'

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 
-/** The fields of a row in the order of hashing. Not shared with the writer on purpose. See docs/audit-format.md. */
-export const HASHED_FIELDS = [
+/** The fields of format 1 in the order of hashing. Not shared with the writer on purpose. See docs/audit-format.md. */
+export const FIELDS_OF_FORMAT_1 = [
   'chain',
   'sequence',
   'time',
@@ -19,16 +19,27 @@ export const HASHED_FIELDS = [
   'detail',
 ] as const
 
+/** The fields of format 2. */
+export const HASHED_FIELDS = [...FIELDS_OF_FORMAT_1, 'started_at'] as const
+
 /** The previous hash of the first row of a chain. */
 export const ZERO_HASH = '0'.repeat(64)
 
-const VERSION = 1
+/** How many fields are hashed, by format. */
+const COUNTS = [0, FIELDS_OF_FORMAT_1.length, HASHED_FIELDS.length]
 const ABSENT = 0xffffffff
 const SEQUENCE_AT = HASHED_FIELDS.indexOf('sequence')
 const HASH_BYTES = 32
 
-/** The hash of a row in hex; undefined when a field has an impossible type. */
-export type RowHasher = (fields: readonly unknown[], previousHash: string) => string | undefined
+/**
+ * The hash of a row in hex, from the fields of format 2. Undefined when the format is unknown, a field has an impossible type,
+ * or a field is set that the format does not have: it would not be hashed.
+ */
+export type RowHasher = (
+  fields: readonly unknown[],
+  previousHash: string,
+  format: unknown,
+) => string | undefined
 
 /** Uses one buffer, which grows when a row needs more. */
 export function createRowHasher(): RowHasher {
@@ -38,22 +49,35 @@ export function createRowHasher(): RowHasher {
     memory.copy(larger)
     memory = larger
   }
-  return (fields, previousHash) => {
-    memory[0] = VERSION
+  /** Writes the length and the bytes, and returns where they end. */
+  const writeField = (text: string | null, at: number): number => {
+    // No character takes more than three bytes for each of its UTF-16 units.
+    const most = at + 4 + (text?.length ?? 0) * 3 + HASH_BYTES
+    if (most > memory.length) makeRoom(most)
+    const length = text === null ? 0 : memory.write(text, at + 4)
+    memory.writeUInt32BE(text === null ? ABSENT : length, at)
+    return at + 4 + length
+  }
+  return (fields, previousHash, format) => {
+    const count = countFields(fields, format)
+    if (count === 0) return undefined
+    memory[0] = format as number
     let end = 1
-    for (let index = 0; index < HASHED_FIELDS.length; index++) {
+    for (let index = 0; index < count; index++) {
       const text = toText(fields[index], index)
       if (text === undefined) return undefined
-      // No character takes more than three bytes for each of its UTF-16 units.
-      const most = end + 4 + (text?.length ?? 0) * 3 + HASH_BYTES
-      if (most > memory.length) makeRoom(most)
-      const length = text === null ? 0 : memory.write(text, end + 4)
-      memory.writeUInt32BE(text === null ? ABSENT : length, end)
-      end += 4 + length
+      end = writeField(text, end)
     }
     end += memory.write(previousHash, end, 'hex')
     return hash('sha256', memory.subarray(0, end), 'hex')
   }
+}
+
+/** How many fields are hashed; 0 when the format is unknown or does not have all the fields that are set. */
+function countFields(fields: readonly unknown[], format: unknown): number {
+  const count = typeof format === 'number' ? (COUNTS[format] ?? 0) : 0
+  for (let index = count; index < HASHED_FIELDS.length; index++) if (fields[index] !== null) return 0
+  return count
 }
 
 function toText(field: unknown, index: number): string | null | undefined {

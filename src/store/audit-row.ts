@@ -15,6 +15,10 @@ export type AuditRow = {
   readonly consent_reference: string | null
   readonly fields_released: string | null
   readonly detail: string | null
+  /** When the verification began, in the row of a verification that has no intent row. */
+  readonly started_at: string | null
+  /** The version of the encoding that is hashed; see docs/audit-format.md. */
+  readonly format: number
   readonly previous_hash: Uint8Array
   readonly hash: Uint8Array
 }
@@ -35,6 +39,8 @@ export const AUDIT_COLUMNS = [
   'consent_reference',
   'fields_released',
   'detail',
+  'started_at',
+  'format',
   'previous_hash',
   'hash',
 ] as const satisfies readonly (keyof AuditRow)[]

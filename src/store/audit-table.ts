@@ -73,7 +73,7 @@ const INSERT_PACKED = `WITH tallied AS (${toAddPackedTallies('$2')}) INSERT INTO
 function toColumnOfJson(column: string, index: number): string {
   const value = `row->>${index}`
   if (isHash(column)) return `decode(${value}, 'hex')`
-  return column === 'sequence' ? `(${value})::bigint` : value
+  return column === 'sequence' || column === 'format' ? `(${value})::bigint` : value
 }
 
 function* unpackRows(rows: PackedRows): Generator<Value[]> {

@@ -25,6 +25,7 @@ export const DATA_TABLES = [
   'accounts',
   'statistics',
   'latencies',
+  'field_policies',
   'audit',
   'audit_chains',
   'checkpoints',
@@ -38,7 +39,7 @@ export type DataTable = (typeof DATA_TABLES)[number]
 export const TRANSIENT_TABLES = ['sessions', 'invitations', 'source_refunds'] as const
 
 /** Triggers in the database refuse to delete rows of these. */
-export const APPEND_ONLY: readonly DataTable[] = ['audit', 'checkpoints']
+export const APPEND_ONLY: readonly DataTable[] = ['field_policies', 'audit', 'checkpoints']
 
 export const isDataTable = (name: unknown): name is DataTable => DATA_TABLES.includes(name as DataTable)
 

@@ -12,6 +12,7 @@ import { keyLineage } from './migrations/0009-key-lineage.ts'
 import { sourceRefunds } from './migrations/0010-source-refunds.ts'
 import { paidCalls } from './migrations/0011-paid-calls.ts'
 import { catalogueReviews } from './migrations/0012-catalogue-reviews.ts'
+import { auditFormat2 } from './migrations/0013-audit-format-2.ts'
 
 /** `sql` runs on both engines; statements that differ stand under the name of the dialect. */
 type Migration = {
@@ -35,6 +36,7 @@ const MIGRATIONS: readonly Migration[] = [
   sourceRefunds,
   paidCalls,
   catalogueReviews,
+  auditFormat2,
 ]
 
 /** The schema that this program knows. */

@@ -4,12 +4,13 @@ import { describe, expect, it } from 'vitest'
 import { checkProof, PROOF_KIND, type ProofRow, toProofText } from '../../src/audit/check-proof.ts'
 import { computeMerkleRoot, toMerklePath } from '../../src/audit/merkle.ts'
 import { openCheckpoint, toPublicKey } from '../../src/audit/open-checkpoint.ts'
-import { EMPTY_HEAD, linkEntries } from '../../src/audit/row.ts'
+import { type AuditEntry, EMPTY_HEAD, linkEntries } from '../../src/audit/row.ts'
 import { createSigner } from '../../src/audit/signing.ts'
 import { climb, createTree, type ProofStep } from '../../src/audit/verify-merkle.ts'
-import { createRowHasher, HASHED_FIELDS, ZERO_HASH } from '../../src/audit/verify-row.ts'
+import { createRowHasher, FIELDS_OF_FORMAT_1, HASHED_FIELDS, ZERO_HASH } from '../../src/audit/verify-row.ts'
 import { AUDIT_COLUMNS } from '../../src/store/audit-row.ts'
 import type { Checkpoint } from '../../src/store/audit-table.ts'
+import { linkFormat1 } from './format-1.ts'
 
 type Vector = {
   readonly seed: string
@@ -26,9 +27,7 @@ type Vector = {
 }
 
 const doc = readFileSync('docs/audit-format.md', 'utf8')
-const vector = JSON.parse(/```json\n(.*?)```/s.exec(doc)?.[1] ?? '') as Vector
-const { rows, checkpoint } = vector
-const hashes = rows.map(({ hash }) => Buffer.from(hash, 'hex'))
+const VECTORS = [...doc.matchAll(/```json\n(.*?)```/gs)].map(([, text]) => JSON.parse(text ?? '') as Vector)
 const toHex = (bytes: Uint8Array) => Buffer.from(bytes).toString('hex')
 
 async function toRoot(list: readonly Buffer[]): Promise<string> {
@@ -38,9 +37,16 @@ async function toRoot(list: readonly Buffer[]): Promise<string> {
   return toHex(await computeMerkleRoot(inPages()))
 }
 
-describe('the test vector of docs/audit-format.md', () => {
+describe.each([
+  { version: 1, link: linkFormat1 },
+  { version: 2, link: linkEntries },
+] as const)('the test vector of format $version in docs/audit-format.md', ({ version, link }) => {
+  const vector = VECTORS[version - 1] as Vector
+  const { rows, checkpoint } = vector
+  const hashes = rows.map(({ hash }) => Buffer.from(hash, 'hex'))
+
   it('is what the writer writes', async () => {
-    const written = linkEntries(rows[0]?.chain ?? '', EMPTY_HEAD, rows)
+    const written = link(rows[0]?.chain ?? '', EMPTY_HEAD, rows)
     expect(written.map(({ hash }) => toHex(hash))).toEqual(rows.map(({ hash }) => hash))
     expect(written.map(({ previous_hash }) => toHex(previous_hash))).toEqual(
       rows.map(({ previous_hash }) => previous_hash),
@@ -58,10 +64,8 @@ describe('the test vector of docs/audit-format.md', () => {
     const tree = createTree()
     for (const row of rows) {
       expect(row.previous_hash).toBe(previous)
-      previous = hashRow(
-        HASHED_FIELDS.map((field) => row[field]),
-        previous,
-      ) as string
+      const fields = HASHED_FIELDS.map((field) => row[field] ?? null)
+      previous = hashRow(fields, previous, version) as string
       expect(previous).toBe(row.hash)
       tree.add(row.hash)
     }
@@ -70,7 +74,7 @@ describe('the test vector of docs/audit-format.md', () => {
     const publicKey = toPublicKey(vector.public_key, 'The key')
     expect(openCheckpoint(checkpoint, publicKey)).toMatchObject({ heads: [{ sequence: 3, from: 0 }] })
     const [row, path] = [rows[1] as ProofRow, vector.path_of_row_2]
-    const text = toProofText({ kind: PROOF_KIND, version: 1, row, path, checkpoint })
+    const text = toProofText({ kind: PROOF_KIND, version, row, path, checkpoint })
     expect(checkProof(Buffer.from(text), publicKey)).toMatchObject({ sound: true })
   })
 
@@ -82,7 +86,7 @@ describe('the test vector of docs/audit-format.md', () => {
 it('names the columns of the table in their order', () => {
   const named = [...doc.matchAll(/^\| \d+ \| `(\w+)` \|/gm)].map(([, name]) => name)
   expect(named).toEqual(AUDIT_COLUMNS)
-  expect([...HASHED_FIELDS, 'previous_hash', 'hash']).toEqual(AUDIT_COLUMNS)
+  expect([...HASHED_FIELDS, 'format', 'previous_hash', 'hash']).toEqual(AUDIT_COLUMNS)
 })
 
 describe('writer and verifier agree', () => {
@@ -105,10 +109,25 @@ describe('writer and verifier agree', () => {
   it('on rows of any text and length', () => {
     const hashRow = createRowHasher()
     for (const text of ['', '\0', '₦', '😀'.repeat(20_000), 'x'.repeat(300_000), 'Adé', null]) {
-      const [row] = linkEntries('a', EMPTY_HEAD, [{ phase: 'outcome', detail: text, subject: text }])
-      const fields = HASHED_FIELDS.map((field) => row?.[field])
-      expect(hashRow(fields, ZERO_HASH)).toBe(toHex(row?.hash ?? Buffer.alloc(0)))
+      const entry: AuditEntry = { phase: 'outcome', detail: text, subject: text, started_at: text }
+      for (const link of [linkFormat1, linkEntries]) {
+        const [row] = link('a', EMPTY_HEAD, [entry])
+        const fields = HASHED_FIELDS.map((field) => row?.[field])
+        expect(hashRow(fields, ZERO_HASH, row?.format)).toBe(toHex(row?.hash ?? Buffer.alloc(0)))
+      }
     }
+  })
+
+  it('on the formats there are, and on the fields of each', () => {
+    const hashRow = createRowHasher()
+    const fields = HASHED_FIELDS.map((field) => (field === 'sequence' ? 1 : 'x'))
+    const before = fields.with(FIELDS_OF_FORMAT_1.length, null as never)
+    expect(hashRow(fields, ZERO_HASH, 2)).toMatch(/^[0-9a-f]{64}$/)
+    expect(hashRow(before, ZERO_HASH, 1)).toMatch(/^[0-9a-f]{64}$/)
+    expect(hashRow(before, ZERO_HASH, 1)).not.toBe(hashRow(before, ZERO_HASH, 2))
+    expect(hashRow(fields, ZERO_HASH, 1)).toBeUndefined()
+    for (const format of [0, 3, -1, 1.5, '2', null, undefined])
+      expect(hashRow(fields, ZERO_HASH, format)).toBeUndefined()
   })
 })
 

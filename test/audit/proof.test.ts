@@ -12,6 +12,7 @@ import { createSigner } from '../../src/audit/signing.ts'
 import { packRows } from '../../src/store/audit-table.ts'
 import { createReference } from '../../src/verification/reference.ts'
 import { type Chance, createChance } from './chance.ts'
+import { linkFormat1 } from './format-1.ts'
 import { CHAINS, createSampleLog, readLines, type SampleLog } from './sample-log.ts'
 
 const MUTATIONS = 2000
@@ -140,20 +141,32 @@ describe(`${MUTATIONS} mutated proofs`, () => {
 })
 
 describe('a proof is refused', () => {
-  const forge = (change: (proof: Proof) => Proof) => check(toProofText(change(parse(texts[0] ?? ''))))
+  const forge = (change: (proof: Proof) => Proof, at = 0) =>
+    check(toProofText(change(parse(texts.at(at) ?? ''))))
 
-  it('with a row whose hash was made to fit', () => {
+  it.each([
+    { version: 1, at: 0, link: linkFormat1 },
+    { version: 2, at: -1, link: linkEntries },
+  ])('with a row of format $version whose hash was made to fit', ({ version, at, link }) => {
     const result = forge((proof) => {
+      expect(proof.version).toBe(version)
       const { sequence, previous_hash } = proof.row
-      const [row] = linkEntries(
+      const [row] = link(
         String(proof.row.chain),
         { sequence: sequence - 1, hash: Buffer.from(previous_hash, 'hex') },
         [{ ...proof.row, phase: 'outcome', time: String(proof.row.time), outcome: 'not_verified' }],
       )
       const hash = Buffer.from(row?.hash ?? []).toString('hex')
       return { ...proof, row: { ...proof.row, outcome: 'not_verified', hash } }
-    })
+    }, at)
     expect(result).toEqual({ sound: false, reason: expect.stringContaining('the path does not lead') })
+  })
+
+  it('with a row that passes for one of another format', () => {
+    for (const at of [0, -1]) {
+      const result = forge((proof) => ({ ...proof, version: proof.version === 1 ? 2 : 1 }), at)
+      expect(result).toEqual({ sound: false, reason: expect.stringContaining('not a proof') })
+    }
   })
 
   it('with a checkpoint that does not cover the row', () => {

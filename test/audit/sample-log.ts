@@ -10,8 +10,9 @@ import type { Head } from '../../src/store/audit-table.ts'
 import { packRows } from '../../src/store/audit-table.ts'
 import { openStore, type Store } from '../../src/store/store.ts'
 import { createReference } from '../../src/verification/reference.ts'
+import { linkFormat1 } from './format-1.ts'
 
-/** A log of a few hundred rows in three chains, with checkpoints of which the last covers everything. */
+/** A log of a few hundred rows in three chains, first of format 1 and then of format 2. Its last checkpoint covers everything. */
 export type SampleLog = {
   readonly store: Store
   readonly signer: Signer
@@ -32,6 +33,7 @@ const ROUNDS = [
   [0, 16, 2],
   [21, 4, 0],
 ] as const
+const ROUNDS_OF_FORMAT_1 = 2
 
 export async function createSampleLog(databaseUrl?: string): Promise<SampleLog> {
   const folder = mkdtempSync(join(tmpdir(), 'tabbat-audit-'))
@@ -40,10 +42,11 @@ export async function createSampleLog(databaseUrl?: string): Promise<SampleLog> 
   const heads = new Map<string, Head>()
   const references: string[] = []
   for (const chain of CHAINS) await store.audit.claim(chain, null, 'test', Date.now())
-  for (const round of ROUNDS) {
+  for (const [number, round] of ROUNDS.entries()) {
+    const link = number < ROUNDS_OF_FORMAT_1 ? linkFormat1 : linkEntries
     for (const [index, chain] of CHAINS.entries()) {
       const entries = Array.from({ length: round[index] ?? 0 }, () => toEntries(references)).flat()
-      const rows = linkEntries(chain, heads.get(chain) ?? EMPTY_HEAD, entries)
+      const rows = link(chain, heads.get(chain) ?? EMPTY_HEAD, entries)
       await store.audit.append(packRows(rows), [])
       heads.set(chain, rows.at(-1) ?? heads.get(chain) ?? EMPTY_HEAD)
     }
@@ -82,8 +85,9 @@ function toEntries(references: string[]): AuditEntry[] {
   }
   const sources = JSON.stringify([{ name: 'registry', result: 'found', ms: number }])
   const fields_released = 'nin_number,personal_info'
+  const started_at = number % 2 === 0 ? '2026-01-05T09:30:00.000Z' : null
   return [
     { ...story, phase: 'intent' },
-    { ...story, phase: 'outcome', outcome: 'verified', sources, fields_released },
+    { ...story, phase: 'outcome', outcome: 'verified', sources, fields_released, started_at },
   ]
 }

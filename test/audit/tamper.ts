@@ -37,6 +37,7 @@ const TEXTS: readonly Value[] = ['', 'x', '0', 'outcome', 'verified', 'live', ne
 /** Another value than the one that is there. */
 function toOther(value: Value, column: string, chance: Chance): Value {
   if (column === 'sequence') return chance.pick([100_000, -3, 0, 2 ** 53 - 1, 1.5, 'x'])
+  if (column === 'format') return chance.pick([0, 1, 2, 3, 1.5, 'x', -1].filter((other) => other !== value))
   if (column === 'chain') return chance.pick(['nobody-1', '', `${value} `])
   if (column.endsWith('hash')) {
     const bytes = Buffer.from(value as Uint8Array)

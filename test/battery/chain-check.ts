@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 
 type Row = Readonly<Record<string, unknown>>
 
-/** The fields of a row in the order of docs/audit-format.md. Repeated here on purpose, independent of the writer's code. */
+/** The fields of format 1 in the order of docs/audit-format.md. Repeated here on purpose, independent of the writer's code. */
 const FIELDS = [
   'chain',
   'sequence',
@@ -40,9 +40,11 @@ export function findChainFaults(rows: Iterable<Row>): string[] {
   return faults
 }
 
-function hashOf(row: Row): string {
-  const hash = createHash('sha256').update(Buffer.of(1))
-  for (const field of FIELDS) {
+/** Format 2 has one field more. */
+export function hashOf(row: Row): string {
+  const format = Number(row.format)
+  const hash = createHash('sha256').update(Buffer.of(format))
+  for (const field of format === 1 ? FIELDS : [...FIELDS, 'started_at']) {
     const bytes = row[field] === null ? undefined : Buffer.from(String(row[field]))
     const length = Buffer.alloc(4, 0xff)
     if (bytes) length.writeUInt32BE(bytes.length)

@@ -1,0 +1,14 @@
+import { type AuditEntry, linkEntries } from '../../src/audit/row.ts'
+import type { AuditRow } from '../../src/store/audit-row.ts'
+import type { Head } from '../../src/store/audit-table.ts'
+import { hashOf } from '../battery/chain-check.ts'
+
+/** Rows as version 0.1 wrote them. */
+export function linkFormat1(chain: string, head: Head, entries: readonly AuditEntry[]): AuditRow[] {
+  let previous_hash = head.hash
+  return linkEntries(chain, head, entries).map((row) => {
+    const old = { ...row, started_at: null, format: 1, previous_hash }
+    previous_hash = Buffer.from(hashOf(old), 'hex')
+    return { ...old, hash: previous_hash }
+  })
+}
