@@ -3,7 +3,7 @@ import type { CatalogueFiles } from '../contract/catalogue-files.ts'
 import { UserError } from '../errors.ts'
 import { openVendor } from '../sources/open-vendor.ts'
 import { SourceError } from '../sources/source.ts'
-import { TROUBLES } from '../sources/trouble.ts'
+import { SOURCE_PROBLEMS } from '../sources/source-problem.ts'
 import { VENDORS, type VendorName } from '../sources/vendors.ts'
 import type { CatalogueTable } from '../store/catalogue-table.ts'
 import { refuseUnclean } from './clean.ts'
@@ -51,8 +51,8 @@ const listRequired = (name: VendorName) =>
     .join(' and ')
 
 /** A vendor's own text is not repeated. */
-function toRefusal({ source, reason, trouble }: SourceError): UserError {
-  const advice = trouble === undefined ? '' : ` ${TROUBLES[trouble]}`
+function toRefusal({ source, reason, problem }: SourceError): UserError {
+  const advice = problem === undefined ? '' : ` ${SOURCE_PROBLEMS[problem]}`
   return new UserError(
     `The lists of ${source} could not be fetched (${reason}).${advice} Nothing was changed.`,
   )

@@ -98,7 +98,7 @@ async function fetchLists(
   if (!fetchCatalogue) throw new UserError(`${source.name} has no lists to fetch.`)
   const fetchBefore = async (signal: AbortSignal) => {
     const ended = Promise.withResolvers<never>()
-    const end = () => ended.reject(new SourceError(source.name, 'timeout', { trouble: 'too_slow' }))
+    const end = () => ended.reject(new SourceError(source.name, 'timeout', { problem: 'too_slow' }))
     if (signal.aborted) end()
     signal.addEventListener('abort', end, { once: true })
     return Promise.race([fetchCatalogue(current, { signal, reference: 'catalogue' }), ended.promise])

@@ -172,7 +172,9 @@ describe('the settings of a vendor', () => {
   )
 
   it('need one setting for private addresses and another for plain http', () => {
-    const refused = ['TABBAT_DOJAH_URL is a private address: set TABBAT_SOURCES_PRIVATE=on if that is meant']
+    const refused = [
+      'TABBAT_DOJAH_URL is a private address: set TABBAT_SOURCES_PRIVATE=on if that is intended',
+    ]
     expect(at('https://10.0.0.5')).toEqual(refused)
     expect(at('http://10.0.0.5', { TABBAT_SOURCES_PLAIN_HTTP: 'on' })).toEqual(refused)
     expect(at('https://10.0.0.5', { TABBAT_SOURCES_PRIVATE: 'on' })).toEqual([])
@@ -194,10 +196,10 @@ describe('the settings of a vendor', () => {
   it('have a cap that goes with the price', () => {
     expect(problemsOf({ ...DOJAH, TABBAT_DOJAH_DAILY_CAP: '100', TABBAT_PORT: 'x' })).toEqual([
       expect.stringContaining('TABBAT_PORT must be'),
-      'TABBAT_DOJAH_DAILY_CAP needs TABBAT_DOJAH_PRICE: without a price nothing is counted, and nothing is stopped',
+      'TABBAT_DOJAH_DAILY_CAP needs TABBAT_DOJAH_PRICE: without a price, no spend is counted and no call is stopped',
     ])
     expect(problemsOf({ ...DOJAH, TABBAT_DOJAH_PRICE: '50', TABBAT_DOJAH_DAILY_CAP: '49.99' })).toEqual([
-      'TABBAT_DOJAH_DAILY_CAP is below TABBAT_DOJAH_PRICE: not a single call would be made',
+      'TABBAT_DOJAH_DAILY_CAP is below TABBAT_DOJAH_PRICE: no call would be made',
     ])
     expect(problemsOf({ ...DOJAH, TABBAT_DOJAH_PRICE: '50', TABBAT_DOJAH_DAILY_CAP: '50' })).toEqual([])
   })

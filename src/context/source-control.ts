@@ -11,12 +11,11 @@ import type { VendorName } from '../sources/vendors.ts'
 import type { Store } from '../store/store.ts'
 import { toPrices } from './source-chain.ts'
 
-/** What the commands of the operator need. */
 type SourceDeps = {
   readonly config: Config
   readonly store: Pick<Store, 'sources'>
   readonly audit: { readonly record: (entries: readonly AuditEntry[]) => Promise<void> }
-  /** On whose behalf the source is called. */
+  /** The node that makes the call. */
   readonly node: string
 }
 
@@ -25,10 +24,10 @@ export async function readSourceReports(
   store: Pick<Store, 'sources' | 'catalogue'>,
   config: Config,
 ): Promise<SourceReport[]> {
-  const outside = (names: readonly string[], operation: string) =>
+  const external = (names: readonly string[], operation: string) =>
     names.filter((name) => name !== 'registry').map((source) => ({ source, operation }))
   return toReports({
-    order: [...outside(config.ninSources, 'verify_nin'), ...outside(config.bvnSources, 'verify_bvn')],
+    order: [...external(config.ninSources, 'verify_nin'), ...external(config.bvnSources, 'verify_bvn')],
     states: await store.sources.listStates(Date.now() - STATE_LIFE_MS),
     disabled: await store.sources.listDisabled(),
     spent: await store.sources.listSpend(toLagosDay(Date.now())),
@@ -43,14 +42,14 @@ export function requireVendor({ vendors }: Pick<Config, 'vendors'>, name: Vendor
     throw new UserError(`${name} is not configured. See docs/sources.md for the variables it needs.`)
 }
 
-/** A call like any other: it obeys the kill switch and the spend cap, and is audited. */
+/** The check obeys the kill switch and the spend cap, and is audited, like any other call. */
 export async function checkVendor(
   { config, store, audit, node }: SourceDeps,
   name: VendorName,
 ): Promise<CheckResult> {
   requireVendor(config, name)
   if ((await store.sources.listDisabled()).includes(name))
-    throw new UserError(`${name} is switched off. Switch it on first: tabbat sources enable ${name}`)
+    throw new UserError(`${name} is disabled. Enable it first: tabbat sources enable ${name}`)
   const sharedState = createSharedState({ table: store.sources, prices: toPrices(config), node })
   const source = await openVendor(name, {
     vendors: config.vendors,

@@ -24,21 +24,21 @@ const toSource = (steps: string[], failure?: SourceError): Source => ({
   name: 'acme',
   isExternal: true,
   findNin: async ({ nin }) => {
-    steps.push(`asked ${nin.slice(0, 4)}`)
+    steps.push(`called ${nin.slice(0, 4)}`)
     if (failure) throw failure
     return { found: false }
   },
 })
 
-it('counts and records a check before the vendor is asked', async () => {
+it('counts and records a check before the vendor is called', async () => {
   const { deps, steps } = createDeps()
   expect(await checkSource(toSource(steps), LISTS, deps)).toMatchObject({ ok: true, result: 'not_found' })
-  expect(steps).toEqual(['spend', 'source_checked acme', 'asked 0000'])
+  expect(steps).toEqual(['spend', 'source_checked acme', 'called 0000'])
 })
 
 it('refunds a call that is not billed', async () => {
   const { deps, steps } = createDeps()
-  const refused = new SourceError('acme', 'refused', { trouble: 'credentials' })
+  const refused = new SourceError('acme', 'refused', { problem: 'credentials' })
   expect(await checkSource(toSource(steps, refused), LISTS, deps)).toMatchObject({ ok: false })
   expect(steps.at(-1)).toBe('refund')
 })

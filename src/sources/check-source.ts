@@ -4,7 +4,7 @@ import type { CatalogueFiles } from '../contract/catalogue-files.ts'
 import { UserError } from '../errors.ts'
 import { isPaid, type SharedState, type Spending } from './guard/call-guard.ts'
 import { type Call, type Source, SourceError, type SourceFailure } from './source.ts'
-import { TROUBLES } from './trouble.ts'
+import { SOURCE_PROBLEMS } from './source-problem.ts'
 
 export type CheckResult = {
   readonly source: string
@@ -46,7 +46,7 @@ export async function checkSource(
       ms: 0,
       explanation: source.cannot?.nin ?? source.cannot?.bvn ?? 'This source has no operation to check.',
     }
-  const spending = probe.isBilled ? await deps.spend(source.name) : NOTHING
+  const spending = probe.isBilled ? await deps.spend(source.name) : NO_SPENDING
   if (typeof spending === 'string')
     throw new UserError(`The next call of ${source.name} would exceed its daily cap, so it was not made.`)
   await deps.audit.record([{ phase: 'source_checked', detail: source.name }])
@@ -54,7 +54,7 @@ export async function checkSource(
 }
 
 /** Lists are free. */
-const NOTHING: Spending = { refund: async () => {} }
+const NO_SPENDING: Spending = { refund: async () => {} }
 
 async function runProbe(source: string, { asked, run }: Probe, spending: Spending): Promise<CheckResult> {
   const startedAt = performance.now()
@@ -70,7 +70,7 @@ async function runProbe(source: string, { asked, run }: Probe, spending: Spendin
   } catch (error) {
     if (!(error instanceof SourceError)) throw error
     if (!isPaid(error)) await spending.refund()
-    const explanation = error.trouble ? TROUBLES[error.trouble] : 'The vendor could not answer.'
+    const explanation = error.problem ? SOURCE_PROBLEMS[error.problem] : 'The vendor could not answer.'
     return finish({ ok: false, result: error.reason, explanation })
   }
 }

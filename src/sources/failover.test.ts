@@ -117,7 +117,7 @@ describe('querying in order', () => {
       guard: toGuard('a'),
       query: async () => {
         asked += 1
-        throw new SourceError('a', 'unreachable', { sent: false, trouble: 'slow_connection' })
+        throw new SourceError('a', 'unreachable', { sent: false, problem: 'slow_connection' })
       },
     }
     expect(await queryInOrder([hole, answering('b', PERSON)], newSearch())).toBe(PERSON)

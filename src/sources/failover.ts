@@ -111,5 +111,5 @@ async function queryWithRetry<T>(
 }
 
 /** A slow connection or a wrong setting would fail again. */
-const mayRetry = ({ sent, reason, trouble }: SourceError) =>
-  !sent && reason === 'unreachable' && trouble !== 'slow_connection'
+const mayRetry = ({ sent, reason, problem }: SourceError) =>
+  !sent && reason === 'unreachable' && problem !== 'slow_connection'

@@ -5,7 +5,7 @@ import { type Progress, SlowConnection, toSourceError } from './http-failure.ts'
 import { isPrivateAddress, lookupPublic } from './public-address.ts'
 import { readRetryAfterMs } from './retry-after.ts'
 import { type Call, type HttpReply, type HttpRequest, type Send, SourceError } from './source.ts'
-import type { Trouble } from './trouble.ts'
+import type { SourceProblem } from './source-problem.ts'
 
 export type Http = { readonly send: Send; readonly close: () => Promise<void> }
 
@@ -105,9 +105,9 @@ function createConnect(trusted: boolean): buildConnector.connector {
 type RawReply = Awaited<ReturnType<Agent['request']>>
 
 async function readBody(source: string, { headers, body }: RawReply): Promise<Buffer> {
-  const discard = (trouble: Trouble) => {
+  const discard = (problem: SourceProblem) => {
     body.on('error', () => {}).destroy()
-    return new SourceError(source, 'bad_response', { trouble })
+    return new SourceError(source, 'bad_response', { problem })
   }
   const encoding = headers['content-encoding']
   if (encoding !== undefined && encoding !== 'identity') throw discard('compressed')
@@ -126,7 +126,7 @@ function toReply(source: string, status: number, bytes: Buffer): HttpReply {
   try {
     return { status, body: JSON.parse(bytes.toString()) }
   } catch {
-    if (status >= 200 && status < 300) throw new SourceError(source, 'bad_response', { trouble: 'not_json' })
+    if (status >= 200 && status < 300) throw new SourceError(source, 'bad_response', { problem: 'not_json' })
     return { status, body: undefined }
   }
 }

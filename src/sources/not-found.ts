@@ -1,5 +1,5 @@
 /**
- * Texts by which vendors say that they have no such person. Only the whole text counts: "Record not found for this app" says
+ * Error texts of vendors that mean that there is no such person. Only the complete text counts: "Record not found for this app" says
  * nothing about a person. {number} stands for the eleven digits.
  */
 export const NO_SUCH_PERSON: readonly string[] = [
@@ -18,7 +18,7 @@ export const NO_SUCH_PERSON: readonly string[] = [
   ]),
 ]
 
-/** Texts by which vendors that compare the phone themselves say that it differs. */
+/** Error texts that mean a different phone, of vendors that compare the phone themselves. */
 export const PHONE_DIFFERS: readonly string[] = ['phone', 'phone number'].flatMap((phone) => [
   `${phone} mismatch`,
   `${phone} does not match`,

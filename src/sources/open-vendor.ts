@@ -77,8 +77,8 @@ const attempt = <T>(
 /** An unexpected error in a vendor's code must not stop the search at other sources. */
 function toFailure(name: string, error: unknown, isCut: boolean): SourceError {
   if (!(error instanceof SourceError))
-    return new SourceError(name, 'bad_response', { trouble: 'unknown_shape' })
-  const { reason, trouble, sent } = error
+    return new SourceError(name, 'bad_response', { problem: 'unknown_shape' })
+  const { reason, problem, sent } = error
   if (reason !== 'timeout' || !isCut) return error
-  return new SourceError(name, reason, { trouble, sent, fault: 'deadline' })
+  return new SourceError(name, reason, { problem, sent, fault: 'deadline' })
 }

@@ -17,10 +17,10 @@ describe('toPrice', () => {
   })
 
   it.each(['', 'free', '-5', '1,020', '1e3', null, undefined, {}, Number.NaN, 1e12])(
-    'does not take %j for a price',
+    'rejects %j as a price',
     (value) => {
       expect(() => toPrice('vtpass', value)).toThrow(
-        expect.objectContaining({ reason: 'bad_response', trouble: 'unknown_shape' }),
+        expect.objectContaining({ reason: 'bad_response', problem: 'unknown_shape' }),
       )
     },
   )
@@ -35,7 +35,7 @@ it.each([
   expect(toDuration(label)).toBe(duration)
 })
 
-it('takes twins for one, and refuses those that disagree about the price', () => {
+it('merges duplicates, and rejects duplicates with different prices', () => {
   const one = { code: 'A1', price: '5' }
   expect(withoutDuplicates('baxi', [one, { ...one, code: 'a1' }])).toEqual([one])
   expect(() => withoutDuplicates('baxi', [one, { ...one, price: '6' }])).toThrow('baxi: bad_response')

@@ -6,7 +6,7 @@ import { SourceError } from './source.ts'
 export function toPrice(source: string, value: unknown): string | undefined {
   const text = typeof value === 'number' ? String(value) : typeof value === 'string' ? value.trim() : ''
   if (!/^\d{1,9}(\.\d{1,2}0*)?$/.test(text))
-    throw new SourceError(source, 'bad_response', { trouble: 'unknown_shape' })
+    throw new SourceError(source, 'bad_response', { problem: 'unknown_shape' })
   if (Number(text) === 0) return undefined
   const [naira = '', kobo = ''] = text.split('.')
   const plain = naira.replace(/^0+(?=\d)/, '')
@@ -38,7 +38,7 @@ export function withoutDuplicates<T extends { readonly code: string; readonly pr
     const key = item.code.toLowerCase()
     const known = byCode.get(key)
     if (known && known.price !== item.price)
-      throw new SourceError(source, 'bad_response', { trouble: 'unknown_shape' })
+      throw new SourceError(source, 'bad_response', { problem: 'unknown_shape' })
     if (!known) byCode.set(key, item)
   }
   return [...byCode.values()]

@@ -83,7 +83,7 @@ function toPlainText(value: unknown): string {
   if (typeof value === 'number') return Number.isFinite(value) ? String(value) : ''
   if (typeof value !== 'string') return ''
   const text = value
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is taken out.
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: they are removed.
     .replace(/[\u0000-\u001f\u007f-\u009f]+/g, ' ')
     .trim()
     .slice(0, LONGEST_TEXT)

@@ -19,14 +19,14 @@ const RECORD = {
 
 describe("a vendor's reference", () => {
   it.each(['dj-99-x', '77', '3f2504e0-4f89-11d3-9a0c-0305e82c3301', 'ver_7Gk2', '20261115120000123456'])(
-    '%s is written down',
+    '%s is recorded',
     (reference) => {
       expect(toCleanReference(reference, SECRETS, RECORD)).toBe(reference)
     },
   )
 
   it.each([
-    ['the number that was asked for', 'x12345678901'],
+    ['the requested number', 'x12345678901'],
     ['ten to thirteen digits', '9031234567'],
     ['thirteen digits', '2349031234567'],
     ['no digit', 'ADAEZE-OKORO'],
@@ -37,7 +37,7 @@ describe("a vendor's reference", () => {
     ['a short name', '1-OBI-2'],
     ['a name without its accents', 'x1-oluwasegun'],
     ['another word of the record', '1.female.2'],
-  ])('with %s is not', (_what, reference) => {
+  ])('with %s is not recorded', (_what, reference) => {
     expect(toCleanReference(reference, SECRETS, RECORD)).toBeUndefined()
   })
 })

@@ -3,7 +3,7 @@ import type { NinRecord } from '../contract/nin.ts'
 import { toLocalPhone } from '../contract/phone.ts'
 import { splitPhones, UNREADABLE } from '../contract/recorded-phones.ts'
 import { type Answer, SourceError } from './source.ts'
-import type { Trouble } from './trouble.ts'
+import type { SourceProblem } from './source-problem.ts'
 
 type Found<T> = Extract<Answer<T>, { found: true }>
 
@@ -13,24 +13,24 @@ type Found<T> = Extract<Answer<T>, { found: true }>
  */
 export function requirePerson<T extends NinRecord | BvnRecord>(
   source: string,
-  asked: { readonly number: string; readonly phone: string },
+  requested: { readonly number: string; readonly phone: string },
   answer: Found<T>,
 ): Found<T> {
   const { record } = answer
-  const wrong = (trouble: Trouble) => new SourceError(source, 'bad_response', { trouble })
-  if (('nin_number' in record ? record.nin_number : record.bvn_number) !== asked.number)
+  const wrong = (problem: SourceProblem) => new SourceError(source, 'bad_response', { problem })
+  if (('nin_number' in record ? record.nin_number : record.bvn_number) !== requested.number)
     throw wrong('wrong_person')
   const info = record.personal_info
   const names = [info.first_name, info.middle_name, info.last_name, info.full_name]
-  if (names.every((part) => part === '')) throw wrong('unknown_shape')
-  return { ...answer, record: { ...record, personal_info: selectPhones(source, info, asked.phone) } }
+  if (names.every((name) => name === '')) throw wrong('unknown_shape')
+  return { ...answer, record: { ...record, personal_info: selectPhones(source, info, requested.phone) } }
 }
 
 type Phones = { readonly phone_number: string; readonly phone_number_2?: string | null }
 
 /**
  * The phones to return: each as 0803…, and the requested one if it is among them. A phone that cannot be read may be the
- * right one, so the record decides nothing. That is no fault of the source.
+ * right one, so neither answer is certain. That is no fault of the source.
  */
 function selectPhones<T extends Phones>(source: string, info: T, phone: string): T {
   const wanted = toLocalPhone(phone)
@@ -39,7 +39,7 @@ function selectPhones<T extends Phones>(source: string, info: T, phone: string):
   const all = [...first, ...second]
   const isComparable = all.length > 0 && !all.includes(UNREADABLE)
   if (!all.includes(wanted) && !isComparable) {
-    throw new SourceError(source, 'bad_response', { trouble: toTrouble(all), fault: 'question' })
+    throw new SourceError(source, 'bad_response', { problem: toProblem(all), fault: 'request' })
   }
   const phone_number = choose(first, wanted)
   if (!('phone_number_2' in info)) return { ...info, phone_number }
@@ -47,7 +47,7 @@ function selectPhones<T extends Phones>(source: string, info: T, phone: string):
   return { ...info, phone_number, phone_number_2: choose(second, wanted) || choose(left, wanted) || null }
 }
 
-function toTrouble(phones: readonly string[]): Trouble {
+function toProblem(phones: readonly string[]): SourceProblem {
   if (phones.length === 0) return 'no_phone'
   return phones.every((each) => each === UNREADABLE) ? 'unreadable_phone' : 'mixed_phones'
 }

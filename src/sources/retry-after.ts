@@ -35,8 +35,8 @@ export async function withRetryAfter<T>(
     })
   } catch (error) {
     if (retryAfterMs === undefined || !(error instanceof SourceError) || !isAboutSource(error)) throw error
-    const { source, reason, trouble, sent, fault } = error
-    throw new SourceError(source, reason, { trouble, sent, fault, retryAfterMs })
+    const { source, reason, problem, sent, fault } = error
+    throw new SourceError(source, reason, { problem, sent, fault, retryAfterMs })
   }
 }
 

@@ -66,7 +66,7 @@ export function createSearchProgress<T>(search: Search<T>) {
     },
     /** The deadline passed before this source was queried. */
     timeOut: ({ name }: SourceQuery<T>): void => {
-      failure = new SourceError(name, 'timeout', { trouble: 'too_slow', sent: false, fault: 'deadline' })
+      failure = new SourceError(name, 'timeout', { problem: 'too_slow', sent: false, fault: 'deadline' })
     },
     /** Returns the answer if it ends the search. With a permit, it waits only until the hedge is due. */
     take: async (

@@ -2,7 +2,7 @@ import type { BvnRecord } from '../contract/bvn.ts'
 import type { CatalogueFiles } from '../contract/catalogue-files.ts'
 import type { NinRecord } from '../contract/nin.ts'
 import type { Settings, ValuesOf } from '../settings/setting.ts'
-import type { Trouble } from './trouble.ts'
+import type { SourceProblem } from './source-problem.ts'
 
 /**
  * The answer of a source. "No such record" is an answer, not a failure. `reference` is the vendor's own reference, for the
@@ -56,7 +56,7 @@ export type SourceFailure = (typeof SOURCE_FAILURES)[number]
 
 type SourceErrorOptions = {
   /** The exact cause, from a closed list: for `tabbat sources check`, metrics and warnings. */
-  readonly trouble?: Trouble | undefined
+  readonly problem?: SourceProblem | undefined
   /** False when the request certainly never reached the vendor: then it is not paid for, and may be repeated. */
   readonly sent?: boolean
   readonly fault?: Fault
@@ -65,16 +65,16 @@ type SourceErrorOptions = {
 }
 
 /**
- * What caused a failure. `source` counts against the source's health; `question` is about this one request only; `deadline` is
+ * What caused a failure. `source` counts against the source's health; `request` is about this one request only; `deadline` is
  * our own time limit, and says nothing about the source.
  */
-export type Fault = 'source' | 'question' | 'deadline'
+export type Fault = 'source' | 'request' | 'deadline'
 
 /** The source could not answer. The message is ours: a vendor's error text may contain personal data. */
 export class SourceError extends Error {
   readonly source: string
   readonly reason: SourceFailure
-  readonly trouble: Trouble | undefined
+  readonly problem: SourceProblem | undefined
   readonly sent: boolean
   readonly fault: Fault
   readonly retryAfterMs: number | undefined
@@ -82,13 +82,13 @@ export class SourceError extends Error {
   constructor(
     source: string,
     reason: SourceFailure,
-    { trouble, sent = true, fault = 'source', retryAfterMs }: SourceErrorOptions = {},
+    { problem, sent = true, fault = 'source', retryAfterMs }: SourceErrorOptions = {},
   ) {
     super(`${source}: ${reason}`)
     this.name = 'SourceError'
     this.source = source
     this.reason = reason
-    this.trouble = trouble
+    this.problem = problem
     this.sent = sent
     this.fault = fault
     this.retryAfterMs = retryAfterMs
@@ -111,8 +111,8 @@ export type HttpReply = { readonly status: number; readonly body: unknown }
 
 export type Send = (request: HttpRequest, call: Pick<Call, 'signal' | 'onRetryAfter'>) => Promise<HttpReply>
 
-/** What a vendor's folder is given. */
+/** The dependencies of a vendor. */
 export type VendorDeps = { readonly send: Send; readonly now?: () => Date }
 
 /** What every vendor's folder exports as `create`. */
-export type CreateSource<S extends Settings> = (settings: ValuesOf<S>, tools: VendorDeps) => Source
+export type CreateSource<S extends Settings> = (settings: ValuesOf<S>, deps: VendorDeps) => Source

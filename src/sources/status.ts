@@ -1,8 +1,8 @@
 import { toText } from './record.ts'
 import { SourceError, type SourceFailure } from './source.ts'
-import type { Trouble } from './trouble.ts'
+import type { SourceProblem } from './source-problem.ts'
 
-type Meaning = readonly [SourceFailure, Trouble]
+type Meaning = readonly [SourceFailure, SourceProblem]
 
 const MEANINGS: ReadonlyMap<number, Meaning> = new Map([
   [401, ['refused', 'credentials']],
@@ -21,8 +21,8 @@ const MEANINGS: ReadonlyMap<number, Meaning> = new Map([
  */
 export function toStatusError(source: string, status: number, body?: unknown): SourceError {
   const text = toErrorText(body)
-  const [reason, trouble] = MEANINGS.get(status) ?? toRangeMeaning(status, text)
-  return new SourceError(source, reason, { trouble, fault: trouble === 'rejected' ? 'question' : 'source' })
+  const [reason, problem] = MEANINGS.get(status) ?? toRangeMeaning(status, text)
+  return new SourceError(source, reason, { problem, fault: problem === 'rejected' ? 'request' : 'source' })
 }
 
 function toRangeMeaning(status: number, text: string): Meaning {

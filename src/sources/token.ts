@@ -11,8 +11,8 @@ export type Token = { readonly text: string; readonly lifetimeMs?: number | unde
 
 export type TokenOptions = {
   readonly source: string
-  /** `askedAt` is the time before the request, so that a slow reply does not extend the token's life. */
-  readonly fetchToken: (call: Pick<Call, 'signal' | 'onRetryAfter'>, askedAt: Date) => Promise<Token>
+  /** `requestedAt` is the time before the request, so that a slow reply does not extend the token's life. */
+  readonly fetchToken: (call: Pick<Call, 'signal' | 'onRetryAfter'>, requestedAt: Date) => Promise<Token>
   readonly now?: (() => Date) | undefined
   /** Monotonic: the age of a token does not depend on how the clock is set. */
   readonly ageNow?: (() => number) | undefined
@@ -31,13 +31,13 @@ export function withToken(send: Send, options: TokenOptions): Send {
   let fetching: Promise<string> | undefined
 
   const fetchOne = async (): Promise<string> => {
-    const askedAgeMs = ageNow()
+    const requestedAgeMs = ageNow()
     // All waiting requests share one fetch, so none of their signals ends it; `send` has its own time limit.
     const { signal } = new AbortController()
     const { text, lifetimeMs = UNKNOWN_LIFETIME_MS } = await withRetryAfter((onRetryAfter) =>
       fetchToken({ signal, onRetryAfter }, now()),
     )
-    kept = { text, until: askedAgeMs + Math.max(lifetimeMs - MARGIN_MS, lifetimeMs / 2) }
+    kept = { text, until: requestedAgeMs + Math.max(lifetimeMs - MARGIN_MS, lifetimeMs / 2) }
     return text
   }
   const getToken = ({ signal }: Pick<Call, 'signal'>): Promise<string> => {
@@ -49,7 +49,7 @@ export function withToken(send: Send, options: TokenOptions): Send {
       throw toUnsent(source, error)
     })
     return orWhenAborted(token, signal, () => {
-      throw new SourceError(source, 'timeout', { trouble: 'too_slow', sent: false })
+      throw new SourceError(source, 'timeout', { problem: 'too_slow', sent: false })
     })
   }
   // Another request may have fetched a new token meanwhile: only the token that failed is dropped.
@@ -74,21 +74,21 @@ export function withToken(send: Send, options: TokenOptions): Send {
 /** Without a token the request itself was never sent, so it is not paid for. */
 function toUnsent(source: string, error: unknown): unknown {
   if (!(error instanceof SourceError)) return error
-  const { reason, trouble, retryAfterMs } = error
-  return new SourceError(source, reason, { trouble, sent: false, retryAfterMs })
+  const { reason, problem, retryAfterMs } = error
+  return new SourceError(source, reason, { problem, sent: false, retryAfterMs })
 }
 
 /** A 400 or 422 of a token endpoint means wrong credentials: the request contains nothing else. */
 export function requireTokenReply(source: string, { status, body }: HttpReply): unknown {
   if (status === 200 || status === 201) return body
-  if (status === 400 || status === 422) throw new SourceError(source, 'refused', { trouble: 'credentials' })
+  if (status === 400 || status === 422) throw new SourceError(source, 'refused', { problem: 'credentials' })
   throw toStatusError(source, status)
 }
 
 /** Only characters that are allowed in a header. */
 export function readTokenText(source: string, value: unknown): string {
   if (typeof value === 'string' && /^[\x21-\x7e]{1,8192}$/.test(value)) return value
-  throw new SourceError(source, 'bad_response', { trouble: 'unknown_shape' })
+  throw new SourceError(source, 'bad_response', { problem: 'unknown_shape' })
 }
 
 /** 7200, "7200" or "7200 secs". */

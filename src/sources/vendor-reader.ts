@@ -27,8 +27,8 @@ function readVendor(name: VendorName, given: Environment, allowed: Allowed, prob
   const unsafe = typeof values.url === 'string' && findUnsafe(values.url, allowed)
   if (unsafe) problems.push(`${settings.url?.env} ${unsafe}`)
   // An invalid setting is missing from the values: checking them again would report it twice.
-  const troubles = invalid.length > 0 ? [] : [check?.(values), findCapTrouble(settings, values)]
-  problems.push(...troubles.filter((trouble) => trouble !== undefined))
+  const found = invalid.length > 0 ? [] : [check?.(values), findCapProblem(settings, values)]
+  problems.push(...found.filter((problem) => problem !== undefined))
   return values
 }
 
@@ -36,15 +36,15 @@ function readVendor(name: VendorName, given: Environment, allowed: Allowed, prob
 const isSetUp = (settings: Settings, given: Environment) =>
   Object.values(settings).some((entry) => entry.required && isGiven(entry, given))
 
-/** A cap without a price stops nothing; a cap below the price stops everything. */
-function findCapTrouble(
+/** A cap without a price stops no call; a cap below the price stops every call. */
+function findCapProblem(
   settings: Settings,
   { price, dailyCap }: Record<string, unknown>,
 ): string | undefined {
   if (typeof price !== 'number' || typeof dailyCap !== 'number') return undefined
   const [cap, cost] = [settings.dailyCap?.env, settings.price?.env]
-  if (price === 0) return `${cap} needs ${cost}: without a price nothing is counted, and nothing is stopped`
-  return dailyCap < price ? `${cap} is below ${cost}: not a single call would be made` : undefined
+  if (price === 0) return `${cap} needs ${cost}: without a price, no spend is counted and no call is stopped`
+  return dailyCap < price ? `${cap} is below ${cost}: no call would be made` : undefined
 }
 
 function findUnsafe(url: string, { sourcesPrivate, sourcesPlainHttp }: Allowed): string | undefined {
@@ -53,7 +53,7 @@ function findUnsafe(url: string, { sourcesPrivate, sourcesPlainHttp }: Allowed):
   if (isPlainHttp(url) && sourcesPlainHttp !== 'on')
     return 'must begin with https://, or set TABBAT_SOURCES_PLAIN_HTTP=on'
   return isPrivateAddress(hostname) && sourcesPrivate !== 'on'
-    ? 'is a private address: set TABBAT_SOURCES_PRIVATE=on if that is meant'
+    ? 'is a private address: set TABBAT_SOURCES_PRIVATE=on if that is intended'
     : undefined
 }
 

@@ -12,23 +12,23 @@ export const vendorSettings = (vendor: string, url: string) => ({
     `TABBAT_${vendor}_PRICE`,
     '0',
     naira,
-    'What one look-up costs, in naira: for the spend shown, and for the daily cap.',
+    'Price of one look-up in naira, for the displayed spend and the daily cap.',
   ),
   dailyCap: setting(
     `TABBAT_${vendor}_DAILY_CAP`,
     undefined,
     naira,
-    'Most naira to spend in a day (Lagos time); then the next source is asked. Unset: no cap.',
+    'Maximum spend in naira per day (Lagos time). Above it, the next source is called. Unset: no cap.',
   ),
 })
 
-/** For vendors that say "no such person" by a text and not by a code. */
+/** For vendors that report "no such person" by a text and not by a code. */
 export const notFoundSetting = (vendor: string) =>
   setting(
     `TABBAT_${vendor}_NOT_FOUND`,
     undefined,
     phrases,
-    'More texts by which the vendor says that there is no such person, whole and separated by |. Any other error is a failure.',
+    'More error texts that mean that there is no such person: complete texts, separated by |. Any other error is a failure.',
   )
 
 function phrases(text: string): readonly string[] {

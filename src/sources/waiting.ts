@@ -20,10 +20,10 @@ export const untilAborted = <T>(
   signal: AbortSignal | undefined,
 ): Promise<T> =>
   orWhenAborted(work, signal, () => {
-    throw new SourceError(name, 'timeout', { trouble: 'too_slow', fault: 'deadline' })
+    throw new SourceError(name, 'timeout', { problem: 'too_slow', fault: 'deadline' })
   })
 
-/** The result of the work, or the other one when the signal comes first. */
+/** The result of the work, or of `otherwise` when the signal aborts first. */
 export function orWhenAborted<T, R>(
   work: Promise<T>,
   signal: AbortSignal | undefined,
@@ -31,7 +31,7 @@ export function orWhenAborted<T, R>(
 ): Promise<T | R> {
   if (!signal) return work
   return new Promise((resolve, reject) => {
-    // Work that obeys the signal fails in the same turn and knows more about its request, so it goes first.
+    // Work that obeys the signal fails in the same turn with a more precise error, so it goes first.
     const end = () => setImmediate(() => Promise.try(otherwise).then(resolve, reject))
     if (signal.aborted) end()
     signal.addEventListener('abort', end, { once: true })
@@ -39,7 +39,7 @@ export function orWhenAborted<T, R>(
   })
 }
 
-/** Undefined when it takes longer. */
+/** Undefined when the work takes longer. */
 async function within<T>(work: Promise<T>, ms: number): Promise<T | undefined> {
   const { promise, resolve } = Promise.withResolvers<undefined>()
   const timer = setTimeout(resolve, ms, undefined)

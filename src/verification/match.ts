@@ -36,4 +36,4 @@ export const isPhoneOf = (phoneCore: string, recorded: readonly (string | null)[
 
 /** The phone is none of those in the record that can be read. The caller gets an error, and it counts as a wrong guess. */
 export const isWrongGuess = (error: unknown): boolean =>
-  error instanceof AppError && error.cause instanceof SourceError && error.cause.trouble === 'mixed_phones'
+  error instanceof AppError && error.cause instanceof SourceError && error.cause.problem === 'mixed_phones'

@@ -52,7 +52,7 @@ describe('the sources', () => {
   it('can be disabled and enabled, and the audit names the account', async () => {
     expect((await post('dojah/disable')).json()).toEqual({ ok: true })
     expect(await list()).toMatchObject({ sources: [{ state: 'disabled', disabled: true }] })
-    expect((await post('dojah/check')).json().message).toContain('switched off')
+    expect((await post('dojah/check')).json().message).toContain('is disabled')
     expect((await post('dojah/enable')).json()).toEqual({ ok: true })
     expect(await list()).toMatchObject({ sources: [{ disabled: false }] })
     const rows = await readRows(at, 'source_disabled', 'source_enabled')

@@ -8,7 +8,7 @@ import { fetchRelayCatalogue } from '../../src/sources/relay/catalogue.ts'
 import type { Source } from '../../src/sources/source.ts'
 import { bearer, openTestApp, type TestApp } from '../app.ts'
 
-/** Two servers of this API: one asks the other for its lists. */
+/** Two servers of this API: one fetches the lists of the other. */
 let here: TestApp
 let there: TestApp
 let http: Http
@@ -23,7 +23,7 @@ beforeAll(async () => {
     name: 'relay',
     fetchCatalogue: (current, call) =>
       fetchRelayCatalogue(
-        (question, asked) => http.send({ ...question, headers: bearer() }, asked),
+        (request, options) => http.send({ ...request, headers: bearer() }, options),
         current,
         call,
       ),
@@ -35,24 +35,24 @@ afterAll(async () => {
   await there.close()
 })
 
-const deskOf = ({ context: { store, audit } }: TestApp) => ({
+const toDeps = ({ context: { store, audit } }: TestApp) => ({
   table: store.catalogue,
   audit,
   reviews: store.reviews,
   switches: store.sources,
 })
-const sync = () => syncCatalogue(deskOf(here), source, { author: 'test' })
+const sync = () => syncCatalogue(toDeps(here), source, { author: 'test' })
 
 describe('sync relay', () => {
   it('finds nothing new in a server with the same lists', async () => {
     expect(await sync()).toMatchObject({ outcome: 'unchanged', changes: [] })
   })
 
-  it('takes over what the look-ups of the other server say', async () => {
-    const current = await readCurrent(deskOf(there).table)
+  it('saves the results of the look-ups of the other server', async () => {
+    const current = await readCurrent(toDeps(there).table)
     const raised = raisePrices(current.files)
     const files = mapItems(raised, (item) => (item.code === 'GOHAN' ? undefined : item))
-    await saveVersion(deskOf(there), current, { files, origin: 'import', author: 'test' })
+    await saveVersion(toDeps(there), current, { files, origin: 'import', author: 'test' })
     await there.context.catalogue.refresh()
 
     expect(await sync()).toMatchObject({ outcome: 'changed', id: 2 })
@@ -72,27 +72,27 @@ describe('sync relay', () => {
     expect(await sync()).toMatchObject({ outcome: 'unchanged' })
   })
 
-  it('is refused when the key is', async () => {
+  it('is refused with a wrong key', async () => {
     const wrong: Source = {
       name: 'relay',
       fetchCatalogue: (current, call) => fetchRelayCatalogue(http.send, current, call),
     }
-    await expect(syncCatalogue(deskOf(here), wrong, { author: 'test' })).rejects.toMatchObject({
+    await expect(syncCatalogue(toDeps(here), wrong, { author: 'test' })).rejects.toMatchObject({
       reason: 'refused',
     })
   })
-  it('takes a server that knows none of it for a wrong address', async () => {
-    const lost: Source = {
+  it('reports a server that has none of the lists as a wrong address', async () => {
+    const misdirected: Source = {
       name: 'relay',
       fetchCatalogue: (current, call) =>
         fetchRelayCatalogue(
-          (question, asked) =>
-            http.send({ ...question, path: `/wrong${question.path}`, headers: bearer() }, asked),
+          (request, options) =>
+            http.send({ ...request, path: `/wrong${request.path}`, headers: bearer() }, options),
           current,
           call,
         ),
     }
-    await expect(syncCatalogue(deskOf(here), lost, { author: 'test' })).rejects.toMatchObject({
+    await expect(syncCatalogue(toDeps(here), misdirected, { author: 'test' })).rejects.toMatchObject({
       reason: 'bad_response',
     })
   })

@@ -45,7 +45,7 @@ describe('the schedule', () => {
   it('fetches the lists at the start when it is time, and says so in the audit log', async () => {
     vendorLists.files = raisePrices(vendorLists.files)
     const node = await openNode()
-    await expect.poll(() => outcomes(node)).toEqual(['changed'])
+    await expect.poll(() => outcomes(node), { timeout: 5000 }).toEqual(['changed'])
     await expect
       .poll(async () => (await lookUp(node)).json().data.data[0].price, { timeout: 5000 })
       .toBe('495')
@@ -58,14 +58,14 @@ describe('the schedule', () => {
     const settings = { TABBAT_DATABASE_URL: await createTestDatabase(), TABBAT_ROOT_KEY: rootKey }
     const [one] = await Promise.all([openNode(settings), openNode(settings)])
     await openNode(settings)
-    await expect.poll(() => outcomes(one)).toEqual(['unchanged'])
+    await expect.poll(() => outcomes(one), { timeout: 5000 }).toEqual(['unchanged'])
     expect(vendor.count()).toBe(QUESTIONS)
   })
 
   it('does not hold up look-ups while the vendor hangs, nor the stop of the server', async () => {
     vendor.fail('slow_headers')
     const node = await openNode()
-    await expect.poll(() => vendor.count()).toBe(1)
+    await expect.poll(() => vendor.count(), { timeout: 5000 }).toBe(1)
     expect(await outcomes(node)).toEqual([undefined])
     const startedAt = performance.now()
     for (let index = 0; index < 50; index++) expect((await lookUp(node)).statusCode).toBe(200)
@@ -81,7 +81,7 @@ describe('the schedule', () => {
     const before = await openNode({ TABBAT_DATA_DIR: dataDir, TABBAT_CATALOGUE_SYNC: 'off' })
     await before.context.store.sources.disable('vtpass', Date.now())
     const node = await openNode({ TABBAT_DATA_DIR: dataDir })
-    await expect.poll(() => outcomes(node)).toEqual(['disabled'])
+    await expect.poll(() => outcomes(node), { timeout: 5000 }).toEqual(['disabled'])
     expect(await readAudit(node)).toEqual(['catalogue_sync disabled vtpass'])
     expect(vendor.count()).toBe(0)
   })
@@ -89,7 +89,7 @@ describe('the schedule', () => {
   it('keeps the old lists when the vendor fails, and notes it', async () => {
     vendor.fail('html_with_200')
     const node = await openNode()
-    await expect.poll(() => outcomes(node)).toEqual(['bad_response'])
+    await expect.poll(() => outcomes(node), { timeout: 5000 }).toEqual(['bad_response'])
     expect(await readAudit(node)).toEqual(['catalogue_sync bad_response vtpass'])
     expect((await lookUp(node)).statusCode).toBe(200)
   })

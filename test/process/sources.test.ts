@@ -62,7 +62,7 @@ describe('tabbat sources', () => {
     vendor.fail('unauthorised')
     expect((await check()).code).toBe(1)
     vendor.fail(undefined)
-    const asked = vendor.count()
+    const calls = vendor.count()
     const { stdout } = await tabbat(own, 'audit', 'export')
     expect(stdout.match(/"phase":"source_checked"/g)).toHaveLength(2)
     const [status] = JSON.parse((await tabbat(own, 'sources', 'status', '--json')).stdout)
@@ -73,8 +73,8 @@ describe('tabbat sources', () => {
     expect([capped.code, capped.stderr]).toEqual([1, expect.stringContaining('exceed its daily cap')])
     await tabbat(own, 'sources', 'disable', 'dojah')
     const off = await check()
-    expect([off.code, off.stderr]).toEqual([1, expect.stringContaining('dojah is switched off')])
-    expect(vendor.count()).toBe(asked + 1)
+    expect([off.code, off.stderr]).toEqual([1, expect.stringContaining('dojah is disabled')])
+    expect(vendor.count()).toBe(calls + 1)
   })
 
   it('disables vendors of lists too', async () => {

@@ -31,7 +31,7 @@ describe('a question that never left costs nothing', () => {
     const port = await listen(createHttpServer((_request, response) => response.end('{}')))
     await expect(ask(`https://127.0.0.1:${port}`)).rejects.toMatchObject({
       reason: 'unreachable',
-      trouble: 'no_tls',
+      problem: 'no_tls',
       sent: false,
     })
   })
@@ -44,21 +44,21 @@ describe('a question that never left costs nothing', () => {
     const port = await listen(createServer((socket) => void answer(socket.on('error', () => {}))))
     await expect(ask(`https://127.0.0.1:${port}`)).rejects.toMatchObject({
       reason: 'unreachable',
-      trouble: 'no_tls',
+      problem: 'no_tls',
       sent: false,
     })
   })
 
   it('when there is no such host, or nothing listens there', async () => {
     await expect(ask('http://no-such-host.invalid')).rejects.toMatchObject({
-      trouble: 'no_such_host',
+      problem: 'no_such_host',
       sent: false,
     })
     const gone = createServer()
     const port = await listen(gone)
     gone.close()
     await expect(ask(`http://127.0.0.1:${port}`)).rejects.toMatchObject({
-      trouble: 'no_connection',
+      problem: 'no_connection',
       sent: false,
     })
   })
@@ -117,7 +117,7 @@ describe('a connection to a black hole', () => {
     const failed = ask(`http://127.0.0.1:${port}`).catch((error: unknown) => error)
     expect(await Promise.race([failed, late])).toMatchObject({
       reason: 'unreachable',
-      trouble: 'slow_connection',
+      problem: 'slow_connection',
       sent: false,
     })
   })

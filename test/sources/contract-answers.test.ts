@@ -84,7 +84,7 @@ describe.each(cases)('%s %s', (name, kind, script) => {
       (reason: unknown) => reason,
     )
     expect(error, what).toBeInstanceOf(SourceError)
-    expect((error as SourceError).trouble, what).toBeDefined()
+    expect((error as SourceError).problem, what).toBeDefined()
     return error as SourceError
   }
 
@@ -92,7 +92,7 @@ describe.each(cases)('%s %s', (name, kind, script) => {
     vendor.fail(fault)
     const error = await failure(fault)
     // A complaint about the form of one question says nothing about others.
-    expect(error.fault).toBe(fault === 'wrong_format' ? 'question' : 'source')
+    expect(error.fault).toBe(fault === 'wrong_format' ? 'request' : 'source')
   })
 
   it('takes no error for "no such person" but those that the vendor is known to say it with', async () => {
@@ -115,9 +115,9 @@ describe.each(cases)('%s %s', (name, kind, script) => {
   it('has no answer about a person whose phone cannot be compared, and the source is not to blame', async () => {
     for (const spell of UNCOMPARABLE) {
       vendor.spellPhones(spell)
-      const { reason, trouble, fault } = await failure(String(spell))
-      expect([reason, fault]).toEqual(['bad_response', 'question'])
-      expect(['no_phone', 'unreadable_phone', 'mixed_phones']).toContain(trouble)
+      const { reason, problem, fault } = await failure(String(spell))
+      expect([reason, fault]).toEqual(['bad_response', 'request'])
+      expect(['no_phone', 'unreadable_phone', 'mixed_phones']).toContain(problem)
     }
   })
 

@@ -75,7 +75,7 @@ describe.each(IDENTITY_VENDORS.map((script) => [script.name, script] as const))(
         (reason: unknown) => reason,
       )
       expect(error, what).toBeInstanceOf(SourceError)
-      expect((error as SourceError).trouble, what).toBeDefined()
+      expect((error as SourceError).problem, what).toBeDefined()
       return error as SourceError
     }
     const failure = (fault: Fault): Promise<SourceError> => {

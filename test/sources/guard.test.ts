@@ -62,9 +62,9 @@ describe('a record of nobody', () => {
     ['without number and phone', { first_name: 'ADA' }, 'no_phone'],
     ['without a phone', { nin: NIN, first_name: 'ADA' }, 'no_phone'],
     ['with a hidden phone', { nin: NIN, first_name: 'ADA', telephone: '****' }, 'unreadable_phone'],
-  ])('is no answer: %s', async (_what, entity, trouble) => {
+  ])('is no answer: %s', async (_what, entity, problem) => {
     const source = await openSource(dojah, saying({ entity }))
-    await expect(find(source)).rejects.toMatchObject({ reason: 'bad_response', trouble })
+    await expect(find(source)).rejects.toMatchObject({ reason: 'bad_response', problem })
   })
 
   it('is not one with one name and the phone', async () => {
@@ -79,20 +79,20 @@ describe('a record of nobody', () => {
     const told = await openSource(prembly, reply({ firstname: 'ADA', telephoneno: `0${PHONE}` }))
     expect((await find(told))?.found).toBe(true)
     const untold = await openSource(prembly, reply({ firstname: 'ADA' }))
-    await expect(find(untold)).rejects.toMatchObject({ trouble: 'no_phone' })
+    await expect(find(untold)).rejects.toMatchObject({ problem: 'no_phone' })
   })
 })
 
 it('an answer that surprises our own code is a bad response, and not a bug that stops the search', async () => {
   const answer = saying({ status_code: 422, message: 'x' }, 422)
   const source = await openSource(blusalt, answer, { values: { mismatch: undefined } })
-  await expect(find(source)).rejects.toMatchObject({ reason: 'bad_response', trouble: 'unknown_shape' })
+  await expect(find(source)).rejects.toMatchObject({ reason: 'bad_response', problem: 'unknown_shape' })
 })
 
 it('a complaint about the form of a question is not held against the source, any other error is', async () => {
   for (const status of [400, 422]) {
     const source = await openSource(dojah, saying({ error: 'nin must be 11 digits' }, status))
-    await expect(find(source)).rejects.toMatchObject({ reason: 'bad_response', fault: 'question' })
+    await expect(find(source)).rejects.toMatchObject({ reason: 'bad_response', fault: 'request' })
     const odd = await openSource(dojah, saying({ error: 'x' }, status))
     await expect(find(odd)).rejects.toMatchObject({ reason: 'bad_response', fault: 'source' })
   }

@@ -48,8 +48,8 @@ describe.each(LIST_VENDORS.map((script) => [script.name, script] as const))(
           (failed: unknown) => failed,
         )
         expect(error).toBeInstanceOf(SourceError)
-        const { reason: called, trouble, message, stack } = error as SourceError
-        expect([called, trouble]).toEqual([reason, expect.any(String)])
+        const { reason: called, problem, message, stack } = error as SourceError
+        expect([called, problem]).toEqual([reason, expect.any(String)])
         for (const secret of [CANARY, 'simulated-']) expect(`${message} ${stack}`).not.toContain(secret)
       },
     )

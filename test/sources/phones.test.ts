@@ -89,7 +89,7 @@ describe('the registry', () => {
   it('has no answer when the second phone of a record is masked and the first differs', async () => {
     await expect(find('****', OTHER_PHONE.slice(1))).rejects.toMatchObject({
       reason: 'bad_response',
-      trouble: 'mixed_phones',
+      problem: 'mixed_phones',
     })
   })
 

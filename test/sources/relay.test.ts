@@ -101,8 +101,8 @@ describe.each([
     ['00000000502', 'unreachable', 'vendor_failed'],
     ['00000000503', 'unreachable', 'vendor_down'],
     ['00000000504', 'timeout', 'too_slow'],
-  ])('%s is %s', async (number, reason, trouble) => {
-    expect(await failureOf(find(number))).toMatchObject({ reason, trouble, sent: true })
+  ])('%s is %s', async (number, reason, problem) => {
+    expect(await failureOf(find(number))).toMatchObject({ reason, problem, sent: true })
   })
 
   it('is refused with a key that is not good, or may not', async () => {
@@ -110,7 +110,7 @@ describe.each([
       const stranger = await open(`${address}/api/v2`, key)
       expect(await failureOf(find(NUMBER, PHONE, stranger))).toMatchObject({
         reason: 'refused',
-        trouble: 'credentials',
+        problem: 'credentials',
       })
       await stranger.close?.()
     }

@@ -127,9 +127,9 @@ describe('a source that needs the operator', () => {
     expect(metrics).toContain(
       `tabbat_source_warning{source="dojah",operation="verify_nin",reason="${reason}"} 1`,
     )
-    const trouble = reason === 'no_funds' ? 'funds' : 'credentials'
+    const problem = reason === 'no_funds' ? 'funds' : 'credentials'
     expect(metrics).toContain(
-      `tabbat_source_failures_total{source="dojah",operation="verify_nin",reason="${trouble}"} 2`,
+      `tabbat_source_failures_total{source="dojah",operation="verify_nin",reason="${problem}"} 2`,
     )
     await expect.poll(() => readWarnings(house), { timeout: 10_000 }).toEqual([reason])
     first.fail(undefined)

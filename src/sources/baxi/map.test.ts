@@ -6,14 +6,14 @@ import { Envelope, Packages } from './wire.ts'
 
 const read = () => toPackages(createReader('baxi', Packages)(createReader('baxi', Envelope)(reply).data))
 
-it('reads what can be had for one month, at the price of that month', () => {
+it('reads the packages that are sold for one month, with the price of one month', () => {
   expect(read()).toEqual([
     { code: 'COMPE36', name: 'DStv Compact', price: '19000' },
     { code: 'NLTESE36', name: 'Padi', price: '4400' },
   ])
 })
 
-it('turns the add-ons of each product into the products of each add-on', () => {
+it('converts the add-ons of each product to the products of each add-on', () => {
   const addOn = { code: 'ASIADDE36', name: 'Asia', price: '14900' }
   const sold = [
     { product: 'COMPE36', addOns: [addOn] },

@@ -8,7 +8,7 @@ const NOTE = 'From Baxi.'
 
 type Package = { readonly code: string; readonly name: string; readonly price: string }
 
-/** What can be had for one month. */
+/** The packages that are sold for one month, with the price of one month. */
 export function toPackages(packages: Static<typeof Packages>): Package[] {
   const monthly = packages.flatMap(({ code, name, availablePricingOptions }) => {
     const option = availablePricingOptions.find(({ monthsPaidFor }) => Number(monthsPaidFor) === 1)
@@ -20,7 +20,7 @@ export function toPackages(packages: Static<typeof Packages>): Package[] {
 
 export type ProductAddOns = { readonly product: string; readonly addOns: readonly Package[] }
 
-/** The vendor tells the add-ons of each product; the catalogue keeps the products of each add-on. */
+/** The vendor lists the add-ons of each product; the catalogue lists the products of each add-on. */
 export function toTv(
   type: 'DSTV' | 'GOTV',
   products: readonly Package[],
@@ -48,7 +48,7 @@ export function toSmile(current: CatalogueFiles, bundles: Static<typeof Bundles>
   return toInternet(current, 'smile', items)
 }
 
-/** Vouchers have no codes: one of a known label or price keeps the code it has here. */
+/** Vouchers have no codes: a voucher with a known label or price keeps its code in our catalogue. */
 export function toSpectranet(current: CatalogueFiles, pins: Static<typeof Pins>): InternetFile {
   const known = findInternet(current, 'spectranet')?.bundles ?? []
   const items = pins.flatMap(({ amount, description }) => {

@@ -1,22 +1,22 @@
 import { Type } from '../../contract/schema.ts'
-import { loose, loosely, part } from '../wire.ts'
+import { anyValue, objectWith, optionalFields } from '../wire.ts'
 
 /** {"status": "success", "message": "Successful", "code": 200, "data": […]} */
-export const Envelope = part({ status: loose, code: loose, data: loose })
+export const Envelope = objectWith({ status: anyValue, code: anyValue, data: anyValue })
 
-/** A bouquet or an add-on. A year costs less than twelve months: only the price of one month is ours. */
+/** A bouquet or an add-on. Only the price of one month is used: a year costs less than twelve months. */
 export const Packages = Type.Array(
-  part({
+  objectWith({
     code: Type.String(),
     name: Type.String(),
-    availablePricingOptions: Type.Array(loosely('monthsPaidFor', 'price')),
+    availablePricingOptions: Type.Array(optionalFields('monthsPaidFor', 'price')),
   }),
 )
 
-/** Not confirmed by the vendor’s documents. */
+/** Not confirmed by the vendor’s documentation. */
 export const Bundles = Type.Array(
-  part({ datacode: loose, name: Type.String(), price: loose, validity: loose }),
+  objectWith({ datacode: anyValue, name: Type.String(), price: anyValue, validity: anyValue }),
 )
 
-/** Vouchers: the amount is what they are worth, and what they cost. */
-export const Pins = Type.Array(part({ amount: loose, description: loose }))
+/** Vouchers. The amount is both value and price. */
+export const Pins = Type.Array(objectWith({ amount: anyValue, description: anyValue }))

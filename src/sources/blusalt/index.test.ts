@@ -19,9 +19,9 @@ const values = {
 }
 const call = { signal: AbortSignal.timeout(5000), reference: 'ver_test' }
 
-const find = async (reply: HttpReply, asked: HttpRequest[] = []) => {
-  const send = async (question: HttpRequest) => {
-    asked.push(question)
+const find = async (reply: HttpReply, requests: HttpRequest[] = []) => {
+  const send = async (request: HttpRequest) => {
+    requests.push(request)
     return reply
   }
   return create(values, { send }).findNin?.({ nin: '01234567890', phone: '8031234567' }, call)
@@ -31,10 +31,10 @@ const error = (status: number, status_code: unknown, message: unknown = '') => (
   body: { status_code, message },
 })
 
-it('asks with the phone, and without the key that the account does not have', async () => {
-  const asked: HttpRequest[] = []
-  await find({ status: 200, body: nin }, asked)
-  expect(asked).toEqual([
+it('sends the phone, and no public key when the account has none', async () => {
+  const requests: HttpRequest[] = []
+  await find({ status: 200, body: nin }, requests)
+  expect(requests).toEqual([
     {
       method: 'POST',
       path: '/NIN',
@@ -53,7 +53,7 @@ it.each([
   ['404 within 200', error(200, '404', 'NIN not found.')],
   ['422 about the phone', error(422, 422, 'Phone number does not match')],
   ['400 about the phone within 200', error(200, 400, ['phone does NOT MATCH'])],
-])('says not found for a %s', async (_what, reply) => {
+])('returns not found for a %s', async (_what, reply) => {
   expect(await find(reply)).toEqual({ found: false })
 })
 
@@ -68,7 +68,7 @@ it.each([
   ['Phone number does not match the required format', false],
   ['Phone number does not match format', false],
   ['phone does not match at this time', false],
-])('takes %j, by default, as being about the phone: %s', (message, isAboutPhone) => {
+])('by default, recognises %j as a phone mismatch: %s', (message, isAboutPhone) => {
   expect(settings.mismatch.read(settings.mismatch.fallback ?? '').test(message)).toBe(isAboutPhone)
 })
 
@@ -77,7 +77,7 @@ it.each([
   ['404 of the API without a text', error(404, 404), 'bad_response'],
   ['404 of a path, in the vendor’s envelope', error(404, 404, 'Cannot POST /v2/NIN'), 'bad_response'],
   ['400 about a format', error(400, 400, 'Phone number does not match the required format'), 'bad_response'],
-  ['422 about a mismatch for now', error(422, 422, 'Could not match, try again later'), 'unreachable'],
+  ['422 about a temporary mismatch', error(422, 422, 'Could not match, try again later'), 'unreachable'],
   ['422 about something else', error(422, 422, 'nin_number is required'), 'bad_response'],
   ['400 without a text', error(400, 400), 'bad_response'],
   ['401 within 200', error(200, 401), 'refused'],
@@ -85,6 +85,6 @@ it.each([
   ['503 within 200', error(200, 503), 'unreachable'],
   ['200 without a code', { status: 200, body: { results: nin.results } }, 'bad_response'],
   ['200 without results', error(200, 200), 'bad_response'],
-])('calls a %s: %s', async (_what, reply, reason) => {
+])('fails after a %s: %s', async (_what, reply, reason) => {
   await expect(find(reply)).rejects.toMatchObject({ name: 'SourceError', reason })
 })

@@ -7,7 +7,7 @@ import { toBvnRecord, toNinRecord } from './map.ts'
 import type { settings } from './settings.ts'
 import { BvnReply, NinReply, saysFailed, toCode, toMessage } from './wire.ts'
 
-/** Blusalt compares the phone itself, and says by an error that it differs. */
+/** Blusalt compares the phone itself, and returns an error when it differs. */
 export const create: CreateSource<typeof settings> = (
   { clientId, appName, apiKey, publicKey, ninPath, bvnPath, mismatch, notFound },
   { send },
@@ -20,24 +20,24 @@ export const create: CreateSource<typeof settings> = (
     ...(publicKey === undefined ? {} : { publickey: publicKey }),
   }
   const saysNoSuchPerson = createPhraseMatcher(NO_SUCH_PERSON, notFound)
-  const saysPhoneDiffers = (said: string) =>
-    mismatch.test(said) && !isFormatComplaint(said) && !isTemporary(said)
+  const saysPhoneDiffers = (message: string) =>
+    mismatch.test(message) && !isFormatComplaint(message) && !isTemporary(message)
   const readNin = createReader(name, NinReply)
   const readBvn = createReader(name, BvnReply)
 
   /** The reply with a record; undefined when no person has that number and phone. */
-  const ask = async (path: string, question: Record<string, string>, call: Call): Promise<unknown> => {
-    const { status, body } = await send({ method: 'POST', path, headers, body: question }, call)
+  const lookUp = async (path: string, input: Record<string, string>, call: Call): Promise<unknown> => {
+    const { status, body } = await send({ method: 'POST', path, headers, body: input }, call)
     // An error may come with 200.
     const code = status === 200 ? toCode(body) : status
     if (code === 200) {
       refuseContradiction(name, saysFailed(body))
       return body
     }
-    const said = toMessage(body)
+    const message = toMessage(body)
     // A 404 without the vendor's own code comes from a wrong path, and says nothing about a person.
-    if (code === 404 && toCode(body) === 404 && saysNoSuchPerson(said)) return undefined
-    if ((code === 400 || code === 422) && saysPhoneDiffers(said)) return undefined
+    if (code === 404 && toCode(body) === 404 && saysNoSuchPerson(message)) return undefined
+    if ((code === 400 || code === 422) && saysPhoneDiffers(message)) return undefined
     throw toStatusError(name, code, body)
   }
 
@@ -45,13 +45,13 @@ export const create: CreateSource<typeof settings> = (
     name,
     isExternal: true,
     findNin: async ({ nin, phone }, call) => {
-      const body = await ask(ninPath, { nin_number: nin, phone_number: toLocalPhone(phone) }, call)
+      const body = await lookUp(ninPath, { nin_number: nin, phone_number: toLocalPhone(phone) }, call)
       if (body === undefined) return { found: false }
       const reply = readNin(body)
       return { found: true, record: toNinRecord(reply), reference: reply.results.request_reference }
     },
     findBvn: async ({ bvn, phone }, call) => {
-      const body = await ask(bvnPath, { bvn_number: bvn, phone_number: toLocalPhone(phone) }, call)
+      const body = await lookUp(bvnPath, { bvn_number: bvn, phone_number: toLocalPhone(phone) }, call)
       if (body === undefined) return { found: false }
       const reply = readBvn(body)
       return { found: true, record: toBvnRecord(reply), reference: reply.results.request_reference }

@@ -12,7 +12,7 @@ const readBvn = createReader('blusalt', BvnReply)
 describe('a NIN of Blusalt', () => {
   const record = toNinRecord(readNin(nin))
 
-  it('is in the words of the contract', () => {
+  it('is converted to the shape of the contract', () => {
     expect(record).toMatchObject({ nin_number: '01234567890', document_no: '' })
     expect(record.personal_info).toMatchObject({
       middle_name: '',
@@ -26,7 +26,7 @@ describe('a NIN of Blusalt', () => {
     })
   })
 
-  it('keeps hidden what is hidden, and takes parts that are null or missing', () => {
+  it('keeps masked values masked, and accepts sections that are null or missing', () => {
     expect(record.next_of_kin).toMatchObject({ surname: '****', address: '****', lga: '' })
     expect(record.residential_info.address).toBe('')
     expect(record.education_profession.profession).toBe('')
@@ -37,17 +37,20 @@ describe('a NIN of Blusalt', () => {
     expect(record).not.toHaveProperty('service_type')
   })
 
-  it.each(['PENDING', 'NOT VERIFIED', false])('is no answer with the status %s', (verification_status) => {
-    const reply = { results: { ...nin.results, verification_status } }
-    expect(() => readNin(reply)).toThrow(SourceError)
-  })
+  it.each(['PENDING', 'NOT VERIFIED', false])(
+    'is a bad response with the status %s',
+    (verification_status) => {
+      const reply = { results: { ...nin.results, verification_status } }
+      expect(() => readNin(reply)).toThrow(SourceError)
+    },
+  )
 
   it('has no number when the reply has none', () => {
     expect(toNinRecord(readNin({ results: {} })).nin_number).toBe('')
   })
 })
 
-it('a BVN of Blusalt is in the words of the contract', () => {
+it('a BVN of Blusalt is converted to the shape of the contract', () => {
   const record = toBvnRecord(readBvn(bvn))
   expect(record).toMatchObject({
     bvn_number: '22345678901',

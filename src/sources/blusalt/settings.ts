@@ -37,7 +37,7 @@ export const settings = {
     'TABBAT_BLUSALT_MISMATCH',
     '^(the )?(phone|phone[ _]number|number) (mismatch|(does|did) not match|is not linked)( (with |to )?(the |this |our )?(nin|bvn|records?))?[. ]*$',
     pattern,
-    'What the vendor’s text says, as a regular expression, when a 400 or 422 means that the phone does not match. A text about a format or about trying again is never taken as that.',
+    'Regular expression for the error text of a 400 or 422 that means that the phone does not match. A text about a format or about trying again never counts.',
   ),
   notFound: notFoundSetting('BLUSALT'),
 }

@@ -2,18 +2,18 @@ import type { BvnRecord } from '../../contract/bvn.ts'
 import type { NinRecord } from '../../contract/nin.ts'
 import { Type } from '../../contract/schema.ts'
 import { type Given, toText } from '../record.ts'
-import { part } from '../wire.ts'
+import { objectWith } from '../wire.ts'
 
 /** {"status_code": 200, "status": "Success", "message": "…", "results": {…}}; the same without results for an error. */
 type Envelope = { readonly status_code?: unknown; readonly message?: unknown } | null | undefined
 
-/** The vendor's own status, which has the last word. NaN when there is none: then it is not Blusalt who answers. */
+/** The vendor's own status, which overrides the HTTP status. NaN when there is none: the reply is not from Blusalt. */
 export const toCode = (body: unknown): number => Number(toText((body as Envelope)?.status_code) || Number.NaN)
 
-/** For comparing with the settings only; it goes no further. */
+/** Only for comparing: it may contain personal data. */
 export const toMessage = (body: unknown): string => toText((body as Envelope)?.message)
 
-/** "Success" beside results; "Error" and the like beside an error. */
+/** The status is "Success" with results, and "Error" or similar with an error. */
 export const saysFailed = (body: unknown): boolean =>
   /^(error|fail)/i.test(toText((body as { readonly status?: unknown } | null | undefined)?.status))
 
@@ -24,5 +24,5 @@ const results = <T>() =>
     properties: { verification_status: { enum: ['VERIFIED', '', null] } },
   })
 
-export const NinReply = part({ results: results<NinRecord>() })
-export const BvnReply = part({ results: results<BvnRecord>() })
+export const NinReply = objectWith({ results: results<NinRecord>() })
+export const BvnReply = objectWith({ results: results<BvnRecord>() })

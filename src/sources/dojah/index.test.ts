@@ -29,13 +29,13 @@ describe.each(['nin', 'bvn'] as const)('an error for a %s', (kind) => {
     [404, 'BVN not found'],
     [404, 'Record not found.'],
     [400, 'Wrong NIN Inputted'],
-  ])('says with %i %j that there is no such person', async (status, error) => {
+  ])('with %i and %j means that there is no such person', async (status, error) => {
     expect(await find({ error }, status)).toEqual({ found: false })
   })
 
-  it('says so in the words of the settings, too', async () => {
+  it('means that too with a text from the settings', async () => {
     const error = 'Nothing known about this one'
-    await expect(find({ error })).rejects.toMatchObject({ trouble: 'unlisted', fault: 'source' })
+    await expect(find({ error })).rejects.toMatchObject({ problem: 'unlisted', fault: 'source' })
     expect(await find({ error }, 404, ['nothing known about this one'])).toEqual({ found: false })
   })
 
@@ -45,15 +45,15 @@ describe.each(['nin', 'bvn'] as const)('an error for a %s', (kind) => {
     ['Invalid API key', 'refused', 'credentials'],
     ['Unable to reach service at this time', 'unreachable', 'vendor_down'],
     ['Your balance is low, pls visit the dashboard to top up', 'refused', 'funds'],
-  ])('that says %j is a failure of the source: %s, %s', async (error, reason, trouble) => {
+  ])('with the text %j is a failure of the source: %s, %s', async (error, reason, problem) => {
     for (const status of [400, 404])
-      await expect(find({ error }, status)).rejects.toMatchObject({ reason, trouble, fault: 'source' })
+      await expect(find({ error }, status)).rejects.toMatchObject({ reason, problem, fault: 'source' })
   })
 
-  it('about the form of the question does not count against the source', async () => {
+  it('about the format of the request does not count against the source', async () => {
     await expect(find({ error: 'nin must be 11 digits' }, 400)).rejects.toMatchObject({
-      trouble: 'rejected',
-      fault: 'question',
+      problem: 'rejected',
+      fault: 'request',
     })
   })
 
@@ -67,7 +67,7 @@ describe.each(['nin', 'bvn'] as const)('an error for a %s', (kind) => {
     {},
     null,
     undefined,
-  ])('of a framework says nothing about a person: %j', async (body) => {
+  ])('of a web framework is a bad response: %j', async (body) => {
     await expect(find(body)).rejects.toMatchObject({ name: 'SourceError', reason: 'bad_response' })
   })
 })

@@ -6,7 +6,7 @@ import { toBvnRecord, toNinRecord } from './map.ts'
 import type { settings } from './settings.ts'
 import { BvnReply, NinReply, toErrorText } from './wire.ts'
 
-/** Dojah takes no phone: it is compared by us. The number travels in the query string, as its API wants it. */
+/** Dojah does not compare phones, so we do. Its API takes the number in the query string. */
 export const create: CreateSource<typeof settings> = (
   { appId, secret, ninPath, bvnPath, notFound },
   { send },
@@ -44,5 +44,5 @@ export const create: CreateSource<typeof settings> = (
   }
 }
 
-/** It says so with a 404, and with a 400: {"error": "Wrong NIN Inputted"}. */
+/** Sent with a 404, or with a 400: {"error": "Wrong NIN Inputted"}. */
 const NOT_FOUND = [...NO_SUCH_PERSON, 'wrong nin inputted', 'wrong bvn inputted']

@@ -12,7 +12,7 @@ const readBvn = createReader('dojah', BvnReply)
 describe('a NIN of Dojah', () => {
   const record = toNinRecord(readNin(nin), '12345678901')
 
-  it('has the number that was asked for when the reply has none', () => {
+  it('has the requested number when the reply has none', () => {
     expect(record.nin_number).toBe('12345678901')
   })
 
@@ -21,7 +21,7 @@ describe('a NIN of Dojah', () => {
     expect(toNinRecord(readNin(reply), '12345678901').nin_number).toBe('99999999999')
   })
 
-  it('is read in the spelling of the advance product, too', () => {
+  it('is also read in the format of the advance product', () => {
     const entity = {
       nin: '12345678901',
       first_name: 'ADA',
@@ -42,11 +42,11 @@ describe('a NIN of Dojah', () => {
     })
   })
 
-  it('is asked from the product that has the NIN, unless the operator says otherwise', () => {
+  it('comes from the product that returns the NIN, by default', () => {
     expect(settings.ninPath.fallback).toBe('/api/v1/kyc/nin/advance')
   })
 
-  it('is in the words of the contract', () => {
+  it('is converted to the shape of the contract', () => {
     expect(record.personal_info).toMatchObject({
       last_name: 'BASSEY',
       full_name: 'ADEWALE BASSEY',
@@ -93,7 +93,7 @@ describe('a NIN of Dojah', () => {
   })
 })
 
-it('a BVN of Dojah is in the words of the contract', () => {
+it('a BVN of Dojah is converted to the shape of the contract', () => {
   const record = toBvnRecord(readBvn(bvn))
   expect(record).toMatchObject({
     bvn_number: '02234567890',

@@ -4,10 +4,10 @@ import type { Static } from '../../contract/schema.ts'
 import { completeBvn, completeNin, isAbsent, toNumber } from '../record.ts'
 import type { BvnReply, NinReply } from './wire.ts'
 
-/** Dojah does not always repeat the NIN; where it does, it must be the one that was asked for. */
-export const toNinRecord = ({ entity }: Static<typeof NinReply>, asked: string): NinRecord =>
+/** Dojah does not always return the NIN. If it does, `requirePerson` compares it with the requested one. */
+export const toNinRecord = ({ entity }: Static<typeof NinReply>, requested: string): NinRecord =>
   completeNin({
-    nin_number: isAbsent(entity.nin) ? asked : toNumber(entity.nin),
+    nin_number: isAbsent(entity.nin) ? requested : toNumber(entity.nin),
     personal_info: {
       title: entity.title,
       first_name: entity.first_name,

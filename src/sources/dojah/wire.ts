@@ -1,13 +1,13 @@
 import { toText } from '../record.ts'
-import { loosely, part } from '../wire.ts'
+import { objectWith, optionalFields } from '../wire.ts'
 
-/** An error is a text; it stands alone, never beside an entity. For comparing only: it goes no further. */
+/** The text of an error, which never comes with an entity. Only for comparing: it may contain personal data. */
 export const toErrorText = (body: unknown): string =>
   toText((body as { readonly error?: unknown } | null | undefined)?.error)
 
 /** {"entity": {…}} with 200; {"error": "text"} with any other status. */
-export const NinReply = part({
-  entity: loosely(
+export const NinReply = objectWith({
+  entity: optionalFields(
     'nin',
     'title',
     'first_name',
@@ -48,8 +48,8 @@ export const NinReply = part({
   ),
 })
 
-export const BvnReply = part({
-  entity: loosely(
+export const BvnReply = objectWith({
+  entity: optionalFields(
     'bvn',
     'first_name',
     'middle_name',

@@ -9,7 +9,7 @@ import {
 } from './call-guard.ts'
 import { createSharedState } from './shared-state.ts'
 
-const openPost = () => {
+const openGuard = () => {
   let refunds = 0
   const refund = async () => {
     refunds += 1
@@ -18,64 +18,64 @@ const openPost = () => {
   const events: GuardEvent[] = []
   const clock = { ms: 0 }
   const options = { now: () => clock.ms, onEvent: (event: GuardEvent) => void events.push(event) }
-  const post = createCallGuard('dojah', 'verify_nin', sharedState, options)
-  return { post, clock, events, refunds: () => refunds }
+  const guard = createCallGuard('dojah', 'verify_nin', sharedState, options)
+  return { guard, clock, events, refunds: () => refunds }
 }
 
 async function settleOften(failure: SourceError) {
-  const opened = openPost()
+  const opened = openGuard()
   for (let call = 0; call < 40; call++) {
-    const pass = await opened.post.admit()
-    if (typeof pass !== 'string') pass.settle(failure, 5)
+    const permit = await opened.guard.admit()
+    if (typeof permit !== 'string') permit.settle(failure, 5)
   }
   return opened
 }
 
-describe('a post', () => {
+describe('a call guard', () => {
   it('counts a failure against the source', async () => {
-    const { post } = await settleOften(new SourceError('dojah', 'unreachable'))
-    expect(post.read()).toMatchObject({ state: 'open', failures: 5 })
+    const { guard } = await settleOften(new SourceError('dojah', 'unreachable'))
+    expect(guard.read()).toMatchObject({ state: 'open', failures: 5 })
   })
 
-  it('does not count a question that the vendor did not like, but shows it', async () => {
-    const { post } = await settleOften(new SourceError('dojah', 'bad_response', { fault: 'question' }))
-    expect(post.read()).toMatchObject({ state: 'closed', failures: 40 })
+  it('does not count a request that the vendor rejected, but shows it', async () => {
+    const { guard } = await settleOften(new SourceError('dojah', 'bad_response', { fault: 'request' }))
+    expect(guard.read()).toMatchObject({ state: 'closed', failures: 40 })
   })
 
-  it('does not count what our deadline cut short, nor show it', async () => {
-    const { post, refunds } = await settleOften(new SourceError('dojah', 'timeout', { fault: 'deadline' }))
-    expect(post.read()).toMatchObject({ state: 'closed', calls: 0 })
+  it('neither counts nor shows a call that our own deadline cut short', async () => {
+    const { guard, refunds } = await settleOften(new SourceError('dojah', 'timeout', { fault: 'deadline' }))
+    expect(guard.read()).toMatchObject({ state: 'closed', calls: 0 })
     expect(refunds()).toBe(0)
   })
 
-  it('does not ask before the time that the vendor wants, for any of its operations', async () => {
-    const { post, clock, refunds } = openPost()
+  it('makes no call before the Retry-After of the vendor is over', async () => {
+    const { guard, clock, refunds } = openGuard()
     const failure = new SourceError('dojah', 'throttled', { retryAfterMs: 60_000 })
-    ;((await post.admit()) as Permit).settle(failure, 5)
-    expect([await post.admit(), post.retryAfterMs()]).toEqual(['retry_after', 60_000])
-    expect(post.read().warnings).toEqual(['throttled'])
+    ;((await guard.admit()) as Permit).settle(failure, 5)
+    expect([await guard.admit(), guard.retryAfterMs()]).toEqual(['retry_after', 60_000])
+    expect(guard.read().warnings).toEqual(['throttled'])
     clock.ms = 60_000
-    expect(await post.admit()).toMatchObject({ settle: expect.any(Function) })
+    expect(await guard.admit()).toMatchObject({ settle: expect.any(Function) })
     expect(refunds()).toBe(1)
   })
 
-  it('tells once that the breaker opened, with the trouble, and once that it closed', async () => {
-    const { post, clock, events } = await settleOften(
-      new SourceError('dojah', 'bad_response', { trouble: 'redirected' }),
+  it('reports once that the breaker opened, with the problem, and once that it closed', async () => {
+    const { guard, clock, events } = await settleOften(
+      new SourceError('dojah', 'bad_response', { problem: 'redirected' }),
     )
     const opened = { event: 'source_breaker', state: 'open', reason: 'redirected' }
     expect(events).toEqual([opened])
-    expect(post.failures()).toEqual(new Map([['redirected', 5]]))
+    expect(guard.failures()).toEqual(new Map([['redirected', 5]]))
     clock.ms = 10_000
-    for (let call = 0; call < 3; call++) ((await post.admit()) as Permit).settle('found', 5)
+    for (let call = 0; call < 3; call++) ((await guard.admit()) as Permit).settle('found', 5)
     expect(events).toEqual([opened, { ...opened, state: 'closed' }])
   })
 
-  it('takes a right to ask back that was not used, with its price', async () => {
-    const { post, refunds } = openPost()
-    ;((await post.admit()) as Permit).release()
+  it('refunds a permit that is released', async () => {
+    const { guard, refunds } = openGuard()
+    ;((await guard.admit()) as Permit).release()
     expect(refunds()).toBe(1)
-    expect(post.read()).toMatchObject({ state: 'closed', calls: 0 })
+    expect(guard.read()).toMatchObject({ state: 'closed', calls: 0 })
   })
 })
 
@@ -83,43 +83,43 @@ describe('a refund that fails', () => {
   const openTable = () => {
     const written: string[] = []
     const table = {
-      away: false,
+      isUnavailable: false,
       written,
       spend: async () => {
         written.push('spend')
         return 'admitted'
       },
       refund: async () => {
-        if (table.away) throw new Error('store unavailable')
+        if (table.isUnavailable) throw new Error('store unavailable')
         written.push('refund')
       },
     }
     return table
   }
-  const agree = (table: ReturnType<typeof openTable>) =>
+  const openSharedState = (table: ReturnType<typeof openTable>) =>
     createSharedState({ table: table as never, prices: {}, node: 'here' })
 
-  it('fails nobody, and is made up for with the next call', async () => {
+  it('does not fail the call, and is retried with the next one', async () => {
     const table = openTable()
-    const sharedState = agree(table)
+    const sharedState = openSharedState(table)
     const spending = (await sharedState.spend('dojah')) as Spending
-    table.away = true
+    table.isUnavailable = true
     await spending.refund()
     expect(table.written).toEqual(['spend'])
     await sharedState.spend('dojah')
-    table.away = false
+    table.isUnavailable = false
     await sharedState.spend('dojah')
     await sharedState.close()
     expect(table.written.filter((each) => each === 'refund')).toHaveLength(1)
   })
 
-  it('is made up for at the end', async () => {
+  it('is retried when the shared state is closed', async () => {
     const table = openTable()
-    const sharedState = agree(table)
+    const sharedState = openSharedState(table)
     const spending = (await sharedState.spend('dojah')) as Spending
-    table.away = true
+    table.isUnavailable = true
     await spending.refund()
-    table.away = false
+    table.isUnavailable = false
     await sharedState.close()
     expect(table.written).toEqual(['spend', 'refund'])
   })

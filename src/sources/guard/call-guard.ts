@@ -34,7 +34,7 @@ export type CallGuard = {
   readonly isAvailable: () => boolean
   /** The rest of the vendor's Retry-After. Undefined when the source is disabled. */
   readonly retryAfterMs: () => number | undefined
-  /** How often each trouble occurred since the start. */
+  /** How often each problem occurred since the start. */
   readonly failures: () => ReadonlyMap<string, number>
 }
 
@@ -85,16 +85,12 @@ export function createCallGuard(
   name: string,
   operation: string,
   sharedState: SharedState,
-  {
-    now = () => performance.now(),
-    cooldown: hold = createCooldown(now),
-    onEvent = () => {},
-  }: GuardOptions = {},
+  { now = () => performance.now(), cooldown = createCooldown(now), onEvent = () => {} }: GuardOptions = {},
 ): CallGuard {
-  let lastTrouble = 'none'
+  let lastProblem = 'none'
   const breaker = createBreaker({
     now,
-    onChange: (state) => onEvent({ event: 'source_breaker', reason: lastTrouble, state }),
+    onChange: (state) => onEvent({ event: 'source_breaker', reason: lastProblem, state }),
   })
   const record = createCallRecord({
     now,
@@ -110,15 +106,15 @@ export function createCallGuard(
     return {
       hedgeAfterMs,
       recordHang: () => {
-        lastTrouble = 'too_slow'
+        lastProblem = 'too_slow'
         recordHang()
       },
       settle: (outcome, ms) => {
         const failure = outcome instanceof SourceError ? outcome : undefined
-        lastTrouble = failure?.trouble ?? failure?.reason ?? lastTrouble
+        lastProblem = failure?.problem ?? failure?.reason ?? lastProblem
         settle(failure)
         record.add(outcome, ms)
-        if (failure?.retryAfterMs !== undefined) hold.start(failure.retryAfterMs)
+        if (failure?.retryAfterMs !== undefined) cooldown.start(failure.retryAfterMs)
         if (failure && !isPaid(failure)) void spending.refund()
       },
       release: () => {
@@ -132,7 +128,7 @@ export function createCallGuard(
     operation,
     admit: async (paidCalls) => {
       if (sharedState.isDisabled(name)) return 'disabled'
-      if (hold.remainingMs() > 0) return 'retry_after'
+      if (cooldown.remainingMs() > 0) return 'retry_after'
       const admitted = breaker.admit()
       if (admitted === undefined) return 'breaker_open'
       const spending = await sharedState.spend(name, paidCalls).catch((error) => {
@@ -144,13 +140,13 @@ export function createCallGuard(
       return spending
     },
     isAvailable: () =>
-      !sharedState.isDisabled(name) && hold.remainingMs() === 0 && breaker.state() !== 'open',
-    retryAfterMs: () => (sharedState.isDisabled(name) ? undefined : hold.remainingMs()),
+      !sharedState.isDisabled(name) && cooldown.remainingMs() === 0 && breaker.state() !== 'open',
+    retryAfterMs: () => (sharedState.isDisabled(name) ? undefined : cooldown.remainingMs()),
     failures: () => record.failures,
     read: () => ({
       ...record.read(),
       state: sharedState.isDisabled(name) ? 'disabled' : breaker.state(),
-      warnings: [...record.warnings(), ...(hold.remainingMs() > 0 ? (['throttled'] as const) : [])],
+      warnings: [...record.warnings(), ...(cooldown.remainingMs() > 0 ? (['throttled'] as const) : [])],
     }),
   }
 }

@@ -14,7 +14,7 @@ type CallRecord = {
   readonly hedgeDelay: Pick<HedgeDelay, 'remainingMs'>
   readonly read: () => HealthFigures
   readonly warnings: SourceWarnings['list']
-  /** How often each trouble occurred since the start. */
+  /** How often each problem occurred since the start. */
   readonly failures: ReadonlyMap<string, number>
 }
 
@@ -37,7 +37,7 @@ export function createCallRecord({ now, onWarning }: Options): CallRecord {
       warnings.record(outcome)
       if (failure?.reason !== 'timeout') hedgeDelay.recordAnswer()
       if (!failure) return hedgeDelay.recordSuccess(ms)
-      const reason = failure.trouble ?? failure.reason
+      const reason = failure.problem ?? failure.reason
       failures.set(reason, (failures.get(reason) ?? 0) + 1)
     },
     hedgeDelay,

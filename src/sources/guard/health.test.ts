@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { createHealth } from './health.ts'
 
 describe('health', () => {
-  it('is that of the last five minutes: a vendor that is back is not called failing', () => {
+  it('covers the last five minutes, so a vendor that has recovered is not reported as failing', () => {
     let now = 0
     const health = createHealth(() => now)
     for (let call = 0; call < 200; call++) health.record(false, 8000)
@@ -16,7 +16,7 @@ describe('health', () => {
     expect(health.read()).toMatchObject({ calls: 250, recentCalls: 0, errorRate: 0, p50: null, p99: null })
   })
 
-  it('knows the times to five in a hundred', () => {
+  it('measures times with an error of at most 5 %', () => {
     const health = createHealth(() => 0)
     for (let ms = 1; ms <= 1000; ms++) health.record(true, ms)
     const { p50, p95, p99 } = health.read()

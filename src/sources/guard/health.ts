@@ -77,7 +77,8 @@ function summarise(recent: readonly Slot[]) {
   const times = new Uint32Array(BUCKETS)
   for (const slot of recent)
     for (const [index, count] of slot.times.entries()) times[index] = (times[index] as number) + count
-  const at = (part: number) => (recentCalls === 0 ? null : findTime(times, Math.floor(recentCalls * part)))
+  const at = (quantile: number) =>
+    recentCalls === 0 ? null : findTime(times, Math.floor(recentCalls * quantile))
   return {
     recentCalls,
     errorRate: recentCalls === 0 ? 0 : recentFailures / recentCalls,

@@ -10,7 +10,7 @@ export type Refunds = {
   readonly close: () => Promise<void>
 }
 
-/** The ids of refunds are kept this long. An older refund is not retried: its id may be gone, and it would count twice. */
+/** The ids of refunds are kept this long. An older refund is not retried: its id may have been deleted, and it would count twice. */
 export const REFUND_DAYS = 7
 
 export function createRefunds(table: Pick<SourceTable, 'refund'>, today: () => number): Refunds {

@@ -8,7 +8,7 @@ const open = () => {
   const warnings = createSourceWarnings({ now: () => clock.ms, onEvent: (event) => events.push(event) })
   return { clock, events, ...warnings }
 }
-const EMPTY = new SourceError('dojah', 'refused', { trouble: 'funds' })
+const EMPTY = new SourceError('dojah', 'refused', { problem: 'funds' })
 
 describe('a warning', () => {
   it('starts with the first refusal, is repeated every five minutes, and ends with an answer', () => {
@@ -34,15 +34,15 @@ describe('a warning', () => {
     ['rejected', 'question_rejected'],
     ['no_phone', 'unreadable_phone'],
     ['mixed_phones', 'unreadable_phone'],
-  ] as const)('is given for %s: %s', (trouble, reason) => {
+  ] as const)('is given for %s: %s', (problem, reason) => {
     const { record, list } = open()
-    record(new SourceError('dojah', 'bad_response', { trouble }))
+    record(new SourceError('dojah', 'bad_response', { problem }))
     expect(list()).toEqual([reason])
   })
 
-  it('about some questions lasts until none was seen for five minutes, and does not flicker', () => {
+  it('about some requests ends when none occurred for five minutes, and does not flap', () => {
     const { record, events, clock } = open()
-    const unlisted = new SourceError('dojah', 'bad_response', { trouble: 'unlisted' })
+    const unlisted = new SourceError('dojah', 'bad_response', { problem: 'unlisted' })
     for (let minute = 0; minute < 4; minute++) {
       record(unlisted)
       record('found')
@@ -55,18 +55,18 @@ describe('a warning', () => {
   })
 
   it.each([
-    ['twenty answers that found nobody', 20, 0, ['mostly_not_found']],
-    ['too few answers to tell', 19, 0, []],
+    ['twenty answers, none found', 20, 0, ['mostly_not_found']],
+    ['too few answers', 19, 0, []],
     ['two found of fifty', 48, 2, ['mostly_not_found']],
     ['one found in ten', 45, 5, []],
-  ])('is given for a source that finds nearly nobody: %s', (_what, notFound, found, expected) => {
+  ])('is given for a source that finds almost no records: %s', (_what, notFound, found, expected) => {
     const { record, list } = open()
     for (let call = 0; call < found; call++) record('found')
     for (let call = 0; call < notFound; call++) record('not_found')
     expect(list()).toEqual(expected)
   })
 
-  it('ends when people are found again, and does not flicker', () => {
+  it('ends when records are found again, and does not flap', () => {
     const { record, events } = open()
     for (let call = 0; call < 60; call++) record('not_found')
     for (let call = 0; call < 5; call++) record('found')

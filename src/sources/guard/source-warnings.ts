@@ -1,6 +1,6 @@
 import { MINUTE_MS } from '../../contract/time.ts'
 import { SourceError } from '../source.ts'
-import type { Trouble } from '../trouble.ts'
+import type { SourceProblem } from '../source-problem.ts'
 
 /** Lasts until the operator fixes it: it ends with the next answer. */
 const LASTING = ['no_funds', 'credentials_refused', 'unknown_path'] as const
@@ -37,7 +37,7 @@ const SUSPICIOUS_SHARE = 0.95
 /** Lower than the share at which the warning starts, so that it does not flap. */
 const SOUND_SHARE = 0.9
 
-const REASONS: Partial<Record<Trouble, WarningReason>> = {
+const REASONS: Partial<Record<SourceProblem, WarningReason>> = {
   funds: 'no_funds',
   credentials: 'credentials_refused',
   unknown_account: 'credentials_refused',
@@ -71,14 +71,14 @@ export function createSourceWarnings({
   const recordAnswer = (isFound: boolean) => {
     for (const reason of LASTING) end(reason)
     for (const reason of OCCASIONAL) if (now() - (seen.get(reason) ?? 0) >= REPEAT_MS) end(reason)
-    const part = share.add(isFound)
-    if (part >= SUSPICIOUS_SHARE) start('mostly_not_found')
-    else if (part < SOUND_SHARE) end('mostly_not_found')
+    const notFoundShare = share.add(isFound)
+    if (notFoundShare >= SUSPICIOUS_SHARE) start('mostly_not_found')
+    else if (notFoundShare < SOUND_SHARE) end('mostly_not_found')
   }
   return {
     record: (outcome) => {
       if (!(outcome instanceof SourceError)) return recordAnswer(outcome === 'found')
-      const reason = outcome.trouble && REASONS[outcome.trouble]
+      const reason = outcome.problem && REASONS[outcome.problem]
       if (reason) start(reason)
     },
     list: () => [...active.keys()],

@@ -16,20 +16,20 @@ const values = {
 }
 const call = { signal: AbortSignal.timeout(5000), reference: 'ver_test' }
 
-const open = (reply: HttpReply, asked: HttpRequest[] = []) =>
+const open = (reply: HttpReply, requests: HttpRequest[] = []) =>
   create(values, {
-    send: async (question: HttpRequest) => {
-      asked.push(question)
+    send: async (request: HttpRequest) => {
+      requests.push(request)
       return reply
     },
   })
-const find = async (reply: HttpReply, asked?: HttpRequest[]) =>
-  open(reply, asked).findNin?.({ nin: '12345678901', phone: '8031234567' }, call)
+const find = async (reply: HttpReply, requests?: HttpRequest[]) =>
+  open(reply, requests).findNin?.({ nin: '12345678901', phone: '8031234567' }, call)
 
-it('asks in the field of the settings, and without an app id that the account does not have', async () => {
-  const asked: HttpRequest[] = []
-  await find({ status: 200, body: nin }, asked)
-  expect(asked).toEqual([
+it('sends the NIN in the configured field, and no app id when the account has none', async () => {
+  const requests: HttpRequest[] = []
+  await find({ status: 200, body: nin }, requests)
+  expect(requests).toEqual([
     {
       method: 'POST',
       path: '/nin_wo_face',
@@ -50,12 +50,12 @@ it.each(['data', 'bvn_data'])('finds a BVN in %s', async (name) => {
   expect(await answer).toMatchObject({ found: true, reference: 'pb-fixture-bvn' })
 })
 
-it.each([200, 400, 404])('says not found for the code 01 with %s', async (status) => {
+it.each([200, 400, 404])('returns not found for the code 01 with %s', async (status) => {
   expect(await find({ status, body: { status: true, response_code: '01' } })).toEqual({ found: false })
 })
 
 it.each([200, 400, 404])(
-  'takes the code 07 with %s as a watch list entry, not as "no such BVN"',
+  'reads the code 07 with %s as a watch list entry, not as "no such BVN"',
   async (status) => {
     const source = open({ status, body: { status: false, response_code: '07' } })
     expect(await source.findBvn?.({ bvn: '02234567890', phone: '8031234567' }, call)).toEqual({
@@ -73,7 +73,7 @@ it.each([
   ['01 from a server that fails', 500, '01', 'unreachable'],
   ['01 with wrong credentials', 401, '01', 'refused'],
   ['00 with 400', 400, '00', 'bad_response'],
-])('calls %s (%i): %s', async (_what, status, response_code, reason) => {
+])('fails after %s (%i): %s', async (_what, status, response_code, reason) => {
   await expect(find({ status, body: { ...nin, response_code } })).rejects.toMatchObject({
     name: 'SourceError',
     reason,
@@ -81,9 +81,9 @@ it.each([
 })
 
 it.each([
-  ['nobody verified', { ...nin, verification: { status: 'PENDING' } }],
+  ['a verification that is pending', { ...nin, verification: { status: 'PENDING' } }],
   ['no person', { ...nin, nin_data: null }],
-  ['a status that says false', { ...nin, status: false }],
-])('is no answer: 00 with %s', async (_what, body) => {
+  ['the status false', { ...nin, status: false }],
+])('rejects the code 00 with %s', async (_what, body) => {
   await expect(find({ status: 200, body })).rejects.toMatchObject({ reason: 'bad_response' })
 })

@@ -12,7 +12,7 @@ const readBvnData = createReader('prembly', BvnData)
 describe('a NIN of Prembly', () => {
   const record = toNinRecord(readNinData(nin.nin_data), '00000000000')
 
-  it('is in the words of the contract, whatever NIMC calls it', () => {
+  it('is converted from the field names of NIMC to the shape of the contract', () => {
     expect(record.nin_number).toBe('12345678901')
     expect(record.personal_info).toMatchObject({
       first_name: 'ADEWALE',
@@ -32,7 +32,7 @@ describe('a NIN of Prembly', () => {
     expect(record.indigene_info.place_of_origin).toBe('****')
   })
 
-  it('reads the other spellings too', () => {
+  it('also reads the other field names', () => {
     const data = {
       nin: 1,
       firstname: 'ADA',
@@ -46,7 +46,7 @@ describe('a NIN of Prembly', () => {
     expect(other.residential_info.address).toBe('3 Made-up Road')
   })
 
-  it('has the number that was asked for only when the reply has none for it', () => {
+  it('has the requested number only when the reply has no NIN field, or null', () => {
     expect(toNinRecord(readNinData({ firstname: 'ADA' }), '12345678901').nin_number).toBe('12345678901')
     expect(toNinRecord(readNinData({ nin: null }), '12345678901').nin_number).toBe('12345678901')
     expect(toNinRecord(readNinData({ nin: '' }), '12345678901').nin_number).toBe('')
@@ -55,7 +55,7 @@ describe('a NIN of Prembly', () => {
 })
 
 describe('a BVN of Prembly', () => {
-  it('is in the words of the contract', () => {
+  it('is converted to the shape of the contract', () => {
     const record = toBvnRecord(readBvnData(bvn.data))
     expect(record).toMatchObject({
       bvn_number: '02234567890',
@@ -79,7 +79,7 @@ describe('a BVN of Prembly', () => {
     ['YES', 'YES'],
     [false, null],
     [null, null],
-  ])('says of a watch list entry %s: %s', (watchListed, told) => {
+  ])('reads the watch list entry %s as %s', (watchListed, told) => {
     expect(toBvnRecord(readBvnData({ watchListed })).watchlisted).toBe(told)
   })
 
@@ -93,16 +93,13 @@ it('reads the code as text or as a number, and nothing else', () => {
   expect([null, undefined, 'text', {}, { response_code: null }].map(toCode)).toEqual(Array(5).fill(''))
 })
 
-it.each([undefined, null])(
-  'takes a reply whose verification is %j: the samples have none',
-  (verification) => {
-    const read = createReader('prembly', NinReply)
-    expect(read({ ...nin, verification }).nin_data).toBeDefined()
-  },
-)
+it.each([undefined, null])('accepts a reply whose verification is %j, as in the samples', (verification) => {
+  const read = createReader('prembly', NinReply)
+  expect(read({ ...nin, verification }).nin_data).toBeDefined()
+})
 
 it.each([{}, { status: 'PENDING' }, { status: 'NOT-VERIFIED' }, { status: true }])(
-  'takes no reply whose verification is %j',
+  'rejects a reply whose verification is %j',
   (verification) => {
     const read = createReader('prembly', NinReply)
     expect(() => read({ ...nin, verification })).toThrow(SourceError)

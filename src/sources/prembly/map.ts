@@ -4,10 +4,10 @@ import type { Static } from '../../contract/schema.ts'
 import { completeBvn, completeNin, isAbsent, toNumber } from '../record.ts'
 import type { BvnData, NinData } from './wire.ts'
 
-/** The basic product has no NIN, or null. Where there is one, it must be the one that was asked for. */
-export const toNinRecord = (data: Static<typeof NinData>, asked: string): NinRecord =>
+/** The basic product returns no NIN, or null. A NIN that is returned is compared with the requested one. */
+export const toNinRecord = (data: Static<typeof NinData>, requested: string): NinRecord =>
   completeNin({
-    nin_number: isAbsent(data.nin) ? asked : toNumber(data.nin),
+    nin_number: isAbsent(data.nin) ? requested : toNumber(data.nin),
     document_no: data.documentno,
     personal_info: {
       title: data.title,

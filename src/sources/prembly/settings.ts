@@ -9,13 +9,13 @@ export const settings = {
     'TABBAT_PREMBLY_NIN_PATH',
     '/vnin',
     urlPath,
-    'Path of the NIN look-up; /nin_wo_face in the generations before.',
+    'Path of the NIN look-up; /nin_wo_face in older versions of the API.',
   ),
   ninField: setting(
     'TABBAT_PREMBLY_NIN_FIELD',
     'number_nin',
     credential,
-    'Name of the field that carries the NIN; number with /nin_wo_face.',
+    'Name of the field for the NIN; number with /nin_wo_face.',
   ),
   bvnPath: setting('TABBAT_PREMBLY_BVN_PATH', '/bvn', urlPath, 'Path of the BVN look-up.'),
 }

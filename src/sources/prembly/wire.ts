@@ -1,28 +1,28 @@
 import { Type } from '../../contract/schema.ts'
 import { toText } from '../record.ts'
-import { loose, loosely, part } from '../wire.ts'
+import { anyValue, objectWith, optionalFields } from '../wire.ts'
 
-/** "00" found, "01" not found, "02" not now, "03" no funds. Empty when the reply is not Prembly's. */
+/** "00" found, "01" not found, "02" temporarily unavailable, "03" no funds. Empty when the reply is not from Prembly. */
 export const toCode = (body: unknown): string => {
   const code = toText((body as { readonly response_code?: unknown } | null | undefined)?.response_code)
   return /^\d$/.test(code) ? `0${code}` : code
 }
 
-/** False beside a record; with other codes the documents have true and false. */
+/** A record with the status false is contradictory. With other codes, the documentation has true and false. */
 export const saysFailed = (body: unknown): boolean =>
   (body as { readonly status?: unknown } | null | undefined)?.status === false
 
-/** Where it is there it has the last word: PENDING and NOT-VERIFIED exist too. The newest samples leave it out. */
+/** Optional: the newest samples omit it. PENDING and NOT-VERIFIED also exist and must be rejected. */
 const verification = Type.Optional(
-  Type.Nullable(part({ status: Type.Literal('VERIFIED'), reference: loose })),
+  Type.Nullable(objectWith({ status: Type.Literal('VERIFIED'), reference: anyValue })),
 )
 
-/** Each generation of the API has the person under another name. The `session` that some have is never read. */
-export const NinReply = part({ verification, data: loose, nin_data: loose })
-export const BvnReply = part({ verification, data: loose, bvn_data: loose })
+/** Each version of the API has the record under another name. The `session` of some versions is never read. */
+export const NinReply = objectWith({ verification, data: anyValue, nin_data: anyValue })
+export const BvnReply = objectWith({ verification, data: anyValue, bvn_data: anyValue })
 
-/** In NIMC's spelling, mistakes included; where there are two, the generations differ. */
-export const NinData = loosely(
+/** NIMC's field names, typing errors included. Two names for one field come from two versions of the API. */
+export const NinData = optionalFields(
   'nin',
   'documentno',
   'title',
@@ -60,7 +60,7 @@ export const NinData = loosely(
   'profession',
 )
 
-export const BvnData = loosely(
+export const BvnData = optionalFields(
   'bvn',
   'firstName',
   'middleName',

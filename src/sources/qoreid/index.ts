@@ -11,15 +11,16 @@ import type { settings } from './settings.ts'
 import { BvnReply, NinReply, TokenReply, Verdict } from './wire.ts'
 
 const name = 'qoreid'
-const WHY_NOT =
-  'QoreID wants a first name, and callers of this API send none. If the product of your account does without, set TABBAT_QOREID_NAMES_OPTIONAL=on.'
+const NAMES_REQUIRED =
+  'QoreID requires a first name, and callers of this API send none. If your QoreID product does not require it, set TABBAT_QOREID_NAMES_OPTIONAL=on.'
 
-/** QoreID gives a token for the credentials; the number travels in the path. The phone is compared by us. */
+/** QoreID issues a token for the credentials and takes the number in the path. It does not compare phones, so we do. */
 export const create: CreateSource<typeof settings> = (
   { clientId, secret, ninPath, bvnPath, namesOptional, notFound },
   { send, now },
 ) => {
-  if (namesOptional === 'off') return { name, isExternal: true, cannot: { nin: WHY_NOT, bvn: WHY_NOT } }
+  if (namesOptional === 'off')
+    return { name, isExternal: true, cannot: { nin: NAMES_REQUIRED, bvn: NAMES_REQUIRED } }
 
   const saysNoSuchPerson = createPhraseMatcher(NO_SUCH_PERSON, notFound)
   const readToken = createReader(name, TokenReply)
@@ -36,9 +37,9 @@ export const create: CreateSource<typeof settings> = (
     },
   })
   /** The body and reference of a verified reply; undefined when no person was found. */
-  const ask = async (path: string, number: string, call: Call) => {
-    const question = { method: 'POST', path: path.replace('{number}', number), body: {} } as const
-    const reply = await sendWithToken(question, call)
+  const lookUp = async (path: string, number: string, call: Call) => {
+    const request = { method: 'POST', path: path.replace('{number}', number), body: {} } as const
+    const reply = await sendWithToken(request, call)
     const { status, body } = reply
     if (status === 404 && saysNoSuchPerson(toErrorText(body))) return undefined
     if (status !== 200 && status !== 201) throw toStatusError(name, status, body)
@@ -51,25 +52,25 @@ export const create: CreateSource<typeof settings> = (
     isExternal: true,
     samples: { nin: '63184876213', bvn: '95888168924' },
     findNin: async ({ nin }, call) => {
-      const found = await ask(ninPath, nin, call)
+      const found = await lookUp(ninPath, nin, call)
       if (!found) return { found: false }
       return { found: true, record: toNinRecord(readNin(found.body)), reference: found.reference }
     },
     findBvn: async ({ bvn }, call) => {
-      const found = await ask(bvnPath, bvn, call)
+      const found = await lookUp(bvnPath, bvn, call)
       if (!found) return { found: false }
       return { found: true, record: toBvnRecord(readBvn(found.body)), reference: found.reference }
     },
   }
 }
 
-/** Only complete and verified is an answer with a person; whatever is not documented is no answer at all. */
+/** Only "complete verified" has a record. An undocumented status is a bad response. */
 function isVerified({ status }: Static<typeof Verdict>): boolean {
   const verdict = `${toText(status.state)} ${toText(status.status)}`.toLowerCase()
   if (verdict === 'complete verified') return true
   if (/^complete not[ _]found$/.test(verdict)) return false
-  // The names do not match, and we sent none: the product is the wrong one, and nothing is known about the person.
+  // A name mismatch, although we sent no names: the account has the wrong product. It says nothing about the person.
   const isAboutNames = /^complete (id_mismatch|not[ _]verified|unverified)$/.test(verdict)
-  const trouble = isAboutNames ? 'rejected' : 'unknown_shape'
-  throw new SourceError(name, 'bad_response', { trouble })
+  const problem = isAboutNames ? 'rejected' : 'unknown_shape'
+  throw new SourceError(name, 'bad_response', { problem })
 }

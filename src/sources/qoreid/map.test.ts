@@ -8,7 +8,7 @@ import { toBvnRecord, toNinRecord } from './map.ts'
 import { settings } from './settings.ts'
 
 describe('a NIN', () => {
-  it('is told in the words of the contract, the nested parts included', () => {
+  it('is converted to the shape of the contract, including nested objects', () => {
     const record = toNinRecord(ninReply)
     expect(record).toMatchObject({ nin_number: '63184876213', document_no: '' })
     expect(record.personal_info).toMatchObject({
@@ -35,7 +35,7 @@ describe('a NIN', () => {
     expect(record.education_profession).toEqual({ educational_level: '', profession: 'TRADER' })
   })
 
-  it('bears nested parts that are missing or null', () => {
+  it('accepts nested objects that are missing or null', () => {
     const { next_of_kin: _, ...nin } = ninReply.nin
     const record = toNinRecord({ nin: { ...nin, residence: null } })
     expect(record.next_of_kin.surname).toBe('')
@@ -43,7 +43,7 @@ describe('a NIN', () => {
   })
 })
 
-it('tells a BVN with its dates spelt as the contract has them', () => {
+it('converts the dates of a BVN to the format of the contract', () => {
   const record = toBvnRecord(bvnReply)
   expect(record).toMatchObject({
     bvn_number: '95888168924',
@@ -61,7 +61,7 @@ it('tells a BVN with its dates spelt as the contract has them', () => {
   expect(record.residential_info.lga_of_residence).toBe('')
 })
 
-describe('the verdict', () => {
+describe('an answer', () => {
   const values = {
     url: 'https://api.example.com',
     price: 0,
@@ -73,7 +73,7 @@ describe('the verdict', () => {
     notFound: undefined,
   }
   const call = { signal: AbortSignal.timeout(5000), reference: 'ver_test' }
-  const ask = (reply: HttpReply) =>
+  const find = (reply: HttpReply) =>
     create(
       { ...values, namesOptional: 'on' },
       {
@@ -86,35 +86,35 @@ describe('the verdict', () => {
   })
 
   it('is found only when complete and verified, with the vendor’s id as reference', async () => {
-    expect(await ask({ status: 200, body: ninReply })).toMatchObject({ found: true, reference: 1037712 })
+    expect(await find({ status: 200, body: ninReply })).toMatchObject({ found: true, reference: 1037712 })
   })
 
   it.each([
     ['complete and not found', withStatus('complete', 'not_found')],
     ['404', { status: 404, body: { statusCode: 404, message: 'NIN not found' } }],
   ])('is not found for %s', async (_what, reply) => {
-    expect(await ask(reply)).toEqual({ found: false })
+    expect(await find(reply)).toEqual({ found: false })
   })
 
   it.each([
-    ['names that do not match: we sent none', withStatus('complete', 'id_mismatch'), 'rejected'],
-    ['not verified: the names may be why', withStatus('complete', 'not_verified'), 'rejected'],
-    ['one that is not complete', withStatus('in_progress', 'verified'), 'unknown_shape'],
-    ['a status nobody has heard of', withStatus('complete', 'maybe'), 'unknown_shape'],
+    ['a name mismatch, although we sent no names', withStatus('complete', 'id_mismatch'), 'rejected'],
+    ['not verified, perhaps because of the names', withStatus('complete', 'not_verified'), 'rejected'],
+    ['a status that is not complete', withStatus('in_progress', 'verified'), 'unknown_shape'],
+    ['an unknown status', withStatus('complete', 'maybe'), 'unknown_shape'],
     ['verified without a person', withStatus('complete', 'verified'), 'unknown_shape'],
     ['422', { status: 422, body: {} }, 'unlisted'],
-    ['a path that is not there', { status: 404, body: { message: 'Cannot POST /nin/1' } }, 'unknown_path'],
-    ['a path that a proxy does not know', { status: 404, body: { message: 'Not Found' } }, 'unknown_path'],
+    ['a wrong path', { status: 404, body: { message: 'Cannot POST /nin/1' } }, 'unknown_path'],
+    ['a path that is unknown to a proxy', { status: 404, body: { message: 'Not Found' } }, 'unknown_path'],
     ['a gateway without a route', { status: 404, body: { message: 'no Route matched' } }, 'unknown_path'],
     ['a 404 that is a web page', { status: 404, body: undefined }, 'unknown_path'],
     ['any other 404', { status: 404, body: { message: 'Nothing here' } }, 'unlisted'],
-  ])('is a bad response for %s', async (_what, reply, trouble) => {
-    const error = await ask(reply)?.catch((reason: unknown) => reason)
+  ])('is a bad response for %s', async (_what, reply, problem) => {
+    const error = await find(reply)?.catch((reason: unknown) => reason)
     expect(error).toBeInstanceOf(SourceError)
-    expect(error).toMatchObject({ reason: 'bad_response', trouble })
+    expect(error).toMatchObject({ reason: 'bad_response', problem })
   })
 
-  it('is not asked for when the products want names, and says how to mend that', () => {
+  it('is not available when the products require names, and the reason says how to fix that', () => {
     const source = create(
       { ...values, namesOptional: 'off' },
       { send: async () => ({ status: 500, body: {} }) },
@@ -125,7 +125,7 @@ describe('the verdict', () => {
   })
 })
 
-it('wants the number’s place in a path', () => {
+it('requires {number} in a path', () => {
   expect(settings.ninPath.read('/v1/ng/identities/nin-premium/{number}')).toContain('{number}')
   expect(() => settings.ninPath.read('/v1/ng/identities/nin')).toThrow('{number}')
 })

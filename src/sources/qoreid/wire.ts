@@ -1,13 +1,13 @@
-import { loose, loosely, part } from '../wire.ts'
+import { anyValue, objectWith, optionalFields } from '../wire.ts'
 
 /** {"accessToken": "…", "expiresIn": 7200 or "7200 secs", "tokenType": "Bearer"} */
-export const TokenReply = loosely('accessToken', 'expiresIn')
+export const TokenReply = optionalFields('accessToken', 'expiresIn')
 
-/** What every answer with 200 has; the person is in it only when the status is verified. */
-export const Verdict = part({ id: loose, status: loosely('state', 'status') })
+/** The common part of every reply with 200. It has a record only when the status is verified. */
+export const Verdict = objectWith({ id: anyValue, status: optionalFields('state', 'status') })
 
-export const NinReply = part({
-  nin: loosely(
+export const NinReply = objectWith({
+  nin: optionalFields(
     'nin',
     'title',
     'firstname',
@@ -31,8 +31,8 @@ export const NinReply = part({
   ),
 })
 
-export const BvnReply = part({
-  bvn: loosely(
+export const BvnReply = objectWith({
+  bvn: optionalFields(
     'bvn',
     'firstname',
     'middlename',

@@ -10,7 +10,7 @@ type RegistryReader = {
 }
 
 /**
- * A masked second phone may be the requested one, so the record decides nothing. The first phone is never masked: the import
+ * A masked second phone may be the requested one, so neither answer is certain. The first phone is never masked: the import
  * refuses that.
  */
 function requireReadable(
@@ -18,7 +18,7 @@ function requireReadable(
   phone: string,
 ): void {
   if (!phone_number_2?.startsWith('*') || phone_number === toLocalPhone(phone)) return
-  throw new SourceError('registry', 'bad_response', { trouble: 'mixed_phones', fault: 'question' })
+  throw new SourceError('registry', 'bad_response', { problem: 'mixed_phones', fault: 'request' })
 }
 
 /** The operator's own records. An empty registry fails instead of answering "not found". */

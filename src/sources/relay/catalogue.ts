@@ -1,19 +1,19 @@
 import type { CatalogueFiles, InternetFile, TvFile } from '../../contract/catalogue-files.ts'
 import { type Static, Type } from '../../contract/schema.ts'
 import { toPrice, withoutDuplicates } from '../price-list.ts'
-import type { HttpReply, HttpRequest } from '../source.ts'
+import type { HttpRequest, Send } from '../source.ts'
 import { type Call, SourceError } from '../source.ts'
 import { toStatusError } from '../status.ts'
-import { createReader, part } from '../wire.ts'
+import { createReader, objectWith } from '../wire.ts'
 
 const NAME = 'relay'
 const NOTE = 'From another server of this API.'
 
-const BundlesReply = part({
+const BundlesReply = objectWith({
   success: Type.Literal(true),
-  data: part({
+  data: objectWith({
     data: Type.Array(
-      part({
+      objectWith({
         type: Type.String(),
         code: Type.String(),
         price: Type.Unsafe<string | number>({ type: ['string', 'number'] }),
@@ -24,10 +24,10 @@ const BundlesReply = part({
   }),
 })
 
-const AddOnsReply = part({
+const AddOnsReply = objectWith({
   success: Type.Literal(true),
   data: Type.Array(
-    part({
+    objectWith({
       add_on_product_code: Type.String(),
       name: Type.String(),
       price: Type.Unsafe<string | number>({ type: ['string', 'number'] }),
@@ -35,47 +35,45 @@ const AddOnsReply = part({
   ),
 })
 
-type Ask = (question: HttpRequest, call: Call) => Promise<HttpReply>
-
 /**
- * The lists of another server of this API, through its own look-ups: what we list is asked for there, one by one. What that
- * server does not know at all stays as it is; so do products and their prices, for which there is no look-up.
+ * The lists of another server of this API. Each of our lists is looked up there. A list that the server does not have stays
+ * unchanged; so do products and their prices, because the API has no look-up for them.
  */
 export async function fetchRelayCatalogue(
-  ask: Ask,
+  send: Send,
   current: CatalogueFiles,
   call: Call,
 ): Promise<CatalogueFiles> {
   const known = new Set<InternetFile | TvFile>([...current.internet, ...current.tv])
   const internet: InternetFile[] = []
-  for (const list of current.internet) internet.push(await fetchInternet(ask, list, call))
+  for (const list of current.internet) internet.push(await fetchInternet(send, list, call))
   const tv: TvFile[] = []
-  for (const list of current.tv) tv.push(await fetchTv(ask, list, call))
-  const isStranger = [...internet, ...tv].every((list) => known.has(list))
-  // Nothing found at all is a wrong address, not a server without lists.
-  if (isStranger) throw new SourceError(NAME, 'bad_response', { trouble: 'rejected' })
+  for (const list of current.tv) tv.push(await fetchTv(send, list, call))
+  const isUnchanged = [...internet, ...tv].every((list) => known.has(list))
+  // A server that has none of the lists is a wrong address.
+  if (isUnchanged) throw new SourceError(NAME, 'bad_response', { problem: 'rejected' })
   return { internet, tv }
 }
 
 const readBundles = createReader(NAME, BundlesReply)
 const readAddOns = createReader(NAME, AddOnsReply)
 
-/** Undefined when that server answers that it does not know this. */
+/** Undefined after a 404. */
 async function lookUp<T>(
-  ask: Ask,
-  question: HttpRequest,
+  send: Send,
+  request: HttpRequest,
   call: Call,
   read: (body: unknown) => T,
 ): Promise<T | undefined> {
-  const { status, body } = await ask(question, call)
+  const { status, body } = await send(request, call)
   if (status === 404) return undefined
   if (status !== 200) throw toStatusError(NAME, status)
   return read(body)
 }
 
-async function fetchInternet(ask: Ask, list: InternetFile, call: Call): Promise<InternetFile> {
+async function fetchInternet(send: Send, list: InternetFile, call: Call): Promise<InternetFile> {
   const path = `/internet/data/${list.segment}/lookup`
-  const reply = await lookUp(ask, { method: 'GET', path }, call, readBundles)
+  const reply = await lookUp(send, { method: 'GET', path }, call, readBundles)
   if (!reply) return list
   const bundles = reply.data.data.flatMap(({ code, price, description, duration }) => {
     const plain = toPrice(NAME, price)
@@ -84,10 +82,10 @@ async function fetchInternet(ask: Ask, list: InternetFile, call: Call): Promise<
   return { ...list, note: NOTE, bundles: withoutDuplicates(NAME, bundles) }
 }
 
-async function fetchTv(ask: Ask, list: TvFile, call: Call): Promise<TvFile> {
+async function fetchTv(send: Send, list: TvFile, call: Call): Promise<TvFile> {
   const known: { readonly product: string; readonly addOns: TvFile['add_ons'] }[] = []
   for (const { code } of list.products) {
-    const reply = await lookUp(ask, toAddOnsQuestion(list.type, code), call, readAddOns)
+    const reply = await lookUp(send, toAddOnsRequest(list.type, code), call, readAddOns)
     if (reply) known.push({ product: code, addOns: toAddOns(reply) })
   }
   if (known.length === 0) return list
@@ -105,8 +103,8 @@ async function fetchTv(ask: Ask, list: TvFile, call: Call): Promise<TvFile> {
   return { ...list, note: NOTE, products: list.products.filter(({ code }) => isKnown(code)), add_ons }
 }
 
-/** The API wants the inputs as a body, although the method is GET; where that gets lost on the way, the query has them. */
-function toAddOnsQuestion(type: string, productCode: string): HttpRequest {
+/** The API takes a body with GET. Proxies may drop it, so the query has the same inputs. */
+function toAddOnsRequest(type: string, productCode: string): HttpRequest {
   const inputs = { type, productCode }
   return { method: 'GET', path: '/cable-tv/fetch-tv-add-ons', query: inputs, body: inputs }
 }

@@ -7,15 +7,15 @@ import { fetchRelayCatalogue } from './catalogue.ts'
 import { toBvnRecord, toNinRecord } from './map.ts'
 import type { settings } from './settings.ts'
 import { createFetchToken } from './token.ts'
-import { createJudge, referenceIn } from './verdict.ts'
+import { createVerifiedCheck, referenceIn } from './verdict.ts'
 import { BvnReply, NinReply } from './wire.ts'
 
 const name = 'relay'
 
-/** Another server of this same API. It compares the phone itself, and so do we. */
-export const create: CreateSource<typeof settings> = (values, tools) => {
-  const ask = toAsk(values, tools)
-  const isVerified = createJudge(name, values.notFound)
+/** Another server of this same API. It compares the phone itself, and we compare it again. */
+export const create: CreateSource<typeof settings> = (values, deps) => {
+  const send = withCredentials(values, deps)
+  const isVerified = createVerifiedCheck(name, values.notFound)
   const readNin = createReader(name, NinReply)
   const readBvn = createReader(name, BvnReply)
   return {
@@ -23,30 +23,30 @@ export const create: CreateSource<typeof settings> = (values, tools) => {
     isExternal: true,
     findNin: async ({ nin, phone }, call) => {
       const body = { nin, phone: toLocalPhone(phone) }
-      const reply = await ask({ method: 'POST', path: '/kyc/verify-nin', body }, call)
+      const reply = await send({ method: 'POST', path: '/kyc/verify-nin', body }, call)
       const reference = referenceIn(reply.body)
       if (!isVerified(reply)) return { found: false, reference }
       return { found: true, record: toNinRecord(readNin(reply.body)), reference }
     },
     findBvn: async ({ bvn, phone }, call) => {
       const body = { bvn, phone: toLocalPhone(phone), amount: values.amount }
-      const reply = await ask({ method: 'POST', path: '/kyc/verify-bvn', body }, call)
+      const reply = await send({ method: 'POST', path: '/kyc/verify-bvn', body }, call)
       const reference = referenceIn(reply.body)
       if (!isVerified(reply)) return { found: false, reference }
       return { found: true, record: toBvnRecord(readBvn(reply.body)), reference }
     },
-    fetchCatalogue: (current, call) => fetchRelayCatalogue(ask, current, call),
+    fetchCatalogue: (current, call) => fetchRelayCatalogue(send, current, call),
   }
 }
 
-/** With the key as it is, or with a token that two keys give. The settings have been checked: there is one or the other. */
-function toAsk(
+/** Sends requests with the configured key, or with a token that is fetched for two keys. `check` requires one or the other. */
+function withCredentials(
   { key, publicKey = '', secretKey = '', tokenPath }: ValuesOf<typeof settings>,
   { send, now }: VendorDeps,
 ): Send {
   if (key !== undefined) {
     const authorization = `Bearer ${key}`
-    return (question, call) => send({ ...question, headers: { ...question.headers, authorization } }, call)
+    return (request, call) => send({ ...request, headers: { ...request.headers, authorization } }, call)
   }
   const fetchToken = createFetchToken(name, send, { publicKey, secretKey, tokenPath })
   return withToken(send, { source: name, fetchToken, now })

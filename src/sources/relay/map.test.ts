@@ -7,10 +7,10 @@ import { create } from './index.ts'
 import { toBvnRecord, toNinRecord } from './map.ts'
 import { check } from './settings.ts'
 import { readToken } from './token.ts'
-import { createJudge } from './verdict.ts'
+import { createVerifiedCheck } from './verdict.ts'
 
 describe('a record', () => {
-  it('passes through, hidden values included, without the address of a picture elsewhere', () => {
+  it('is copied, including masked values, without the URL of the picture', () => {
     const record = toNinRecord(ninReply)
     expect(record.personal_info).toEqual({
       ...ninReply.data.personal_info,
@@ -22,7 +22,7 @@ describe('a record', () => {
     expect(record).not.toHaveProperty('request_reference')
   })
 
-  it('passes through for a BVN', () => {
+  it('of a BVN is copied', () => {
     const { request_reference: _1, verification_status: _2, service_type: _3, ...data } = bvnReply.data
     expect(toBvnRecord(bvnReply)).toEqual(data)
   })
@@ -40,34 +40,34 @@ describe('a record', () => {
   })
 })
 
-describe('the verdict', () => {
-  const judge = (status: number, body: unknown) => createJudge('relay')({ status, body })
-  const inWords = (message: string) => ({ success: false, message })
+describe('a reply', () => {
+  const isVerified = (status: number, body: unknown) => createVerifiedCheck('relay')({ status, body })
+  const withMessage = (message: string) => ({ success: false, message })
 
   it('is verified only with 200, success and VERIFIED', () => {
-    expect(judge(200, ninReply)).toBe(true)
-    expect(() => judge(200, { ...ninReply, success: false })).toThrow('bad_response')
-    expect(() => judge(200, { success: true, data: {} })).toThrow('bad_response')
-    expect(() => judge(200, { success: true, data: { verification_status: 'PENDING' } })).toThrow(
+    expect(isVerified(200, ninReply)).toBe(true)
+    expect(() => isVerified(200, { ...ninReply, success: false })).toThrow('bad_response')
+    expect(() => isVerified(200, { success: true, data: {} })).toThrow('bad_response')
+    expect(() => isVerified(200, { success: true, data: { verification_status: 'PENDING' } })).toThrow(
       'bad_response',
     )
   })
 
   it.each([
     [422, { success: false, code: 'not_verified', message: 'x' }],
-    [422, inWords('NIN could not be verified')],
-    [404, inWords('BVN record not found')],
-    [422, inWords('Phone number does not match')],
+    [422, withMessage('NIN could not be verified')],
+    [404, withMessage('BVN record not found')],
+    [422, withMessage('Phone number does not match')],
     [422, { success: false, message: 'x', data: { verification_status: 'NOT_VERIFIED' } }],
     [200, { success: true, data: { verification_status: 'NOT VERIFIED' } }],
   ])('is not found for %d %j', (status, body) => {
-    expect(judge(status, body)).toBe(false)
+    expect(isVerified(status, body)).toBe(false)
   })
 
   it.each([
     [422, { code: 'validation_failed', message: 'phone does not match', errors: {} }, 'bad_response'],
-    [404, inWords('Merchant not found'), 'refused'],
-    [422, inWords('NIN could not be verified at this time'), 'unreachable'],
+    [404, withMessage('Merchant not found'), 'refused'],
+    [422, withMessage('NIN could not be verified at this time'), 'unreachable'],
     [
       422,
       { message: 'Could not be verified at this time', data: { verification_status: 'NOT_VERIFIED' } },
@@ -77,8 +77,8 @@ describe('the verdict', () => {
     [404, { code: 'not_found', message: 'There is nothing at this address.' }, 'bad_response'],
     [404, { message: 'The route api/v2/kyc/verify-nin could not be found.' }, 'bad_response'],
     [404, { message: 'Not Found' }, 'bad_response'],
-    [422, inWords('The phone does not match the required format.'), 'bad_response'],
-    [422, inWords('phone: value does not match pattern ^0\\d{10}$'), 'bad_response'],
+    [422, withMessage('The phone does not match the required format.'), 'bad_response'],
+    [422, withMessage('phone: value does not match pattern ^0\\d{10}$'), 'bad_response'],
     [404, undefined, 'bad_response'],
     [401, { message: 'Unauthenticated.' }, 'refused'],
     [402, {}, 'refused'],
@@ -87,8 +87,8 @@ describe('the verdict', () => {
     [502, { code: 'source_bad_response' }, 'unreachable'],
     [503, { code: 'audit_unavailable' }, 'unreachable'],
     [504, { code: 'source_timeout' }, 'timeout'],
-  ])('is no answer for %d %j: %s', (status, body, reason) => {
-    expect(() => judge(status, body)).toThrow(reason)
+  ])('is an error for %d %j: %s', (status, body, reason) => {
+    expect(() => isVerified(status, body)).toThrow(reason)
   })
 })
 
@@ -100,7 +100,7 @@ describe('the token', () => {
     [{ data: { token: { token: 'a' } } }],
     [{ data: { access_token: 'a' } }],
     [{ token: 'a' }],
-  ])('is found in %j', (body) => {
+  ])('is read from %j', (body) => {
     expect(readToken('relay', body, NOW)).toEqual({ text: 'a', lifetimeMs: undefined })
   })
 
@@ -115,7 +115,7 @@ describe('the token', () => {
     expect(readToken('relay', body, NOW).lifetimeMs).toBe(lifetimeMs)
   })
 
-  it('is refused when the server says so with 200, and not made up', () => {
+  it('is refused when the server reports a failure with 200, or sends an invalid token', () => {
     expect(() => readToken('relay', { success: false, message: 'x' }, NOW)).toThrow('refused')
     expect(() => readToken('relay', { data: { token: 'a b\n' } }, NOW)).toThrow('bad_response')
   })
@@ -134,14 +134,14 @@ describe('the credentials', () => {
     notFound: undefined,
   }
   const call = { signal: AbortSignal.timeout(5000), reference: 'ver_test' }
-  const asked: HttpRequest[] = []
-  const send = async (question: HttpRequest): Promise<HttpReply> => {
-    asked.push(question)
+  const requests: HttpRequest[] = []
+  const send = async (request: HttpRequest): Promise<HttpReply> => {
+    requests.push(request)
     const token = { success: true, data: { token: { access_token: 'given' } } }
-    return { status: 200, body: question.path === values.tokenPath ? token : bvnReply }
+    return { status: 200, body: request.path === values.tokenPath ? token : bvnReply }
   }
 
-  it.each([{}, { publicKey: 'p' }, { secretKey: 's' }])('are wanted: %j is not enough', (given) => {
+  it.each([{}, { publicKey: 'p' }, { secretKey: 's' }])('are required: %j is not enough', (given) => {
     expect(check({ ...values, ...given })).toMatch(/^TABBAT_RELAY_KEY is required to use relay, or both/)
   })
 
@@ -149,19 +149,19 @@ describe('the credentials', () => {
     expect(check({ ...values, ...given })).toBeUndefined()
   })
 
-  it('are a key, or two keys for a token; the amount is the operator’s', async () => {
-    asked.length = 0
-    for (const given of [{ key: 'as-it-is' }, { publicKey: 'p', secretKey: 's' }])
+  it('are a key, or two keys for a token; the amount comes from the settings', async () => {
+    requests.length = 0
+    for (const given of [{ key: 'own-key' }, { publicKey: 'p', secretKey: 's' }])
       await create({ ...values, ...given }, { send }).findBvn?.(
         { bvn: '22345678901', phone: '8031234567' },
         call,
       )
     const body = { bvn: '22345678901', phone: '08031234567', amount: '0' }
-    expect(asked).toMatchObject([
-      { path: '/kyc/verify-bvn', headers: { authorization: 'Bearer as-it-is' }, body },
+    expect(requests).toMatchObject([
+      { path: '/kyc/verify-bvn', headers: { authorization: 'Bearer own-key' }, body },
       { path: '/merchant/authorization', headers: { authorization: `Basic ${btoa('p:s')}` } },
       { path: '/kyc/verify-bvn', headers: { authorization: 'Bearer given' }, body },
     ])
-    expect(asked[1]).not.toHaveProperty('body')
+    expect(requests[1]).not.toHaveProperty('body')
   })
 })

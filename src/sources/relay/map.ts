@@ -4,7 +4,7 @@ import type { Static } from '../../contract/schema.ts'
 import { completeBvn, completeNin, type Given, toNumber } from '../record.ts'
 import type { BvnReply, NinReply } from './wire.ts'
 
-/** The shape is ours already. The picture is dropped: its address is one of the other server. */
+/** The shape is that of the contract. The picture is dropped: its URL belongs to the other server. */
 export const toNinRecord = ({ data }: Static<typeof NinReply>): NinRecord =>
   completeNin({ ...data, nin_number: toNumber(data.nin_number) } as Given<NinRecord>)
 

@@ -13,24 +13,24 @@ const LEAST_MS = MINUTE_MS
 /** Fetches a token for a public and a secret key. */
 export const createFetchToken =
   (source: string, send: Send, { publicKey, secretKey, tokenPath }: Keys): TokenOptions['fetchToken'] =>
-  async (call, askedAt) => {
+  async (call, requestedAt) => {
     const basic = Buffer.from(`${publicKey}:${secretKey}`).toString('base64')
     const headers = { authorization: `Basic ${basic}` }
     const reply = await send({ method: 'POST', path: tokenPath, headers }, call)
-    return readToken(source, requireTokenReply(source, reply), askedAt)
+    return readToken(source, requireTokenReply(source, reply), requestedAt)
   }
 
 /** Servers of this API return the token in different places. */
-export function readToken(source: string, body: unknown, askedAt: Date): Token {
+export function readToken(source: string, body: unknown, requestedAt: Date): Token {
   const top = toFields(body)
-  if (top.success === false) throw new SourceError(source, 'refused', { trouble: 'credentials' })
+  if (top.success === false) throw new SourceError(source, 'refused', { problem: 'credentials' })
   const data = toFields(top.data)
   const token = toFields(data.token)
   const text = token.access_token ?? token.token ?? data.access_token ?? top.token
   const expiresAt = readTime(token.expires_at ?? data.expires_at ?? top.expires_at)
   // A token that seems to have expired is still used for a minute: its time may be misread, and a 401 would show it.
   const lifetimeMs =
-    expiresAt === undefined ? undefined : Math.max(expiresAt - EARLY_MS - askedAt.getTime(), LEAST_MS)
+    expiresAt === undefined ? undefined : Math.max(expiresAt - EARLY_MS - requestedAt.getTime(), LEAST_MS)
   return { text: readTokenText(source, text), lifetimeMs }
 }
 

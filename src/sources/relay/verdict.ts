@@ -5,20 +5,20 @@ import type { HttpReply } from '../source.ts'
 import { SourceError } from '../source.ts'
 import { isTemporary, toStatusError } from '../status.ts'
 
-/** Whether the answer holds a person. Throws when it is neither that nor "not verified". */
-type JudgeReply = (reply: HttpReply) => boolean
+/** Whether the reply is verified. Throws when it is neither verified nor "not verified". */
+type VerifiedCheck = (reply: HttpReply) => boolean
 
-/** What servers of this API that are not a Tabbat say in words; a Tabbat has a code for it. */
+/** Texts of servers of this API other than Tabbat. Tabbat has a code. */
 const NOT_VERIFIED_TEXTS = [
   ...NO_SUCH_PERSON,
   ...PHONE_DIFFERS,
   ...['nin', 'bvn', 'the number', 'the number {number}'].map((what) => `${what} could not be verified`),
 ]
 
-export function createJudge(source: string, notFound?: readonly string[]): JudgeReply {
+export function createVerifiedCheck(source: string, notFound?: readonly string[]): VerifiedCheck {
   const saysNotVerified = createPhraseMatcher(NOT_VERIFIED_TEXTS, notFound)
 
-  /** A Tabbat says it by its code, others by the status of the verification, or only in words. */
+  /** Tabbat has a code. Other servers have a verification status, or only a text. */
   const isNotVerified = (body: unknown): boolean => {
     const code = fieldOf(body, 'code')
     if (typeof code === 'string' && Object.hasOwn(ERRORS, code)) return code === 'not_verified'
@@ -32,21 +32,21 @@ export function createJudge(source: string, notFound?: readonly string[]): Judge
     const verdict = fieldOf(body, 'success') === true ? statusIn(body) : ''
     if (verdict === 'VERIFIED') return true
     if (NOT_VERIFIED.test(verdict)) return false
-    throw new SourceError(source, 'bad_response', { trouble: 'unknown_shape' })
+    throw new SourceError(source, 'bad_response', { problem: 'unknown_shape' })
   }
 }
 
-/** A Tabbat's Retry-After may be about one number, or about its own sources: then it is no reason to leave it alone. */
+/** With these two codes, the Retry-After of a Tabbat server is not about the server, so there is no cooldown. */
 function toRelayError(source: string, status: number, body: unknown): SourceError {
   const code = fieldOf(body, 'code')
   if (status === 429 && code === 'too_many_attempts')
-    return new SourceError(source, 'throttled', { trouble: 'too_many', fault: 'question' })
+    return new SourceError(source, 'throttled', { problem: 'too_many', fault: 'request' })
   if (status === 503 && code === 'source_unavailable')
-    return new SourceError(source, 'unreachable', { trouble: 'vendor_down', retryAfterMs: 0 })
+    return new SourceError(source, 'unreachable', { problem: 'vendor_down', retryAfterMs: 0 })
   return toStatusError(source, status, body)
 }
 
-/** That server's own reference, which it also gives with "not verified". */
+/** The reference of that server, which it also returns with "not verified". */
 export const referenceIn = (body: unknown): unknown => fieldOf(fieldOf(body, 'data'), 'request_reference')
 
 const NOT_VERIFIED = /^(NOT|UN)[ _-]?(VERIFIED|FOUND)$/

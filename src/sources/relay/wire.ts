@@ -1,8 +1,8 @@
-import { loosely, part } from '../wire.ts'
+import { objectWith, optionalFields } from '../wire.ts'
 
-/** {"success": true, "data": {…}}: the result of the contract. The record is judged field by field where it is read. */
-export const NinReply = part({
-  data: loosely(
+/** {"success": true, "data": {…}}: the result of the contract. The fields are checked where they are read. */
+export const NinReply = objectWith({
+  data: optionalFields(
     'nin_number',
     'document_no',
     'personal_info',
@@ -13,8 +13,8 @@ export const NinReply = part({
   ),
 })
 
-export const BvnReply = part({
-  data: loosely(
+export const BvnReply = objectWith({
+  data: optionalFields(
     'bvn_number',
     'name_on_card',
     'enrolment_branch',

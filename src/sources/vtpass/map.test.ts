@@ -8,14 +8,14 @@ const NOTHING = { internet: [], tv: [] }
 const read = () =>
   toVariations(createReader('vtpass', Content)(createReader('vtpass', Envelope)(reply).content))
 
-it('reads what is for sale: amounts in both spellings, and no airtime', () => {
+it('reads amounts in both formats, and skips airtime', () => {
   expect(read()).toEqual([
     { code: '624', name: ' 1GB FlexiDaily for 1days - 450 Naira', price: '450' },
     { code: '606', name: '2GB MidNite for 7days - 1,550 Naira', price: '1550.50' },
   ])
 })
 
-it('makes a list of bundles of it', () => {
+it('converts the reply to a list of bundles', () => {
   expect(toInternet(NOTHING, 'smile', read())).toEqual({
     as_of: '',
     segment: 'smile',
@@ -33,7 +33,7 @@ it('makes a list of bundles of it', () => {
   })
 })
 
-it('makes a list of products of it', () => {
+it('converts the reply to a list of products', () => {
   expect(toTv(NOTHING, 'SHOWMAX', read()).products.map(({ code, price }) => [code, price])).toEqual([
     ['624', '450'],
     ['606', '1550.50'],

@@ -8,7 +8,7 @@ const NOTE = 'From VTpass.'
 
 export type Variation = { readonly code: string; readonly name: string; readonly price: string }
 
-/** What is for sale. Airtime of any amount is listed with the price 0, and is no bundle. */
+/** Airtime of any amount is listed with the price 0. It is not a bundle, so it is skipped. */
 export function toVariations({ variations = [], varations = [] }: Static<typeof Content>): Variation[] {
   const given = variations.length > 0 ? variations : varations
   const sold = given.flatMap(({ variation_code, name, variation_amount }) => {
@@ -18,7 +18,7 @@ export function toVariations({ variations = [], varations = [] }: Static<typeof 
   return withoutDuplicates(NAME, sold)
 }
 
-/** Labels are kept as they came, blanks included. */
+/** Labels are not trimmed. */
 export function toInternet(
   current: CatalogueFiles,
   segment: string,
@@ -51,7 +51,7 @@ export function toTv(
   )
 }
 
-/** DStv's add-ons under the vendor's names. Of two names for one, the first that is for sale counts. */
+/** DStv's add-ons under the vendor's codes. If an add-on has two codes, the first one that is sold counts. */
 const ADD_ONS: readonly (readonly [vendor: string, ours: string])[] = [
   ['hdpvr-access-service', 'HDPVRE36'],
   ['extraview-access', 'HDPVRE36'],
@@ -61,11 +61,11 @@ const ADD_ONS: readonly (readonly [vendor: string, ours: string])[] = [
   ['french11', 'FRN11E36'],
 ]
 
-const PARTLY = 'Add-on prices from VTpass; all else as of '
+const PARTIAL_NOTE = 'Add-on prices from VTpass; all else as of '
 
 /**
- * The vendor does not say which add-on goes with which product, and has codes of its own for products: only the prices of
- * the add-ons we know are taken from it.
+ * Only the prices of known add-ons are used: the vendor does not say which add-on belongs to which product, and has its own
+ * product codes.
  */
 export function toDstv(current: CatalogueFiles, variations: readonly Variation[]): TvFile[] {
   const list = findTv(current, 'DSTV')
@@ -77,6 +77,6 @@ export function toDstv(current: CatalogueFiles, variations: readonly Variation[]
   }
   if (prices.size === 0) return [list]
   const add_ons = list.add_ons.map((addOn) => ({ ...addOn, price: prices.get(addOn.code) ?? addOn.price }))
-  const note = list.note?.startsWith(PARTLY) ? list.note : `${PARTLY}${list.as_of}.`
+  const note = list.note?.startsWith(PARTIAL_NOTE) ? list.note : `${PARTIAL_NOTE}${list.as_of}.`
   return [{ ...list, note, add_ons }]
 }

@@ -1,14 +1,14 @@
 import { Type } from '../../contract/schema.ts'
-import { loose, loosely, part } from '../wire.ts'
+import { anyValue, objectWith, optionalFields } from '../wire.ts'
 
-/** {"response_description": "000", "content": {…}}; an error has its number in `code` instead. */
-export const Envelope = part({ response_description: loose, code: loose, content: loose })
+/** {"response_description": "000", "content": {…}}; an error has its code in `code` instead. */
+export const Envelope = objectWith({ response_description: anyValue, code: anyValue, content: anyValue })
 
-const Variation = part({ variation_code: loose, name: Type.String(), variation_amount: loose })
+const Variation = objectWith({ variation_code: anyValue, name: Type.String(), variation_amount: anyValue })
 
-/** The vendor spells the list in two ways, sometimes in both at once. */
-export const Content = part({
+/** The vendor spells the name of the list in two ways, sometimes both in one reply. */
+export const Content = objectWith({
   variations: Type.Optional(Type.Array(Variation)),
   varations: Type.Optional(Type.Array(Variation)),
-  ...loosely('serviceID').properties,
+  ...optionalFields('serviceID').properties,
 })

@@ -7,7 +7,7 @@ import { toBvnRecord, toNinRecord } from './map.ts'
 import type { settings } from './settings.ts'
 import { BvnReply, NinReply, saysFailed, toCode } from './wire.ts'
 
-/** Youverify takes no phone: it is compared by us. It wants to hear that the person agreed; the operator answers for it. */
+/** Youverify does not compare phones, so we do. It requires a statement of consent; the operator is responsible for it. */
 export const create: CreateSource<typeof settings> = ({ token, ninPath, bvnPath, premium }, { send }) => {
   const name = 'youverify'
   const headers = { token }
@@ -15,8 +15,8 @@ export const create: CreateSource<typeof settings> = ({ token, ninPath, bvnPath,
   const readNin = createReader(name, NinReply)
   const readBvn = createReader(name, BvnReply)
 
-  const ask = async (path: string, question: Record<string, unknown>, call: Call): Promise<unknown> => {
-    const { status, body } = await send({ method: 'POST', path, headers, body: question }, call)
+  const lookUp = async (path: string, input: Record<string, unknown>, call: Call): Promise<unknown> => {
+    const { status, body } = await send({ method: 'POST', path, headers, body: input }, call)
     if (status !== 200) throw toStatusError(name, status, body)
     // An error may come with 200.
     const code = toCode(body)
@@ -25,13 +25,13 @@ export const create: CreateSource<typeof settings> = ({ token, ninPath, bvnPath,
     return body
   }
 
-  /** Any other status is one that we do not know, and no answer. "Not found" comes with a reason, which may be a failure. */
+  /** An unknown status is a bad response. The reason of "not_found" may be a temporary failure. */
   const isFound = ({ status, reason }: { readonly status?: unknown; readonly reason?: unknown }): boolean => {
     if (status === 'found') return true
     if (status === 'not_found' && isTemporary(toText(reason)))
-      throw new SourceError(name, 'unreachable', { trouble: 'vendor_down' })
+      throw new SourceError(name, 'unreachable', { problem: 'vendor_down' })
     if (status === 'not_found') return false
-    throw new SourceError(name, 'bad_response', { trouble: 'unknown_shape' })
+    throw new SourceError(name, 'bad_response', { problem: 'unknown_shape' })
   }
 
   return {
@@ -39,16 +39,16 @@ export const create: CreateSource<typeof settings> = ({ token, ninPath, bvnPath,
     isExternal: true,
     samples: { nin: '11111111111', bvn: '11111111111' },
     findNin: async ({ nin }, call) => {
-      const question = { id: nin, isSubjectConsent: true, ...(isPremium && { premiumNin: true }) }
-      const reply = readNin(await ask(ninPath, question, call))
+      const input = { id: nin, isSubjectConsent: true, ...(isPremium && { premiumNin: true }) }
+      const reply = readNin(await lookUp(ninPath, input, call))
       const { id: reference } = reply.data
       return isFound(reply.data)
         ? { found: true, record: toNinRecord(reply), reference }
         : { found: false, reference }
     },
     findBvn: async ({ bvn }, call) => {
-      const question = { id: bvn, isSubjectConsent: true, ...(isPremium && { premiumBVN: true }) }
-      const reply = readBvn(await ask(bvnPath, question, call))
+      const input = { id: bvn, isSubjectConsent: true, ...(isPremium && { premiumBVN: true }) }
+      const reply = readBvn(await lookUp(bvnPath, input, call))
       const { id: reference } = reply.data
       return isFound(reply.data)
         ? { found: true, record: toBvnRecord(reply), reference }

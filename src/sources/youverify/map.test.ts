@@ -8,7 +8,7 @@ import { BvnReply, NinReply, toCode } from './wire.ts'
 const readNin = createReader('youverify', NinReply)
 const readBvn = createReader('youverify', BvnReply)
 
-it('a NIN of Youverify is in the words of the contract', () => {
+it('a NIN of Youverify is converted to the shape of the contract', () => {
   const record = toNinRecord(readNin(nin))
   expect(record).toMatchObject({ nin_number: '12345678901', document_no: '' })
   expect(record.personal_info).toMatchObject({
@@ -27,7 +27,7 @@ it('a NIN of Youverify is in the words of the contract', () => {
   expect(JSON.stringify(record)).not.toMatch(/\/9j\/|VerificationRequest/)
 })
 
-it('a BVN of Youverify is in the words of the contract', () => {
+it('a BVN of Youverify is converted to the shape of the contract', () => {
   const record = toBvnRecord(readBvn(bvn))
   expect(record).toMatchObject({
     bvn_number: '02234567890',
@@ -54,7 +54,7 @@ it.each([undefined, null, '1 Synthetic Street', {}])('an address that is %j is e
   expect(Object.values(residential_info)).toEqual(['', '', '', ''])
 })
 
-it('has no number when the reply has none: the vendor always repeats it', () => {
+it('has no number when the reply has none, because the vendor always returns it', () => {
   expect(toNinRecord(readNin({ data: {} })).nin_number).toBe('')
   expect(toBvnRecord(readBvn({ data: {} })).bvn_number).toBe('')
 })

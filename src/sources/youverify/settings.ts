@@ -20,6 +20,6 @@ export const settings = {
     'TABBAT_YOUVERIFY_PREMIUM',
     'off',
     oneOf('on', 'off'),
-    'on: asks for the premium products, which know more and cost more.',
+    'on: requests the premium products, which return more fields and cost more.',
   ),
 }

@@ -1,12 +1,12 @@
 import { Type } from '../../contract/schema.ts'
 import { toText } from '../record.ts'
-import { loosely, part } from '../wire.ts'
+import { objectWith, optionalFields } from '../wire.ts'
 
-/** The vendor's own status. NaN when there is none: then it is not Youverify who answers. */
+/** The vendor's own status. NaN when there is none: the reply is not from Youverify. */
 export const toCode = (body: unknown): number =>
   Number(toText((body as { readonly statusCode?: unknown } | null | undefined)?.statusCode) || Number.NaN)
 
-/** The documents have it in every answer: true beside a result, false beside an error. */
+/** By the documentation, every reply has `success`: true with a result, false with an error. */
 export const saysFailed = (body: unknown): boolean => {
   const success = (body as { readonly success?: unknown } | null | undefined)?.success
   return success !== undefined && success !== true
@@ -14,11 +14,11 @@ export const saysFailed = (body: unknown): boolean => {
 
 type Address = { readonly [Name in 'addressLine' | 'lga' | 'state']?: unknown }
 
-/** Often null. Whatever else it may be has none of these keys, and is empty then. */
+/** Often null. A value of another type has none of these keys, and is read as empty. */
 const address = Type.Optional(Type.Unsafe<Address | null>({}))
 
-/** What both products say about a person. The person that was asked about is `idNumber`; `id` is the vendor's reference. */
-const person = loosely(
+/** The fields of both products. `idNumber` is the requested number; `id` is the vendor's reference. */
+const person = optionalFields(
   'id',
   'status',
   'reason',
@@ -32,18 +32,18 @@ const person = loosely(
 )
 
 /** {"success": true, "statusCode": 200, "message": "success", "data": {"status": "found", …}} */
-export const NinReply = part({
-  data: part({
+export const NinReply = objectWith({
+  data: objectWith({
     ...person.properties,
-    ...loosely('religion', 'nokState', 'birthLGA', 'birthState', 'birthCountry').properties,
+    ...optionalFields('religion', 'nokState', 'birthLGA', 'birthState', 'birthCountry').properties,
     address,
   }),
 })
 
-export const BvnReply = part({
-  data: part({
+export const BvnReply = objectWith({
+  data: objectWith({
     ...person.properties,
-    ...loosely('email', 'nin', 'enrollmentBranch', 'enrollmentInstitution').properties,
+    ...optionalFields('email', 'nin', 'enrollmentBranch', 'enrollmentInstitution').properties,
     address,
   }),
 })
