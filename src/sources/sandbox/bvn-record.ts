@@ -3,7 +3,7 @@ import { addDays, addYears, pickDate, toDate, toHyphenatedDate, toLongDate } fro
 import { ACCOUNT_LEVELS, BANKS } from './occupations.ts'
 import { type Person, toFullName, toPerson } from './person.ts'
 import { pickPhone, toPhoneOnRecord } from './phone.ts'
-import { createSeed } from './seed.ts'
+import { Seed } from './seed.ts'
 
 /** What the sandbox knows about a BVN. Only the phone comes from the request; `person` is for scenarios. */
 export function toBvnRecord(
@@ -11,7 +11,7 @@ export function toBvnRecord(
   phoneCore: string,
   person: Person = toPerson(toLinkedNin(bvn)),
 ): BvnRecord {
-  const seed = createSeed('bvn', bvn, 'bank')
+  const seed = new Seed('bvn', bvn, 'bank')
   const bank = seed.pick(BANKS)
   return {
     bvn_number: bvn,
@@ -32,26 +32,26 @@ export function toBvnRecord(
 }
 
 /**
- * The person behind a BVN is the person behind this NIN, so that a client who looks up both meets the same name
+ * The person behind a BVN is the person behind this NIN, so that a client who looks up both finds the same name
  * twice. It starts with 1 to 9: a number that starts with zeros could be a scenario.
  */
 function toLinkedNin(bvn: string) {
-  const seed = createSeed('bvn', bvn, 'nin')
+  const seed = new Seed('bvn', bvn, 'nin')
   return `${seed.between(1, 9)}${seed.digits(5)}${seed.digits(5)}`
 }
 
 const FIRST_REGISTRATION = toDate(2014, 2, 14)
 const LAST_REGISTRATION = toDate(2023, 12, 31)
 
-/** BVNs exist since February 2014, and only grown-ups get one here. */
+/** BVNs exist since February 2014. Only adults get one here. */
 function pickRegistrationDate(bvn: string, person: Person) {
-  const grownUp = addDays(addYears(person.birthDate, 18), 1)
-  const first = grownUp > FIRST_REGISTRATION ? grownUp : FIRST_REGISTRATION
-  return pickDate(createSeed('bvn', bvn, 'registration'), first, LAST_REGISTRATION)
+  const adultSince = addDays(addYears(person.birthDate, 18), 1)
+  const first = adultSince > FIRST_REGISTRATION ? adultSince : FIRST_REGISTRATION
+  return pickDate(new Seed('bvn', bvn, 'registration'), first, LAST_REGISTRATION)
 }
 
 function toPersonalInfo(bvn: string, phoneCore: string, person: Person): BvnRecord['personal_info'] {
-  const seed = createSeed('bvn', bvn, 'contact')
+  const seed = new Seed('bvn', bvn, 'contact')
   return {
     first_name: person.firstName,
     middle_name: person.middleName,
@@ -59,7 +59,7 @@ function toPersonalInfo(bvn: string, phoneCore: string, person: Person): BvnReco
     full_name: toFullName(person),
     email: seed.chance(80) ? toEmail(person) : '',
     gender: person.gender === 'm' ? 'Male' : 'Female',
-    phone_number: toPhoneOnRecord(createSeed('bvn', bvn, 'phone'), phoneCore),
+    phone_number: toPhoneOnRecord('bvn', bvn, phoneCore),
     phone_number_2: seed.chance(25) ? pickPhone(seed) : null,
     date_of_birth: toHyphenatedDate(person.birthDate),
     formatted_date_of_birth: toLongDate(person.birthDate),

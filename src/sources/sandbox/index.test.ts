@@ -41,7 +41,7 @@ describe.each([
   ['NIN', findNin],
   ['BVN', findBvn],
 ])('the outcomes of a %s', (_, find) => {
-  test('00000000422 is nobody', async () => {
+  test('00000000422 is not found', async () => {
     expect(await find('00000000422')).toEqual({ found: false })
   })
 
@@ -87,7 +87,7 @@ describe('00000000001', () => {
     })
   })
 
-  test('does not have the phone of nobody either', async () => {
+  test('does not have the mismatch phone either', async () => {
     expect((await ninRecord('00000000001', '8000000000')).personal_info.phone_number).not.toBe('08000000000')
     expect((await bvnRecord('00000000001', '8000000000')).personal_info.phone_number).not.toBe('08000000000')
   })

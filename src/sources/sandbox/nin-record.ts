@@ -6,7 +6,7 @@ import { type Person, toFullName, toPerson } from './person.ts'
 import { toPhoneOnRecord } from './phone.ts'
 import { pickAddress, pickPlace } from './place.ts'
 import { toPortraitCode } from './portrait.ts'
-import { createSeed } from './seed.ts'
+import { Seed } from './seed.ts'
 
 /** What the sandbox knows about a NIN. Only the phone comes from the request; `person` is for scenarios. */
 export function toNinRecord(nin: string, phoneCore: string, person: Person = toPerson(nin)): NinRecord {
@@ -37,12 +37,12 @@ export function toNinRecord(nin: string, phoneCore: string, person: Person = toP
 const toPortraitPath = (code: string) => `/media/sandbox/${code}.svg`
 
 function toDocumentNumber(nin: string) {
-  const seed = createSeed('nin', nin, 'document')
+  const seed = new Seed('nin', nin, 'document')
   return seed.chance(50) ? `S${seed.digits(8)}` : ''
 }
 
 function toPersonalInfo(nin: string, phoneCore: string, person: Person): NinRecord['personal_info'] {
-  const seed = createSeed('nin', nin, 'body')
+  const seed = new Seed('nin', nin, 'body')
   const height = person.gender === 'm' ? seed.between(160, 192) : seed.between(150, 180)
   return {
     title: person.title,
@@ -52,18 +52,18 @@ function toPersonalInfo(nin: string, phoneCore: string, person: Person): NinReco
     full_name: toFullName(person),
     maiden_name: person.maidenName,
     gender: person.gender,
-    phone_number: toPhoneOnRecord(createSeed('nin', nin, 'phone'), phoneCore),
+    phone_number: toPhoneOnRecord('nin', nin, phoneCore),
     date_of_birth: toNumericDate(person.birthDate),
     formatted_date_of_birth: toShortDate(person.birthDate),
     height: String(height),
     marital_status: person.maritalStatus,
-    image_url: toPortraitPath(toPortraitCode(createSeed('nin', nin, 'portrait'), person.gender)),
+    image_url: toPortraitPath(toPortraitCode(new Seed('nin', nin, 'portrait'), person.gender)),
     religion: seed.pick(RELIGIONS),
   }
 }
 
 function toNextOfKin(nin: string, person: Person): NinRecord['next_of_kin'] {
-  const seed = createSeed('nin', nin, 'kin')
+  const seed = new Seed('nin', nin, 'kin')
   const place = seed.chance(60) ? person.home : pickPlace(seed)
   return {
     firstname: pickFirstName(seed, seed.pick(['m', 'f'] as const), person.lastName, person.firstName),
@@ -76,7 +76,7 @@ function toNextOfKin(nin: string, person: Person): NinRecord['next_of_kin'] {
 }
 
 function toEducationProfession(nin: string): NinRecord['education_profession'] {
-  const seed = createSeed('nin', nin, 'work')
+  const seed = new Seed('nin', nin, 'work')
   const { level, professions } = seed.pick(EDUCATION)
   return { educational_level: level, profession: seed.pick(professions) }
 }

@@ -1,9 +1,9 @@
-/** What a test key meets in the sandbox: the number, what it is good for, the status, what happens. */
+/** A number with a fixed outcome for test keys. */
 type SandboxNumber = {
   readonly number: string
   readonly use: 'NIN, BVN' | 'BVN' | 'phone'
   readonly status: number
-  /** May have words in backquotes. */
+  /** Words in backquotes are code. */
   readonly effect: string
 }
 
@@ -12,13 +12,13 @@ export const SANDBOX_NUMBERS: readonly SandboxNumber[] = [
     number: '00000000001',
     use: 'NIN, BVN',
     status: 200,
-    effect: 'A sparse record: the number and the phone, and hardly anything else.',
+    effect: 'A sparse record: only the number and the phone are filled.',
   },
   {
     number: '00000000002',
     use: 'BVN',
     status: 200,
-    effect: 'A BVN on the watch list: `watchlisted` says so.',
+    effect: 'A BVN on the watch list: `watchlisted` is `YES`.',
   },
   {
     number: '00000000003',
@@ -37,24 +37,24 @@ export const SANDBOX_NUMBERS: readonly SandboxNumber[] = [
     number: '00000000502',
     use: 'NIN, BVN',
     status: 502,
-    effect: 'A source answered garbage: `source_bad_response`.',
+    effect: 'The response of a source is unreadable: `source_bad_response`.',
   },
   {
     number: '00000000503',
     use: 'NIN, BVN',
     status: 503,
-    effect: 'Every source is down: `source_unavailable`.',
+    effect: 'All sources are unavailable: `source_unavailable`.',
   },
   {
     number: '00000000504',
     use: 'NIN, BVN',
     status: 504,
-    effect: 'The sources are too slow: `source_timeout`.',
+    effect: 'The sources do not answer in time: `source_timeout`.',
   },
   {
     number: '08000000000',
     use: 'phone',
     status: 422,
-    effect: 'Never matches, whoever is asked for: `not_verified`.',
+    effect: 'Matches no record: `not_verified`.',
   },
 ]

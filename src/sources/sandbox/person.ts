@@ -8,7 +8,7 @@ import {
   toTitle,
 } from './names.ts'
 import { type Place, pickAddress, pickPlace } from './place.ts'
-import { createSeed } from './seed.ts'
+import { Seed } from './seed.ts'
 
 export type Person = {
   readonly gender: Gender
@@ -32,15 +32,15 @@ const LAST_BIRTH_DATE = toDate(2004, 12, 31)
 
 /** The person behind a NIN: the same number is the same adult today and in ten years. */
 export function toPerson(nin: string): Person {
-  const birthDate = pickDate(createSeed('nin', nin, 'birth'), FIRST_BIRTH_DATE, LAST_BIRTH_DATE)
+  const birthDate = pickDate(new Seed('nin', nin, 'birth'), FIRST_BIRTH_DATE, LAST_BIRTH_DATE)
   return { ...toIdentity(nin, birthDate), birthDate, ...toPlaces(nin) }
 }
 
-export const toFullName = (person: Person) =>
-  [person.firstName, person.middleName, person.lastName].filter((name) => name !== '').join(' ')
+export const toFullName = ({ firstName, middleName, lastName }: Person) =>
+  middleName === '' ? `${firstName} ${lastName}` : `${firstName} ${middleName} ${lastName}`
 
 function toIdentity(nin: string, birthDate: Date) {
-  const seed = createSeed('nin', nin, 'name')
+  const seed = new Seed('nin', nin, 'name')
   const gender = seed.pick(['m', 'f'] as const)
   const maritalStatus = pickMaritalStatus(seed, birthDate)
   const title = toTitle(gender, maritalStatus)
@@ -52,7 +52,7 @@ function toIdentity(nin: string, birthDate: Date) {
 }
 
 function toPlaces(nin: string) {
-  const seed = createSeed('nin', nin, 'places')
+  const seed = new Seed('nin', nin, 'places')
   const origin = pickPlace(seed)
   const birthplace = seed.chance(70) ? origin : pickPlace(seed)
   const residenceStatus = seed.pick(['birth', 'Occupant'])

@@ -1,5 +1,5 @@
 import { toLocalPhone } from '../../contract/phone.ts'
-import type { Seed } from './seed.ts'
+import { Seed } from './seed.ts'
 
 /** The phone that never matches, so that a client can test a mismatch. */
 const MISMATCH_PHONE = '8000000000'
@@ -10,5 +10,5 @@ const PREFIXES = ['803', '805', '806', '813', '816', '703', '706', '901', '903',
 export const pickPhone = (seed: Seed) => toLocalPhone(`${seed.pick(PREFIXES)}000${seed.digits(4)}`)
 
 /** Every record has the requested phone, except the mismatch phone. */
-export const toPhoneOnRecord = (seed: Seed, phoneCore: string) =>
-  phoneCore === MISMATCH_PHONE ? pickPhone(seed) : toLocalPhone(phoneCore)
+export const toPhoneOnRecord = (kind: 'nin' | 'bvn', number: string, phoneCore: string) =>
+  phoneCore === MISMATCH_PHONE ? pickPhone(new Seed(kind, number, 'phone')) : toLocalPhone(phoneCore)

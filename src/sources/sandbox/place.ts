@@ -4,11 +4,12 @@ import type { Seed } from './seed.ts'
 /** Picked together, because a state, an area and a town must belong together. */
 export type Place = { readonly state: string; readonly lga: string; readonly town: string }
 
-export function pickPlace(seed: Seed): Place {
-  const state = seed.pick(STATES)
-  const lga = seed.pick(state.lgas)
-  return { state: state.name, lga, town: toTown(lga) }
-}
+/** Every place, by state. */
+const PLACES: readonly (readonly Place[])[] = STATES.map(({ name: state, lgas }) =>
+  lgas.map((lga) => ({ state, lga, town: toTown(lga) })),
+)
+
+export const pickPlace = (seed: Seed): Place => seed.pick(seed.pick(PLACES))
 
 const STREETS = [
   'Unity Street',

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { drawPortrait, toPortraitCode } from './portrait.ts'
-import { createSeed } from './seed.ts'
+import { Seed } from './seed.ts'
 
 /** Every code the grammar allows: few enough to draw them all. */
 const allCodes = ['m', 'f'].flatMap((gender) =>
@@ -72,7 +72,7 @@ describe('a portrait', () => {
 test('a portrait code has the gender of the person and can be drawn', () => {
   fc.assert(
     fc.property(fc.stringMatching(/^[0-9]{11}$/), fc.constantFrom('m', 'f'), (nin, gender) => {
-      const code = toPortraitCode(createSeed('nin', nin, 'portrait'), gender)
+      const code = toPortraitCode(new Seed('nin', nin, 'portrait'), gender)
       expect(code[0]).toBe(gender)
       expect(drawPortrait(code)).toBeDefined()
     }),

@@ -6,13 +6,11 @@ import { BACKDROPS, CLOTHES, SKINS } from './portrait-palette.ts'
 import type { Seed } from './seed.ts'
 
 /** Features only: millions of numbers share a portrait, so its address does not reveal a number. */
-export const toPortraitCode = (seed: Seed, gender: Gender) =>
-  [
-    gender,
-    ...[SKINS, HEADS[gender], DETAILS[gender], CLOTHES, BACKDROPS].map((choices) =>
-      seed.between(0, choices.length - 1),
-    ),
-  ].join('-')
+export function toPortraitCode(seed: Seed, gender: Gender): string {
+  const choose = (choices: readonly unknown[]) => seed.between(0, choices.length - 1)
+  const [skin, head, detail] = [choose(SKINS), choose(HEADS[gender]), choose(DETAILS[gender])]
+  return `${gender}-${skin}-${head}-${detail}-${choose(CLOTHES)}-${choose(BACKDROPS)}`
+}
 
 const PORTRAIT_CODE = /^([mf])-([0-9])-([0-9])-([0-9])-([0-9])-([0-9])$/
 

@@ -18,7 +18,7 @@ const isRateLimited = (): never => {
   throw new AppError('rate_limited')
 }
 
-/** Numbers that end in the HTTP status they bring about: the same for a NIN and a BVN. */
+/** Numbers that end in the HTTP status of the response. The same for a NIN and a BVN. */
 const OUTCOMES = {
   '00000000422': toNotFound,
   '00000000429': isRateLimited,
@@ -69,7 +69,7 @@ function toSparseBvnRecord(record: BvnRecord): BvnRecord {
   }
 }
 
-/** The same fields, all of them "", objects within included. */
+/** The same fields, each "", also in nested objects. */
 const toEmpty = <T extends object>(record: T): T =>
   Object.fromEntries(
     Object.entries(record).map(([field, value]) => [
@@ -78,7 +78,7 @@ const toEmpty = <T extends object>(record: T): T =>
     ]),
   ) as T
 
-/** Long, hyphenated and accented: what breaks narrow columns, ASCII assumptions and fixed-width exports. */
+/** Long, hyphenated and accented names find narrow columns, ASCII assumptions and fixed-width exports. */
 const withLongNames = (person: Person): Person => ({
   ...person,
   gender: 'm',

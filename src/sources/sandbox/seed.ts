@@ -1,40 +1,61 @@
-import { hash } from 'node:crypto'
-
-/** An endless row of values that depend on its topic alone: no clock, no chance, no state outside of it. */
-export type Seed = {
-  /** A whole number, both ends included. */
-  readonly between: (low: number, high: number) => number
-  readonly pick: <T>(items: readonly T[]) => T
-  readonly chance: (percent: number) => boolean
-  /** Nine digits at most: more do not fit into the 32 bits of one value. */
-  readonly digits: (count: number) => string
-}
-
 /**
- * Every part of a person has a seed of its own, for example ('nin', '12345678901', 'name'), so that a field added
- * to one part later does not turn everybody into somebody else.
+ * A repeatable series of values: the same kind, number and part give the same series on every machine and in every
+ * release. Each part of a person has its own seed, for example ('nin', '12345678901', 'name'), so that a field added to one
+ * part later changes no other part. The arithmetic is 32-bit integers only: no byte order, no floating point.
  */
-export function createSeed(kind: string, number: string, part: string): Seed {
-  let block = ''
-  let offset = 0
-  let blocks = 0
-  /** Four bytes of a hash, the first one highest. */
-  const next = () => {
-    if (offset === block.length) {
-      block = hash('sha512', `${kind}:${number}:${part}:${blocks}`, 'binary')
-      offset = 0
-      blocks += 1
-    }
-    offset += 4
-    const at = (back: number) => block.charCodeAt(offset - back)
-    return ((at(4) << 24) | (at(3) << 16) | (at(2) << 8) | at(1)) >>> 0
+export class Seed {
+  #a = 0xdeadbeef | 0
+  #b = 0x41c6ce57
+  // Any value would do. With this one, the people of the documented examples have every field.
+  #c = 136
+  #counter = 1
+
+  constructor(kind: string, number: string, part: string) {
+    this.#absorb(kind)
+    this.#absorb(number)
+    this.#absorb(part)
+    // Each value depends on all three words after a few steps.
+    for (let step = 0; step < 12; step++) this.#next()
   }
-  // Both as whole numbers without a sign: as fractions, the remainder would cost more than all the rest.
-  const between = (low: number, high: number) => low + (next() % ((high - low + 1) >>> 0))
-  return {
-    between,
-    pick: <T>(items: readonly T[]) => items[between(0, items.length - 1)] as T,
-    chance: (percent) => between(1, 100) <= percent,
-    digits: (count) => String(between(0, 10 ** count - 1)).padStart(count, '0'),
+
+  /** An integer, both ends included. */
+  between(low: number, high: number): number {
+    // Unsigned operands: V8 would compute a remainder of signed ones in floating point.
+    return low + ((this.#next() >>> 0) % ((high - low + 1) >>> 0))
+  }
+
+  pick<T>(items: readonly T[]): T {
+    return items[this.between(0, items.length - 1)] as T
+  }
+
+  chance(percent: number): boolean {
+    return this.between(1, 100) <= percent
+  }
+
+  /** At most nine digits: more do not fit into the 32 bits of one value. */
+  digits(count: number): string {
+    return String(this.between(0, 10 ** count - 1)).padStart(count, '0')
+  }
+
+  /** Two multiplicative hashes side by side (as in cyrb53). The length separates 'ab', 'c' from 'a', 'bc'. */
+  #absorb(text: string): void {
+    let [a, b] = [this.#a ^ text.length, this.#b ^ text.length]
+    for (let index = 0; index < text.length; index++) {
+      const unit = text.charCodeAt(index)
+      a = Math.imul(a ^ unit, 0x9e3779b1)
+      b = Math.imul(b ^ unit, 0x5f356495)
+    }
+    this.#a = a ^ (b >>> 16)
+    this.#b = b ^ (a >>> 13)
+  }
+
+  /** The generator sfc32 (Doty-Humphrey, PractRand). */
+  #next(): number {
+    const value = (((this.#a + this.#b) | 0) + this.#counter) | 0
+    this.#counter = (this.#counter + 1) | 0
+    this.#a = this.#b ^ (this.#b >>> 9)
+    this.#b = (this.#c + (this.#c << 3)) | 0
+    this.#c = (((this.#c << 21) | (this.#c >>> 11)) + value) | 0
+    return value
   }
 }
