@@ -50,21 +50,21 @@ it('a socket is destroyed after 408, though the caller keeps its end open', asyn
 
 it('a caller that does not read its response is disconnected', async () => {
   expect(server.app.server.timeout).toBe(30_000)
-  server.app.server.timeout = 100
   const [socket, serverSide] = await openBoth()
-  server.app.server.timeout = 30_000
   socket.write(toHead('GET /large'))
   await once(socket.pause(), 'readable')
+  serverSide.setTimeout(100)
   await once(serverSide, 'close')
   expect(serverSide.destroyed).toBe(true)
   socket.destroy()
 })
 
 it('a caller whose response takes longer to make is not disconnected', async () => {
-  server.app.server.timeout = 100
   const [socket, serverSide] = await openBoth()
-  server.app.server.timeout = 30_000
+  const requested = once(server.app.server, 'request')
   socket.write(toHead('GET /long-work'))
+  await requested
+  serverSide.setTimeout(100)
   await once(serverSide, 'timeout')
   finish()
   expect(statusesIn(await readAnswers(socket, 1))).toEqual([200])
