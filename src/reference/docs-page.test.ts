@@ -37,6 +37,14 @@ describe('the page says', () => {
     expect(row).toContain('Personal data')
   })
 
+  test.each(['Idempotency-Key', 'X-Consent-Reference'])(
+    'what the header %s means, with an example',
+    (name) => {
+      const row = page.split('<tr').find((text) => text.includes(`<code>${name}</code>`))
+      expect(row).toMatch(/<td class="rest">\w.*<small>Example: <code>[\w-]+<\/code>/)
+    },
+  )
+
   test('the sandbox key and the three ways to ask for add-ons', () => {
     expect(page).toContain(SANDBOX_KEY)
     expect(page).toContain('curl -s -X GET &#39;http')

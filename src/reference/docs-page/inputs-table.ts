@@ -24,10 +24,16 @@ function listInputs({ parameters = [], requestBody }: Endpoint): Input[] {
   const body = jsonOf(requestBody)?.schema
   for (const [name, schema] of Object.entries(body?.properties ?? {}))
     inputs.set(name, { name, places: ['body'], required: body?.required?.includes(name) ?? false, schema })
-  for (const { name, in: place, required = false, schema } of parameters) {
+  for (const { name, in: place, required = false, schema, description, example } of parameters) {
     const known = inputs.get(name)
     const places = [...(known?.places ?? []), place]
-    inputs.set(name, { name, places, required: required || (known?.required ?? false), schema })
+    // Headers have their description and example in the parameter, other inputs in the schema.
+    const described = {
+      ...(description !== undefined && { description }),
+      ...(example !== undefined && { examples: [example] }),
+      ...schema,
+    }
+    inputs.set(name, { name, places, required: required || (known?.required ?? false), schema: described })
   }
   return [...inputs.values()]
 }

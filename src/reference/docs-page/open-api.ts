@@ -20,11 +20,12 @@ type ApiOperation = Described & {
   readonly responses: Readonly<Record<string, Response>>
 }
 
-type Parameter = {
+type Parameter = Described & {
   readonly name: string
   readonly in: string
   readonly required?: boolean
   readonly schema: Schema
+  readonly example?: unknown
 }
 
 export type Response = Described & { readonly content?: Content }
