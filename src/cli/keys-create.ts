@@ -2,6 +2,7 @@ import { type Command, Option } from 'commander'
 import { dim, say, sayJson, strong, warn } from '../app/terminal.ts'
 import { MODES, type Mode, SCOPES, type Scope } from '../contract/scope.ts'
 import { SUBJECTS_PER_DAY } from '../keys/api-key.ts'
+import { isHiddenByDefault } from '../keys/field-policy.ts'
 import { toKeyView } from '../keys/key-view.ts'
 import { createKey, type NewKey } from '../keys/manage.ts'
 import { type CommandContext, withCommandContext } from './command-context.ts'
@@ -90,7 +91,10 @@ async function create(context: CommandContext, options: CreateOptions): Promise<
     await createKey(context, { ...keyOptions, ...(hide && { hide }), ...(reveal && { reveal }) }),
     options.json,
   )
-  if (reveal) warn(`this key gets fields that are hidden by default: ${reveal.join(', ')}.`)
+  const revealed = reveal?.filter(isHiddenByDefault) ?? []
+  if (revealed.length > 0) warn(`this key gets fields that are hidden by default: ${revealed.join(', ')}.`)
+  for (const word of reveal?.filter((each) => !isHiddenByDefault(each)) ?? [])
+    warn(`${word} is not hidden by default, so --reveal changes nothing for it.`)
 }
 
 export function showNewKey(context: CommandContext, { text, row }: NewKey, json: true | undefined): void {

@@ -18,6 +18,12 @@ const FIELDS: readonly string[] = [
 export const toFields = (word: string): readonly string[] =>
   FIELDS.filter((path) => path === word || path.startsWith(`${word}.`) || path.endsWith(`.${word}`))
 
+/** Whether the field, or a field of the group, is hidden without a policy. */
+export function isHiddenByDefault(word: string): boolean {
+  const hidden = new Set(toHiddenFields([], []))
+  return toFields(word).some((path) => hidden.has(path))
+}
+
 export type FieldGroup = { group: string; fields: { name: string; hidden_by_default: boolean }[] }
 
 /** Every field that a key may hide or reveal, in the order of the contract. Fields outside a group are in `record`. */

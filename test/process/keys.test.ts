@@ -40,6 +40,14 @@ describe('tabbat keys', () => {
     expect(await status(made.key)).toBe(403)
   })
 
+  it('says which of the fields to reveal are hidden by default', async () => {
+    const args = ['--name', 'shop', '--mode', 'test', '--reveal', 'religion,next_of_kin.town']
+    const { code, stderr } = await tabbat(settings, 'keys', 'create', ...args)
+    expect(code).toBe(0)
+    expect(stderr).toContain('this key gets fields that are hidden by default: next_of_kin.town.')
+    expect(stderr).toContain('religion is not hidden by default, so --reveal changes nothing for it.')
+  })
+
   it('refuses a name that could be the number of a person', async () => {
     const name = 'shop of 0803-123-4567'
     const { code, stderr } = await tabbat(settings, 'keys', 'create', '--name', name, '--mode', 'test')
