@@ -23,10 +23,12 @@ export const NUMBER_NOTE =
   'The number is read from standard input, or at a prompt that does not show it. It is not taken from the command line, because other users of this machine can read command lines.'
 
 const DATABASE_SETTINGS = ['TABBAT_DATA_DIR', 'TABBAT_DATABASE_URL', 'TABBAT_ROOT_KEY']
-const DATABASE_NOTE =
-  'The database in use is printed on standard error ("Database: …"). With --json, an object also has it in the field "database".'
+const DATABASE_NOTE = 'The database in use is printed on standard error ("Database: …").'
+const DATABASE_FIELD_NOTE = `${DATABASE_NOTE} With --json, it is also in the field "database" of the object.`
 
 export function addHelp(command: Command, sections: HelpSections): Command {
+  const isGroup = sections.exitCodes === undefined && command.parent !== null
+  if (isGroup) command.helpCommand('help [command]', 'print help for a command')
   return command.addHelpText('after', () => toHelpText(command, sections))
 }
 
@@ -34,9 +36,9 @@ function toHelpText(command: Command, sections: HelpSections): string {
   const { details, usesDatabase, settings = [], exitCodes, examples } = sections
   const help = command.createHelp()
   help.prepareContext({ helpWidth: process.stdout.columns ?? 80 })
-  const paragraphs = [...(details?.split('\n\n') ?? []), ...(usesDatabase ? [DATABASE_NOTE] : [])]
+  const paragraphs = [...(details?.split('\n\n') ?? []), ...(usesDatabase ? [toDatabaseNote(command)] : [])]
   return [
-    ...paragraphs.map((text) => `\n${help.boxWrap(text, help.helpWidth ?? 80)}`),
+    ...paragraphs.map((text) => `\n${isCommandLine(text) ? text : help.boxWrap(text, help.helpWidth ?? 80)}`),
     ...toList(help, 'Settings (see docs/configuration.md):', [
       ...(usesDatabase ? DATABASE_SETTINGS : []).map(toSetting),
       ...settings.map(toSetting),
@@ -45,6 +47,15 @@ function toHelpText(command: Command, sections: HelpSections): string {
     '\nExamples:',
     ...Object.entries(examples).map(([line, meaning]) => `  tabbat ${line}\n      ${meaning}`),
   ].join('\n')
+}
+
+/** An indented paragraph is a command line to copy: a line break inside would split the command. */
+const isCommandLine = (text: string) => text.startsWith('  ')
+
+/** Commands that print a JSON array, or have no --json, have no field to put the database in. */
+function toDatabaseNote(command: Command): string {
+  const json = command.options.find(({ long }) => long === '--json')
+  return json?.description.includes('object') ? DATABASE_FIELD_NOTE : DATABASE_NOTE
 }
 
 function toList(help: Help, title: string, items: readonly (readonly [string, string])[]): string[] {

@@ -8,7 +8,7 @@ export function addSimulateCommand(program: Command): void {
   const command = program
     .command('simulate')
     .description('run a simulated vendor on this machine, to try Tabbat without an account')
-    .addArgument(new Argument('<vendor>', 'the vendor; an unknown name lists them'))
+    .addArgument(new Argument('<vendor>', 'the vendor').choices(Object.keys(VENDORS)))
     .option('--port <port>', 'port on 127.0.0.1', readPort, 9101)
     .option('--fault <fault>', 'fail in this way from the start; an unknown name lists the faults')
     .action(runSimulate)
@@ -42,10 +42,7 @@ function readPort(text: string): number {
 async function runSimulate(name: string, { port, fault }: { port: number; fault?: string }): Promise<void> {
   const { STAND_INS: scripts, FAULTS, isFault, openStandIn } = await import('../simulator/vendors.ts')
   const script = scripts.find((each) => each.name === name)
-  if (!script)
-    throw new UserError(
-      `There is no simulated vendor of this name. Choose one of ${scripts.map((each) => each.name).join(', ')}.`,
-    )
+  if (!script) throw new UserError(`There is no simulated ${name}.`)
   if (fault !== undefined && !isFault(fault))
     throw new UserError(`There is no such fault. Choose one of ${FAULTS.join(', ')}.`)
   const standIn = await openStandIn(script, port).catch((error: NodeJS.ErrnoException) => {

@@ -60,6 +60,18 @@ describe.each(commands)('tabbat help: $path', ({ path, command }) => {
     }
   })
 
+  it('names the field of the database only if --json prints an object', () => {
+    const json = command.options.find(({ long }) => long === '--json')
+    const hasField = json?.description.includes('object') ?? false
+    expect(help.replaceAll(/\s+/g, ' ').includes('in the field "database"')).toBe(
+      hasField && /^Settings .*\n {2}TABBAT_DATA_DIR/m.test(help),
+    )
+  })
+
+  it('keeps command lines in one piece', () => {
+    for (const [line] of help.matchAll(/^ {2}curl.*$/gm)) expect(line).toMatch(/ -d '.*'$/)
+  })
+
   it('names settings that exist', () => {
     const known = new Set(listSettings().map(({ env }) => env))
     const named = [...help.matchAll(/TABBAT_[A-Z_]+[A-Z]/g)].map(([name]) => name)
