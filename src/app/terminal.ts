@@ -4,9 +4,11 @@ import { UserError } from '../errors.ts'
 import { describeFailure } from '../telemetry/log.ts'
 
 /** Prints a line for people. Colours appear on a terminal only. */
-export const say = (line = '') => {
+export const say = (line = '') => print(`${line}\n`)
+
+export function print(text: string): void {
   if (process.stdout.listenerCount('error', endQuietly) === 0) process.stdout.on('error', endQuietly)
-  process.stdout.write(`${line}\n`)
+  process.stdout.write(text)
 }
 
 /** The reader has closed the pipe (`| head -1`), which is no error. */

@@ -1,5 +1,5 @@
 import { Command } from 'commander'
-import { failWith } from '../app/terminal.ts'
+import { failWith, print } from '../app/terminal.ts'
 import { useDataDir } from '../config/config.ts'
 import { VERSION } from '../version.ts'
 import { addHelp } from './help.ts'
@@ -50,8 +50,11 @@ function createProgram(): Command {
       if (dataDir !== undefined) useDataDir(dataDir)
     })
     .showHelpAfterError('Run the command with --help to see its arguments and options.')
-    // A number given by mistake must not be repeated on the screen.
-    .configureOutput({ outputError: (text, write) => write(text.replace(/\d{10,}/g, '[number]')) })
+    .configureOutput({
+      writeOut: print,
+      // A number given by mistake must not be repeated on the screen.
+      outputError: (text, write) => write(text.replace(/\d{10,}/g, '[number]')),
+    })
   return addHelp(program, {
     details:
       'Settings are environment variables (TABBAT_…) or lines of a file .env in the current folder. docs/configuration.md lists them.\n\nEvery command that opens the database prints which one on standard error.',

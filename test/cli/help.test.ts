@@ -1,3 +1,6 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { text } from 'node:stream/consumers'
 import type { Command, CommanderError } from 'commander'
 import { describe, expect, it } from 'vitest'
 import { createFullProgram } from '../../src/cli/program.ts'
@@ -84,6 +87,13 @@ describe('tabbat help', () => {
     const { code, stdout } = await tabbat({}, 'help', 'keys', 'create')
     expect([code, stdout.startsWith('Usage: tabbat keys create')]).toEqual([0, true])
     expect((await tabbat({}, 'keys', 'create', '--help')).stdout).toBe(stdout)
+  })
+
+  it('prints no error when the reader closes the pipe', async () => {
+    const child = spawn('bin/tabbat', ['help', 'keys', 'create'], { stdio: ['ignore', 'pipe', 'pipe'] })
+    child.stdout.destroy()
+    const [stderr, [code]] = await Promise.all([text(child.stderr), once(child, 'close')])
+    expect([code, stderr]).toEqual([0, ''])
   })
 
   it('refuses a command that does not exist, and does not repeat it', async () => {
