@@ -71,7 +71,7 @@ function AcceptForm({ api, token, invitation, onEnter }: InviteProps & { invitat
         {invitation.name
           ? `This link sets a new password for ${invitation.name}.`
           : `You are invited as ${invitation.role}. Choose a name and a password.`}{' '}
-        It works once, until {toMoment(invitation.expires_at)}, {toZone()}.
+        The link works once, until {toMoment(invitation.expires_at)}, {toZone()}.
       </p>
       <TextField
         label="Name"

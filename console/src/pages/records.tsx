@@ -96,7 +96,7 @@ function LookUp() {
         />
         <SubmitButton isBusy={lookUp.isBusy}>Look up</SubmitButton>
       </form>
-      <p class="dim">Values are masked. Each lookup is written to the audit log.</p>
+      <p class="dim">Values are masked. Each look-up is written to the audit log.</p>
       <ErrorNote error={lookUp.error} />
       {shown && <FoundRecord shown={shown} onShown={setShown} onHide={hide} />}
     </Panel>
