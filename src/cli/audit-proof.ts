@@ -100,6 +100,7 @@ async function runCheckProof(file: string, options: CheckOptions): Promise<void>
 const toProofLines = (row: ProofRow, signedAt: string): string[] => [
   `On ${signedAt}, the owner of the key signed that this row is in the audit log (chain ${row.chain}, row ${row.sequence}):`,
   ...[
+    ['started', row.started_at ?? null],
     ['time', row.time],
     ['reference', row.request_reference],
     ['operation', row.operation],

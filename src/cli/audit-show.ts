@@ -63,6 +63,7 @@ function listFacts(row: AuditRow): string[] {
     [row.operation, row.mode && `${row.mode} mode`, row.key_id && `key ${row.key_id}`]
       .filter(Boolean)
       .join(', '),
+    row.started_at && `started: ${row.started_at}`,
     row.outcome && `outcome: ${row.outcome}`,
     ...listSources(row),
     row.fields_released && `released: ${row.fields_released.replaceAll(',', ', ')}`,

@@ -17,7 +17,7 @@ export type Verification<T> = {
   readonly reference: string
   /** What all its audit rows have in common. */
   readonly auditFields: Omit<AuditEntry, 'phase'>
-  readonly intentTime: string
+  readonly startedAt: string
   readonly sources: readonly GuardedSource[]
   /** The source, where it is the only one and inside this process. */
   readonly localSource: Source | undefined
@@ -41,7 +41,7 @@ export function createVerification<T>(
     claim,
     reference,
     auditFields: toAuditFields(idType, request, subject, reference),
-    intentTime: new Date(steadyNow()).toISOString(),
+    startedAt: new Date(steadyNow()).toISOString(),
     sources,
     localSource: findLocal(sources),
     sourceAttempts: [],

@@ -94,28 +94,28 @@ async function askAndMatch<T>(verification: Verification<T>): Promise<Decision<T
   }
 }
 
-const toIntent = <T>({ auditFields, intentTime }: Verification<T>): AuditEntry => ({
+const toIntent = <T>({ auditFields, startedAt }: Verification<T>): AuditEntry => ({
   ...auditFields,
   phase: 'intent',
-  time: intentTime,
+  time: startedAt,
 })
 
-/** One commit: the audit rows, and the response under its Idempotency-Key. */
+/** One commit: the audit row, with the start where there is no intent, and the response under its Idempotency-Key. */
 async function recordOutcome<T>(
   verification: Verification<T>,
   decision: Decision<T>,
   response: StoredResponse | undefined,
 ): Promise<void> {
-  const { deps, auditFields, claim, localSource, sourceAttempts } = verification
+  const { deps, auditFields, claim, localSource, sourceAttempts, startedAt } = verification
   const outcome: AuditEntry = {
     ...auditFields,
     phase: 'outcome',
     outcome: decision.outcome,
     sources: JSON.stringify(sourceAttempts),
     fields_released: response?.released ?? null,
+    started_at: localSource ? startedAt : null,
   }
-  const rows = localSource ? [toIntent(verification), outcome] : [outcome]
-  await deps.audit.record(rows, claim && response && deps.idempotency.complete(claim, response))
+  await deps.audit.record([outcome], claim && response && deps.idempotency.complete(claim, response))
   // If this fails, the next request asks the source again.
   if (deps.reuse && 'record' in decision)
     await keepForReuse(deps.reuse, verification, decision.record).catch(() => {})

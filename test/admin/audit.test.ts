@@ -31,6 +31,7 @@ beforeAll(async () => {
   operator = await at.openSession('operator')
   reference = await verify(NIN)
   for (let turn = 0; turn < 40; turn++) await verify(OTHER)
+  for (let turn = 0; turn < 40; turn++) await at.context.audit.record([{ phase: 'source_checked' }])
 })
 afterAll(() => at.close())
 
@@ -63,20 +64,20 @@ describe('a search of the audit log', () => {
     const hashes = [...first.rows, ...second.rows].map(({ hash }) => hash)
     expect(new Set(hashes).size).toBe(hashes.length)
     expect(hashes).toHaveLength((await allRows()).length)
-    expect(first.rows.at(0)?.request_reference).not.toBe(reference)
-    expect(second.rows.at(-1)).toMatchObject({ phase: 'intent', request_reference: reference })
+    expect(first.rows.at(0)?.phase).toBe('source_checked')
+    expect(second.rows.at(-1)).toMatchObject({ phase: 'outcome', request_reference: reference })
   })
 
   it('filters by reference, key, outcome, phase and time, also combined', async () => {
     const { rows } = await search({ reference })
-    expect(rows.map(({ phase }) => phase)).toEqual(['outcome', 'intent'])
+    expect(rows.map(({ phase }) => phase)).toEqual(['outcome'])
     expect((await search({ reference, outcome: 'verified' })).rows).toHaveLength(1)
     expect((await search({ reference, key_id: 'nobody00' })).rows).toEqual([])
     expect((await search({ key_id: 'sandbox0', phase: 'outcome', outcome: 'verified' })).rows).toHaveLength(
       41,
     )
     expect((await search({ to: '2020-01-01T00:00:00Z' })).rows).toEqual([])
-    expect((await search({ from: '2020-01-01T00:00:00+01:00', phase: 'intent' })).rows).toHaveLength(41)
+    expect((await search({ from: '2020-01-01T00:00:00+01:00', phase: 'outcome' })).rows).toHaveLength(41)
   })
 
   it.each([
@@ -97,7 +98,7 @@ describe('a search of the audit log', () => {
     const { rows } = answer.json() as unknown as Result
     expect(
       rows.filter(({ phase }) => phase !== 'audit_searched').map((row) => row.request_reference),
-    ).toEqual([reference, reference])
+    ).toEqual([reference])
     const hash = at.context.toSubjectHash('nin', NIN)
     const audited = (await allRows()).filter(({ phase }) => phase === 'audit_searched')
     expect(audited).toMatchObject([{ subject: hash, detail: 'by viewer' }])
@@ -132,8 +133,12 @@ describe('a timeline', () => {
     const answer = await at.request(`/admin/audit/timelines/${reference}`, { cookie: viewer })
     const { rows } = answer.json() as unknown as { rows: Row[] }
     expect(rows).toMatchObject([
-      { phase: 'intent', source_attempts: [] },
-      { phase: 'outcome', outcome: 'verified', source_attempts: [{ name: 'sandbox', result: 'found' }] },
+      {
+        phase: 'outcome',
+        started_at: expect.any(String),
+        outcome: 'verified',
+        source_attempts: [{ name: 'sandbox', result: 'found' }],
+      },
     ])
     expect(Object.keys(rows[0] ?? {})).not.toContain('subject')
   })

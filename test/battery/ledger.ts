@@ -113,8 +113,9 @@ function findLost(answers: readonly Answer[], rows: readonly Row[]): string[] {
   const outcomes = new Map<unknown, unknown>()
   const replays = new Map<unknown, number>()
   const intents = new Set<unknown>()
-  for (const { phase, request_reference: reference, outcome } of rows) {
-    if (phase === 'intent') intents.add(reference)
+  for (const { phase, request_reference: reference, outcome, started_at } of rows) {
+    // A verification inside the process has its start in the row of its outcome.
+    if (phase === 'intent' || started_at !== null) intents.add(reference)
     if (phase === 'outcome') outcomes.set(reference, outcome)
     if (phase === 'replay') replays.set(reference, (replays.get(reference) ?? 0) + 1)
   }

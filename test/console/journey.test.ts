@@ -221,7 +221,6 @@ describe.skipIf(!CHROMIUM)('a user of the console', () => {
         'account_created',
         'signed_in',
         'signed_out',
-        'intent',
         'outcome',
         'invitation_voided',
         'audit_searched',

@@ -98,7 +98,7 @@ describe.each(engines)('Idempotency-Key on %s', (engine) => {
       await verifyNin(nin, header)
       await verifyNin(nin, header)
       const rows = await subjectRows(nin)
-      expect(phasesOf(rows)).toEqual(['intent', 'outcome', 'replay', 'replay'])
+      expect(phasesOf(rows)).toEqual(['outcome', 'replay', 'replay'])
       expect(new Set(rows.map((row) => row.request_reference))).toEqual(new Set([referenceOf(first)]))
       const released = new Set(rows.flatMap((row) => row.fields_released ?? []))
       expect(released.size).toBe(1)

@@ -93,10 +93,13 @@ function Row({ row }: { row: AuditRowView }) {
         </ol>
       )}
       <Facts
-        facts={toGiven([
-          ['Fields released', phase === 'replay' ? null : toFields(row)],
-          ['Detail', row.detail],
-        ])}
+        facts={[
+          ...toStart(row),
+          ...toGiven([
+            ['Fields released', phase === 'replay' ? null : toFields(row)],
+            ['Detail', row.detail],
+          ]),
+        ]}
       />
       <details>
         <summary class="dim">Audit row</summary>
@@ -111,6 +114,10 @@ function Row({ row }: { row: AuditRowView }) {
     </li>
   )
 }
+
+/** A row that is a whole verification has the time of its request as well. */
+const toStart = ({ started_at }: AuditRowView) =>
+  started_at ? [['Requested', <When key="start" at={started_at} to="exact" />] as const] : []
 
 const toFields = (row: AuditRowView) => row.fields_released?.replaceAll(',', ', ')
 

@@ -70,6 +70,7 @@ const toRowView = (row: AuditRow): AuditRowView => ({
   chain: row.chain,
   sequence: row.sequence,
   time: row.time,
+  started_at: row.started_at,
   phase: row.phase,
   request_reference: row.request_reference,
   key_id: row.key_id,

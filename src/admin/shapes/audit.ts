@@ -7,6 +7,8 @@ export const AuditRowView = Type.Object({
   chain: Type.String(),
   sequence: Type.Integer(),
   time: Time,
+  /** When the verification began, where it has no row of phase `intent`. */
+  started_at: Type.Nullable(Time),
   phase: Type.String(),
   request_reference: Text,
   key_id: Text,
