@@ -32,13 +32,13 @@ export function createMetrics({ sourceChain, workerNumber, scrubbedAt }: Metrics
   return {
     countRequest: requests.count,
     print: async () => {
-      const [own, others, spend] = await Promise.all([collect(), collectOthers(), readSpend()])
-      const all = [own, ...others]
+      const [own, others, spend] = await Promise.all([collect(), collectOthers(requests.dump()), readSpend()])
       return printMetrics([
-        ...all.flatMap(({ metrics }) => metrics),
+        ...own.metrics,
+        ...others.metrics,
         ...spend,
         ...toScrubMetric(scrubbedAt?.()),
-        ...toRequestMetrics(all.flatMap((figures) => figures.requests)),
+        ...toRequestMetrics([...own.requests, ...others.requests]),
       ])
     },
   }

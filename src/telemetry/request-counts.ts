@@ -74,7 +74,8 @@ function getOrAdd<K, V>(map: Map<K, V>, key: K, create: () => V): V {
   return made
 }
 
-function addUp(list: readonly Series[]): Series[] {
+/** One series for each set of labels. */
+export function addUp(list: readonly Series[]): Series[] {
   const sums = new Map<string, Series>()
   for (const { labels, calls, sumMs, buckets } of list) {
     const sum = getOrAdd(sums, labels, () => createSeries(labels))

@@ -102,6 +102,25 @@ describe('TABBAT_WORKERS=2', () => {
     expect(readErrors()).toContain('"event":"workers_keep_dying"')
   })
 
+  it('keeps the request counts of a worker that died', async () => {
+    const { child, url, banner } = await startServer({ TABBAT_WORKERS: '2', TABBAT_LOG_LEVEL: 'silent' })
+    const readMetrics = async () => (await fetch(/metrics +(\S+)/.exec(banner)?.[1] ?? '')).text()
+    await expect.poll(readMetrics, { timeout: 20_000 }).toContain('worker="2"')
+    // Connections are distributed in turn, so each worker gets some of these.
+    for (let each = 0; each < 8; each++)
+      await fetch(`${url}/health/live`, { headers: { connection: 'close' } })
+    const count = async () =>
+      Number(/operation="health",.*,outcome="ok"} (\d+)/.exec(await readMetrics())?.[1])
+    expect(await count()).toBe(8)
+    process.kill(Math.max(...(await childrenOf(child.pid))), 'SIGKILL')
+    await expect.poll(readMetrics, { timeout: 20_000, interval: 20 }).not.toContain('worker="2"')
+    expect(await count()).toBe(8)
+    await expect.poll(readMetrics, { timeout: 20_000 }).toContain('worker="2"')
+    expect(await count()).toBe(8)
+    child.kill('SIGTERM')
+    expect((await once(child, 'close'))[0]).toBe(0)
+  })
+
   it('survives a worker that is killed while it waits for the supervising process', async () => {
     // With such a low limit, every request asks the supervising process.
     const { child, url, readErrors } = await startWorkers({ TABBAT_RATE_LIMIT: '20' })
