@@ -37,21 +37,17 @@ export function createMetrics({ sourceChain, workerNumber, scrubbedAt }: Metrics
         ...own.metrics,
         ...others.metrics,
         ...spend,
-        ...toScrubMetric(scrubbedAt?.()),
+        ...(scrubbedAt ? [toScrubMetric(scrubbedAt)] : []),
         ...toRequestMetrics([...own.requests, ...others.requests]),
       ])
     },
   }
 }
 
-/** Damage ends the process, so only passes without damage are reported. */
-const toScrubMetric = (scrubbedAt: number | undefined): Metric[] =>
-  scrubbedAt === undefined
-    ? []
-    : [
-        toGauge(
-          'tabbat_scrub_finished_seconds',
-          'When the database was last read through without finding damage, in Unix time.',
-          scrubbedAt / 1000,
-        ),
-      ]
+/** Damage ends the process, so only passes without damage are reported. 0 before the first one: an alert on its age works. */
+const toScrubMetric = (scrubbedAt: () => number | undefined): Metric =>
+  toGauge(
+    'tabbat_scrub_finished_seconds',
+    'When the database was last read through without finding damage, in Unix time.',
+    (scrubbedAt() ?? 0) / 1000,
+  )
