@@ -20,7 +20,8 @@ export const createAddCompletionCommand =
         say(SCRIPTS[shell](listCommandNodes(await createFullProgram())))
       })
     addHelp(completion, {
-      details: 'Write the script to the folder from which your shell loads completions, as below.',
+      details:
+        'Write the script to the folder from which your shell loads completions, as below. Create the folder if it does not exist.',
       exitCodes: EXIT_CODES,
       examples: {
         'completion bash > ~/.local/share/bash-completion/completions/tabbat': 'for bash',

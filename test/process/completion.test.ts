@@ -11,7 +11,7 @@ const SHELLS = {
     `source ${script}; COMP_WORDS=(${words.map((word) => `'${word}'`).join(' ')}); COMP_CWORD=${words.length - 1}; _tabbat; printf '%s\\n' "\${COMPREPLY[@]}"`,
   // The completion of zsh needs a terminal, so its functions are replaced by ones that print.
   zsh: (script: string, words: readonly string[]) =>
-    `compdef() { }; _describe() { print -l -- \${words_here%%:*} }; compadd() { print -l -- \${@:#--} }; source ${script}; words=(${words.map((word) => `'${word}'`).join(' ')}); CURRENT=${words.length}; _tabbat`,
+    `compdef() { }; _files() { print -l -- * }; _describe() { print -l -- \${words_here%%:*} }; compadd() { print -l -- \${@:#--} }; source ${script}; words=(${words.map((word) => `'${word}'`).join(' ')}); CURRENT=${words.length}; _tabbat`,
   fish: (script: string, words: readonly string[]) =>
     `source ${script}; complete -C '${words.join(' ')}' | cut -f1`,
 } as const
@@ -38,6 +38,14 @@ describe.each(Object.keys(SHELLS) as Shell[])('tabbat completion %s', (shell) =>
     expect(offer('tabbat', 'keys', 'create', '--')).toContain('--mode')
     expect(offer('tabbat', 'keys', 'create', '--mode', '')).toEqual(expect.arrayContaining(['test', 'live']))
     expect(offer('tabbat', 'import', '')).toEqual(expect.arrayContaining(['nin', 'bvn']))
+    expect(offer('tabbat', 'simulate', '')).toEqual(expect.arrayContaining(['dojah', 'vtpass']))
+    expect(offer('tabbat', 'admin', 'role', 'ada', '')).toEqual(expect.arrayContaining(['viewer', 'owner']))
+  })
+
+  it.skipIf(isMissing)('leaves file arguments to the shell', () => {
+    const words = ['nin', 'bvn', '--format', '--json']
+    expect(offer('tabbat', 'import', 'nin', '').filter((word) => words.includes(word))).toEqual([])
+    expect(offer('tabbat', 'import', 'nin', '--')).toContain('--format')
   })
 })
 

@@ -6,9 +6,12 @@ export function toBashScript(nodes: readonly CommandNode[]): string {
   const values = nodes.flatMap(({ path, values }) =>
     [...values].map(([flag, list]) => `    '${path} ${flag}') words='${list.join(' ')}' ;;`),
   )
-  const words = nodes.map(({ path, commands, options, choices }) => {
-    const all = [...commands.map(({ text }) => text), ...choices, ...options.map(({ text }) => text)]
-    return `    '${path}') words='${all.join(' ')}' ;;`
+  const words = nodes.map(({ path, commands, options, choices, takesFile }) => {
+    const first = [...commands.map(({ text }) => text), ...choices].join(' ')
+    const flags = options.map(({ text }) => text).join(' ')
+    return takesFile
+      ? `    '${path}') if [[ $current == -* ]]; then words='${flags}'; elif [[ ' ${first} ' != *" $previous "* ]]; then words='${first}'; fi ;;`
+      : `    '${path}') words='${first} ${flags}' ;;`
   })
   return `# Completion of tabbat for bash.
 _tabbat() {

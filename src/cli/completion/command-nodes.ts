@@ -8,8 +8,10 @@ export type CommandNode = {
   readonly options: readonly Word[]
   /** The choices of each option that has them. */
   readonly values: ReadonlyMap<string, readonly string[]>
-  /** The choices of the first argument, if it has them. */
+  /** The choices of the arguments that have them. */
   readonly choices: readonly string[]
+  /** An argument is a file. Then options are offered only after a hyphen, and files otherwise. */
+  readonly takesFile: boolean
 }
 
 /** A word that can be typed, and what it means. */
@@ -31,7 +33,8 @@ export function listCommandNodes(command: Command, parent = ''): CommandNode[] {
     values: new Map(
       options.flatMap((option) => (option.argChoices ? [[toFlag(option), option.argChoices]] : [])),
     ),
-    choices: command.registeredArguments[0]?.argChoices ?? [],
+    choices: command.registeredArguments.flatMap(({ argChoices }) => argChoices ?? []),
+    takesFile: command.registeredArguments.some((argument) => argument.name() === 'file'),
   }
   return [
     node,

@@ -5,9 +5,10 @@ export function toFishScript(nodes: readonly CommandNode[]): string {
   const inner = nodes.slice(1).map(({ path }) => `'${path}'`)
   const rules = nodes.flatMap((node) => {
     const when = `complete -c tabbat -n "test (__tabbat_path) = '${node.path}'"`
+    const whenFirst = `complete -c tabbat -n "test (__tabbat_path) = '${node.path}'; and not contains -- (commandline -opc)[-1] ${node.choices.join(' ')}"`
     return [
       ...node.commands.map((word) => `${when} -f -a ${word.text}${toHelp(word)}`),
-      ...node.choices.map((text) => `${when} -f -a ${text}`),
+      ...node.choices.map((text) => `${node.takesFile ? whenFirst : when} -f -a ${text}`),
       ...node.options.map(
         (word) => `${when} ${toFlag(word.text)}${toValues(node, word.text)}${toHelp(word)}`,
       ),

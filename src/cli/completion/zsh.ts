@@ -6,9 +6,12 @@ export function toZshScript(nodes: readonly CommandNode[]): string {
   const values = nodes.flatMap(({ path, values }) =>
     [...values].map(([flag, list]) => `    '${path} ${flag}') compadd -- ${list.join(' ')}; return ;;`),
   )
-  const words = nodes.map(({ path, commands, options, choices }) => {
-    const all = [...commands, ...choices.map((text) => ({ text, help: '' })), ...options]
-    return `    '${path}') words_here=(${all.map(toEntry).join(' ')}) ;;`
+  const words = nodes.map(({ path, commands, options, choices, takesFile }) => {
+    const first = [...commands, ...choices.map((text) => ({ text, help: '' }))].map(toEntry).join(' ')
+    const flags = options.map(toEntry).join(' ')
+    return takesFile
+      ? `    '${path}') if [[ $words[CURRENT] == -* ]]; then words_here=(${flags}); elif [[ ' ${choices.join(' ')} ' != *" $words[CURRENT-1] "* ]]; then words_here=(${first}); fi ;;`
+      : `    '${path}') words_here=(${first} ${flags}) ;;`
   })
   return `#compdef tabbat
 # Completion of tabbat for zsh.
@@ -26,7 +29,7 @@ ${values.join('\n')}
   case "$here" in
 ${words.join('\n')}
   esac
-  _describe tabbat words_here || _files
+  if (( $#words_here )); then _describe tabbat words_here || _files; else _files; fi
 }
 if [ "$funcstack[1]" = _tabbat ]; then _tabbat "$@"; else compdef _tabbat tabbat; fi`
 }
