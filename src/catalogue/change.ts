@@ -58,7 +58,7 @@ function toRefusal({ source, reason, problem }: SourceError): UserError {
   )
 }
 
-/** Puts imported lists in force. */
+/** Activates imported lists. */
 export async function importLists(
   deps: CatalogueDeps,
   content: unknown,
@@ -87,7 +87,7 @@ function toClean(files: CatalogueFiles): CatalogueFiles {
   return files
 }
 
-/** Puts an older version in force again, as a new version. Default: the version before. */
+/** Activates an older version again, as a new version. Default: the version before. */
 export async function rollBack(
   deps: CatalogueDeps,
   target: number | 'shipped' | undefined,
@@ -103,6 +103,6 @@ export async function rollBack(
 
 async function findPrevious(table: CatalogueTable): Promise<number> {
   const previous = (await listVersions(table)).at(-2)
-  if (!previous) throw new UserError('There is no older version: the shipped lists are in force.')
+  if (!previous) throw new UserError('There is no older version: the shipped lists are active.')
   return previous.id
 }

@@ -4,7 +4,7 @@ import { type Catalogue, createCatalogue } from './catalogue.ts'
 import { parseFiles } from './content.ts'
 import { readShippedFolder } from './folder.ts'
 
-/** The lists in force, in memory. A new version is in use seconds after it was saved. */
+/** The active lists, in memory. A new version is in use seconds after it was saved. */
 export type LiveCatalogue = Catalogue & {
   /** The version in use; 0 for the shipped lists. */
   readonly version: number

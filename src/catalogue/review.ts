@@ -46,20 +46,20 @@ function toFingerprint({ internet, tv }: CatalogueFiles): string {
 
 export type Review = ReviewHead & { readonly files: CatalogueFiles; readonly changes: readonly Change[] }
 
-/** A review, and what it would change in the lists in force. */
+/** A review, and what it would change in the active lists. */
 export async function readReview(
   deps: Pick<CatalogueDeps, 'table' | 'reviews'>,
   id: number,
 ): Promise<Review> {
   const row = await deps.reviews.find(id)
-  if (!row) throw new UserError(`There is no review ${id} to decide. See: tabbat catalogue review`)
+  if (!row) throw new UserError(`There is no open review ${id}. See: tabbat catalogue review`)
   const { content, ...head } = row
   const files = parseFiles(JSON.parse(content))
   const current = await readCurrent(deps.table)
   return { ...head, files, changes: diffFiles(current.files, mergeFiles(current.files, files)) }
 }
 
-/** Puts the proposed lists in force. After an interruption it can be repeated: the second run changes nothing. */
+/** Activates the proposed lists. After an interruption it can be repeated: the second run changes nothing. */
 export async function acceptReview(deps: CatalogueDeps, id: number, author: string): Promise<SaveResult> {
   const { source, files } = await readReview(deps, id)
   const current = await readCurrent(deps.table)

@@ -42,7 +42,7 @@ class VendorDisabled extends UserError {
   override readonly name = 'VendorDisabled'
 }
 
-/** Fetches the lists of one vendor and puts them in force. Every run but a dry run is in the audit log. */
+/** Fetches the lists of one vendor and activates them. Every run but a dry run is in the audit log. */
 export async function syncCatalogue(
   deps: CatalogueDeps,
   source: Source,
@@ -119,7 +119,7 @@ function parseFetched(source: string, files: CatalogueFiles, current: CatalogueF
   const known = new Set<unknown>([...current.internet, ...current.tv])
   try {
     const parsed = parseFiles(files)
-    // Lists that were in force before do not come from the vendor.
+    // Lists that were active before do not come from the vendor.
     refuseUnclean({
       internet: parsed.internet.filter((list) => !known.has(list)),
       tv: parsed.tv.filter((list) => !known.has(list)),

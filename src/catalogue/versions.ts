@@ -62,7 +62,7 @@ export function readShipped(): CatalogueFiles {
   return { internet, tv }
 }
 
-/** Oldest first; the last is in force. */
+/** Oldest first; the last is active. */
 export async function listVersions(table: CatalogueTable): Promise<VersionHead[]> {
   const heads = await table.list()
   if (heads.length > 0) return heads
@@ -73,7 +73,7 @@ export const SCHEDULE = 'schedule'
 const BASELINE_MS = 7 * DAY_MS
 
 /**
- * The lists that a scheduled sync is compared with, besides those in force: the last version that a person made or accepted,
+ * The lists that a scheduled sync is compared with, besides the active ones: the last version that a person made or accepted,
  * or the version of a week ago if that is newer. Otherwise many small changes could add up to an implausible one.
  */
 export async function readBaseline(table: CatalogueTable, now: number): Promise<CatalogueFiles | undefined> {
@@ -114,14 +114,14 @@ type SaveRequest = {
 
 export type SaveResult = {
   readonly outcome: 'changed' | 'unchanged' | 'would change'
-  /** The version that is in force now. */
+  /** The active version. */
   readonly id: number
   readonly changes: readonly Change[]
   /** Why the lists are implausible, when they were forced or in a dry run. */
   readonly doubts: readonly string[]
 }
 
-/** Puts new lists in force, after the change is in the audit log. */
+/** Activates new lists, after the change is in the audit log. */
 export async function saveVersion(
   deps: Pick<CatalogueDeps, 'table' | 'audit'>,
   current: Version,

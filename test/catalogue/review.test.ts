@@ -44,7 +44,7 @@ describe('lists of a vendor that look like a mistake', () => {
     ])
   })
 
-  it('are put in force by a person, whatever was changed meanwhile', async () => {
+  it('are activated by a person, whatever was changed meanwhile', async () => {
     sell(3)
     await bySchedule()
     const own = { ...readShipped().internet[1], segment: 'swift', type: 'SWIFT' }
