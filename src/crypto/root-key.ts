@@ -70,7 +70,7 @@ function readOrCreate(path: string, mayCreate: boolean): string {
   }
   if (!mayCreate)
     throw new UserError(
-      `The root key is missing, and this database was created with one. Put it back at ${path} or set TABBAT_ROOT_KEY.`,
+      `The root key is missing, and the data was sealed under one. Put it at ${path} or set TABBAT_ROOT_KEY.`,
     )
   return createRootKeyFile(path)
 }
