@@ -17,7 +17,7 @@ describe('internet bundles', () => {
     expect(catalogue.providers).toEqual(['smile', 'spectranet'])
   })
 
-  it('sells Smile bundle 624 for 450 and keeps the blanks of its label', () => {
+  it('lists Smile bundle 624 for 450 and does not trim its label', () => {
     expect(smile.find((bundle) => bundle.code === '624')).toEqual({
       type: 'SMILE',
       code: '624',
@@ -31,11 +31,11 @@ describe('internet bundles', () => {
     )
   })
 
-  it('lists the new code where one replaced an old one, and nothing that is no longer sold', () => {
+  it('lists new codes in place of old ones, and no bundle that is no longer sold', () => {
     const codes = smile.map((bundle) => bundle.code)
     expect(codes).toHaveLength(44)
     expect(codes).toContain('722')
-    for (const gone of ['611', '610', '612', '413', '414', '415']) expect(codes).not.toContain(gone)
+    for (const retired of ['611', '610', '612', '413', '414', '415']) expect(codes).not.toContain(retired)
   })
 
   it('lists Spectranet vouchers without a duration', () => {
@@ -44,14 +44,14 @@ describe('internet bundles', () => {
     expect(new Set(vouchers.map((bundle) => bundle.duration))).toEqual(new Set(['']))
   })
 
-  it('says the label, the price and the duration of every Smile bundle alike', () => {
+  it('has the same price and duration in the label and in the fields of every Smile bundle', () => {
     for (const { description, price, duration } of smile) {
       const days = Number.parseInt(duration, 10)
       expect(description).toMatch(new RegExp(` for ${days}days - ${price} Naira$`))
     }
   })
 
-  it('takes the segment in any case and does not know others', () => {
+  it('accepts the segment in any case and finds no other', () => {
     expect(catalogue.listInternetBundles('SmIlE')).toBe(smile)
     expect(catalogue.listInternetBundles('swift')).toBeUndefined()
     expect(catalogue.listInternetBundles('constructor')).toBeUndefined()
@@ -90,18 +90,18 @@ describe('TV products', () => {
     ])
   })
 
-  it('knows GOtv products and no add-ons for them', () => {
+  it('lists GOtv products without add-ons', () => {
     expect(catalogue.findTvProduct('GOTV', 'GOTVMAX')).toEqual({ product_code: 'GOTVMAX', add_ons: [] })
   })
 
-  it('does not know retired, foreign or invented products', () => {
+  it('does not find retired, foreign or invented products', () => {
     for (const code of ['ACSSE36', 'COFAME36', 'FTAE36', 'GOTVMAX', 'NOPE']) {
       expect(catalogue.findTvProduct('DSTV', code)).toBeUndefined()
     }
     expect(catalogue.findTvProduct('GOTV', 'NOPE')).toBeUndefined()
   })
 
-  it('takes a code in any case and answers in its own spelling', () => {
+  it('accepts a code in any case and answers in its own spelling', () => {
     const compact = catalogue.findTvProduct('DSTV', 'compe36')
     expect(compact?.product_code).toBe('COMPE36')
     expect(catalogue.findTvProduct('STARTIMES', 'NovaWeek')?.product_code).toBe('novaweek')
@@ -159,7 +159,7 @@ describe('every list', () => {
     }
   })
 
-  it('says how old it is', () => {
+  it('has a date', () => {
     expect(catalogue.asOf.map(({ name, as_of }) => `${name} ${as_of}`)).toEqual([
       'smile 2024-12-07',
       'spectranet 2022-01-01',

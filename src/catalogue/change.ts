@@ -34,7 +34,7 @@ export async function syncVendor(
   try {
     return await syncCatalogue(deps, source, request)
   } catch (error) {
-    throw error instanceof SourceError ? toRefusal(error) : error
+    throw error instanceof SourceError ? toUserError(error) : error
   } finally {
     await source.close?.()
   }
@@ -51,7 +51,7 @@ const listRequired = (name: VendorName) =>
     .join(' and ')
 
 /** A vendor's own text is not repeated. */
-function toRefusal({ source, reason, problem }: SourceError): UserError {
+function toUserError({ source, reason, problem }: SourceError): UserError {
   const advice = problem === undefined ? '' : ` ${SOURCE_PROBLEMS[problem]}`
   return new UserError(
     `The lists of ${source} could not be fetched (${reason}).${advice} Nothing was changed.`,

@@ -22,7 +22,7 @@ function withBundles(
 }
 
 describe('diffFiles', () => {
-  it('finds nothing between a list and itself, whatever the dates and the order', () => {
+  it('ignores dates, notes and order', () => {
     const later = {
       internet: shipped.internet.map((list) => ({
         ...list,
@@ -35,7 +35,7 @@ describe('diffFiles', () => {
     expect(diffFiles(shipped, later)).toEqual([])
   })
 
-  it('tells what was added, removed, sold at another price, or named otherwise', () => {
+  it('finds items that were added or removed, and changes of price or name', () => {
     const changed = withBundles('spectranet', ([first, second, , ...rest]) => [
       { ...first, price: '1100' } as never,
       { ...second, description: 'Voucher' } as never,
@@ -53,7 +53,7 @@ describe('diffFiles', () => {
     expect(summarise(changes)).toBe('1 added, 1 removed, 1 price changed, 1 changed otherwise')
   })
 
-  it('looks at add-ons as a list of their own', () => {
+  it('compares add-ons as a separate list', () => {
     const tv = shipped.tv.map((list) => ({
       ...list,
       add_ons: list.add_ons.map((addOn) => ({ ...addOn, products: addOn.products.slice(1) })),
@@ -82,14 +82,14 @@ describe('listDoubts', () => {
     ).toEqual(doubts)
   })
 
-  it('counts codes, not items: as many others do not make up for those that are gone', () => {
+  it('counts codes, not items: new codes do not compensate for lost ones', () => {
     const renamed = withBundles('spectranet', (bundles) =>
       bundles.map((bundle) => ({ ...bundle, code: `x${bundle.code}` })),
     )
     expect(listDoubts(shipped, renamed)).toEqual(['The list spectranet would lose 5 of its 5 codes.'])
   })
 
-  it('misses lists that are not there, and new ones that are empty', () => {
+  it('reports missing lists, and new lists that are empty', () => {
     const [smile] = shipped.internet
     const internet = [smile as never, { ...(smile as object), segment: 'swift', bundles: [] } as never]
     expect(listDoubts(shipped, { ...shipped, internet })).toEqual([

@@ -40,8 +40,8 @@ function diffList(list: string, old: ReadonlyMap<string, Item>, fresh: ReadonlyM
     if (before.price !== item.price) return [toChange('price', item.code)]
     return before.rest === item.rest ? [] : [toChange('other', item.code)]
   })
-  const gone = [...old.keys()].filter((code) => !fresh.has(code))
-  return [...kept, ...gone.map((code) => toChange('removed', code))]
+  const removed = [...old.keys()].filter((code) => !fresh.has(code))
+  return [...kept, ...removed.map((code) => toChange('removed', code))]
 }
 
 /** All lists of items; the add-ons of a TV provider are a list of their own. */

@@ -17,13 +17,13 @@ afterEach(() => rmSync(folder, { recursive: true }))
 const write = (file: string, content: string) => writeFileSync(join(folder, file), content)
 
 /** Replaces one piece of a shipped file's text. */
-const spoil = (file: string, from: string, to: string) => {
+const replaceText = (file: string, from: string, to: string) => {
   const before = readFileSync(join(folder, file), 'utf8')
   expect(before).toContain(from)
   write(file, before.replace(from, to))
 }
 
-const complaint = () => {
+const readError = () => {
   try {
     readFolder(folder)
   } catch (error) {
@@ -32,12 +32,12 @@ const complaint = () => {
   return 'none'
 }
 
-describe('a sound folder', () => {
+describe('a valid folder', () => {
   it('is read', () => {
     expect(createCatalogue(readFolder(folder)).providers).toEqual(['smile', 'spectranet'])
   })
 
-  it('takes a new internet provider as one more file, and does not need a note', () => {
+  it('reads a new internet provider from a new file, with or without a note', () => {
     const bundle = { code: 'a', price: '99.50', description: 'A', duration: '' }
     write(
       'swift.json',
@@ -49,7 +49,7 @@ describe('a sound folder', () => {
   })
 })
 
-describe('a broken file is refused with a sentence', () => {
+describe('an invalid file is refused with a message', () => {
   const date = 'must be a real date such as "2026-02-01"'
   const price = 'must be a price in naira such as "450" or "99.50"'
   const tvCode = 'must be 2 to 40 letters, digits, hyphens or underscores'
@@ -140,7 +140,7 @@ describe('a broken file is refused with a sentence', () => {
       '/add_ons/3/code repeats the code "FRN7E36" (case does not count)',
     ],
     [
-      'an add-on of a product that is not there',
+      'an add-on of an unknown product',
       'dstv.json',
       '"code": "COMPE36"',
       '"code": "COMPE37"',
@@ -154,30 +154,30 @@ describe('a broken file is refused with a sentence', () => {
       "/bundles/6 must be the contract's 3GB bundle",
     ],
   ])('%s', (_what, file, from, to, sentence) => {
-    spoil(file, from, to)
-    expect(complaint()).toBe(`${file}: ${sentence}.`)
+    replaceText(file, from, to)
+    expect(readError()).toBe(`${file}: ${sentence}.`)
   })
 
   it('an SME list that is too short', () => {
     write('sme.json', '{ "as_of": "2026-01-01", "bundles": [] }')
-    expect(complaint()).toBe("sme.json: /bundles must list the contract's 22 sizes.")
+    expect(readError()).toBe("sme.json: /bundles must list the contract's 22 sizes.")
   })
 
-  it('a file that is not an object, not JSON or not there', () => {
+  it('a file that is not an object, not JSON or missing', () => {
     write('dstv.json', '[]')
     write('smile.json', '{ "as_of" ')
     rmSync(join(folder, 'gotv.json'))
-    const [smile, dstv, gotv] = complaint().split('\n')
+    const [smile, dstv, gotv] = readError().split('\n')
     expect(smile).toMatch(/^smile\.json: the file is not JSON: /)
     expect(dstv).toBe('dstv.json: the file must be object.')
     expect(gotv).toBe('gotv.json: the file is missing.')
   })
 
-  it('several broken files, each with its first problem', () => {
-    spoil('smile.json', '"450"', '"free"')
-    spoil('smile.json', '"750"', '"cheap"')
-    spoil('startimes.json', '"2100"', '""')
-    expect(complaint()).toBe(
+  it('several invalid files, each with its first problem', () => {
+    replaceText('smile.json', '"450"', '"free"')
+    replaceText('smile.json', '"750"', '"cheap"')
+    replaceText('startimes.json', '"2100"', '""')
+    expect(readError()).toBe(
       `smile.json: /bundles/0/price ${price}, not "free".\nstartimes.json: /products/0/price ${price}, not "".`,
     )
   })

@@ -19,7 +19,7 @@ const TV = TV_TYPES.map((type) => `${type.toLowerCase()}.json`)
 
 /**
  * Reads and validates all lists of a folder. The name of a file says what it holds: the SME list, a TV provider,
- * or else an internet provider, so that a new internet provider is a new file and nothing more.
+ * or else an internet provider. A new internet provider only needs a new file.
  */
 export function readFolder(folder: string): CatalogueFolder {
   const problems: string[] = []

@@ -22,14 +22,14 @@ const EIGHT = [100, 200, 300, 400, 500, 600, 700, 800]
 const times = (factor: number) => list(EIGHT.map((price) => price * factor))
 
 describe('prices', () => {
-  it.each([1000, 0.001, 10, 0.1, 2.01, 0.49, 1.51, 0.66, 0])('times %d wait for a person', (factor) =>
+  it.each([1000, 0.001, 10, 0.1, 2.01, 0.49, 1.51, 0.66, 0])('times %d need a review', (factor) =>
     expect(listDoubts(list(EIGHT), times(factor))).not.toEqual([]),
   )
-  it.each([1, 1.1, 1.25, 1.5, 0.67])('times %d do not', (factor) =>
+  it.each([1, 1.1, 1.25, 1.5, 0.67])('times %d need no review', (factor) =>
     expect(listDoubts(list(EIGHT), times(factor))).toEqual([]),
   )
 
-  it('of one item may double and halve, and not more', () => {
+  it('of one item may double or halve at most', () => {
     const change = (price: number) => listDoubts(list(EIGHT), list([price, ...EIGHT.slice(1)]))
     expect([change(200), change(50)]).toEqual([[], []])
     expect(change(201)).toEqual([
@@ -38,7 +38,7 @@ describe('prices', () => {
     expect(change(49)).toHaveLength(1)
   })
 
-  it('name three items at most', () => {
+  it('are named for three items at most', () => {
     expect(listDoubts(list(EIGHT), times(1000))).toEqual([
       'In the list smile, prices would more than double or halve: c0 from 100 to 100000, c1 from 200 to 200000, c2 from 300 to 300000 and 5 more.',
       'The prices of the list smile would be 1000 times what they are.',
@@ -47,20 +47,20 @@ describe('prices', () => {
 })
 
 describe('codes', () => {
-  it('wait when exactly half are lost', () => {
+  it('need a review when exactly half are lost', () => {
     expect(listDoubts(list(EIGHT), list(EIGHT.slice(0, 4)))).toEqual([
       'The list smile would lose 4 of its 8 codes.',
     ])
     expect(listDoubts(list(EIGHT), list(EIGHT.slice(0, 5)))).toEqual([])
   })
 
-  it('wait when a flood of them is added', () => {
+  it('need a review when very many are added', () => {
     const grown = (count: number) => list([...EIGHT, ...Array.from({ length: count }, () => 100)])
     expect(listDoubts(list(EIGHT), grown(10))).toEqual([])
     expect(listDoubts(list(EIGHT), grown(11))).toEqual(['The list smile has 8 codes and would get 11 more.'])
   })
 
-  it('wait when a list is emptied, or all codes are others', () => {
+  it('need a review when a list becomes empty, or all codes change', () => {
     expect(listDoubts(list(EIGHT), list([]))).toEqual(['The list smile would be empty.'])
     expect(listDoubts(list(EIGHT), list(EIGHT, 50))).toEqual(['The list smile would lose 8 of its 8 codes.'])
   })

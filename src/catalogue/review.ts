@@ -16,8 +16,8 @@ export class AwaitsReview extends Implausible {
     super(
       doubts,
       state === 'rejected'
-        ? `These lists were rejected as review ${id}. The lists stay as they are.`
-        : `The lists stay as they are; the new ones wait for your decision: tabbat catalogue review ${id}`,
+        ? `These lists were rejected as review ${id}. The lists stay unchanged.`
+        : `The lists stay unchanged. Accept or reject the new lists: tabbat catalogue review ${id}`,
     )
     this.raised = raised
   }

@@ -6,7 +6,7 @@ import { type CatalogueDeps, SCHEDULE } from './versions.ts'
 
 type Schedule = { readonly close: () => Promise<void> }
 
-/** The wall clock, which nodes compare through the database, and timers. Tests bring their own. */
+/** The wall clock, which nodes compare through the database, and timers. Replaced in tests. */
 export type Clock = {
   readonly now: () => number
   /** Runs the work once after this time. Returns a function that cancels it. */
@@ -29,13 +29,13 @@ type ScheduleOptions = {
   readonly clock?: Clock
 }
 
-/** Looks again after this time at the latest: another node may have changed what is due. */
+/** Checks again after this time at the latest: another node may have changed what is due. */
 const MAX_DELAY_MS = 60_000
 const MIN_DELAY_MS = 50
 
 /**
  * Syncs the lists of the vendors on a schedule. Every node runs it, and the database decides which node does a run: a vendor
- * is called once per interval, however many nodes there are. The next look is when a vendor is due, so that the time between
+ * is called once per interval, however many nodes there are. The next check is when a vendor is due, so that the time between
  * two runs equals the setting.
  */
 export function startSchedule({ deps, log, sources, everyMs, clock = CLOCK }: ScheduleOptions): Schedule {
@@ -53,7 +53,7 @@ export function startSchedule({ deps, log, sources, everyMs, clock = CLOCK }: Sc
   }
 
   /** One after another: each starts from the lists that the one before has saved. */
-  const look = async () => {
+  const runAll = async () => {
     for (const source of sources) if (!stopping.signal.aborted) await run(source)
     const delayMs = await readDelay().catch(() => MAX_DELAY_MS)
     if (!stopping.signal.aborted) cancel = clock.after(delayMs, start)
@@ -66,7 +66,7 @@ export function startSchedule({ deps, log, sources, everyMs, clock = CLOCK }: Sc
   let cancel = () => {}
   let running: Promise<void> = Promise.resolve()
   const start = () => {
-    running = look()
+    running = runAll()
   }
   start()
   return {
@@ -80,7 +80,7 @@ export function startSchedule({ deps, log, sources, everyMs, clock = CLOCK }: Sc
 
 function logFailure(log: ScheduleOptions['log'], source: string, error: unknown, isStopping: boolean): void {
   const outcome = toOutcome(error)
-  // A review that waits or was rejected was logged as a warning when it came.
+  // A pending or rejected review was logged as a warning when it was new.
   const isKnown = error instanceof AwaitsReview && !error.raised.isNew
   const review = error instanceof AwaitsReview ? { review: error.raised.id } : {}
   log.event(isKnown ? 'info' : 'warn', 'catalogue_sync', { source, outcome, ...review })

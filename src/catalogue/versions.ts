@@ -32,7 +32,7 @@ export class Implausible extends UserError {
 
   constructor(
     doubts: readonly string[],
-    advice = 'The lists stay as they are; give --force if they are right.',
+    advice = 'The lists stay unchanged. Give --force if the new lists are right.',
   ) {
     super(`${doubts.join(' ')} ${advice}`)
     this.doubts = doubts
@@ -45,7 +45,7 @@ export async function readCurrent(table: CatalogueTable): Promise<Version> {
   try {
     return toVersion(row)
   } catch {
-    // Damaged, or written by a later release: servers use the shipped lists, and so do commands that repair it.
+    // Damaged, or written by a later release: servers use the shipped lists, and so do the commands that repair it.
     return { ...toShippedVersion(), id: row.id, digest: row.digest }
   }
 }

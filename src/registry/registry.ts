@@ -108,7 +108,7 @@ export function createRegistry({ table, keyring, reloadKeyring }: RegistryOption
 /** A record of usual size that belongs to no person. Its kind cannot be requested. */
 const createDecoy = (keys: Keyring, kind: Kind): SealedRecord => ({
   ...sealEntry(keys, kind, 'decoy', {
-    record: createBlankRecord(kind, 'nobody at all is here'),
+    record: createBlankRecord(kind, 'text of common length'),
     mediaId: null,
   }),
   kind: 'decoy',

@@ -12,7 +12,7 @@ const error = (status: number, code: number): VendorReply => ({
   body: { status: 'error', message: CANARY, code, errors: [CANARY], data: null },
 })
 
-/** The year comes first, and costs less than twelve months. */
+/** The yearly option comes first, and costs less than twelve months. */
 const toPackage = ({ code, name, price }: { code: string; name: string; price: string }) => ({
   availablePricingOptions: [
     { monthsPaidFor: 12, price: Number(price) * 11, invoicePeriod: 12 },
@@ -23,7 +23,7 @@ const toPackage = ({ code, name, price }: { code: string; name: string; price: s
   description: ' ',
 })
 
-/** Baxi as its documents describe it, with the given lists. */
+/** Baxi as documented, with the given lists. */
 export const createBaxi = (lists: ListVendor = createListVendor()): VendorScript => ({
   name: 'baxi',
   settings: (url) => ({ TABBAT_BAXI_URL: `${url}/api/baxipay`, TABBAT_BAXI_API_KEY: 'simulated-key' }),

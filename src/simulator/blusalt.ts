@@ -5,13 +5,13 @@ import type { VendorReply, VendorScript } from './stand-in.ts'
 
 const PICTURE = '/9j/4AAQSkZJRg=='
 
-/** An error has its status twice; with 200 outside, only the inner one is true. */
-const error = (code: number, said: string, status = code): VendorReply => ({
+/** An error has its status in the body too. With HTTP status 200, the status in the body counts. */
+const error = (code: number, message: string, status = code): VendorReply => ({
   status,
-  body: { status_code: code, status: 'Error', message: said, results: null, detail: CANARY },
+  body: { status_code: code, status: 'Error', message, results: null, detail: CANARY },
 })
 
-/** Blusalt as its documents describe it: the contract's own shape as "results", and it compares the phone itself. */
+/** Blusalt as documented: the contract's own shape as "results", and it compares the phone itself. */
 export const blusalt: VendorScript = {
   name: 'blusalt',
   settings: (url) => ({
@@ -28,14 +28,14 @@ export const blusalt: VendorScript = {
     if (!isKnown || fault === 'unauthorised') return error(401, 'Invalid credentials')
     if (fault === 'no_funds') return error(402, 'Insufficient wallet balance')
     if (fault === 'error_in_200') return error(500, 'Service provider not available', 200)
-    // A path that does not exist is no answer of the API.
+    // A wrong path is answered by the web framework, not in the vendor's envelope.
     const kind = /^\/v2\/IdentityVerification\/(NIN|BVN)$/.exec(path)?.[1]
     if (method !== 'POST' || kind === undefined) return { status: 404, body: { error: 'Not Found' } }
-    const asked = (body ?? {}) as Record<string, unknown>
-    const number = asked[kind === 'NIN' ? 'nin_number' : 'bvn_number']
+    const input = (body ?? {}) as Record<string, unknown>
+    const number = input[kind === 'NIN' ? 'nin_number' : 'bvn_number']
     if (typeof number !== 'string' || !/^\d{11}$/.test(number)) return error(400, 'Invalid number')
     if (isUnknown(number)) return error(404, 'Record not found')
-    if (asked.phone_number !== `0${toPhoneCoreOf(number)}`) return error(422, 'Phone number does not match')
+    if (input.phone_number !== `0${toPhoneCoreOf(number)}`) return error(422, 'Phone number does not match')
     const results = kind === 'NIN' ? toNinResults(number, fault) : toBvnResults(number, fault)
     const status = fault === 'contradictory' ? 'Failed' : 'Success'
     return { status: 200, body: { status_code: 200, status, message: 'Successful', results } }

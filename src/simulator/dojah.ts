@@ -3,12 +3,12 @@ import { CANARY } from './faults.ts'
 import { isUnknown, toBvnPerson, toNinPerson, toOtherNumber } from './people.ts'
 import type { VendorReply, VendorScript } from './stand-in.ts'
 
-const error = (status: number, said: string): VendorReply => ({
+const error = (status: number, message: string): VendorReply => ({
   status,
-  body: { error: said, reference: CANARY },
+  body: { error: message, reference: CANARY },
 })
 
-/** Dojah as its documents describe it: {"entity": …}, errors as {"error": "text"}. */
+/** Dojah as documented: {"entity": …}, errors as {"error": "text"}. */
 export const dojah: VendorScript = {
   name: 'dojah',
   settings: (url) => ({
@@ -31,12 +31,12 @@ export const dojah: VendorScript = {
     if (isUnknown(number))
       return kind === 'bvn' ? error(404, 'BVN not found') : error(400, 'Wrong NIN Inputted')
     const entity = kind === 'nin' ? toNinEntity(number, fault) : toBvnEntity(number, fault)
-    const told = toProduct(entity, product)
-    return { status: 200, body: { entity: told, ...(fault === 'contradictory' && { error: CANARY }) } }
+    const selected = toProduct(entity, product)
+    return { status: 200, body: { entity: selected, ...(fault === 'contradictory' && { error: CANARY }) } }
   },
 }
 
-/** What the smaller products have; the others have everything. */
+/** The fields of the smaller products. The other products have all fields. */
 const SHORT: Readonly<Record<string, readonly string[]>> = {
   nin: [
     ...['first_name', 'last_name', 'middle_name', 'gender', 'photo', 'date_of_birth', 'email'],

@@ -5,12 +5,12 @@ import type { VendorReply, VendorScript } from './stand-in.ts'
 
 const PICTURE = '/9j/4AAQSkZJRg=='
 
-/** Most of what goes wrong comes with 200, and some of it with "status": true. */
-const coded = (code: string, said: string, status = true): VendorReply => ({
+/** Most errors come with HTTP status 200, and some with "status": true. */
+const coded = (code: string, message: string, status = true): VendorReply => ({
   status: 200,
   body: {
     status,
-    detail: `${said}. ${CANARY}`,
+    detail: `${message}. ${CANARY}`,
     response_code: code,
     verification: { status: 'NOT-VERIFIED', reference: 'pb-sim' },
     session: { key: CANARY },
@@ -18,12 +18,12 @@ const coded = (code: string, said: string, status = true): VendorReply => ({
 })
 
 /** An error without a code: the look-up was not made. */
-const refuse = (status: number, said: string): VendorReply => ({
+const refuse = (status: number, message: string): VendorReply => ({
   status,
-  body: { status: false, detail: said, message: said, session: { key: CANARY } },
+  body: { status: false, detail: message, message, session: { key: CANARY } },
 })
 
-/** Prembly as its documents describe it: a code in every reply, NIMC's spelling for NIN, NIBSS's for BVN. */
+/** Prembly as documented: a code in every reply, NIMC's spelling for NIN, NIBSS's for BVN. */
 export const prembly: VendorScript = {
   name: 'prembly',
   settings: (url) => ({
@@ -39,9 +39,9 @@ export const prembly: VendorScript = {
       return { status: 401, body: { status: false, detail: `Invalid key. ${CANARY}` } }
     if (fault === 'no_funds') return coded('03', 'Insufficient wallet balance', false)
     if (fault === 'error_in_200') return coded('02', "Verification can't be completed by this time")
-    const asked = (body ?? {}) as Record<string, unknown>
-    const nin = method === 'POST' && path === '/verification/vnin' ? asked.number_nin : undefined
-    const bvn = method === 'POST' && path === '/verification/bvn' ? asked.number : undefined
+    const input = (body ?? {}) as Record<string, unknown>
+    const nin = method === 'POST' && path === '/verification/vnin' ? input.number_nin : undefined
+    const bvn = method === 'POST' && path === '/verification/bvn' ? input.number : undefined
     const number = nin ?? bvn
     if (typeof number !== 'string') return { status: 400, body: { status: false, message: CANARY } }
     return lookUp(number, nin === undefined ? 'bvn' : 'nin', fault)
@@ -51,10 +51,10 @@ export const prembly: VendorScript = {
 function lookUp(number: string, kind: 'nin' | 'bvn', fault: Fault | undefined): VendorReply {
   if (isUnknown(number)) return coded('01', `Record not found: ${number}`)
   if (fault === 'watchlisted' && kind === 'bvn') return coded('07', `Blocked: ${number}`, false)
-  const found = kind === 'bvn' ? toBvnPart(number, fault) : toNinPart(number, fault)
+  const found = kind === 'bvn' ? toBvnData(number, fault) : toNinData(number, fault)
   const envelope = {
     ...toEnvelope(number),
-    // The newest samples leave it out.
+    // The newest samples omit it.
     ...(fault === 'missing_fields' && { verification: undefined }),
     ...(fault === 'contradictory' && { status: false }),
   }
@@ -70,7 +70,7 @@ const toEnvelope = (number: string) => ({
   endpoint_name: 'simulated',
 })
 
-function toNinPart(number: string, fault: Fault | undefined) {
+function toNinData(number: string, fault: Fault | undefined) {
   const { personal_info: info, ...record } = toNinPerson(number)
   const person = {
     nin: fault === 'wrong_person' ? toOtherNumber(number) : number,
@@ -117,7 +117,7 @@ function toNinPart(number: string, fault: Fault | undefined) {
   return { nin_data: { nin: person.nin, firstname: person.firstname, telephoneno: person.telephoneno } }
 }
 
-function toBvnPart(number: string, fault: Fault | undefined) {
+function toBvnData(number: string, fault: Fault | undefined) {
   const { personal_info: info, ...record } = toBvnPerson(number)
   const person = {
     bvn: Number(fault === 'wrong_person' ? toOtherNumber(number) : number),

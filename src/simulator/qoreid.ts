@@ -7,12 +7,12 @@ import type { VendorReply, VendorScript } from './stand-in.ts'
 const TOKEN = 'simulated-qoreid-token'
 const CREDENTIALS = { clientId: 'simulated-client', secret: 'simulated-secret' }
 
-const error = (status: number, said: string): VendorReply => ({
+const error = (status: number, message: string): VendorReply => ({
   status,
-  body: { statusCode: status, message: said, error: CANARY },
+  body: { statusCode: status, message, error: CANARY },
 })
 
-/** QoreID as its documents describe it: a token first, then {id, summary, status, nin | bvn}. */
+/** QoreID as documented: a token first, then {id, summary, status, nin | bvn}. */
 export const qoreid: VendorScript = {
   name: 'qoreid',
   settings: (url) => ({
@@ -26,7 +26,7 @@ export const qoreid: VendorScript = {
   tokenPath: '/token',
   answer: ({ method, path, headers, body }, fault) => {
     if (fault === 'unauthorised') return error(401, 'Unauthorized')
-    if (path === '/token') return giveToken(body)
+    if (path === '/token') return issueToken(body)
     if (headers.authorization !== `Bearer ${TOKEN}`) return error(401, 'Unauthorized')
     if (fault === 'no_funds') return error(402, 'Insufficient wallet balance')
     if (fault === 'error_in_200') return { ...error(500, 'Service unavailable'), status: 200 }
@@ -39,7 +39,7 @@ export const qoreid: VendorScript = {
   },
 }
 
-function giveToken(body: unknown): VendorReply {
+function issueToken(body: unknown): VendorReply {
   if (JSON.stringify(body) !== JSON.stringify(CREDENTIALS)) return error(401, 'Unauthorized')
   return { status: 201, body: { accessToken: TOKEN, expiresIn: '7200 secs', tokenType: 'Bearer' } }
 }

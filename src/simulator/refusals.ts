@@ -1,5 +1,5 @@
 /**
- * Errors that are not about the person, in the words of vendors and their frameworks. Each is sent in the vendor's own
+ * Errors that are not about the person, with the texts of vendors and their frameworks. Each is sent in the vendor's own
  * envelope. None of them means "no such person".
  */
 export const REFUSALS = {
@@ -9,13 +9,13 @@ export const REFUSALS = {
   unknown_route: [404, 'Cannot POST /v2/verify'],
   wrong_format: [400, 'Phone number does not match the required format'],
   not_now: [422, 'The number could not be verified at this time'],
-} as const satisfies Readonly<Record<string, readonly [status: number, said: string]>>
+} as const satisfies Readonly<Record<string, readonly [status: number, message: string]>>
 
 export type RefusalFault = keyof typeof REFUSALS
 
-/** More of them, for the tests of all vendors: every text with every status. */
+/** More error texts. The tests of all vendors combine every text with every status. */
 export const REFUSED_TEXTS: readonly string[] = [
-  ...Object.values(REFUSALS).map(([, said]) => said),
+  ...Object.values(REFUSALS).map(([, message]) => message),
   'Not Found',
   'Resource not found',
   'User not found',

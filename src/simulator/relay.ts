@@ -7,12 +7,12 @@ import type { VendorReply, VendorScript } from './stand-in.ts'
 const TOKEN = 'simulated-relay-token'
 const BASIC = `Basic ${Buffer.from('simulated-public:simulated-secret').toString('base64')}`
 
-const failure = (status: number, said: string): VendorReply => ({
+const failure = (status: number, message: string): VendorReply => ({
   status,
-  body: { success: false, message: said, detail: CANARY },
+  body: { success: false, message, detail: CANARY },
 })
 
-/** Another server of this API, of the kind that gives tokens. How it says "not verified" is not documented: in words. */
+/** Another server of this API that issues tokens. Its reply for "not verified" is not documented; this one has only a text. */
 export const relay: VendorScript = {
   name: 'relay',
   settings: (url) => ({
@@ -26,7 +26,7 @@ export const relay: VendorScript = {
   tokenPath: '/api/v2/merchant/authorization',
   answer: ({ method, path, headers, body }, fault) => {
     if (fault === 'unauthorised') return { status: 401, body: { message: `Unauthenticated. ${CANARY}` } }
-    if (path === '/api/v2/merchant/authorization') return giveToken(headers.authorization)
+    if (path === '/api/v2/merchant/authorization') return issueToken(headers.authorization)
     if (headers.authorization !== `Bearer ${TOKEN}`)
       return { status: 401, body: { message: `Unauthenticated. ${CANARY}` } }
     if (fault === 'no_funds') return failure(402, 'Insufficient balance')
@@ -38,7 +38,7 @@ export const relay: VendorScript = {
   },
 }
 
-function giveToken(authorization: string | undefined): VendorReply {
+function issueToken(authorization: string | undefined): VendorReply {
   if (authorization !== BASIC) return failure(401, 'Invalid keys')
   const expires_at = '2099-01-01 12:00:00'
   return {

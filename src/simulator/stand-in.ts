@@ -31,7 +31,7 @@ export type VendorScript = {
   /** The names of the phone fields of a record. Only identity vendors have them. */
   readonly phoneFields?: readonly string[]
   /** An error with this text in the vendor's envelope. */
-  readonly refuse?: (status: number, said: string) => VendorReply
+  readonly refuse?: (status: number, message: string) => VendorReply
   /** Tokens are issued even while look-ups are refused. */
   readonly tokenPath?: string
 }
@@ -44,7 +44,7 @@ export type StandIn = {
   /** Gives every look-up this reply; undefined turns it off. */
   readonly answerWith: (reply: VendorReply | undefined) => void
   /** Gives every look-up this error; undefined turns it off. */
-  readonly refuse: (status: number | undefined, said?: string) => void
+  readonly refuse: (status: number | undefined, message?: string) => void
   /** Changes the spelling of phones; undefined turns it off. */
   readonly spellPhones: (spell: SpellPhone | undefined) => void
   /** The number of requests, token requests included. */
@@ -60,7 +60,7 @@ const CONTROL = '/stand-in/fault'
 /** A simulated vendor on a real socket. Its records are those of people.ts. */
 export async function openStandIn(script: VendorScript, port = 0): Promise<StandIn> {
   let fault: Fault | undefined
-  let refusal: readonly [status: number, said: string] | undefined
+  let refusal: readonly [status: number, message: string] | undefined
   let fixed: VendorReply | undefined
   let spell: SpellPhone | undefined
   let count = 0
@@ -111,8 +111,8 @@ export async function openStandIn(script: VendorScript, port = 0): Promise<Stand
     answerWith: (reply) => {
       fixed = reply
     },
-    refuse: (status, said = '') => {
-      refusal = status === undefined ? undefined : [status, said]
+    refuse: (status, message = '') => {
+      refusal = status === undefined ? undefined : [status, message]
     },
     spellPhones: (wanted) => {
       spell = wanted

@@ -12,7 +12,7 @@ const ADD_ONS: Readonly<Record<string, readonly string[]>> = {
 
 type Item = { readonly code: string; readonly name: string; readonly price: string }
 
-/** Amounts are text with kobo in one place and numbers in another. */
+/** Some amounts are text with kobo, others are numbers. */
 const toVariation = ({ code, name, price }: Item, index: number) => ({
   variation_code: code,
   name,
@@ -42,7 +42,7 @@ const error = (status: number, code: string): VendorReply => ({
   body: { code, response_description: CANARY },
 })
 
-/** VTpass as its documents describe it, with the given lists. */
+/** VTpass as documented, with the given lists. */
 export const createVtpass = (lists: ListVendor = createListVendor()): VendorScript => ({
   name: 'vtpass',
   settings: (url) => ({
@@ -54,7 +54,7 @@ export const createVtpass = (lists: ListVendor = createListVendor()): VendorScri
     !hasKeys(request) ? error(401, '087') : (toFault(fault) ?? toAnswer(lists, request)),
 })
 
-/** The vendor's own ways to fail; most of its errors come with the status 200. */
+/** The vendor's own errors. Most of them come with HTTP status 200. */
 function toFault(fault: Fault | undefined): VendorReply | undefined {
   if (fault === 'unauthorised') return error(200, '087')
   if (fault === 'error_in_200') return error(200, '083')
@@ -74,7 +74,7 @@ const hasKeys = ({ headers }: VendorRequest) =>
   headers['api-key'] === 'simulated-key' && headers['public-key'] === 'simulated-public'
 
 const AIRTIME: Item = { code: 'airtime', name: 'Smile Airtime', price: '0' }
-/** The vendor has codes of its own for base products. */
+/** The vendor has its own codes for base products. */
 const PADI: Item = { code: 'dstv-padi', name: 'DStv Padi N4,400', price: '4400' }
 
 function listItems({ files: { internet, tv } }: ListVendor, serviceID: string): Item[] | undefined {
@@ -85,7 +85,7 @@ function listItems({ files: { internet, tv } }: ListVendor, serviceID: string): 
   const list = tv.find(({ type }) => type.toLowerCase() === serviceID)
   if (list?.type !== 'DSTV') return list?.products
   const addOns = list.add_ons.flatMap(({ code, name, price }) =>
-    (ADD_ONS[code] ?? []).map((vendors) => ({ code: vendors, name, price })),
+    (ADD_ONS[code] ?? []).map((vendorCode) => ({ code: vendorCode, name, price })),
   )
   return [PADI, ...addOns]
 }

@@ -6,12 +6,12 @@ import type { VendorReply, VendorScript } from './stand-in.ts'
 
 const PICTURE = 'data:image/jpg;base64,/9j/4AAQSkZJRg=='
 
-const error = (code: number, said: string, status = code): VendorReply => ({
+const error = (code: number, message: string, status = code): VendorReply => ({
   status,
   body: {
     success: false,
     statusCode: code,
-    message: said,
+    message,
     name: 'SimulatedError',
     data: { detail: CANARY },
   },
@@ -22,7 +22,7 @@ const success = (data: object, isTrue = true): VendorReply => ({
   body: { success: isTrue, statusCode: 200, message: 'success', data, links: [] },
 })
 
-/** Youverify as its documents describe it: "found" or "not_found" in the data, both with 200. */
+/** Youverify as documented: "found" or "not_found" in the data, both with 200. */
 export const youverify: VendorScript = {
   name: 'youverify',
   settings: (url) => ({ TABBAT_YOUVERIFY_URL: url, TABBAT_YOUVERIFY_TOKEN: 'simulated-token' }),
@@ -44,7 +44,7 @@ export const youverify: VendorScript = {
   },
 }
 
-/** Youverify also tells who asked; that is not the person asked about. */
+/** Youverify also returns the user that made the request, who is not the person of the record. */
 const toFrame = (idNumber: string, type: string) => ({
   id: `yv-${idNumber.slice(0, 3)}-sim`,
   parentId: null,
@@ -53,7 +53,7 @@ const toFrame = (idNumber: string, type: string) => ({
   allValidationPassed: false,
   isConsent: true,
   country: 'NG',
-  requestedBy: { firstName: 'Simulated', lastName: 'Asker', id: 'sim' },
+  requestedBy: { firstName: 'Simulated', lastName: 'User', id: 'sim' },
 })
 
 function toNinData(number: string, fault: Fault | undefined) {

@@ -11,7 +11,7 @@ it('shows settings with origin, and the server state, without secrets', async ()
     TABBAT_TYPO: 'x',
     TABBAT_DOJAH_APP_ID: 'app',
     TABBAT_DOJAH_SECRET: 'hush-hush',
-    TABBAT_PUBLIC_URL: 'https://somebody:psst@verify.example.com',
+    TABBAT_PUBLIC_URL: 'https://user:psst@verify.example.com',
   })
   await at.context.audit.record([{ phase: 'imported' }])
   await at.context.audit.checkpoint()

@@ -37,7 +37,7 @@ beforeAll(async () => {
 })
 afterAll(() => app.close())
 
-/** With something on standard input, or through a shell. */
+/** Runs a shell command with this standard input. */
 async function runShell(command: string, input = ''): Promise<Finished> {
   const env = { PATH: process.env.PATH ?? '', HOME: tmpdir(), ...settings() }
   const child = spawn('bash', ['-o', 'pipefail', '-c', command], { env, stdio: 'pipe' })
@@ -51,7 +51,7 @@ async function runShell(command: string, input = ''): Promise<Finished> {
 }
 
 describe('tabbat audit verify', () => {
-  it('says that the log is sound, and what it cannot know', async () => {
+  it('reports that the log is sound, and what was not compared', async () => {
     const { code, stdout } = await tabbat(settings(), 'audit', 'verify')
     expect(code).toBe(0)
     expect(stdout).toMatch(
@@ -62,7 +62,7 @@ describe('tabbat audit verify', () => {
     expect(stdout).toContain(ONLY_WITH)
   })
 
-  it('finds what needs a checkpoint only with one', async () => {
+  it('finds a restored old copy only with the checkpoint file', async () => {
     await app.context.audit.checkpoint()
     const old = newFolder()
     copyFileSync(join(folder, 'root.key'), join(old, 'root.key'))
@@ -89,7 +89,7 @@ describe('tabbat audit verify', () => {
     expect(good.stdout).toMatch(/This holds up to 2/)
   })
 
-  it('prints an object, and needs no root key for it when it has the public key', async () => {
+  it('prints JSON, and needs no root key with --public-key', async () => {
     const key = join(newFolder(), 'key.pem')
     writeFileSync(key, (await tabbat(settings(), 'audit', 'public-key')).stdout)
     const copy = newFolder()
@@ -124,14 +124,14 @@ describe('tabbat audit verify', () => {
     expect(stderr).toMatch(sentence)
   })
 
-  it('makes no database where there is none', async () => {
+  it('creates no database', async () => {
     const { code, stderr } = await tabbat({ TABBAT_DATA_DIR: newFolder() }, 'audit', 'verify')
     expect([code, stderr.includes('There is no database at')]).toEqual([1, true])
   })
 })
 
 describe('tabbat audit export', () => {
-  it('writes every row with the names of the columns', async () => {
+  it('writes every row with the column names', async () => {
     const { code, stdout } = await tabbat(settings(), 'audit', 'export')
     expect(code).toBe(0)
     const rows = stdout
@@ -150,14 +150,14 @@ describe('tabbat audit export', () => {
     expect(stdout).not.toContain(NIN)
   })
 
-  it('is quiet when the reader has had enough', async () => {
+  it('prints no error when the reader closes the pipe', async () => {
     const { stdout, stderr } = await runShell('bin/tabbat audit export | head -c 20')
     expect([stdout.length, stderr]).toEqual([20, expect.stringMatching(/^Database: .*\n$/)])
   })
 })
 
 describe('tabbat audit show', () => {
-  it('tells the story of a verification', async () => {
+  it('prints the timeline of a verification', async () => {
     const { code, stdout } = await tabbat(settings(), 'audit', 'show', reference)
     expect(code).toBe(0)
     for (const part of [
@@ -223,7 +223,7 @@ describe('tabbat audit prove and check-proof', () => {
     ])
   })
 
-  it('go through a pipe, and make a checkpoint where none covers the row', async () => {
+  it('work through a pipe, and create a checkpoint when none covers the row', async () => {
     const count = async () =>
       JSON.parse((await tabbat(settings(), 'audit', 'verify', '--json')).stdout).checkpoints as number
     const before = await count()
@@ -238,7 +238,7 @@ describe('tabbat audit prove and check-proof', () => {
   })
 })
 
-it('help is there for each of them', async () => {
+it('the help lists every command', async () => {
   const { code, stdout } = await tabbat({}, 'audit', '--help')
   expect(code).toBe(0)
   for (const command of ['verify', 'export', 'show', 'subject', 'public-key', 'prove', 'check-proof'])

@@ -17,7 +17,7 @@ const verifyNin = ({ app }: TestApp) =>
     payload: { nin: '12345678901', phone: PHONE },
   })
 
-/** Takes away the end of the log, the later checkpoints, and their lines in the file beside the database. */
+/** Deletes the end of the log, the later checkpoints, and their lines in the checkpoint file. */
 function cut(folder: string): void {
   const database = new DatabaseSync(join(folder, 'tabbat.db'))
   database.exec(`
@@ -30,7 +30,7 @@ function cut(folder: string): void {
   writeFileSync(join(folder, FILE), `${first}\n`)
 }
 
-describe('a log whose end was cut off, with the checkpoints of that end', () => {
+describe('a truncated log without the checkpoints of its end', () => {
   const elsewhere = join(mkdtempSync(join(tmpdir(), 'tabbat-elsewhere-')), 'kept.log')
   const folder = mkdtempSync(join(tmpdir(), 'tabbat-cut-'))
   let at: TestConsole
@@ -65,7 +65,7 @@ describe('a log whose end was cut off, with the checkpoints of that end', () => 
     return read()
   }
 
-  it('is not called whole by the console, which says what was compared and what was not', async () => {
+  it('is shown in the console with what was compared and what was not', async () => {
     const { headline, compared, limits, state } = await check()
     expect(state).toBe('sound')
     expect(headline).toBe('No difference was found between the audit log and what it was compared with.')
@@ -80,7 +80,7 @@ describe('a log whose end was cut off, with the checkpoints of that end', () => 
     ])
   })
 
-  it('gets the same sentences from the command line', async () => {
+  it('is described by the command line in the same sentences', async () => {
     const place = { TABBAT_DATA_DIR: folder }
     const args = ['audit', 'verify', '--json', '--checkpoints', join(folder, FILE)]
     const { headline, compared, limits } = JSON.parse((await tabbat(place, ...args)).stdout)
@@ -94,7 +94,7 @@ describe('a log whose end was cut off, with the checkpoints of that end', () => 
     )
   })
 
-  it('is found with the checkpoints that were kept elsewhere', async () => {
+  it('is found with checkpoints that were stored elsewhere', async () => {
     const place = { TABBAT_DATA_DIR: folder }
     const { code, stdout } = await tabbat(place, 'audit', 'verify', '--checkpoints', elsewhere)
     expect(code).toBe(1)

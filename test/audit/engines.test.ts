@@ -45,8 +45,8 @@ describeEngines([SQLITE, POSTGRES], (engine) => {
   })
 
   it('gives proofs that can be checked with the public key', async () => {
-    const desk = { store: log.store, signer: log.signer, checkpointDir: log.folder }
-    const text = await prove(desk, log.references[17] ?? '')
+    const deps = { store: log.store, signer: log.signer, checkpointDir: log.folder }
+    const text = await prove(deps, log.references[17] ?? '')
     expect(checkProof(Buffer.from(text), log.publicKey)).toMatchObject({ sound: true })
   })
 

@@ -45,7 +45,7 @@ describe.each([
   const { rows, checkpoint } = vector
   const hashes = rows.map(({ hash }) => Buffer.from(hash, 'hex'))
 
-  it('is what the writer writes', async () => {
+  it('matches the writer', async () => {
     const written = link(rows[0]?.chain ?? '', EMPTY_HEAD, rows)
     expect(written.map(({ hash }) => toHex(hash))).toEqual(rows.map(({ hash }) => hash))
     expect(written.map(({ previous_hash }) => toHex(previous_hash))).toEqual(
@@ -58,7 +58,7 @@ describe.each([
     expect(signer.sign(checkpoint.body)).toBe(checkpoint.signature)
   })
 
-  it('is what the verifier expects', () => {
+  it('matches the verifier', () => {
     const hashRow = createRowHasher()
     let previous = ZERO_HASH
     const tree = createTree()
@@ -78,7 +78,7 @@ describe.each([
     expect(checkProof(Buffer.from(text), publicKey)).toMatchObject({ sound: true })
   })
 
-  it('spells the third row out', () => {
+  it('has the encoding of the third row', () => {
     expect(digest('sha256', Buffer.from(vector.encoding_of_row_3, 'hex'), 'hex')).toBe(rows[2]?.hash)
   })
 })
@@ -131,7 +131,7 @@ describe('writer and verifier agree', () => {
   })
 })
 
-it('keeps the verifier apart from the writer', () => {
+it('the verifier imports nothing of the writer', () => {
   const files = globSync(
     'src/audit/{verify-*,check-proof,open-checkpoint,checkpoint-file,checkpoint-verifier}.ts',
   )

@@ -11,8 +11,8 @@ import { EMPTY_HEAD, linkEntries } from '../../src/audit/row.ts'
 import { createSigner } from '../../src/audit/signing.ts'
 import { packRows } from '../../src/store/audit-table.ts'
 import { createReference } from '../../src/verification/reference.ts'
-import { type Chance, createChance } from './chance.ts'
 import { linkFormat1 } from './format-1.ts'
+import { createRandom, type Random } from './random.ts'
 import { CHAINS, createSampleLog, readLines, type SampleLog } from './sample-log.ts'
 
 const MUTATIONS = 2000
@@ -23,11 +23,11 @@ let texts: string[]
 beforeAll(async () => {
   log = await createSampleLog()
   texts = []
-  for (const reference of log.references) texts.push(await prove(toDesk(), reference))
+  for (const reference of log.references) texts.push(await prove(toDeps(), reference))
 })
 afterAll(() => log.close())
 
-const toDesk = () => ({ store: log.store, signer: log.signer, checkpointDir: log.folder })
+const toDeps = () => ({ store: log.store, signer: log.signer, checkpointDir: log.folder })
 const check = (proof: string | Uint8Array, publicKey = log.publicKey) =>
   checkProof(Buffer.from(proof as string), publicKey)
 const parse = (text: string) => JSON.parse(text) as Proof
@@ -50,9 +50,9 @@ describe('a row that no checkpoint covers', () => {
     return reference
   }
 
-  it('gets one, in the database and in the file', async () => {
+  it('gets a checkpoint, in the database and in the file', async () => {
     const before = readLines(log.file).length
-    const text = await prove(toDesk(), await addRow('outcome'))
+    const text = await prove(toDeps(), await addRow('outcome'))
     expect(check(text).sound).toBe(true)
     expect(readLines(log.file)).toHaveLength(before + 1)
     expect(await log.store.audit.listCheckpoints()).toHaveLength(before + 1)
@@ -60,10 +60,10 @@ describe('a row that no checkpoint covers', () => {
 
   it('may be an intent that has no outcome', async () => {
     const reference = await addRow('intent')
-    expect(parse(await prove(toDesk(), reference)).row).toMatchObject({ phase: 'intent' })
+    expect(parse(await prove(toDeps(), reference)).row).toMatchObject({ phase: 'intent' })
   })
 
-  it('gets none from a database that is older than the last checkpoint in the file', async () => {
+  it('gets no checkpoint in a database that is older than the checkpoint file', async () => {
     const reference = await addRow('outcome')
     const heads = [{ chain: CHAINS[2], sequence: 900, hash: '0'.repeat(64), from: 0, root: '0'.repeat(64) }]
     const body = JSON.stringify({ version: 1, time: '2026-01-01T00:00:00.000Z', heads })
@@ -72,21 +72,21 @@ describe('a row that no checkpoint covers', () => {
       join(checkpointDir, CHECKPOINT_FILE),
       `${JSON.stringify({ time: '', body, signature: '' })}\n`,
     )
-    await expect(prove({ ...toDesk(), checkpointDir }, reference)).rejects.toThrow('shorter than')
+    await expect(prove({ ...toDeps(), checkpointDir }, reference)).rejects.toThrow('shorter than')
   })
 })
 
 it('an unknown reference is refused without repeating it', async () => {
-  await expect(prove(toDesk(), '12345678901')).rejects.toThrow(/^The audit log has no row[^0-9]*$/)
+  await expect(prove(toDeps(), '12345678901')).rejects.toThrow(/^The audit log has no row[^0-9]*$/)
 })
 
-/** One byte more, less, or another. */
-function mutateBytes(text: string, chance: Chance): Uint8Array {
+/** Adds, removes or changes one byte. */
+function mutateBytes(text: string, random: Random): Uint8Array {
   const bytes = [...Buffer.from(text)]
-  const at = chance.below(bytes.length)
+  const at = random.below(bytes.length)
   const byte = bytes[at] ?? 0
-  const other = chance.pick([byte ^ (1 << chance.below(8)), byte ^ 0x20, 0x20, 0x0a, chance.below(256)])
-  const way = chance.below(4)
+  const other = random.pick([byte ^ (1 << random.below(8)), byte ^ 0x20, 0x20, 0x0a, random.below(256)])
+  const way = random.below(4)
   if (way === 0) bytes.splice(at, 1)
   else if (way === 1) bytes.splice(at, 0, other)
   else bytes[at] = other === byte ? byte ^ 1 : other
@@ -95,33 +95,33 @@ function mutateBytes(text: string, chance: Chance): Uint8Array {
 
 type Node = Record<string, unknown>
 
-/** Every place in a proof where something stands: the object or array, and the name in it. */
-function listPlaces(node: Node): (readonly [Node, string])[] {
+/** Every field of a proof: the object or array, and the name in it. */
+function listFields(node: Node): (readonly [Node, string])[] {
   return Object.entries(node).flatMap(([name, value]) => [
     [node, name] as const,
-    ...(typeof value === 'object' && value !== null ? listPlaces(value as Node) : []),
+    ...(typeof value === 'object' && value !== null ? listFields(value as Node) : []),
   ])
 }
 
-function toOther(value: unknown, chance: Chance): unknown {
-  if (typeof value === 'number') return value + chance.pick([1, -1, 0.5, 2 ** 32])
-  if (typeof value !== 'string') return chance.pick(['', 'x', 0, {}])
-  const at = chance.below(value.length)
+function toOther(value: unknown, random: Random): unknown {
+  if (typeof value === 'number') return value + random.pick([1, -1, 0.5, 2 ** 32])
+  if (typeof value !== 'string') return random.pick(['', 'x', 0, {}])
+  const at = random.below(value.length)
   const spoilt = `${value.slice(0, at)}${value[at] === '0' ? '1' : '0'}${value.slice(at + 1)}`
   const others = [spoilt, `${value} `, value.toUpperCase(), null, value.slice(0, -1), '', 1, [value]]
-  return chance.pick(others.filter((other) => other !== value))
+  return random.pick(others.filter((other) => other !== value))
 }
 
-/** Another value, a field more or less, in the right spelling. */
-function mutateField(text: string, chance: Chance): string {
+/** Adds, removes or changes one field, in the right format. */
+function mutateField(text: string, random: Random): string {
   const proof = parse(text) as unknown as Node
-  const [node, name] = chance.pick(listPlaces(proof))
-  const way = chance.below(6)
+  const [node, name] = random.pick(listFields(proof))
+  const way = random.below(6)
   if (way === 0 && Array.isArray(node)) node.splice(Number(name), 1)
   else if (way === 0) delete node[name]
   else if (way === 1 && Array.isArray(node)) node.push(node[Number(name)])
   else if (way === 1) node[`${name}_2`] = node[name]
-  else node[name] = toOther(node[name], chance)
+  else node[name] = toOther(node[name], random)
   return toProofText(proof as unknown as Proof)
 }
 
@@ -131,9 +131,9 @@ describe(`${MUTATIONS} mutated proofs`, () => {
     ['fields', mutateField],
   ] as const)('none is accepted: %s', (_what, mutate) => {
     for (let seed = 1; seed <= MUTATIONS / 2; seed++) {
-      const chance = createChance(seed)
-      const text = chance.pick(texts)
-      const mutated = mutate(text, chance)
+      const random = createRandom(seed)
+      const text = random.pick(texts)
+      const mutated = mutate(text, random)
       expect(Buffer.from(text).equals(Buffer.from(mutated as string)), `seed ${seed}`).toBe(false)
       expect(check(mutated).sound, `seed ${seed}`).toBe(false)
     }
@@ -147,7 +147,7 @@ describe('a proof is refused', () => {
   it.each([
     { version: 1, at: 0, link: linkFormat1 },
     { version: 2, at: -1, link: linkEntries },
-  ])('with a row of format $version whose hash was made to fit', ({ version, at, link }) => {
+  ])('with a changed row of format $version and a recomputed hash', ({ version, at, link }) => {
     const result = forge((proof) => {
       expect(proof.version).toBe(version)
       const { sequence, previous_hash } = proof.row
@@ -162,7 +162,7 @@ describe('a proof is refused', () => {
     expect(result).toEqual({ sound: false, reason: expect.stringContaining('the path does not lead') })
   })
 
-  it('with a row that passes for one of another format', () => {
+  it('with a row that claims another format', () => {
     for (const at of [0, -1]) {
       const result = forge((proof) => ({ ...proof, version: proof.version === 1 ? 2 : 1 }), at)
       expect(result).toEqual({ sound: false, reason: expect.stringContaining('not a proof') })
@@ -178,20 +178,20 @@ describe('a proof is refused', () => {
   })
 
   it('with a checkpoint signed by another key', () => {
-    const stranger = createSigner(createSecretKey(Buffer.alloc(32, 1)))
+    const otherSigner = createSigner(createSecretKey(Buffer.alloc(32, 1)))
     const result = forge((proof) => ({
       ...proof,
-      checkpoint: { ...proof.checkpoint, signature: stranger.sign(proof.checkpoint.body) },
+      checkpoint: { ...proof.checkpoint, signature: otherSigner.sign(proof.checkpoint.body) },
     }))
     expect(result).toEqual({ sound: false, reason: expect.stringContaining('no valid signature') })
-    expect(check(texts[0] ?? '', toPublicKey(stranger.publicKey, 'The key')).sound).toBe(false)
+    expect(check(texts[0] ?? '', toPublicKey(otherSigner.publicKey, 'The key')).sound).toBe(false)
   })
 
   it.each(['', '{}', 'null', '[]', '"x"', '{"row":{}}', '\ufeff{}'])('when it is %j', (text) => {
     expect(check(text)).toEqual({ sound: false, reason: expect.stringContaining('not a proof') })
   })
 
-  it('when it is spelt in another way', () => {
+  it('when it is formatted in another way', () => {
     const text = texts[0] ?? ''
     expect(check(JSON.stringify(parse(text))).sound).toBe(false)
     expect(check(text.trimEnd()).sound).toBe(false)

@@ -25,7 +25,7 @@ export type SampleLog = {
 }
 
 export const CHAINS = ['a1b2c3d4-1', 'a1b2c3d4-2', 'ffee0011-1'] as const
-/** How many verifications each chain gets between two checkpoints. Some chains stand still. */
+/** How many verifications each chain gets between two checkpoints. Some get none. */
 const ROUNDS = [
   [20, 9, 0],
   [1, 0, 0],
@@ -51,7 +51,7 @@ export async function createSampleLog(databaseUrl?: string): Promise<SampleLog> 
       heads.set(chain, rows.at(-1) ?? heads.get(chain) ?? EMPTY_HEAD)
     }
     await makeCheckpoint(store.audit, signer, folder)
-    // Each at a time of its own.
+    // Each checkpoint needs a different time.
     for (const now = Date.now(); Date.now() === now; );
   }
   return {
@@ -74,7 +74,7 @@ function toEntries(references: string[]): AuditEntry[] {
   const reference = createReference()
   references.push(reference)
   const number = references.length
-  const story = {
+  const common = {
     request_reference: reference,
     key_id: `key${String(number % 5).padStart(5, '0')}`,
     mode: number % 3 === 0 ? 'test' : 'live',
@@ -87,7 +87,7 @@ function toEntries(references: string[]): AuditEntry[] {
   const fields_released = 'nin_number,personal_info'
   const started_at = number % 2 === 0 ? '2026-01-05T09:30:00.000Z' : null
   return [
-    { ...story, phase: 'intent' },
-    { ...story, phase: 'outcome', outcome: 'verified', sources, fields_released, started_at },
+    { ...common, phase: 'intent' },
+    { ...common, phase: 'outcome', outcome: 'verified', sources, fields_released, started_at },
   ]
 }

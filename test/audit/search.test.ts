@@ -6,7 +6,7 @@ import type { AuditRow } from '../../src/store/audit-row.ts'
 import { packRows } from '../../src/store/audit-table.ts'
 import type { Store } from '../../src/store/store.ts'
 import { describeEngines, ENGINES } from '../store/engines.ts'
-import { createChance } from './chance.ts'
+import { createRandom } from './random.ts'
 
 const START = Date.parse('2026-03-01T00:00:00.000Z')
 const PHASES = ['intent', 'outcome', 'key_created'] as const
@@ -16,7 +16,7 @@ const timeOf = (minutes: number) => new Date(START + minutes * 60_000).toISOStri
 
 /** Many rows share a time, with rows of the same chain and of others; some are older than the row before them. */
 function toEntries(count: number, seed: number): AuditEntry[] {
-  const { below } = createChance(seed)
+  const { below } = createRandom(seed)
   let at = START
   return Array.from({ length: count }, (_none, index) => {
     at += below(4) * 1000
@@ -77,7 +77,7 @@ describeEngines(ENGINES, (engine) => {
         expect(rowsOf(await readAll(store, {}, { ...LIMITS, page })).map(nameOf)).toEqual(names)
     })
 
-    it('keeps the order of each chain, and puts chains together by time', async () => {
+    it('keeps the order of each chain, and merges chains by time', async () => {
       const rows = rowsOf(await readAll(store, {}))
       for (const chain of ['node-1', 'node-2', 'other-1']) {
         const sequences = rows.filter((row) => row.chain === chain).map(({ sequence }) => sequence)
@@ -104,7 +104,7 @@ describeEngines(ENGINES, (engine) => {
       { from: timeOf(5), phase: 'intent' },
       { to: timeOf(-1) },
       { from: timeOf(1000) },
-    ])('finds what a look at every row finds: %j', async (filter) => {
+    ])('finds the same rows as a full scan: %j', async (filter) => {
       const { from = '', to = '~', ...same } = filter
       const expected = written.filter(
         (row) =>

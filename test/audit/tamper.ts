@@ -2,13 +2,13 @@ import type { DatabaseSync } from 'node:sqlite'
 import type { CheckpointBody } from '../../src/audit/checkpoint.ts'
 import { EMPTY_HEAD, linkEntries } from '../../src/audit/row.ts'
 import { AUDIT_COLUMNS, type AuditRow } from '../../src/store/audit-row.ts'
-import type { Chance } from './chance.ts'
+import type { Random } from './random.ts'
 import { CHAINS } from './sample-log.ts'
 
-/** What a tampering leaves behind: whether it can be found without a file from outside, and where, if that is certain. */
+/** The result of a tampering: whether the checkpoint file is needed to find it, and where it is found, if that is certain. */
 type Tampered = { readonly needsFile: boolean; readonly chain?: string; readonly sequence?: number }
 
-type Tamper = (database: DatabaseSync, chance: Chance) => Tampered
+type Tamper = (database: DatabaseSync, random: Random) => Tampered
 type Value = string | number | null | Uint8Array
 
 const LIST = AUDIT_COLUMNS.join(', ')
@@ -21,8 +21,8 @@ const rowsOf = (database: DatabaseSync, chain: string, after = 0) =>
     .prepare(`SELECT ${LIST} FROM audit WHERE chain = ? AND sequence > ? ORDER BY sequence`)
     .all(chain, after) as unknown as AuditRow[]
 
-function pickRow(database: DatabaseSync, chance: Chance): AuditRow {
-  return chance.pick(rowsOf(database, chance.pick(CHAINS)))
+function pickRow(database: DatabaseSync, random: Random): AuditRow {
+  return random.pick(rowsOf(database, random.pick(CHAINS)))
 }
 
 const insertRow = (database: DatabaseSync, row: AuditRow) =>
@@ -34,45 +34,45 @@ const insertRow = (database: DatabaseSync, row: AuditRow) =>
 
 const TEXTS: readonly Value[] = ['', 'x', '0', 'outcome', 'verified', 'live', new Uint8Array([1, 2]), 7.5]
 
-/** Another value than the one that is there. */
-function toOther(value: Value, column: string, chance: Chance): Value {
-  if (column === 'sequence') return chance.pick([100_000, -3, 0, 2 ** 53 - 1, 1.5, 'x'])
-  if (column === 'format') return chance.pick([0, 1, 2, 3, 1.5, 'x', -1].filter((other) => other !== value))
-  if (column === 'chain') return chance.pick(['nobody-1', '', `${value} `])
+/** A different value. */
+function toOther(value: Value, column: string, random: Random): Value {
+  if (column === 'sequence') return random.pick([100_000, -3, 0, 2 ** 53 - 1, 1.5, 'x'])
+  if (column === 'format') return random.pick([0, 1, 2, 3, 1.5, 'x', -1].filter((other) => other !== value))
+  if (column === 'chain') return random.pick(['nobody-1', '', `${value} `])
   if (column.endsWith('hash')) {
     const bytes = Buffer.from(value as Uint8Array)
-    const at = chance.below(bytes.length)
-    bytes.writeUInt8(bytes.readUInt8(at) ^ (1 << chance.below(8)), at)
-    return chance.pick<Value>([bytes, bytes.subarray(1), bytes.toString('hex'), Buffer.alloc(32), 9])
+    const at = random.below(bytes.length)
+    bytes.writeUInt8(bytes.readUInt8(at) ^ (1 << random.below(8)), at)
+    return random.pick<Value>([bytes, bytes.subarray(1), bytes.toString('hex'), Buffer.alloc(32), 9])
   }
   const text = typeof value === 'string' ? value : ''
-  const at = chance.below(text.length + 1)
-  const spoilt = chance.pick([
+  const at = random.below(text.length + 1)
+  const spoilt = random.pick([
     `${text.slice(0, at)}~${text.slice(at + 1)}`,
     `${text.slice(0, at)}${text.slice(at + 1)}\0`,
     `${text} `,
   ])
   const isFixed = column === 'time' || column === 'phase'
   const others = [...TEXTS, spoilt, ...(isFixed || value === null ? [] : [null])]
-  return chance.pick(others.filter((other) => other !== value))
+  return random.pick(others.filter((other) => other !== value))
 }
 
-const changeColumn: Tamper = (database, chance) => {
-  const row = pickRow(database, chance)
-  const column = chance.pick(AUDIT_COLUMNS)
-  const value = toOther(row[column] as Value, column, chance)
+const changeColumn: Tamper = (database, random) => {
+  const row = pickRow(database, random)
+  const column = random.pick(AUDIT_COLUMNS)
+  const value = toOther(row[column] as Value, column, random)
   const { chain, sequence } = row
   run(database, `UPDATE audit SET ${column} = ? WHERE chain = ? AND sequence = ?`, value, chain, sequence)
-  // Whatever happens to the place of a row is seen there or before; all else is seen at the row itself.
+  // A changed position is found there or earlier; any other change is found at the row itself.
   return column === 'chain' || column === 'sequence'
     ? { needsFile: false }
     : { needsFile: false, chain, sequence }
 }
 
 /** A number larger than JavaScript can hold. */
-const changeToHuge: Tamper = (database, chance) => {
-  const { chain, sequence } = pickRow(database, chance)
-  const column = chance.pick(['sequence', 'hash', 'previous_hash'])
+const changeToHuge: Tamper = (database, random) => {
+  const { chain, sequence } = pickRow(database, random)
+  const column = random.pick(['sequence', 'hash', 'previous_hash'])
   run(
     database,
     `UPDATE audit SET ${column} = 9000000000000000001 WHERE chain = ? AND sequence = ?`,
@@ -82,9 +82,9 @@ const changeToHuge: Tamper = (database, chance) => {
   return { needsFile: false }
 }
 
-/** The changed row gets a hash that fits; those after it are left alone. */
-const changeWithHash: Tamper = (database, chance) => {
-  const row = pickRow(database, chance)
+/** The changed row gets a valid hash; the rows after it are not changed. */
+const changeWithHash: Tamper = (database, random) => {
+  const row = pickRow(database, random)
   const { chain, sequence, previous_hash } = row
   const [forged] = linkEntries(chain, { sequence: sequence - 1, hash: previous_hash }, [
     { ...row, outcome: 'forged' },
@@ -94,18 +94,18 @@ const changeWithHash: Tamper = (database, chance) => {
   return { needsFile: false, chain }
 }
 
-const deleteRow: Tamper = (database, chance) => {
-  const { chain, sequence } = pickRow(database, chance)
+const deleteRow: Tamper = (database, random) => {
+  const { chain, sequence } = pickRow(database, random)
   run(database, 'DELETE FROM audit WHERE chain = ? AND sequence = ?', chain, sequence)
   return { needsFile: false, chain, sequence }
 }
 
-/** All but their places, or all but their places and hashes. */
-const swapRows: Tamper = (database, chance) => {
-  const one = pickRow(database, chance)
+/** Swaps all columns but the position, or all but the position and the hashes. */
+const swapRows: Tamper = (database, random) => {
+  const one = pickRow(database, random)
   const others = rowsOf(database, one.chain).filter(({ sequence }) => sequence !== one.sequence)
-  const other = chance.pick(others)
-  const columns = chance.pick([COPIED, COPIED.filter((column) => !column.endsWith('hash'))])
+  const other = random.pick(others)
+  const columns = random.pick([COPIED, COPIED.filter((column) => !column.endsWith('hash'))])
   const list = columns.map((column) => `${column} = ?`).join(', ')
   const put = (from: AuditRow, to: AuditRow) =>
     run(
@@ -120,8 +120,8 @@ const swapRows: Tamper = (database, chance) => {
   return { needsFile: false, chain: one.chain, sequence: Math.min(one.sequence, other.sequence) }
 }
 
-const insertBetween: Tamper = (database, chance) => {
-  const { chain, sequence, ...row } = chance.pick(rowsOf(database, chance.pick(CHAINS)).slice(0, -1))
+const insertBetween: Tamper = (database, random) => {
+  const { chain, sequence, ...row } = random.pick(rowsOf(database, random.pick(CHAINS)).slice(0, -1))
   const move = (sql: string) => run(database, `UPDATE audit SET sequence = ${sql}`, chain, sequence)
   move('-(sequence + 1) WHERE chain = ? AND sequence > ?')
   move('-sequence WHERE chain = ? AND sequence < -?')
@@ -130,9 +130,9 @@ const insertBetween: Tamper = (database, chance) => {
   return { needsFile: false, chain }
 }
 
-const insertStranger: Tamper = (database, chance) => {
+const insertUnknownChain: Tamper = (database, random) => {
   const rows = linkEntries(
-    chance.pick(['nobody-1', '0', 'zzz']),
+    random.pick(['nobody-1', '0', 'zzz']),
     EMPTY_HEAD,
     [1, 2].map(() => ({ phase: 'outcome' })),
   )
@@ -140,53 +140,53 @@ const insertStranger: Tamper = (database, chance) => {
   return { needsFile: false, chain: rows[0]?.chain ?? '', sequence: 1 }
 }
 
-const insertAtEnd: Tamper = (database, chance) => {
-  const last = rowsOf(database, chance.pick(CHAINS)).at(-1) as AuditRow
-  const row = { ...last, sequence: last.sequence + 1 + chance.below(3) }
+const insertAtEnd: Tamper = (database, random) => {
+  const last = rowsOf(database, random.pick(CHAINS)).at(-1) as AuditRow
+  const row = { ...last, sequence: last.sequence + 1 + random.below(3) }
   insertRow(database, row)
   return { needsFile: false, chain: row.chain, sequence: last.sequence + 1 }
 }
 
-/** The checkpoints that would give it away go as well. */
+/** Deletes the checkpoints that would reveal the change. */
 function hideCheckpoints(
   database: DatabaseSync,
-  isTelling: (head: CheckpointBody['heads'][number]) => boolean,
+  reveals: (head: CheckpointBody['heads'][number]) => boolean,
 ): void {
   const all = database.prepare('SELECT body FROM checkpoints').all() as { body: string }[]
   for (const { body } of all)
-    if ((JSON.parse(body) as CheckpointBody).heads.some(isTelling))
+    if ((JSON.parse(body) as CheckpointBody).heads.some(reveals))
       run(database, 'DELETE FROM checkpoints WHERE body = ?', body)
 }
 
-const truncate: Tamper = (database, chance) => {
-  const chain = chance.pick(CHAINS)
-  const left = chance.below(rowsOf(database, chain).length)
+const truncate: Tamper = (database, random) => {
+  const chain = random.pick(CHAINS)
+  const left = random.below(rowsOf(database, chain).length)
   run(database, 'DELETE FROM audit WHERE chain = ? AND sequence > ?', chain, left)
-  const needsFile = chance.below(2) === 1
+  const needsFile = random.below(2) === 1
   if (needsFile) hideCheckpoints(database, (head) => head.chain === chain && head.sequence > left)
   return { needsFile, chain, sequence: left + 1 }
 }
 
-const rehash: Tamper = (database, chance) => {
-  const first = pickRow(database, chance)
+const rehash: Tamper = (database, random) => {
+  const first = pickRow(database, random)
   const { chain, sequence, previous_hash } = first
   const rows = rowsOf(database, chain, sequence - 1)
-  const told = rows.map((row) => (row.sequence === sequence ? { ...row, outcome: 'forged' } : row))
+  const forged = rows.map((row) => (row.sequence === sequence ? { ...row, outcome: 'forged' } : row))
   run(database, 'DELETE FROM audit WHERE chain = ? AND sequence >= ?', chain, sequence)
-  for (const row of linkEntries(chain, { sequence: sequence - 1, hash: previous_hash }, told))
+  for (const row of linkEntries(chain, { sequence: sequence - 1, hash: previous_hash }, forged))
     insertRow(database, row)
-  const needsFile = chance.below(2) === 1
+  const needsFile = random.below(2) === 1
   if (needsFile) hideCheckpoints(database, (head) => head.chain === chain && head.sequence >= sequence)
   return { needsFile, chain }
 }
 
-/** As a copy of the database from the time of a checkpoint, or from before the first one. */
-const putOldCopyBack: Tamper = (database, chance) => {
+/** Restores the state at a checkpoint, or before the first one. */
+const restoreOldCopy: Tamper = (database, random) => {
   const all = database.prepare('SELECT time, body FROM checkpoints ORDER BY time').all() as {
     time: string
     body: string
   }[]
-  const kept = chance.below(all.length) - 1
+  const kept = random.below(all.length) - 1
   const heads = kept < 0 ? [] : (JSON.parse(all[kept]?.body ?? '') as CheckpointBody).heads
   for (const chain of CHAINS) {
     const left = heads.find((head) => head.chain === chain)?.sequence ?? 0
@@ -196,12 +196,12 @@ const putOldCopyBack: Tamper = (database, chance) => {
   return { needsFile: true }
 }
 
-const changeCheckpoint: Tamper = (database, chance) => {
+const changeCheckpoint: Tamper = (database, random) => {
   const all = database.prepare('SELECT time, body, signature FROM checkpoints').all()
-  const checkpoint = chance.pick(all) as Record<string, string>
-  const column = chance.pick(['time', 'body', 'signature'])
+  const checkpoint = random.pick(all) as Record<string, string>
+  const column = random.pick(['time', 'body', 'signature'])
   const text = checkpoint[column] ?? ''
-  const at = chance.below(text.length)
+  const at = random.below(text.length)
   const spoilt = `${text.slice(0, at)}${text[at] === '7' ? '8' : '7'}${text.slice(at + 1)}`
   run(
     database,
@@ -219,10 +219,10 @@ export const TAMPERINGS = {
   deleteRow,
   swapRows,
   insertBetween,
-  insertStranger,
+  insertUnknownChain,
   insertAtEnd,
   truncate,
   rehash,
-  putOldCopyBack,
+  restoreOldCopy,
   changeCheckpoint,
 } as const satisfies Record<string, Tamper>

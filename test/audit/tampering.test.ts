@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { findCheckpointFile } from '../../src/audit/checkpoint-file.ts'
 import { verifyAuditLog } from '../../src/audit/verify-audit-log.ts'
 import { createSqliteAuditSnapshot } from '../../src/store/audit-snapshot.ts'
-import { createChance } from './chance.ts'
+import { createRandom } from './random.ts'
 import { createSampleLog, type SampleLog } from './sample-log.ts'
 import { TAMPERINGS } from './tamper.ts'
 
@@ -36,7 +36,7 @@ const verify = (withFile: boolean) =>
     file: withFile ? findCheckpointFile(log.file) : undefined,
   })
 
-it('finds nothing wrong where nothing is', async () => {
+it('accepts an unchanged log', async () => {
   for (const withFile of [false, true])
     expect(await verify(withFile)).toMatchObject({
       sound: true,
@@ -47,17 +47,17 @@ it('finds nothing wrong where nothing is', async () => {
     })
 })
 
-/** Each in a transaction that is taken back, so that all begin with the same log. */
+/** Runs in a transaction that is rolled back, so that every tampering starts with the same log. */
 async function tamper(kind: keyof typeof TAMPERINGS, seed: number): Promise<'found' | 'found with the file'> {
   database.exec('BEGIN')
   try {
-    const { needsFile, chain, sequence } = TAMPERINGS[kind](database, createChance(seed))
+    const { needsFile, chain, sequence } = TAMPERINGS[kind](database, createRandom(seed))
     const about = `${kind}, seed ${seed}`
     const { sound, fault } = await verify(needsFile)
     expect(sound, about).toBe(false)
     expect(fault?.reason, about).toMatch(/^[\w ]/)
     if (chain !== undefined && fault?.chain !== null) expect(fault?.chain, about).toBe(chain)
-    // A rewritten row is seen at the next checkpoint, a cut or changed one at its place.
+    // A rewritten row is found at the next checkpoint, a deleted or changed one at its position.
     if (sequence !== undefined && fault?.sequence !== null) expect(fault?.sequence, about).toBe(sequence)
     if (!needsFile) return 'found'
     expect((await verify(false)).sound, `${about}, without the file`).toBe(true)
@@ -68,7 +68,7 @@ async function tamper(kind: keyof typeof TAMPERINGS, seed: number): Promise<'fou
 }
 
 describe(`${ALL} tamperings`, () => {
-  it('are as many as that', () => {
+  it('add up to that number', () => {
     expect(KINDS.reduce((sum, kind) => sum + timesOf(kind), 0)).toBe(ALL)
   })
 
@@ -77,6 +77,6 @@ describe(`${ALL} tamperings`, () => {
     for (let seed = 1; seed <= timesOf(kind); seed++) found.add(await tamper(kind, seed))
     const needs = { truncate: 2, rehash: 2 }[kind as string] ?? 1
     expect(found.size).toBe(needs)
-    expect(found.has('found with the file')).toBe(['truncate', 'rehash', 'putOldCopyBack'].includes(kind))
+    expect(found.has('found with the file')).toBe(['truncate', 'rehash', 'restoreOldCopy'].includes(kind))
   })
 })

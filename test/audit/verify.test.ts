@@ -34,7 +34,7 @@ function toFile(...lines: string[]): string {
   return path
 }
 
-const stranger = createSigner(createSecretKey(Buffer.alloc(32, 9)))
+const otherSigner = createSigner(createSecretKey(Buffer.alloc(32, 9)))
 
 describe('a checkpoints.log', () => {
   it('is read to the end, and the time of its last checkpoint is returned', async () => {
@@ -54,30 +54,30 @@ describe('a checkpoints.log', () => {
     expect(verdict).toMatchObject({ sound: true, file: { checkpoints: 1, unreadable: 2 } })
   })
 
-  it('is refused when it is not there', () => {
+  it('is refused when it does not exist', () => {
     expect(() => findCheckpointFile('/nowhere/checkpoints.log')).toThrow('/nowhere/checkpoints.log')
     expect(() => findCheckpointFile('/')).toThrow('cannot be read')
   })
 
   it('with a forged signature is a fault', async () => {
     const { time, body } = JSON.parse(readLines(log.file)[2] ?? '') as Checkpoint
-    const forged = JSON.stringify({ time, body, signature: stranger.sign(body) })
+    const forged = JSON.stringify({ time, body, signature: otherSigner.sign(body) })
     const { sound, fault } = await verify(toFile(forged))
     expect([sound, fault?.chain, fault?.sequence]).toEqual([false, null, null])
     expect(fault?.reason).toContain(`the checkpoint of ${time} in /`)
     expect(fault?.reason).toContain('has no valid signature')
   })
 
-  it('may not know more checkpoints than the database', async () => {
+  it('must not have checkpoints that the database does not have', async () => {
     const body = JSON.stringify({ version: 1, time: '2026-01-01T00:00:00.000Z', heads: [] })
     const line = JSON.stringify({ time: '2026-01-01T00:00:00.000Z', body, signature: log.signer.sign(body) })
     expect((await verify(toFile(line))).fault?.reason).toContain('is not in the database')
   })
 
-  it('that grows meanwhile is read as far as it was when it was opened', async () => {
+  it('that grows is read up to its size when it was opened', async () => {
     const path = toFile(...readLines(log.file))
     const file = findCheckpointFile(path)
-    appendFileSync(path, '\nwhat comes later')
+    appendFileSync(path, '\na later line')
     const { publicKey } = log
     const verdict = await withAuditSnapshot(log.store, (scan) => verifyAuditLog(scan, { publicKey, file }))
     expect(verdict).toMatchObject({ sound: true, file: { checkpoints: 5, unreadable: 0 } })
@@ -88,7 +88,7 @@ describe('a thread for the checkpoints', () => {
   const verifyWithThread = (path: string, publicKey = log.publicKey) =>
     verifyStore(log.store, { publicKey, file: findCheckpointFile(path) }, 0)
 
-  it('finds what one thread finds', async () => {
+  it('finds the same as one thread', async () => {
     expect(await verifyWithThread(log.file)).toEqual(await verify(log.file))
     const [first = ''] = readLines(log.file)
     const forged = toFile(first.replace(/.{12}"}$/, 'AAAAAAAAAA=="}'))
@@ -98,7 +98,7 @@ describe('a thread for the checkpoints', () => {
 })
 
 it('needs the right public key', async () => {
-  const { fault } = await verify(undefined, toPublicKey(stranger.publicKey, 'The key'))
+  const { fault } = await verify(undefined, toPublicKey(otherSigner.publicKey, 'The key'))
   expect(fault?.reason).toContain('has no valid signature')
 })
 
@@ -126,7 +126,7 @@ describe('copies of the database', () => {
     return verdict
   }
 
-  it('that are old are found with the file only', async () => {
+  it('that are old are found only with the checkpoint file', async () => {
     const old = copy('old.db')
     const head = (await log.store.audit.head(CHAINS[0])) ?? EMPTY_HEAD
     await log.store.audit.append(packRows(linkEntries(CHAINS[0], head, [{ phase: 'key_created' }])), [])
@@ -141,7 +141,7 @@ describe('copies of the database', () => {
     })
   })
 
-  it('whose table allows a row twice do not hide it between two pages', async () => {
+  it('with a duplicate row are found, also between two pages', async () => {
     const path = copy('twice.db')
     const database = new DatabaseSync(path)
     database.exec(

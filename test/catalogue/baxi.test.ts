@@ -10,11 +10,11 @@ beforeEach(async () => {
 afterEach(() => setup.close())
 
 describe('sync baxi', () => {
-  it('finds nothing new in the lists that shipped', async () => {
+  it('finds no change in the shipped lists', async () => {
     expect(await setup.sync()).toMatchObject({ outcome: 'unchanged', changes: [] })
   })
 
-  it('takes products, add-ons and bundles over at the price of one month', async () => {
+  it('saves products, add-ons and bundles with the price of one month', async () => {
     setup.vendorLists.files = raisePrices(setup.vendorLists.files)
     await setup.sync()
     const { catalogue } = setup.test.context
@@ -32,7 +32,7 @@ describe('sync baxi', () => {
     expect(catalogue.tvProducts.find(({ code }) => code === 'nova')?.price).toBe('2100')
   })
 
-  it('gives vouchers of a new price a code, and those of a known price keep theirs', async () => {
+  it('creates codes for vouchers of a new price, and keeps those of known prices', async () => {
     setup.vendorLists.files = mapItems(setup.vendorLists.files, (item) =>
       item.code === 'vt-7000' ? { ...item, price: '8000', description: 'New voucher' } : item,
     )
@@ -41,7 +41,7 @@ describe('sync baxi', () => {
     expect(codes).toEqual(['vt-1000', 'vt-2000', 'vt-5000', 'pin-8000', 'vt-10000'])
   })
 
-  it('keeps the lists when half of the products are gone', async () => {
+  it('keeps the lists when half of the products are missing', async () => {
     setup.vendorLists.files = mapItems(setup.vendorLists.files, (item, list) =>
       list === 'GOTV' && item.code !== 'GOHAN' ? undefined : item,
     )
@@ -50,7 +50,7 @@ describe('sync baxi', () => {
 })
 
 describe('a vendor that fails', () => {
-  it('changes nothing, and the audit says why', async () => {
+  it('changes nothing, and the audit log has the reason', async () => {
     setup.vendorLists.files = raisePrices(setup.vendorLists.files)
     for (const [fault, reason] of [
       ['html_with_200', 'bad_response'],

@@ -44,7 +44,7 @@ const toDeps = ({ context: { store, audit } }: TestApp) => ({
 const sync = () => syncCatalogue(toDeps(here), source, { author: 'test' })
 
 describe('sync relay', () => {
-  it('finds nothing new in a server with the same lists', async () => {
+  it('finds no change on a server with the same lists', async () => {
     expect(await sync()).toMatchObject({ outcome: 'unchanged', changes: [] })
   })
 

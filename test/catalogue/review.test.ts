@@ -17,7 +17,7 @@ afterEach(() => setup.close())
 
 const priceNow = () => setup.test.context.catalogue.listInternetBundles('smile')?.[0]?.price
 const pending = () => setup.deps.reviews.list()
-const sell = (factor: number) => {
+const setPrices = (factor: number) => {
   setup.vendorLists.files = mapItems(readShipped(), (item) => ({
     ...item,
     price: String(Math.max(1, Math.round(Number(item.price) * factor))),
@@ -25,16 +25,16 @@ const sell = (factor: number) => {
 }
 const bySchedule = () => setup.sync({ author: SCHEDULE }).catch((error: Error) => error.name)
 
-describe('lists of a vendor that look like a mistake', () => {
-  it.each([1000, 0.001, 3])('prices times %d are not taken over, and wait for a person', async (factor) => {
-    sell(factor)
+describe('implausible lists of a vendor', () => {
+  it.each([1000, 0.001, 3])('with prices times %d are not saved, and need a review', async (factor) => {
+    setPrices(factor)
     expect(await bySchedule()).toBe('AwaitsReview')
     expect([priceNow(), await setup.deps.table.newestId()]).toEqual(['450', 0])
     expect(await pending()).toMatchObject([{ id: 1, source: 'vtpass' }])
   })
 
-  it('are stored once, however often they come', async () => {
-    sell(1000)
+  it('are stored once, however often they are sent', async () => {
+    setPrices(1000)
     for (let turn = 0; turn < 3; turn++) await bySchedule()
     expect(await pending()).toHaveLength(1)
     expect(await readAudit(setup.test)).toEqual([
@@ -44,8 +44,8 @@ describe('lists of a vendor that look like a mistake', () => {
     ])
   })
 
-  it('are activated by a person, whatever was changed meanwhile', async () => {
-    sell(3)
+  it('are activated by a review, and keep changes made meanwhile', async () => {
+    setPrices(3)
     await bySchedule()
     const own = { ...readShipped().internet[1], segment: 'swift', type: 'SWIFT' }
     await importLists(setup.deps, own, { author: 'test' })
@@ -59,8 +59,8 @@ describe('lists of a vendor that look like a mistake', () => {
     expect(await bySchedule()).toMatchObject({ outcome: 'unchanged' })
   })
 
-  it('are not proposed again after a person rejected them, until they are others', async () => {
-    sell(1000)
+  it('are not proposed again after they were rejected, until they change', async () => {
+    setPrices(1000)
     await bySchedule()
     await rejectReview(setup.deps, 1, 'ada')
     await bySchedule()
@@ -69,23 +69,23 @@ describe('lists of a vendor that look like a mistake', () => {
       'catalogue_reviewed rejected review 1 of vtpass',
       'catalogue_sync rejected vtpass',
     ])
-    sell(1001)
+    setPrices(1001)
     await bySchedule()
     expect(await pending()).toMatchObject([{ id: 2 }])
   })
 
-  it('are forgotten when the vendor sends better ones', async () => {
-    sell(1000)
+  it('are withdrawn when the vendor sends plausible lists', async () => {
+    setPrices(1000)
     await bySchedule()
     setup.vendorLists.files = raisePrices(readShipped())
     expect(await bySchedule()).toMatchObject({ outcome: 'changed' })
     expect(await pending()).toEqual([])
   })
 
-  it('also wait when many small steps add up', async () => {
+  it('include lists that changed in many small steps', async () => {
     const names: unknown[] = []
     for (const factor of [1.4, 1.9, 2.6]) {
-      sell(factor)
+      setPrices(factor)
       const result = await bySchedule()
       names.push(typeof result === 'string' ? result : result.outcome)
     }
@@ -98,13 +98,13 @@ describe('labels', () => {
     ['NUL', '1GB \u0000 plan'],
     ['ESC', '1GB \u001b[31m plan'],
     ['a line break', '1GB\nplan'],
-    ['a turn of the direction', '1GB \u202e plan'],
+    ['a bidirectional control character', '1GB \u202e plan'],
     ['an invisible character', '1GB\u200b plan'],
     ['a tag', '<b>1GB</b>'],
     ['an entity', '1GB &lt;script&gt;'],
     ['a numeric entity', '1GB &#60;'],
     ['too many characters', 'x'.repeat(201)],
-  ])('with %s are refused, from a vendor and from a file, also by force', async (_what, description) => {
+  ])('with %s are refused, from a vendor and from a file, even with force', async (_what, description) => {
     setup.vendorLists.files = mapItems(readShipped(), (item) =>
       item.code === '624' ? { ...item, description } : item,
     )
@@ -124,27 +124,29 @@ describe('labels', () => {
     expect(setup.test.context.catalogue.listInternetBundles('smile')?.[0]?.description).toBe(description)
   })
 
-  it('of files may not carry a price of nothing, nor a number of a person in a note', async () => {
+  it('are refused in files with a price of 0 or a personal number in a note', async () => {
     const [smile] = readShipped().internet
-    const bring = (list: object) => importLists(setup.deps, list, { author: 'test', force: true })
+    const importList = (list: object) => importLists(setup.deps, list, { author: 'test', force: true })
     const [first, ...others] = smile?.bundles ?? []
     for (const price of ['0', '0.00', '999999999999'])
-      await expect(bring({ ...smile, bundles: [{ ...first, price }, ...others] })).rejects.toThrow(/above 0/)
-    await expect(bring({ ...smile, note: 'ask 0803 123 4567' })).rejects.toThrow(
+      await expect(importList({ ...smile, bundles: [{ ...first, price }, ...others] })).rejects.toThrow(
+        /above 0/,
+      )
+    await expect(importList({ ...smile, note: 'ask 0803 123 4567' })).rejects.toThrow(
       /\/note must not hold ten digits/,
     )
   })
 })
 
 describe('a sync', () => {
-  it('ends at its limit, also when the source does not heed the signal', async () => {
+  it('ends at its time limit, even when the source ignores the signal', async () => {
     const silent: Source = { name: 'vtpass', isExternal: true, fetchCatalogue: () => new Promise(() => {}) }
     const sync = syncCatalogue(setup.deps, silent, { author: 'test', limitMs: 20 })
     await expect(sync).rejects.toMatchObject({ name: 'SourceError', reason: 'timeout' })
     expect(await setup.deps.table.listSyncs()).toMatchObject([{ source: 'vtpass', outcome: 'timeout' }])
   })
 
-  it('of every minute is made every minute', async () => {
+  it('with an interval of a minute runs every minute', async () => {
     let now = 1_790_000_000_000
     let next: { ms: number; work: () => void } | undefined
     const clock: Clock = {
@@ -154,13 +156,13 @@ describe('a sync', () => {
         return () => {}
       },
     }
-    const asked: number[] = []
+    const calledAt: number[] = []
     const source: Source = {
       name: 'vtpass',
       isExternal: true,
       fetchCatalogue: async () => {
-        asked.push(now)
-        // Asking takes time, and timers are late by different amounts.
+        calledAt.push(now)
+        // The call takes time, and timers are late by different amounts.
         now += 300
         return { internet: [], tv: [] }
       },
@@ -176,7 +178,7 @@ describe('a sync', () => {
       work()
     }
     await schedule.close()
-    const gaps = asked.slice(1).map((at, index) => at - (asked[index] ?? 0))
+    const gaps = calledAt.slice(1).map((at, index) => at - (calledAt[index] ?? 0))
     expect(gaps.length).toBeGreaterThan(8)
     for (const gap of gaps) expect(gap).toBeLessThan(60_100)
   })

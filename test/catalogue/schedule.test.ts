@@ -9,8 +9,8 @@ import { bearer, openTestApp, type TestApp } from '../app.ts'
 import { createTestDatabase, hasPostgres } from '../postgres.ts'
 import { readAudit } from './sync-setup.ts'
 
-/** Five lists are one run. */
-const QUESTIONS = 5
+/** One run fetches five lists. */
+const REQUESTS_PER_RUN = 5
 
 let vendorLists: ListVendor
 let vendor: StandIn
@@ -42,7 +42,7 @@ const outcomes = async ({ context }: TestApp) =>
   (await context.store.catalogue.listSyncs()).map(({ outcome }) => outcome)
 
 describe('the schedule', () => {
-  it('fetches the lists at the start when it is time, and says so in the audit log', async () => {
+  it('fetches the lists at the start when they are due, and records it in the audit log', async () => {
     vendorLists.files = raisePrices(vendorLists.files)
     const node = await openNode()
     await expect.poll(() => outcomes(node), { timeout: 5000 }).toEqual(['changed'])
@@ -53,16 +53,16 @@ describe('the schedule', () => {
     expect((await node.context.store.catalogue.list()).at(-1)?.author).toBe('schedule')
   })
 
-  it.skipIf(!hasPostgres())('is kept by one of several nodes', async () => {
+  it.skipIf(!hasPostgres())('runs on one of several nodes', async () => {
     const rootKey = Buffer.alloc(32, 7).toString('base64')
     const settings = { TABBAT_DATABASE_URL: await createTestDatabase(), TABBAT_ROOT_KEY: rootKey }
     const [one] = await Promise.all([openNode(settings), openNode(settings)])
     await openNode(settings)
     await expect.poll(() => outcomes(one), { timeout: 5000 }).toEqual(['unchanged'])
-    expect(vendor.count()).toBe(QUESTIONS)
+    expect(vendor.count()).toBe(REQUESTS_PER_RUN)
   })
 
-  it('does not hold up look-ups while the vendor hangs, nor the stop of the server', async () => {
+  it('delays neither look-ups nor shutdown while the vendor hangs', async () => {
     vendor.fail('slow_headers')
     const node = await openNode()
     await expect.poll(() => vendor.count(), { timeout: 5000 }).toBe(1)
@@ -76,7 +76,7 @@ describe('the schedule', () => {
     expect(performance.now() - closingAt).toBeLessThan(3000)
   })
 
-  it('does not ask a vendor that is switched off, and notes it', async () => {
+  it('does not call a disabled vendor, and records it', async () => {
     const dataDir = mkdtempSync(join(tmpdir(), 'tabbat-schedule-'))
     const before = await openNode({ TABBAT_DATA_DIR: dataDir, TABBAT_CATALOGUE_SYNC: 'off' })
     await before.context.store.sources.disable('vtpass', Date.now())
@@ -86,7 +86,7 @@ describe('the schedule', () => {
     expect(vendor.count()).toBe(0)
   })
 
-  it('keeps the old lists when the vendor fails, and notes it', async () => {
+  it('keeps the old lists when the vendor fails, and records it', async () => {
     vendor.fail('html_with_200')
     const node = await openNode()
     await expect.poll(() => outcomes(node), { timeout: 5000 }).toEqual(['bad_response'])

@@ -17,7 +17,7 @@ export type SyncSetup = {
   readonly close: () => Promise<void>
 }
 
-/** Short, so that a vendor who hangs does not hold up the tests. */
+/** Short, so that a vendor that hangs does not delay the tests. */
 const ATTEMPT_MS = 1000
 
 export async function openSyncSetup(

@@ -8,9 +8,9 @@ import { bearer, openTestApp, type TestApp } from '../app.ts'
 import { createTestDatabase, hasPostgres } from '../postgres.ts'
 import { readAudit } from './sync-setup.ts'
 
-const deskOf = ({ context }: TestApp) => ({ table: context.store.catalogue, audit: context.audit })
+const toDeps = ({ context }: TestApp) => ({ table: context.store.catalogue, audit: context.audit })
 
-/** What a client sees, and the ETag it sees it under. */
+/** The price that a client sees, and the ETag. */
 async function lookUp({ app }: TestApp) {
   const { body, headers } = await app.inject({
     url: '/api/v2/internet/data/smile/lookup',
@@ -23,7 +23,7 @@ async function lookUp({ app }: TestApp) {
 async function raise(test: TestApp) {
   const current = await readCurrent(test.context.store.catalogue)
   const files = raisePrices(current.files)
-  return saveVersion(deskOf(test), current, { files, origin: 'import', author: 'test' })
+  return saveVersion(toDeps(test), current, { files, origin: 'import', author: 'test' })
 }
 
 describe('versions', () => {
@@ -33,8 +33,8 @@ describe('versions', () => {
   })
   afterAll(() => test.close())
 
-  it('begin with the lists that shipped, which are written down with the first change', async () => {
-    const { table } = deskOf(test)
+  it('start with the shipped lists, which are stored with the first change', async () => {
+    const { table } = toDeps(test)
     expect(await listVersions(table)).toMatchObject([{ id: 1, origin: 'shipped' }])
     expect(await raise(test)).toMatchObject({ outcome: 'changed', id: 2 })
     expect(await listVersions(table)).toMatchObject([
@@ -46,7 +46,7 @@ describe('versions', () => {
     await expect(readVersion(table, 9)).rejects.toThrow('There is no version 9')
   })
 
-  it('change what clients see, with its ETag, but never the SME list', async () => {
+  it('change the answers and their ETag, but never the SME list', async () => {
     const before = createCatalogue(readShippedFolder())
     await test.context.catalogue.refresh()
     const now = await lookUp(test)
@@ -59,34 +59,34 @@ describe('versions', () => {
     expect(cached.statusCode).toBe(304)
   })
 
-  it('can be rolled back, which makes a new one', async () => {
-    const { table } = deskOf(test)
+  it('can be rolled back, which creates a new version', async () => {
+    const { table } = toDeps(test)
     const before = await lookUp(test)
     const { files } = await readVersion(table, 1)
     const request = { files, origin: 'rollback of 1', author: 'test', force: true }
-    expect(await saveVersion(deskOf(test), await readCurrent(table), request)).toMatchObject({ id: 3 })
+    expect(await saveVersion(toDeps(test), await readCurrent(table), request)).toMatchObject({ id: 3 })
     await test.context.catalogue.refresh()
     const after = await lookUp(test)
     expect([after.price, after.etag === before.etag]).toEqual(['450', false])
     expect((await readAudit(test)).at(-1)).toMatch(/^catalogue_changed ok rollback of 1, after version 2: /)
-    expect(await saveVersion(deskOf(test), await readCurrent(table), request)).toMatchObject({
+    expect(await saveVersion(toDeps(test), await readCurrent(table), request)).toMatchObject({
       outcome: 'unchanged',
       id: 3,
     })
   })
 
-  it('are not saved over one that came meanwhile, and the audit log says so', async () => {
-    const current = await readCurrent(deskOf(test).table)
+  it('are refused after a change made meanwhile, which the audit log records', async () => {
+    const current = await readCurrent(toDeps(test).table)
     await raise(test)
     const files = raisePrices(raisePrices(current.files))
     await expect(
-      saveVersion(deskOf(test), current, { files, origin: 'import', author: 'test' }),
+      saveVersion(toDeps(test), current, { files, origin: 'import', author: 'test' }),
     ).rejects.toThrow('was changed meanwhile')
     expect((await readAudit(test)).at(-1)).toMatch(/^catalogue_changed refused import, after version 3/)
   })
 
-  it('that cannot be read leave the lists of before in place, and can be mended', async () => {
-    const { table } = deskOf(test)
+  it('that cannot be read leave the earlier lists in use, and can be replaced', async () => {
+    const { table } = toDeps(test)
     await test.context.catalogue.refresh()
     const { price } = await lookUp(test)
     for (const content of ['{"internet":', '{"internet":[{}],"tv":[]}']) {
@@ -97,7 +97,7 @@ describe('versions', () => {
     }
     const { files } = await readVersion(table, 1)
     const request = { files, origin: 'shipped', author: 'test' }
-    expect(await saveVersion(deskOf(test), await readCurrent(table), request)).toMatchObject({
+    expect(await saveVersion(toDeps(test), await readCurrent(table), request)).toMatchObject({
       outcome: 'changed',
     })
     expect(toContent((await readCurrent(table)).files)).toEqual(toContent(files))
@@ -113,7 +113,7 @@ describe.skipIf(!hasPostgres())('two nodes on one PostgreSQL', () => {
   })
   afterAll(() => Promise.all(nodes.map((node) => node.close())))
 
-  it('switch within 5 seconds, by themselves', async () => {
+  it('both use a new version within 5 seconds', async () => {
     const [one, other] = nodes as [TestApp, TestApp]
     expect((await lookUp(other)).price).toBe('450')
     await raise(one)

@@ -21,7 +21,7 @@ describe('sync vtpass', () => {
   beforeEach(open)
   afterEach(close)
 
-  it('finds nothing new in the lists that shipped', async () => {
+  it('finds no change in the shipped lists', async () => {
     const { outcome, changes } = await setup.sync()
     expect({ outcome, changes }).toEqual({ outcome: 'unchanged', changes: [] })
     expect(await newestId()).toBe(0)
@@ -29,7 +29,7 @@ describe('sync vtpass', () => {
     expect(await setup.deps.table.listSyncs()).toMatchObject([{ source: 'vtpass', outcome: 'unchanged' }])
   })
 
-  it('takes new prices over, keeps labels as they came, and knows airtime is no bundle', async () => {
+  it('saves new prices, does not trim labels, and skips airtime', async () => {
     setup.vendorLists.files = raisePrices(setup.vendorLists.files)
     const { outcome, id, changes } = await setup.sync()
     expect([outcome, id]).toEqual(['changed', 2])
@@ -49,7 +49,7 @@ describe('sync vtpass', () => {
     expect((await setup.sync()).outcome).toBe('unchanged')
   })
 
-  it('takes only the prices of the DStv add-ons, and leaves GOtv alone', async () => {
+  it('saves only the prices of the DStv add-ons, and does not change GOtv', async () => {
     setup.vendorLists.files = raisePrices(setup.vendorLists.files)
     const { id } = await setup.sync()
     const { catalogue } = setup.test.context
@@ -66,14 +66,14 @@ describe('sync vtpass', () => {
     expect(catalogue.asOf.find(({ name }) => name === 'sme')?.as_of).toBe('2026-11-15')
   })
 
-  it('leaves a list alone that the vendor no longer sells', async () => {
+  it('does not change a list that the vendor no longer sells', async () => {
     const { internet, tv } = raisePrices(setup.vendorLists.files)
     setup.vendorLists.files = { internet, tv: tv.filter(({ type }) => type !== 'SHOWMAX') }
     await setup.sync()
     expect(setup.test.context.catalogue.tvProducts.find(({ type }) => type === 'SHOWMAX')?.price).toBe('2900')
   })
 
-  it('changes nothing when it is only to look', async () => {
+  it('changes nothing in a dry run', async () => {
     setup.vendorLists.files = raisePrices(setup.vendorLists.files)
     const { outcome, changes } = await setup.sync({ dryRun: true })
     expect([outcome, changes.length > 50]).toEqual(['would change', true])
@@ -94,13 +94,21 @@ describe('implausible lists', () => {
 
   it.each([
     ['empty', () => false, 'The list smile would be empty.'],
-    ['more than half gone', (index: number) => index < 21, 'The list smile would lose 23 of its 44 codes.'],
-    ['half gone', (index: number) => index < 22, 'The list smile would lose 22 of its 44 codes.'],
-  ])('%s: the old ones stay, unless forced', async (_what, wanted, sentence) => {
+    [
+      'without more than half of the codes',
+      (index: number) => index < 21,
+      'The list smile would lose 23 of its 44 codes.',
+    ],
+    [
+      'without half of the codes',
+      (index: number) => index < 22,
+      'The list smile would lose 22 of its 44 codes.',
+    ],
+  ])('%s: the old lists stay in force, unless forced', async (_what, wanted, sentence) => {
     keep('smile', wanted)
     await expect(setup.sync()).rejects.toMatchObject({
       name: 'AwaitsReview',
-      message: `${sentence} The lists stay as they are; the new ones wait for your decision: tabbat catalogue review 1`,
+      message: `${sentence} The lists stay unchanged. Accept or reject the new lists: tabbat catalogue review 1`,
     })
     expect([await newestId(), priceOf('624')]).toEqual([0, '450'])
     expect(await readAudit(setup.test)).toEqual(['catalogue_sync implausible vtpass'])
@@ -108,7 +116,7 @@ describe('implausible lists', () => {
     expect(await setup.sync({ force: true })).toMatchObject({ outcome: 'changed', doubts: [sentence] })
   })
 
-  it('less than half gone is a change like others', async () => {
+  it('without less than half of the codes are plausible', async () => {
     keep('smile', (index) => index < 23)
     const { outcome, changes } = await setup.sync()
     expect([outcome, changes.length]).toEqual(['changed', 21])
@@ -133,7 +141,7 @@ describe('a vendor that fails', () => {
     ['unauthorised', 'refused'],
     ['slow_headers', 'timeout'],
     ['slow_body', 'timeout'],
-  ] as const)('%s: nothing changes, and the audit says %s', async (fault, reason) => {
+  ] as const)('%s: nothing changes, and the outcome in the audit log is %s', async (fault, reason) => {
     setup.vendorLists.files = raisePrices(readShipped())
     setup.vendor.fail(fault)
     await expect(setup.sync({ force: true })).rejects.toMatchObject({ name: 'SourceError', reason })
@@ -145,7 +153,7 @@ describe('a vendor that fails', () => {
   it.each([
     ['a code with a blank', { code: '6 24' }],
     ['no code', { code: '' }],
-  ])('%s in a list: it is not taken, even by force', async (_what, change) => {
+  ])('%s in a list: the list is refused, even with force', async (_what, change) => {
     setup.vendorLists.files = mapItems(readShipped(), (item) =>
       item.code === '624' ? { ...item, ...change } : item,
     )
@@ -158,11 +166,11 @@ describe('a vendor that fails', () => {
     expect((await readAudit(setup.test)).at(-1)).toBe('catalogue_sync bad_response vtpass')
   })
 
-  it('a price that is none: it is not taken', async () => {
+  it('a negative price: the list is refused', async () => {
     setup.vendorLists.files = mapItems(readShipped(), (item) => ({ ...item, price: `-${item.price}` }))
     await expect(setup.sync({ force: true })).rejects.toMatchObject({ reason: 'bad_response' })
   })
-  it('is asked again, and its own words are nowhere', async () => {
+  it('is called again, and the audit log contains none of its text', async () => {
     setup.vendorLists.files = raisePrices(readShipped())
     expect((await setup.sync()).outcome).toBe('changed')
     expect((await readAudit(setup.test)).join()).not.toContain(CANARY)

@@ -33,7 +33,7 @@ function flipBit(path: string, offset: number, bit: number): void {
   closeSync(file)
 }
 
-/** What a start after a crash does before it answers: refused, or what every person then gets. */
+/** Opens the database as a start after a crash does, scrubs it, and reads every record. Returns the outcome. */
 async function useDatabase(settings: Settings): Promise<string> {
   const config = loadConfig(settings, '')
   let sealed: SealedStore
@@ -53,7 +53,7 @@ async function useDatabase(settings: Settings): Promise<string> {
     for (let index = 0; index < PEOPLE; index++) {
       const found = await registry.find('nin', toNin(index))
       if (!found) return `person ${index} is not found`
-      if (found.record.nin_number !== toNin(index)) return `person ${index} is another`
+      if (found.record.nin_number !== toNin(index)) return `person ${index} is another person`
     }
     return 'right'
   } catch (error) {
@@ -63,7 +63,7 @@ async function useDatabase(settings: Settings): Promise<string> {
   }
 }
 
-it('one flipped bit never hides a person or shows another: it is harmless, or found', async () => {
+it('one flipped bit never hides a record or returns another one: it is harmless or detected', async () => {
   const { settings } = await createPlace()
   const folder = settings.TABBAT_DATA_DIR ?? ''
   const random = createRandom(SEED)
@@ -79,6 +79,6 @@ it('one flipped bit never hides a person or shows another: it is harmless, or fo
   }
   rmSync(folder, { recursive: true })
   expect(outcomes.filter((each) => !['right', 'damage', 'refused at the start'].includes(each))).toEqual([])
-  // Some of them must have hit something, or nothing was tried.
+  // Some flips must have been detected, or the test tried nothing.
   expect(outcomes).toContain('damage')
 })

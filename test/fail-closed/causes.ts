@@ -6,19 +6,19 @@ import { join } from 'node:path'
 import { hasOwnPostgres, startOwnPostgres } from '../postgres.ts'
 import { newDataDir, type Settings } from '../process/tabbat.ts'
 
-/** A reason why the audit log cannot be written, as it happens to a running server. */
+/** A reason why a running server cannot write its audit log. */
 type Cause = {
   readonly name: string
-  /** Why this machine cannot bring it about. */
+  /** Why this machine cannot produce it. */
   readonly missing: string | undefined
   readonly prepare: () => Promise<Prepared>
 }
 
 export type Prepared = {
   readonly settings: Settings
-  /** Brings it about; what is returned takes it away. */
+  /** Starts the cause. Returns a function that ends it. */
   readonly begin: (pid: number) => Promise<() => Promise<void>>
-  readonly tidy: () => Promise<void>
+  readonly cleanUp: () => Promise<void>
 }
 
 const isRoot = process.getuid?.() === 0
@@ -37,11 +37,11 @@ const inFolder = (begin: (folder: string, pid: number) => Promise<() => Promise<
   return {
     settings: { TABBAT_DATA_DIR: folder },
     begin: (pid: number) => begin(folder, pid),
-    tidy: async () => rmSync(folder, { recursive: true }),
+    cleanUp: async () => rmSync(folder, { recursive: true }),
   }
 }
 
-/** A file system of 8 MiB, which is filled to the last byte. */
+/** A file system of 8 MiB that is full. */
 async function prepareFullDisk(): Promise<Prepared> {
   const folder = mkdtempSync(join(tmpdir(), 'tabbat-full-'))
   const filler = join(folder, 'filler')
@@ -52,7 +52,7 @@ async function prepareFullDisk(): Promise<Prepared> {
       fill(filler)
       return async () => rmSync(filler)
     },
-    tidy: async () => {
+    cleanUp: async () => {
       execFileSync('umount', [folder])
       rmdirSync(folder)
     },
@@ -74,7 +74,7 @@ async function limitFiles(_folder: string, pid: number): Promise<() => Promise<v
   return async () => void limit('unlimited')
 }
 
-/** The disk does not keep what it was given: fsync and fdatasync fail with EIO. */
+/** fsync and fdatasync fail with EIO. */
 async function failSync(_folder: string, pid: number): Promise<() => Promise<void>> {
   const calls = 'fsync,fdatasync'
   const strace = spawn(
@@ -93,7 +93,7 @@ async function failSync(_folder: string, pid: number): Promise<() => Promise<voi
   }
 }
 
-/** Another process has begun to write and does not come to an end. */
+/** Another process holds the write lock. */
 async function lockDatabase(folder: string): Promise<() => Promise<void>> {
   const script = `
     const { DatabaseSync } = require('node:sqlite')
@@ -120,7 +120,7 @@ async function preparePostgres(): Promise<Prepared> {
       await postgres.crash()
       return postgres.restart
     },
-    tidy: async () => {
+    cleanUp: async () => {
       await postgres.stop()
       rmSync(folder, { recursive: true })
     },
@@ -130,7 +130,7 @@ async function preparePostgres(): Promise<Prepared> {
 export const CAUSES: readonly Cause[] = [
   {
     name: 'the disk is full',
-    missing: isLinux && isRoot ? undefined : 'a small disk can be made on Linux by root only',
+    missing: isLinux && isRoot ? undefined : 'only root on Linux can create a small disk',
     prepare: prepareFullDisk,
   },
   {
@@ -139,13 +139,13 @@ export const CAUSES: readonly Cause[] = [
     prepare: inFolder(lockDatabase),
   },
   {
-    name: 'PostgreSQL is gone',
+    name: 'PostgreSQL is down',
     missing: hasOwnPostgres() ? undefined : 'there is no PostgreSQL in node_modules',
     prepare: preparePostgres,
   },
 ]
 
-/** Reasons after which nobody knows what the disk holds: the server ends. */
+/** Reasons after which the state of the disk is unknown, so the server exits. */
 export const DISK_FAILURES: readonly Cause[] = [
   {
     name: 'every write fails',

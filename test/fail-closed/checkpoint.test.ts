@@ -5,7 +5,7 @@ import { createPlace, toNin } from '../battery/place.ts'
 import { newDataDir } from '../process/tabbat.ts'
 import { startSpawned } from './spawned.ts'
 
-it('a checkpoint that cannot be written is logged as one, and the audit log stays in use', async () => {
+it('a checkpoint that cannot be written is logged, and the audit log stays in use', async () => {
   const blocked = join(newDataDir(), 'a-file')
   writeFileSync(blocked, '')
   const place = await createPlace()
@@ -20,7 +20,7 @@ it('a checkpoint that cannot be written is logged as one, and the audit log stay
   })
   expect((await server.verifyNin(toNin(0)))?.status).toBe(200)
   expect((await server.get('/health/ready'))?.status).toBe(200)
-  // The last one is made at the end.
+  // The last checkpoint is made at shutdown.
   server.child.kill('SIGTERM')
   expect(await server.ended).toBe(0)
   const { text, events } = await server.log()

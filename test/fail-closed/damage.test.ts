@@ -6,19 +6,19 @@ import { createPlace, PEOPLE, toNin } from '../battery/place.ts'
 import { startSpawned } from './spawned.ts'
 
 const PAGE_BYTES = 4096
-const MOST_ASKS = 2000
+const MAX_REQUESTS = 2000
 
-/** Writes nonsense over a file but for its beginning, while others have it open. The people lie at its end. */
+/** Overwrites all but the first quarter of an open database. The records are at its end. */
 function damage(path: string): void {
   const file = openSync(path, 'r+')
   const pages = Math.floor(fstatSync(file).size / PAGE_BYTES)
-  const nonsense = Buffer.alloc(PAGE_BYTES, 0xa5)
+  const garbage = Buffer.alloc(PAGE_BYTES, 0xa5)
   for (let page = Math.floor(pages / 4); page < pages; page++)
-    writeSync(file, nonsense, 0, PAGE_BYTES, page * PAGE_BYTES)
+    writeSync(file, garbage, 0, PAGE_BYTES, page * PAGE_BYTES)
   closeSync(file)
 }
 
-it('a server whose database is damaged while it runs ends, says why, and discloses nothing of it', async () => {
+it('a server whose database is damaged while it runs exits, logs why, and discloses no record', async () => {
   const place = await createPlace({ TABBAT_LOG_LEVEL: 'info' })
   const folder = place.settings.TABBAT_DATA_DIR ?? ''
   const server = await startSpawned(place)
@@ -29,7 +29,7 @@ it('a server whose database is damaged while it runs ends, says why, and disclos
   expect((await server.verifyNin(toNin(0)))?.status).toBe(200)
 
   damage(join(folder, 'tabbat.db'))
-  for (let index = 0; index < MOST_ASKS && server.child.exitCode === null; index++)
+  for (let index = 0; index < MAX_REQUESTS && server.child.exitCode === null; index++)
     await server.verifyNin(toNin(index % PEOPLE))
   expect(await server.ended).toBe(1)
   const { text, events } = await server.log()
@@ -37,7 +37,7 @@ it('a server whose database is damaged while it runs ends, says why, and disclos
   expect(text).not.toContain(toNin(0).slice(0, 8))
 })
 
-/** One bit of every value of this text or these bytes in the file. */
+/** Flips one bit in every occurrence of these bytes in the file. */
 function flipAll(path: string, wanted: Uint8Array): number {
   const bytes = readFileSync(path)
   let flipped = 0
@@ -50,7 +50,7 @@ function flipAll(path: string, wanted: Uint8Array): number {
   return flipped
 }
 
-/** A person's row as it lies on the disk. */
+/** The row of one person. */
 function readRow(path: string): { subject: Uint8Array; sealed: Uint8Array } {
   const database = new DatabaseSync(path)
   const row = database.prepare("SELECT subject, sealed FROM registry WHERE kind = 'nin' LIMIT 1").get()
@@ -58,7 +58,7 @@ function readRow(path: string): { subject: Uint8Array; sealed: Uint8Array } {
   return row as { subject: Uint8Array; sealed: Uint8Array }
 }
 
-describe('a bit that was flipped', () => {
+describe('a flipped bit', () => {
   const prepare = async (extra: Record<string, string> = {}) => {
     const place = await createPlace({ TABBAT_LOG_LEVEL: 'info', ...extra })
     const folder = place.settings.TABBAT_DATA_DIR ?? ''
@@ -66,7 +66,7 @@ describe('a bit that was flipped', () => {
     return { place, folder, path, row: readRow(path) }
   }
 
-  it('in a sealed record is 503 and the end, never 500 and never "not verified"', async () => {
+  it('in a sealed record leads to 503 and an exit, never to 500 or "not verified"', async () => {
     const { place, folder, path, row } = await prepare()
     expect(flipAll(path, row.sealed)).toBe(1)
     const server = await startSpawned(place)
@@ -81,9 +81,9 @@ describe('a bit that was flipped', () => {
     expect((await server.log()).events.filter((event) => event === 'database_damaged')).toHaveLength(1)
   })
 
-  it('in an index, or in what it points to, is found by the scrub of a running server', async () => {
+  it('in an index or its row is found by the scrub of a running server', async () => {
     const { place, folder, path, row } = await prepare({ TABBAT_SCRUB: '1s' })
-    // In the table and in the index alike: the row is there, and nothing finds it under its own subject.
+    // In the table and in the index: the row exists, but its own subject does not find it.
     expect(flipAll(path, row.subject)).toBe(2)
     const server = await startSpawned(place)
     onTestFinished(() => {
@@ -94,7 +94,7 @@ describe('a bit that was flipped', () => {
     expect((await server.log()).events).toContain('database_damaged')
   })
 
-  it('in an index is found before anything is answered, when the server had crashed', async () => {
+  it('in an index is found at the start after a crash, before any request is answered', async () => {
     const { place, folder, path, row } = await prepare()
     onTestFinished(() => rmSync(folder, { recursive: true }))
     const first = await startSpawned(place)

@@ -3,28 +3,28 @@ import { createPlace, readAudit, toNin } from '../battery/place.ts'
 import { DISK_FAILURES } from './causes.ts'
 import { startSpawned } from './spawned.ts'
 
-const MOST_ASKS = 20_000
+const MAX_REQUESTS = 20_000
 
 describe.concurrent('a server whose disk fails, because', () => {
   for (const { name, missing, prepare } of DISK_FAILURES)
     it.skipIf(missing)(
-      `${name}${missing ? ` (skipped: ${missing})` : ''}, refuses, ends with 1, and does not come back by itself`,
+      `${name}${missing ? ` (skipped: ${missing})` : ''}, refuses requests, exits with 1, and does not recover by itself`,
       { timeout: 60_000 },
       async () => {
-        const { settings, begin, tidy } = await prepare()
+        const { settings, begin, cleanUp } = await prepare()
         const place = await createPlace({ ...settings, TABBAT_LOG_LEVEL: 'info' })
         const server = await startSpawned(place)
         try {
           const first = await server.verifyNin(toNin(0))
           expect(first?.status).toBe(200)
           const end = await begin(server.pid)
-          // The cause goes when the first caller was refused: the server must not take that for an all-clear.
-          let gone = false
-          for (let index = 0; index < MOST_ASKS && server.child.exitCode === null; index++) {
+          // The cause ends after the first refusal. The server must not continue then.
+          let isEnded = false
+          for (let index = 0; index < MAX_REQUESTS && server.child.exitCode === null; index++) {
             const reply = await server.verifyNin(toNin(1))
             expect([503, undefined]).toContain(reply?.status)
-            if (!gone) await end().catch(() => {})
-            gone = true
+            if (!isEnded) await end().catch(() => {})
+            isEnded = true
             if (!reply) break
           }
           expect(await server.ended).toBe(1)
@@ -35,7 +35,7 @@ describe.concurrent('a server whose disk fails, because', () => {
           expect(rows.some((row) => row.request_reference === reference)).toBe(true)
         } finally {
           server.stop()
-          await tidy()
+          await cleanUp()
         }
       },
     )

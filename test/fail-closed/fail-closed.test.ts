@@ -5,9 +5,9 @@ import { readAudit } from '../battery/place.ts'
 import { CAUSES } from './causes.ts'
 import { startWatched, type Watched } from './watched.ts'
 
-/** A cause that is gone is forgotten within so long. */
+/** The server recovers within this time after the cause has ended. */
 const BACK_WITHIN_MS = 5000
-/** Longer than anybody is left without an answer. */
+/** Every request is answered within this time. */
 const ANSWER_WITHIN_MS = 12_000
 
 const NIN = '73519284650'
@@ -16,17 +16,17 @@ const BVN = '64820193755'
 const codeOf = ({ status, body }: Reply) => [status, JSON.parse(body).code]
 const referenceOf = ({ body }: Reply): string => JSON.parse(body).data.request_reference
 
-/** Asks until the answer is as wished, and says how long that took. */
+/** Repeats the request until the reply is as expected. Returns the time that took. */
 async function poll(
-  ask: () => Promise<Reply>,
-  isWished: (reply: Reply) => boolean,
+  request: () => Promise<Reply>,
+  isExpected: (reply: Reply) => boolean,
   mostMs: number,
 ): Promise<number> {
   const startedAt = performance.now()
   for (;;) {
-    const reply = await ask()
+    const reply = await request()
     const tookMs = performance.now() - startedAt
-    if (isWished(reply)) return tookMs
+    if (isExpected(reply)) return tookMs
     if (tookMs > mostMs) throw new Error(`still ${reply.status} after ${Math.round(tookMs)} ms`)
     await new Promise((done) => setTimeout(done, 50))
   }
@@ -55,10 +55,10 @@ async function expectRefusals(server: Watched): Promise<void> {
 describe.concurrent('when the audit log cannot be written, because', () => {
   describe.each(CAUSES.map((cause) => [titleOf(cause), cause] as const))('%s', (_title, cause) => {
     it.skipIf(cause.missing)(
-      'nothing is asked or told, and it is over when the cause is',
+      'no source is called, nothing is disclosed, and the server recovers when the cause ends',
       async ({ onTestFinished }) => {
-        const { settings, begin, tidy } = await cause.prepare()
-        onTestFinished(tidy)
+        const { settings, begin, cleanUp } = await cause.prepare()
+        onTestFinished(cleanUp)
         const server = await startWatched(settings)
         onTestFinished(async () => void (await server.stop()))
         const first = await server.verifyBvn(BVN, { 'idempotency-key': 'first' })
@@ -69,7 +69,7 @@ describe.concurrent('when the audit log cannot be written, because', () => {
         const end = once(await begin(server.pid))
         onTestFinished(end)
         const startedAt = performance.now()
-        // The first ones find it out; those who come later are refused at once.
+        // The first requests detect the cause; later requests are refused at once.
         const together = await Promise.all([server.verifyNin(NIN), server.verifyBvn(BVN)])
         for (const reply of together) expect(codeOf(reply)).toEqual([503, 'audit_unavailable'])
         expect(performance.now() - startedAt).toBeLessThan(ANSWER_WITHIN_MS)
@@ -91,7 +91,7 @@ describe.concurrent('when the audit log cannot be written, because', () => {
         await poll(() => server.get('/health/ready'), isGood, BACK_WITHIN_MS)
         const replay = await server.verifyBvn(BVN, { 'idempotency-key': 'first' })
         expect([replay.headers['idempotent-replayed'], replay.body]).toEqual(['true', first.body])
-        // An Idempotency-Key that was refused is free.
+        // An Idempotency-Key can be used again after the request was refused.
         const last = await server.verifyNin(NIN, { 'idempotency-key': 'a' })
         expect([last.status, last.headers['idempotent-replayed']]).toEqual([200, undefined])
 

@@ -7,9 +7,9 @@ import { has } from './causes.ts'
 import { startSpawned } from './spawned.ts'
 
 const FILES = ['tabbat.db', 'tabbat.db-wal', 'tabbat.db-shm']
-const MOST_ASKS = 20_000
+const MAX_REQUESTS = 20_000
 
-/** What befalls the files of a running server. */
+/** What happens to the files of a running server. */
 const LOSSES: readonly (readonly [string, (folder: string) => void])[] = [
   [
     'all of its files are removed',
@@ -33,7 +33,7 @@ const LOSSES: readonly (readonly [string, (folder: string) => void])[] = [
 
 describe.concurrent('the database of a running server:', () => {
   it.each(LOSSES)(
-    'when %s, nothing is acknowledged any more and the server ends',
+    'when %s, no request is acknowledged and the server exits',
     { timeout: 30_000 },
     async (name, lose) => {
       const place = await createPlace({ TABBAT_LOG_LEVEL: 'info' })
@@ -42,14 +42,14 @@ describe.concurrent('the database of a running server:', () => {
       try {
         expect((await server.verifyNin(toNin(0)))?.status).toBe(200)
         lose(folder)
-        for (let index = 0; index < MOST_ASKS && server.child.exitCode === null; index++) {
+        for (let index = 0; index < MAX_REQUESTS && server.child.exitCode === null; index++) {
           const reply = await server.verifyNin(toNin(1))
           expect([503, undefined]).toContain(reply?.status)
           if (!reply) break
         }
         expect(await server.ended).toBe(1)
         const { events } = await server.log()
-        // SQLite may meet a hole before the files are looked at.
+        // SQLite may detect the damage before the files are checked.
         const fatal = events.filter((event) => /^database_(lost|damaged)$/.test(event))
         expect(fatal).toHaveLength(1)
         if (!name.includes('short')) expect(fatal).toEqual(['database_lost'])
@@ -60,7 +60,7 @@ describe.concurrent('the database of a running server:', () => {
     },
   )
 
-  it('a server of two workers ends as a whole, and makes no new database', { timeout: 30_000 }, async () => {
+  it('a server with two workers exits, and creates no new database', { timeout: 30_000 }, async () => {
     const place = await createPlace({ TABBAT_WORKERS: '2' })
     const folder = place.settings.TABBAT_DATA_DIR ?? ''
     const server = await startSpawned(place)
@@ -75,7 +75,7 @@ describe.concurrent('the database of a running server:', () => {
     }
   })
 
-  it('a server that nobody asks anything notices, too', { timeout: 30_000 }, async () => {
+  it('an idle server detects it too', { timeout: 30_000 }, async () => {
     const place = await createPlace({ TABBAT_LOG_LEVEL: 'info' })
     const folder = place.settings.TABBAT_DATA_DIR ?? ''
     const server = await startSpawned(place)
@@ -90,7 +90,7 @@ describe.concurrent('the database of a running server:', () => {
   })
 
   it.skipIf(!has('sqlite3'))(
-    'another program that opens and closes it leaves the write-ahead log in place (skipped where there is no sqlite3)',
+    'another program that opens and closes it leaves the write-ahead log in place (skipped without sqlite3)',
     { timeout: 30_000 },
     async () => {
       const place = await createPlace()
@@ -100,7 +100,7 @@ describe.concurrent('the database of a running server:', () => {
         expect((await server.verifyNin(toNin(0)))?.status).toBe(200)
         execFileSync('sqlite3', [join(folder, 'tabbat.db'), 'SELECT COUNT(*) FROM registry'])
         expect(FILES.filter((name) => existsSync(join(folder, name)))).toEqual(FILES)
-        // A log that another program has carried over and emptied is no loss.
+        // A checkpoint by another program, which empties the log, is no loss.
         execFileSync('sqlite3', [join(folder, 'tabbat.db'), 'PRAGMA wal_checkpoint(TRUNCATE)'])
         expect((await server.verifyNin(toNin(1)))?.status).toBe(200)
       } finally {

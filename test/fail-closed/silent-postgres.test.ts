@@ -5,10 +5,10 @@ import { createPlace, type Place, toNin } from '../battery/place.ts'
 import { execute, hasOwnPostgres, type Postgres, startOwnPostgres } from '../postgres.ts'
 import { type Spawned, startSpawned } from './spawned.ts'
 
-/** Far more than TABBAT_STORE_TIMEOUT is set to here, far less than it took when there was no such setting. */
+/** Much longer than TABBAT_STORE_TIMEOUT, much shorter than a request without that setting took. */
 const GIVEN_UP_MS = 10_000
 
-/** As many as the client has connections. */
+/** The number of connections of the client. */
 const CALLERS = 8
 
 const statusOf = async (reply: ReturnType<Spawned['verifyNin']>) => {
@@ -17,9 +17,9 @@ const statusOf = async (reply: ReturnType<Spawned['verifyNin']>) => {
   return first === 'late' ? first : first?.status
 }
 
-/** Asks until it is answered so. */
-async function until(ask: () => ReturnType<Spawned['get']>, status: number): Promise<void> {
-  while ((await ask())?.status !== status) await new Promise((done) => setTimeout(done, 50))
+/** Repeats the request until it has this status. */
+async function until(request: () => ReturnType<Spawned['get']>, status: number): Promise<void> {
+  while ((await request())?.status !== status) await new Promise((done) => setTimeout(done, 50))
 }
 
 describe.skipIf(!hasOwnPostgres())('when PostgreSQL', () => {
@@ -46,25 +46,28 @@ describe.skipIf(!hasOwnPostgres())('when PostgreSQL', () => {
     ['audit', 'ACCESS EXCLUSIVE'],
     ['audit', 'SHARE'],
     ['statistics', 'SHARE'],
-  ])('holds a lock on %s alone (%s), callers get 503 in time and it is not ready', async (table, mode) => {
-    await until(isGood, 200)
-    await until(() => server.get('/health/ready'), 200)
-    const other = new Client({ connectionString: place.settings.TABBAT_DATABASE_URL })
-    await other.connect()
-    await other.query(`BEGIN; LOCK TABLE ${table} IN ${mode} MODE`)
-    const together = await Promise.all(
-      Array.from({ length: CALLERS }, (_each, index) => statusOf(server.verifyNin(toNin(index)))),
-    )
-    expect(new Set(together)).toEqual(new Set([503]))
-    expect((await server.get('/health/ready'))?.status).toBe(503)
-    await other.query('ROLLBACK')
-    await until(isGood, 200)
-    await until(() => server.get('/health/ready'), 200)
-    await other.end()
-  })
+  ])(
+    'holds a lock on %s only (%s), callers get 503 in time and the server is not ready',
+    async (table, mode) => {
+      await until(isGood, 200)
+      await until(() => server.get('/health/ready'), 200)
+      const other = new Client({ connectionString: place.settings.TABBAT_DATABASE_URL })
+      await other.connect()
+      await other.query(`BEGIN; LOCK TABLE ${table} IN ${mode} MODE`)
+      const together = await Promise.all(
+        Array.from({ length: CALLERS }, (_each, index) => statusOf(server.verifyNin(toNin(index)))),
+      )
+      expect(new Set(together)).toEqual(new Set([503]))
+      expect((await server.get('/health/ready'))?.status).toBe(503)
+      await other.query('ROLLBACK')
+      await until(isGood, 200)
+      await until(() => server.get('/health/ready'), 200)
+      await other.end()
+    },
+  )
 
   it.skipIf(process.platform === 'win32')(
-    'is stopped, callers get 503 in time, it is not ready, and it goes on when PostgreSQL does',
+    'is stopped, callers get 503 in time, the server is not ready, and it recovers when PostgreSQL continues',
     async () => {
       await until(isGood, 200)
       const processes = await execute(
@@ -82,7 +85,7 @@ describe.skipIf(!hasOwnPostgres())('when PostgreSQL', () => {
             ),
           )
           expect(new Set(together)).toEqual(new Set([503]))
-          // Revocations cannot be learnt now, and are no reason to hide price lists.
+          // Revocations cannot be read now, but look-ups of lists still work.
           expect(await statusOf(server.lookUp())).toBe(200)
         }
         expect((await server.get('/health/ready'))?.status).toBe(503)

@@ -9,14 +9,14 @@ export type Spawned = {
   readonly child: ChildProcess
   readonly pid: number
   readonly url: string
-  /** The answer, or undefined when there was none. */
+  /** The reply, or undefined without one. */
   readonly verifyNin: (nin: string, headers?: Record<string, string>) => Promise<Reply | undefined>
-  /** A look-up under the live key. */
+  /** A look-up with the live key. */
   readonly lookUp: () => Promise<Reply | undefined>
   readonly get: (path: string) => Promise<Reply | undefined>
   /** The exit code. */
   readonly ended: Promise<number | null>
-  /** The names of all events and kinds of failures, when it has ended. */
+  /** The log and the names of its events, after the process has ended. */
   readonly log: () => Promise<{ readonly text: string; readonly events: readonly string[] }>
   readonly stop: () => void
 }

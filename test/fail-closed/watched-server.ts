@@ -6,10 +6,10 @@ import { createAdmission, toInFlightLimits } from '../../src/http/admission.ts'
 import { createKey } from '../../src/keys/manage.ts'
 import { createStandIn, withStandIn } from '../battery/stand-in.ts'
 
-/** A server whose only source is outside of the house and counts who asks it. Says its address and a live key. */
+/** A server with one external source that counts its calls. Prints its address and a live key. */
 const source = createStandIn(true)
 const context = await createContext(loadConfig())
-// A busy machine is not what is tested here.
+// A slow machine must not cause refusals.
 const admission = {
   ...createAdmission(toInFlightLimits(context.config)),
   enter: () => undefined,
@@ -22,9 +22,9 @@ app.route({
   operation: 'calls',
   answer: () => ({ status: 200, headers: [], body: String(source.calls.length) }),
 })
-const desk = { ...context, keyring: context.keyring() }
+const deps = { ...context, keyring: context.keyring() }
 const rights = { name: 'watched', scopes: SCOPES, expiresAt: undefined, allowedIps: undefined }
-const { text } = await createKey(desk, { ...rights, mode: 'live' })
+const { text } = await createKey(deps, { ...rights, mode: 'live' })
 const url = await app.listen({ host: '127.0.0.1', port: 0 })
 console.log(JSON.stringify({ url, key: text }))
 process.once('SIGTERM', async () => {

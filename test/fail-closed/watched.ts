@@ -12,7 +12,7 @@ export type Watched = {
   readonly verifyNin: (nin: string, headers?: Record<string, string>) => Promise<Reply>
   readonly verifyBvn: (bvn: string, headers?: Record<string, string>) => Promise<Reply>
   readonly get: (path: string) => Promise<Reply>
-  /** How often the source was asked. */
+  /** How often the source was called. */
   readonly calls: () => Promise<number>
   readonly stop: () => Promise<number | null>
 }

@@ -15,8 +15,8 @@ const nin = (info: object = {}, more: object = {}) =>
 const bvn = (info: object = {}, more: object = {}) =>
   cleanBvn({ bvn_number: NIN, personal_info: { phone_number: PHONE, ...info }, ...more })
 
-describe('a whole record', () => {
-  it('of a NIN stays as it is, but for the link to the picture', () => {
+describe('a complete record', () => {
+  it('of a NIN is not changed, except for the URL of the picture', () => {
     const given = toNinRecord(NIN, '8031234567')
     const result = {
       request_reference: 'ver_1',
@@ -30,14 +30,14 @@ describe('a whole record', () => {
     })
   })
 
-  it('of a BVN stays as it is', () => {
+  it('of a BVN is not changed', () => {
     const given = toBvnRecord('22345678901', '8031234567')
     expect(cleanBvn(given).record).toEqual(given)
   })
 })
 
-describe('what is missing', () => {
-  it('is no data: empty, or null where the contract allows it', () => {
+describe('a missing value', () => {
+  it('becomes empty, or null where the contract allows it', () => {
     const { record } = bvn(
       { middle_name: null, phone_number_2: ' ' },
       { watchlisted: '', residential_info: null },
@@ -71,7 +71,7 @@ describe('a value', () => {
     expect(record.residential_info).toMatchObject({ address: '1, Broad Street Lagos' })
   })
 
-  it('that was masked is kept', () => {
+  it('that is masked is kept', () => {
     const { record } = bvn({ date_of_birth: '****', phone_number_2: '****', last_name: '****' })
     expect(record.personal_info).toMatchObject({
       date_of_birth: '****',
@@ -81,13 +81,13 @@ describe('a value', () => {
     })
   })
 
-  it('of a height may be a number', () => {
+  it('may be a number for the height', () => {
     expect(nin({ height: 171.5 }).record.personal_info).toMatchObject({ height: '171.5' })
   })
 })
 
-describe('a row is not taken', () => {
-  const why = (work: () => unknown) => {
+describe('a row is rejected', () => {
+  const readReason = (work: () => unknown) => {
     try {
       work()
     } catch (error) {
@@ -143,7 +143,7 @@ describe('a row is not taken', () => {
       'picture must not be larger than 1 MiB',
       () => nin({}, { picture: Buffer.concat([PNG, Buffer.alloc(1024 * 1024)]).toString('base64') }),
     ],
-  ])('%s', (reason, work) => expect(why(work)).toBe(reason))
+  ])('%s', (reason, work) => expect(readReason(work)).toBe(reason))
 })
 
 describe('a picture', () => {

@@ -20,33 +20,33 @@ beforeEach(async () => {
 })
 afterEach(() => sealed.store.close())
 
-type Told = { continuedAt: number | undefined; rejects: string[] }
+type Reported = { continuedAt: number | undefined; rejects: string[] }
 
 /** Imports as the command does, with a table that may fail. */
 async function run(
   name: string,
   { strict = false, table = sealed.store.registry, format = toFormat(name) as Format } = {},
-): Promise<Progress & Told> {
+): Promise<Progress & Reported> {
   const path = join(folder, name)
-  const told: Told = { continuedAt: undefined, rejects: [] }
+  const reported: Reported = { continuedAt: undefined, rejects: [] }
   const input = await openInput(path)
   const options = { kind: 'nin', format, strict, rejectedPath: `${path}.rejected` } as const
   try {
     const progress = await importFile({ table, keyring: sealed.keyring }, input, options, {
       onContinue: ({ line }) => {
-        told.continuedAt = line
+        reported.continuedAt = line
       },
       onProgress: () => {},
-      onReject: ({ line, reason }) => told.rejects.push(`${line}: ${reason}`),
+      onReject: ({ line, reason }) => reported.rejects.push(`${line}: ${reason}`),
     })
-    return { ...progress, ...told }
+    return { ...progress, ...reported }
   } finally {
     await input.close()
   }
 }
 
 /** The process ends before this batch is saved. */
-function dieAt(batch: number): RegistryTable {
+function failAt(batch: number): RegistryTable {
   let saved = 0
   return {
     ...sealed.store.registry,
@@ -81,12 +81,12 @@ describe('an import that was interrupted', () => {
   const rows = Array.from({ length: TOTAL }, (_each, index) => toRow(index + 1))
   const badLines = Array.from({ length: TOTAL / BAD_EVERY }, (_each, index) => (index + 1) * BAD_EVERY)
 
-  it('continues behind the last batch, with each rejected row once', async () => {
+  it('continues after the last batch, with each rejected row once', async () => {
     writeFileSync(join(folder, 'people.ndjson'), rows.join('\n'))
-    await expect(run('people.ndjson', { table: dieAt(2) })).rejects.toThrow('killed')
+    await expect(run('people.ndjson', { table: failAt(2) })).rejects.toThrow('killed')
     const saved = await count()
     expect(saved).toBeGreaterThan(2000)
-    // What was written behind the last batch, and then half a line.
+    // Written after the last batch, and incomplete.
     appendFileSync(join(folder, 'people.ndjson.rejected'), '{"line":1')
 
     const done = await run('people.ndjson')
@@ -104,9 +104,9 @@ describe('an import that was interrupted', () => {
     expect(rejectedLines('people.ndjson')).toEqual(badLines)
   })
 
-  it('begins anew when the file was changed meanwhile', async () => {
+  it('starts from the beginning when the file has changed', async () => {
     writeFileSync(join(folder, 'people.ndjson'), rows.join('\n'))
-    await expect(run('people.ndjson', { table: dieAt(2) })).rejects.toThrow('killed')
+    await expect(run('people.ndjson', { table: failAt(2) })).rejects.toThrow('killed')
     appendFileSync(join(folder, 'people.ndjson'), `\n${row(80_000_000_000)}`)
     const done = await run('people.ndjson')
     expect([done.continuedAt, done.records]).toEqual([undefined, TOTAL + 1])
@@ -115,7 +115,7 @@ describe('an import that was interrupted', () => {
 })
 
 describe('a strict import', () => {
-  it('keeps the rows before the one it stops at, and says its line', async () => {
+  it('saves the rows before the invalid one, and reports its line', async () => {
     writeFileSync(
       join(folder, 'people.ndjson'),
       [row(70_000_000_001), '', 'bad', row(70_000_000_002)].join('\n'),
@@ -148,7 +148,7 @@ describe('rows are rejected one by one', () => {
     expect(done).toMatchObject({ records: 6, changed: 3, rejected: 3 })
   })
 
-  it('with the line where they begin, also in CSV with line breaks in quotes', async () => {
+  it('with the line where they start, also in CSV with line breaks in quotes', async () => {
     const header = 'nin_number,personal_info.phone_number,residential_info.address'
     const lines = [
       header,
@@ -162,7 +162,7 @@ describe('rows are rejected one by one', () => {
     expect((await findRecord(70_000_000_001))?.record.residential_info.address).toBe('1, Broad Street Lagos')
   })
 
-  it('into a file of our own making, whatever lay in its place', async () => {
+  it('into a new file, even when a link has its name', async () => {
     writeFileSync(join(folder, 'theirs'), 'theirs')
     symlinkSync(join(folder, 'theirs'), join(folder, 'people.ndjson.rejected'))
     writeFileSync(join(folder, 'people.ndjson'), 'bad\n')
@@ -201,7 +201,7 @@ describe('the last of several rows of one person', () => {
     }
   })
 
-  it('takes the picture away that a later import no longer has', async () => {
+  it('removes the picture when a later import has none', async () => {
     writeFileSync(join(folder, 'a.ndjson'), row(70_000_000_001, { picture: picture(1) }))
     await run('a.ndjson')
     writeFileSync(join(folder, 'b.ndjson'), row(70_000_000_001))

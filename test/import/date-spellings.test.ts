@@ -56,7 +56,7 @@ describe('a date is read in the spelling', () => {
 })
 
 describe('two digits of a year', () => {
-  it('belong to this century up to now, and to the last one after that', () => {
+  it('belong to this century up to the current year, and otherwise to the last one', () => {
     fc.assert(
       fc.property(fc.integer({ min: 0, max: 99 }), (year) => {
         const expected = year > 26 ? 1900 + year : 2000 + year
@@ -66,7 +66,7 @@ describe('two digits of a year', () => {
   })
 })
 
-describe('what is no date', () => {
+describe('an invalid date', () => {
   it.each([
     '31-02-1990',
     '29-02-1900',
@@ -83,7 +83,7 @@ describe('what is no date', () => {
     '05-01-1990 or so',
   ])('%s', (text) => expect(readDay(text, NOW)).toBeUndefined())
 
-  it('is never made of any text: a day that is read can be written and read again', () => {
+  it('is never read as a date: every date that is read can be written and read again', () => {
     fc.assert(
       fc.property(fc.stringMatching(/^[0-9A-Za-z ,./-]{0,16}$/), (text) => {
         const day = readDay(text, NOW)

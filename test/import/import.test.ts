@@ -67,7 +67,7 @@ describe.each(ENGINES)('an import into %s', (engine) => {
     if (engine === 'postgres') settings.TABBAT_DATABASE_URL = await createTestDatabase()
   })
 
-  it('takes NDJSON in the shape of the contract, and the same file again changes nothing', async () => {
+  it('reads NDJSON in the shape of the contract, and the same file again changes nothing', async () => {
     const info = { first_name: ' Ada ', last_name: 'Obi', date_of_birth: '5 January 1990', height: 180 }
     const name = file(
       'people.ndjson',
@@ -89,7 +89,7 @@ describe.each(ENGINES)('an import into %s', (engine) => {
     })
   })
 
-  it('takes CSV with dotted names, quotes and a byte order mark', async () => {
+  it('reads CSV with dotted names, quotes and a byte order mark', async () => {
     const header =
       'bvn_number,personal_info.first_name,personal_info.phone_number,personal_info.phone_number_2,personal_info.date_of_birth,formatted_registration_date'
     const rows = [
@@ -115,7 +115,7 @@ describe.each(ENGINES)('an import into %s', (engine) => {
   })
 })
 
-describe('rows that are not taken', () => {
+describe('rejected rows', () => {
   const rows = [
     person('70000000001'),
     '{"nin_number":70000000002}',
@@ -128,7 +128,7 @@ describe('rows that are not taken', () => {
     person('70000000008', { first_name: 'x'.repeat(501) }),
   ]
 
-  it('go to a file of their own with line and reason, and nothing personal is shown', async () => {
+  it('are written to a separate file with line and reason, and no personal data is shown', async () => {
     const name = file('people.ndjson', rows.join('\n'))
     const { code, stdout, stderr } = await run(['nin', name])
     expect(code).toBe(2)
@@ -156,9 +156,9 @@ describe('rows that are not taken', () => {
   })
 })
 
-describe('what cannot be imported is said in one line', () => {
+describe('input that cannot be imported is refused with a message', () => {
   it.each([
-    ['a file that is not there', ['nin', 'nobody.ndjson'], /There is no file/],
+    ['a missing file', ['nin', 'missing.ndjson'], /There is no file/],
     ['a folder', ['nin', '.'], /is a folder/],
     ['a file without a row', ['nin', 'empty.ndjson'], /is empty/],
     ['a table without the number', ['nin', 'other.csv'], /header/],
@@ -178,7 +178,7 @@ it('reads standard input', async () => {
   expect(await withRegistry((_registry, count) => count())).toBe(2)
 })
 
-it('seals a picture apart, keeps it when nothing changed, and replaces it when it did', async () => {
+it('stores a picture separately, keeps it when it is unchanged, and replaces it when it changed', async () => {
   const row = (picture: Buffer) =>
     `${JSON.stringify({ ...JSON.parse(person('70000000001')), picture: picture.toString('base64') })}\n`
   await run(['nin', file('a.ndjson', row(PNG))])
@@ -202,7 +202,7 @@ it('seals a picture apart, keeps it when nothing changed, and replaces it when i
   expect(bad.code).toBe(2)
 })
 
-it('continues where it was after a kill -9', async () => {
+it('continues after a kill -9', async () => {
   const total = 60_000
   const rows = Array.from({ length: total }, (_each, index) =>
     person(String(70_000_000_000 + index), { first_name: 'Ada' }),

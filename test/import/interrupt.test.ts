@@ -30,7 +30,7 @@ function start(...args: string[]) {
   return { child, ended: ended.then(([stdout, stderr, [code]]) => ({ stdout, stderr, code })) }
 }
 
-/** Undefined until there is a table. */
+/** Undefined until the table exists. */
 function query(sql: string): Record<string, unknown>[] | undefined {
   try {
     const database = new DatabaseSync(join(folder, 'data/tabbat.db'), { readOnly: true, timeout: 5000 })
@@ -54,17 +54,17 @@ describe('an import that gets a signal', () => {
     ['SIGINT', 130],
     ['SIGTERM', 143],
   ] as const)(
-    'saves what was read on %s, and says that standard input cannot be continued',
+    'saves the rows read so far on %s, and reports that standard input cannot be continued',
     async (signal, code) => {
       const { child, ended } = start('-')
       // The process ends while some of this is still in the pipe.
       child.stdin.on('error', () => {})
-      // More than is read ahead and a batch; the pipe stays open, so the import cannot be over.
+      // More than the read buffer and one batch. The pipe stays open, so the import cannot finish.
       child.stdin.write(`${toRows(70_000)}\n`)
       await expect.poll(countRecords, { timeout: 20_000 }).toBeGreaterThan(0)
       child.kill(signal)
-      const { stdout, stderr, code: ended_with } = await ended
-      expect(ended_with).toBe(code)
+      const { stdout, stderr, code: exitCode } = await ended
+      expect(exitCode).toBe(code)
       expect(stderr).toContain('Stopping: saving the rows read so far.')
       const kept = Number(/Saved: (\d+) records/.exec(stdout)?.[1])
       expect(kept).toBe(countRecords())
@@ -75,7 +75,7 @@ describe('an import that gets a signal', () => {
     },
   )
 
-  it('names the line at which the same command goes on, and goes on there', async () => {
+  it('names the line at which the same command continues, and continues there', async () => {
     const total = 30_000
     const file = join(folder, 'people.ndjson')
     writeFileSync(file, toRows(total))
@@ -95,7 +95,7 @@ describe('an import that gets a signal', () => {
     ])
   })
 
-  it('leaves a row as well when it stops by itself', async () => {
+  it('also records an import that fails by itself', async () => {
     const file = join(folder, 'people.ndjson')
     writeFileSync(file, `${toRows(1)}\nbad`)
     expect((await tabbat(settings(), 'import', 'nin', '--strict', file)).code).toBe(1)

@@ -10,7 +10,7 @@ const at = (records: number, offset: number) => ({
   rejectedBytes: 0,
 })
 
-/** Shows what is written while a quarter of the file is taken every so often. */
+/** The output while a quarter of the file is read per step. */
 function watch(screen: { readonly isTTY?: boolean }, stepMs: number, size: number | undefined): string[] {
   const written: string[] = []
   let now = 0
@@ -24,7 +24,7 @@ function watch(screen: { readonly isTTY?: boolean }, stepMs: number, size: numbe
 }
 
 describe('the progress of an import', () => {
-  it('is one line that lives on a terminal, and leaves nothing', () => {
+  it('is one line on a terminal, which is cleared at the end', () => {
     const written = watch({ isTTY: true }, 1000, 4000)
     expect(written).toEqual([
       '\r\u001b[2K██████░░░░░░░░░░░░░░░░░░ 25 %, 2 500 rows, 2 500 rows/s, 3 s left',
@@ -35,14 +35,14 @@ describe('the progress of an import', () => {
     ])
   })
 
-  it('is a plain line every five seconds elsewhere', () => {
+  it('is a plain line every five seconds without a terminal', () => {
     expect(watch({}, 2500, 4000)).toEqual([
       '50 %, 5 000 rows, 1 000 rows/s, 5 s left\n',
       '100 %, 10 000 rows, 1 000 rows/s, 0 s left\n',
     ])
   })
 
-  it('knows no end where the size is unknown', () => {
+  it('has no percentage without a size', () => {
     expect(watch({}, 5000, undefined)[0]).toBe('2 500 rows, 500 rows/s\n')
   })
 
@@ -50,5 +50,5 @@ describe('the progress of an import', () => {
     [45, '45 s'],
     [200, '3 min 20 s'],
     [7500, '2 h 5 min'],
-  ])('tells a time of %d s', (seconds, text) => expect(toTime(seconds)).toBe(text))
+  ])('formats %d s', (seconds, text) => expect(toTime(seconds)).toBe(text))
 })

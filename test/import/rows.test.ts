@@ -10,7 +10,7 @@ const HEADER = 'nin_number,personal_info.phone_number'
 const split = (format: Format, text: string) =>
   [...splitRows(format, Buffer.from(text))].map(({ bytes, line }) => [line, bytes.toString()])
 
-/** Hands over pieces of these sizes, as a pipe does. */
+/** Reads in pieces of these sizes, as from a pipe. */
 function toRead(bytes: Buffer, sizes: readonly number[] = []): Read {
   let at = 0
   let turn = 0
@@ -31,7 +31,7 @@ describe('the cells of a row', () => {
     ['""', ['']],
   ])('%j', (text, cells) => expect(toCells(text)).toEqual(cells))
 
-  it('are what was quoted, whatever it was', () => {
+  it('equal the quoted values, for any text', () => {
     const quote = (cell: string) => `"${cell.replaceAll('"', '""')}"`
     fc.assert(
       fc.property(fc.array(fc.string(), { minLength: 1 }), (cells) => {
@@ -56,7 +56,7 @@ describe('the rows of a chunk', () => {
     ])
   })
 
-  it('do not end within quotes, and their lines are counted all the same', () => {
+  it('do not end within quotes, and all lines are counted', () => {
     expect(split('csv', 'a,"b\n\nb""\n",c\r\n"d\n",e\nf,5"\ng,"h')).toEqual([
       [0, 'a,"b\n\nb""\n",c'],
       [4, '"d\n",e'],
@@ -77,36 +77,36 @@ describe('a header', () => {
     })
   })
 
-  it('is refused with the names that are unknown', () => {
+  it('is refused with its unknown names', () => {
     expect(() => read(`${HEADER},shoe_size,personal_info.hat`)).toThrow(
       'people.csv has unknown columns: shoe_size, personal_info.hat.',
     )
   })
 
-  it('is refused with the names that stand there twice', () => {
+  it('is refused with its duplicate names', () => {
     expect(() => read(`${HEADER},nin_number`)).toThrow('columns twice: nin_number')
   })
 
-  it('is not repeated when it may be a person', () => {
+  it('is not repeated in the message when it may be personal data', () => {
     expect(() => read('12345678901,Adaeze')).toThrow(
       'The first line of people.csv must be a header with nin_number, personal_info.phone_number in it.',
     )
     expect(() => read(`${HEADER},08031234567`)).toThrow('unknown columns: [a name that is not shown].')
   })
 
-  it('knows no picture of a BVN', () => {
+  it('has no picture for a BVN', () => {
     expect(() => readHeader('bvn', 'bvn_number,personal_info.phone_number,picture', 'x')).toThrow(
       'unknown columns: picture',
     )
   })
 
-  it('says how many cells a row must have', () => {
+  it('determines the number of cells of a row', () => {
     expect(() => toGivenRow(read(HEADER), 'a,b,c')).toThrow('the row has 3 cells, the header has 2')
   })
 })
 
 describe('chunks', () => {
-  it('hold whole rows and lose nothing, however the bytes come', async () => {
+  it('contain whole rows and lose no bytes, for any size of reads', async () => {
     const row = fc.stringMatching(/^[a-z",\n]{0,30}$/)
     await fc.assert(
       fc.asyncProperty(

@@ -23,7 +23,7 @@ async function create(...options: string[]): Promise<{ readonly key: string; rea
   return JSON.parse((await tabbat(settings, ...args)).stdout)
 }
 
-const ask = (key: string) =>
+const fetchList = (key: string) =>
   fetch(`${server.url}/api/v2/sme-data/list`, { headers: { authorization: `Bearer ${key}` } })
 
 async function setClockBack(): Promise<void> {
@@ -35,18 +35,18 @@ async function setClockBack(): Promise<void> {
 describe('a wall clock that is set back by a day', () => {
   it('does not keep a revoked key alive', async () => {
     const { key, id } = await create()
-    expect((await ask(key)).status).toBe(200)
+    expect((await fetchList(key)).status).toBe(200)
     await setClockBack()
     expect((await tabbat(settings, 'keys', 'revoke', id)).code).toBe(0)
-    await expect.poll(async () => (await ask(key)).status, { timeout: 10_000 }).toBe(401)
+    await expect.poll(async () => (await fetchList(key)).status, { timeout: 10_000 }).toBe(401)
   })
 
   it('does not make a caller wait longer than the minute of the rate limit', async () => {
     const { key } = await create()
-    const first = await ask(key)
+    const first = await fetchList(key)
     await setClockBack()
     let last = first
-    while (last.status === 200) last = await ask(key)
+    while (last.status === 200) last = await fetchList(key)
     expect(last.status).toBe(429)
     expect(Number(last.headers.get('retry-after'))).toBeLessThanOrEqual(60)
   })
@@ -78,8 +78,8 @@ describe('a wall clock that is set back by a day', () => {
 
   it('does not bring an expired key back', async () => {
     const { key } = await create('--expires', '1s')
-    await expect.poll(async () => (await ask(key)).status, { timeout: 10_000 }).toBe(401)
+    await expect.poll(async () => (await fetchList(key)).status, { timeout: 10_000 }).toBe(401)
     await setClockBack()
-    expect((await ask(key)).status).toBe(401)
+    expect((await fetchList(key)).status).toBe(401)
   })
 })

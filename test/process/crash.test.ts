@@ -6,14 +6,14 @@ import { hasOwnPostgres } from '../postgres.ts'
 /** The short form of `npm run battery:crash`. */
 const options = { isPatient: false, say: () => {} }
 
-it.concurrent('six kill -9 of the server under load lose nothing that was acknowledged', async () => {
+it.concurrent('six kill -9 of the server under load lose no acknowledged request', async () => {
   const { faults, figures } = await crashSqlite({ rounds: 6, ...options })
   expect(faults).toEqual([])
   expect(figures.acknowledged).toBeGreaterThan(0)
 })
 
 it.skipIf(!hasOwnPostgres()).concurrent(
-  'nor do two of PostgreSQL, and the server is back by itself',
+  'two kill -9 of PostgreSQL lose no acknowledged request, and the server recovers',
   async () => {
     const { faults, figures } = await crashPostgres({ rounds: 2, ...options })
     expect(faults).toEqual([])

@@ -114,7 +114,7 @@ describe('help', () => {
     [['keys', 'list']],
     [['keys', 'revoke']],
     [['keys', 'roll']],
-  ])('is there for %j', async (args) => {
+  ])('exists for %j', async (args) => {
     const { code, stdout } = await tabbat({}, ...args, '--help')
     expect([code, stdout.startsWith('Usage: tabbat')]).toEqual([0, true])
   })

@@ -20,7 +20,7 @@ async function endLeases({
   await store.close()
 }
 
-describe.concurrent.each(engines)('kill -9 while a vendor is asked, on %s', (engine) => {
+describe.concurrent.each(engines)('kill -9 during a call to a vendor, on %s', (engine) => {
   it('does not give an Idempotency-Key more than two paid calls', async ({ onTestFinished }) => {
     const vendor = await openStandIn(dojah)
     onTestFinished(vendor.close)

@@ -32,16 +32,16 @@ describe('tabbat serve', () => {
     // The server asks for the body, so the request is in progress.
     await once(socket, 'data')
     const ended = server.stop()
-    const waitUntilDeaf = async (): Promise<void> => {
+    const waitUntilClosed = async (): Promise<void> => {
       const probe = connect(Number(port), '127.0.0.1')
-      const heard = await Promise.race([
+      const isListening = await Promise.race([
         once(probe, 'connect').then(() => true),
         once(probe, 'error').then(() => false),
       ]).catch(() => false)
       probe.destroy()
-      if (heard) await waitUntilDeaf()
+      if (isListening) await waitUntilClosed()
     }
-    await waitUntilDeaf()
+    await waitUntilClosed()
     socket.write(body)
     const answer = await text(socket)
     expect(answer).toContain('HTTP/1.1 200')

@@ -100,8 +100,8 @@ describe('tabbat sources', () => {
       stdio: ['ignore', 'pipe', 'pipe'],
     })
     child.stdout.destroy()
-    const [said, [code]] = await Promise.all([text(child.stderr), once(child, 'close')])
-    expect([code, said]).toEqual([0, expect.stringMatching(/^Database: .*\n$/)])
+    const [stderr, [code]] = await Promise.all([text(child.stderr), once(child, 'close')])
+    expect([code, stderr]).toEqual([0, expect.stringMatching(/^Database: .*\n$/)])
   })
 })
 
@@ -148,16 +148,16 @@ describe('tabbat simulate', () => {
       stdio: ['ignore', 'pipe', 'inherit'],
     })
     process.once('exit', () => child.kill('SIGKILL'))
-    let said = ''
+    let output = ''
     for await (const piece of child.stdout) {
-      said += piece
-      if (said.includes('Ctrl-C')) break
+      output += piece
+      if (output.includes('Ctrl-C')) break
     }
-    const url = /listens on (\S+)\./.exec(said)?.[1]
-    const ask = () =>
+    const url = /listens on (\S+)\./.exec(output)?.[1]
+    const lookUp = () =>
       fetch(`${url}/api/v1/kyc/nin?nin=12345678901`, { headers: { authorization: 'simulated-secret' } })
     // Pasted into a shell, these lines are all that the check needs.
-    const lines = said.split('\n').filter((line) => line.startsWith('export '))
+    const lines = output.split('\n').filter((line) => line.startsWith('export '))
     const pasted = `${lines.join('\n')}\nbin/tabbat sources check dojah && bin/tabbat sources status`
     const shell = spawn('sh', ['-c', pasted], {
       env: { PATH: process.env.PATH ?? '', TABBAT_DATA_DIR: newDataDir() },
@@ -170,9 +170,9 @@ describe('tabbat simulate', () => {
     // The total of the vendor appears once, not per operation.
     expect(shown.match(/calls, ₦/g)).toHaveLength(1)
     expect(shown).toMatch(/^dojah +1 calls, ₦0\.00$/m)
-    expect((await ask()).status).toBe(200)
+    expect((await lookUp()).status).toBe(200)
     await fetch(`${url}/stand-in/fault`, { method: 'POST', body: '{"fault":"failing"}' })
-    expect((await ask()).status).toBe(500)
+    expect((await lookUp()).status).toBe(500)
     child.kill('SIGTERM')
     expect((await once(child, 'close'))[0]).toBe(0)
   })

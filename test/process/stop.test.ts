@@ -17,7 +17,7 @@ it('answers every request that was sent before the signal to stop, each on a con
   let signalled = false
   let [answered, lost] = [0, 0]
 
-  const ask = async () => {
+  const sendRequest = async () => {
     const socket = connect(port, '127.0.0.1')
     let sentBefore = false
     try {
@@ -31,7 +31,7 @@ it('answers every request that was sent before the signal to stop, each on a con
     }
   }
   const caller = async () => {
-    while (!signalled) await ask()
+    while (!signalled) await sendRequest()
   }
   const callers = Array.from({ length: 16 }, caller)
   while (answered < 300) await new Promise((done) => setImmediate(done))

@@ -36,11 +36,11 @@ async function startWorkers(settings: Record<string, string> = {}) {
 async function openConnection(url: string): Promise<Socket> {
   const { hostname, port } = new URL(url)
   const socket = connect(Number(port), hostname).on('error', () => {})
-  await askLive(socket)
+  await requestLive(socket)
   return socket
 }
 
-async function askLive(socket: Socket): Promise<void> {
+async function requestLive(socket: Socket): Promise<void> {
   socket.write('GET /health/live HTTP/1.1\r\nHost: localhost\r\n\r\n')
   expect(String((await once(socket, 'data'))[0])).toContain('200 OK')
 }
@@ -52,13 +52,13 @@ describe('TABBAT_WORKERS=2', () => {
     const workers = () => childrenOf(server.child.pid)
     await expect.poll(async () => (await workers()).length, { timeout: 10_000 }).toBe(2)
     const client = createClient(16)
-    const ask = (index: number) =>
+    const sendRequest = (index: number) =>
       client.post(
         `${server.url}/api/v2/kyc/verify-nin`,
         { nin: String(20_000_000_000 + index), phone: '08031234567' },
         { authorization: `Bearer ${SANDBOX_KEY}` },
       )
-    const answers = await Promise.all(Array.from({ length: 64 }, (_each, index) => ask(index)))
+    const answers = await Promise.all(Array.from({ length: 64 }, (_each, index) => sendRequest(index)))
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]))
     const readMetrics = async () => (await client.get(/metrics +(\S+)/.exec(server.banner)?.[1] ?? '')).body
     // The second worker may still be starting.
@@ -129,7 +129,7 @@ describe('TABBAT_WORKERS=2', () => {
     const look = `GET /api/v2/sme-data/list HTTP/1.1\r\nHost: localhost\r\nAuthorization: ${SANDBOX_KEY}\r\n\r\n`
     for (const socket of sockets.slice(0, 4)) socket.write(look)
     // When these are answered, the workers have read the others as well.
-    await Promise.all(sockets.slice(4).map(askLive))
+    await Promise.all(sockets.slice(4).map(requestLive))
     process.kill(Math.max(...(await childrenOf(child.pid))), 'SIGKILL')
     child.kill('SIGCONT')
     await expect.poll(() => readErrors().split('"event":"started"').length, { timeout: 20_000 }).toBe(4)
@@ -168,13 +168,13 @@ describe('TABBAT_WORKERS=2', () => {
     const limit = 400
     const { child, url } = await startWorkers({ TABBAT_RATE_LIMIT: String(limit) })
     const client = createClient(16)
-    const ask = () => client.get(`${url}/api/v2/sme-data/list`, { authorization: SANDBOX_KEY })
-    const answers = await Promise.all(Array.from({ length: 2 * limit }, ask))
+    const sendRequest = () => client.get(`${url}/api/v2/sme-data/list`, { authorization: SANDBOX_KEY })
+    const answers = await Promise.all(Array.from({ length: 2 * limit }, sendRequest))
     const count = (status: number) => answers.filter((answer) => answer.status === status).length
     expect(count(200) + count(429)).toBe(2 * limit)
     expect(count(200)).toBeLessThanOrEqual(limit)
     expect(count(200)).toBeGreaterThanOrEqual(0.95 * limit)
-    const refused = await ask()
+    const refused = await sendRequest()
     expect([refused.status, refused.headers.ratelimit]).toEqual([429, expect.stringMatching(/^"key";r=0;t=/)])
     client.close()
     child.kill('SIGTERM')

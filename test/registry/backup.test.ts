@@ -50,12 +50,12 @@ async function restore(settings: Settings, file: string, force = false): Promise
 const PAIRS = ENGINES.flatMap((from) => ENGINES.map((to) => [from, to] as const))
 
 describe.concurrent.each(PAIRS)('a backup of %s restored into %s', (from, to) => {
-  it('is the same, row by row, in every table', async () => {
+  it('has the same rows in every table', async () => {
     const source = await newSettings(from)
     const file = inFolder(source, 'all.backup')
     await save(source, 450, 20)
     const before = await withSealed(source, async ({ store }) => {
-      // Two failures at the same moment are two rows that look the same.
+      // Failures at the same time are identical rows.
       for (let time = 0; time < 3; time++)
         await store.guesses.admit(toGuess({ id: 'same', subject: Buffer.alloc(32), keyId: 'k' }))
       await fillEmptyTables(store)
@@ -73,7 +73,7 @@ describe.concurrent.each(PAIRS)('a backup of %s restored into %s', (from, to) =>
 })
 
 describe.concurrent.each(ENGINES)('on %s', (engine) => {
-  it('every table there is belongs to a backup, but for what is good for hours only', async () => {
+  it('every table is in a backup, except short-lived data', async () => {
     const { TABBAT_DATABASE_URL: databaseUrl, ...rest } = await newSettings(engine)
     const store = await openStore({ dataDir: rest.TABBAT_DATA_DIR ?? '', databaseUrl })
     expect(await listTables(store.database)).toEqual(
@@ -82,10 +82,10 @@ describe.concurrent.each(ENGINES)('on %s', (engine) => {
     await store.close()
   })
 
-  it('sessions and invitations are in no backup, and a restore leaves none behind', async () => {
+  it('sessions and invitations are not in a backup, and a restore deletes them', async () => {
     const source = await newSettings(engine)
     const file = inFolder(source, 'people.backup')
-    const plant = (settings: Settings, name: string) =>
+    const addAccount = (settings: Settings, name: string) =>
       withSealed(settings, async ({ store: { accounts } }) => {
         const invitation = {
           role: 'owner',
@@ -111,16 +111,16 @@ describe.concurrent.each(ENGINES)('on %s', (engine) => {
         await accounts.findSession(Buffer.alloc(32, 1), { openedAfter: 0, seenAfter: 0 }),
         await accounts.findInvitation(Buffer.alloc(32, 2), 0),
       ])
-    await plant(source, 'ada')
+    await addAccount(source, 'ada')
     await backUp(source, file)
     const target = await newTarget(engine, source)
-    await plant(target, 'bola')
+    await addAccount(target, 'bola')
     expect(await read(target)).toEqual([['bola'], expect.anything(), expect.anything()])
     await restore(target, file, true)
     expect(await read(target)).toEqual([['ada'], undefined, undefined])
   })
 
-  it('a backup shows one moment, whatever is written and erased meanwhile', async () => {
+  it('a backup is a snapshot, also with concurrent writes and erasures', async () => {
     const settings = await newSettings(engine)
     await save(settings, 450)
     await withSealed(settings, async ({ store, keyring }) => {
@@ -164,11 +164,11 @@ describe.concurrent.each(ENGINES)('on %s', (engine) => {
 })
 
 describe('the file', () => {
-  it('belongs to its owner alone, appears whole, and is not written over', async () => {
+  it('is readable by its owner only, written atomically, and not overwritten', async () => {
     const settings = await newSettings('sqlite')
     const file = inFolder(settings, 'a.backup')
     await save(settings, 3)
-    writeFileSync(`${file}.partial`, 'left by a run that was cut off', { mode: 0o644 })
+    writeFileSync(`${file}.partial`, 'from an interrupted run', { mode: 0o644 })
     await backUp(settings, file)
     expect(statSync(file).mode & 0o777).toBe(0o600)
     expect(existsSync(`${file}.partial`)).toBe(false)
@@ -200,7 +200,7 @@ describe('the file', () => {
 })
 
 describe('tabbat backup and restore', () => {
-  it('say what they did, and where the root key is not', async () => {
+  it('report the result, and that the root key is not in the backup', async () => {
     const settings = await newSettings('sqlite')
     const file = inFolder(settings, 'a.backup')
     await save(settings, 3)

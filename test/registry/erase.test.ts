@@ -27,21 +27,21 @@ describe.each(ENGINES)('an erasure on %s', (engine) => {
     await withSealed(settings, async (sealed) => {
       const { store, keyring } = sealed
       await store.registry.save(toBatch(keyring, 0, 3, 2))
-      const trace: AuditEntry[] = []
-      const desk = {
+      const entries: AuditEntry[] = []
+      const deps = {
         ...sealed,
-        audit: { record: async (rows: readonly AuditEntry[]) => void trace.push(...rows) },
+        audit: { record: async (rows: readonly AuditEntry[]) => void entries.push(...rows) },
       }
       const nothing = { records: 0, pictures: 0, keptAnswers: 0, reusedResults: 0 }
-      expect(await erasePerson(desk, 'bvn', toNumber(0))).toEqual(nothing)
-      expect(await erasePerson(desk, 'nin', toNumber(0))).toEqual({ ...nothing, records: 1, pictures: 1 })
-      expect(await erasePerson(desk, 'nin', toNumber(0))).toEqual(nothing)
-      expect(trace.map(({ phase, outcome }) => `${phase} ${outcome}`)).toEqual([
+      expect(await erasePerson(deps, 'bvn', toNumber(0))).toEqual(nothing)
+      expect(await erasePerson(deps, 'nin', toNumber(0))).toEqual({ ...nothing, records: 1, pictures: 1 })
+      expect(await erasePerson(deps, 'nin', toNumber(0))).toEqual(nothing)
+      expect(entries.map(({ phase, outcome }) => `${phase} ${outcome}`)).toEqual([
         'record_erased not_found',
         'record_erased erased',
         'record_erased not_found',
       ])
-      expect(JSON.stringify(trace)).not.toContain(toNumber(0))
+      expect(JSON.stringify(entries)).not.toContain(toNumber(0))
       const reader = toReader(settings, sealed)
       expect(await reader.find('nin', toNumber(0))).toBeUndefined()
       expect(await countReadable(reader, 3)).toEqual({ records: 2, pictures: 1 })
@@ -50,25 +50,25 @@ describe.each(ENGINES)('an erasure on %s', (engine) => {
   })
 })
 
-describe('what is kept of a vendor’s answer', () => {
-  it('is erased with the record, or alone, and the trace and the command say so', async () => {
+describe('a stored result of a vendor', () => {
+  it('is erased with the record, or alone, and the audit log and the command report it', async () => {
     const settings = await newSettings('sqlite')
-    const keep = ({ store, keyring }: SealedStore, number: string) =>
+    const keepResult = ({ store, keyring }: SealedStore, number: string) =>
       createReuse(store.reuse, keyring, 60_000).keep('nin', number, { record: {}, source: 'dojah' })
-    const trace: AuditEntry[] = []
+    const entries: AuditEntry[] = []
     await withSealed(settings, async (sealed) => {
       await sealed.store.registry.save(toBatch(sealed.keyring, 0, 1))
-      await keep(sealed, toNumber(0))
-      await keep(sealed, toNumber(1))
-      await keep(sealed, toNumber(2))
-      const desk = {
+      await keepResult(sealed, toNumber(0))
+      await keepResult(sealed, toNumber(1))
+      await keepResult(sealed, toNumber(2))
+      const deps = {
         ...sealed,
-        audit: { record: async (rows: readonly AuditEntry[]) => void trace.push(...rows) },
+        audit: { record: async (rows: readonly AuditEntry[]) => void entries.push(...rows) },
       }
-      expect(await erasePerson(desk, 'nin', toNumber(0))).toMatchObject({ records: 1, reusedResults: 1 })
-      expect(await erasePerson(desk, 'nin', toNumber(1))).toMatchObject({ records: 0, reusedResults: 1 })
+      expect(await erasePerson(deps, 'nin', toNumber(0))).toMatchObject({ records: 1, reusedResults: 1 })
+      expect(await erasePerson(deps, 'nin', toNumber(1))).toMatchObject({ records: 0, reusedResults: 1 })
     })
-    expect(trace.map(({ outcome, detail }) => `${outcome} ${detail}`)).toEqual([
+    expect(entries.map(({ outcome, detail }) => `${outcome} ${detail}`)).toEqual([
       'erased nin: 1 record, 1 reused result',
       'erased nin: 1 reused result',
     ])
@@ -78,7 +78,7 @@ describe('what is kept of a vendor’s answer', () => {
 })
 
 describe('SQLite', () => {
-  it('keeps nothing of what was erased, not even sealed', async () => {
+  it('keeps no bytes of an erased record, not even sealed', async () => {
     const settings = await newSettings('sqlite')
     const file = join(settings.TABBAT_DATA_DIR ?? '', 'tabbat.db')
     const sealed = await withSealed(settings, async (opened) => {
@@ -95,7 +95,7 @@ describe('SQLite', () => {
 })
 
 describe('tabbat registry erase', () => {
-  it('takes the number from standard input, says what it did, and never repeats it', async () => {
+  it('reads the number from standard input, reports the result, and never prints the number', async () => {
     const settings = await newSettings('sqlite')
     await withSealed(settings, ({ store, keyring }) => store.registry.save(toBatch(keyring, 0, 2)))
     const erase = (input: string, ...args: string[]) =>
@@ -139,7 +139,7 @@ describe('on a terminal', () => {
     return { input, output, shown: () => String(output.read() ?? '') }
   }
 
-  it('what is typed is not shown', async () => {
+  it('typed text is not shown', async () => {
     const { input, output, shown } = createTerminal()
     const typed = readSecret('NIN (not shown): ', { input, output })
     input.write('700000000019')
@@ -170,7 +170,7 @@ describe('on a terminal', () => {
 })
 
 describe('tabbat registry stats', () => {
-  it('counts records, pictures and key versions, and says where they lie', async () => {
+  it('counts records, pictures and key versions, and prints the location', async () => {
     const settings = await newSettings('sqlite')
     await withSealed(settings, async (sealed) => {
       await sealed.store.registry.save(toBatch(sealed.keyring, 0, 3, 2))
@@ -193,7 +193,7 @@ describe('tabbat registry stats', () => {
 
 describe.concurrent('help', () => {
   it.each([['registry stats'], ['registry erase'], ['backup'], ['restore'], ['keys rotate-root']])(
-    'is there for %s',
+    'exists for %s',
     async (command) => {
       const { code, stdout } = await tabbat({}, [...command.split(' '), '--help'])
       expect([code, stdout.startsWith(`Usage: tabbat ${command}`)]).toEqual([0, true])

@@ -3,7 +3,7 @@ import type { Database, Value } from '../../src/store/database.ts'
 import { insertRows } from '../../src/store/restore-rows.ts'
 import type { Store } from '../../src/store/store.ts'
 
-const ASK = {
+const QUERIES = {
   sqlite: {
     tables: "SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name",
     columns: 'SELECT name, type FROM pragma_table_info($1) ORDER BY name',
@@ -16,10 +16,10 @@ const ASK = {
 } as const
 
 export async function listTables({ dialect, prepare }: Database): Promise<string[]> {
-  return (await prepare(ASK[dialect].tables).all()).map(({ name }) => String(name)).toSorted()
+  return (await prepare(QUERIES[dialect].tables).all()).map(({ name }) => String(name)).toSorted()
 }
 
-/** All rows of all tables, in an order and a spelling that is the same on both kinds of database. */
+/** All rows of all tables, in the same order and format on both databases. */
 export async function dump({ database }: Store): Promise<Record<string, string[]>> {
   const tables: Record<string, string[]> = {}
   for (const table of DATA_TABLES) {
@@ -34,11 +34,11 @@ const toPlain = ([name, value]: [string, unknown]) => [
   value instanceof Uint8Array ? Buffer.from(value).toString('hex') : value,
 ]
 
-/** Puts some rows into every table that is empty: made up, but of the right types. */
+/** Inserts made-up rows of the right types into every empty table. */
 export async function fillEmptyTables({ database }: Store): Promise<void> {
   for (const table of DATA_TABLES) {
     if (await database.prepare(`SELECT 1 AS found FROM ${table} LIMIT 1`).get()) continue
-    const columns = await database.prepare(ASK[database.dialect].columns).all(table)
+    const columns = await database.prepare(QUERIES[database.dialect].columns).all(table)
     const names = columns.map(({ name }) => String(name))
     const rows = [1, 2, 3].map((seed) => columns.map(({ type }) => toValue(String(type), seed)))
     await insertRows(database, table, names, rows)

@@ -2,7 +2,7 @@ import { restoreBackup } from '../../src/backup/restore-backup.ts'
 import { loadConfig } from '../../src/config/config.ts'
 import { openStore } from '../../src/store/store.ts'
 
-/** Restores over what is there, and dies on the spot when some rows of the registry are in place. */
+/** Restores with force, and kills itself when some rows of the registry are restored. */
 const config = loadConfig()
 const store = await openStore({ dataDir: config.dataDir, databaseUrl: config.databaseUrl })
 await restoreBackup(config, store, process.argv[2] ?? '', {

@@ -59,7 +59,7 @@ async function restore(settings: Settings, contents: Uint8Array, force = false) 
   }
 }
 
-/** The lines of the backup, changed, with an end that fits them. */
+/** The backup with changed lines and a valid checksum. */
 function rewrite(change: (lines: string[]) => string[]): Buffer {
   const lines = gunzipSync(bytes).toString().trimEnd().split('\n')
   const end = JSON.parse(lines.pop() ?? '') as object
@@ -73,7 +73,7 @@ function rewrite(change: (lines: string[]) => string[]): Buffer {
 const withHeader = (header: object) =>
   rewrite(([first = '', ...others]) => [JSON.stringify({ ...JSON.parse(first), ...header }), ...others])
 
-describe('a file that is not whole is refused, and nothing is changed', () => {
+describe('a damaged file is refused, and nothing is changed', () => {
   const flipped = (at: number) => {
     const copy = Buffer.from(bytes)
     const place = Math.floor(at * (bytes.length - 1))
@@ -90,13 +90,13 @@ describe('a file that is not whole is refused, and nothing is changed', () => {
     ['cut off in the middle', () => bytes.subarray(0, bytes.length / 2)],
     ['cut off between two lines', () => gzipSync(plain().split('\n').slice(0, -2).join('\n'))],
     ['cut off inside the last line', () => gzipSync(plain().slice(0, -2))],
-    ['longer than its end', () => gzipSync(`${plain()}["more"]\n`)],
+    ['with a line after the end', () => gzipSync(`${plain()}["more"]\n`)],
     ['changed in a digit', () => gzipSync(plain().replace('"root_fingerprint","', '"root_fingerprint","0'))],
     ['without a row', () => rewrite((lines) => lines.toSpliced(-2, 1))],
     ['with a row that is too short', () => rewrite((lines) => [...lines, '["x"]'])],
-    ['with a table that is none', () => rewrite((lines) => [...lines, '{"table":"x","columns":["a"]}'])],
+    ['with an unknown table', () => rewrite((lines) => [...lines, '{"table":"x","columns":["a"]}'])],
     ['with SQL', () => rewrite((lines) => [...lines, '{"table":"meta","columns":["a) --"]}'])],
-    ['with a row of no table', () => rewrite(([first = '', ...others]) => [first, '["x"]', ...others])],
+    ['with a row before any table', () => rewrite(([first = '', ...others]) => [first, '["x"]', ...others])],
     ...[0.02, 0.3, 0.6, 0.9, 1].map((at): [string, () => Uint8Array] => [
       `changed in one bit at ${at}`,
       () => flipped(at),
@@ -110,7 +110,7 @@ describe('a file that is not whole is refused, and nothing is changed', () => {
     await expect(restore(target, make())).rejects.toThrow(/damaged, cut off, or not a backup/)
   })
 
-  it('not there', async () => {
+  it('missing', async () => {
     const settings = await newTarget('sqlite')
     const { code, stderr } = await run(settings, ['src/main.ts', 'restore', '/nowhere/x.backup'])
     expect([code, stderr.endsWith('\nerror: There is no file /nowhere/x.backup.\n')]).toEqual([1, true])
@@ -118,14 +118,14 @@ describe('a file that is not whole is refused, and nothing is changed', () => {
 })
 
 describe('a backup is refused', () => {
-  it('when a newer Tabbat made it', async () => {
+  it('when it was made by a newer Tabbat', async () => {
     for (const header of [{ schema: 999 }, { version: 2 }, { schema: 'x' }])
       await expect(restore(await newTarget('sqlite'), withHeader(header))).rejects.toThrow(
         /made by a newer Tabbat/,
       )
   })
 
-  it('when the root key is another one, and taken when the right one is beside it', async () => {
+  it('with another root key, but not when the file also has the right one', async () => {
     const settings = await newTarget('sqlite')
     const [own, other] = [readFileSync(keyFileOf(settings), 'utf8'), createRootKeyText()]
     writeFileSync(keyFileOf(settings), other)
@@ -139,7 +139,7 @@ describe('a backup is refused', () => {
     expect(readFileSync(keyFileOf(settings), 'utf8').trim()).toBe(other)
   })
 
-  it('when there is no root key, and none is made', async () => {
+  it('without a root key, and none is created', async () => {
     const settings = await newTarget('sqlite')
     rmSync(keyFileOf(settings))
     await expect(restore(settings, bytes)).rejects.toThrow(/root key is missing/)
@@ -148,7 +148,7 @@ describe('a backup is refused', () => {
 })
 
 describe.concurrent.each(ENGINES)('a database on %s that is not empty', (engine) => {
-  it('is left alone unless it is meant', async () => {
+  it('is not changed without --force', async () => {
     const settings = await newTarget(engine)
     await withSealed(settings, ({ store, keyring }) => store.registry.save(toBatch(keyring, 9000, 5, 5)))
     await expect(restore(settings, bytes)).rejects.toThrow(/is not empty.*--force/)
@@ -163,7 +163,7 @@ describe.concurrent.each(ENGINES)('a database on %s that is not empty', (engine)
     })
   })
 
-  it('keeps its audit log, whatever is meant', async () => {
+  it('keeps its audit log, even with --force', async () => {
     const settings = await newTarget(engine)
     await withSealed(settings, ({ store }) => fillEmptyTables(store))
     await expect(restore(settings, bytes, true)).rejects.toThrow(/audit log, which is never deleted/)
@@ -171,7 +171,7 @@ describe.concurrent.each(ENGINES)('a database on %s that is not empty', (engine)
 })
 
 describe('an older backup', () => {
-  it('gets the defaults of the columns it does not know', async () => {
+  it('gets default values for new columns', async () => {
     const withoutHide = rewrite((lines) => [
       ...lines,
       '{"table":"api_keys","columns":["id","mode","name","hash","scopes","created_at"]}',
@@ -191,7 +191,7 @@ describe('an older backup', () => {
 })
 
 describe.concurrent.each(ENGINES)('a restore into %s that is killed half-way', (engine) => {
-  it('leaves the database as it was', async () => {
+  it('does not change the database', async () => {
     const settings = await newTarget(engine)
     const file = join(settings.TABBAT_DATA_DIR ?? '', 'given.backup')
     writeFileSync(file, bytes)

@@ -2,7 +2,7 @@ import { loadConfig } from '../../src/config/config.ts'
 import { rotateRoot } from '../../src/registry/rotate.ts'
 import { openSealedStore } from '../../src/store/sealed-store.ts'
 
-/** Rotates the root key, and dies on the spot when it comes to a step for the n-th time. */
+/** Rotates the root key, and kills itself at the n-th occurrence of a step. */
 const [step, times] = process.argv.slice(2)
 let left = Number(times)
 const config = loadConfig()

@@ -18,7 +18,7 @@ import {
 } from './sealed-registry.ts'
 
 describe.concurrent('keys rotate-root', () => {
-  it('says what was done and what remains', async () => {
+  it('reports what was done and what remains to do', async () => {
     const settings = await newSettings('sqlite')
     await save(settings, 0, 2)
     const { code, stdout, stderr } = await tabbat(settings, ['keys', 'rotate-root', '--yes'])
@@ -63,7 +63,7 @@ describe.concurrent('keys rotate-root', () => {
   })
 })
 
-describe('a key for a purpose that is younger than the last rotation', () => {
+describe('a derived key that was introduced after the last rotation', () => {
   it('is derived from the present root', async () => {
     const settings = await newSettings('sqlite')
     await save(settings, 0, 1)
@@ -83,7 +83,7 @@ describe('a key for a purpose that is younger than the last rotation', () => {
 })
 
 describe('a server', () => {
-  it('starts when a rotation ends between its look at the database and its look at the file', async () => {
+  it('starts when a rotation ends between reading the database and reading the key file', async () => {
     const settings = await newSettings('sqlite')
     await save(settings, 0, 2)
     await withSealed(settings, async ({ store }) => {
@@ -102,7 +102,7 @@ describe('a server', () => {
     })
   })
 
-  it('reads a row again that was sealed again between read and unseal', async () => {
+  it('reads a row again that was resealed between read and unseal', async () => {
     const settings = await newSettings('sqlite')
     await save(settings, 0, 1)
     await withSealed(settings, async (sealed) => {

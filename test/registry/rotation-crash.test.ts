@@ -18,11 +18,11 @@ const PICTURES = 5
 const ALL = { records: RECORDS, pictures: PICTURES }
 
 const STEPS = [
-  ['the new key is in the file, and the database does not know of it', 'prepared', 1, 'rotated'],
+  ['the new key is in the file, but not yet in the database', 'prepared', 1, 'rotated'],
   ['the rotation has begun', 'begun', 1, 'rotated'],
-  ['some records are sealed anew', 'sealing', 1, 'rotated'],
-  ['all records and some pictures are sealed anew', 'sealing', 4, 'rotated'],
-  ['everything is done but for the file', 'predecessor_forgotten', 1, 'tidied'],
+  ['some records are resealed', 'sealing', 1, 'rotated'],
+  ['all records and some pictures are resealed', 'sealing', 4, 'rotated'],
+  ['everything is done except the key file', 'predecessor_forgotten', 1, 'tidied'],
 ] as const
 
 describe.concurrent.each(ENGINES)('a rotation on %s that is killed when', (engine) => {

@@ -21,15 +21,15 @@ import {
 } from './sealed-registry.ts'
 
 describe.concurrent.each(ENGINES)('a rotation of the root key on %s', (engine) => {
-  it('seals every row again, while servers that run or start can read every row', async () => {
+  it('reseals every row, while running and starting servers can read every row', async () => {
     const settings = await newSettings(engine)
     await save(settings, 0, 24, 5)
     await withSealed(settings, async (running) => {
       const reader = toReader(settings, running)
       const seen: Promise<unknown>[] = []
-      const look = () => withSealed(settings, (started) => countReadable(toReader(settings, started), 24))
+      const readAll = () => withSealed(settings, (started) => countReadable(toReader(settings, started), 24))
       const rotation = await rotate(settings, () => {
-        seen.push(look(), countReadable(reader, 24))
+        seen.push(readAll(), countReadable(reader, 24))
       })
       expect(rotation).toMatchObject({
         outcome: 'rotated',
@@ -43,7 +43,7 @@ describe.concurrent.each(ENGINES)('a rotation of the root key on %s', (engine) =
     })
   })
 
-  it('carries the hash keys over: API keys work, and equal records stay equal', async () => {
+  it('keeps the hash keys: API keys work, and equal records stay equal', async () => {
     const settings = await newSettings(engine)
     await save(settings, 0, 3)
     const before = await withSealed(settings, async ({ keyring }) => keyring)
@@ -71,7 +71,7 @@ describe.concurrent.each(ENGINES)('a rotation of the root key on %s', (engine) =
     })
   })
 
-  it('leaves alone what was changed or erased while it was sealing', async () => {
+  it('does not overwrite rows that were changed or erased meanwhile', async () => {
     const settings = await newSettings(engine)
     await save(settings, 0, 3)
     await rotate(settings)
@@ -86,7 +86,7 @@ describe.concurrent.each(ENGINES)('a rotation of the root key on %s', (engine) =
     })
   })
 
-  it('is done by one process at a time', async () => {
+  it('runs in one process at a time', async () => {
     const settings = await newSettings(engine)
     await withSealed(settings, ({ store }) =>
       withRotationLock(store, async () => {
@@ -98,7 +98,7 @@ describe.concurrent.each(ENGINES)('a rotation of the root key on %s', (engine) =
     expect((await rotate(settings)).outcome).toBe('rotated')
   })
 
-  it('does not end while a row is damaged, and keeps both keys', async () => {
+  it('does not finish while a row is damaged, and keeps both keys', async () => {
     const settings = await newSettings(engine)
     await withSealed(settings, async ({ store, keyring }) => {
       const { records, ...rest } = toBatch(keyring, 0, 5)
@@ -141,8 +141,8 @@ describe.concurrent.each(ENGINES)('a rotation of the root key on %s', (engine) =
   })
 })
 
-describe.runIf(ENGINES.length > 1)('an import on PostgreSQL whose commit is under way', () => {
-  it('is waited for, and its rows are sealed again', async () => {
+describe.runIf(ENGINES.length > 1)('an uncommitted import on PostgreSQL', () => {
+  it('is awaited, and its rows are resealed', async () => {
     const settings = await newSettings('postgres')
     await withSealed(settings, async ({ store, keyring }) => {
       const waiting = store.database.prepare(

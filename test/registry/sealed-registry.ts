@@ -33,7 +33,7 @@ export async function newSettings(engine: Engine): Promise<Settings> {
 
 export const toConfig = (settings: Settings) => loadConfig(settings, '')
 
-/** Opens the store for a piece of work, as a process of its own would. */
+/** Opens the store for some work, as a separate process would. */
 export async function withSealed<T>(
   settings: Settings,
   work: (sealed: SealedStore) => Promise<T>,
@@ -46,7 +46,7 @@ export async function withSealed<T>(
   }
 }
 
-/** Removes a record as an erasure does, without its trace. */
+/** Erases a record without an audit row. */
 export const removeRecord = ({ store }: Pick<SealedStore, 'store'>, subject: Uint8Array) =>
   store.erasure.erase(
     { record: subject, reusedResult: subject, keptAnswers: subject, unnamed: [] },
@@ -93,7 +93,7 @@ export const rotate = (settings: Settings, onStep?: (step: RotationStep) => void
 export const keyFileOf = (settings: Settings) => join(settings.TABBAT_DATA_DIR ?? '', 'root.key')
 export const keysOf = (settings: Settings) => readFileSync(keyFileOf(settings), 'utf8').trim().split('\n')
 
-/** A reader as a server has one: it took its keys once, and takes them anew when it must. */
+/** A registry reader as in a server: it loads its keys once, and reloads them when needed. */
 export function toReader(settings: Settings, { store, keyring }: SealedStore) {
   let keys = keyring
   return createRegistry({
@@ -106,7 +106,7 @@ export function toReader(settings: Settings, { store, keyring }: SealedStore) {
   })
 }
 
-/** How many of these people can be found, and how many have a picture that can be opened. */
+/** How many of these records can be found, and how many pictures can be opened. */
 export async function countReadable(
   reader: ReturnType<typeof toReader>,
   count: number,
@@ -126,7 +126,7 @@ export async function countReadable(
 export const subjectOf = ({ keyring }: SealedStore, index: number) =>
   toSubject(keyring, 'nin', toNumber(index))
 
-/** A script of this folder or the program itself, with something on its standard input. */
+/** Runs a script of this folder, or the program itself, with this standard input. */
 export async function run(
   settings: Settings,
   command: readonly string[],

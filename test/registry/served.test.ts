@@ -29,14 +29,14 @@ describe.concurrent.each(ENGINES)('a server on %s', (engine) => {
     }
     expect(await verify(NIN)).toBe(200)
     const statuses: number[] = []
-    let busy = true
-    const asking = (async () => {
-      while (busy) statuses.push(await verify(NIN))
+    let isRunning = true
+    const requests = (async () => {
+      while (isRunning) statuses.push(await verify(NIN))
     })()
     const rotated = await tabbat(settings, ['keys', 'rotate-root', '--yes', '--json'])
     const backedUp = await tabbat(settings, ['backup', inFolder('x.backup'), '--json'])
-    busy = false
-    await asking
+    isRunning = false
+    await requests
     expect([rotated.code, backedUp.code, ...new Set(statuses)]).toEqual([0, 0, 200])
     const erased = await tabbat(settings, ['registry', 'erase', 'nin', '--yes'], NIN)
     expect(erased.stdout).toBe('Erased: 1 record.\n')

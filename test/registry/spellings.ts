@@ -1,10 +1,10 @@
-/** Every way in which a secret might be written down by a careless program. */
+/** Every encoding in which a program might leak a secret. */
 export function toSpellings(secret: string): Map<string, Buffer> {
   const bytes = Buffer.from(secret)
   const hex = bytes.toString('hex')
   const reversed = [...secret].toReversed().join('')
   return new Map<string, Buffer>([
-    ['as it is', bytes],
+    ['plain', bytes],
     ['lower case', Buffer.from(secret.toLowerCase())],
     ['upper case', Buffer.from(secret.toUpperCase())],
     ['reversed', Buffer.from(reversed)],
@@ -22,7 +22,7 @@ export function toSpellings(secret: string): Map<string, Buffer> {
   ])
 }
 
-/** The characters that depend on these bytes alone, when they come after `offset` others. */
+/** The base64 characters that depend only on these bytes, after `offset` other bytes. */
 function toBase64(bytes: Buffer, offset: number, encoding: 'base64' | 'base64url'): Buffer {
   const text = Buffer.concat([Buffer.alloc(offset), bytes])
     .toString(encoding)
@@ -36,14 +36,14 @@ function toIntegers(digits: string): [string, Buffer][] {
   const [big, little] = [Buffer.alloc(8), Buffer.alloc(8)]
   big.writeBigUInt64BE(BigInt(digits))
   little.writeBigUInt64LE(BigInt(digits))
-  // A database leaves out the zeros in front.
+  // A database omits leading zeros.
   return [
     ['as an integer', big.subarray(3)],
-    ['as an integer, the other way round', little.subarray(0, 5)],
+    ['as a little-endian integer', little.subarray(0, 5)],
   ]
 }
 
-/** What was found, each as "secret: spelling in place". */
+/** All findings, each as "secret: spelling in place". */
 export function search(
   places: ReadonlyMap<string, Buffer>,
   secrets: ReadonlyMap<string, ReadonlyMap<string, Buffer>>,

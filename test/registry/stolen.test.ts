@@ -18,15 +18,15 @@ import { search, toSpellings } from './spellings.ts'
 
 const NIN = '73914650281'
 const BVN = '22819406375'
-/** Numbers that were asked about and have no record. */
+/** A requested number without a record. */
 const GUESSED = '60482917353'
 const PHONE = '08067319245'
 const NAMES = ['Oluwadamilọla', "N'Golo-Ekpenyong", 'Chukwuebuka Ifeanyichukwu']
 const ADDRESS = '14 Balogun-Ajasa Crescent'
 const PICTURE = Buffer.concat([Buffer.from('not a face, a canary: '), randomBytes(64)])
 
-/** Everything that the program stores about people and callers, through its own doors. Gives back the API key. */
-async function plant({ store, keyring }: SealedStore): Promise<string> {
+/** Stores all kinds of data about people and callers through the program's own functions. Returns the API key. */
+async function storeCanaries({ store, keyring }: SealedStore): Promise<string> {
   const [first_name = '', last_name = '', middle_name = ''] = NAMES
   const person = { first_name, last_name, middle_name, phone_number: PHONE }
   const [nin, bvn] = [createBlankRecord('nin'), createBlankRecord('bvn')]
@@ -48,14 +48,14 @@ async function plant({ store, keyring }: SealedStore): Promise<string> {
   await store.registry.save({ records: [ninEntry], media, at: Date.now() })
   await store.registry.save({ records: [bvnEntry], media: [], at: Date.now() })
 
-  const wishes = {
+  const options = {
     name: 'shop',
     mode: 'live',
     scopes: SCOPES,
     expiresAt: undefined,
     allowedIps: undefined,
   } as const
-  const key = await createKey({ store, keyring, audit: { record: async () => {} } }, wishes)
+  const key = await createKey({ store, keyring, audit: { record: async () => {} } }, options)
   const guessLimit = createGuessLimit(store.guesses)
   const caller = { lineage: key.row.lineage, subjectsPerDay: 10 } as Caller
   for (const kind of KINDS)
@@ -88,7 +88,7 @@ const toCanaries = (key: string) =>
     ].map((secret) => [secret, toSpellings(secret)]),
   )
 
-/** What a thief would compute for each guess and look for: hashes without a key, or under a key that can be guessed. */
+/** Hashes that an attacker could compute for a guess: without a key, or with a guessable key. */
 function toGuesses(): Map<string, Map<string, Buffer>> {
   const texts = [NIN, BVN, GUESSED, PHONE].flatMap((number) => [
     number,
@@ -126,15 +126,15 @@ function readBackup(file: string): [string, Buffer][] {
 }
 
 describe.concurrent.each(ENGINES)('a stolen database on %s', (engine) => {
-  it('holds no personal data, and no guess can be confirmed from it', async () => {
+  it('contains no personal data, and no guess can be confirmed with it', async () => {
     const settings = await newSettings(engine)
     const inFolder = (name: string) => join(settings.TABBAT_DATA_DIR ?? '', name)
     await withSealed(settings, async (sealed) => {
-      const key = await plant(sealed)
+      const key = await storeCanaries(sealed)
       await writeBackup(sealed.store, inFolder('before.backup'))
       await rotateRoot(toConfig(settings), sealed)
       await writeBackup(sealed.store, inFolder('after.backup'))
-      // Read while it is open: the write-ahead log is there, and holds what has not reached the file.
+      // Read while the database is open: the write-ahead log exists and has rows that are not yet in the file.
       const files = ['tabbat.db', 'tabbat.db-wal', 'tabbat.db-shm'].filter((name) =>
         existsSync(inFolder(name)),
       )
@@ -147,7 +147,7 @@ describe.concurrent.each(ENGINES)('a stolen database on %s', (engine) => {
       expect(search(places, toCanaries(key))).toEqual([])
       expect(search(places, toGuesses())).toEqual([])
 
-      // With the key it can: this is where a thief would have looked, and the search does find what is there.
+      // Proves that the search works: with the key, the subject is found.
       const subject = toSubject(sealed.keyring, 'nin', NIN)
       const found = search(places, new Map([['subject', new Map([['raw', subject]])]]))
       expect(found).toContain('subject: raw in the binary values of the backup')
@@ -155,12 +155,12 @@ describe.concurrent.each(ENGINES)('a stolen database on %s', (engine) => {
     })
   })
 
-  it('does not hold the root key, nor does a backup', async () => {
+  it('does not contain the root key, nor does a backup', async () => {
     const settings = await newSettings(engine)
     const inFolder = (name: string) => join(settings.TABBAT_DATA_DIR ?? '', name)
     await withSealed(settings, async (sealed) => {
       const roots = [readFileSync(inFolder('root.key'), 'utf8').trim()]
-      await plant(sealed)
+      await storeCanaries(sealed)
       await rotateRoot(toConfig(settings), sealed)
       roots.push(readFileSync(inFolder('root.key'), 'utf8').trim())
       await writeBackup(sealed.store, inFolder('a.backup'))
@@ -187,7 +187,7 @@ describe.concurrent.each(ENGINES)('a stolen database on %s', (engine) => {
 })
 
 describe('the search', () => {
-  it('finds a canary in every spelling, wherever it starts', () => {
+  it('finds a canary in every spelling, at every offset', () => {
     for (const secret of [NIN, PHONE, ...NAMES]) {
       const spellings = toSpellings(secret)
       for (const [spelling, needle] of spellings) {

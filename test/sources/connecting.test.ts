@@ -23,13 +23,13 @@ function openClient(url: string): Http {
   return http
 }
 
-const ask = (url: string, signal = new AbortController().signal) =>
+const request = (url: string, signal = new AbortController().signal) =>
   openClient(url).send({ method: 'GET', path: '/' }, { signal })
 
-describe('a question that never left costs nothing', () => {
-  it('when TLS is spoken to a port of plain HTTP', async () => {
+describe('a request that was never sent is not paid for', () => {
+  it('when a plain HTTP port is called over TLS', async () => {
     const port = await listen(createHttpServer((_request, response) => response.end('{}')))
-    await expect(ask(`https://127.0.0.1:${port}`)).rejects.toMatchObject({
+    await expect(request(`https://127.0.0.1:${port}`)).rejects.toMatchObject({
       reason: 'unreachable',
       problem: 'no_tls',
       sent: false,
@@ -37,54 +37,54 @@ describe('a question that never left costs nothing', () => {
   })
 
   it.each([
-    ['hangs up', (socket: Socket) => socket.end()],
+    ['closes the connection', (socket: Socket) => socket.end()],
     ['resets the connection', (socket: Socket) => socket.resetAndDestroy()],
     ['speaks another protocol', (socket: Socket) => socket.end('220 mail.example ESMTP\r\n')],
-  ])('when the other side %s before TLS is agreed upon', async (_what, answer) => {
+  ])('when the other side %s during the TLS handshake', async (_what, answer) => {
     const port = await listen(createServer((socket) => void answer(socket.on('error', () => {}))))
-    await expect(ask(`https://127.0.0.1:${port}`)).rejects.toMatchObject({
+    await expect(request(`https://127.0.0.1:${port}`)).rejects.toMatchObject({
       reason: 'unreachable',
       problem: 'no_tls',
       sent: false,
     })
   })
 
-  it('when there is no such host, or nothing listens there', async () => {
-    await expect(ask('http://no-such-host.invalid')).rejects.toMatchObject({
+  it('when there is no such host, or no listener', async () => {
+    await expect(request('http://no-such-host.invalid')).rejects.toMatchObject({
       problem: 'no_such_host',
       sent: false,
     })
-    const gone = createServer()
-    const port = await listen(gone)
-    gone.close()
-    await expect(ask(`http://127.0.0.1:${port}`)).rejects.toMatchObject({
+    const closed = createServer()
+    const port = await listen(closed)
+    closed.close()
+    await expect(request(`http://127.0.0.1:${port}`)).rejects.toMatchObject({
       problem: 'no_connection',
       sent: false,
     })
   })
 
-  it('when the time is over before a connection was made', async () => {
+  it('when the deadline passes before a connection is made', async () => {
     const silent = await listen(createServer((socket) => void socket.on('error', () => {})))
-    const time = new AbortController()
-    setImmediate(() => time.abort())
-    await expect(ask(`https://127.0.0.1:${silent}`, time.signal)).rejects.toMatchObject({
+    const controller = new AbortController()
+    setImmediate(() => controller.abort())
+    await expect(request(`https://127.0.0.1:${silent}`, controller.signal)).rejects.toMatchObject({
       reason: 'timeout',
       sent: false,
     })
   })
 
-  it('but one that was sent and is not answered may cost', async () => {
-    const time = new AbortController()
-    const port = await listen(createHttpServer(() => time.abort()))
-    await expect(ask(`http://127.0.0.1:${port}`, time.signal)).rejects.toMatchObject({
+  it('but a request that was sent and not answered may be paid for', async () => {
+    const controller = new AbortController()
+    const port = await listen(createHttpServer(() => controller.abort()))
+    await expect(request(`http://127.0.0.1:${port}`, controller.signal)).rejects.toMatchObject({
       reason: 'timeout',
       sent: true,
     })
   })
 })
 
-/** Listens, and accepts nothing. */
-const DEAF = `
+/** Listens, but accepts no connection. */
+const NOT_ACCEPTING = `
   const { createServer } = require('node:net')
   const { parentPort } = require('node:worker_threads')
   const server = createServer().listen({ port: 0, host: '127.0.0.1', backlog: 1 }, () => {
@@ -92,9 +92,9 @@ const DEAF = `
     setImmediate(() => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0))
   })`
 
-/** A port on loopback that drops whoever wants to connect: its queue is full, and nobody takes from it. */
-async function openBlackHole(): Promise<number> {
-  const worker = new Worker(DEAF, { eval: true })
+/** A loopback port that drops connection attempts, because its accept queue is full. */
+async function openFullPort(): Promise<number> {
+  const worker = new Worker(NOT_ACCEPTING, { eval: true })
   open.push({ close: () => worker.terminate() })
   const [port] = (await once(worker, 'message')) as [number]
   for (;;) {
@@ -108,13 +108,13 @@ async function openBlackHole(): Promise<number> {
   }
 }
 
-describe('a connection to a black hole', () => {
-  // Elsewhere a full queue is refused, which is no black hole.
-  it.skipIf(process.platform !== 'linux')('is given up after two seconds, and costs nothing', async () => {
-    const port = await openBlackHole()
-    // Timers of one process come in their order, however slow the machine is.
+describe('a connection that is never accepted', () => {
+  // Other systems refuse a connection when the queue is full.
+  it.skipIf(process.platform !== 'linux')('fails after two seconds, and is not paid for', async () => {
+    const port = await openFullPort()
+    // Timers of one process fire in order, however slow the machine is.
     const late = new Promise((resolve) => setTimeout(resolve, 2250, 'late'))
-    const failed = ask(`http://127.0.0.1:${port}`).catch((error: unknown) => error)
+    const failed = request(`http://127.0.0.1:${port}`).catch((error: unknown) => error)
     expect(await Promise.race([failed, late])).toMatchObject({
       reason: 'unreachable',
       problem: 'slow_connection',

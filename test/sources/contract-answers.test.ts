@@ -10,12 +10,12 @@ import { openVendor } from '../../src/sources/open-vendor.ts'
 import { type Source, SourceError } from '../../src/sources/source.ts'
 import { VENDORS, type VendorName } from '../../src/sources/vendors.ts'
 
-/** What every source passes: "not verified" only for a readable, different phone, or for what the vendor is known to say. */
+/** Tests for every vendor: "not verified" only for a readable, different phone, or for a documented reply of the vendor. */
 const NUMBER = '12345678901'
 const PHONE = toPhoneCoreOf(NUMBER)
 const OTHER_PHONE = '8021112223'
 const PHONE_2 = '8091234567'
-/** Spellings of the phone that is asked for, alone or beside others. */
+/** Spellings of the requested phone, alone or with others. */
 const READABLE: readonly SpellPhone[] = [
   ...Object.values(READABLE_PHONES),
   (phone) => phone.slice(1),
@@ -30,10 +30,10 @@ const READABLE: readonly SpellPhone[] = [
       (phone) =>
         `0${OTHER_PHONE}${sign}${phone}`,
   ),
-  // One that cannot be read does not matter when another one is right.
+  // An unreadable phone does not matter when another one matches.
   (phone) => `080****4567, ${phone}`,
 ]
-/** Nothing here is the phone that is asked for, and nothing shows that the person has another one. */
+/** Phones that do not match, but may be the requested one. */
 const UNCOMPARABLE: readonly SpellPhone[] = [
   ...Object.values(UNREADABLE_PHONES),
   (phone) => phone.slice(0, -1),
@@ -42,7 +42,7 @@ const UNCOMPARABLE: readonly SpellPhone[] = [
   () => [],
   () => true,
   () => 'see file',
-  // The one that cannot be read may be the right one.
+  // The unreadable phone may be the right one.
   () => `0${OTHER_PHONE}, 080****4567`,
   () => [`0${OTHER_PHONE}`, '***********'],
 ]
@@ -88,22 +88,22 @@ describe.each(cases)('%s %s', (name, kind, script) => {
     return error as SourceError
   }
 
-  it.each(Object.keys(REFUSALS) as Fault[])('does not take %s for "no such person"', async (fault) => {
+  it.each(Object.keys(REFUSALS) as Fault[])('does not read %s as "no such person"', async (fault) => {
     vendor.fail(fault)
     const error = await failure(fault)
-    // A complaint about the form of one question says nothing about others.
+    // A complaint about the format of one request says nothing about others.
     expect(error.fault).toBe(fault === 'wrong_format' ? 'request' : 'source')
   })
 
-  it('takes no error for "no such person" but those that the vendor is known to say it with', async () => {
+  it('reads only documented errors as "no such person"', async () => {
     for (const status of REFUSED_STATUSES)
-      for (const said of REFUSED_TEXTS) {
-        vendor.refuse(status, said)
-        await failure(`${status} ${said}`)
+      for (const text of REFUSED_TEXTS) {
+        vendor.refuse(status, text)
+        await failure(`${status} ${text}`)
       }
   })
 
-  it('reads the phone in whatever way the vendor spells it, and one of several', async () => {
+  it('reads the phone in every spelling, also among several', async () => {
     for (const spell of READABLE) {
       vendor.spellPhones(spell)
       const answer = await find()
@@ -112,7 +112,7 @@ describe.each(cases)('%s %s', (name, kind, script) => {
     }
   })
 
-  it('has no answer about a person whose phone cannot be compared, and the source is not to blame', async () => {
+  it('fails when the phone cannot be compared, which does not count against the source', async () => {
     for (const spell of UNCOMPARABLE) {
       vendor.spellPhones(spell)
       const { reason, problem, fault } = await failure(String(spell))
@@ -121,7 +121,7 @@ describe.each(cases)('%s %s', (name, kind, script) => {
     }
   })
 
-  it('gives a record with another phone, so that it can be told that the phone differs', async () => {
+  it('returns a record with another phone, so that the phones can be compared', async () => {
     vendor.spellPhones(() => `0${OTHER_PHONE}/0${PHONE_2}`)
     const answer = await find()
     if (!answer?.found) throw new Error('not found')

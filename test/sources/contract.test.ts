@@ -11,13 +11,13 @@ import { openVendor } from '../../src/sources/open-vendor.ts'
 import { type Source, SourceError, type SourceFailure } from '../../src/sources/source.ts'
 import { VENDORS, type VendorName } from '../../src/sources/vendors.ts'
 
-/** What every source passes (see contract-answers.test.ts, too): the same faults, over real sockets, from a server that speaks the vendor's format. */
+/** Tests for every vendor: the same faults over real sockets, from a simulated vendor. See also contract-answers.test.ts. */
 const NUMBER = '12345678901'
-const NOBODY = '99345678901'
+const UNKNOWN = '99345678901'
 const PHONE = toPhoneCoreOf(NUMBER)
 const OTHER_PHONE = '8021112223'
 
-/** What each way of failing must be called. */
+/** The failure reason of each fault. */
 const EXPECTED: Readonly<Partial<Record<Fault, SourceFailure>>> = {
   ...SERVER_FAILURES,
   contradictory: 'bad_response',
@@ -30,7 +30,7 @@ const ajv = new Ajv({ strict: false })
 const isNinRecord = ajv.compile(NinRecord)
 const isBvnRecord = ajv.compile(BvnRecord)
 
-/** Their BVN products, as they are asked by default, say nothing about a watch list. */
+/** The default BVN products of these vendors have no watch list. */
 const WITHOUT_WATCH_LIST: readonly string[] = ['dojah', 'youverify', 'qoreid']
 
 const newCall = (signal: AbortSignal = AbortSignal.timeout(30_000)) => ({ signal, reference: 'ver_test' })
@@ -38,15 +38,15 @@ const newCall = (signal: AbortSignal = AbortSignal.timeout(30_000)) => ({ signal
 describe.each(IDENTITY_VENDORS.map((script) => [script.name, script] as const))('%s', (name, script) => {
   let vendor: StandIn
   let source: Source
-  /** Gives up soon, for the faults that are nothing but waiting. */
-  let hasty: Source
+  /** With a short time limit, for the faults that hang. */
+  let impatient: Source
   beforeAll(async () => {
     vendor = await openStandIn(script)
     source = await openSource(20_000)
-    hasty = await openSource(150)
-    // What needs a token has one before anything hangs.
-    await hasty.findNin?.({ nin: NUMBER, phone: PHONE }, newCall()).catch(() => {})
-    await hasty.findBvn?.({ bvn: NUMBER, phone: PHONE }, newCall()).catch(() => {})
+    impatient = await openSource(150)
+    // Fetches a token, where one is needed, before anything hangs.
+    await impatient.findNin?.({ nin: NUMBER, phone: PHONE }, newCall()).catch(() => {})
+    await impatient.findBvn?.({ bvn: NUMBER, phone: PHONE }, newCall()).catch(() => {})
   })
   const openSource = (attemptMs: number) => {
     const { vendors } = loadConfig(vendor.settings, '')
@@ -55,7 +55,7 @@ describe.each(IDENTITY_VENDORS.map((script) => [script.name, script] as const))(
   afterEach(() => vendor.fail(undefined))
   afterAll(async () => {
     await source.close?.()
-    await hasty.close?.()
+    await impatient.close?.()
     await vendor.close()
   })
 
@@ -69,9 +69,9 @@ describe.each(IDENTITY_VENDORS.map((script) => [script.name, script] as const))(
 
   describe.each(kinds)('%s', (kind) => {
     const findIt = find[kind]
-    const toFailure = async (asked: Promise<unknown> | undefined, what?: string): Promise<SourceError> => {
-      const error = await asked?.then(
-        (answer) => answer,
+    const toFailure = async (answer: Promise<unknown> | undefined, what?: string): Promise<SourceError> => {
+      const error = await answer?.then(
+        (result) => result,
         (reason: unknown) => reason,
       )
       expect(error, what).toBeInstanceOf(SourceError)
@@ -80,15 +80,15 @@ describe.each(IDENTITY_VENDORS.map((script) => [script.name, script] as const))(
     }
     const failure = (fault: Fault): Promise<SourceError> => {
       vendor.fail(fault)
-      return toFailure(findIt(NUMBER, PHONE, SLOW.includes(fault) ? hasty : source), fault)
+      return toFailure(findIt(NUMBER, PHONE, SLOW.includes(fault) ? impatient : source), fault)
     }
 
-    it('is served', () => {
+    it('is available', () => {
       expect(source[kind === 'nin' ? 'findNin' : 'findBvn']).toBeTypeOf('function')
       expect(source.isExternal).toBe(true)
     })
 
-    it('finds a person and tells it in the words of the contract', async () => {
+    it('finds a person and returns a record in the shape of the contract', async () => {
       const answer = await findIt(NUMBER, PHONE)
       if (!answer?.found) throw new Error('not found')
       const fits = kind === 'nin' ? isNinRecord : isBvnRecord
@@ -107,21 +107,21 @@ describe.each(IDENTITY_VENDORS.map((script) => [script.name, script] as const))(
       expect(['', wanted.gender]).toContain(got.gender)
     })
 
-    it('drops pictures, signatures and whatever the contract does not know', async () => {
+    it('drops pictures, signatures and fields that are not in the contract', async () => {
       const answer = await findIt(NUMBER, PHONE)
       expect(JSON.stringify(answer)).not.toContain('/9j/')
     })
 
-    it('says not found for a number that nobody has', async () => {
-      expect(await findIt(NOBODY, toPhoneCoreOf(NOBODY))).toMatchObject({ found: false })
+    it('returns not found for an unknown number', async () => {
+      expect(await findIt(UNKNOWN, toPhoneCoreOf(UNKNOWN))).toMatchObject({ found: false })
     })
 
-    it('never gives a record with the phone that was asked for when the phone differs', async () => {
+    it('never returns the requested phone in a record with another phone', async () => {
       const answer = await findIt(NUMBER, OTHER_PHONE)
       if (answer?.found) expect(answer.record.personal_info.phone_number).toBe(`0${PHONE}`)
     })
 
-    it('takes a sparse answer: missing keys and nulls are empty', async () => {
+    it('accepts a sparse answer: missing fields and nulls become empty', async () => {
       vendor.fail('missing_fields')
       const answer = await findIt(NUMBER, PHONE)
       if (!answer?.found) throw new Error('not found')
@@ -132,56 +132,56 @@ describe.each(IDENTITY_VENDORS.map((script) => [script.name, script] as const))(
     })
 
     if (kind === 'bvn' && !WITHOUT_WATCH_LIST.includes(name))
-      it('never clears a BVN that the vendor calls blocked or watch-listed', async () => {
+      it('never drops the watch list entry of a BVN', async () => {
         vendor.fail('watchlisted')
         const answer = await find.bvn(NUMBER, PHONE)
         if (answer?.found) expect(answer.record).toMatchObject({ watchlisted: 'YES' })
         else expect(answer).toMatchObject({ found: false, watchlisted: true })
       })
 
-    it('does not take an error for an answer because it came with 200', async () => {
+    it('reports an error that comes with HTTP status 200', async () => {
       expect(['bad_response', 'unreachable']).toContain((await failure('error_in_200')).reason)
     })
 
-    it.each(Object.entries(EXPECTED))('calls %s %s', async (fault, reason) => {
+    it.each(Object.entries(EXPECTED))('reports %s as %s', async (fault, reason) => {
       expect((await failure(fault as Fault)).reason).toBe(reason)
     })
 
-    it('calls nobody there unreachable, and knows that nothing was sent', async () => {
-      const gone = await openStandIn(script)
-      const { settings } = gone
-      await gone.close()
+    it('reports a vendor that is down as unreachable, with nothing sent', async () => {
+      const closed = await openStandIn(script)
+      const { settings } = closed
+      await closed.close()
       const { vendors } = loadConfig(settings, '')
-      const lost = await openVendor(name as VendorName, { vendors, allowPrivate: false })
-      const ask =
+      const unreachable = await openVendor(name as VendorName, { vendors, allowPrivate: false })
+      const answer =
         kind === 'nin'
-          ? lost.findNin?.({ nin: NUMBER, phone: PHONE }, newCall())
-          : lost.findBvn?.({ bvn: NUMBER, phone: PHONE }, newCall())
-      await expect(ask).rejects.toMatchObject({ reason: 'unreachable', sent: false })
-      await lost.close?.()
+          ? unreachable.findNin?.({ nin: NUMBER, phone: PHONE }, newCall())
+          : unreachable.findBvn?.({ bvn: NUMBER, phone: PHONE }, newCall())
+      await expect(answer).rejects.toMatchObject({ reason: 'unreachable', sent: false })
+      await unreachable.close?.()
     })
 
-    it('lets go when the caller gives up, long before its own time is over', async () => {
+    it('ends when the caller aborts, long before its own time limit', async () => {
       const patient = await openSource(60_000)
       vendor.fail('slow_headers')
       const caller = new AbortController()
       const before = vendor.count()
-      const asked =
+      const answer =
         kind === 'nin'
           ? patient.findNin?.({ nin: NUMBER, phone: PHONE }, newCall(caller.signal))
           : patient.findBvn?.({ bvn: NUMBER, phone: PHONE }, newCall(caller.signal))
-      const failed = expect(asked).rejects.toMatchObject({ reason: 'timeout' })
+      const failed = expect(answer).rejects.toMatchObject({ reason: 'timeout' })
       await expect.poll(() => vendor.count(), { interval: 5 }).toBeGreaterThan(before)
       caller.abort()
       await failed
       await patient.close?.()
     })
 
-    it('puts nothing of a person or of the vendor into an error', async () => {
+    it('puts no personal data and no text of the vendor into an error', async () => {
       for (const fault of [...Object.keys(EXPECTED), 'error_in_200'] as Fault[]) {
         const error = await failure(fault)
-        const told = `${error.message} ${error.stack} ${JSON.stringify(error)} ${String(error.cause)}`
-        for (const secret of [NUMBER, PHONE, CANARY, 'simulated-']) expect(told, fault).not.toContain(secret)
+        const text = `${error.message} ${error.stack} ${JSON.stringify(error)} ${String(error.cause)}`
+        for (const secret of [NUMBER, PHONE, CANARY, 'simulated-']) expect(text, fault).not.toContain(secret)
       }
     })
   })

@@ -11,28 +11,33 @@ const NIN = '12345678901'
 const phoneOf = (number: string) => `0${toPhoneCoreOf(number)}`
 const OTHER_PHONE = '08021112223'
 
-type House = TestApp & { readonly first: StandIn; readonly second: StandIn; readonly key: string }
+type SourcesServer = TestApp & { readonly first: StandIn; readonly second: StandIn; readonly key: string }
 const open: { close: () => Promise<unknown> }[] = []
 afterEach(async () => {
   for (const each of open.splice(0).reverse()) await each.close()
 })
 
-/** A server that asks Dojah and then Blusalt, both stand-ins on real sockets. */
-async function openHouse(settings: Record<string, string> = {}): Promise<House> {
+/** A server with the sources Dojah and Blusalt, both simulated on real sockets. */
+async function openServer(settings: Record<string, string> = {}): Promise<SourcesServer> {
   const first = await openStandIn(dojah)
   const second = await openStandIn(blusalt)
-  const server = await openTestApp({
+  const app = await openTestApp({
     TABBAT_NIN_SOURCES: 'dojah,blusalt',
     TABBAT_BVN_SOURCES: 'dojah,blusalt',
     ...first.settings,
     ...second.settings,
     ...settings,
   })
-  open.push(first, second, server)
-  return { ...server, first, second, key: await server.createKey({ mode: 'live' }) }
+  open.push(first, second, app)
+  return { ...app, first, second, key: await app.createKey({ mode: 'live' }) }
 }
 
-const verify = ({ app, key }: House, nin = NIN, phone = phoneOf(nin), headers: Record<string, string> = {}) =>
+const verify = (
+  { app, key }: SourcesServer,
+  nin = NIN,
+  phone = phoneOf(nin),
+  headers: Record<string, string> = {},
+) =>
   app.inject({
     method: 'POST',
     url: '/api/v2/kyc/verify-nin',
@@ -40,219 +45,225 @@ const verify = ({ app, key }: House, nin = NIN, phone = phoneOf(nin), headers: R
     payload: { nin, phone },
   })
 
-/** The rows of the verification that was answered. */
-async function storyOf(
-  { context }: House,
+/** The audit rows of a verification. */
+async function readTimeline(
+  { context }: SourcesServer,
   answer: { json: () => { data?: { request_reference?: string } } },
 ) {
   const rows = await context.store.audit.byReference(answer.json().data?.request_reference ?? '')
-  return rows.map(({ phase, outcome, sources }) => ({ phase, outcome, tried: JSON.parse(sources ?? '[]') }))
+  return rows.map(({ phase, outcome, sources }) => ({
+    phase,
+    outcome,
+    attempts: JSON.parse(sources ?? '[]'),
+  }))
 }
-const triedIn = (story: Awaited<ReturnType<typeof storyOf>>) =>
-  story.at(-1)?.tried.map(({ name, result }: { name: string; result: string }) => `${name} ${result}`)
+const listAttempts = (timeline: Awaited<ReturnType<typeof readTimeline>>) =>
+  timeline.at(-1)?.attempts.map(({ name, result }: { name: string; result: string }) => `${name} ${result}`)
 
 describe('two sources', () => {
-  it('give the first one’s answer, with the intent before it and the vendor’s reference in the audit', async () => {
-    const house = await openHouse()
-    const answer = await verify(house)
+  it('return the answer of the first, with an intent and the vendor’s reference in the audit log', async () => {
+    const server = await openServer()
+    const answer = await verify(server)
     expect(answer.statusCode).toBe(200)
     expect(answer.json().data.nin_number).toBe(NIN)
-    const story = await storyOf(house, answer)
-    expect(story.map(({ phase }) => phase)).toEqual(['intent', 'outcome'])
-    expect(story[1]?.tried).toMatchObject([{ name: 'dojah', result: 'found', reference: expect.any(String) }])
-    expect(house.second.count()).toBe(0)
+    const timeline = await readTimeline(server, answer)
+    expect(timeline.map(({ phase }) => phase)).toEqual(['intent', 'outcome'])
+    expect(timeline[1]?.attempts).toMatchObject([
+      { name: 'dojah', result: 'found', reference: expect.any(String) },
+    ])
+    expect(server.second.count()).toBe(0)
   })
 
-  it('serve BVNs alike', async () => {
-    const house = await openHouse()
-    const answer = await house.app.inject({
+  it('verify BVNs too', async () => {
+    const server = await openServer()
+    const answer = await server.app.inject({
       method: 'POST',
       url: '/api/v2/kyc/verify-bvn',
-      headers: bearer(house.key),
+      headers: bearer(server.key),
       payload: { bvn: NIN, phone: phoneOf(NIN), amount: '100' },
     })
     expect(answer.statusCode).toBe(200)
   })
 
-  it('go unnoticed when the first one fails', async () => {
-    const house = await openHouse()
-    house.first.fail('failing')
-    const answer = await verify(house)
+  it('return the answer of the second when the first fails', async () => {
+    const server = await openServer()
+    server.first.fail('failing')
+    const answer = await verify(server)
     expect(answer.statusCode).toBe(200)
-    expect(triedIn(await storyOf(house, answer))).toEqual(['dojah unreachable', 'blusalt found'])
+    expect(listAttempts(await readTimeline(server, answer))).toEqual(['dojah unreachable', 'blusalt found'])
   })
 
-  it('never give the wrong person', async () => {
-    const house = await openHouse()
-    house.first.fail('wrong_person')
-    house.second.fail('wrong_person')
-    const answer = await verify(house)
+  it('never return the wrong person', async () => {
+    const server = await openServer()
+    server.first.fail('wrong_person')
+    server.second.fail('wrong_person')
+    const answer = await verify(server)
     expect(answer.statusCode).toBe(502)
     expect(answer.json().code).toBe('source_bad_response')
   })
 
-  it('say the same for a wrong phone and for nobody', async () => {
-    const house = await openHouse()
-    const [wrong, nobody] = [
-      await verify(house, NIN, OTHER_PHONE),
-      await verify(house, '99345678901', OTHER_PHONE),
+  it('return the same answer for a wrong phone and for an unknown person', async () => {
+    const server = await openServer()
+    const [wrong, unknown] = [
+      await verify(server, NIN, OTHER_PHONE),
+      await verify(server, '99345678901', OTHER_PHONE),
     ]
     expect(wrong.statusCode).toBe(422)
     const bare = (text: string) => text.replace(/ver_\w+/, '').replace(/"request_id":"[^"]+"/, '')
-    expect(bare(wrong.body)).toBe(bare(nobody.body))
-    expect(house.second.count()).toBe(0)
+    expect(bare(wrong.body)).toBe(bare(unknown.body))
+    expect(server.second.count()).toBe(0)
   })
 
-  it('tell a caller nothing of what a vendor said', async () => {
-    const house = await openHouse()
+  it('disclose no text of a vendor to the caller', async () => {
+    const server = await openServer()
     for (const fault of ['failing', 'unauthorised', 'no_funds', 'error_in_200', 'html_with_200'] as const) {
-      house.first.fail(fault)
-      house.second.fail(fault)
-      const answer = await verify(house)
+      server.first.fail(fault)
+      server.second.fail(fault)
+      const answer = await verify(server)
       expect(answer.statusCode).toBeGreaterThanOrEqual(502)
       expect(answer.body).not.toContain(CANARY)
       expect(answer.headers['retry-after']).toBeDefined()
     }
   })
 
-  it('share one question between the same requests at the same time', async () => {
-    const house = await openHouse()
-    const answers = await Promise.all(Array.from({ length: 8 }, () => verify(house)))
+  it('share one call among identical concurrent requests', async () => {
+    const server = await openServer()
+    const answers = await Promise.all(Array.from({ length: 8 }, () => verify(server)))
     expect(new Set(answers.map(({ statusCode }) => statusCode))).toEqual(new Set([200]))
-    expect(house.first.count()).toBe(1)
+    expect(server.first.count()).toBe(1)
   })
 })
 
 describe('the breaker', () => {
-  it('opens when a source keeps failing; then nobody asks it, and readiness says so', async () => {
-    const house = await openHouse()
-    house.first.fail('failing')
+  it('opens when a source keeps failing: the source is not called, and readiness shows it', async () => {
+    const server = await openServer()
+    server.first.fail('failing')
     for (let nin = 20_000_000_000; nin < 20_000_000_020; nin++)
-      expect((await verify(house, String(nin))).statusCode).toBe(200)
-    const asked = house.first.count()
-    const answer = await verify(house)
-    expect(triedIn(await storyOf(house, answer))).toEqual(['dojah breaker_open', 'blusalt found'])
-    expect(house.first.count()).toBe(asked)
-    const ready = await house.app.inject({ method: 'GET', url: '/health/ready' })
+      expect((await verify(server, String(nin))).statusCode).toBe(200)
+    const calls = server.first.count()
+    const answer = await verify(server)
+    expect(listAttempts(await readTimeline(server, answer))).toEqual(['dojah breaker_open', 'blusalt found'])
+    expect(server.first.count()).toBe(calls)
+    const ready = await server.app.inject({ method: 'GET', url: '/health/ready' })
     expect(ready.json().sources).toEqual({ dojah: 'degraded', blusalt: 'ok' })
-    expect(await house.context.metrics.print()).toMatch(
+    expect(await server.context.metrics.print()).toMatch(
       /tabbat_source_state\{source="dojah",operation="verify_nin"\} 2/,
     )
   })
 })
 
 describe('the kill switch', () => {
-  it('stops a source within five seconds, and lets it go on', async () => {
-    const house = await openHouse()
-    const desk = { table: house.context.store.sources, audit: house.context.audit }
-    await disableSource(desk, 'dojah')
+  it('disables a source within five seconds, and enables it again', async () => {
+    const server = await openServer()
+    const deps = { table: server.context.store.sources, audit: server.context.audit }
+    await disableSource(deps, 'dojah')
     const states = async () =>
-      (await house.app.inject({ method: 'GET', url: '/health/ready' })).json().sources.dojah
+      (await server.app.inject({ method: 'GET', url: '/health/ready' })).json().sources.dojah
     await expect.poll(states, { timeout: 5000 }).toBe('disabled')
-    const answer = await verify(house)
-    expect(triedIn(await storyOf(house, answer))).toEqual(['dojah disabled', 'blusalt found'])
-    expect(house.first.count()).toBe(0)
-    await enableSource(desk, 'dojah')
+    const answer = await verify(server)
+    expect(listAttempts(await readTimeline(server, answer))).toEqual(['dojah disabled', 'blusalt found'])
+    expect(server.first.count()).toBe(0)
+    await enableSource(deps, 'dojah')
     await expect.poll(states, { timeout: 5000 }).toBe('ok')
   })
 })
 
 describe('a daily cap on spend', () => {
-  it('is kept exactly, however many ask at once, and what is not billed is not counted', async () => {
-    const house = await openHouse({ TABBAT_DOJAH_PRICE: '50.50', TABBAT_DOJAH_DAILY_CAP: '505' })
-    house.first.fail('unauthorised')
-    await verify(house)
-    // Nobody waits for a refund to be written.
+  it('is exact with concurrent requests, and does not count calls that are not billed', async () => {
+    const server = await openServer({ TABBAT_DOJAH_PRICE: '50.50', TABBAT_DOJAH_DAILY_CAP: '505' })
+    server.first.fail('unauthorised')
+    await verify(server)
+    // Refunds are written in the background.
     await expect
-      .poll(() => house.context.sourceChain.listSpend())
+      .poll(() => server.context.sourceChain.listSpend())
       .toMatchObject([
         { name: 'blusalt', calls: 1 },
         { name: 'dojah', calls: 0, kobo: 0 },
       ])
-    house.first.fail(undefined)
+    server.first.fail(undefined)
     const numbers = Array.from({ length: 30 }, (_each, index) => String(30_000_000_000 + index))
-    const answers = await Promise.all(numbers.map((nin) => verify(house, nin)))
+    const answers = await Promise.all(numbers.map((nin) => verify(server, nin)))
     expect(new Set(answers.map(({ statusCode }) => statusCode))).toEqual(new Set([200]))
-    const [, spent] = await house.context.sourceChain.listSpend()
+    const [, spent] = await server.context.sourceChain.listSpend()
     expect(spent).toEqual({ name: 'dojah', calls: 10, kobo: 50_500 })
-    expect(house.first.count()).toBe(11)
+    expect(server.first.count()).toBe(11)
   })
 
-  it('leaves 503 when there is no other source', async () => {
-    const house = await openHouse({
+  it('leads to 503 when there is no other source', async () => {
+    const server = await openServer({
       TABBAT_NIN_SOURCES: 'dojah',
       TABBAT_DOJAH_PRICE: '50',
       TABBAT_DOJAH_DAILY_CAP: '50',
     })
-    expect((await verify(house)).statusCode).toBe(200)
-    const answer = await verify(house, '12345678902')
+    expect((await verify(server)).statusCode).toBe(200)
+    const answer = await verify(server, '12345678902')
     expect([answer.statusCode, answer.json().code]).toEqual([503, 'source_unavailable'])
-    expect(house.first.count()).toBe(1)
+    expect(server.first.count()).toBe(1)
   })
 })
 
 describe('TABBAT_NOT_FOUND=next', () => {
-  it('asks the next source when the first has nobody, and when it has another phone', async () => {
-    const house = await openHouse({ TABBAT_NOT_FOUND: 'next' })
-    await verify(house, '99345678901')
-    await verify(house, NIN, OTHER_PHONE)
-    expect([house.first.count(), house.second.count()]).toEqual([2, 2])
+  it('calls the next source after not found and after another phone', async () => {
+    const server = await openServer({ TABBAT_NOT_FOUND: 'next' })
+    await verify(server, '99345678901')
+    await verify(server, NIN, OTHER_PHONE)
+    expect([server.first.count(), server.second.count()]).toEqual([2, 2])
   })
 
-  it('never says "not verified" because a source could not be asked', async () => {
-    const house = await openHouse({
+  it('never answers "not verified" when a source was skipped', async () => {
+    const server = await openServer({
       TABBAT_NOT_FOUND: 'next',
       TABBAT_BLUSALT_PRICE: '50',
       TABBAT_BLUSALT_DAILY_CAP: '50',
     })
-    expect((await verify(house, '99345678901')).statusCode).toBe(422)
-    const answer = await verify(house, '99345678902')
+    expect((await verify(server, '99345678901')).statusCode).toBe(422)
+    const answer = await verify(server, '99345678902')
     expect([answer.statusCode, answer.json().code]).toEqual([503, 'source_unavailable'])
   })
 })
 
 describe('TABBAT_REUSE', () => {
-  it('uses a verified result again, marks it, and asks anew when the caller wants that', async () => {
-    const house = await openHouse({ TABBAT_REUSE: '24h' })
-    const first = await verify(house)
-    const again = await verify(house)
+  it('reuses a verified result, records that, and calls the source again on request', async () => {
+    const server = await openServer({ TABBAT_REUSE: '24h' })
+    const first = await verify(server)
+    const again = await verify(server)
     expect(again.json().data.personal_info).toEqual(first.json().data.personal_info)
-    expect(house.first.count()).toBe(1)
-    expect(triedIn(await storyOf(house, again))).toEqual(['dojah reused'])
-    const fresh = await verify(house, NIN, phoneOf(NIN), { 'cache-control': 'max-age=0, no-cache' })
+    expect(server.first.count()).toBe(1)
+    expect(listAttempts(await readTimeline(server, again))).toEqual(['dojah reused'])
+    const fresh = await verify(server, NIN, phoneOf(NIN), { 'cache-control': 'max-age=0, no-cache' })
     expect(fresh.statusCode).toBe(200)
-    expect(house.first.count()).toBe(2)
+    expect(server.first.count()).toBe(2)
   })
 
-  it('still compares the phone, and asks the source as for a stranger when it differs', async () => {
-    const house = await openHouse({ TABBAT_REUSE: '24h' })
-    await verify(house)
-    const answer = await verify(house, NIN, OTHER_PHONE)
+  it('still compares the phone, and calls the source when it differs', async () => {
+    const server = await openServer({ TABBAT_REUSE: '24h' })
+    await verify(server)
+    const answer = await verify(server, NIN, OTHER_PHONE)
     expect(answer.statusCode).toBe(422)
-    expect(house.first.count()).toBe(2)
+    expect(server.first.count()).toBe(2)
   })
 
-  it('keeps nothing readable, nothing that was not verified, and nothing by default', async () => {
-    const house = await openHouse({ TABBAT_REUSE: '24h' })
-    await verify(house)
-    await verify(house, '12345678902', OTHER_PHONE)
-    const rows = await house.context.store.database.prepare('SELECT * FROM reused_results').all()
+  it('stores sealed, verified results only, and none by default', async () => {
+    const server = await openServer({ TABBAT_REUSE: '24h' })
+    await verify(server)
+    await verify(server, '12345678902', OTHER_PHONE)
+    const rows = await server.context.store.database.prepare('SELECT * FROM reused_results').all()
     expect(rows).toHaveLength(1)
     const text = Buffer.from(rows[0]?.sealed as Uint8Array).toString('latin1')
     expect(text).not.toContain(NIN)
-    const usual = await openHouse()
+    const usual = await openServer()
     await verify(usual)
     expect(await usual.context.store.database.prepare('SELECT * FROM reused_results').all()).toEqual([])
   })
 
-  it('forgets a result that is too old', async () => {
-    const house = await openHouse({ TABBAT_REUSE: '1s' })
-    await verify(house)
+  it('does not reuse a result that is too old', async () => {
+    const server = await openServer({ TABBAT_REUSE: '1s' })
+    await verify(server)
     await expect
       .poll(
         async () => {
-          await verify(house)
-          return house.first.count()
+          await verify(server)
+          return server.first.count()
         },
         { timeout: 5000, interval: 200 },
       )

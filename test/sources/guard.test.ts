@@ -13,7 +13,7 @@ import { openVendor } from '../../src/sources/open-vendor.ts'
 import type { Source } from '../../src/sources/source.ts'
 import type { VendorName } from '../../src/sources/vendors.ts'
 
-/** What holds for every vendor, whatever it sends. */
+/** The rules of openVendor, which hold for every vendor. */
 const NIN = '12345678901'
 const PHONE = '8031234567'
 const newCall = (signal: AbortSignal = AbortSignal.timeout(10_000)) => ({ signal, reference: 'ver_test' })
@@ -49,58 +49,58 @@ async function openSource(
   return source
 }
 
-const saying =
+const replyWith =
   (body: unknown, status = 200): RequestListener =>
   (_request, response) =>
     response.writeHead(status).end(JSON.stringify(body))
 
 const find = (source: Source, call = newCall()) => source.findNin?.({ nin: NIN, phone: PHONE }, call)
 
-describe('a record of nobody', () => {
+describe('an incomplete record', () => {
   it.each([
     ['without any name', { nin: NIN, telephone: `0${PHONE}` }, 'unknown_shape'],
     ['without number and phone', { first_name: 'ADA' }, 'no_phone'],
     ['without a phone', { nin: NIN, first_name: 'ADA' }, 'no_phone'],
     ['with a hidden phone', { nin: NIN, first_name: 'ADA', telephone: '****' }, 'unreadable_phone'],
-  ])('is no answer: %s', async (_what, entity, problem) => {
-    const source = await openSource(dojah, saying({ entity }))
+  ])('is a bad response: %s', async (_what, entity, problem) => {
+    const source = await openSource(dojah, replyWith({ entity }))
     await expect(find(source)).rejects.toMatchObject({ reason: 'bad_response', problem })
   })
 
-  it('is not one with one name and the phone', async () => {
+  it('is accepted with one name and the phone', async () => {
     const entity = { surname: 'OBI', telephone: `0${PHONE}` }
-    expect((await find(await openSource(dojah, saying({ entity }))))?.found).toBe(true)
+    expect((await find(await openSource(dojah, replyWith({ entity }))))?.found).toBe(true)
   })
 
-  it('is no answer of Prembly either, which sends null for the NIN', async () => {
+  it('of Prembly, which sends null for the NIN, needs a phone too', async () => {
     const verification = { status: 'VERIFIED', reference: 'r1' }
     const reply = (data: object) =>
-      saying({ response_code: '00', verification, data: { nin: null, ...data } })
-    const told = await openSource(prembly, reply({ firstname: 'ADA', telephoneno: `0${PHONE}` }))
-    expect((await find(told))?.found).toBe(true)
-    const untold = await openSource(prembly, reply({ firstname: 'ADA' }))
-    await expect(find(untold)).rejects.toMatchObject({ problem: 'no_phone' })
+      replyWith({ response_code: '00', verification, data: { nin: null, ...data } })
+    const complete = await openSource(prembly, reply({ firstname: 'ADA', telephoneno: `0${PHONE}` }))
+    expect((await find(complete))?.found).toBe(true)
+    const incomplete = await openSource(prembly, reply({ firstname: 'ADA' }))
+    await expect(find(incomplete)).rejects.toMatchObject({ problem: 'no_phone' })
   })
 })
 
-it('an answer that surprises our own code is a bad response, and not a bug that stops the search', async () => {
-  const answer = saying({ status_code: 422, message: 'x' }, 422)
+it('an unexpected error in the code of a vendor is a bad response, and does not stop the search', async () => {
+  const answer = replyWith({ status_code: 422, message: 'x' }, 422)
   const source = await openSource(blusalt, answer, { values: { mismatch: undefined } })
   await expect(find(source)).rejects.toMatchObject({ reason: 'bad_response', problem: 'unknown_shape' })
 })
 
-it('a complaint about the form of a question is not held against the source, any other error is', async () => {
+it('a complaint about the format of a request does not count against the source, any other error does', async () => {
   for (const status of [400, 422]) {
-    const source = await openSource(dojah, saying({ error: 'nin must be 11 digits' }, status))
+    const source = await openSource(dojah, replyWith({ error: 'nin must be 11 digits' }, status))
     await expect(find(source)).rejects.toMatchObject({ reason: 'bad_response', fault: 'request' })
-    const odd = await openSource(dojah, saying({ error: 'x' }, status))
+    const odd = await openSource(dojah, replyWith({ error: 'x' }, status))
     await expect(find(odd)).rejects.toMatchObject({ reason: 'bad_response', fault: 'source' })
   }
-  const lost = await openSource(dojah, saying({ error: 'Not Found' }, 404))
+  const lost = await openSource(dojah, replyWith({ error: 'Not Found' }, 404))
   await expect(find(lost)).rejects.toMatchObject({ reason: 'bad_response', fault: 'source' })
 })
 
-describe('the time for one question', () => {
+describe('the time limit of one call', () => {
   const slowly =
     (ms: number): RequestListener =>
     async ({ url }, response) => {
@@ -109,24 +109,24 @@ describe('the time for one question', () => {
       response.writeHead(isToken ? 200 : 401).end(JSON.stringify({ accessToken: 'x', expiresIn: 7200 }))
     }
 
-  it('is one for all that it takes: a token, the question, another token, the question again', async () => {
+  it('covers all requests: token, look-up, second token, repeated look-up', async () => {
     const source = await openSource(qoreid, slowly(150), { attemptMs: 400 })
     const startedAt = performance.now()
     await expect(find(source)).rejects.toMatchObject({ reason: 'timeout', fault: 'source' })
     expect(performance.now() - startedAt).toBeLessThan(550)
   })
 
-  it('is held against the source when it is over, but not when the caller’s ends first', async () => {
+  it('counts against the source, but the deadline of the caller does not', async () => {
     const hanging = await openSource(dojah, () => {}, { attemptMs: 100 })
     await expect(find(hanging)).rejects.toMatchObject({ reason: 'timeout', fault: 'source' })
     const patient = await openSource(dojah, () => {}, { attemptMs: 5000 })
-    const asked = find(patient, newCall(AbortSignal.timeout(100)))
-    await expect(asked).rejects.toMatchObject({ reason: 'timeout', fault: 'deadline', sent: true })
+    const answer = find(patient, newCall(AbortSignal.timeout(100)))
+    await expect(answer).rejects.toMatchObject({ reason: 'timeout', fault: 'deadline', sent: true })
   })
 
-  it('that was spent on a token costs nothing', async () => {
+  it('that ends while a token is fetched is not paid for', async () => {
     const source = await openSource(qoreid, () => {}, { attemptMs: 5000 })
-    const asked = find(source, newCall(AbortSignal.timeout(100)))
-    await expect(asked).rejects.toMatchObject({ reason: 'timeout', fault: 'deadline', sent: false })
+    const answer = find(source, newCall(AbortSignal.timeout(100)))
+    await expect(answer).rejects.toMatchObject({ reason: 'timeout', fault: 'deadline', sent: false })
   })
 })

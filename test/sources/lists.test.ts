@@ -8,7 +8,7 @@ import { openVendor } from '../../src/sources/open-vendor.ts'
 import { type Source, SourceError } from '../../src/sources/source.ts'
 import type { VendorName } from '../../src/sources/vendors.ts'
 
-/** What every source of lists passes: the faults that any server may have, over real sockets. See contract.test.ts. */
+/** Tests for every vendor of lists: the common faults, over real sockets. See contract.test.ts. */
 const newCall = () => ({ signal: AbortSignal.timeout(30_000), reference: 'catalogue' })
 
 describe.each(LIST_VENDORS.map((script) => [script.name, script] as const))(
@@ -16,11 +16,11 @@ describe.each(LIST_VENDORS.map((script) => [script.name, script] as const))(
   (name, script) => {
     let vendor: StandIn
     let source: Source
-    let hasty: Source
+    let impatient: Source
     beforeAll(async () => {
       vendor = await openStandIn(script)
       source = await openSource(20_000)
-      hasty = await openSource(150)
+      impatient = await openSource(150)
     })
     const openSource = (attemptMs: number) => {
       const { vendors } = loadConfig(vendor.settings, '')
@@ -29,33 +29,33 @@ describe.each(LIST_VENDORS.map((script) => [script.name, script] as const))(
     afterEach(() => vendor.fail(undefined))
     afterAll(async () => {
       await source.close?.()
-      await hasty.close?.()
+      await impatient.close?.()
       await vendor.close()
     })
     const fetchFrom = (from: Source) => from.fetchCatalogue?.(readShipped(), newCall())
 
-    it('come from a vendor that is well', async () => {
+    it('are fetched', async () => {
       const { internet = [], tv = [] } = (await fetchFrom(source)) ?? {}
       expect(internet.length + tv.length).toBeGreaterThan(2)
     })
 
     it.each(Object.entries(SERVER_FAILURES))(
-      'do not come when it is %s: that is called %s',
+      'cannot be fetched with the fault %s: %s',
       async (fault, reason) => {
         vendor.fail(fault as Fault)
-        const error = await fetchFrom(SLOW.includes(fault as Fault) ? hasty : source)?.then(
+        const error = await fetchFrom(SLOW.includes(fault as Fault) ? impatient : source)?.then(
           () => undefined,
           (failed: unknown) => failed,
         )
         expect(error).toBeInstanceOf(SourceError)
-        const { reason: called, problem, message, stack } = error as SourceError
-        expect([called, problem]).toEqual([reason, expect.any(String)])
+        const { reason: actual, problem, message, stack } = error as SourceError
+        expect([actual, problem]).toEqual([reason, expect.any(String)])
         for (const secret of [CANARY, 'simulated-']) expect(`${message} ${stack}`).not.toContain(secret)
       },
     )
 
     it.each(['unauthorised', 'error_in_200', 'missing_fields'] as const)(
-      'do not come when the vendor’s own fault is %s',
+      'cannot be fetched with the vendor’s own fault %s',
       async (fault) => {
         vendor.fail(fault)
         await expect(fetchFrom(source)).rejects.toBeInstanceOf(SourceError)

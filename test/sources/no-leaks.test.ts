@@ -16,18 +16,18 @@ import { createLog } from '../../src/telemetry/log.ts'
 import { bearer } from '../app.ts'
 import { inject } from '../inject.ts'
 
-/** Those that hang are silent anyway, and would take 8 seconds each. */
+/** Without the faults that hang: they send no text, and would take 8 seconds each. */
 const QUICK = FAULTS.filter((fault) => !['slow_headers', 'slow_body', 'dripping'].includes(fault))
 
 const NIN = '73519284650'
 const PHONE = toPhoneCoreOf(NIN)
 
-it('says nothing of a person or of what a vendor said, in a log, an answer, a metric or the audit log', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'tabbat-silence-'))
+it('no personal data and no text of a vendor is in a log, an answer, a metric or the audit log', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'tabbat-no-leaks-'))
   const path = join(folder, 'log')
   const log = createLog('trace', openSync(path, 'w'))
   const vendors = await Promise.all(IDENTITY_VENDORS.map((script) => openStandIn(script)))
-  // Not every vendor has both.
+  // Not every vendor has both operations.
   const orderOf = (ability: 'nin' | 'bvn') =>
     IDENTITY_VENDORS.map(({ name }) => name as VendorName)
       .filter((name) => namesWith(ability).includes(name))
@@ -46,15 +46,15 @@ it('says nothing of a person or of what a vendor said, in a log, an answer, a me
     log,
   )
   const app = createApiServer(context)
-  const wishes = {
+  const keyOptions = {
     name: 'x',
     mode: 'live',
     scopes: SCOPES,
     expiresAt: undefined,
     allowedIps: undefined,
   } as const
-  const { text: key } = await createKey({ ...context, keyring: context.keyring() }, wishes)
-  const told: string[] = []
+  const { text: key } = await createKey({ ...context, keyring: context.keyring() }, keyOptions)
+  const outputs: string[] = []
   for (const fault of QUICK) {
     for (const vendor of vendors) vendor.fail(fault)
     for (const [kind, extra] of [
@@ -67,20 +67,20 @@ it('says nothing of a person or of what a vendor said, in a log, an answer, a me
         headers: bearer(key),
         payload: { [kind]: NIN, phone: `0${PHONE}`, ...extra },
       })
-      // A sparse answer verifies, and then the person is in it.
-      if (answer.statusCode !== 200) told.push(answer.body)
+      // A verified answer contains the record of the person.
+      if (answer.statusCode !== 200) outputs.push(answer.body)
     }
   }
-  told.push(await context.metrics.print())
+  outputs.push(await context.metrics.print())
   const rows = await context.store.database.prepare('SELECT * FROM audit').all()
-  told.push(JSON.stringify(rows))
+  outputs.push(JSON.stringify(rows))
   await app.close()
   await context.close()
   await Promise.all(vendors.map((vendor) => vendor.close()))
   log.flush()
-  told.push(readFileSync(path, 'utf8'))
+  outputs.push(readFileSync(path, 'utf8'))
   expect(rows.length).toBeGreaterThan(QUICK.length)
-  expect(told.at(-1)).toContain('"outcome":"source_')
+  expect(outputs.at(-1)).toContain('"outcome":"source_')
   for (const secret of [
     NIN,
     PHONE,
@@ -89,5 +89,5 @@ it('says nothing of a person or of what a vendor said, in a log, an answer, a me
     'simulated-',
     Buffer.from(NIN).toString('base64').slice(0, 14),
   ])
-    for (const text of told) expect(text.includes(secret), secret).toBe(false)
+    for (const text of outputs) expect(text.includes(secret), secret).toBe(false)
 })

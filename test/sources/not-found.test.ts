@@ -5,7 +5,7 @@ import { openStandIn, type StandIn } from '../../src/simulator/stand-in.ts'
 import { IDENTITY_VENDORS } from '../../src/simulator/vendors.ts'
 import { bearer, openTestApp, type TestApp } from '../app.ts'
 
-/** What a caller gets when a vendor answers with an error that is not about the person: never "not verified". */
+/** An error of a vendor that is not about the person never leads to "not verified". */
 const NIN = '12345678901'
 
 const open: { close: () => Promise<unknown> }[] = []
@@ -30,7 +30,7 @@ const verify = ({ app, key }: TestApp & { readonly key: string }, nin = NIN) =>
 
 describe.each(IDENTITY_VENDORS.map((script) => [script.name, script] as const))('%s', (name, script) => {
   it.each(['unknown_app', 'wrong_format', 'not_now'] as const)(
-    'alone gives 502 or 503 for %s, and the next source is asked where there is one',
+    'alone leads to 502 or 503 for %s; otherwise the next source is called',
     async (fault) => {
       const next = IDENTITY_VENDORS.find((other) => other.name !== name) ?? dojah
       const vendors = [await openStandIn(script), await openStandIn(next)]
@@ -44,7 +44,7 @@ describe.each(IDENTITY_VENDORS.map((script) => [script.name, script] as const))(
   )
 })
 
-it('opens the breaker of a source that knows no such path, as for any other failure', async () => {
+it('a wrong path opens the breaker, as any other failure does', async () => {
   const vendor = await openStandIn(dojah)
   open.push(vendor)
   const server = await openServer([vendor], 'dojah')

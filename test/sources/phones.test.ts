@@ -5,7 +5,7 @@ import { IDENTITY_VENDORS } from '../../src/simulator/vendors.ts'
 import { createRegistrySource } from '../../src/sources/registry/index.ts'
 import { bearer, openTestApp } from '../app.ts'
 
-/** What a caller gets when a vendor's record has a phone that cannot be read, or more than one. */
+/** Answers when the record of a vendor has an unreadable phone, or several phones. */
 const NIN = '12345678901'
 const OTHER_PHONE = '08021112223'
 
@@ -31,44 +31,44 @@ async function openServer(vendors: readonly StandIn[], order: string) {
 describe.each(
   IDENTITY_VENDORS.map((script, index) => [script.name, script, IDENTITY_VENDORS.at(index - 1)] as const),
 )('%s', (name, script, next) => {
-  it('is passed over when the phone of its record cannot be read; alone it is 502', async () => {
+  it('is skipped when the phone of its record cannot be read; alone it leads to 502', async () => {
     const [first, second] = [await openStandIn(script), await openStandIn(next ?? script)]
     open.push(first, second)
-    const askBoth = await openServer([first, second], `${name},${next?.name}`)
-    const askAlone = await openServer([first], name)
+    const verifyByBoth = await openServer([first, second], `${name},${next?.name}`)
+    const verifyAlone = await openServer([first], name)
     for (const fault of ['phone_null', 'phone_masked', 'phone_not_available'] as const) {
       first.fail(fault)
-      const alone = await askAlone()
+      const alone = await verifyAlone()
       expect([alone.statusCode, alone.json().code], fault).toEqual([502, 'source_bad_response'])
-      expect((await askBoth()).statusCode, fault).toBe(200)
+      expect((await verifyByBoth()).statusCode, fault).toBe(200)
     }
   })
 
-  it('verifies by any of several phones, and says "not verified" when all can be read and differ', async () => {
+  it('verifies by any of several phones, and answers "not verified" when all are readable and differ', async () => {
     const vendor = await openStandIn(script)
     open.push(vendor)
-    const ask = await openServer([vendor], name)
+    const verify = await openServer([vendor], name)
     vendor.fail('phone_several')
-    const answer = await ask()
+    const answer = await verify()
     expect(answer.statusCode).toBe(200)
     expect(answer.json().data.personal_info.phone_number).toBe(`0${toPhoneCoreOf(NIN)}`)
     vendor.spellPhones(() => `${OTHER_PHONE}; 08091112223`)
-    expect((await ask()).statusCode).toBe(422)
+    expect((await verify()).statusCode).toBe(422)
     vendor.spellPhones(() => '+44 7911 123456')
-    expect((await ask()).statusCode).toBe(422)
+    expect((await verify()).statusCode).toBe(422)
   })
 })
 
-it('counts guesses at a phone that can be read, also where another one cannot', async () => {
+it('counts guesses at a readable phone, even when another phone is unreadable', async () => {
   const script = IDENTITY_VENDORS[0]
   if (!script) throw new Error('no vendor')
   const vendor = await openStandIn(script)
   open.push(vendor)
-  const ask = await openServer([vendor], script.name)
+  const verify = await openServer([vendor], script.name)
   vendor.spellPhones((phone) => `${phone}, 080****4567`)
   const codes: string[] = []
   for (let guess = 0; guess < 20 && codes.at(-1) !== 'too_many_attempts'; guess++)
-    codes.push((await ask(`080911122${10 + guess}`)).json().code)
+    codes.push((await verify(`080911122${10 + guess}`)).json().code)
   expect(new Set(codes)).toEqual(new Set(['source_bad_response', 'too_many_attempts']))
 })
 
@@ -86,14 +86,14 @@ describe('the registry', () => {
     return registry.findBvn?.({ bvn: BVN, phone }, call)
   }
 
-  it('has no answer when the second phone of a record is masked and the first differs', async () => {
+  it('fails when the second phone of a record is masked and the first differs', async () => {
     await expect(find('****', OTHER_PHONE.slice(1))).rejects.toMatchObject({
       reason: 'bad_response',
       problem: 'mixed_phones',
     })
   })
 
-  it('answers when the first one is right, or there is no second', async () => {
+  it('answers when the first phone matches, or there is no second', async () => {
     expect(await find('****', toPhoneCoreOf(BVN))).toMatchObject({ found: true })
     expect(await find(null, OTHER_PHONE.slice(1))).toMatchObject({ found: true })
   })

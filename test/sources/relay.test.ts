@@ -9,7 +9,7 @@ import { openVendor } from '../../src/sources/open-vendor.ts'
 import type { Source, SourceError } from '../../src/sources/source.ts'
 import { openTestApp, type TestApp } from '../app.ts'
 
-/** The relay source against the one server of this API that we have: a real Tabbat on a real port. */
+/** The relay source against a real Tabbat server on a real port. */
 let server: TestApp
 let source: Source
 let address: string
@@ -40,15 +40,15 @@ const findNin = (number: string, phone = PHONE, from = source) =>
 const findBvn = (number: string, phone = PHONE, from = source) =>
   from.findBvn?.({ bvn: number, phone }, newCall())
 
-const failureOf = async (asked: Promise<unknown> | undefined): Promise<Partial<SourceError>> => {
-  const error = await asked?.then(
+const failureOf = async (answer: Promise<unknown> | undefined): Promise<Partial<SourceError>> => {
+  const error = await answer?.then(
     () => undefined,
     (reason: unknown) => reason,
   )
   return error as SourceError
 }
 
-it('finds a NIN, and gives it as that server gave it: hidden values stay hidden, the picture stays there', async () => {
+it('finds a NIN, with masked values as that server sent them, and without the picture', async () => {
   const answer = await findNin(NUMBER)
   if (!answer?.found) throw new Error('not found')
   const person = toNinPerson(NUMBER)
@@ -85,15 +85,15 @@ describe.each([
   ['nin', findNin],
   ['bvn', findBvn],
 ] as const)('%s', (_kind, find) => {
-  it('takes long names as they are, and a record without any name for no answer', async () => {
+  it('accepts long names, and rejects a record without any name', async () => {
     expect((await find('00000000003'))?.found).toBe(true)
     expect(await failureOf(find('00000000001'))).toMatchObject({ reason: 'bad_response' })
   })
 
-  it('is not found where that server says not_verified: nobody, or another phone', async () => {
-    const unfound = { found: false, reference: expect.stringMatching(/^ver_/) }
-    expect(await find('00000000422')).toEqual(unfound)
-    expect(await find(NUMBER, '8000000000')).toEqual(unfound)
+  it('is not found after not_verified: unknown person, or another phone', async () => {
+    const notFound = { found: false, reference: expect.stringMatching(/^ver_/) }
+    expect(await find('00000000422')).toEqual(notFound)
+    expect(await find(NUMBER, '8000000000')).toEqual(notFound)
   })
 
   it.each([
@@ -105,20 +105,20 @@ describe.each([
     expect(await failureOf(find(number))).toMatchObject({ reason, problem, sent: true })
   })
 
-  it('is refused with a key that is not good, or may not', async () => {
+  it('is refused with a wrong key, or a key without the scope', async () => {
     for (const key of ['tbt_test_wrong', await server.createKey({ scopes: ['catalogue:read'] })]) {
-      const stranger = await open(`${address}/api/v2`, key)
-      expect(await failureOf(find(NUMBER, PHONE, stranger))).toMatchObject({
+      const refused = await open(`${address}/api/v2`, key)
+      expect(await failureOf(find(NUMBER, PHONE, refused))).toMatchObject({
         reason: 'refused',
         problem: 'credentials',
       })
-      await stranger.close?.()
+      await refused.close?.()
     }
   })
 
   it('is a bad response at a wrong address, and never "not found"', async () => {
-    const lost = await open(`${address}/api/v1`, SANDBOX_KEY)
-    expect(await failureOf(find(NUMBER, PHONE, lost))).toMatchObject({ reason: 'bad_response' })
-    await lost.close?.()
+    const misdirected = await open(`${address}/api/v1`, SANDBOX_KEY)
+    expect(await failureOf(find(NUMBER, PHONE, misdirected))).toMatchObject({ reason: 'bad_response' })
+    await misdirected.close?.()
   })
 })

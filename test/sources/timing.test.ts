@@ -33,7 +33,7 @@ afterAll(async () => {
   vendor.close()
 })
 
-/** A vendor that takes the same time for both and sends as many bytes: what is left is our part. */
+/** A vendor that takes the same time for both and sends the same number of bytes. Any difference is ours. */
 function answer(request: VendorRequest) {
   const known = JSON.stringify(dojah.answer(request, undefined).body).padEnd(BODY_BYTES)
   const unknown = JSON.stringify({ error: 'NIN not found' }).padEnd(BODY_BYTES)
@@ -42,7 +42,7 @@ function answer(request: VendorRequest) {
     : { status: 404, body: unknown }
 }
 
-it('an unknown person and a wrong phone take the same time through a vendor, but for the vendor’s own', async () => {
+it('an unknown person and a wrong phone take the same time, apart from the time of the vendor', async () => {
   const find = async (nin: string) => {
     const call = { signal: new AbortController().signal, reference: 'ver_timing' }
     return (await source.findNin?.({ nin, phone: '8021112223' }, call))?.found

@@ -7,7 +7,7 @@ import { openStandIn, type StandIn } from '../../src/simulator/stand-in.ts'
 import { openVendor } from '../../src/sources/open-vendor.ts'
 import { type Source, SourceError } from '../../src/sources/source.ts'
 
-/** The suite of all sources meets its faults with a token in hand; here the token itself cannot be had. */
+/** The faults of contract.test.ts occur after a token was fetched. Here the token cannot be fetched. */
 const FAULTS = {
   unauthorised: 'refused',
   throttled: 'throttled',
@@ -23,7 +23,7 @@ const FAULTS = {
   reset: 'unreachable',
 } as const
 
-const ASK = { nin: '12345678901', phone: '8035678901' }
+const QUERY = { nin: '12345678901', phone: '8035678901' }
 const newCall = () => ({ signal: AbortSignal.timeout(5000), reference: 'ver_test' })
 
 describe.each([qoreid, relay].map((script) => [script.name as 'qoreid' | 'relay', script] as const))(
@@ -41,29 +41,29 @@ describe.each([qoreid, relay].map((script) => [script.name as 'qoreid' | 'relay'
       await vendor.close()
     })
 
-    it.each(Object.entries(FAULTS))('calls %s of the token endpoint %s', async (fault, reason) => {
+    it.each(Object.entries(FAULTS))('reports %s of the token endpoint as %s', async (fault, reason) => {
       vendor.fail(fault as Fault)
-      const error = await source.findNin?.(ASK, newCall()).catch((failure: unknown) => failure)
+      const error = await source.findNin?.(QUERY, newCall()).catch((failure: unknown) => failure)
       expect(error).toBeInstanceOf(SourceError)
       expect(error).toMatchObject({ reason, sent: false })
       expect(vendor.count()).toBe(1)
-      const told = `${String(error)} ${JSON.stringify(error)}`
-      for (const secret of [CANARY, 'simulated-']) expect(told).not.toContain(secret)
+      const output = `${String(error)} ${JSON.stringify(error)}`
+      for (const secret of [CANARY, 'simulated-']) expect(output).not.toContain(secret)
     })
 
-    it('asks for a token once, and then one question for each look-up', async () => {
-      const asks = Array.from({ length: 10 }, () => source.findNin?.(ASK, newCall()))
-      for (const answer of await Promise.all(asks)) expect(answer?.found).toBe(true)
+    it('fetches a token once, and then sends one request per look-up', async () => {
+      const answers = Array.from({ length: 10 }, () => source.findNin?.(QUERY, newCall()))
+      for (const answer of await Promise.all(answers)) expect(answer?.found).toBe(true)
       expect(vendor.count()).toBe(11)
-      await source.findNin?.(ASK, newCall())
+      await source.findNin?.(QUERY, newCall())
       expect(vendor.count()).toBe(12)
     })
 
-    it('gets over it when the token endpoint is back', async () => {
+    it('recovers when the token endpoint works again', async () => {
       vendor.fail('failing')
-      await expect(source.findNin?.(ASK, newCall())).rejects.toBeInstanceOf(SourceError)
+      await expect(source.findNin?.(QUERY, newCall())).rejects.toBeInstanceOf(SourceError)
       vendor.fail(undefined)
-      expect((await source.findNin?.(ASK, newCall()))?.found).toBe(true)
+      expect((await source.findNin?.(QUERY, newCall()))?.found).toBe(true)
     })
   },
 )

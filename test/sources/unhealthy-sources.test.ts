@@ -20,22 +20,22 @@ import { createLog } from '../../src/telemetry/log.ts'
 import { bearer } from '../app.ts'
 import { type InjectResponse, inject } from '../inject.ts'
 
-/** Sources that hang, want to be left alone, or need the operator; all on real sockets. */
+/** Sources that hang, send Retry-After, or need the operator, on real sockets. */
 const open: { close: () => unknown }[] = []
 afterEach(async () => {
   for (const each of open.splice(0).reverse()) await each.close()
 })
 
 type Event = Record<string, string | number>
-type House = {
+type SourcesServer = {
   readonly app: App
   readonly context: Context
   readonly events: Event[]
   readonly verify: (nin: string) => Promise<InjectResponse>
 }
 
-async function openHouse(order: string, settings: Record<string, string>): Promise<House> {
-  const folder = mkdtempSync(join(tmpdir(), 'tabbat-ailing-'))
+async function openServer(order: string, settings: Record<string, string>): Promise<SourcesServer> {
+  const folder = mkdtempSync(join(tmpdir(), 'tabbat-unhealthy-'))
   const names = { TABBAT_NIN_SOURCES: order, TABBAT_BVN_SOURCES: order, TABBAT_DATA_DIR: folder }
   const events: Event[] = []
   const log = {
@@ -45,8 +45,8 @@ async function openHouse(order: string, settings: Record<string, string>): Promi
   const context = await createContext(loadConfig({ ...names, ...settings }, ''), log)
   const app = createApiServer(context)
   const rights = { scopes: SCOPES, expiresAt: undefined, allowedIps: undefined }
-  const desk = { ...context, keyring: context.keyring() }
-  const { text: key } = await createKey(desk, { name: 'test', mode: 'live', ...rights })
+  const deps = { ...context, keyring: context.keyring() }
+  const { text: key } = await createKey(deps, { name: 'test', mode: 'live', ...rights })
   open.push({
     close: async () => {
       await app.close()
@@ -70,39 +70,39 @@ async function openVendors(): Promise<[StandIn, StandIn]> {
   return both
 }
 
-const readReady = async ({ app }: House) =>
+const readReady = async ({ app }: SourcesServer) =>
   (await inject(app, { method: 'GET', url: '/health/ready' })).json()
 
-const triedIn = async ({ context }: House, reference: string) => {
+const listAttempts = async ({ context }: SourcesServer, reference: string) => {
   const [, outcome] = await context.store.audit.byReference(reference)
   return JSON.parse(outcome?.sources ?? '[]').map(
     ({ name, result }: { name: string; result: string }) => `${name} ${result}`,
   )
 }
 
-/** As the console and the command line see it, which ask the store. */
-const readWarnings = async ({ context }: House) => {
+/** As the console and the command line read it from the store. */
+const readWarnings = async ({ context }: SourcesServer) => {
   const reports = await readSourceReports(context.store, context.config)
   const report = reports.find(({ source, operation }) => source === 'dojah' && operation === 'verify_nin')
   return report?.figures?.warnings
 }
 
 describe('a source that hangs', () => {
-  it('is not waited for: the next is asked beside it, and after three such calls it is not asked', async () => {
+  it('is hedged by the next source, and after three such calls it is not called', async () => {
     const [first, second] = await openVendors()
-    const house = await openHouse('dojah,blusalt', { ...first.settings, ...second.settings })
+    const server = await openServer('dojah,blusalt', { ...first.settings, ...second.settings })
     first.fail('slow_headers')
-    const tried: string[][] = []
+    const attempts: string[][] = []
     for (const nin of ['12345678901', '12345678902', '12345678903', '12345678904']) {
-      const answer = await house.verify(nin)
+      const answer = await server.verify(nin)
       expect(answer.json()).toMatchObject({ success: true })
-      tried.push(await triedIn(house, answer.json().data.request_reference))
+      attempts.push(await listAttempts(server, answer.json().data.request_reference))
     }
     const hedged = ['dojah slow', 'blusalt found']
-    expect(tried).toEqual([hedged, hedged, hedged, ['dojah breaker_open', 'blusalt found']])
+    expect(attempts).toEqual([hedged, hedged, hedged, ['dojah breaker_open', 'blusalt found']])
     expect(first.count()).toBe(3)
-    expect((await readReady(house)).sources).toEqual({ dojah: 'degraded', blusalt: 'ok' })
-    expect(house.events).toContainEqual(
+    expect((await readReady(server)).sources).toEqual({ dojah: 'degraded', blusalt: 'ok' })
+    expect(server.events).toContainEqual(
       expect.objectContaining({ level: 'warn', event: 'source_breaker', reason: 'too_slow', state: 'open' }),
     )
   })
@@ -112,18 +112,18 @@ describe('a source that needs the operator', () => {
   it.each([
     ['no_funds', 'no_funds'],
     ['unauthorised', 'credentials_refused'],
-  ] as const)('says so everywhere, from the first call on (%s), until it answers', async (fault, reason) => {
+  ] as const)('is reported everywhere from the first call (%s) until it answers', async (fault, reason) => {
     const [first, second] = await openVendors()
-    const house = await openHouse('dojah,blusalt', { ...first.settings, ...second.settings })
-    expect(await readReady(house)).toMatchObject({ warnings: {} })
+    const server = await openServer('dojah,blusalt', { ...first.settings, ...second.settings })
+    expect(await readReady(server)).toMatchObject({ warnings: {} })
     first.fail(fault)
-    for (const nin of ['12345678901', '12345678902']) expect((await house.verify(nin)).statusCode).toBe(200)
-    expect(await readReady(house)).toMatchObject({
+    for (const nin of ['12345678901', '12345678902']) expect((await server.verify(nin)).statusCode).toBe(200)
+    expect(await readReady(server)).toMatchObject({
       status: 'ready',
       sources: { dojah: 'ok', blusalt: 'ok' },
       warnings: { dojah: [reason] },
     })
-    const metrics = await house.context.metrics.print()
+    const metrics = await server.context.metrics.print()
     expect(metrics).toContain(
       `tabbat_source_warning{source="dojah",operation="verify_nin",reason="${reason}"} 1`,
     )
@@ -131,12 +131,12 @@ describe('a source that needs the operator', () => {
     expect(metrics).toContain(
       `tabbat_source_failures_total{source="dojah",operation="verify_nin",reason="${problem}"} 2`,
     )
-    await expect.poll(() => readWarnings(house), { timeout: 10_000 }).toEqual([reason])
+    await expect.poll(() => readWarnings(server), { timeout: 10_000 }).toEqual([reason])
     first.fail(undefined)
-    await house.verify('12345678903')
-    expect(await readReady(house)).toMatchObject({ warnings: {} })
-    const told = house.events.filter(({ event }) => event === 'source_warning')
-    expect(told).toEqual(
+    await server.verify('12345678903')
+    expect(await readReady(server)).toMatchObject({ warnings: {} })
+    const warnings = server.events.filter(({ event }) => event === 'source_warning')
+    expect(warnings).toEqual(
       ['started', 'ended'].map((state) => ({
         level: 'warn',
         event: 'source_warning',
@@ -148,12 +148,12 @@ describe('a source that needs the operator', () => {
     )
   })
 
-  it('says so when it finds nearly nobody', async () => {
+  it('is reported when it finds almost no records', async () => {
     const [first] = await openVendors()
-    const house = await openHouse('dojah', first.settings)
+    const server = await openServer('dojah', first.settings)
     for (let nin = 99_000_000_000; nin < 99_000_000_020; nin++)
-      expect((await house.verify(String(nin))).statusCode).toBe(422)
-    expect(await readReady(house)).toMatchObject({ warnings: { dojah: ['mostly_not_found'] } })
+      expect((await server.verify(String(nin))).statusCode).toBe(422)
+    expect(await readReady(server)).toMatchObject({ warnings: { dojah: ['mostly_not_found'] } })
   })
 })
 
@@ -162,24 +162,24 @@ describe('a vendor that answers with Retry-After', () => {
     [429, '120'],
     [503, '120'],
     [429, 'Wed, 21 Oct 2065 07:28:00 GMT'],
-  ])('is left alone with %i and %s, and the caller is told', async (status, retryAfter) => {
-    let asked = 0
+  ])('is not called again with %i and %s, and the caller gets Retry-After', async (status, retryAfter) => {
+    let requests = 0
     const answer: RequestListener = (_request, response) => {
-      asked += 1
+      requests += 1
       response.writeHead(status, { 'retry-after': retryAfter }).end('{"error":"x"}')
     }
-    const server = createServer(answer).listen(0, '127.0.0.1')
-    await once(server, 'listening')
-    open.push(server)
-    const { port } = server.address() as AddressInfo
-    const house = await openHouse('dojah', dojah.settings(`http://127.0.0.1:${port}`))
+    const vendor = createServer(answer).listen(0, '127.0.0.1')
+    await once(vendor, 'listening')
+    open.push(vendor)
+    const { port } = vendor.address() as AddressInfo
+    const server = await openServer('dojah', dojah.settings(`http://127.0.0.1:${port}`))
     for (const nin of ['12345678901', '12345678902']) {
-      const reply = await house.verify(nin)
+      const reply = await server.verify(nin)
       expect([reply.statusCode, reply.json().code]).toEqual([503, 'source_unavailable'])
       expect(Number(reply.headers['retry-after'])).toBeGreaterThan(60)
       expect(Number(reply.headers['retry-after'])).toBeLessThanOrEqual(600)
     }
-    expect(asked).toBe(1)
-    expect(await readReady(house)).toMatchObject({ warnings: { dojah: ['throttled'] } })
+    expect(requests).toBe(1)
+    expect(await readReady(server)).toMatchObject({ warnings: { dojah: ['throttled'] } })
   })
 })

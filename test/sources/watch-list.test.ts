@@ -6,7 +6,7 @@ import { openStandIn, type StandIn } from '../../src/simulator/stand-in.ts'
 import { youverify } from '../../src/simulator/youverify.ts'
 import { bearer, openTestApp, type TestApp } from '../app.ts'
 
-/** A BVN that Prembly calls blocked (code 07), and what the source behind it makes of that. */
+/** A BVN that Prembly reports as blocked (code 07), and the answer of the next source. */
 const BVN = '22345678901'
 const OTHER_PHONE = '08021112223'
 
@@ -48,7 +48,7 @@ async function attemptsOf({ context }: Server) {
 }
 
 describe('a blocked BVN', () => {
-  it('is verified with its flag, although the vendor that has the record knows no watch list', async () => {
+  it('is verified with its flag, although the vendor of the record has no watch list', async () => {
     const server = await openServer()
     const answer = await verify(server)
     expect(answer.statusCode).toBe(200)
@@ -56,20 +56,20 @@ describe('a blocked BVN', () => {
     expect(await attemptsOf(server)).toEqual([['prembly watchlisted', 'youverify found']])
   })
 
-  it('is flagged although the other vendor says NO', async () => {
+  it('is flagged although the other vendor sends NO', async () => {
     const server = await openServer({ TABBAT_DOJAH_BVN_PATH: '/api/v1/kyc/bvn/advance' }, dojah)
     expect((await verify(server)).json().data.watchlisted).toBe('YES')
   })
 
-  it.each(['NONE', 'Not watch-listed'])('is flagged although the other vendor says %s', async (said) => {
+  it.each(['NONE', 'Not watch-listed'])('is flagged although the other vendor sends %s', async (text) => {
     const server = await openServer({ TABBAT_DOJAH_BVN_PATH: '/api/v1/kyc/bvn/advance' }, dojah)
     const phone_number1 = `0${toPhoneCoreOf(BVN)}`
-    const entity = { bvn: BVN, first_name: 'Ada', last_name: 'Obi', phone_number1, watch_listed: said }
+    const entity = { bvn: BVN, first_name: 'Ada', last_name: 'Obi', phone_number1, watch_listed: text }
     server.second.answerWith({ status: 200, body: { entity } })
     expect((await verify(server)).json().data.watchlisted).toBe('YES')
   })
 
-  it('keeps its flag when the result is used again', async () => {
+  it('keeps its flag when the result is reused', async () => {
     const server = await openServer({ TABBAT_REUSE: '24h' })
     await verify(server)
     const again = await verify(server)
@@ -80,7 +80,7 @@ describe('a blocked BVN', () => {
   it.each(['last', 'next'])('is 503 when no source has its record (TABBAT_NOT_FOUND=%s)', async (mode) => {
     const server = await openServer(mode === 'next' ? { TABBAT_NOT_FOUND: 'next' } : {})
     const unknown = '99345678901'
-    // Prembly's stand-in knows nobody with this number, so it is made to say "blocked" by itself.
+    // The simulated Prembly has no record of this number, so its reply is fixed to "blocked".
     server.first.answerWith({ status: 200, body: { status: false, response_code: '07' } })
     const answer = await verify(server, `0${toPhoneCoreOf(unknown)}`, unknown)
     expect([answer.statusCode, answer.json().code]).toEqual([503, 'source_unavailable'])
@@ -100,7 +100,7 @@ describe('a blocked BVN', () => {
     expect([answer.statusCode, answer.json().code]).toEqual([422, 'not_verified'])
   })
 
-  it('does not count against the source that called it blocked', async () => {
+  it('does not count against the source that reported it', async () => {
     const server = await openServer()
     for (let index = 0; index < 25; index++) {
       const bvn = String(22_000_000_000 + index)
@@ -111,8 +111,8 @@ describe('a blocked BVN', () => {
   })
 })
 
-describe('a record beside a sign of failure', () => {
-  it('is no answer: the next source is asked, and alone it is 502', async () => {
+describe('a record with a failure status', () => {
+  it('is a bad response: the next source is called; alone it leads to 502', async () => {
     const [first, second] = [await openStandIn(youverify), await openStandIn(dojah)]
     const settings = { ...first.settings, ...second.settings }
     for (const [order, status] of [

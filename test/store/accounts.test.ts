@@ -11,14 +11,14 @@ const newName = () => `p-${randomBytes(6).toString('hex')}`
 const newId = () => randomBytes(32)
 const LIMITS = { openedAfter: NOW - 100, seenAfter: NOW - 10 }
 
-const toInvitation = (wishes: Partial<InvitationRow> = {}): InvitationRow & { id: Buffer } => ({
+const toInvitation = (values: Partial<InvitationRow> = {}): InvitationRow & { id: Buffer } => ({
   id: newId(),
   role: 'viewer',
   account: undefined,
   madeBy: 'command line',
   createdAt: NOW,
   expiresAt: NOW + 10,
-  ...(wishes as object),
+  ...(values as object),
 })
 
 describeEngines(ENGINES, (engine) => {
@@ -48,7 +48,7 @@ describeEngines(ENGINES, (engine) => {
   }
 
   describe('accounts', () => {
-    it('are found as they were made, and listed', async () => {
+    it('are found and listed as they were created', async () => {
       expect(await store.accounts.hasAny()).toBe(false)
       const name = await makeAccount('operator')
       expect(await store.accounts.find(name)).toEqual(toAccount(name, 'operator'))
@@ -57,7 +57,7 @@ describeEngines(ENGINES, (engine) => {
       expect(await store.accounts.hasAny()).toBe(true)
     })
 
-    it('have names of their own, and a refused invitation stays good', async () => {
+    it('have unique names, and a refused invitation stays valid', async () => {
       const name = await makeAccount()
       const invitation = toInvitation()
       await store.accounts.invite(invitation)
@@ -67,7 +67,7 @@ describeEngines(ENGINES, (engine) => {
       })
     })
 
-    it('have open invitations that are listed until they run out, and voided once', async () => {
+    it('have open invitations that are listed until they expire, and voided once', async () => {
       const [first, second] = [toInvitation({ createdAt: NOW - 2 }), toInvitation({ createdAt: NOW - 1 })]
       const late = toInvitation({ expiresAt: NOW })
       for (const each of [second, late, first]) await store.accounts.invite(each)
@@ -83,7 +83,7 @@ describeEngines(ENGINES, (engine) => {
       expect(await store.accounts.accept(first.id, toAccount(newName()))).toBe(false)
     })
 
-    it('lose their sessions with another role, and with removal', async () => {
+    it('lose their sessions when the role changes or the account is removed', async () => {
       for (const change of [
         (name: string) => store.accounts.setRole(name, 'operator'),
         (name: string) => store.accounts.remove(name),
@@ -95,12 +95,12 @@ describeEngines(ENGINES, (engine) => {
       }
     })
 
-    it('that are gone are not changed', async () => {
+    it('that do not exist cannot be changed', async () => {
       await expect(store.accounts.setRole('nobody', 'owner')).rejects.toThrow(/no account/)
       await expect(store.accounts.remove('nobody')).rejects.toThrow(/no account/)
     })
 
-    it('change their password from what it was, and end other sessions', async () => {
+    it('change their password only if it is unchanged since it was read, and end other sessions', async () => {
       const name = await makeAccount()
       const [keep, other] = [await openSession(name), await openSession(name)]
       const change = { name, before: `of ${name}`, after: 'new', keep }
@@ -117,7 +117,7 @@ describeEngines(ENGINES, (engine) => {
   })
 
   describe('invitations', () => {
-    it('are used once, however many come', async () => {
+    it('are used once by concurrent requests', async () => {
       const invitation = toInvitation()
       await store.accounts.invite(invitation)
       const names = Array.from({ length: 8 }, newName)
@@ -129,20 +129,20 @@ describeEngines(ENGINES, (engine) => {
       expect(made.map(({ name }) => name)).toEqual([names[won.indexOf(true)]])
     })
 
-    it('give the role they were made with', async () => {
+    it('have a fixed role', async () => {
       const invitation = toInvitation()
       await store.accounts.invite(invitation)
       expect(await store.accounts.accept(invitation.id, toAccount(newName(), 'owner'))).toBe(false)
     })
 
-    it('run out', async () => {
+    it('expire', async () => {
       const invitation = toInvitation({ expiresAt: NOW })
       await store.accounts.invite(invitation)
       expect(await store.accounts.findInvitation(invitation.id, NOW)).toBeUndefined()
       expect(await store.accounts.accept(invitation.id, toAccount(newName()))).toBe(false)
     })
 
-    it('that reset a password are used once, with all others for that account', async () => {
+    it('that reset a password are used once, and end all others of that account', async () => {
       const name = await makeAccount()
       const id = await openSession(name)
       const links = [toInvitation({ account: name }), toInvitation({ account: name })]
@@ -171,7 +171,7 @@ describeEngines(ENGINES, (engine) => {
   })
 
   describe('sessions', () => {
-    it('are found with the role of now, until they have ended', async () => {
+    it('are found with the current role, until they end', async () => {
       const name = await makeAccount('operator')
       const id = await openSession(name)
       expect(await store.accounts.findSession(id, LIMITS)).toEqual({
@@ -186,7 +186,7 @@ describeEngines(ENGINES, (engine) => {
       expect(await store.accounts.findSession(id, LIMITS)).toBeUndefined()
     })
 
-    it('are seen later and never earlier, and so is the account', async () => {
+    it('have a last-seen time that never decreases, and so has the account', async () => {
       const name = await makeAccount()
       const id = await openSession(name)
       await Promise.all([store.accounts.touch(id, NOW + 5), store.accounts.touch(id, NOW + 3)])
@@ -194,7 +194,7 @@ describeEngines(ENGINES, (engine) => {
       expect((await store.accounts.find(name))?.lastSeenAt).toBeGreaterThan(NOW)
     })
 
-    it('that have ended are forgotten, and what has run out', async () => {
+    it('that have ended are deleted, and so are expired invitations', async () => {
       const name = await makeAccount()
       const [old, fresh] = [await openSession(name, NOW - 20), await openSession(name, NOW)]
       const [void_, good] = [toInvitation({ expiresAt: NOW }), toInvitation({ expiresAt: NOW + 1 })]
@@ -208,25 +208,22 @@ describeEngines(ENGINES, (engine) => {
     })
   })
 
-  describe('of two owners', () => {
-    it.each(['lowered', 'removed'] as const)(
-      'one stays, when both are %s at the same moment',
-      async (how) => {
-        const own = await (await engine.createPlace()).open()
-        for (const name of ['one', 'two']) {
-          const invitation = toInvitation({ role: 'owner' })
-          await own.accounts.invite(invitation)
-          await own.accounts.accept(invitation.id, toAccount(name, 'owner'))
-        }
-        const ends = await Promise.allSettled(
-          ['one', 'two'].map((name) =>
-            how === 'removed' ? own.accounts.remove(name) : own.accounts.setRole(name, 'viewer'),
-          ),
-        )
-        expect(ends.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected'])
-        expect((await own.accounts.list()).filter(({ role }) => role === 'owner')).toHaveLength(1)
-        await own.close()
-      },
-    )
+  describe('two owners', () => {
+    it.each(['lowered', 'removed'] as const)('one stays when both are %s at the same time', async (how) => {
+      const own = await (await engine.createPlace()).open()
+      for (const name of ['one', 'two']) {
+        const invitation = toInvitation({ role: 'owner' })
+        await own.accounts.invite(invitation)
+        await own.accounts.accept(invitation.id, toAccount(name, 'owner'))
+      }
+      const ends = await Promise.allSettled(
+        ['one', 'two'].map((name) =>
+          how === 'removed' ? own.accounts.remove(name) : own.accounts.setRole(name, 'viewer'),
+        ),
+      )
+      expect(ends.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected'])
+      expect((await own.accounts.list()).filter(({ role }) => role === 'owner')).toHaveLength(1)
+      await own.close()
+    })
   })
 })

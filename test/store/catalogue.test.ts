@@ -23,7 +23,7 @@ describeEngines(ENGINES, (engine) => {
   afterAll(() => Promise.all(nodes.map((node) => node.close())))
 
   describe('versions of the catalogue', () => {
-    it('are none at first', async () => {
+    it('do not exist at first', async () => {
       const [{ catalogue }] = nodes as [Store]
       expect(await catalogue.newestId()).toBe(0)
       expect(await catalogue.newest()).toBeUndefined()
@@ -42,7 +42,7 @@ describeEngines(ENGINES, (engine) => {
       expect((await other.catalogue.list()).at(-1)).toEqual({ id: 2, ...head })
     })
 
-    it('are added behind the one that was looked at, or not at all', async () => {
+    it('are added only after the version that was read', async () => {
       const [one, other] = nodes as [Store, Store]
       await expect(one.catalogue.append(1, [toVersion('late')])).rejects.toMatchObject({
         name: 'UserError',
@@ -57,8 +57,8 @@ describeEngines(ENGINES, (engine) => {
     })
   })
 
-  describe('turns to ask a vendor', () => {
-    it('are given to one node, and again when the time has passed', async () => {
+  describe('claims of a sync', () => {
+    it('go to one node, and are free again after the interval', async () => {
       const claim = (at: number) =>
         Promise.all(
           nodes.map(({ catalogue }) => catalogue.claimSync({ source: 'vtpass', at, everyMs: HOUR_MS })),
@@ -66,7 +66,7 @@ describeEngines(ENGINES, (engine) => {
       expect((await claim(NOW)).toSorted()).toEqual([false, true])
       expect(await claim(NOW + HOUR_MS - 1)).toEqual([false, false])
       expect((await claim(NOW + HOUR_MS)).toSorted()).toEqual([false, true])
-      // A clock that was a day ahead once does not stop it for a day.
+      // A clock that was once a day ahead does not stop the sync for a day.
       expect((await claim(NOW - 24 * HOUR_MS)).toSorted()).toEqual([false, true])
     })
 

@@ -5,33 +5,33 @@ import { toGuess } from './guess.ts'
 import { interrupt, openDatabase } from './interrupt.ts'
 
 /** A task for another process, which prints one line when it is done. */
-export type Errand = { readonly options: StoreOptions; readonly uid?: number } & (
+export type ChildTask = { readonly options: StoreOptions; readonly uid?: number } & (
   | { readonly do: 'open' }
   | { readonly do: 'fail'; readonly subject: string; readonly keyId: string; readonly times: number }
-  | { readonly do: 'hang in the migration'; readonly after: number }
+  | { readonly do: 'hang in migration'; readonly after: number }
 )
 
 const say = (line: unknown) => console.log(JSON.stringify(line))
 
-async function run(errand: Errand): Promise<void> {
+async function run(task: ChildTask): Promise<void> {
   // After all files are loaded: this user may not be able to read the checkout.
-  if (errand.uid !== undefined) process.setuid?.(errand.uid)
-  if (errand.do === 'hang in the migration') return hangInMigration(errand.options, errand.after)
-  const store = await openStore(errand.options)
-  if (errand.do === 'open') say('opened')
+  if (task.uid !== undefined) process.setuid?.(task.uid)
+  if (task.do === 'hang in migration') return hangInMigration(task.options, task.after)
+  const store = await openStore(task.options)
+  if (task.do === 'open') say('opened')
   else {
     // All processes begin at the same time, when the test writes to their standard input.
     say('ready')
     await once(process.stdin, 'data')
     process.stdin.destroy()
-    say(await failOften(store, errand))
+    say(await failOften(store, task))
   }
   await store.close()
 }
 
 async function failOften(
   { guesses }: Awaited<ReturnType<typeof openStore>>,
-  { subject, keyId, times }: Extract<Errand, { do: 'fail' }>,
+  { subject, keyId, times }: Extract<ChildTask, { do: 'fail' }>,
 ): Promise<number> {
   const guess = { subject: Buffer.from(subject, 'hex'), keyId }
   const answers = await Promise.all(Array.from({ length: times }, () => guesses.admit(toGuess(guess))))
@@ -49,7 +49,7 @@ async function hangInMigration(options: StoreOptions, after: number): Promise<vo
 }
 
 try {
-  await run(JSON.parse(process.argv[2] ?? '') as Errand)
+  await run(JSON.parse(process.argv[2] ?? '') as ChildTask)
 } catch (error) {
   say({ name: (error as Error).name, message: (error as Error).message })
 }

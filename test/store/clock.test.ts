@@ -11,7 +11,7 @@ import { packTallies } from '../../src/store/statistics-table.ts'
 import type { Store } from '../../src/store/store.ts'
 import { describeEngines, POSTGRES, SQLITE } from './engines.ts'
 
-/** What a process stored whose clock was a day ahead, read by one that starts after the clock was set right. */
+/** One process stored data while its clock was a day ahead. Another one reads it after the clock was corrected. */
 describeEngines([SQLITE, POSTGRES], (engine) => {
   let store: Store
   beforeAll(async () => {
@@ -26,7 +26,7 @@ describeEngines([SQLITE, POSTGRES], (engine) => {
       packTallies([]),
     )
 
-  it('an audit chain is extended by later rows only', async () => {
+  it('an audit chain is extended only by later rows', async () => {
     const first = await claimChain(store.audit, 'node', 'host:1:a')
     await appendRow(first, Date.now() + DAY_MS)
     await store.audit.release(first, 'host:1:a', Date.now())
@@ -53,7 +53,7 @@ describeEngines([SQLITE, POSTGRES], (engine) => {
     const now = Date.now()
     expect((await claim('ahead', now + DAY_MS)).state).toBe('claimed')
     expect((await claim('here', now)).state).toBe('claimed')
-    // A node whose clock is only somewhat ahead keeps its lease.
+    // A node whose clock is a little ahead keeps its lease.
     expect((await claim('there', now - 60_000)).state).toBe('running')
   })
 

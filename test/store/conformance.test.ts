@@ -87,7 +87,7 @@ describeEngines(ENGINES, (engine) => {
       expect(ids.indexOf(earlier.id)).toBeLessThan(ids.indexOf(later.id))
     })
 
-    it('have ids of their own', async () => {
+    it('have unique ids', async () => {
       const key = toKey()
       await store.keys.insert(key)
       await expect(store.keys.insert(toKey({ id: key.id, name: 'other' }))).rejects.toThrow()
@@ -103,7 +103,7 @@ describeEngines(ENGINES, (engine) => {
       expect(await store.keys.revoke('unknown', NOW)).toBe(false)
     })
 
-    it('are rolled once, with their successor or not at all', async () => {
+    it('are rolled once, in one transaction with their successor', async () => {
       const old = toKey({ expiresAt: undefined })
       const [first, second] = [toKey(), toKey()]
       await store.keys.insert(old)
@@ -125,7 +125,7 @@ describeEngines(ENGINES, (engine) => {
       expect(plain(await store.keys.find(old.id))).toEqual(plain(old))
     })
 
-    it('never end later for having been rolled', async () => {
+    it('never expire later after they were rolled', async () => {
       const old = toKey({ expiresAt: NOW + 5 })
       await store.keys.insert(old)
       await store.keys.roll(old.id, toKey(), NOW + 10)
@@ -139,7 +139,7 @@ describeEngines(ENGINES, (engine) => {
     })
   })
 
-  describe('facts about the database', () => {
+  describe('metadata of the database', () => {
     it('keep the value of the first writer', async () => {
       const values = Array.from({ length: 20 }, (_, index) => String(index))
       await Promise.all(values.map((value) => store.meta.insert('root_fingerprint', value)))
@@ -155,14 +155,14 @@ describeEngines(ENGINES, (engine) => {
       expect(await store.meta.read()).toEqual({ root_fingerprint: 'a', carried_keys: 'c' })
     })
 
-    it('are set all or none', async () => {
+    it('are set in one transaction', async () => {
       await store.meta.set({ root_fingerprint: 'before' })
       const bad = { root_fingerprint: 'after', carried_keys: null } as unknown as { carried_keys: string }
       await expect(store.meta.set(bad)).rejects.toThrow()
       expect((await store.meta.read()).root_fingerprint).toBe('before')
     })
 
-    it('may be set by many at once', async () => {
+    it('can be set concurrently', async () => {
       const sets = Array.from({ length: 20 }, (_, index) => String(index))
       await Promise.all(sets.map((value) => store.meta.set({ root_fingerprint: value, carried_keys: value })))
       const { root_fingerprint, carried_keys } = await store.meta.read()
@@ -204,7 +204,7 @@ function describeRegistry(engine: Engine): void {
       expect(await save([])).toBe(0)
     })
 
-    it('counts what is new or changed, and leaves alone what is the same', async () => {
+    it('counts new and changed records, and does not write unchanged ones', async () => {
       const [one, two, three] = [toRecord(), toRecord(), toRecord()]
       expect(await save([one, two])).toBe(2)
       const again = { ...one, sealed: randomBytes(900) }
@@ -223,7 +223,7 @@ function describeRegistry(engine: Engine): void {
       expect(await save([first, last])).toBe(0)
     })
 
-    it('takes both kinds in one batch', async () => {
+    it('saves both kinds in one batch', async () => {
       const before = await store.registry.count()
       expect(await save([toRecord({ kind: 'nin' }), toRecord({ kind: 'bvn' })])).toBe(2)
       const more = (await store.registry.count()).map(({ kind, records }) => [
@@ -236,7 +236,7 @@ function describeRegistry(engine: Engine): void {
       ])
     })
 
-    it('gives back every byte, of 1 MiB and of none', async () => {
+    it('returns every byte, of 1 MiB and of empty values', async () => {
       const everyByte = Buffer.from(Array.from({ length: 256 }, (_, byte) => byte))
       const values = [
         everyByte,
@@ -252,7 +252,7 @@ function describeRegistry(engine: Engine): void {
       expect(found[0]).toMatchObject({ keyVersion: 1 })
     })
 
-    it('finds by the whole subject, NUL bytes and all', async () => {
+    it('finds by the whole subject, including NUL bytes', async () => {
       const subject = Buffer.alloc(32)
       const [zeros, ones] = [toRecord({ subject }), toRecord({ subject: Buffer.alloc(32, 0xff) })]
       await save([zeros, ones])
@@ -261,7 +261,7 @@ function describeRegistry(engine: Engine): void {
       expect(await store.registry.find(subject.subarray(0, 31))).toBeUndefined()
     })
 
-    it('erases a person with the picture', async () => {
+    it('erases a record with its picture', async () => {
       const [record, other] = [toRecord(), toRecord()]
       const [picture, kept] = [toPicture(record.subject), toPicture(other.subject)]
       const before = await store.registry.countMedia()
@@ -282,7 +282,7 @@ function describeRegistry(engine: Engine): void {
       expect(await store.erasure.erase(person, NOW)).toMatchObject({ records: 0, pictures: 0 })
     })
 
-    it('keeps the picture that an unchanged record knows, and only the last of a changed one', async () => {
+    it('keeps the picture of an unchanged record, and only the last one of a changed record', async () => {
       const record = toRecord()
       const [first, second, third] = [0, 1, 2].map(() => toPicture(record.subject)) as [
         SealedMedia,
@@ -300,7 +300,7 @@ function describeRegistry(engine: Engine): void {
       expect(await store.registry.findMedia(third.id)).toBeUndefined()
     })
 
-    it('remembers how far an import came until it is finished', async () => {
+    it('stores the progress of an import until it is finished', async () => {
       const id = newId()
       expect(await store.registry.importProgress(id)).toBeUndefined()
       await save([toRecord()], [], { id, state: '{"line":1}' })
@@ -310,7 +310,7 @@ function describeRegistry(engine: Engine): void {
       expect(await store.registry.importProgress(id)).toBeUndefined()
     })
 
-    it('keeps of a batch that fails neither records nor progress', async () => {
+    it('saves neither records nor progress of a batch that fails', async () => {
       const id = newId()
       const [one, two, plainOne] = [toRecord(), toRecord(), toRecord()]
       const picture = toPicture(one.subject)
@@ -324,7 +324,7 @@ function describeRegistry(engine: Engine): void {
       expect(await save([plainOne], [], { id, state: 'after' })).toBe(1)
     })
 
-    it('takes batches with the same people in another order at once', async () => {
+    it('saves concurrent batches with the same records in another order', async () => {
       const records = Array.from({ length: 300 }, () => toRecord())
       const batches = Array.from({ length: 6 }, (_, index) =>
         (index % 2 ? records : records.toReversed()).map((record) => ({
@@ -341,14 +341,14 @@ function describeRegistry(engine: Engine): void {
 function describeGuesses(store: () => Store): void {
   const admit = (values: Partial<Guess>) =>
     store().guesses.admit(toGuess({ at: NOW, since: NOW - DAY_MS, ...values }))
-  /** How many of these were admitted, all asked at once. */
+  /** How many of these concurrent guesses were admitted. */
   const countAdmitted = async (guesses: readonly Partial<Guess>[]) =>
     (await Promise.all(guesses.map(admit))).filter((answer) => answer === 'admitted').length
   const times = <T>(count: number, work: (index: number) => T): T[] =>
     Array.from({ length: count }, (_, index) => work(index))
 
   describe('failed matches', () => {
-    it('stop exactly at the limit of a key, with 100 at once', async () => {
+    it('stop exactly at the limit of a key, with 100 concurrent guesses', async () => {
       const [subject, keyId] = [newSubject(), newId()]
       expect(await countAdmitted(times(100, () => ({ subject, keyId })))).toBe(5)
       expect(await admit({ subject, keyId })).toBe('too_many_attempts')
@@ -356,7 +356,7 @@ function describeGuesses(store: () => Store): void {
       expect(await admit({ keyId })).toBe('admitted')
     })
 
-    it('stop exactly at the limit of all keys, with 100 at once', async () => {
+    it('stop exactly at the limit of all keys, with 100 concurrent guesses', async () => {
       const subject = newSubject()
       expect(await countAdmitted(times(100, () => ({ subject })))).toBe(20)
       expect(await admit({ subject })).toBe('too_many_attempts')
@@ -372,7 +372,7 @@ function describeGuesses(store: () => Store): void {
       expect(await failAt(NOW + DAY_MS + 1)).toBe('admitted')
     })
 
-    it('are withdrawn one by one, or all of a process, unless they were confirmed', async () => {
+    it('are withdrawn one by one, or for a whole process, unless they were confirmed', async () => {
       const [subject, keyId] = [newSubject(), newId()]
       const ids = times(5, (index) => `${keyId}/${index}`) as [string, string, ...string[]]
       for (const id of ids) expect(await admit({ id, subject, keyId })).toBe('admitted')
@@ -384,7 +384,7 @@ function describeGuesses(store: () => Store): void {
       expect(await countAdmitted(times(9, () => ({ subject, keyId })))).toBe(3)
     })
 
-    it('are deleted when they are too old', async () => {
+    it('are deleted when they are old', async () => {
       const [subject, keyId] = [newSubject(), newId()]
       for (const at of [NOW - 2, NOW - 1, NOW]) await admit({ subject, keyId, at })
       await store().guesses.forget(NOW - 1, 0)
@@ -392,8 +392,8 @@ function describeGuesses(store: () => Store): void {
     })
   })
 
-  describe('people a key asks about', () => {
-    it('are admitted exactly up to the limit, with 200 at once; the same again is free', async () => {
+  describe('subjects of a key', () => {
+    it('are admitted exactly up to the limit, with 200 concurrent guesses; a repeated subject does not count', async () => {
       const keyId = newId()
       const guesses = times(200, () => ({ keyId, subject: newSubject(), most: 50 }))
       const answers = await Promise.all(guesses.map(admit))
@@ -404,7 +404,7 @@ function describeGuesses(store: () => Store): void {
       expect(await admit({ keyId, most: 51 })).toBe('admitted')
     })
 
-    it('count once, with 100 at once', async () => {
+    it('count once, with 100 concurrent guesses', async () => {
       const guess = { subject: newSubject(), keyId: newId(), most: 2, mostByKey: 1000, mostByAll: 1000 }
       expect(await countAdmitted(times(100, () => guess))).toBe(100)
       expect(await admit({ ...guess, subject: newSubject() })).toBe('admitted')
@@ -413,17 +413,17 @@ function describeGuesses(store: () => Store): void {
 
     it('are counted separately for each day and each key', async () => {
       const keyId = newId()
-      const ask = (values: Partial<Guess> = {}) => admit({ keyId, most: 1, ...values })
-      expect(await ask()).toBe('admitted')
-      expect(await ask()).toBe('quota_exceeded')
-      expect(await ask({ day: 20_001 })).toBe('admitted')
-      expect(await ask({ keyId: newId() })).toBe('admitted')
+      const guess = (values: Partial<Guess> = {}) => admit({ keyId, most: 1, ...values })
+      expect(await guess()).toBe('admitted')
+      expect(await guess()).toBe('quota_exceeded')
+      expect(await guess({ day: 20_001 })).toBe('admitted')
+      expect(await guess({ keyId: newId() })).toBe('admitted')
       await store().guesses.forget(0, 20_001)
-      expect(await ask()).toBe('admitted')
-      expect(await ask({ day: 20_001 })).toBe('quota_exceeded')
+      expect(await guess()).toBe('admitted')
+      expect(await guess({ day: 20_001 })).toBe('quota_exceeded')
     })
 
-    it('that are refused leave no failed match behind', async () => {
+    it('that are refused add no failed match', async () => {
       const [subject, keyId] = [newSubject(), newId()]
       for (const _ of times(9, () => 0))
         expect(await admit({ subject, keyId, most: 0 })).toBe('quota_exceeded')

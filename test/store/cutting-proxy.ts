@@ -1,17 +1,17 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 
-/** Stands between a store and PostgreSQL, and can lose the confirmation of a commit. */
+/** A proxy between a store and PostgreSQL that can lose the confirmation of a commit. */
 type CuttingProxy = {
   /** The address of the same database through the proxy. */
   readonly url: string
-  /** The next transaction or statement is carried out, and then its connection is cut before the client hears of it. */
+  /** Cuts the connection after the next commit, before the client gets the confirmation. */
   readonly arm: () => void
   readonly cuts: () => number
   readonly close: () => Promise<void>
 }
 
-/** ReadyForQuery of the protocol, with the state "not in a transaction": what was sent has been committed. */
+/** ReadyForQuery of the protocol, with the state "not in a transaction": the transaction is committed. */
 const DONE = Buffer.from([0x5a, 0, 0, 0, 5, 0x49])
 
 export async function openCuttingProxy(databaseUrl: string): Promise<CuttingProxy> {

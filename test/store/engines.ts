@@ -15,7 +15,7 @@ afterAll(() => {
   for (const folder of folders) rmSync(folder, { recursive: true, force: true })
 })
 
-/** Gone when the tests of the file have run. */
+/** Deleted after the tests of the file. */
 export function newFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'tabbat-store-'))
   folders.push(folder)
@@ -39,7 +39,7 @@ export const POSTGRES: Engine = {
   createPlace: async () => toPlace({ dataDir: newFolder(), databaseUrl: await createTestDatabase() }),
 }
 
-/** The same tests on each engine. Where there is no PostgreSQL, its tests are shown as skipped. */
+/** Runs the tests on each engine. Without PostgreSQL, its tests are skipped. */
 export function describeEngines(engines: readonly Engine[], tests: (engine: Engine) => void): void {
   for (const engine of engines)
     describe.skipIf(engine === POSTGRES && !hasPostgres())(engine.name, () => tests(engine))

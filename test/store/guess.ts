@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import type { Guess } from '../../src/store/guess-table.ts'
 
-/** A guess of a new person by a new key, under limits that a test can reach. */
+/** A guess at a new subject by a new key, with limits that a test can reach. */
 export const toGuess = (values: Partial<Guess> = {}): Guess => ({
   id: randomUUID(),
   subject: randomBytes(32),

@@ -4,11 +4,11 @@ import { openPostgres } from '../../src/store/postgres.ts'
 import { openSqlite } from '../../src/store/sqlite.ts'
 import type { StoreOptions } from '../../src/store/store.ts'
 
-/** The database of a store, before it has tables. */
+/** Opens the database of a store without creating tables. */
 export const openDatabase = async ({ dataDir, databaseUrl }: StoreOptions): Promise<Database> =>
   databaseUrl === undefined ? openSqlite(join(dataDir, 'tabbat.db')) : openPostgres(databaseUrl)
 
-/** The same database, whose transactions do something else in place of the statement after the first so many. */
+/** The same database. After this many statements in transactions, `instead` runs in place of the next one. */
 export function interrupt(database: Database, after: number, instead: () => Promise<never>): Database {
   let left = after
   const prepare = (inside: Database, sql: string) => {

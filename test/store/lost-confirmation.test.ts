@@ -13,19 +13,19 @@ it.skipIf(!hasPostgres())(
     const proxy = await openCuttingProxy(databaseUrl)
     const store = await openStore({ dataDir: newFolder(), databaseUrl: proxy.url })
     const prices = { dojah: { price: 5000, dailyCap: 15_000 } }
-    const agreement = createSharedState({ table: store.sources, prices, node: 'here' })
-    const first = (await agreement.spend('dojah')) as Spending
-    await agreement.spend('dojah')
-    await agreement.spend('dojah')
-    expect(await agreement.spend('dojah')).toBe('spend_cap')
+    const sharedState = createSharedState({ table: store.sources, prices, node: 'here' })
+    const first = (await sharedState.spend('dojah')) as Spending
+    await sharedState.spend('dojah')
+    await sharedState.spend('dojah')
+    expect(await sharedState.spend('dojah')).toBe('spend_cap')
     proxy.arm()
     await first.refund()
     expect(proxy.cuts()).toBe(1)
-    expect(await agreement.listSpend()).toEqual([{ name: 'dojah', calls: 2, kobo: 10_000 }])
-    // The next call sends the refund again. There is money for one call, and not for a second one.
-    await agreement.spend('dojah')
-    await agreement.close()
-    expect(await agreement.listSpend()).toEqual([{ name: 'dojah', calls: 3, kobo: 15_000 }])
+    expect(await sharedState.listSpend()).toEqual([{ name: 'dojah', calls: 2, kobo: 10_000 }])
+    // The next call sends the refund again. The cap then allows one call, but not two.
+    await sharedState.spend('dojah')
+    await sharedState.close()
+    expect(await sharedState.listSpend()).toEqual([{ name: 'dojah', calls: 3, kobo: 15_000 }])
     expect(await createSharedState({ table: store.sources, prices, node: 'b' }).spend('dojah')).toBe(
       'spend_cap',
     )

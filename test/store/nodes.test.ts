@@ -4,9 +4,9 @@ import type { Database } from '../../src/store/database.ts'
 import { migrate, SCHEMA_VERSION } from '../../src/store/migrate.ts'
 import type { Store } from '../../src/store/store.ts'
 import { describeEngines, ENGINES, POSTGRES, SQLITE } from './engines.ts'
-import { send } from './errand.ts'
 import { toGuess } from './guess.ts'
 import { interrupt, openDatabase } from './interrupt.ts'
+import { startChild } from './start-child.ts'
 
 const closeAll = (stores: readonly Store[]) => Promise.all(stores.map((store) => store.close()))
 
@@ -41,7 +41,7 @@ describeEngines(ENGINES, (engine) => {
       expect(byAll.filter((answer) => answer === 'admitted')).toHaveLength(15)
     })
 
-    it('admit people exactly', async () => {
+    it('admit subjects exactly up to the limit', async () => {
       const subjects = Array.from({ length: 200 }, () => randomBytes(32))
       const answers = await Promise.all(
         subjects.map((subject, index) =>
@@ -51,7 +51,7 @@ describeEngines(ENGINES, (engine) => {
       expect(answers.filter((answer) => answer === 'admitted')).toHaveLength(50)
     })
 
-    it('see what the other has written', async () => {
+    it('see the writes of the other', async () => {
       const [one, other] = stores as [Store, Store]
       await one.meta.set({ root_fingerprint: 'a' })
       expect(await other.meta.read()).toEqual({ root_fingerprint: 'a' })
@@ -64,7 +64,7 @@ describeEngines([SQLITE, POSTGRES], (engine) => {
     const { options, open } = await engine.createPlace()
     const subject = randomBytes(32).toString('hex')
     const children = Array.from({ length: 3 }, (_, index) =>
-      send({ do: 'fail', options, subject, keyId: `key ${index % 2}`, times: 20 }),
+      startChild({ do: 'fail', options, subject, keyId: `key ${index % 2}`, times: 20 }),
     )
     for (const { read } of children) expect(await read()).toBe('ready')
     for (const { child } of children) child.stdin.write('go\n')
@@ -90,9 +90,9 @@ describeEngines([SQLITE, POSTGRES], (engine) => {
 
     it('is done once when processes start at once', async () => {
       const { options, open } = await engine.createPlace()
-      const children = Array.from({ length: 4 }, () => send({ do: 'open', options }))
-      const said = await Promise.all(children.map(({ read }) => read()))
-      expect(said).toEqual(children.map(() => 'opened'))
+      const children = Array.from({ length: 4 }, () => startChild({ do: 'open', options }))
+      const lines = await Promise.all(children.map(({ read }) => read()))
+      expect(lines).toEqual(children.map(() => 'opened'))
       const store = await open()
       expect(await readVersion(store)).toBe(SCHEMA_VERSION)
       await store.close()
@@ -102,7 +102,7 @@ describeEngines([SQLITE, POSTGRES], (engine) => {
       const { options, open } = await engine.createPlace()
       const database = await openDatabase(options)
       const fail = async () => {
-        throw new Error('no more')
+        throw new Error('failed on purpose')
       }
       let steps = 0
       for (let done = false; !done; steps++) {
@@ -119,9 +119,9 @@ describeEngines([SQLITE, POSTGRES], (engine) => {
       await store.close()
     })
 
-    it('is done by the next node when kill -9 hits one in the middle of it', async () => {
+    it('is done by the next node after kill -9 in the middle of it', async () => {
       const { options, open } = await engine.createPlace()
-      const { child, read, closed } = send({ do: 'hang in the migration', options, after: 12 })
+      const { child, read, closed } = startChild({ do: 'hang in migration', options, after: 12 })
       expect(await read()).toBe('inside')
       let opened = false
       const opening = open().then((store) => {

@@ -75,20 +75,20 @@ async function countAll(database: Database): Promise<Record<string, number>> {
 }
 
 describeEngines(ENGINES, (engine) => {
-  it('a database of version 0.1 is brought up to date with all its rows', async () => {
+  it('a database of version 0.1 is migrated with all its rows', async () => {
     const place = await engine.createPlace()
     const { schema_version: _, ...before } = await createOldDatabase(place.options)
     expect(Object.values(before)).not.toContain(0)
     const store = await place.open()
     expect(await countAll(store.database)).toMatchObject(before)
 
-    // Keys that were made before keys had a lineage share nothing.
+    // Each key from before lineages existed has its own lineage.
     for (const id of IDS) expect((await store.keys.find(id))?.lineage).toBe(id)
     expect((await store.keys.list()).map(({ id, lineage }) => [id, lineage])).toEqual(
       IDS.map((id) => [id, id]),
     )
 
-    // An answer that was delivered is still replayed, and a claim that was not finished has paid for nothing yet.
+    // A stored answer is still replayed, and an unfinished claim has no paid calls.
     const claim = { keyId: IDS[0], operation: 'text 0', name: Buffer.alloc(32, 1), owner: 'me' }
     const about = { fingerprint: Buffer.alloc(32, 1), subject: Buffer.alloc(32, 7) }
     const times = { now: NOW - 1, leaseUntil: NOW + 30_000, expiresAt: NOW + 60_000 }

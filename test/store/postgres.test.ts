@@ -17,7 +17,7 @@ const open = (databaseUrl: string, startWaitMs = 0) =>
 
 const change = (url: string, parts: Partial<URL>) => Object.assign(new URL(url), parts).href
 
-/** The server is restarted and crashed here, so it is not the one of the other tests. */
+/** A separate server, because these tests crash and restart it. */
 describe.skipIf(!hasOwnPostgres())('PostgreSQL', () => {
   let server: Postgres
   beforeAll(async () => {
@@ -30,7 +30,7 @@ describe.skipIf(!hasOwnPostgres())('PostgreSQL', () => {
   })
   afterAll(() => server.stop())
 
-  // First, for a crashed server looks at every file again before it comes back.
+  // First, because recovery after a crash reads every file.
   it('calls fail while the server is down, and nothing acknowledged is lost', async () => {
     const url = await server.createDatabase()
     const store = await open(url)
@@ -51,7 +51,7 @@ describe.skipIf(!hasOwnPostgres())('PostgreSQL', () => {
     await store.close()
   })
 
-  describe('that cannot be used is refused with a line that says why, without the password', () => {
+  describe('that cannot be used is refused with a reason, without the password', () => {
     const expectRefusal = async (url: string, message: RegExp, startWaitMs?: number) => {
       const error = await open(
         change(url, { password: new URL(url).password || PASSWORD }),
@@ -65,7 +65,7 @@ describe.skipIf(!hasOwnPostgres())('PostgreSQL', () => {
     }
     const AT = 'PostgreSQL at 127\\.0\\.0\\.1:\\d+'
 
-    it('when nothing listens there, after a wait', async () => {
+    it('when there is no listener, after a wait', async () => {
       const unused = createServer().listen(0, '127.0.0.1')
       await once(unused, 'listening')
       const { port } = unused.address() as AddressInfo
@@ -102,7 +102,7 @@ describe.skipIf(!hasOwnPostgres())('PostgreSQL', () => {
       )
     })
 
-    it('when the user may not make tables', async () => {
+    it('when the user may not create tables', async () => {
       const url = await server.createDatabase()
       await expectRefusal(
         change(url, { username: 'guest' }),
@@ -119,7 +119,7 @@ describe.skipIf(!hasOwnPostgres())('PostgreSQL', () => {
       await expectRefusal(url, new RegExp(`^${AT} is read-only\\. Give the address of the primary`))
     })
 
-    it('when another program has its tables there', async () => {
+    it('when it contains tables of another program', async () => {
       const url = await server.createDatabase()
       await execute(url, 'CREATE TABLE meta (id int)')
       await expectRefusal(url, /^The database holds tables of another program\. Give Tabbat one of its own/)
@@ -127,7 +127,7 @@ describe.skipIf(!hasOwnPostgres())('PostgreSQL', () => {
       await expectRefusal(url, new RegExp(`^${AT} has tables of another program in \\w+\\.`))
     })
 
-    it('when it is asked for TLS and has none, or the certificate is missing', async () => {
+    it('when TLS is required and not offered, or the certificate is missing', async () => {
       const message = (why: string) => new RegExp(`^${AT} cannot be reached over TLS \\(${why}\\)\\.`)
       await expectRefusal(`${server.url}?sslmode=verify-full`, message('not offered'), 60_000)
       await expectRefusal(
@@ -146,7 +146,7 @@ describe.skipIf(!hasOwnPostgres())('PostgreSQL', () => {
     })
   })
 
-  it('keeps its word about durability whatever the server is set to, and sets nothing for others', async () => {
+  it('commits durably whatever the settings of the server, and does not change them for others', async () => {
     const url = await server.createDatabase()
     const name = new URL(url).pathname.slice(1)
     await execute(url, `ALTER DATABASE ${name} SET synchronous_commit = off`)
@@ -181,7 +181,7 @@ describe.skipIf(!hasOwnPostgres())('PostgreSQL', () => {
   })
 
   describe('a transaction', () => {
-    it('fails as a whole when a failure in it was overlooked', async () => {
+    it('is rolled back when an error inside it was caught', async () => {
       const { database, ...store } = await open(await server.createDatabase())
       const insert = "INSERT INTO imports VALUES ('a', 'b', 1)"
       const overlooking = database.transaction(async (inside) => {
@@ -196,7 +196,7 @@ describe.skipIf(!hasOwnPostgres())('PostgreSQL', () => {
       await store.close()
     })
 
-    it('may ask many things at once, and keeps the connection when one of them fails', async () => {
+    it('can run concurrent queries, and keeps the connection when one of them fails', async () => {
       const database = await openPostgres(await server.createDatabase())
       const numbers = await database.transaction((inside) =>
         Promise.all([1, 2, 3].map((number) => inside.prepare('SELECT $1::bigint AS n').get(number))),
@@ -223,34 +223,34 @@ describe.skipIf(!hasOwnPostgres())('PostgreSQL', () => {
     })
   })
 
-  it('is given up when it falls silent, and found again', async () => {
-    const { url, pause, resume, close } = await openPassage(await server.createDatabase())
+  it('fails calls while it does not answer, and recovers', async () => {
+    const { url, pause, resume, close } = await openProxy(await server.createDatabase())
     const database = await openPostgres(url, { statementTimeoutMs: 300, answerTimeoutMs: 300 })
-    const ask = () => database.prepare('SELECT 1 AS one').get()
-    expect(await ask()).toEqual({ one: 1 })
+    const query = () => database.prepare('SELECT 1 AS one').get()
+    expect(await query()).toEqual({ one: 1 })
     pause()
-    await expect(ask()).rejects.toThrow()
-    await expect(ask()).rejects.toThrow()
+    await expect(query()).rejects.toThrow()
+    await expect(query()).rejects.toThrow()
     resume()
-    expect(await ask()).toEqual({ one: 1 })
+    expect(await query()).toEqual({ one: 1 })
     const hanging = database.transaction(async (inside) => {
       pause()
       return inside.prepare('SELECT 1 AS one').get()
     })
     await expect(hanging).rejects.toThrow()
     resume()
-    expect(await ask()).toEqual({ one: 1 })
+    expect(await query()).toEqual({ one: 1 })
     await database.close()
     await close()
   })
 })
 
-/** A way to the server that can be made to swallow everything. */
-async function openPassage(url: string) {
+/** A proxy to the server that can drop all data. */
+async function openProxy(url: string) {
   const { port } = new URL(url)
   const sockets = new Set<Socket>()
   let silent = false
-  const passage = createServer((near) => {
+  const proxy = createServer((near) => {
     const far = connect(Number(port), '127.0.0.1')
     for (const [from, to] of [
       [near, far],
@@ -262,9 +262,9 @@ async function openPassage(url: string) {
       from.on('error', () => {})
     }
   }).listen(0, '127.0.0.1')
-  await once(passage, 'listening')
+  await once(proxy, 'listening')
   return {
-    url: change(url, { port: String((passage.address() as AddressInfo).port) }),
+    url: change(url, { port: String((proxy.address() as AddressInfo).port) }),
     pause: () => {
       silent = true
     },
@@ -273,7 +273,7 @@ async function openPassage(url: string) {
     },
     close: async () => {
       for (const socket of sockets) socket.destroy()
-      passage.close()
+      proxy.close()
     },
   }
 }

@@ -23,7 +23,7 @@ describeEngines(ENGINES, (engine) => {
   const idsOf = async ({ reviews }: Store) => (await reviews.list()).map(({ id }) => id)
 
   describe('reviews of the catalogue', () => {
-    it('are stored once, read as they were written, and outlive a restart', async () => {
+    it('are stored once, and read as they were written after a restart', async () => {
       const [one, other] = nodes as [Store, Store]
       const raised = await Promise.all([one.reviews.raise(propose('a')), other.reviews.raise(propose('a'))])
       expect(raised.map(({ isNew }) => isNew).toSorted()).toEqual([false, true])
@@ -38,7 +38,7 @@ describeEngines(ENGINES, (engine) => {
       await later.close()
     })
 
-    it('are replaced by the next of the same vendor, and by no other', async () => {
+    it('are replaced only by the next review of the same vendor', async () => {
       const [one] = nodes as [Store]
       expect(await one.reviews.raise(propose('b'))).toEqual({ id: 2, state: 'pending', isNew: true })
       expect(await one.reviews.raise(propose('b', 'baxi'))).toMatchObject({ id: 3 })
@@ -48,7 +48,7 @@ describeEngines(ENGINES, (engine) => {
       expect(await idsOf(one)).toEqual([3, 4])
     })
 
-    it('are decided once, and what was rejected is not pending again', async () => {
+    it('are decided once, and rejected lists do not become pending again', async () => {
       const [one, other] = nodes as [Store, Store]
       const decision = { id: 4, state: 'rejected', at: 1, by: 'ada' } as const
       const decided = await Promise.all([one.reviews.decide(decision), other.reviews.decide(decision)])
@@ -58,7 +58,7 @@ describeEngines(ENGINES, (engine) => {
       expect(await idsOf(one)).toEqual([3])
     })
 
-    it('are withdrawn when the vendor has sent others', async () => {
+    it('are withdrawn when the vendor sends plausible lists', async () => {
       const [one] = nodes as [Store]
       await one.reviews.withdraw('baxi', 2)
       expect(await idsOf(one)).toEqual([])

@@ -26,21 +26,21 @@ async function scrub(options: StoreOptions): Promise<number> {
 const hundred = Array.from({ length: 100 }, (_each, index) => index)
 
 describe.each([SQLITE, ...(hasPostgres() ? [POSTGRES] : [])])('a scrub of $name', ({ createPlace }) => {
-  it('reads everything, finds no fault in a sound database, and meets a record that does not open', async () => {
+  it('reads all records, accepts a sound database, and finds a record that cannot be opened', async () => {
     const { options, open } = await createPlace()
     const store = await open()
     await store.meta.insert('root_version', '1')
     await save(store, ...hundred)
     expect(await scrub(options)).toBeGreaterThan(1)
-    const strange = { ...toRecord(200), sealed: toRecord(201).sealed }
-    await store.registry.save({ records: [strange], media: [], at: 1 })
+    const damaged = { ...toRecord(200), sealed: toRecord(201).sealed }
+    await store.registry.save({ records: [damaged], media: [], at: 1 })
     await expect(scrub(options)).rejects.toMatchObject({ code: 'BROKEN_SEAL' })
     await store.close()
   })
 })
 
 describe.skipIf(!hasPostgres())('a scrub of PostgreSQL', () => {
-  it('finds a row that its index does not know', async () => {
+  it('finds a row that is missing in the index', async () => {
     const { options, open } = await POSTGRES.createPlace()
     const store = await open()
     await save(store, ...hundred)
@@ -51,7 +51,7 @@ describe.skipIf(!hasPostgres())('a scrub of PostgreSQL', () => {
         )
         .run()
     await setReady(false)
-    // Through a new connection, which plans anew.
+    // A new connection has no cached query plan.
     const other = await open()
     await other.database
       .prepare(

@@ -31,36 +31,36 @@ describeEngines(ENGINES, (engine) => {
   })
 
   describe('spend', () => {
-    it('stops exactly at the cap, however many nodes spend at once', async () => {
-      const wish = { name: 'dojah', day: DAY, kobo: 5050, capKobo: 50_500 }
+    it('stops exactly at the cap with concurrent nodes', async () => {
+      const call = { name: 'dojah', day: DAY, kobo: 5050, capKobo: 50_500 }
       const spent = await Promise.all(
-        Array.from({ length: 40 }, (_each, index) => (index % 2 ? one : other).sources.spend(wish)),
+        Array.from({ length: 40 }, (_each, index) => (index % 2 ? one : other).sources.spend(call)),
       )
       expect(spent.filter((admission) => admission === 'admitted')).toHaveLength(10)
       expect(await one.sources.listSpend(DAY)).toEqual([{ name: 'dojah', calls: 10, kobo: 50_500 }])
-      await one.sources.refund({ ...wish, id: 'first' })
-      expect(await other.sources.spend(wish)).toBe('admitted')
-      expect(await other.sources.spend(wish)).toBe('spend_cap')
+      await one.sources.refund({ ...call, id: 'first' })
+      expect(await other.sources.spend(call)).toBe('admitted')
+      expect(await other.sources.spend(call)).toBe('spend_cap')
     })
 
     it('is never refunded twice', async () => {
-      const wish = { name: 'prembly', day: DAY, kobo: 5050, capKobo: null }
-      for (let call = 0; call < 3; call++) await one.sources.spend(wish)
+      const call = { name: 'prembly', day: DAY, kobo: 5050, capKobo: null }
+      for (let count = 0; count < 3; count++) await one.sources.spend(call)
       const twice = ['a', 'a', 'b', 'b']
       await Promise.all(
-        twice.map((id, index) => (index % 2 ? one : other).sources.refund({ ...wish, id: `prembly ${id}` })),
+        twice.map((id, index) => (index % 2 ? one : other).sources.refund({ ...call, id: `prembly ${id}` })),
       )
       const today = await one.sources.listSpend(DAY)
       expect(today.find(({ name }) => name === 'prembly')).toEqual({ name: 'prembly', calls: 1, kobo: 5050 })
-      for (const id of ['c', 'd']) await one.sources.refund({ ...wish, id: `prembly ${id}` })
+      for (const id of ['c', 'd']) await one.sources.refund({ ...call, id: `prembly ${id}` })
       const later = await one.sources.listSpend(DAY)
       expect(later.find(({ name }) => name === 'prembly')).toEqual({ name: 'prembly', calls: 0, kobo: 0 })
     })
 
     it('has no limit without a cap, starts at zero each day, and may exceed 32 bits', async () => {
-      const wish = { name: 'relay', day: DAY, kobo: 3_000_000_000, capKobo: null }
+      const call = { name: 'relay', day: DAY, kobo: 3_000_000_000, capKobo: null }
       for (const day of [DAY, DAY, DAY + 1])
-        expect(await one.sources.spend({ ...wish, day })).toBe('admitted')
+        expect(await one.sources.spend({ ...call, day })).toBe('admitted')
       expect(await one.sources.listSpend(DAY + 1)).toEqual([{ name: 'relay', calls: 1, kobo: 3_000_000_000 }])
       const today = await one.sources.listSpend(DAY)
       expect(today.find(({ name }) => name === 'relay')).toEqual({
@@ -72,7 +72,7 @@ describeEngines(ENGINES, (engine) => {
   })
 
   describe('states', () => {
-    it('are replaced by their own node and forgotten when they are old', async () => {
+    it('are replaced by their own node and deleted when they are old', async () => {
       const state = { node: 'a', name: 'dojah', operation: 'verify_nin', state: '{"state":"open"}', at: NOW }
       await one.sources.publish([state, { ...state, node: 'b', at: NOW - 1000 }])
       await one.sources.publish([{ ...state, state: '{}' }])
@@ -82,7 +82,7 @@ describeEngines(ENGINES, (engine) => {
       expect(await one.sources.listSpend(DAY)).toEqual([])
       expect(await one.database.prepare('SELECT * FROM source_refunds').all()).toEqual([])
     })
-    it('of a node that stops go with it', async () => {
+    it('of a node are deleted when it stops', async () => {
       const state = { node: 'c', name: 'dojah', operation: 'verify_nin', state: '{}', at: NOW }
       await one.sources.publish([state, { ...state, node: 'd' }])
       await one.sources.retire('c')
@@ -92,8 +92,8 @@ describeEngines(ENGINES, (engine) => {
     })
   })
 
-  describe('results that may be used again', () => {
-    it('are replaced, end with their time, and can be erased', async () => {
+  describe('reused results', () => {
+    it('are replaced, expire, and can be erased', async () => {
       const [subject, first, second] = [randomBytes(32), randomBytes(900), randomBytes(10)]
       await one.reuse.keep(subject, first, NOW, NOW)
       await one.reuse.keep(subject, second, NOW + 1000, NOW)
@@ -105,7 +105,7 @@ describeEngines(ENGINES, (engine) => {
       expect(await other.erasure.erase(person, NOW)).toMatchObject({ reusedResults: 1 })
       expect(await one.reuse.find(subject, NOW)).toBeUndefined()
       expect(await other.erasure.erase(person, NOW)).toMatchObject({ reusedResults: 0 })
-      // For a minute, a result may still come of a request that was under way.
+      // For a minute after an erasure, results of requests in progress are not stored.
       await one.reuse.keep(subject, first, NOW + 90_000, NOW + 59_999)
       expect(await one.reuse.find(subject, NOW + 59_999)).toBeUndefined()
       await one.reuse.keep(subject, first, NOW + 90_000, NOW + 60_000)

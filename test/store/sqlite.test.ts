@@ -16,10 +16,11 @@ import { describe, expect, it } from 'vitest'
 import { openWriter, WriteError } from '../../src/store/sqlite-writer.ts'
 import { openStore, type Store } from '../../src/store/store.ts'
 import { newFolder } from './engines.ts'
-import { send } from './errand.ts'
 import { toGuess } from './guess.ts'
+import { startChild } from './start-child.ts'
 
-const NOBODY = 65534
+/** The uid of an unprivileged user. */
+const UNPRIVILEGED_UID = 65534
 const isRoot = process.getuid?.() === 0
 
 const open = (dataDir: string, writerThread = false) =>
@@ -44,11 +45,11 @@ async function newUsedFolder(): Promise<string> {
 
 const refusal = (message: RegExp) => ({ name: 'UserError', message: expect.stringMatching(message) })
 
-describe('a file that cannot be used is refused with a line that says why', () => {
+describe('a file that cannot be used is refused with a reason', () => {
   const DAMAGED =
     /^\S+tabbat\.db is damaged or is not a Tabbat database\. Restore a backup or move the file away\.$/
 
-  it('when it is no database', async () => {
+  it('when it is not a database', async () => {
     const dataDir = newFolder()
     writeFileSync(fileIn(dataDir), 'x'.repeat(5000))
     await expect(open(dataDir)).rejects.toMatchObject(refusal(DAMAGED))
@@ -62,13 +63,13 @@ describe('a file that cannot be used is refused with a line that says why', () =
     await expect(open(dataDir)).rejects.toMatchObject(refusal(DAMAGED))
   })
 
-  it('when it was cut short', async () => {
+  it('when it was truncated', async () => {
     const dataDir = await newUsedFolder()
     truncateSync(fileIn(dataDir), 4096 * 4)
     await expect(open(dataDir)).rejects.toMatchObject(refusal(DAMAGED))
   })
 
-  it('when it is the database of another program, which is left as it was', async () => {
+  it('when it is the database of another program, which is not changed', async () => {
     const dataDir = newFolder()
     const other = new DatabaseSync(fileIn(dataDir))
     other.exec('CREATE TABLE meta (name TEXT, value TEXT); CREATE TABLE invoices (id INTEGER)')
@@ -84,7 +85,7 @@ describe('a file that cannot be used is refused with a line that says why', () =
   const UNWRITABLE =
     /^\S+ cannot be opened for writing\. Check the folder and its permissions, or set TABBAT_DATA_DIR\.$/
 
-  it('when a file stands in the way of the folder, or a folder in the way of the file', async () => {
+  it('when there is a file in place of the folder, or a folder in place of the file', async () => {
     const dataDir = newFolder()
     writeFileSync(join(dataDir, 'file'), '')
     await expect(open(join(dataDir, 'file', 'data'))).rejects.toMatchObject(refusal(UNWRITABLE))
@@ -99,14 +100,14 @@ describe('a file that cannot be used is refused with a line that says why', () =
     const dataDir = await create()
     if (statSync(fileIn(dataDir), { throwIfNoEntry: false })) chmodSync(fileIn(dataDir), fileMode)
     chmodSync(dataDir, folderMode)
-    const uid = isRoot ? { uid: NOBODY } : {}
-    const { read, closed } = send({ do: 'open', options: { dataDir, databaseUrl: undefined }, ...uid })
+    const uid = isRoot ? { uid: UNPRIVILEGED_UID } : {}
+    const { read, closed } = startChild({ do: 'open', options: { dataDir, databaseUrl: undefined }, ...uid })
     expect(await read()).toEqual(refusal(UNWRITABLE))
     await closed
   })
 })
 
-it('makes files that only their owner may read, in a folder that all may enter', async () => {
+it('creates files that only their owner can read, even in a folder with mode 755', async () => {
   const dataDir = newFolder()
   chmodSync(dataDir, 0o755)
   const store = await open(dataDir)
@@ -116,7 +117,7 @@ it('makes files that only their owner may read, in a folder that all may enter',
   await store.close()
 })
 
-it('opens what a crash has left: the file with its log', async () => {
+it('opens the database after a crash: the file with its write-ahead log', async () => {
   const [dataDir, after] = [await newUsedFolder(), newFolder()]
   const store = await open(dataDir)
   await store.meta.set({ root_fingerprint: 'kept' })
@@ -129,7 +130,7 @@ it('opens what a crash has left: the file with its log', async () => {
 
 describe('while another connection writes', () => {
   it.each([false, true])(
-    'a store waits, and the event loop goes on (writer thread: %s)',
+    'a store waits without blocking the event loop (writer thread: %s)',
     async (writerThread) => {
       const dataDir = newFolder()
       const store = await open(dataDir, writerThread)
@@ -177,14 +178,14 @@ describe('the writer', () => {
       }),
     ],
   })
-  /** Without a time it fails. */
+  /** Fails without a time. */
   const insert = (id: string, at: unknown = 1) => ({
     table: 'registry' as const,
     method: 'save',
     args: [{ records: [], media: [], at, progress: { id, state: 's' } }],
   })
 
-  it('answers in the order of the calls, whatever fails between them', () =>
+  it('answers in the order of the calls, even when some fail', () =>
     withWriter(async (writer) => {
       const calls = Array.from({ length: 2000 }, (_, index) =>
         index % 3 === 0 ? insert('a', null) : admit(index % 256, index % 3 === 1 ? 1e6 : 0),
@@ -197,7 +198,7 @@ describe('the writer', () => {
         else expect(result.status).toBe('fulfilled')
     }))
 
-  it('takes back what failed and nothing else', () =>
+  it('rolls back only the call that failed', () =>
     withWriter(async (writer, store) => {
       const first = admit(1, 10)
       const failing = { ...admit(2, 10), args: [{ ...admit(2, 10).args[0], keyId: null }] }
@@ -208,7 +209,7 @@ describe('the writer', () => {
       expect(await store.database.prepare('SELECT subjects FROM key_days').all()).toEqual([{ subjects: 2 }])
     }))
 
-  it('does not repeat what was written in what it says about a failure', () =>
+  it('does not repeat the written values in an error', () =>
     withWriter(async (writer) => {
       const key = { id: 'canary-id', name: 'canary-name', hash: null, scopes: [], hide: [], reveal: [] }
       const failure = await writer
@@ -218,7 +219,7 @@ describe('the writer', () => {
       expect(inspect(failure)).not.toContain('canary')
     }))
 
-  it('hands refusals over in their own words', () =>
+  it('passes the message of a UserError on', () =>
     withWriter(async (writer) => {
       const successor = { id: 'next', scopes: [], hide: [], reveal: [] }
       await expect(
@@ -226,7 +227,7 @@ describe('the writer', () => {
       ).rejects.toMatchObject(refusal(/nothing was changed/))
     }))
 
-  it('fails a call that cannot be sent to a thread, and no other', () =>
+  it('fails only the call that cannot be sent to a thread', () =>
     withWriter(async (writer) => {
       const results = await Promise.allSettled(
         [insert('a'), insert('b', () => {}), insert('c')].map(writer.call),
@@ -234,7 +235,7 @@ describe('the writer', () => {
       expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled'])
     }))
 
-  it('finishes what was asked for before it closes, and takes no more', async () => {
+  it('finishes pending calls before it closes, and accepts no new ones', async () => {
     const dataDir = newFolder()
     const store = await open(dataDir)
     const writer = openWriter(fileIn(dataDir))
@@ -247,7 +248,7 @@ describe('the writer', () => {
     await store.close()
   })
 
-  it('fails all calls when its thread cannot go on, and can be closed all the same', async () => {
+  it('fails all calls when its thread has failed, and can still be closed', async () => {
     const writer = openWriter(join(newFolder(), 'no tables.db'))
     const results = await Promise.allSettled([insert('a'), insert('b')].map(writer.call))
     expect(results.map(({ status }) => status)).toEqual(['rejected', 'rejected'])

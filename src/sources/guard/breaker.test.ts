@@ -170,10 +170,10 @@ describe('a breaker', () => {
   })
 
   it('never admits a probe before the wait is over, with a random part of a quarter', () => {
-    const random01 = fc.double({ min: 0, max: 1, noNaN: true })
+    const fraction = fc.double({ min: 0, max: 1, noNaN: true })
     fc.assert(
       fc.property(
-        random01,
+        fraction,
         fc.array(fc.integer({ min: 1, max: 3000 }), { minLength: 50 }),
         (random, waits) => {
           const clock = createClock(1_000_000)

@@ -1,11 +1,11 @@
-/** Chance that can be repeated: the same seed gives the same numbers (mulberry32). */
-export type Chance = {
-  /** A whole number from 0 to below the limit. */
+/** A random generator with a seed: the same seed gives the same numbers (mulberry32). */
+export type Random = {
+  /** An integer from 0 to below the limit. */
   readonly below: (limit: number) => number
   readonly pick: <T>(from: readonly T[]) => T
 }
 
-export function createChance(seed: number): Chance {
+export function createRandom(seed: number): Random {
   let state = seed >>> 0
   const next = () => {
     state = (state + 0x6d2b79f5) >>> 0
