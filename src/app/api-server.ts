@@ -17,7 +17,7 @@ import { Document } from '../operations/document.ts'
 import type { Operation } from '../operations/operation.ts'
 import { OPERATIONS } from '../operations/operations.ts'
 import { addDocs } from '../reference/docs-routes.ts'
-import type { VerificationResponse } from '../verification/verify.ts'
+import type { VerificationResponse } from '../verification/replay.ts'
 
 /** The listener of the API, with its in-flight limit. */
 export type ApiServer = App & { readonly admission: Admission }

@@ -14,9 +14,12 @@
  */
 
 import { setTimeout as pause } from 'node:timers/promises'
+import { steadyNow } from '../contract/time.ts'
 import { AppError } from '../errors.ts'
 import { tallyRows } from '../statistics/tally.ts'
-import { type AuditTable, type Completion, type Head, packRows } from '../store/audit-table.ts'
+import type { AuditRow } from '../store/audit-row.ts'
+import { type Appended, type AuditTable, type Completion, type Head, packRows } from '../store/audit-table.ts'
+import { type CommitCheck, packChecks, type Refusal, type Refused } from '../store/commit-check.ts'
 import { isStoreFailure, toFatal } from '../store/failure.ts'
 import { packTallies } from '../store/statistics-table.ts'
 import { claimChain, createOwner, loadNodeName } from './chain-claim.ts'
@@ -42,8 +45,9 @@ type AuditLogOptions = {
 
 type Pending = {
   readonly entries: readonly AuditEntry[]
-  readonly completion: Completion | undefined
-  readonly resolve: () => void
+  readonly completion?: Completion | undefined
+  readonly check?: CommitCheck | undefined
+  readonly resolve: (refusal?: Refusal) => void
   readonly reject: (error: Error) => void
 }
 
@@ -116,11 +120,20 @@ export class AuditLog {
 
   /** Resolves when the entries and the completion of an Idempotency-Key are durable; else throws `audit_unavailable`. */
   async record(entries: readonly AuditEntry[], completion?: Completion): Promise<void> {
+    await this.#enqueue({ entries, completion })
+  }
+
+  /** The same, if the check passes in the same commit. Else nothing is written, and it resolves to the reason. */
+  recordIf(check: CommitCheck, entries: readonly AuditEntry[]): Promise<Refusal | undefined> {
+    return this.#enqueue({ entries, check })
+  }
+
+  #enqueue(work: Omit<Pending, 'resolve' | 'reject'>): Promise<Refusal | undefined> {
     this.requireHealthy()
-    const { promise, resolve, reject } = Promise.withResolvers<void>()
-    this.#queue.push({ entries, completion, resolve, reject })
+    const { promise, resolve, reject } = Promise.withResolvers<Refusal | undefined>()
+    this.#queue.push({ ...work, resolve, reject })
     this.#running ??= Promise.resolve().then(() => this.#work())
-    await promise
+    return promise
   }
 
   /** Signs the last row of every chain. One at a time; after a failure the next checkpoint covers the same rows. */
@@ -155,14 +168,10 @@ export class AuditLog {
   /** Group commit: requests that arrive during a commit share the next one. */
   async #work(): Promise<void> {
     while (this.#queue.length > 0) {
-      const batch = this.#queue.splice(0, MOST_PENDING)
+      let batch = this.#queue.splice(0, MOST_PENDING)
       try {
-        const late = await this.#commit(batch)
-        for (const pending of batch) {
-          // The lease ended and another request took the Idempotency-Key: the rows are written, but this response is not stored.
-          if (late.has(pending)) pending.reject(new AppError('idempotency_in_progress'))
-          else pending.resolve()
-        }
+        // Refusals are rare: the rows of the others are linked again without them.
+        while (batch.length > 0) batch = await this.#commit(batch)
       } catch (error) {
         // Queued requests fail with the batch, so that none waits for two timeouts.
         for (const { reject } of [...batch, ...this.#queue.splice(0)])
@@ -173,21 +182,48 @@ export class AuditLog {
     this.#running = undefined
   }
 
-  /** Writes the batch. Returns the requests whose Idempotency-Key another request has taken. */
-  async #commit(batch: readonly Pending[]): Promise<Set<Pending | undefined>> {
+  /** Writes the batch, or nothing if a check refuses some of it. Returns what is still to be written. */
+  async #commit(batch: readonly Pending[]): Promise<Pending[]> {
     this.#head ??= await this.#findHead()
-    const entries = batch.flatMap((pending) => pending.entries)
     const completing = batch.filter(({ completion }) => completion)
-    const completions = completing.flatMap(({ completion }) => completion ?? [])
+    const entries = batch.flatMap((pending) => pending.entries)
     const rows = linkEntries(this.#chain, this.#head, entries)
-    const late = await this.#options.table
-      .append(packRows(rows), completions, packTallies(tallyRows(rows)))
-      // Which completions were late is unknown then: all of these callers must ask again for the response.
-      .catch(async (error) => {
-        if (!(await wasCommitted(this.#options.table, this.#chain, rows.at(-1), error))) throw error
-        return completions.keys().toArray()
-      })
+    const { refused, late } = await this.#append(batch, rows, completing)
     if (this.#ended) throw new AppError('audit_unavailable')
+    if (refused.length > 0) return takeRefused(batch, refused)
+    this.#advance(rows)
+    const lateOnes = new Set(late.map((index) => completing[index]))
+    for (const pending of batch) {
+      const { check, resolve, reject } = pending
+      if (check?.guess?.isWrong) check.guess.attempt.counted = true
+      // The lease ended and another request took the Idempotency-Key: the rows are written, but this response is not stored.
+      if (lateOnes.has(pending)) reject(new AppError('idempotency_in_progress'))
+      else resolve()
+    }
+    return []
+  }
+
+  async #append(
+    batch: readonly Pending[],
+    rows: readonly AuditRow[],
+    completing: readonly Pending[],
+  ): Promise<Appended> {
+    const { table } = this.#options
+    const completions = completing.flatMap(({ completion }) => completion ?? [])
+    const checks = packChecks(
+      batch.map(({ check }) => check),
+      steadyNow(),
+    )
+    try {
+      return await table.append(packRows(rows), completions, packTallies(tallyRows(rows)), checks)
+    } catch (error) {
+      if (!(await wasCommitted(table, this.#chain, rows.at(-1), error))) throw error
+      // Which completions were late is unknown then: all of these callers must ask again for the response.
+      return { refused: [], late: completions.keys().toArray() }
+    }
+  }
+
+  #advance(rows: readonly AuditRow[]): void {
     this.#head = rows.at(-1) ?? this.#head
     this.#acknowledged = this.#head
     const before = this.#rowsSinceCheckpoint
@@ -195,7 +231,6 @@ export class AuditLog {
     // A failed checkpoint is not repeated with every commit.
     if (before % CHECKPOINT_EVERY_ROWS > this.#rowsSinceCheckpoint % CHECKPOINT_EVERY_ROWS)
       void this.checkpoint()
-    return new Set(late.map((index) => completing[index]))
   }
 
   /** Reads the last row at the start and after a failure. If another process took the chain, this one claims another. */
@@ -251,4 +286,11 @@ export class AuditLog {
     await this.#sendHeartbeat()
     if (this.#rowsSinceCheckpoint > 0) await this.checkpoint()
   }
+}
+
+/** Tells the refused ones, and returns the others. */
+function takeRefused(batch: readonly Pending[], refused: Refused): Pending[] {
+  const refusals = new Map(refused)
+  for (const [position, refusal] of refusals) batch[position]?.resolve(refusal)
+  return batch.filter((_pending, position) => !refusals.has(position))
 }

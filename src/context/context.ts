@@ -20,9 +20,11 @@ import type { Store } from '../store/store.ts'
 import { createLog, type Log } from '../telemetry/log.ts'
 import { createGuessLimit, type GuessLimit } from '../verification/guess-limit.ts'
 import { createIdempotency, type Idempotency } from '../verification/idempotency.ts'
+import { createLocalIdempotency } from '../verification/local-idempotency.ts'
+import { createOpenGuesses } from '../verification/open-guesses.ts'
 import { createReuse, type Reuse } from '../verification/reuse.ts'
 import { createSingleFlight, type SingleFlight } from '../verification/single-flight.ts'
-import type { Sources } from '../verification/verification-deps.ts'
+import type { LocalDeps, Sources } from '../verification/verification-deps.ts'
 import { startCleanup } from './cleanup.ts'
 import { createFatalStop, type FatalStop } from './fatal-stop.ts'
 import { createMetrics, type Metrics } from './metrics.ts'
@@ -45,6 +47,7 @@ export type Context = {
   readonly audit: AuditLog
   readonly idempotency: Idempotency
   readonly singleFlight: SingleFlight
+  readonly local: LocalDeps
   readonly toSubjectHash: (kind: Kind, number: string) => string
   /** Hashes the number of a person, as it is in the audit log. */
   readonly subjectKey: KeyObject
@@ -104,6 +107,11 @@ export async function createContext(
     audit,
     idempotency,
     singleFlight: createSingleFlight(),
+    local: {
+      lookups: store.lookups,
+      idempotency: createLocalIdempotency(keyring, audit.owner),
+      guesses: createOpenGuesses(),
+    },
     subjectKey: keyring.subject,
     pictureKey: keyring['media-url'],
     toSubjectHash: (kind, number) => toBlindIndexText(keyring.subject, kind, number),

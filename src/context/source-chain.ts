@@ -1,7 +1,9 @@
 import type { Config } from '../config/config.ts'
 import type { SourceName } from '../config/server-settings.ts'
+import type { NinRecord } from '../contract/nin.ts'
 import type { Kind } from '../crypto/blind-index.ts'
 import { toPictureMark } from '../registry/media-link.ts'
+import type { Entry } from '../registry/record-codec.ts'
 import type { Registry } from '../registry/registry.ts'
 import { type CallGuard, createCallGuard, type GuardEvent } from '../sources/guard/call-guard.ts'
 import { createCooldown } from '../sources/guard/cooldown.ts'
@@ -80,16 +82,30 @@ async function openAll(config: Config, deps: ChainDeps): Promise<ReadonlyMap<Sou
 }
 
 function openRegistrySource({ registry }: ChainDeps): Source {
+  const { find, open, toQuestion, isEmpty } = registry
   return createRegistrySource({
-    isEmpty: registry.isEmpty,
-    findBvn: async (bvn) => (await registry.find('bvn', bvn))?.record,
-    findNin: async (nin) => {
-      const entry = await registry.find('nin', nin)
-      if (!entry) return undefined
-      const { record, mediaId } = entry
-      return { ...record, personal_info: { ...record.personal_info, image_url: toPictureMark(mediaId) } }
+    isEmpty,
+    findBvn: async (bvn) => (await find('bvn', bvn))?.record,
+    findNin: async (nin) => toNinRecord(await find('nin', nin)),
+    local: {
+      toQuestion,
+      openBvn: (bvn, rows) => {
+        const entry = open('bvn', bvn, rows)
+        return entry instanceof Promise ? entry.then((opened) => opened?.record) : entry?.record
+      },
+      openNin: (nin, rows) => {
+        const entry = open('nin', nin, rows)
+        return entry instanceof Promise ? entry.then(toNinRecord) : toNinRecord(entry)
+      },
     },
   })
+}
+
+/** The link to the picture is made for each API key: see media-link.ts. */
+function toNinRecord(entry: Entry<'nin'> | undefined): NinRecord | undefined {
+  if (!entry) return undefined
+  const { record, mediaId } = entry
+  return { ...record, personal_info: { ...record.personal_info, image_url: toPictureMark(mediaId) } }
 }
 
 /** The price of a call and the daily cap of each vendor. Bundle lists are free. */

@@ -5,7 +5,7 @@ import type { Scope } from '../contract/scope.ts'
 import type { ErrorCode } from '../errors.ts'
 import type { InputPlace } from '../http/input.ts'
 import type { Caller } from '../keys/caller.ts'
-import type { VerificationResponse } from '../verification/verify.ts'
+import type { VerificationResponse } from '../verification/replay.ts'
 import type { Document } from './document.ts'
 
 type OperationRequest<Input> = {

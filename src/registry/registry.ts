@@ -2,6 +2,7 @@ import { createBlankRecord } from '../contract/blank-record.ts'
 import type { Kind } from '../crypto/blind-index.ts'
 import type { Keyring } from '../crypto/keyring.ts'
 import { BrokenSeal } from '../crypto/seal.ts'
+import type { RecordQuestion, RecordRows } from '../store/lookup.ts'
 import type { RegistryTable } from '../store/registry-table.ts'
 import type { SealedRecord } from '../store/sealed-record.ts'
 import type { Entry } from './record-codec.ts'
@@ -10,11 +11,17 @@ import { sealEntry, toSubject, UnknownKeyVersion, unsealEntry, unsealMedia } fro
 /** The operator's own records, found by number and unsealed. */
 export type Registry = {
   readonly find: <K extends Kind>(kind: K, number: string) => Promise<Entry<K> | undefined>
-  readonly isEmpty: (kind: Kind) => Promise<boolean>
+  /** The rows to be read for a number. */
+  readonly toQuestion: (kind: Kind, number: string) => RecordQuestion
+  /** The same as `find`, from rows that were read before. A promise only when the keys must be reloaded. */
+  readonly open: <K extends Kind>(kind: K, number: string, rows: RecordRows) => Opened<K> | Promise<Opened<K>>
+  readonly isEmpty: (kind: Kind) => boolean | Promise<boolean>
   readonly findPicture: (id: Uint8Array) => Promise<Picture | undefined>
   /** Stores the decoys that are unsealed when no record was found. */
   readonly insertDecoys: () => Promise<void>
 }
+
+type Opened<K extends Kind> = Entry<K> | undefined
 
 /** A picture and the NIN of its person; undefined when the record was erased. */
 export type Picture = { readonly bytes: Buffer; readonly nin: string | undefined }
@@ -32,8 +39,6 @@ const EMPTY_FOR_MS = 1000
 const MOST_RELOADS = 2
 
 export function createRegistry({ table, keyring, reloadKeyring }: RegistryOptions): Registry {
-  const filled = new Set<Kind>()
-  const emptyUntil = new Map<Kind, number>()
   const decoys = { nin: createDecoy(keyring(), 'nin'), bvn: createDecoy(keyring(), 'bvn') }
 
   /**
@@ -66,31 +71,38 @@ export function createRegistry({ table, keyring, reloadKeyring }: RegistryOption
     return entry?.record.nin_number
   }
 
+  /** Constant work for known and unknown numbers: two lookups, of which one finds a row, and one unseal. */
+  const find = async <K extends Kind>(kind: K, number: string): Promise<Opened<K>> => {
+    const subject = toSubject(keyring(), kind, number)
+    const row = await table.find(subject)
+    const decoy = decoys[kind]
+    const other = await table.find(row ? Buffer.from(subject).reverse() : decoy.subject)
+    const opened = row ? subject : decoy.subject
+    const entry = await open(
+      row ?? other ?? decoy,
+      () => table.find(opened),
+      (keys, found) => unsealEntry(keys, kind, opened, found),
+    )
+    return row && entry
+  }
+
   return {
-    // Constant work for known and unknown numbers: two lookups, of which one finds a row, and one unseal.
-    find: async (kind, number) => {
-      const subject = toSubject(keyring(), kind, number)
-      const row = await table.find(subject)
-      const decoy = decoys[kind]
-      const other = await table.find(row ? Buffer.from(subject).reverse() : decoy.subject)
-      const opened = row ? subject : decoy.subject
-      const entry = await open(
-        row ?? other ?? decoy,
-        () => table.find(opened),
-        (keys, found) => unsealEntry(keys, kind, opened, found),
-      )
-      return row && entry
-    },
-    isEmpty: async (kind) => {
-      if (filled.has(kind)) return false
-      if ((emptyUntil.get(kind) ?? 0) > performance.now()) return true
-      if (await table.isEmpty(kind)) {
-        emptyUntil.set(kind, performance.now() + EMPTY_FOR_MS)
-        return true
+    find,
+    toQuestion: (kind, number) => ({
+      subject: toSubject(keyring(), kind, number),
+      decoy: decoys[kind].subject,
+    }),
+    open: (kind, number, { subject, row, other }) => {
+      const opened = row ? subject : decoys[kind].subject
+      try {
+        const entry = unsealEntry(keyring(), kind, opened, row ?? other ?? decoys[kind])
+        return row && entry
+      } catch (error) {
+        if (error instanceof UnknownKeyVersion) return find(kind, number)
+        throw error
       }
-      filled.add(kind)
-      return false
     },
+    isEmpty: createIsEmpty(table),
     insertDecoys: async () => {
       for (const decoy of Object.values(decoys))
         if (!(await table.find(decoy.subject)))
@@ -103,6 +115,19 @@ export function createRegistry({ table, keyring, reloadKeyring }: RegistryOption
       return bytes && { bytes, nin: await readNin(row.subject) }
     },
   }
+}
+
+/** Whether there are no records of a kind. Asks the table only until there are some. */
+function createIsEmpty(table: Pick<RegistryTable, 'isEmpty'>): Registry['isEmpty'] {
+  const filled = new Set<Kind>()
+  const emptyUntil = new Map<Kind, number>()
+  const ask = async (kind: Kind): Promise<boolean> => {
+    const isEmpty = await table.isEmpty(kind)
+    if (isEmpty) emptyUntil.set(kind, performance.now() + EMPTY_FOR_MS)
+    else filled.add(kind)
+    return isEmpty
+  }
+  return (kind) => !filled.has(kind) && ((emptyUntil.get(kind) ?? 0) > performance.now() || ask(kind))
 }
 
 /** A record of usual size that belongs to no person. Its kind cannot be requested. */

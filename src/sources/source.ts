@@ -1,7 +1,9 @@
 import type { BvnRecord } from '../contract/bvn.ts'
 import type { CatalogueFiles } from '../contract/catalogue-files.ts'
 import type { NinRecord } from '../contract/nin.ts'
+import type { Kind } from '../crypto/blind-index.ts'
 import type { Settings, ValuesOf } from '../settings/setting.ts'
+import type { RecordQuestion, RecordRows } from '../store/lookup.ts'
 import type { SourceProblem } from './source-problem.ts'
 
 /**
@@ -24,8 +26,8 @@ export type Answer<T> =
       readonly watchlisted?: true
     }
 
-type NinQuery = { readonly nin: string; readonly phone: string }
-type BvnQuery = { readonly bvn: string; readonly phone: string }
+export type NinQuery = { readonly nin: string; readonly phone: string }
+export type BvnQuery = { readonly bvn: string; readonly phone: string }
 
 /** The context of every call: the deadline, and the reference of the verification. */
 export type Call = {
@@ -35,6 +37,14 @@ export type Call = {
   readonly onRetryAfter?: (ms: number) => void
 }
 
+/** A source inside this process: it answers from rows that were read before, and at once unless keys must be reloaded. */
+export type LocalSource = {
+  /** The rows to be read. Absent where the source needs none. */
+  readonly toQuestion?: (kind: Kind, number: string) => RecordQuestion
+  readonly findNin: (query: NinQuery, rows: RecordRows) => Answer<NinRecord> | Promise<Answer<NinRecord>>
+  readonly findBvn: (query: BvnQuery, rows: RecordRows) => Answer<BvnRecord> | Promise<Answer<BvnRecord>>
+}
+
 /** Each ability is optional. Phones are ten-digit cores. */
 export type Source = {
   readonly name: string
@@ -42,6 +52,8 @@ export type Source = {
   readonly isExternal?: boolean
   readonly findNin?: (query: NinQuery, call: Call) => Promise<Answer<NinRecord>>
   readonly findBvn?: (query: BvnQuery, call: Call) => Promise<Answer<BvnRecord>>
+  /** Absent in sources outside this process. */
+  readonly local?: LocalSource
   /** The vendor's current lists. What it does not sell is returned as in `current`, or left out. */
   readonly fetchCatalogue?: (current: CatalogueFiles, call: Call) => Promise<CatalogueFiles>
   /** The vendor's test numbers: `tabbat sources check` queries one of them. */

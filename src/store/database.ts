@@ -12,6 +12,20 @@ export type Statement = {
   readonly runAll: (sets: Iterable<Value[]>) => Promise<number>
 }
 
+/** A statement without promises. */
+export type SyncStatement = {
+  readonly get: (...values: Value[]) => Row | undefined
+  readonly run: (...values: Value[]) => number
+}
+
+/** SQLite runs inside the process, so a statement need not be awaited. */
+export type SyncDatabase = {
+  /** To be used inside a transaction, or inside `read`. */
+  readonly prepare: (sql: string) => SyncStatement
+  /** Reads now. A promise only if a transaction is open on this connection, or another process has locked the file. */
+  readonly read: <T>(work: () => T) => T | Promise<T>
+}
+
 export type TransactionOptions = {
   /** For work on whole tables: no short timeout. */
   readonly patient?: boolean
@@ -30,5 +44,7 @@ export type Database = {
    * has one writer at a time.
    */
   readonly lock: (name: string, share?: 'shared') => Promise<void>
+  /** In SQLite. */
+  readonly sync?: SyncDatabase
   readonly close: () => Promise<void>
 }

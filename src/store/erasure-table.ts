@@ -1,4 +1,5 @@
 import type { Database } from './database.ts'
+import { toPersonLock } from './guess-table.ts'
 import { NO_PAID_CALLS_LEFT } from './paid-calls.ts'
 import { REGISTRY_LOCK } from './save-records.ts'
 
@@ -86,6 +87,8 @@ async function countAll(database: Database, subject: ErasureSubject): Promise<Er
 
 async function eraseInside(inside: Database, subject: ErasureSubject, now: number): Promise<Erased> {
   await inside.lock(REGISTRY_LOCK)
+  // A response about this person is stored either before this, and deleted below, or after it, and then refused.
+  await inside.lock(toPersonLock(subject.keptAnswers))
   const remove = (sql: string, value: Uint8Array) => inside.prepare(sql).run(value)
   const pictures = await remove('DELETE FROM media WHERE subject = $1', subject.record)
   const records = await remove('DELETE FROM registry WHERE subject = $1', subject.record)

@@ -39,6 +39,9 @@ const COUNT = `SELECT COUNT(*) AS by_all, COALESCE(SUM(CASE WHEN key_id = $2 THE
 
 const KNOWN = 'SELECT 1 AS known FROM key_subjects WHERE key_id = $1 AND day = $2 AND subject = $3'
 
+/** Held in PostgreSQL while guesses about a person are counted: see migrations 6 and 14. */
+export const toPersonLock = (subject: Uint8Array) => `attempts:${Buffer.from(subject).toString('hex')}`
+
 /** PostgreSQL does it in one round trip. See migration 6. */
 const ADMIT_GUESS = 'SELECT admit_guess($1, $2, $3, $4, $5, $6, $7, $8, $9) AS admitted'
 

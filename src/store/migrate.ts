@@ -13,6 +13,7 @@ import { sourceRefunds } from './migrations/0010-source-refunds.ts'
 import { paidCalls } from './migrations/0011-paid-calls.ts'
 import { catalogueReviews } from './migrations/0012-catalogue-reviews.ts'
 import { auditFormat2 } from './migrations/0013-audit-format-2.ts'
+import { checkVerifications } from './migrations/0014-check-verifications.ts'
 
 /** `sql` runs on both engines; statements that differ stand under the name of the dialect. */
 type Migration = {
@@ -37,6 +38,7 @@ const MIGRATIONS: readonly Migration[] = [
   paidCalls,
   catalogueReviews,
   auditFormat2,
+  checkVerifications,
 ]
 
 /** The schema that this program knows. */

@@ -114,7 +114,8 @@ const isUsable = (error: unknown) => (error as { severity?: unknown }).severity 
 function createPool(url: string, options: PostgresOptions): Pool {
   const { answerTimeoutMs = ANSWER_TIMEOUT_MS, statementTimeoutMs = STATEMENT_TIMEOUT_MS } = options
   // Durability and isolation must not depend on the configuration of the server.
-  const session = `SET synchronous_commit = on; SET default_transaction_isolation = 'read committed';
+  // Planning a statement costs more than running it: one plan serves all parameters.
+  const session = `SET plan_cache_mode = force_generic_plan; SET synchronous_commit = on; SET default_transaction_isolation = 'read committed';
     SET statement_timeout = ${statementTimeoutMs};
     SET idle_in_transaction_session_timeout = ${IDLE_TIMEOUT_MS}`
   const pool = new Pool({

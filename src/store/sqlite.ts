@@ -3,7 +3,15 @@ import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as pause } from 'node:timers/promises'
 import { UserError } from '../errors.ts'
-import type { Database, Row, Statement, TransactionOptions, Value } from './database.ts'
+import type {
+  Database,
+  Row,
+  Statement,
+  SyncDatabase,
+  SyncStatement,
+  TransactionOptions,
+  Value,
+} from './database.ts'
 import { createFileCheck } from './sqlite-files.ts'
 import { isBusy, toSqliteUserError } from './sqlite-user-error.ts'
 
@@ -98,6 +106,10 @@ export function openSqlite(path: string, timeoutMs = BUSY_WAIT_MS): Sqlite {
     }
   }
 
+  const sync: SyncDatabase = {
+    prepare: (sql) => toSyncStatement(prepareSync(sql)),
+    read: (work) => (transactionUnderWay ? runWhenFree(work) : readNow(work, runWhenFree)),
+  }
   const close = async () => {
     while (transactionUnderWay) await transactionUnderWay
     connection.close()
@@ -107,10 +119,25 @@ export function openSqlite(path: string, timeoutMs = BUSY_WAIT_MS): Sqlite {
     ...common,
     prepare: prepareInside,
     transaction: (work) => work(inside),
+    sync: { ...sync, read: (work) => work() },
   }
   const exec = (sql: string) => connection.exec(sql)
-  return { ...common, prepare, transaction, inside, exec, checkFiles }
+  return { ...common, prepare, transaction, sync, inside, exec, checkFiles }
 }
+
+function readNow<T>(work: () => T, readLater: (work: () => T) => Promise<T>): T | Promise<T> {
+  try {
+    return work()
+  } catch (error) {
+    if (!isBusy(error)) throw error
+  }
+  return readLater(work)
+}
+
+const toSyncStatement = ({ get, run }: Prepared): SyncStatement => ({
+  get: (...values) => get(values),
+  run: (...values) => run(values),
+})
 
 const toStatementInside = (statement: Prepared): Statement => ({
   get: async (...values) => statement.get(values),

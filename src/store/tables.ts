@@ -6,6 +6,8 @@ import { createErasureTable, type ErasureTable } from './erasure-table.ts'
 import { createGuessTable, type GuessTable } from './guess-table.ts'
 import { createIdempotencyTable, type IdempotencyTable } from './idempotency-table.ts'
 import { createKeyTable, type KeyTable } from './key-table.ts'
+import type { LookupTable } from './lookup.ts'
+import { createLookupTable } from './lookup-table.ts'
 import { createMetaTable, type MetaTable } from './meta-table.ts'
 import { createRegistryTable, type RegistryTable } from './registry-table.ts'
 import { createReuseTable, type ReuseTable } from './reuse-table.ts'
@@ -22,6 +24,7 @@ export type Tables = {
   readonly guesses: GuessTable
   readonly audit: AuditTable
   readonly idempotency: IdempotencyTable
+  readonly lookups: LookupTable
   readonly erasure: ErasureTable
   readonly rotation: RotationTable
   readonly sources: SourceTable
@@ -39,6 +42,7 @@ export const createTables = (database: Database): Tables => ({
   guesses: createGuessTable(database),
   audit: createAuditTable(database),
   idempotency: createIdempotencyTable(database),
+  lookups: createLookupTable(database),
   erasure: createErasureTable(database),
   rotation: createRotationTable(database),
   sources: createSourceTable(database),
@@ -57,6 +61,7 @@ export const WRITES: { readonly [Table in keyof Tables]: readonly (keyof Tables[
   guesses: ['admit', 'withdraw', 'confirm', 'withdrawAll', 'forget'],
   audit: ['append', 'claim', 'sendHeartbeat', 'release', 'insertCheckpoint'],
   idempotency: ['claim', 'release', 'forget'],
+  lookups: [],
   rotation: ['begin', 'replace', 'finish'],
   sources: ['disable', 'enable', 'spend', 'refund', 'publish', 'retire', 'forget'],
   reuse: ['keep', 'forget'],

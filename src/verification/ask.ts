@@ -2,30 +2,41 @@ import { AppError } from '../errors.ts'
 import { withDeadline } from '../sources/deadline.ts'
 import type { SourceAttempt } from '../sources/search.ts'
 import { toSourceFailure } from '../sources/search-progress.ts'
-import { type Answer, type Source, SourceError } from '../sources/source.ts'
-import { isPhoneOf } from './match.ts'
+import { type Answer, type LocalSource, type Source, SourceError } from '../sources/source.ts'
+import type { RecordRows } from '../store/lookup.ts'
+import { type Decision, isPhoneOf, match, toFailed } from './match.ts'
 import type { Reuse } from './reuse.ts'
 import type { Verification } from './verification.ts'
 import type { VerificationRequest } from './verification-request.ts'
 
+/** The only source of an operation, inside this process. */
+export type LocalOnly = { readonly name: string; readonly local: LocalSource }
+
 /** A caller waits 15 seconds at most. The rest is for writing the outcome. */
 const DEADLINE_MS = 14_500
 
-const NEVER = new AbortController().signal
-
-/** Asks a source inside this process. It needs no guard, and the store limits its time. */
-export async function askLocal<T>(source: Source, verification: Verification<T>): Promise<Answer<T>> {
-  const { idType, request, reference, sourceAttempts } = verification
-  toMsLeft(request)
+/** Asks a source inside this process. It needs no guard and no deadline. */
+export function askLocal<T>(
+  { idType, request, sourceAttempts }: Verification<T>,
+  { name, local }: LocalOnly,
+  rows: RecordRows,
+): Decision<T> | Promise<Decision<T>> {
   const startedAt = performance.now()
-  try {
-    const answer = await idType.find(source, request.number, request.phone, { signal: NEVER, reference })
-    sourceAttempts.push(toAttempt(source, answer.found ? 'found' : 'not_found', startedAt))
-    return answer
-  } catch (error) {
+  const conclude = (answer: Answer<T>) => {
+    sourceAttempts.push(toAttempt({ name }, answer.found ? 'found' : 'not_found', startedAt))
+    return match(idType, request, answer)
+  }
+  const fail = (error: unknown) => {
     const isSourceError = error instanceof SourceError
-    sourceAttempts.push(toAttempt(source, isSourceError ? error.reason : 'error', startedAt))
-    throw isSourceError ? toSourceFailure(error) : error
+    if (sourceAttempts.length === 0)
+      sourceAttempts.push(toAttempt({ name }, isSourceError ? error.reason : 'error', startedAt))
+    return toFailed(isSourceError ? toSourceFailure(error) : error, undefined)
+  }
+  try {
+    const answer = idType.findLocal(local, request.number, request.phone, rows)
+    return answer instanceof Promise ? answer.then(conclude).catch(fail) : conclude(answer)
+  } catch (error) {
+    return fail(error)
   }
 }
 

@@ -1,13 +1,9 @@
 import { randomUUID } from 'node:crypto'
-import { DAY_MS, secondsToLagosMidnight, steadyNow, toLagosDay } from '../contract/time.ts'
+import { secondsToLagosMidnight, steadyNow, toLagosDay } from '../contract/time.ts'
 import { AppError } from '../errors.ts'
 import type { Caller } from '../keys/caller.ts'
+import { GUESS_LIMITS } from '../store/commit-check.ts'
 import type { GuessTable } from '../store/guess-table.ts'
-
-/** Failed matches for one number in 24 hours, by one key and by all: enough for slips, too few for guessing. */
-const MAX_BY_KEY = 5
-const MAX_BY_ALL = 20
-const WINDOW_MS = DAY_MS
 
 /** Limits how often phones are guessed for one number, and how many numbers a key asks about. Unknown numbers count alike. */
 export type GuessLimit = {
@@ -50,7 +46,8 @@ export function createGuessLimit(
     await retries.run()
     const at = now()
     const { lineage: keyId, subjectsPerDay: most } = caller
-    const limits = { since: at - WINDOW_MS, mostByKey: MAX_BY_KEY, mostByAll: MAX_BY_ALL }
+    const { mostByKey, mostByAll, windowMs } = GUESS_LIMITS
+    const limits = { since: at - windowMs, mostByKey, mostByAll }
     const admitted = await table
       .admit({ id, subject, keyId, at, ...limits, day: toLagosDay(at), most })
       .catch((error) => {
@@ -58,9 +55,7 @@ export function createGuessLimit(
         retries.add(() => table.withdraw(subject, id))
         throw error
       })
-    if (admitted === 'admitted') return
-    if (admitted === 'too_many_attempts') throw new AppError('too_many_attempts')
-    throw new AppError('quota_exceeded', { headers: { 'retry-after': String(secondsToLagosMidnight(at)) } })
+    if (admitted !== 'admitted') throw toLimitError(admitted, at)
   }
 
   const reserve: GuessLimit['reserve'] = async (caller, subjectHex, phone) => {
@@ -101,8 +96,13 @@ export function createGuessLimit(
     reserve,
     recover: () => table.withdrawAll(`${node}/`),
     finish: withdrawals.finish,
-    forget: () => table.forget(now() - WINDOW_MS, toLagosDay(now())),
+    forget: () => table.forget(now() - GUESS_LIMITS.windowMs, toLagosDay(now())),
   }
+}
+
+export function toLimitError(reason: 'too_many_attempts' | 'quota_exceeded', at = steadyNow()): AppError {
+  if (reason === 'too_many_attempts') return new AppError(reason)
+  return new AppError(reason, { headers: { 'retry-after': String(secondsToLagosMidnight(at)) } })
 }
 
 /** Writes that failed because the store was unavailable. They are written before the next guess is counted. */

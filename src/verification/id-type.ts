@@ -3,7 +3,8 @@ import type { BvnRecord, BvnResponse } from '../contract/bvn.ts'
 import type { NinRecord, NinResponse } from '../contract/nin.ts'
 import type { Kind } from '../crypto/blind-index.ts'
 import { toPicturePath } from '../registry/media-link.ts'
-import type { Answer, Call, Source } from '../sources/source.ts'
+import type { Answer, Call, LocalSource, Source } from '../sources/source.ts'
+import type { RecordRows } from '../store/lookup.ts'
 import type { VerificationRequest } from './verification-request.ts'
 
 /** Everything in which a NIN and a BVN differ. */
@@ -13,6 +14,12 @@ export type IdType<T> = {
   readonly operation: string
   readonly isOfferedBy: (source: Source) => boolean
   readonly find: (source: Source, number: string, phone: string, call: Call) => Promise<Answer<T>>
+  readonly findLocal: (
+    source: LocalSource,
+    number: string,
+    phone: string,
+    rows: RecordRows,
+  ) => Answer<T> | Promise<Answer<T>>
   readonly numberIn: (record: T) => string
   readonly phonesIn: (record: T) => readonly (string | null)[]
   /** The record with a watch list entry. Absent where the contract has no watch list. */
@@ -31,6 +38,7 @@ export const NIN: IdType<NinRecord> = {
   operation: 'verify_nin',
   isOfferedBy: ({ findNin }) => findNin !== undefined,
   find: ({ name, findNin }, nin, phone, call) => (findNin ?? notOffered(name))({ nin, phone }, call),
+  findLocal: ({ findNin }, nin, phone, rows) => findNin({ nin, phone }, rows),
   numberIn: (record) => record.nin_number,
   phonesIn: (record) => [record.personal_info.phone_number],
   toBody: toNinBody,
@@ -41,6 +49,7 @@ export const BVN: IdType<BvnRecord> = {
   operation: 'verify_bvn',
   isOfferedBy: ({ findBvn }) => findBvn !== undefined,
   find: ({ name, findBvn }, bvn, phone, call) => (findBvn ?? notOffered(name))({ bvn, phone }, call),
+  findLocal: ({ findBvn }, bvn, phone, rows) => findBvn({ bvn, phone }, rows),
   numberIn: (record) => record.bvn_number,
   phonesIn: (record) => [record.personal_info.phone_number, record.personal_info.phone_number_2],
   // Replaces the text of the source that has the record: that text may mean "not on a watch list".

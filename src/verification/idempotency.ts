@@ -1,4 +1,3 @@
-import { createHmac } from 'node:crypto'
 import { DAY_MS, steadyNow } from '../contract/time.ts'
 import type { Keyring } from '../crypto/keyring.ts'
 import { seal, toAssociatedData, unseal } from '../crypto/seal.ts'
@@ -6,13 +5,13 @@ import { AppError, type ErrorCode } from '../errors.ts'
 import type { PaidCalls } from '../sources/guard/call-guard.ts'
 import type { Completion } from '../store/audit-table.ts'
 import type { ClaimId, IdempotencyTable } from '../store/idempotency-table.ts'
+import { hashKeyUse, type KeyUse } from './idempotency-key.ts'
 
 /** How long the first response is stored. */
 const STORED_MS = DAY_MS
 /** Longer than any verification takes. A claim that is older belongs to a process that died. */
 const LEASE_MS = 30_000
 const MAX_UNRELEASED = 10_000
-const WELL_FORMED = /^[\x21-\x7e]{1,255}$/
 
 /** The first response under an Idempotency-Key. It is replayed byte for byte. */
 export type StoredResponse = {
@@ -43,18 +42,6 @@ export type Idempotency = {
 
 type Begun = { readonly stored: StoredResponse } | { readonly claim: IdempotencyClaim }
 
-/** One use of an Idempotency-Key. */
-type KeyUse = {
-  /** The lineage of the API key: a rolled key shares the Idempotency-Keys of its predecessor. */
-  readonly keyId: string
-  readonly operation: string
-  readonly header: string
-  /** The inputs. The same header with other inputs is refused. */
-  readonly request: readonly string[]
-  /** Keyed hash of the person's number, in hex. */
-  readonly subject: string
-}
-
 type IdempotencyOptions = {
   readonly table: IdempotencyTable
   readonly keyring: Keyring
@@ -65,10 +52,6 @@ type IdempotencyOptions = {
 
 export function createIdempotency({ table, keyring, owner, paidCalls }: IdempotencyOptions): Idempotency {
   const key = keyring.idempotency
-  const hmac = (label: string, ...parts: readonly string[]) =>
-    createHmac('sha256', key)
-      .update(JSON.stringify([label, ...parts]))
-      .digest()
   let claims = 0
   /** Claims that could not be released because the store failed. They are released before the next claim of the same key. */
   const unreleased = new Map<string, { readonly id: ClaimId; readonly failure: string | null }>()
@@ -84,21 +67,16 @@ export function createIdempotency({ table, keyring, owner, paidCalls }: Idempote
     unreleased.delete(toText(id))
   }
   return {
-    begin: async ({ keyId, operation, header, request, subject }) => {
-      if (!WELL_FORMED.test(header))
-        throw new AppError('validation_failed', {
-          errors: { 'Idempotency-Key': ['Idempotency-Key must be 1 to 255 visible ASCII characters'] },
-        })
+    begin: async (use) => {
+      const { keyId, operation, subject } = use
+      const { name, fingerprint } = hashKeyUse(key, use)
       const now = steadyNow()
       // Each claim has an owner of its own, so that a request whose claim was taken over in this process is told apart.
       claims += 1
-      const id = { keyId, operation, name: hmac('name', header), owner: `${owner}:${claims}` }
+      const id = { keyId, operation, name, owner: `${owner}:${claims}` }
       const before = unreleased.get(toText(id))
       if (before) await release(before.id, before.failure)
-      const about = {
-        fingerprint: hmac('request', operation, ...request),
-        subject: Buffer.from(subject, 'hex'),
-      }
+      const about = { fingerprint, subject: Buffer.from(subject, 'hex') }
       const times = { now, leaseUntil: now + LEASE_MS, expiresAt: now + STORED_MS }
       const result = await table.claim({ ...id, ...about, ...times }).catch((error) => {
         // The claim may have been made all the same.
@@ -114,7 +92,7 @@ export function createIdempotency({ table, keyring, owner, paidCalls }: Idempote
     },
     complete: ({ id }, response) => ({
       claim: id,
-      sealed: seal(key, Buffer.from(JSON.stringify(response)), toResponseBound(id.name)),
+      sealed: sealStoredResponse(keyring, id.name, response),
       expiresAt: steadyNow() + STORED_MS,
     }),
     release: async ({ id, paidCalls: { refunds } }, error) => {
@@ -130,6 +108,9 @@ export function createIdempotency({ table, keyring, owner, paidCalls }: Idempote
 }
 
 const toResponseBound = (name: Uint8Array) => toAssociatedData('idempotency', name, 1)
+
+export const sealStoredResponse = (keyring: Keyring, name: Uint8Array, response: StoredResponse): Buffer =>
+  seal(keyring.idempotency, Buffer.from(JSON.stringify(response)), toResponseBound(name))
 
 /** Decrypts a stored response. */
 export const openStoredResponse = (keyring: Keyring, name: Uint8Array, sealed: Uint8Array): StoredResponse =>

@@ -34,6 +34,10 @@ export function toFailed(thrown: unknown, claim: IdempotencyClaim | undefined): 
 export const isPhoneOf = (phoneCore: string, recorded: readonly (string | null)[]): boolean =>
   recorded.some((phone) => phone !== null && toPhoneCore(phone) === phoneCore)
 
+/** Whether the decision counts against the guess limit. */
+export const isFailedGuess = <T>(decision: Decision<T>): boolean =>
+  'error' in decision ? isWrongGuess(decision.error) : decision.outcome === 'not_verified'
+
 /** The phone is none of those in the record that can be read. The caller gets an error, and it counts as a wrong guess. */
-export const isWrongGuess = (error: unknown): boolean =>
+const isWrongGuess = (error: unknown): boolean =>
   error instanceof AppError && error.cause instanceof SourceError && error.cause.problem === 'mixed_phones'

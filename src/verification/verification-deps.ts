@@ -4,8 +4,11 @@ import type { Mode } from '../contract/scope.ts'
 import type { Kind } from '../crypto/blind-index.ts'
 import type { CallGuard } from '../sources/guard/call-guard.ts'
 import type { Source } from '../sources/source.ts'
+import type { LookupTable } from '../store/lookup.ts'
 import type { GuessLimit } from './guess-limit.ts'
 import type { Idempotency } from './idempotency.ts'
+import type { LocalIdempotency } from './local-idempotency.ts'
+import type { OpenGuesses } from './open-guesses.ts'
 import type { Reuse } from './reuse.ts'
 import type { SingleFlight } from './single-flight.ts'
 
@@ -20,10 +23,18 @@ export type VerificationDeps = {
   readonly audit: AuditLog
   readonly idempotency: Idempotency
   readonly singleFlight: SingleFlight
+  readonly local: LocalDeps
   /** Hashes numbers for the audit log, the guess limit and idempotency. */
   readonly subjectKey: KeyObject
   /** Signs links to pictures. */
   readonly pictureKey: KeyObject
+}
+
+/** What a verification by a source inside this process needs. */
+export type LocalDeps = {
+  readonly lookups: LookupTable
+  readonly idempotency: LocalIdempotency
+  readonly guesses: OpenGuesses
 }
 
 /** The sources in the order of asking. A test key never reaches a live source, nor a live key the sandbox. */

@@ -1,9 +1,9 @@
 import type { AuditEntry } from '../audit/row.ts'
 import { steadyNow } from '../contract/time.ts'
 import type { SourceAttempt } from '../sources/search.ts'
-import type { Source } from '../sources/source.ts'
 import type { IdType } from './id-type.ts'
-import type { IdempotencyClaim } from './idempotency.ts'
+import type { IdempotencyClaim, StoredResponse } from './idempotency.ts'
+import type { Decision } from './match.ts'
 import { createReference } from './reference.ts'
 import type { GuardedSource, VerificationDeps } from './verification-deps.ts'
 import type { VerificationRequest } from './verification-request.ts'
@@ -19,8 +19,6 @@ export type Verification<T> = {
   readonly auditFields: Omit<AuditEntry, 'phase'>
   readonly startedAt: string
   readonly sources: readonly GuardedSource[]
-  /** The source, where it is the only one and inside this process. */
-  readonly localSource: Source | undefined
   /** Filled while the sources are asked, also when that fails. */
   readonly sourceAttempts: SourceAttempt[]
 }
@@ -43,7 +41,6 @@ export function createVerification<T>(
     auditFields: toAuditFields(idType, request, subject, reference),
     startedAt: new Date(steadyNow()).toISOString(),
     sources,
-    localSource: findLocal(sources),
     sourceAttempts: [],
   }
 }
@@ -64,7 +61,23 @@ export const toAuditFields = <T>(
   detail: account === undefined ? null : `Try it; by ${account}`,
 })
 
-function findLocal(sources: readonly GuardedSource[]): Source | undefined {
-  const only = sources.length === 1 ? sources[0]?.source : undefined
-  return only?.isExternal ? undefined : only
-}
+export const toIntent = <T>({ auditFields, startedAt }: Verification<T>): AuditEntry => ({
+  ...auditFields,
+  phase: 'intent',
+  time: startedAt,
+})
+
+/** `started_at` is for a verification without an intent: then one row has both times. */
+export const toOutcome = <T>(
+  { auditFields, sourceAttempts }: Verification<T>,
+  { outcome }: Decision<T>,
+  response: StoredResponse | undefined,
+  started_at: string | null,
+): AuditEntry => ({
+  ...auditFields,
+  phase: 'outcome',
+  outcome,
+  sources: JSON.stringify(sourceAttempts),
+  fields_released: response?.released ?? null,
+  started_at,
+})

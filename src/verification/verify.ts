@@ -1,24 +1,32 @@
-import type { AuditEntry } from '../audit/row.ts'
 import { toBlindIndexText } from '../crypto/blind-index.ts'
 import { AppError } from '../errors.ts'
-import { askExternal, askLocal, findReusable, keepForReuse } from './ask.ts'
+import { askExternal, findReusable, keepForReuse } from './ask.ts'
 import type { Reservation } from './guess-limit.ts'
 import type { IdType } from './id-type.ts'
 import type { IdempotencyClaim, StoredResponse } from './idempotency.ts'
-import { type Decision, isWrongGuess, match, toFailed } from './match.ts'
+import { type Decision, isFailedGuess, match, toFailed } from './match.ts'
+import { replay, toKeyUse, type VerificationResponse } from './replay.ts'
 import { toStoredResponse } from './stored-response.ts'
-import { createVerification, toAuditFields, type Verification } from './verification.ts'
+import { createVerification, toIntent, toOutcome, type Verification } from './verification.ts'
 import type { VerificationDeps } from './verification-deps.ts'
 import type { VerificationRequest } from './verification-request.ts'
-
-/** The final HTTP response. */
-export type VerificationResponse = StoredResponse & { readonly replayed: boolean }
+import { findLocalSource, verifyLocal } from './verify-local.ts'
 
 /**
- * A verification from top to bottom, the same for test and live keys. Before it, http/guard.ts authenticated the key and
- * http/input.ts read and validated the body.
+ * A verification, the same for test and live keys. Before it, http/guard.ts authenticated the key and http/input.ts read and
+ * validated the body.
  */
-export async function verify<T extends object>(
+export function verify<T extends object>(
+  deps: VerificationDeps,
+  idType: IdType<T>,
+  request: VerificationRequest,
+): Promise<VerificationResponse> {
+  const source = findLocalSource(deps.sources[request.caller.mode][idType.kind])
+  return source ? verifyLocal(deps, idType, request, source) : verifyExternal(deps, idType, request)
+}
+
+/** A verification that may ask a source outside this process, from top to bottom. */
+async function verifyExternal<T extends object>(
   deps: VerificationDeps,
   idType: IdType<T>,
   request: VerificationRequest,
@@ -40,7 +48,7 @@ export async function verify<T extends object>(
 
     // Ask and match: the intent is durable before a source outside this process is asked.
     const verification = createVerification(deps, idType, request, subject, held.claim)
-    if (!verification.localSource) await deps.audit.record([toIntent(verification)])
+    await deps.audit.record([toIntent(verification)])
     const decision = await askAndMatch(verification)
 
     // Mask: a failure has no response to store.
@@ -61,61 +69,29 @@ export async function verify<T extends object>(
 /** What must be given back when a verification fails. */
 type Held = { claim: IdempotencyClaim | undefined; reservation: Reservation | undefined }
 
-const toKeyUse = <T>(
-  { operation }: IdType<T>,
-  { caller, number, phone, amount = '' }: VerificationRequest,
-  header: string,
-  subject: string,
-) => ({ keyId: caller.lineage, operation, header, request: [number, phone, amount], subject })
-
-async function replay<T>(
-  { audit }: VerificationDeps,
-  idType: IdType<T>,
-  request: VerificationRequest,
-  subject: string,
-  stored: StoredResponse,
-): Promise<VerificationResponse> {
-  const fields = toAuditFields(idType, request, subject, stored.reference)
-  const { outcome, released } = stored
-  await audit.record([{ ...fields, phase: 'replay', outcome, fields_released: released }])
-  return { ...stored, replayed: true }
-}
-
 /** A failure is an outcome like any other: it is recorded before the caller is told. */
 async function askAndMatch<T>(verification: Verification<T>): Promise<Decision<T>> {
-  const { deps, idType, request, claim, localSource } = verification
+  const { deps, idType, request, claim } = verification
   try {
     const reusable = deps.reuse ? await findReusable(deps.reuse, verification) : undefined
     if (reusable) return match(idType, request, reusable)
-    const answer = localSource ? await askLocal(localSource, verification) : await askExternal(verification)
-    return match(idType, request, answer)
+    return match(idType, request, await askExternal(verification))
   } catch (error) {
     return toFailed(error, claim)
   }
 }
 
-const toIntent = <T>({ auditFields, startedAt }: Verification<T>): AuditEntry => ({
-  ...auditFields,
-  phase: 'intent',
-  time: startedAt,
-})
-
-/** One commit: the audit row, with the start where there is no intent, and the response under its Idempotency-Key. */
+/** One commit: the audit rows, and the response under its Idempotency-Key. */
 async function recordOutcome<T>(
   verification: Verification<T>,
   decision: Decision<T>,
   response: StoredResponse | undefined,
 ): Promise<void> {
-  const { deps, auditFields, claim, localSource, sourceAttempts, startedAt } = verification
-  const outcome: AuditEntry = {
-    ...auditFields,
-    phase: 'outcome',
-    outcome: decision.outcome,
-    sources: JSON.stringify(sourceAttempts),
-    fields_released: response?.released ?? null,
-    started_at: localSource ? startedAt : null,
-  }
-  await deps.audit.record([outcome], claim && response && deps.idempotency.complete(claim, response))
+  const { deps, claim } = verification
+  await deps.audit.record(
+    [toOutcome(verification, decision, response, null)],
+    claim && response && deps.idempotency.complete(claim, response),
+  )
   // If this fails, the next request asks the source again.
   if (deps.reuse && 'record' in decision)
     await keepForReuse(deps.reuse, verification, decision.record).catch(() => {})
@@ -125,8 +101,7 @@ async function recordOutcome<T>(
 async function settle<T>(held: Held, decision: Decision<T>): Promise<void> {
   const { reservation } = held
   held.reservation = undefined
-  const isFailed = 'error' in decision ? isWrongGuess(decision.error) : decision.outcome === 'not_verified'
-  await reservation?.settle(isFailed)
+  await reservation?.settle(isFailedGuess(decision))
 }
 
 /** Gives back what is held. Returns the error for the caller. */

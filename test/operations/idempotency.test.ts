@@ -63,7 +63,7 @@ describe.each(engines)('Idempotency-Key on %s', (engine) => {
   })
   afterAll(() => server.close())
   beforeEach(() => {
-    source = createStandIn(false)
+    source = createStandIn(true)
     app = createApiServer(withStandIn(server.context, source))
   })
 
@@ -98,7 +98,7 @@ describe.each(engines)('Idempotency-Key on %s', (engine) => {
       await verifyNin(nin, header)
       await verifyNin(nin, header)
       const rows = await subjectRows(nin)
-      expect(phasesOf(rows)).toEqual(['outcome', 'replay', 'replay'])
+      expect(phasesOf(rows)).toEqual(['intent', 'outcome', 'replay', 'replay'])
       expect(new Set(rows.map((row) => row.request_reference))).toEqual(new Set([referenceOf(first)]))
       const released = new Set(rows.flatMap((row) => row.fields_released ?? []))
       expect(released.size).toBe(1)
@@ -257,7 +257,7 @@ describe.each(engines)('Idempotency-Key on %s', (engine) => {
       await source.wasAsked(1)
       await run('UPDATE idempotency SET lease_until = 1').run()
       // Another process: it shares nothing with the first but the database.
-      const other = createStandIn(false)
+      const other = createStandIn(true)
       const elsewhere = createApiServer({
         ...withStandIn(server.context, other),
         singleFlight: { share: shareNothing },

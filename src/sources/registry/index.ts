@@ -1,13 +1,25 @@
 import type { BvnRecord } from '../../contract/bvn.ts'
 import type { NinRecord } from '../../contract/nin.ts'
 import { toLocalPhone } from '../../contract/phone.ts'
-import { type Source, SourceError } from '../source.ts'
+import type { Kind } from '../../crypto/blind-index.ts'
+import type { RecordQuestion, RecordRows } from '../../store/lookup.ts'
+import { type Answer, type LocalSource, type Source, SourceError } from '../source.ts'
 
 type RegistryReader = {
   readonly findNin: (nin: string) => Promise<NinRecord | undefined>
   readonly findBvn: (bvn: string) => Promise<BvnRecord | undefined>
-  readonly isEmpty: (kind: 'nin' | 'bvn') => Promise<boolean>
+  readonly isEmpty: (kind: Kind) => boolean | Promise<boolean>
+  readonly local?: LocalReader
 }
+
+/** The same from rows that were read before. */
+type LocalReader = {
+  readonly toQuestion: (kind: Kind, number: string) => RecordQuestion
+  readonly openNin: (nin: string, rows: RecordRows) => Opened<NinRecord>
+  readonly openBvn: (bvn: string, rows: RecordRows) => Opened<BvnRecord>
+}
+
+type Opened<T> = T | undefined | Promise<T | undefined>
 
 /**
  * A masked second phone may be the requested one, so neither answer is certain. The first phone is never masked: the import
@@ -22,22 +34,54 @@ function requireReadable(
 }
 
 /** The operator's own records. An empty registry fails instead of answering "not found". */
-export function createRegistrySource({ findNin, findBvn, isEmpty }: RegistryReader): Source {
-  const refuseEmpty = async (kind: 'nin' | 'bvn') => {
+export function createRegistrySource({ findNin, findBvn, isEmpty, local }: RegistryReader): Source {
+  const refuseEmpty = async (kind: Kind) => {
     if (await isEmpty(kind)) throw new SourceError('registry', 'unreachable')
   }
   return {
     name: 'registry',
     findNin: async ({ nin }) => {
       await refuseEmpty('nin')
-      const record = await findNin(nin)
-      return record ? { found: true, record } : { found: false }
+      return toAnswer(await findNin(nin))
     },
     findBvn: async ({ bvn, phone }) => {
       await refuseEmpty('bvn')
-      const record = await findBvn(bvn)
-      if (record) requireReadable(record, phone)
-      return record ? { found: true, record } : { found: false }
+      return toReadableAnswer(await findBvn(bvn), phone)
     },
+    ...(local && { local: createLocalSource(local, isEmpty) }),
   }
+}
+
+function createLocalSource(
+  { toQuestion, openNin, openBvn }: LocalReader,
+  isEmpty: RegistryReader['isEmpty'],
+): LocalSource {
+  const find = <T>(kind: Kind, open: () => Opened<T>, toFound: (record: T | undefined) => Answer<T>) => {
+    const empty = isEmpty(kind)
+    const record = empty === false ? open() : findUnlessEmpty(empty, open)
+    return record instanceof Promise ? record.then(toFound) : toFound(record)
+  }
+  return {
+    toQuestion,
+    findNin: ({ nin }, rows) => find('nin', () => openNin(nin, rows), toAnswer),
+    findBvn: ({ bvn, phone }, rows) =>
+      find(
+        'bvn',
+        () => openBvn(bvn, rows),
+        (record) => toReadableAnswer(record, phone),
+      ),
+  }
+}
+
+async function findUnlessEmpty<T>(empty: boolean | Promise<boolean>, open: () => Opened<T>) {
+  if (await empty) throw new SourceError('registry', 'unreachable')
+  return open()
+}
+
+const toAnswer = <T>(record: T | undefined): Answer<T> =>
+  record === undefined ? { found: false } : { found: true, record }
+
+function toReadableAnswer(record: BvnRecord | undefined, phone: string): Answer<BvnRecord> {
+  if (record) requireReadable(record, phone)
+  return toAnswer(record)
 }

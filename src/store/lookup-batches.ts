@@ -1,0 +1,127 @@
+import type { Database, Row } from './database.ts'
+import { type Found, type LookupTable, NO_RECORD, type Question } from './lookup.ts'
+
+/** Questions in one statement, and statements at the same time. */
+const MOST_QUESTIONS = 64
+const MOST_STATEMENTS = 2
+
+type Waiting = {
+  readonly question: Question
+  readonly resolve: (found: Found) => void
+  readonly reject: (error: unknown) => void
+}
+
+/** PostgreSQL: questions that arrive together, or while others are being answered, share a statement. */
+export function createLookupBatches(database: Database): LookupTable {
+  const records = database.prepare(toStatement(false))
+  const recordsAndAnswers = database.prepare(toStatement(true))
+  let queue: Waiting[] = []
+  let running = 0
+  let isScheduled = false
+
+  const ask = (questions: readonly Question[]) => {
+    const hashes = toHashes(questions)
+    if (questions.every(({ answer }) => !answer)) return records.all(hashes, questions.length)
+    const keys = toTexts(questions.map(({ answer }) => answer?.keyId))
+    const operations = toTexts(questions.map(({ answer }) => answer?.operation))
+    return recordsAndAnswers.all(hashes, questions.length, keys, operations)
+  }
+  const answer = async (batch: readonly Waiting[]) => {
+    try {
+      const rows = await ask(batch.map(({ question }) => question))
+      for (const [index, { question, resolve }] of batch.entries())
+        resolve(toFound(question, rows[index] as Row))
+    } catch (error) {
+      for (const { reject } of batch) reject(error)
+    }
+    running -= 1
+    send()
+  }
+  const send = () => {
+    isScheduled = false
+    while (running < MOST_STATEMENTS && queue.length > 0) {
+      const batch = queue.slice(0, MOST_QUESTIONS)
+      queue = queue.slice(MOST_QUESTIONS)
+      running += 1
+      void answer(batch)
+    }
+  }
+  return {
+    find: (question) => {
+      const { promise, resolve, reject } = Promise.withResolvers<Found>()
+      queue.push({ question, resolve, reject })
+      // Requests that are read in the same turn of the event loop go together.
+      if (!isScheduled && running < MOST_STATEMENTS) {
+        isScheduled = true
+        setImmediate(send)
+      }
+      return promise
+    },
+  }
+}
+
+const HASH_BYTES = 32
+const PARTS = 4
+const cut = (part: number) =>
+  `substring($1::bytea FROM (${PARTS * HASH_BYTES} * n - ${PARTS * HASH_BYTES - 1 - HASH_BYTES * part})::int FOR ${HASH_BYTES})`
+
+/** Each question reads two registry rows by the index, of which one exists, and the stored response. */
+function toStatement(withAnswers: boolean): string {
+  const toRow = (subject: string) =>
+    `LEFT JOIN LATERAL (SELECT key_version, sealed FROM registry WHERE registry.subject = ${subject} LIMIT 1)`
+  const columns = withAnswers ? ', i.fingerprint, i.sealed AS answer, i.lease_until, i.expires_at' : ''
+  const names = withAnswers
+    ? `, ${cut(3)} AS name, ($3::text[])[n] AS key_id, ($4::text[])[n] AS operation`
+    : ''
+  const answers = withAnswers
+    ? `LEFT JOIN LATERAL (SELECT fingerprint, sealed, lease_until, expires_at FROM idempotency
+        WHERE idempotency.key_id = q.key_id AND idempotency.operation = q.operation AND idempotency.name = q.name LIMIT 1) i ON true`
+    : ''
+  return `SELECT r.key_version, r.sealed, o.key_version AS other_version, o.sealed AS other_sealed${columns}
+    FROM (SELECT n, ${cut(0)} AS subject, ${cut(1)} AS reversed, ${cut(2)} AS decoy${names}
+      FROM generate_series(1, $2::int) AS n) q
+    ${toRow('q.subject')} r ON true
+    ${toRow('CASE WHEN r.sealed IS NULL THEN q.decoy ELSE q.reversed END')} o ON true
+    ${answers} ORDER BY n`
+}
+
+function toHashes(questions: readonly Question[]): Buffer {
+  const bytes = Buffer.alloc(questions.length * PARTS * HASH_BYTES)
+  for (const [index, { record, answer }] of questions.entries()) {
+    const start = index * PARTS * HASH_BYTES
+    if (record) {
+      bytes.set(record.subject, start)
+      bytes.set(record.subject, start + HASH_BYTES)
+      bytes.subarray(start + HASH_BYTES, start + 2 * HASH_BYTES).reverse()
+      bytes.set(record.decoy, start + 2 * HASH_BYTES)
+    }
+    if (answer) bytes.set(answer.name, start + 3 * HASH_BYTES)
+  }
+  return bytes
+}
+
+/** An array as PostgreSQL writes it. These texts are ids and names of operations. */
+const toTexts = (values: readonly (string | undefined)[]) =>
+  `{${values.map((value) => (value === undefined ? 'NULL' : `"${value}"`)).join(',')}}`
+
+const toFound = ({ record, answer }: Question, row: Row): Found => ({
+  record: record
+    ? {
+        subject: record.subject,
+        row: toSealedRow(row.key_version, row.sealed),
+        other: toSealedRow(row.other_version, row.other_sealed),
+      }
+    : NO_RECORD,
+  answer:
+    answer && row.fingerprint !== null
+      ? {
+          fingerprint: row.fingerprint as Uint8Array,
+          sealed: row.answer as Uint8Array | null,
+          leaseUntil: Number(row.lease_until),
+          expiresAt: Number(row.expires_at),
+        }
+      : undefined,
+})
+
+const toSealedRow = (version: unknown, sealed: unknown) =>
+  sealed === null ? undefined : { keyVersion: Number(version), sealed: sealed as Uint8Array }

@@ -1,0 +1,29 @@
+import type { KeyObject } from 'node:crypto'
+import { toMac } from '../crypto/mac.ts'
+import { AppError } from '../errors.ts'
+
+/** One use of an Idempotency-Key. */
+export type KeyUse = {
+  /** The lineage of the API key: a rolled key shares the Idempotency-Keys of its predecessor. */
+  readonly keyId: string
+  readonly operation: string
+  readonly header: string
+  /** The inputs. The same header with other inputs is refused. */
+  readonly request: readonly string[]
+  /** Keyed hash of the person's number, in hex. */
+  readonly subject: string
+}
+
+const WELL_FORMED = /^[\x21-\x7e]{1,255}$/
+
+/** The header and the inputs are stored as keyed hashes only. */
+export function hashKeyUse(key: KeyObject, { operation, header, request }: KeyUse) {
+  if (!WELL_FORMED.test(header))
+    throw new AppError('validation_failed', {
+      errors: { 'Idempotency-Key': ['Idempotency-Key must be 1 to 255 visible ASCII characters'] },
+    })
+  return {
+    name: toMac(key, Buffer.from(JSON.stringify(['name', header]))),
+    fingerprint: toMac(key, Buffer.from(JSON.stringify(['request', operation, ...request]))),
+  }
+}

@@ -1,0 +1,79 @@
+import { DAY_MS, steadyNow } from '../contract/time.ts'
+import type { Keyring } from '../crypto/keyring.ts'
+import { AppError } from '../errors.ts'
+import type { CheckedAnswer } from '../store/commit-check.ts'
+import type { AnswerQuestion, StoredAnswer } from '../store/lookup.ts'
+import { openStoredResponse, type StoredResponse, sealStoredResponse } from './idempotency.ts'
+import { hashKeyUse, type KeyUse } from './idempotency-key.ts'
+
+/** How long the first response is stored. */
+const STORED_MS = DAY_MS
+
+/** An Idempotency-Key whose request runs in this process. */
+export type RunningKey = Omit<AnswerQuestion, 'name'> & {
+  readonly name: Buffer
+  readonly fingerprint: Buffer
+  readonly subject: string
+  readonly text: string
+}
+
+/**
+ * Idempotency-Keys of verifications that ask no source outside this process. Nothing is claimed in the store: the response
+ * is stored in the commit of its audit row, unless another response is stored there by then.
+ */
+export type LocalIdempotency = {
+  /** Throws if a request with this key runs in this process. */
+  readonly begin: (use: KeyUse) => RunningKey
+  /** The stored response. Throws if it is the response to another request, or if its request still runs elsewhere. */
+  readonly read: (running: RunningKey, stored: StoredAnswer | undefined) => StoredResponse | undefined
+  /** `record` is the keyed hash of the registry record in the response, in hex. */
+  readonly toAnswer: (
+    running: RunningKey,
+    response: StoredResponse,
+    record: string | undefined,
+  ) => CheckedAnswer
+  readonly end: (running: RunningKey) => void
+}
+
+export function createLocalIdempotency(keyring: Keyring, owner: string): LocalIdempotency {
+  const running = new Map<string, RunningKey>()
+  return {
+    begin: (use) => {
+      const { keyId, operation, subject } = use
+      const { name, fingerprint } = hashKeyUse(keyring.idempotency, use)
+      const text = `${keyId} ${operation} ${name.toString('hex')}`
+      const other = running.get(text)
+      if (other) throw toRunningError(other.fingerprint.equals(fingerprint))
+      const key = { keyId, operation, name, fingerprint, subject, text }
+      running.set(text, key)
+      return key
+    },
+    read: ({ name, fingerprint }, stored) => {
+      const now = steadyNow()
+      if (!stored || isOver(stored, now)) return undefined
+      const isSame = fingerprint.equals(stored.fingerprint)
+      if (!isSame) throw toRunningError(false)
+      if (stored.sealed) return openStoredResponse(keyring, name, stored.sealed)
+      if (stored.leaseUntil > now) throw toRunningError(true)
+      return undefined
+    },
+    toAnswer: ({ keyId, operation, name, fingerprint, subject }, response, record) => ({
+      keyId,
+      operation,
+      name: name.toString('hex'),
+      fingerprint: fingerprint.toString('hex'),
+      subject,
+      owner,
+      sealed: sealStoredResponse(keyring, name, response),
+      expiresAt: steadyNow() + STORED_MS,
+      record,
+    }),
+    end: ({ text }) => void running.delete(text),
+  }
+}
+
+const isOver = ({ expiresAt, sealed, leaseUntil }: StoredAnswer, now: number) =>
+  expiresAt <= now && (sealed !== null || leaseUntil <= now)
+
+const toRunningError = (isSame: boolean) =>
+  new AppError(isSame ? 'idempotency_in_progress' : 'idempotency_key_reused')

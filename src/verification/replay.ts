@@ -1,0 +1,30 @@
+import type { IdType } from './id-type.ts'
+import type { StoredResponse } from './idempotency.ts'
+import type { KeyUse } from './idempotency-key.ts'
+import { toAuditFields } from './verification.ts'
+import type { VerificationDeps } from './verification-deps.ts'
+import type { VerificationRequest } from './verification-request.ts'
+
+/** The final HTTP response. */
+export type VerificationResponse = StoredResponse & { readonly replayed: boolean }
+
+/** Answers with the first response under the Idempotency-Key. That is recorded as well. */
+export async function replay<T>(
+  { audit }: VerificationDeps,
+  idType: IdType<T>,
+  request: VerificationRequest,
+  subject: string,
+  stored: StoredResponse,
+): Promise<VerificationResponse> {
+  const fields = toAuditFields(idType, request, subject, stored.reference)
+  const { outcome, released } = stored
+  await audit.record([{ ...fields, phase: 'replay', outcome, fields_released: released }])
+  return { ...stored, replayed: true }
+}
+
+export const toKeyUse = <T>(
+  { operation }: IdType<T>,
+  { caller, number, phone, amount = '' }: VerificationRequest,
+  header: string,
+  subject: string,
+): KeyUse => ({ keyId: caller.lineage, operation, header, request: [number, phone, amount], subject })
