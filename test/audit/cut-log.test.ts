@@ -23,7 +23,7 @@ function cut(folder: string): void {
   database.exec(`
     DROP TRIGGER audit_no_delete;
     DROP TRIGGER checkpoints_no_delete;
-    DELETE FROM audit WHERE sequence > 2;
+    DELETE FROM audit WHERE sequence > 1;
     DELETE FROM checkpoints WHERE time > (SELECT MIN(time) FROM checkpoints)`)
   database.close()
   const [first] = readFileSync(join(folder, FILE), 'utf8').split('\n')
