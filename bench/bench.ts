@@ -5,6 +5,7 @@ import { openCheckout } from './checkout.ts'
 import { cores, move } from './cores.ts'
 import { generatorName } from './load/generator.ts'
 import { type Part, readOptions } from './options.ts'
+import { measureCapacity } from './parts/capacity.ts'
 import { measureLatency } from './parts/latency.ts'
 import { measureLookups } from './parts/lookup.ts'
 import { measureMemory } from './parts/memory.ts'
@@ -43,6 +44,7 @@ if (wants('workers')) {
   if (workers) results.workers = workers
 }
 if (wants('latency')) results.latency = await run('latency', measureLatency)
+if (wants('capacity')) results.capacity = await run('latency by load', measureCapacity)
 if (wants('start')) results.startMs = await run('start', measureStart)
 if (wants('memory')) results.memory = await run('memory', measureMemory)
 

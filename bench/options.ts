@@ -1,7 +1,17 @@
 import { parseArgs } from 'node:util'
 
 /** What can be measured alone; all of it by default. */
-export const PARTS = ['lookup', 'verify', 'live', 'slow', 'workers', 'latency', 'start', 'memory'] as const
+export const PARTS = [
+  'lookup',
+  'verify',
+  'live',
+  'slow',
+  'workers',
+  'latency',
+  'capacity',
+  'start',
+  'memory',
+] as const
 export type Part = (typeof PARTS)[number]
 
 export type Options = {

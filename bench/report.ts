@@ -4,7 +4,7 @@ import { cores } from './cores.ts'
 import { generatorName } from './load/generator.ts'
 import type { Options } from './options.ts'
 import { RATE } from './parts/latency.ts'
-import type { Results } from './parts/part.ts'
+import type { Latency, Results } from './parts/part.ts'
 import type { Figure } from './rounds.ts'
 import { type Target, toTargets } from './targets.ts'
 
@@ -48,16 +48,21 @@ const HEAD = ['', 'requests/s', 'server CPU µs', 'of bare', 'times earlier', ''
 
 /** The report as one table. */
 export function toText({ machine, options, results, targets, notes, seconds }: Report): string {
-  const { lookup = [], verify = [], slow = [], workers = [], latency = [], startMs, memory } = results
+  const {
+    lookup = [],
+    verify = [],
+    slow = [],
+    workers = [],
+    latency = [],
+    capacity = [],
+    startMs,
+    memory,
+  } = results
   const rows = [
     HEAD,
     ...[...lookup, ...verify, ...slow, ...workers].map(toRow),
-    ...latency.map(({ name, p50Ms, p99Ms, maxMs }) =>
-      toWide(
-        `${name}, at ${RATE}/s`,
-        `p50 ${p50Ms.toFixed(2)} ms, p99 ${p99Ms.toFixed(2)} ms, longest ${maxMs.toFixed(1)} ms`,
-      ),
-    ),
+    ...latency.map((each) => toLatencyRow({ ...each, name: `${each.name}, at ${RATE}/s` })),
+    ...capacity.map(toLatencyRow),
     ...(startMs === undefined ? [] : [toWide('start to ready', `${startMs.toFixed(0)} ms`)]),
     ...(memory ? toMemoryRows(memory) : []),
     toWide('', ''),
@@ -93,6 +98,9 @@ function toRow({ name, perSecond, cpuMicros, share, timesAgainst, besideMicros, 
     remarks.filter(Boolean).join(', '),
   ]
 }
+
+const toLatencyRow = ({ name, p50Ms, p99Ms, maxMs }: Latency) =>
+  toWide(name, `p50 ${p50Ms.toFixed(2)} ms, p99 ${p99Ms.toFixed(2)} ms, longest ${maxMs.toFixed(1)} ms`)
 
 function toMemoryRows(memory: NonNullable<Results['memory']>): string[][] {
   const { idleMb, requests, afterRequestsMb, connections, perConnectionKb } = memory

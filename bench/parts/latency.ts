@@ -40,7 +40,7 @@ export async function measureLatency({ folder, options }: Bench): Promise<Latenc
   }))
 }
 
-async function runClient(pace: Pace): Promise<Paced> {
+export async function runClient(pace: Pace): Promise<Paced> {
   const [command, args] = bind(cores.generator, [process.execPath, CLIENT, JSON.stringify(pace)])
   const { stdout } = await promisify(execFile)(command, args)
   return JSON.parse(stdout) as Paced

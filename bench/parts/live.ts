@@ -8,7 +8,7 @@ import type { Bench } from './part.ts'
 
 export type Stop = () => Promise<void>
 
-type Live = { readonly server: Server; readonly key: string; readonly beside?: Variant['beside'] }
+export type Live = { readonly server: Server; readonly key: string; readonly beside?: Variant['beside'] }
 
 /** Connections at which the processor time of Node.js and PostgreSQL together is judged. */
 const POSTGRES_CONNECTIONS = 128
@@ -43,7 +43,7 @@ export async function startLive(bench: Bench, limit: string, stops: Stop[]): Pro
   ]
 }
 
-async function startSqlite(
+export async function startSqlite(
   { folder, options, progress }: Bench,
   checkout: Checkout,
   stops: Stop[],
@@ -54,7 +54,7 @@ async function startSqlite(
   return { server, key }
 }
 
-async function startPostgres(
+export async function startPostgres(
   { folder, options, progress, note }: Bench,
   checkout: Checkout,
   stops: Stop[],

@@ -39,6 +39,8 @@ export type Results = {
   slow?: readonly Figure[]
   workers?: readonly Figure[]
   latency?: readonly Latency[]
+  /** Response times at a share of the capacity, in live mode. */
+  capacity?: readonly Latency[]
   startMs?: number
   memory?: Memory
 }
