@@ -40,6 +40,9 @@ function toProblems(error: unknown): readonly string[] {
   return [`this is a bug in Tabbat: ${JSON.stringify(describeFailure(error))}`]
 }
 
+/** "1 call", "2 calls". */
+export const toCount = (count: number, noun: string) => `${count} ${noun}${count === 1 ? '' : 's'}`
+
 /** Rows as aligned columns; the first row is the heading. */
 export function toTable(rows: readonly (readonly string[])[]): string {
   const widths = (rows[0] ?? []).map((_cell, column) =>

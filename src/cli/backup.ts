@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs'
 import type { Command } from 'commander'
-import { say, sayJson, strong, warn } from '../app/terminal.ts'
+import { say, sayJson, strong, toCount, warn } from '../app/terminal.ts'
 import { type Backup, writeBackup } from '../backup/write-backup.ts'
 import { toRootKeyPath } from '../crypto/root-key.ts'
 import { type CommandContext, EXISTING, withCommandContext } from './command-context.ts'
@@ -68,6 +68,6 @@ function report(file: string, { header, counts }: Backup, json: { database: stri
   const { registry = 0, media = 0, api_keys = 0 } = counts
   say(strong(`The backup is complete: ${file} (${(bytes / 1e6).toFixed(1)} MB)`))
   say(
-    `${registry} rows of the registry, ${media} pictures, ${api_keys} API keys, as of ${header.created_at}.`,
+    `${toCount(registry, 'row')} of the registry, ${toCount(media, 'picture')}, ${toCount(api_keys, 'API key')}, as of ${header.created_at}.`,
   )
 }

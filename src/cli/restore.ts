@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { say, sayJson, strong } from '../app/terminal.ts'
+import { say, sayJson, strong, toCount } from '../app/terminal.ts'
 import { restoreBackup } from '../backup/restore-backup.ts'
 import { type Config, loadConfig } from '../config/config.ts'
 import { toDatabaseText } from '../config/database-text.ts'
@@ -53,7 +53,9 @@ async function runRestore(file: string, { force = false, yes, json }: Options): 
   }
   const { registry = 0, media = 0, api_keys = 0 } = counts
   say(strong(`The backup of ${header.created_at} is restored to ${place}.`))
-  say(`${registry} rows of the registry, ${media} pictures, ${api_keys} API keys. Start the servers now.`)
+  say(
+    `${toCount(registry, 'row')} of the registry, ${toCount(media, 'picture')}, ${toCount(api_keys, 'API key')}. Start the servers now.`,
+  )
 }
 
 async function restore(config: Config, file: string, force: boolean) {

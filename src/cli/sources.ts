@@ -1,5 +1,5 @@
 import { Argument, type Command } from 'commander'
-import { say, sayJson, toTable } from '../app/terminal.ts'
+import { say, sayJson, toCount, toTable } from '../app/terminal.ts'
 import { loadConfig } from '../config/config.ts'
 import { checkVendor, readSourceReports, requireVendor } from '../context/source-control.ts'
 import { disableSource, enableSource } from '../sources/kill-switch.ts'
@@ -143,7 +143,7 @@ const toTimes = ({ figures }: SourceReport) =>
 const toNaira = (kobo: number) => `₦${(kobo / 100).toFixed(2)}`
 
 const toSpend = ({ callsToday, spentKoboToday, capKobo }: SourceReport) =>
-  `${callsToday} calls, ${toNaira(spentKoboToday)}${capKobo === null ? '' : ` of ${toNaira(capKobo)}`}`
+  `${toCount(callsToday, 'call')}, ${toNaira(spentKoboToday)}${capKobo === null ? '' : ` of ${toNaira(capKobo)}`}`
 
 async function runCheck(name: VendorName, { json }: { json?: true }): Promise<void> {
   // Before a database is created.
