@@ -30,7 +30,7 @@ type SearchLimits = {
 
 export const SEARCH_LIMITS: SearchLimits = { page: 50, looks: 20_000, indexed: 5000 }
 
-type SearchTable = ReverseScanTable & Pick<AuditTable, 'byReference' | 'bySubject' | 'countSubject'>
+type SearchTable = ReverseScanTable & Pick<AuditTable, 'byReference' | 'bySubject'>
 
 export async function searchAudit(
   table: SearchTable,
@@ -49,8 +49,9 @@ async function findIndexed(
   { indexed }: SearchLimits,
 ): Promise<AuditRow[] | undefined> {
   if (request_reference) return table.byReference(request_reference)
-  if (!subject || (await table.countSubject(subject, indexed + 1)) > indexed) return undefined
-  return table.bySubject(subject)
+  if (!subject) return undefined
+  const rows = await table.bySubject(subject, indexed + 1)
+  return rows.length > indexed ? undefined : rows
 }
 
 function toPage(

@@ -1,4 +1,5 @@
 import { forgetSessions } from '../accounts/sessions.ts'
+import { startSubjectIndex } from '../audit/index-subjects.ts'
 import { HOUR_MS, steadyNow } from '../contract/time.ts'
 import { toRetentionCutoffs } from '../statistics/steps.ts'
 import type { Store } from '../store/store.ts'
@@ -6,12 +7,13 @@ import type { Log } from '../telemetry/log.ts'
 
 type Cleanable = { readonly forget: () => Promise<void> }
 
-/** Deletes expired rows every hour, until the returned function is called. */
+/** Until the returned function is called: deletes expired rows every hour, and lets the first worker index the audit log. */
 export function startCleanup(
   log: Log,
-  { reuse, accounts, statistics }: Store,
+  { reuse, accounts, statistics, subjects }: Store,
   others: readonly Cleanable[],
-): () => void {
+  workerNumber: number,
+): () => Promise<void> {
   const tasks = [
     ...others.map(({ forget }) => forget),
     () => reuse.forget(steadyNow()),
@@ -20,5 +22,9 @@ export function startCleanup(
   ]
   const cleanUp = () => void Promise.all(tasks.map((task) => task())).catch(log.failure)
   const timer = setInterval(cleanUp, HOUR_MS).unref()
-  return () => clearInterval(timer)
+  const stopIndex = workerNumber === 1 ? startSubjectIndex(subjects, log.failure) : undefined
+  return async () => {
+    clearInterval(timer)
+    await stopIndex?.()
+  }
 }

@@ -91,7 +91,7 @@ export async function createContext(
   const catalogueDeps = { table: store.catalogue, reviews: store.reviews, audit, switches: store.sources }
   const catalogue = await openRefreshedCatalogue(config, catalogueDeps, log)
   const latencies = createLatencies(store.statistics, audit.owner)
-  const stopCleanup = startCleanup(log, store, [guessLimit, idempotency, sourceChain])
+  const stopCleanup = startCleanup(log, store, [guessLimit, idempotency, sourceChain], workerNumber)
   return {
     config,
     log,
@@ -122,7 +122,7 @@ export async function createContext(
     latencies,
     lifecycle: { stopping: false },
     close: async () => {
-      stopCleanup()
+      await stopCleanup()
       await scrub?.close()
       await catalogue.close()
       await sourceChain.close()

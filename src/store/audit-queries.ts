@@ -16,8 +16,6 @@ export type AuditQueries = {
     range: { readonly from: number; readonly before: number },
     time: string,
   ) => Promise<number | undefined>
-  /** How many rows name this subject, counted up to `most`. */
-  readonly countSubject: (subject: string, most: number) => Promise<number>
 }
 
 export function createAuditQueries(database: Database, columns: string): AuditQueries {
@@ -31,9 +29,6 @@ export function createAuditQueries(database: Database, columns: string): AuditQu
     `SELECT sequence FROM audit WHERE chain = $1 AND sequence >= $2 AND sequence < $3 AND time <= $4
      ORDER BY sequence DESC LIMIT 1`,
   )
-  const countSubject = database.prepare(
-    'SELECT COUNT(*) AS counted FROM (SELECT 1 FROM audit WHERE subject = $1 LIMIT $2) AS few',
-  )
   return {
     pageBack: async (chain, before, most) => (await pageBack.all(chain, before, most)) as AuditRow[],
     timeFrom: async (chain, sequence) => {
@@ -44,6 +39,5 @@ export function createAuditQueries(database: Database, columns: string): AuditQu
       const row = await lastUntil.get(chain, from, before, time)
       return row && Number(row.sequence)
     },
-    countSubject: async (subject, most) => Number((await countSubject.get(subject, most))?.counted ?? 0),
   }
 }

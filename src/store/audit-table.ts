@@ -7,6 +7,7 @@ import type { ClaimId } from './idempotency-table.ts'
 import { CHECK_VERIFICATIONS, retryIfStored, toCheckValues } from './postgres-checks.ts'
 import { type ApplyChecks, createSqliteChecks } from './sqlite-checks.ts'
 import { ADD_TALLY, type PackedTallies, toAddPackedTallies, unpackTallies } from './statistics-table.ts'
+import { createSubjectQueries, type SubjectQueries } from './subject-queries.ts'
 
 export type Head = { readonly sequence: number; readonly hash: Uint8Array }
 
@@ -46,35 +47,35 @@ export type Appended = {
 const APPENDED: Appended = { refused: [], late: [] }
 
 /** Offers no update and no delete; triggers in the database refuse them as well. */
-export type AuditTable = AuditQueries & {
-  /**
-   * Writes all rows, completions and tallies in one commit, with what the checks count; or nothing, if a check refuses a
-   * verification.
-   */
-  readonly append: (
-    rows: PackedRows,
-    completions: readonly Completion[],
-    tallies?: PackedTallies,
-    checks?: CheckBatch,
-  ) => Promise<Appended>
-  readonly head: (chain: string) => Promise<Head | undefined>
-  readonly find: (chain: string, sequence: number) => Promise<AuditRow | undefined>
-  readonly byReference: (reference: string) => Promise<AuditRow[]>
-  readonly bySubject: (subject: string) => Promise<AuditRow[]>
-  /** The next rows of a chain, in order. */
-  readonly page: (chain: string, after: number, most: number) => Promise<AuditRow[]>
-  readonly hashes: (chain: string, after: number, upTo: number) => Promise<Uint8Array[]>
-  readonly chains: () => Promise<Chain[]>
-  /** Takes a chain from the owner that was read (null: a free or a new chain). False when another process was faster. */
-  readonly claim: (chain: string, seen: string | null, owner: string, now: number) => Promise<boolean>
-  /** Renews the claim of the owner. Fails when the log cannot be written. */
-  readonly sendHeartbeat: (chain: string, owner: string, now: number) => Promise<void>
-  /** Gives the chain up, so that another process can claim it. */
-  readonly release: (chain: string, owner: string, now: number) => Promise<void>
-  readonly insertCheckpoint: (checkpoint: Checkpoint) => Promise<void>
-  readonly lastCheckpoint: () => Promise<Checkpoint | undefined>
-  readonly listCheckpoints: () => Promise<Checkpoint[]>
-}
+export type AuditTable = AuditQueries &
+  SubjectQueries & {
+    /**
+     * Writes all rows, completions and tallies in one commit, with what the checks count; or nothing, if a check refuses a
+     * verification.
+     */
+    readonly append: (
+      rows: PackedRows,
+      completions: readonly Completion[],
+      tallies?: PackedTallies,
+      checks?: CheckBatch,
+    ) => Promise<Appended>
+    readonly head: (chain: string) => Promise<Head | undefined>
+    readonly find: (chain: string, sequence: number) => Promise<AuditRow | undefined>
+    readonly byReference: (reference: string) => Promise<AuditRow[]>
+    /** The next rows of a chain, in order. */
+    readonly page: (chain: string, after: number, most: number) => Promise<AuditRow[]>
+    readonly hashes: (chain: string, after: number, upTo: number) => Promise<Uint8Array[]>
+    readonly chains: () => Promise<Chain[]>
+    /** Takes a chain from the owner that was read (null: a free or a new chain). False when another process was faster. */
+    readonly claim: (chain: string, seen: string | null, owner: string, now: number) => Promise<boolean>
+    /** Renews the claim of the owner. Fails when the log cannot be written. */
+    readonly sendHeartbeat: (chain: string, owner: string, now: number) => Promise<void>
+    /** Gives the chain up, so that another process can claim it. */
+    readonly release: (chain: string, owner: string, now: number) => Promise<void>
+    readonly insertCheckpoint: (checkpoint: Checkpoint) => Promise<void>
+    readonly lastCheckpoint: () => Promise<Checkpoint | undefined>
+    readonly listCheckpoints: () => Promise<Checkpoint[]>
+  }
 
 const LIST = AUDIT_COLUMNS.join(', ')
 const INSERT = `INSERT INTO audit (${LIST}) VALUES (${AUDIT_COLUMNS.map((_column, index) => `$${index + 1}`).join(', ')})`
@@ -113,7 +114,6 @@ export function createAuditTable(database: Database): AuditTable {
   const byReference = database.prepare(
     `SELECT ${LIST} FROM audit WHERE request_reference = $1 ORDER BY time, sequence`,
   )
-  const bySubject = database.prepare(`SELECT ${LIST} FROM audit WHERE subject = $1 ORDER BY time, sequence`)
   const page = database.prepare(
     `SELECT ${LIST} FROM audit WHERE chain = $1 AND sequence > $2 ORDER BY sequence LIMIT $3`,
   )
@@ -138,6 +138,7 @@ export function createAuditTable(database: Database): AuditTable {
   const isPostgres = database.dialect === 'postgres'
   return {
     ...createAuditQueries(database, LIST),
+    ...createSubjectQueries(database, LIST),
     append: async (rows, completions, tallies = '[]', checks = undefined) => {
       const batch = { rows, completions, tallies, checks }
       // A single statement is its own transaction.
@@ -153,7 +154,6 @@ export function createAuditTable(database: Database): AuditTable {
     },
     find: async (chain, sequence) => (await find.get(chain, sequence)) as AuditRow | undefined,
     byReference: async (reference) => (await byReference.all(reference)) as AuditRow[],
-    bySubject: async (subject) => (await bySubject.all(subject)) as AuditRow[],
     page: async (chain, after, most) => (await page.all(chain, after, most)) as AuditRow[],
     hashes: async (chain, after, upTo) =>
       toHashes(Buffer.from(String((await hashes.get(chain, after, upTo))?.hashes ?? ''), 'hex')),

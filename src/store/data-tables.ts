@@ -33,10 +33,16 @@ export const DATA_TABLES = [
 export type DataTable = (typeof DATA_TABLES)[number]
 
 /**
- * Not in a backup, and emptied by a restore: valid for hours only and worth stealing, or of use only to a process that has
- * ended.
+ * Not in a backup, and emptied by a restore: valid for hours only and worth stealing, of use only to a process that has
+ * ended, or rebuilt from other tables.
  */
-export const TRANSIENT_TABLES = ['sessions', 'invitations', 'source_refunds'] as const
+export const TRANSIENT_TABLES = [
+  'sessions',
+  'invitations',
+  'source_refunds',
+  'audit_subject_blocks',
+  'audit_subject_pages',
+] as const
 
 /** Triggers in the database refuse to delete rows of these. */
 export const APPEND_ONLY: readonly DataTable[] = ['field_policies', 'audit', 'checkpoints']

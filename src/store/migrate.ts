@@ -14,6 +14,7 @@ import { paidCalls } from './migrations/0011-paid-calls.ts'
 import { catalogueReviews } from './migrations/0012-catalogue-reviews.ts'
 import { auditFormat2 } from './migrations/0013-audit-format-2.ts'
 import { checkVerifications } from './migrations/0014-check-verifications.ts'
+import { subjectBlocks } from './migrations/0015-subject-blocks.ts'
 
 /** `sql` runs on both engines; statements that differ stand under the name of the dialect. */
 type Migration = {
@@ -39,6 +40,7 @@ const MIGRATIONS: readonly Migration[] = [
   catalogueReviews,
   auditFormat2,
   checkVerifications,
+  subjectBlocks,
 ]
 
 /** The schema that this program knows. */

@@ -15,6 +15,7 @@ import { createReviewTable, type ReviewTable } from './review-table.ts'
 import { createRotationTable, type RotationTable } from './rotation-table.ts'
 import { createSourceTable, type SourceTable } from './source-table.ts'
 import { createStatisticsTable, type StatisticsTable } from './statistics-table.ts'
+import { createSubjectTable, type SubjectTable } from './subject-table.ts'
 
 /** Every query of the program, grouped by table. An absent value is undefined. */
 export type Tables = {
@@ -33,6 +34,7 @@ export type Tables = {
   readonly reviews: ReviewTable
   readonly accounts: AccountTable
   readonly statistics: StatisticsTable
+  readonly subjects: SubjectTable
 }
 
 export const createTables = (database: Database): Tables => ({
@@ -51,6 +53,7 @@ export const createTables = (database: Database): Tables => ({
   reviews: createReviewTable(database),
   accounts: createAccountTable(database),
   statistics: createStatisticsTable(database),
+  subjects: createSubjectTable(database),
 })
 
 /** The methods that write. A server on SQLite runs them in a writer thread, so that the event loop never waits for the disk. */
@@ -69,6 +72,7 @@ export const WRITES: { readonly [Table in keyof Tables]: readonly (keyof Tables[
   catalogue: ['append', 'claimSync', 'recordSync'],
   reviews: ['raise', 'decide', 'withdraw'],
   statistics: ['addLatencies', 'forget'],
+  subjects: ['insertBlock'],
   accounts: [
     'invite',
     'voidInvitation',

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { indexSubjects } from '../../src/audit/index-subjects.ts'
 import type { ScanPosition } from '../../src/audit/reverse-scan.ts'
 import { type AuditEntry, EMPTY_HEAD, linkEntries } from '../../src/audit/row.ts'
 import { type AuditFilter, type AuditPage, SEARCH_LIMITS, searchAudit } from '../../src/audit/search.ts'
@@ -58,6 +59,8 @@ describeEngines(ENGINES, (engine) => {
       const rows = linkEntries(chain, EMPTY_HEAD, toEntries(160 - index * 45, index))
       await store.audit.append(packRows(rows), [])
       written.push(...rows)
+      // The first rows of each chain are in blocks, the others are not.
+      if (chain === 'node-2') await indexSubjects(store.subjects, { blockRows: 40 })
     }
   })
   afterAll(() => store.close())

@@ -1,0 +1,76 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { AuditRow } from './audit-row.ts'
+import type { Database } from './database.ts'
+import { findInPage, toBucket } from './subject-blocks.ts'
+import { type IndexedChain, LIST_CHAINS, toIndexedChain } from './subject-table.ts'
+
+export type SubjectQueries = {
+  /** The rows that name this subject, oldest first. With `most`, at least that many of them, if there are. */
+  readonly bySubject: (subject: string, most?: number) => Promise<AuditRow[]>
+}
+
+const PAGES_AT_ONCE = 200
+/** Few enough not to delay requests: SQLite answers synchronously. */
+const SCANNED_AT_ONCE = 1000
+
+const IN_LIST = {
+  sqlite: 'SELECT value FROM json_each($2)',
+  postgres: 'SELECT value::bigint FROM jsonb_array_elements_text($2::jsonb)',
+} as const
+
+/** Rows that are in blocks are found by them; the others, at the end of each chain, are scanned. */
+export function createSubjectQueries(database: Database, columns: string): SubjectQueries {
+  const chains = database.prepare(LIST_CHAINS)
+  const pages = database.prepare(
+    `SELECT blocks.first_sequence, entries FROM audit_subject_blocks AS blocks
+     JOIN audit_subject_pages AS pages
+       ON pages.chain = blocks.chain AND pages.first_sequence = blocks.first_sequence AND bucket = $4
+     WHERE blocks.chain = $1 AND blocks.first_sequence > $2 AND last_sequence <= $3
+     ORDER BY blocks.first_sequence LIMIT ${PAGES_AT_ONCE}`,
+  )
+  const rows = database.prepare(
+    `SELECT ${columns} FROM audit WHERE chain = $1 AND sequence IN (${IN_LIST[database.dialect]}) AND subject = $3`,
+  )
+  const scan = database.prepare(
+    `SELECT ${columns} FROM audit WHERE chain = $1 AND sequence > $2 AND sequence <= $3 AND subject = $4`,
+  )
+
+  async function* findInBlocks({ chain, indexed }: IndexedChain, subject: string) {
+    const bucket = toBucket(subject)
+    for (let after = 0; after < indexed; ) {
+      const found = await pages.all(chain, after, indexed, bucket)
+      const sequences = found.flatMap(({ first_sequence, entries }) =>
+        findInPage(entries as Uint8Array, subject, Number(first_sequence)),
+      )
+      if (sequences.length > 0) yield await rows.all(chain, JSON.stringify(sequences), subject)
+      if (found.length < PAGES_AT_ONCE) return
+      after = Number(found.at(-1)?.first_sequence)
+      await nextTurn()
+    }
+  }
+
+  async function* scanTail({ chain, head, indexed }: IndexedChain, subject: string) {
+    for (let after = indexed; after < head; after += SCANNED_AT_ONCE) {
+      yield await scan.all(chain, after, Math.min(after + SCANNED_AT_ONCE, head), subject)
+      await nextTurn()
+    }
+  }
+
+  return {
+    bySubject: async (subject, most = Number.POSITIVE_INFINITY) => {
+      const found: AuditRow[] = []
+      for (const chain of (await chains.all()).map(toIndexedChain))
+        for (const search of [findInBlocks, scanTail])
+          for await (const some of search(chain, subject)) {
+            found.push(...(some as AuditRow[]))
+            if (found.length >= most) return found.sort(compareTime)
+          }
+      return found.sort(compareTime)
+    },
+  }
+}
+
+function compareTime(one: AuditRow, other: AuditRow): number {
+  if (one.time !== other.time) return one.time < other.time ? -1 : 1
+  return one.sequence - other.sequence
+}

@@ -1,0 +1,65 @@
+import type { Database, Row } from './database.ts'
+import type { SubjectBlock, SubjectOfRow } from './subject-blocks.ts'
+
+/** How far the rows of a chain are in blocks. */
+export type IndexedChain = {
+  readonly chain: string
+  readonly owner: string | null
+  readonly beatAt: number
+  /** The last row. */
+  readonly head: number
+  /** The last row that is in a block. */
+  readonly indexed: number
+}
+
+/** The blocks in which the audit rows of a person are found; see subject-blocks.ts. */
+export type SubjectTable = {
+  readonly chains: () => Promise<IndexedChain[]>
+  /** The rows of a range that have a subject. */
+  readonly subjects: (chain: string, after: number, upTo: number) => Promise<SubjectOfRow[]>
+  /** False when another process has written this block. */
+  readonly insertBlock: (block: SubjectBlock) => Promise<boolean>
+}
+
+export const LIST_CHAINS = `SELECT chain, owner, beat_at,
+    (SELECT COALESCE(MAX(sequence), 0) FROM audit WHERE audit.chain = audit_chains.chain) AS head,
+    COALESCE((SELECT last_sequence FROM audit_subject_blocks AS blocks WHERE blocks.chain = audit_chains.chain
+              ORDER BY first_sequence DESC LIMIT 1), 0) AS indexed
+  FROM audit_chains ORDER BY chain`
+
+export function createSubjectTable(database: Database): SubjectTable {
+  const chains = database.prepare(LIST_CHAINS)
+  const subjects = database.prepare(
+    `SELECT sequence, subject FROM audit
+     WHERE chain = $1 AND sequence > $2 AND sequence <= $3 AND subject IS NOT NULL ORDER BY sequence`,
+  )
+  return {
+    chains: async () => (await chains.all()).map(toIndexedChain),
+    subjects: async (chain, after, upTo) => (await subjects.all(chain, after, upTo)) as SubjectOfRow[],
+    insertBlock: (block) => database.transaction((inside) => insertBlock(inside, block)),
+  }
+}
+
+async function insertBlock(inside: Database, { chain, first, last, pages }: SubjectBlock): Promise<boolean> {
+  const isNew = await inside
+    .prepare(
+      `INSERT INTO audit_subject_blocks (chain, first_sequence, last_sequence) VALUES ($1, $2, $3)
+       ON CONFLICT (chain, first_sequence) DO NOTHING`,
+    )
+    .run(chain, first, last)
+  if (isNew === 0) return false
+  await inside
+    .prepare(
+      'INSERT INTO audit_subject_pages (chain, first_sequence, bucket, entries) VALUES ($1, $2, $3, $4)',
+    )
+    .runAll(pages.map(([bucket, entries]) => [chain, first, bucket, entries]))
+  return true
+}
+
+export const toIndexedChain = (row: Row): IndexedChain => ({
+  chain: String(row.chain),
+  owner: row.owner === null ? null : String(row.owner),
+  beatAt: Number(row.beat_at),
+  head: Number(row.head),
+  indexed: Number(row.indexed),
+})
