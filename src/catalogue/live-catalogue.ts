@@ -6,6 +6,8 @@ import { readShippedFolder } from './folder.ts'
 
 /** The active lists, in memory. A new version is in use seconds after it was saved. */
 export type LiveCatalogue = Catalogue & {
+  /** The lists in use: another object for each version. */
+  readonly current: Catalogue
   /** The version in use; 0 for the shipped lists. */
   readonly version: number
   /** Looks for a new version now. */
@@ -67,6 +69,9 @@ export async function openCatalogue({ table, log, pollMs = POLL_MS }: LiveOption
   poll()
 
   return {
+    get current() {
+      return current
+    },
     get version() {
       return version
     },

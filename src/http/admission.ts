@@ -12,8 +12,8 @@ import { createRefusalBudget } from './refusal-budget.ts'
  * is served then. So each caller costs one refusal for each response, however fast it retries.
  */
 export type Admission = {
-  /** Undefined: the request may begin. Otherwise whether it may begin, or a promise of that while it is queued. */
-  readonly enter: (keyId: string, connection?: Pausable) => undefined | boolean | Promise<boolean>
+  /** Undefined: the request may begin. False: it is refused. A promise of whether it may begin, while it is queued. */
+  readonly enter: (keyId: string, connection?: Pausable) => undefined | false | Promise<boolean>
   /** To be called once for every request that was admitted. */
   readonly leave: (keyId: string) => void
   /** To be called when a refusal was sent. */

@@ -15,6 +15,8 @@ export type App = {
   readonly server: Server
   readonly connections: Connections
   readonly route: (route: Route) => void
+  /** See router.ts. */
+  readonly remember: (target: string, route: Route) => void
   /** Resolves with the address. */
   readonly listen: (address: { readonly host: string; readonly port: number }) => Promise<string>
   /** Breaks off the responses that are sent piece by piece. */
@@ -82,6 +84,7 @@ export function createApp(hooks: Hooks, limits = UNLIMITED): App {
     server,
     connections,
     route: router.add,
+    remember: router.remember,
     listen: (address) => listen(server, address),
     cutStreams,
     close: async () => {

@@ -7,6 +7,8 @@ import { toRequestId } from './request-id.ts'
 export type Reply = {
   readonly status: number
   readonly headers: readonly string[]
+  /** The headers as text: see prepared-head.ts. Only for a 200. */
+  readonly headText?: string
   /** All at once, or piece by piece. */
   readonly body: Buffer | string | AsyncIterable<string>
 }

@@ -18,7 +18,12 @@ export function addMedia(app: App, context: Context, admission: Admission): void
     path: '/media/:token',
     operation: OPERATION,
     answer: (exchange) =>
-      withAdmission(admission, exchange, () => fetchPicture(context, exchange.params.token ?? '')),
+      withAdmission(
+        admission,
+        exchange,
+        (_, token) => fetchPicture(context, token),
+        exchange.params.token ?? '',
+      ),
   })
   // A sandbox portrait shows no real person: it is public and not audited.
   app.route({

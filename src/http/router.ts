@@ -2,6 +2,7 @@ import { METHODS } from 'node:http'
 import createFindMyWay, { type HTTPMethod } from 'find-my-way'
 import type { Scope } from '../contract/scope.ts'
 import { AppError } from '../errors.ts'
+import { createBoundedMap } from '../keys/bounded-map.ts'
 import type { Exchange, Params, Reply } from './exchange.ts'
 
 /** A path and its handler. A GET route answers HEAD as well. */
@@ -21,16 +22,22 @@ type Router = {
   readonly add: (route: Route) => void
   /** The route, with the parameters of its path set in the exchange; `not_found` or `method_not_allowed` otherwise. */
   readonly find: (exchange: Exchange) => Route
+  /** From now on, a GET of exactly this target finds this route, without parameters. */
+  readonly remember: (target: string, route: Route) => void
   /** Every method that some path takes. */
   readonly methods: () => readonly string[]
 }
 
 /** A longer parameter is `not_found`. */
 const MAX_PARAMETER_LENGTH = 500
+/** Bounds the memory of remembered targets. */
+const MAX_REMEMBERED = 1000
+const MAX_REMEMBERED_LENGTH = 200
 
 export function createRouter(): Router {
   const table = createFindMyWay({ maxParamLength: MAX_PARAMETER_LENGTH })
   const known = new Set<string>()
+  const remembered = createBoundedMap<string, Route>(MAX_REMEMBERED)
   const lookUp = (method: string, path: string) => {
     const found = table.find(method as HTTPMethod, path)
     return found && hasEmpty(found.params) ? null : found
@@ -43,8 +50,11 @@ export function createRouter(): Router {
       table.on(methods as HTTPMethod[], route.path, () => {}, route)
     },
     find: (exchange) => {
+      const { method, url = '' } = exchange.raw
+      const exact = method === 'GET' ? remembered.get(url) : undefined
+      if (exact) return exact
       const path = toLocalPath(exchange.path)
-      const found = lookUp(exchange.raw.method ?? '', path)
+      const found = lookUp(method ?? '', path)
       if (found) {
         exchange.params = found.params as Params
         return found.store as Route
@@ -52,6 +62,9 @@ export function createRouter(): Router {
       const allowed = METHODS.filter((method) => lookUp(method, path))
       if (allowed.length === 0) throw new AppError('not_found')
       throw new AppError('method_not_allowed', { headers: { allow: allowed.join(', ') } })
+    },
+    remember: (target, route) => {
+      if (target.length <= MAX_REMEMBERED_LENGTH) remembered.set(target, route)
     },
     methods: () => [...known],
   }

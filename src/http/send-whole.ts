@@ -1,7 +1,8 @@
 import type { IncomingMessage } from 'node:http'
 import { hasBody } from './body.ts'
 import { closeAfterResponse, MAX_UNREAD_BYTES } from './close-after-response.ts'
-import type { Exchange } from './exchange.ts'
+import type { Exchange, Reply } from './exchange.ts'
+import { sendPreparedHead } from './prepared-head.ts'
 
 /** Sends a response that is complete, and handles the unread rest of the request. `isStopping`: connections end. */
 export function sendWhole(
@@ -20,6 +21,16 @@ export function sendWhole(
   response.writeHead(status, head)
   if (isUnread && connection) handleUnread(raw, isLast || head.includes('connection'))
   response.end(raw.method === 'HEAD' ? undefined : body)
+}
+
+/** Sends a 200 with prepared headers. False: nothing was sent, use `sendWhole`. */
+export function sendPrepared(exchange: Exchange, headText: string, body: Reply['body']): boolean {
+  const { raw, response } = exchange
+  const isWhole = typeof body === 'string' || Buffer.isBuffer(body)
+  if (!isWhole || raw.method === 'HEAD' || (!raw.complete && hasBody(raw))) return false
+  if (!sendPreparedHead(exchange, headText, Buffer.byteLength(body))) return false
+  response.end(body)
+  return true
 }
 
 /** A short body is read to its end, and the connection goes on. A refused one without a length may be a long one. */

@@ -1,6 +1,6 @@
 import type { Exchange, Reply } from './exchange.ts'
 import type { Hooks } from './hooks.ts'
-import { sendWhole } from './send-whole.ts'
+import { sendPrepared, sendWhole } from './send-whole.ts'
 import { createStreams } from './streams.ts'
 
 /** Sends responses, whole or piece by piece. */
@@ -12,7 +12,8 @@ type Sender = {
 
 export function createSender({ toErrorReply, onWorkDone, isStopping }: Hooks): Sender {
   const streams = createStreams(toErrorReply, isStopping)
-  const writeReply = (exchange: Exchange, { status, headers, body }: Reply) => {
+  const writeReply = (exchange: Exchange, { status, headers, headText, body }: Reply) => {
+    if (headText !== undefined && !isStopping() && sendPrepared(exchange, headText, body)) return
     const head = exchange.responseHeaders.concat(headers as string[])
     if (typeof body === 'string' || Buffer.isBuffer(body))
       sendWhole(exchange, status, head, body, isStopping())

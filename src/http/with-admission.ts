@@ -13,18 +13,22 @@ const HEADERS = [
 ]
 
 /** Does the work when the in-flight limit allows it, else answers 503. To be called when the whole request has arrived. */
-export function withAdmission(
+export function withAdmission<Input>(
   admission: Admission,
   exchange: Exchange,
-  work: () => Reply | Promise<Reply>,
+  work: (exchange: Exchange, input: Input) => Reply | Promise<Reply>,
+  input: Input,
 ): Reply | Promise<Reply> {
-  const { caller, connection } = exchange
-  const begin = (admitted: boolean) => {
-    exchange.inFlight = admitted
-    return admitted ? work() : toRefusal(exchange)
+  const entered = admission.enter(exchange.caller?.lineage ?? '', exchange.connection)
+  if (entered === undefined) {
+    exchange.inFlight = true
+    return work(exchange, input)
   }
-  const entered = admission.enter(caller?.lineage ?? '', connection) ?? true
-  return typeof entered === 'boolean' ? begin(entered) : entered.then(begin)
+  if (entered === false) return toRefusal(exchange)
+  return entered.then((admitted) => {
+    exchange.inFlight = admitted
+    return admitted ? work(exchange, input) : toRefusal(exchange)
+  })
 }
 
 /** To be called when the work is done, whether or not the caller still waits for the response. */

@@ -26,7 +26,8 @@ export function createWindows(limit: number, now = () => performance.now()): Win
   }
   return {
     take: (key, wanted) => {
-      const at = now()
+      // Whole milliseconds: the sum of fractions would be rounded, and a new window would end in 61 seconds.
+      const at = Math.floor(now())
       const known = windows.get(key)
       const window = known && known.endsAt > at ? known : open(key, at)
       const tokens = Math.min(wanted, limit - window.used)

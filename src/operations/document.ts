@@ -1,4 +1,6 @@
 import { hash } from 'node:crypto'
+import type { Reply } from '../http/exchange.ts'
+import { toHeadText } from '../http/prepared-head.ts'
 
 /** A response that is the same for all callers until the catalogue changes: serialised once, with its ETag. */
 export class Document {
@@ -6,18 +8,14 @@ export class Document {
   readonly etag: string
   /** Name, value, name, value. */
   readonly headers: readonly string[]
+  readonly reply: Reply
 
   constructor(body: object) {
     this.bytes = Buffer.from(JSON.stringify(body))
     this.etag = `"${hash('sha256', this.bytes, 'base64url').slice(0, 27)}"`
-    this.headers = [
-      'cache-control',
-      'private',
-      'etag',
-      this.etag,
-      'content-type',
-      'application/json; charset=utf-8',
-    ]
+    const type = ['content-type', 'application/json; charset=utf-8']
+    this.headers = ['cache-control', 'private', 'etag', this.etag, ...type]
+    this.reply = { status: 200, headers: this.headers, headText: toHeadText(this.headers), body: this.bytes }
   }
 
   /** Whether the client's copy is current. */

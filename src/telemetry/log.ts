@@ -121,16 +121,20 @@ export function describeFailure(error: unknown): { error: string; at: string[]; 
   }
 }
 
-/** The time as text; many requests share a millisecond. */
+/** The time as text. Many requests share a second, and some a millisecond. */
 function createClock(): () => string {
-  let last = 0
-  let text = ''
+  let [second, last] = [-1, -1]
+  let [prefix, text] = ['', '']
   return () => {
     const now = Date.now()
-    if (now !== last) {
-      last = now
-      text = new Date(now).toISOString()
+    if (now === last) return text
+    last = now
+    const milliseconds = now % 1000
+    if (now - milliseconds !== second) {
+      second = now - milliseconds
+      prefix = new Date(second).toISOString().slice(0, -4)
     }
+    text = `${prefix}${String(milliseconds).padStart(3, '0')}Z`
     return text
   }
 }

@@ -1,0 +1,82 @@
+import type { Catalogue } from '../catalogue/catalogue.ts'
+import type { Context } from '../context/context.ts'
+import { AppError } from '../errors.ts'
+import type { Admission } from '../http/admission.ts'
+import type { App } from '../http/app.ts'
+import { hasBody } from '../http/body.ts'
+import type { Exchange, Reply } from '../http/exchange.ts'
+import { createReadInput } from '../http/input.ts'
+import { createToOrigin } from '../http/origin.ts'
+import { toHeadText } from '../http/prepared-head.ts'
+import type { Route } from '../http/router.ts'
+import { withAdmission } from '../http/with-admission.ts'
+import { Document } from '../operations/document.ts'
+import type { Operation } from '../operations/operation.ts'
+import type { VerificationResponse } from '../verification/replay.ts'
+
+type Input = Record<string, string>
+
+/** Adds the route of an operation to the listener. */
+export function addOperation(app: App, context: Context, admission: Admission, operation: Operation): void {
+  const { name, method, path, scope, inputFrom } = operation
+  const readInput = createReadInput(operation)
+  const toOrigin = createToOrigin(context.config)
+  const run = (exchange: Exchange, input: Input): Reply | Promise<Reply> => {
+    const { caller, id: requestId, headers, person } = exchange
+    if (!caller) throw new AppError('unauthenticated')
+    const origin = toOrigin(exchange) ?? ''
+    const { current } = context.catalogue
+    const answer = operation.run(context, { input, caller, requestId, headers, origin, person })
+    if (answer instanceof Promise) return answer.then((ready) => toReply(exchange, ready))
+    if (exchange.raw.method === 'GET' && !hasBody(exchange.raw)) prepare(exchange, answer, current)
+    return toReply(exchange, answer)
+  }
+  const route: Route = {
+    methods: inputFrom === 'body or query' ? [method, 'QUERY'] : [method],
+    path,
+    operation: name,
+    scope,
+    // Without a body to read, no promise is made: it would cost more than the response.
+    answer: (exchange) => {
+      const input = readInput(exchange)
+      return input instanceof Promise
+        ? input.then((read) => withAdmission(admission, exchange, run, read))
+        : withAdmission(admission, exchange, run, input)
+    },
+  }
+  /** The next request for exactly this target gets the document without routing, parsing or searching the lists. */
+  const prepare = ({ raw: { url = '' }, params }: Exchange, document: Document, lists: Catalogue) => {
+    const answer = (exchange: Exchange) => {
+      if (context.catalogue.current === lists && !hasBody(exchange.raw))
+        return withAdmission(admission, exchange, toDocumentReply, document)
+      exchange.params = params
+      return route.answer(exchange)
+    }
+    app.remember(url, { ...route, answer })
+  }
+  app.route(route)
+}
+
+const toReply = (exchange: Exchange, answer: Document | VerificationResponse) =>
+  answer instanceof Document ? toDocumentReply(exchange, answer) : toFinishedReply(exchange, answer)
+
+const FINISHED = ['cache-control', 'no-store', 'content-type', 'application/json; charset=utf-8']
+const FINISHED_TEXT = toHeadText(FINISHED)
+const REPLAYED = [...FINISHED, 'idempotent-replayed', 'true']
+
+function toFinishedReply(
+  exchange: Exchange,
+  { status, body, outcome, replayed }: VerificationResponse,
+): Reply {
+  exchange.outcome = outcome
+  if (replayed || status !== 200) return { status, headers: replayed ? REPLAYED : FINISHED, body }
+  return { status, headers: FINISHED, headText: FINISHED_TEXT, body }
+}
+
+/** Cacheable by the caller alone; an answer to a body is not, because a cache would mix products up. */
+function toDocumentReply({ raw, headers }: Exchange, document: Document): Reply {
+  if (hasBody(raw)) return { status: 200, headers: FINISHED, body: document.bytes }
+  if (document.isCurrent(headers['if-none-match']))
+    return { status: 304, headers: document.headers, body: '' }
+  return document.reply
+}
