@@ -31,11 +31,11 @@ async function openWithoutBody() {
 it('when all connections wait for bodies, the one whose body is late makes room for a new one', async () => {
   await once(server.listen(0, '127.0.0.1'), 'listening')
   const first = await openWithoutBody()
-  connections.cutSlowBodies(performance.now())
+  connections.check(performance.now())
   const second = await openWithoutBody()
   const refused = open().resume()
   await once(refused, 'close')
-  connections.cutSlowBodies(performance.now() + 5000)
+  connections.check(performance.now() + 5000)
   const closed = once(first.resume(), 'close')
   const third = await openWithoutBody()
   await closed

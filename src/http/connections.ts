@@ -8,8 +8,8 @@ export type Connections = {
   readonly find: (socket: Socket) => Connection | undefined
   readonly begin: (message: IncomingMessage) => Connection | undefined
   readonly end: (connection: Connection) => void
-  /** Ends requests whose body arrives too slowly. */
-  readonly cutSlowBodies: (now: number) => void
+  /** Ends requests whose body arrives too slowly, and sets a timeout for the others. */
+  readonly check: (now: number) => void
   readonly close: () => void
 }
 
@@ -25,26 +25,19 @@ const LATE_MS = 4000
 
 export function watchConnections(server: Server, limits: ConnectionLimits): Connections {
   const all = new Map<Socket, Connection>()
-  // The longest idle first.
-  const idleUnauthenticated = new Set<Connection>()
-  const idleAuthenticated = new Set<Connection>()
+  const idle = createIdleConnections()
   // Connections whose body was late at the last check, the oldest first.
   let late: Connection[] = []
 
-  const idleSetOf = ({ isAuthenticated }: Connection) =>
-    isAuthenticated ? idleAuthenticated : idleUnauthenticated
-  const markIdle = (connection: Connection) => idleSetOf(connection).add(connection)
-  const markUsed = (connection: Connection) => idleSetOf(connection).delete(connection)
   /** Closes the least used connection. False when all are in use. */
   const makeRoom = (): boolean => {
-    const [idle] = idleUnauthenticated.size > 0 ? idleUnauthenticated : idleAuthenticated
-    const first = idle ?? takeLate(late)
+    const first = idle.oldest() ?? takeLate(late)
     if (!first) return false
     close(first)
     return true
   }
   const close = (connection: Connection) => {
-    markUsed(connection)
+    idle.delete(connection)
     connection.socket.destroy()
   }
   const unauthenticated = createUnauthenticatedConnections(limits, close)
@@ -60,32 +53,33 @@ export function watchConnections(server: Server, limits: ConnectionLimits): Conn
       unauthenticated.remove(connection, address)
     })
     all.set(socket, connection)
-    markIdle(connection)
+    idle.add(connection)
     unauthenticated.add(connection, address)
     socket.once('close', () => {
       all.delete(socket)
-      markUsed(connection)
+      idle.delete(connection)
       unauthenticated.remove(connection, address)
     })
   })
-  server.setTimeout(limits.stalledMs).on('timeout', (socket) => {
+  server.on('timeout', (socket) => {
     if (!isResponseDue(all.get(socket))) socket.destroy()
   })
-  const cutSlowBodies = (now: number) => {
+  const check = (now: number) => {
     late = []
     for (const connection of all.values()) {
+      armTimeout(connection, limits.stalledMs)
       const waitedMs = toWaitedMs(connection, now)
       if (isTooSlow(connection, waitedMs)) cutOff(connection)
       else if (waitedMs > LATE_MS) late.push(connection)
     }
   }
-  const timer = setInterval(() => cutSlowBodies(performance.now()), CHECK_MS).unref()
+  const timer = setInterval(() => check(performance.now()), CHECK_MS).unref()
   return {
     find: (socket) => all.get(socket),
     begin: (message) => {
       const connection = all.get(message.socket)
       if (!connection) return undefined
-      if (connection.pending === 0) markUsed(connection)
+      if (connection.pending === 0) idle.delete(connection)
       connection.pending += 1
       connection.latest = message
       return connection
@@ -94,11 +88,26 @@ export function watchConnections(server: Server, limits: ConnectionLimits): Conn
       connection.pending -= 1
       if (connection.pending > 0 || connection.socket.destroyed) return
       if (connection.latest?.complete) connection.latest = undefined
-      markIdle(connection)
+      idle.add(connection)
       connection.whenIdle?.()
     },
-    cutSlowBodies,
+    check,
     close: () => clearInterval(timer),
+  }
+}
+
+/** The longest idle first; those without a valid key before the others. */
+function createIdleConnections() {
+  const unauthenticated = new Set<Connection>()
+  const authenticated = new Set<Connection>()
+  const setOf = ({ isAuthenticated }: Connection) => (isAuthenticated ? authenticated : unauthenticated)
+  return {
+    add: (connection: Connection) => void setOf(connection).add(connection),
+    delete: (connection: Connection) => void setOf(connection).delete(connection),
+    oldest: (): Connection | undefined => {
+      const [first] = unauthenticated.size > 0 ? unauthenticated : authenticated
+      return first
+    },
   }
 }
 
@@ -114,6 +123,16 @@ const createConnection = (socket: Socket, markAuthenticated: () => void): Connec
   account: undefined,
   whenIdle: undefined,
 })
+
+/**
+ * A timeout for each request would cost more than its route, so only requests that last until a check get one. It ends
+ * with the request: Node.js sets the one for idle connections then.
+ */
+function armTimeout({ socket, pending, latest }: Connection, stalledMs: number): void {
+  const isInUse = pending > 0 || latest !== undefined || socket.bytesWritten === 0
+  // A connection in memory has no timeout.
+  if (isInUse && !socket.timeout) socket.setTimeout?.(stalledMs)
+}
 
 /** The caller has read all that was sent, and waits for a response. */
 const isResponseDue = (connection: Connection | undefined) =>

@@ -63,8 +63,8 @@ it('a body below the minimum rate ends with 408, and its connection is closed', 
   const answers = slow.slice(1).map((socket) => readAnswers(socket, 1))
   const closed: Promise<unknown>[] = []
   server.app.server.getConnections((_error, count) => expect(count).toBeGreaterThanOrEqual(SLOW - 1))
-  server.app.connections.cutSlowBodies(performance.now())
-  server.app.connections.cutSlowBodies(performance.now() + 11_500)
+  server.app.connections.check(performance.now())
+  server.app.connections.check(performance.now() + 11_500)
   for (const answer of await Promise.all(answers)) {
     expect(answer).toMatch(/^HTTP\/1.1 408 /)
     expect(answer).toContain('"code":"request_timeout"')
@@ -80,8 +80,8 @@ it('a small body that arrives late is served', async () => {
   const body = JSON.stringify({ nin: '12345678901', phone: PHONE })
   socket.write(toHead('POST /api/v2/kyc/verify-nin', `Content-Length: ${body.length}`))
   await requested
-  server.app.connections.cutSlowBodies(performance.now())
-  server.app.connections.cutSlowBodies(performance.now() + 9000)
+  server.app.connections.check(performance.now())
+  server.app.connections.check(performance.now() + 9000)
   socket.write(body)
   expect(await readAnswers(socket, 1)).toMatch(/^HTTP\/1.1 200 /)
   socket.destroy()
@@ -92,10 +92,10 @@ it('a long body at a sufficient rate is not cut off', async () => {
   const requested = once(server.app.server, 'request')
   socket.write(toHead('POST /api/v2/kyc/verify-nin', 'Content-Length: 16000'))
   const [message] = await requested
-  server.app.connections.cutSlowBodies(performance.now())
+  server.app.connections.check(performance.now())
   socket.write(' '.repeat(12_000))
   while (message.socket.bytesRead < 12_000) await new Promise((done) => setImmediate(done))
-  server.app.connections.cutSlowBodies(performance.now() + 12_000)
+  server.app.connections.check(performance.now() + 12_000)
   socket.write(' '.repeat(4000))
   expect(await readAnswers(socket, 1)).toMatch(/^HTTP\/1.1 4(00|22) /)
   socket.destroy()

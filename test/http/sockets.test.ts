@@ -7,6 +7,7 @@ import { open, portOf, readAnswers, statusesIn, toHead } from './raw.ts'
 
 let server: TestApp
 let finish: () => void
+const begun = Promise.withResolvers<void>()
 beforeAll(async () => {
   server = await openTestApp()
   server.app.route({
@@ -22,6 +23,7 @@ beforeAll(async () => {
     answer: async () => {
       await new Promise<void>((resolve) => {
         finish = resolve
+        begun.resolve()
       })
       return { status: 200, headers: [], body: '{}' }
     },
@@ -37,6 +39,13 @@ async function openBoth(): Promise<[Socket, Socket]> {
   return [socket, (await connected)[0] as Socket]
 }
 
+/** The check of every second sets the timeout of a connection that is in use. */
+function shortenTimeout(serverSide: Socket): void {
+  server.app.connections.check(performance.now())
+  expect(serverSide.timeout).toBe(30_000)
+  serverSide.setTimeout(100)
+}
+
 it('a socket is destroyed after 408, though the caller keeps its end open', async () => {
   const [socket, serverSide] = await openBoth()
   server.app.server.headersTimeout = 100
@@ -49,11 +58,10 @@ it('a socket is destroyed after 408, though the caller keeps its end open', asyn
 })
 
 it('a caller that does not read its response is disconnected', async () => {
-  expect(server.app.server.timeout).toBe(30_000)
   const [socket, serverSide] = await openBoth()
   socket.write(toHead('GET /large'))
   await once(socket.pause(), 'readable')
-  serverSide.setTimeout(100)
+  shortenTimeout(serverSide)
   await once(serverSide, 'close')
   expect(serverSide.destroyed).toBe(true)
   socket.destroy()
@@ -61,10 +69,9 @@ it('a caller that does not read its response is disconnected', async () => {
 
 it('a caller whose response takes longer to make is not disconnected', async () => {
   const [socket, serverSide] = await openBoth()
-  const requested = once(server.app.server, 'request')
   socket.write(toHead('GET /long-work'))
-  await requested
-  serverSide.setTimeout(100)
+  await begun.promise
+  shortenTimeout(serverSide)
   await once(serverSide, 'timeout')
   finish()
   expect(statusesIn(await readAnswers(socket, 1))).toEqual([200])
