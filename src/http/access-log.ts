@@ -11,29 +11,29 @@ type AccessLog = {
   readonly countBroken: (requestId: string, code: ErrorCode) => void
 }
 
-/** `mode` is the one of requests without a key: the admin listener has its own word. */
-export function createAccessLog({ log, metrics, latencies }: Context, mode = 'none'): AccessLog {
+/** `keylessMode` is the mode of requests without a key: the admin listener has its own word. */
+export function createAccessLog({ log, metrics, latencies }: Context, keylessMode = 'none'): AccessLog {
   const countRefusal = createRefusalCount(log)
   return {
     finish: (exchange) => {
-      const { operation, caller, startedAt, response } = exchange
+      const { id: requestId, isOwnId, operation, caller, startedAt, response } = exchange
       const durationMs = Math.round((performance.now() - startedAt) * 1000) / 1000
       // A caller that disconnected, or whose body never came, got no response.
       const isAnswered = response.writableFinished
       const outcome = isAnswered ? exchange.outcome : 'aborted'
       const status = isAnswered ? response.statusCode : 0
-      const callerMode = caller?.mode ?? mode
-      metrics.countRequest(operation, callerMode, outcome, durationMs)
+      const mode = caller?.mode ?? keylessMode
+      metrics.countRequest(operation, mode, outcome, durationMs)
       if (outcome === 'overloaded') return countRefusal()
       if (caller && isAnswered && operation.startsWith('verify_')) latencies.count(caller.mode, durationMs)
       const keyId = caller?.keyId ?? ''
-      log.request({ requestId: exchange.id, operation, mode: callerMode, keyId, status, outcome, durationMs })
+      log.request({ requestId, isOwnId, operation, mode, keyId, status, outcome, durationMs })
     },
     countBroken: (requestId, code) => {
       const { status } = ERRORS[code]
-      const [operation, durationMs] = ['unknown', 0]
+      const [operation, mode, durationMs, isOwnId] = ['unknown', keylessMode, 0, true] as const
       metrics.countRequest(operation, mode, code, durationMs)
-      log.request({ requestId, operation, mode, keyId: '', status, outcome: code, durationMs })
+      log.request({ requestId, isOwnId, operation, mode, keyId: '', status, outcome: code, durationMs })
     },
   }
 }

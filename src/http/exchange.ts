@@ -23,6 +23,8 @@ export class Exchange {
   readonly response: ServerResponse
   readonly connection: Connection | undefined
   readonly id: string
+  /** The id is ours, and not one that the caller chose. */
+  readonly isOwnId: boolean
   readonly path: string
   /** What follows the question mark. */
   readonly search: string
@@ -47,7 +49,9 @@ export class Exchange {
     this.raw = raw
     this.response = response
     this.connection = connection
-    this.id = toRequestId(raw.headers['x-request-id'])
+    const givenId = raw.headers['x-request-id']
+    this.id = toRequestId(givenId)
+    this.isOwnId = this.id !== givenId
     this.responseHeaders = ['x-request-id', this.id]
     const url = raw.url ?? '/'
     const mark = url.indexOf('?')

@@ -93,8 +93,17 @@ export function createAuthenticate(options: AuthenticateOptions): Authenticate {
   }
 }
 
-/** `Bearer <key>` or the bare key. */
-const toCredential = (authorization: string) => authorization.trim().replace(/^bearer +/i, '')
+/** `Bearer <key>` or the bare key. The usual spelling needs no pattern: every request pays for this. */
+const toCredential = (authorization: string) =>
+  authorization.startsWith('Bearer ') && isPrinted(authorization, 7) && isPrinted(authorization, -1)
+    ? authorization.slice(7)
+    : authorization.trim().replace(/^bearer +/i, '')
+
+/** A character of ASCII that is not white space. */
+function isPrinted(text: string, index: number): boolean {
+  const code = text.charCodeAt(index < 0 ? text.length + index : index)
+  return code > 32 && code < 127
+}
 
 function toCaller(row: KeyRow): Caller {
   return {

@@ -8,6 +8,7 @@ import { createLog } from './log.ts'
 
 const REQUEST = {
   requestId: `req_${'0'.repeat(32)}`,
+  isOwnId: true,
   operation: 'verify_nin',
   mode: 'test',
   keyId: 'abc',

@@ -4,6 +4,8 @@ import { createRepeatedFailures } from './repeated-failures.ts'
 /** One line a request. Nothing else of a request reaches the log: no address, header, query or body. */
 type RequestLine = {
   readonly requestId: string
+  /** Made by this server. */
+  readonly isOwnId: boolean
   readonly operation: string
   readonly mode: string
   readonly keyId: string
@@ -59,12 +61,13 @@ export function createLog(level: string, fd = 2): Log {
   return {
     // Without JSON.stringify: nothing in it needs escaping, and every request pays for this line.
     request: (line) => {
-      if (isRequestLogged)
-        write(
-          `{"level":30,"time":"${toTime()}","event":"request","request_id":"${toLoggedId(line.requestId)}",` +
-            `"operation":"${line.operation}","mode":"${line.mode}","key_id":"${line.keyId}",` +
-            `"status":${line.status},"outcome":"${line.outcome}","duration_ms":${line.durationMs}}\n`,
-        )
+      if (!isRequestLogged) return
+      const id = line.isOwnId ? line.requestId : toLoggedId(line.requestId)
+      write(
+        `{"level":30,"time":"${toTime()}","event":"request","request_id":"${id}",` +
+          `"operation":"${line.operation}","mode":"${line.mode}","key_id":"${line.keyId}",` +
+          `"status":${line.status},"outcome":"${line.outcome}","duration_ms":${line.durationMs}}\n`,
+      )
     },
     event: (at, event, figures = {}) => writeEvent(at, { event, ...figures }),
     failure: (error, requestId = '') =>
