@@ -1,13 +1,18 @@
 import type { Context } from '../context/context.ts'
 import { createAccessLog } from '../http/access-log.ts'
-import { type Admission, createAdmission, toInFlightLimits } from '../http/admission.ts'
+import {
+  type Admission,
+  createAdmission,
+  endAdmission,
+  pauseRefused,
+  toInFlightLimits,
+} from '../http/admission.ts'
 import { type App, createApp } from '../http/app.ts'
 import { toConnectionLimits } from '../http/connection-limits.ts'
 import { createToErrorReply } from '../http/error-reply.ts'
 import { createGuard } from '../http/guard.ts'
 import { addHealth } from '../http/health.ts'
 import { addMedia } from '../http/media.ts'
-import { endAdmission, pauseRefused } from '../http/with-admission.ts'
 import { OPERATIONS } from '../operations/operations.ts'
 import { addDocs } from '../reference/docs-routes.ts'
 import { addOperation } from './operation-route.ts'

@@ -1,16 +1,11 @@
 import type { Config } from '../config/config.ts'
-import { createAdmissionQueue } from './admission-queue.ts'
-import { watchEventLoopLag } from './event-loop-lag.ts'
+import { AppError, ERRORS, toErrorBody } from '../errors.ts'
+import type { Exchange, Reply } from './exchange.ts'
 import { createInFlight, type InFlightLimits } from './in-flight.ts'
-import { createPausedConnections, type Pausable } from './paused-connections.ts'
-import { createQueueReservations } from './queue-reservations.ts'
-import { createRefusalBudget } from './refusal-budget.ts'
+import { createOverload } from './overload.ts'
+import type { Pausable } from './paused-connections.ts'
 
-/**
- * Bounds the requests in flight. A request above the limit waits in a short queue, or is refused at once when the queue is
- * full. The connection of a refused request is paused: what its caller sends next stays unread until its turn comes, and
- * is served then. So each caller costs one refusal for each response, however fast it retries.
- */
+/** Bounds the requests in flight. For requests above the limit, see overload.ts. */
 export type Admission = {
   /** Undefined: the request may begin. False: it is refused. A promise of whether it may begin, while it is queued. */
   readonly enter: (keyId: string, connection?: Pausable) => undefined | false | Promise<boolean>
@@ -31,87 +26,68 @@ export const toInFlightLimits = ({
   maxInFlightPerKey: perKey = Math.ceil(all * SHARE_OF_KEY),
 }: Pick<Config, 'maxInFlight' | 'maxInFlightPerKey'>): InFlightLimits => ({ all, perKey })
 
-/** About as many requests as are answered in 15 ms. Connections that were just resumed have reserved a part of it. */
-const MAX_QUEUED = 64
-/** With fewer requests in flight, a request begins whatever the event loop and the paused connections say. */
-const FEW = 16
-const MAX_WAIT_MS = 30
-/** For a request whose connection was paused before. */
-const MAX_WAIT_IN_TURN_MS = 1000
-const MAX_PAUSE_MS = 1500
-const TICK_MS = 10
-
 export function createAdmission(limits: InFlightLimits): Admission {
-  const { lag, inFlight, acquire, queue, reservations, paused, budget } = createParts(limits)
-  let [responses, isStopping] = [0, false]
-  let ticking: NodeJS.Timeout | undefined
-
-  const isQueueFull = () => queue.size() + reservations.size() >= MAX_QUEUED
-  const resumeIntoQueue = () => {
-    while (paused.size() > 0 && !isQueueFull()) reservations.make(paused.resumeNext())
-  }
-  const tick = () => {
-    const now = performance.now()
-    reservations.tick()
-    queue.refuseLate(now)
-    queue.admit(acquire)
-    resumeIntoQueue()
-    paused.resumeOlder(now - MAX_PAUSE_MS)
-    for (let left = budget.read(responses); left >= 1 && paused.size() > 0; left--) paused.resumeNext()
-    responses = 0
-    if (queue.size() + reservations.size() + paused.size() > 0) return
-    clearInterval(ticking)
-    ticking = undefined
-  }
-  const startTicking = () => {
-    budget.restart()
-    responses = 0
-    return setInterval(tick, TICK_MS)
-  }
+  const inFlight = createInFlight(limits)
+  const overload = createOverload(inFlight)
   return {
-    enter: (keyId, connection) => {
-      const isInTurn = reservations.use(connection)
-      const isBehind = !isInTurn && paused.has(keyId)
-      if ((!isBehind || inFlight.count() < FEW) && acquire(keyId)) return undefined
-      if (!isInTurn && (isBehind || isQueueFull())) return false
-      ticking ??= startTicking()
-      const until = performance.now() + (isInTurn ? MAX_WAIT_IN_TURN_MS : MAX_WAIT_MS)
-      return new Promise((settle) => queue.add({ keyId, until, connection, settle }))
-    },
+    enter: (keyId, connection) =>
+      !overload.isActive() && inFlight.acquire(keyId) ? undefined : overload.enter(keyId, connection),
     leave: (keyId) => {
       inFlight.release(keyId)
-      responses += 1
-      if (queue.size() > 0) queue.admit(acquire)
-      if (paused.size() > 0) resumeIntoQueue()
+      if (overload.isActive()) overload.countResponse()
     },
-    pause: (keyId, connection) => {
-      if (isStopping || connection.socket.destroyed) return
-      paused.add(keyId, connection, performance.now())
-      ticking ??= startTicking()
-    },
-    resumeAll: () => {
-      isStopping = true
-      paused.resumeOlder(Number.POSITIVE_INFINITY)
-    },
+    pause: overload.pause,
+    resumeAll: overload.resumeAll,
     close: () => {
-      lag.close()
-      clearInterval(ticking)
+      inFlight.close()
+      overload.close()
     },
   }
 }
 
-function createParts(limits: InFlightLimits) {
-  const lag = watchEventLoopLag()
-  const inFlight = createInFlight(limits)
-  const acquire = (keyId: string) => {
-    if (inFlight.count() >= FEW && lag.isTooLong()) return false
-    return inFlight.acquire(keyId)
+/** Does the work when the in-flight limit allows it, else answers 503. To be called when the whole request has arrived. */
+export function withAdmission<Input>(
+  admission: Admission,
+  exchange: Exchange,
+  work: (exchange: Exchange, input: Input) => Reply | Promise<Reply>,
+  input: Input,
+): Reply | Promise<Reply> {
+  const entered = admission.enter(exchange.caller?.lineage ?? '', exchange.connection)
+  if (entered === undefined) {
+    exchange.inFlight = true
+    return work(exchange, input)
   }
-  const [queue, reservations, paused, budget] = [
-    createAdmissionQueue(),
-    createQueueReservations(),
-    createPausedConnections(),
-    createRefusalBudget(),
-  ]
-  return { lag, inFlight, acquire, queue, reservations, paused, budget }
+  if (entered === false) return toRefusal(exchange)
+  return entered.then((admitted) => {
+    exchange.inFlight = admitted
+    return admitted ? work(exchange, input) : toRefusal(exchange)
+  })
+}
+
+/** To be called when the work is done, whether or not the caller still waits for the response. */
+export function endAdmission(admission: Admission, exchange: Exchange): void {
+  if (exchange.inFlight) admission.leave(exchange.caller?.lineage ?? '')
+  exchange.inFlight = false
+}
+
+/** To be called when the response is sent. */
+export function pauseRefused(admission: Admission, { outcome, connection, caller }: Exchange): void {
+  if (outcome === 'overloaded' && connection?.pending === 0)
+    admission.pause(caller?.lineage ?? '', connection)
+}
+
+/** Made once: an error with its stack for each refusal would cost more than the refusal. */
+const OVERLOADED = new AppError('overloaded')
+const HEADERS = [
+  'content-type',
+  'application/json; charset=utf-8',
+  ...Object.entries(OVERLOADED.headers).flat(),
+  'cache-control',
+  'no-store',
+]
+
+function toRefusal(exchange: Exchange): Reply {
+  exchange.outcome = 'overloaded'
+  const body = JSON.stringify(toErrorBody(OVERLOADED, exchange.id))
+  return { status: ERRORS.overloaded.status, headers: HEADERS, body }
 }

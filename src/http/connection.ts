@@ -13,7 +13,7 @@ export type Connection = {
   /** A valid key was presented on it: it is the last to be closed for lack of room. */
   isAuthenticated: boolean
   readonly markAuthenticated: () => void
-  /** See queue-reservations.ts. */
+  /** See admission-queue.ts. */
   hasReservation: boolean
   /** The account of the console whose requests arrive on it. Set inside this process, never by a request. */
   account: string | undefined

@@ -1,27 +1,33 @@
 /** The requests in flight: in all, and of each key. */
-type InFlight = {
-  readonly count: () => number
-  /** False when a limit is reached. */
+export type InFlight = {
+  /** So few that a request begins whatever the event loop and the paused connections say. */
+  readonly isFew: () => boolean
+  /** False when a limit is reached, or the event loop was blocked. */
   readonly acquire: (keyId: string) => boolean
   readonly release: (keyId: string) => void
+  readonly close: () => void
 }
 
 export type InFlightLimits = { readonly all: number; readonly perKey: number }
 
+const FEW = 16
 /** Above this, keys without a request in flight are dropped from the map. */
 const MAX_KEYS = 10_000
+const TICK_MS = 250
+const MAX_LAG_MS = 1000
 
 export function createInFlight({ all, perKey }: InFlightLimits): InFlight {
   const byKey = new Map<string, number>()
+  const lag = watchEventLoopLag()
   let total = 0
   const dropIdleKeys = () => {
     for (const [keyId, count] of byKey) if (count === 0) byKey.delete(keyId)
   }
   return {
-    count: () => total,
+    isFew: () => total < FEW,
     acquire: (keyId) => {
       const count = byKey.get(keyId) ?? 0
-      if (total >= all || count >= perKey) return false
+      if (total >= all || count >= perKey || (total >= FEW && lag.isTooLong())) return false
       if (byKey.size >= MAX_KEYS) dropIdleKeys()
       total += 1
       byKey.set(keyId, count + 1)
@@ -31,5 +37,18 @@ export function createInFlight({ all, perKey }: InFlightLimits): InFlight {
       total -= 1
       byKey.set(keyId, (byKey.get(keyId) ?? 1) - 1)
     },
+    close: lag.close,
   }
+}
+
+/** A timer that fires late shows how long the event loop was blocked. */
+function watchEventLoopLag() {
+  let lagMs = 0
+  let expected = performance.now() + TICK_MS
+  const timer = setInterval(() => {
+    const now = performance.now()
+    lagMs = Math.max(0, now - expected)
+    expected = now + TICK_MS
+  }, TICK_MS).unref()
+  return { isTooLong: () => lagMs > MAX_LAG_MS, close: () => clearInterval(timer) }
 }

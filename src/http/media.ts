@@ -3,10 +3,9 @@ import { AppError } from '../errors.ts'
 import { toKeyState } from '../keys/key-view.ts'
 import { openMediaToken } from '../registry/media-link.ts'
 import { drawPortrait } from '../sources/sandbox/portrait.ts'
-import type { Admission } from './admission.ts'
+import { type Admission, withAdmission } from './admission.ts'
 import type { App } from './app.ts'
 import { type Reply, toTextReply } from './exchange.ts'
-import { withAdmission } from './with-admission.ts'
 
 const PNG_FIRST_BYTE = 0x89
 const OPERATION = 'fetch_picture'
