@@ -7,7 +7,8 @@ import { openTestConsole, type TestConsole, toCookie } from './test-console.ts'
 
 const NIN = '70000000017'
 const UNKNOWN_NIN = '70000000018'
-const RECORD = toNinRecord(NIN, '8031234567')
+const PERSON = toNinRecord(NIN, '8031234567')
+const RECORD = { ...PERSON, personal_info: { ...PERSON.personal_info, middle_name: '' } }
 const PASSWORD = 'a horse that reads the news'
 const REASON = 'Complaint 4711 of the customer'
 

@@ -55,7 +55,7 @@ function listFaults({ trial, together, open, alone, grownMb }: Omit<FaultReport,
 }
 
 async function playTogether(trial: Trial, openForMs: number) {
-  return withHouse('dojah,blusalt', async ({ ask, first, server, client }) => {
+  return withServer('dojah,blusalt', async ({ ask, first, server, client }) => {
     // A new server's memory grows until it is warm, whatever its sources do.
     const before = await lowestMemoryMb(client, server, () => askFor(ask, 8, WARM_MS))
     const usual = await askMany(ask, 4, 200)
@@ -87,7 +87,7 @@ async function playTogether(trial: Trial, openForMs: number) {
 }
 
 async function playAlone(trial: Trial) {
-  return withHouse('dojah', async ({ ask, first }) => {
+  return withServer('dojah', async ({ ask, first }) => {
     await strike(first, trial)
     const samples = await askMany(ask, 24, 48)
     return {
@@ -97,7 +97,7 @@ async function playAlone(trial: Trial) {
   })
 }
 
-export type House = {
+type TestServer = {
   readonly ask: () => Promise<Sample>
   readonly first: StandIn
   readonly second: StandIn
@@ -105,9 +105,9 @@ export type House = {
   readonly client: Client
 }
 
-export async function withHouse<T>(
+export async function withServer<T>(
   order: string,
-  work: (house: House) => Promise<T>,
+  work: (at: TestServer) => Promise<T>,
   connections = 64,
 ): Promise<T> {
   const [first, second] = [await openStandIn(dojah), await openStandIn(blusalt)]
@@ -143,17 +143,17 @@ async function isOpen(client: Client, { url }: RunningServer): Promise<boolean> 
   return (JSON.parse(body) as { sources: { dojah?: string } }).sources.dojah === 'degraded'
 }
 
-async function askMany(ask: House['ask'], ways: number, count: number): Promise<Sample[]> {
+async function askMany(ask: TestServer['ask'], ways: number, count: number): Promise<Sample[]> {
   let left = count
   return askWhile(ask, ways, () => left-- > 0)
 }
 
-async function askFor(ask: House['ask'], ways: number, ms: number): Promise<Sample[]> {
+async function askFor(ask: TestServer['ask'], ways: number, ms: number): Promise<Sample[]> {
   const end = performance.now() + ms
   return askWhile(ask, ways, () => performance.now() < end)
 }
 
-async function askWhile(ask: House['ask'], ways: number, goesOn: () => boolean): Promise<Sample[]> {
+async function askWhile(ask: TestServer['ask'], ways: number, goesOn: () => boolean): Promise<Sample[]> {
   const samples: Sample[] = []
   const way = async () => {
     while (goesOn()) samples.push(await ask())

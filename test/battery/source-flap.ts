@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { type Sample, toPart, withHouse } from './source-fault.ts'
+import { type Sample, toPart, withServer } from './source-fault.ts'
 
 /** The first source alternates between hanging and answering; the second one always answers. */
 type Flap = {
@@ -24,7 +24,7 @@ const MOST_P99_MS = 2500
 const WARM_UP = 100
 
 export function playFlap(flap: Flap): Promise<FlapReport> {
-  return withHouse(
+  return withServer(
     'dojah,blusalt',
     async ({ ask, first, second }) => {
       for (let call = 0; call < WARM_UP; call++) await ask()

@@ -15,7 +15,7 @@ afterEach(async () => {
 })
 
 /** A server on a real socket with one person who has a picture. */
-async function openHouse(engine: string, settings: Record<string, string> = {}) {
+async function openServer(engine: string, settings: Record<string, string> = {}) {
   const database = engine === 'PostgreSQL' ? { TABBAT_DATABASE_URL: await createTestDatabase() } : {}
   const server = await openTestApp({ ...database, ...settings })
   opened.push(server)
@@ -50,7 +50,7 @@ const engines = hasPostgres() ? ['SQLite', 'PostgreSQL'] : ['SQLite']
 
 describe.each(engines)('a link to a picture on %s', (engine) => {
   it('needs no credential, names no person, and every fetch is audited', async () => {
-    const { verify, rows, key } = await openHouse(engine)
+    const { verify, rows, key } = await openServer(engine)
     const link = await verify(key)
     for (const secret of [NIN, PHONE, PHONE.slice(1)]) {
       expect(link).not.toContain(secret)
@@ -65,7 +65,7 @@ describe.each(engines)('a link to a picture on %s', (engine) => {
   })
 
   it('stops working with its key, and not with another', async () => {
-    const { verify, rows, key, createKey, context } = await openHouse(engine)
+    const { verify, rows, key, createKey, context } = await openServer(engine)
     const other = await createKey({ mode: 'live' })
     const [mine, theirs] = [await verify(key), await verify(other)]
     expect([await statusOf(mine), await statusOf(theirs)]).toEqual([200, 200])
@@ -77,7 +77,7 @@ describe.each(engines)('a link to a picture on %s', (engine) => {
   })
 
   it('cannot be changed to another key', async () => {
-    const { verify, key, createKey } = await openHouse(engine)
+    const { verify, key, createKey } = await openServer(engine)
     const other = await createKey({ mode: 'live' })
     const link = new URL(await verify(key))
     const bytes = Buffer.from(link.pathname.split('/').at(-1) ?? '', 'base64url')
@@ -87,7 +87,7 @@ describe.each(engines)('a link to a picture on %s', (engine) => {
   })
 
   it('shows nothing while the audit log cannot be written', async () => {
-    const { verify, key, context } = await openHouse(engine)
+    const { verify, key, context } = await openServer(engine)
     const link = new URL(await verify(key))
     const record = () => Promise.reject(new AppError('audit_unavailable'))
     const audit = Object.create(context.audit, {
@@ -102,7 +102,7 @@ describe.each(engines)('a link to a picture on %s', (engine) => {
   })
 
   it('has a rate limit of its own, apart from that of its key', async () => {
-    const { verify, key } = await openHouse(engine, { TABBAT_RATE_LIMIT: '2' })
+    const { verify, key } = await openServer(engine, { TABBAT_RATE_LIMIT: '2' })
     const link = await verify(key)
     expect([await statusOf(link), await statusOf(link), await statusOf(link)]).toEqual([200, 200, 429])
     expect(await statusOf(await verify(key))).toBe(429)
@@ -110,7 +110,7 @@ describe.each(engines)('a link to a picture on %s', (engine) => {
 })
 
 it('a portrait of the sandbox is public, and leaves no audit row', async () => {
-  const { verify, context } = await openHouse('SQLite')
+  const { verify, context } = await openServer('SQLite')
   expect(await statusOf(await verify())).toBe(200)
   const rows = await context.store.database.prepare('SELECT phase FROM audit').all()
   expect(rows.map(({ phase }) => phase)).not.toContain('picture_fetched')

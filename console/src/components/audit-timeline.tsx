@@ -1,3 +1,4 @@
+import { Fragment } from 'preact'
 import type { AuditRowView, AuditTimeline } from '../../../src/admin/shapes/audit.ts'
 import { toMs, toOperation, toWords } from '../format.ts'
 import { toHash, toKeySearch } from '../route.ts'
@@ -32,7 +33,10 @@ export function AuditTimelinePanel({ reference }: { reference: string }) {
                 <Summary rows={rows} />
                 <ol class="timeline">
                   {rows.map((row) => (
-                    <Row key={`${row.chain} ${row.sequence}`} row={row} />
+                    <Fragment key={`${row.chain} ${row.sequence}`}>
+                      {row.started_at && <Start at={row.started_at} />}
+                      <Row row={row} />
+                    </Fragment>
                   ))}
                 </ol>
               </>
@@ -70,6 +74,18 @@ const PHASES: Readonly<Record<string, string>> = {
   replay: 'Stored response returned again',
 }
 
+/** A row that is a whole verification also has the time of its request. */
+const Start = ({ at }: { at: string }) => (
+  <li>
+    <div class="bar">
+      <h3>{PHASES.intent}</h3>
+      <span class="dim push">
+        <When at={at} to="exact" />
+      </span>
+    </div>
+  </li>
+)
+
 function Row({ row }: { row: AuditRowView }) {
   const { phase, outcome, source_attempts } = row
   return (
@@ -93,13 +109,10 @@ function Row({ row }: { row: AuditRowView }) {
         </ol>
       )}
       <Facts
-        facts={[
-          ...toStart(row),
-          ...toGiven([
-            ['Fields released', phase === 'replay' ? null : toFields(row)],
-            ['Detail', row.detail],
-          ]),
-        ]}
+        facts={toGiven([
+          ['Fields released', phase === 'replay' ? null : toFields(row)],
+          ['Detail', row.detail],
+        ])}
       />
       <details>
         <summary class="dim">Audit row</summary>
@@ -114,10 +127,6 @@ function Row({ row }: { row: AuditRowView }) {
     </li>
   )
 }
-
-/** A row that is a whole verification has the time of its request as well. */
-const toStart = ({ started_at }: AuditRowView) =>
-  started_at ? [['Requested', <When key="start" at={started_at} to="exact" />] as const] : []
 
 const toFields = (row: AuditRowView) => row.fields_released?.replaceAll(',', ', ')
 
