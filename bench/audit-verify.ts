@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { makeCheckpoint } from '../src/audit/checkpoint.ts'
 import { findCheckpointFile } from '../src/audit/checkpoint-file.ts'
 import { toPublicKey } from '../src/audit/open-checkpoint.ts'
+import { toPolicyId } from '../src/audit/released-fields.ts'
 import { type AuditEntry, EMPTY_HEAD, linkEntries } from '../src/audit/row.ts'
 import { createSigner } from '../src/audit/signing.ts'
 import { verifyStore } from '../src/audit/verify-store.ts'
@@ -16,6 +17,7 @@ import { createReference } from '../src/verification/reference.ts'
 const ROWS = Number(process.argv[2] ?? 500_000)
 const CHAINS = ['bench-1', 'bench-2']
 const BATCH = 10_000
+const RELEASED = 'nin_number,personal_info,residential_info,registration_date'
 
 const signer = createSigner(createSecretKey(Buffer.alloc(32, 7)))
 const publicKey = toPublicKey(signer.publicKey, 'The key')
@@ -44,6 +46,7 @@ try {
 /** Through the same code that the server writes with, and a checkpoint as often as there. */
 async function fill({ audit }: Store): Promise<{ rows: number }> {
   const heads = CHAINS.map(() => EMPTY_HEAD)
+  await audit.insertPolicies([{ id: toPolicyId(RELEASED), fields: RELEASED }])
   for (const chain of CHAINS) await audit.claim(chain, null, 'bench', Date.now())
   for (let done = 0, turn = 0; done < ROWS; done += BATCH, turn++) {
     const at = turn % CHAINS.length
@@ -76,7 +79,7 @@ function toEntry(reference: string, ended: boolean): AuditEntry {
   }
   if (!ended) return { ...story, phase: 'intent' }
   const sources = '[{"name":"registry","result":"found","ms":2}]'
-  const fields_released = 'nin_number,personal_info,residential_info,registration_date'
+  const fields_released = RELEASED
   return { ...story, phase: 'outcome', outcome: 'verified', sources, fields_released }
 }
 

@@ -24,6 +24,7 @@ import { isStoreFailure, toFatal } from '../store/failure.ts'
 import { packTallies } from '../store/statistics-table.ts'
 import { claimChain, createOwner, loadNodeName } from './chain-claim.ts'
 import { makeCheckpoint, refuseOlderStore } from './checkpoint.ts'
+import { toPolicyId } from './released-fields.ts'
 import { type AuditEntry, EMPTY_HEAD, linkEntries } from './row.ts'
 import type { Signer } from './signing.ts'
 import { refuseLostRows, wasCommitted } from './unknown-commit.ts'
@@ -75,6 +76,8 @@ export class AuditLog {
   #healthy = true
   /** Set after damage or a disk error, and never reset. */
   #ended = false
+  /** The field policies that are known to be in the database. */
+  readonly #storedPolicies = new Set<string>()
   #queue: Pending[] = []
   #running: Promise<void> | undefined
   #checkpointing: Promise<void> | undefined
@@ -187,6 +190,7 @@ export class AuditLog {
     this.#head ??= await this.#findHead()
     const completing = batch.filter(({ completion }) => completion)
     const entries = batch.flatMap((pending) => pending.entries)
+    await this.#storePolicies(entries)
     const rows = linkEntries(this.#chain, this.#head, entries)
     const { refused, late } = await this.#append(batch, rows, completing)
     if (this.#ended) throw new AppError('audit_unavailable')
@@ -201,6 +205,16 @@ export class AuditLog {
       else resolve()
     }
     return []
+  }
+
+  /** A row refers to the fields that were released; their names are durable before it. */
+  async #storePolicies(entries: readonly AuditEntry[]): Promise<void> {
+    const fresh = new Set<string>()
+    for (const { fields_released: fields } of entries)
+      if (fields && !this.#storedPolicies.has(fields)) fresh.add(fields)
+    if (fresh.size === 0) return
+    await this.#options.table.insertPolicies([...fresh].map((fields) => ({ id: toPolicyId(fields), fields })))
+    for (const fields of fresh) this.#storedPolicies.add(fields)
   }
 
   async #append(
@@ -249,6 +263,7 @@ export class AuditLog {
 
   #fail(error: unknown): void {
     this.#head = undefined
+    this.#storedPolicies.clear()
     const isFatal = toFatal(error) !== undefined
     const isNews = this.#healthy && !isFatal
     this.#healthy = false

@@ -1,7 +1,7 @@
 import type { KeyObject } from 'node:crypto'
 import { isHash, openCheckpoint } from './open-checkpoint.ts'
 import { climb, type ProofStep } from './verify-merkle.ts'
-import { createRowHasher, FIELDS_OF_FORMAT_1, HASHED_FIELDS } from './verify-row.ts'
+import { createRowHasher, FIELDS_OF_FORMAT_1, HASHED_FIELDS, toReference } from './verify-row.ts'
 
 type Field = (typeof FIELDS_OF_FORMAT_1)[number]
 
@@ -20,14 +20,22 @@ export type Proof = {
   /** The format of the row. */
   readonly version: 1 | 2
   readonly row: ProofRow
+  /** The names of the released fields; from version 2 on. */
+  readonly released?: string | null
   readonly path: readonly ProofStep[]
   readonly checkpoint: { readonly time: string; readonly body: string; readonly signature: string }
 }
 
 export const PROOF_KIND = 'tabbat-audit-proof'
 
-type ProofResult =
-  | { readonly sound: true; readonly row: ProofRow; readonly signedAt: string }
+export type ProofResult =
+  | {
+      readonly sound: true
+      readonly row: ProofRow
+      /** The names of the released fields. */
+      readonly released: string | null
+      readonly signedAt: string
+    }
   | { readonly sound: false; readonly reason: string }
 
 const no = (reason: string): ProofResult => ({ sound: false, reason })
@@ -37,9 +45,12 @@ export function checkProof(bytes: Uint8Array, publicKey: KeyObject): ProofResult
   const proof = parseProof(bytes)
   if (!proof) return no('this is not a proof as tabbat audit prove writes it')
   const { version, row, path, checkpoint } = proof
+  const released = version === 1 ? row.fields_released : (proof.released ?? null)
   const fields = HASHED_FIELDS.map((field) => row[field] ?? null)
   if (createRowHasher()(fields, row.previous_hash, version) !== row.hash)
     return no('the hash of the row does not match its content')
+  if (version !== 1 && row.fields_released !== (released && toReference(released)))
+    return no('the released fields are not those that the row refers to')
   const opened = openCheckpoint(checkpoint, publicKey)
   if ('wrong' in opened) return no(`the checkpoint ${opened.wrong}`)
   const head = opened.heads.find(({ chain }) => chain === row.chain)
@@ -47,7 +58,7 @@ export function checkProof(bytes: Uint8Array, publicKey: KeyObject): ProofResult
     return no('the checkpoint does not cover this row')
   if (climb(row.hash, row.sequence - head.from - 1, head.sequence - head.from, path) !== head.root)
     return no('the path does not lead from the row to the signed root')
-  return { sound: true, row, signedAt: checkpoint.time }
+  return { sound: true, row, released, signedAt: checkpoint.time }
 }
 
 /** The canonical text of a proof. Any other formatting of the same content is refused. */
@@ -56,11 +67,12 @@ export const toProofText = (proof: Proof) => `${JSON.stringify(proof, null, 2)}\
 function parseProof(bytes: Uint8Array): Proof | undefined {
   try {
     const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
-    const { kind, version, row, path, checkpoint } = JSON.parse(text) as Proof
+    const { kind, version, row, released, path, checkpoint } = JSON.parse(text) as Proof
     const proof: Proof = {
       kind,
       version,
       row: toRow(row, version),
+      ...(version === 1 ? {} : { released: released as string | null }),
       path: path.map(({ side, hash }) => ({ side, hash })),
       checkpoint: { time: checkpoint.time, body: checkpoint.body, signature: checkpoint.signature },
     }
@@ -78,9 +90,9 @@ const COLUMNS = {
 const toRow = (row: ProofRow, version: Proof['version']) =>
   Object.fromEntries(COLUMNS[version].map((column) => [column, row[column]])) as ProofRow
 
-const isProof = ({ kind, version, row, path, checkpoint }: Proof) =>
+const isProof = ({ kind, version, row, released, path, checkpoint }: Proof) =>
   kind === PROOF_KIND &&
-  (version === 1 || row.format === version) &&
+  (version === 1 || (row.format === version && isField(released, 'released'))) &&
   isHash(row.hash) &&
   isHash(row.previous_hash) &&
   (version === 1 ? FIELDS_OF_FORMAT_1 : HASHED_FIELDS).every((field) => isField(row[field], field)) &&

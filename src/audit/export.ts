@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { AuditRow } from '../store/audit-row.ts'
+import type { AuditRow, LoggedRow } from '../store/audit-row.ts'
 import type { AuditTable } from '../store/audit-table.ts'
 
 const ROWS_AT_ONCE = 500
@@ -19,11 +19,12 @@ export async function* exportRows(table: Pick<AuditTable, 'chains' | 'page'>): A
   }
 }
 
-/** A row as a JSON object with the names of the columns; hashes are hex. */
-export const toPlainRow = ({ previous_hash, hash, ...fields }: AuditRow) => ({
+/** A row as a JSON object with the names of the columns, and the names of the released fields; hashes are hex. */
+export const toPlainRow = ({ previous_hash, hash, released, ...fields }: LoggedRow) => ({
   ...fields,
   previous_hash: Buffer.from(previous_hash).toString('hex'),
   hash: Buffer.from(hash).toString('hex'),
+  released,
 })
 
 export type SourceAttempt = {

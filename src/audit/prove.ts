@@ -1,6 +1,6 @@
 import type { KeyObject } from 'node:crypto'
 import { UserError } from '../errors.ts'
-import type { AuditRow } from '../store/audit-row.ts'
+import type { LoggedRow } from '../store/audit-row.ts'
 import { type AuditSnapshot, withAuditSnapshot } from '../store/audit-snapshot.ts'
 import type { Checkpoint } from '../store/audit-table.ts'
 import type { Store } from '../store/store.ts'
@@ -33,6 +33,7 @@ export async function prove(deps: ProveDeps, reference: string): Promise<string>
     kind: PROOF_KIND,
     version: row.format as Proof['version'],
     row: toProofRow(row),
+    ...(row.format === 1 ? {} : { released: row.released }),
     path: await findPath(store, row, covering.head),
     checkpoint: toPlain(covering.checkpoint),
   }
@@ -43,14 +44,14 @@ export async function prove(deps: ProveDeps, reference: string): Promise<string>
 }
 
 /** The outcome row; without one, the intent row. */
-async function findRow({ audit }: Store, reference: string): Promise<AuditRow> {
+async function findRow({ audit }: Store, reference: string): Promise<LoggedRow> {
   const rows = await audit.byReference(reference)
   const row = rows.find(({ phase }) => phase === 'outcome') ?? rows[0]
   if (!row) throw new UserError('The audit log has no row with this reference.')
   return row
 }
 
-function findCovering(store: Store, publicKey: KeyObject, row: AuditRow): Promise<Covering | undefined> {
+function findCovering(store: Store, publicKey: KeyObject, row: LoggedRow): Promise<Covering | undefined> {
   return withAuditSnapshot(store, async (scan) => {
     // A checkpoint is later than its rows, unless the clock was set back.
     return (await findAfter(scan, publicKey, row, row.time)) ?? (await findAfter(scan, publicKey, row, ''))
@@ -60,7 +61,7 @@ function findCovering(store: Store, publicKey: KeyObject, row: AuditRow): Promis
 async function findAfter(
   scan: AuditSnapshot,
   publicKey: KeyObject,
-  { chain, sequence }: AuditRow,
+  { chain, sequence }: LoggedRow,
   after: string,
 ): Promise<Covering | undefined> {
   for await (const page of scan.checkpoints(after))
@@ -83,14 +84,14 @@ async function signNow({ store, signer, checkpointDir }: ProveDeps): Promise<voi
 
 async function findPath(
   { audit }: Store,
-  { chain, sequence }: AuditRow,
+  { chain, sequence }: LoggedRow,
   { from, sequence: upTo }: SignedHead,
 ) {
   return toMerklePath(await audit.hashes(chain, from, upTo), sequence - from - 1)
 }
 
-function toProofRow(row: AuditRow): ProofRow {
-  const { format, started_at, previous_hash, hash, ...fields } = row
+function toProofRow(row: LoggedRow): ProofRow {
+  const { format, started_at, previous_hash, hash, released: _, ...fields } = row
   const toHex = (bytes: Uint8Array) => Buffer.from(bytes).toString('hex')
   const added = format === 1 ? {} : { started_at, format }
   return { ...fields, ...added, previous_hash: toHex(previous_hash), hash: toHex(hash) }

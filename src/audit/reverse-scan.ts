@@ -1,11 +1,11 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { AuditRow } from '../store/audit-row.ts'
+import type { LoggedRow } from '../store/audit-row.ts'
 import type { AuditTable } from '../store/audit-table.ts'
 
 /** Position of a scan: the oldest time reached, its chain, and the last row read of that chain. */
 export type ScanPosition = { readonly time: string; readonly chain: string; readonly sequence: number }
 
-export type Step = { readonly row: AuditRow; readonly position: ScanPosition }
+export type Step = { readonly row: LoggedRow; readonly position: ScanPosition }
 
 type ReverseScanRange = {
   /** Continues after this position. */
@@ -53,7 +53,7 @@ export async function* scanBackwards(
 const isAfter = (row: Pick<ScanPosition, 'time' | 'chain'>, other: Pick<ScanPosition, 'time' | 'chain'>) =>
   row.time < other.time || (row.time === other.time && row.chain < other.chain)
 
-type Reader = { row: AuditRow | undefined; readonly read: () => Promise<AuditRow | undefined> }
+type Reader = { row: LoggedRow | undefined; readonly read: () => Promise<LoggedRow | undefined> }
 
 /** Reads the next row of a chain and inserts the chain into the queue, sorted by time. A finished chain is dropped. */
 async function advance(queue: Reader[], reader: Reader, oldest: string): Promise<void> {
@@ -67,8 +67,8 @@ async function advance(queue: Reader[], reader: Reader, oldest: string): Promise
 function createReader(table: ReverseScanTable, chain: string, start: number): Reader {
   let before = start
   let size = FIRST_BLOCK
-  let block: Iterator<AuditRow> = [].values()
-  const read = async (): Promise<AuditRow | undefined> => {
+  let block: Iterator<LoggedRow> = [].values()
+  const read = async (): Promise<LoggedRow | undefined> => {
     const next = block.next()
     if (!next.done) return next.value
     // SQLite answers synchronously: let other work run between two blocks.

@@ -2,8 +2,9 @@ import { hash } from 'node:crypto'
 import { steadyNow } from '../contract/time.ts'
 import { AUDIT_COLUMNS, type AuditRow } from '../store/audit-row.ts'
 import type { Head } from '../store/audit-table.ts'
+import { toPolicyId } from './released-fields.ts'
 
-/** An event before it has a position in the log. Absent fields become null. */
+/** An event before it has a position in the log. Absent fields become null. `fields_released` are the names of the fields. */
 export type AuditEntry = Partial<
   Omit<AuditRow, 'chain' | 'sequence' | 'time' | 'phase' | 'format' | 'previous_hash' | 'hash'>
 > & { readonly phase: string; readonly time?: string }
@@ -45,7 +46,7 @@ function toRow(chain: string, sequence: number, previous_hash: Uint8Array, entry
     sources: entry.sources ?? null,
     amount: entry.amount ?? null,
     consent_reference: entry.consent_reference ?? null,
-    fields_released: entry.fields_released ?? null,
+    fields_released: entry.fields_released ? toPolicyId(entry.fields_released) : null,
     detail: entry.detail ?? null,
     started_at: entry.started_at ?? null,
     format: FORMAT,

@@ -1,10 +1,10 @@
-import type { AuditRow } from '../store/audit-row.ts'
+import type { LoggedRow } from '../store/audit-row.ts'
 import type { AuditTable } from '../store/audit-table.ts'
 import { type ReverseScanTable, type ScanPosition, scanBackwards } from './reverse-scan.ts'
 
 /** All given conditions must hold. Times are ISO texts in UTC with milliseconds, like those of the rows. */
 export type AuditFilter = Partial<
-  Pick<AuditRow, 'request_reference' | 'key_id' | 'outcome' | 'phase' | 'subject'>
+  Pick<LoggedRow, 'request_reference' | 'key_id' | 'outcome' | 'phase' | 'subject'>
 > & {
   readonly from?: string
   readonly to?: string
@@ -12,7 +12,7 @@ export type AuditFilter = Partial<
 
 export type AuditPage = {
   /** Newest first. */
-  readonly rows: readonly AuditRow[]
+  readonly rows: readonly LoggedRow[]
   /** Where the next page begins; undefined at the end. */
   readonly next: ScanPosition | undefined
   /** The search stopped early, at the limit of rows that one search reads. */
@@ -47,7 +47,7 @@ async function findIndexed(
   table: SearchTable,
   { request_reference, subject }: AuditFilter,
   { indexed }: SearchLimits,
-): Promise<AuditRow[] | undefined> {
+): Promise<LoggedRow[] | undefined> {
   if (request_reference) return table.byReference(request_reference)
   if (!subject) return undefined
   const rows = await table.bySubject(subject, indexed + 1)
@@ -55,7 +55,7 @@ async function findIndexed(
 }
 
 function toPage(
-  few: readonly AuditRow[],
+  few: readonly LoggedRow[],
   filter: AuditFilter,
   before: ScanPosition | undefined,
   { page }: SearchLimits,
@@ -74,7 +74,7 @@ async function searchAll(
   before: ScanPosition | undefined,
   { page, looks }: SearchLimits,
 ): Promise<AuditPage> {
-  const rows: AuditRow[] = []
+  const rows: LoggedRow[] = []
   let looked = 0
   let last: ScanPosition | undefined
   for await (const { row, position } of scanBackwards(table, { ...filter, before })) {
@@ -89,7 +89,7 @@ async function searchAll(
 
 const SAME = ['request_reference', 'key_id', 'outcome', 'phase', 'subject'] as const
 
-const fits = (row: AuditRow, filter: AuditFilter) =>
+const fits = (row: LoggedRow, filter: AuditFilter) =>
   SAME.every((name) => filter[name] === undefined || filter[name] === row[name]) &&
   (filter.from === undefined || row.time >= filter.from) &&
   (filter.to === undefined || row.time <= filter.to)
@@ -101,4 +101,4 @@ function compareAge(one: ScanPosition, other: ScanPosition): number {
   return other.sequence - one.sequence
 }
 
-const toPlace = ({ time, chain, sequence }: AuditRow): ScanPosition => ({ time, chain, sequence })
+const toPlace = ({ time, chain, sequence }: LoggedRow): ScanPosition => ({ time, chain, sequence })

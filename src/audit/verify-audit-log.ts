@@ -1,7 +1,7 @@
 import type { AuditSnapshot } from '../store/audit-snapshot.ts'
 import { type Fault, type SoundPrefix, verifyChain } from './verify-chain.ts'
 import { type CheckpointOptions, type CheckpointsVerdict, verifyCheckpoints } from './verify-checkpoints.ts'
-import { createRowHasher } from './verify-row.ts'
+import { createRowHasher, toReference } from './verify-row.ts'
 
 /** The verifier shares no code with the writer, so that a bug in one is found by the other. */
 export type VerifyOptions = CheckpointOptions & {
@@ -57,6 +57,7 @@ async function verifyChains(
   { onProgress }: VerifyOptions,
 ): Promise<Fault | undefined> {
   const hashRow = createRowHasher()
+  const references = new Set<unknown>()
   const total = await scan.countRows()
   let rows = 0
   const onRows = (more: number) => {
@@ -64,14 +65,30 @@ async function verifyChains(
     onProgress?.(rows, total)
   }
   for (const chain of await scan.chains()) {
-    const result = await verifyChain(scan, chain, hashRow, onRows)
+    const result = await verifyChain(scan, chain, hashRow, onRows, references)
     if ('reason' in result) {
       places.set(chain, { length: (result.sequence ?? 1) - 1, hash: '' })
       return result
     }
     places.set(chain, result)
   }
-  return rows === total ? undefined : findUnclaimedRow(scan)
+  return rows === total ? verifyPolicies(scan, references) : findUnclaimedRow(scan)
+}
+
+/** Every field policy that a row refers to must exist, with the text that its id was computed from. */
+async function verifyPolicies(
+  scan: AuditSnapshot,
+  references: ReadonlySet<unknown>,
+): Promise<Fault | undefined> {
+  const policies = new Map(await scan.policies())
+  for (const id of references) {
+    if (id === null) continue
+    const fields = policies.get(id)
+    if (typeof fields === 'string' && toReference(fields) === id) continue
+    const what = fields === undefined ? 'is missing' : 'was changed'
+    return { chain: null, sequence: null, reason: `the field policy ${id}, to which rows refer, ${what}` }
+  }
+  return undefined
 }
 
 /** There are more rows than the known chains hold. */

@@ -13,16 +13,18 @@ export type SoundPrefix = { readonly length: number; readonly hash: string }
 
 const ROWS_AT_ONCE = 1000
 const SEQUENCE_AT = HASHED_FIELDS.indexOf('sequence')
+const RELEASED_AT = HASHED_FIELDS.indexOf('fields_released')
 const FORMAT_AT = HASHED_FIELDS.length
 const PREVIOUS_AT = FORMAT_AT + 1
 const HASH_AT = PREVIOUS_AT + 1
 
-/** Checks a chain row by row. Returns where it ends, or its first fault. */
+/** Checks a chain row by row. Returns where it ends, or its first fault. Collects the references to field policies. */
 export async function verifyChain(
   scan: AuditSnapshot,
   chain: string,
   hashRow: RowHasher,
   onRows: (rows: number) => void,
+  references: Set<unknown>,
 ): Promise<SoundPrefix | Fault> {
   let place: SoundPrefix = { length: 0, hash: ZERO_HASH }
   let next = scan.rows(chain, 0, ROWS_AT_ONCE)
@@ -33,7 +35,7 @@ export async function verifyChain(
     // Reads the next page while this one is hashed. A failure is handled in the next round.
     next = scan.rows(chain, place.length + rows.length, ROWS_AT_ONCE)
     next.catch(() => {})
-    const result = verifyRows(rows, place, hashRow)
+    const result = verifyRows(rows, place, hashRow, references)
     if ('reason' in result) return { chain, ...result }
     place = result
     onRows(rows.length)
@@ -44,6 +46,7 @@ function verifyRows(
   rows: readonly Cells[],
   { length, hash }: SoundPrefix,
   hashRow: RowHasher,
+  references: Set<unknown>,
 ): SoundPrefix | Omit<Fault, 'chain'> {
   let sequence = length
   let previous = hash
@@ -52,6 +55,7 @@ function verifyRows(
     const computed = hashRow(row, previous, row[FORMAT_AT])
     if (row[SEQUENCE_AT] !== sequence || row[PREVIOUS_AT] !== previous || row[HASH_AT] !== computed)
       return { sequence, reason: explain(row, sequence, previous, computed) }
+    if (row[FORMAT_AT] !== 1) references.add(row[RELEASED_AT])
     previous = computed as string
   }
   return { length: sequence, hash: previous }

@@ -22,6 +22,9 @@ export const FIELDS_OF_FORMAT_1 = [
 /** The fields of format 2. */
 export const HASHED_FIELDS = [...FIELDS_OF_FORMAT_1, 'started_at'] as const
 
+/** How a row of format 2 refers to the names of the released fields. */
+export const toReference = (fields: string) => hash('sha256', fields, 'base64url').slice(0, 22)
+
 /** The previous hash of the first row of a chain. */
 export const ZERO_HASH = '0'.repeat(64)
 

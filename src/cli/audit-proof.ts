@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import type { Command } from 'commander'
 import { say, strong } from '../app/terminal.ts'
-import { checkProof, type ProofRow } from '../audit/check-proof.ts'
+import { checkProof, type ProofResult } from '../audit/check-proof.ts'
 import { prove } from '../audit/prove.ts'
 import { UserError } from '../errors.ts'
 import { findPublicKey, readInputFile, toSigner } from './audit-key.ts'
@@ -94,10 +94,10 @@ async function runCheckProof(file: string, options: CheckOptions): Promise<void>
   if (options.json) return say(JSON.stringify({ ...result, ...(database && { database }) }))
   if (!result.sound) return say(strong(`The proof is NOT good: ${result.reason}.`))
   say(strong('The proof is good.'))
-  for (const line of toProofLines(result.row, result.signedAt)) say(line)
+  for (const line of toProofLines(result)) say(line)
 }
 
-const toProofLines = (row: ProofRow, signedAt: string): string[] => [
+const toProofLines = ({ row, released, signedAt }: Extract<ProofResult, { sound: true }>): string[] => [
   `On ${signedAt}, the owner of the key signed that this row is in the audit log (chain ${row.chain}, row ${row.sequence}):`,
   ...[
     ['started', row.started_at ?? null],
@@ -109,7 +109,7 @@ const toProofLines = (row: ProofRow, signedAt: string): string[] => [
     ['key id', row.key_id],
     ['subject', row.subject],
     ['consent', row.consent_reference],
-    ['released', row.fields_released],
+    ['released', released],
   ]
     .filter(([, value]) => value !== null)
     .map(([name = '', value]) => `  ${name?.padEnd(10)} ${value}`),

@@ -3,7 +3,7 @@ import { dim, say, strong, toTable } from '../app/terminal.ts'
 import { readSourceAttempts, toPlainRow } from '../audit/export.ts'
 import { KINDS, type Kind, toBlindIndex } from '../crypto/blind-index.ts'
 import { UserError } from '../errors.ts'
-import type { AuditRow } from '../store/audit-row.ts'
+import type { LoggedRow } from '../store/audit-row.ts'
 import { EXISTING, withCommandContext, withStore } from './command-context.ts'
 import { addHelp, EXIT_CODES, NUMBER_NOTE } from './help.ts'
 import { readSecret } from './prompt.ts'
@@ -45,7 +45,7 @@ export function addAuditShowCommands(audit: Command, readReference: (text: strin
   })
 }
 
-function showTimeline(reference: string, rows: readonly AuditRow[], json: true | undefined): void {
+function showTimeline(reference: string, rows: readonly LoggedRow[], json: true | undefined): void {
   if (rows.length === 0) throw new UserError('The audit log has no row with this reference.')
   if (json) {
     say(JSON.stringify(rows.map(toPlainRow)))
@@ -58,7 +58,7 @@ function showTimeline(reference: string, rows: readonly AuditRow[], json: true |
   }
 }
 
-function listFacts(row: AuditRow): string[] {
+function listFacts(row: LoggedRow): string[] {
   const facts = [
     [row.operation, row.mode && `${row.mode} mode`, row.key_id && `key ${row.key_id}`]
       .filter(Boolean)
@@ -66,7 +66,7 @@ function listFacts(row: AuditRow): string[] {
     row.started_at && `started: ${row.started_at}`,
     row.outcome && `outcome: ${row.outcome}`,
     ...listSources(row),
-    row.fields_released && `released: ${row.fields_released.replaceAll(',', ', ')}`,
+    row.released && `released: ${row.released.replaceAll(',', ', ')}`,
     row.amount && `amount: ${row.amount}`,
     row.consent_reference && `consent: ${row.consent_reference}`,
     row.detail && `detail: ${row.detail}`,
@@ -74,7 +74,7 @@ function listFacts(row: AuditRow): string[] {
   return facts.filter((fact) => typeof fact === 'string' && fact !== '') as string[]
 }
 
-function listSources(row: AuditRow): string[] {
+function listSources(row: LoggedRow): string[] {
   return readSourceAttempts(row).map(({ name, result, ms, reference }) => {
     const asked = `asked ${name}: ${result}, ${ms} ms`
     return reference === undefined ? asked : `${asked}, the vendor's reference: ${reference}`
@@ -96,7 +96,7 @@ async function runSubject(kind: Kind, { json }: Options): Promise<void> {
 }
 
 /** An intent is listed only if it has no outcome. */
-function showLookUps(rows: readonly AuditRow[]): void {
+function showLookUps(rows: readonly LoggedRow[]): void {
   if (rows.length === 0) {
     say('There are no look-ups of this person.')
     return
@@ -117,7 +117,7 @@ function showLookUps(rows: readonly AuditRow[]): void {
   say(toTable([['time', 'operation', 'mode', 'key', 'outcome', 'reference', 'consent'], ...cells]))
 }
 
-function toOutcome({ phase, outcome }: AuditRow): string {
+function toOutcome({ phase, outcome }: LoggedRow): string {
   if (phase === 'intent') return 'started, no outcome recorded'
   return phase === 'replay' ? `${outcome} (replayed)` : (outcome ?? '')
 }

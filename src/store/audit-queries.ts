@@ -1,15 +1,15 @@
-import type { AuditRow } from './audit-row.ts'
+import type { LoggedRow } from './audit-row.ts'
 import type { Database } from './database.ts'
 
 /** Reads the log backwards in bounded pages, by the existing indexes. */
 export type AuditQueries = {
   /** The rows of a chain before a sequence, the newest first. */
-  readonly pageBack: (chain: string, before: number, most: number) => Promise<AuditRow[]>
+  readonly pageBack: (chain: string, before: number, most: number) => Promise<LoggedRow[]>
   /** Time of the row with this sequence, or of the first row after it. */
   readonly timeFrom: (
     chain: string,
     sequence: number,
-  ) => Promise<Pick<AuditRow, 'sequence' | 'time'> | undefined>
+  ) => Promise<Pick<LoggedRow, 'sequence' | 'time'> | undefined>
   /** The highest sequence in a range (`from` included, `before` excluded) whose row is not later than a time. */
   readonly lastUntil: (
     chain: string,
@@ -30,7 +30,7 @@ export function createAuditQueries(database: Database, columns: string): AuditQu
      ORDER BY sequence DESC LIMIT 1`,
   )
   return {
-    pageBack: async (chain, before, most) => (await pageBack.all(chain, before, most)) as AuditRow[],
+    pageBack: async (chain, before, most) => (await pageBack.all(chain, before, most)) as LoggedRow[],
     timeFrom: async (chain, sequence) => {
       const row = await timeFrom.get(chain, sequence)
       return row && { sequence: Number(row.sequence), time: String(row.time) }

@@ -13,6 +13,7 @@ export type AuditRow = {
   readonly sources: string | null
   readonly amount: string | null
   readonly consent_reference: string | null
+  /** In format 2 the id of a field policy, in format 1 the names of the fields. */
   readonly fields_released: string | null
   readonly detail: string | null
   /** When the verification began, in the row of a verification that has no intent row. */
@@ -22,6 +23,12 @@ export type AuditRow = {
   readonly previous_hash: Uint8Array
   readonly hash: Uint8Array
 }
+
+/** A row as it is read, with the names of the released fields. */
+export type LoggedRow = AuditRow & { readonly released: string | null }
+
+/** Names of fields that responses disclose, stored once. */
+export type FieldPolicy = { readonly id: string; readonly fields: string }
 
 export const AUDIT_COLUMNS = [
   'chain',

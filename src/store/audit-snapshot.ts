@@ -15,6 +15,8 @@ export type AuditSnapshot = {
   readonly chains: () => Promise<string[]>
   readonly rows: (chain: string, after: number, most: number) => Promise<Cells[]>
   readonly hashes: (chain: string, after: number, upTo: number) => Promise<string[]>
+  /** The id and the text of each field policy. */
+  readonly policies: () => Promise<(readonly [id: unknown, fields: unknown])[]>
   /** The highest sequence of a chain; 0 where it has no rows. */
   readonly lastSequence: (chain: string) => Promise<number>
   /** Chain and sequence of a row whose chain is not in audit_chains. */
@@ -109,6 +111,8 @@ function createAuditSnapshot(toHex: (column: string) => string, query: Query): A
       const rest = 'FROM audit WHERE chain = $1 AND sequence > $2 AND sequence <= $3 ORDER BY sequence'
       return (await query([toHex('hash')], rest, chain, after, upTo)).map(([hash]) => String(hash))
     },
+    policies: async () =>
+      (await query(['id', 'fields'], 'FROM field_policies')).map(([id, fields]) => [id, fields] as const),
     lastSequence: async (chain) =>
       Number((await query(['MAX(sequence)'], 'FROM audit WHERE chain = $1', chain))[0]?.[0]),
     findUnclaimedRow: async () => {

@@ -1,6 +1,6 @@
 import { prepareHeartbeat } from './audit-heartbeat.ts'
 import { type AuditQueries, createAuditQueries } from './audit-queries.ts'
-import { AUDIT_COLUMNS, type AuditRow } from './audit-row.ts'
+import { AUDIT_COLUMNS, type AuditRow, type FieldPolicy, type LoggedRow } from './audit-row.ts'
 import { type CheckBatch, type CheckFacts, findRefused, type Refused } from './commit-check.ts'
 import type { Database, Row, Value } from './database.ts'
 import type { ClaimId } from './idempotency-table.ts'
@@ -59,11 +59,13 @@ export type AuditTable = AuditQueries &
       tallies?: PackedTallies,
       checks?: CheckBatch,
     ) => Promise<Appended>
+    /** Stores the policies that rows refer to; those that exist stay as they are. */
+    readonly insertPolicies: (policies: readonly FieldPolicy[]) => Promise<void>
     readonly head: (chain: string) => Promise<Head | undefined>
-    readonly find: (chain: string, sequence: number) => Promise<AuditRow | undefined>
-    readonly byReference: (reference: string) => Promise<AuditRow[]>
+    readonly find: (chain: string, sequence: number) => Promise<LoggedRow | undefined>
+    readonly byReference: (reference: string) => Promise<LoggedRow[]>
     /** The next rows of a chain, in order. */
-    readonly page: (chain: string, after: number, most: number) => Promise<AuditRow[]>
+    readonly page: (chain: string, after: number, most: number) => Promise<LoggedRow[]>
     readonly hashes: (chain: string, after: number, upTo: number) => Promise<Uint8Array[]>
     readonly chains: () => Promise<Chain[]>
     /** Takes a chain from the owner that was read (null: a free or a new chain). False when another process was faster. */
@@ -78,7 +80,12 @@ export type AuditTable = AuditQueries &
   }
 
 const LIST = AUDIT_COLUMNS.join(', ')
+/** The columns to read. */
+const LOGGED = `${LIST}, CASE format WHEN 1 THEN fields_released
+  ELSE (SELECT fields FROM field_policies WHERE id = fields_released) END AS released`
 const INSERT = `INSERT INTO audit (${LIST}) VALUES (${AUDIT_COLUMNS.map((_column, index) => `$${index + 1}`).join(', ')})`
+
+const INSERT_POLICY = 'INSERT INTO field_policies (id, fields) VALUES ($1, $2) ON CONFLICT (id) DO NOTHING'
 
 /** PostgreSQL unpacks the batch itself: one round trip instead of one for each row. */
 const toInsertPacked = (rows: string) =>
@@ -110,12 +117,12 @@ export function createAuditTable(database: Database): AuditTable {
   const head = database.prepare(
     'SELECT sequence, hash FROM audit WHERE chain = $1 ORDER BY sequence DESC LIMIT 1',
   )
-  const find = database.prepare(`SELECT ${LIST} FROM audit WHERE chain = $1 AND sequence = $2`)
+  const find = database.prepare(`SELECT ${LOGGED} FROM audit WHERE chain = $1 AND sequence = $2`)
   const byReference = database.prepare(
-    `SELECT ${LIST} FROM audit WHERE request_reference = $1 ORDER BY time, sequence`,
+    `SELECT ${LOGGED} FROM audit WHERE request_reference = $1 ORDER BY time, sequence`,
   )
   const page = database.prepare(
-    `SELECT ${LIST} FROM audit WHERE chain = $1 AND sequence > $2 ORDER BY sequence LIMIT $3`,
+    `SELECT ${LOGGED} FROM audit WHERE chain = $1 AND sequence > $2 ORDER BY sequence LIMIT $3`,
   )
   // As one text: reading the hashes row by row costs several times as much.
   const hashes = database.prepare(
@@ -137,8 +144,8 @@ export function createAuditTable(database: Database): AuditTable {
   const applyChecks: ApplyChecks | undefined = database.sync && createSqliteChecks(database.sync)
   const isPostgres = database.dialect === 'postgres'
   return {
-    ...createAuditQueries(database, LIST),
-    ...createSubjectQueries(database, LIST),
+    ...createAuditQueries(database, LOGGED),
+    ...createSubjectQueries(database, LOGGED),
     append: async (rows, completions, tallies = '[]', checks = undefined) => {
       const batch = { rows, completions, tallies, checks }
       // A single statement is its own transaction.
@@ -148,13 +155,18 @@ export function createAuditTable(database: Database): AuditTable {
           : database.transaction((inside) => appendInside(inside, batch, applyChecks)),
       )
     },
+    insertPolicies: (policies) =>
+      database.transaction(async (inside) => {
+        const values = policies.map(({ id, fields }) => [id, fields])
+        await inside.prepare(INSERT_POLICY).runAll(values)
+      }),
     head: async (chain) => {
       const row = await head.get(chain)
       return row && { sequence: Number(row.sequence), hash: row.hash as Uint8Array }
     },
-    find: async (chain, sequence) => (await find.get(chain, sequence)) as AuditRow | undefined,
-    byReference: async (reference) => (await byReference.all(reference)) as AuditRow[],
-    page: async (chain, after, most) => (await page.all(chain, after, most)) as AuditRow[],
+    find: async (chain, sequence) => (await find.get(chain, sequence)) as LoggedRow | undefined,
+    byReference: async (reference) => (await byReference.all(reference)) as LoggedRow[],
+    page: async (chain, after, most) => (await page.all(chain, after, most)) as LoggedRow[],
     hashes: async (chain, after, upTo) =>
       toHashes(Buffer.from(String((await hashes.get(chain, after, upTo))?.hashes ?? ''), 'hex')),
     chains: async () => (await chains.all()).map(toChain),

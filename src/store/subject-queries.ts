@@ -1,12 +1,12 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { AuditRow } from './audit-row.ts'
+import type { LoggedRow } from './audit-row.ts'
 import type { Database } from './database.ts'
 import { findInPage, toBucket } from './subject-blocks.ts'
 import { type IndexedChain, LIST_CHAINS, toIndexedChain } from './subject-table.ts'
 
 export type SubjectQueries = {
   /** The rows that name this subject, oldest first. With `most`, at least that many of them, if there are. */
-  readonly bySubject: (subject: string, most?: number) => Promise<AuditRow[]>
+  readonly bySubject: (subject: string, most?: number) => Promise<LoggedRow[]>
 }
 
 const PAGES_AT_ONCE = 200
@@ -58,11 +58,11 @@ export function createSubjectQueries(database: Database, columns: string): Subje
 
   return {
     bySubject: async (subject, most = Number.POSITIVE_INFINITY) => {
-      const found: AuditRow[] = []
+      const found: LoggedRow[] = []
       for (const chain of (await chains.all()).map(toIndexedChain))
         for (const search of [findInBlocks, scanTail])
           for await (const some of search(chain, subject)) {
-            found.push(...(some as AuditRow[]))
+            found.push(...(some as LoggedRow[]))
             if (found.length >= most) return found.sort(compareTime)
           }
       return found.sort(compareTime)
@@ -70,7 +70,7 @@ export function createSubjectQueries(database: Database, columns: string): Subje
   }
 }
 
-function compareTime(one: AuditRow, other: AuditRow): number {
+function compareTime(one: LoggedRow, other: LoggedRow): number {
   if (one.time !== other.time) return one.time < other.time ? -1 : 1
   return one.sequence - other.sequence
 }

@@ -62,7 +62,7 @@ export const WRITES: { readonly [Table in keyof Tables]: readonly (keyof Tables[
   meta: ['insert', 'set'],
   registry: ['save', 'finishImport'],
   guesses: ['admit', 'withdraw', 'confirm', 'withdrawAll', 'forget'],
-  audit: ['append', 'claim', 'sendHeartbeat', 'release', 'insertCheckpoint'],
+  audit: ['append', 'insertPolicies', 'claim', 'sendHeartbeat', 'release', 'insertCheckpoint'],
   idempotency: ['claim', 'release', 'forget'],
   lookups: [],
   rotation: ['begin', 'replace', 'finish'],

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { exportRows } from '../../src/audit/export.ts'
 import { type App, createApp } from '../../src/http/app.ts'
 import { createToErrorReply } from '../../src/http/error-reply.ts'
-import type { AuditRow } from '../../src/store/audit-row.ts'
+import type { LoggedRow } from '../../src/store/audit-row.ts'
 import { createLog } from '../../src/telemetry/log.ts'
 
 const PIECE = 'a piece of it\n'.repeat(10_000)
@@ -107,7 +107,7 @@ it('an export does not block other requests', async () => {
   const table = {
     chains: async () => [{ chain: 'a', owner: null, beatAt: 0 }] as never,
     page: async (_chain: string, after: number) =>
-      after < 3 ? [{ ...row, sequence: after + 1 } as unknown as AuditRow] : [],
+      after < 3 ? [{ ...row, sequence: after + 1 } as unknown as LoggedRow] : [],
   }
   let turns = 0
   const count = () => {

@@ -140,7 +140,7 @@ describe('tabbat audit export', () => {
       .map((line) => JSON.parse(line) as Record<string, unknown>)
     expect(rows.map(({ sequence }) => sequence)).toEqual([1, 2, 3, 1])
     for (const row of rows) {
-      expect(Object.keys(row)).toEqual(AUDIT_COLUMNS)
+      expect(Object.keys(row)).toEqual([...AUDIT_COLUMNS, 'released'])
       expect(row.hash).toMatch(/^[0-9a-f]{64}$/)
     }
     expect(rows[1]).toMatchObject({

@@ -7,7 +7,13 @@ import { openCheckpoint, toPublicKey } from '../../src/audit/open-checkpoint.ts'
 import { type AuditEntry, EMPTY_HEAD, linkEntries } from '../../src/audit/row.ts'
 import { createSigner } from '../../src/audit/signing.ts'
 import { climb, createTree, type ProofStep } from '../../src/audit/verify-merkle.ts'
-import { createRowHasher, FIELDS_OF_FORMAT_1, HASHED_FIELDS, ZERO_HASH } from '../../src/audit/verify-row.ts'
+import {
+  createRowHasher,
+  FIELDS_OF_FORMAT_1,
+  HASHED_FIELDS,
+  toReference,
+  ZERO_HASH,
+} from '../../src/audit/verify-row.ts'
 import { AUDIT_COLUMNS } from '../../src/store/audit-row.ts'
 import type { Checkpoint } from '../../src/store/audit-table.ts'
 import { linkFormat1 } from './format-1.ts'
@@ -15,6 +21,7 @@ import { linkFormat1 } from './format-1.ts'
 type Vector = {
   readonly seed: string
   readonly public_key: string
+  readonly field_policies?: Readonly<Record<string, string>>
   readonly rows: readonly (ProofRow & {
     readonly phase: string
     readonly chain: string
@@ -42,11 +49,16 @@ describe.each([
   { version: 2, link: linkEntries },
 ] as const)('the test vector of format $version in docs/audit-format.md', ({ version, link }) => {
   const vector = VECTORS[version - 1] as Vector
-  const { rows, checkpoint } = vector
+  const { rows, checkpoint, field_policies: policies = {} } = vector
   const hashes = rows.map(({ hash }) => Buffer.from(hash, 'hex'))
 
   it('matches the writer', async () => {
-    const written = link(rows[0]?.chain ?? '', EMPTY_HEAD, rows)
+    const toNames = (reference: string | null) => policies[reference ?? ''] ?? reference
+    const entries = rows.map((row) => ({ ...row, fields_released: toNames(row.fields_released) }))
+    const written = link(rows[0]?.chain ?? '', EMPTY_HEAD, entries)
+    expect(written.map(({ fields_released }) => fields_released)).toEqual(
+      rows.map(({ fields_released }) => fields_released),
+    )
     expect(written.map(({ hash }) => toHex(hash))).toEqual(rows.map(({ hash }) => hash))
     expect(written.map(({ previous_hash }) => toHex(previous_hash))).toEqual(
       rows.map(({ previous_hash }) => previous_hash),
@@ -74,7 +86,9 @@ describe.each([
     const publicKey = toPublicKey(vector.public_key, 'The key')
     expect(openCheckpoint(checkpoint, publicKey)).toMatchObject({ heads: [{ sequence: 3, from: 0 }] })
     const [row, path] = [rows[1] as ProofRow, vector.path_of_row_2]
-    const text = toProofText({ kind: PROOF_KIND, version, row, path, checkpoint })
+    for (const [id, fields] of Object.entries(policies)) expect(toReference(fields)).toBe(id)
+    const released = version === 1 ? {} : { released: policies[row.fields_released ?? ''] ?? null }
+    const text = toProofText({ kind: PROOF_KIND, version, row, ...released, path, checkpoint })
     expect(checkProof(Buffer.from(text), publicKey)).toMatchObject({ sound: true })
   })
 

@@ -13,7 +13,7 @@ import { packRows } from '../../src/store/audit-table.ts'
 import { createReference } from '../../src/verification/reference.ts'
 import { linkFormat1 } from './format-1.ts'
 import { createRandom, type Random } from './random.ts'
-import { CHAINS, createSampleLog, readLines, type SampleLog } from './sample-log.ts'
+import { CHAINS, createSampleLog, RELEASED, readLines, type SampleLog } from './sample-log.ts'
 
 const MUTATIONS = 2000
 
@@ -154,7 +154,15 @@ describe('a proof is refused', () => {
       const [row] = link(
         String(proof.row.chain),
         { sequence: sequence - 1, hash: Buffer.from(previous_hash, 'hex') },
-        [{ ...proof.row, phase: 'outcome', time: String(proof.row.time), outcome: 'not_verified' }],
+        [
+          {
+            ...proof.row,
+            fields_released: RELEASED,
+            phase: 'outcome',
+            time: String(proof.row.time),
+            outcome: 'not_verified',
+          },
+        ],
       )
       const hash = Buffer.from(row?.hash ?? []).toString('hex')
       return { ...proof, row: { ...proof.row, outcome: 'not_verified', hash } }
@@ -167,6 +175,11 @@ describe('a proof is refused', () => {
       const result = forge((proof) => ({ ...proof, version: proof.version === 1 ? 2 : 1 }), at)
       expect(result).toEqual({ sound: false, reason: expect.stringContaining('not a proof') })
     }
+  })
+
+  it('with other released fields than those that the row refers to', () => {
+    const result = forge((proof) => ({ ...proof, released: 'nin_number' }), -1)
+    expect(result).toEqual({ sound: false, reason: expect.stringContaining('the released fields') })
   })
 
   it('with a checkpoint that does not cover the row', () => {

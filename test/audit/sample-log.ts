@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { CHECKPOINT_FILE, makeCheckpoint } from '../../src/audit/checkpoint.ts'
 import { toPublicKey } from '../../src/audit/open-checkpoint.ts'
+import { toPolicyId } from '../../src/audit/released-fields.ts'
 import { type AuditEntry, EMPTY_HEAD, linkEntries } from '../../src/audit/row.ts'
 import { createSigner, type Signer } from '../../src/audit/signing.ts'
 import type { Head } from '../../src/store/audit-table.ts'
@@ -34,6 +35,7 @@ const ROUNDS = [
   [21, 4, 0],
 ] as const
 const ROUNDS_OF_FORMAT_1 = 2
+export const RELEASED = 'nin_number,personal_info'
 
 export async function createSampleLog(databaseUrl?: string): Promise<SampleLog> {
   const folder = mkdtempSync(join(tmpdir(), 'tabbat-audit-'))
@@ -41,6 +43,7 @@ export async function createSampleLog(databaseUrl?: string): Promise<SampleLog> 
   const signer = createSigner(createSecretKey(Buffer.alloc(32, 42)))
   const heads = new Map<string, Head>()
   const references: string[] = []
+  await store.audit.insertPolicies([{ id: toPolicyId(RELEASED), fields: RELEASED }])
   for (const chain of CHAINS) await store.audit.claim(chain, null, 'test', Date.now())
   for (const [number, round] of ROUNDS.entries()) {
     const link = number < ROUNDS_OF_FORMAT_1 ? linkFormat1 : linkEntries
@@ -84,7 +87,7 @@ function toEntries(references: string[]): AuditEntry[] {
     consent_reference: number % 7 === 0 ? `Adé ₦ ${number}` : null,
   }
   const sources = JSON.stringify([{ name: 'registry', result: 'found', ms: number }])
-  const fields_released = 'nin_number,personal_info'
+  const fields_released = RELEASED
   const started_at = number % 2 === 0 ? '2026-01-05T09:30:00.000Z' : null
   return [
     { ...common, phase: 'intent' },

@@ -3,7 +3,7 @@ import type { CheckpointBody } from '../../src/audit/checkpoint.ts'
 import { EMPTY_HEAD, linkEntries } from '../../src/audit/row.ts'
 import { AUDIT_COLUMNS, type AuditRow } from '../../src/store/audit-row.ts'
 import type { Random } from './random.ts'
-import { CHAINS } from './sample-log.ts'
+import { CHAINS, RELEASED } from './sample-log.ts'
 
 /** The result of a tampering: whether the checkpoint file is needed to find it, and where it is found, if that is certain. */
 type Tampered = { readonly needsFile: boolean; readonly chain?: string; readonly sequence?: number }
@@ -24,6 +24,10 @@ const rowsOf = (database: DatabaseSync, chain: string, after = 0) =>
 function pickRow(database: DatabaseSync, random: Random): AuditRow {
   return random.pick(rowsOf(database, random.pick(CHAINS)))
 }
+
+/** All rows release the same fields. */
+const toEntry = <T extends Pick<AuditRow, 'fields_released'>>(row: T): T =>
+  row.fields_released === null ? row : { ...row, fields_released: RELEASED }
 
 const insertRow = (database: DatabaseSync, row: AuditRow) =>
   run(
@@ -87,7 +91,7 @@ const changeWithHash: Tamper = (database, random) => {
   const row = pickRow(database, random)
   const { chain, sequence, previous_hash } = row
   const [forged] = linkEntries(chain, { sequence: sequence - 1, hash: previous_hash }, [
-    { ...row, outcome: 'forged' },
+    { ...toEntry(row), outcome: 'forged' },
   ])
   run(database, 'DELETE FROM audit WHERE chain = ? AND sequence = ?', chain, sequence)
   insertRow(database, forged as AuditRow)
@@ -125,7 +129,7 @@ const insertBetween: Tamper = (database, random) => {
   const move = (sql: string) => run(database, `UPDATE audit SET sequence = ${sql}`, chain, sequence)
   move('-(sequence + 1) WHERE chain = ? AND sequence > ?')
   move('-sequence WHERE chain = ? AND sequence < -?')
-  const [forged] = linkEntries(chain, { sequence, hash: row.hash }, [{ ...row, outcome: 'forged' }])
+  const [forged] = linkEntries(chain, { sequence, hash: row.hash }, [{ ...toEntry(row), outcome: 'forged' }])
   insertRow(database, forged as AuditRow)
   return { needsFile: false, chain }
 }
@@ -170,7 +174,7 @@ const truncate: Tamper = (database, random) => {
 const rehash: Tamper = (database, random) => {
   const first = pickRow(database, random)
   const { chain, sequence, previous_hash } = first
-  const rows = rowsOf(database, chain, sequence - 1)
+  const rows = rowsOf(database, chain, sequence - 1).map(toEntry)
   const forged = rows.map((row) => (row.sequence === sequence ? { ...row, outcome: 'forged' } : row))
   run(database, 'DELETE FROM audit WHERE chain = ? AND sequence >= ?', chain, sequence)
   for (const row of linkEntries(chain, { sequence: sequence - 1, hash: previous_hash }, forged))
@@ -212,7 +216,20 @@ const changeCheckpoint: Tamper = (database, random) => {
   return { needsFile: false }
 }
 
+/** The names of the released fields, to which the rows only refer. */
+const changePolicy: Tamper = (database, random) => {
+  const [policy] = database.prepare('SELECT id, fields FROM field_policies').all() as Record<string, string>[]
+  const { id = '', fields = '' } = policy ?? {}
+  const at = random.below(fields.length)
+  const way = random.below(3)
+  if (way === 0) run(database, 'DELETE FROM field_policies')
+  else if (way === 1) run(database, 'UPDATE field_policies SET id = ?', `${id.slice(0, -1)}~`)
+  else run(database, 'UPDATE field_policies SET fields = ?', `${fields.slice(0, at)}~${fields.slice(at + 1)}`)
+  return { needsFile: false }
+}
+
 export const TAMPERINGS = {
+  changePolicy,
   changeColumn,
   changeToHuge,
   changeWithHash,

@@ -22,7 +22,7 @@ let database: DatabaseSync
 beforeAll(async () => {
   log = await createSampleLog()
   database = new DatabaseSync(join(log.folder, 'tabbat.db'))
-  for (const table of ['audit', 'checkpoints'])
+  for (const table of ['audit', 'checkpoints', 'field_policies'])
     for (const change of ['update', 'delete']) database.exec(`DROP TRIGGER ${table}_no_${change}`)
 })
 afterAll(async () => {

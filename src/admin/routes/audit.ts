@@ -6,7 +6,7 @@ import { type AuditFilter, searchAudit } from '../../audit/search.ts'
 import { Type } from '../../contract/schema.ts'
 import { AppError } from '../../errors.ts'
 import { VERIFICATION_ERRORS } from '../../operations/verification-errors.ts'
-import type { AuditRow } from '../../store/audit-row.ts'
+import type { LoggedRow } from '../../store/audit-row.ts'
 import type { AdminDeps } from '../admin-deps.ts'
 import { readCursor, toCursor } from '../audit-cursor.ts'
 import { type AdminRoute, defineRoute, WithHeaders } from '../route.ts'
@@ -66,7 +66,7 @@ function toFilter({ context }: AdminDeps, input: AuditSearch): AuditFilter {
 }
 
 /** Without the subject hash: it would show that two rows are about the same person. */
-const toRowView = (row: AuditRow): AuditRowView => ({
+const toRowView = (row: LoggedRow): AuditRowView => ({
   chain: row.chain,
   sequence: row.sequence,
   time: row.time,
@@ -80,7 +80,7 @@ const toRowView = (row: AuditRow): AuditRowView => ({
   source_attempts: readSourceAttempts(row),
   amount: row.amount,
   consent_reference: row.consent_reference,
-  fields_released: row.fields_released,
+  fields_released: row.released,
   detail: row.detail,
   hash: Buffer.from(row.hash).toString('hex'),
 })
