@@ -23,6 +23,9 @@ const BUSY_WAIT_MS = 5000
 const PATIENT_WAIT_MS = 600_000
 const BUSY_PAUSE_MS = 2
 
+/** Pages of the write-ahead log (32 MB) before they are copied to the database: a page that changes often is copied once. */
+const CHECKPOINT_PAGES = 8000
+
 const PRAGMAS = `
   PRAGMA journal_mode = WAL;
   PRAGMA synchronous = FULL;
@@ -30,6 +33,7 @@ const PRAGMAS = `
   PRAGMA foreign_keys = ON;
   PRAGMA secure_delete = ON;
   PRAGMA cache_size = -65536;
+  PRAGMA wal_autocheckpoint = ${CHECKPOINT_PAGES};
 `
 
 type Sqlite = Database & {
