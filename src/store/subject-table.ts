@@ -29,13 +29,14 @@ export const LIST_CHAINS = `SELECT chain, owner, beat_at,
 
 export function createSubjectTable(database: Database): SubjectTable {
   const chains = database.prepare(LIST_CHAINS)
+  // As one text: reading row by row costs several times as much.
   const subjects = database.prepare(
-    `SELECT sequence, subject FROM audit
-     WHERE chain = $1 AND sequence > $2 AND sequence <= $3 AND subject IS NOT NULL ORDER BY sequence`,
+    `SELECT string_agg(sequence || ' ' || subject, '\n' ORDER BY sequence) AS list FROM audit
+     WHERE chain = $1 AND sequence > $2 AND sequence <= $3 AND subject IS NOT NULL`,
   )
   return {
     chains: async () => (await chains.all()).map(toIndexedChain),
-    subjects: async (chain, after, upTo) => (await subjects.all(chain, after, upTo)) as SubjectOfRow[],
+    subjects: async (chain, after, upTo) => toSubjects((await subjects.get(chain, after, upTo))?.list),
     insertBlock: (block) => database.transaction((inside) => insertBlock(inside, block)),
   }
 }
@@ -54,6 +55,14 @@ async function insertBlock(inside: Database, { chain, first, last, pages }: Subj
     )
     .runAll(pages.map(([bucket, entries]) => [chain, first, bucket, entries]))
   return true
+}
+
+function toSubjects(list: unknown): SubjectOfRow[] {
+  if (typeof list !== 'string') return []
+  return list.split('\n').map((line) => {
+    const space = line.indexOf(' ')
+    return { sequence: Number(line.slice(0, space)), subject: line.slice(space + 1) }
+  })
 }
 
 export const toIndexedChain = (row: Row): IndexedChain => ({
