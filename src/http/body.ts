@@ -5,17 +5,22 @@ import type { Exchange } from './exchange.ts'
 
 const BODY_LIMIT_BYTES = 16 * 1024
 
-/** The JSON in the body of a request of any method, or undefined when there is no body. */
-export async function readJsonBody(exchange: Exchange, limit = BODY_LIMIT_BYTES): Promise<unknown> {
+/** The JSON in the body of a request of any method, or undefined when there is no body. One promise for all steps. */
+export function readJsonBody(exchange: Exchange, limit = BODY_LIMIT_BYTES): Promise<unknown> {
   const { raw } = exchange
-  if (!hasBody(raw)) return undefined
-  if (!isJson(raw.headers['content-type'])) throw new AppError('unsupported_media_type')
-  if (!isIdentity(raw.headers['content-encoding']))
+  return new Promise((resolve, reject) => {
+    if (!hasBody(raw)) return resolve(undefined)
+    requireReadable(raw, limit)
+    if (exchange.awaitsContinue) exchange.sendContinue()
+    readBytes(raw, limit, { resolve, reject })
+  })
+}
+
+function requireReadable({ headers }: IncomingMessage, limit: number): void {
+  if (!isJson(headers['content-type'])) throw new AppError('unsupported_media_type')
+  if (!isIdentity(headers['content-encoding']))
     throw new AppError('unsupported_media_type', { headers: { 'accept-encoding': 'identity' } })
-  if (Number(raw.headers['content-length'] ?? 0) > limit) throw tooLarge()
-  if (exchange.awaitsContinue) exchange.sendContinue()
-  const bytes = await readBytes(raw, limit)
-  return bytes.length === 0 ? undefined : parseJson(bytes)
+  if (Number(headers['content-length'] ?? 0) > limit) throw tooLarge()
 }
 
 export const hasBody = ({ headers }: IncomingMessage) =>
@@ -32,28 +37,32 @@ function isJson(contentType: string | undefined): boolean {
 const isIdentity = (contentEncoding: string | undefined) =>
   contentEncoding === undefined || /^[\s,]*(identity[\s,]*)*$/i.test(contentEncoding)
 
-function readBytes(message: IncomingMessage, limit: number): Promise<Buffer> {
-  return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = []
-    let size = 0
-    let ended = false
-    const onAbort = () => {
-      if (!ended) reject(new AppError('malformed_request'))
-    }
-    message.on('data', (chunk: Buffer) => {
-      size += chunk.length
-      if (size > limit) reject(tooLarge())
-      else chunks.push(chunk)
-    })
-    message.on('end', () => {
-      ended = true
-      resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks))
-    })
-    // Emitted by connections.ts when the body is too slow.
-    message.on('timeout', () => reject(tooSlow()))
-    message.on('error', onAbort)
-    message.on('close', onAbort)
+type Settle = { readonly resolve: (body: unknown) => void; readonly reject: (error: unknown) => void }
+
+function readBytes(message: IncomingMessage, limit: number, { resolve, reject }: Settle): void {
+  const chunks: Buffer[] = []
+  let size = 0
+  let ended = false
+  const onAbort = () => {
+    if (!ended) reject(new AppError('malformed_request'))
+  }
+  message.on('data', (chunk: Buffer) => {
+    size += chunk.length
+    if (size > limit) reject(tooLarge())
+    else chunks.push(chunk)
   })
+  message.on('end', () => {
+    ended = true
+    try {
+      resolve(parseJson(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)))
+    } catch (error) {
+      reject(error)
+    }
+  })
+  // Emitted by connections.ts when the body is too slow.
+  message.on('timeout', () => reject(tooSlow()))
+  message.on('error', onAbort)
+  message.on('close', onAbort)
 }
 
 /** The rest of the body is not read, so the connection cannot be used again. */
@@ -61,8 +70,9 @@ const tooLarge = () => new AppError('body_too_large', { headers: { connection: '
 
 const tooSlow = () => new AppError('request_timeout', { headers: { connection: 'close' } })
 
-/** The cause is left out: the parser's message quotes the body. */
+/** Undefined for no bytes. The cause of a failure is left out: the parser's message quotes the body. */
 function parseJson(bytes: Buffer): unknown {
+  if (bytes.length === 0) return undefined
   try {
     if (isUtf8(bytes)) return JSON.parse(bytes.toString('utf8', hasByteOrderMark(bytes) ? 3 : 0))
   } catch {}

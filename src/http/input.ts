@@ -19,7 +19,7 @@ export function createReadInput(operation: InputShape): ReadInput {
   if (operation.inputFrom === 'path') return ({ params }) => params as Input
   const validate = createValidate(operation.request)
   if (operation.inputFrom === 'body')
-    return async (exchange) => validate(await readJsonBody(exchange)) as Input
+    return (exchange) => readJsonBody(exchange).then(validate as (body: unknown) => Input)
   const names = Object.keys(operation.request.properties)
   const read = (search: string, body: unknown): Input => {
     const asked = pick(readQuery(search), names)
