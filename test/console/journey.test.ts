@@ -72,7 +72,7 @@ describe.skipIf(!CHROMIUM)('a user of the console', () => {
       .getByRole('link', { name: reference.slice(0, 12) })
       .first()
       .click()
-    await expect.poll(() => page.textContent('main')).toMatch(/Answered.*verified.*sandbox found.*Requested/s)
+    await expect.poll(() => page.textContent('main')).toMatch(/Requested.*Answered.*verified.*sandbox found/s)
     expect(page.url()).toContain(reference)
     visitor.expectClean()
   })
