@@ -9,7 +9,7 @@ import { toPolicyId } from '../src/audit/released-fields.ts'
 import { type AuditEntry, EMPTY_HEAD, linkEntries } from '../src/audit/row.ts'
 import { createSigner } from '../src/audit/signing.ts'
 import { verifyStore } from '../src/audit/verify-store.ts'
-import { packRows } from '../src/store/audit-table.ts'
+import { packRows } from '../src/store/append-audit.ts'
 import { openStore, type Store } from '../src/store/store.ts'
 import { createReference } from '../src/verification/reference.ts'
 

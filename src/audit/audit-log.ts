@@ -14,20 +14,20 @@
  */
 
 import { setTimeout as pause } from 'node:timers/promises'
-import { steadyNow } from '../contract/time.ts'
 import { AppError } from '../errors.ts'
-import { tallyRows } from '../statistics/tally.ts'
+import type { Completion } from '../store/append-audit.ts'
 import type { AuditRow } from '../store/audit-row.ts'
-import { type Appended, type AuditTable, type Completion, type Head, packRows } from '../store/audit-table.ts'
-import { type CommitCheck, packChecks, type Refusal, type Refused } from '../store/commit-check.ts'
+import type { AuditTable, Head } from '../store/audit-table.ts'
+import type { CommitCheck, Refusal } from '../store/commit-check.ts'
 import { isStoreFailure, toFatal } from '../store/failure.ts'
-import { packTallies } from '../store/statistics-table.ts'
+import { appendBatch, type Pending, settleBatch, takeRefused } from './append-batch.ts'
 import { claimChain, createOwner, loadNodeName } from './chain-claim.ts'
-import { makeCheckpoint, refuseOlderStore } from './checkpoint.ts'
-import { toPolicyId } from './released-fields.ts'
+import { refuseOlderStore } from './checkpoint.ts'
+import { type CheckpointSchedule, createCheckpointSchedule } from './checkpoint-schedule.ts'
+import { createPolicyStore, type PolicyStore } from './policy-store.ts'
 import { type AuditEntry, EMPTY_HEAD, linkEntries } from './row.ts'
 import type { Signer } from './signing.ts'
-import { refuseLostRows, wasCommitted } from './unknown-commit.ts'
+import { refuseLostRows } from './unknown-commit.ts'
 
 type AuditLogOptions = {
   readonly table: AuditTable
@@ -37,23 +37,14 @@ type AuditLogOptions = {
   /** Set by a restore, which puts an older log in place on purpose. */
   readonly acceptOlder?: boolean
   /** Called once when the log can no longer be written. */
-  readonly onTrouble: (error: unknown) => void
+  readonly onUnavailable: (error: unknown) => void
   /** Called when a checkpoint could not be made. That alone does not stop the log. */
   readonly onCheckpointFailure: (error: unknown) => void
   /** Called when the database is damaged or lost, or its disk fails: the process must stop. */
   readonly onCorruption: (error: unknown) => void
 }
 
-type Pending = {
-  readonly entries: readonly AuditEntry[]
-  readonly completion?: Completion | undefined
-  readonly check?: CommitCheck | undefined
-  readonly resolve: (refusal?: Refusal) => void
-  readonly reject: (error: Error) => void
-}
-
 const CHECKPOINT_EVERY_MS = 60_000
-const CHECKPOINT_EVERY_ROWS = 10_000
 const PROBE_EVERY_MS = 1000
 /** At most this many requests share one commit. */
 const MOST_PENDING = 1000
@@ -76,12 +67,10 @@ export class AuditLog {
   #healthy = true
   /** Set after damage or a disk error, and never reset. */
   #ended = false
-  /** The field policies that are known to be in the database. */
-  readonly #storedPolicies = new Set<string>()
+  readonly #policies: PolicyStore
   #queue: Pending[] = []
   #running: Promise<void> | undefined
-  #checkpointing: Promise<void> | undefined
-  #rowsSinceCheckpoint = 0
+  readonly #checkpoints: CheckpointSchedule
   #probing = false
   #lastProbe: Promise<boolean> | undefined
   #probedAt = Number.NEGATIVE_INFINITY
@@ -92,6 +81,8 @@ export class AuditLog {
     this.#node = node
     this.owner = owner
     this.#chain = chain
+    this.#policies = createPolicyStore(options.table)
+    this.#checkpoints = createCheckpointSchedule(options, (error) => this.reportFailure(error))
     this.#timers = [
       setInterval(() => void this.#probe(), PROBE_EVERY_MS).unref(),
       setInterval(() => void this.#heartbeatAndCheckpoint(), CHECKPOINT_EVERY_MS).unref(),
@@ -139,32 +130,15 @@ export class AuditLog {
     return promise
   }
 
-  /** Signs the last row of every chain. One at a time; after a failure the next checkpoint covers the same rows. */
+  /** Signs the last row of every chain. */
   checkpoint(): Promise<void> {
-    const { table, signer, checkpointDir } = this.#options
-    const covered = this.#rowsSinceCheckpoint
-    this.#checkpointing ??= makeCheckpoint(table, signer, checkpointDir)
-      .then(() => {
-        // Rows written meanwhile belong to the next checkpoint.
-        this.#rowsSinceCheckpoint -= covered
-      }, this.#failCheckpoint)
-      .finally(() => {
-        this.#checkpointing = undefined
-      })
-    return this.#checkpointing
-  }
-
-  readonly #failCheckpoint = (error: unknown): void => {
-    this.#options.onCheckpointFailure(error)
-    // A store failure stops the log; an unwritable checkpoint folder does not.
-    this.reportFailure(error)
+    return this.#checkpoints.make()
   }
 
   async close(): Promise<void> {
     for (const timer of this.#timers) clearInterval(timer)
     await this.#running
-    await this.#checkpointing
-    if (this.#rowsSinceCheckpoint > 0) await this.checkpoint()
+    await this.#checkpoints.finish()
     await this.#options.table.release(this.#chain, this.owner, Date.now()).catch(() => {})
   }
 
@@ -188,63 +162,22 @@ export class AuditLog {
   /** Writes the batch, or nothing if a check refuses some of it. Returns what is still to be written. */
   async #commit(batch: readonly Pending[]): Promise<Pending[]> {
     this.#head ??= await this.#findHead()
-    const completing = batch.filter(({ completion }) => completion)
     const entries = batch.flatMap((pending) => pending.entries)
-    await this.#storePolicies(entries)
+    // A row refers to the fields that were released; their names are durable before it.
+    await this.#policies.store(entries)
     const rows = linkEntries(this.#chain, this.#head, entries)
-    const { refused, late } = await this.#append(batch, rows, completing)
+    const appended = await appendBatch(this.#options.table, batch, rows)
     if (this.#ended) throw new AppError('audit_unavailable')
-    if (refused.length > 0) return takeRefused(batch, refused)
+    if (appended.refused.length > 0) return takeRefused(batch, appended.refused)
     this.#advance(rows)
-    const lateOnes = new Set(late.map((index) => completing[index]))
-    for (const pending of batch) {
-      const { check, resolve, reject } = pending
-      if (check?.guess?.isWrong) check.guess.attempt.counted = true
-      // The lease ended and another request took the Idempotency-Key: the rows are written, but this response is not stored.
-      if (lateOnes.has(pending)) reject(new AppError('idempotency_in_progress'))
-      else resolve()
-    }
+    settleBatch(batch, appended.late)
     return []
-  }
-
-  /** A row refers to the fields that were released; their names are durable before it. */
-  async #storePolicies(entries: readonly AuditEntry[]): Promise<void> {
-    const fresh = new Set<string>()
-    for (const { fields_released: fields } of entries)
-      if (fields && !this.#storedPolicies.has(fields)) fresh.add(fields)
-    if (fresh.size === 0) return
-    await this.#options.table.insertPolicies([...fresh].map((fields) => ({ id: toPolicyId(fields), fields })))
-    for (const fields of fresh) this.#storedPolicies.add(fields)
-  }
-
-  async #append(
-    batch: readonly Pending[],
-    rows: readonly AuditRow[],
-    completing: readonly Pending[],
-  ): Promise<Appended> {
-    const { table } = this.#options
-    const completions = completing.flatMap(({ completion }) => completion ?? [])
-    const checks = packChecks(
-      batch.map(({ check }) => check),
-      steadyNow(),
-    )
-    try {
-      return await table.append(packRows(rows), completions, packTallies(tallyRows(rows)), checks)
-    } catch (error) {
-      if (!(await wasCommitted(table, this.#chain, rows.at(-1), error))) throw error
-      // Which completions were late is unknown then: all of these callers must ask again for the response.
-      return { refused: [], late: completions.keys().toArray() }
-    }
   }
 
   #advance(rows: readonly AuditRow[]): void {
     this.#head = rows.at(-1) ?? this.#head
     this.#acknowledged = this.#head
-    const before = this.#rowsSinceCheckpoint
-    this.#rowsSinceCheckpoint += rows.length
-    // A failed checkpoint is not repeated with every commit.
-    if (before % CHECKPOINT_EVERY_ROWS > this.#rowsSinceCheckpoint % CHECKPOINT_EVERY_ROWS)
-      void this.checkpoint()
+    this.#checkpoints.count(rows.length)
   }
 
   /** Reads the last row at the start and after a failure. If another process took the chain, this one claims another. */
@@ -263,11 +196,11 @@ export class AuditLog {
 
   #fail(error: unknown): void {
     this.#head = undefined
-    this.#storedPolicies.clear()
+    this.#policies.forget()
     const isFatal = toFatal(error) !== undefined
     const isNews = this.#healthy && !isFatal
     this.#healthy = false
-    if (isNews) this.#options.onTrouble(error)
+    if (isNews) this.#options.onUnavailable(error)
     if (isFatal) this.#end(error)
   }
 
@@ -299,13 +232,6 @@ export class AuditLog {
 
   async #heartbeatAndCheckpoint(): Promise<void> {
     await this.#sendHeartbeat()
-    if (this.#rowsSinceCheckpoint > 0) await this.checkpoint()
+    await this.#checkpoints.makeIfNeeded()
   }
-}
-
-/** Tells the refused ones, and returns the others. */
-function takeRefused(batch: readonly Pending[], refused: Refused): Pending[] {
-  const refusals = new Map(refused)
-  for (const [position, refusal] of refusals) batch[position]?.resolve(refusal)
-  return batch.filter((_pending, position) => !refusals.has(position))
 }

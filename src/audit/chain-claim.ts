@@ -3,7 +3,8 @@ import { linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:f
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { steadyNow } from '../contract/time.ts'
-import type { AuditTable, Chain } from '../store/audit-table.ts'
+import type { Chain } from '../store/audit-chains.ts'
+import type { AuditTable } from '../store/audit-table.ts'
 
 /** An owner without a heartbeat for this long is considered dead. */
 const DEAD_AFTER_MS = 180_000

@@ -8,7 +8,7 @@ class RowsLost extends Error {
 
   constructor() {
     super('the audit log has lost acknowledged rows')
-    this.name = 'OlderLog'
+    this.name = 'RowsLost'
   }
 }
 

@@ -61,7 +61,7 @@ export async function withCommandContext<T>(
       dataDir: config.dataDir,
       checkpointDir: config.checkpointDir ?? config.dataDir,
       acceptOlder,
-      onTrouble: () => {},
+      onUnavailable: () => {},
       onCheckpointFailure: () => {},
       onCorruption: (error) => {
         throw new UserError(REASONS[toFatal(error) ?? 'database_damaged'])

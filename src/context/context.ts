@@ -194,7 +194,7 @@ async function openAudit(
     signer: createSigner(keyring['audit-signing']),
     dataDir: config.dataDir,
     checkpointDir: config.checkpointDir ?? config.dataDir,
-    onTrouble: logFailure('audit_unavailable'),
+    onUnavailable: logFailure('audit_unavailable'),
     onCheckpointFailure: logFailure('checkpoint_failed'),
     onCorruption: fatal.stop,
   })

@@ -51,7 +51,7 @@ it.skipIf(!hasPostgres())(
       signer: createSigner(createSecretKey(Buffer.alloc(32, 42))),
       dataDir: folder,
       checkpointDir: folder,
-      onTrouble: (error) => failures.push(error),
+      onUnavailable: (error) => failures.push(error),
       onCheckpointFailure: (error) => failures.push(error),
       onCorruption: (error) => failures.push(error),
     })

@@ -11,9 +11,9 @@ import { EMPTY_HEAD, linkEntries } from '../../src/audit/row.ts'
 import { createSigner } from '../../src/audit/signing.ts'
 import { verifyAuditLog } from '../../src/audit/verify-audit-log.ts'
 import { verifyStore } from '../../src/audit/verify-store.ts'
+import { packRows } from '../../src/store/append-audit.ts'
 import { createSqliteAuditSnapshot, withAuditSnapshot } from '../../src/store/audit-snapshot.ts'
 import type { Checkpoint } from '../../src/store/audit-table.ts'
-import { packRows } from '../../src/store/audit-table.ts'
 import { CHAINS, createSampleLog, readLines, type SampleLog } from './sample-log.ts'
 
 let log: SampleLog

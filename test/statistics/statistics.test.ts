@@ -8,7 +8,7 @@ import { createLatencies } from '../../src/statistics/latencies.ts'
 import { estimatePercentile, toBoundMs, toClass } from '../../src/statistics/latency-classes.ts'
 import { RANGES, toPeriod, toRetentionCutoffs, toSteps } from '../../src/statistics/steps.ts'
 import { tallyRows } from '../../src/statistics/tally.ts'
-import { packRows } from '../../src/store/audit-table.ts'
+import { packRows } from '../../src/store/append-audit.ts'
 import { packTallies, toSpanName } from '../../src/store/statistics-table.ts'
 import type { Store } from '../../src/store/store.ts'
 import { describeEngines, ENGINES, newFolder } from '../store/engines.ts'
@@ -31,7 +31,7 @@ const openLog = (store: Store) =>
     signer: createSigner(createSecretKey(Buffer.alloc(32, 42))),
     dataDir: newFolder(),
     checkpointDir: newFolder(),
-    onTrouble: () => {},
+    onUnavailable: () => {},
     onCheckpointFailure: () => {},
     onCorruption: (error) => {
       throw error

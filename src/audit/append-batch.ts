@@ -1,0 +1,60 @@
+import { steadyNow } from '../contract/time.ts'
+import { AppError } from '../errors.ts'
+import { tallyRows } from '../statistics/tally.ts'
+import { type Appended, type Completion, packRows } from '../store/append-audit.ts'
+import type { AuditRow } from '../store/audit-row.ts'
+import type { AuditTable } from '../store/audit-table.ts'
+import { type CommitCheck, packChecks, type Refusal, type Refused } from '../store/commit-check.ts'
+import { packTallies } from '../store/statistics-table.ts'
+import type { AuditEntry } from './row.ts'
+import { wasCommitted } from './unknown-commit.ts'
+
+/** A request that waits for its commit. */
+export type Pending = {
+  readonly entries: readonly AuditEntry[]
+  readonly completion?: Completion | undefined
+  readonly check?: CommitCheck | undefined
+  readonly resolve: (refusal?: Refusal) => void
+  readonly reject: (error: Error) => void
+}
+
+/** Writes the rows of a batch with its completions, checks and tallies, in one commit. */
+export async function appendBatch(
+  table: AuditTable,
+  batch: readonly Pending[],
+  rows: readonly AuditRow[],
+): Promise<Omit<Appended, 'late'> & { readonly late: ReadonlySet<Pending | undefined> }> {
+  const completing = batch.filter(({ completion }) => completion)
+  const completions = completing.flatMap(({ completion }) => completion ?? [])
+  const checks = packChecks(
+    batch.map(({ check }) => check),
+    steadyNow(),
+  )
+  const last = rows.at(-1)
+  const { refused, late } = await table
+    .append(packRows(rows), completions, packTallies(tallyRows(rows)), checks)
+    .catch(async (error): Promise<Appended> => {
+      if (!last || !(await wasCommitted(table, last.chain, last, error))) throw error
+      // Which completions were late is unknown then: all of these callers must ask again for the response.
+      return { refused: [], late: completions.keys().toArray() }
+    })
+  return { refused, late: new Set(late.map((index) => completing[index])) }
+}
+
+/** Resolves the requests of a batch that is written. */
+export function settleBatch(batch: readonly Pending[], late: ReadonlySet<Pending | undefined>): void {
+  for (const pending of batch) {
+    const { check, resolve, reject } = pending
+    if (check?.guess?.isWrong) check.guess.attempt.counted = true
+    // The lease ended and another request took the Idempotency-Key: the rows are written, but this response is not stored.
+    if (late.has(pending)) reject(new AppError('idempotency_in_progress'))
+    else resolve()
+  }
+}
+
+/** Tells the refused ones, and returns the others. */
+export function takeRefused(batch: readonly Pending[], refused: Refused): Pending[] {
+  const refusals = new Map(refused)
+  for (const [position, refusal] of refusals) batch[position]?.resolve(refusal)
+  return batch.filter((_pending, position) => !refusals.has(position))
+}
