@@ -38,6 +38,7 @@ export async function startTabbat({
       TABBAT_PORT: String(port),
       TABBAT_ADMIN_PORT: 'off',
       TABBAT_RATE_LIMIT: '10000000',
+      TABBAT_SHUTDOWN_DELAY: 'off',
       ...rest.env,
     },
   })

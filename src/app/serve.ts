@@ -9,11 +9,10 @@ import { drain } from '../http/drain.ts'
 import { watchClock } from '../telemetry/clock-watch.ts'
 import { type ApiServer, createApiServer } from './api-server.ts'
 import { toBanner } from './banner.ts'
-import { failWith, say } from './terminal.ts'
+import { stopOnSignal } from './stop-on-signal.ts'
+import { say } from './terminal.ts'
 
-/** How long requests in flight may take after the signal to stop. */
-const DRAIN_MS = 20_000
-/** How long streams of the console may go on after the signal. A stalled client must not delay shutdown. */
+/** How long streams of the console may go on after the listeners have closed. A stalled client must not delay shutdown. */
 const STREAM_MS = 5000
 
 /** Runs the server until it is told to stop. Of several workers, the first has the admin listener and prints the banner. */
@@ -68,25 +67,6 @@ async function listen(app: App, host: string, port: number, setting: string): Pr
 function toUrl(app: App): string {
   const { address, port, family } = app.server.address() as AddressInfo
   return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`
-}
-
-/**
- * The first signal finishes the accepted requests; the second exits at once. Workers ignore the second: a terminal and
- * systemd signal every process, and the primary process signals its workers, too.
- */
-function stopOnSignal(context: Context, stopAll: () => Promise<void>): void {
-  const onSignal = () => {
-    if (context.lifecycle.stopping && cluster.isWorker) return
-    if (context.lifecycle.stopping) process.exit(1)
-    context.lifecycle.stopping = true
-    setTimeout(() => {
-      context.log.event('warn', 'stopped_late')
-      context.log.flush()
-      process.exit(1)
-    }, DRAIN_MS).unref()
-    stopAll().then(() => process.exit(0), failWith)
-  }
-  process.on('SIGTERM', onSignal).on('SIGINT', onSignal)
 }
 
 async function stop(context: Context, app: ApiServer, admin: App | undefined): Promise<void> {

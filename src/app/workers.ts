@@ -28,6 +28,7 @@ export function runWorkers(config: Config): void {
   let isReady = false
   let stopping = false
   let hasSignal = false
+  let delayedUntil = 0
 
   const stop = (signal: NodeJS.Signals = 'SIGTERM') => {
     stopping = true
@@ -35,10 +36,12 @@ export function runWorkers(config: Config): void {
     log.flush()
     for (const worker of Object.values(cluster.workers ?? {}) as Worker[]) worker.process.kill(signal)
   }
-  /** The first signal finishes the accepted requests; the second kills the workers. */
-  const onSignal = () => {
-    if (hasSignal) process.exitCode = 1
-    stop(hasSignal ? 'SIGKILL' : 'SIGTERM')
+  /** The first signal is passed on; a second one ends the delay of the workers, and one after the delay kills them. */
+  const onSignal = (signal: NodeJS.Signals) => {
+    const isDelayed = performance.now() < delayedUntil
+    delayedUntil = toDelayEnd(config, hasSignal ? 'SIGINT' : signal)
+    if (hasSignal && !isDelayed) process.exitCode = 1
+    stop(hasSignal ? (isDelayed ? 'SIGINT' : 'SIGKILL') : signal)
     hasSignal = true
   }
   const startLater = (workerNumber: number, pauseMs: number) => {
@@ -94,6 +97,10 @@ export function runWorkers(config: Config): void {
   if (config.rateLimit !== 'off') relayLeases(config.rateLimit, config.workers)
   start(1)
 }
+
+/** Until when workers that get this signal now still accept requests: see stop-on-signal.ts. */
+const toDelayEnd = ({ shutdownDelay }: Config, signal: NodeJS.Signals) =>
+  signal === 'SIGTERM' && shutdownDelay !== 'off' ? performance.now() + shutdownDelay : 0
 
 /** The single executable has no script to name: its first argument is the command. */
 function toForkOptions(workerNumber: number): ClusterSettings {

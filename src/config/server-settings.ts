@@ -164,6 +164,12 @@ export const SETTINGS = {
     wholeNumber(1, 64),
     'Processes that answer on the same port. Several are worth it with several cores and PostgreSQL. Limits hold for all of them together.',
   ),
+  shutdownDelay: setting(
+    'TABBAT_SHUTDOWN_DELAY',
+    '3s',
+    orOff(duration({ least: '1s', most: '5m' })),
+    'How long the server still answers after SIGTERM while /health/ready is 503, so that load balancers send requests elsewhere before it stops listening. off: it stops listening at once. Ctrl-C (SIGINT) never waits, and a second signal ends the wait.',
+  ),
   trustProxy: setting(
     'TABBAT_TRUST_PROXY',
     undefined,

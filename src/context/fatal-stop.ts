@@ -24,8 +24,8 @@ export function createFatalStop(log: Log): FatalStop {
     log.flush()
     setTimeout(() => {
       log.flush()
-      // All workers stop: they share the database, and a restarted worker would create an empty one.
-      if (cluster.isWorker) process.kill(process.ppid, 'SIGTERM')
+      // All workers stop, without the delay of SIGTERM: they share the database, and a restarted worker would create an empty one.
+      if (cluster.isWorker) process.kill(process.ppid, 'SIGINT')
       process.exit(1)
     }, GRACE_MS)
   }

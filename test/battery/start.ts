@@ -25,6 +25,7 @@ export async function startOnEmptyFolder(): Promise<StartRound> {
       TABBAT_PORT: '0',
       TABBAT_ADMIN_PORT: '0',
       TABBAT_WORKERS: String(WORKERS),
+      TABBAT_SHUTDOWN_DELAY: 'off',
     },
     stdio: ['ignore', 'ignore', 'pipe'],
   })

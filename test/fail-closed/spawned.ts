@@ -23,7 +23,13 @@ export type Spawned = {
 
 export async function startSpawned({ settings, keys }: Place): Promise<Spawned> {
   const child = spawn('bin/tabbat', ['serve'], {
-    env: { PATH: process.env.PATH ?? '', TABBAT_PORT: '0', TABBAT_ADMIN_PORT: 'off', ...settings },
+    env: {
+      PATH: process.env.PATH ?? '',
+      TABBAT_PORT: '0',
+      TABBAT_ADMIN_PORT: 'off',
+      TABBAT_SHUTDOWN_DELAY: 'off',
+      ...settings,
+    },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   const log = text(child.stderr)

@@ -13,6 +13,7 @@ it.each(['1', '2'])('SIGUSR1 opens no debugger port, with TABBAT_WORKERS=%s', as
       TABBAT_DATA_DIR: newDataDir(),
       TABBAT_WORKERS: workers,
       TABBAT_LOG_LEVEL: 'silent',
+      TABBAT_SHUTDOWN_DELAY: 'off',
     },
     stdio: ['ignore', 'pipe', 'pipe'],
   })

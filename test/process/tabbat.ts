@@ -11,7 +11,12 @@ export type Finished = { readonly code: number | null; readonly stdout: string; 
 
 export const newDataDir = () => mkdtempSync(join(tmpdir(), 'tabbat-process-'))
 
-const environment = (settings: Settings) => ({ PATH: process.env.PATH ?? '', HOME: tmpdir(), ...settings })
+const environment = (settings: Settings) => ({
+  PATH: process.env.PATH ?? '',
+  HOME: tmpdir(),
+  TABBAT_SHUTDOWN_DELAY: 'off',
+  ...settings,
+})
 
 /** Runs a command from the checkout to its end. */
 export const tabbat = (settings: Settings, ...args: string[]): Promise<Finished> =>

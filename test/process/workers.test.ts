@@ -14,6 +14,7 @@ async function startWorkers(settings: Record<string, string> = {}) {
     TABBAT_ADMIN_PORT: 'off',
     TABBAT_DATA_DIR: newDataDir(),
     TABBAT_WORKERS: '2',
+    TABBAT_SHUTDOWN_DELAY: 'off',
   }
   const child = spawn('bin/tabbat', ['serve'], {
     env: { PATH: process.env.PATH ?? '', ...env, ...settings },
