@@ -31,7 +31,7 @@ export async function restoreBackup(
     onRows: (rows) => void facts.push(...toFacts(rows)),
     onProgress: (done, total, rows) => onProgress(done, 2 * total, rows),
   })
-  refuseWrongRootKey(config, Object.fromEntries(facts), checked)
+  await refuseWrongRootKey(config, Object.fromEntries(facts), checked)
   return store.database.transaction(async (inside) => {
     await refuseContents(inside, store.place, force)
     await emptyTables(inside)
@@ -61,8 +61,12 @@ function toFacts({ table, columns, rows }: Rows): [unknown, unknown][] {
 }
 
 /** The root key must belong to the backup; a backup taken during a rotation needs both keys. */
-function refuseWrongRootKey(config: Config, facts: Record<string, string>, { header }: Contents): void {
-  const rootKeys = loadRootKeys(config, false)
+async function refuseWrongRootKey(
+  config: Config,
+  facts: Record<string, string>,
+  { header }: Contents,
+): Promise<void> {
+  const rootKeys = await loadRootKeys(config, false)
   try {
     openKeyring(rootKeys, toRootState(facts))
   } catch {

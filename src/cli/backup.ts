@@ -2,7 +2,6 @@ import { statSync } from 'node:fs'
 import type { Command } from 'commander'
 import { say, sayJson, strong, toCount, warn } from '../app/terminal.ts'
 import { type Backup, writeBackup } from '../backup/write-backup.ts'
-import { toRootKeyPath } from '../crypto/root-key.ts'
 import { type CommandContext, EXISTING, withCommandContext } from './command-context.ts'
 import { addHelp, EXIT_CODES } from './help.ts'
 import { createProgress } from './progress.ts'
@@ -30,12 +29,11 @@ export function addBackupCommand(program: Command): void {
 }
 
 async function runBackup(file: string, { force = false, json }: Options): Promise<void> {
-  await withCommandContext(async ({ config, store, audit, database }) => {
+  await withCommandContext(async ({ store, audit, rootKeys, database }) => {
     const backup = await writeRecorded({ store, audit }, file, force)
     report(file, backup, json && { database })
-    const where = config.rootKey === undefined ? toRootKeyPath(config.dataDir) : 'TABBAT_ROOT_KEY'
     warn(
-      `the root key is NOT in the backup (it is in ${where}). Without it the backup cannot be opened. Keep a copy of the root key, away from the backup.`,
+      `the root key is NOT in the backup (it is in ${rootKeys.where}). Without it the backup cannot be opened. Keep a copy of the root key, away from the backup.`,
     )
   }, EXISTING)
 }

@@ -22,7 +22,12 @@ export const EXIT_CODES = { 0: 'done', 1: 'not done; the reason is on standard e
 export const NUMBER_NOTE =
   'The number is read from standard input, or at a prompt that does not show it. It is not taken from the command line, because other users of this machine can read command lines.'
 
-const DATABASE_SETTINGS = ['TABBAT_DATA_DIR', 'TABBAT_DATABASE_URL', 'TABBAT_ROOT_KEY']
+const DATABASE_SETTINGS = [
+  'TABBAT_DATA_DIR',
+  'TABBAT_DATABASE_URL',
+  'TABBAT_ROOT_KEY',
+  'TABBAT_ROOT_KEY_COMMAND',
+]
 const DATABASE_NOTE = 'The database in use is printed on standard error ("Database: …").'
 const DATABASE_FIELD_NOTE = `${DATABASE_NOTE} With --json, it is also in the field "database" of the object.`
 

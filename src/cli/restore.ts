@@ -23,7 +23,7 @@ export function addRestoreCommand(program: Command): void {
     .action(runRestore)
   addHelp(command, {
     details:
-      'First put the root key of the backup in place (root.key in the data folder, or TABBAT_ROOT_KEY), and stop the servers. The whole file is checked before anything is changed. See docs/backup.md.',
+      'First put the root key of the backup in place (root.key in the data folder, TABBAT_ROOT_KEY or TABBAT_ROOT_KEY_COMMAND), and stop the servers. The whole file is checked before anything is changed. See docs/backup.md.',
     usesDatabase: true,
     settings: ['TABBAT_ROOT_KEY_PREVIOUS'],
     exitCodes: { 0: 'restored', 1: 'nothing was restored; the reason is on standard error' },

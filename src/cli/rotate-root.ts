@@ -20,7 +20,7 @@ export function addRotateRootCommand(keys: Command): void {
     .action(runRotateRoot)
   addHelp(command, {
     details:
-      'With root.key in the data folder, this creates the new key and keeps both keys in the file until no record needs the old one. With TABBAT_ROOT_KEY, first set TABBAT_ROOT_KEY to a new key and TABBAT_ROOT_KEY_PREVIOUS to the current one for every server, and restart the servers.\n\nAPI keys stay valid. It can be interrupted at any time: run it again to continue. An import that is running stops; start it again afterwards. See docs/keys.md.',
+      'With root.key in the data folder, this creates the new key and keeps both keys in the file until no record needs the old one. With TABBAT_ROOT_KEY, first set TABBAT_ROOT_KEY to a new key and TABBAT_ROOT_KEY_PREVIOUS to the current one for every server, and restart the servers. With TABBAT_ROOT_KEY_COMMAND, first let the command print a new key and then the current one, for every server.\n\nAPI keys stay valid. It can be interrupted at any time: run it again to continue. An import that is running stops; start it again afterwards. See docs/keys.md.',
     usesDatabase: true,
     settings: ['TABBAT_ROOT_KEY_PREVIOUS'],
     exitCodes: EXIT_CODES,
@@ -88,13 +88,17 @@ function report(rotation: Rotation): void {
   for (const task of listTasks(rotation)) say(`  - ${task}`)
 }
 
+const PLACES = {
+  file: (where: string) =>
+    `Keep a copy of ${where}, away from the backups. Copy the file to every other node.`,
+  setting: () => 'Remove TABBAT_ROOT_KEY_PREVIOUS and restart the servers at your next opportunity.',
+  command: () =>
+    'Let TABBAT_ROOT_KEY_COMMAND print the new key only. Keep a copy of it, away from the backups.',
+}
+
 function listTasks({ origin, where }: Rotation): string[] {
-  const place =
-    origin === 'file'
-      ? `Keep a copy of ${where}, away from the backups. Copy the file to every other node.`
-      : 'Remove TABBAT_ROOT_KEY_PREVIOUS and restart the servers at your next opportunity.'
   return [
-    place,
+    PLACES[origin](where),
     'Make a new backup (tabbat backup FILE): older backups open with the old root key only.',
     'If the old root key leaked, roll the API keys (tabbat keys roll ID): their hashes still use keys derived from the old root key. See docs/keys.md.',
   ]

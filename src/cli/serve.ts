@@ -27,6 +27,7 @@ export function addServeCommand(program: Command): void {
       'TABBAT_DATA_DIR',
       'TABBAT_DATABASE_URL',
       'TABBAT_ROOT_KEY',
+      'TABBAT_ROOT_KEY_COMMAND',
       'TABBAT_NIN_SOURCES',
       'TABBAT_BVN_SOURCES',
       'TABBAT_WORKERS',

@@ -77,6 +77,15 @@ describe('the settings', () => {
     expect(problemsOf({ TABBAT_ROOT_KEY_FILE: shared })).toEqual([])
   })
 
+  it('has its root key from one place', () => {
+    const TABBAT_ROOT_KEY_COMMAND = 'vault read key'
+    expect(problemsOf({ TABBAT_ROOT_KEY_COMMAND })).toEqual([])
+    for (const other of ['TABBAT_ROOT_KEY', 'TABBAT_ROOT_KEY_PREVIOUS'])
+      expect(problemsOf({ TABBAT_ROOT_KEY_COMMAND, [other]: 'ab'.repeat(32) })).toEqual([
+        expect.stringMatching(/^TABBAT_ROOT_KEY_COMMAND excludes .*keep the one or the others/),
+      ])
+  })
+
   it('name a .env with secrets that every user can read', () => {
     const secret = `TABBAT_ROOT_KEY=${'ab'.repeat(32)}\n`
     const exposed = (content: string, mode: number) =>

@@ -1,5 +1,6 @@
 import {
   addresses,
+  command,
   credential,
   databaseUrl,
   duration,
@@ -215,5 +216,11 @@ export const SETTINGS = {
     rootKey,
     'The previous root key, while TABBAT_ROOT_KEY is being rotated.',
     true,
+  ),
+  rootKeyCommand: setting(
+    'TABBAT_ROOT_KEY_COMMAND',
+    undefined,
+    command,
+    'Command that prints the root key, for example vault kv get -field=key secret/tabbat. It runs without a shell, for at most 10 seconds. Its words are separated by spaces; quotes keep spaces. It must not contain a secret. See docs/keys.md.',
   ),
 } satisfies Record<string, Setting<unknown>>

@@ -153,12 +153,20 @@ async function openScrub(
 /** The registry. It reloads its keys after a rotation. */
 function openRegistry(config: Config, store: Store, first: Keyring) {
   let keyring = first
+  let reloading: Promise<Keyring> | undefined
+  const reload = async () => {
+    keyring = (await loadKeyring(config, store)).keyring
+    return keyring
+  }
   const registry = createRegistry({
     table: store.registry,
     keyring: () => keyring,
-    reloadKeyring: async () => {
-      keyring = (await loadKeyring(config, store)).keyring
-      return keyring
+    // Shared by all requests that wait for it: it may run a command.
+    reloadKeyring: () => {
+      reloading ??= reload().finally(() => {
+        reloading = undefined
+      })
+      return reloading
     },
   })
   return { registry, currentKeyring: () => keyring }

@@ -1,7 +1,8 @@
 import { createHmac, createSecretKey, hkdfSync, type KeyObject, randomBytes } from 'node:crypto'
-import { closeSync, fsyncSync, linkSync, openSync, renameSync, rmSync, writeSync } from 'node:fs'
+import { closeSync, existsSync, fsyncSync, linkSync, openSync, renameSync, rmSync, writeSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { UserError } from '../errors.ts'
+import { runKeyCommand } from './root-key-command.ts'
 import { ExposedSecret, readSecretFile, refuseExposedFolder } from './secret-file.ts'
 
 /** A root secret of 32 bytes, from which every other key is derived by a label. */
@@ -13,32 +14,48 @@ export type RootKey = {
 /** The present root key and, during a rotation, the previous one. */
 export type RootKeys = {
   readonly candidates: readonly RootKey[]
-  readonly origin: 'setting' | 'file'
+  readonly origin: 'setting' | 'file' | 'command'
   readonly where: string
 }
 
 export type RootKeySettings = {
   readonly rootKey: string | undefined
   readonly rootKeyPrevious: string | undefined
+  /** A program and its arguments. */
+  readonly rootKeyCommand: readonly string[] | undefined
   readonly dataDir: string
 }
 
-/** From the settings, or from root.key in the data folder, which is created on the first run. */
-export function loadRootKeys(settings: RootKeySettings, mayCreate: boolean): RootKeys {
-  const path = toRootKeyPath(settings.dataDir)
-  if (settings.rootKey === undefined) {
-    const lines = readOrCreate(path, mayCreate).trim().split(/\s+/)
-    return { candidates: lines.map((line) => parseRootKey(line, path)), origin: 'file', where: path }
+/** From the settings, from a command, or from root.key in the data folder, which is created on the first run. */
+export async function loadRootKeys(settings: RootKeySettings, mayCreate: boolean): Promise<RootKeys> {
+  const { rootKey, rootKeyPrevious, rootKeyCommand, dataDir } = settings
+  const path = toRootKeyPath(dataDir)
+  if (rootKeyCommand !== undefined) {
+    refuseSecondKey(path)
+    return toRootKeys(await runKeyCommand(rootKeyCommand), 'command', 'the output of TABBAT_ROOT_KEY_COMMAND')
   }
-  const texts = [settings.rootKey, settings.rootKeyPrevious].filter((text) => text !== undefined)
-  return {
-    candidates: texts.map((text) => parseRootKey(text, 'TABBAT_ROOT_KEY')),
-    origin: 'setting',
-    where: 'TABBAT_ROOT_KEY',
-  }
+  if (rootKey === undefined) return toRootKeys(readOrCreate(path, mayCreate), 'file', path)
+  return toRootKeys(`${rootKey} ${rootKeyPrevious ?? ''}`, 'setting', 'TABBAT_ROOT_KEY')
 }
 
-export const toRootKeyPath = (dataDir: string) => join(dataDir, 'root.key')
+/** The present key comes first, unless it is being replaced; white space separates keys. */
+function toRootKeys(text: string, origin: RootKeys['origin'], where: string): RootKeys {
+  const candidates = text
+    .trim()
+    .split(/\s+/)
+    .map((key) => parseRootKey(key, where))
+  return { candidates, origin, where }
+}
+
+/** Which of the two keys would be in use is not obvious, and a key beside the data is what the command should prevent. */
+function refuseSecondKey(path: string): void {
+  if (!existsSync(path)) return
+  throw new UserError(
+    `TABBAT_ROOT_KEY_COMMAND is set, and there is also a root key at ${path}. If the command prints the same key, move the file to where you keep the copy; else unset TABBAT_ROOT_KEY_COMMAND.`,
+  )
+}
+
+const toRootKeyPath = (dataDir: string) => join(dataDir, 'root.key')
 
 export const createRootKeyText = () => randomBytes(32).toString('base64')
 
@@ -47,7 +64,7 @@ export function parseRootKey(text: string, where: string): RootKey {
   const bytes = Buffer.from(trimmed, /^[0-9a-f]{64}$/i.test(trimmed) ? 'hex' : 'base64')
   if (bytes.length !== 32)
     throw new UserError(
-      `${where} must hold 32 bytes as base64 or hex. Make one with: openssl rand -base64 32`,
+      `${where.replace(/^the/, 'The')} must hold 32 bytes as base64 or hex. Make one with: openssl rand -base64 32`,
     )
   const derive = (label: string) =>
     createSecretKey(Buffer.from(hkdfSync('sha256', bytes, '', `tabbat/v1/${label}`, 32)))

@@ -20,6 +20,10 @@ export function prepareSuccessor({ candidates, origin, where }: RootKeys, curren
     throw new UserError(
       `${where} is the present root key of this database. To rotate it, set TABBAT_ROOT_KEY to a new one (openssl rand -base64 32) and TABBAT_ROOT_KEY_PREVIOUS to the present one, for every server, restart them, and run this again.`,
     )
+  if (origin === 'command')
+    throw new UserError(
+      `TABBAT_ROOT_KEY_COMMAND prints the present root key of this database only. To rotate it, let the command print a new one (openssl rand -base64 32) and then the present one, for every server, and run this again.`,
+    )
   const text = createRootKeyText()
   writeFile(where, [text, findText(where, current)])
   return parseRootKey(text, where)

@@ -1,5 +1,6 @@
 import type { Config } from '../config/config.ts'
 import { type Keyring, sealCarried } from '../crypto/keyring.ts'
+import type { RootKeys } from '../crypto/root-key.ts'
 import { seal, toAssociatedData, unseal } from '../crypto/seal.ts'
 import { UserError } from '../errors.ts'
 import { withRotationLock } from '../store/rotation-lock.ts'
@@ -22,7 +23,7 @@ export type Rotation = {
   /** Rows sealed under the new key by this run. */
   readonly sealed: { readonly [Table in SealedTable]: number }
   readonly resumed: boolean
-  readonly origin: 'setting' | 'file'
+  readonly origin: RootKeys['origin']
   readonly where: string
 }
 

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { isLoopback } from './setting.ts'
+import { command, isLoopback } from './setting.ts'
 
 it.each([
   '127.0.0.1',
@@ -25,3 +25,14 @@ it.each([
   'a.localhost',
   'localhost.',
 ])('%j is not', (host) => expect(isLoopback(host)).toBe(false))
+
+it.each([
+  ['vault kv get -field=key  secret/tabbat', ['vault', 'kv', 'get', '-field=key', 'secret/tabbat']],
+  [`'/opt/my tools/key' --name="a 'b' c"`, ['/opt/my tools/key', "--name=a 'b' c"]],
+  [`key ""`, ['key', '']],
+  ['echo $HOME | sort; `id` *', ['echo', '$HOME', '|', 'sort;', '`id`', '*']],
+])('%s is split without a shell', (text, words) => expect(command(text)).toEqual(words))
+
+it.each([`key 'a`, 'key "a', ''])('%j is not a command', (text) =>
+  expect(() => command(text)).toThrow(/must be/),
+)

@@ -96,6 +96,17 @@ export const rootKey = (text: string) => {
   throw new InvalidSetting('must be 32 bytes as base64 or hex. Create one with: openssl rand -base64 32')
 }
 
+/**
+ * A program and its arguments, separated by spaces. A part in single or double quotes may contain spaces. There is no shell:
+ * nothing else has a meaning.
+ */
+export const command = (text: string): readonly string[] => {
+  if (!/^(?:[^'"]|'[^']*'|"[^"]*")+$/.test(text))
+    throw new InvalidSetting('must be a program and its arguments, with every quote closed')
+  const words = text.match(/(?:[^\s'"]|'[^']*'|"[^"]*")+/g) ?? []
+  return words.map((word) => word.replaceAll(/'([^']*)'|"([^"]*)"/g, '$1$2'))
+}
+
 /** A setting that a vendor needs. */
 export const required = <T>(
   env: string,

@@ -1,6 +1,7 @@
 import { mkdirSync } from 'node:fs'
 import { type Keyring, openKeyring, type RootState } from '../crypto/keyring.ts'
 import { loadRootKeys, type RootKeySettings, type RootKeys } from '../crypto/root-key.ts'
+import { FailedKeyCommand } from '../crypto/root-key-command.ts'
 import { UserError } from '../errors.ts'
 import type { Meta } from './meta-table.ts'
 import { openStore, type Store, type StoreOptions } from './store.ts'
@@ -41,7 +42,7 @@ export async function loadKeyring(config: SealedStoreSettings, store: Store): Pr
   try {
     return await loadKeyringOnce(config, store)
   } catch (error) {
-    if (!(error instanceof UserError)) throw error
+    if (!(error instanceof UserError) || error instanceof FailedKeyCommand) throw error
     // A rotation may have begun or ended between reading the database and reading the file.
     return loadKeyringOnce(config, store)
   }
@@ -51,7 +52,7 @@ type Keys = Pick<SealedStore, 'keyring' | 'rootKeys'>
 
 async function loadKeyringOnce(config: SealedStoreSettings, store: Store): Promise<Keys> {
   const known = await readRootState(store)
-  const rootKeys = loadRootKeys(config, known.fingerprint === undefined)
+  const rootKeys = await loadRootKeys(config, known.fingerprint === undefined)
   const first = rootKeys.candidates[0]
   if (known.fingerprint === undefined && first) await store.meta.insert('root_fingerprint', first.fingerprint)
   // Of two processes that start at once on a new database, the later reads the fingerprint of the earlier.

@@ -101,6 +101,22 @@ describe('a server that cannot start says what to do', () => {
     expect(stderr).not.toContain('cdcd')
   })
 
+  it('when the command prints the root key of another database', async () => {
+    const settings = { ...quiet, TABBAT_DATA_DIR: newDataDir() }
+    const printing = (key: string) => ({
+      ...settings,
+      TABBAT_ROOT_KEY_COMMAND: `"${process.execPath}" -e "console.log('${key}')"`,
+    })
+    const server = await startServer(printing('ab'.repeat(32)))
+    expect(await server.stop()).toBe(0)
+    expect(server.banner).not.toContain('abab')
+    const { code, stderr } = await tabbat(printing('cd'.repeat(32)), 'serve')
+    expect([code, stderr]).toEqual([
+      1,
+      'error: The root key (from the output of TABBAT_ROOT_KEY_COMMAND) is not the one this database was created with. Give the right one. Nothing was changed.\n',
+    ])
+  })
+
   it('when the data folder may not be written', async () => {
     const { code, stderr } = await tabbat({ TABBAT_DATA_DIR: '/etc/hostname/data' }, 'serve')
     expect([code, stderr.includes('set TABBAT_DATA_DIR')]).toEqual([1, true])

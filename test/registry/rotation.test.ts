@@ -1,3 +1,5 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { createRootKeyText } from '../../src/crypto/root-key.ts'
 import { createRegistryTable } from '../../src/store/registry-table.ts'
@@ -138,6 +140,27 @@ describe.concurrent.each(ENGINES)('a rotation of the root key on %s', (engine) =
       expect((await countReadable(toReader(after, sealed), 5)).records).toBe(5),
     )
     await expect(save(before, 5, 1)).rejects.toThrow(/not the one this database was created with/)
+  })
+
+  it('moves a database from one key of a command to the next, while a server runs', async () => {
+    const [old, next] = [createRootKeyText(), createRootKeyText()]
+    const base = await newSettings(engine)
+    const keyFile = join(base.TABBAT_DATA_DIR ?? '', 'keys-of-the-vault')
+    const settings = { ...base, TABBAT_ROOT_KEY_COMMAND: `cat "${keyFile}"` }
+    writeFileSync(keyFile, old)
+    await save(settings, 0, 5)
+    await expect(rotate(settings)).rejects.toThrow(/prints the present root key of this database only/)
+    await withSealed(settings, async (running) => {
+      const reader = toReader(settings, running)
+      writeFileSync(keyFile, `${next}\n${old}\n`)
+      expect(await rotate(settings)).toMatchObject({ outcome: 'rotated', version: 2, origin: 'command' })
+      expect((await countReadable(reader, 5)).records).toBe(5)
+      writeFileSync(keyFile, next)
+      expect((await countReadable(reader, 5)).records).toBe(5)
+    })
+    await save(settings, 5, 1)
+    writeFileSync(keyFile, old)
+    await expect(save(settings, 6, 1)).rejects.toThrow(/not the one this database was created with/)
   })
 })
 

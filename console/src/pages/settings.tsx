@@ -68,6 +68,7 @@ const ROOT_KEY_ORIGINS: Readonly<Record<string, string>> = {
   file: 'root.key in the data folder',
   'key file': 'TABBAT_ROOT_KEY_FILE',
   environment: 'TABBAT_ROOT_KEY',
+  command: 'TABBAT_ROOT_KEY_COMMAND',
 }
 
 function RootKey({ view: { root_key, checkpoints } }: { view: SettingsView }) {

@@ -46,7 +46,7 @@ const view = defineRoute({
 const withoutLogin = (text: string) => text.replaceAll(/\/\/[^/\s]*@/g, '//')
 
 function toRootKeyOrigin({ rootKeys, config }: Context): string {
-  if (rootKeys.origin === 'file') return 'file'
+  if (rootKeys.origin !== 'setting') return rootKeys.origin
   const { origin } = config.shownSettings.find(({ name }) => name === 'TABBAT_ROOT_KEY') ?? {}
   return origin === 'file' ? 'key file' : (origin ?? 'environment')
 }
