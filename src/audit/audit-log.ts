@@ -89,6 +89,11 @@ export class AuditLog {
     ]
   }
 
+  /** Whether the log refuses rows for good, because of damage or a disk error. */
+  get hasEnded(): boolean {
+    return this.#ended
+  }
+
   /** Throws while the log cannot be written. Called before a source is asked. */
   requireHealthy(): void {
     if (!this.#healthy) throw new AppError('audit_unavailable')

@@ -25,24 +25,38 @@ const toWarnings = (guards: readonly CallGuard[]) =>
       .filter(([, warnings]) => warnings.length > 0),
   )
 
-/** Live: the process responds. Ready: it can write the audit log and is not stopping. */
-export function addHealth(app: App, { audit, lifecycle, sourceChain }: Context): void {
+type Readiness = 'ready' | 'degraded' | 'not ready' | 'stopping'
+
+/**
+ * While the store is unavailable, look-ups go on and verifications get our own 503 with Retry-After. So a load balancer goes
+ * on sending requests, unless its check is strict: with every node out of service, callers would get its error page.
+ */
+function toReadiness({ audit, lifecycle }: Context, isWritable: boolean, isStrict: boolean): Readiness {
+  if (lifecycle.stopping) return 'stopping'
+  if (isWritable) return 'ready'
+  return isStrict || audit.hasEnded ? 'not ready' : 'degraded'
+}
+
+/** Live: the process responds. Ready: it takes requests; with `?strict`, verifications too. */
+export function addHealth(app: App, context: Context): void {
+  const { audit, sourceChain } = context
   const common = { methods: ['GET'], operation: 'health' }
   app.route({ ...common, path: '/health/live', answer: () => toJsonReply({ status: 'live' }) })
   app.route({
     ...common,
     path: '/health/ready',
-    answer: async () => {
-      const writable = await audit.check()
-      const ready = writable && !lifecycle.stopping
+    answer: async ({ search }) => {
+      const isWritable = await audit.check()
+      const status = toReadiness(context, isWritable, new URLSearchParams(search).has('strict'))
       const body = {
-        status: ready ? 'ready' : lifecycle.stopping ? 'stopping' : 'not ready',
-        store: writable ? 'ok' : 'failed',
-        audit: writable ? 'ok' : 'failed',
+        status,
+        store: isWritable ? 'ok' : 'failed',
+        audit: isWritable ? 'ok' : 'failed',
         sources: toStates(sourceChain.guards),
         warnings: toWarnings(sourceChain.guards),
       }
-      return toJsonReply(body, ready ? 200 : 503, ['cache-control', 'no-store'])
+      const takesRequests = status === 'ready' || status === 'degraded'
+      return toJsonReply(body, takesRequests ? 200 : 503, ['cache-control', 'no-store'])
     },
   })
 }

@@ -21,7 +21,7 @@ export async function crashPostgres({ rounds, say }: CrashOptions): Promise<Cras
   const callers = createCallers(ledger, place)
   const health = createClient(1)
   const server = await startServer(place.settings)
-  const isReady = async () => (await health.get(`${server.url}/health/ready`)).status === 200
+  const isReady = async () => (await health.get(`${server.url}/health/ready?strict`)).status === 200
   const faults: string[] = []
   let slowestReturnMs = 0
 

@@ -63,7 +63,7 @@ describe.concurrent('when the audit log cannot be written, because', () => {
         onTestFinished(async () => void (await server.stop()))
         const first = await server.verifyBvn(BVN, { 'idempotency-key': 'first' })
         expect([first.status, (await server.verifyNin(NIN)).status]).toEqual([200, 200])
-        expect((await server.get('/health/ready')).status).toBe(200)
+        expect((await server.get('/health/ready?strict')).status).toBe(200)
         const callsBefore = await server.calls()
 
         const end = once(await begin(server.pid))
@@ -75,10 +75,15 @@ describe.concurrent('when the audit log cannot be written, because', () => {
         expect(performance.now() - startedAt).toBeLessThan(ANSWER_WITHIN_MS)
         await expectRefusals(server)
         await poll(
-          () => server.get('/health/ready'),
+          () => server.get('/health/ready?strict'),
           ({ status }) => status === 503,
           BACK_WITHIN_MS,
         )
+        const ready = await server.get('/health/ready')
+        expect([ready.status, JSON.parse(ready.body)]).toEqual([
+          200,
+          expect.objectContaining({ status: 'degraded', store: 'failed', audit: 'failed' }),
+        ])
         expect((await server.get('/health/live')).status).toBe(200)
         expect((await server.get('/api/v2/sme-data/list')).status).toBe(200)
         expect((await server.get('/api/v2/internet/data/smile/lookup')).status).toBe(200)
@@ -88,7 +93,7 @@ describe.concurrent('when the audit log cannot be written, because', () => {
         const isGood = ({ status }: Reply) => status === 200
         const backMs = await poll(() => server.verifyNin(NIN), isGood, BACK_WITHIN_MS)
         expect(backMs).toBeLessThan(BACK_WITHIN_MS)
-        await poll(() => server.get('/health/ready'), isGood, BACK_WITHIN_MS)
+        await poll(() => server.get('/health/ready?strict'), isGood, BACK_WITHIN_MS)
         const replay = await server.verifyBvn(BVN, { 'idempotency-key': 'first' })
         expect([replay.headers['idempotent-replayed'], replay.body]).toEqual(['true', first.body])
         // An Idempotency-Key can be used again after the request was refused.
