@@ -2,14 +2,17 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 import { parseArgs } from 'node:util'
-import { ROOT } from './checkout.ts'
+import { CURRENT, ROOT } from './checkout.ts'
 import { load } from './load/generator.ts'
+import type { RequestSpec } from './load/request-spec.ts'
 import { toWhole } from './options.ts'
+import { openSqliteRegistry } from './registry.ts'
 import { CONNECTIONS, LOOKUPS, startTabbat, VERIFICATIONS } from './servers/tabbat.ts'
 
 /**
  * Where the time goes, as text: the functions in which each thread of the server was found most often, under load.
- * node bench/profile.ts verify-nin|lookup [--seconds 5] [--top 30]
+ * node bench/profile.ts verify-nin|verify-nin-live|verify-nin-live-key|lookup [--seconds 5] [--top 30] [--records 100000]
+ * Live is with SQLite; -key sends an Idempotency-Key with each request.
  */
 type Profile = {
   readonly nodes: readonly { readonly id: number; readonly callFrame: CallFrame }[]
@@ -19,21 +22,32 @@ type Profile = {
   readonly startTime: number
 }
 /** The part of the profile that counts: starting and stopping are not what is asked about. */
-type Span = { readonly from: number; readonly to: number }
+type Span = { readonly from: number; readonly to: number; readonly requests: number }
 type CallFrame = { readonly functionName: string; readonly url: string; readonly lineNumber: number }
 
-const REQUESTS = { 'verify-nin': VERIFICATIONS['verify-nin'], lookup: LOOKUPS['list-internet-bundles'] }
+const LIVE = VERIFICATIONS['verify-nin']
+const REQUESTS: Readonly<Record<string, RequestSpec>> = {
+  'verify-nin': VERIFICATIONS['verify-nin'],
+  'verify-nin-live': LIVE,
+  'verify-nin-live-key': { ...LIVE, isIdempotent: true },
+  lookup: LOOKUPS['list-internet-bundles'],
+}
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { seconds: { type: 'string', default: '5' }, top: { type: 'string', default: '30' } },
+  options: {
+    seconds: { type: 'string', default: '5' },
+    top: { type: 'string', default: '30' },
+    records: { type: 'string', default: '100000' },
+  },
 })
-const name = positionals[0]
-if (name !== 'verify-nin' && name !== 'lookup') throw new Error('Say what: verify-nin or lookup')
+const name = positionals[0] ?? ''
+const request = REQUESTS[name]
+if (!request) throw new Error(`Say what: ${Object.keys(REQUESTS).join(', ')}`)
 const top = toWhole('--top', values.top)
 const folder = mkdtempSync(join(tmpdir(), 'tabbat-profile-'))
 try {
-  const span = await record(toWhole('--seconds', values.seconds))
+  const span = await record(request, toWhole('--seconds', values.seconds))
   for (const file of readdirSync(folder)
     .filter((each) => each.endsWith('.cpuprofile'))
     .toSorted())
@@ -42,10 +56,10 @@ try {
   rmSync(folder, { recursive: true, force: true })
 }
 
-async function record(seconds: number): Promise<Span> {
-  const spec = REQUESTS[name as keyof typeof REQUESTS]
+async function record(asked: RequestSpec, seconds: number): Promise<Span> {
+  const { spec, dataDir } = await prepare(asked)
   const flags = ['--cpu-prof', `--cpu-prof-dir=${folder}`]
-  const server = await startTabbat({ dataDir: join(folder, 'data'), flags })
+  const server = await startTabbat({ dataDir, flags })
   const what = { port: server.port, spec, connections: CONNECTIONS[spec.method] }
   // Compiling is not what is asked about either.
   await load({ ...what, seconds: 1 })
@@ -54,7 +68,15 @@ async function record(seconds: number): Promise<Span> {
   const to = readClock()
   await server.stop()
   console.log(`${name}: ${requests} requests in ${seconds} s, with the profiler on`)
-  return { from, to }
+  return { from, to, requests }
+}
+
+/** Live requests are about people of a filled registry. */
+async function prepare(asked: RequestSpec): Promise<{ spec: RequestSpec; dataDir: string }> {
+  if (!name.startsWith('verify-nin-live')) return { spec: asked, dataDir: join(folder, 'data') }
+  const count = toWhole('--records', values.records)
+  const { dataDir, key } = await openSqliteRegistry(CURRENT, folder, count, console.log)
+  return { spec: { ...asked, key, count } as RequestSpec, dataDir }
 }
 
 function readClock(): number {
@@ -67,7 +89,7 @@ function toThread(file: string): string {
   return thread === '0' ? 'main thread' : `thread ${thread}`
 }
 
-function print(thread: string, { nodes, samples, timeDeltas, startTime }: Profile, { from, to }: Span): void {
+function print(thread: string, { nodes, samples, timeDeltas, startTime }: Profile, { from, to, requests }: Span): void {
   const names = new Map(nodes.map(({ id, callFrame }) => [id, toPlace(callFrame)]))
   const times = new Map<string, number>()
   let now = startTime
@@ -80,9 +102,11 @@ function print(thread: string, { nodes, samples, timeDeltas, startTime }: Profil
   const idle = times.get('(idle)') ?? 0
   times.delete('(idle)')
   const busy = [...times.values()].reduce((sum, each) => sum + each, 0)
-  console.log(`\n${thread}: busy ${busy.toFixed(0)} ms, idle ${idle.toFixed(0)} ms\n   ms  share  where`)
+  console.log(`\n${thread}: busy ${busy.toFixed(0)} ms, idle ${idle.toFixed(0)} ms\n   ms  share   µs each  where`)
   for (const [place, ms] of [...times].toSorted(([, a], [, b]) => b - a).slice(0, top))
-    console.log(`${ms.toFixed(0).padStart(5)}  ${((ms / busy) * 100).toFixed(1).padStart(4)} %  ${place}`)
+    console.log(
+      `${ms.toFixed(0).padStart(5)}  ${((ms / busy) * 100).toFixed(1).padStart(4)} %  ${((ms * 1000) / requests).toFixed(1).padStart(7)}  ${place}`,
+    )
 }
 
 /** The same function counts as one wherever it was called from. */
