@@ -15,6 +15,7 @@ export type Statement = {
 /** A statement without promises. */
 export type SyncStatement = {
   readonly get: (...values: Value[]) => Row | undefined
+  readonly all: (...values: Value[]) => Row[]
   readonly run: (...values: Value[]) => number
 }
 
@@ -24,7 +25,11 @@ export type SyncDatabase = {
   readonly prepare: (sql: string) => SyncStatement
   /** Reads now. A promise only if a transaction is open on this connection, or another process has locked the file. */
   readonly read: <T>(work: () => T) => T | Promise<T>
+  /** Called after each commit, and after each rollback, also one of a part of a transaction. */
+  readonly onEnd: (listener: (end: TransactionEnd) => void) => void
 }
+
+export type TransactionEnd = 'commit' | 'rollback'
 
 export type TransactionOptions = {
   /** For work on whole tables: no short timeout. */

@@ -57,30 +57,44 @@ async function close(): Promise<void> {
  * queued jobs fail as well, so that no caller waits for a locked database twice.
  */
 async function commit(jobs: readonly WriterJob[]): Promise<WriterResult[]> {
+  let failure: WriterFailure | undefined
   try {
     return await database.transaction(async () => {
+      const [first] = jobs
+      if (first && jobs.length === 1) {
+        // Without a savepoint, for which SQLite would copy every page before it is changed.
+        const value = await call(first).catch((error) => {
+          failure = toFailure(error)
+          throw error
+        })
+        return [{ value }]
+      }
       const results: WriterResult[] = []
       for (const job of jobs) results.push(await perform(job))
       return results
     })
   } catch (error) {
+    if (failure) return [{ failure }]
     return [...jobs, ...queue.splice(0)].map(() => ({ failure: toFailure(error) }))
   }
 }
 
-async function perform({ table, method, args }: WriterJob): Promise<WriterResult> {
+async function perform(job: WriterJob): Promise<WriterResult> {
   database.exec('SAVEPOINT job')
   try {
-    const call = (
-      tables[table] as unknown as Record<string, (...args: readonly unknown[]) => Promise<unknown>>
-    )[method]
-    const value = await call?.(...args)
+    const value = await call(job)
     database.exec('RELEASE job')
     return { value }
   } catch (error) {
     rollBackJob(error)
     return { failure: toFailure(error) }
   }
+}
+
+type Methods = Record<string, (...args: readonly unknown[]) => Promise<unknown>>
+
+async function call({ table, method, args }: WriterJob): Promise<unknown> {
+  return (tables[table] as unknown as Methods)[method]?.(...args)
 }
 
 function rollBackJob(error: unknown): void {

@@ -3,16 +3,14 @@ import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as pause } from 'node:timers/promises'
 import { UserError } from '../errors.ts'
-import type {
-  Database,
-  Row,
-  Statement,
-  SyncDatabase,
-  SyncStatement,
-  TransactionOptions,
-  Value,
-} from './database.ts'
+import type { Database, Statement, SyncDatabase, TransactionOptions } from './database.ts'
 import { createFileCheck } from './sqlite-files.ts'
+import {
+  createPrepare,
+  createTransactionControl,
+  toStatementInside,
+  toSyncStatement,
+} from './sqlite-statements.ts'
 import { isBusy, toSqliteUserError } from './sqlite-user-error.ts'
 
 /** Older versions can corrupt a database when the write-ahead log is reset. */
@@ -50,19 +48,12 @@ export function openSqlite(path: string, timeoutMs = BUSY_WAIT_MS): Sqlite {
   const busyWaitMs = timeoutMs * 0.95
   refuseOldSqlite()
   const connection = connect(path)
-  const statements = new Map<string, Prepared>()
+  const prepareSync = createPrepare(connection)
+  const { exec, rollBack, onEnd } = createTransactionControl(connection)
   const { check: checkFiles } = createFileCheck(path, () => countFrames(connection))
   checkFiles()
   // Statements outside an open transaction wait for its end: there is one connection.
   let transactionUnderWay: Promise<void> | undefined
-
-  const prepareSync = (sql: string) => {
-    const known = statements.get(sql)
-    if (known) return known
-    const prepared = toPrepared(connection, sql)
-    statements.set(sql, prepared)
-    return prepared
-  }
 
   /** For statements outside a transaction. Nothing is awaited between the last check for one and the statement. */
   const runWhenFree = <T>(work: () => T) => whenFree(busyWaitMs, () => transactionUnderWay, work)
@@ -94,15 +85,15 @@ export function openSqlite(path: string, timeoutMs = BUSY_WAIT_MS): Sqlite {
     try {
       // Also before: a truncated log grows again with the next write.
       checkFiles()
-      const begin = () => connection.exec('BEGIN IMMEDIATE')
+      const begin = () => exec('BEGIN IMMEDIATE')
       await whenFree(patient ? PATIENT_WAIT_MS : busyWaitMs, () => undefined, begin)
       const result = await work(inside)
-      connection.exec('COMMIT')
+      exec('COMMIT')
       // The commit is durable in the open file, which may no longer be the one at the path.
       checkFiles()
       return result
     } catch (error) {
-      if (connection.isTransaction) connection.exec('ROLLBACK')
+      rollBack()
       throw error
     } finally {
       transactionUnderWay = undefined
@@ -113,6 +104,7 @@ export function openSqlite(path: string, timeoutMs = BUSY_WAIT_MS): Sqlite {
   const sync: SyncDatabase = {
     prepare: (sql) => toSyncStatement(prepareSync(sql)),
     read: (work) => (transactionUnderWay ? runWhenFree(work) : readNow(work, runWhenFree)),
+    onEnd,
   }
   const close = async () => {
     while (transactionUnderWay) await transactionUnderWay
@@ -125,7 +117,6 @@ export function openSqlite(path: string, timeoutMs = BUSY_WAIT_MS): Sqlite {
     transaction: (work) => work(inside),
     sync: { ...sync, read: (work) => work() },
   }
-  const exec = (sql: string) => connection.exec(sql)
   return { ...common, prepare, transaction, sync, inside, exec, checkFiles }
 }
 
@@ -137,22 +128,6 @@ function readNow<T>(work: () => T, readLater: (work: () => T) => Promise<T>): T 
   }
   return readLater(work)
 }
-
-const toSyncStatement = ({ get, run }: Prepared): SyncStatement => ({
-  get: (...values) => get(values),
-  run: (...values) => run(values),
-})
-
-const toStatementInside = (statement: Prepared): Statement => ({
-  get: async (...values) => statement.get(values),
-  all: async (...values) => statement.all(values),
-  run: async (...values) => statement.run(values),
-  runAll: async (sets) => {
-    let changed = 0
-    for (const values of sets) changed += statement.run(values)
-    return changed
-  },
-})
 
 /**
  * Runs the work when `held` is done and no other connection writes. Waits without blocking the event loop, because the other
@@ -203,22 +178,4 @@ export function refuseOldSqlite(given = process.versions.sqlite ?? '0'): void {
     throw new UserError(
       `SQLite ${given} can corrupt databases; ${OLDEST_SQLITE.join('.')} is needed. Run Tabbat with the Node.js that npm ci installs.`,
     )
-}
-
-type Prepared = {
-  readonly get: (values: Value[]) => Row | undefined
-  readonly all: (values: Value[]) => Row[]
-  readonly run: (values: Value[]) => number
-}
-
-/** Binds parameters by position: binding by name costs as much as the statement itself. */
-function toPrepared(connection: DatabaseSync, sql: string): Prepared {
-  const order = [...sql.matchAll(/\$(\d+)/g)].map(([, number]) => Number(number) - 1)
-  const statement = connection.prepare(sql.replaceAll(/\$\d+/g, '?'))
-  const bind = (values: Value[]) => order.map((index) => values[index] as Value)
-  return {
-    get: (values) => statement.get(...bind(values)) as Row | undefined,
-    all: (values) => statement.all(...bind(values)) as Row[],
-    run: (values) => Number(statement.run(...bind(values)).changes),
-  }
 }
