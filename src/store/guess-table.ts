@@ -1,4 +1,5 @@
 import type { Database } from './database.ts'
+import { createKnownPeople, type KnownPeople } from './known-people.ts'
 
 /**
  * Limits on guessing: failed matches of one number, and distinct people that a key asks about in a day. Subjects are keyed
@@ -37,8 +38,6 @@ type Admitted = 'admitted' | 'too_many_attempts' | 'quota_exceeded'
 const COUNT = `SELECT COUNT(*) AS by_all, COALESCE(SUM(CASE WHEN key_id = $2 THEN 1 ELSE 0 END), 0) AS by_key
   FROM attempts WHERE subject = $1 AND at > $3`
 
-const KNOWN = 'SELECT 1 AS known FROM key_subjects WHERE key_id = $1 AND day = $2 AND subject = $3'
-
 /** Held in PostgreSQL while guesses about a person are counted: see migrations 6 and 14. */
 export const toPersonLock = (subject: Uint8Array) => `attempts:${Buffer.from(subject).toString('hex')}`
 
@@ -46,12 +45,13 @@ export const toPersonLock = (subject: Uint8Array) => `attempts:${Buffer.from(sub
 const ADMIT_GUESS = 'SELECT admit_guess($1, $2, $3, $4, $5, $6, $7, $8, $9) AS admitted'
 
 export function createGuessTable(database: Database): GuessTable {
+  const knownPeople = database.sync && createKnownPeople(database.sync)
   const admitGuess = database.dialect === 'postgres' ? database.prepare(ADMIT_GUESS) : undefined
   return {
     admit: async (guess) => {
-      if (!admitGuess) return database.transaction((inside) => admitInside(inside, guess))
+      if (knownPeople) return database.transaction((inside) => admitInside(inside, knownPeople, guess))
       const { id, subject, keyId, at, since, mostByKey, mostByAll, day, most } = guess
-      const row = await admitGuess.get(subject, keyId, id, at, since, mostByKey, mostByAll, day, most)
+      const row = await admitGuess?.get(subject, keyId, id, at, since, mostByKey, mostByAll, day, most)
       return row?.admitted as Admitted
     },
     withdraw: async (subject, id) => {
@@ -72,10 +72,10 @@ export function createGuessTable(database: Database): GuessTable {
 }
 
 /** In SQLite, which has one writer at a time: no lock is needed. */
-async function admitInside(inside: Database, guess: Guess): Promise<Admitted> {
+async function admitInside(inside: Database, knownPeople: KnownPeople, guess: Guess): Promise<Admitted> {
   const { id, subject, keyId, at } = guess
   if (await isAtLimit(inside, guess)) return 'too_many_attempts'
-  if (!(await admitSubject(inside, guess))) return 'quota_exceeded'
+  if (!(await admitSubject(inside, knownPeople, guess))) return 'quota_exceeded'
   await inside
     .prepare('INSERT INTO attempts (subject, key_id, at, id) VALUES ($1, $2, $3, $4)')
     .run(subject, keyId, at, id)
@@ -90,20 +90,18 @@ async function isAtLimit(
   return Number(row?.by_key ?? 0) >= mostByKey || Number(row?.by_all ?? 0) >= mostByAll
 }
 
-async function admitSubject(inside: Database, { keyId, day, subject, most }: Guess): Promise<boolean> {
-  if ((await inside.prepare(KNOWN).get(keyId, day, subject)) !== undefined) return true
+async function admitSubject(
+  inside: Database,
+  knownPeople: KnownPeople,
+  { keyId, day, subject, most }: Guess,
+): Promise<boolean> {
+  const person = Buffer.from(subject).toString('hex')
+  knownPeople.refresh(day)
+  if (knownPeople.has(keyId, person)) return true
   const row = await inside
     .prepare('SELECT subjects FROM key_days WHERE key_id = $1 AND day = $2')
     .get(keyId, day)
   if (Number(row?.subjects ?? 0) >= most) return false
-  await inside
-    .prepare('INSERT INTO key_subjects (key_id, day, subject) VALUES ($1, $2, $3)')
-    .run(keyId, day, subject)
-  await inside
-    .prepare(
-      `INSERT INTO key_days (key_id, day, subjects) VALUES ($1, $2, 1)
-       ON CONFLICT (key_id, day) DO UPDATE SET subjects = key_days.subjects + 1`,
-    )
-    .run(keyId, day)
+  knownPeople.add(keyId, new Set([person]))
   return true
 }

@@ -15,6 +15,7 @@ import { catalogueReviews } from './migrations/0012-catalogue-reviews.ts'
 import { auditFormat2 } from './migrations/0013-audit-format-2.ts'
 import { checkVerifications } from './migrations/0014-check-verifications.ts'
 import { subjectBlocks } from './migrations/0015-subject-blocks.ts'
+import { appendPeople } from './migrations/0016-append-people.ts'
 
 /** `sql` runs on both engines; statements that differ stand under the name of the dialect. */
 type Migration = {
@@ -41,6 +42,7 @@ const MIGRATIONS: readonly Migration[] = [
   auditFormat2,
   checkVerifications,
   subjectBlocks,
+  appendPeople,
 ]
 
 /** The schema that this program knows. */

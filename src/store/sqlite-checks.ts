@@ -6,10 +6,10 @@ import {
   type Refused,
 } from './commit-check.ts'
 import type { SyncDatabase } from './database.ts'
+import { createKnownPeople } from './known-people.ts'
 
 const FAILURES = `SELECT COUNT(*) AS by_all, COALESCE(SUM(key_id = $2), 0) AS by_key
   FROM attempts WHERE subject = $1 AND at > $3`
-const KNOWN = 'SELECT 1 FROM key_subjects WHERE key_id = $1 AND day = $2 AND subject = $3'
 const PEOPLE = 'SELECT subjects FROM key_days WHERE key_id = $1 AND day = $2'
 /** A response that has not expired, or a claim that is still running. See idempotency-table.ts. */
 const TAKEN = `SELECT 1 FROM idempotency WHERE key_id = $1 AND operation = $2 AND name = $3
@@ -17,9 +17,6 @@ const TAKEN = `SELECT 1 FROM idempotency WHERE key_id = $1 AND operation = $2 AN
   AND (sealed IS NOT NULL OR lease_until > $4 OR fingerprint <> $5)`
 const RECORD = 'SELECT 1 FROM registry WHERE subject = $1'
 const ADD_FAILURE = 'INSERT INTO attempts (subject, key_id, at) VALUES ($1, $2, $3)'
-const ADD_PERSON = 'INSERT INTO key_subjects (key_id, day, subject) VALUES ($1, $2, $3)'
-const ADD_PEOPLE = `INSERT INTO key_days (key_id, day, subjects) VALUES ($1, $2, $3)
-  ON CONFLICT (key_id, day) DO UPDATE SET subjects = subjects + excluded.subjects`
 /** A claim that was left keeps its paid calls. */
 const ADD_ANSWER = `INSERT INTO idempotency (key_id, operation, name, fingerprint, subject, owner, lease_until, expires_at, sealed)
   VALUES ($1, $2, $3, $4, $5, $6, 0, $7, $8)
@@ -29,15 +26,14 @@ const ADD_ANSWER = `INSERT INTO idempotency (key_id, operation, name, fingerprin
 /** Asserts the checks of a batch and writes what they count, inside a transaction of SQLite. */
 export type ApplyChecks = (batch: CheckBatch) => Refused
 
-export function createSqliteChecks({ prepare }: SyncDatabase): ApplyChecks {
+export function createSqliteChecks(sync: SyncDatabase): ApplyChecks {
+  const { prepare } = sync
+  const knownPeople = createKnownPeople(sync)
   const failures = prepare(FAILURES)
-  const known = prepare(KNOWN)
   const people = prepare(PEOPLE)
   const taken = prepare(TAKEN)
   const record = prepare(RECORD)
   const addFailure = prepare(ADD_FAILURE)
-  const addPerson = prepare(ADD_PERSON)
-  const addPeople = prepare(ADD_PEOPLE)
   const addAnswer = prepare(ADD_ANSWER)
 
   const canStore = (at: number, { keyId, operation, name, fingerprint, record: held }: BatchAnswer) =>
@@ -45,6 +41,7 @@ export function createSqliteChecks({ prepare }: SyncDatabase): ApplyChecks {
     (held === undefined || record.get(fromHex(held)) !== undefined)
 
   const findFacts = ({ at, since, day, guesses, answers }: CheckBatch): CheckFacts => {
+    if (guesses.length > 0) knownPeople.refresh(day)
     const peopleByKey = new Map<string, number>()
     const countPeople = (keyId: string) => {
       const counted = peopleByKey.get(keyId) ?? Number(people.get(keyId, day)?.subjects ?? 0)
@@ -54,19 +51,18 @@ export function createSqliteChecks({ prepare }: SyncDatabase): ApplyChecks {
     return {
       answers: answers.map((answer) => canStore(at, answer)),
       guesses: guesses.map(({ subject, keyId }) => {
-        const bytes = fromHex(subject)
-        const failed = failures.get(bytes, keyId, since)
+        const failed = failures.get(fromHex(subject), keyId, since)
         return {
           byAll: Number(failed?.by_all),
           byKey: Number(failed?.by_key),
-          isKnown: known.get(keyId, day, bytes) !== undefined,
+          isKnown: knownPeople.has(keyId, subject),
           people: countPeople(keyId),
         }
       }),
     }
   }
 
-  const writeGuesses = ({ at, day, guesses }: CheckBatch, facts: CheckFacts) => {
+  const writeGuesses = ({ at, guesses }: CheckBatch, facts: CheckFacts) => {
     const newPeople = new Map<string, Set<string>>()
     for (const [index, { subject, keyId, isWrong }] of guesses.entries()) {
       if (isWrong) addFailure.run(fromHex(subject), keyId, at)
@@ -74,11 +70,7 @@ export function createSqliteChecks({ prepare }: SyncDatabase): ApplyChecks {
       const subjects = newPeople.get(keyId) ?? new Set<string>()
       newPeople.set(keyId, subjects.add(subject))
     }
-    for (const [keyId, subjects] of newPeople) {
-      // In the order of the index: neighbours share a page.
-      for (const subject of [...subjects].sort()) addPerson.run(keyId, day, fromHex(subject))
-      addPeople.run(keyId, day, subjects.size)
-    }
+    for (const [keyId, subjects] of newPeople) knownPeople.add(keyId, subjects)
   }
 
   const writeAnswers = ({ answers, sealed }: CheckBatch) => {
