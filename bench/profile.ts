@@ -89,7 +89,11 @@ function toThread(file: string): string {
   return thread === '0' ? 'main thread' : `thread ${thread}`
 }
 
-function print(thread: string, { nodes, samples, timeDeltas, startTime }: Profile, { from, to, requests }: Span): void {
+function print(
+  thread: string,
+  { nodes, samples, timeDeltas, startTime }: Profile,
+  { from, to, requests }: Span,
+): void {
   const names = new Map(nodes.map(({ id, callFrame }) => [id, toPlace(callFrame)]))
   const times = new Map<string, number>()
   let now = startTime
@@ -102,7 +106,9 @@ function print(thread: string, { nodes, samples, timeDeltas, startTime }: Profil
   const idle = times.get('(idle)') ?? 0
   times.delete('(idle)')
   const busy = [...times.values()].reduce((sum, each) => sum + each, 0)
-  console.log(`\n${thread}: busy ${busy.toFixed(0)} ms, idle ${idle.toFixed(0)} ms\n   ms  share   µs each  where`)
+  console.log(
+    `\n${thread}: busy ${busy.toFixed(0)} ms, idle ${idle.toFixed(0)} ms\n   ms  share   µs each  where`,
+  )
   for (const [place, ms] of [...times].toSorted(([, a], [, b]) => b - a).slice(0, top))
     console.log(
       `${ms.toFixed(0).padStart(5)}  ${((ms / busy) * 100).toFixed(1).padStart(4)} %  ${((ms * 1000) / requests).toFixed(1).padStart(7)}  ${place}`,
