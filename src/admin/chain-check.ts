@@ -1,9 +1,7 @@
 import type { KeyObject } from 'node:crypto'
-import { join } from 'node:path'
 import type { Worker } from 'node:worker_threads'
 import { openWorkerThread } from '../assets/worker-thread.ts'
 import { auditBy } from '../audit/audit-by.ts'
-import { CHECKPOINT_FILE } from '../audit/checkpoint.ts'
 import { toPublicKey } from '../audit/open-checkpoint.ts'
 import { createSigner } from '../audit/signing.ts'
 import { toVerdictText } from '../audit/verdict-text.ts'
@@ -29,7 +27,7 @@ export type ChainChecks = {
 export type CheckInput = {
   readonly store: StoreOptions
   readonly publicKey: KeyObject
-  /** The path of checkpoints.log. */
+  /** The folder of checkpoints.log. */
   readonly file: string
 }
 /** A message of the worker thread: progress, then a result. */
@@ -124,7 +122,7 @@ function toCheckInput({ config, keyring }: CheckContext): CheckInput {
   return {
     store: { dataDir, databaseUrl, mustExist: true },
     publicKey: toPublicKey(createSigner(keyring()['audit-signing']).publicKey, 'The key'),
-    file: join(checkpointDir, CHECKPOINT_FILE),
+    file: checkpointDir,
   }
 }
 

@@ -16,15 +16,25 @@ export const createOwner = () => `${hostname()}:${process.pid}:${randomBytes(4).
 const AHEAD_MS = 60_000
 
 /**
- * Claims a chain for this process: the first free chain of this node, or a new one. A chain whose last row is in the future is
- * skipped, so that rows of a chain stay in the order of time after the clock was set back.
+ * Claims a chain for this process: a free chain of this node, else a free chain of another node, else a new one. So there are
+ * never many more chains than processes at one time, even if every start has a new node name (a container without a volume).
+ * A chain whose last row is in the future is skipped, so that rows of a chain stay in the order of time after the clock was
+ * set back.
  */
 export async function claimChain(table: AuditTable, node: string, owner: string): Promise<string> {
   for (;;) {
-    const chains = (await table.chains()).filter(({ chain }) => chain.startsWith(`${node}-`))
-    const free = await findFirst(chains, async (chain) => isFree(chain) && !(await isAhead(table, chain)))
-    const chain = free?.chain ?? `${node}-${chains.length + 1}`
-    if (await table.claim(chain, free?.owner ?? null, owner, Date.now())) return chain
+    const chains = await table.chains()
+    const mine = chains.filter(({ chain }) => isOf(node, chain))
+    const free = [
+      ...mine.filter(isFree),
+      ...chains.filter((each) => !isOf(node, each.chain) && isAbandoned(each)),
+    ]
+    const found = await findFirst(
+      free.filter(({ isRetired }) => !isRetired),
+      async (chain) => !(await isAhead(table, chain)),
+    )
+    const chain = found?.chain ?? `${node}-${mine.length + 1}`
+    if (await table.claim(chain, found?.owner ?? null, owner, Date.now())) return chain
   }
 }
 
@@ -42,12 +52,17 @@ async function isAhead(table: AuditTable, { chain }: Chain): Promise<boolean> {
 /** Whether a process of this node ended without releasing its chain. Call it before claiming a chain. */
 export async function hasCrashed(table: AuditTable, node: string): Promise<boolean> {
   const chains = await table.chains()
-  return chains.some((chain) => chain.owner !== null && chain.chain.startsWith(`${node}-`) && isFree(chain))
+  return chains.some((chain) => chain.owner !== null && isOf(node, chain.chain) && isFree(chain))
 }
 
-function isFree({ owner, beatAt }: Chain): boolean {
-  if (owner === null || beatAt < Date.now() - DEAD_AFTER_MS) return true
-  const [host, pid] = owner.split(':')
+const isOf = (node: string, chain: string) => chain.startsWith(`${node}-`)
+
+const isAbandoned = ({ owner, beatAt }: Chain) => owner === null || beatAt < Date.now() - DEAD_AFTER_MS
+
+/** Of a chain of this node: another machine may have the same host name. */
+function isFree(chain: Chain): boolean {
+  if (isAbandoned(chain)) return true
+  const [host, pid] = chain.owner?.split(':') ?? []
   return host === hostname() && !isAlive(Number(pid))
 }
 

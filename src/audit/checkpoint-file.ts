@@ -1,36 +1,67 @@
-import { createReadStream, statSync } from 'node:fs'
+import { createReadStream, readdirSync, statSync } from 'node:fs'
+import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { pipeline } from 'node:stream'
+import { createGunzip } from 'node:zlib'
 import { UserError } from '../errors.ts'
 import type { Checkpoint } from '../store/audit-table.ts'
 
-/** A checkpoints.log, with its size when it was opened. */
-export type CheckpointFile = { readonly path: string; readonly size: number }
+/** A copy of a checkpoints.log, or a folder with its parts. */
+export type CheckpointFile = { readonly path: string; readonly parts: readonly Part[] }
+
+/** One file, with its size when it was opened. */
+type Part = { readonly path: string; readonly size: number }
 
 /** Call it before the database is read: what the file holds by then, the database must hold as well. */
 export function findCheckpointFile(path: string): CheckpointFile {
   try {
-    const stats = statSync(path)
-    if (stats.isFile()) return { path, size: stats.size }
+    const names = statSync(path).isDirectory() ? listFiles(path) : [path]
+    const parts = names.map((name) => ({ path: name, stats: statSync(name) }))
+    if (parts.length > 0 && parts.every(({ stats }) => stats.isFile()))
+      return { path, parts: parts.map((part) => ({ path: part.path, size: part.stats.size })) }
   } catch {
     // Reported below.
   }
-  throw new UserError(`${path} cannot be read. Check the path and its permissions.`)
+  throw new UserError(
+    `${path} cannot be read, or is a folder without a checkpoints.log. Check the path and its permissions.`,
+  )
+}
+
+/** An earlier part of checkpoints.log; see checkpoint-folder.ts. */
+export const isPart = (name: string) => /^checkpoints-[0-9T.Z-]+\.log(\.gz)?$/.test(name)
+
+/** The oldest first. A part that is being compressed may be there twice. */
+function listFiles(folder: string): string[] {
+  const names = readdirSync(folder).filter((name) => isPart(name) || name === 'checkpoints.log')
+  return names
+    .filter((name) => !names.includes(`${name}.gz`))
+    .toSorted()
+    .map((name) => join(folder, name))
 }
 
 /** Line by line. Undefined is an incomplete line, which a crash during a write leaves behind. */
-export async function* readCheckpoints({
-  path,
-  size,
-}: CheckpointFile): AsyncIterable<Checkpoint | undefined> {
+export async function* readCheckpoints({ parts }: CheckpointFile): AsyncIterable<Checkpoint | undefined> {
+  for (const part of parts) {
+    try {
+      yield* readPart(part)
+    } catch {
+      throw new UserError(`${part.path} cannot be read to its end: it is damaged or incomplete.`)
+    }
+  }
+}
+
+async function* readPart({ path, size }: Part): AsyncIterable<Checkpoint | undefined> {
   if (size === 0) return
-  const input = createReadStream(path, { end: size - 1 })
+  const bytes = createReadStream(path, { end: size - 1 })
+  // The reader of lines reports the error.
+  const input = path.endsWith('.gz') ? pipeline(bytes, createGunzip(), () => {}) : bytes
   for await (const line of createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY })) {
     if (line.trim() !== '') yield parseLine(line)
   }
 }
 
 /** After an incomplete line, the next checkpoint may follow without a line break. */
-function parseLine(line: string): Checkpoint | undefined {
+export function parseLine(line: string): Checkpoint | undefined {
   try {
     const value = JSON.parse(line.slice(Math.max(line.lastIndexOf('{"time":'), 0))) as unknown
     return isCheckpoint(value) ? value : undefined

@@ -1,8 +1,8 @@
-import { existsSync, readFileSync } from 'node:fs'
-import { mkdir, open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { UserError } from '../errors.ts'
+import type { ChainEnd } from '../store/audit-chains.ts'
 import type { AuditTable, Checkpoint } from '../store/audit-table.ts'
+import { appendCheckpoint, CHECKPOINT_FILE, readLastCheckpoint } from './checkpoint-folder.ts'
 import { computeMerkleRoot } from './merkle.ts'
 import type { Signer } from './signing.ts'
 
@@ -21,33 +21,39 @@ export type CheckpointBody = {
   readonly heads: readonly ChainHead[]
 }
 
-export const CHECKPOINT_FILE = 'checkpoints.log'
+/** A chain that nothing has extended for this long is retired. */
+const RETIRE_AFTER_MS = 7 * 24 * 60 * 60 * 1000
 
-/** Signs the last row of every chain, and writes the checkpoint to the database and to a file. */
+/**
+ * Signs the last row of every chain, and writes the checkpoint to the database and to a file. A chain that is no longer in use,
+ * and whose last row is in the checkpoint before, is left out from now on.
+ */
 export async function makeCheckpoint(table: AuditTable, signer: Signer, folder: string): Promise<Checkpoint> {
   const before = await table.lastCheckpoint()
   const known = new Map(before ? parseCheckpoint(before).heads.map((head) => [head.chain, head]) : [])
+  const unusedSince = Date.now() - RETIRE_AFTER_MS
   const heads: ChainHead[] = []
-  for (const { chain } of await table.chains()) {
-    const head = await table.head(chain)
-    if (!head) continue
-    const last = known.get(chain)
-    const hash = Buffer.from(head.hash).toString('hex')
+  const retired: string[] = []
+  for (const end of await table.ends()) {
+    const last = known.get(end.chain)
+    const isCovered = last?.sequence === end.sequence
+    if (isCovered && end.beatAt < unusedSince) retired.push(end.chain)
     // A chain without new rows keeps its entry of the last checkpoint.
-    if (last && last.sequence === head.sequence) {
-      heads.push(last)
-      continue
-    }
-    const from = last?.sequence ?? 0
-    const root = (await computeMerkleRoot(pagesOf(table, chain, from, head.sequence))).toString('hex')
-    heads.push({ chain, sequence: head.sequence, hash, from, root })
+    else heads.push(isCovered ? last : await toHead(table, end, last?.sequence ?? 0))
   }
   const body: CheckpointBody = { version: 1, time: new Date().toISOString(), heads }
   const text = JSON.stringify(body)
   const checkpoint = { time: body.time, body: text, signature: signer.sign(text) }
   await table.insertCheckpoint(checkpoint)
-  await appendToFile(folder, checkpoint)
+  await appendCheckpoint(folder, checkpoint)
+  await table.retire(retired, unusedSince, Date.now())
   return checkpoint
+}
+
+async function toHead(table: AuditTable, end: ChainEnd, from: number): Promise<ChainHead> {
+  const { chain, sequence } = end
+  const root = (await computeMerkleRoot(pagesOf(table, chain, from, sequence))).toString('hex')
+  return { chain, sequence, hash: Buffer.from(end.hash).toString('hex'), from, root }
 }
 
 /** Few enough not to delay requests. */
@@ -61,23 +67,9 @@ async function* pagesOf(table: AuditTable, chain: string, from: number, upTo: nu
 const parseCheckpoint = ({ body }: Pick<Checkpoint, 'body'>): CheckpointBody =>
   JSON.parse(body) as CheckpointBody
 
-/** The last checkpoint in the file of this node. An incomplete line after a crash is skipped. */
-function readLastCheckpoint(folder: string): Checkpoint | undefined {
-  const path = join(folder, CHECKPOINT_FILE)
-  if (!existsSync(path)) return undefined
-  for (const line of readFileSync(path, 'utf8').trimEnd().split('\n').toReversed()) {
-    try {
-      return JSON.parse(line) as Checkpoint
-    } catch {
-      // Try the line before.
-    }
-  }
-  return undefined
-}
-
 /** Refuses to extend a log that is shorter than, or differs from, the last checkpoint in the file. */
 export async function refuseOlderStore(table: AuditTable, folder: string): Promise<void> {
-  const last = readLastCheckpoint(folder)
+  const last = await readLastCheckpoint(folder)
   if (!last) return
   for (const { chain, sequence, hash } of parseCheckpoint(last).heads) {
     const row = await table.find(chain, sequence)
@@ -85,20 +77,5 @@ export async function refuseOlderStore(table: AuditTable, folder: string): Promi
     throw new UserError(
       `The audit log in the database is ${row ? 'not the one' : 'shorter than'} the last checkpoint in ${join(folder, CHECKPOINT_FILE)} says (chain ${chain}, row ${sequence}). Rows are missing or an older copy was restored. If that was intended, move the file away.`,
     )
-  }
-}
-
-/** Durable when it resolves. If a crash left an incomplete line, it is ended first. */
-async function appendToFile(folder: string, checkpoint: Checkpoint): Promise<void> {
-  await mkdir(folder, { recursive: true, mode: 0o700 })
-  const file = await open(join(folder, CHECKPOINT_FILE), 'a+', 0o600)
-  try {
-    const { size } = await file.stat()
-    const last = Buffer.alloc(1, '\n')
-    if (size > 0) await file.read(last, 0, 1, size - 1)
-    await file.appendFile(`${last.toString() === '\n' ? '' : '\n'}${JSON.stringify(checkpoint)}\n`)
-    await file.sync()
-  } finally {
-    await file.close()
   }
 }

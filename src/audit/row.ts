@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { steadyNow } from '../contract/time.ts'
+import type { Head } from '../store/audit-chains.ts'
 import { AUDIT_COLUMNS, type AuditRow } from '../store/audit-row.ts'
-import type { Head } from '../store/audit-table.ts'
 import { toPolicyId } from './released-fields.ts'
 
 /** An event before it has a position in the log. Absent fields become null. `fields_released` are the names of the fields. */

@@ -1,4 +1,5 @@
-import type { AuditTable, Head } from '../store/audit-table.ts'
+import type { Head } from '../store/audit-chains.ts'
+import type { AuditTable } from '../store/audit-table.ts'
 import { isOutcomeUnknown } from '../store/failure.ts'
 import { LOST_CODE } from '../store/sqlite-files.ts'
 

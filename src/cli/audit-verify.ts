@@ -1,9 +1,8 @@
 import type { KeyObject } from 'node:crypto'
 import { existsSync, realpathSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname } from 'node:path'
 import type { Command } from 'commander'
 import { dim, say, strong } from '../app/terminal.ts'
-import { CHECKPOINT_FILE } from '../audit/checkpoint.ts'
 import { findCheckpointFile } from '../audit/checkpoint-file.ts'
 import { type ComparedFile, toVerdictText } from '../audit/verdict-text.ts'
 import type { Verdict } from '../audit/verify-audit-log.ts'
@@ -25,7 +24,10 @@ export function addAuditVerifyCommand(audit: Command): void {
   const command = audit
     .command('verify')
     .description('read the whole audit log, compare it with its checkpoints, and report the first fault')
-    .option('--checkpoints <file>', 'a copy of checkpoints.log that was kept away from this server')
+    .option(
+      '--checkpoints <path>',
+      'a copy of checkpoints.log (also .gz), or of its folder, kept away from this server',
+    )
     .option('--public-key <file>', 'public key of the checkpoints; with it, no root key is needed')
     .option('--json', 'print a JSON object')
     .action((options: Options) =>
@@ -73,11 +75,11 @@ async function runVerify(publicKey: KeyObject, store: Store, { checkpoints, json
   else report(verdict, seconds, compared)
 }
 
-/** The file that this server writes is not a copy kept elsewhere. */
+/** A file that this server writes is not a copy kept elsewhere. */
 function toComparedFile(path: string): ComparedFile {
   const { dataDir, checkpointDir = dataDir } = loadConfig()
-  const own = join(checkpointDir, CHECKPOINT_FILE)
-  const isOwn = existsSync(own) && realpathSync(own) === realpathSync(path)
+  const real = realpathSync(path)
+  const isOwn = existsSync(checkpointDir) && [real, dirname(real)].includes(realpathSync(checkpointDir))
   return { path, isKeptElsewhere: !isOwn }
 }
 

@@ -1,10 +1,26 @@
 import type { Database, Row } from './database.ts'
 
-export type Chain = { readonly chain: string; readonly owner: string | null; readonly beatAt: number }
+/** A position in a chain. */
+export type Head = { readonly sequence: number; readonly hash: Uint8Array }
+
+export type Chain = {
+  readonly chain: string
+  readonly owner: string | null
+  readonly beatAt: number
+  /** Never extended again, and no longer in checkpoints: an earlier one has its last row. */
+  readonly isRetired: boolean
+}
+
+/** A chain with its last row. */
+export type ChainEnd = Head & Pick<Chain, 'chain' | 'beatAt'>
 
 /** The chains of the audit log. One process owns a chain at a time and extends it. */
 export type ChainTable = {
   readonly chains: () => Promise<Chain[]>
+  /** Every chain that has rows and is not retired. */
+  readonly ends: () => Promise<ChainEnd[]>
+  /** Retires chains that nothing has extended since a time. */
+  readonly retire: (chains: readonly string[], unusedSince: number, now: number) => Promise<void>
   /** Takes a chain from the owner that was read (null: a free or a new chain). False when another process was faster. */
   readonly claim: (chain: string, seen: string | null, owner: string, now: number) => Promise<boolean>
   /** Renews the claim of the owner. Fails when the log cannot be written. */
@@ -14,13 +30,23 @@ export type ChainTable = {
 }
 
 export function createChainTable(database: Database): ChainTable {
-  const chains = database.prepare('SELECT chain, owner, beat_at FROM audit_chains ORDER BY chain')
+  const chains = database.prepare(
+    `SELECT chain, owner, beat_at, ${IS_RETIRED} AS retired FROM audit_chains ORDER BY chain`,
+  )
+  const ends = database.prepare(ENDS)
+  const retire = database.prepare(
+    'UPDATE audit_chains SET retired_at = $3 WHERE chain = $1 AND beat_at < $2 AND retired_at IS NULL',
+  )
   const heartbeat = database.prepare(database.dialect === 'postgres' ? HEARTBEAT_WITH_LOCKS : HEARTBEAT)
   const release = database.prepare(
     'UPDATE audit_chains SET owner = NULL, beat_at = $3 WHERE chain = $1 AND owner = $2',
   )
   return {
     chains: async () => (await chains.all()).map(toChain),
+    ends: async () => (await ends.all()).map(toEnd),
+    retire: async (list, unusedSince, now) => {
+      for (const chain of list) await retire.run(chain, unusedSince, now)
+    },
     claim: (chain, seen, owner, now) =>
       database.transaction((inside) => claim(inside, chain, seen, owner, now)),
     sendHeartbeat: async (chain, owner, now) => {
@@ -31,6 +57,14 @@ export function createChainTable(database: Database): ChainTable {
     },
   }
 }
+
+/** A server of an earlier version may extend a retired chain. That ends its retirement. */
+const IS_RETIRED = '(retired_at IS NOT NULL AND beat_at <= retired_at)'
+
+const ENDS = `SELECT chains.chain, chains.beat_at, audit.sequence, audit.hash
+  FROM audit_chains AS chains JOIN audit ON audit.chain = chains.chain
+    AND audit.sequence = (SELECT MAX(sequence) FROM audit WHERE chain = chains.chain)
+  WHERE NOT ${IS_RETIRED} ORDER BY chains.chain`
 
 const HEARTBEAT = 'UPDATE audit_chains SET beat_at = $3 WHERE chain = $1 AND owner = $2'
 /** In PostgreSQL a single table can be locked: these inserts of no row wait for the same locks as a verification does. */
@@ -45,14 +79,16 @@ async function claim(
   now: number,
 ): Promise<boolean> {
   await inside.lock('audit:claim')
-  const row = await inside.prepare('SELECT owner FROM audit_chains WHERE chain = $1').get(chain)
+  const row = await inside
+    .prepare(`SELECT owner, ${IS_RETIRED} AS retired FROM audit_chains WHERE chain = $1`)
+    .get(chain)
   if (!row) {
     await inside
       .prepare('INSERT INTO audit_chains (chain, owner, beat_at) VALUES ($1, $2, $3)')
       .run(chain, owner, now)
     return true
   }
-  if (row.owner !== seen) return false
+  if (row.owner !== seen || row.retired) return false
   await inside
     .prepare('UPDATE audit_chains SET owner = $2, beat_at = $3 WHERE chain = $1')
     .run(chain, owner, now)
@@ -63,4 +99,12 @@ const toChain = (row: Row): Chain => ({
   chain: String(row.chain),
   owner: row.owner === null ? null : String(row.owner),
   beatAt: Number(row.beat_at),
+  isRetired: Boolean(row.retired),
+})
+
+const toEnd = (row: Row): ChainEnd => ({
+  chain: String(row.chain),
+  beatAt: Number(row.beat_at),
+  sequence: Number(row.sequence),
+  hash: row.hash as Uint8Array,
 })

@@ -1,11 +1,9 @@
 import { type Append, createAppend } from './append-audit.ts'
-import { type ChainTable, createChainTable } from './audit-chains.ts'
+import { type ChainTable, createChainTable, type Head } from './audit-chains.ts'
 import { type AuditQueries, createAuditQueries } from './audit-queries.ts'
 import { AUDIT_COLUMNS, type FieldPolicy, type LoggedRow } from './audit-row.ts'
 import type { Database } from './database.ts'
 import { createSubjectQueries, type SubjectQueries } from './subject-queries.ts'
-
-export type Head = { readonly sequence: number; readonly hash: Uint8Array }
 
 export type Checkpoint = { readonly time: string; readonly body: string; readonly signature: string }
 

@@ -16,6 +16,7 @@ import { auditFormat2 } from './migrations/0013-audit-format-2.ts'
 import { checkVerifications } from './migrations/0014-check-verifications.ts'
 import { subjectBlocks } from './migrations/0015-subject-blocks.ts'
 import { appendPeople } from './migrations/0016-append-people.ts'
+import { retiredChains } from './migrations/0017-retired-chains.ts'
 
 /** `sql` runs on both engines; statements that differ stand under the name of the dialect. */
 type Migration = {
@@ -43,6 +44,7 @@ const MIGRATIONS: readonly Migration[] = [
   checkVerifications,
   subjectBlocks,
   appendPeople,
+  retiredChains,
 ]
 
 /** The schema that this program knows. */
