@@ -74,7 +74,7 @@ function toFinishedReply(
 
 /** Cacheable by the caller alone; an answer to a body is not, because a cache would mix products up. */
 function toDocumentReply({ raw, headers }: Exchange, document: Document): Reply {
-  if (hasBody(raw)) return { status: 200, headers: FINISHED, body: document.bytes }
+  if (hasBody(raw)) return { status: 200, headers: FINISHED, body: document.body }
   if (document.isCurrent(headers['if-none-match']))
     return { status: 304, headers: document.headers, body: '' }
   return document.reply

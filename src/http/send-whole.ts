@@ -28,8 +28,10 @@ export function sendPrepared(exchange: Exchange, headText: string, body: Reply['
   const { raw, response } = exchange
   const isWhole = typeof body === 'string' || Buffer.isBuffer(body)
   if (!isWhole || raw.method === 'HEAD' || (!raw.complete && hasBody(raw))) return false
-  if (!sendPreparedHead(exchange, headText, Buffer.byteLength(body))) return false
-  response.end(body)
+  const length = Buffer.byteLength(body)
+  if (!sendPreparedHead(exchange, headText, length)) return false
+  // As many bytes as characters: ASCII, for which Latin-1 is the cheapest encoding.
+  response.end(body, body.length === length ? 'latin1' : 'utf8')
   return true
 }
 

@@ -4,18 +4,21 @@ import { toHeadText } from '../http/prepared-head.ts'
 
 /** A response that is the same for all callers until the catalogue changes: serialised once, with its ETag. */
 export class Document {
-  readonly bytes: Buffer
+  /** Text if it is ASCII: Node.js writes that together with the head, which costs less than two pieces. */
+  readonly body: Buffer | string
   readonly etag: string
   /** Name, value, name, value. */
   readonly headers: readonly string[]
   readonly reply: Reply
 
   constructor(body: object) {
-    this.bytes = Buffer.from(JSON.stringify(body))
-    this.etag = `"${hash('sha256', this.bytes, 'base64url').slice(0, 27)}"`
+    const text = JSON.stringify(body)
+    const bytes = Buffer.from(text)
+    this.body = bytes.length === text.length ? text : bytes
+    this.etag = `"${hash('sha256', bytes, 'base64url').slice(0, 27)}"`
     const type = ['content-type', 'application/json; charset=utf-8']
     this.headers = ['cache-control', 'private', 'etag', this.etag, ...type]
-    this.reply = { status: 200, headers: this.headers, headText: toHeadText(this.headers), body: this.bytes }
+    this.reply = { status: 200, headers: this.headers, headText: toHeadText(this.headers), body: this.body }
   }
 
   /** Whether the client's copy is current. */

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { toHeadText } from '../../src/http/prepared-head.ts'
 import { openTestApp, type TestApp } from '../app.ts'
 import { AUTHORIZATION, open } from './raw.ts'
 
@@ -46,6 +47,20 @@ describe.each([
       expect(head).toContain(`content-length: ${Buffer.byteLength(body)}\r\n`)
     }
   })
+})
+
+it.each(['plain', 'é', 'ẹ́₦', '😀'])('a body of %j arrives as UTF-8', async (body) => {
+  const path = `/test/${Buffer.from(body).toString('hex')}`
+  const answer = () => ({
+    status: 200,
+    headers: ['x-test', '1'],
+    headText: toHeadText(['x-test', '1']),
+    body,
+  })
+  server.app.route({ methods: ['GET'], path, operation: 'test', answer })
+  const answered = await readHead(`GET ${path} HTTP/1.1`)
+  expect(answered.body).toBe(body)
+  expect(answered.head).toContain(`x-test: 1\r\ncontent-length: ${Buffer.byteLength(body)}\r\n`)
 })
 
 describe('a target that was answered before', () => {
