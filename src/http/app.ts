@@ -32,6 +32,8 @@ const LIMITS = {
   maxHeaderSize: 8192,
   // Node.js would answer in a shape of its own: see host.ts.
   requireHostHeader: false,
+  // A request without a body has no stream to be read to its end: a sixth of the cost of a look-up.
+  optimizeEmptyRequests: true,
 } as const
 
 const UNLIMITED: ConnectionLimits = {
