@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
+import { hasBody } from './body.ts'
 import { createBrokenRequestHandlers } from './broken-requests.ts'
 import type { ConnectionLimits } from './connection.ts'
 import { type Connections, watchConnections } from './connections.ts'
@@ -59,6 +60,8 @@ export function createApp(hooks: Hooks, limits = UNLIMITED): App {
     const connection = connections.begin(raw)
     const exchange = new Exchange(raw, response, connection)
     exchange.awaitsContinue = awaitsContinue
+    // Node.js closes the connection after a response without `100 Continue`. Without a body there is no reason to.
+    if (awaitsContinue && !hasBody(raw)) exchange.sendContinue()
     response.on('close', () => {
       if (connection) connections.end(connection)
       onClose?.(exchange)

@@ -176,6 +176,14 @@ describe.each(['api', 'admin'] as const)('the %s listener', (name) => {
       const answers = await text(socket)
       expect(answers.match(/HTTP\/1\.1 200/g)).toHaveLength(2)
     })
+
+    it.each(['', 'Content-Length: 0\r\n'])('without a body (%j), the connection goes on', async (length) => {
+      const socket = open()
+      const first = `GET /health/live HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\n${length}\r\n`
+      socket.write(`${first}GET /health/live HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`)
+      const answers = await text(socket)
+      expect(answers.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 100', 'HTTP/1.1 200', 'HTTP/1.1 200'])
+    })
   })
 
   describe('a stream while the server stops', () => {
