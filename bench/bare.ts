@@ -1,11 +1,12 @@
+import cluster from 'node:cluster'
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 
 /**
  * The limit: node:http alone, answering the bytes that Tabbat answers, with no key, no limit, no log and no audit.
- * node bench/bare.ts <port> <file>: the file holds the bodies by path, and under POST the one for every verification.
+ * node bench/bare.ts <port> <file> [processes]: the file holds the bodies by path, and under POST the one for every verification.
  */
-const [port, file = ''] = process.argv.slice(2)
+const [port, file = '', processes = '1'] = process.argv.slice(2)
 const bodies = new Map(
   Object.entries(JSON.parse(readFileSync(file, 'utf8')) as Record<string, string>).map(([path, body]) => {
     const bytes = Buffer.from(body)
@@ -18,7 +19,7 @@ function toHead(bytes: Buffer) {
   return { 'content-type': 'application/json; charset=utf-8', 'content-length': bytes.length }
 }
 
-createServer((request, response) => {
+const server = createServer((request, response) => {
   if (request.method === 'POST') {
     const chunks: Buffer[] = []
     request.on('data', (chunk: Buffer) => chunks.push(chunk))
@@ -30,4 +31,7 @@ createServer((request, response) => {
   }
   const body = bodies.get(request.url ?? '')
   response.writeHead(body ? 200 : 404, body?.head).end(body?.bytes)
-}).listen(Number(port), '127.0.0.1')
+})
+const isParent = cluster.isPrimary && processes !== '1'
+if (isParent) for (let count = 0; count < Number(processes); count++) cluster.fork()
+else server.listen(Number(port), '127.0.0.1')

@@ -39,13 +39,10 @@ const results: Results = {}
 if (wants('lookup')) results.lookup = await run('look-ups', measureLookups)
 if (wants('verify') || wants('live')) results.verify = await run('verifications', measureVerifications)
 if (wants('slow')) results.slow = await run('a database on another machine', measureSlowDatabase)
-if (wants('workers')) {
-  const workers = await run('workers', measureWorkers)
-  if (workers) results.workers = workers
-}
+if (wants('workers')) results.workers = await run('workers', measureWorkers)
 if (wants('latency')) results.latency = await run('latency', measureLatency)
 if (wants('capacity')) results.capacity = await run('latency by load', measureCapacity)
-if (wants('start')) results.startMs = await run('start', measureStart)
+if (wants('start')) results.start = await run('start', measureStart)
 if (wants('memory')) results.memory = await run('memory', measureMemory)
 
 const report = toReport(options, results, notes, (performance.now() - startedAt) / 1000)

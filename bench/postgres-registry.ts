@@ -86,13 +86,17 @@ function copy(from: string, to: string): void {
 }
 
 async function bindToServerCore(postgres: Postgres): Promise<number> {
-  const pid = Number(readFileSync(join(await readCluster(postgres), 'postmaster.pid'), 'utf8').split('\n')[0])
+  const pid = await readPostgresPid(postgres)
   move(
     cores.server,
     readTree(pid).map((each) => each.pid),
   )
   return pid
 }
+
+/** The first process of a server on this machine. */
+export const readPostgresPid = async (postgres: Postgres) =>
+  Number(readFileSync(join(await readCluster(postgres), 'postmaster.pid'), 'utf8').split('\n')[0])
 
 const readCluster = async ({ url }: Postgres) =>
   String((await execute(url, 'SHOW data_directory'))[0]?.data_directory)

@@ -55,7 +55,7 @@ export function toText({ machine, options, results, targets, notes, seconds }: R
     workers = [],
     latency = [],
     capacity = [],
-    startMs,
+    start,
     memory,
   } = results
   const rows = [
@@ -63,7 +63,7 @@ export function toText({ machine, options, results, targets, notes, seconds }: R
     ...[...lookup, ...verify, ...slow, ...workers].map(toRow),
     ...latency.map((each) => toLatencyRow({ ...each, name: `${each.name}, at ${RATE}/s` })),
     ...capacity.map(toLatencyRow),
-    ...(startMs === undefined ? [] : [toWide('start to ready', `${startMs.toFixed(0)} ms`)]),
+    ...(start ? toStartRows(start) : []),
     ...(memory ? toMemoryRows(memory) : []),
     toWide('', ''),
     ...targets.map(({ name, wanted, figure, reached }) =>
@@ -102,10 +102,16 @@ function toRow({ name, perSecond, cpuMicros, share, timesAgainst, besideMicros, 
 const toLatencyRow = ({ name, p50Ms, p99Ms, maxMs }: Latency) =>
   toWide(name, `p50 ${p50Ms.toFixed(2)} ms, p99 ${p99Ms.toFixed(2)} ms, longest ${maxMs.toFixed(1)} ms`)
 
+const toStartRows = ({ bundleMs, checkoutMs }: NonNullable<Results['start']>): string[][] => [
+  toWide('start to ready, bundle', `${bundleMs.toFixed(0)} ms`),
+  toWide('start to ready, checkout', `${checkoutMs.toFixed(0)} ms`),
+]
+
 function toMemoryRows(memory: NonNullable<Results['memory']>): string[][] {
-  const { idleMb, requests, afterRequestsMb, connections, perConnectionKb } = memory
+  const { idleMb, checkoutIdleMb, requests, afterRequestsMb, connections, perConnectionKb } = memory
   return [
-    toWide('memory, idle', `${idleMb.toFixed(0)} MB`),
+    toWide('memory, idle, bundle', `${idleMb.toFixed(0)} MB`),
+    toWide('memory, idle, checkout', `${checkoutIdleMb.toFixed(0)} MB`),
     toWide(`memory after ${requests} requests`, `${afterRequestsMb.toFixed(0)} MB`),
     toWide(`memory per idle connection, of ${connections}`, `${perConnectionKb.toFixed(1)} kB`),
   ]

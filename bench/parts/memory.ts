@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
+import { buildBundle } from '../bundle.ts'
 import { load } from '../load/generator.ts'
 import { type RequestSpec, sendOnce } from '../load/request-spec.ts'
 import { readMemoryBytes } from '../processes.ts'
@@ -18,10 +19,12 @@ const AT_ONCE = 100
 
 /** Resident memory of one server: idle, after many requests, and with many idle connections. */
 export async function measureMemory(bench: Bench): Promise<Memory> {
-  const server = await startTabbat({ dataDir: join(bench.folder, 'memory') })
+  const dataDir = join(bench.folder, 'memory')
+  const checkoutIdle = await measureIdle(await startTabbat({ dataDir }))
+  const main = buildBundle()
+  const idle = await measureIdle(await startTabbat({ dataDir, main }))
+  const server = await startTabbat({ dataDir, main })
   try {
-    await wait(2000)
-    const idle = readMemoryBytes(server.pid)
     const requests = await work(server, bench)
     const worked = await readAtRest(server)
     const count = countConnections(bench)
@@ -30,11 +33,22 @@ export async function measureMemory(bench: Bench): Promise<Memory> {
     for (const socket of sockets) socket.destroy()
     return {
       idleMb: idle / 2 ** 20,
+      checkoutIdleMb: checkoutIdle / 2 ** 20,
       requests,
       afterRequestsMb: worked / 2 ** 20,
       connections: count,
       perConnectionKb: (held - worked) / count / 1024,
     }
+  } finally {
+    await server.stop()
+  }
+}
+
+/** The second start of the checkout finds its code compiled. */
+async function measureIdle(server: Server): Promise<number> {
+  try {
+    await wait(2000)
+    return readMemoryBytes(server.pid)
   } finally {
     await server.stop()
   }

@@ -24,8 +24,13 @@ export type Latency = {
   readonly maxMs: number
 }
 
+/** Milliseconds from the start of the process until it is ready. */
+export type Start = { readonly bundleMs: number; readonly checkoutMs: number }
+
+/** Of the bundle, if nothing else is said. */
 export type Memory = {
   readonly idleMb: number
+  readonly checkoutIdleMb: number
   readonly requests: number
   readonly afterRequestsMb: number
   readonly connections: number
@@ -41,6 +46,6 @@ export type Results = {
   latency?: readonly Latency[]
   /** Response times at a share of the capacity, in live mode. */
   capacity?: readonly Latency[]
-  startMs?: number
+  start?: Start
   memory?: Memory
 }

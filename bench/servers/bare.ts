@@ -1,20 +1,25 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { ROOT } from '../checkout.ts'
+import { cores } from '../cores.ts'
 import { sendOnce } from '../load/request-spec.ts'
 import { findFreePort, launch, type Server } from './server.ts'
 import { LOOKUPS, VERIFICATIONS } from './tabbat.ts'
 
 /** The bytes are taken from the running server, so that both send the same. */
-export async function startBare(tabbat: Server, folder: string): Promise<Server> {
+export async function startBare(
+  tabbat: Server,
+  folder: string,
+  { workers = 1, core = cores.server }: { workers?: number; core?: string | undefined } = {},
+): Promise<Server> {
   const bodies: Record<string, string> = {}
   for (const spec of Object.values(LOOKUPS)) bodies[spec.path] = await readBody(tabbat, spec)
   bodies.POST = await readBody(tabbat, VERIFICATIONS['verify-nin'])
   const file = join(folder, 'bodies.json')
   writeFileSync(file, JSON.stringify(bodies))
   const port = await findFreePort()
-  const command = [process.execPath, join(ROOT, 'bench/bare.ts'), String(port), file]
-  return await launch({ name: 'bare node:http', port, command, readyPath: '/', cwd: folder })
+  const command = [process.execPath, join(ROOT, 'bench/bare.ts'), String(port), file, String(workers)]
+  return await launch({ name: 'bare node:http', port, command, readyPath: '/', cwd: folder, core })
 }
 
 export async function readBody(

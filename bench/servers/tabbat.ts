@@ -10,6 +10,8 @@ export const toMain = ({ root }: Checkout) => join(root, 'src/main.ts')
 type Settings = {
   readonly dataDir: string
   readonly checkout?: Checkout
+  /** Another main file than that of the checkout, such as the bundle's. */
+  readonly main?: string | undefined
   readonly core?: string | undefined
   readonly env?: Readonly<Record<string, string>>
   /** For Node.js itself, such as --cpu-prof. */
@@ -20,6 +22,7 @@ type Settings = {
 export async function startTabbat({
   dataDir,
   checkout = CURRENT,
+  main = toMain(checkout),
   flags = [],
   ...rest
 }: Settings): Promise<Server> {
@@ -28,7 +31,7 @@ export async function startTabbat({
   return await launch({
     name: checkout.name,
     port,
-    command: [process.execPath, ...flags, toMain(checkout), 'serve'],
+    command: [process.execPath, ...flags, main, 'serve'],
     readyPath: '/health/ready',
     // A folder without a file .env, whose settings would count.
     cwd: dataDir,
