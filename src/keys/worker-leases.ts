@@ -28,13 +28,18 @@ const MAX_KEYS = 200_000
  * In a worker: one limit for all workers together. Most requests are counted here; a request without a lease waits for the
  * next one. A key never gets more than the limit. A key that uses several workers may get up to a twentieth less.
  */
-export function createLeasedRateLimit(limit: number, now = () => performance.now()): RateLimit {
-  const requestLease = createLeaseRequest()
+export function createLeasedRateLimit(
+  limit: number,
+  requestLease = createLeaseRequest(),
+  now = () => performance.now(),
+): RateLimit {
+  // Whole milliseconds, for the same reason as in createWindows.
+  const readClock = () => Math.floor(now())
   const held = createBoundedMap<string, Held>(MAX_KEYS)
   const pending = new Map<string, Promise<void>>()
   const lease = async (key: string) => {
     const { tokens, left, endsInMs } = await requestLease(key)
-    held.set(key, { tokens, left, endsAt: now() + endsInMs })
+    held.set(key, { tokens, left, endsAt: readClock() + endsInMs })
   }
   const leaseOnce = (key: string): Promise<void> => {
     const known = pending.get(key)
@@ -45,7 +50,7 @@ export function createLeasedRateLimit(limit: number, now = () => performance.now
   }
   const takeHeld = (key: string) => {
     const known = held.get(key)
-    const at = now()
+    const at = readClock()
     if (!known || known.endsAt <= at) return undefined
     if (known.tokens === 0 && known.left > 0) return undefined
     const allowed = known.tokens > 0
