@@ -12,6 +12,7 @@ export type ProcessFigures = {
 
 /** Messages between workers and the primary process, which collects the figures of all. */
 type Message =
+  | { readonly metrics: 'joined' }
   | { readonly metrics: 'request'; readonly id: number; readonly requests: readonly Series[] }
   | { readonly metrics: 'collect'; readonly id: number }
   | { readonly metrics: 'collected'; readonly id: number; readonly figures: ProcessFigures }
@@ -36,6 +37,7 @@ export function joinWorkers(
     if (message?.metrics === 'collect') sendFigures(message.id).catch(() => {})
     if (message?.metrics === 'response') pending.get(message.id)?.(message.figures)
   })
+  process.send?.({ metrics: 'joined' })
   return (requests) =>
     new Promise((resolve) => {
       const id = ++lastId
@@ -49,9 +51,16 @@ export function joinWorkers(
     })
 }
 
-/** In the primary process: collects the figures of the other workers for one of them, and adds its own. */
-export function relayMetrics(collectOwn: () => Promise<readonly Metric[]>): void {
+/**
+ * In the primary process: collects the figures of the other workers for one of them, and adds its own. A worker that has
+ * not joined yet is still starting: it has no figures, and is not waited for.
+ */
+export function relayMetrics(
+  collectOwn: () => Promise<readonly Metric[]>,
+  timeoutMs: number = TIMEOUT_MS,
+): void {
   let lastRound = 0
+  const joined = new Set<Worker>()
   const rounds = new Map<number, (metrics: readonly Metric[]) => void>()
   const counts = createLastCounts()
   const collectFrom = (workers: readonly Worker[]): Promise<Metric[]> =>
@@ -68,19 +77,21 @@ export function relayMetrics(collectOwn: () => Promise<readonly Metric[]>): void
       })
       for (const worker of workers) worker.send({ metrics: 'collect', id: round })
       if (workers.length === 0) finish()
-      setTimeout(finish, TIMEOUT_MS).unref()
+      setTimeout(finish, timeoutMs).unref()
     })
   const answer = async (asker: Worker, id: number) => {
-    const workers = (Object.values(cluster.workers ?? {}) as Worker[]).filter(
-      (worker) => worker !== asker && worker.isConnected(),
-    )
+    const workers = [...joined].filter((worker) => worker !== asker && worker.isConnected())
     const [own, others] = await Promise.all([collectOwn(), collectFrom(workers)])
     const metrics = [...withLabel(own, 'worker', 'primary'), ...others]
     const figures: ProcessFigures = { requests: counts.listExcept(asker), metrics }
     if (asker.isConnected()) asker.send({ metrics: 'response', id, figures })
   }
-  cluster.on('exit', counts.end)
+  cluster.on('exit', (worker) => {
+    joined.delete(worker)
+    counts.end(worker)
+  })
   cluster.on('message', (worker, message: Message) => {
+    if (message?.metrics === 'joined') joined.add(worker)
     if (message?.metrics === 'request') {
       counts.set(worker, message.requests)
       answer(worker, message.id).catch(() => {})
