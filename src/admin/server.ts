@@ -31,7 +31,7 @@ export function buildAdminServer(
   authentication = createAuthentication(context),
 ): App {
   const { log, audit, lifecycle } = context
-  const addresses = createAddresses(context.config.trustProxy)
+  const addresses = createAddresses(context.config)
   const accessLog = createAccessLog(context, 'admin')
   const app = createApp(
     {
@@ -46,6 +46,7 @@ export function buildAdminServer(
       isStopping: () => lifecycle.stopping,
     },
     toConnectionLimits(context.config, 'admin'),
+    context.certificate && { certificate: context.certificate, asksCaller: false },
   )
   addMetrics(app, context)
   const checks = createChainChecks(context)

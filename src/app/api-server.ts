@@ -44,6 +44,7 @@ export function createApiServer(
       isStopping: () => lifecycle.stopping,
     },
     toConnectionLimits(context.config, 'api'),
+    context.certificate && { certificate: context.certificate, asksCaller: true },
   )
   for (const operation of OPERATIONS) addOperation(app, context, admission, operation)
   addHealth(app, context)

@@ -1,5 +1,4 @@
 import cluster from 'node:cluster'
-import type { AddressInfo } from 'node:net'
 import { loadConfig } from '../config/config.ts'
 import { toWorkerConfig } from '../config/worker-share.ts'
 import { type Context, createContext } from '../context/context.ts'
@@ -31,7 +30,7 @@ export async function serve(workerNumber = 1): Promise<void> {
     await stopAll()
     throw error
   }
-  if (isFirst) say(await toBanner(context, toUrl(app), admin && toUrl(admin)))
+  if (isFirst) say(await toBanner(context, app.url(), admin?.url()))
   if (isFirst) watchClock(context.log)
   context.log.event('info', 'started')
   if (cluster.isWorker) process.send?.('started')
@@ -64,15 +63,10 @@ async function listen(app: App, host: string, port: number, setting: string): Pr
   }
 }
 
-function toUrl(app: App): string {
-  const { address, port, family } = app.server.address() as AddressInfo
-  return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`
-}
-
 async function stop(context: Context, app: ApiServer, admin: App | undefined): Promise<void> {
   app.admission.resumeAll()
   const cutting = setTimeout(() => admin?.cutStreams(), STREAM_MS)
-  await Promise.all([drain(app.server), admin && drain(admin.server)])
+  await Promise.all([drain(app), admin && drain(admin)])
   clearTimeout(cutting)
   await app.close()
   await admin?.close()

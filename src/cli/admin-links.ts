@@ -2,6 +2,7 @@ import { type Command, InvalidArgumentError, Option } from 'commander'
 import { type AccountDeps, inviteAccount, type NewInvitation, resetAccount } from '../accounts/accounts.ts'
 import { dim, say, sayJson, strong, warn } from '../app/terminal.ts'
 import type { Config } from '../config/config.ts'
+import { toListenerUrl } from '../config/listener-url.ts'
 import { ROLES, type Role } from '../contract/role.ts'
 import { UserError } from '../errors.ts'
 import { COMMAND_LINE } from '../store/account-table.ts'
@@ -89,14 +90,14 @@ function readUrl(text: string): string {
   throw new InvalidArgumentError('Give a URL such as https://console.example.com.')
 }
 
-function toConsoleUrl({ adminHost, adminPort }: Config, given: string | undefined): string {
+function toConsoleUrl(config: Config, given: string | undefined): string {
+  const { adminHost, adminPort } = config
   if (given !== undefined) return given
   if (adminPort === 'off')
     throw new UserError('The console is off. Set TABBAT_ADMIN_PORT, here and for the server.')
   if (Number(adminPort) === 0)
     throw new UserError('TABBAT_ADMIN_PORT is 0, so the port is known to the server only. Give --url.')
-  const host = { '0.0.0.0': '127.0.0.1', '::': '::1' }[adminHost] ?? adminHost
-  return `http://${host.includes(':') ? `[${host}]` : host}:${adminPort}`
+  return toListenerUrl(config, { host: adminHost, port: adminPort })
 }
 
 /** The token follows the #, which browsers do not send: it appears in no log. */

@@ -1,10 +1,12 @@
 import { existsSync } from 'node:fs'
-import { get } from 'node:http'
+import http from 'node:http'
+import https from 'node:https'
 import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { isCheckout } from '../assets/asset.ts'
 import type { Config } from '../config/config.ts'
 import { toDatabaseText } from '../config/database-text.ts'
+import { toListenerUrl } from '../config/listener-url.ts'
 import { UserError } from '../errors.ts'
 import { SQLITE_FILE } from '../store/store.ts'
 import { confirm, isInteractive } from './prompt.ts'
@@ -51,12 +53,14 @@ function listParents(folder: string): string[] {
 }
 
 /** There is no database here, so a server on the configured port uses another one. */
-function findRunningServer({ host, port }: Config): Promise<string | undefined> {
-  const reachable = { '0.0.0.0': '127.0.0.1', '::': '::1' }[host] ?? host
-  const url = `http://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}`
-  if (Number(port) === 0) return Promise.resolve(undefined)
+function findRunningServer(config: Config): Promise<string | undefined> {
+  const url = toListenerUrl(config, config)
+  if (config.port === 0) return Promise.resolve(undefined)
   const { promise, resolve: settle } = Promise.withResolvers<string | undefined>()
-  const request = get(`${url}/health/live`, { timeout: PROBE_TIMEOUT_MS }, async (response) => {
+  const get = config.tlsCert === undefined ? http.get : https.get
+  // Nothing is sent, and the name in the certificate may be another.
+  const options = { timeout: PROBE_TIMEOUT_MS, rejectUnauthorized: false }
+  const request = get(`${url}/health/live`, options, async (response) => {
     const pieces: Buffer[] = await response
       .take(1)
       .toArray()

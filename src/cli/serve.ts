@@ -24,6 +24,8 @@ export function addServeCommand(program: Command): void {
       'TABBAT_HOST',
       'TABBAT_PORT',
       'TABBAT_ADMIN_PORT',
+      'TABBAT_TLS_CERT',
+      'TABBAT_TLS_KEY',
       'TABBAT_DATA_DIR',
       'TABBAT_DATABASE_URL',
       'TABBAT_ROOT_KEY',

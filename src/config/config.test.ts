@@ -77,6 +77,13 @@ describe('the settings', () => {
     expect(problemsOf({ TABBAT_ROOT_KEY_FILE: shared })).toEqual([])
   })
 
+  it('has a certificate and a key, or neither', () => {
+    const files = { TABBAT_TLS_CERT: '/tls.crt', TABBAT_TLS_KEY: '/tls.key' }
+    expect(problemsOf(files)).toEqual([])
+    for (const name of Object.keys(files))
+      expect(problemsOf({ [name]: '/x' })).toEqual([expect.stringContaining('go together')])
+  })
+
   it('has its root key from one place', () => {
     const TABBAT_ROOT_KEY_COMMAND = 'vault read key'
     expect(problemsOf({ TABBAT_ROOT_KEY_COMMAND })).toEqual([])

@@ -48,6 +48,8 @@ export function loadConfig(environment: Environment = process.env, envFile = '.e
   problems.push(...listTlsProblems(environment, values.databaseUrl, Object.keys(vendors).length > 0))
   if (values.catalogueSync !== 'off' && !values.catalogueSources)
     problems.push('TABBAT_CATALOGUE_SYNC needs TABBAT_CATALOGUE_SOURCES, for example vtpass')
+  if ((values.tlsCert === undefined) !== (values.tlsKey === undefined))
+    problems.push('TABBAT_TLS_CERT and TABBAT_TLS_KEY go together: set both or none')
   if (values.rootKeyCommand && (values.rootKey ?? values.rootKeyPrevious) !== undefined)
     problems.push(
       'TABBAT_ROOT_KEY_COMMAND excludes TABBAT_ROOT_KEY and TABBAT_ROOT_KEY_PREVIOUS: keep the one or the others. During a rotation the command prints the new key, then the current one',

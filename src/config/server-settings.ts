@@ -1,10 +1,7 @@
 import {
-  addresses,
   command,
-  credential,
   databaseUrl,
   duration,
-  hostNames,
   InvalidSetting,
   oneOf,
   origin,
@@ -17,6 +14,7 @@ import {
   wholeNumber,
 } from '../settings/setting.ts'
 import { namesWith, type VendorName } from '../sources/vendors.ts'
+import { LISTENER_SETTINGS } from './listener-settings.ts'
 
 export type SourceName = 'registry' | VendorName
 
@@ -127,7 +125,7 @@ export const SETTINGS = {
     'TABBAT_PUBLIC_URL',
     undefined,
     origin,
-    'Public URL of this server, used in picture links, /openapi.json and /docs. Unset: the address of the request, with https only if a proxy in TABBAT_TRUST_PROXY says so (X-Forwarded-Proto).',
+    'Public URL of this server, used in picture links, /openapi.json and /docs. Unset: the address of the request, with https if TABBAT_TLS_CERT is set or a proxy in TABBAT_TRUST_PROXY says so (X-Forwarded-Proto).',
   ),
   sandbox: setting(
     'TABBAT_SANDBOX',
@@ -171,32 +169,7 @@ export const SETTINGS = {
     orOff(duration({ least: '1s', most: '5m' })),
     'How long the server still answers after SIGTERM while /health/ready is 503, so that load balancers send requests elsewhere before it stops listening. off: it stops listening at once. Ctrl-C (SIGINT) never waits, and a second signal ends the wait.',
   ),
-  trustProxy: setting(
-    'TABBAT_TRUST_PROXY',
-    undefined,
-    addresses,
-    'IP addresses or networks of proxies whose X-Forwarded-For and X-Forwarded-Proto are trusted, for keys with an IP list.',
-  ),
-  adminHost: setting(
-    'TABBAT_ADMIN_HOST',
-    '127.0.0.1',
-    plain,
-    'Address of the admin listener (console, metrics). Keep it on loopback, or put TLS in front: see docs/console.md.',
-  ),
-  adminNames: setting(
-    'TABBAT_ADMIN_NAMES',
-    undefined,
-    hostNames,
-    'Host names of the admin listener, besides localhost and its address, separated by commas, for example console.example.com. Requests with another Host are refused.',
-  ),
-  metricsToken: setting(
-    'TABBAT_METRICS_TOKEN',
-    undefined,
-    credential,
-    'Token for /metrics, sent as Authorization: Bearer <token>. Unset: every client of the admin listener may read the metrics.',
-    true,
-  ),
-  adminPort: setting('TABBAT_ADMIN_PORT', '8081', orOff(port), 'Port of the admin listener, or off.'),
+  ...LISTENER_SETTINGS,
   logLevel: setting(
     'TABBAT_LOG_LEVEL',
     'info',

@@ -29,6 +29,7 @@ import { startCleanup } from './cleanup.ts'
 import { createFatalStop, type FatalStop } from './fatal-stop.ts'
 import { createMetrics, type Metrics } from './metrics.ts'
 import { openSourceChain, type SourceChain } from './source-chain.ts'
+import { openTlsCertificate, type TlsCertificate } from './tls-certificate.ts'
 
 /** Everything that requests need. It is built once and passed as an argument. */
 export type Context = {
@@ -41,6 +42,8 @@ export type Context = {
   readonly keyring: () => Keyring
   readonly authenticate: Authenticate
   readonly rateLimit: RateLimit | undefined
+  /** Undefined: the listeners speak plain HTTP. */
+  readonly certificate: TlsCertificate | undefined
   readonly catalogue: RefreshedCatalogue
   readonly registry: Registry
   readonly guessLimit: GuessLimit
@@ -69,6 +72,7 @@ export async function createContext(
   workerNumber = 1,
 ): Promise<Context> {
   const fatal = createFatalStop(log)
+  const certificate = openTlsCertificate(config, log)
   const options = { writerThread: true, onFatal: fatal.notice, timeoutMs: config.storeTimeout }
   const { store, rootKeys, keyring } = await openSealedStore(config, options)
   const { registry, currentKeyring } = openRegistry(config, store, keyring)
@@ -79,12 +83,8 @@ export async function createContext(
   const guessLimit = createGuessLimit(store.guesses, loadNodeName(config.dataDir) + workerName)
   await guessLimit.recover()
   const audit = await openAudit(config, store, keyring, log, fatal)
-  const idempotency = createIdempotency({
-    table: store.idempotency,
-    keyring,
-    owner: audit.owner,
-    paidCalls: config.paidCalls,
-  })
+  const { paidCalls } = config
+  const idempotency = createIdempotency({ table: store.idempotency, keyring, owner: audit.owner, paidCalls })
   const reuse = config.reuse === 'off' ? undefined : createReuse(store.reuse, keyring, config.reuse)
   const chainDeps = { registry, table: store.sources, node: audit.owner, log }
   const sourceChain = await openSourceChain(config, chainDeps)
@@ -95,12 +95,13 @@ export async function createContext(
   return {
     config,
     log,
-    metrics: createMetrics({ sourceChain, workerNumber, scrubbedAt: scrub?.finishedAt }),
+    metrics: createMetrics({ sourceChain, workerNumber, scrubbedAt: scrub?.finishedAt, certificate }),
     store,
     rootKeys,
     keyring: currentKeyring,
     authenticate: openAuthenticate(config, store, keyring),
     rateLimit: openRateLimit(config),
+    certificate,
     catalogue,
     registry,
     guessLimit,
@@ -122,6 +123,7 @@ export async function createContext(
     latencies,
     lifecycle: { stopping: false },
     close: async () => {
+      certificate?.close()
       await stopCleanup()
       await scrub?.close()
       await catalogue.close()

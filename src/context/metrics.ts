@@ -5,6 +5,7 @@ import { createRequestCounts, toRequestMetrics } from '../telemetry/request-coun
 import { joinWorkers, type ProcessFigures } from '../telemetry/worker-metrics.ts'
 import type { SourceChain } from './source-chain.ts'
 import { createSpendMetric, toSourceMetrics } from './source-metrics.ts'
+import type { TlsCertificate } from './tls-certificate.ts'
 
 export type Metrics = {
   readonly countRequest: (operation: string, mode: string, outcome: string, durationMs: number) => void
@@ -16,10 +17,12 @@ type MetricsOptions = {
   readonly sourceChain: Pick<SourceChain, 'guards' | 'listSpend'>
   readonly workerNumber: number
   readonly scrubbedAt: (() => number | undefined) | undefined
+  readonly certificate: Pick<TlsCertificate, 'current'> | undefined
 }
 
 /** Labels come from closed lists (operations, modes, error codes), so the number of series is bounded. */
-export function createMetrics({ sourceChain, workerNumber, scrubbedAt }: MetricsOptions): Metrics {
+export function createMetrics(options: MetricsOptions): Metrics {
+  const { sourceChain, workerNumber, scrubbedAt, certificate } = options
   const requests = createRequestCounts()
   const collectProcess = createProcessMetrics()
   const readSpend = createSpendMetric(sourceChain)
@@ -38,6 +41,7 @@ export function createMetrics({ sourceChain, workerNumber, scrubbedAt }: Metrics
         ...others.metrics,
         ...spend,
         ...(scrubbedAt ? [toScrubMetric(scrubbedAt)] : []),
+        ...(certificate ? [toCertificateMetric(certificate)] : []),
         ...toRequestMetrics([...own.requests, ...others.requests]),
       ])
     },
@@ -50,4 +54,11 @@ const toScrubMetric = (scrubbedAt: () => number | undefined): Metric =>
     'tabbat_scrub_finished_seconds',
     'When the database was last read through without finding damage, in Unix time.',
     (scrubbedAt() ?? 0) / 1000,
+  )
+
+const toCertificateMetric = ({ current }: Pick<TlsCertificate, 'current'>): Metric =>
+  toGauge(
+    'tabbat_tls_certificate_expiry_timestamp_seconds',
+    'When the certificate in use, or one of its chain, ends, in Unix time.',
+    current().notAfter / 1000,
   )

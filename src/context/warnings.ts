@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import type { Config } from '../config/config.ts'
 import { isLoopback } from '../settings/setting.ts'
 import { listPlainHttp } from '../sources/vendor-reader.ts'
 import { type Context, hasPublicSandboxKey } from './context.ts'
@@ -22,9 +23,7 @@ export function listWarnings({
     warnings.push(
       `every user of this machine can read the secrets in ${config.exposedEnvFile}. Type: chmod 600 ${config.exposedEnvFile}`,
     )
-  if (!isLoopback(config.host)) warnings.push('the API is plain HTTP on the network; put TLS in front of it.')
-  if (config.adminPort !== 'off' && !isLoopback(config.adminHost))
-    warnings.push('the console is plain HTTP on the network; put TLS in front of it: see docs/console.md.')
+  if (config.tlsCert === undefined) warnings.push(...listPlainListeners(config))
   if (isUnencrypted(config.databaseUrl))
     warnings.push(
       'the connection to PostgreSQL is not encrypted; add ?sslmode=verify-full to TABBAT_DATABASE_URL.',
@@ -36,6 +35,15 @@ export function listWarnings({
   if (config.rateLimit === 'off') warnings.push('the rate limit is off.')
   warnings.push(...sourceChain.warnings)
   return warnings
+}
+
+function listPlainListeners({ host, adminHost, adminPort }: Config): string[] {
+  const plain = isLoopback(host) ? [] : ['the API']
+  if (adminPort !== 'off' && !isLoopback(adminHost)) plain.push('the console')
+  return plain.map(
+    (what) =>
+      `${what} is plain HTTP on the network; set TABBAT_TLS_CERT, or put a proxy with TLS in front of it.`,
+  )
 }
 
 function isUnencrypted(databaseUrl: string | undefined): boolean {

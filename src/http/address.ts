@@ -1,21 +1,26 @@
 import { BlockList, isIP } from 'node:net'
+import type { Config } from '../config/config.ts'
 import type { Exchange } from './exchange.ts'
 
 /** The address of the caller and the host that it asked for, also behind proxies. */
 export type Addresses = {
   readonly callerOf: (exchange: Exchange) => string
   readonly hostOf: (exchange: Exchange) => string
-  /** Whether a trusted proxy says that the caller uses TLS. */
+  /** Whether the caller uses TLS: with this server, or a trusted proxy says so. */
   readonly isSecure: (exchange: Exchange) => boolean
 }
 
 /** Forwarding headers count only when they come from a trusted proxy. */
-export function createAddresses(trusted: readonly string[] | undefined): Addresses {
+export function createAddresses({
+  trustProxy: trusted,
+  tlsCert,
+}: Pick<Config, 'trustProxy' | 'tlsCert'>): Addresses {
+  const isTls = tlsCert !== undefined
   if (!trusted)
     return {
       callerOf: ({ raw }) => raw.socket.remoteAddress ?? '',
       hostOf: ({ headers }) => headers.host ?? '',
-      isSecure: () => false,
+      isSecure: () => isTls,
     }
   const isTrusted = createIsProxy(trusted)
   return {
@@ -28,7 +33,8 @@ export function createAddresses(trusted: readonly string[] | undefined): Address
       return forwarded && isTrusted(raw.socket.remoteAddress ?? '') ? forwarded : (headers.host ?? '')
     },
     isSecure: ({ raw, headers }) =>
-      toList(headers['x-forwarded-proto']).at(-1) === 'https' && isTrusted(raw.socket.remoteAddress ?? ''),
+      isTls ||
+      (toList(headers['x-forwarded-proto']).at(-1) === 'https' && isTrusted(raw.socket.remoteAddress ?? '')),
   }
 }
 

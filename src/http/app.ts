@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import type { AddressInfo, Socket } from 'node:net'
+import type { AddressInfo, Server as NetServer, Socket } from 'node:net'
 import { hasBody } from './body.ts'
 import { createBrokenRequestHandlers } from './broken-requests.ts'
 import type { ConnectionLimits } from './connection.ts'
@@ -10,10 +10,15 @@ import type { Hooks } from './hooks.ts'
 import { requireHost } from './host.ts'
 import { createRouter, type Route } from './router.ts'
 import { createSender } from './send.ts'
+import { createTlsListener, HSTS, type TlsOptions } from './tls-listener.ts'
 
 /** A listener with our limits, request ids and errors. The hooks do the logging. */
 export type App = {
   readonly server: Server
+  /** What listens: the server itself, or TLS in front of it. */
+  readonly listener: NetServer
+  /** The address while it listens. */
+  readonly url: () => string
   readonly connections: Connections
   readonly route: (route: Route) => void
   /** See router.ts. */
@@ -44,7 +49,10 @@ const UNLIMITED: ConnectionLimits = {
   stalledMs: 30_000,
 }
 
-export function createApp(hooks: Hooks, limits = UNLIMITED): App {
+/** One connection in handshake for so many open ones. */
+const HANDSHAKE_SHARE = 4
+
+export function createApp(hooks: Hooks, limits = UNLIMITED, tls?: TlsOptions): App {
   const { onRequest, authorize, toErrorReply, onClose, onBrokenRequest } = hooks
   const router = createRouter()
   const { send, cutStreams } = createSender(hooks)
@@ -62,6 +70,7 @@ export function createApp(hooks: Hooks, limits = UNLIMITED): App {
     exchange.awaitsContinue = awaitsContinue
     // Node.js closes the connection after a response without `100 Continue`. Without a body there is no reason to.
     if (awaitsContinue && !hasBody(raw)) exchange.sendContinue()
+    if (tls) exchange.responseHeaders.push(...HSTS)
     response.on('close', () => {
       if (connection) connections.end(connection)
       onClose?.(exchange)
@@ -78,37 +87,49 @@ export function createApp(hooks: Hooks, limits = UNLIMITED): App {
     }
   }
 
-  const broken = createBrokenRequestHandlers((socket) => connections.find(socket), onBrokenRequest)
+  const broken = createBrokenRequestHandlers(
+    (socket) => connections.find(socket),
+    onBrokenRequest,
+    tls ? HSTS : [],
+  )
   const server = createServer(LIMITS, (raw, response) => dispatch(raw, response, false))
     .on('checkContinue', (raw, response) => dispatch(raw, response, true))
     .on('checkExpectation', broken.onUnknownExpectation)
     .on('clientError', (error, socket) => broken.onBrokenRequest(error, socket as Socket))
     .on('connect', ({ socket }) => broken.onConnect(socket, router.methods()))
   const connections = watchConnections(server, limits)
+  const listener = tls ? createTlsListener(server, tls, limits.max / HANDSHAKE_SHARE) : server
+  const url = () => toUrl(listener, tls ? 'https' : 'http')
   return {
     server,
+    listener,
+    url,
     connections,
     route: router.add,
     remember: router.remember,
-    listen: (address) => listen(server, address),
+    listen: async ({ host, port }) => {
+      listener.listen(port, host)
+      await once(listener, 'listening')
+      return url()
+    },
     cutStreams,
     close: async () => {
       connections.close()
-      if (server.listening) await close(server)
+      if (listener.listening) await close(listener, server)
     },
   }
 }
 
-async function listen(server: Server, { host, port }: { host: string; port: number }): Promise<string> {
-  server.listen(port, host)
-  await once(server, 'listening')
-  const { address, port: taken, family } = server.address() as AddressInfo
-  return `http://${family === 'IPv6' ? `[${address}]` : address}:${taken}`
+function toUrl(listener: NetServer, scheme: 'http' | 'https'): string {
+  const { address, port, family } = listener.address() as AddressInfo
+  return `${scheme}://${family === 'IPv6' ? `[${address}]` : address}:${port}`
 }
 
-async function close(server: Server): Promise<void> {
-  const closed = once(server, 'close')
-  server.close()
+async function close(listener: NetServer, server: Server): Promise<void> {
+  const closed = once(listener, 'close')
+  listener.close()
+  // Behind TLS it does not listen itself; this ends its timer.
+  if (server !== listener) server.close()
   server.closeIdleConnections()
   await closed
 }

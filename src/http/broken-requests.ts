@@ -4,6 +4,7 @@ import { AppError, ERRORS, type ErrorCode, toErrorBody } from '../errors.ts'
 import { closeAfterResponse } from './close-after-response.ts'
 import type { Connection } from './connection.ts'
 import type { Hooks } from './hooks.ts'
+import { toHeadText } from './prepared-head.ts'
 import { toRequestId } from './request-id.ts'
 
 const CODE_OF_SOCKET_ERROR: Readonly<Record<string, ErrorCode>> = {
@@ -15,11 +16,13 @@ const CODE_OF_SOCKET_ERROR: Readonly<Record<string, ErrorCode>> = {
 export function createBrokenRequestHandlers(
   find: (socket: Socket) => Connection | undefined,
   onBrokenRequest: Hooks['onBrokenRequest'] = () => {},
+  everyHeader: readonly string[] = [],
 ) {
+  const everyLine = toHeadText(everyHeader)
   const refuse = (socket: Socket, code: ErrorCode, headers = '') => {
     const connection = find(socket)
     const requestId = toRequestId(undefined)
-    respondLast(socket, connection, toResponse(code, requestId, headers))
+    respondLast(socket, connection, toResponse(code, requestId, everyLine + headers))
     // A request whose body is still arriving has an access log line of its own.
     if (!connection || !isArriving(connection)) onBrokenRequest(requestId, code)
   }
@@ -27,11 +30,10 @@ export function createBrokenRequestHandlers(
     /** The only expectation that is known is 100-continue. */
     onUnknownExpectation: (_message: IncomingMessage, response: ServerResponse): void => {
       const requestId = toRequestId(undefined)
-      response.writeHead(ERRORS.malformed_request.status, {
-        'content-type': 'application/json; charset=utf-8',
-        'x-request-id': requestId,
-        connection: 'close',
-      })
+      response.writeHead(ERRORS.malformed_request.status, [
+        ...['content-type', 'application/json; charset=utf-8', 'x-request-id', requestId],
+        ...['connection', 'close', ...everyHeader],
+      ])
       response.end(JSON.stringify(toErrorBody(new AppError('malformed_request'), requestId)))
       onBrokenRequest(requestId, 'malformed_request')
     },

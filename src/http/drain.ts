@@ -1,5 +1,5 @@
-import type { Server } from 'node:http'
 import { Server as NetServer } from 'node:net'
+import type { App } from './app.ts'
 
 /** New connections are accepted for so long after the signal: a load balancer may still send some. */
 const ACCEPT_MS = 250
@@ -12,10 +12,10 @@ const sleep = (ms: number) => new Promise((done) => setTimeout(done, ms))
  * arrived and is not read yet. So: accept a moment longer, stop listening, wait until accepted connections are read, and
  * only then close idle connections, until none is left.
  */
-export async function drain(server: Server): Promise<void> {
-  if (!server.listening) return
+export async function drain({ server, listener }: Pick<App, 'server' | 'listener'>): Promise<void> {
+  if (!listener.listening) return
   await sleep(ACCEPT_MS)
-  const empty = new Promise<void>((done) => NetServer.prototype.close.call(server, () => done()))
+  const empty = new Promise<void>((done) => NetServer.prototype.close.call(listener, () => done()))
   await Promise.race([empty, sleep(ACCEPT_MS)])
   const closing = setInterval(() => server.closeIdleConnections(), TICK_MS)
   await empty

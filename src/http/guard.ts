@@ -10,7 +10,7 @@ import type { Exchange } from './exchange.ts'
 type Guard = (exchange: Exchange, scope: Scope) => undefined | Promise<void>
 
 export function createGuard({ authenticate, rateLimit, config }: Context): Guard {
-  const { callerOf } = createAddresses(config.trustProxy)
+  const { callerOf } = createAddresses(config)
   const policy = `"key";q=${rateLimit?.limit};w=60`
   const requireAllowed = (exchange: Exchange, { allowed, remaining, resetS }: Allowance) => {
     exchange.responseHeaders.push('ratelimit-policy', policy, 'ratelimit', `"key";r=${remaining};t=${resetS}`)

@@ -10,14 +10,12 @@ type ToOrigin = (exchange: Exchange) => string | undefined
 
 /**
  * The address of this server for its callers: TABBAT_PUBLIC_URL, else the one that this caller used, which is right behind
- * a port mapping as well. https only where a trusted proxy says so. Undefined when the Host header is not a plain host.
+ * a port mapping as well. https only with TABBAT_TLS_CERT, or where a trusted proxy says so. Undefined when the Host header is not a plain host.
  */
-export function createToOrigin({
-  publicUrl,
-  trustProxy,
-}: Pick<Config, 'publicUrl' | 'trustProxy'>): ToOrigin {
+export function createToOrigin(config: Pick<Config, 'publicUrl' | 'trustProxy' | 'tlsCert'>): ToOrigin {
+  const { publicUrl } = config
   if (publicUrl !== undefined) return () => publicUrl
-  const { hostOf, isSecure } = createAddresses(trustProxy)
+  const { hostOf, isSecure } = createAddresses(config)
   return (exchange) => {
     const host = hostOf(exchange)
     return HOST.test(host) ? `${isSecure(exchange) ? 'https' : 'http'}://${host}` : undefined

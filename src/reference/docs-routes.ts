@@ -9,7 +9,7 @@ import { toDocsPage } from './docs-page.ts'
 const EXAMPLE = 'http://127.0.0.1:8080'
 
 /** Serves the OpenAPI document and the reference page, with the address of this server. */
-export function addDocs(app: App, config: Pick<Config, 'publicUrl' | 'trustProxy'>): void {
+export function addDocs(app: App, config: Pick<Config, 'publicUrl' | 'trustProxy' | 'tlsCert'>): void {
   const openApi = readAssetText('openapi.json')
   const toOrigin = createToOrigin(config)
   const withOrigin = (text: string, exchange: Exchange) =>

@@ -79,7 +79,11 @@ export async function send(
 /** `tabbat_console=…`, for the Cookie header. */
 export const toCookie = ({ headers }: TestResponse): string => headers['set-cookie']?.[0]?.split(';')[0] ?? ''
 
-async function createSession({ store: { accounts } }: Context, role: Role, name: string): Promise<string> {
+export async function createSession(
+  { store: { accounts } }: Context,
+  role: Role,
+  name: string,
+): Promise<string> {
   const [id, now] = [randomBytes(32), Date.now()]
   if (!(await accounts.find(name))) {
     const invitation = {

@@ -1,4 +1,5 @@
 import type { AddressInfo } from 'node:net'
+import { toListenerUrl } from '../../config/listener-url.ts'
 import { type Context, hasPublicSandboxKey } from '../../context/context.ts'
 import { AdminError } from '../../contract/admin-error.ts'
 import type { Static } from '../../contract/schema.ts'
@@ -36,9 +37,8 @@ const findSandboxKey = ({ config }: Context) => (hasPublicSandboxKey(config) ? S
 /** The URL of the public API: TABBAT_PUBLIC_URL, else the address of the listener. */
 function toBaseUrl({ context: { config }, api }: AdminDeps): string {
   if (config.publicUrl !== undefined) return config.publicUrl
-  const { port } = (api.server.address() as AddressInfo | null) ?? config
-  const host = { '0.0.0.0': '127.0.0.1', '::': '::1' }[config.host] ?? config.host
-  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`
+  const { port } = (api.listener.address() as AddressInfo | null) ?? config
+  return toListenerUrl(config, { host: config.host, port })
 }
 
 const tryOut = defineRoute({

@@ -1,0 +1,74 @@
+import { constants } from 'node:crypto'
+import type { Server as HttpServer } from 'node:http'
+import type { Server, Socket } from 'node:net'
+import { createServer, type TLSSocket } from 'node:tls'
+import type { TlsCertificate } from '../context/tls-certificate.ts'
+import type { Certificate } from '../crypto/certificate.ts'
+
+export type TlsOptions = {
+  readonly certificate: TlsCertificate
+  /** Ask callers for a certificate. It is not checked here: an API key may require a certain one. */
+  readonly asksCaller: boolean
+}
+
+/** For browsers: this host is used over TLS only, for a year. */
+export const HSTS = ['strict-transport-security', 'max-age=31536000'] as const
+
+const HANDSHAKE_MS = 5000
+
+/**
+ * Listens with TLS, and hands each connection to the HTTP server after its handshake. So the HTTP server has the same limits
+ * with TLS as without. A new certificate is used from the next handshake on; open connections stay.
+ */
+export function createTlsListener(
+  http: HttpServer,
+  { certificate, asksCaller }: TlsOptions,
+  maxHandshakes: number,
+): Server {
+  const listener = createServer(
+    {
+      ...toContext(certificate.current()),
+      handshakeTimeout: HANDSHAKE_MS,
+      requestCert: asksCaller,
+      rejectUnauthorized: false,
+      ALPNProtocols: ['http/1.1'],
+      // As http.Server does.
+      allowHalfOpen: true,
+      noDelay: true,
+    },
+    (socket) => {
+      handshakes.end(socket)
+      http.emit('connection', socket)
+    },
+  )
+  const handshakes = createHandshakes(maxHandshakes)
+  certificate.onChange((changed) => listener.setSecureContext(toContext(changed)))
+  // Starts the timeouts of requests, which http.Server checks only while it listens.
+  listener.on('listening', () => http.emit('listening'))
+  listener.on('connection', handshakes.begin)
+  listener.on('tlsClientError', (_error, socket) => void socket.destroy())
+  return listener
+}
+
+const toContext = ({ cert, key }: Certificate) => ({
+  cert,
+  key,
+  minVersion: 'TLSv1.2' as const,
+  // The certificate of a caller is read once for each connection.
+  secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
+})
+
+/** The connections before the end of their handshake. A further one closes the oldest. */
+function createHandshakes(max: number) {
+  const open = new Map<string, Socket>()
+  const nameOf = ({ remoteAddress, remotePort }: Socket | TLSSocket) => `${remoteAddress} ${remotePort}`
+  return {
+    begin: (socket: Socket): void => {
+      const name = nameOf(socket)
+      if (open.size >= max) open.values().next().value?.destroy()
+      open.set(name, socket)
+      socket.once('close', () => open.delete(name))
+    },
+    end: (socket: TLSSocket): void => void open.delete(nameOf(socket)),
+  }
+}
