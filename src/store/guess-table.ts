@@ -38,7 +38,7 @@ type Admitted = 'admitted' | 'too_many_attempts' | 'quota_exceeded'
 const COUNT = `SELECT COUNT(*) AS by_all, COALESCE(SUM(CASE WHEN key_id = $2 THEN 1 ELSE 0 END), 0) AS by_key
   FROM attempts WHERE subject = $1 AND at > $3`
 
-/** Held in PostgreSQL while guesses about a person are counted: see migrations 6 and 14. */
+/** Held in PostgreSQL while guesses about a person are counted: see migrations 6 and 18. */
 export const toPersonLock = (subject: Uint8Array) => `attempts:${Buffer.from(subject).toString('hex')}`
 
 /** PostgreSQL does it in one round trip. See migration 6. */

@@ -13,18 +13,17 @@ type Waiting = {
 
 /** PostgreSQL: questions that arrive together, or while others are being answered, share a statement. */
 export function createLookupBatches(database: Database): LookupTable {
-  const records = database.prepare(toStatement(false))
-  const recordsAndAnswers = database.prepare(toStatement(true))
+  const lookUp = database.prepare('SELECT * FROM look_up_verifications($1, $2, $3, $4)')
   let queue: Waiting[] = []
   let running = 0
   let isScheduled = false
 
   const ask = (questions: readonly Question[]) => {
     const hashes = toHashes(questions)
-    if (questions.every(({ answer }) => !answer)) return records.all(hashes, questions.length)
+    if (questions.every(({ answer }) => !answer)) return lookUp.all(hashes, questions.length, null, null)
     const keys = toTexts(questions.map(({ answer }) => answer?.keyId))
     const operations = toTexts(questions.map(({ answer }) => answer?.operation))
-    return recordsAndAnswers.all(hashes, questions.length, keys, operations)
+    return lookUp.all(hashes, questions.length, keys, operations)
   }
   const answer = async (batch: readonly Waiting[]) => {
     try {
@@ -62,29 +61,8 @@ export function createLookupBatches(database: Database): LookupTable {
 
 const HASH_BYTES = 32
 const PARTS = 4
-const cut = (part: number) =>
-  `substring($1::bytea FROM (${PARTS * HASH_BYTES} * n - ${PARTS * HASH_BYTES - 1 - HASH_BYTES * part})::int FOR ${HASH_BYTES})`
 
-/** Each question reads two registry rows by the index, of which one exists, and the stored response. */
-function toStatement(withAnswers: boolean): string {
-  const toRow = (subject: string) =>
-    `LEFT JOIN LATERAL (SELECT key_version, sealed FROM registry WHERE registry.subject = ${subject} LIMIT 1)`
-  const columns = withAnswers ? ', i.fingerprint, i.sealed AS answer, i.lease_until, i.expires_at' : ''
-  const names = withAnswers
-    ? `, ${cut(3)} AS name, ($3::text[])[n] AS key_id, ($4::text[])[n] AS operation`
-    : ''
-  const answers = withAnswers
-    ? `LEFT JOIN LATERAL (SELECT fingerprint, sealed, lease_until, expires_at FROM idempotency
-        WHERE idempotency.key_id = q.key_id AND idempotency.operation = q.operation AND idempotency.name = q.name LIMIT 1) i ON true`
-    : ''
-  return `SELECT r.key_version, r.sealed, o.key_version AS other_version, o.sealed AS other_sealed${columns}
-    FROM (SELECT n, ${cut(0)} AS subject, ${cut(1)} AS reversed, ${cut(2)} AS decoy${names}
-      FROM generate_series(1, $2::int) AS n) q
-    ${toRow('q.subject')} r ON true
-    ${toRow('CASE WHEN r.sealed IS NULL THEN q.decoy ELSE q.reversed END')} o ON true
-    ${answers} ORDER BY n`
-}
-
+/** The hashes of each question, one after another: record, its reverse, decoy, Idempotency-Key. See migration 18. */
 function toHashes(questions: readonly Question[]): Buffer {
   const bytes = Buffer.alloc(questions.length * PARTS * HASH_BYTES)
   for (const [index, { record, answer }] of questions.entries()) {

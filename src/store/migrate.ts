@@ -17,6 +17,7 @@ import { checkVerifications } from './migrations/0014-check-verifications.ts'
 import { subjectBlocks } from './migrations/0015-subject-blocks.ts'
 import { appendPeople } from './migrations/0016-append-people.ts'
 import { retiredChains } from './migrations/0017-retired-chains.ts'
+import { indexPlans } from './migrations/0018-index-plans.ts'
 
 /** `sql` runs on both engines; statements that differ stand under the name of the dialect. */
 type Migration = {
@@ -45,6 +46,7 @@ const MIGRATIONS: readonly Migration[] = [
   subjectBlocks,
   appendPeople,
   retiredChains,
+  indexPlans,
 ]
 
 /** The schema that this program knows. */
