@@ -43,7 +43,7 @@ describe.each(PAGES)('%s', (page) => {
   it('names files that exist', () => {
     const named = matches(
       text,
-      /(?<![\w/])((?:src|test|docs|bench|build)\/[\w/.-]+\.(?:ts|md|json|ndjson|png))\b/g,
+      /(?<![\w/])((?:src|test|docs|bench|build|deploy)\/[\w/.-]+\.(?:ts|md|json|ndjson|png|cfg|template|yaml|service|timer))\b/g,
     )
     expect(named.filter((path) => !existsSync(path))).toEqual([])
   })

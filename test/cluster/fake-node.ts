@@ -1,0 +1,32 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+
+/** A node that is ready, and ends the connection of every other request, or answers it with 200. */
+export type FakeNode = {
+  readonly address: string
+  readonly requests: { readonly method: string; readonly headers: NodeJS.Dict<string | string[]> }[]
+  readonly close: () => void
+}
+
+export async function startFakeNode(isDying: () => boolean): Promise<FakeNode> {
+  const requests: FakeNode['requests'] = []
+  const server = createServer((request, response) => {
+    if (request.url?.startsWith('/health/')) return void response.end('{}')
+    requests.push({ method: request.method ?? '', headers: request.headers })
+    // The whole request has arrived, as it would have at a node that processed it and died.
+    request.resume().on('end', () => {
+      if (isDying()) request.socket.destroy()
+      else response.end('{}')
+    })
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return {
+    address: `127.0.0.1:${(server.address() as AddressInfo).port}`,
+    requests,
+    close: () => {
+      server.close()
+      server.closeAllConnections()
+    },
+  }
+}

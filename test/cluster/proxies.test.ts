@@ -1,0 +1,112 @@
+import { once } from 'node:events'
+import type { IncomingMessage } from 'node:http'
+import { request } from 'node:https'
+import { text } from 'node:stream/consumers'
+import { Ajv } from 'ajv'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { ErrorBody } from '../../src/contract/error.ts'
+import { type Client, createClient, type Reply } from '../battery/client.ts'
+import { type FakeNode, startFakeNode } from './fake-node.ts'
+import { whyMissing } from './programs.ts'
+import { startHaproxy, startNginx, type TlsProxy } from './proxy.ts'
+
+const isErrorBody = new Ajv({ strict: false }).compile(ErrorBody)
+
+/** Our error shape, with a retry that clients understand. */
+function expectOurError({ status, body, headers }: Reply, expected: number): void {
+  const error = JSON.parse(body)
+  expect([status, isErrorBody(error), isErrorBody.errors]).toEqual([expected, true, null])
+  expect(headers['content-type']).toContain('application/json')
+  expect(headers['retry-after'] === undefined).toBe(error.retryable === false)
+}
+
+/** Sends the head of a request with a body of this length. */
+async function announceBody({ url, ca }: TlsProxy, bytes: number): Promise<Reply> {
+  const sent = request(`${url}/api/v2/kyc/verify-nin`, {
+    ...{ ca, method: 'POST', agent: false },
+    headers: { 'content-length': String(bytes) },
+  }).on('error', () => {})
+  sent.flushHeaders()
+  const [response] = (await once(sent, 'response')) as [IncomingMessage]
+  const body = await text(response)
+  sent.destroy()
+  return { status: response.statusCode ?? 0, body, headers: response.headers }
+}
+
+const isRoot = process.getuid?.() === 0
+const PROXIES = [
+  { name: 'HAProxy', missing: whyMissing('haproxy', 'openssl'), start: startHaproxy },
+  {
+    name: 'nginx',
+    missing:
+      whyMissing('nginx', 'openssl') ?? (isRoot ? undefined : 'its folders for temporary files need root'),
+    start: startNginx,
+  },
+]
+
+describe.each(PROXIES)('$name with the configuration in deploy/', ({ missing, start }) => {
+  if (missing !== undefined) return void it.skip(`is not tested: ${missing}`)
+  /** How many of the next requests end with the death of their node. */
+  let deaths = 0
+  let nodes: readonly [FakeNode, FakeNode]
+  let proxy: TlsProxy
+  let client: Client
+  const isDying = () => deaths-- > 0
+  beforeAll(async () => {
+    nodes = [await startFakeNode(isDying), await startFakeNode(isDying)]
+    proxy = await start([nodes[0].address, nodes[1].address])
+    client = createClient(4, proxy.ca)
+  })
+  afterAll(async () => {
+    client.close()
+    await proxy.program.stop('SIGKILL')
+    for (const node of nodes) node.close()
+  })
+  const takeRequests = () => nodes.flatMap(({ requests }) => requests.splice(0))
+  const post = (body: object, headers = {}) =>
+    client.post(`${proxy.url}/api/v2/kyc/verify-nin`, body, headers)
+
+  it('replaces forwarding headers of the caller, and keeps a request id that a node would keep', async () => {
+    const id = '0f8fad5b-d9cb-469f-a165-70867728950e'
+    await post({}, { 'x-forwarded-for': '203.0.113.9', 'x-forwarded-host': 'evil.test', 'x-request-id': id })
+    await post({}, { 'x-request-id': 'two words"' })
+    const [first, second] = takeRequests().map(({ headers }) => headers)
+    expect(first).toMatchObject({
+      'x-forwarded-for': '127.0.0.1',
+      'x-forwarded-proto': 'https',
+      'x-request-id': id,
+    })
+    expect(first).not.toHaveProperty('x-forwarded-host')
+    expect(second?.['x-request-id']).toMatch(/^[0-9a-f-]{32,36}$/)
+  })
+
+  it('sends a GET to another node when one dies', async () => {
+    deaths = 1
+    const { status } = await client.get(`${proxy.url}/api/v2/sme-data/list`)
+    expect([status, takeRequests().map(({ method }) => method)]).toEqual([200, ['GET', 'GET']])
+  })
+
+  it('never sends a POST twice, and answers in our error shape when a node dies with it', async () => {
+    deaths = 1
+    const fresh = createClient(1, proxy.ca)
+    const reply = await fresh.post(`${proxy.url}/api/v2/kyc/verify-nin`, { nin: '1' })
+    fresh.close()
+    expect(reply.status).toBeGreaterThanOrEqual(502)
+    expectOurError(reply, reply.status)
+    expect(takeRequests().map(({ method }) => method)).toEqual(['POST'])
+  })
+
+  it('answers in our error shape when the body is too large, and when no node is left', async () => {
+    expectOurError(await announceBody(proxy, 1e9), 413)
+    expect(takeRequests()).toEqual([])
+    for (const node of nodes) node.close()
+    const last = await post({})
+    expectOurError(last, 503)
+  })
+
+  it('logs no path, address, header or body', () => {
+    const log = proxy.readLog()
+    expect(log).toContain('"status":')
+    expect(log).not.toMatch(/kyc|sme-data|203\.0\.113|evil|"nin"/)
+  })
+})

@@ -1,0 +1,50 @@
+import { once } from 'node:events'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+
+/** A network between a node and its database that can fail. */
+export type TcpProxy = {
+  readonly port: number
+  /** `stall`: bytes stay where they are, in both directions. `refuse`: connections are cut, and new ones too. */
+  readonly set: (mode: 'pass' | 'stall' | 'refuse') => void
+  readonly close: () => Promise<void>
+}
+
+export async function startTcpProxy(target: {
+  readonly host: string
+  readonly port: number
+}): Promise<TcpProxy> {
+  let mode: Parameters<TcpProxy['set']>[0] = 'pass'
+  const pairs = new Set<readonly [Socket, Socket]>()
+  const apply = ([near, far]: readonly [Socket, Socket]) => {
+    if (mode === 'refuse') for (const socket of [near, far]) socket.destroy()
+    else if (mode === 'stall') for (const socket of [near, far]) socket.unpipe().pause()
+    else near.pipe(far).pipe(near)
+  }
+  const server = createServer((near) => {
+    const pair = [near, connect(target)] as const
+    pairs.add(pair)
+    for (const socket of pair)
+      socket
+        .on('error', () => {})
+        .on('close', () => {
+          pairs.delete(pair)
+          // Across a stalled network, the end of a connection does not arrive either.
+          if (mode !== 'stall') for (const each of pair) each.destroy()
+        })
+    apply(pair)
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const set = (next: typeof mode) => {
+    mode = next
+    for (const pair of pairs) apply(pair)
+  }
+  return {
+    port: (server.address() as AddressInfo).port,
+    set,
+    close: async () => {
+      set('refuse')
+      server.close()
+      await once(server, 'close')
+    },
+  }
+}
