@@ -1,18 +1,6 @@
 import sonicBoom from 'sonic-boom'
 import { createRepeatedFailures } from './repeated-failures.ts'
-
-/** One line a request. Nothing else of a request reaches the log: no address, header, query or body. */
-type RequestLine = {
-  readonly requestId: string
-  /** Made by this server. */
-  readonly isOwnId: boolean
-  readonly operation: string
-  readonly mode: string
-  readonly keyId: string
-  readonly status: number
-  readonly outcome: string
-  readonly durationMs: number
-}
+import { createPrintRequest, type RequestLine } from './request-line.ts'
 
 export type Log = {
   readonly request: (line: RequestLine) => void
@@ -46,6 +34,7 @@ export function createLog(level: string, fd = 2): Log {
   const toTime = createClock()
   const { write, flush } = createBuffer(fd)
   const isRequestLogged = threshold <= 30
+  const printRequest = createPrintRequest()
   const writeEvent = (at: 'info' | 'warn' | 'error', fields: object) => {
     const number = LEVELS[at] as number
     if (number >= threshold)
@@ -59,15 +48,9 @@ export function createLog(level: string, fd = 2): Log {
     flush()
   }, WRITE_EVERY_MS).unref()
   return {
-    // Without JSON.stringify: nothing in it needs escaping, and every request pays for this line.
     request: (line) => {
       if (!isRequestLogged) return
-      const id = line.isOwnId ? line.requestId : toLoggedId(line.requestId)
-      write(
-        `{"level":30,"time":"${toTime()}","event":"request","request_id":"${id}",` +
-          `"operation":"${line.operation}","mode":"${line.mode}","key_id":"${line.keyId}",` +
-          `"status":${line.status},"outcome":"${line.outcome}","duration_ms":${line.durationMs}}\n`,
-      )
+      write(printRequest(line, toTime(), line.isOwnId ? line.requestId : toLoggedId(line.requestId)))
     },
     event: (at, event, figures = {}) => writeEvent(at, { event, ...figures }),
     failure: (error, requestId = '') =>
