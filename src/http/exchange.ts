@@ -11,6 +11,8 @@ export type Reply = {
   readonly headText?: string
   /** All at once, or piece by piece. */
   readonly body: Buffer | string | AsyncIterable<string>
+  /** Bytes of the body, if they are known. */
+  readonly length?: number
 }
 
 export type Params = Readonly<Record<string, string>>
@@ -25,9 +27,6 @@ export class Exchange {
   readonly id: string
   /** The id is ours, and not one that the caller chose. */
   readonly isOwnId: boolean
-  readonly path: string
-  /** What follows the question mark. */
-  readonly search: string
   readonly startedAt = performance.now()
   params: Params = NONE
   /** In the access log and the metrics. */
@@ -53,10 +52,19 @@ export class Exchange {
     this.id = toRequestId(givenId)
     this.isOwnId = this.id !== givenId
     this.responseHeaders = ['x-request-id', this.id]
-    const url = raw.url ?? '/'
+  }
+
+  get path(): string {
+    const { url = '/' } = this.raw
     const mark = url.indexOf('?')
-    this.path = mark === -1 ? url : url.slice(0, mark)
-    this.search = mark === -1 ? '' : url.slice(mark + 1)
+    return mark === -1 ? url : url.slice(0, mark)
+  }
+
+  /** What follows the question mark. */
+  get search(): string {
+    const { url = '' } = this.raw
+    const mark = url.indexOf('?')
+    return mark === -1 ? '' : url.slice(mark + 1)
   }
 
   sendContinue(): void {

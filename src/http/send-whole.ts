@@ -24,11 +24,11 @@ export function sendWhole(
 }
 
 /** Sends a 200 with prepared headers. False: nothing was sent, use `sendWhole`. */
-export function sendPrepared(exchange: Exchange, headText: string, body: Reply['body']): boolean {
+export function sendPrepared(exchange: Exchange, headText: string, { body, length: known }: Reply): boolean {
   const { raw, response } = exchange
   const isWhole = typeof body === 'string' || Buffer.isBuffer(body)
   if (!isWhole || raw.method === 'HEAD' || (!raw.complete && hasBody(raw))) return false
-  const length = Buffer.byteLength(body)
+  const length = known ?? Buffer.byteLength(body)
   if (!sendPreparedHead(exchange, headText, length)) return false
   // As many bytes as characters: ASCII, for which Latin-1 is the cheapest encoding.
   response.end(body, body.length === length ? 'latin1' : 'utf8')

@@ -12,8 +12,9 @@ type Sender = {
 
 export function createSender({ toErrorReply, onWorkDone, isStopping }: Hooks): Sender {
   const streams = createStreams(toErrorReply, isStopping)
-  const writeReply = (exchange: Exchange, { status, headers, headText, body }: Reply) => {
-    if (headText !== undefined && !isStopping() && sendPrepared(exchange, headText, body)) return
+  const writeReply = (exchange: Exchange, reply: Reply) => {
+    if (reply.headText !== undefined && !isStopping() && sendPrepared(exchange, reply.headText, reply)) return
+    const { status, headers, body } = reply
     const head = exchange.responseHeaders.concat(headers as string[])
     if (typeof body === 'string' || Buffer.isBuffer(body))
       sendWhole(exchange, status, head, body, isStopping())

@@ -18,7 +18,8 @@ export class Document {
     this.etag = `"${hash('sha256', bytes, 'base64url').slice(0, 27)}"`
     const type = ['content-type', 'application/json; charset=utf-8']
     this.headers = ['cache-control', 'private', 'etag', this.etag, ...type]
-    this.reply = { status: 200, headers: this.headers, headText: toHeadText(this.headers), body: this.body }
+    const headText = toHeadText(this.headers)
+    this.reply = { status: 200, headers: this.headers, headText, body: this.body, length: bytes.length }
   }
 
   /** Whether the client's copy is current. */
