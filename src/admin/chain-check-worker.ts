@@ -23,7 +23,8 @@ async function check(): Promise<CheckMessage> {
   const store = await openStore(options)
   try {
     const onProgress = (rows: number, total: number) => send({ rows, total })
-    return { verdict: await verifyStore(store, { publicKey, file, onProgress }) }
+    // The other processors are for requests.
+    return { verdict: await verifyStore(store, { publicKey, file, onProgress, threads: 1 }) }
   } finally {
     await store.close()
   }

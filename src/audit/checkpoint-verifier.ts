@@ -26,7 +26,7 @@ export function createCheckpointVerifier(scan: AuditSnapshot, publicKey: KeyObje
       const opened = openCheckpoint(checkpoint, publicKey)
       if ('wrong' in opened) return { chain: null, sequence: null, reason: `${name} ${opened.wrong}` }
       for (const head of opened.heads) {
-        if (isSame(known.get(head.chain), head)) continue
+        if (isSameHead(known.get(head.chain), head)) continue
         const fault = await checkHead(scan, head, name)
         if (fault) return fault
         known.set(head.chain, head)
@@ -40,7 +40,12 @@ export function createCheckpointVerifier(scan: AuditSnapshot, publicKey: KeyObje
   }
 }
 
-async function checkHead(scan: AuditSnapshot, head: SignedHead, name: string): Promise<Fault | undefined> {
+/** Compares one head with the rows. */
+export async function checkHead(
+  scan: AuditSnapshot,
+  head: SignedHead,
+  name: string,
+): Promise<Fault | undefined> {
   const { chain, sequence, hash, from, root } = head
   const tree = createTree()
   let last: string | undefined
@@ -68,7 +73,7 @@ const toRewritten = ({ chain, sequence, from }: SignedHead, name: string): Fault
   reason: `rows ${from + 1} to ${sequence} are not those that ${name} covers: they were rewritten with matching hashes`,
 })
 
-const isSame = (one: SignedHead | undefined, other: SignedHead) =>
+export const isSameHead = (one: SignedHead | undefined, other: SignedHead) =>
   one !== undefined &&
   one.sequence === other.sequence &&
   one.hash === other.hash &&

@@ -1,32 +1,28 @@
-import { openWorkerThread } from '../assets/worker-thread.ts'
+import { availableParallelism } from 'node:os'
 import { withAuditSnapshot } from '../store/audit-snapshot.ts'
 import type { Store } from '../store/store.ts'
 import { type Verdict, type VerifyOptions, verifyAuditLog } from './verify-audit-log.ts'
-import type { CheckpointOptions, CheckpointsVerdict } from './verify-checkpoints.ts'
+import { verifyInThreads } from './verify-in-threads.ts'
+import { openVerifyPool } from './verify-pool.ts'
 
-/** With fewer rows, starting a thread costs more than it saves. */
-const THREAD_FROM_ROWS = 50_000
-
-/** Verifies the log of a store. In a large SQLite database, a thread checks the checkpoints at the same time. */
-export function verifyStore(
-  store: Store,
-  options: Omit<VerifyOptions, 'checkpoints'>,
-  threadFromRows = THREAD_FROM_ROWS,
-): Promise<Verdict> {
-  return withAuditSnapshot(store, async (scan) => {
-    if (store.database.dialect !== 'sqlite' || (await scan.countRows()) < threadFromRows)
-      return verifyAuditLog(scan, options)
-    const { publicKey, file } = options
-    const { checkpoints, end } = startThread(store.file, { publicKey, file })
-    return verifyAuditLog(scan, { ...options, checkpoints }).finally(end)
-  })
+type StoreVerifyOptions = VerifyOptions & {
+  /** Threads for a long log. */
+  readonly threads?: number
+  /** With fewer rows, starting threads costs more than it saves. */
+  readonly threadsFromRows?: number
 }
 
-function startThread(path: string, options: CheckpointOptions) {
-  const worker = openWorkerThread('audit-verify', { workerData: { path, options } })
-  const { promise, resolve, reject } = Promise.withResolvers<CheckpointsVerdict>()
-  worker.once('message', resolve).once('error', reject)
-  // Not awaited when the rows are faulty.
-  promise.catch(() => {})
-  return { checkpoints: promise, end: () => worker.terminate() }
+const THREADS_FROM_ROWS = 50_000
+const MOST_THREADS = 8
+
+/** Verifies the log of a store. A long one is read by several threads; if it is not sound, one reads it again to say why. */
+export function verifyStore(store: Store, options: StoreVerifyOptions): Promise<Verdict> {
+  const { threadsFromRows = THREADS_FROM_ROWS, ...others } = options
+  const threads = options.threads ?? Math.min(availableParallelism(), MOST_THREADS)
+  return withAuditSnapshot(store, async (scan) => {
+    if ((await scan.countRows()) < threadsFromRows) return verifyAuditLog(scan, others)
+    const pool = openVerifyPool(await scan.pageSource(), threads)
+    const verdict = await verifyInThreads(scan, pool, others).finally(pool.close)
+    return verdict ?? verifyAuditLog(scan, others)
+  })
 }

@@ -1,12 +1,15 @@
 import { parentPort, workerData } from 'node:worker_threads'
-import { withSqliteAuditSnapshot } from '../store/audit-snapshot.ts'
-import { type CheckpointOptions, verifyCheckpoints } from './verify-checkpoints.ts'
+import { openRowPages, type PageSource } from '../store/page-source.ts'
+import { checkStretch, type Stretch } from './verify-segments.ts'
 
-const { path, options } = workerData as { path: string; options: CheckpointOptions }
+const pages = openRowPages(workerData as PageSource)
+let last: Promise<void> = Promise.resolve()
 
-/** A failure ends the thread, and the caller gets it as the error event. */
-async function run(): Promise<void> {
-  parentPort?.postMessage(await withSqliteAuditSnapshot(path, (scan) => verifyCheckpoints(scan, options)))
+async function check(stretch: Stretch): Promise<void> {
+  parentPort?.postMessage((await checkStretch(await pages, stretch)) ?? null)
 }
 
-void run()
+/** One after the other, in order. A failure ends the thread, and the caller gets it as the error event. */
+parentPort?.on('message', (stretch: Stretch) => {
+  last = last.then(() => check(stretch))
+})

@@ -2,6 +2,7 @@ import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import { AUDIT_COLUMNS } from './audit-row.ts'
 import type { Checkpoint } from './audit-table.ts'
 import type { Database, Value } from './database.ts'
+import type { PageSource } from './page-source.ts'
 import { toSqliteUserError } from './sqlite-user-error.ts'
 import type { Store } from './store.ts'
 
@@ -24,6 +25,8 @@ export type AuditSnapshot = {
   /** Checkpoints made after a time, in the order of time, in pages. */
   readonly checkpoints: (after?: string) => AsyncIterable<readonly Checkpoint[]>
   readonly hasCheckpoint: (checkpoint: Checkpoint) => Promise<boolean>
+  /** For threads that read the same rows. In SQLite they may also see later ones. */
+  readonly pageSource: () => Promise<PageSource>
 }
 
 /** Rows as arrays: several times cheaper than objects. */
@@ -34,12 +37,12 @@ const WAIT_MS = 5000
 
 export function withAuditSnapshot<T>(store: Store, work: (scan: AuditSnapshot) => Promise<T>): Promise<T> {
   return store.database.dialect === 'postgres'
-    ? withPostgresAuditSnapshot(store.database, work)
+    ? withPostgresAuditSnapshot(store, work)
     : withSqliteAuditSnapshot(store.file, work)
 }
 
 /** Opens its own read-only connection, which does not see later writes. */
-export async function withSqliteAuditSnapshot<T>(
+async function withSqliteAuditSnapshot<T>(
   path: string,
   work: (scan: AuditSnapshot) => Promise<T>,
 ): Promise<T> {
@@ -64,7 +67,8 @@ export function createSqliteAuditSnapshot(connection: DatabaseSync): AuditSnapsh
   }
   // A text with the same content as the bytes must not pass for them.
   const toHex = (column: string) => `CASE typeof(${column}) WHEN 'blob' THEN lower(hex(${column})) END`
-  return createAuditSnapshot(toHex, async (columns, rest, ...values) => {
+  const pageSource = async () => ({ path: connection.location() ?? '' })
+  return createAuditSnapshot(toHex, pageSource, async (columns, rest, ...values) => {
     const sql = `SELECT ${columns.join(', ')} ${rest}`
     const parameters = Object.fromEntries(values.map((value, index) => [index + 1, value]))
     return (statements.get(sql) ?? prepare(sql)).all(parameters) as unknown as Cells[]
@@ -72,19 +76,25 @@ export function createSqliteAuditSnapshot(connection: DatabaseSync): AuditSnapsh
 }
 
 function withPostgresAuditSnapshot<T>(
-  database: Database,
+  { database, databaseUrl = '' }: Store,
   work: (scan: AuditSnapshot) => Promise<T>,
 ): Promise<T> {
   return database.transaction(async (inside) => {
     await inside.prepare('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY').run()
-    return work(createPostgresAuditSnapshot(inside))
+    // Threads may read for long meanwhile.
+    await inside.prepare('SET LOCAL idle_in_transaction_session_timeout = 0').run()
+    return work(createPostgresAuditSnapshot(inside, databaseUrl))
   })
 }
 
 /** A page is sent as one JSON text: cell by cell costs several times as much. */
-function createPostgresAuditSnapshot(inside: Database): AuditSnapshot {
+function createPostgresAuditSnapshot(inside: Database, databaseUrl: string): AuditSnapshot {
   const toHex = (column: string) => `encode(${column}, 'hex')`
-  return createAuditSnapshot(toHex, async (columns, rest, ...values) => {
+  const pageSource = async () => {
+    const row = await inside.prepare('SELECT pg_export_snapshot() AS snapshot').get()
+    return { databaseUrl, snapshot: String(row?.snapshot) }
+  }
+  return createAuditSnapshot(toHex, pageSource, async (columns, rest, ...values) => {
     const names = columns.map((_column, index) => `c${index}`)
     const list = columns.map((column, index) => `${column} AS c${index}`).join(', ')
     const sql = `SELECT json_agg(json_build_array(${names.join(', ')}))::text AS page FROM (SELECT ${list} ${rest}) AS page`
@@ -93,7 +103,11 @@ function createPostgresAuditSnapshot(inside: Database): AuditSnapshot {
   })
 }
 
-function createAuditSnapshot(toHex: (column: string) => string, query: Query): AuditSnapshot {
+function createAuditSnapshot(
+  toHex: (column: string) => string,
+  pageSource: AuditSnapshot['pageSource'],
+  query: Query,
+): AuditSnapshot {
   const cells = AUDIT_COLUMNS.map((column) => (column.endsWith('hash') ? toHex(column) : column))
   const scan: AuditSnapshot = {
     countRows: async () => Number((await query(['COUNT(*)'], 'FROM audit'))[0]?.[0]),
@@ -124,6 +138,7 @@ function createAuditSnapshot(toHex: (column: string) => string, query: Query): A
       const rest = 'FROM checkpoints WHERE time = $1 AND body = $2 AND signature = $3 LIMIT 1'
       return (await query(['time'], rest, time, body, signature)).length > 0
     },
+    pageSource,
   }
   return scan
 }

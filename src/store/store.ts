@@ -32,6 +32,8 @@ export type Store = Tables & {
   readonly database: Database
   /** The path or address of the database, to be shown. Without a password. */
   readonly place: string
+  /** The address of PostgreSQL. It may hold a password, so it is never shown. */
+  readonly databaseUrl: string | undefined
   /** The file that SQLite has open: the database, or a copy of it where it is on a read-only file system. */
   readonly file: string
   readonly close: () => Promise<void>
@@ -84,6 +86,7 @@ export async function openStore(options: StoreOptions): Promise<Store> {
     ...tables,
     database,
     place: databaseUrl === undefined ? path : toPlace(databaseUrl),
+    databaseUrl,
     file,
     close: async () => {
       await writer?.close()

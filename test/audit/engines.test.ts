@@ -3,6 +3,8 @@ import { checkProof } from '../../src/audit/check-proof.ts'
 import { findCheckpointFile } from '../../src/audit/checkpoint-file.ts'
 import { prove } from '../../src/audit/prove.ts'
 import { verifyAuditLog } from '../../src/audit/verify-audit-log.ts'
+import { verifyInThreads } from '../../src/audit/verify-in-threads.ts'
+import { openVerifyPool } from '../../src/audit/verify-pool.ts'
 import { withAuditSnapshot } from '../../src/store/audit-snapshot.ts'
 import { describeEngines, POSTGRES, SQLITE } from '../store/engines.ts'
 import { CHAINS, createSampleLog, type SampleLog } from './sample-log.ts'
@@ -19,6 +21,13 @@ describeEngines([SQLITE, POSTGRES], (engine) => {
     const options = { publicKey: log.publicKey, file: findCheckpointFile(log.file) }
     return withAuditSnapshot(log.store, (scan) => verifyAuditLog(scan, options))
   }
+  /** The verdict of threads alone: undefined when they do not accept the log. */
+  const verifyWithThreads = () =>
+    withAuditSnapshot(log.store, async (scan) => {
+      const pool = openVerifyPool(await scan.pageSource(), 2)
+      const options = { publicKey: log.publicKey, file: findCheckpointFile(log.file) }
+      return verifyInThreads(scan, pool, options, 16).finally(pool.close)
+    })
 
   it.each(['audit', 'checkpoints', 'field_policies'])(
     'refuses to change or delete rows of %s',
@@ -48,6 +57,10 @@ describeEngines([SQLITE, POSTGRES], (engine) => {
     expect(shown.at(-1)).toEqual([208, 208])
   })
 
+  it('is accepted by threads that read it in parts', async () => {
+    expect(await verifyWithThreads()).toEqual(await verify())
+  })
+
   it('gives proofs that can be checked with the public key', async () => {
     const deps = { store: log.store, signer: log.signer, checkpointDir: log.folder }
     const text = await prove(deps, log.references[17] ?? '')
@@ -61,6 +74,7 @@ describeEngines([SQLITE, POSTGRES], (engine) => {
     const where = `WHERE chain = '${CHAINS[1]}' AND sequence = 30`
     await run(`UPDATE audit SET outcome = 'not_verified' ${where}`)
     const changed = await verify()
+    expect(await verifyWithThreads()).toBeUndefined()
     await run(`DELETE FROM audit ${where}`)
     const deleted = await verify()
     expect([changed.fault, deleted.fault]).toEqual([

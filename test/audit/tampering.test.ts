@@ -7,6 +7,7 @@ import { createSqliteAuditSnapshot } from '../../src/store/audit-snapshot.ts'
 import { createRandom } from './random.ts'
 import { createSampleLog, type SampleLog } from './sample-log.ts'
 import { TAMPERINGS } from './tamper.ts'
+import { verifyPages } from './verify-pages.ts'
 
 const ALL = 2000
 const KINDS = Object.keys(TAMPERINGS) as (keyof typeof TAMPERINGS)[]
@@ -30,11 +31,14 @@ afterAll(async () => {
   await log.close()
 })
 
-const verify = (withFile: boolean) =>
-  verifyAuditLog(createSqliteAuditSnapshot(database), {
-    publicKey: log.publicKey,
-    file: withFile ? findCheckpointFile(log.file) : undefined,
-  })
+/** As one thread verifies a log. What several threads accept must be the same. */
+async function verify(withFile: boolean) {
+  const file = withFile ? findCheckpointFile(log.file) : undefined
+  const options = { publicKey: log.publicKey, file }
+  const verdict = await verifyAuditLog(createSqliteAuditSnapshot(database), options)
+  expect(await verifyPages(database, options)).toEqual(verdict.sound ? verdict : undefined)
+  return verdict
+}
 
 it('accepts an unchanged log', async () => {
   for (const withFile of [false, true])

@@ -84,16 +84,16 @@ describe('a checkpoints.log', () => {
   })
 })
 
-describe('a thread for the checkpoints', () => {
-  const verifyWithThread = (path: string, publicKey = log.publicKey) =>
-    verifyStore(log.store, { publicKey, file: findCheckpointFile(path) }, 0)
+describe('several threads', () => {
+  const verifyInThreads = (path: string, publicKey = log.publicKey) =>
+    verifyStore(log.store, { publicKey, file: findCheckpointFile(path), threadsFromRows: 0 })
 
   it('finds the same as one thread', async () => {
-    expect(await verifyWithThread(log.file)).toEqual(await verify(log.file))
+    expect(await verifyInThreads(log.file)).toEqual(await verify(log.file))
     const [first = ''] = readLines(log.file)
     const forged = toFile(first.replace(/.{12}"}$/, 'AAAAAAAAAA=="}'))
-    expect(await verifyWithThread(forged)).toEqual(await verify(forged))
-    expect((await verifyWithThread(forged)).sound).toBe(false)
+    expect(await verifyInThreads(forged)).toEqual(await verify(forged))
+    expect((await verifyInThreads(forged)).sound).toBe(false)
   })
 })
 

@@ -1,0 +1,177 @@
+import type { AuditSnapshot } from '../store/audit-snapshot.ts'
+import { type CheckpointFile, readCheckpoints } from './checkpoint-file.ts'
+import { checkHead, isSameHead } from './checkpoint-verifier.ts'
+import { openCheckpoint, type SignedHead } from './open-checkpoint.ts'
+import { type Verdict, type VerifyOptions, verifyPolicies } from './verify-audit-log.ts'
+import { createStretchPlan, type PlannedStretch, type StretchPlan } from './verify-plan.ts'
+import { type ChainProgress, createChainProgress } from './verify-progress.ts'
+import { ZERO_HASH } from './verify-row.ts'
+import type { CheckedStretch, Stretch } from './verify-segments.ts'
+
+/** Checks stretches, several at once. */
+export type StretchChecker = {
+  readonly check: (stretch: Stretch) => Promise<CheckedStretch | undefined>
+  /** More than this many at once gain nothing. */
+  readonly mostAtOnce: number
+}
+
+type ChainState = {
+  readonly length: number
+  readonly plan: StretchPlan
+  readonly progress: ChainProgress
+  /** The last head that was planned or checked. */
+  head: SignedHead | undefined
+  signed: number
+}
+
+/** Something is not as it is in a sound log. */
+class Unsound extends Error {}
+
+/**
+ * Verifies a log in stretches that are checked at once. Returns undefined when anything is wrong: verifyAuditLog then finds the
+ * first fault. It must accept nothing that verifyAuditLog does not accept.
+ */
+export async function verifyInThreads(
+  scan: AuditSnapshot,
+  checker: StretchChecker,
+  options: VerifyOptions,
+  partRows?: number,
+): Promise<Verdict | undefined> {
+  try {
+    return await verifySound(scan, checker, options, partRows)
+  } catch (error) {
+    // SQLite can hold integers that JavaScript cannot.
+    if (error instanceof Unsound || (error as NodeJS.ErrnoException).code === 'ERR_OUT_OF_RANGE')
+      return undefined
+    throw error
+  }
+}
+
+async function verifySound(
+  scan: AuditSnapshot,
+  checker: StretchChecker,
+  { publicKey, file, onProgress }: VerifyOptions,
+  partRows: number | undefined,
+): Promise<Verdict> {
+  const total = await scan.countRows()
+  const chains = await readChains(scan, total, partRows)
+  const references = new Set<string>()
+  let rows = 0
+  const queue = createQueue(scan, checker, (stretch, checked) => {
+    const { progress } = chains.get(stretch.chain) as ChainState
+    requireThat(progress.hash() === stretch.previous)
+    for (const [index, segment] of stretch.segments.entries())
+      requireThat(progress.add(segment, checked.segments[index] as CheckedStretch['segments'][number]))
+    for (const reference of checked.references) references.add(reference)
+    rows += (stretch.segments.at(-1)?.upTo ?? stretch.after) - stretch.after
+    onProgress?.(rows, total)
+  })
+  let checkpoints = 0
+  for await (const page of scan.checkpoints())
+    for (const checkpoint of page) {
+      const opened = openCheckpoint(checkpoint, publicKey)
+      if ('wrong' in opened) throw new Unsound()
+      for (const head of opened.heads) await planHead(scan, chains.get(head.chain), head, queue.add)
+      checkpoints += 1
+    }
+  for (const { plan, length } of chains.values()) await queue.add([...plan.addRows(length), ...plan.flush()])
+  await queue.drain()
+  requireThat(rows === total && (await verifyPolicies(scan, references)) === undefined)
+  const filled = [...chains].filter(([, { length }]) => length > 0)
+  const signed = filled.reduce((sum, [, state]) => sum + state.signed, 0)
+  return {
+    fault: undefined,
+    sound: true,
+    checkpoints,
+    file: await verifyFile(scan, file),
+    rows,
+    chains: filled.length,
+    unsigned: rows - signed,
+    ends: filled.map(([chain, { length, progress }]) => ({ chain, sequence: length, hash: progress.hash() })),
+  }
+}
+
+/** All rows must belong to known chains. */
+async function readChains(scan: AuditSnapshot, total: number, partRows: number | undefined) {
+  const chains = new Map<string, ChainState>()
+  let sum = 0
+  for (const chain of await scan.chains()) {
+    const length = await scan.lastSequence(chain)
+    requireThat(Number.isSafeInteger(length) && length >= 0)
+    const plan = createStretchPlan(chain, partRows)
+    chains.set(chain, { length, plan, progress: createChainProgress(), head: undefined, signed: 0 })
+    sum += length
+  }
+  requireThat(sum === total)
+  return chains
+}
+
+/** Checkpoints that overlap, as those of two nodes can, are compared with the rows one by one. */
+async function planHead(
+  scan: AuditSnapshot,
+  state: ChainState | undefined,
+  head: SignedHead,
+  submit: (stretches: readonly PlannedStretch[]) => Promise<void>,
+): Promise<void> {
+  if (!state || head.sequence > state.length) throw new Unsound()
+  if (isSameHead(state.head, head)) return
+  state.head = head
+  state.signed = Math.max(state.signed, head.sequence)
+  if (head.from < state.plan.planned()) return requireThat((await checkHead(scan, head, '')) === undefined)
+  state.progress.expect(head)
+  await submit([...state.plan.addRows(head.from), ...state.plan.addHead(head)])
+}
+
+/** Every checkpoint of the file must be in the database. */
+async function verifyFile(scan: AuditSnapshot, file: CheckpointFile | undefined): Promise<Verdict['file']> {
+  let seen: Verdict['file'] = { checkpoints: 0, unreadable: 0, last: undefined }
+  for await (const checkpoint of file ? readCheckpoints(file) : []) {
+    if (!checkpoint) {
+      seen = { ...seen, unreadable: seen.unreadable + 1 }
+      continue
+    }
+    requireThat(await scan.hasCheckpoint(checkpoint))
+    seen = { ...seen, checkpoints: seen.checkpoints + 1, last: checkpoint.time }
+  }
+  return seen
+}
+
+type TakeStretch = (stretch: Stretch, checked: CheckedStretch) => void
+
+/** Keeps the threads busy, and takes results in the order of the stretches. */
+function createQueue(scan: AuditSnapshot, { check, mostAtOnce }: StretchChecker, take: TakeStretch) {
+  const underWay: { readonly stretch: Stretch; readonly checked: Promise<CheckedStretch | undefined> }[] = []
+  const takeFirst = async () => {
+    const first = underWay.shift()
+    const checked = await first?.checked
+    if (!first || !checked) throw new Unsound()
+    take(first.stretch, checked)
+  }
+  return {
+    add: async (stretches: readonly PlannedStretch[]) => {
+      for (const planned of stretches) {
+        if (underWay.length >= mostAtOnce) await takeFirst()
+        const stretch = { ...planned, previous: await readHash(scan, planned) }
+        const checked = check(stretch)
+        // Not awaited when an earlier stretch is not sound.
+        checked.catch(() => {})
+        underWay.push({ stretch, checked })
+      }
+    },
+    drain: async () => {
+      while (underWay.length > 0) await takeFirst()
+    },
+  }
+}
+
+/** The hash of the row before a stretch. That it is the computed one is checked when the stretch before is. */
+async function readHash(scan: AuditSnapshot, { chain, after }: PlannedStretch): Promise<string> {
+  if (after === 0) return ZERO_HASH
+  const [hash = ''] = await scan.hashes(chain, after - 1, after)
+  requireThat(hash.length === ZERO_HASH.length)
+  return hash
+}
+
+function requireThat(isSo: boolean): void {
+  if (!isSo) throw new Unsound()
+}
