@@ -2,12 +2,12 @@ import type { RecordOf } from '../contract/blank-record.ts'
 import { BvnRecord } from '../contract/bvn.ts'
 import { NinRecord } from '../contract/nin.ts'
 import type { Kind } from '../crypto/blind-index.ts'
+import { readValues, toRecord, type Value } from './record-values.ts'
 
 /** A record of the registry: the fields of the contract, and the id of the picture if there is one. */
 export type Entry<K extends Kind = Kind> = { readonly record: RecordOf[K]; readonly mediaId: string | null }
 
 type Group = { readonly name: string; readonly fields: readonly string[] | undefined }
-type Value = string | null
 type Nested = Record<string, Value | Record<string, Value>>
 
 /** Raise it when the order of fields changes. Old entries must stay readable. */
@@ -37,20 +37,9 @@ export function encodeEntry<K extends Kind>(kind: K, { record, mediaId }: Entry<
 }
 
 export function decodeEntry<K extends Kind>(kind: K, bytes: Uint8Array): Entry<K> {
-  const values = JSON.parse(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString()) as Value[]
+  const values = readValues(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString())
   if ((values[0] as unknown) !== FORMAT) throw new Error('the entry has a format unknown to this version')
-  let at = 2
-  const record: Nested = {}
-  for (const { name, fields } of GROUPS[kind]) {
-    if (fields === undefined) {
-      record[name] = values[at++] as Value
-      continue
-    }
-    const group: Record<string, Value> = {}
-    for (const field of fields) group[field] = values[at++] as Value
-    record[name] = group
-  }
-  return { record: record as unknown as RecordOf[K], mediaId: values[1] as string | null }
+  return { record: toRecord[kind](values), mediaId: values[1] as string | null }
 }
 
 function toGroups({ properties = {} }: Shape): Group[] {
