@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { steadyNow } from '../contract/time.ts'
+import { steadyNow, toIsoTime } from '../contract/time.ts'
 import type { Head } from '../store/audit-chains.ts'
 import { AUDIT_COLUMNS, type AuditRow } from '../store/audit-row.ts'
 import { toPolicyId } from './released-fields.ts'
@@ -35,7 +35,7 @@ function toRow(chain: string, sequence: number, previous_hash: Uint8Array, entry
   const row = {
     chain,
     sequence,
-    time: entry.time ?? new Date(steadyNow()).toISOString(),
+    time: entry.time ?? toIsoTime(steadyNow()),
     phase: entry.phase,
     request_reference: entry.request_reference ?? null,
     key_id: entry.key_id ?? null,
@@ -51,8 +51,11 @@ function toRow(chain: string, sequence: number, previous_hash: Uint8Array, entry
     started_at: entry.started_at ?? null,
     format: FORMAT,
     previous_hash,
+    hash: previous_hash,
   }
-  return { ...row, hash: hashRow(row) }
+  // In place: a copy of all fields costs more than the hash.
+  row.hash = hashRow(row)
+  return row
 }
 
 /** One buffer for all rows, made larger for a row that does not fit. */

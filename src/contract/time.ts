@@ -12,6 +12,18 @@ const LAGOS_MS = HOUR_MS
 export const steadyNow = (): number =>
   Math.max(Date.now(), Math.floor(performance.timeOrigin + performance.now()))
 
+let isoMs = Number.NaN
+let isoText = ''
+
+/** The time in ISO form. The last one is kept: many requests fall into one millisecond. */
+export function toIsoTime(at: number): string {
+  if (at !== isoMs) {
+    isoText = new Date(at).toISOString()
+    isoMs = at
+  }
+  return isoText
+}
+
 /** The day in Lagos, counted from 1970-01-01. Quotas and spend caps are per Lagos day. */
 export const toLagosDay = (at: number): number => Math.floor((at + LAGOS_MS) / DAY_MS)
 

@@ -11,15 +11,25 @@ export function createReference(now = steadyNow()): string {
   return `ver_${toTimeText(now)}${toRandomText()}`
 }
 
+let lastTime = Number.NaN
+let lastText = ''
+
+/** The last one is kept: many references are made in one millisecond. */
 function toTimeText(now: number): string {
+  if (now === lastTime) return lastText
   let rest = now
   let text = ''
   for (let index = 0; index < 10; index++) {
     text = CROCKFORD[rest % 32] + text
     rest = Math.floor(rest / 32)
   }
+  lastTime = now
+  lastText = text
   return text
 }
+
+/** Every pair of characters, by ten random bits. */
+const PAIRS = Array.from({ length: 1024 }, (_each, bits) => `${CROCKFORD[bits >> 5]}${CROCKFORD[bits & 31]}`)
 
 /** Random bytes are drawn in bulk: one call to the system per 128 references. */
 function toRandomText(): string {
@@ -28,7 +38,7 @@ function toRandomText(): string {
     used = 0
   }
   let text = ''
-  for (const end = used + RANDOM_CHARACTERS; used < end; used++)
-    text += CROCKFORD[(pool[used] as number) & 31]
+  for (const end = used + RANDOM_CHARACTERS; used < end; used += 2)
+    text += PAIRS[(((pool[used] as number) & 31) << 5) | ((pool[used + 1] as number) & 31)]
   return text
 }

@@ -1,5 +1,5 @@
 import type { AuditEntry } from '../audit/row.ts'
-import { steadyNow } from '../contract/time.ts'
+import { steadyNow, toIsoTime } from '../contract/time.ts'
 import type { SourceAttempt } from '../sources/search.ts'
 import type { IdType } from './id-type.ts'
 import type { IdempotencyClaim, StoredResponse } from './idempotency.ts'
@@ -30,7 +30,8 @@ export function createVerification<T>(
   subject: string,
   claim: IdempotencyClaim | undefined,
 ): Verification<T> {
-  const reference = createReference()
+  const now = steadyNow()
+  const reference = createReference(now)
   const sources = deps.sources[request.caller.mode][idType.kind]
   return {
     deps,
@@ -39,7 +40,7 @@ export function createVerification<T>(
     claim,
     reference,
     auditFields: toAuditFields(idType, request, subject, reference),
-    startedAt: new Date(steadyNow()).toISOString(),
+    startedAt: toIsoTime(now),
     sources,
     sourceAttempts: [],
   }
