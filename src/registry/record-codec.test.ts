@@ -43,10 +43,7 @@ describe('decodeEntry', () => {
 })
 
 describe('readValues', () => {
-  it.each(['[1]', '[null]', '[""]', '[1,null,"a","",null,"b, c]"]', '["a\\"b"]'])(
-    'reads %s',
-    (json) => {
-      expect(readValues(json)).toEqual(JSON.parse(json))
-    },
-  )
+  it.each(['[1]', '[null]', '[""]', '[1,null,"a","",null,"b, c]"]', '["a\\"b"]'])('reads %s', (json) => {
+    expect(readValues(json)).toEqual(JSON.parse(json))
+  })
 })
