@@ -5,6 +5,7 @@ import { AppError } from '../errors.ts'
 import {
   InvalidOption,
   readAddresses,
+  readClientCerts,
   readFields,
   readKeyDuration,
   readLifetime,
@@ -29,6 +30,7 @@ export function readKeyOptions(input: Static<typeof CreateKeyRequest>): KeyOptio
   const name = read('name', () => readName(input.name)) ?? ''
   const lifetimeMs = read('expires_in', () => given(expires_in?.trim(), readLifetime))
   const allowedIps = read('allowed_ips', () => given(input.allowed_ips?.join(), readAddresses))
+  const clientCerts = read('client_certs', () => given(input.client_certs?.join(), readClientCerts))
   const hide = read('hide', () => given(input.hide?.join(), readFields)) ?? []
   const reveal = read('reveal', () => given(input.reveal?.join(), readFields)) ?? []
   if (Object.keys(errors).length > 0) throw new AppError('validation_failed', { errors })
@@ -38,6 +40,7 @@ export function readKeyOptions(input: Static<typeof CreateKeyRequest>): KeyOptio
     scopes: SCOPES.filter((scope) => scopes.includes(scope)),
     expiresAt: lifetimeMs === undefined ? undefined : steadyNow() + lifetimeMs,
     allowedIps,
+    clientCerts,
     hide,
     reveal,
     subjectsPerDay: subjects_per_day,

@@ -7,7 +7,15 @@ import { toKeyView } from '../keys/key-view.ts'
 import { createKey, type NewKey } from '../keys/manage.ts'
 import { type CommandContext, withCommandContext } from './command-context.ts'
 import { addHelp, EXIT_CODES } from './help.ts'
-import { readAddresses, readCount, readFields, readLifetime, readName, readScopes } from './options.ts'
+import {
+  readAddresses,
+  readClientCerts,
+  readCount,
+  readFields,
+  readLifetime,
+  readName,
+  readScopes,
+} from './options.ts'
 
 type CreateOptions = {
   name: string
@@ -15,12 +23,16 @@ type CreateOptions = {
   scope?: Scope[]
   expires?: number
   ip?: string[]
+  clientCert?: string[]
   hide?: string[]
   reveal?: string[]
   subjectsPerDay?: number
   requireConsent?: true
   json?: true
 }
+
+export const CLIENT_CERT =
+  'TLS client certificates it may be used with, as sha256:<fingerprint>, separated by commas (default: none is needed)'
 
 export function addCreateKeyCommand(keys: Command): void {
   const command = keys
@@ -47,6 +59,7 @@ export function addCreateKeyCommand(keys: Command): void {
       'IP addresses or networks it may be used from, separated by commas (default: any)',
       readAddresses,
     )
+    .option('--client-cert <fingerprints>', CLIENT_CERT, readClientCerts)
     .option(
       '--hide <fields>',
       'fields to hide in addition to the default ones, such as religion,image_url',
@@ -74,7 +87,7 @@ export function addCreateKeyCommand(keys: Command): void {
 }
 
 async function create(context: CommandContext, options: CreateOptions): Promise<void> {
-  const { name, mode, scope = [...SCOPES], expires, ip, hide, reveal } = options
+  const { name, mode, scope = [...SCOPES], expires, ip, clientCert, hide, reveal } = options
   const { subjectsPerDay, requireConsent = false } = options
   const expiresAt = expires === undefined ? undefined : Date.now() + expires
   const keyOptions = {
@@ -83,6 +96,7 @@ async function create(context: CommandContext, options: CreateOptions): Promise<
     scopes: scope,
     expiresAt,
     allowedIps: ip,
+    clientCerts: clientCert,
     subjectsPerDay,
     requiresConsent: requireConsent,
   }

@@ -6,8 +6,8 @@ import { revokeKey, rollKey } from '../keys/manage.ts'
 import type { Store } from '../store/store.ts'
 import { EXISTING, withCommandContext, withStore } from './command-context.ts'
 import { addHelp, EXIT_CODES } from './help.ts'
-import { addCreateKeyCommand, showNewKey, toDay } from './keys-create.ts'
-import { readKeyDuration } from './options.ts'
+import { addCreateKeyCommand, CLIENT_CERT, showNewKey, toDay } from './keys-create.ts'
+import { readClientCerts, readKeyDuration } from './options.ts'
 import { addRotateRootCommand } from './rotate-root.ts'
 
 const ID = 'id of the key, as "tabbat keys list" shows it'
@@ -60,17 +60,25 @@ function addRevokeCommand(keys: Command): void {
   })
 }
 
+type RollOptions = { overlap?: number; clientCert?: string[]; json?: true }
+
 function addRollCommand(keys: Command): void {
   const command = keys
     .command('roll')
     .description('replace a key by a new one with the same rights; the old one works until the overlap ends')
     .argument('<id>', ID)
     .option('--overlap <time>', `how long the old key still works (default: ${OVERLAP})`, readKeyDuration)
+    .option(
+      '--client-cert <fingerprints>',
+      `${CLIENT_CERT.replace(/default: .*\)/, 'default: as before)')}`,
+      readClientCerts,
+    )
     .option('--json', 'print a JSON object')
-    .action((id: string, options: { overlap?: number; json?: true }) =>
+    .action((id: string, options: RollOptions) =>
       withCommandContext(async (context) => {
         const overlapMs = options.overlap ?? readKeyDuration(OVERLAP)
-        showNewKey(context, await rollKey(context, id, overlapMs), options.json)
+        const changes = options.clientCert ? { clientCerts: options.clientCert } : {}
+        showNewKey(context, await rollKey(context, id, overlapMs, changes), options.json)
       }, EXISTING),
     )
   addHelp(command, {

@@ -4,6 +4,7 @@ import { AppError } from '../errors.ts'
 import type { Caller } from '../keys/caller.ts'
 import type { Allowance } from '../keys/rate-limit.ts'
 import { createAddresses } from './address.ts'
+import { toClientFingerprint } from './client-certificate.ts'
 import type { Exchange } from './exchange.ts'
 
 /** Authenticates and authorizes a request, before its body is read. */
@@ -18,6 +19,8 @@ export function createGuard({ authenticate, rateLimit, config }: Context): Guard
   }
   const requireScope = (exchange: Exchange, scope: Scope, caller: Caller): undefined => {
     if (!caller.isAddressAllowed(callerOf(exchange)) || !caller.scopes.has(scope))
+      throw new AppError('forbidden')
+    if (caller.clientCerts && !caller.clientCerts.has(toClientFingerprint(exchange.raw.socket)))
       throw new AppError('forbidden')
   }
   const admit = (exchange: Exchange, scope: Scope, caller: Caller | undefined): undefined | Promise<void> => {

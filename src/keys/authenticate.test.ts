@@ -19,6 +19,7 @@ function open(row: Partial<KeyRow> = {}) {
         hash: toKeyHash(key.text, pepper),
         scopes: SCOPES,
         allowedIps: undefined,
+        clientCerts: undefined,
         createdAt: 0,
         expiresAt: undefined,
         revokedAt: undefined,

@@ -8,6 +8,8 @@ export type Caller = {
   readonly mode: Mode
   readonly scopes: ReadonlySet<Scope>
   readonly isAddressAllowed: (address: string) => boolean
+  /** Fingerprints of client certificates, one of which the connection must have proved. Undefined: none is needed. */
+  readonly clientCerts: ReadonlySet<string> | undefined
   /** Dotted names of the fields that are hidden from this key. */
   readonly hidden: readonly string[]
   /** Every verification must carry X-Consent-Reference. */

@@ -41,6 +41,24 @@ export function readAddresses(text: string, before: readonly string[] = []): str
   throw new InvalidOption('Give addresses or networks, such as 203.0.113.7,10.0.0.0/8.')
 }
 
+const MAX_CLIENT_CERTS = 8
+
+/** Fingerprints as `openssl x509 -fingerprint -sha256` prints them, with or without colons. Two at a time allow a renewal. */
+export function readClientCerts(text: string, before: readonly string[] = []): string[] {
+  const given = toList(text).map((part) =>
+    part
+      .toLowerCase()
+      .replaceAll(':', '')
+      .replace(/^sha256/, 'sha256:'),
+  )
+  const all = [...new Set([...before, ...given])]
+  const isValid = all.length > 0 && all.every((each) => /^sha256:[0-9a-f]{64}$/.test(each))
+  if (isValid && all.length <= MAX_CLIENT_CERTS) return all
+  throw new InvalidOption(
+    `Give one to ${MAX_CLIENT_CERTS} SHA-256 fingerprints of certificates, such as sha256:3f9a… with 64 hexadecimal digits. They are printed by: openssl x509 -in client.crt -noout -fingerprint -sha256`,
+  )
+}
+
 export function readName(text: string): string {
   const name = text.trim()
   if (!/^[^\p{Cc}]{1,80}$/u.test(name)) throw new InvalidOption('Give a name of 1 to 80 characters.')

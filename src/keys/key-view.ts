@@ -14,6 +14,7 @@ export function toKeyView(row: KeyRow) {
     state: toKeyState(row),
     scopes: [...row.scopes],
     allowed_ips: row.allowedIps ? [...row.allowedIps] : null,
+    client_certs: row.clientCerts ? [...row.clientCerts] : null,
     hide: [...row.hide],
     reveal: [...row.reveal],
     requires_consent: row.requiresConsent,

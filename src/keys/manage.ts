@@ -10,7 +10,7 @@ import { createApiKey, toKeyHash } from './api-key.ts'
 export type NewKey = { readonly text: string; readonly row: KeyRow }
 
 export type KeyOptions = Pick<KeyRow, 'name' | 'mode' | 'scopes' | 'expiresAt' | 'allowedIps'> &
-  Partial<Pick<KeyRow, 'hide' | 'reveal' | 'subjectsPerDay' | 'requiresConsent' | 'lineage'>>
+  Partial<Pick<KeyRow, 'clientCerts' | 'hide' | 'reveal' | 'subjectsPerDay' | 'requiresConsent' | 'lineage'>>
 
 /** What changes of keys need. The audit row is written first; if that fails, nothing is changed. */
 export type KeyDeps = {
@@ -37,10 +37,15 @@ export async function revokeKey({ store, audit }: KeyDeps, id: string): Promise<
 }
 
 /**
- * Creates a successor with the same rights, limits and lifetime, and ends the old key after the overlap. Both are one
+ * Creates a successor with the same rights, limits and lifetime, but for the changes, and ends the old key after the overlap. Both are one
  * transaction.
  */
-export async function rollKey(deps: KeyDeps, id: string, overlapMs: number): Promise<NewKey> {
+export async function rollKey(
+  deps: KeyDeps,
+  id: string,
+  overlapMs: number,
+  changes: Pick<KeyOptions, 'clientCerts'> = {},
+): Promise<NewKey> {
   const { store, audit } = deps
   const old = await store.keys.find(id)
   if (!old) throw toUnknownKey(id)
@@ -50,7 +55,7 @@ export async function rollKey(deps: KeyDeps, id: string, overlapMs: number): Pro
     throw new UserError(`Key ${id} was rolled before; its successor is ${old.rolledTo}.`)
   const lifetimeMs = old.expiresAt === undefined ? undefined : old.expiresAt - old.createdAt
   const expiresAt = lifetimeMs === undefined ? undefined : steadyNow() + lifetimeMs
-  const successor = toNewKey(deps, { ...old, expiresAt })
+  const successor = toNewKey(deps, { ...old, ...changes, expiresAt })
   const detail = `successor ${successor.row.id}`
   await audit.record([{ phase: 'key_rolled', key_id: id, mode: old.mode, outcome: 'ok', detail }])
   await store.keys.roll(id, successor.row, steadyNow() + overlapMs)
@@ -60,7 +65,7 @@ export async function rollKey(deps: KeyDeps, id: string, overlapMs: number): Pro
 function toNewKey({ keyring }: KeyDeps, options: KeyOptions): NewKey {
   const { id, text } = createApiKey(options.mode)
   const { name, mode, scopes, expiresAt, allowedIps, hide = [], reveal = [] } = options
-  const { subjectsPerDay, requiresConsent = false, lineage = id } = options
+  const { clientCerts, subjectsPerDay, requiresConsent = false, lineage = id } = options
   const row: KeyRow = {
     id,
     mode,
@@ -68,6 +73,7 @@ function toNewKey({ keyring }: KeyDeps, options: KeyOptions): NewKey {
     hash: toKeyHash(text, keyring['api-key-pepper']),
     scopes,
     allowedIps,
+    clientCerts,
     createdAt: steadyNow(),
     expiresAt,
     revokedAt: undefined,

@@ -12,6 +12,7 @@ export const sandboxCaller: Caller = {
   mode: 'test',
   scopes: new Set(SCOPES),
   isAddressAllowed: () => true,
+  clientCerts: undefined,
   hidden: toHiddenFields([], []),
   requiresConsent: false,
   subjectsPerDay: SUBJECTS_PER_DAY,

@@ -9,6 +9,8 @@ export type KeyRow = {
   readonly hash: Uint8Array
   readonly scopes: readonly Scope[]
   readonly allowedIps: readonly string[] | undefined
+  /** Fingerprints of the TLS client certificates it may be used with, as sha256:<hex>. */
+  readonly clientCerts: readonly string[] | undefined
   readonly createdAt: number
   readonly expiresAt: number | undefined
   readonly revokedAt: number | undefined
@@ -39,7 +41,7 @@ export type KeyTable = {
 
 /** Listed: PostgreSQL fails a prepared `SELECT *` when another node adds a column. */
 const COLUMNS = `id, mode, name, hash, scopes, allowed_ips, created_at, expires_at, revoked_at, rolled_to,
-  hide, reveal, subjects_per_day, requires_consent, lineage`
+  hide, reveal, subjects_per_day, requires_consent, lineage, client_certs`
 
 /** Column values for an unknown id, so that the response time does not tell which ids exist. */
 const IF_MISSING: Readonly<Record<string, string>> = {
@@ -98,7 +100,7 @@ async function insertKey(database: Database, row: KeyRow): Promise<void> {
   await database
     .prepare(
       `INSERT INTO api_keys (${COLUMNS})
-       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`,
+       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)`,
     )
     .run(
       row.id,
@@ -116,6 +118,7 @@ async function insertKey(database: Database, row: KeyRow): Promise<void> {
       row.subjectsPerDay ?? null,
       row.requiresConsent ? 1 : 0,
       row.lineage,
+      row.clientCerts?.join(',') ?? null,
     )
 }
 
@@ -128,6 +131,7 @@ function toKeyRow(row: Row): KeyRow {
     hash: row.hash as Uint8Array,
     scopes: String(row.scopes).split(',') as Scope[],
     allowedIps: row.allowed_ips === null ? undefined : String(row.allowed_ips).split(','),
+    clientCerts: row.client_certs === null ? undefined : String(row.client_certs).split(','),
     createdAt: Number(row.created_at),
     expiresAt: optional(row.expires_at),
     revokedAt: optional(row.revoked_at),

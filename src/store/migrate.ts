@@ -18,6 +18,7 @@ import { subjectBlocks } from './migrations/0015-subject-blocks.ts'
 import { appendPeople } from './migrations/0016-append-people.ts'
 import { retiredChains } from './migrations/0017-retired-chains.ts'
 import { indexPlans } from './migrations/0018-index-plans.ts'
+import { clientCerts } from './migrations/0019-client-certs.ts'
 
 /** `sql` runs on both engines; statements that differ stand under the name of the dialect. */
 type Migration = {
@@ -47,6 +48,7 @@ const MIGRATIONS: readonly Migration[] = [
   appendPeople,
   retiredChains,
   indexPlans,
+  clientCerts,
 ]
 
 /** The schema that this program knows. */

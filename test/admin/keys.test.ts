@@ -72,10 +72,11 @@ describe('a new key', () => {
       name: ' \t',
       expires_in: '0d',
       allowed_ips: ['not-an-address'],
+      client_certs: ['not-a-fingerprint'],
       hide: ['religion', 'no_such_field'],
     })
-    expect(errorsOf(answer).toSorted()).toEqual(['allowed_ips', 'expires_in', 'hide', 'name'])
-    expect(answer.text).not.toContain('not-an-address')
+    expect(errorsOf(answer).toSorted()).toEqual(['allowed_ips', 'client_certs', 'expires_in', 'hide', 'name'])
+    expect(answer.text).not.toMatch(/not-an-address|not-a-fingerprint/)
     expect(errorsOf(await post('/admin/keys', { ...REQUEST, scopes: [] }))).toEqual(['scopes'])
     const named = await post('/admin/keys', { ...REQUEST, name: 'Phone 0803x123x4567' })
     expect([errorsOf(named), named.text]).toEqual([['name'], expect.not.stringContaining('0803')])

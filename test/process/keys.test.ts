@@ -14,6 +14,7 @@ const create = async (...args: string[]) =>
     key: string
     id: string
     scopes: string[]
+    client_certs: string[] | null
     expires_at: string | null
   }
 
@@ -30,6 +31,20 @@ describe('tabbat keys', () => {
     let last = await status(key)
     while (last !== 401 && Date.now() < until) last = await status(key)
     expect(last).toBe(401)
+  })
+
+  it('stores client certificates, and a roll may change them', async () => {
+    const [one, two] = [`sha256:${'ab'.repeat(32)}`, `sha256:${'cd'.repeat(32)}`]
+    const made = await create('--mode', 'test', '--client-cert', one)
+    expect(made.client_certs).toEqual([one])
+    expect(await status(made.key)).toBe(403)
+    const roll = await tabbat(settings, 'keys', 'roll', made.id, '--client-cert', `${one},${two}`, '--json')
+    const rolled = JSON.parse(roll.stdout)
+    expect(rolled.client_certs).toEqual([one, two])
+    const again = await tabbat(settings, 'keys', 'roll', rolled.id, '--json')
+    expect(JSON.parse(again.stdout).client_certs).toEqual([one, two])
+    const bad = await tabbat(settings, 'keys', 'roll', made.id, '--client-cert', 'x')
+    expect([bad.code, bad.stderr]).toEqual([1, expect.stringContaining('SHA-256 fingerprints')])
   })
 
   it('stores scopes and expiry', async () => {

@@ -22,6 +22,7 @@ const toKey = (values: Partial<KeyRow> = {}): KeyRow => ({
   hash: randomBytes(32),
   scopes: ['kyc:nin', 'kyc:bvn'],
   allowedIps: ['10.0.0.1', '10.1.0.0/16'],
+  clientCerts: ['sha256:aa', 'sha256:bb'],
   createdAt: NOW,
   expiresAt: NOW + DAY_MS,
   revokedAt: undefined,
@@ -66,6 +67,7 @@ describeEngines(ENGINES, (engine) => {
       const full = toKey()
       const bare = toKey({
         allowedIps: undefined,
+        clientCerts: undefined,
         expiresAt: undefined,
         hide: [],
         reveal: [],

@@ -36,13 +36,15 @@ type Draft = {
   readonly scopes: KeyRequest['scopes']
   readonly expiry: string
   readonly addresses: string
+  readonly certificates: string
   readonly cap: string
   readonly isConsentRequired: boolean
   readonly policy: Policy
 }
 
 function toRequest(draft: Draft): KeyRequest {
-  const addresses = draft.addresses.split(/[\s,]+/).filter((address) => address !== '')
+  const toList = (text: string) => text.split(/[\s,]+/).filter((part) => part !== '')
+  const [addresses, certificates] = [toList(draft.addresses), toList(draft.certificates)]
   const { hide, reveal } = draft.policy
   return {
     name: draft.name.trim(),
@@ -50,6 +52,7 @@ function toRequest(draft: Draft): KeyRequest {
     scopes: draft.scopes,
     ...(draft.expiry === '' ? {} : { expires_in: draft.expiry }),
     ...(addresses.length === 0 ? {} : { allowed_ips: addresses }),
+    ...(certificates.length === 0 ? {} : { client_certs: certificates }),
     ...(hide.length === 0 ? {} : { hide: [...hide] }),
     ...(reveal.length === 0 ? {} : { reveal: [...reveal] }),
     ...(draft.cap.trim() === '' ? {} : { subjects_per_day: Number(draft.cap) }),
@@ -71,6 +74,7 @@ export function CreateKeyDialog({ keys, onClose, onCreated }: CreateKeyProps) {
     scopes: [...keys.scopes],
     expiry: '',
     addresses: '',
+    certificates: '',
     cap: '',
     isConsentRequired: false,
     policy: { hide: [], reveal: [] },
@@ -189,6 +193,14 @@ function Limits({
         placeholder="203.0.113.7, 10.0.0.0/8"
         help="Separated by spaces or commas. Empty: any address."
         error={errors.allowed_ips}
+      />
+      <TextField
+        label="TLS client certificates"
+        value={draft.certificates}
+        onValue={(certificates) => onChange({ certificates })}
+        placeholder="sha256:3f9a…"
+        help="SHA-256 fingerprints, separated by spaces or commas. Empty: none is needed."
+        error={errors.client_certs}
       />
       <div class="field">
         <Checkbox

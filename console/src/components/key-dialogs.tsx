@@ -24,6 +24,7 @@ export function KeyDialog({ row, onClose }: RowProps) {
           ['Last used', <When key="used" at={row.last_used_at} to="hour" otherwise="never" />],
           ['Scopes', list(row.scopes, 'none')],
           ['Allowed IP addresses', list(row.allowed_ips ?? [], 'any')],
+          ['TLS client certificates', list(row.client_certs ?? [], 'none needed')],
           ['Also hidden', list(row.hide, 'none')],
           ['Revealed', list(row.reveal, 'none')],
           ['Distinct people per day', `at most ${toCount(row.subjects_per_day)}`],

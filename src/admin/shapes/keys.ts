@@ -8,6 +8,8 @@ export const Key = Type.Object({
   state: Type.Enum(['active', 'revoked', 'expired'] as const),
   scopes: Type.Array(Scope),
   allowed_ips: Type.Nullable(Type.Array(Type.String())),
+  /** Fingerprints of TLS client certificates, as sha256:<hex>. */
+  client_certs: Type.Nullable(Type.Array(Type.String())),
   hide: Type.Array(Type.String()),
   reveal: Type.Array(Type.String()),
   requires_consent: Type.Boolean(),
@@ -46,6 +48,7 @@ export const CreateKeyRequest = Type.Object(
     /** A duration such as 12h, 90d, 1y. Absent: never. */
     expires_in: Type.Optional(Type.String({ maxLength: 20 })),
     allowed_ips: Type.Optional(Type.Array(Type.String({ maxLength: 60 }), { maxItems: 50 })),
+    client_certs: Type.Optional(Type.Array(Type.String({ maxLength: 110 }), { maxItems: 8 })),
     hide: Type.Optional(Fields),
     reveal: Type.Optional(Fields),
     subjects_per_day: Type.Optional(Type.Integer({ minimum: 1, maximum: 100_000_000 })),
