@@ -14,6 +14,8 @@ export type Variant = {
   /** The same of the checkout of --against. */
   readonly against?: string | undefined
   readonly isEarlier?: boolean
+  /** Warms up for so long, instead of until it gets no faster. */
+  readonly warmUpSeconds?: number
   /** Another process whose processor time is reported separately, such as the database. */
   readonly beside?: { readonly name: string; readonly pid: number } | undefined
 }
@@ -71,6 +73,7 @@ export async function runRounds(
 
 /** One second at a time until it gets no faster: small servers are compiled sooner than large ones. */
 async function warmUp(variant: Variant): Promise<void> {
+  if (variant.warmUpSeconds !== undefined) return void (await runOnce(variant, variant.warmUpSeconds))
   let best = 0
   for (let second = 0; second < MOST_WARM_UP_SECONDS; second++) {
     const { perSecond } = await runOnce(variant, 1)

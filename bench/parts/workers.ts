@@ -11,12 +11,14 @@ import type { Bench } from './part.ts'
 
 const REQUESTS = { GET: LOOKUPS['list-internet-bundles'], POST: VERIFICATIONS['verify-nin'] }
 const COUNTS = [1, 2] as const
+/** For each process. */
+const WARM_UP_SECONDS = { bare: 2, GET: 4, POST: 8 }
 const NAMES = { GET: 'list-internet-bundles', POST: 'verify-nin, test, PostgreSQL' }
 
 /**
- * The same load on one process and on two, which may use the same cores; only the number of processes differs. Two processes
- * that share the connections get fewer requests from each poll of the system, so each request costs more, whatever they do:
- * bare node:http in one and in two processes shows how much.
+ * The same load on one process and on two, which may use the same cores; only the number of processes differs. Bare node:http
+ * in one and in two processes is the control: what a second process costs on this machine, whatever it does. Each process
+ * compiles its code for itself, so two warm up for twice as long.
  */
 export async function measureWorkers(bench: Bench): Promise<Figure[]> {
   const stops: Stop[] = []
@@ -38,9 +40,18 @@ async function startLookups({ folder }: Bench, stops: Stop[]): Promise<Variant[]
     const bare = await startBare(tabbat, folder, { workers, core: cores.workers })
     stops.unshift(bare.stop)
     variants.push(
-      { name: toWorkersName('GET', workers), server: tabbat, spec: REQUESTS.GET },
-      { name: toBareName('GET', workers), server: bare, spec: REQUESTS.GET },
-      { name: toBareName('POST', workers), server: bare, spec: REQUESTS.POST },
+      {
+        name: toWorkersName('GET', workers),
+        server: tabbat,
+        spec: REQUESTS.GET,
+        warmUpSeconds: WARM_UP_SECONDS.GET * workers,
+      },
+      ...(['GET', 'POST'] as const).map((method) => ({
+        name: toBareName(method, workers),
+        server: bare,
+        spec: REQUESTS[method],
+        warmUpSeconds: WARM_UP_SECONDS.bare * workers,
+      })),
     )
   }
   return variants
@@ -66,8 +77,13 @@ async function startVerifications({ folder, note }: Bench, stops: Stop[]): Promi
     const env = { TABBAT_WORKERS: String(workers), TABBAT_DATABASE_URL: await postgres.createDatabase() }
     const server = await startTabbat({ dataDir, env, core: cores.workers })
     stops.unshift(server.stop)
-    const beside = { name: 'PostgreSQL', pid }
-    variants.push({ name: toWorkersName('POST', workers), server, spec: REQUESTS.POST, beside })
+    variants.push({
+      name: toWorkersName('POST', workers),
+      server,
+      spec: REQUESTS.POST,
+      beside: { name: 'PostgreSQL', pid },
+      warmUpSeconds: WARM_UP_SECONDS.POST * workers,
+    })
   }
   return variants
 }
