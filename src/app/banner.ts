@@ -5,14 +5,22 @@ import { SANDBOX_KEY } from '../keys/sandbox-key.ts'
 import { VERSION } from '../version.ts'
 import { dim, strong } from './terminal.ts'
 
+type Urls = {
+  readonly api: string
+  readonly admin: string | undefined
+  readonly metrics: string | undefined
+}
+
+const toMetrics = (url: string | undefined) => (url === undefined ? 'off' : `${url}/metrics`)
+
 /** Printed after the start: addresses, a call that works, warnings. */
-export async function toBanner(context: Context, url: string, adminUrl: string | undefined): Promise<string> {
+export async function toBanner(context: Context, { api: url, admin, metrics }: Urls): Promise<string> {
   const reachable = url.replace('//0.0.0.0:', '//127.0.0.1:').replace('//[::]:', '//[::1]:')
   const facts = [
     ['listening on', url],
     ['reference', `${reachable}/docs`],
-    ['console', await toConsole(context, adminUrl)],
-    ['metrics', adminUrl ? `${adminUrl}/metrics` : 'off'],
+    ['console', await toConsole(context, admin)],
+    ['metrics', toMetrics(metrics ?? admin)],
     ['data', toDatabaseText(context.config)],
     ['catalogue', toAges(context)],
     ...(hasPublicSandboxKey(context.config) ? [['sandbox key', SANDBOX_KEY]] : []),

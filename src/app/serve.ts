@@ -19,22 +19,26 @@ export async function serve(workerNumber = 1): Promise<void> {
   const context = await createContext(toWorkerConfig(loadConfig(), workerNumber), undefined, workerNumber)
   const app = createApiServer(context)
   const isFirst = workerNumber === 1
-  let admin: App | undefined
-  const stopAll = () => stop(context, app, admin)
+  const others: { admin?: App | undefined; metrics?: App | undefined } = {}
+  const stopAll = () => stop(context, app, [others.admin, others.metrics].filter(isOpen))
   try {
     await listen(app, context.config.host, context.config.port, 'TABBAT_PORT')
     stopOnSignal(context, stopAll)
     stopOnBug(context)
-    if (isFirst) admin = await openAdmin(context, app)
+    if (isFirst) others.admin = await openAdmin(context, app)
+    if (isFirst) others.metrics = await openMetrics(context)
   } catch (error) {
     await stopAll()
     throw error
   }
-  if (isFirst) say(await toBanner(context, app.url(), admin?.url()))
+  const urls = { api: app.url(), admin: others.admin?.url(), metrics: others.metrics?.url() }
+  if (isFirst) say(await toBanner(context, urls))
   if (isFirst) watchClock(context.log)
   context.log.event('info', 'started')
   if (cluster.isWorker) process.send?.('started')
 }
+
+const isOpen = (app: App | undefined) => app !== undefined
 
 /** Loaded after the API listens, so that the API starts sooner. */
 async function openAdmin(context: Context, api: App): Promise<App | undefined> {
@@ -44,6 +48,15 @@ async function openAdmin(context: Context, api: App): Promise<App | undefined> {
   const admin = buildAdminServer(context, api)
   await listen(admin, adminHost, adminPort, 'TABBAT_ADMIN_PORT')
   return admin
+}
+
+async function openMetrics(context: Context): Promise<App | undefined> {
+  const { metricsHost, metricsPort } = context.config
+  if (metricsPort === 'off') return undefined
+  const { buildMetricsServer } = await import('../admin/metrics-server.ts')
+  const metrics = buildMetricsServer(context)
+  await listen(metrics, metricsHost, metricsPort, 'TABBAT_METRICS_PORT')
+  return metrics
 }
 
 async function listen(app: App, host: string, port: number, setting: string): Promise<void> {
@@ -58,18 +71,18 @@ async function listen(app: App, host: string, port: number, setting: string): Pr
     if (code === 'EACCES')
       throw new UserError(`Port ${port} may not be used by this user. Set ${setting} above 1023.`)
     throw new UserError(
-      `Cannot listen on ${host}:${port} (${code ?? 'unknown error'}). Check TABBAT_HOST and ${setting}.`,
+      `Cannot listen on ${host}:${port} (${code ?? 'unknown error'}). Check ${setting.replace('PORT', 'HOST')} and ${setting}.`,
     )
   }
 }
 
-async function stop(context: Context, app: ApiServer, admin: App | undefined): Promise<void> {
+async function stop(context: Context, app: ApiServer, others: readonly App[]): Promise<void> {
   app.admission.resumeAll()
-  const cutting = setTimeout(() => admin?.cutStreams(), STREAM_MS)
-  await Promise.all([drain(app), admin && drain(admin)])
+  const cutting = setTimeout(() => others.forEach(({ cutStreams }) => void cutStreams()), STREAM_MS)
+  await Promise.all([app, ...others].map(drain))
   clearTimeout(cutting)
   await app.close()
-  await admin?.close()
+  for (const other of others) await other.close()
   await context.close()
   context.log.event('info', 'stopped')
   context.log.flush()

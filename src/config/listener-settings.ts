@@ -45,8 +45,20 @@ export const LISTENER_SETTINGS = {
     'TABBAT_METRICS_TOKEN',
     undefined,
     credential,
-    'Token for /metrics, sent as Authorization: Bearer <token>. Unset: every client of the admin listener may read the metrics.',
+    'Token for /metrics, sent as Authorization: Bearer <token>. Unset: every client of the listener may read the metrics.',
     true,
+  ),
+  metricsPort: setting(
+    'TABBAT_METRICS_PORT',
+    'off',
+    orOff(port),
+    'Port of a listener that has /metrics and nothing else, or off. The admin listener has /metrics in any case.',
+  ),
+  metricsHost: setting(
+    'TABBAT_METRICS_HOST',
+    '127.0.0.1',
+    plain,
+    'Address of the listener of TABBAT_METRICS_PORT.',
   ),
   adminPort: setting('TABBAT_ADMIN_PORT', '8081', orOff(port), 'Port of the admin listener, or off.'),
 } satisfies Record<string, Setting<unknown>>

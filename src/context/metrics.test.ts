@@ -10,7 +10,7 @@ it('has the time of the last scrub from the start, as 0 before the first', async
     scrubbedAt: () => finishedAt,
     certificate: undefined,
   })
-  expect(await print()).toContain('\ntabbat_scrub_finished_seconds 0\n')
+  expect(await print()).toContain('\ntabbat_scrub_finished_timestamp_seconds 0\n')
   finishedAt = 1_700_000_000_000
-  expect(await print()).toContain('\ntabbat_scrub_finished_seconds 1700000000\n')
+  expect(await print()).toContain('\ntabbat_scrub_finished_timestamp_seconds 1700000000\n')
 })

@@ -1,8 +1,9 @@
 import cluster from 'node:cluster'
-import { type Metric, printMetrics, toGauge, withLabel } from '../telemetry/metric.ts'
+import { type Metric, printMetrics, toGauge, toSample, withLabel } from '../telemetry/metric.ts'
 import { createProcessMetrics } from '../telemetry/process-metrics.ts'
 import { createRequestCounts, toRequestMetrics } from '../telemetry/request-counts.ts'
 import { joinWorkers, type ProcessFigures } from '../telemetry/worker-metrics.ts'
+import { VERSION } from '../version.ts'
 import type { SourceChain } from './source-chain.ts'
 import { createSpendMetric, toSourceMetrics } from './source-metrics.ts'
 import type { TlsCertificate } from './tls-certificate.ts'
@@ -37,6 +38,7 @@ export function createMetrics(options: MetricsOptions): Metrics {
     print: async () => {
       const [own, others, spend] = await Promise.all([collect(), collectOthers(requests.dump()), readSpend()])
       return printMetrics([
+        toGauge('tabbat_build_info', 'The version of this program.', [toSample({ version: VERSION }, 1)]),
         ...own.metrics,
         ...others.metrics,
         ...spend,
@@ -51,7 +53,7 @@ export function createMetrics(options: MetricsOptions): Metrics {
 /** Damage ends the process, so only passes without damage are reported. 0 before the first one: an alert on its age works. */
 const toScrubMetric = (scrubbedAt: () => number | undefined): Metric =>
   toGauge(
-    'tabbat_scrub_finished_seconds',
+    'tabbat_scrub_finished_timestamp_seconds',
     'When the database was last read through without finding damage, in Unix time.',
     (scrubbedAt() ?? 0) / 1000,
   )

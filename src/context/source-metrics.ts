@@ -23,8 +23,10 @@ export function toSourceMetrics(guards: readonly CallGuard[]): Metric[] {
       }),
     )
   const times = (['p50', 'p95', 'p99'] as const).map((part) =>
-    gauge(`${part}_seconds`, `Time of the calls of the last five minutes, ${part}.`, ({ [part]: ms }) =>
-      ms === null ? null : ms / 1000,
+    gauge(
+      `call_duration_${part}_seconds`,
+      `Time of the calls of the last five minutes, ${part}.`,
+      ({ [part]: ms }) => (ms === null ? null : ms / 1000),
     ),
   )
   return [
@@ -33,16 +35,21 @@ export function toSourceMetrics(guards: readonly CallGuard[]): Metric[] {
       `State of a source: ${STATES.map((state, index) => `${index} ${state}`).join(', ')}.`,
       ({ state }) => STATES.indexOf(state),
     ),
-    gauge('calls', 'Calls since the start.', ({ calls }) => calls),
-    gauge('failures', 'Calls that failed since the start.', ({ failures }) => failures),
+    toCounter(
+      'tabbat_source_calls_total',
+      'Calls since the start.',
+      figures.map(({ labels, figures: { calls } }) => toSample(labels, calls)),
+    ),
     gauge(
-      'error_rate',
+      'error_ratio',
       'Part of the calls of the last five minutes that failed.',
       ({ errorRate }) => errorRate,
     ),
     ...times,
-    gauge('last_success_seconds', 'When a call was last answered, in Unix time.', ({ lastSuccessAt }) =>
-      lastSuccessAt === null ? null : Date.parse(lastSuccessAt) / 1000,
+    gauge(
+      'last_success_timestamp_seconds',
+      'When a call was last answered, in Unix time.',
+      ({ lastSuccessAt }) => (lastSuccessAt === null ? null : Date.parse(lastSuccessAt) / 1000),
     ),
     toCounter(
       'tabbat_source_failures_total',

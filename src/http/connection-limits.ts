@@ -4,12 +4,12 @@ import { createIsProxy } from './address.ts'
 import type { ConnectionLimits } from './connection.ts'
 
 /** The share of the free file descriptors that a listener may use. The rest is for the database, vendors and files. */
-const SHARES = { api: 0.6, admin: 0.1 }
+const SHARES = { api: 0.6, admin: 0.1, metrics: 0.02 }
 /**
  * The console's exports are long, and the system sends to a slow reader in large steps: with a limit of 3 s, a reader of
  * 160 KB a second was cut off. The limit must be above the time between two steps.
  */
-const STALLED_MS = { api: 30_000, admin: 120_000 }
+const STALLED_MS = { api: 30_000, admin: 120_000, metrics: 30_000 }
 const MIN_CONNECTIONS = 8
 /** Used when the limit cannot be read. */
 const DEFAULT_LIMIT = 1024
@@ -20,8 +20,8 @@ export function toConnectionLimits(
 ): ConnectionLimits {
   return {
     max: Math.max(MIN_CONNECTIONS, Math.floor(SHARES[listener] * countFreeDescriptors())),
-    // The admin listener has no keys.
-    unauthenticatedPerAddress: listener === 'admin' ? Number.POSITIVE_INFINITY : maxStrangersPerAddress,
+    // The others have no keys.
+    unauthenticatedPerAddress: listener === 'api' ? maxStrangersPerAddress : Number.POSITIVE_INFINITY,
     isProxy: createIsProxy(trustProxy),
     stalledMs: STALLED_MS[listener],
   }

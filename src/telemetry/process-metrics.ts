@@ -4,7 +4,10 @@ import { watchEventLoopDelay } from './event-loop-delay.ts'
 import { createGcMetric } from './gc-metric.ts'
 import { type Metric, toCounter, toGauge, toSample } from './metric.ts'
 
-/** CPU, memory, event loop and garbage collection of this process, under the names that prom-client has made common. */
+/**
+ * CPU, memory, event loop and garbage collection of this process, under the names that prom-client has made common,
+ * but for those that end in _total and are no counters.
+ */
 export function createProcessMetrics(): () => Promise<Metric[]> {
   // Watching begins with the first scrape: a server that is not scraped pays nothing.
   let watching: { readonly readDelay: () => Promise<Metric[]>; readonly readGc: () => Metric } | undefined
@@ -81,20 +84,17 @@ function readResources(): Metric[] {
   const requests = all.filter((type) => /Req/.test(type))
   const handles = all.filter((type) => !/Req|^Timeout$|^Immediate$/.test(type))
   return [
-    ...countByType('resources', 'resources that keep the event loop alive', all),
-    ...countByType('handles', 'libuv handles', handles),
-    ...countByType('requests', 'libuv requests', requests),
+    countByType('resources', 'resources that keep the event loop alive', all),
+    countByType('handles', 'libuv handles', handles),
+    countByType('requests', 'libuv requests', requests),
   ]
 }
 
-function countByType(name: string, what: string, types: readonly string[]): Metric[] {
+function countByType(name: string, what: string, types: readonly string[]): Metric {
   const samples = [...Map.groupBy(types, (type) => type)].map(([type, list]) =>
     toSample({ type }, list.length),
   )
-  return [
-    toGauge(`nodejs_active_${name}`, `Number of active ${what}, by type.`, samples),
-    toGauge(`nodejs_active_${name}_total`, `Total number of active ${what}.`, types.length),
-  ]
+  return toGauge(`nodejs_active_${name}`, `Number of active ${what}, by type.`, samples)
 }
 
 function readHeap(): Metric[] {
