@@ -44,7 +44,9 @@ export type ErasureTable = {
 /** Longer than any verification takes: one that was running during the erasure stores no result for reuse. */
 const NOT_KEPT_MS = 60_000
 
-const NAMED = 'subject = $1 AND sealed IS NOT NULL'
+/** Of all rows, by the index on the expiry and the subject: see migration 20. */
+const ABOUT = 'expires_at >= 0 AND subject = $1'
+const NAMED = `${ABOUT} AND sealed IS NOT NULL`
 /** The response is deleted. The row stays, with its budget of paid calls used up. */
 const REMOVE = `UPDATE idempotency SET sealed = NULL, owner = '', lease_until = 0, paid_calls = ${NO_PAID_CALLS_LEFT}`
 
@@ -57,8 +59,9 @@ export function createErasureTable(database: Database): ErasureTable {
       const rows = await database
         .prepare(
           `SELECT key_id, name, sealed FROM idempotency
-           WHERE operation = $1 AND subject IS NULL AND sealed IS NOT NULL AND (key_id, name) > ($2, $3)
-           ORDER BY key_id, name LIMIT $4`,
+           WHERE expires_at >= 0 AND subject IS NULL AND sealed IS NOT NULL AND operation = $1
+             AND (key_id || '', name) > ($2, $3)
+           ORDER BY key_id || '', name LIMIT $4`,
         )
         .all(operation, keyId, name, most)
       return rows.map((row) => ({
@@ -107,9 +110,7 @@ async function eraseInside(inside: Database, subject: ErasureSubject, now: numbe
 
 /** First voids the claims of running requests: from then on, no response can be stored in these rows. */
 async function eraseKept(inside: Database, keptAnswers: Uint8Array): Promise<number> {
-  await inside
-    .prepare(`UPDATE idempotency SET owner = '', lease_until = 0 WHERE subject = $1`)
-    .run(keptAnswers)
+  await inside.prepare(`UPDATE idempotency SET owner = '', lease_until = 0 WHERE ${ABOUT}`).run(keptAnswers)
   return inside.prepare(`${REMOVE} WHERE ${NAMED}`).run(keptAnswers)
 }
 

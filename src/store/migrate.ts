@@ -19,6 +19,7 @@ import { appendPeople } from './migrations/0016-append-people.ts'
 import { retiredChains } from './migrations/0017-retired-chains.ts'
 import { indexPlans } from './migrations/0018-index-plans.ts'
 import { clientCerts } from './migrations/0019-client-certs.ts'
+import { idempotencyIndex } from './migrations/0020-idempotency-index.ts'
 
 /** `sql` runs on both engines; statements that differ stand under the name of the dialect. */
 type Migration = {
@@ -49,6 +50,7 @@ const MIGRATIONS: readonly Migration[] = [
   retiredChains,
   indexPlans,
   clientCerts,
+  idempotencyIndex,
 ]
 
 /** The schema that this program knows. */
