@@ -30,13 +30,15 @@ function toPads(key: KeyObject): Pads {
   return pads
 }
 
+/** Units of a short text, of which each takes three bytes at most. */
+const MOST_TEXT = 128
 /** Room for the inner pad and a short text. */
-const scratch = Buffer.alloc(BLOCK_BYTES + 256)
+const scratch = Buffer.alloc(BLOCK_BYTES + MOST_TEXT * 3)
 const outerScratch = Buffer.alloc(BLOCK_BYTES + 32)
 
 /** The same for a short text, in hex: every verification computes one. */
 export function toTextMac(key: KeyObject, text: string): string {
-  if (text.length > 64) return toMac(key, Buffer.from(text)).toString('hex')
+  if (text.length > MOST_TEXT) return toMac(key, Buffer.from(text)).toString('hex')
   const { inner, outer } = padsOf.get(key) ?? toPads(key)
   scratch.set(inner)
   const length = scratch.write(text, BLOCK_BYTES)

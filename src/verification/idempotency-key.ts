@@ -1,5 +1,5 @@
 import type { KeyObject } from 'node:crypto'
-import { toMac } from '../crypto/mac.ts'
+import { toTextMac } from '../crypto/mac.ts'
 import { AppError } from '../errors.ts'
 
 /** One use of an Idempotency-Key. */
@@ -23,7 +23,10 @@ export function hashKeyUse(key: KeyObject, { operation, header, request }: KeyUs
       errors: { 'Idempotency-Key': ['Idempotency-Key must be 1 to 255 visible ASCII characters'] },
     })
   return {
-    name: toMac(key, Buffer.from(JSON.stringify(['name', header]))),
-    fingerprint: toMac(key, Buffer.from(JSON.stringify(['request', operation, ...request]))),
+    name: toHash(key, ['name', header]),
+    fingerprint: toHash(key, ['request', operation, ...request]),
   }
 }
+
+const toHash = (key: KeyObject, parts: readonly string[]) =>
+  Buffer.from(toTextMac(key, JSON.stringify(parts)), 'hex')

@@ -109,12 +109,21 @@ export function createIdempotency({ table, keyring, owner, paidCalls }: Idempote
 
 const toResponseBound = (name: Uint8Array) => toAssociatedData('idempotency', name, 1)
 
-export const sealStoredResponse = (keyring: Keyring, name: Uint8Array, response: StoredResponse): Buffer =>
-  seal(keyring.idempotency, Buffer.from(JSON.stringify(response)), toResponseBound(name))
+/** The body is JSON already: it follows the other fields after a line break, which JSON does not contain. */
+export function sealStoredResponse(keyring: Keyring, name: Uint8Array, response: StoredResponse): Buffer {
+  const { body, ...fields } = response
+  const text = `${JSON.stringify(fields)}\n${body}`
+  return seal(keyring.idempotency, Buffer.from(text), toResponseBound(name))
+}
 
 /** Decrypts a stored response. */
-export const openStoredResponse = (keyring: Keyring, name: Uint8Array, sealed: Uint8Array): StoredResponse =>
-  JSON.parse(unseal(keyring.idempotency, sealed, toResponseBound(name)).toString()) as StoredResponse
+export function openStoredResponse(keyring: Keyring, name: Uint8Array, sealed: Uint8Array): StoredResponse {
+  const text = unseal(keyring.idempotency, sealed, toResponseBound(name)).toString()
+  const end = text.indexOf('\n')
+  // Before 0.3 the body was among the fields.
+  if (end === -1) return JSON.parse(text) as StoredResponse
+  return { ...JSON.parse(text.slice(0, end)), body: text.slice(end + 1) } as StoredResponse
+}
 
 /**
  * A source failure under an Idempotency-Key that has used up its paid calls: a retry under this key cannot pay for another.
