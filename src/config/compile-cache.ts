@@ -2,7 +2,7 @@ import { enableCompileCache } from 'node:module'
 
 /**
  * Caches compiled code for later starts; if the folder is not writable, nothing is cached. Worker threads and worker processes
- * find the folder in the environment. In a checkout, a thread without it would load the TypeScript parser, which takes 15 MB.
+ * find the folder in the environment.
  */
 export function useCompileCache(folder: string): void {
   const { directory } = enableCompileCache(folder)

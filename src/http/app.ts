@@ -38,7 +38,7 @@ const LIMITS = {
   maxHeaderSize: 8192,
   // Node.js would answer in a shape of its own: see host.ts.
   requireHostHeader: false,
-  // A request without a body has no stream to be read to its end: a sixth of the cost of a look-up.
+  // A request without a body has no stream to be read to its end.
   optimizeEmptyRequests: true,
 } as const
 
