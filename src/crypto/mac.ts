@@ -13,12 +13,24 @@ const padsOf = new WeakMap<KeyObject, Pads>()
  */
 export function toMac(key: KeyObject, ...parts: readonly Uint8Array[]): Buffer {
   const { inner, outer } = padsOf.get(key) ?? toPads(key)
-  const first = sha256(Buffer.concat([inner, ...parts]))
-  return sha256(Buffer.concat([outer, first]))
+  let end = BLOCK_BYTES
+  for (const { length } of parts) end += length
+  if (end > scratch.length) scratch = Buffer.alloc(end * 2)
+  scratch.set(inner)
+  end = BLOCK_BYTES
+  for (const part of parts) {
+    scratch.set(part, end)
+    end += part.length
+  }
+  return Buffer.from(finish(outer, end, 'binary'), 'binary')
 }
 
-/** Through a string: allocating a native buffer costs more than the hash. */
-const sha256 = (bytes: Buffer) => Buffer.from(hash('sha256', bytes, 'binary'), 'binary')
+/** The outer hash over that of the first bytes of the scratch. Through strings: a native buffer costs more than the hash. */
+function finish(outer: Buffer, end: number, encoding: 'binary' | 'hex'): string {
+  outerScratch.set(outer)
+  outerScratch.write(hash('sha256', scratch.subarray(0, end), 'binary'), BLOCK_BYTES, 'binary')
+  return hash('sha256', outerScratch, encoding)
+}
 
 function toPads(key: KeyObject): Pads {
   const bytes = key.export()
@@ -32,8 +44,8 @@ function toPads(key: KeyObject): Pads {
 
 /** Units of a short text, of which each takes three bytes at most. */
 const MOST_TEXT = 128
-/** Room for the inner pad and a short text. */
-const scratch = Buffer.alloc(BLOCK_BYTES + MOST_TEXT * 3)
+/** Room for the inner pad and the parts; at least for a short text. */
+let scratch = Buffer.alloc(BLOCK_BYTES + 2048)
 const outerScratch = Buffer.alloc(BLOCK_BYTES + 32)
 
 /** The same for a short text, in hex: every verification computes one. */
@@ -41,12 +53,5 @@ export function toTextMac(key: KeyObject, text: string): string {
   if (text.length > MOST_TEXT) return toMac(key, Buffer.from(text)).toString('hex')
   const { inner, outer } = padsOf.get(key) ?? toPads(key)
   scratch.set(inner)
-  const length = scratch.write(text, BLOCK_BYTES)
-  outerScratch.set(outer)
-  outerScratch.write(
-    hash('sha256', scratch.subarray(0, BLOCK_BYTES + length), 'binary'),
-    BLOCK_BYTES,
-    'binary',
-  )
-  return hash('sha256', outerScratch, 'hex')
+  return finish(outer, BLOCK_BYTES + scratch.write(text, BLOCK_BYTES), 'hex')
 }

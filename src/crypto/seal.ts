@@ -20,9 +20,12 @@ export function seal(key: KeyObject, plain: Uint8Array, associatedData: Uint8Arr
   used += NONCE_BYTES
   const cipher = createCipheriv('aes-256-gcm', key, nonce)
   cipher.setAAD(associatedData)
-  const sealed = cipher.update(plain)
+  const sealed = Buffer.allocUnsafe(NONCE_BYTES + plain.length + TAG_BYTES)
+  sealed.set(nonce)
+  sealed.set(cipher.update(plain), NONCE_BYTES)
   cipher.final()
-  return Buffer.concat([nonce, sealed, cipher.getAuthTag()])
+  sealed.set(cipher.getAuthTag(), NONCE_BYTES + plain.length)
+  return sealed
 }
 
 /** A sealed value cannot be opened: it was changed or belongs to another row. The database is damaged. */

@@ -51,5 +51,7 @@ export type Database = {
   readonly lock: (name: string, share?: 'shared') => Promise<void>
   /** In SQLite. */
   readonly sync?: SyncDatabase
+  /** In PostgreSQL, inside a transaction: sends the data of a COPY … FROM STDIN. */
+  readonly copyIn?: (sql: string, data: Uint8Array) => Promise<void>
   readonly close: () => Promise<void>
 }

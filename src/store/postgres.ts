@@ -2,6 +2,7 @@ import { hash } from 'node:crypto'
 import { type CustomTypesConfig, Pool, type PoolClient, type QueryConfig, types } from 'pg'
 import { DAY_MS } from '../contract/time.ts'
 import type { Database, Row, Statement, TransactionOptions, Value } from './database.ts'
+import { copyIn } from './postgres-copy.ts'
 import { isTransient, toPostgresUserError } from './postgres-user-error.ts'
 import { createTimeoutBreaker, isServerTimeout } from './timeout-breaker.ts'
 
@@ -159,6 +160,7 @@ function insideOf(client: Client, limits: Limits): Database {
       const take = share === 'shared' ? 'pg_advisory_xact_lock_shared' : 'pg_advisory_xact_lock'
       await prepare(client, `SELECT ${take}(hashtextextended($1, 0))`, limits).run(name)
     },
+    copyIn: (sql, data) => copyIn(client, sql, data),
     close: async () => {},
   }
   return inside

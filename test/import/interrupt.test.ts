@@ -60,7 +60,7 @@ describe('an import that gets a signal', () => {
       // The process ends while some of this is still in the pipe.
       child.stdin.on('error', () => {})
       // More than the read buffer and one batch. The pipe stays open, so the import cannot finish.
-      child.stdin.write(`${toRows(70_000)}\n`)
+      child.stdin.write(`${toRows(200_000)}\n`)
       await expect.poll(countRecords, { timeout: 20_000 }).toBeGreaterThan(0)
       child.kill(signal)
       const { stdout, stderr, code: exitCode } = await ended

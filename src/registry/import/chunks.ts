@@ -39,6 +39,7 @@ async function skipRow(window: Window): Promise<Chunk> {
 }
 
 function findLastRowEnd(format: Format, bytes: Buffer): number {
+  if (format === 'ndjson') return bytes.lastIndexOf(LINE_END) + 1
   let last = 0
   for (let end = findRowEnd(format, bytes, 0); end !== -1; end = findRowEnd(format, bytes, last)) last = end
   return last

@@ -19,10 +19,15 @@ export function toText<Blank extends string | null>(
   if (typeof value !== 'string') throw new BadRow(`${path} must be a string`)
   const trimmed = value.trim()
   if (trimmed === '') return blank
-  const text = CONTROL.test(trimmed) ? trimmed.replace(LINE_BREAKS, ' ') : trimmed
-  if (CONTROL.test(text)) throw new BadRow(`${path} has a control character`)
+  const text = CONTROL.test(trimmed) ? toOneLine(trimmed, path) : trimmed
   if (text.length > LONGEST_TEXT) throw new BadRow(`${path} is longer than ${LONGEST_TEXT} characters`)
   return text
+}
+
+function toOneLine(text: string, path: string): string {
+  const line = text.replace(LINE_BREAKS, ' ')
+  if (CONTROL.test(line)) throw new BadRow(`${path} has a control character`)
+  return line
 }
 
 export function toNumber(text: string, path: string): string {

@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os'
 import type { Kind } from '../../crypto/blind-index.ts'
 import type { Keyring } from '../../crypto/keyring.ts'
 import { UserError } from '../../errors.ts'
@@ -14,8 +15,9 @@ import { openSealingPool, type SealingPool } from './sealing-pool.ts'
 import type { PackedChunk } from './sealing-worker.ts'
 
 /** Chunks that are read but not saved yet: enough to keep the threads busy while a batch is saved. */
-const MOST_IN_FLIGHT = 16
-const THREADS = 2
+const MOST_IN_FLIGHT = 40
+/** The thread that saves needs a part of one processor. */
+const THREADS = Math.min(Math.max(availableParallelism(), 2), 4)
 /** A single thread finishes this much before a second one has started. */
 const SMALL_BYTES = 1024 * 1024
 
