@@ -206,6 +206,19 @@ function describeRegistry(engine: Engine): void {
       expect(await save([])).toBe(0)
     })
 
+    it('saves new, changed, unchanged and repeated records in one large batch', async () => {
+      const old = Array.from({ length: 150 }, () => toRecord())
+      expect(await save(old)).toBe(150)
+      const changed = old
+        .slice(0, 30)
+        .map((each) => ({ ...each, digest: randomBytes(32), sealed: randomBytes(500) }))
+      const fresh = Array.from({ length: 230 }, () => toRecord())
+      const repeated = fresh.slice(0, 5).map((each) => ({ ...each, sealed: randomBytes(400) }))
+      expect(await save([...fresh, ...old.slice(30), ...changed, ...repeated])).toBe(260)
+      for (const { subject, sealed } of [...repeated, ...fresh.slice(5), ...changed, ...old.slice(30)])
+        expect(hex((await store.registry.find(subject))?.sealed)).toBe(hex(sealed))
+    })
+
     it('counts new and changed records, and does not write unchanged ones', async () => {
       const [one, two, three] = [toRecord(), toRecord(), toRecord()]
       expect(await save([one, two])).toBe(2)
