@@ -69,3 +69,13 @@ it('docs/behaviour.md names every error code', () => {
   const text = readFileSync('docs/behaviour.md', 'utf8')
   expect(Object.keys(ERRORS).filter((code) => !text.includes(`\`${code}\``))).toEqual([])
 })
+
+it('docs/operation.md names every event of the log', () => {
+  const text = readFileSync('docs/operation.md', 'utf8')
+  const files = globSync('src/**/*.ts').filter((file) => !file.endsWith('.test.ts'))
+  const events = files.flatMap((file) =>
+    matches(readFileSync(file, 'utf8'), /\bevent\(\s*'(?:info|warn|error)',\s*'([a-z_]+)'/g),
+  )
+  expect(events.length).toBeGreaterThan(10)
+  expect(events.filter((event) => !text.includes(`\`${event}\``))).toEqual([])
+})

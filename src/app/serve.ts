@@ -8,6 +8,7 @@ import { drain } from '../http/drain.ts'
 import { watchClock } from '../telemetry/clock-watch.ts'
 import { type ApiServer, createApiServer } from './api-server.ts'
 import { toBanner } from './banner.ts'
+import { onReloadSignal } from './reload-signal.ts'
 import { stopOnSignal } from './stop-on-signal.ts'
 import { say } from './terminal.ts'
 
@@ -25,6 +26,10 @@ export async function serve(workerNumber = 1): Promise<void> {
     await listen(app, context.config.host, context.config.port, 'TABBAT_PORT')
     stopOnSignal(context, stopAll)
     stopOnBug(context)
+    onReloadSignal(context.config, () => {
+      context.log.reopen()
+      context.certificate?.check()
+    })
     if (isFirst) others.admin = await openAdmin(context, app)
     if (isFirst) others.metrics = await openMetrics(context)
   } catch (error) {

@@ -5,6 +5,7 @@ import { relayLeases } from '../keys/worker-leases.ts'
 import { createLog } from '../telemetry/log.ts'
 import { createProcessMetrics } from '../telemetry/process-metrics.ts'
 import { relayMetrics } from '../telemetry/worker-metrics.ts'
+import { onReloadSignal } from './reload-signal.ts'
 
 /** The message of a worker that has started. */
 const STARTED = 'started'
@@ -22,7 +23,7 @@ const FIRST_PAUSE_MS = 250
  * within a minute ends all.
  */
 export function runWorkers(config: Config): void {
-  const log = createLog(config.logLevel)
+  const log = createLog(config.logLevel, config.logFile)
   const pauses = new Set<NodeJS.Timeout>()
   let earlyDeaths: number[] = []
   let isReady = false
@@ -93,6 +94,10 @@ export function runWorkers(config: Config): void {
   }
 
   process.on('SIGTERM', onSignal).on('SIGINT', onSignal)
+  onReloadSignal(config, () => {
+    log.reopen()
+    for (const worker of Object.values(cluster.workers ?? {}) as Worker[]) worker.process.kill('SIGHUP')
+  })
   relayMetrics(createProcessMetrics())
   if (config.rateLimit !== 'off') relayLeases(config.rateLimit, config.workers)
   start(1)

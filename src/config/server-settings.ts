@@ -174,7 +174,13 @@ export const SETTINGS = {
     'TABBAT_LOG_LEVEL',
     'info',
     oneOf('trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'),
-    'Lowest level that is logged, as JSON lines on standard error.',
+    'Lowest level that is logged, as JSON lines.',
+  ),
+  logFile: setting(
+    'TABBAT_LOG_FILE',
+    undefined,
+    plain,
+    'File to which the log is appended. SIGHUP opens it again, after a rotation. Unset: standard error.',
   ),
   rootKey: setting(
     'TABBAT_ROOT_KEY',

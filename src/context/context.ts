@@ -68,7 +68,7 @@ export type Context = {
 
 export async function createContext(
   config: Config,
-  log = createLog(config.logLevel),
+  log = createLog(config.logLevel, config.logFile),
   workerNumber = 1,
 ): Promise<Context> {
   const fatal = createFatalStop(log)

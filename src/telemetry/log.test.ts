@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { mkdtempSync, openSync, readFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, openSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -63,4 +63,56 @@ it('goes on when the reader of the log has closed the pipe', async () => {
   const command = `"$0" --input-type=module-typescript -e "$1" 2> >(head -c 1 >/dev/null)`
   const { stdout } = await promisify(execFile)('bash', ['-c', command, process.execPath, script])
   expect(stdout).toContain('still here')
+})
+
+const newFolder = () => mkdtempSync(join(tmpdir(), 'tabbat-log-'))
+const readEvents = (path: string) =>
+  readFileSync(path, 'utf8')
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line).event as string)
+
+it('appends to a file, and to a new one after it was renamed and opened again', () => {
+  const path = join(newFolder(), 'tabbat.log')
+  for (const round of [1, 2]) {
+    const log = createLog('info', path)
+    log.event('info', `started_${round}`)
+    log.flush()
+  }
+  expect(readEvents(path)).toEqual(['started_1', 'started_2'])
+  if (process.platform !== 'win32') expect(statSync(path).mode & 0o777 & ~0o640).toBe(0)
+
+  const log = createLog('info', path)
+  log.event('info', 'before')
+  renameSync(path, `${path}.1`)
+  log.event('info', 'renamed')
+  log.reopen()
+  log.event('info', 'after')
+  log.flush()
+  expect(readEvents(`${path}.1`)).toEqual(['started_1', 'started_2', 'before', 'renamed'])
+  expect(readEvents(path)).toEqual(['log_reopened', 'after'])
+})
+
+it('keeps its file when it cannot be opened again', () => {
+  const folder = newFolder()
+  const inner = mkdtempSync(join(folder, 'inner'))
+  const log = createLog('info', join(inner, 'tabbat.log'))
+  renameSync(join(inner, 'tabbat.log'), join(folder, 'kept.log'))
+  rmSync(inner, { recursive: true })
+  log.reopen()
+  log.event('info', 'after')
+  log.flush()
+  expect(readEvents(join(folder, 'kept.log'))).toContain('after')
+})
+
+it('is refused at the start when the file cannot be opened', () => {
+  expect(() => createLog('info', '/nowhere/tabbat.log')).toThrow(
+    'The log file /nowhere/tabbat.log cannot be opened (ENOENT). Check TABBAT_LOG_FILE and its folder.',
+  )
+})
+
+it.runIf(existsSync('/dev/full'))('goes on when the disk is full', () => {
+  const log = createLog('info', '/dev/full')
+  log.event('info', 'lost')
+  expect(() => log.flush()).not.toThrow()
 })

@@ -1,4 +1,4 @@
-import sonicBoom from 'sonic-boom'
+import { openLogDestination } from './log-destination.ts'
 import { createRepeatedFailures } from './repeated-failures.ts'
 import { createPrintRequest, type RequestLine } from './request-line.ts'
 
@@ -12,7 +12,10 @@ export type Log = {
   ) => void
   /** A bug or a failed dependency: its kind, its place and its count. Messages are left out: they may quote their input. */
   readonly failure: (error: unknown, requestId?: string) => void
+  /** To be called at the end. */
   readonly flush: () => void
+  /** Opens the file of the log again, after a rotation has renamed it. */
+  readonly reopen: () => void
 }
 
 /** The levels of pino and bunyan, which log viewers know. */
@@ -29,10 +32,10 @@ const WRITE_EVERY_MS = 200
 const MAX_BUFFERED = 12_000
 
 /** Writes JSON lines. They are buffered for a moment, so that a busy server makes one system call for many requests. */
-export function createLog(level: string, fd = 2): Log {
+export function createLog(level: string, to: string | number = 2): Log {
   const threshold = LEVELS[level] ?? Number.POSITIVE_INFINITY
   const toTime = createClock()
-  const { write, flush } = createBuffer(fd)
+  const { write, flush, reopen } = createBuffer(to)
   const isRequestLogged = threshold <= 30
   const printRequest = createPrintRequest()
   const writeEvent = (at: 'info' | 'warn' | 'error', fields: object) => {
@@ -60,21 +63,18 @@ export function createLog(level: string, fd = 2): Log {
       failures.end()
       flush()
     },
+    reopen: () => {
+      reopen()
+      writeEvent('info', { event: 'log_reopened' })
+    },
   }
 }
 
-/** sonic-boom writes all bytes to a slow pipe, too, where `fs.writeSync` fails with EAGAIN. */
-function createBuffer(fd: number) {
-  const destination = new sonicBoom.SonicBoom({ fd, sync: true })
+function createBuffer(to: string | number) {
+  const destination = openLogDestination(to)
   let lines = ''
-  let isClosed = false
-  destination.on('error', (error: NodeJS.ErrnoException) => {
-    // The reader of the log has closed the pipe. The server goes on without a log.
-    if (error.code !== 'EPIPE') throw error
-    isClosed = true
-  })
   const flush = () => {
-    if (lines !== '' && !isClosed) destination.write(lines)
+    if (lines !== '') destination.write(lines)
     lines = ''
   }
   return {
@@ -83,6 +83,10 @@ function createBuffer(fd: number) {
       if (lines.length > MAX_BUFFERED) flush()
     },
     flush,
+    reopen: () => {
+      flush()
+      destination.reopen()
+    },
   }
 }
 

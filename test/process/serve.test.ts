@@ -62,6 +62,16 @@ describe('tabbat serve', () => {
   })
 })
 
+it('has the metrics on a port of their own, without the console', async () => {
+  const server = await startServer({ ...quiet, TABBAT_METRICS_PORT: '0', TABBAT_ADMIN_PORT: 'off' })
+  const url = /metrics +(\S+)/.exec(server.banner)?.[1] ?? ''
+  const statusOf = async (path: string) => (await fetch(new URL(path, url))).status
+  expect([await statusOf('/metrics'), await statusOf('/console'), await statusOf('/health/live')]).toEqual([
+    200, 404, 404,
+  ])
+  expect(await server.stop()).toBe(0)
+})
+
 describe('a server that cannot start says what to do', () => {
   it('when settings are invalid, with all problems together', async () => {
     const { code, stderr } = await tabbat({ TABBAT_PORT: 'x', TABBAT_SANDBOX: 'y' }, 'serve')
