@@ -7,7 +7,7 @@ import type { Chain } from '../store/audit-chains.ts'
 import type { AuditTable } from '../store/audit-table.ts'
 
 /** An owner without a heartbeat for this long is considered dead. */
-const DEAD_AFTER_MS = 180_000
+export const DEAD_AFTER_MS = 180_000
 
 /** Identifies this process: host, process id, random suffix. */
 export const createOwner = () => `${hostname()}:${process.pid}:${randomBytes(4).toString('hex')}`

@@ -47,7 +47,9 @@ async function writeRecorded(
   const progress = createProgress()
   await audit.record([{ phase: 'backup_written', outcome: 'ok' }])
   try {
-    return await writeBackup(store, file, { force, onProgress: progress.show })
+    const backup = await writeBackup(store, file, { force, onProgress: progress.show })
+    await store.meta.set({ last_backup_at: backup.header.created_at })
+    return backup
   } catch (error) {
     await audit.record([{ phase: 'backup_written', outcome: 'failed' }]).catch(() => {})
     throw error

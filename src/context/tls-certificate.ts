@@ -1,6 +1,6 @@
 import type { Config } from '../config/config.ts'
 import { DAY_MS } from '../contract/time.ts'
-import { type Certificate, InvalidCertificate, readCertificate } from '../crypto/certificate.ts'
+import { type Certificate, InvalidCertificate, isCloseToEnd, readCertificate } from '../crypto/certificate.ts'
 import type { Log } from '../telemetry/log.ts'
 
 /** The certificate of the listeners. It is replaced while the server runs when its files change. */
@@ -14,9 +14,6 @@ export type TlsCertificate = {
 
 /** The content is compared: a Kubernetes secret changes by a symbolic link, and times may be kept by a copy. */
 const CHECK_MS = 5000
-/** A certificate for 90 days is renewed 30 days before its end, so that a renewal has failed by then. */
-const NEAR_END_MS = 14 * DAY_MS
-
 /** Undefined without TABBAT_TLS_CERT. Throws when the files hold no usable pair. */
 export function openTlsCertificate(
   { tlsCert, tlsKey }: Pick<Config, 'tlsCert' | 'tlsKey'>,
@@ -47,7 +44,7 @@ export function openTlsCertificate(
   }
   const warnNearEnd = () => {
     const leftMs = current.notAfter - now()
-    if (leftMs > toNearEndMs(current) || now() - warnedAt < DAY_MS) return
+    if (!isCloseToEnd(current, now()) || now() - warnedAt < DAY_MS) return
     warnedAt = now()
     log.event('warn', leftMs > 0 ? 'tls_certificate_ends_soon' : 'tls_certificate_expired', {
       ends: new Date(current.notAfter).toISOString(),
@@ -75,7 +72,3 @@ export function openTlsCertificate(
 }
 
 const isSame = (one: Certificate, other: Certificate) => one.cert === other.cert && one.key === other.key
-
-/** A certificate for a few days is near its end in the last quarter. */
-const toNearEndMs = ({ notBefore, notAfter }: Certificate) =>
-  Math.min(NEAR_END_MS, (notAfter - notBefore) / 4)

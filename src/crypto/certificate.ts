@@ -1,6 +1,7 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { createSecureContext } from 'node:tls'
+import { DAY_MS } from '../contract/time.ts'
 import { UserError } from '../errors.ts'
 import { ExposedSecret, readSecretFile } from './secret-file.ts'
 
@@ -53,6 +54,13 @@ export function readCertificate(certPath: string, keyPath: string): Certificate 
     notAfter: Math.min(...chain.map(({ validToDate }) => validToDate.getTime())),
   }
 }
+
+/** A certificate for 90 days is renewed 30 days before its end, so that a renewal has failed by then. */
+const NEAR_END_MS = 14 * DAY_MS
+
+/** In the last 14 days or, of a certificate for a few days, in the last quarter. */
+export const isCloseToEnd = ({ notBefore, notAfter }: Certificate, now: number) =>
+  notAfter - now <= Math.min(NEAR_END_MS, (notAfter - notBefore) / 4)
 
 function read(setting: string, work: () => string): string {
   try {

@@ -1,6 +1,12 @@
 import type { Database } from './database.ts'
 
-const META_NAMES = ['root_fingerprint', 'root_version', 'root_previous_fingerprint', 'carried_keys'] as const
+const META_NAMES = [
+  'root_fingerprint',
+  'root_version',
+  'root_previous_fingerprint',
+  'carried_keys',
+  'last_backup_at',
+] as const
 type MetaName = (typeof META_NAMES)[number]
 
 export type Meta = { readonly [Name in MetaName]?: string }

@@ -1,0 +1,96 @@
+import { styleText } from 'node:util'
+import type { Command } from 'commander'
+import { say } from '../app/terminal.ts'
+import { type Config, ConfigError, loadConfig } from '../config/config.ts'
+import { toDatabaseText } from '../config/database-text.ts'
+import { UserError } from '../errors.ts'
+import { loadKeyring } from '../store/sealed-store.ts'
+import { openStore, type Store } from '../store/store.ts'
+import { VERSION } from '../version.ts'
+import { printDatabase } from './database.ts'
+import { runDataChecks } from './doctor/data-checks.ts'
+import { type Finding, failed, ok, skipped } from './doctor/finding.ts'
+import { runLocalChecks } from './doctor/local-checks.ts'
+import { addHelp } from './help.ts'
+
+export function addDoctorCommand(program: Command): void {
+  const command = program
+    .command('doctor')
+    .description('check settings, permissions, disk, TLS, root key, clock, checkpoints, backups and sources')
+    .option('--json', 'print a JSON object')
+    .action(runDoctor)
+  addHelp(command, {
+    details:
+      'It prints one line for each check: ok, warning, failed or skipped, and what to do. Run it as the user of the server, with the same settings. It calls no vendor and changes no data.',
+    usesDatabase: true,
+    settings: ['TABBAT_TLS_CERT', 'TABBAT_TLS_KEY', 'TABBAT_CHECKPOINT_DIR'],
+    exitCodes: { 0: 'no check failed; there may be warnings', 1: 'a check failed' },
+    examples: { doctor: 'one line for each check', 'doctor --json': 'for a monitoring system' },
+  })
+}
+
+async function runDoctor({ json }: { json?: true }): Promise<void> {
+  const { findings, database } = await examine()
+  const isHealthy = findings.every(({ status }) => status !== 'failed')
+  if (json) say(JSON.stringify({ healthy: isHealthy, version: VERSION, checks: findings, database }))
+  else for (const finding of findings) say(toLine(finding))
+  if (!isHealthy) process.exitCode = 1
+}
+
+type Examination = { readonly findings: readonly Finding[]; readonly database: string | null }
+
+async function examine(): Promise<Examination> {
+  const version = ok('version', `Tabbat ${VERSION}, Node.js ${process.versions.node}.`)
+  const config = readConfig()
+  if (Array.isArray(config)) return { findings: [version, ...config], database: null }
+  printDatabase(config)
+  const findings = [version, ...runLocalChecks(config), ...(await examineData(config))]
+  return { findings, database: toDatabaseText(config) }
+}
+
+function readConfig(): Config | Finding[] {
+  try {
+    return loadConfig()
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error
+    return error.problems.map((problem) => failed('settings', `${problem}.`))
+  }
+}
+
+async function examineData(config: Config): Promise<Finding[]> {
+  const { dataDir, databaseUrl } = config
+  const found = await attempt('database', () =>
+    openStore({ dataDir, databaseUrl, mustExist: true, isReading: true }),
+  )
+  if ('status' in found) return [found, skipped('root key', 'The database cannot be opened.')]
+  try {
+    return [
+      ok('database', `${toDatabaseText(config)} can be opened.`),
+      ...(await examineStore(config, found)),
+    ]
+  } finally {
+    await found.close()
+  }
+}
+
+async function examineStore(config: Config, store: Store): Promise<Finding[]> {
+  if ((await store.meta.read()).root_fingerprint === undefined)
+    return [failed('root key', `There is no Tabbat data at ${store.place} yet. Start the server first.`)]
+  const keys = await attempt('root key', () => loadKeyring(config, store))
+  return 'status' in keys ? [keys] : runDataChecks({ config, store, ...keys })
+}
+
+/** A failure that has a sentence for the operator is a finding. */
+async function attempt<T extends object>(check: string, work: () => Promise<T>): Promise<T | Finding> {
+  try {
+    return await work()
+  } catch (error) {
+    if (!(error instanceof UserError)) throw error
+    return failed(check, error.message)
+  }
+}
+
+const COLOURS = { ok: 'green', warning: 'yellow', failed: 'red', skipped: 'dim' } as const
+
+const toLine = ({ check, status, text }: Finding) =>
+  `${styleText(COLOURS[status], status.padEnd(8), { stream: process.stdout })} ${check.padEnd(12)} ${text}`

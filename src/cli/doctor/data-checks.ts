@@ -1,0 +1,150 @@
+import { DEAD_AFTER_MS } from '../../audit/chain-claim.ts'
+import { readLastCheckpoint } from '../../audit/checkpoint-folder.ts'
+import { openCheckpoint, toPublicKey } from '../../audit/open-checkpoint.ts'
+import { createSigner } from '../../audit/signing.ts'
+import type { Config } from '../../config/config.ts'
+import { readSourceReports } from '../../context/source-control.ts'
+import { DAY_MS } from '../../contract/time.ts'
+import type { Keyring } from '../../crypto/keyring.ts'
+import type { RootKeys } from '../../crypto/root-key.ts'
+import type { SourceReport } from '../../sources/status-report.ts'
+import { readDatabaseClock } from '../../store/database-clock.ts'
+import type { Store } from '../../store/store.ts'
+import { type Finding, failed, ok, skipped, toWorst, warning } from './finding.ts'
+
+type Opened = {
+  readonly config: Config
+  readonly store: Store
+  readonly keyring: Keyring
+  readonly rootKeys: RootKeys
+}
+
+/** Checks of an open database with its root key. */
+export const runDataChecks = async (opened: Opened, now = Date.now()): Promise<Finding[]> => [
+  await checkClock(opened),
+  await checkRootKey(opened),
+  await checkCheckpoints(opened, now),
+  await checkBackups(opened, now),
+  await checkSources(opened),
+  await checkNodes(opened, now),
+]
+
+const CLOCK_WARNING_MS = 1000
+const CLOCK_FAILURE_MS = 30_000
+
+async function checkClock({ store }: Opened): Promise<Finding> {
+  const check = 'clock'
+  const before = Date.now()
+  const theirs = await readDatabaseClock(store.database)
+  if (theirs === undefined) return skipped(check, 'SQLite uses the clock of this machine.')
+  const offMs = Math.round(theirs - (before + Date.now()) / 2)
+  const text = `The clock of PostgreSQL is ${Math.abs(offMs)} ms ${offMs < 0 ? 'behind' : 'ahead of'} that of this machine.`
+  if (Math.abs(offMs) < CLOCK_WARNING_MS) return ok(check, text)
+  const advice = `${text} Synchronize both machines (NTP).`
+  return Math.abs(offMs) < CLOCK_FAILURE_MS ? warning(check, advice) : failed(check, advice)
+}
+
+async function checkRootKey({ store, keyring, rootKeys }: Opened): Promise<Finding> {
+  const check = 'root key'
+  const text = `It is the one of this database (version ${keyring.version}), from ${rootKeys.where}.`
+  if ((await store.meta.read()).root_previous_fingerprint !== undefined)
+    return warning(check, `${text} A rotation is not finished. Run: tabbat keys rotate-root`)
+  return rootKeys.origin === 'file'
+    ? warning(check, `${text} It lies beside the data: see docs/keys.md for other places.`)
+    : ok(check, text)
+}
+
+async function checkCheckpoints({ config, store, keyring }: Opened, now: number): Promise<Finding> {
+  const check = 'checkpoints'
+  const folder = config.checkpointDir ?? config.dataDir
+  const [stored, copied] = [await store.audit.lastCheckpoint(), await readLastCheckpoint(folder)]
+  if (!stored)
+    return ok(check, 'There is none yet. The first is made a minute after the start of the server.')
+  if (!copied)
+    return failed(
+      check,
+      `There is no copy of the checkpoints in ${folder}. Without it, a shortened audit log is not noticed.`,
+    )
+  const publicKey = toPublicKey(createSigner(keyring['audit-signing']).publicKey, 'The root key')
+  const findings = [stored, copied].flatMap((each) => {
+    const opened = openCheckpoint(each, publicKey)
+    return 'wrong' in opened ? [failed('', `The checkpoint of ${each.time} ${opened.wrong}.`)] : []
+  })
+  if (copied.time > stored.time)
+    findings.push(
+      failed('', `The database is older than its last checkpoint in ${folder}. Run: tabbat audit verify`),
+    )
+  if (Date.parse(stored.time) > now + CLOCK_FAILURE_MS)
+    findings.push(failed('', 'The last checkpoint is in the future. Check the clock.'))
+  if ((await listRunning(store, now)).length > 0 && now - Date.parse(stored.time) > LATE_MS)
+    findings.push(
+      failed('', `A server is running, but the last checkpoint is of ${stored.time}. See its log.`),
+    )
+  if (config.checkpointDir === undefined)
+    findings.push(warning('', 'The copies lie beside the data. Set TABBAT_CHECKPOINT_DIR to another disk.'))
+  return toWorst(check, findings, `The last is of ${stored.time}, with copies in ${folder}.`)
+}
+
+/** Running servers make one every minute. */
+const LATE_MS = 5 * 60_000
+
+const BACKUP_DAYS = 7
+
+async function checkBackups({ store }: Opened, now: number): Promise<Finding> {
+  const check = 'backups'
+  const { last_backup_at: at } = await store.meta.read()
+  if (at === undefined)
+    return warning(
+      check,
+      'None was made with tabbat backup. If you back up PostgreSQL in another way, test a restore.',
+    )
+  const text = `The last was made on ${at.slice(0, 10)}.`
+  return now - Date.parse(at) > BACKUP_DAYS * DAY_MS
+    ? warning(check, `${text} It is older than ${BACKUP_DAYS} days. Run: tabbat backup FILE`)
+    : ok(check, text)
+}
+
+const NEAR_CAP = 0.8
+
+/** As running servers reported them: no vendor is called. */
+async function checkSources({ store, config }: Opened): Promise<Finding> {
+  const check = 'sources'
+  const reports = await readSourceReports(store, config)
+  if (reports.length === 0) return ok(check, 'No vendor is configured.')
+  const findings = reports.flatMap(listSourceProblems).map((text) => warning('', text))
+  const names = [...new Set(reports.map(({ source }) => source))].join(', ')
+  return toWorst(check, findings, `${names}: no problems reported. To call one: tabbat sources check NAME`)
+}
+
+function listSourceProblems({
+  source,
+  operation,
+  disabled,
+  figures,
+  capKobo,
+  spentKoboToday,
+}: SourceReport): string[] {
+  const name = `${source} (${operation})`
+  if (disabled) return [`${name} is disabled.`]
+  const problems = (figures?.warnings ?? []).map((reason) => `${name} has the warning ${reason}.`)
+  if (figures?.state === 'open') problems.push(`${name} is not called, because it failed.`)
+  if (capKobo !== null && spentKoboToday >= NEAR_CAP * capKobo)
+    problems.push(`${name} has used ${Math.round((100 * spentKoboToday) / capKobo)} % of its daily cap.`)
+  return problems
+}
+
+async function checkNodes({ store }: Opened, now: number): Promise<Finding> {
+  const running = await listRunning(store, now)
+  const hosts = [...new Set(running.map((owner) => owner.split(':')[0]))]
+  if (running.length === 0) return ok('nodes', 'No server is running on this database.')
+  return ok(
+    'nodes',
+    `${running.length} ${running.length === 1 ? 'process' : 'processes'} on ${hosts.join(', ')}.`,
+  )
+}
+
+/** The processes that write to the audit log. */
+const listRunning = async ({ audit }: Store, now: number): Promise<string[]> =>
+  (await audit.chains()).flatMap(({ owner, beatAt }) =>
+    owner !== null && beatAt > now - DEAD_AFTER_MS ? [owner] : [],
+  )

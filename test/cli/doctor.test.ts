@@ -1,0 +1,139 @@
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { runDataChecks } from '../../src/cli/doctor/data-checks.ts'
+import { runLocalChecks } from '../../src/cli/doctor/local-checks.ts'
+import { createContext } from '../../src/context/context.ts'
+import { createCertificate, writeCertificate } from '../certificate.ts'
+import type { Settings } from '../process/tabbat.ts'
+import { ENGINES, newSettings, toConfig, withSealed } from '../registry/sealed-registry.ts'
+
+const DAY_MS = 86_400_000
+const newFolder = () => mkdtempSync(join(tmpdir(), 'tabbat-doctor-'))
+
+function checkLocally(name: string, settings: Settings = {}, now = Date.now()): string {
+  const found = runLocalChecks(toConfig({ TABBAT_DATA_DIR: newFolder(), ...settings }), now)
+  const { status, text } = found.find(({ check }) => check === name) ?? { status: 'missing', text: '' }
+  return `${status}: ${text}`
+}
+
+describe('tabbat doctor on this machine', () => {
+  it('names unknown settings', () => {
+    expect(checkLocally('settings')).toMatch(/^ok/)
+    expect(checkLocally('settings', { TABBAT_PROT: '1' })).toMatch(/^warning: TABBAT_PROT is not a setting/)
+  })
+
+  it.runIf(process.getuid !== undefined)('finds a data folder that others may read or change', () => {
+    const folder = newFolder()
+    const settings = { TABBAT_DATA_DIR: folder }
+    expect(checkLocally('permissions', settings)).toMatch(/^ok/)
+    writeFileSync(join(folder, 'root.key'), 'ab'.repeat(32), { mode: 0o644 })
+    expect(checkLocally('permissions', settings)).toMatch(/^failed: .*root\.key.*chmod 600/)
+    rmSync(join(folder, 'root.key'))
+    chmodSync(folder, 0o755)
+    expect(checkLocally('permissions', settings)).toMatch(/^warning: .*chmod 700/)
+    chmodSync(folder, 0o777)
+    expect(checkLocally('permissions', settings)).toMatch(/^failed: .*chmod 700/)
+    expect(checkLocally('permissions', { TABBAT_DATA_DIR: join(folder, 'none') })).toMatch(
+      /^warning: .*not exist/,
+    )
+  })
+
+  it('says how much space is free', () => {
+    expect(checkLocally('disk')).toMatch(/: \d+\.\d GB are free at /)
+    const url = 'postgres://localhost/x'
+    expect(checkLocally('disk', { TABBAT_DATABASE_URL: url })).toMatch(/PostgreSQL is not checked\.$/)
+  })
+
+  it('checks the certificate, and plain HTTP on the network', () => {
+    expect(checkLocally('tls')).toMatch(/^ok: Off/)
+    expect(checkLocally('tls', { TABBAT_HOST: '0.0.0.0' })).toMatch(/^warning: .*plain HTTP/)
+    const until = Date.now() + 60 * DAY_MS
+    const files = writeCertificate(createCertificate({ until }))
+    expect(checkLocally('tls', { ...files, TABBAT_HOST: '0.0.0.0' })).toMatch(/^ok: .*valid until/)
+    expect(checkLocally('tls', files, until - 13 * DAY_MS)).toMatch(/^warning: .*Renew/)
+    expect(checkLocally('tls', files, until + 1)).toMatch(/^failed: .*ended/)
+    expect(checkLocally('tls', files, until - 400 * DAY_MS)).toMatch(/^failed: .*not valid yet/)
+    rmSync(files.TABBAT_TLS_KEY)
+    expect(checkLocally('tls', files)).toMatch(/^failed: The file of TABBAT_TLS_KEY cannot be read/)
+  })
+})
+
+describe.each(ENGINES)('tabbat doctor on %s', (engine) => {
+  const open = async (more: Settings = {}) => {
+    const settings = { ...(await newSettings(engine)), TABBAT_LOG_LEVEL: 'silent', ...more }
+    await (await createContext(toConfig(settings))).close()
+    return settings
+  }
+  const check = (settings: Settings, now?: number) =>
+    withSealed(settings, async (sealed) => {
+      const found = await runDataChecks({ ...sealed, config: toConfig(settings) }, now)
+      return Object.fromEntries(found.map(({ check: name, status, text }) => [name, `${status}: ${text}`]))
+    })
+
+  it('finds nothing wrong with a new database, but warns about what lies beside it', async () => {
+    const settings = await open()
+    expect(await check(settings)).toEqual({
+      clock: expect.stringMatching(
+        engine === 'sqlite' ? /^skipped/ : /^ok: The clock of PostgreSQL is \d+ ms/,
+      ),
+      'root key': expect.stringMatching(
+        /^warning: It is the one of this database \(version 1\).*beside the data/,
+      ),
+      checkpoints: expect.stringMatching(/^(warning: The copies lie beside|ok: There is none yet)/),
+      backups: expect.stringMatching(/^warning: None was made/),
+      sources: 'ok: No vendor is configured.',
+      nodes: 'ok: No server is running on this database.',
+    })
+  })
+
+  it('knows the age of the last backup', async () => {
+    const settings = await open()
+    const at = '2026-03-01T08:00:00.000Z'
+    await withSealed(settings, ({ store }) => store.meta.set({ last_backup_at: at }))
+    expect((await check(settings, Date.parse(at) + 6 * DAY_MS)).backups).toBe(
+      'ok: The last was made on 2026-03-01.',
+    )
+    expect((await check(settings, Date.parse(at) + 8 * DAY_MS)).backups).toMatch(
+      /^warning: .*older than 7 days/,
+    )
+  })
+
+  it('finds missing and late copies of the checkpoints, and counts running processes', async () => {
+    const checkpoints = join(newFolder(), 'copies')
+    const settings = await open({ TABBAT_CHECKPOINT_DIR: checkpoints, TABBAT_ROOT_KEY: 'ab'.repeat(32) })
+    const context = await createContext(toConfig(settings))
+    await context.audit.record([{ phase: 'imported' }])
+    const now = Date.now()
+    expect(await check(settings, now)).toMatchObject({
+      'root key': expect.stringMatching(/^ok: .*from TABBAT_ROOT_KEY\.$/),
+      nodes: expect.stringMatching(/^ok: 1 process on /),
+    })
+    await context.close()
+    expect((await check(settings)).checkpoints).toMatch(/^ok: The last is of .*, with copies in /)
+    rmSync(checkpoints, { recursive: true })
+    expect((await check(settings)).checkpoints).toMatch(/^failed: There is no copy/)
+  })
+
+  it('finds a database that is older than its checkpoints', async () => {
+    const checkpoints = join(newFolder(), 'copies')
+    const settings = await open({ TABBAT_CHECKPOINT_DIR: checkpoints })
+    const context = await createContext(toConfig(settings))
+    await context.audit.record([{ phase: 'imported' }])
+    await context.close()
+    const later = { time: '2999-01-01T00:00:00.000Z', body: '{}', signature: '' }
+    writeFileSync(join(checkpoints, 'checkpoints.log'), `${JSON.stringify(later)}\n`)
+    expect((await check(settings)).checkpoints).toMatch(
+      /^failed: The checkpoint of 2999-\S+ has no valid signature.* The database is older than its last checkpoint/,
+    )
+  })
+
+  it('repeats what servers reported about vendors, and says when a vendor is disabled', async () => {
+    const vendor = { TABBAT_NIN_SOURCES: 'dojah', TABBAT_DOJAH_APP_ID: 'app', TABBAT_DOJAH_SECRET: 'secret' }
+    const settings = await open(vendor)
+    expect((await check(settings)).sources).toMatch(/^ok: dojah: no problems reported/)
+    await withSealed(settings, ({ store }) => store.sources.disable('dojah', Date.now()))
+    expect((await check(settings)).sources).toBe('warning: dojah (verify_nin) is disabled.')
+  })
+})

@@ -1,0 +1,51 @@
+import { rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { newDataDir, tabbat } from './tabbat.ts'
+
+type Check = { readonly check: string; readonly status: string; readonly text: string }
+
+async function examine(settings: Record<string, string>) {
+  const { code, stdout } = await tabbat(settings, 'doctor', '--json')
+  const { healthy, checks } = JSON.parse(stdout) as { healthy: boolean; checks: Check[] }
+  const failures = checks.filter(({ status }) => status === 'failed')
+  return { code, healthy, failures: failures.map(({ check, text }) => `${check}: ${text}`), checks }
+}
+
+describe('tabbat doctor', () => {
+  it('prints a line for each check, and ends with 0 when none failed', async () => {
+    const settings = { TABBAT_DATA_DIR: newDataDir() }
+    await tabbat(settings, 'keys', 'create', '--name', 'x', '--mode', 'test')
+    const backup = join(newDataDir(), 'backup')
+    expect((await tabbat(settings, 'backup', backup)).code).toBe(0)
+    const { code, stdout, stderr } = await tabbat(settings, 'doctor')
+    expect([code, stderr]).toEqual([0, expect.stringMatching(/^Database: SQLite .*\n$/)])
+    const names = stdout
+      .trimEnd()
+      .split('\n')
+      .map((line) => line.slice(9, 21).trim())
+    const local = ['version', 'settings', 'permissions', 'disk', 'tls', 'database', 'clock', 'root key']
+    expect(names).toEqual([...local, 'checkpoints', 'backups', 'sources', 'nodes'])
+    expect(stdout).toMatch(/^ok {7}backups {6}The last was made on /m)
+    expect((await examine(settings)).healthy).toBe(true)
+  })
+
+  it('ends with 1 when the settings are invalid, the database is missing or the root key is another', async () => {
+    const wrong = await examine({ TABBAT_PORT: 'x' })
+    expect(wrong).toMatchObject({
+      code: 1,
+      healthy: false,
+      failures: [expect.stringContaining('TABBAT_PORT must be')],
+    })
+    const settings = { TABBAT_DATA_DIR: newDataDir() }
+    expect((await examine(settings)).failures).toEqual([
+      expect.stringMatching(/^database: There is no database/),
+    ])
+    await tabbat(settings, 'keys', 'create', '--name', 'x', '--mode', 'test')
+    rmSync(join(settings.TABBAT_DATA_DIR, 'root.key'))
+    const key = 'cd'.repeat(32)
+    const other = await examine({ ...settings, TABBAT_ROOT_KEY: key })
+    expect(other).toMatchObject({ code: 1, failures: [expect.stringMatching(/^root key: .*not the one/)] })
+    expect(JSON.stringify(other)).not.toContain('cdcd')
+  })
+})
