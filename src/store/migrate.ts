@@ -20,6 +20,7 @@ import { retiredChains } from './migrations/0017-retired-chains.ts'
 import { indexPlans } from './migrations/0018-index-plans.ts'
 import { clientCerts } from './migrations/0019-client-certs.ts'
 import { idempotencyIndex } from './migrations/0020-idempotency-index.ts'
+import { storeAtOnce } from './migrations/0021-store-at-once.ts'
 
 /** `sql` runs on both engines; statements that differ stand under the name of the dialect. */
 type Migration = {
@@ -51,6 +52,7 @@ const MIGRATIONS: readonly Migration[] = [
   indexPlans,
   clientCerts,
   idempotencyIndex,
+  storeAtOnce,
 ]
 
 /** The schema that this program knows. */

@@ -10,7 +10,7 @@ const TYPES = [
   ...['bytea', 'text[]', 'text[]', 'text[]', 'int[]', 'int[]', 'bigint[]', 'bool[]', 'bytea'],
 ]
 
-/** Null when all checks passed: see migration 18. */
+/** Null when all checks passed: see migration 21. */
 export const CHECK_VERIFICATIONS = `check_verifications(${TYPES.map((type, index) => `$${FIRST + index}::${type}`).join(', ')})`
 
 /** How often other nodes may store a response under one of the same Idempotency-Keys at the very same moment. */
@@ -22,18 +22,12 @@ export async function retryIfStored<T>(work: () => Promise<T>): Promise<T> {
     try {
       return await work()
     } catch (error) {
-      if (!isStoredMeanwhile(error) || retries === MOST_RETRIES) throw error
+      if ((error as { code?: unknown }).code !== STORED_MEANWHILE || retries === MOST_RETRIES) throw error
     }
 }
 
-const UNIQUE_VIOLATION = '23505'
-/** Raised by check_verifications, where it replaces a response. */
-const REPLACED_MEANWHILE = 'TB409'
-
-function isStoredMeanwhile(error: unknown): boolean {
-  const { code, table } = error as { code?: unknown; table?: unknown }
-  return code === REPLACED_MEANWHILE || (code === UNIQUE_VIOLATION && table === 'idempotency')
-}
+/** Raised by check_verifications. */
+const STORED_MEANWHILE = 'TB409'
 
 export function toCheckValues({ at, since, day, guesses, answers, sealed }: CheckBatch): Value[] {
   const before = countBefore(guesses)

@@ -11,37 +11,37 @@
  * `look_up_verifications` reads two registry rows for each question, of which one exists, and the stored response: see
  * lookup-batches.ts.
  */
-const BY_INDEX = [
+export const BY_INDEX = [
   'SET plan_cache_mode = force_generic_plan',
   ...['seqscan', 'bitmapscan', 'hashjoin', 'mergejoin'].map((plan) => `SET enable_${plan} = off`),
 ].join(' ')
 
 const PERSON = 'substring(subjects FROM (32 * n - 31)::int FOR 32)'
-const GUESSES = `(SELECT g.*, ${PERSON} AS subject FROM
+export const GUESSES = `(SELECT g.*, ${PERSON} AS subject FROM
   unnest(key_ids, wrong, quotas, before_all, before_key) WITH ORDINALITY
     AS g(key_id, is_wrong, quota, before_all, before_key, n)) g`
-const NEW_PEOPLE = 'unnest(new_people, new_keys, new_quotas) AS g(subject, key_id, quota)'
+export const NEW_PEOPLE = 'unnest(new_people, new_keys, new_quotas) AS g(subject, key_id, quota)'
 const cut = (part: number) => `substring(hashes FROM (128 * n - ${127 - 32 * part})::int FOR 32)`
-const ANSWERS = `(SELECT a.*, ${cut(0)} AS name, ${cut(1)} AS fingerprint, ${cut(2)} AS subject, ${cut(3)} AS record,
+export const ANSWERS = `(SELECT a.*, ${cut(0)} AS name, ${cut(1)} AS fingerprint, ${cut(2)} AS subject, ${cut(3)} AS record,
     substring(sealed FROM a.start FOR a.size) AS sealed FROM
   unnest(answer_keys, operations, owners, starts, sizes, expiries, holds) WITH ORDINALITY
     AS a(key_id, operation, owner, start, size, expires_at, holds_record, n)) a`
 
 /** LIMIT 1 keeps the planner from turning a probe of an index into a join of whole tables. */
-const FAILURES = `CROSS JOIN LATERAL (
+export const FAILURES = `CROSS JOIN LATERAL (
     SELECT COUNT(*) AS by_all, COUNT(*) FILTER (WHERE t.key_id = g.key_id) AS by_key
     FROM attempts t WHERE t.subject = g.subject AND t.at > since) f`
-const KNOWN = `LEFT JOIN LATERAL (SELECT true AS is_known FROM key_subjects k
+export const KNOWN = `LEFT JOIN LATERAL (SELECT true AS is_known FROM key_subjects k
     WHERE k.key_id = g.key_id AND k.day = today AND k.subject = g.subject LIMIT 1) k ON true`
-const COUNTED = `LEFT JOIN LATERAL (SELECT d.subjects FROM key_days d
+export const COUNTED = `LEFT JOIN LATERAL (SELECT d.subjects FROM key_days d
     WHERE d.key_id = g.key_id AND d.day = today LIMIT 1) d ON true`
-const IS_OVER = 'i.expires_at <= now_at AND (i.sealed IS NOT NULL OR i.lease_until <= now_at)'
-const IS_FREE = 'i.sealed IS NULL AND i.lease_until <= now_at AND i.fingerprint = a.fingerprint'
-const STORED = `LEFT JOIN LATERAL (SELECT ${IS_OVER} OR ${IS_FREE} AS is_replaceable FROM idempotency i
+export const IS_OVER = 'i.expires_at <= now_at AND (i.sealed IS NOT NULL OR i.lease_until <= now_at)'
+export const IS_FREE = 'i.sealed IS NULL AND i.lease_until <= now_at AND i.fingerprint = a.fingerprint'
+export const STORED = `LEFT JOIN LATERAL (SELECT ${IS_OVER} OR ${IS_FREE} AS is_replaceable FROM idempotency i
     WHERE i.key_id = a.key_id AND i.operation = a.operation AND i.name = a.name LIMIT 1) i ON true`
-const RECORD = `LEFT JOIN LATERAL (SELECT true AS exists FROM registry WHERE registry.subject = a.record LIMIT 1) r ON true`
+export const RECORD = `LEFT JOIN LATERAL (SELECT true AS exists FROM registry WHERE registry.subject = a.record LIMIT 1) r ON true`
 /** A unique violation if another node stores one at the same moment. */
-const STORE_ANSWERS = `INSERT INTO idempotency AS i
+export const STORE_ANSWERS = `INSERT INTO idempotency AS i
         (key_id, operation, name, fingerprint, subject, owner, lease_until, expires_at, sealed)
         SELECT a.key_id, a.operation, a.name, a.fingerprint, a.subject, a.owner, 0, a.expires_at, a.sealed
         FROM ${ANSWERS} ORDER BY a.name`
