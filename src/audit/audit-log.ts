@@ -21,10 +21,14 @@ import type { AuditRow } from '../store/audit-row.ts'
 import type { AuditTable } from '../store/audit-table.ts'
 import type { CommitCheck, Refusal } from '../store/commit-check.ts'
 import { isStoreFailure, toFatal } from '../store/failure.ts'
+import type { Loss } from '../store/loss-table.ts'
+import { removeAcknowledged } from './acknowledged-file.ts'
 import { appendBatch, type Pending, settleBatch, takeRefused } from './append-batch.ts'
 import { claimChain, createOwner, loadNodeName } from './chain-claim.ts'
-import { refuseOlderStore } from './checkpoint.ts'
 import { type CheckpointSchedule, createCheckpointSchedule } from './checkpoint-schedule.ts'
+import { acceptLoss } from './loss-statement.ts'
+import { AcknowledgedRowsLost, createLossWatch, type LossOptions, type LossWatch } from './loss-watch.ts'
+import { findOpenLosses } from './open-losses.ts'
 import { createPolicyStore, type PolicyStore } from './policy-store.ts'
 import { type AuditEntry, EMPTY_HEAD, linkEntries } from './row.ts'
 import type { Signer } from './signing.ts'
@@ -37,6 +41,8 @@ type AuditLogOptions = {
   readonly checkpointDir: string
   /** Set by a restore, which puts an older log in place on purpose. */
   readonly acceptOlder?: boolean
+  /** With PostgreSQL, where a failover can lose rows. On SQLite the process stops instead. */
+  readonly losses?: LossOptions | undefined
   /** Called once when the log can no longer be written. */
   readonly onUnavailable: (error: unknown) => void
   /** Called when a checkpoint could not be made. That alone does not stop the log. */
@@ -47,14 +53,18 @@ type AuditLogOptions = {
 
 const CHECKPOINT_EVERY_MS = 60_000
 const PROBE_EVERY_MS = 1000
+/** How often the acknowledged rows are written to the disk of this node. */
+const FLUSH_EVERY_MS = 1000
 /** At most this many requests share one commit. */
 const MOST_PENDING = 1000
 
 export async function openAuditLog(options: AuditLogOptions): Promise<AuditLog> {
-  if (!options.acceptOlder) await refuseOlderStore(options.table, options.checkpointDir)
   const owner = createOwner()
   const node = loadNodeName(options.dataDir)
-  return new AuditLog(options, node, owner, await claimChain(options.table, node, owner))
+  const open = options.acceptOlder ? [] : await findOpenLosses(options)
+  const log = new AuditLog(options, node, owner, await claimChain(options.table, node, owner))
+  for (const loss of open) await log.recordLoss(loss)
+  return log
 }
 
 export class AuditLog {
@@ -72,6 +82,7 @@ export class AuditLog {
   #queue: Pending[] = []
   #running: Promise<void> | undefined
   readonly #checkpoints: CheckpointSchedule
+  #watch: LossWatch | undefined
   #probing = false
   #lastProbe: Promise<boolean> | undefined
   #probedAt = Number.NEGATIVE_INFINITY
@@ -83,9 +94,11 @@ export class AuditLog {
     this.owner = owner
     this.#chain = chain
     this.#policies = createPolicyStore(options.table)
+    this.#watch = this.#createWatch()
     this.#checkpoints = createCheckpointSchedule(options, (error) => this.reportFailure(error))
     this.#timers = [
       setInterval(() => void this.#probe(), PROBE_EVERY_MS).unref(),
+      setInterval(() => void this.#flush(), FLUSH_EVERY_MS).unref(),
       setInterval(() => void this.#heartbeatAndCheckpoint(), CHECKPOINT_EVERY_MS).unref(),
     ]
   }
@@ -144,6 +157,7 @@ export class AuditLog {
   async close(): Promise<void> {
     for (const timer of this.#timers) clearInterval(timer)
     await this.#running
+    await this.#flush()
     await this.#checkpoints.finish()
     await this.#options.table.release(this.#chain, this.owner, Date.now()).catch(() => {})
   }
@@ -183,6 +197,7 @@ export class AuditLog {
   #advance(rows: readonly AuditRow[]): void {
     this.#head = rows.at(-1) ?? this.#head
     this.#acknowledged = this.#head
+    this.#watch?.file.add(rows)
     this.#checkpoints.count(rows.length)
   }
 
@@ -192,12 +207,24 @@ export class AuditLog {
     const isMine = (await table.chains()).some(
       ({ chain, owner }) => chain === this.#chain && owner === this.owner,
     )
-    await refuseLostRows(table, this.#chain, this.#acknowledged)
-    if (!isMine) {
-      this.#chain = await claimChain(table, this.#node, this.owner)
-      this.#acknowledged = undefined
-    }
+    if (this.#watch) await this.#watch.refuseLoss()
+    else await refuseLostRows(table, this.#chain, this.#acknowledged)
+    if (!isMine) await this.#claim()
     return (await table.head(this.#chain)) ?? EMPTY_HEAD
+  }
+
+  async #claim(): Promise<void> {
+    this.#chain = await claimChain(this.#options.table, this.#node, this.owner)
+    this.#acknowledged = undefined
+    this.#watch = this.#createWatch()
+  }
+
+  #createWatch(): LossWatch | undefined {
+    return this.#options.losses && createLossWatch(this.#options, this.#options.losses, this.#chain)
+  }
+
+  #flush(): Promise<void> | undefined {
+    return this.#watch?.file.flush().catch(this.#options.onCheckpointFailure)
   }
 
   #fail(error: unknown): void {
@@ -232,8 +259,35 @@ export class AuditLog {
   async #probe(): Promise<void> {
     if (this.#healthy || this.#probing || this.#ended) return
     this.#probing = true
-    if (await this.#sendHeartbeat()) this.#healthy = !this.#ended
+    if ((await this.#sendHeartbeat()) && (await this.#isComplete().catch(() => false)))
+      this.#healthy = !this.#ended
     this.#probing = false
+  }
+
+  /** Whether nothing is lost, or the loss was accepted. The shortened chain is not extended again. */
+  async #isComplete(): Promise<boolean> {
+    try {
+      await this.#watch?.refuseLoss()
+      return true
+    } catch (error) {
+      if (!(error instanceof AcknowledgedRowsLost)) return false
+    }
+    const open = await this.#watch?.findOpen()
+    if (open && !this.#options.losses?.isRecorded) return false
+    await this.#claim()
+    if (open) await this.recordLoss(open)
+    return true
+  }
+
+  /** Writes the statement of a loss to a chain that has lost nothing. */
+  async recordLoss(loss: Loss): Promise<void> {
+    const { losses, signer, dataDir } = this.#options
+    if (!losses) return
+    const record = async (entries: readonly AuditEntry[]) => {
+      await this.#commit([{ entries, resolve: () => {}, reject: () => {} }])
+    }
+    await acceptLoss(loss, { losses: losses.losses, signer, record, by: losses.by })
+    await removeAcknowledged(dataDir, loss.chain)
   }
 
   async #heartbeatAndCheckpoint(): Promise<void> {

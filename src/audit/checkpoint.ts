@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import { UserError } from '../errors.ts'
 import type { ChainEnd } from '../store/audit-chains.ts'
 import type { AuditTable, Checkpoint } from '../store/audit-table.ts'
+import type { Loss } from '../store/loss-table.ts'
 import { appendCheckpoint, CHECKPOINT_FILE, readLastCheckpoint } from './checkpoint-folder.ts'
 import { computeMerkleRoot } from './merkle.ts'
 import type { Signer } from './signing.ts'
@@ -67,15 +68,26 @@ async function* pagesOf(table: AuditTable, chain: string, from: number, upTo: nu
 const parseCheckpoint = ({ body }: Pick<Checkpoint, 'body'>): CheckpointBody =>
   JSON.parse(body) as CheckpointBody
 
-/** Refuses to extend a log that is shorter than, or differs from, the last checkpoint in the file. */
-export async function refuseOlderStore(table: AuditTable, folder: string): Promise<void> {
+/**
+ * Compares the log with the last checkpoint in the file. Returns the chains that are shorter than it says. Throws if the log is
+ * another one.
+ */
+export async function findShortened(table: AuditTable, folder: string): Promise<Loss[]> {
   const last = await readLastCheckpoint(folder)
-  if (!last) return
-  for (const { chain, sequence, hash } of parseCheckpoint(last).heads) {
+  const shortened: Loss[] = []
+  for (const { chain, sequence, hash } of last ? parseCheckpoint(last).heads : []) {
     const row = await table.find(chain, sequence)
     if (row && Buffer.from(row.hash).toString('hex') === hash) continue
-    throw new UserError(
-      `The audit log in the database is ${row ? 'not the one' : 'shorter than'} the last checkpoint in ${join(folder, CHECKPOINT_FILE)} says (chain ${chain}, row ${sequence}). Rows are missing or an older copy was restored. If that was intended, move the file away.`,
-    )
+    if (row || !(await table.chains()).some((each) => each.chain === chain))
+      throw new UserError(
+        `The audit log in the database is not the one of the last checkpoint in ${join(folder, CHECKPOINT_FILE)} (chain ${chain}, row ${sequence}). If another database was put in place on purpose, move the file away.`,
+      )
+    shortened.push({
+      chain,
+      kept: (await table.head(chain))?.sequence ?? 0,
+      acknowledged: sequence,
+      references: [],
+    })
   }
+  return shortened
 }

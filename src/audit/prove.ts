@@ -5,9 +5,10 @@ import { type AuditSnapshot, withAuditSnapshot } from '../store/audit-snapshot.t
 import type { Checkpoint } from '../store/audit-table.ts'
 import type { Store } from '../store/store.ts'
 import { checkProof, PROOF_KIND, type Proof, type ProofRow, toProofText } from './check-proof.ts'
-import { makeCheckpoint, refuseOlderStore } from './checkpoint.ts'
+import { makeCheckpoint } from './checkpoint.ts'
 import { toMerklePath } from './merkle.ts'
 import { openCheckpoint, type SignedHead, toPublicKey } from './open-checkpoint.ts'
+import { refuseOlderStore } from './open-losses.ts'
 import type { Signer } from './signing.ts'
 
 /** The log, and the key that signs a new checkpoint where none covers the row yet. */
@@ -78,7 +79,7 @@ async function findAfter(
 
 /** Refuses to sign a log that was truncated or rewritten. */
 async function signNow({ store, signer, checkpointDir }: ProveDeps): Promise<void> {
-  await refuseOlderStore(store.audit, checkpointDir)
+  await refuseOlderStore(store, checkpointDir)
   await makeCheckpoint(store.audit, signer, checkpointDir)
 }
 

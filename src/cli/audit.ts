@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import { UserError } from '../errors.ts'
+import { addAcceptLossCommand } from './audit-accept-loss.ts'
 import { addAuditExportCommand } from './audit-export.ts'
 import { addAuditProofCommands } from './audit-proof.ts'
 import { addAuditShowCommands } from './audit-show.ts'
@@ -10,6 +11,7 @@ export function addAuditCommand(program: Command): void {
   const audit = program.command('audit').description('verify, search and export the audit log; make proofs')
   addAuditVerifyCommand(audit)
   addAuditExportCommand(audit)
+  addAcceptLossCommand(audit)
   addAuditShowCommands(audit, readReference)
   addAuditProofCommands(audit, readReference)
   addHelp(audit, {

@@ -61,6 +61,10 @@ export async function withCommandContext<T>(
       dataDir: config.dataDir,
       checkpointDir: config.checkpointDir ?? config.dataDir,
       acceptOlder,
+      losses:
+        config.databaseUrl === undefined
+          ? undefined
+          : { losses: sealed.store.losses, isRecorded: false, by: COMMAND_LINE, onLoss: () => {} },
       onUnavailable: () => {},
       onCheckpointFailure: () => {},
       onCorruption: (error) => {

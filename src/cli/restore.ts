@@ -1,5 +1,8 @@
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
 import type { Command } from 'commander'
 import { say, sayJson, strong, toCount } from '../app/terminal.ts'
+import { ACKNOWLEDGED_FOLDER } from '../audit/acknowledged-file.ts'
 import { restoreBackup } from '../backup/restore-backup.ts'
 import { type Config, loadConfig } from '../config/config.ts'
 import { toDatabaseText } from '../config/database-text.ts'
@@ -40,6 +43,7 @@ async function runRestore(file: string, { force = false, yes, json }: Options): 
   await refuseStrayDatabase(config)
   if (force) await requireConfirmation('Replace the data in this database?', yes, 'Nothing was changed.')
   const { header, counts, place } = await restore(config, file, force)
+  await rm(join(config.dataDir, ACKNOWLEDGED_FOLDER), { recursive: true, force: true })
   // The restored log may be older than the last checkpoint of this node. This row and the next checkpoint explain it.
   const row = { phase: 'restored', outcome: 'ok', detail: `backup of ${header.created_at}` }
   await withCommandContext(({ audit }) => audit.record([row]), {

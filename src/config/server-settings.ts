@@ -115,6 +115,12 @@ export const SETTINGS = {
     orOff(duration({ least: '1m' })),
     'How often the lists of TABBAT_CATALOGUE_SOURCES are fetched, for example 6h, at least 1m.',
   ),
+  lostRows: setting(
+    'TABBAT_LOST_ROWS',
+    'refuse',
+    oneOf('refuse', 'record'),
+    'What follows when PostgreSQL no longer has audit rows that callers were answered on, as after a failover to an asynchronous standby. refuse: verifications get 503 until an operator runs tabbat audit accept-loss. record: the server writes the statement of the loss itself and continues.',
+  ),
   checkpointDir: setting(
     'TABBAT_CHECKPOINT_DIR',
     undefined,

@@ -15,6 +15,7 @@ import { createRegistry, type Registry } from '../registry/registry.ts'
 import { createScrub, type Scrub } from '../registry/scrub.ts'
 import { isLoopback } from '../settings/setting.ts'
 import { createLatencies, type Latencies } from '../statistics/latencies.ts'
+import type { Loss } from '../store/loss-table.ts'
 import { loadKeyring, openSealedStore } from '../store/sealed-store.ts'
 import type { Store } from '../store/store.ts'
 import { createLog, type Log } from '../telemetry/log.ts'
@@ -204,12 +205,31 @@ async function openAudit(
     signer: createSigner(keyring['audit-signing']),
     dataDir: config.dataDir,
     checkpointDir: config.checkpointDir ?? config.dataDir,
+    losses:
+      config.databaseUrl === undefined
+        ? undefined
+        : {
+            losses: store.losses,
+            isRecorded: config.lostRows === 'record',
+            by: 'TABBAT_LOST_ROWS',
+            onLoss: (loss) => log.event('error', 'audit_rows_lost', toLossFacts(loss)),
+          },
     onUnavailable: logFailure('audit_unavailable'),
     onCheckpointFailure: logFailure('checkpoint_failed'),
     onCorruption: fatal.stop,
   })
   return fatal.audit
 }
+
+const SHOWN_REFERENCES = 20
+
+/** The first references; `tabbat audit accept-loss --json` prints all. */
+const toLossFacts = ({ chain, kept, acknowledged, references }: Loss) => ({
+  chain,
+  first: kept + 1,
+  last: acknowledged,
+  references: references.slice(0, SHOWN_REFERENCES).join(' '),
+})
 
 /** On by default only where no other machine can reach the server. */
 export const hasPublicSandboxKey = ({ sandbox, host }: Pick<Config, 'sandbox' | 'host'>) =>

@@ -65,10 +65,16 @@ const APPENDED: Appended = { refused: [], late: [] }
 const LIST = AUDIT_COLUMNS.join(', ')
 const INSERT = `INSERT INTO audit (${LIST}) VALUES (${AUDIT_COLUMNS.map((_column, index) => `$${index + 1}`).join(', ')})`
 
+const toCell = (column: (typeof AUDIT_COLUMNS)[number]) =>
+  toColumnOfJson(column, AUDIT_COLUMNS.indexOf(column))
+/** After a failover the database may lack the row before: the statement fails, and nothing is written. */
+const REQUIRE_PREVIOUS = `require_audit_row(${toCell('chain')}, ${toCell('sequence')} - 1, ${toCell('previous_hash')})`
+
 /** PostgreSQL unpacks the batch itself: one round trip instead of one for each row. */
 const toInsertPacked = (rows: string) =>
   `INSERT INTO audit (${LIST}) SELECT ${AUDIT_COLUMNS.map(toColumnOfJson).join(', ')}
-  FROM jsonb_array_elements(${rows}::jsonb) WITH ORDINALITY AS batch(row, position) ORDER BY position`
+  FROM jsonb_array_elements(${rows}::jsonb) WITH ORDINALITY AS batch(row, position)
+  WHERE CASE WHEN position = 1 THEN ${REQUIRE_PREVIOUS} ELSE TRUE END ORDER BY position`
 const INSERT_PACKED = `WITH tallied AS (${toAddPackedTallies('$2')}) ${toInsertPacked('$1')}`
 
 /** The same if all checks pass. The snapshot of the checks is their own, taken after their locks. */

@@ -29,6 +29,7 @@ export const DATA_TABLES = [
   'audit',
   'audit_chains',
   'checkpoints',
+  'audit_losses',
 ] as const
 export type DataTable = (typeof DATA_TABLES)[number]
 

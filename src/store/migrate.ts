@@ -21,6 +21,7 @@ import { indexPlans } from './migrations/0018-index-plans.ts'
 import { clientCerts } from './migrations/0019-client-certs.ts'
 import { idempotencyIndex } from './migrations/0020-idempotency-index.ts'
 import { storeAtOnce } from './migrations/0021-store-at-once.ts'
+import { auditLosses } from './migrations/0022-audit-losses.ts'
 
 /** `sql` runs on both engines; statements that differ stand under the name of the dialect. */
 type Migration = {
@@ -53,6 +54,7 @@ const MIGRATIONS: readonly Migration[] = [
   clientCerts,
   idempotencyIndex,
   storeAtOnce,
+  auditLosses,
 ]
 
 /** The schema that this program knows. */

@@ -8,6 +8,7 @@ import { createIdempotencyTable, type IdempotencyTable } from './idempotency-tab
 import { createKeyTable, type KeyTable } from './key-table.ts'
 import type { LookupTable } from './lookup.ts'
 import { createLookupTable } from './lookup-table.ts'
+import { createLossTable, type LossTable } from './loss-table.ts'
 import { createMetaTable, type MetaTable } from './meta-table.ts'
 import { createRegistryTable, type RegistryTable } from './registry-table.ts'
 import { createReuseTable, type ReuseTable } from './reuse-table.ts'
@@ -24,6 +25,7 @@ export type Tables = {
   readonly registry: RegistryTable
   readonly guesses: GuessTable
   readonly audit: AuditTable
+  readonly losses: LossTable
   readonly idempotency: IdempotencyTable
   readonly lookups: LookupTable
   readonly erasure: ErasureTable
@@ -43,6 +45,7 @@ export const createTables = (database: Database): Tables => ({
   registry: createRegistryTable(database),
   guesses: createGuessTable(database),
   audit: createAuditTable(database),
+  losses: createLossTable(database),
   idempotency: createIdempotencyTable(database),
   lookups: createLookupTable(database),
   erasure: createErasureTable(database),
@@ -62,7 +65,8 @@ export const WRITES: { readonly [Table in keyof Tables]: readonly (keyof Tables[
   meta: ['insert', 'set'],
   registry: ['save', 'finishImport'],
   guesses: ['admit', 'withdraw', 'confirm', 'withdrawAll', 'forget'],
-  audit: ['append', 'insertPolicies', 'claim', 'sendHeartbeat', 'release', 'insertCheckpoint'],
+  audit: ['append', 'insertPolicies', 'claim', 'sendHeartbeat', 'release', 'retire', 'insertCheckpoint'],
+  losses: ['insert', 'accept'],
   idempotency: ['claim', 'release', 'forget'],
   lookups: [],
   rotation: ['begin', 'replace', 'finish'],

@@ -1,0 +1,47 @@
+import type { AuditTable } from '../store/audit-table.ts'
+import type { Loss } from '../store/loss-table.ts'
+import { type AcknowledgedRow, listAcknowledged, readAcknowledged } from './acknowledged-file.ts'
+
+type Rows = Pick<AuditTable, 'find' | 'head'>
+
+/** The rows of a chain that were acknowledged by this node and are no longer in the database, if there are any. */
+export async function findLoss(table: Rows, dataDir: string, chain: string): Promise<Loss | undefined> {
+  const rows = await readAcknowledged(dataDir, chain)
+  const last = rows.at(-1)
+  if (!last || (await holds(table, chain, last))) return undefined
+  const first = await findFirstMissing(table, chain, rows)
+  const kept = rows[first - 1]?.sequence ?? (await table.head(chain))?.sequence ?? 0
+  const references = rows.slice(first).flatMap(({ reference }) => reference ?? [])
+  return { chain, kept, acknowledged: last.sequence, references: [...new Set(references)] }
+}
+
+/** Of all chains that this node has extended. */
+export async function findLosses(table: Rows, dataDir: string): Promise<Loss[]> {
+  const losses: Loss[] = []
+  for (const chain of await listAcknowledged(dataDir)) {
+    const loss = await findLoss(table, dataDir, chain)
+    if (loss) losses.push(loss)
+  }
+  return losses
+}
+
+/** Rows are linked, so that no row after a missing one is there: a binary search. */
+async function findFirstMissing(
+  table: Rows,
+  chain: string,
+  rows: readonly AcknowledgedRow[],
+): Promise<number> {
+  let [low, high] = [0, rows.length - 1]
+  while (low < high) {
+    const middle = Math.floor((low + high) / 2)
+    const row = rows[middle]
+    if (row && (await holds(table, chain, row))) low = middle + 1
+    else high = middle
+  }
+  return low
+}
+
+async function holds(table: Rows, chain: string, { sequence, hash }: AcknowledgedRow): Promise<boolean> {
+  const row = await table.find(chain, sequence)
+  return row !== undefined && Buffer.from(row.hash).toString('hex') === hash
+}

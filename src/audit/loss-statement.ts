@@ -1,0 +1,37 @@
+import { type KeyObject, verify } from 'node:crypto'
+import type { Loss, LossTable } from '../store/loss-table.ts'
+import type { AuditEntry } from './row.ts'
+import type { Signer } from './signing.ts'
+
+/** The phase of a row that states a loss. */
+export const LOG_SHORTENED = 'log_shortened'
+
+const REFERENCES_IN_A_ROW = 1000
+
+type Acceptance = {
+  readonly losses: Pick<LossTable, 'accept'>
+  readonly signer: Signer
+  readonly record: (entries: readonly AuditEntry[]) => Promise<void>
+  /** Who accepts it. */
+  readonly by: string
+}
+
+/** Writes signed statements of a loss to the audit log, and then accepts it. */
+export async function acceptLoss(loss: Loss, { losses, signer, record, by }: Acceptance): Promise<void> {
+  const { chain, kept, acknowledged, references } = loss
+  for (let start = 0; start === 0 || start < references.length; start += REFERENCES_IN_A_ROW) {
+    const named = references.slice(start, start + REFERENCES_IN_A_ROW)
+    const text = JSON.stringify({ chain, kept, acknowledged, references: named, by })
+    await record([{ phase: LOG_SHORTENED, outcome: 'accepted', detail: `${text} ${signer.sign(text)}` }])
+  }
+  await losses.accept(loss, Date.now())
+}
+
+/** The loss that the detail of a row states, if its signature is valid. */
+export function readStatement(detail: string, publicKey: KeyObject): Loss | undefined {
+  const end = detail.lastIndexOf(' ')
+  const text = detail.slice(0, end)
+  const signature = Buffer.from(detail.slice(end + 1), 'base64')
+  if (end < 0 || !verify(null, Buffer.from(text), publicKey, signature)) return undefined
+  return JSON.parse(text) as Loss
+}

@@ -1,0 +1,60 @@
+import { join } from 'node:path'
+import { UserError } from '../errors.ts'
+import type { AuditTable } from '../store/audit-table.ts'
+import type { Loss } from '../store/loss-table.ts'
+import type { Store } from '../store/store.ts'
+import { removeAcknowledged } from './acknowledged-file.ts'
+import { findShortened } from './checkpoint.ts'
+import { CHECKPOINT_FILE } from './checkpoint-folder.ts'
+import { findLosses } from './find-loss.ts'
+import type { LossOptions } from './loss-watch.ts'
+
+type OpenedLog = {
+  readonly table: AuditTable
+  readonly dataDir: string
+  readonly checkpointDir: string
+  readonly losses?: LossOptions | undefined
+}
+
+/**
+ * Compares the log with what this node has acknowledged and signed, at the start. Returns the losses whose statement the server
+ * is to write; throws if an operator must act first.
+ */
+export async function findOpenLosses(log: OpenedLog): Promise<Loss[]> {
+  const { table, dataDir, checkpointDir, losses: options } = log
+  const shortened = await findShortened(table, checkpointDir)
+  if (!options) return refuseOlder(shortened, checkpointDir)
+  const found = [...shortened, ...(await findLosses(table, dataDir))]
+  for (const loss of found) {
+    await options.losses.insert(loss, Date.now())
+    if (await options.losses.isAccepted(loss)) await removeAcknowledged(dataDir, loss.chain)
+  }
+  const open = found.length > 0 ? await options.losses.list('open') : []
+  if (open.length > 0 && !options.isRecorded) refuse(open, options)
+  return open
+}
+
+/** Refuses to sign a log that lacks signed rows, unless their loss was accepted. */
+export async function refuseOlderStore({ audit, losses }: Store, checkpointDir: string): Promise<void> {
+  for (const loss of await findShortened(audit, checkpointDir))
+    if (!(await losses.isAccepted(loss))) refuseOlder([loss], checkpointDir)
+}
+
+/** On SQLite nothing fails over: an older copy was put in place. */
+function refuseOlder([first]: readonly Loss[], checkpointDir: string): Loss[] {
+  if (!first) return []
+  const file = join(checkpointDir, CHECKPOINT_FILE)
+  throw new UserError(
+    `The audit log in the database is shorter than the last checkpoint in ${file} says (chain ${first.chain}, row ${first.acknowledged}). Rows are missing or an older copy was restored. If that was intended, move the file away.`,
+  )
+}
+
+function refuse(open: readonly Loss[], { onLoss }: LossOptions): never {
+  for (const loss of open) onLoss(loss)
+  const rows = open.map(
+    ({ chain, kept, acknowledged }) => `chain ${chain}, rows ${kept + 1} to ${acknowledged}`,
+  )
+  throw new UserError(
+    `The database has lost audit rows that were acknowledged (${[...new Set(rows)].join('; ')}), as after a failover to an asynchronous standby. If this is the right database, run: tabbat audit accept-loss`,
+  )
+}
