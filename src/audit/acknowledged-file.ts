@@ -54,7 +54,8 @@ export function createAcknowledgedFile(
     flush: () => {
       const rows = added
       added = []
-      if (rows.length > 0) writing = writing.then(() => write(rows.map(toLine).join(''), rows.length))
+      if (rows.length > 0)
+        writing = writing.catch(() => {}).then(() => write(rows.map(toLine).join(''), rows.length))
       return writing
     },
   }

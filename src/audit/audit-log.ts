@@ -16,33 +16,19 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { AppError } from '../errors.ts'
 import type { Completion } from '../store/append-audit.ts'
-import type { Head } from '../store/audit-chains.ts'
-import type { AuditRow } from '../store/audit-row.ts'
-import type { AuditTable } from '../store/audit-table.ts'
 import type { CommitCheck, Refusal } from '../store/commit-check.ts'
 import { isStoreFailure, toFatal } from '../store/failure.ts'
-import type { Loss } from '../store/loss-table.ts'
-import { removeAcknowledged } from './acknowledged-file.ts'
-import { appendBatch, type Pending, settleBatch, takeRefused } from './append-batch.ts'
-import { claimChain, createOwner, loadNodeName } from './chain-claim.ts'
+import type { Pending } from './append-batch.ts'
+import { createOwner, loadNodeName } from './chain-claim.ts'
+import { type ChainWriter, type ChainWriterOptions, openChainWriter } from './chain-writer.ts'
 import { type CheckpointSchedule, createCheckpointSchedule } from './checkpoint-schedule.ts'
-import { acceptLoss } from './loss-statement.ts'
-import { AcknowledgedRowsLost, createLossWatch, type LossOptions, type LossWatch } from './loss-watch.ts'
 import { findOpenLosses } from './open-losses.ts'
-import { createPolicyStore, type PolicyStore } from './policy-store.ts'
-import { type AuditEntry, EMPTY_HEAD, linkEntries } from './row.ts'
-import type { Signer } from './signing.ts'
-import { refuseLostRows } from './unknown-commit.ts'
+import type { AuditEntry } from './row.ts'
 
-type AuditLogOptions = {
-  readonly table: AuditTable
-  readonly signer: Signer
-  readonly dataDir: string
+type AuditLogOptions = ChainWriterOptions & {
   readonly checkpointDir: string
   /** Set by a restore, which puts an older log in place on purpose. */
   readonly acceptOlder?: boolean
-  /** With PostgreSQL, where a failover can lose rows. On SQLite the process stops instead. */
-  readonly losses?: LossOptions | undefined
   /** Called once when the log can no longer be written. */
   readonly onUnavailable: (error: unknown) => void
   /** Called when a checkpoint could not be made. That alone does not stop the log. */
@@ -62,39 +48,30 @@ export async function openAuditLog(options: AuditLogOptions): Promise<AuditLog> 
   const owner = createOwner()
   const node = loadNodeName(options.dataDir)
   const open = options.acceptOlder ? [] : await findOpenLosses(options)
-  const log = new AuditLog(options, node, owner, await claimChain(options.table, node, owner))
-  for (const loss of open) await log.recordLoss(loss)
-  return log
+  const writer = await openChainWriter(options, { node, owner })
+  for (const loss of open) await writer.recordLoss(loss)
+  return new AuditLog(options, owner, writer)
 }
 
 export class AuditLog {
   readonly owner: string
   readonly #options: AuditLogOptions
-  readonly #node: string
-  #chain: string
-  #head: Head | undefined
-  /** The last row that a caller was answered on. A log without it has lost rows. */
-  #acknowledged: Head | undefined
+  readonly #writer: ChainWriter
   #healthy = true
   /** Set after damage or a disk error, and never reset. */
   #ended = false
-  readonly #policies: PolicyStore
   #queue: Pending[] = []
   #running: Promise<void> | undefined
   readonly #checkpoints: CheckpointSchedule
-  #watch: LossWatch | undefined
   #probing = false
   #lastProbe: Promise<boolean> | undefined
   #probedAt = Number.NEGATIVE_INFINITY
   readonly #timers: readonly NodeJS.Timeout[]
 
-  constructor(options: AuditLogOptions, node: string, owner: string, chain: string) {
+  constructor(options: AuditLogOptions, owner: string, writer: ChainWriter) {
     this.#options = options
-    this.#node = node
     this.owner = owner
-    this.#chain = chain
-    this.#policies = createPolicyStore(options.table)
-    this.#watch = this.#createWatch()
+    this.#writer = writer
     this.#checkpoints = createCheckpointSchedule(options, (error) => this.reportFailure(error))
     this.#timers = [
       setInterval(() => void this.#probe(), PROBE_EVERY_MS).unref(),
@@ -159,13 +136,13 @@ export class AuditLog {
     await this.#running
     await this.#flush()
     await this.#checkpoints.finish()
-    await this.#options.table.release(this.#chain, this.owner, Date.now()).catch(() => {})
+    await this.#writer.release().catch(() => {})
   }
 
   /** Group commit: requests that arrive during a commit share the next one. */
   async #work(): Promise<void> {
     while (this.#queue.length > 0) {
-      let batch = this.#queue.splice(0, MOST_PENDING)
+      let batch: readonly Pending[] = this.#queue.splice(0, MOST_PENDING)
       try {
         // Refusals are rare: the rows of the others are linked again without them.
         while (batch.length > 0) batch = await this.#commit(batch)
@@ -179,57 +156,21 @@ export class AuditLog {
     this.#running = undefined
   }
 
-  /** Writes the batch, or nothing if a check refuses some of it. Returns what is still to be written. */
-  async #commit(batch: readonly Pending[]): Promise<Pending[]> {
-    this.#head ??= await this.#findHead()
-    const entries = batch.flatMap((pending) => pending.entries)
-    // A row refers to the fields that were released; their names are durable before it.
-    await this.#policies.store(entries)
-    const rows = linkEntries(this.#chain, this.#head, entries)
-    const appended = await appendBatch(this.#options.table, batch, rows)
-    if (this.#ended) throw new AppError('audit_unavailable')
-    if (appended.refused.length > 0) return takeRefused(batch, appended.refused)
-    this.#advance(rows)
-    settleBatch(batch, appended.late)
-    return []
+  /** Returns what is still to be written. */
+  async #commit(batch: readonly Pending[]): Promise<readonly Pending[]> {
+    const { rest, written } = await this.#writer.write(batch, () => {
+      if (this.#ended) throw new AppError('audit_unavailable')
+    })
+    this.#checkpoints.count(written)
+    return rest
   }
 
-  #advance(rows: readonly AuditRow[]): void {
-    this.#head = rows.at(-1) ?? this.#head
-    this.#acknowledged = this.#head
-    this.#watch?.file.add(rows)
-    this.#checkpoints.count(rows.length)
-  }
-
-  /** Reads the last row at the start and after a failure. If another process took the chain, this one claims another. */
-  async #findHead(): Promise<Head> {
-    const { table } = this.#options
-    const isMine = (await table.chains()).some(
-      ({ chain, owner }) => chain === this.#chain && owner === this.owner,
-    )
-    if (this.#watch) await this.#watch.refuseLoss()
-    else await refuseLostRows(table, this.#chain, this.#acknowledged)
-    if (!isMine) await this.#claim()
-    return (await table.head(this.#chain)) ?? EMPTY_HEAD
-  }
-
-  async #claim(): Promise<void> {
-    this.#chain = await claimChain(this.#options.table, this.#node, this.owner)
-    this.#acknowledged = undefined
-    this.#watch = this.#createWatch()
-  }
-
-  #createWatch(): LossWatch | undefined {
-    return this.#options.losses && createLossWatch(this.#options, this.#options.losses, this.#chain)
-  }
-
-  #flush(): Promise<void> | undefined {
-    return this.#watch?.file.flush().catch(this.#options.onCheckpointFailure)
+  async #flush(): Promise<void> {
+    await this.#writer.flush().catch(this.#options.onCheckpointFailure)
   }
 
   #fail(error: unknown): void {
-    this.#head = undefined
-    this.#policies.forget()
+    this.#writer.forget()
     const isFatal = toFatal(error) !== undefined
     const isNews = this.#healthy && !isFatal
     this.#healthy = false
@@ -246,7 +187,7 @@ export class AuditLog {
 
   /** Renews the claim on the chain. That it succeeds shows that the log can be written. */
   #sendHeartbeat(): Promise<boolean> {
-    return this.#options.table.sendHeartbeat(this.#chain, this.owner, Date.now()).then(
+    return this.#writer.sendHeartbeat().then(
       () => true,
       (error) => {
         this.#fail(error)
@@ -259,35 +200,9 @@ export class AuditLog {
   async #probe(): Promise<void> {
     if (this.#healthy || this.#probing || this.#ended) return
     this.#probing = true
-    if ((await this.#sendHeartbeat()) && (await this.#isComplete().catch(() => false)))
+    if ((await this.#sendHeartbeat()) && (await this.#writer.isComplete().catch(() => false)))
       this.#healthy = !this.#ended
     this.#probing = false
-  }
-
-  /** Whether nothing is lost, or the loss was accepted. The shortened chain is not extended again. */
-  async #isComplete(): Promise<boolean> {
-    try {
-      await this.#watch?.refuseLoss()
-      return true
-    } catch (error) {
-      if (!(error instanceof AcknowledgedRowsLost)) return false
-    }
-    const open = await this.#watch?.findOpen()
-    if (open && !this.#options.losses?.isRecorded) return false
-    await this.#claim()
-    if (open) await this.recordLoss(open)
-    return true
-  }
-
-  /** Writes the statement of a loss to a chain that has lost nothing. */
-  async recordLoss(loss: Loss): Promise<void> {
-    const { losses, signer, dataDir } = this.#options
-    if (!losses) return
-    const record = async (entries: readonly AuditEntry[]) => {
-      await this.#commit([{ entries, resolve: () => {}, reject: () => {} }])
-    }
-    await acceptLoss(loss, { losses: losses.losses, signer, record, by: losses.by })
-    await removeAcknowledged(dataDir, loss.chain)
   }
 
   async #heartbeatAndCheckpoint(): Promise<void> {

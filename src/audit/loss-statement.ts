@@ -1,10 +1,9 @@
-import { type KeyObject, verify } from 'node:crypto'
 import type { Loss, LossTable } from '../store/loss-table.ts'
 import type { AuditEntry } from './row.ts'
 import type { Signer } from './signing.ts'
 
 /** The phase of a row that states a loss. */
-export const LOG_SHORTENED = 'log_shortened'
+const LOG_SHORTENED = 'log_shortened'
 
 const REFERENCES_IN_A_ROW = 1000
 
@@ -25,13 +24,4 @@ export async function acceptLoss(loss: Loss, { losses, signer, record, by }: Acc
     await record([{ phase: LOG_SHORTENED, outcome: 'accepted', detail: `${text} ${signer.sign(text)}` }])
   }
   await losses.accept(loss, Date.now())
-}
-
-/** The loss that the detail of a row states, if its signature is valid. */
-export function readStatement(detail: string, publicKey: KeyObject): Loss | undefined {
-  const end = detail.lastIndexOf(' ')
-  const text = detail.slice(0, end)
-  const signature = Buffer.from(detail.slice(end + 1), 'base64')
-  if (end < 0 || !verify(null, Buffer.from(text), publicKey, signature)) return undefined
-  return JSON.parse(text) as Loss
 }

@@ -1,5 +1,6 @@
 import { toFaultText, toVisible } from './fault-text.ts'
 import type { ChainEnd, Verdict } from './verify-audit-log.ts'
+import type { StatedLoss } from './verify-losses.ts'
 
 /** The checkpoints.log that was compared, and whether it was stored apart from the database. */
 export type ComparedFile = { readonly path: string; readonly isKeptElsewhere: boolean }
@@ -26,6 +27,7 @@ export function toVerdictText(verdict: Verdict, file?: ComparedFile): VerdictTex
       `${fault ? 'Sound before the fault' : 'Compared'}: ${listCompared(verdict, file).join(', ')}.`,
       ...(fault ? [] : listEnds(verdict.ends)),
       ...listFileFacts(verdict, file),
+      ...verdict.losses.map(toLossText),
     ],
     limits: fault ? [] : listLimits(verdict, file),
   }
@@ -76,6 +78,9 @@ const WITHOUT_CHECKPOINTS = [
 
 const toLimitOfFile = (path: string, last: string) =>
   `This holds up to ${last}. To find rows that were removed or rewritten after that, use a newer copy than ${path}.`
+
+const toLossText = ({ chain, kept, acknowledged, by, time }: StatedLoss) =>
+  `Lost and recorded at ${toVisible(time)} by ${toVisible(by)}: rows ${kept + 1} to ${acknowledged} of chain ${toVisible(chain)}, which callers were answered on.`
 
 const count = (number: number, noun: string) =>
   `${String(number).replace(/\B(?=(\d{3})+$)/g, ' ')} ${noun}${number === 1 ? '' : 's'}`

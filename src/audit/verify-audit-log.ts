@@ -27,6 +27,7 @@ const NOT_CHECKED: CheckpointsVerdict = {
   checkpoints: 0,
   signedRows: 0,
   file: { checkpoints: 0, unreadable: 0, last: undefined },
+  losses: [],
 }
 
 /** Reads the whole log. Returns whether it is unchanged, or the first fault. */

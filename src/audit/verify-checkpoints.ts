@@ -3,6 +3,7 @@ import type { AuditSnapshot } from '../store/audit-snapshot.ts'
 import { type CheckpointFile, readCheckpoints } from './checkpoint-file.ts'
 import { type CheckpointVerifier, createCheckpointVerifier } from './checkpoint-verifier.ts'
 import type { Fault } from './verify-chain.ts'
+import { readStatedLosses, type StatedLoss, type StatedLosses } from './verify-losses.ts'
 
 export type CheckpointOptions = {
   readonly publicKey: KeyObject
@@ -15,6 +16,8 @@ export type CheckpointsVerdict = {
   /** Rows covered by at least one good checkpoint. */
   readonly signedRows: number
   readonly file: FileVerdict
+  /** Rows whose loss is stated in the log. */
+  readonly losses: readonly StatedLoss[]
 }
 
 /** The result for the file, if one was given. */
@@ -30,11 +33,19 @@ export async function verifyCheckpoints(
   scan: AuditSnapshot,
   { publicKey, file }: CheckpointOptions,
 ): Promise<CheckpointsVerdict> {
-  const verifier = createCheckpointVerifier(scan, publicKey)
   const seen = { checkpoints: 0, unreadable: 0, last: undefined }
+  const stated = await readStatedLosses(scan, publicKey)
+  if ('reason' in stated) return { fault: stated, checkpoints: 0, signedRows: 0, file: seen, losses: [] }
+  const verifier = createCheckpointVerifier(scan, publicKey, stated)
   const fault =
-    (await verifyStored(scan, verifier)) ?? (file && (await verifyFile(scan, verifier, file, seen)))
-  return { fault, checkpoints: verifier.count(), signedRows: verifier.signedRows(), file: seen }
+    (await verifyStored(scan, verifier)) ?? (file && (await verifyFile(scan, verifier, file, stated, seen)))
+  return {
+    fault,
+    checkpoints: verifier.count(),
+    signedRows: verifier.signedRows(),
+    file: seen,
+    losses: stated.losses,
+  }
 }
 
 async function verifyStored(scan: AuditSnapshot, verifier: CheckpointVerifier): Promise<Fault | undefined> {
@@ -50,6 +61,7 @@ async function verifyFile(
   scan: AuditSnapshot,
   verifier: CheckpointVerifier,
   file: CheckpointFile,
+  stated: StatedLosses,
   seen: { -readonly [Name in keyof FileVerdict]: FileVerdict[Name] },
 ): Promise<Fault | undefined> {
   let missing: string | undefined
@@ -64,7 +76,7 @@ async function verifyFile(
     if (await scan.hasCheckpoint(checkpoint)) continue
     const fault = await verifier.check(checkpoint, `in ${file.path}`)
     if (fault) return fault
-    missing ??= checkpoint.time
+    if (!stated.explainsCheckpoint(checkpoint.time)) missing ??= checkpoint.time
   }
   return missing === undefined ? undefined : { chain: null, sequence: null, reason: toMissing(missing) }
 }

@@ -28,8 +28,8 @@ type ChainState = {
 class Unsound extends Error {}
 
 /**
- * Verifies a log in stretches that are checked at once. Returns undefined when anything is wrong: verifyAuditLog then finds the
- * first fault. It must accept nothing that verifyAuditLog does not accept.
+ * Verifies a log in stretches that are checked at once. Returns undefined when anything is wrong or lost: verifyAuditLog then
+ * finds the first fault. It must accept nothing that verifyAuditLog does not accept.
  */
 export async function verifyInThreads(
   scan: AuditSnapshot,
@@ -53,6 +53,7 @@ async function verifySound(
   { publicKey, file, onProgress }: VerifyOptions,
   partRows: number | undefined,
 ): Promise<Verdict> {
+  requireThat((await scan.lossStatements()).length === 0)
   const total = await scan.countRows()
   const chains = await readChains(scan, total, partRows)
   const references = new Set<string>()
@@ -84,6 +85,7 @@ async function verifySound(
     sound: true,
     checkpoints,
     file: await verifyFile(scan, file),
+    losses: [],
     rows,
     chains: filled.length,
     unsigned: rows - signed,

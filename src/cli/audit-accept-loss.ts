@@ -52,7 +52,7 @@ const SHOWN = 10
 
 function report({ chain, kept, acknowledged, references }: Loss): void {
   say(strong(`Chain ${chain}: ${toCount(acknowledged - kept, 'row')} missing, after row ${kept}.`))
-  if (references.length === 0) return say('The node that wrote them has not reported their references.')
+  if (references.length === 0) say('The node that wrote them has not reported their references.')
   for (const reference of references.slice(0, SHOWN)) say(`  ${reference}`)
   if (references.length > SHOWN) say(`  and ${references.length - SHOWN} more: --json prints all`)
 }

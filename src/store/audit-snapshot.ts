@@ -25,6 +25,8 @@ export type AuditSnapshot = {
   /** Checkpoints made after a time, in the order of time, in pages. */
   readonly checkpoints: (after?: string) => AsyncIterable<readonly Checkpoint[]>
   readonly hasCheckpoint: (checkpoint: Checkpoint) => Promise<boolean>
+  /** Chain, sequence, time and detail of each row that states a loss. */
+  readonly lossStatements: () => Promise<Cells[]>
   /** For threads that read the same rows. In SQLite they may also see later ones. */
   readonly pageSource: () => Promise<PageSource>
 }
@@ -134,6 +136,13 @@ function createAuditSnapshot(
       return (await query(['chain', 'sequence'], `${rest} LIMIT 1`))[0]
     },
     checkpoints: (after = '') => pageCheckpoints(query, after),
+    lossStatements: async () => {
+      // Nearly always there is none; finding their rows means reading all rows.
+      const accepted = 'FROM audit_losses WHERE accepted_at IS NOT NULL LIMIT 1'
+      if ((await query(['chain'], accepted)).length === 0) return []
+      const rest = "FROM audit WHERE phase = 'log_shortened' ORDER BY chain, sequence"
+      return query(['chain', 'sequence', 'time', 'detail'], rest)
+    },
     hasCheckpoint: async ({ time, body, signature }) => {
       const rest = 'FROM checkpoints WHERE time = $1 AND body = $2 AND signature = $3 LIMIT 1'
       return (await query(['time'], rest, time, body, signature)).length > 0

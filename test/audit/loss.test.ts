@@ -1,9 +1,9 @@
 import { createSecretKey } from 'node:crypto'
 import { expect, it, onTestFinished } from 'vitest'
 import { openAuditLog } from '../../src/audit/audit-log.ts'
-import { readStatement } from '../../src/audit/loss-statement.ts'
 import { toPublicKey } from '../../src/audit/open-checkpoint.ts'
 import { createSigner } from '../../src/audit/signing.ts'
+import { readStatement } from '../../src/audit/verify-losses.ts'
 import type { Loss } from '../../src/store/loss-table.ts'
 import { openStore, type Store } from '../../src/store/store.ts'
 import { createTestDatabase, execute, hasPostgres } from '../postgres.ts'
@@ -69,7 +69,7 @@ it.skipIf(!hasPostgres()).for([[true], [false]] as const)(
     if (isRestarted) await expect(open()).rejects.toThrow('rows 8 to 10')
     else await expect(audit.record([toEntry(11)])).rejects.toThrow('audit log cannot be written')
     const lost = { kept: 7, acknowledged: 10, references: [8, 9, 10].map(toReference) }
-    await expect.poll(() => found).toMatchObject([lost])
+    await expect.poll(() => found, { timeout: 10_000 }).toMatchObject([lost])
     if (!isRestarted) expect(() => audit.requireHealthy()).toThrow('audit log cannot be written')
     expect(await store.losses.list('open')).toMatchObject([lost])
 
@@ -136,6 +136,9 @@ it.skipIf(!hasPostgres())('tabbat audit accept-loss writes a signed statement', 
   expect(JSON.parse(accepted.stdout)).toMatchObject({ accepted: [{ kept: 0 }] })
   expect((await tabbat(settings, 'keys', 'create', '--name', 'shop', '--mode', 'test')).code).toBe(0)
   expect((await tabbat(settings, 'audit', 'accept-loss', '--yes')).stderr).toContain('No loss is known')
+  const checked = await tabbat(settings, 'audit', 'verify', '--checkpoints', settings.TABBAT_DATA_DIR)
+  expect(checked.stdout).toContain('No difference was found')
+  expect(checked.stdout).toMatch(/^Lost and recorded at .* by command line: rows 1 to 1 of chain/m)
   const [statement] = await execute(url, "SELECT detail FROM audit WHERE phase = 'log_shortened'")
   expect(statement?.detail).toMatch(/^\{"chain":.*"by":"command line"\} [\w+/]{86}==$/)
 })
