@@ -62,10 +62,15 @@ const toContext = ({ cert, key }: Certificate) => ({
 function createHandshakes(max: number) {
   const open = new Map<string, Socket>()
   const nameOf = ({ remoteAddress, remotePort }: Socket | TLSSocket) => `${remoteAddress} ${remotePort}`
+  const close = (name: string, socket: Socket) => {
+    open.delete(name)
+    socket.destroy()
+  }
   return {
     begin: (socket: Socket): void => {
       const name = nameOf(socket)
-      if (open.size >= max) open.values().next().value?.destroy()
+      const [oldest] = open.size >= max ? open : []
+      if (oldest) close(...oldest)
       open.set(name, socket)
       socket.once('close', () => open.delete(name))
     },

@@ -6,7 +6,7 @@ import { text } from 'node:stream/consumers'
 import { type ConnectionOptions, connect, type TLSSocket } from 'node:tls'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { buildAdminServer } from '../../src/admin/server.ts'
-import type { App } from '../../src/http/app.ts'
+import { type App, createApp } from '../../src/http/app.ts'
 import { createSession } from '../admin/test-console.ts'
 import { bearer, openTestApp, PHONE, type TestApp } from '../app.ts'
 import { createCertificate, writeCertificate } from '../certificate.ts'
@@ -132,4 +132,40 @@ it('says in the metrics when the certificate ends', async () => {
   const { body } = await ask(admin, { path: '/metrics' })
   const ends = Number(/^tabbat_tls_certificate_expiry_timestamp_seconds (\S+)$/m.exec(body)?.[1]) * 1000
   expect(ends).toBe(server.context.certificate?.current().notAfter)
+})
+
+it('closes a connection that sends no request after its handshake', async () => {
+  server.app.server.headersTimeout = 100
+  const socket = await open(server.app)
+  expect(await text(socket)).toMatch(/^HTTP\/1\.1 408 /)
+  server.app.server.headersTimeout = 10_000
+})
+
+it('closes the oldest connection without a handshake when there are too many', async () => {
+  const limits = { max: 8, unauthenticatedPerAddress: 100, isProxy: () => false, stalledMs: 30_000 }
+  const certificate = server.context.certificate
+  if (!certificate) throw new Error('no certificate')
+  const hooks = { toErrorReply: () => ({ status: 500, headers: [], body: '' }), isStopping: () => false }
+  const app = createApp(hooks, limits, { certificate, asksCaller: false })
+  app.route({
+    methods: ['GET'],
+    path: '/x',
+    operation: 'x',
+    answer: () => ({ status: 200, headers: [], body: 'x' }),
+  })
+  await app.listen({ host: '127.0.0.1', port: 0 })
+  const openPlain = async () => {
+    const socket = connectPlain(portOf(app), '127.0.0.1').on('error', () => {})
+    await once(socket, 'connect')
+    return socket
+  }
+  const [first, second] = [await openPlain(), await openPlain()]
+  const ended = once(first, 'close')
+  first.resume()
+  const third = await openPlain()
+  await ended
+  expect((await ask(app, { path: '/x' })).body).toBe('x')
+  second.destroy()
+  third.destroy()
+  await app.close()
 })
