@@ -76,7 +76,8 @@ describe('an import that gets a signal', () => {
   )
 
   it('names the line at which the same command continues, and continues there', async () => {
-    const total = 30_000
+    // Many commits: the import must not end before the signal arrives.
+    const total = 150_000
     const file = join(folder, 'people.ndjson')
     writeFileSync(file, toRows(total))
     const { child, ended } = start(file)
