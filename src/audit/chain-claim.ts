@@ -55,6 +55,12 @@ export async function hasCrashed(table: AuditTable, node: string): Promise<boole
   return chains.some((chain) => chain.owner !== null && isOf(node, chain.chain) && isFree(chain))
 }
 
+/** How many processes of other nodes write the log now. Call it before claiming a chain. */
+export async function countOtherProcesses(table: Pick<AuditTable, 'chains'>, node: string): Promise<number> {
+  const chains = await table.chains()
+  return chains.filter((chain) => !isOf(node, chain.chain) && !isAbandoned(chain)).length
+}
+
 const isOf = (node: string, chain: string) => chain.startsWith(`${node}-`)
 
 const isAbandoned = ({ owner, beatAt }: Chain) => owner === null || beatAt < Date.now() - DEAD_AFTER_MS

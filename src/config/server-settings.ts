@@ -49,6 +49,12 @@ export const SETTINGS = {
     'PostgreSQL database, as postgres://user:password@host:5432/database. Unset: SQLite in the data folder.',
     true,
   ),
+  databaseConnections: setting(
+    'TABBAT_DATABASE_CONNECTIONS',
+    '8',
+    wholeNumber(2, 1000),
+    'Most connections of one process to PostgreSQL. Verifications share statements, so a few serve many. All nodes and workers together must stay below the limit of the server.',
+  ),
   storeTimeout: setting(
     'TABBAT_STORE_TIMEOUT',
     '5s',

@@ -27,6 +27,7 @@ import { createReuse, type Reuse } from '../verification/reuse.ts'
 import { createSingleFlight, type SingleFlight } from '../verification/single-flight.ts'
 import type { LocalDeps, Sources } from '../verification/verification-deps.ts'
 import { startCleanup } from './cleanup.ts'
+import { listConnectionWarnings } from './connection-warnings.ts'
 import { createFatalStop, type FatalStop } from './fatal-stop.ts'
 import { createMetrics, type Metrics } from './metrics.ts'
 import { openSourceChain, type SourceChain } from './source-chain.ts'
@@ -62,6 +63,8 @@ export type Context = {
   readonly askNext: boolean
   readonly reuse: Reuse | undefined
   readonly latencies: Latencies
+  /** About the connections to PostgreSQL. */
+  readonly databaseWarnings: readonly string[]
   /** `stopping` is set by the first SIGTERM or SIGINT: the server is no longer ready and finishes its requests. */
   readonly lifecycle: { stopping: boolean }
   readonly close: () => Promise<void>
@@ -74,8 +77,7 @@ export async function createContext(
 ): Promise<Context> {
   const fatal = createFatalStop(log)
   const certificate = openTlsCertificate(config, log)
-  const options = { writerThread: true, onFatal: fatal.notice, timeoutMs: config.storeTimeout }
-  const { store, rootKeys, keyring } = await openSealedStore(config, options)
+  const { store, rootKeys, keyring } = await openServerStore(config, fatal)
   const { registry, currentKeyring } = openRegistry(config, store, keyring)
   // Fails while a root key rotation runs. They are then planted at the next start.
   await registry.insertDecoys().catch(log.failure)
@@ -83,6 +85,7 @@ export async function createContext(
   const scrub = workerNumber === 1 ? await openScrub(config, store, currentKeyring, log, fatal) : undefined
   const guessLimit = createGuessLimit(store.guesses, loadNodeName(config.dataDir) + workerName)
   await guessLimit.recover()
+  const databaseWarnings = await listConnectionWarnings(config, store)
   const audit = await openAudit(config, store, keyring, log, fatal)
   const { paidCalls } = config
   const idempotency = createIdempotency({ table: store.idempotency, keyring, owner: audit.owner, paidCalls })
@@ -122,6 +125,7 @@ export async function createContext(
     askNext: config.notFound === 'next',
     reuse,
     latencies,
+    databaseWarnings,
     lifecycle: { stopping: false },
     close: async () => {
       certificate?.close()
@@ -135,6 +139,16 @@ export async function createContext(
       await store.close()
     },
   }
+}
+
+function openServerStore(config: Config, fatal: FatalStop) {
+  const { storeTimeout: timeoutMs, databaseConnections } = config
+  return openSealedStore(config, {
+    writerThread: true,
+    onFatal: fatal.notice,
+    timeoutMs,
+    databaseConnections,
+  })
 }
 
 /** Only the first worker searches for damage. After a crash it searches before the server is ready, if that takes little time. */

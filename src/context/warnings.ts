@@ -9,7 +9,8 @@ export function listWarnings({
   config,
   rootKeys,
   sourceChain,
-}: Pick<Context, 'config' | 'rootKeys' | 'sourceChain'>): string[] {
+  databaseWarnings,
+}: Pick<Context, 'config' | 'rootKeys' | 'sourceChain' | 'databaseWarnings'>): string[] {
   const warnings = config.unknownSettings.map((name) => `${name} is not a setting of Tabbat and was ignored.`)
   if (hasPublicSandboxKey(config))
     warnings.push(
@@ -33,7 +34,7 @@ export function listWarnings({
       `${name} is called over plain http: numbers and credentials can be read on the network. Set its URL to https://.`,
     )
   if (config.rateLimit === 'off') warnings.push('the rate limit is off.')
-  warnings.push(...sourceChain.warnings)
+  warnings.push(...databaseWarnings, ...sourceChain.warnings)
   return warnings
 }
 

@@ -1,8 +1,9 @@
 import { hash } from 'node:crypto'
-import { type CustomTypesConfig, Pool, type PoolClient, type QueryConfig, types } from 'pg'
+import type { PoolClient, QueryConfig } from 'pg'
 import { DAY_MS } from '../contract/time.ts'
 import type { Database, Row, Statement, TransactionOptions, Value } from './database.ts'
 import { copyIn } from './postgres-copy.ts'
+import { type ConnectionPool, openPool } from './postgres-pool.ts'
 import { isTransient, toPostgresUserError } from './postgres-user-error.ts'
 import { createTimeoutBreaker, isServerTimeout } from './timeout-breaker.ts'
 
@@ -15,17 +16,18 @@ type PostgresOptions = {
   readonly statementTimeoutMs?: number | undefined
   /** How long one operation may take in total: connection, statements, commit. */
   readonly operationTimeoutMs?: number | undefined
+  /** At most this many connections. */
+  readonly connections?: number | undefined
   /** Called with every failure, also when the caller ignores it. */
   readonly onFailure?: ((error: unknown) => void) | undefined
 }
 
-const MAX_CONNECTIONS = 16
+/** Verifications share statements, so a few connections serve many of them. */
+const CONNECTIONS = 8
 const ANSWER_TIMEOUT_MS = 5000
 const START_WAIT_MS = 15_000
 const START_PAUSE_MS = 250
 const STATEMENT_TIMEOUT_MS = 15_000
-/** How long a node that stalls inside a transaction can block the others. */
-const IDLE_TIMEOUT_MS = 60_000
 const PATIENT_TIMEOUT_MS = DAY_MS
 const ROLLBACK_TIMEOUT_MS = 1000
 
@@ -35,16 +37,13 @@ const BEGIN = 'BEGIN ISOLATION LEVEL READ COMMITTED'
 type Query = QueryConfig & { readonly query_timeout?: number }
 type Client = { readonly query: (query: Query) => Promise<{ rows: unknown[]; rowCount: number | null }> }
 
-const INT8 = 20
-/** Counts and times fit a double. The driver would return them as text. */
-const parsers: CustomTypesConfig = {
-  getTypeParser: (oid, format) => (oid === INT8 ? Number : types.getTypeParser(oid, format)),
-}
-
 export async function openPostgres(url: string, options: PostgresOptions = {}): Promise<Database> {
-  const pool = createPool(url, options)
-  await waitUntilReachable(pool, url, options.startWaitMs ?? START_WAIT_MS)
   const { operationTimeoutMs, onFailure = () => {} } = options
+  const { answerTimeoutMs = ANSWER_TIMEOUT_MS, statementTimeoutMs = STATEMENT_TIMEOUT_MS } = options
+  const { connections = CONNECTIONS } = options
+  const pool = openPool(url, { answerTimeoutMs, statementTimeoutMs, connections })
+  const acquire = () => pool.acquire(operationTimeoutMs ?? answerTimeoutMs)
+  await waitUntilReachable(pool, url, options.startWaitMs ?? START_WAIT_MS)
   const breaker = createTimeoutBreaker()
   const guard = <T>(work: () => Promise<T>): Promise<T> =>
     breaker(work).catch((error) => {
@@ -57,7 +56,7 @@ export async function openPostgres(url: string, options: PostgresOptions = {}): 
     { patient = false }: TransactionOptions = {},
   ): Promise<T> => {
     const limits = patient ? { query_timeout: PATIENT_TIMEOUT_MS } : createLimits(operationTimeoutMs)
-    const client = await pool.connect()
+    const client = await acquire()
     try {
       await client.query(toQuery(patient ? `${BEGIN}; SET LOCAL statement_timeout = 0` : BEGIN, limits))
       const result = await work(insideOf(client, limits))
@@ -73,7 +72,7 @@ export async function openPostgres(url: string, options: PostgresOptions = {}): 
   }
   const query = async (query: Query) => {
     const limits = createLimits(operationTimeoutMs)
-    const client = await pool.connect()
+    const client = await acquire()
     try {
       const result = await (client as Client).query({ ...query, ...limits })
       client.release()
@@ -90,7 +89,7 @@ export async function openPostgres(url: string, options: PostgresOptions = {}): 
     lock: async () => {
       throw new Error('a lock can only be taken inside a transaction')
     },
-    close: () => pool.end(),
+    close: pool.close,
   }
 }
 
@@ -111,35 +110,6 @@ const toQuery = (text: string, limits: Limits): Query => ({ text, ...limits })
 
 /** The server answered with an error, and the connection can be used again. */
 const isUsable = (error: unknown) => (error as { severity?: unknown }).severity === 'ERROR'
-
-function createPool(url: string, options: PostgresOptions): Pool {
-  const { answerTimeoutMs = ANSWER_TIMEOUT_MS, statementTimeoutMs = STATEMENT_TIMEOUT_MS } = options
-  // Durability and isolation must not depend on the configuration of the server.
-  // Planning a statement costs more than running it: one plan serves all parameters.
-  const session = `SET plan_cache_mode = force_generic_plan; SET synchronous_commit = on; SET default_transaction_isolation = 'read committed';
-    SET statement_timeout = ${statementTimeoutMs};
-    SET idle_in_transaction_session_timeout = ${IDLE_TIMEOUT_MS}`
-  const pool = new Pool({
-    connectionString: url,
-    max: MAX_CONNECTIONS,
-    connectionTimeoutMillis: answerTimeoutMs,
-    // The server cancels a slow statement. If it does not even answer, we give up a little later.
-    query_timeout: statementTimeoutMs + answerTimeoutMs,
-    application_name: 'tabbat',
-    keepAlive: true,
-    keepAliveInitialDelayMillis: 10_000,
-    pipeline: true,
-    types: parsers,
-    onConnect: async (client) => {
-      await client.query(session)
-    },
-  })
-  // An idle connection broke: the pool opens a new one on demand.
-  pool.on('error', () => {})
-  // A connection that breaks in a transaction fails its statement. Without a listener the process would end, too.
-  pool.on('connect', (client) => client.on('error', () => {}))
-  return pool
-}
 
 /** A connection that cannot be rolled back is closed, and the server rolls back itself. */
 async function rollBack(client: PoolClient, error: unknown): Promise<void> {
@@ -185,15 +155,15 @@ function prepare(client: Client, text: string, limits: Limits = {}): Statement {
   }
 }
 
-async function waitUntilReachable(pool: Pool, url: string, waitMs: number): Promise<void> {
+async function waitUntilReachable(pool: ConnectionPool, url: string, waitMs: number): Promise<void> {
   const until = performance.now() + waitMs
   for (;;) {
     try {
-      await pool.query('SELECT 1')
-      return
+      const client = await pool.acquire(0)
+      return client.release()
     } catch (error) {
       if (!isTransient(error) || performance.now() + START_PAUSE_MS > until) {
-        await pool.end()
+        await pool.close()
         throw toPostgresUserError(url, error)
       }
       await new Promise((done) => setTimeout(done, START_PAUSE_MS))

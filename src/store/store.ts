@@ -53,6 +53,8 @@ export type StoreOptions = {
   readonly onFatal?: (error: unknown) => void
   /** How long a request may wait for the store. */
   readonly timeoutMs?: number
+  /** At most this many connections to PostgreSQL. */
+  readonly databaseConnections?: number
   /** How long to wait at the start until PostgreSQL can be reached. */
   readonly startWaitMs?: number
 }
@@ -101,7 +103,7 @@ const toFile = (path: string, { databaseUrl, isReading }: StoreOptions): Readabl
 
 async function openDatabase(
   path: string,
-  { databaseUrl, startWaitMs, writerThread, timeoutMs }: StoreOptions,
+  { databaseUrl, startWaitMs, writerThread, timeoutMs, databaseConnections: connections }: StoreOptions,
   onFailure: (error: unknown) => void,
 ): Promise<Database> {
   const limits = writerThread ? toLimits(timeoutMs) : COMMAND_LIMITS
@@ -109,7 +111,10 @@ async function openDatabase(
   const database =
     databaseUrl === undefined
       ? openSqlite(path, timeoutMs)
-      : await (await import('./postgres.ts')).openPostgres(databaseUrl, { startWaitMs, onFailure, ...limits })
+      : await (await import('./postgres.ts')).openPostgres(databaseUrl, {
+          ...{ startWaitMs, onFailure, connections },
+          ...limits,
+        })
   try {
     await migrate(database)
     return database

@@ -1,0 +1,105 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { type CustomTypesConfig, Pool, type PoolClient, types } from 'pg'
+
+type PoolSettings = {
+  /** How long to wait for a reply of the server. */
+  readonly answerTimeoutMs: number
+  /** How long a statement may take, including its wait for locks. */
+  readonly statementTimeoutMs: number
+  /** At most this many connections. */
+  readonly connections: number
+}
+
+export type ConnectionPool = {
+  /** Fails when there is no free connection within this time. */
+  readonly acquire: (waitMs: number) => Promise<PoolClient>
+  readonly close: () => Promise<void>
+}
+
+/** How long a node that stalls inside a transaction can block the others. */
+const IDLE_TIMEOUT_MS = 60_000
+
+const INT8 = 20
+/** Counts and times fit a double. The driver would return them as text. */
+const parsers: CustomTypesConfig = {
+  getTypeParser: (oid, format) => (oid === INT8 ? Number : types.getTypeParser(oid, format)),
+}
+
+/** The server, or the limit of the user or of the database, allows no more connections. */
+const TOO_MANY_CONNECTIONS = '53300'
+const RETRY_MS = 50
+/** After a refusal, the connections that exist are shared for this long before another is tried. */
+const SHARE_MS = 1000
+
+export function openPool(url: string, settings: PoolSettings): ConnectionPool {
+  const pool = createPool(url, settings)
+  const { connections } = settings
+  let restoring: NodeJS.Timeout | undefined
+  // Requests then wait in the queue of the pool, which is served as soon as a connection is free.
+  const shareExisting = () => {
+    pool.options.max = Math.max(1, pool.totalCount)
+    clearTimeout(restoring)
+    restoring = setTimeout(() => {
+      pool.options.max = connections
+    }, SHARE_MS).unref()
+  }
+  return {
+    acquire: async (waitMs) => {
+      const until = performance.now() + waitMs
+      for (let connecting = pool.connect(); ; connecting = connectBefore(pool, until))
+        try {
+          return await connecting
+        } catch (error) {
+          const isRefused = (error as { code?: unknown }).code === TOO_MANY_CONNECTIONS
+          if (!isRefused || performance.now() + RETRY_MS > until) throw error
+          shareExisting()
+          await pause(RETRY_MS)
+        }
+    },
+    close: () => {
+      clearTimeout(restoring)
+      return pool.end()
+    },
+  }
+}
+
+/** The pool itself would wait for its whole timeout again. */
+function connectBefore(pool: Pool, until: number): Promise<PoolClient> {
+  const { promise, resolve, reject } = Promise.withResolvers<PoolClient>()
+  let isLate = false
+  const timer = setTimeout(() => {
+    isLate = true
+    reject(new Error('timeout exceeded when trying to connect'))
+  }, until - performance.now())
+  pool.connect().then((client) => (isLate ? client.release() : resolve(client)), reject)
+  return promise.finally(() => clearTimeout(timer))
+}
+
+function createPool(url: string, settings: PoolSettings): Pool {
+  const { answerTimeoutMs, statementTimeoutMs, connections } = settings
+  // Durability and isolation must not depend on the configuration of the server.
+  // Planning a statement costs more than running it: one plan serves all parameters.
+  const session = `SET plan_cache_mode = force_generic_plan; SET synchronous_commit = on; SET default_transaction_isolation = 'read committed';
+    SET statement_timeout = ${statementTimeoutMs};
+    SET idle_in_transaction_session_timeout = ${IDLE_TIMEOUT_MS}`
+  const pool = new Pool({
+    connectionString: url,
+    max: connections,
+    connectionTimeoutMillis: answerTimeoutMs,
+    // The server cancels a slow statement. If it does not even answer, we give up a little later.
+    query_timeout: statementTimeoutMs + answerTimeoutMs,
+    application_name: 'tabbat',
+    keepAlive: true,
+    keepAliveInitialDelayMillis: 10_000,
+    pipeline: true,
+    types: parsers,
+    onConnect: async (client) => {
+      await client.query(session)
+    },
+  })
+  // An idle connection broke: the pool opens a new one on demand.
+  pool.on('error', () => {})
+  // A connection that breaks in a transaction fails its statement. Without a listener the process would end, too.
+  pool.on('connect', (client) => client.on('error', () => {}))
+  return pool
+}
