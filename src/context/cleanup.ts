@@ -1,30 +1,59 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import { forgetSessions } from '../accounts/sessions.ts'
 import { startSubjectIndex } from '../audit/index-subjects.ts'
 import { HOUR_MS, steadyNow } from '../contract/time.ts'
 import { toRetentionCutoffs } from '../statistics/steps.ts'
+import { ROWS_PER_STEP } from '../store/delete-some.ts'
 import type { Store } from '../store/store.ts'
 import type { Log } from '../telemetry/log.ts'
 
-type Cleanable = { readonly forget: () => Promise<void> }
+/** Deletes expired rows. One that returns a number has more to delete while it returns a full step. */
+type Forget = () => Promise<unknown>
+
+/** Between two steps, for the requests that are waiting. */
+const PAUSE_MS = 20
 
 /** Until the returned function is called: deletes expired rows every hour, and lets the first worker index the audit log. */
 export function startCleanup(
   log: Log,
   { reuse, accounts, statistics, subjects }: Store,
-  others: readonly Cleanable[],
+  others: readonly { readonly forget: Forget }[],
   workerNumber: number,
 ): () => Promise<void> {
-  const tasks = [
+  const tasks: readonly Forget[] = [
     ...others.map(({ forget }) => forget),
     () => reuse.forget(steadyNow()),
     () => forgetSessions(accounts),
     () => statistics.forget(...toRetentionCutoffs(Date.now())),
   ]
-  const cleanUp = () => void Promise.all(tasks.map((task) => task())).catch(log.failure)
+  let isStopped = false
+  let running: Promise<void> | undefined
+  const cleanUp = () => {
+    running ??= forgetAll(tasks, log, () => isStopped).finally(() => {
+      running = undefined
+    })
+  }
   const timer = setInterval(cleanUp, HOUR_MS).unref()
   const stopIndex = workerNumber === 1 ? startSubjectIndex(subjects, log.failure) : undefined
   return async () => {
+    isStopped = true
     clearInterval(timer)
-    await stopIndex?.()
+    await Promise.all([running, stopIndex?.()])
   }
 }
+
+/** One after the other, in small steps. A failure ends its task until the next hour, and no other. */
+export async function forgetAll(
+  tasks: readonly Forget[],
+  log: Pick<Log, 'failure'>,
+  isStopped: () => boolean,
+): Promise<void> {
+  for (const forget of tasks)
+    try {
+      while (!isStopped() && isFullStep(await forget())) await pause(PAUSE_MS)
+    } catch (error) {
+      log.failure(error)
+    }
+}
+
+const isFullStep = (deleted: unknown) => typeof deleted === 'number' && deleted >= ROWS_PER_STEP

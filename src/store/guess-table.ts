@@ -1,4 +1,5 @@
 import type { Database } from './database.ts'
+import { deleteSome } from './delete-some.ts'
 import { createKnownPeople, type KnownPeople } from './known-people.ts'
 
 /**
@@ -14,8 +15,8 @@ export type GuessTable = {
   readonly confirm: (subject: Uint8Array, id: string) => Promise<void>
   /** Removes the guesses that were neither confirmed nor withdrawn, because the process that counted them died. */
   readonly withdrawAll: (idPrefix: string) => Promise<void>
-  /** Deletes what is outside the limits' time windows. */
-  readonly forget: (failuresBefore: number, daysBefore: number) => Promise<void>
+  /** Deletes some of what is outside the limits' time windows; see delete-some.ts. */
+  readonly forget: (failuresBefore: number, daysBefore: number) => Promise<number>
 }
 
 export type Guess = {
@@ -64,9 +65,10 @@ export function createGuessTable(database: Database): GuessTable {
       await database.prepare('DELETE FROM attempts WHERE id LIKE $1').run(`${idPrefix}%`)
     },
     forget: async (failuresBefore, daysBefore) => {
-      await database.prepare('DELETE FROM attempts WHERE at < $1').run(failuresBefore)
-      await database.prepare('DELETE FROM key_subjects WHERE day < $1').run(daysBefore)
-      await database.prepare('DELETE FROM key_days WHERE day < $1').run(daysBefore)
+      const attempts = await deleteSome(database, 'attempts', 'at < $1', failuresBefore)
+      const people = await deleteSome(database, 'key_subjects', 'day < $1', daysBefore)
+      const days = await deleteSome(database, 'key_days', 'day < $1', daysBefore)
+      return Math.max(attempts, people, days)
     },
   }
 }

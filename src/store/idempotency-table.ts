@@ -1,4 +1,5 @@
 import type { Database, Row } from './database.ts'
+import { deleteSome } from './delete-some.ts'
 
 /** One use of an Idempotency-Key. Only a keyed hash of the key is stored. */
 type Claim = {
@@ -35,7 +36,8 @@ export type IdempotencyTable = {
   readonly claim: (claim: Claim) => Promise<ClaimResult>
   /** Gives up a claim without a response. After a paid call the row stays, with its count and its last failure. */
   readonly release: (claim: ClaimId, failure: string | null) => Promise<void>
-  readonly forget: (now: number) => Promise<void>
+  /** Deletes some of what has expired; see delete-some.ts. */
+  readonly forget: (now: number) => Promise<number>
 }
 
 /** No two nodes differ by more than this. */
@@ -50,9 +52,7 @@ export function createIdempotencyTable(database: Database): IdempotencyTable {
   return {
     claim: (claim) => database.transaction((inside) => claimInside(inside, claim)),
     release: (claim, failure) => database.transaction((inside) => releaseInside(inside, claim, failure)),
-    forget: async (now) => {
-      await database.prepare(`DELETE FROM idempotency WHERE ${OVER}`).run(now)
-    },
+    forget: (now) => deleteSome(database, 'idempotency', OVER, now),
   }
 }
 

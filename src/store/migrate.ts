@@ -22,6 +22,7 @@ import { clientCerts } from './migrations/0019-client-certs.ts'
 import { idempotencyIndex } from './migrations/0020-idempotency-index.ts'
 import { storeAtOnce } from './migrations/0021-store-at-once.ts'
 import { auditLosses } from './migrations/0022-audit-losses.ts'
+import { autovacuum } from './migrations/0023-autovacuum.ts'
 
 /** `sql` runs on both engines; statements that differ stand under the name of the dialect. */
 type Migration = {
@@ -55,6 +56,7 @@ const MIGRATIONS: readonly Migration[] = [
   idempotencyIndex,
   storeAtOnce,
   auditLosses,
+  autovacuum,
 ]
 
 /** The schema that this program knows. */

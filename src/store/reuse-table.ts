@@ -1,11 +1,13 @@
 import type { Database } from './database.ts'
+import { deleteSome } from './delete-some.ts'
 
 /** Verified results of vendors that may be reused for a time. Subjects are keyed hashes, results are sealed. */
 export type ReuseTable = {
   readonly find: (subject: Uint8Array, now: number) => Promise<Uint8Array | undefined>
   /** Stores nothing about a person who was just erased: the result may be older than the erasure. */
   readonly keep: (subject: Uint8Array, sealed: Uint8Array, expiresAt: number, now: number) => Promise<void>
-  readonly forget: (now: number) => Promise<void>
+  /** Deletes some of what has expired; see delete-some.ts. */
+  readonly forget: (now: number) => Promise<number>
 }
 
 export function createReuseTable(database: Database): ReuseTable {
@@ -23,8 +25,6 @@ export function createReuseTable(database: Database): ReuseTable {
         )
         .run(subject, sealed, expiresAt, now)
     },
-    forget: async (now) => {
-      await database.prepare('DELETE FROM reused_results WHERE expires_at <= $1').run(now)
-    },
+    forget: (now) => deleteSome(database, 'reused_results', 'expires_at <= $1', now),
   }
 }

@@ -1,5 +1,6 @@
 import { toLagosDate } from '../contract/time.ts'
 import type { Database, Row, Value } from './database.ts'
+import { deleteSome } from './delete-some.ts'
 
 /** Minutes are kept for hours, hours for two months, days without limit: every query reads few rows. */
 export type Span = 'minute' | 'hour' | 'day'
@@ -104,7 +105,8 @@ export type StatisticsTable = {
     sinceDay: string,
   ) => Promise<{ key_id: string; verifications: number; last_hour: string }[]>
   readonly addLatencies: (counts: readonly LatencyCount[]) => Promise<void>
-  readonly forget: (minutesBefore: string, hoursBefore: string) => Promise<void>
+  /** Deletes some of what is older; see delete-some.ts. */
+  readonly forget: (minutesBefore: string, hoursBefore: string) => Promise<number>
 }
 
 const WITHIN = 'span = $1 AND at >= $2 AND ($3 IS NULL OR mode = $3)'
@@ -152,11 +154,14 @@ export function createStatisticsTable(database: Database): StatisticsTable {
       })),
     addLatencies: (counts) => database.transaction((inside) => addLatencies(inside, counts)),
     forget: async (minutesBefore, hoursBefore) => {
-      for (const table of ['statistics', 'latencies']) {
-        const forget = database.prepare(`DELETE FROM ${table} WHERE span = $1 AND at < $2`)
-        await forget.run('minute', minutesBefore)
-        await forget.run('hour', hoursBefore)
-      }
+      let most = 0
+      for (const table of ['statistics', 'latencies'])
+        for (const [span, before] of [
+          ['minute', minutesBefore],
+          ['hour', hoursBefore],
+        ] as const)
+          most = Math.max(most, await deleteSome(database, table, 'span = $1 AND at < $2', span, before))
+      return most
     },
   }
 }

@@ -16,7 +16,7 @@ export type GuessLimit = {
   /** At the start: withdraws the guesses that were under way when this node died. */
   readonly recover: () => Promise<void>
   /** Deletes what is too old to count. */
-  readonly forget: () => Promise<void>
+  readonly forget: () => Promise<number>
   /** At the end: waits for pending writes. */
   readonly finish: () => Promise<void>
 }

@@ -37,7 +37,7 @@ export type Idempotency = {
   readonly complete: (claim: IdempotencyClaim, response: StoredResponse) => Completion
   /** Failures are not stored. A retry runs again, with the paid calls that are left. */
   readonly release: (claim: IdempotencyClaim, error: unknown) => Promise<void>
-  readonly forget: () => Promise<void>
+  readonly forget: () => Promise<number>
 }
 
 type Begun = { readonly stored: StoredResponse } | { readonly claim: IdempotencyClaim }
@@ -100,9 +100,9 @@ export function createIdempotency({ table, keyring, owner, paidCalls }: Idempote
       await Promise.all(refunds)
       await release(id, isSourceFailure(error) ? error.code : null)
     },
-    forget: async () => {
+    forget: () => {
       unreleased.clear()
-      await table.forget(steadyNow())
+      return table.forget(steadyNow())
     },
   }
 }

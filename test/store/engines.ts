@@ -29,7 +29,7 @@ export const SQLITE: Engine = {
   createPlace: async () => toPlace({ dataDir: newFolder(), databaseUrl: undefined }),
 }
 
-const SQLITE_WITH_WRITER: Engine = {
+export const SQLITE_WITH_WRITER: Engine = {
   name: 'SQLite with a writer thread',
   createPlace: async () => toPlace({ dataDir: newFolder(), databaseUrl: undefined, writerThread: true }),
 }

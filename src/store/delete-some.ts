@@ -1,0 +1,19 @@
+import type { Database, Value } from './database.ts'
+
+/** Few enough that no request waits noticeably, and that a statement never meets its time limit, however much is due. */
+export const ROWS_PER_STEP = 1000
+
+/** Deletes up to a step of the rows that are due. Call it again while it returns a full step. */
+export function deleteSome(
+  database: Database,
+  table: string,
+  where: string,
+  ...values: readonly Value[]
+): Promise<number> {
+  const sql =
+    database.dialect === 'postgres'
+      ? `DELETE FROM ${table} WHERE ctid = ANY(ARRAY(
+          SELECT ctid FROM ${table} WHERE ${where} LIMIT ${ROWS_PER_STEP} FOR UPDATE SKIP LOCKED))`
+      : `DELETE FROM ${table} WHERE rowid IN (SELECT rowid FROM ${table} WHERE ${where} LIMIT ${ROWS_PER_STEP})`
+  return database.prepare(sql).run(...values)
+}
