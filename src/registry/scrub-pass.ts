@@ -3,6 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { toAssociatedData, unseal } from '../crypto/seal.ts'
 import { DamagedIndex } from '../store/failure.ts'
 import type { IndexInfo, ScrubTable } from '../store/scrub-table.ts'
+import { scrubSubjects } from './scrub-subjects.ts'
 
 export type ScrubOptions = {
   /** The record keys by version of the root key. */
@@ -17,8 +18,8 @@ const LEAST_PAUSE_MS = 5
 const SEALED = ['registry', 'media'] as const
 
 /**
- * Reads every table once: each row must be found by its indexes, and each sealed record must open. Throws at the first damage.
- * Returns the number of pieces.
+ * Reads every table once: each row must be found by its indexes, each sealed record must open, and the subjects of audit rows
+ * must be in their blocks. Throws at the first damage. Returns the number of pieces.
  */
 export async function runScrubPass(table: ScrubTable, options: ScrubOptions): Promise<number> {
   if (options.checkPages && !(await table.isSound())) throw new DamagedIndex()
@@ -39,7 +40,7 @@ export async function runScrubPass(table: ScrubTable, options: ScrubOptions): Pr
       await pauseAfter(performance.now() - startedAt, options.duty)
     }
   }
-  return pieces
+  return pieces + (await scrubSubjects(table.subjects, (tookMs) => pauseAfter(tookMs, options.duty)))
 }
 
 async function checkPiece(table: ScrubTable, indexes: readonly IndexInfo[], from: number, to: number) {

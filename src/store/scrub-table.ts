@@ -1,5 +1,6 @@
 import type { Database, Row } from './database.ts'
 import { openStore, type StoreOptions } from './store.ts'
+import { createSubjectScrub, type SubjectScrub } from './subject-scrub.ts'
 
 /** An index and its columns. */
 export type IndexInfo = {
@@ -27,6 +28,7 @@ export type ScrubTable = {
   readonly readSealed: (table: 'registry' | 'media', from: number, to: number) => Promise<SealedValue[]>
   /** Runs the integrity check of SQLite over the whole file; always true for PostgreSQL. */
   readonly isSound: () => Promise<boolean>
+  readonly subjects: SubjectScrub
 }
 
 const CACHE_KIB = 2048
@@ -75,6 +77,7 @@ function createForSqlite(database: Database): ScrubTable {
         .all(from, to)
       return rows.map(toSealedValue)
     },
+    subjects: createSubjectScrub(database),
     isSound: async () =>
       (await database.prepare('PRAGMA integrity_check(1)').get())?.integrity_check === 'ok',
   }
@@ -110,6 +113,7 @@ function createForPostgres(database: Database): ScrubTable {
         .all(from, to)
       return rows.map(toSealedValue)
     },
+    subjects: createSubjectScrub(database),
     isSound: async () => true,
   }
 }

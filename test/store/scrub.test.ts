@@ -1,7 +1,10 @@
 import { createSecretKey } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
+import { indexSubjects } from '../../src/audit/index-subjects.ts'
+import { EMPTY_HEAD, linkEntries } from '../../src/audit/row.ts'
 import { seal, toAssociatedData } from '../../src/crypto/seal.ts'
 import { runScrubPass } from '../../src/registry/scrub-pass.ts'
+import { packRows } from '../../src/store/append-audit.ts'
 import { openScrubTable } from '../../src/store/scrub-table.ts'
 import type { Store, StoreOptions } from '../../src/store/store.ts'
 import { hasPostgres } from '../postgres.ts'
@@ -35,6 +38,26 @@ describe.each([SQLITE, ...(hasPostgres() ? [POSTGRES] : [])])('a scrub of $name'
     const damaged = { ...toRecord(200), sealed: toRecord(201).sealed }
     await store.registry.save({ records: [damaged], media: [], at: 1 })
     await expect(scrub(options)).rejects.toMatchObject({ code: 'BROKEN_SEAL' })
+    await store.close()
+  })
+
+  it.each([
+    [
+      'an entry that was changed',
+      "UPDATE audit_subject_pages SET entries = '0011223344556677' WHERE first_sequence = 201",
+    ],
+    ['a bucket that is missing', 'DELETE FROM audit_subject_pages WHERE first_sequence = 201'],
+  ])('finds %s in a block of subjects', async (_what, damage) => {
+    const { options, open } = await createPlace()
+    const store = await open()
+    const subject = 'ab'.repeat(32)
+    await store.audit.claim('node-1', null, 'test', Date.now())
+    const entries = Array.from({ length: 300 }, () => ({ phase: 'outcome', subject }))
+    await store.audit.append(packRows(linkEntries('node-1', EMPTY_HEAD, entries)), [])
+    await indexSubjects(store.subjects, { blockRows: 100 })
+    expect(await scrub(options)).toBeGreaterThan(3)
+    await store.database.prepare(damage).run()
+    await expect(scrub(options)).rejects.toMatchObject({ code: 'DAMAGED_INDEX' })
     await store.close()
   })
 })
