@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { type CustomTypesConfig, Pool, type PoolClient, types } from 'pg'
+import { type ClientBase, type CustomTypesConfig, Pool, type PoolClient, types } from 'pg'
 
 type PoolSettings = {
   /** How long to wait for a reply of the server. */
@@ -13,11 +13,22 @@ type PoolSettings = {
 export type ConnectionPool = {
   /** Fails when there is no free connection within this time. */
   readonly acquire: (waitMs: number) => Promise<PoolClient>
+  /**
+   * Whether a pooler such as PgBouncer is between us and the server: then every transaction may be on another connection of
+   * the server, with other settings and other prepared statements.
+   */
+  readonly isPooled: (client: PoolClient) => boolean
+  /** The settings of a session, for one transaction of a pooled connection. */
+  readonly localSettings: string
   readonly close: () => Promise<void>
 }
 
 /** How long a node that stalls inside a transaction can block the others. */
 const IDLE_TIMEOUT_MS = 60_000
+
+/** Planning a statement costs more than running it: one plan serves all parameters. Transactions name their isolation level. */
+const SESSION_ONLY =
+  "SET plan_cache_mode = force_generic_plan; SET default_transaction_isolation = 'read committed'"
 
 const INT8 = 20
 /** Counts and times fit a double. The driver would return them as text. */
@@ -32,8 +43,25 @@ const RETRY_MS = 50
 const SHARE_MS = 1000
 
 export function openPool(url: string, settings: PoolSettings): ConnectionPool {
-  const pool = createPool(url, settings)
   const { connections } = settings
+  const pooled = new WeakSet<object>()
+  // Durability and isolation must not depend on the configuration of the server.
+  const names = {
+    synchronous_commit: 'on',
+    statement_timeout: settings.statementTimeoutMs,
+    idle_in_transaction_session_timeout: IDLE_TIMEOUT_MS,
+  }
+  const set = (scope: string) =>
+    Object.entries(names)
+      .map(([name, value]) => `SET ${scope} ${name} = ${value}`)
+      .join('; ')
+  const pool = createPool(url, settings, async (client) => {
+    const { rows } = await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid')
+    // A pooler gives each client a number of its own.
+    if (rows[0]?.pid === (client as { processID?: unknown }).processID)
+      await client.query(`${set('SESSION')}; ${SESSION_ONLY}`)
+    else pooled.add(client)
+  })
   let restoring: NodeJS.Timeout | undefined
   // Requests then wait in the queue of the pool, which is served as soon as a connection is free.
   const shareExisting = () => {
@@ -56,6 +84,8 @@ export function openPool(url: string, settings: PoolSettings): ConnectionPool {
           await pause(RETRY_MS)
         }
     },
+    isPooled: (client) => pooled.has(client),
+    localSettings: set('LOCAL'),
     close: () => {
       clearTimeout(restoring)
       return pool.end()
@@ -75,13 +105,12 @@ function connectBefore(pool: Pool, until: number): Promise<PoolClient> {
   return promise.finally(() => clearTimeout(timer))
 }
 
-function createPool(url: string, settings: PoolSettings): Pool {
+function createPool(
+  url: string,
+  settings: PoolSettings,
+  onConnect: (client: ClientBase) => Promise<void>,
+): Pool {
   const { answerTimeoutMs, statementTimeoutMs, connections } = settings
-  // Durability and isolation must not depend on the configuration of the server.
-  // Planning a statement costs more than running it: one plan serves all parameters.
-  const session = `SET plan_cache_mode = force_generic_plan; SET synchronous_commit = on; SET default_transaction_isolation = 'read committed';
-    SET statement_timeout = ${statementTimeoutMs};
-    SET idle_in_transaction_session_timeout = ${IDLE_TIMEOUT_MS}`
   const pool = new Pool({
     connectionString: url,
     max: connections,
@@ -93,9 +122,7 @@ function createPool(url: string, settings: PoolSettings): Pool {
     keepAliveInitialDelayMillis: 10_000,
     pipeline: true,
     types: parsers,
-    onConnect: async (client) => {
-      await client.query(session)
-    },
+    onConnect,
   })
   // An idle connection broke: the pool opens a new one on demand.
   pool.on('error', () => {})

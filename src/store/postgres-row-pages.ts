@@ -15,8 +15,9 @@ export async function openPostgresRowPages(url: string, snapshot: string) {
   // A connection that breaks fails its statement.
   client.on('error', () => {})
   await client.connect()
-  await client.query('SET statement_timeout = 0; SET idle_in_transaction_session_timeout = 0')
   await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY')
+  // For this transaction only: behind a pooler, a session has no settings of its own.
+  await client.query('SET LOCAL statement_timeout = 0; SET LOCAL idle_in_transaction_session_timeout = 0')
   await client.query(`SET TRANSACTION SNAPSHOT ${client.escapeLiteral(snapshot)}`)
   const page = Buffer.alloc(PAGE_BYTES)
   const pages: RowPages = {

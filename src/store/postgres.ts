@@ -58,11 +58,11 @@ export async function openPostgres(url: string, options: PostgresOptions = {}): 
     const limits = patient ? { query_timeout: PATIENT_TIMEOUT_MS } : createLimits(operationTimeoutMs)
     const client = await acquire()
     try {
-      await client.query(toQuery(patient ? `${BEGIN}; SET LOCAL statement_timeout = 0` : BEGIN, limits))
-      const result = await work(insideOf(client, limits))
+      const begin = pool.isPooled(client) ? `${BEGIN}; ${pool.localSettings}` : BEGIN
+      await client.query(toQuery(patient ? `${begin}; SET LOCAL statement_timeout = 0` : begin, limits))
+      const result = await work(insideOf(client, toPreparing(client, pool), limits))
       const { command } = await client.query(toQuery('COMMIT', limits))
-      // After a failed statement, PostgreSQL answers COMMIT with a rollback and no error.
-      if (command !== 'COMMIT') throw new Error('the transaction was rolled back')
+      requireCommit(command)
       client.release()
       return result
     } catch (error) {
@@ -74,7 +74,9 @@ export async function openPostgres(url: string, options: PostgresOptions = {}): 
     const limits = createLimits(operationTimeoutMs)
     const client = await acquire()
     try {
-      const result = await (client as Client).query({ ...query, ...limits })
+      const result = pool.isPooled(client)
+        ? await queryPooled(client, `${BEGIN}; ${pool.localSettings}`, query, limits)
+        : await (client as Client).query({ ...query, ...limits })
       client.release()
       return result
     } catch (error) {
@@ -92,6 +94,30 @@ export async function openPostgres(url: string, options: PostgresOptions = {}): 
     close: pool.close,
   }
 }
+
+/** After a failed statement, PostgreSQL answers COMMIT with a rollback and no error. */
+function requireCommit(command: string): void {
+  if (command !== 'COMMIT') throw new Error('the transaction was rolled back')
+}
+
+/** One round trip, because the statements are sent without waiting for the replies before. */
+async function queryPooled(client: PoolClient, begin: string, query: Query, limits: Limits) {
+  const sent = [
+    client.query(toQuery(begin, limits)),
+    client.query({ ...withoutName(query), ...limits }),
+    client.query(toQuery('COMMIT', limits)),
+  ] as const
+  await Promise.allSettled(sent)
+  const [, result, { command }] = await Promise.all(sent)
+  requireCommit(command)
+  return result
+}
+
+/** Behind a pooler, a prepared statement may be on another connection, and its name may be taken by another client. */
+const withoutName = ({ name: _name, ...query }: Query): Query => query
+
+const toPreparing = (client: PoolClient, pool: ConnectionPool): Client =>
+  pool.isPooled(client) ? { query: (query) => (client as Client).query(withoutName(query)) } : client
 
 type Limits = Pick<Query, 'query_timeout'>
 
@@ -121,14 +147,14 @@ async function rollBack(client: PoolClient, error: unknown): Promise<void> {
   )
 }
 
-function insideOf(client: Client, limits: Limits): Database {
+function insideOf(client: PoolClient, preparing: Client, limits: Limits): Database {
   const inside: Database = {
     dialect: 'postgres',
-    prepare: (sql) => prepare(client, sql, limits),
+    prepare: (sql) => prepare(preparing, sql, limits),
     transaction: (work) => work(inside),
     lock: async (name, share) => {
       const take = share === 'shared' ? 'pg_advisory_xact_lock_shared' : 'pg_advisory_xact_lock'
-      await prepare(client, `SELECT ${take}(hashtextextended($1, 0))`, limits).run(name)
+      await prepare(preparing, `SELECT ${take}(hashtextextended($1, 0))`, limits).run(name)
     },
     copyIn: (sql, data) => copyIn(client, sql, data),
     close: async () => {},
