@@ -1,7 +1,9 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import type { Head } from '../store/audit-chains.ts'
 import type { AuditTable } from '../store/audit-table.ts'
 import { isOutcomeUnknown } from '../store/failure.ts'
 import { LOST_CODE } from '../store/sqlite-files.ts'
+import { isServerTimeout } from '../store/timeout-breaker.ts'
 
 /** The database no longer holds rows that were acknowledged. */
 class RowsLost extends Error {
@@ -18,10 +20,18 @@ const holds = async (table: AuditTable, chain: string, { sequence, hash }: Head)
   return row !== undefined && Buffer.from(row.hash).equals(hash)
 }
 
-/** Whether a commit whose reply was lost has been executed: looks for its last row. */
+/** How much longer callers wait for the answer. */
+const LOOK_MS = 1000
+
+/**
+ * Whether a commit whose reply was lost has been executed: looks for its last row. A server that was silent for the whole
+ * TABBAT_STORE_TIMEOUT is not asked, because its callers have waited long enough. They get 503, and the log is read before the
+ * next row is written.
+ */
 export async function wasCommitted(table: AuditTable, chain: string, last: Head | undefined, error: unknown) {
-  if (!last || !isOutcomeUnknown(error)) return false
-  return holds(table, chain, last).catch(() => false)
+  if (!last || !isOutcomeUnknown(error) || isServerTimeout(error)) return false
+  const isThere = holds(table, chain, last).catch(() => false)
+  return Promise.race([isThere, pause(LOOK_MS, false, { ref: false })])
 }
 
 /** Throws when acknowledged rows are gone, as after a failover to a standby that lagged or a restored old copy. */

@@ -66,3 +66,32 @@ it.skipIf(!hasPostgres())(
     await store.close()
   },
 )
+
+it('a caller does not wait for a database that was silent for the whole timeout', async () => {
+  const folder = newFolder()
+  const store = await openStore({ dataDir: folder, databaseUrl: undefined, writerThread: false })
+  let isSilent = false
+  const table = {
+    ...store.audit,
+    append: (...args: Parameters<typeof store.audit.append>) =>
+      isSilent ? Promise.reject(new Error('Query read timeout')) : store.audit.append(...args),
+    find: () => new Promise<never>(() => {}),
+  }
+  const failures: unknown[] = []
+  const audit = await openAuditLog({
+    table,
+    signer: createSigner(createSecretKey(Buffer.alloc(32, 42))),
+    dataDir: folder,
+    checkpointDir: folder,
+    onUnavailable: (error) => failures.push(error),
+    onCheckpointFailure: (error) => failures.push(error),
+    onCorruption: (error) => failures.push(error),
+  })
+  await audit.record([ENTRY])
+  isSilent = true
+  await expect(audit.record([{ ...ENTRY, request_reference: 'ver_b' }])).rejects.toMatchObject({
+    code: 'audit_unavailable',
+  })
+  expect(failures).toHaveLength(1)
+  await store.close()
+})
