@@ -45,8 +45,8 @@ export async function openPostgres(url: string, options: PostgresOptions = {}): 
   const acquire = () => pool.acquire(operationTimeoutMs ?? answerTimeoutMs)
   await waitUntilReachable(pool, url, options.startWaitMs ?? START_WAIT_MS)
   const breaker = createTimeoutBreaker()
-  const guard = <T>(work: () => Promise<T>): Promise<T> =>
-    breaker(work).catch((error) => {
+  const guard = <T>(work: () => Promise<T>, isPatient = operationTimeoutMs === undefined): Promise<T> =>
+    breaker(work, isPatient).catch((error) => {
       onFailure(error)
       throw error
     })
@@ -87,7 +87,7 @@ export async function openPostgres(url: string, options: PostgresOptions = {}): 
   return {
     dialect: 'postgres',
     prepare: (sql) => prepare({ query: (asked) => guard(() => query(asked)) }, sql),
-    transaction: (work, how) => guard(() => transaction(work, how)),
+    transaction: (work, how) => guard(() => transaction(work, how), how?.patient),
     lock: async () => {
       throw new Error('a lock can only be taken inside a transaction')
     },

@@ -1,3 +1,5 @@
+import { setTimeout as pause } from 'node:timers/promises'
+
 /** The server did not answer recently, and another operation is probing it. */
 class ServerUnresponsive extends Error {
   readonly code = 'ETIMEDOUT'
@@ -15,17 +17,19 @@ const TIMEOUT_MESSAGES =
 export const isServerTimeout = (error: unknown) =>
   error instanceof Error && TIMEOUT_MESSAGES.test(error.message)
 
+/** How long a caller waits for an operation that probes a silent server. It may have waited for another operation before. */
+const PROBE_MS = 1000
+
+type TimeoutBreaker = <T>(work: () => Promise<T>, isPatient?: boolean) => Promise<T>
+
 /**
  * While the server does not answer, one operation at a time probes it and the others fail at once: a caller waits for at most
- * one timeout, not for one at every step.
+ * one timeout, not for one at every step. `isPatient`: the operation may take as long as it takes.
  */
-export function createTimeoutBreaker(): <T>(work: () => Promise<T>) => Promise<T> {
+export function createTimeoutBreaker(): TimeoutBreaker {
   let isUnresponsive = false
   let isProbing = false
-  return async (work) => {
-    const probes = isUnresponsive
-    if (probes && isProbing) throw new ServerUnresponsive()
-    if (probes) isProbing = true
+  const watch = async <T>(work: () => Promise<T>): Promise<T> => {
     try {
       const result = await work()
       isUnresponsive = false
@@ -34,8 +38,20 @@ export function createTimeoutBreaker(): <T>(work: () => Promise<T>) => Promise<T
       // Any other error is an answer of the server.
       isUnresponsive = isServerTimeout(error)
       throw error
-    } finally {
-      if (probes) isProbing = false
     }
   }
+  return async (work, isPatient = false) => {
+    if (!isUnresponsive) return watch(work)
+    if (isProbing) throw new ServerUnresponsive()
+    isProbing = true
+    const probe = watch(work).finally(() => {
+      isProbing = false
+    })
+    return isPatient ? probe : Promise.race([probe, failLater()])
+  }
+}
+
+async function failLater(): Promise<never> {
+  await pause(PROBE_MS, undefined, { ref: false })
+  throw new ServerUnresponsive()
 }

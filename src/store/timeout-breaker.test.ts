@@ -1,0 +1,29 @@
+import { expect, it } from 'vitest'
+import { createTimeoutBreaker } from './timeout-breaker.ts'
+
+const timeOut = () => Promise.reject(new Error('Query read timeout'))
+const answer = async () => 'answer'
+
+it('lets one operation probe a silent server, for which its caller does not wait long, until the server answers', async () => {
+  const guard = createTimeoutBreaker()
+  await expect(guard(timeOut)).rejects.toThrow('Query read timeout')
+  const { promise, resolve } = Promise.withResolvers<string>()
+  const probe = guard(() => promise)
+  await expect(guard(answer)).rejects.toMatchObject({ code: 'ETIMEDOUT' })
+  await expect(probe).rejects.toMatchObject({ code: 'ETIMEDOUT' })
+  // The probe goes on, and remains the only one.
+  await expect(guard(answer)).rejects.toMatchObject({ code: 'ETIMEDOUT' })
+  resolve('late answer')
+  await promise
+  await expect.poll(() => guard(answer).catch(() => 'refused')).toBe('answer')
+})
+
+it('waits for a patient operation', async () => {
+  const guard = createTimeoutBreaker()
+  await expect(guard(timeOut)).rejects.toThrow('Query read timeout')
+  const { promise, resolve } = Promise.withResolvers<string>()
+  const probe = guard(() => promise, true)
+  await expect(guard(answer)).rejects.toMatchObject({ code: 'ETIMEDOUT' })
+  resolve('late answer')
+  expect(await probe).toBe('late answer')
+})
