@@ -30,6 +30,8 @@ const isBroken = (page: string) => (link: string) => {
 const VARIABLES = new Set([
   ...listSettings().flatMap(({ env }) => [env, `${env}_FILE`]),
   'TABBAT_TEST_DATABASE_URL',
+  // Of the configuration of HAProxy.
+  'TABBAT_PROXY_STATS',
 ])
 
 describe.each(PAGES)('%s', (page) => {

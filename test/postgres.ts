@@ -32,7 +32,7 @@ export type Postgres = {
 
 /** PostgreSQL refuses to run as root; the account `nobody` runs it then. */
 const UNPRIVILEGED_UID = 65534
-const account = process.getuid?.() === 0 ? { uid: UNPRIVILEGED_UID, gid: UNPRIVILEGED_UID } : {}
+export const account = process.getuid?.() === 0 ? { uid: UNPRIVILEGED_UID, gid: UNPRIVILEGED_UID } : {}
 
 /** This role needs its password, all others need none. */
 export const GUARDED_ROLE = 'guarded'

@@ -43,13 +43,14 @@ export type Ledger = {
 
 const OUTCOMES: Readonly<Record<number, string>> = { 200: 'verified', 422: 'not_verified' }
 
-export function createLedger(): Ledger {
+/** `firstId`: ledgers of one database need different ids. */
+export function createLedger(firstId = 0): Ledger {
   const answers: Answer[] = []
   const unanswered = new Map<string, Wish>()
   const first = new Map<string, Answer>()
   const faults: string[] = []
   const counts = { sent: 0, acknowledged: 0, replays: 0, unavailable: 0, overloaded: 0 }
-  let made = 0
+  let made = firstId
 
   const acknowledge = (answer: Answer) => {
     const { header } = answer.wish

@@ -28,8 +28,8 @@ export type Callers = {
 
 const pause = (ms: number) => new Promise((done) => setTimeout(done, ms))
 
-export function createCallers(ledger: Ledger, place: Place): Callers {
-  const client = createClient(WAYS)
+export function createCallers(ledger: Ledger, place: Place, ca?: string): Callers {
+  const client = createClient(WAYS, ca)
 
   /** Records the answer, if there is one: a killed server gives none. */
   const askOne = async (url: string, wish: Wish): Promise<number> => {

@@ -69,7 +69,7 @@ export async function readAudit({ settings }: Pick<Place, 'settings'>): Promise<
 }
 
 /** The result of `tabbat audit verify` with the checkpoints beside the database. */
-export async function findAuditFaults({ settings }: Place): Promise<string[]> {
+export async function findAuditFaults({ settings }: Pick<Place, 'settings'>): Promise<string[]> {
   const checkpoints = join(settings.TABBAT_DATA_DIR ?? '', 'checkpoints.log')
   const { code, stdout, stderr } = await tabbat(
     settings,

@@ -2,7 +2,7 @@ import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 
 /** Where a program is, also in the folders of system programs, which are not in every PATH. */
-function findProgram(name: string): string | undefined {
+export function findProgram(name: string): string | undefined {
   try {
     const env = { ...process.env, PATH: `${process.env.PATH}:/usr/sbin:/sbin` }
     return execFileSync('sh', ['-c', `command -v ${name}`], { env, encoding: 'utf8' }).trim()

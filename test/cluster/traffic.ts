@@ -4,20 +4,29 @@ import type { Place } from '../battery/place.ts'
 import type { TlsProxy } from './proxy.ts'
 
 /** What callers of a cluster see while something happens to it. */
-type Seen = {
+export type Seen = {
   /** Answers by status and code; `no answer` where the connection ended before. */
   readonly counts: Map<string, number>
   /** Statuses that differ from what the person's record says. */
   readonly falseAnswers: string[]
   /** The longest time that a caller waited for an answer of any kind. */
-  longestMs: number
+  longest: { readonly ms: number; readonly kind: string }
   /** When verifications were answered with 200 or 422. */
   readonly answeredAt: number[]
+  lastFailureAt: number
 }
 
-type Traffic = {
+type TrafficOptions = {
+  /** Concurrent callers. */
+  readonly ways: number
+  /** The pause of a caller between two requests. */
+  readonly pauseMs?: number
+}
+
+export type Traffic = {
   readonly seen: Seen
-  readonly failures: () => string[]
+  /** All but 200 and `not_verified`, with their number. */
+  readonly failures: () => Record<string, number>
   /** Resolves after so many more verifications. */
   readonly untilAnswered: (more: number) => Promise<void>
   /** Sends no new requests; resolves when the running ones have ended. */
@@ -47,29 +56,41 @@ export function startTraffic(
   proxy: TlsProxy,
   { keys }: Pick<Place, 'keys'>,
   ledger: Ledger,
-  ways: number,
+  { ways, pauseMs = 0 }: TrafficOptions,
 ): Traffic {
   const client = createClient(ways + 1, proxy.ca)
-  const seen: Seen = { counts: new Map(), falseAnswers: [], longestMs: 0, answeredAt: [] }
+  const seen: Seen = {
+    counts: new Map(),
+    falseAnswers: [],
+    longest: { ms: 0, kind: '' },
+    answeredAt: [],
+    lastFailureAt: 0,
+  }
   let running = true
 
   const count = (what: string) => seen.counts.set(what, (seen.counts.get(what) ?? 0) + 1)
   const measure = async (what: string, send: () => Promise<Reply>): Promise<Reply | undefined> => {
     const startedAt = performance.now()
     const reply = await send().catch(() => undefined)
-    seen.longestMs = Math.max(seen.longestMs, performance.now() - startedAt)
     const code = reply && reply.status >= 400 ? ` ${toCode(reply.body)}` : ''
-    count(`${what} ${reply ? `${reply.status}${code}` : 'no answer'}`)
+    const kind = `${what} ${reply ? `${reply.status}${code}` : 'no answer'}`
+    count(kind)
+    const tookMs = performance.now() - startedAt
+    if (tookMs > seen.longest.ms) seen.longest = { ms: tookMs, kind }
     return reply
   }
   const verify = async () => {
     const wish = ledger.next()
     const reply = await measure('verification', () => sendWish(client, proxy.url, keys[wish.mode], wish))
-    if (reply && isAnswer(reply)) {
-      seen.answeredAt.push(performance.now())
-      if (reply.status !== toExpected(wish)) seen.falseAnswers.push(`${wish.operation} ${reply.status}`)
-      ledger.note(wish, reply)
-    } else await pause(RETRY_MS)
+    if (!reply || !isAnswer(reply)) {
+      seen.lastFailureAt = performance.now()
+      await pause(RETRY_MS)
+      return
+    }
+    seen.answeredAt.push(performance.now())
+    if (reply.status !== toExpected(wish)) seen.falseAnswers.push(`${wish.operation} ${reply.status}`)
+    ledger.note(wish, reply)
+    if (pauseMs > 0) await pause(pauseMs)
   }
   const lookUp = async () => {
     const reply = await measure('look-up', () =>
@@ -83,7 +104,8 @@ export function startTraffic(
   const callers = [...Array.from({ length: ways }, () => repeat(verify)), repeat(lookUp)]
   return {
     seen,
-    failures: () => [...seen.counts.keys()].filter((what) => !/ (200|422 not_verified)$/.test(what)),
+    failures: () =>
+      Object.fromEntries([...seen.counts].filter(([what]) => !/ (200|422 not_verified)$/.test(what))),
     untilAnswered: async (more) => {
       const goal = seen.answeredAt.length + more
       const until = performance.now() + LONGEST_MS

@@ -1,0 +1,118 @@
+import { mkdtempSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { account, execute, findFreePort } from '../postgres.ts'
+import { BIN_DIR, createMember, killIfThere, type Member, newFolder, PASSWORD } from './patroni-member.ts'
+import { type RunningProgram, runInBackground, waitUntil, whyMissing } from './programs.ts'
+
+/** Two members and etcd, with deploy/patroni/patroni.yaml. */
+export type PatroniCluster = {
+  readonly members: readonly [Member, Member]
+  readonly leader: () => Promise<Member>
+  readonly standby: () => Promise<Member>
+  /** A primary, and a standby on whose disk every commit is before it is confirmed. */
+  readonly untilSynchronous: () => Promise<void>
+  readonly switchOver: () => Promise<void>
+  readonly createDatabase: (name: string) => Promise<void>
+  /** The address of a database at this host and port. */
+  readonly toUrl: (hosts: string, name: string) => string
+  readonly stop: () => Promise<void>
+}
+
+export const whyNoPatroni = () =>
+  whyMissing('patroni', 'etcd', 'haproxy', 'openssl') ??
+  (BIN_DIR === undefined ? 'PostgreSQL with pg_rewind is not in /usr/lib/postgresql' : undefined)
+
+type Answer = {
+  readonly members: readonly { readonly name: string; readonly role: string; readonly state: string }[]
+}
+
+export async function startPatroni(): Promise<PatroniCluster> {
+  const folder = newFolder(mkdtempSync(join(tmpdir(), 'tabbat-patroni-')))
+  const etcd = await startEtcd(newFolder(join(folder, 'etcd')))
+  const members = [
+    await createMember(folder, 1, etcd.address),
+    await createMember(folder, 2, etcd.address),
+  ] as const
+  for (const member of members) {
+    member.start()
+    await waitUntil(
+      `${member.name} runs`,
+      async () => isRunning(await readCluster(members), member.name),
+      60_000,
+    )
+  }
+  // Patroni leaves its PostgreSQL running when it is killed.
+  process.once('exit', () => {
+    for (const { pid } of members) killIfThere(pid())
+  })
+  const find = async (pattern: RegExp) => {
+    const { members: list } = await readCluster(members)
+    const name = list.find(({ role, state }) => pattern.test(role) && /running|streaming/.test(state))?.name
+    const found = members.find((member) => member.name === name)
+    if (!found) throw new Error(`no ${pattern.source}`)
+    return found
+  }
+  const leader = () => find(/^leader$/)
+  const toUrl = (hosts: string, name: string) => `postgres://postgres:${PASSWORD}@${hosts}/${name}`
+  return {
+    members,
+    leader,
+    standby: () => find(/^sync_standby$/),
+    untilSynchronous: () =>
+      waitUntil(
+        'a synchronous standby',
+        async () => Boolean((await leader()) && (await find(/^sync_standby$/))),
+        90_000,
+      ).catch((error) => {
+        throw new Error([error, ...members.map(({ output }) => output())].join('\n\n'))
+      }),
+    switchOver: async () => {
+      const { name, restPort } = await leader()
+      const body = JSON.stringify({ leader: name })
+      const reply = await fetch(`http://127.0.0.1:${restPort}/switchover`, { method: 'POST', body })
+      if (!reply.ok) throw new Error(`switchover: ${reply.status} ${await reply.text()}`)
+    },
+    createDatabase: async (name) => {
+      const { port } = await leader()
+      await execute(toUrl(`127.0.0.1:${port}`, 'postgres'), `CREATE DATABASE ${name}`)
+    },
+    toUrl,
+    stop: async () => {
+      for (const member of members) await member.kill('machine')
+      await etcd.program.stop('SIGKILL')
+    },
+  }
+}
+
+async function startEtcd(folder: string): Promise<{ program: RunningProgram; address: string }> {
+  const [client, peer] = [`127.0.0.1:${await findFreePort()}`, `http://127.0.0.1:${await findFreePort()}`]
+  const url = `http://${client}`
+  const clients = ['--listen-client-urls', url, '--advertise-client-urls', url]
+  const peers = [
+    '--listen-peer-urls',
+    peer,
+    '--initial-advertise-peer-urls',
+    peer,
+    '--initial-cluster',
+    `default=${peer}`,
+  ]
+  const program = runInBackground('etcd', ['--data-dir', folder, ...clients, ...peers], account)
+  await waitUntil('etcd answers', async () => (await fetch(`${url}/health`)).ok)
+  return { program, address: client }
+}
+
+/** From whichever Patroni answers. */
+async function readCluster(members: readonly Member[]): Promise<Answer> {
+  for (const { restPort } of members)
+    try {
+      const signal = AbortSignal.timeout(2000)
+      return (await (await fetch(`http://127.0.0.1:${restPort}/cluster`, { signal })).json()) as Answer
+    } catch {
+      // The next one may answer.
+    }
+  throw new Error('no Patroni answers')
+}
+
+const isRunning = ({ members }: Answer, name: string) =>
+  members.some((member) => member.name === name && /running|streaming/.test(member.state))
