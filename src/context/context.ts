@@ -30,6 +30,7 @@ import { startCleanup } from './cleanup.ts'
 import { listConnectionWarnings } from './connection-warnings.ts'
 import { createFatalStop, type FatalStop } from './fatal-stop.ts'
 import { createMetrics, type Metrics } from './metrics.ts'
+import { createSizeMetrics } from './size-metrics.ts'
 import { openSourceChain, type SourceChain } from './source-chain.ts'
 import { openTlsCertificate, type TlsCertificate } from './tls-certificate.ts'
 
@@ -81,10 +82,8 @@ export async function createContext(
   const { registry, currentKeyring } = openRegistry(config, store, keyring)
   // Fails while a root key rotation runs. They are then planted at the next start.
   await registry.insertDecoys().catch(log.failure)
-  const workerName = workerNumber === 1 ? '' : `.${workerNumber}`
   const scrub = workerNumber === 1 ? await openScrub(config, store, currentKeyring, log, fatal) : undefined
-  const guessLimit = createGuessLimit(store.guesses, loadNodeName(config.dataDir) + workerName)
-  await guessLimit.recover()
+  const guessLimit = await openGuessLimit(config, store, workerNumber)
   const databaseWarnings = await listConnectionWarnings(config, store)
   const audit = await openAudit(config, store, keyring, log, fatal)
   const { paidCalls } = config
@@ -95,11 +94,14 @@ export async function createContext(
   const catalogueDeps = { table: store.catalogue, reviews: store.reviews, audit, switches: store.sources }
   const catalogue = await openRefreshedCatalogue(config, catalogueDeps, log)
   const latencies = createLatencies(store.statistics, audit.owner)
+  const scrubbedAt = scrub?.finishedAt
+  const readSizes = createSizeMetrics(store)
+  const metrics = createMetrics({ sourceChain, workerNumber, scrubbedAt, certificate, readSizes })
   const stopCleanup = startCleanup(log, store, [guessLimit, idempotency, sourceChain], workerNumber)
   return {
     config,
     log,
-    metrics: createMetrics({ sourceChain, workerNumber, scrubbedAt: scrub?.finishedAt, certificate }),
+    metrics,
     store,
     rootKeys,
     keyring: currentKeyring,
@@ -112,11 +114,7 @@ export async function createContext(
     audit,
     idempotency,
     singleFlight: createSingleFlight(),
-    local: {
-      lookups: store.lookups,
-      idempotency: createLocalIdempotency(keyring, audit.owner),
-      guesses: createOpenGuesses(),
-    },
+    local: openLocal(store, keyring, audit),
     subjectKey: keyring.subject,
     pictureKey: keyring['media-url'],
     toSubjectHash: (kind, number) => toBlindIndexText(keyring.subject, kind, number),
@@ -140,6 +138,21 @@ export async function createContext(
     },
   }
 }
+
+/** Guesses that this worker counted before it crashed are withdrawn. */
+async function openGuessLimit({ dataDir }: Config, { guesses }: Store, workerNumber: number) {
+  const workerName = workerNumber === 1 ? '' : `.${workerNumber}`
+  const guessLimit = createGuessLimit(guesses, loadNodeName(dataDir) + workerName)
+  await guessLimit.recover()
+  return guessLimit
+}
+
+/** What verifications by sources inside the process use. */
+const openLocal = (store: Store, keyring: Keyring, audit: AuditLog): LocalDeps => ({
+  lookups: store.lookups,
+  idempotency: createLocalIdempotency(keyring, audit.owner),
+  guesses: createOpenGuesses(),
+})
 
 function openServerStore(config: Config, fatal: FatalStop) {
   const { storeTimeout: timeoutMs, databaseConnections } = config

@@ -9,6 +9,7 @@ it('has the time of the last scrub from the start, as 0 before the first', async
     workerNumber: 1,
     scrubbedAt: () => finishedAt,
     certificate: undefined,
+    readSizes: async () => [],
   })
   expect(await print()).toContain('\ntabbat_scrub_finished_timestamp_seconds 0\n')
   finishedAt = 1_700_000_000_000

@@ -19,11 +19,12 @@ type MetricsOptions = {
   readonly workerNumber: number
   readonly scrubbedAt: (() => number | undefined) | undefined
   readonly certificate: Pick<TlsCertificate, 'current'> | undefined
+  readonly readSizes: () => Promise<Metric[]>
 }
 
 /** Labels come from closed lists (operations, modes, error codes), so the number of series is bounded. */
 export function createMetrics(options: MetricsOptions): Metrics {
-  const { sourceChain, workerNumber, scrubbedAt, certificate } = options
+  const { sourceChain, workerNumber, scrubbedAt, certificate, readSizes } = options
   const requests = createRequestCounts()
   const collectProcess = createProcessMetrics()
   const readSpend = createSpendMetric(sourceChain)
@@ -36,12 +37,18 @@ export function createMetrics(options: MetricsOptions): Metrics {
   return {
     countRequest: requests.count,
     print: async () => {
-      const [own, others, spend] = await Promise.all([collect(), collectOthers(requests.dump()), readSpend()])
+      const [own, others, spend, sizes] = await Promise.all([
+        collect(),
+        collectOthers(requests.dump()),
+        readSpend(),
+        readSizes(),
+      ])
       return printMetrics([
         toGauge('tabbat_build_info', 'The version of this program.', [toSample({ version: VERSION }, 1)]),
         ...own.metrics,
         ...others.metrics,
         ...spend,
+        ...sizes,
         ...(scrubbedAt ? [toScrubMetric(scrubbedAt)] : []),
         ...(certificate ? [toCertificateMetric(certificate)] : []),
         ...toRequestMetrics([...own.requests, ...others.requests]),
