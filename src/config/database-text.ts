@@ -1,10 +1,10 @@
 import { resolve } from 'node:path'
+import { toDatabasePlace } from '../settings/database-url.ts'
 import { SQLITE_FILE } from '../store/store.ts'
 import type { Config } from './config.ts'
 
 /** The database in use as text, without a password. */
 export function toDatabaseText({ databaseUrl, dataDir }: Pick<Config, 'databaseUrl' | 'dataDir'>): string {
   if (databaseUrl === undefined) return `SQLite ${resolve(dataDir, SQLITE_FILE)}`
-  const { host, pathname } = new URL(databaseUrl)
-  return `PostgreSQL ${host}${pathname}`
+  return `PostgreSQL ${toDatabasePlace(databaseUrl)}`
 }

@@ -46,7 +46,7 @@ export const SETTINGS = {
     'TABBAT_DATABASE_URL',
     undefined,
     databaseUrl,
-    'PostgreSQL database, as postgres://user:password@host:5432/database. Unset: SQLite in the data folder.',
+    'PostgreSQL database, as postgres://user:password@host:5432/database. Several hosts are separated by commas, with target_session_attrs=read-write to use the one that is the primary. Unset: SQLite in the data folder.',
     true,
   ),
   databaseConnections: setting(

@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import type { Config } from '../config/config.ts'
+import { toDatabaseUrls } from '../settings/database-url.ts'
 import { isLoopback } from '../settings/setting.ts'
 import { listPlainHttp } from '../sources/vendor-reader.ts'
 import { type Context, hasPublicSandboxKey } from './context.ts'
@@ -49,8 +50,7 @@ function listPlainListeners({ host, adminHost, adminPort }: Config): string[] {
 
 function isUnencrypted(databaseUrl: string | undefined): boolean {
   if (databaseUrl === undefined) return false
-  const { hostname, searchParams } = new URL(databaseUrl)
-  return (
-    hostname !== '' && !isLoopback(hostname) && !/^(require|verify)/.test(searchParams.get('sslmode') ?? '')
-  )
+  const urls = toDatabaseUrls(databaseUrl)
+  const isRemote = urls.some(({ hostname }) => hostname !== '' && !isLoopback(hostname))
+  return isRemote && !/^(require|verify)/.test(urls[0].searchParams.get('sslmode') ?? '')
 }

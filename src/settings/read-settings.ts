@@ -1,4 +1,5 @@
 import { ExposedSecret, readSecretFile } from '../crypto/secret-file.ts'
+import { toDatabaseUrls } from './database-url.ts'
 import { InvalidSetting, type Setting, type Settings } from './setting.ts'
 
 export type Environment = Readonly<Record<string, string | undefined>>
@@ -52,7 +53,7 @@ export function listTlsProblems(
 }
 
 function usesTls(databaseUrl: string): boolean {
-  const { searchParams } = new URL(databaseUrl)
+  const { searchParams } = toDatabaseUrls(databaseUrl)[0]
   return !['disable', 'false', '0'].includes(
     searchParams.get('sslmode') ?? searchParams.get('ssl') ?? 'disable',
   )

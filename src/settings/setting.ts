@@ -1,5 +1,6 @@
 import { BlockList, isIP } from 'node:net'
 import { readDuration } from '../contract/time.ts'
+import { parseDatabaseUrl } from './database-url.ts'
 
 /** An invalid value. The message completes a sentence that begins with the name of the variable. */
 export class InvalidSetting extends Error {}
@@ -62,10 +63,16 @@ export const origin = (text: string) => {
 }
 
 export const databaseUrl = (text: string) => {
-  if (!/^postgres(ql)?:\/\//.test(text) || !URL.canParse(text))
+  const urls = parseDatabaseUrl(text)
+  if (urls === undefined)
     throw new InvalidSetting('must be a URL such as postgres://user:password@host:5432/database')
+  if (!SESSION_ATTRIBUTES.includes(urls[0]?.searchParams.get('target_session_attrs') ?? 'any'))
+    throw new InvalidSetting(`must have target_session_attrs ${SESSION_ATTRIBUTES.join(', ')} or none`)
   return text
 }
+
+/** Of libpq; the two last mean the same to us. */
+const SESSION_ATTRIBUTES = ['any', 'read-write', 'primary']
 
 export const addresses = (text: string) => {
   const list = text.split(',').map((part) => part.trim())

@@ -1,5 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { type ClientBase, type CustomTypesConfig, Pool, type PoolClient, types } from 'pg'
+import { createPostgresHosts, type PostgresHosts } from './postgres-hosts.ts'
+import { ReadOnlyServer } from './postgres-user-error.ts'
 
 type PoolSettings = {
   /** How long to wait for a reply of the server. */
@@ -18,6 +20,8 @@ export type ConnectionPool = {
    * the server, with other settings and other prepared statements.
    */
   readonly isPooled: (client: PoolClient) => boolean
+  /** Closes this connection and, before they are used again, all others: their server has become read-only. */
+  readonly leaveServer: (client: PoolClient) => void
   /** The settings of a session, for one transaction of a pooled connection. */
   readonly localSettings: string
   readonly close: () => Promise<void>
@@ -38,13 +42,20 @@ const parsers: CustomTypesConfig = {
 
 /** The server, or the limit of the user or of the database, allows no more connections. */
 const TOO_MANY_CONNECTIONS = '53300'
+const isRefused = (error: unknown) => (error as { code?: unknown }).code === TOO_MANY_CONNECTIONS
 const RETRY_MS = 50
 /** After a refusal, the connections that exist are shared for this long before another is tried. */
 const SHARE_MS = 1000
 
+type ServerFacts = { readonly pid: number; readonly read_only: boolean }
+const SERVER_FACTS = `SELECT pg_backend_pid() AS pid, current_setting('transaction_read_only') = 'on' AS read_only`
+
 export function openPool(url: string, settings: PoolSettings): ConnectionPool {
   const { connections } = settings
   const pooled = new WeakSet<object>()
+  const hosts = createPostgresHosts(url)
+  let generation = 0
+  const generations = new WeakMap<object, number>()
   // Durability and isolation must not depend on the configuration of the server.
   const names = {
     synchronous_commit: 'on',
@@ -55,34 +66,46 @@ export function openPool(url: string, settings: PoolSettings): ConnectionPool {
     Object.entries(names)
       .map(([name, value]) => `SET ${scope} ${name} = ${value}`)
       .join('; ')
-  const pool = createPool(url, settings, async (client) => {
-    const { rows } = await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid')
+  const pool = createPool(hosts, settings, async (client) => {
+    const [row] = (await client.query<ServerFacts>(SERVER_FACTS)).rows
+    if (hosts.needsPrimary && row?.read_only) {
+      hosts.leave(client)
+      throw new ReadOnlyServer()
+    }
+    generations.set(client, generation)
     // A pooler gives each client a number of its own.
-    if (rows[0]?.pid === (client as { processID?: unknown }).processID)
+    if (row?.pid === (client as { processID?: unknown }).processID)
       await client.query(`${set('SESSION')}; ${SESSION_ONLY}`)
     else pooled.add(client)
   })
   let restoring: NodeJS.Timeout | undefined
   // Requests then wait in the queue of the pool, which is served as soon as a connection is free.
-  const shareExisting = () => {
+  const shareExisting = async () => {
     pool.options.max = Math.max(1, pool.totalCount)
     clearTimeout(restoring)
     restoring = setTimeout(() => {
       pool.options.max = connections
     }, SHARE_MS).unref()
+    await pause(RETRY_MS)
   }
   return {
     acquire: async (waitMs) => {
       const until = performance.now() + waitMs
-      for (let connecting = pool.connect(); ; connecting = connectBefore(pool, until))
-        try {
-          return await connecting
-        } catch (error) {
-          const isRefused = (error as { code?: unknown }).code === TOO_MANY_CONNECTIONS
-          if (!isRefused || performance.now() + RETRY_MS > until) throw error
-          shareExisting()
-          await pause(RETRY_MS)
-        }
+      let untriedHosts = hosts.count
+      for (let connecting = pool.connect(); ; connecting = connectBefore(pool, until)) {
+        const client = await connecting.catch((error) => {
+          if (!isRefused(error)) untriedHosts -= 1
+          if (untriedHosts === 0 || performance.now() + RETRY_MS > until) throw error
+          return isRefused(error) ? shareExisting() : undefined
+        })
+        if (client && generations.get(client) === generation) return client
+        client?.release(true)
+      }
+    },
+    leaveServer: (client) => {
+      hosts.leave(client)
+      generation += 1
+      client.release(true)
     },
     isPooled: (client) => pooled.has(client),
     localSettings: set('LOCAL'),
@@ -106,13 +129,13 @@ function connectBefore(pool: Pool, until: number): Promise<PoolClient> {
 }
 
 function createPool(
-  url: string,
+  hosts: PostgresHosts,
   settings: PoolSettings,
   onConnect: (client: ClientBase) => Promise<void>,
 ): Pool {
   const { answerTimeoutMs, statementTimeoutMs, connections } = settings
   const pool = new Pool({
-    connectionString: url,
+    Client: hosts.Client as never,
     max: connections,
     connectionTimeoutMillis: answerTimeoutMs,
     // The server cancels a slow statement. If it does not even answer, we give up a little later.

@@ -1,4 +1,5 @@
 import { Client, type Connection, type Submittable } from 'pg'
+import { toDatabaseUrls } from '../settings/database-url.ts'
 import { type RowPages, TEXT_COLUMNS, UnexpectedValue } from './row-pages.ts'
 
 const PAGE_BYTES = 256 * 1024
@@ -11,14 +12,7 @@ type Take = Parameters<RowPages['read']>[2]
 
 /** A connection of its own that sees what the exporting transaction sees, as long as that one is open. */
 export async function openPostgresRowPages(url: string, snapshot: string) {
-  const client = new Client({ connectionString: url, application_name: 'tabbat', keepAlive: true })
-  // A connection that breaks fails its statement.
-  client.on('error', () => {})
-  await client.connect()
-  await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY')
-  // For this transaction only: behind a pooler, a session has no settings of its own.
-  await client.query('SET LOCAL statement_timeout = 0; SET LOCAL idle_in_transaction_session_timeout = 0')
-  await client.query(`SET TRANSACTION SNAPSHOT ${client.escapeLiteral(snapshot)}`)
+  const client = await connectToSnapshot(toDatabaseUrls(url), snapshot)
   const page = Buffer.alloc(PAGE_BYTES)
   const pages: RowPages = {
     read: (chain, { after, upTo }, take) => {
@@ -28,6 +22,25 @@ export async function openPostgresRowPages(url: string, snapshot: string) {
     },
   }
   return { ...pages, close: () => client.end() }
+}
+
+/** The exporting transaction is on one of the servers; the others do not know its snapshot. */
+async function connectToSnapshot([url, ...others]: readonly URL[], snapshot: string): Promise<Client> {
+  const client = new Client({ connectionString: url?.href, application_name: 'tabbat', keepAlive: true })
+  // A connection that breaks fails its statement.
+  client.on('error', () => {})
+  try {
+    await client.connect()
+    await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY')
+    // For this transaction only: behind a pooler, a session has no settings of its own.
+    await client.query('SET LOCAL statement_timeout = 0; SET LOCAL idle_in_transaction_session_timeout = 0')
+    await client.query(`SET TRANSACTION SNAPSHOT ${client.escapeLiteral(snapshot)}`)
+    return client
+  } catch (error) {
+    await client.end()
+    if (others.length === 0) throw error
+    return connectToSnapshot(others, snapshot)
+  }
 }
 
 /**

@@ -1,6 +1,17 @@
 import { UserError } from '../errors.ts'
+import { toDatabaseUrls } from '../settings/database-url.ts'
 
 type Failure = { readonly code?: unknown; readonly message?: unknown; readonly syscall?: unknown }
+
+/** A standby, where the address asks for a primary. One may be promoted soon: transient, as a server that is starting. */
+export class ReadOnlyServer extends Error {
+  readonly code = '57P03'
+
+  constructor() {
+    super('the server is read-only')
+    this.name = 'ReadOnlyServer'
+  }
+}
 
 /** A table, column or function exists already or has another shape. */
 const FOREIGN = ['42P07', '42701', '42703', '42710', '42723']
@@ -22,8 +33,10 @@ export function isTransient(error: unknown): boolean {
 /** A message that says what is wrong and what to do, without the password. Unknown errors are returned unchanged. */
 export function toPostgresUserError(url: string, error: unknown): Error {
   if (error instanceof UserError) return error
-  const { host, pathname, searchParams } = new URL(url)
-  const place = `PostgreSQL at ${host || searchParams.get('host') || 'localhost'}`
+  const urls = toDatabaseUrls(url)
+  const { pathname, searchParams } = urls[0]
+  const hosts = urls.map(({ host }) => host).join(',')
+  const place = `PostgreSQL at ${hosts || searchParams.get('host') || 'localhost'}`
   const reason = toReason(error, pathname.slice(1))
   return reason === undefined ? (error as Error) : new UserError(`${place} ${reason}`)
 }
@@ -31,6 +44,8 @@ export function toPostgresUserError(url: string, error: unknown): Error {
 function toReason(error: unknown, database: string): string | undefined {
   const code = toCode(error)
   const message = String((error as Failure).message)
+  if (error instanceof ReadOnlyServer)
+    return 'is read-only. Promote a server, or add the address of the primary to TABBAT_DATABASE_URL.'
   if (isTransient(error))
     return `cannot be reached (${code || 'no answer'}). Start it, or correct TABBAT_DATABASE_URL.`
   if (code.startsWith('28') || message.startsWith('SASL'))

@@ -4,7 +4,7 @@ import { DAY_MS } from '../contract/time.ts'
 import type { Database, Row, Statement, TransactionOptions, Value } from './database.ts'
 import { copyIn } from './postgres-copy.ts'
 import { type ConnectionPool, openPool } from './postgres-pool.ts'
-import { isTransient, toPostgresUserError } from './postgres-user-error.ts'
+import { waitUntilReachable } from './postgres-start.ts'
 import { createTimeoutBreaker, isServerTimeout } from './timeout-breaker.ts'
 
 type PostgresOptions = {
@@ -26,7 +26,6 @@ type PostgresOptions = {
 const CONNECTIONS = 8
 const ANSWER_TIMEOUT_MS = 5000
 const START_WAIT_MS = 15_000
-const START_PAUSE_MS = 250
 const STATEMENT_TIMEOUT_MS = 15_000
 const PATIENT_TIMEOUT_MS = DAY_MS
 const ROLLBACK_TIMEOUT_MS = 1000
@@ -43,7 +42,7 @@ export async function openPostgres(url: string, options: PostgresOptions = {}): 
   const { connections = CONNECTIONS } = options
   const pool = openPool(url, { answerTimeoutMs, statementTimeoutMs, connections })
   const acquire = () => pool.acquire(operationTimeoutMs ?? answerTimeoutMs)
-  await waitUntilReachable(pool, url, options.startWaitMs ?? START_WAIT_MS)
+  await waitUntilReachable(url, pool, acquire, options.startWaitMs ?? START_WAIT_MS)
   const breaker = createTimeoutBreaker()
   const guard = <T>(work: () => Promise<T>, isPatient = operationTimeoutMs === undefined): Promise<T> =>
     breaker(work, isPatient).catch((error) => {
@@ -66,7 +65,8 @@ export async function openPostgres(url: string, options: PostgresOptions = {}): 
       client.release()
       return result
     } catch (error) {
-      await rollBack(client, error)
+      if (isReadOnly(error)) pool.leaveServer(client)
+      else await rollBack(client, error)
       throw error
     }
   }
@@ -80,7 +80,8 @@ export async function openPostgres(url: string, options: PostgresOptions = {}): 
       client.release()
       return result
     } catch (error) {
-      client.release(!isUsable(error))
+      if (isReadOnly(error)) pool.leaveServer(client)
+      else client.release(!isUsable(error))
       throw error
     }
   }
@@ -134,6 +135,9 @@ function createLimits(timeoutMs: number | undefined): Limits {
 
 const toQuery = (text: string, limits: Limits): Query => ({ text, ...limits })
 
+/** The primary has become a standby. */
+const isReadOnly = (error: unknown) => (error as { code?: unknown }).code === '25006'
+
 /** The server answered with an error, and the connection can be used again. */
 const isUsable = (error: unknown) => (error as { severity?: unknown }).severity === 'ERROR'
 
@@ -178,21 +182,5 @@ function prepare(client: Client, text: string, limits: Limits = {}): Statement {
       for (const values of sets) changed += (await query(values)).rowCount ?? 0
       return changed
     },
-  }
-}
-
-async function waitUntilReachable(pool: ConnectionPool, url: string, waitMs: number): Promise<void> {
-  const until = performance.now() + waitMs
-  for (;;) {
-    try {
-      const client = await pool.acquire(0)
-      return client.release()
-    } catch (error) {
-      if (!isTransient(error) || performance.now() + START_PAUSE_MS > until) {
-        await pool.close()
-        throw toPostgresUserError(url, error)
-      }
-      await new Promise((done) => setTimeout(done, START_PAUSE_MS))
-    }
   }
 }

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { HOUR_MS } from '../contract/time.ts'
 import { UserError } from '../errors.ts'
+import { toDatabasePlace } from '../settings/database-url.ts'
 import type { Database } from './database.ts'
 import { toFatal } from './failure.ts'
 import { migrate } from './migrate.ts'
@@ -87,7 +88,7 @@ export async function openStore(options: StoreOptions): Promise<Store> {
   return {
     ...tables,
     database,
-    place: databaseUrl === undefined ? path : toPlace(databaseUrl),
+    place: databaseUrl === undefined ? path : `postgres://${toDatabasePlace(databaseUrl)}`,
     databaseUrl,
     file,
     close: async () => {
@@ -142,9 +143,4 @@ function withWriter(tables: Tables, writer: Writer): Tables {
     return [table, { ...tables[table], ...Object.fromEntries(remote) }]
   })
   return Object.fromEntries(entries) as Tables
-}
-
-function toPlace(databaseUrl: string): string {
-  const { hostname, port, pathname } = new URL(databaseUrl)
-  return `postgres://${hostname}${port && `:${port}`}${pathname}`
 }
