@@ -36,6 +36,10 @@ export function encodeEntry<K extends Kind>(kind: K, { record, mediaId }: Entry<
   return Buffer.from(JSON.stringify(values))
 }
 
+/** The same from the values in the order of the contract, without a picture. */
+export const encodeValues = (values: readonly Value[]): Buffer =>
+  Buffer.from(JSON.stringify([FORMAT, null, ...values]))
+
 export function decodeEntry<K extends Kind>(kind: K, bytes: Uint8Array): Entry<K> {
   const values = readValues(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString())
   if ((values[0] as unknown) !== FORMAT) throw new Error('the entry has a format unknown to this version')

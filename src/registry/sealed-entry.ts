@@ -3,7 +3,8 @@ import type { Keyring } from '../crypto/keyring.ts'
 import { toMac } from '../crypto/mac.ts'
 import { BrokenSeal, seal, toAssociatedData, unseal } from '../crypto/seal.ts'
 import type { SealedMedia, SealedRecord } from '../store/sealed-record.ts'
-import { decodeEntry, type Entry, encodeEntry } from './record-codec.ts'
+import { decodeEntry, type Entry, encodeEntry, encodeValues } from './record-codec.ts'
+import type { Value } from './record-values.ts'
 
 /** A row was sealed under a root key that this process does not hold: the key may have been rotated meanwhile. */
 export class UnknownKeyVersion extends Error {
@@ -24,11 +25,33 @@ export function sealEntry<K extends Kind>(
   entry: Entry<K>,
   pictureDigest = '',
 ): SealedRecord {
-  const subject = toSubject(keyring, kind, number)
   // The id of a picture is new each time, so it is not part of the digest.
   const content = encodeEntry(kind, { ...entry, mediaId: null })
-  const digest = toMac(keyring.digest, subject, content, Buffer.from(pictureDigest))
   const plain = entry.mediaId === null ? content : encodeEntry(kind, entry)
+  return sealContent(keyring, kind, number, { content, plain, pictureDigest })
+}
+
+/** The same for a record without a picture, from its values in the order of the contract. */
+export function sealValues(
+  keyring: Keyring,
+  kind: Kind,
+  number: string,
+  values: readonly Value[],
+): SealedRecord {
+  const content = encodeValues(values)
+  return sealContent(keyring, kind, number, { content, plain: content, pictureDigest: '' })
+}
+
+type Content = { readonly content: Buffer; readonly plain: Buffer; readonly pictureDigest: string }
+
+function sealContent(
+  keyring: Keyring,
+  kind: Kind,
+  number: string,
+  { content, plain, pictureDigest }: Content,
+): SealedRecord {
+  const subject = toSubject(keyring, kind, number)
+  const digest = toMac(keyring.digest, subject, content, Buffer.from(pictureDigest))
   const sealed = seal(sealingKey(keyring), plain, toAssociatedData('registry', subject, keyring.version))
   return { kind, subject, keyVersion: keyring.version, digest, sealed }
 }

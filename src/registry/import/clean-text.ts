@@ -3,10 +3,11 @@ import { toLocalPhone, toPhoneCore } from '../../contract/phone.ts'
 import { readRecordedPhones } from '../../contract/recorded-phones.ts'
 import { BadRow } from './bad-row.ts'
 
-const LONGEST_TEXT = 500
+export const LONGEST_TEXT = 500
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for.
 const CONTROL = /[\u0000-\u001f\u007f-\u009f]/
+export const hasControlCharacter = (text: string) => CONTROL.test(text)
 const LINE_BREAKS = /\s*[\t\r\n]\s*/g
 
 /** A field as it is stored: trimmed, on one line. A missing or empty value becomes `blank`. */
@@ -19,14 +20,14 @@ export function toText<Blank extends string | null>(
   if (typeof value !== 'string') throw new BadRow(`${path} must be a string`)
   const trimmed = value.trim()
   if (trimmed === '') return blank
-  const text = CONTROL.test(trimmed) ? toOneLine(trimmed, path) : trimmed
+  const text = hasControlCharacter(trimmed) ? toOneLine(trimmed, path) : trimmed
   if (text.length > LONGEST_TEXT) throw new BadRow(`${path} is longer than ${LONGEST_TEXT} characters`)
   return text
 }
 
 function toOneLine(text: string, path: string): string {
   const line = text.replace(LINE_BREAKS, ' ')
-  if (CONTROL.test(line)) throw new BadRow(`${path} has a control character`)
+  if (hasControlCharacter(line)) throw new BadRow(`${path} has a control character`)
   return line
 }
 

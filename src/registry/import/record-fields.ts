@@ -9,7 +9,7 @@ export type Fields = Record<string, Value | Group>
 
 /** Names that a row may have although a record has no such field. */
 const PICTURE = 'picture'
-const RESULT_ONLY = ['request_reference', 'verification_status', 'service_type'] as const
+export const RESULT_ONLY = ['request_reference', 'verification_status', 'service_type'] as const
 const EXTRA: Readonly<Record<Kind, readonly string[]>> = {
   nin: [...RESULT_ONLY, PICTURE],
   bvn: RESULT_ONLY,

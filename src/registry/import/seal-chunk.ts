@@ -2,10 +2,11 @@ import { isUtf8 } from 'node:buffer'
 import { createHash, randomBytes } from 'node:crypto'
 import type { Kind } from '../../crypto/blind-index.ts'
 import type { Keyring } from '../../crypto/keyring.ts'
-import { sealEntry, sealMedia } from '../sealed-entry.ts'
+import { sealEntry, sealMedia, sealValues } from '../sealed-entry.ts'
 import { BadRow } from './bad-row.ts'
 import { type CleanRow, createRowCleaner } from './clean-row.ts'
 import { type Column, toGivenRow } from './csv.ts'
+import { createFlatReader } from './flat-reader.ts'
 import { type Format, LONGEST_ROW, splitRows, TOO_LONG } from './rows.ts'
 import type { SealedRow } from './sealed-rows.ts'
 
@@ -35,12 +36,22 @@ export function createChunkSealer(
 ): (chunk: Buffer) => SealedChunk {
   const clean = createRowCleaner(kind)
   const parse = format === 'csv' ? (text: string) => toGivenRow(columns, text) : parseJson
+  const flat = createFlatReader(kind, format, columns)
+  let canLearn = true
   const read: ReadRow = (bytes, text, allUtf8) => {
     if (bytes.length > LONGEST_ROW) throw new BadRow(TOO_LONG)
     if (!allUtf8 && !isUtf8(bytes)) throw new BadRow('the row is not UTF-8')
-    return sealRow(keyring, kind, clean(parse(text)))
+    const usual = flat.read(text)
+    if (usual) return { record: sealValues(keyring, kind, usual.number, usual.values), media: undefined }
+    const row = clean(parse(text))
+    if (canLearn) flat.learn(text)
+    canLearn = false
+    return sealRow(keyring, kind, row)
   }
-  return (chunk) => sealRows(chunk, format, strict, read)
+  return (chunk) => {
+    canLearn = true
+    return sealRows(chunk, format, strict, read)
+  }
 }
 
 type ReadRow = (bytes: Buffer, text: string, allUtf8: boolean) => SealedRow
