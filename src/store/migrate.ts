@@ -23,6 +23,7 @@ import { idempotencyIndex } from './migrations/0020-idempotency-index.ts'
 import { storeAtOnce } from './migrations/0021-store-at-once.ts'
 import { auditLosses } from './migrations/0022-audit-losses.ts'
 import { autovacuum } from './migrations/0023-autovacuum.ts'
+import { nameFirst } from './migrations/0024-name-first.ts'
 
 /** `sql` runs on both engines; statements that differ stand under the name of the dialect. */
 type Migration = {
@@ -57,6 +58,7 @@ const MIGRATIONS: readonly Migration[] = [
   storeAtOnce,
   auditLosses,
   autovacuum,
+  nameFirst,
 ]
 
 /** The schema that this program knows. */
