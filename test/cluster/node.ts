@@ -32,7 +32,7 @@ async function createNode(settings: Settings): Promise<ClusterNode> {
     },
     stop: async () => (await server?.stop()) ?? null,
     kill: async () => {
-      if (!server) return
+      if (!server || server.child.exitCode !== null || server.child.signalCode !== null) return
       const ended = once(server.child, 'close')
       server.child.kill('SIGKILL')
       await ended

@@ -15,22 +15,21 @@ export async function startTcpProxy(target: {
 }): Promise<TcpProxy> {
   let mode: Parameters<TcpProxy['set']>[0] = 'pass'
   const pairs = new Set<readonly [Socket, Socket]>()
-  const apply = ([near, far]: readonly [Socket, Socket]) => {
-    if (mode === 'refuse') for (const socket of [near, far]) socket.destroy()
-    else if (mode === 'stall') for (const socket of [near, far]) socket.unpipe().pause()
-    else near.pipe(far).pipe(near)
+  const apply = (pair: readonly [Socket, Socket]) => {
+    const [near, far] = pair
+    if (mode === 'stall') {
+      for (const socket of pair) socket.unpipe().pause()
+    } else if (mode === 'refuse' || near.destroyed || far.destroyed) {
+      pairs.delete(pair)
+      for (const socket of pair) socket.destroy()
+    } else near.pipe(far).pipe(near)
   }
   const server = createServer((near) => {
     const pair = [near, connect(target)] as const
     pairs.add(pair)
+    // Across a stalled network, the end of a connection does not arrive either.
     for (const socket of pair)
-      socket
-        .on('error', () => {})
-        .on('close', () => {
-          pairs.delete(pair)
-          // Across a stalled network, the end of a connection does not arrive either.
-          if (mode !== 'stall') for (const each of pair) each.destroy()
-        })
+      socket.on('error', () => {}).on('close', () => mode !== 'stall' && pairs.has(pair) && apply(pair))
     apply(pair)
   }).listen(0, '127.0.0.1')
   await once(server, 'listening')
