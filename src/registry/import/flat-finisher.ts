@@ -85,7 +85,9 @@ function finishBirthday(slotOf: SlotOf, read: DayReader): Step {
     const second = values[words] ?? ''
     if (first === '' && second === '') return true
     const day = read(first === '' ? second : first)
-    if (!day || (second !== '' && read(second)?.figures !== day.figures)) return false
+    if (!day) return false
+    const isSame = second === '' || second === day.words || read(second)?.figures === day.figures
+    if (!isSame) return false
     values[figures] = day.figures
     values[words] = day.words
     return true
@@ -95,8 +97,8 @@ function finishBirthday(slotOf: SlotOf, read: DayReader): Step {
 type DayTexts = { readonly figures: string; readonly words: string }
 type DayReader = (text: string) => DayTexts | undefined
 
-/** More than the days of a century, in two spellings, are not worth the memory. */
-const MOST_DAYS = 20_000
+/** About the days of a lifetime. */
+const MOST_DAYS = 30_000
 
 /** Remembers days: those of a million people repeat. A day in the future is not remembered. */
 function createDayReader(toFigures: (day: Day) => string, toWords: (day: Day) => string): DayReader {
@@ -107,7 +109,8 @@ function createDayReader(toFigures: (day: Day) => string, toWords: (day: Day) =>
     const day = readDay(text)
     if (!day) return undefined
     const texts = { figures: toFigures(day), words: toWords(day) }
-    if (known.size < MOST_DAYS) known.set(text, texts)
+    // A copy: the text may be a part of the row, which it would keep in memory.
+    if (known.size < MOST_DAYS) known.set(Buffer.from(text).toString(), texts)
     return texts
   }
 }
