@@ -85,6 +85,20 @@ export class AuditLog {
     return this.#ended
   }
 
+  /** Whether rows can be written now, as far as is known. */
+  get isHealthy(): boolean {
+    return this.#healthy
+  }
+
+  /** Undefined before the first checkpoint of this process. */
+  get checkpointedAt(): number | undefined {
+    return this.#checkpoints.lastAt()
+  }
+
+  get rowsSinceCheckpoint(): number {
+    return this.#checkpoints.rowsSince()
+  }
+
   /** Throws while the log cannot be written. Called before a source is asked. */
   requireHealthy(): void {
     if (!this.#healthy) throw new AppError('audit_unavailable')

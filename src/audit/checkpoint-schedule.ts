@@ -10,6 +10,9 @@ export type CheckpointSchedule = {
   readonly makeIfNeeded: () => Promise<void>
   /** Counts written rows. Makes a checkpoint every 10 000. */
   readonly count: (rows: number) => void
+  /** When the last one was made, in Unix time in milliseconds; undefined before the first. */
+  readonly lastAt: () => number | undefined
+  readonly rowsSince: () => number
   /** Waits for the running checkpoint and makes the last one. */
   readonly finish: () => Promise<void>
 }
@@ -29,6 +32,7 @@ export function createCheckpointSchedule(
 ): CheckpointSchedule {
   let running: Promise<void> | undefined
   let rowsSince = 0
+  let lastAt: number | undefined
 
   const fail = (error: unknown) => {
     onCheckpointFailure(error)
@@ -41,6 +45,7 @@ export function createCheckpointSchedule(
       .then(() => {
         // Rows written meanwhile belong to the next checkpoint.
         rowsSince -= covered
+        lastAt = Date.now()
       }, fail)
       .finally(() => {
         running = undefined
@@ -59,6 +64,8 @@ export function createCheckpointSchedule(
       // A failed checkpoint is not repeated with every commit.
       if (before % CHECKPOINT_EVERY_ROWS > rowsSince % CHECKPOINT_EVERY_ROWS) void make()
     },
+    lastAt: () => lastAt,
+    rowsSince: () => rowsSince,
     finish: async () => {
       await running
       await makeIfNeeded()

@@ -28,10 +28,12 @@ import { createSingleFlight, type SingleFlight } from '../verification/single-fl
 import type { LocalDeps, Sources } from '../verification/verification-deps.ts'
 import { startCleanup } from './cleanup.ts'
 import { listConnectionWarnings } from './connection-warnings.ts'
+import { createDiskMetrics } from './disk-metrics.ts'
 import { createFatalStop, type FatalStop } from './fatal-stop.ts'
 import { createMetrics, type Metrics } from './metrics.ts'
 import { createSizeMetrics } from './size-metrics.ts'
 import { openSourceChain, type SourceChain } from './source-chain.ts'
+import { createStoreMetrics } from './store-metrics.ts'
 import { openTlsCertificate, type TlsCertificate } from './tls-certificate.ts'
 
 /** Everything that requests need. It is built once and passed as an argument. */
@@ -95,8 +97,8 @@ export async function createContext(
   const catalogue = await openRefreshedCatalogue(config, catalogueDeps, log)
   const latencies = createLatencies(store.statistics, audit.owner)
   const scrubbedAt = scrub?.finishedAt
-  const readSizes = createSizeMetrics(store)
-  const metrics = createMetrics({ sourceChain, workerNumber, scrubbedAt, certificate, readSizes })
+  const readers = listReaders(config, store)
+  const metrics = createMetrics({ sourceChain, audit, workerNumber, scrubbedAt, certificate, readers })
   const stopCleanup = startCleanup(log, store, [guessLimit, idempotency, sourceChain], workerNumber)
   return {
     config,
@@ -138,6 +140,12 @@ export async function createContext(
     },
   }
 }
+
+const listReaders = ({ dataDir, checkpointDir = dataDir }: Config, store: Store) => [
+  createSizeMetrics(store),
+  createStoreMetrics(store),
+  createDiskMetrics({ data: dataDir, checkpoints: checkpointDir }),
+]
 
 /** Guesses that this worker counted before it crashed are withdrawn. */
 async function openGuessLimit({ dataDir }: Config, { guesses }: Store, workerNumber: number) {

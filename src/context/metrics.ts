@@ -4,6 +4,7 @@ import { createProcessMetrics } from '../telemetry/process-metrics.ts'
 import { createRequestCounts, toRequestMetrics } from '../telemetry/request-counts.ts'
 import { joinWorkers, type ProcessFigures } from '../telemetry/worker-metrics.ts'
 import { VERSION } from '../version.ts'
+import { type AuditState, toAuditMetrics } from './audit-metrics.ts'
 import type { SourceChain } from './source-chain.ts'
 import { createSpendMetric, toSourceMetrics } from './source-metrics.ts'
 import type { TlsCertificate } from './tls-certificate.ts'
@@ -15,21 +16,27 @@ export type Metrics = {
 }
 
 type MetricsOptions = {
-  readonly sourceChain: Pick<SourceChain, 'guards' | 'listSpend'>
+  readonly sourceChain: Pick<SourceChain, 'guards' | 'listSpend' | 'prices'>
+  readonly audit: AuditState
   readonly workerNumber: number
   readonly scrubbedAt: (() => number | undefined) | undefined
   readonly certificate: Pick<TlsCertificate, 'current'> | undefined
-  readonly readSizes: () => Promise<Metric[]>
+  /** Metrics of the node, not of a process. */
+  readonly readers: readonly (() => Promise<Metric[]>)[]
 }
 
 /** Labels come from closed lists (operations, modes, error codes), so the number of series is bounded. */
 export function createMetrics(options: MetricsOptions): Metrics {
-  const { sourceChain, workerNumber, scrubbedAt, certificate, readSizes } = options
+  const { sourceChain, audit, workerNumber, scrubbedAt, certificate, readers } = options
   const requests = createRequestCounts()
   const collectProcess = createProcessMetrics()
   const readSpend = createSpendMetric(sourceChain)
   const collect = async (): Promise<ProcessFigures> => {
-    const metrics = [...(await collectProcess()), ...toSourceMetrics(sourceChain.guards)]
+    const metrics = [
+      ...(await collectProcess()),
+      ...toSourceMetrics(sourceChain.guards),
+      ...toAuditMetrics(audit),
+    ]
     const labelled = cluster.isWorker ? withLabel(metrics, 'worker', String(workerNumber)) : metrics
     return { requests: requests.dump(), metrics: labelled }
   }
@@ -37,18 +44,18 @@ export function createMetrics(options: MetricsOptions): Metrics {
   return {
     countRequest: requests.count,
     print: async () => {
-      const [own, others, spend, sizes] = await Promise.all([
+      const [own, others, spend, ...read] = await Promise.all([
         collect(),
         collectOthers(requests.dump()),
         readSpend(),
-        readSizes(),
+        ...readers.map((reader) => reader()),
       ])
       return printMetrics([
         toGauge('tabbat_build_info', 'The version of this program.', [toSample({ version: VERSION }, 1)]),
         ...own.metrics,
         ...others.metrics,
         ...spend,
-        ...sizes,
+        ...read.flat(),
         ...(scrubbedAt ? [toScrubMetric(scrubbedAt)] : []),
         ...(certificate ? [toCertificateMetric(certificate)] : []),
         ...toRequestMetrics([...own.requests, ...others.requests]),

@@ -7,7 +7,7 @@ import type { Entry } from '../registry/record-codec.ts'
 import type { Registry } from '../registry/registry.ts'
 import { type CallGuard, createCallGuard, type GuardEvent } from '../sources/guard/call-guard.ts'
 import { createCooldown } from '../sources/guard/cooldown.ts'
-import { createSharedState } from '../sources/guard/shared-state.ts'
+import { createSharedState, type Prices } from '../sources/guard/shared-state.ts'
 import { openVendor } from '../sources/open-vendor.ts'
 import { createRegistrySource } from '../sources/registry/index.ts'
 import { createSandboxSource } from '../sources/sandbox/index.ts'
@@ -21,6 +21,7 @@ export type SourceChain = {
   readonly sources: Sources
   readonly guards: readonly CallGuard[]
   readonly listSpend: () => Promise<Spent[]>
+  readonly prices: Prices
   /** One line for each operation that a named source cannot serve. */
   readonly warnings: readonly string[]
   readonly forget: () => Promise<void>
@@ -37,7 +38,8 @@ type ChainDeps = {
 
 export async function openSourceChain(config: Config, deps: ChainDeps): Promise<SourceChain> {
   const opened = await openAll(config, deps)
-  const sharedState = createSharedState({ table: deps.table, node: deps.node, prices: toPrices(config) })
+  const prices = toPrices(config)
+  const sharedState = createSharedState({ table: deps.table, node: deps.node, prices })
   const guards: CallGuard[] = []
   const cooldowns = new Map([...opened.keys()].map((name) => [name, createCooldown()]))
   const toChain = (kind: Kind, order: readonly SourceName[]): GuardedSource[] =>
@@ -65,6 +67,7 @@ export async function openSourceChain(config: Config, deps: ChainDeps): Promise<
     guards,
     warnings: listWarnings(config, opened),
     listSpend: sharedState.listSpend,
+    prices,
     forget: sharedState.forget,
     close: async () => {
       await sharedState.close()

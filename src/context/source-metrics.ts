@@ -72,12 +72,20 @@ export function toSourceMetrics(guards: readonly CallGuard[]): Metric[] {
 export function createSpendMetric({
   guards,
   listSpend,
-}: Pick<SourceChain, 'guards' | 'listSpend'>): () => Promise<Metric[]> {
+  prices,
+}: Pick<SourceChain, 'guards' | 'listSpend' | 'prices'>): () => Promise<Metric[]> {
   if (guards.length === 0) return async () => []
+  const caps = [...new Set(guards.map(({ name }) => name))].flatMap((source) => {
+    const kobo = prices[source]?.dailyCap
+    return kobo === undefined ? [] : [toSample({ source }, kobo / 100)]
+  })
   let spend: Awaited<ReturnType<typeof listSpend>> = []
   return async () => {
     spend = await listSpend().catch(() => spend)
     const samples = spend.map(({ name, kobo }) => toSample({ source: name }, kobo / 100))
-    return [toGauge('tabbat_source_spend_today_naira', 'Cost of the calls of today, on all nodes.', samples)]
+    return [
+      toGauge('tabbat_source_spend_today_naira', 'Cost of the calls of today, on all nodes.', samples),
+      toGauge('tabbat_source_spend_cap_naira', 'The most that the calls of a day may cost.', caps),
+    ]
   }
 }

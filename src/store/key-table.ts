@@ -30,6 +30,8 @@ export type KeyTable = {
   readonly insert: (row: KeyRow) => Promise<void>
   readonly find: (id: string) => Promise<KeyRow | undefined>
   readonly list: () => Promise<KeyRow[]>
+  /** The earliest expiry after `now` of a live key that is neither revoked nor rolled. */
+  readonly findNextExpiry: (now: number) => Promise<number | undefined>
   /** False when the key does not exist or was revoked before. */
   readonly revoke: (id: string, at: number) => Promise<boolean>
   /**
@@ -71,6 +73,7 @@ const FIND = `SELECT ${COLUMNS.split(',')
 export function createKeyTable(database: Database): KeyTable {
   const find = database.prepare(FIND)
   const list = database.prepare(`SELECT ${COLUMNS} FROM api_keys ORDER BY created_at, id`)
+  const nextExpiry = database.prepare(NEXT_EXPIRY)
   const revoke = database.prepare('UPDATE api_keys SET revoked_at = $2 WHERE id = $1 AND revoked_at IS NULL')
   return {
     insert: (row) => insertKey(database, row),
@@ -79,6 +82,7 @@ export function createKeyTable(database: Database): KeyTable {
       return row.id === id ? row : undefined
     },
     list: async () => (await list.all()).map(toKeyRow),
+    findNextExpiry: async (now) => toOptionalNumber((await nextExpiry.get(now))?.at),
     revoke: async (id, at) => (await revoke.run(id, at)) > 0,
     roll: (id, successor, oldEndsAt) =>
       database.transaction(async (inside) => {
@@ -91,6 +95,9 @@ export function createKeyTable(database: Database): KeyTable {
       }),
   }
 }
+
+const NEXT_EXPIRY = `SELECT MIN(expires_at) AS at FROM api_keys
+  WHERE mode = 'live' AND revoked_at IS NULL AND rolled_to IS NULL AND expires_at > $1`
 
 const END_OLD_KEY = `UPDATE api_keys SET rolled_to = $3,
     expires_at = CASE WHEN expires_at IS NULL OR expires_at > $2 THEN $2 ELSE expires_at END
@@ -122,8 +129,10 @@ async function insertKey(database: Database, row: KeyRow): Promise<void> {
     )
 }
 
+const toOptionalNumber = (value: unknown) =>
+  value === null || value === undefined ? undefined : Number(value)
+
 function toKeyRow(row: Row): KeyRow {
-  const optional = (value: unknown) => (value === null ? undefined : Number(value))
   return {
     id: String(row.id),
     mode: row.mode as Mode,
@@ -133,13 +142,13 @@ function toKeyRow(row: Row): KeyRow {
     allowedIps: row.allowed_ips === null ? undefined : String(row.allowed_ips).split(','),
     clientCerts: row.client_certs === null ? undefined : String(row.client_certs).split(','),
     createdAt: Number(row.created_at),
-    expiresAt: optional(row.expires_at),
-    revokedAt: optional(row.revoked_at),
+    expiresAt: toOptionalNumber(row.expires_at),
+    revokedAt: toOptionalNumber(row.revoked_at),
     rolledTo: row.rolled_to === null ? undefined : String(row.rolled_to),
     lineage: String(row.lineage ?? row.id),
     hide: toList(row.hide),
     reveal: toList(row.reveal),
-    subjectsPerDay: optional(row.subjects_per_day),
+    subjectsPerDay: toOptionalNumber(row.subjects_per_day),
     requiresConsent: Number(row.requires_consent) === 1,
   }
 }

@@ -1,0 +1,34 @@
+import { MINUTE_MS, steadyNow } from '../contract/time.ts'
+import type { Store } from '../store/store.ts'
+import { type Metric, toGauge } from '../telemetry/metric.ts'
+
+/** Facts that the store knows, read at most once a minute. While the store is unavailable, the last ones are repeated. */
+export function createStoreMetrics({ keys, meta }: Pick<Store, 'keys' | 'meta'>): () => Promise<Metric[]> {
+  let metrics: Metric[] = []
+  let readAt = Number.NEGATIVE_INFINITY
+  const read = async () => [
+    ...toTimestamp(
+      'tabbat_api_key_next_expiry_timestamp_seconds',
+      'When the next live API key expires that was not rolled, in Unix time.',
+      await keys.findNextExpiry(steadyNow()),
+    ),
+    ...toTimestamp(
+      'tabbat_backup_timestamp_seconds',
+      'When the last tabbat backup was made, in Unix time.',
+      toTime((await meta.read()).last_backup_at),
+    ),
+  ]
+  return async () => {
+    if (performance.now() - readAt > MINUTE_MS) {
+      readAt = performance.now()
+      metrics = await read().catch(() => metrics)
+    }
+    return metrics
+  }
+}
+
+const toTime = (text: string | undefined) => (text === undefined ? undefined : Date.parse(text))
+
+/** Nothing when there is no such time. */
+const toTimestamp = (name: string, help: string, at: number | undefined): Metric[] =>
+  at === undefined ? [] : [toGauge(name, help, at / 1000)]

@@ -1,0 +1,47 @@
+import { execFileSync, spawnSync } from 'node:child_process'
+import { cpSync, globSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { createCertificate } from '../certificate.ts'
+import { whyMissing } from '../cluster/programs.ts'
+
+const missing = whyMissing('promtool')
+const FOLDER = 'deploy/prometheus'
+const RULES = readFileSync(join(FOLDER, 'rules.yml'), 'utf8')
+const TESTS = globSync(join(FOLDER, '*.test.yml'))
+
+describe('the rules of Prometheus', () => {
+  it('each have a test in which they fire, a severity, a summary and an action', () => {
+    const alerts = [...RULES.matchAll(/- alert: (\w+)\n((?: {8}.*\n)+)/g)]
+    const tested = TESTS.map((file) => readFileSync(file, 'utf8')).join('')
+    expect(alerts.length).toBeGreaterThan(15)
+    const lacking = alerts.filter(
+      ([, name, body = '']) =>
+        !tested.includes(`alertname="${name}"`) ||
+        !/severity: (page|ticket)/.test(body) ||
+        !body.includes('summary:') ||
+        !body.includes('action:'),
+    )
+    expect(lacking.map(([, name]) => name)).toEqual([])
+  })
+
+  if (missing !== undefined) return void it.skip(`are not tested: ${missing}`)
+
+  it.each(TESTS)('pass %s', { timeout: 60_000 }, (file) => {
+    const { status, stdout, stderr } = spawnSync('promtool', ['test', 'rules', file], { encoding: 'utf8' })
+    expect(status, stdout + stderr).toBe(0)
+  })
+
+  it('are loaded by the example of a configuration', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'tabbat-prometheus-'))
+    cpSync(FOLDER, folder, { recursive: true })
+    writeFileSync(join(folder, 'tabbat-token'), 'token')
+    writeFileSync(join(folder, 'tabbat-ca.crt'), createCertificate().cert)
+    const file = join(folder, 'prometheus.yml')
+    writeFileSync(file, readFileSync(file, 'utf8').replaceAll('/etc/prometheus', folder))
+    expect(execFileSync('promtool', ['check', 'config', file], { encoding: 'utf8' })).toContain(
+      '1 rule files',
+    )
+  })
+})

@@ -1,0 +1,61 @@
+import { expect, it } from 'vitest'
+import { createStoreMetrics } from '../../src/context/store-metrics.ts'
+import type { KeyRow } from '../../src/store/key-table.ts'
+import { printMetrics } from '../../src/telemetry/metric.ts'
+import { describeEngines, POSTGRES, SQLITE } from './engines.ts'
+
+const DAY_MS = 86_400_000
+const NOW = Math.floor(Date.now() / 1000) * 1000
+const NEXT = NOW + 5 * DAY_MS
+
+const toKey = (id: string, more: Partial<KeyRow>): KeyRow => ({
+  id,
+  mode: 'live',
+  name: 'Acme Lending',
+  hash: Buffer.alloc(32),
+  scopes: ['kyc:nin'],
+  allowedIps: undefined,
+  clientCerts: undefined,
+  createdAt: NOW,
+  expiresAt: undefined,
+  revokedAt: undefined,
+  rolledTo: undefined,
+  lineage: id,
+  hide: [],
+  reveal: [],
+  requiresConsent: false,
+  subjectsPerDay: undefined,
+  ...more,
+})
+
+/** Only `next` counts; the others end earlier. */
+const KEYS = [
+  toKey('forever', {}),
+  toKey('next', { expiresAt: NEXT }),
+  toKey('later', { expiresAt: NEXT + DAY_MS }),
+  toKey('expired', { expiresAt: NOW - DAY_MS }),
+  toKey('revoked', { expiresAt: NOW + DAY_MS, revokedAt: NOW }),
+  toKey('rolled', { expiresAt: NOW + DAY_MS, rolledTo: 'next' }),
+  toKey('testing', { expiresAt: NOW + DAY_MS, mode: 'test' }),
+]
+
+describeEngines([SQLITE, POSTGRES], (engine) => {
+  it('the metrics have no expiry and no backup when there is none', async () => {
+    const store = await (await engine.createPlace()).open()
+    expect(await createStoreMetrics(store)()).toEqual([])
+    await store.close()
+  })
+
+  it('the metrics have the next expiry and the last backup without naming a key, also while the store is unavailable', async () => {
+    const store = await (await engine.createPlace()).open()
+    for (const key of KEYS) await store.keys.insert(key)
+    await store.meta.set({ last_backup_at: new Date(NOW).toISOString() })
+    const read = createStoreMetrics(store)
+    const text = printMetrics(await read())
+    expect(text).toContain(`\ntabbat_api_key_next_expiry_timestamp_seconds ${NEXT / 1000}\n`)
+    expect(text).toContain(`\ntabbat_backup_timestamp_seconds ${NOW / 1000}\n`)
+    expect(text).not.toMatch(/Acme|next"/)
+    await store.close()
+    expect(printMetrics(await read())).toBe(text)
+  })
+})
