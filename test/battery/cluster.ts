@@ -11,12 +11,12 @@ import { findAuditFaults, readAudit } from './place.ts'
 
 /**
  * Kills, restarts and stalls parts of a cluster under load: three nodes, HAProxy, Patroni with etcd and a synchronous standby.
- * npm run battery:cluster -- --only switchover,standby --hosts several --json
+ * npm run battery:cluster -- --only switchover,standby --hosts one --json
  */
 const { values } = parseArgs({
   options: {
     only: { type: 'string', default: '' },
-    hosts: { type: 'string', default: 'one' },
+    hosts: { type: 'string', default: 'several' },
     json: { type: 'boolean', default: false },
   },
 })
@@ -36,7 +36,7 @@ const say = (line: string) =>
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => process.exit(1))
 const missing = whyNoPatroni()
 if (missing !== undefined) say(`The battery of the cluster is skipped: ${missing}`)
-else await runAll(values.hosts === 'several' ? 'several' : 'one')
+else await runAll(values.hosts === 'one' ? 'one' : 'several')
 process.exit()
 
 async function runAll(hosts: Hosts): Promise<void> {
