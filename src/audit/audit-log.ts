@@ -41,8 +41,8 @@ const CHECKPOINT_EVERY_MS = 60_000
 const PROBE_EVERY_MS = 1000
 /** How often the acknowledged rows are written to the disk of this node. */
 const FLUSH_EVERY_MS = 1000
-/** At most this many requests share one commit. */
-const MOST_PENDING = 1000
+/** At most this many requests share one commit. In PostgreSQL each person is a lock, and a server holds some 6000 in all. */
+const MOST_PENDING = 256
 
 export async function openAuditLog(options: AuditLogOptions): Promise<AuditLog> {
   const owner = createOwner()
