@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Database, SyncDatabase } from './database.ts'
-import { createKnownPeople } from './known-people.ts'
+import { createGuessTable } from './guess-table.ts'
+import { createKnownPeople, type KnownPeople } from './known-people.ts'
 import { migrate } from './migrate.ts'
 import { openSqlite } from './sqlite.ts'
 
@@ -57,6 +58,39 @@ describe('createKnownPeople', () => {
     expect(await second.admit([4, 5])).toEqual([4, 5])
     expect(await first.admit([1, 2, 4, 5])).toEqual([2])
     expect(await first.count()).toBe(4)
+  })
+
+  it('forgets rows that it read before they were rolled back, also if another part of the program added them', async () => {
+    await open()
+    const database = opened[0] as Database
+    const [adding, reading] = [0, 1].map(() => createKnownPeople(database.sync as SyncDatabase)) as [
+      KnownPeople,
+      KnownPeople,
+    ]
+    const add = (...indexes: number[]) => {
+      adding.refresh(1)
+      adding.add(KEY, new Set(indexes.map(toSubject)))
+      reading.refresh(1)
+    }
+    const failing = database.transaction(async () => {
+      add(1, 2)
+      throw new Error('rolled back')
+    })
+    await expect(failing).rejects.toThrow('rolled back')
+    await database.transaction(async () => {
+      add(3, 2)
+      expect([1, 2, 3].map((index) => reading.has(KEY, toSubject(index)))).toEqual([false, true, true])
+    })
+  })
+
+  it('forgets rows that were deleted while the clock was ahead, although their ids are used again', async () => {
+    const [first, second] = [await open(), await open()]
+    await first.admit([1, 2, 3])
+    await createGuessTable(opened[1] as Database).forget(0, 2)
+    await second.admit([4, 5])
+    expect(await first.admit([1, 4, 5])).toEqual([1])
+    await second.admit([6, 7])
+    expect(await first.admit([4, 5, 6, 7])).toEqual([])
   })
 
   it('counts each day anew', async () => {

@@ -18,16 +18,22 @@ export type KnownPeople = {
 const ROWS_AT_ONCE = 10_000
 const RECENT = `SELECT rowid AS id, key_id, lower(hex(substr(subject, 1, 7))) AS prefix FROM key_subjects
   WHERE day = $1 AND rowid > $2 ORDER BY rowid LIMIT ${ROWS_AT_ONCE}`
+const PREFIX = `SELECT lower(hex(substr(subject, 1, 7))) AS prefix FROM key_subjects WHERE rowid = $1 AND day = $2`
 const EXACT = 'SELECT 1 FROM key_subjects WHERE rowid = $1 AND key_id = $2 AND day = $3 AND subject = $4'
 const ADD = 'INSERT INTO key_subjects (key_id, day, subject) VALUES ($1, $2, $3)'
 const COUNT = `INSERT INTO key_days (key_id, day, subjects) VALUES ($1, $2, $3)
   ON CONFLICT (key_id, day) DO UPDATE SET subjects = subjects + excluded.subjects`
 
 export function createKnownPeople({ prepare, onEnd }: SyncDatabase): KnownPeople {
-  const [recent, exact, add, count] = [RECENT, EXACT, ADD, COUNT].map(prepare) as [Sync, Sync, Sync, Sync]
+  const recent = prepare(RECENT)
+  const prefix = prepare(PREFIX)
+  const exact = prepare(EXACT)
+  const add = prepare(ADD)
+  const count = prepare(COUNT)
   let keys = new Map<string, PrefixIndex>()
   let today = Number.NaN
   let last = 0
+  let lastPrefix = ''
   let hasUncommitted = false
 
   const reset = (day: number) => {
@@ -36,10 +42,12 @@ export function createKnownPeople({ prepare, onEnd }: SyncDatabase): KnownPeople
     last = 0
   }
   onEnd((end) => {
-    // Rows that this transaction added may have been read, and their ids will be given to others.
+    // The ids of these rows will be given to others.
     if (end === 'rollback' && hasUncommitted) reset(Number.NaN)
     if (end === 'commit') hasUncommitted = false
   })
+  /** The last row is deleted if the clock was ahead for a time. Its id is then used again. */
+  const holdsLast = () => last === 0 || prefix.get(last, today)?.prefix === lastPrefix
   const index = (keyId: string) => {
     const known = keys.get(keyId) ?? createPrefixIndex()
     keys.set(keyId, known)
@@ -47,11 +55,13 @@ export function createKnownPeople({ prepare, onEnd }: SyncDatabase): KnownPeople
   }
   return {
     refresh: (day) => {
-      if (day !== today) reset(day)
+      if (day !== today || !holdsLast()) reset(day)
       for (let rows = recent.all(day, last); rows.length > 0; rows = recent.all(day, last)) {
-        for (const { id, key_id, prefix } of rows)
-          index(String(key_id)).add(toPrefix(String(prefix)), Number(id))
+        // Perhaps added in this transaction, by this or another part of the program.
+        hasUncommitted = true
+        for (const row of rows) index(String(row.key_id)).add(toPrefix(String(row.prefix)), Number(row.id))
         last = Number(rows.at(-1)?.id)
+        lastPrefix = String(rows.at(-1)?.prefix)
         if (rows.length < ROWS_AT_ONCE) return
       }
     },
@@ -61,14 +71,11 @@ export function createKnownPeople({ prepare, onEnd }: SyncDatabase): KnownPeople
         ?.find(toPrefix(subject))
         .some((id) => exact.get(id, keyId, today, fromHex(subject)) !== undefined) ?? false,
     add: (keyId, subjects) => {
-      hasUncommitted = true
       for (const subject of subjects) add.run(keyId, today, fromHex(subject))
       count.run(keyId, today, subjects.size)
     },
   }
 }
-
-type Sync = ReturnType<SyncDatabase['prepare']>
 
 /** The first 52 bits: a whole number that JavaScript represents exactly. */
 const toPrefix = (hex: string) => Number.parseInt(hex.slice(0, 13), 16)
