@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer'
 import { randomBytes } from 'node:crypto'
 import { DatabaseSync } from 'node:sqlite'
 import { type RowPages, TEXT_COLUMNS, UnexpectedValue } from './row-pages.ts'
@@ -5,6 +6,7 @@ import { type RowPages, TEXT_COLUMNS, UnexpectedValue } from './row-pages.ts'
 /** Few enough for the caches of the processor. */
 const ROWS_AT_ONCE = 500
 const SEPARATOR = 0x1f
+const MOST_ASCII = 0x7f
 const NONCE_BYTES = 8
 const ABSENT = 0xffffffff
 const HASH_BYTES = 32
@@ -15,8 +17,8 @@ const TEXT_FIELDS = TEXT_COLUMNS.length + 2
  * SQLite concatenates the rows of a page: one blob costs a third of reading the cells. Fields are separated by a byte, and NULL
  * is a random value, which no text can have been prepared for. So are the borders of the two hashes, which can hold any byte.
  */
-const CELLS = TEXT_COLUMNS.map((column) => `ifnull(${column}, $nonce)`).join(', ')
-const ROW = `concat_ws(x'1f', sequence, ${CELLS}, format, '') || previous_hash || $nonce || hash || $nonce`
+const CELLS = [...TEXT_COLUMNS, 'format'].map((column) => `ifnull(${column}, $nonce)`).join(', ')
+const ROW = `concat_ws(x'1f', sequence, ${CELLS}, '') || previous_hash || $nonce || hash || $nonce`
 /** Blobs are greater than any text or number. */
 const IS_WRONG = `${[...TEXT_COLUMNS, 'format'].map((column) => `${column} >= x''`).join(' OR ')}
   OR previous_hash < x'' OR hash < x''`
@@ -82,11 +84,15 @@ function writeText(cursor: Cursor, joined: Uint8Array, nonce: Uint8Array, page: 
   const start = cursor.end + 4
   let { at } = cursor
   let end = start
+  let bits = 0
   for (let byte = joined[at++]; byte !== SEPARATOR; byte = joined[at++]) {
     if (byte === undefined) throw new UnexpectedValue()
+    bits |= byte
     page[end++] = byte
   }
   const isAbsent = end - start === NONCE_BYTES && hasNonce(page, start, nonce)
+  // SQLite stores any bytes as text. Read as text they would be other bytes.
+  if (bits > MOST_ASCII && !isAbsent && !isUtf8(page.subarray(start, end))) throw new UnexpectedValue()
   writeLength(page, cursor.end, isAbsent ? ABSENT : end - start)
   cursor.at = at
   cursor.end = isAbsent ? start : end

@@ -1,12 +1,16 @@
+import { hash } from 'node:crypto'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { makeCheckpoint } from '../../src/audit/checkpoint.ts'
 import { computeMerkleRoot } from '../../src/audit/merkle.ts'
 import { linkEntries } from '../../src/audit/row.ts'
+import { verifyAuditLog } from '../../src/audit/verify-audit-log.ts'
+import { HASHED_FIELDS } from '../../src/audit/verify-row.ts'
 import { verifyStore } from '../../src/audit/verify-store.ts'
 import { packRows } from '../../src/store/append-audit.ts'
 import type { Head } from '../../src/store/audit-chains.ts'
+import { createSqliteAuditSnapshot } from '../../src/store/audit-snapshot.ts'
 import { CHAINS, createSampleLog, type SampleLog } from './sample-log.ts'
 import { verifyPages } from './verify-pages.ts'
 
@@ -76,6 +80,37 @@ it.each([
   database.exec(`UPDATE audit SET ${change} WHERE chain = '${CHAIN}' AND sequence = 45`)
   expect(await verify()).toBeUndefined()
   expect((await inThreads()).fault).toMatchObject({ chain: CHAIN, sequence: 45 })
+})
+
+/** Computes the hash of the last row from the bytes in the database, as an attacker can. */
+function rehashLast(columns: Readonly<Record<string, string>>): void {
+  const last = `chain = '${CHAIN}' AND sequence = (SELECT MAX(sequence) FROM audit WHERE chain = '${CHAIN}')`
+  for (const [column, value] of Object.entries(columns))
+    database.exec(`UPDATE audit SET ${column} = ${value} WHERE ${last}`)
+  const cells = HASHED_FIELDS.map((field) => `CAST(${field} AS BLOB)`).join(', ')
+  const statement = database.prepare(`SELECT ${cells}, previous_hash FROM audit WHERE ${last}`)
+  statement.setReturnArrays(true)
+  const fields = statement.get() as unknown as (Uint8Array | null)[]
+  const previous = fields.pop() as Uint8Array
+  const parts = fields.flatMap((bytes) => {
+    const length = Buffer.alloc(4)
+    length.writeUInt32BE(bytes ? bytes.length : 0xffffffff)
+    return bytes ? [length, bytes] : [length]
+  })
+  const digest = hash('sha256', Buffer.concat([Buffer.from([2]), ...parts, previous]), 'hex')
+  database.exec(`UPDATE audit SET hash = x'${digest}' WHERE ${last}`)
+}
+
+it.each([
+  ['bytes that are no UTF-8', true, "CAST(x'41ff42' AS TEXT)"],
+  ['an encoded surrogate', true, "CAST(x'eda080' AS TEXT)"],
+  ['the text itself', false, "'Ad\u00e9'"],
+])('rows whose hash is that of %s are refused: %s', async (_what, isRefused, value) => {
+  await append('x')
+  rehashLast({ consent_reference: value })
+  const verdict = await verifyAuditLog(createSqliteAuditSnapshot(database), { publicKey: log.publicKey })
+  expect(verdict.sound).toBe(!isRefused)
+  expect(await verify()).toEqual(isRefused ? undefined : verdict)
 })
 
 it('does not accept a byte that moved from one hash to the next', async () => {
