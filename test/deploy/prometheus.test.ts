@@ -11,6 +11,21 @@ const FOLDER = 'deploy/prometheus'
 const RULES = readFileSync(join(FOLDER, 'rules.yml'), 'utf8')
 const TESTS = globSync(join(FOLDER, '*.test.yml'))
 
+type Panel = {
+  readonly id: number
+  readonly gridPos: { readonly x: number; readonly y: number; readonly w: number; readonly h: number }
+  readonly targets?: readonly { readonly expr: string }[]
+}
+const PANELS = (JSON.parse(readFileSync('deploy/grafana/tabbat.json', 'utf8')) as { panels: Panel[] }).panels
+
+it('the panels of the dashboard have their own ids and places', () => {
+  const cells = PANELS.flatMap(({ gridPos: { x, y, w, h } }) =>
+    Array.from({ length: w * h }, (_, at) => `${x + (at % w)},${y + Math.floor(at / w)}`),
+  )
+  expect(new Set(PANELS.map(({ id }) => id)).size).toBe(PANELS.length)
+  expect(new Set(cells).size).toBe(cells.length)
+})
+
 describe('the rules of Prometheus', () => {
   it('each have a test in which they fire, a severity, a summary and an action', () => {
     const alerts = [...RULES.matchAll(/- alert: (\w+)\n((?: {8}.*\n)+)/g)]
@@ -30,6 +45,19 @@ describe('the rules of Prometheus', () => {
 
   it.each(TESTS)('pass %s', { timeout: 60_000 }, (file) => {
     const { status, stdout, stderr } = spawnSync('promtool', ['test', 'rules', file], { encoding: 'utf8' })
+    expect(status, stdout + stderr).toBe(0)
+  })
+
+  it('and the dashboard have expressions that Prometheus can parse', () => {
+    const expressions = PANELS.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr))
+    expect(expressions.length).toBeGreaterThan(25)
+    const rules = expressions.map((expr, at) => ({
+      record: `panel:${at}`,
+      expr: expr.replaceAll('$__rate_interval', '1m').replaceAll('$instance', '.+'),
+    }))
+    const file = join(mkdtempSync(join(tmpdir(), 'tabbat-panels-')), 'rules.yml')
+    writeFileSync(file, JSON.stringify({ groups: [{ name: 'panels', rules }] }))
+    const { status, stdout, stderr } = spawnSync('promtool', ['check', 'rules', file], { encoding: 'utf8' })
     expect(status, stdout + stderr).toBe(0)
   })
 
