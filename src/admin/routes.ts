@@ -4,6 +4,7 @@ import { AUDIT_ROUTES } from './routes/audit.ts'
 import { CATALOGUE_ROUTES } from './routes/catalogue.ts'
 import { CATALOGUE_REVIEW_ROUTES } from './routes/catalogue-reviews.ts'
 import { KEY_ROUTES } from './routes/keys.ts'
+import { NODE_ROUTES } from './routes/nodes.ts'
 import { OVERVIEW_ROUTES } from './routes/overview.ts'
 import { RECORD_ROUTES } from './routes/records.ts'
 import { SESSION_ROUTES } from './routes/session.ts'
@@ -24,4 +25,5 @@ export const ADMIN_ROUTES: readonly AdminRoute[] = [
   ...SOURCE_ROUTES,
   ...RECORD_ROUTES,
   ...SETTINGS_ROUTES,
+  ...NODE_ROUTES,
 ]

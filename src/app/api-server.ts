@@ -24,7 +24,8 @@ export function createApiServer(
   context: Context,
   admission: Admission = createAdmission(toInFlightLimits(context.config)),
 ): ApiServer {
-  const { log, audit, lifecycle } = context
+  const { log, audit, lifecycle, nodes } = context
+  nodes.load.countInFlight = admission.count
   const guard = createGuard(context)
   const accessLog = createAccessLog(context)
   const app = createApp(
@@ -38,6 +39,7 @@ export function createApiServer(
       onWorkDone: (exchange) => endAdmission(admission, exchange),
       onClose: (exchange) => {
         accessLog.finish(exchange)
+        nodes.load.finished += 1
         pauseRefused(admission, exchange)
       },
       onBrokenRequest: accessLog.countBroken,

@@ -10,6 +10,8 @@ export type LiveCatalogue = Catalogue & {
   readonly current: Catalogue
   /** The version in use; 0 for the shipped lists. */
   readonly version: number
+  /** When it last knew the newest version, on the monotonic clock. */
+  readonly learntAt: () => number
   /** Looks for a new version now. */
   readonly refresh: () => Promise<void>
   readonly close: () => void
@@ -29,13 +31,19 @@ export async function openCatalogue({ table, log, pollMs = POLL_MS }: LiveOption
   let current = createCatalogue(shipped)
   let version = 0
   let closed = false
+  let learntAt = performance.now()
 
   const load = async () => {
+    const startedAt = performance.now()
     const newestId = await table.newestId()
-    if (newestId === version) return
+    if (newestId === version) {
+      learntAt = startedAt
+      return
+    }
     const row = newestId === 0 ? undefined : await table.newest()
     // An unreadable version is logged once, and the lists before it stay in use.
     version = row?.id ?? 0
+    learntAt = startedAt
     if (!row) {
       current = createCatalogue(shipped)
       return
@@ -87,6 +95,7 @@ export async function openCatalogue({ table, log, pollMs = POLL_MS }: LiveOption
     listInternetBundles: (segment) => current.listInternetBundles(segment),
     listSmeBundles: () => current.listSmeBundles(),
     findTvProduct: (type, productCode) => current.findTvProduct(type, productCode),
+    learntAt: () => learntAt,
     refresh,
     close: () => {
       closed = true

@@ -31,6 +31,7 @@ import { listConnectionWarnings } from './connection-warnings.ts'
 import { createDiskMetrics } from './disk-metrics.ts'
 import { createFatalStop, type FatalStop } from './fatal-stop.ts'
 import { createMetrics, type Metrics } from './metrics.ts'
+import { type Nodes, openNodes } from './nodes.ts'
 import { createSizeMetrics } from './size-metrics.ts'
 import { openSourceChain, type SourceChain } from './source-chain.ts'
 import { createStoreMetrics } from './store-metrics.ts'
@@ -66,6 +67,8 @@ export type Context = {
   readonly askNext: boolean
   readonly reuse: Reuse | undefined
   readonly latencies: Latencies
+  /** The servers of this database. */
+  readonly nodes: Nodes
   /** About the connections to PostgreSQL. */
   readonly databaseWarnings: readonly string[]
   /** `stopping` is set by the first SIGTERM or SIGINT: the server is no longer ready and finishes its requests. */
@@ -91,15 +94,14 @@ export async function createContext(
   const { paidCalls } = config
   const idempotency = createIdempotency({ table: store.idempotency, keyring, owner: audit.owner, paidCalls })
   const reuse = config.reuse === 'off' ? undefined : createReuse(store.reuse, keyring, config.reuse)
-  const chainDeps = { registry, table: store.sources, node: audit.owner, log }
-  const sourceChain = await openSourceChain(config, chainDeps)
-  const catalogueDeps = { table: store.catalogue, reviews: store.reviews, audit, switches: store.sources }
-  const catalogue = await openRefreshedCatalogue(config, catalogueDeps, log)
+  const { sourceChain, catalogue } = await openSources(config, { store, registry, audit, log })
   const latencies = createLatencies(store.statistics, audit.owner)
   const scrubbedAt = scrub?.finishedAt
   const readers = listReaders(config, store)
   const metrics = createMetrics({ sourceChain, audit, workerNumber, scrubbedAt, certificate, readers })
-  const stopCleanup = startCleanup(log, store, [guessLimit, idempotency, sourceChain], workerNumber)
+  const self = { owner: audit.owner, node: loadNodeName(config.dataDir), worker: workerNumber }
+  const nodes = await openNodes({ table: store.nodes, self, learning: [catalogue, sourceChain] })
+  const stopCleanup = startCleanup(log, store, [guessLimit, idempotency, sourceChain, nodes], workerNumber)
   return {
     config,
     log,
@@ -125,11 +127,13 @@ export async function createContext(
     askNext: config.notFound === 'next',
     reuse,
     latencies,
+    nodes,
     databaseWarnings,
     lifecycle: { stopping: false },
     close: async () => {
       certificate?.close()
       await stopCleanup()
+      await nodes.close()
       await scrub?.close()
       await catalogue.close()
       await sourceChain.close()
@@ -208,6 +212,15 @@ function openRegistry(config: Config, store: Store, first: Keyring) {
     },
   })
   return { registry, currentKeyring: () => keyring }
+}
+
+type SourceDeps = Pick<Context, 'store' | 'registry' | 'audit' | 'log'>
+
+async function openSources(config: Config, { store, registry, audit, log }: SourceDeps) {
+  const chainDeps = { registry, table: store.sources, node: audit.owner, log }
+  const sourceChain = await openSourceChain(config, chainDeps)
+  const catalogueDeps = { table: store.catalogue, reviews: store.reviews, audit, switches: store.sources }
+  return { sourceChain, catalogue: await openRefreshedCatalogue(config, catalogueDeps, log) }
 }
 
 /** With several workers, the primary process counts for all of them. */

@@ -20,6 +20,8 @@ import type { GuardedSource, Sources } from '../verification/verification-deps.t
 export type SourceChain = {
   readonly sources: Sources
   readonly guards: readonly CallGuard[]
+  /** When the kill switches were last read, on the monotonic clock. */
+  readonly learntAt: () => number
   readonly listSpend: () => Promise<Spent[]>
   readonly prices: Prices
   /** One line for each operation that a named source cannot serve. */
@@ -66,6 +68,7 @@ export async function openSourceChain(config: Config, deps: ChainDeps): Promise<
     sources,
     guards,
     warnings: listWarnings(config, opened),
+    learntAt: sharedState.learntAt,
     listSpend: sharedState.listSpend,
     prices,
     forget: sharedState.forget,

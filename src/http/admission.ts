@@ -11,6 +11,8 @@ export type Admission = {
   readonly enter: (keyId: string, connection?: Pausable) => undefined | false | Promise<boolean>
   /** To be called once for every request that was admitted. */
   readonly leave: (keyId: string) => void
+  /** The requests in flight. */
+  readonly count: () => number
   /** To be called when a refusal was sent. */
   readonly pause: (keyId: string, connection: Pausable) => void
   /** The server stops: reads all connections again, and pauses no more. */
@@ -36,6 +38,7 @@ export function createAdmission(limits: InFlightLimits): Admission {
       inFlight.release(keyId)
       if (overload.isActive()) overload.countResponse()
     },
+    count: inFlight.count,
     pause: overload.pause,
     resumeAll: overload.resumeAll,
     close: () => {

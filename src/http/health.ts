@@ -39,7 +39,7 @@ function toReadiness({ audit, lifecycle }: Context, isWritable: boolean, isStric
 
 /** Live: the process responds. Ready: it takes requests; with `?strict`, verifications too. */
 export function addHealth(app: App, context: Context): void {
-  const { audit, sourceChain } = context
+  const { audit, sourceChain, nodes } = context
   const common = { methods: ['GET'], operation: 'health' }
   app.route({ ...common, path: '/health/live', answer: () => toJsonReply({ status: 'live' }) })
   app.route({
@@ -52,6 +52,7 @@ export function addHealth(app: App, context: Context): void {
         status,
         store: isWritable ? 'ok' : 'failed',
         audit: isWritable ? 'ok' : 'failed',
+        nodes: nodes.count(),
         sources: toStates(sourceChain.guards),
         warnings: toWarnings(sourceChain.guards),
       }

@@ -2,6 +2,7 @@
 export type InFlight = {
   /** So few that a request begins whatever the event loop and the paused connections say. */
   readonly isFew: () => boolean
+  readonly count: () => number
   /** False when a limit is reached, or the event loop was blocked. */
   readonly acquire: (keyId: string) => boolean
   readonly release: (keyId: string) => void
@@ -25,6 +26,7 @@ export function createInFlight({ all, perKey }: InFlightLimits): InFlight {
   }
   return {
     isFew: () => total < FEW,
+    count: () => total,
     acquire: (keyId) => {
       const count = byKey.get(keyId) ?? 0
       if (total >= all || count >= perKey || (total >= FEW && lag.isTooLong())) return false

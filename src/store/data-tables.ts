@@ -41,6 +41,7 @@ export const TRANSIENT_TABLES = [
   'sessions',
   'invitations',
   'source_refunds',
+  'nodes',
   'audit_subject_blocks',
   'audit_subject_pages',
 ] as const

@@ -1,5 +1,12 @@
 import type { Database } from './database.ts'
 
+/**
+ * SQL of the present time in ms, by the clock that all nodes share: that of the server in PostgreSQL (see migration 25); in
+ * SQLite that of the process, which the parameter holds.
+ */
+export const toSharedNow = ({ dialect }: Pick<Database, 'dialect'>, parameter: string) =>
+  dialect === 'postgres' ? `shared_clock(${parameter})` : parameter
+
 /** The time of the server in ms. Undefined with SQLite, which runs in this process. */
 export async function readDatabaseClock(database: Database): Promise<number | undefined> {
   if (database.dialect === 'sqlite') return undefined

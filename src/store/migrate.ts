@@ -24,6 +24,7 @@ import { storeAtOnce } from './migrations/0021-store-at-once.ts'
 import { auditLosses } from './migrations/0022-audit-losses.ts'
 import { autovacuum } from './migrations/0023-autovacuum.ts'
 import { nameFirst } from './migrations/0024-name-first.ts'
+import { nodes } from './migrations/0025-nodes.ts'
 
 /** `sql` runs on both engines; statements that differ stand under the name of the dialect. */
 type Migration = {
@@ -59,6 +60,7 @@ const MIGRATIONS: readonly Migration[] = [
   auditLosses,
   autovacuum,
   nameFirst,
+  nodes,
 ]
 
 /** The schema that this program knows. */

@@ -10,6 +10,7 @@ import type { LookupTable } from './lookup.ts'
 import { createLookupTable } from './lookup-table.ts'
 import { createLossTable, type LossTable } from './loss-table.ts'
 import { createMetaTable, type MetaTable } from './meta-table.ts'
+import { createNodeTable, type NodeTable } from './node-table.ts'
 import { createRegistryTable, type RegistryTable } from './registry-table.ts'
 import { createReuseTable, type ReuseTable } from './reuse-table.ts'
 import { createReviewTable, type ReviewTable } from './review-table.ts'
@@ -37,6 +38,7 @@ export type Tables = {
   readonly accounts: AccountTable
   readonly statistics: StatisticsTable
   readonly subjects: SubjectTable
+  readonly nodes: NodeTable
 }
 
 export const createTables = (database: Database): Tables => ({
@@ -57,6 +59,7 @@ export const createTables = (database: Database): Tables => ({
   accounts: createAccountTable(database),
   statistics: createStatisticsTable(database),
   subjects: createSubjectTable(database),
+  nodes: createNodeTable(database),
 })
 
 /** The methods that write. A server on SQLite runs them in a writer thread, so that the event loop never waits for the disk. */
@@ -77,6 +80,7 @@ export const WRITES: { readonly [Table in keyof Tables]: readonly (keyof Tables[
   reviews: ['raise', 'decide', 'withdraw'],
   statistics: ['addLatencies', 'forget'],
   subjects: ['insertBlock'],
+  nodes: ['sendHeartbeat', 'leave', 'forget'],
   accounts: [
     'invite',
     'voidInvitation',

@@ -1,4 +1,5 @@
 import { useState } from 'preact/hooks'
+import type { NodesView } from '../../../src/admin/shapes/nodes.ts'
 import type { SettingsView } from '../../../src/admin/shapes/settings.ts'
 import { Facts } from '../components/facts.tsx'
 import { Segments, TextField } from '../components/field.tsx'
@@ -7,7 +8,7 @@ import { Pill } from '../components/pill.tsx'
 import { Empty, QueryResult } from '../components/query-result.tsx'
 import { Table } from '../components/table.tsx'
 import { When } from '../components/when.tsx'
-import { toSentence } from '../format.ts'
+import { toCount, toMs, toSentence } from '../format.ts'
 import { useQuery } from '../use-query.ts'
 
 export function Settings() {
@@ -21,6 +22,7 @@ export function Settings() {
             <Server view={view} />
             <RootKey view={view} />
           </div>
+          <Nodes />
           <AllSettings view={view} />
         </>
       )}
@@ -83,6 +85,33 @@ function RootKey({ view: { root_key, checkpoints } }: { view: SettingsView }) {
           ['Checkpoint folder', checkpoints.folder],
         ]}
       />
+    </Panel>
+  )
+}
+
+function Nodes() {
+  const query = useQuery<NodesView>('/admin/nodes')
+  return (
+    <Panel title="Nodes">
+      <QueryResult query={query} lines={2}>
+        {({ nodes }) => (
+          <Table
+            label="Nodes"
+            rows={nodes}
+            keyOf={({ process }) => process}
+            columns={[
+              { title: 'Node', cell: ({ node, worker }) => <code>{`${node}, worker ${worker}`}</code> },
+              { title: 'State', cell: ({ alive }) => toHealth(alive, 'alive', 'dead') },
+              { title: 'Version', cell: ({ version }) => version },
+              { title: 'Started', cell: ({ started_at }) => <When at={started_at} /> },
+              { title: 'Last heartbeat', cell: ({ seen_at }) => <When at={seen_at} to="second" /> },
+              { title: 'In flight', cell: ({ in_flight }) => toCount(in_flight), isNumber: true },
+              { title: 'Requests/s', cell: (row) => toCount(row.requests_per_s), isNumber: true },
+              { title: 'Lag', cell: ({ lag_ms }) => toMs(lag_ms), isNumber: true },
+            ]}
+          />
+        )}
+      </QueryResult>
     </Panel>
   )
 }

@@ -23,6 +23,8 @@ const PAID_CALLS_MS = DAY_MS
 type StoredSharedState = SharedState & {
   /** Reads the switches and publishes the states of the guards now, and then every two seconds until it is closed. */
   readonly watch: (guards: readonly CallGuard[]) => Promise<void>
+  /** When the switches were last read, on the monotonic clock. */
+  readonly learntAt: () => number
   readonly listSpend: () => Promise<Spent[]>
   readonly forget: () => Promise<void>
   /** Also writes pending refunds and removes the states of this node. */
@@ -39,6 +41,8 @@ type Options = {
 /** Kill switches, spend and states of the sources, shared by all nodes through the store. */
 export function createSharedState({ table, prices, node, now = steadyNow }: Options): StoredSharedState {
   let disabled: ReadonlySet<string> = new Set()
+  /** Without a guard there is nothing to learn. */
+  let learntAt = Number.POSITIVE_INFINITY
   let timer: NodeJS.Timeout | undefined
   let closed = false
   let polling: Promise<void> | undefined
@@ -57,7 +61,9 @@ export function createSharedState({ table, prices, node, now = steadyNow }: Opti
     publishedAt = startedAt
   }
   const poll = async (guards: readonly CallGuard[]) => {
+    const startedAt = performance.now()
     disabled = new Set(await table.listDisabled())
+    learntAt = startedAt
     await publish(guards)
   }
   const watch = async (guards: readonly CallGuard[]) => {
@@ -81,6 +87,7 @@ export function createSharedState({ table, prices, node, now = steadyNow }: Opti
     isDisabled: (name) => disabled.has(name),
     spend: createSpend(table, prices, refunds, now),
     watch,
+    learntAt: () => learntAt,
     listSpend: () => table.listSpend(toLagosDay(now())),
     forget: () => {
       const today = toLagosDay(now())

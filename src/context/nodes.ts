@@ -1,0 +1,85 @@
+import { steadyNow } from '../contract/time.ts'
+import type { NodeRow, NodeTable } from '../store/node-table.ts'
+import { VERSION } from '../version.ts'
+
+/** What this process does now. Filled by the API server. */
+type Load = {
+  /** Requests finished since the start. */
+  finished: number
+  countInFlight: () => number
+}
+
+/** The servers of this database, as of the last heartbeat of this process. */
+export type Nodes = {
+  /** What this process reports about itself. */
+  readonly load: Load
+  /** Nodes with a heartbeat, this one included. While the database is unreachable, those that were last known. */
+  readonly count: () => number
+  /** The same for processes: a node may have several workers. */
+  readonly countProcesses: () => number
+  readonly forget: () => Promise<number>
+  /** Ends the heartbeats and removes the row of this process. */
+  readonly close: () => Promise<void>
+}
+
+type NodesOptions = {
+  readonly table: NodeTable
+  readonly self: Pick<NodeRow, 'owner' | 'node' | 'worker'>
+  /** What is read from the database at intervals, and when it last was, on the monotonic clock. */
+  readonly learning: readonly { readonly learntAt: () => number }[]
+}
+
+/** Sends heartbeats until it is closed, and counts the others after each. The first one is sent before it resolves. */
+export async function openNodes({ table, self, learning }: NodesOptions): Promise<Nodes> {
+  const load: Load = { finished: 0, countInFlight: () => 0 }
+  let nodes = 1
+  let processes = 1
+  let closed = false
+  let timer: NodeJS.Timeout | undefined
+  let before = { finished: load.finished, at: performance.now() }
+
+  const measure = () => {
+    const { finished, at } = before
+    before = { finished: load.finished, at: performance.now() }
+    const seconds = (before.at - at) / 1000
+    const learntAt = Math.min(before.at, ...learning.map((each) => each.learntAt()))
+    return {
+      inFlight: load.countInFlight(),
+      requestsPerS: seconds > 0 ? Math.round((before.finished - finished) / seconds) : 0,
+      lagMs: Math.round(before.at - learntAt),
+      uptimeMs: Math.round(process.uptime() * 1000),
+    }
+  }
+  const beat = async () => {
+    await table.sendHeartbeat({ ...self, version: VERSION, ...measure() }, steadyNow())
+    const others = (await table.list(steadyNow())).filter(
+      ({ owner, isAlive }) => isAlive && owner !== self.owner,
+    )
+    processes = others.length + 1
+    nodes = new Set([self.node, ...others.map(({ node }) => node)]).size
+  }
+  // Store unavailable; reported elsewhere, and the next heartbeat tries again.
+  const beatQuietly = () => beat().catch(() => {})
+  let running = beatQuietly()
+  const schedule = () => {
+    if (!closed) timer = setTimeout(again, table.heartbeatMs).unref()
+  }
+  const again = () => {
+    running = beatQuietly().finally(schedule)
+  }
+  await running
+  schedule()
+
+  return {
+    load,
+    count: () => nodes,
+    countProcesses: () => processes,
+    forget: () => table.forget(steadyNow()),
+    close: async () => {
+      closed = true
+      clearTimeout(timer)
+      await running
+      await table.leave(self.owner).catch(() => {})
+    },
+  }
+}
