@@ -1,5 +1,7 @@
 import type { Database, Row } from './database.ts'
+import { toSharedNow } from './database-clock.ts'
 import { deleteSome } from './delete-some.ts'
+import { HEARTBEATS } from './node-table.ts'
 
 /** One use of an Idempotency-Key. Only a keyed hash of the key is stored. */
 type Claim = {
@@ -11,8 +13,9 @@ type Claim = {
   /** Keyed hash of the person's number, by which an erasure finds the response. */
   readonly subject: Uint8Array
   readonly owner: string
+  /** By the clock of the process, which only SQLite uses: leases run on the clock that all nodes share. */
   readonly now: number
-  readonly leaseUntil: number
+  readonly leaseMs: number
   readonly expiresAt: number
 }
 
@@ -40,33 +43,43 @@ export type IdempotencyTable = {
   readonly forget: (now: number) => Promise<number>
 }
 
-/** No two nodes differ by more than this. */
+/** A lease that ends this much too late was taken while a clock was ahead, or by a version before 0.3. */
 const MAX_CLOCK_SKEW_MS = 600_000
 
 const SAME = 'key_id = $1 AND operation = $2 AND name = $3'
 const MINE = `${SAME} AND owner = $4 AND sealed IS NULL`
 /** A running request keeps its row after it expires. */
-const OVER = 'expires_at <= $1 AND (sealed IS NOT NULL OR lease_until <= $1)'
+const toOver = (now: string) => `expires_at <= ${now} AND (sealed IS NOT NULL OR lease_until <= ${now})`
+
+/**
+ * The process that owns the claim has sent heartbeats, and sends none any more. One that has no row may be of a version
+ * without heartbeats: its lease decides.
+ */
+const toOwnerIsDead = (now: string) => `EXISTS (SELECT 1 FROM nodes
+  WHERE substr(idempotency.owner, 1, length(nodes.owner) + 1) = nodes.owner || ':'
+    AND nodes.seen_at <= ${now} - ${HEARTBEATS.postgres.deadMs})`
 
 export function createIdempotencyTable(database: Database): IdempotencyTable {
   return {
     claim: (claim) => database.transaction((inside) => claimInside(inside, claim)),
     release: (claim, failure) => database.transaction((inside) => releaseInside(inside, claim, failure)),
-    forget: (now) => deleteSome(database, 'idempotency', OVER, now),
+    forget: (now) => deleteSome(database, 'idempotency', toOver(toSharedNow(database, '$1')), now),
   }
 }
 
 async function claimInside(inside: Database, claim: Claim): Promise<ClaimResult> {
-  const { keyId, operation, name, fingerprint, subject, owner, now, leaseUntil, expiresAt } = claim
+  const { keyId, operation, name, fingerprint, subject, owner, now, leaseMs, expiresAt } = claim
   await inside
-    .prepare(`DELETE FROM idempotency WHERE ${OVER} AND key_id = $2 AND operation = $3 AND name = $4`)
+    .prepare(
+      `DELETE FROM idempotency WHERE ${toOver(toSharedNow(inside, '$1'))} AND key_id = $2 AND operation = $3 AND name = $4`,
+    )
     .run(now, keyId, operation, name)
   const inserted = await inside
     .prepare(
       `INSERT INTO idempotency (key_id, operation, name, fingerprint, subject, owner, lease_until, expires_at)
-       VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (key_id, operation, name) DO NOTHING`,
+       VALUES ($1, $2, $3, $4, $5, $6, ${toSharedNow(inside, '$7')} + CAST($8 AS BIGINT), $9) ON CONFLICT (key_id, operation, name) DO NOTHING`,
     )
-    .run(keyId, operation, name, fingerprint, subject, owner, leaseUntil, expiresAt)
+    .run(keyId, operation, name, fingerprint, subject, owner, now, leaseMs, expiresAt)
   if (inserted > 0) return { state: 'claimed', paidCalls: 0, lastFailure: null }
   const row = await inside
     .prepare(`SELECT fingerprint, sealed FROM idempotency WHERE ${SAME}`)
@@ -78,20 +91,25 @@ async function claimInside(inside: Database, claim: Claim): Promise<ClaimResult>
 }
 
 /**
- * After the lease of an owner that failed or crashed, the next request takes the claim over; the expiry stays. A lease that
- * ends far later than one that begins now was taken while a clock was ahead.
+ * After the lease of an owner that failed, or as soon as its process is known to be dead, the next request takes the claim
+ * over; the expiry stays. An owner that was only slow cannot store its response afterwards, nor make another paid call.
  */
 async function takeOver(
   inside: Database,
-  { keyId, operation, name, subject, owner, leaseUntil, now }: Claim,
+  { keyId, operation, name, subject, owner, leaseMs, now: processNow }: Claim,
 ): Promise<ClaimResult> {
+  const now = toSharedNow(inside, '$5')
+  const end = `${now} + CAST($6 AS BIGINT)`
+  // Workers on SQLite send few heartbeats: the lease ends first.
+  const isDead = inside.dialect === 'postgres' ? `OR ${toOwnerIsDead(now)}` : ''
   const taken: Row | undefined = await inside
     .prepare(
-      `UPDATE idempotency SET owner = $4, lease_until = $5, subject = $6
-       WHERE ${SAME} AND sealed IS NULL AND (lease_until <= $7 OR lease_until > $8)
+      `UPDATE idempotency SET owner = $4, lease_until = ${end}, subject = $7
+       WHERE ${SAME} AND sealed IS NULL
+         AND (lease_until <= ${now} OR lease_until > ${end} + ${MAX_CLOCK_SKEW_MS} ${isDead})
        RETURNING paid_calls, last_failure`,
     )
-    .get(keyId, operation, name, owner, leaseUntil, subject, now, leaseUntil + MAX_CLOCK_SKEW_MS)
+    .get(keyId, operation, name, owner, processNow, leaseMs, subject)
   if (!taken) return { state: 'running' }
   return {
     state: 'claimed',

@@ -38,7 +38,7 @@ export type NodeTable = {
 }
 
 /** A process without a heartbeat for `deadMs` is dead. In SQLite every heartbeat waits for the disk, so there are few. */
-const HEARTBEATS = {
+export const HEARTBEATS = {
   postgres: { everyMs: 1000, deadMs: 3000 },
   sqlite: { everyMs: 10_000, deadMs: 30_000 },
 } as const

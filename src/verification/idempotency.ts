@@ -9,7 +9,10 @@ import { hashKeyUse, type KeyUse } from './idempotency-key.ts'
 
 /** How long the first response is stored. */
 const STORED_MS = DAY_MS
-/** Longer than any verification takes. A claim that is older belongs to a process that died. */
+/**
+ * Longer than any verification takes. A claim that is older belongs to a process that died. On PostgreSQL its death is
+ * noticed sooner, by its heartbeat.
+ */
 const LEASE_MS = 30_000
 const MAX_UNRELEASED = 10_000
 
@@ -77,7 +80,7 @@ export function createIdempotency({ table, keyring, owner, paidCalls }: Idempote
       const before = unreleased.get(toText(id))
       if (before) await release(before.id, before.failure)
       const about = { fingerprint, subject: Buffer.from(subject, 'hex') }
-      const times = { now, leaseUntil: now + LEASE_MS, expiresAt: now + STORED_MS }
+      const times = { now, leaseMs: LEASE_MS, expiresAt: now + STORED_MS }
       const result = await table.claim({ ...id, ...about, ...times }).catch((error) => {
         // The claim may have been made all the same.
         keepUnreleased(id, null)

@@ -38,6 +38,7 @@ describeEngines([SQLITE, POSTGRES], (engine) => {
   })
 
   it('the lease of an Idempotency-Key ends', async () => {
+    const isShared = store.database.dialect === 'postgres'
     const claim = (owner: string, now: number) =>
       store.idempotency.claim({
         keyId: 'key00001',
@@ -47,12 +48,13 @@ describeEngines([SQLITE, POSTGRES], (engine) => {
         subject: Buffer.alloc(32, 3),
         owner,
         now,
-        leaseUntil: now + 30_000,
+        leaseMs: 30_000,
         expiresAt: now + DAY_MS,
       })
     const now = Date.now()
     expect((await claim('ahead', now + DAY_MS)).state).toBe('claimed')
-    expect((await claim('here', now)).state).toBe('claimed')
+    // In PostgreSQL the clock of the server counts, and the lease has just begun.
+    expect((await claim('here', now)).state).toBe(isShared ? 'running' : 'claimed')
     // A node whose clock is a little ahead keeps its lease.
     expect((await claim('there', now - 60_000)).state).toBe('running')
   })
