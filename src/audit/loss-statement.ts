@@ -20,7 +20,8 @@ export async function acceptLoss(loss: Loss, { losses, signer, record, by }: Acc
   const { chain, kept, acknowledged, references } = loss
   for (let start = 0; start === 0 || start < references.length; start += REFERENCES_IN_A_ROW) {
     const named = references.slice(start, start + REFERENCES_IN_A_ROW)
-    const text = JSON.stringify({ chain, kept, acknowledged, references: named, by })
+    const time = new Date().toISOString()
+    const text = JSON.stringify({ chain, kept, acknowledged, references: named, time, by })
     await record([{ phase: LOG_SHORTENED, outcome: 'accepted', detail: `${text} ${signer.sign(text)}` }])
   }
   await losses.accept(loss, Date.now())

@@ -29,7 +29,7 @@ export function openCheckpoint(
 }
 
 /** Accepts only the canonical base64 of a signature. */
-function isSigned(body: string, signature: unknown, publicKey: KeyObject): boolean {
+export function isSigned(body: string, signature: unknown, publicKey: KeyObject): boolean {
   if (typeof signature !== 'string') return false
   const bytes = Buffer.from(signature, 'base64')
   return bytes.toString('base64') === signature && verify(null, Buffer.from(body), publicKey, bytes)
@@ -51,7 +51,7 @@ function isHead(value: unknown): value is SignedHead {
   return isCount(sequence) && isCount(from) && from < sequence
 }
 
-const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && Number(value) >= 0
+export const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && Number(value) >= 0
 
 export const isHash = (value: unknown): value is string =>
   typeof value === 'string' && /^[0-9a-f]{64}$/.test(value)

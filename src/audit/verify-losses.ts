@@ -1,6 +1,6 @@
-import { type KeyObject, verify } from 'node:crypto'
+import type { KeyObject } from 'node:crypto'
 import type { AuditSnapshot } from '../store/audit-snapshot.ts'
-import type { SignedHead } from './open-checkpoint.ts'
+import { isCount, isSigned, type SignedHead } from './open-checkpoint.ts'
 import type { Fault } from './verify-chain.ts'
 
 /** A loss that a row `log_shortened` states: rows after `kept`, up to `acknowledged`. */
@@ -8,9 +8,9 @@ export type StatedLoss = {
   readonly chain: string
   readonly kept: number
   readonly acknowledged: number
-  readonly by: string
-  /** Of the row that states it. */
+  /** When it was accepted. */
   readonly time: string
+  readonly by: string
 }
 
 export type StatedLosses = {
@@ -27,7 +27,7 @@ export async function readStatedLosses(
   publicKey: KeyObject,
 ): Promise<StatedLosses | Fault> {
   const losses: StatedLoss[] = []
-  for (const [chain, sequence, time, detail] of await scan.lossStatements()) {
+  for (const [chain, sequence, detail] of await scan.lossStatements()) {
     const loss = readStatement(String(detail), publicKey)
     if (!loss)
       return {
@@ -35,7 +35,7 @@ export async function readStatedLosses(
         sequence: Number(sequence),
         reason: 'the row states a loss of rows without a valid signature',
       }
-    losses.push({ ...loss, time: String(time) })
+    losses.push(loss)
   }
   return {
     losses,
@@ -45,11 +45,21 @@ export async function readStatedLosses(
   }
 }
 
-/** The detail of a row: a JSON text, a space, and its signature. */
-export function readStatement(detail: string, publicKey: KeyObject): Omit<StatedLoss, 'time'> | undefined {
+/** The detail of a row: a JSON text, a space, and its signature. The key also signs checkpoints, which are no statements. */
+export function readStatement(detail: string, publicKey: KeyObject): StatedLoss | undefined {
   const end = detail.lastIndexOf(' ')
   const text = detail.slice(0, Math.max(end, 0))
-  const signature = Buffer.from(detail.slice(end + 1), 'base64')
-  if (!verify(null, Buffer.from(text), publicKey, signature)) return undefined
-  return JSON.parse(text) as Omit<StatedLoss, 'time'>
+  return isSigned(text, detail.slice(end + 1), publicKey) ? parseLoss(text) : undefined
+}
+
+function parseLoss(text: string): StatedLoss | undefined {
+  try {
+    const loss = JSON.parse(text) as Readonly<Record<string, unknown>>
+    const { chain, kept, acknowledged, time, by } = loss
+    if (![chain, time, by].every((value) => typeof value === 'string')) return undefined
+    const isRange = isCount(kept) && isCount(acknowledged) && kept < acknowledged
+    return isRange ? (loss as StatedLoss) : undefined
+  } catch {
+    return undefined
+  }
 }

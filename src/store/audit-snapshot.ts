@@ -25,7 +25,7 @@ export type AuditSnapshot = {
   /** Checkpoints made after a time, in the order of time, in pages. */
   readonly checkpoints: (after?: string) => AsyncIterable<readonly Checkpoint[]>
   readonly hasCheckpoint: (checkpoint: Checkpoint) => Promise<boolean>
-  /** Chain, sequence, time and detail of each row that states a loss. */
+  /** Chain, sequence and detail of each row that states a loss. */
   readonly lossStatements: () => Promise<Cells[]>
   /** For threads that read the same rows. In SQLite they may also see later ones. */
   readonly pageSource: () => Promise<PageSource>
@@ -141,7 +141,7 @@ function createAuditSnapshot(
       const accepted = 'FROM audit_losses WHERE accepted_at IS NOT NULL LIMIT 1'
       if ((await query(['chain'], accepted)).length === 0) return []
       const rest = "FROM audit WHERE phase = 'log_shortened' ORDER BY chain, sequence"
-      return query(['chain', 'sequence', 'time', 'detail'], rest)
+      return query(['chain', 'sequence', 'detail'], rest)
     },
     hasCheckpoint: async ({ time, body, signature }) => {
       const rest = 'FROM checkpoints WHERE time = $1 AND body = $2 AND signature = $3 LIMIT 1'

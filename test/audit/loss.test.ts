@@ -1,6 +1,7 @@
 import { createSecretKey } from 'node:crypto'
 import { expect, it, onTestFinished } from 'vitest'
 import { openAuditLog } from '../../src/audit/audit-log.ts'
+import { acceptLoss } from '../../src/audit/loss-statement.ts'
 import { toPublicKey } from '../../src/audit/open-checkpoint.ts'
 import { createSigner } from '../../src/audit/signing.ts'
 import { readStatement } from '../../src/audit/verify-losses.ts'
@@ -52,9 +53,30 @@ async function createNode(url: string, isRecorded = false): Promise<Node> {
   return { store, found, open }
 }
 
+const publicKey = toPublicKey(signer.publicKey, 'The key')
+
+it('accepts as the statement of a loss only what was signed as one, at the signed time', async () => {
+  const loss = { chain: 'a1b2c3d4-1', kept: 7, acknowledged: 10, references: [toReference(8)] }
+  const details: unknown[] = []
+  const record = async (entries: readonly { readonly detail?: string | null }[]) => {
+    details.push(...entries.map(({ detail }) => detail))
+  }
+  const before = new Date().toISOString()
+  await acceptLoss(loss, { losses: { accept: async () => {} }, signer, record, by: 'ada' })
+  const stated = readStatement(String(details[0]), publicKey)
+  expect(stated).toMatchObject({ ...loss, by: 'ada' })
+  expect(stated && stated.time >= before).toBe(true)
+
+  const checkpoint = JSON.stringify({ version: 1, time: before, heads: [] })
+  const numbers = JSON.stringify({ ...stated, acknowledged: 7 })
+  for (const text of [checkpoint, numbers, 'null', 'no JSON', ''])
+    expect(readStatement(`${text} ${signer.sign(text)}`, publicKey)).toBeUndefined()
+  expect(readStatement(`${details[0]}=`, publicKey)).toBeUndefined()
+})
+
 const listStatements = async (url: string) =>
   (await execute(url, "SELECT detail FROM audit WHERE phase = 'log_shortened'")).map(({ detail }) =>
-    readStatement(String(detail), toPublicKey(signer.publicKey, 'The key')),
+    readStatement(String(detail), publicKey),
   )
 
 it.skipIf(!hasPostgres()).for([[true], [false]] as const)(
