@@ -112,18 +112,14 @@ export function createIdempotency({ table, keyring, owner, paidCalls }: Idempote
 
 const toResponseBound = (name: Uint8Array) => toAssociatedData('idempotency', name, 1)
 
-/** The body is JSON already: it follows the other fields after a line break, which JSON does not contain. */
-export function sealStoredResponse(keyring: Keyring, name: Uint8Array, response: StoredResponse): Buffer {
-  const { body, ...fields } = response
-  const text = `${JSON.stringify(fields)}\n${body}`
-  return seal(keyring.idempotency, Buffer.from(text), toResponseBound(name))
-}
+/** As nodes of 0.2 read it, which may run beside this one during an upgrade. The next release may keep the body apart. */
+export const sealStoredResponse = (keyring: Keyring, name: Uint8Array, response: StoredResponse): Buffer =>
+  seal(keyring.idempotency, Buffer.from(JSON.stringify(response)), toResponseBound(name))
 
-/** Decrypts a stored response. */
+/** Decrypts a stored response. The body, which is JSON already, may follow the other fields after a line break. */
 export function openStoredResponse(keyring: Keyring, name: Uint8Array, sealed: Uint8Array): StoredResponse {
   const text = unseal(keyring.idempotency, sealed, toResponseBound(name)).toString()
   const end = text.indexOf('\n')
-  // Before 0.3 the body was among the fields.
   if (end === -1) return JSON.parse(text) as StoredResponse
   return { ...JSON.parse(text.slice(0, end)), body: text.slice(end + 1) } as StoredResponse
 }
