@@ -20,7 +20,7 @@ export type AcknowledgedRow = {
 export type AcknowledgedFile = {
   /** Called when the callers of these rows are answered. */
   readonly add: (rows: readonly AuditRow[]) => void
-  /** Writes what was added since the last time. */
+  /** Writes what was added since the last time. What cannot be written is written with the next call. */
   readonly flush: () => Promise<void>
 }
 
@@ -35,49 +35,66 @@ export function createAcknowledgedFile(
   const folder = join(dataDir, ACKNOWLEDGED_FOLDER)
   const path = join(folder, `${chain}.log`)
   let added: AuditRow[] = []
-  let rowsInFile = 0
+  let rowsInFile: number | undefined
+  let isLineOpen = true
   let writing = Promise.resolve()
 
-  const write = async (lines: string, count: number) => {
+  const write = async (rows: readonly AuditRow[]) => {
     await mkdir(folder, { recursive: true, mode: 0o700 })
+    rowsInFile ??= countLines(await readFile(path, 'utf8').catch(toEmpty))
     if (rowsInFile >= mostRows && existsSync(path)) {
       await rename(path, join(folder, `${chain}.old.log`))
       rowsInFile = 0
     }
-    rowsInFile += count
-    await appendFile(path, lines, { mode: 0o600 })
+    // A crash or a full disk may have left an incomplete line.
+    await appendFile(path, `${isLineOpen ? '\n' : ''}${rows.map(toLine).join('')}`, { mode: 0o600 })
+    rowsInFile += rows.length
+    isLineOpen = false
+  }
+  const writeAdded = async () => {
+    const rows = added
+    added = []
+    if (rows.length === 0) return
+    await write(rows).catch((error) => {
+      isLineOpen = true
+      added = [...rows, ...added].slice(-mostRows)
+      throw error
+    })
   }
   return {
     add: (rows) => {
-      added.push(...rows)
+      for (const row of rows) added.push(row)
     },
     flush: () => {
-      const rows = added
-      added = []
-      if (rows.length > 0)
-        writing = writing.catch(() => {}).then(() => write(rows.map(toLine).join(''), rows.length))
+      writing = writing.catch(() => {}).then(writeAdded)
       return writing
     },
   }
 }
+
+const countLines = (text: string) => text.split('\n').length - 1
 
 const toLine = ({ sequence, hash, request_reference: reference }: AuditRow) =>
   `${sequence} ${Buffer.from(hash).toString('hex')} ${reference ?? '-'}\n`
 
 const LINE = /^(\d+) ([0-9a-f]{64}) (-|ver_[0-9a-z]+)$/
 
-/** The acknowledged rows of a chain, in order. An incomplete line after a crash is skipped. */
+/** The acknowledged rows of a chain, in order, each once. An incomplete line after a crash is skipped. */
 export async function readAcknowledged(dataDir: string, chain: string): Promise<AcknowledgedRow[]> {
-  const rows: AcknowledgedRow[] = []
+  const rows = new Map<string, AcknowledgedRow>()
   for (const name of [`${chain}.old.log`, `${chain}.log`]) {
     const text = await readFile(join(dataDir, ACKNOWLEDGED_FOLDER, name), 'utf8').catch(toEmpty)
     for (const line of text.split('\n')) {
       const [, sequence, hash = '', reference] = LINE.exec(line) ?? []
       if (sequence)
-        rows.push({ sequence: Number(sequence), hash, reference: reference === '-' ? undefined : reference })
+        rows.set(hash, {
+          sequence: Number(sequence),
+          hash,
+          reference: reference === '-' ? undefined : reference,
+        })
     }
   }
-  return rows
+  return [...rows.values()]
 }
 
 function toEmpty(error: NodeJS.ErrnoException): string {
