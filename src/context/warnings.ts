@@ -26,6 +26,8 @@ export function listWarnings({
       `every user of this machine can read the secrets in ${config.exposedEnvFile}. Type: chmod 600 ${config.exposedEnvFile}`,
     )
   if (config.tlsCert === undefined) warnings.push(...listPlainListeners(config))
+  if (config.metricsToken === undefined && listNetworkListeners(config).includes(METRICS))
+    warnings.push('other machines can read the metrics; set TABBAT_METRICS_TOKEN.')
   if (isUnencrypted(config.databaseUrl))
     warnings.push(
       'the connection to PostgreSQL is not encrypted; add ?sslmode=verify-full to TABBAT_DATABASE_URL.',
@@ -39,14 +41,22 @@ export function listWarnings({
   return warnings
 }
 
-function listPlainListeners({ host, adminHost, adminPort }: Config): string[] {
-  const plain = isLoopback(host) ? [] : ['the API']
-  if (adminPort !== 'off' && !isLoopback(adminHost)) plain.push('the console')
-  return plain.map(
+const listPlainListeners = (config: Config) =>
+  listNetworkListeners(config).map(
     (what) =>
       `${what} is plain HTTP on the network; set TABBAT_TLS_CERT, or put a proxy with TLS in front of it.`,
   )
+
+/** The listeners that other machines can reach. */
+export function listNetworkListeners(config: Config): string[] {
+  const { host, adminHost, adminPort, metricsHost, metricsPort } = config
+  const names = isLoopback(host) ? [] : ['the API']
+  if (adminPort !== 'off' && !isLoopback(adminHost)) names.push('the console')
+  if (metricsPort !== 'off' && !isLoopback(metricsHost)) names.push(METRICS)
+  return names
 }
+
+const METRICS = 'the listener of TABBAT_METRICS_PORT'
 
 function isUnencrypted(databaseUrl: string | undefined): boolean {
   if (databaseUrl === undefined) return false

@@ -9,6 +9,8 @@ it('shows settings with origin, and the server state, without secrets', async ()
     TABBAT_ROOT_KEY: rootKey,
     TABBAT_RATE_LIMIT: 'off',
     TABBAT_TYPO: 'x',
+    TABBAT_METRICS_HOST: '0.0.0.0',
+    TABBAT_METRICS_PORT: '9464',
     TABBAT_DOJAH_APP_ID: 'app',
     TABBAT_DOJAH_SECRET: 'hush-hush',
     TABBAT_PUBLIC_URL: 'https://user:psst@verify.example.com',
@@ -26,7 +28,12 @@ it('shows settings with origin, and the server state, without secrets', async ()
     checkpoints: { last_at: expect.any(String), folder: at.context.config.dataDir },
   })
   expect(view.warnings).toEqual(
-    expect.arrayContaining(['the rate limit is off.', expect.stringContaining('TABBAT_TYPO')]),
+    expect.arrayContaining([
+      'the rate limit is off.',
+      'other machines can read the metrics; set TABBAT_METRICS_TOKEN.',
+      expect.stringMatching('^the listener of TABBAT_METRICS_PORT is plain HTTP'),
+      expect.stringContaining('TABBAT_TYPO'),
+    ]),
   )
   const settings = view.settings as Setting[]
   const find = (wanted: string) => settings.find(({ name }) => name === wanted)

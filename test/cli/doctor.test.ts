@@ -49,6 +49,8 @@ describe('tabbat doctor on this machine', () => {
   it('checks the certificate, and plain HTTP on the network', () => {
     expect(checkLocally('tls')).toMatch(/^ok: Off/)
     expect(checkLocally('tls', { TABBAT_HOST: '0.0.0.0' })).toMatch(/^warning: .*plain HTTP/)
+    const metrics = { TABBAT_METRICS_HOST: '0.0.0.0', TABBAT_METRICS_PORT: '9464' }
+    expect(checkLocally('tls', metrics)).toMatch(/^warning: .*plain HTTP/)
     const until = Date.now() + 60 * DAY_MS
     const files = writeCertificate(createCertificate({ until }))
     expect(checkLocally('tls', { ...files, TABBAT_HOST: '0.0.0.0' })).toMatch(/^ok: .*valid until/)

@@ -1,10 +1,10 @@
 import { accessSync, constants, statfsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Config } from '../../config/config.ts'
+import { listNetworkListeners } from '../../context/warnings.ts'
 import { isCloseToEnd, readCertificate } from '../../crypto/certificate.ts'
 import { readSecretFile } from '../../crypto/secret-file.ts'
 import { UserError } from '../../errors.ts'
-import { isLoopback } from '../../settings/setting.ts'
 import { type Finding, failed, ok, skipped, toWorst, warning } from './finding.ts'
 
 /** Checks of this machine, without the database. */
@@ -90,10 +90,9 @@ function checkFree(folder: string): Finding {
 
 function checkTls(config: Config, now: number): Finding {
   const check = 'tls'
-  const { tlsCert, tlsKey, host, adminHost, adminPort } = config
+  const { tlsCert, tlsKey } = config
   if (tlsCert === undefined || tlsKey === undefined) {
-    const isLocal = isLoopback(host) && (adminPort === 'off' || isLoopback(adminHost))
-    return isLocal
+    return listNetworkListeners(config).length === 0
       ? ok(check, 'Off. The listeners can be reached from this machine only.')
       : warning(
           check,
