@@ -1,19 +1,27 @@
 import { statSync } from 'node:fs'
 import type { Command } from 'commander'
 import { say, sayJson, strong, toCount, warn } from '../app/terminal.ts'
+import { deleteOldBackups, toBackupFile } from '../backup/retention.ts'
 import { type Backup, writeBackup } from '../backup/write-backup.ts'
+import { addBackupCheckCommand } from './backup-check.ts'
 import { type CommandContext, EXISTING, withCommandContext } from './command-context.ts'
 import { addHelp, EXIT_CODES } from './help.ts'
+import { readCount } from './options.ts'
 import { createProgress } from './progress.ts'
 
-type Options = { force?: boolean; json?: true }
+type Options = { force?: boolean; keep?: number; json?: true }
 
 export function addBackupCommand(program: Command): void {
   const command = program
     .command('backup')
     .description('write all data of one moment to a file, while servers run')
-    .argument('<file>', 'file to write; it appears when it is complete')
+    .argument('<file>', 'file to write, with --keep its folder; it appears when it is complete')
     .option('--force', 'replace the file if it exists')
+    .option(
+      '--keep <number>',
+      'write a dated file, and delete all but this many of those that --keep wrote',
+      readCount,
+    )
     .option('--json', 'print a JSON object')
     .action(runBackup)
   addHelp(command, {
@@ -23,15 +31,19 @@ export function addBackupCommand(program: Command): void {
     exitCodes: EXIT_CODES,
     examples: {
       'backup /backups/tabbat.backup': 'write a backup',
-      'backup --json "/backups/tabbat-$(date +%F).backup"': 'write a dated one, for a nightly job',
+      'backup --json --keep 30 /backups': 'write a dated one and keep 30, for a nightly job',
+      'backup check /backups/tabbat.backup': 'restore it into a temporary database, and check it',
     },
   })
+  addBackupCheckCommand(command)
 }
 
-async function runBackup(file: string, { force = false, json }: Options): Promise<void> {
+async function runBackup(path: string, { force = false, keep, json }: Options): Promise<void> {
+  const file = keep === undefined ? path : toBackupFile(path, new Date())
   await withCommandContext(async ({ store, audit, rootKeys, database }) => {
     const backup = await writeRecorded({ store, audit }, file, force)
-    report(file, backup, json && { database })
+    const deleted = keep === undefined ? undefined : await deleteOldBackups(path, file, keep)
+    report(file, backup, deleted, json && { database })
     warn(
       `the root key is NOT in the backup (it is in ${rootKeys.where}). Without it the backup cannot be opened. Keep a copy of the root key, away from the backup.`,
     )
@@ -58,11 +70,24 @@ async function writeRecorded(
   }
 }
 
-function report(file: string, { header, counts }: Backup, json: { database: string } | undefined): void {
+function report(
+  file: string,
+  { header, counts }: Backup,
+  deleted: readonly string[] | undefined,
+  json: { database: string } | undefined,
+): void {
   const bytes = statSync(file).size
   if (json) {
     const { root_fingerprint, created_at, schema } = header
-    sayJson(json, { file, bytes, created_at, schema, root_fingerprint, rows: counts })
+    sayJson(json, {
+      file,
+      bytes,
+      created_at,
+      schema,
+      root_fingerprint,
+      rows: counts,
+      ...(deleted && { deleted }),
+    })
     return
   }
   const { registry = 0, media = 0, api_keys = 0 } = counts
@@ -70,4 +95,5 @@ function report(file: string, { header, counts }: Backup, json: { database: stri
   say(
     `${toCount(registry, 'row')} of the registry, ${toCount(media, 'picture')}, ${toCount(api_keys, 'API key')}, as of ${header.created_at}.`,
   )
+  for (const old of deleted ?? []) say(`Deleted: ${old}`)
 }

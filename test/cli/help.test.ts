@@ -39,7 +39,7 @@ it('walks all commands', () => {
 
 describe.each(commands)('tabbat help: $path', ({ path, command }) => {
   const help = toHelp(command)
-  const isGroup = command.commands.length > 0
+  const isGroup = command.commands.length > 0 && command.registeredArguments.length === 0
 
   it('has a synopsis and a description', () => {
     expect(help).toContain(`Usage: ${path}`)

@@ -19,7 +19,7 @@ export async function parse(line: string): Promise<string> {
   let run = ''
   for (const { path, command } of listCommands(program)) {
     command.exitOverride().configureOutput({ writeErr: () => {} })
-    if (command.commands.length === 0)
+    if (command.commands.length === 0 || command.registeredArguments.length > 0)
       command.action(() => {
         run = path
       })
