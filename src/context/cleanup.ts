@@ -16,13 +16,14 @@ const PAUSE_MS = 20
 /** Until the returned function is called: deletes expired rows every hour, and lets the first worker index the audit log. */
 export function startCleanup(
   log: Log,
-  { reuse, accounts, statistics, subjects }: Store,
+  { reuse, accounts, statistics, subjects, rates }: Store,
   others: readonly { readonly forget: Forget }[],
   workerNumber: number,
 ): () => Promise<void> {
   const tasks: readonly Forget[] = [
     ...others.map(({ forget }) => forget),
     () => reuse.forget(steadyNow()),
+    () => rates.forget(steadyNow()),
     () => forgetSessions(accounts),
     () => statistics.forget(...toRetentionCutoffs(Date.now())),
   ]

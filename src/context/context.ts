@@ -9,6 +9,7 @@ import { type Kind, toBlindIndexText } from '../crypto/blind-index.ts'
 import type { Keyring } from '../crypto/keyring.ts'
 import type { RootKeys } from '../crypto/root-key.ts'
 import { type Authenticate, createAuthenticate } from '../keys/authenticate.ts'
+import { createNodeRateLimit } from '../keys/node-leases.ts'
 import { createRateLimit, type RateLimit } from '../keys/rate-limit.ts'
 import { createLeasedRateLimit } from '../keys/worker-leases.ts'
 import { createRegistry, type Registry } from '../registry/registry.ts'
@@ -101,6 +102,7 @@ export async function createContext(
   const metrics = createMetrics({ sourceChain, audit, workerNumber, scrubbedAt, certificate, readers })
   const self = { owner: audit.owner, node: loadNodeName(config.dataDir), worker: workerNumber }
   const nodes = await openNodes({ table: store.nodes, self, learning: [catalogue, sourceChain] })
+  const rateLimit = openRateLimit(config, store, nodes)
   const stopCleanup = startCleanup(log, store, [guessLimit, idempotency, sourceChain, nodes], workerNumber)
   return {
     config,
@@ -110,7 +112,7 @@ export async function createContext(
     rootKeys,
     keyring: currentKeyring,
     authenticate: openAuthenticate(config, store, keyring),
-    rateLimit: openRateLimit(config),
+    rateLimit,
     certificate,
     catalogue,
     registry,
@@ -132,8 +134,8 @@ export async function createContext(
     lifecycle: { stopping: false },
     close: async () => {
       certificate?.close()
-      await stopCleanup()
-      await nodes.close()
+      rateLimit?.close?.()
+      await Promise.all([stopCleanup(), nodes.close()])
       await scrub?.close()
       await catalogue.close()
       await sourceChain.close()
@@ -223,9 +225,12 @@ async function openSources(config: Config, { store, registry, audit, log }: Sour
   return { sourceChain, catalogue: await openRefreshedCatalogue(config, catalogueDeps, log) }
 }
 
-/** With several workers, the primary process counts for all of them. */
-function openRateLimit({ rateLimit }: Config): RateLimit | undefined {
+/** On PostgreSQL all processes share a limit. On SQLite, with several workers, the primary process counts for all of them. */
+function openRateLimit(config: Config, { rates }: Store, { countProcesses }: Nodes): RateLimit | undefined {
+  const { rateLimit, databaseUrl } = config
   if (rateLimit === 'off') return undefined
+  if (databaseUrl !== undefined)
+    return createNodeRateLimit({ limit: rateLimit, table: rates, countProcesses })
   return cluster.isWorker ? createLeasedRateLimit(rateLimit) : createRateLimit(rateLimit)
 }
 

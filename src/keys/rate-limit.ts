@@ -6,6 +6,7 @@ export type Allowance = { readonly allowed: boolean; readonly remaining: number;
 export type RateLimit = {
   readonly limit: number
   readonly take: (key: string) => Allowance | Promise<Allowance>
+  readonly close?: () => void
 }
 
 /** Requests granted from a minute, how many are left in it, and when it ends. */

@@ -42,6 +42,7 @@ export const TRANSIENT_TABLES = [
   'invitations',
   'source_refunds',
   'nodes',
+  'rate_windows',
   'audit_subject_blocks',
   'audit_subject_pages',
 ] as const

@@ -25,6 +25,7 @@ import { auditLosses } from './migrations/0022-audit-losses.ts'
 import { autovacuum } from './migrations/0023-autovacuum.ts'
 import { nameFirst } from './migrations/0024-name-first.ts'
 import { nodes } from './migrations/0025-nodes.ts'
+import { rateWindows } from './migrations/0026-rate-windows.ts'
 
 /** `sql` runs on both engines; statements that differ stand under the name of the dialect. */
 type Migration = {
@@ -61,6 +62,7 @@ const MIGRATIONS: readonly Migration[] = [
   autovacuum,
   nameFirst,
   nodes,
+  rateWindows,
 ]
 
 /** The schema that this program knows. */

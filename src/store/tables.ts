@@ -11,6 +11,7 @@ import { createLookupTable } from './lookup-table.ts'
 import { createLossTable, type LossTable } from './loss-table.ts'
 import { createMetaTable, type MetaTable } from './meta-table.ts'
 import { createNodeTable, type NodeTable } from './node-table.ts'
+import { createRateTable, type RateTable } from './rate-table.ts'
 import { createRegistryTable, type RegistryTable } from './registry-table.ts'
 import { createReuseTable, type ReuseTable } from './reuse-table.ts'
 import { createReviewTable, type ReviewTable } from './review-table.ts'
@@ -39,6 +40,7 @@ export type Tables = {
   readonly statistics: StatisticsTable
   readonly subjects: SubjectTable
   readonly nodes: NodeTable
+  readonly rates: RateTable
 }
 
 export const createTables = (database: Database): Tables => ({
@@ -60,6 +62,7 @@ export const createTables = (database: Database): Tables => ({
   statistics: createStatisticsTable(database),
   subjects: createSubjectTable(database),
   nodes: createNodeTable(database),
+  rates: createRateTable(database),
 })
 
 /** The methods that write. A server on SQLite runs them in a writer thread, so that the event loop never waits for the disk. */
@@ -81,6 +84,7 @@ export const WRITES: { readonly [Table in keyof Tables]: readonly (keyof Tables[
   statistics: ['addLatencies', 'forget'],
   subjects: ['insertBlock'],
   nodes: ['sendHeartbeat', 'leave', 'forget'],
+  rates: ['lease', 'giveBack', 'forget'],
   accounts: [
     'invite',
     'voidInvitation',
