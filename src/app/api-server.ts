@@ -22,7 +22,7 @@ export type ApiServer = App & { readonly admission: Admission }
 
 export function createApiServer(
   context: Context,
-  admission: Admission = createAdmission(toInFlightLimits(context.config)),
+  admission: Admission = createAdmission(toInFlightLimits(context.config, context.nodes.count)),
 ): ApiServer {
   const { log, audit, lifecycle, nodes } = context
   nodes.load.countInFlight = admission.count

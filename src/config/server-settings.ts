@@ -161,7 +161,7 @@ export const SETTINGS = {
     'TABBAT_MAX_IN_FLIGHT_PER_KEY',
     undefined,
     wholeNumber(1, 1_000_000),
-    'Concurrent requests of one key. Unset: four fifths of TABBAT_MAX_IN_FLIGHT, so that one busy key leaves room for others.',
+    'Concurrent requests of one key, on all nodes together. Unset: four fifths of TABBAT_MAX_IN_FLIGHT, so that one busy key leaves room for others.',
   ),
   maxStrangersPerAddress: setting(
     'TABBAT_MAX_STRANGERS_PER_ADDRESS',

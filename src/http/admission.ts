@@ -23,10 +23,14 @@ export type Admission = {
 /** One key may take most of the limit unless the operator says otherwise, and never all. */
 const SHARE_OF_KEY = 0.8
 
-export const toInFlightLimits = ({
-  maxInFlight: all,
-  maxInFlightPerKey: perKey = Math.ceil(all * SHARE_OF_KEY),
-}: Pick<Config, 'maxInFlight' | 'maxInFlightPerKey'>): InFlightLimits => ({ all, perKey })
+/** A limit of a key that the operator has set holds for all nodes together. */
+export const toInFlightLimits = (
+  { maxInFlight: all, maxInFlightPerKey }: Pick<Config, 'maxInFlight' | 'maxInFlightPerKey'>,
+  countNodes: () => number,
+): InFlightLimits =>
+  maxInFlightPerKey === undefined
+    ? { all, perKey: Math.ceil(all * SHARE_OF_KEY) }
+    : { all, perKey: maxInFlightPerKey, countNodes }
 
 export function createAdmission(limits: InFlightLimits): Admission {
   const inFlight = createInFlight(limits)

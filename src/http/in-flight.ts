@@ -9,7 +9,12 @@ export type InFlight = {
   readonly close: () => void
 }
 
-export type InFlightLimits = { readonly all: number; readonly perKey: number }
+export type InFlightLimits = {
+  readonly all: number
+  readonly perKey: number
+  /** Nodes that share the limit of a key. Each has an equal part, at least 1. Absent: it is the limit of this process. */
+  readonly countNodes?: () => number
+}
 
 const FEW = 16
 /** Above this, keys without a request in flight are dropped from the map. */
@@ -17,10 +22,11 @@ const MAX_KEYS = 10_000
 const TICK_MS = 250
 const MAX_LAG_MS = 1000
 
-export function createInFlight({ all, perKey }: InFlightLimits): InFlight {
+export function createInFlight({ all, perKey, countNodes = () => 1 }: InFlightLimits): InFlight {
   const byKey = new Map<string, number>()
   const lag = watchEventLoopLag()
   let total = 0
+  const isKeyFull = (count: number) => count > 0 && count >= Math.floor(perKey / countNodes())
   const dropIdleKeys = () => {
     for (const [keyId, count] of byKey) if (count === 0) byKey.delete(keyId)
   }
@@ -29,7 +35,7 @@ export function createInFlight({ all, perKey }: InFlightLimits): InFlight {
     count: () => total,
     acquire: (keyId) => {
       const count = byKey.get(keyId) ?? 0
-      if (total >= all || count >= perKey || (total >= FEW && lag.isTooLong())) return false
+      if (total >= all || isKeyFull(count) || (total >= FEW && lag.isTooLong())) return false
       if (byKey.size >= MAX_KEYS) dropIdleKeys()
       total += 1
       byKey.set(keyId, count + 1)

@@ -11,7 +11,7 @@ const source = createStandIn(true)
 const context = await createContext(loadConfig())
 // A slow machine must not cause refusals.
 const admission = {
-  ...createAdmission(toInFlightLimits(context.config)),
+  ...createAdmission(toInFlightLimits(context.config, context.nodes.count)),
   enter: () => undefined,
   leave: () => {},
 }
