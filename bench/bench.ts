@@ -53,12 +53,20 @@ function wants(part: Part): boolean {
   return options.parts.has(part)
 }
 
-async function run<T>(name: string, measure: (bench: Bench) => Promise<T>): Promise<T> {
+/** A part that fails is noted, and does not take the results of the others with it. */
+async function run<T>(name: string, measure: (bench: Bench) => Promise<T>): Promise<T | undefined> {
   const from = performance.now()
   progress(`${name} …`)
-  const result = await measure(bench)
-  progress(`  ${((performance.now() - from) / 1000).toFixed(0)} s`)
-  return result
+  try {
+    return await measure(bench)
+  } catch (error) {
+    process.exitCode = 1
+    progress(String(error))
+    notes.push(`The part "${name}" failed.`)
+    return undefined
+  } finally {
+    progress(`  ${((performance.now() - from) / 1000).toFixed(0)} s`)
+  }
 }
 
 /** The load generator may have to be installed with the peers. */

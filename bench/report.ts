@@ -99,8 +99,11 @@ function toRow({ name, perSecond, cpuMicros, share, timesAgainst, besideMicros, 
   ]
 }
 
-const toLatencyRow = ({ name, p50Ms, p99Ms, maxMs }: Latency) =>
-  toWide(name, `p50 ${p50Ms.toFixed(2)} ms, p99 ${p99Ms.toFixed(2)} ms, longest ${maxMs.toFixed(1)} ms`)
+const toLatencyRow = ({ name, p50Ms, p99Ms, maxMs, refused }: Latency) =>
+  toWide(
+    name,
+    `p50 ${p50Ms.toFixed(2)} ms, p99 ${p99Ms.toFixed(2)} ms, longest ${maxMs.toFixed(1)} ms${refused ? `, ${refused} REFUSED (503)` : ''}`,
+  )
 
 const toStartRows = ({ bundleMs, checkoutMs }: NonNullable<Results['start']>): string[][] => [
   toWide('start to ready, bundle', `${bundleMs.toFixed(0)} ms`),

@@ -17,6 +17,8 @@ export type Paced = {
   readonly p99Ms: number
   readonly maxMs: number
   readonly count: number
+  /** Answered by 503: the server was overloaded for a moment. */
+  readonly refused: number
 }
 
 const WARM_UP_SECONDS = 0.5
@@ -30,6 +32,7 @@ const firstNumber = Math.floor(Math.random() * 5e10)
 const startedAt = performance.now() + 50
 let sent = 0
 let answered = 0
+let refused = 0
 
 type Connection = { readonly socket: Socket; index: number; received: string }
 
@@ -43,8 +46,11 @@ function open(): Connection {
 function read(connection: Connection, piece: string): void {
   connection.received += piece
   if (!isWhole(connection.received)) return
-  if (!connection.received.startsWith('HTTP/1.1 200')) throw new Error(connection.received.slice(0, 400))
-  if (connection.index >= skipped) times.push(performance.now() - toDueTime(connection.index))
+  const isRefused = connection.received.startsWith('HTTP/1.1 503')
+  if (!isRefused && !connection.received.startsWith('HTTP/1.1 200'))
+    throw new Error(connection.received.slice(0, 400))
+  if (isRefused) refused += 1
+  else if (connection.index >= skipped) times.push(performance.now() - toDueTime(connection.index))
   connection.received = ''
   idle.push(connection)
   if (++answered === total) finish()
@@ -80,7 +86,7 @@ function toRequest(index: number): string {
 function finish(): void {
   const sorted = times.toSorted((a, b) => a - b)
   const at = (share: number) => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0
-  const result: Paced = { p50Ms: at(0.5), p99Ms: at(0.99), maxMs: at(1), count: sorted.length }
+  const result: Paced = { p50Ms: at(0.5), p99Ms: at(0.99), maxMs: at(1), count: sorted.length, refused }
   console.log(JSON.stringify(result))
   process.exit()
 }

@@ -62,5 +62,6 @@ async function measureAt(
     p50Ms: median(runs.map(({ p50Ms }) => p50Ms)),
     p99Ms: median(runs.map(({ p99Ms }) => p99Ms)),
     maxMs: Math.max(...runs.map(({ maxMs }) => maxMs)),
+    refused: runs.reduce((sum, { refused }) => sum + refused, 0),
   }
 }

@@ -37,6 +37,7 @@ export async function measureLatency({ folder, options }: Bench): Promise<Latenc
     p50Ms: median(list.map(({ p50Ms }) => p50Ms)),
     p99Ms: median(list.map(({ p99Ms }) => p99Ms)),
     maxMs: Math.max(...list.map(({ maxMs }) => maxMs)),
+    refused: list.reduce((sum, { refused }) => sum + refused, 0),
   }))
 }
 

@@ -22,6 +22,8 @@ export type Latency = {
   readonly p50Ms: number
   readonly p99Ms: number
   readonly maxMs: number
+  /** Requests answered by 503, in all rounds. */
+  readonly refused: number
 }
 
 /** Milliseconds from the start of the process until it is ready. */
@@ -39,13 +41,13 @@ export type Memory = {
 
 /** Everything that was measured. A part that did not run is absent. */
 export type Results = {
-  lookup?: readonly Figure[]
-  verify?: readonly Figure[]
-  slow?: readonly Figure[]
-  workers?: readonly Figure[]
-  latency?: readonly Latency[]
+  lookup?: readonly Figure[] | undefined
+  verify?: readonly Figure[] | undefined
+  slow?: readonly Figure[] | undefined
+  workers?: readonly Figure[] | undefined
+  latency?: readonly Latency[] | undefined
   /** Response times at a share of the capacity, in live mode. */
-  capacity?: readonly Latency[]
-  start?: Start
-  memory?: Memory
+  capacity?: readonly Latency[] | undefined
+  start?: Start | undefined
+  memory?: Memory | undefined
 }
