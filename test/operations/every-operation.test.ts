@@ -106,6 +106,13 @@ describe('elsewhere', () => {
       status: 'live',
     })
     const ready = await server.app.inject({ method: 'GET', url: '/health/ready' })
-    expect(ready.json()).toEqual({ status: 'ready', store: 'ok', audit: 'ok', sources: {}, warnings: {} })
+    expect(ready.json()).toEqual({
+      status: 'ready',
+      store: 'ok',
+      audit: 'ok',
+      sources: {},
+      warnings: {},
+      nodes: 1,
+    })
   })
 })

@@ -64,7 +64,7 @@ describeEngines(ENGINES, (engine) => {
     const nodes = await openNodes({
       table: store.nodes,
       self: { owner: 'a:1', node: 'a', worker: 1 },
-      learning: [{ learntAt: () => performance.now() - 1000 }, { learntAt: () => Number.POSITIVE_INFINITY }],
+      learning: [{ learntAt: () => performance.now() - 2000 }, { learntAt: () => Number.POSITIVE_INFINITY }],
     })
     expect([nodes.count(), nodes.countProcesses()]).toEqual([3, 4])
     const mine = (await store.nodes.list(now)).find(({ owner }) => owner === 'a:1')
