@@ -2,8 +2,8 @@ import { mkdirSync, mkdtempSync, renameSync, symlinkSync, writeFileSync } from '
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
-import { createCertificate, type TestCertificate, writeCertificate } from '../../test/certificate.ts'
-import { openTlsCertificate, type TlsCertificate } from './tls-certificate.ts'
+import { openTlsCertificate, type TlsCertificate } from '../../src/context/tls-certificate.ts'
+import { createCertificate, type TestCertificate, writeCertificate } from '../certificate.ts'
 
 const DAY_MS = 86_400_000
 const NEVER_MS = 2_000_000_000

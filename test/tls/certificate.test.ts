@@ -1,8 +1,8 @@
 import { createPrivateKey } from 'node:crypto'
 import { chmodSync, rmSync } from 'node:fs'
 import { expect, it } from 'vitest'
-import { createCertificate, type TestCertificate, writeCertificate } from '../../test/certificate.ts'
-import { InvalidCertificate, readCertificate } from './certificate.ts'
+import { InvalidCertificate, readCertificate } from '../../src/crypto/certificate.ts'
+import { createCertificate, type TestCertificate, writeCertificate } from '../certificate.ts'
 
 const DAY_MS = 86_400_000
 const pair = createCertificate()
