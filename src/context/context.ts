@@ -1,8 +1,7 @@
 import cluster from 'node:cluster'
 import type { KeyObject } from 'node:crypto'
-import { type AuditLog, openAuditLog } from '../audit/audit-log.ts'
-import { hasCrashed, loadNodeName } from '../audit/chain-claim.ts'
-import { createSigner } from '../audit/signing.ts'
+import type { AuditLog } from '../audit/audit-log.ts'
+import { loadNodeName } from '../audit/chain-claim.ts'
 import { openRefreshedCatalogue, type RefreshedCatalogue } from '../catalogue/refresh.ts'
 import type { Config } from '../config/config.ts'
 import { type Kind, toBlindIndexText } from '../crypto/blind-index.ts'
@@ -12,12 +11,10 @@ import { type Authenticate, createAuthenticate } from '../keys/authenticate.ts'
 import { createNodeRateLimit } from '../keys/node-leases.ts'
 import { createRateLimit, type RateLimit } from '../keys/rate-limit.ts'
 import { createLeasedRateLimit } from '../keys/worker-leases.ts'
-import { createRegistry, type Registry } from '../registry/registry.ts'
-import { createScrub, type Scrub } from '../registry/scrub.ts'
+import type { Registry } from '../registry/registry.ts'
 import { isLoopback } from '../settings/setting.ts'
 import { createLatencies, type Latencies } from '../statistics/latencies.ts'
-import type { Loss } from '../store/loss-table.ts'
-import { loadKeyring, openSealedStore } from '../store/sealed-store.ts'
+import { openSealedStore } from '../store/sealed-store.ts'
 import type { Store } from '../store/store.ts'
 import { createLog, type Log } from '../telemetry/log.ts'
 import { createGuessLimit, type GuessLimit } from '../verification/guess-limit.ts'
@@ -33,6 +30,8 @@ import { createDiskMetrics } from './disk-metrics.ts'
 import { createFatalStop, type FatalStop } from './fatal-stop.ts'
 import { createMetrics, type Metrics } from './metrics.ts'
 import { type Nodes, openNodes } from './nodes.ts'
+import { openAudit } from './open-audit.ts'
+import { openRegistry, openScrub } from './open-registry.ts'
 import { createSizeMetrics } from './size-metrics.ts'
 import { openSourceChain, type SourceChain } from './source-chain.ts'
 import { createStoreMetrics } from './store-metrics.ts'
@@ -178,44 +177,6 @@ function openServerStore(config: Config, fatal: FatalStop) {
   })
 }
 
-/** Only the first worker searches for damage. After a crash it searches before the server is ready, if that takes little time. */
-async function openScrub(
-  config: Config,
-  store: Store,
-  keyring: () => Keyring,
-  log: Log,
-  fatal: FatalStop,
-): Promise<Scrub> {
-  const { dataDir, databaseUrl, scrub: everyMs } = config
-  const storeOptions = { dataDir, databaseUrl }
-  const scrub = createScrub({ everyMs, store, storeOptions, keyring, log, onFatal: fatal.notice })
-  if (await hasCrashed(store.audit, loadNodeName(dataDir))) await scrub.afterCrash()
-  scrub.start()
-  return scrub
-}
-
-/** The registry. It reloads its keys after a rotation. */
-function openRegistry(config: Config, store: Store, first: Keyring) {
-  let keyring = first
-  let reloading: Promise<Keyring> | undefined
-  const reload = async () => {
-    keyring = (await loadKeyring(config, store)).keyring
-    return keyring
-  }
-  const registry = createRegistry({
-    table: store.registry,
-    keyring: () => keyring,
-    // Shared by all requests that wait for it: it may run a command.
-    reloadKeyring: () => {
-      reloading ??= reload().finally(() => {
-        reloading = undefined
-      })
-      return reloading
-    },
-  })
-  return { registry, currentKeyring: () => keyring }
-}
-
 type SourceDeps = Pick<Context, 'store' | 'registry' | 'audit' | 'log'>
 
 async function openSources(config: Config, { store, registry, audit, log }: SourceDeps) {
@@ -241,48 +202,6 @@ const openAuthenticate = (config: Config, { keys }: Store, keyring: Keyring) =>
     testKeys: config.sandbox !== 'off',
     publicSandboxKey: hasPublicSandboxKey(config),
   })
-
-async function openAudit(
-  config: Config,
-  store: Store,
-  keyring: Keyring,
-  log: Log,
-  fatal: FatalStop,
-): Promise<AuditLog> {
-  const logFailure = (event: string) => (error: unknown) => {
-    log.event('error', event)
-    log.failure(error)
-  }
-  fatal.audit = await openAuditLog({
-    table: store.audit,
-    signer: createSigner(keyring['audit-signing']),
-    dataDir: config.dataDir,
-    checkpointDir: config.checkpointDir ?? config.dataDir,
-    losses:
-      config.databaseUrl === undefined
-        ? undefined
-        : {
-            losses: store.losses,
-            isRecorded: config.lostRows === 'record',
-            by: 'TABBAT_LOST_ROWS',
-            onLoss: (loss) => log.event('error', 'audit_rows_lost', toLossFacts(loss)),
-          },
-    onUnavailable: logFailure('audit_unavailable'),
-    onCheckpointFailure: logFailure('checkpoint_failed'),
-    onCorruption: fatal.stop,
-  })
-  return fatal.audit
-}
-
-const SHOWN_REFERENCES = 20
-
-/** The first references; `tabbat audit accept-loss --json` prints all. */
-const toLossFacts = ({ chain, kept, acknowledged, references }: Loss) => ({
-  chain,
-  first: kept + 1,
-  last: acknowledged,
-  references: references.slice(0, SHOWN_REFERENCES).join(' '),
-})
 
 /** On by default only where no other machine can reach the server. */
 export const hasPublicSandboxKey = ({ sandbox, host }: Pick<Config, 'sandbox' | 'host'>) =>
