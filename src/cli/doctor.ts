@@ -4,12 +4,13 @@ import { say } from '../app/terminal.ts'
 import { type Config, ConfigError, loadConfig } from '../config/config.ts'
 import { toDatabaseText } from '../config/database-text.ts'
 import { UserError } from '../errors.ts'
+import { OlderSchema } from '../store/migrate.ts'
 import { loadKeyring } from '../store/sealed-store.ts'
 import { openStore, type Store } from '../store/store.ts'
 import { VERSION } from '../version.ts'
 import { printDatabase } from './database.ts'
 import { runDataChecks } from './doctor/data-checks.ts'
-import { type Finding, failed, ok, skipped } from './doctor/finding.ts'
+import { type Finding, failed, ok, skipped, warning } from './doctor/finding.ts'
 import { runLocalChecks } from './doctor/local-checks.ts'
 import { addHelp } from './help.ts'
 
@@ -60,9 +61,10 @@ function readConfig(): Config | Finding[] {
 async function examineData(config: Config): Promise<Finding[]> {
   const { dataDir, databaseUrl } = config
   const found = await attempt('database', () =>
-    openStore({ dataDir, databaseUrl, mustExist: true, isReading: true }),
+    openStore({ dataDir, databaseUrl, mustExist: true, isReading: true, keepsSchema: true }),
   )
-  if ('status' in found) return [found, skipped('root key', 'The database cannot be opened.')]
+  if ('status' in found)
+    return [found, skipped('root key', 'The data cannot be read yet: see the check of the database.')]
   try {
     return [
       ok('database', `${toDatabaseText(config)} can be opened.`),
@@ -85,6 +87,8 @@ async function attempt<T extends object>(check: string, work: () => Promise<T>):
   try {
     return await work()
   } catch (error) {
+    if (error instanceof OlderSchema && error.schema > 0)
+      return warning(check, `${error.message} Make a backup with the old version first. Nothing was changed.`)
     if (!(error instanceof UserError)) throw error
     return failed(check, error.message)
   }

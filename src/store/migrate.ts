@@ -81,12 +81,7 @@ async function migrateInside(inside: Database): Promise<void> {
   await refuseForeignTables(inside)
   await inside.prepare('CREATE TABLE IF NOT EXISTS schema_version (id BIGINT PRIMARY KEY)').run()
   await inside.prepare('CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL)').run()
-  const row = await inside.prepare('SELECT COALESCE(MAX(id), 0) AS id FROM schema_version').get()
-  const current = Number(row?.id ?? 0)
-  if (current > SCHEMA_VERSION)
-    throw new UserError(
-      `The database was made by a newer Tabbat (schema ${current}, this one knows ${SCHEMA_VERSION}). Update Tabbat.`,
-    )
+  const current = await readVersion(inside)
   for (const migration of MIGRATIONS.slice(current)) {
     for (const sql of [...migration.sql, ...(migration[inside.dialect] ?? [])])
       await inside.prepare(sql).run()
@@ -94,16 +89,48 @@ async function migrateInside(inside: Database): Promise<void> {
   }
 }
 
+/** The database has an older schema, or none, and must not be changed. */
+export class OlderSchema extends UserError {
+  /** 0: there are no tables. */
+  readonly schema: number
+
+  constructor(schema: number) {
+    super(
+      schema === 0
+        ? 'The database has no tables of Tabbat yet. Start the server first.'
+        : `The database has schema ${schema}, and this Tabbat needs ${SCHEMA_VERSION}. The next start of the server changes it.`,
+    )
+    this.schema = schema
+  }
+}
+
+/** Instead of a migration: throws unless the schema is the one of this program. Nothing is changed. */
+export async function requireSchema(database: Database): Promise<void> {
+  const hasTables = await refuseForeignTables(database)
+  const current = hasTables ? await readVersion(database) : 0
+  if (current < SCHEMA_VERSION) throw new OlderSchema(current)
+}
+
+async function readVersion(database: Database): Promise<number> {
+  const row = await database.prepare('SELECT COALESCE(MAX(id), 0) AS id FROM schema_version').get()
+  const current = Number(row?.id ?? 0)
+  if (current <= SCHEMA_VERSION) return current
+  throw new UserError(
+    `The database was made by a newer Tabbat (schema ${current}, this one knows ${SCHEMA_VERSION}). Update Tabbat.`,
+  )
+}
+
 const LIST_TABLES = {
   sqlite: "SELECT name FROM sqlite_schema WHERE type = 'table'",
   postgres: 'SELECT tablename AS name FROM pg_tables WHERE schemaname = current_schema()',
 } as const
 
-/** A database with tables, but without schema_version, belongs to another program. */
-async function refuseForeignTables(inside: Database): Promise<void> {
+/** A database with tables, but without schema_version, belongs to another program. Returns whether there are tables. */
+async function refuseForeignTables(inside: Database): Promise<boolean> {
   const tables = await inside.prepare(LIST_TABLES[inside.dialect]).all()
   if (tables.length > 0 && !tables.some(({ name }) => name === 'schema_version'))
     throw new UserError(
       'The database holds tables of another program. Give Tabbat one of its own: set TABBAT_DATA_DIR or TABBAT_DATABASE_URL.',
     )
+  return tables.length > 0
 }

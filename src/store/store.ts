@@ -5,7 +5,7 @@ import { UserError } from '../errors.ts'
 import { toDatabasePlace } from '../settings/database-url.ts'
 import type { Database } from './database.ts'
 import { toFatal } from './failure.ts'
-import { migrate } from './migrate.ts'
+import { migrate, requireSchema } from './migrate.ts'
 import { toPostgresUserError } from './postgres-user-error.ts'
 import { copyIfReadOnly, type ReadableFile } from './read-only-copy.ts'
 import { openSqlite } from './sqlite.ts'
@@ -24,7 +24,7 @@ export const SQLITE_FILE = 'tabbat.db'
  * - A method that resolves has committed, and the commit is on disk (`synchronous = FULL`, `synchronous_commit = on`).
  * - Each method is one transaction: all of it happens or nothing.
  * - Both databases give the same results; test/store runs one suite against both.
- * - The schema is brought up to date when the store is opened. A schema of a newer version is refused.
+ * - The schema is brought up to date when the store is opened, unless `keepsSchema` is set. A newer schema is refused.
  *
  * Opened once by the context of a server, and by each command. In a server on SQLite, a thread does all writing: writes that
  * arrive during a commit share the next one, and each of them still succeeds or fails alone.
@@ -48,6 +48,8 @@ export type StoreOptions = {
   readonly writerThread?: boolean
   /** Nothing will be written, so the database may be on a read-only file system. */
   readonly isReading?: boolean
+  /** Refuse an older schema (OlderSchema) instead of changing it. */
+  readonly keepsSchema?: boolean
   /** Refuse to start instead of creating a new database in the data folder. */
   readonly mustExist?: boolean
   /** Called when any operation finds the database damaged or lost, or its disk failing: the process must stop. */
@@ -104,9 +106,10 @@ const toFile = (path: string, { databaseUrl, isReading }: StoreOptions): Readabl
 
 async function openDatabase(
   path: string,
-  { databaseUrl, startWaitMs, writerThread, timeoutMs, databaseConnections: connections }: StoreOptions,
+  options: StoreOptions,
   onFailure: (error: unknown) => void,
 ): Promise<Database> {
+  const { databaseUrl, startWaitMs, writerThread, timeoutMs, databaseConnections: connections } = options
   const limits = writerThread ? toLimits(timeoutMs) : COMMAND_LIMITS
   // Loaded on demand: a server on SQLite starts faster without the driver.
   const database =
@@ -117,7 +120,7 @@ async function openDatabase(
           ...limits,
         })
   try {
-    await migrate(database)
+    await (options.keepsSchema ? requireSchema : migrate)(database)
     return database
   } catch (error) {
     await database.close()

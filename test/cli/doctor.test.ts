@@ -5,6 +5,7 @@ import { describe, expect, it } from 'vitest'
 import { runDataChecks } from '../../src/cli/doctor/data-checks.ts'
 import { runLocalChecks } from '../../src/cli/doctor/local-checks.ts'
 import { createContext } from '../../src/context/context.ts'
+import { VERSION } from '../../src/version.ts'
 import { createCertificate, writeCertificate } from '../certificate.ts'
 import type { Settings } from '../process/tabbat.ts'
 import { ENGINES, newSettings, toConfig, withSealed } from '../registry/sealed-registry.ts'
@@ -110,7 +111,7 @@ describe.each(ENGINES)('tabbat doctor on %s', (engine) => {
     const now = Date.now()
     expect(await check(settings, now)).toMatchObject({
       'root key': expect.stringMatching(/^ok: .*from TABBAT_ROOT_KEY\.$/),
-      nodes: expect.stringMatching(/^ok: 1 process on /),
+      nodes: expect.stringMatching(/^ok: 1 process of \d+\.\d+\.\d+; nodes \S+\.$/),
     })
     await context.close()
     expect((await check(settings)).checkpoints).toMatch(/^ok: The last is of .*, with copies in /)
@@ -128,6 +129,27 @@ describe.each(ENGINES)('tabbat doctor on %s', (engine) => {
     writeFileSync(join(checkpoints, 'checkpoints.log'), `${JSON.stringify(later)}\n`)
     expect((await check(settings)).checkpoints).toMatch(
       /^failed: The checkpoint of 2999-\S+ has no valid signature.* The database is older than its last checkpoint/,
+    )
+  })
+
+  it('names the versions of running nodes, and warns when they differ or lag', async () => {
+    const settings = await open()
+    const beat = (owner: string, more: { version?: string; lagMs?: number } = {}) =>
+      withSealed(settings, ({ store }) =>
+        store.nodes.sendHeartbeat(
+          {
+            ...{ owner, node: `node-${owner}`, worker: 1, version: VERSION, inFlight: 0, requestsPerS: 0 },
+            ...{ lagMs: 0, uptimeMs: 1000, ...more },
+          },
+          Date.now(),
+        ),
+      )
+    await beat('a')
+    await beat('b')
+    expect((await check(settings)).nodes).toBe(`ok: 2 processes of ${VERSION}; nodes node-a, node-b.`)
+    await beat('c', { version: '9.9.9', lagMs: 61_000 })
+    expect((await check(settings)).nodes).toBe(
+      `warning: Worker 1 of node-c has not read the catalogue and the kill switches for 61 s. See its log. The nodes have different versions: ${VERSION}, 9.9.9. Finish the upgrade.`,
     )
   })
 

@@ -1,7 +1,11 @@
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { newDataDir, tabbat } from './tabbat.ts'
+import type { Database } from '../../src/store/database.ts'
+import { openPostgres } from '../../src/store/postgres.ts'
+import { openSqlite } from '../../src/store/sqlite.ts'
+import { createTestDatabase, hasPostgres } from '../postgres.ts'
+import { newDataDir, type Settings, tabbat } from './tabbat.ts'
 
 type Check = { readonly check: string; readonly status: string; readonly text: string }
 
@@ -48,4 +52,58 @@ describe('tabbat doctor', () => {
     expect(other).toMatchObject({ code: 1, failures: [expect.stringMatching(/^root key: .*not the one/)] })
     expect(JSON.stringify(other)).not.toContain('cdcd')
   })
+
+  it.each(['SQLite', 'PostgreSQL'])(
+    'reports an older schema on %s, and does not change it',
+    async (engine) => {
+      if (engine === 'PostgreSQL' && !hasPostgres()) return
+      const settings = await newSettings(engine)
+      await tabbat(settings, 'keys', 'create', '--name', 'x', '--mode', 'test')
+      await withDatabase(settings, async (database) => {
+        await database.prepare('DELETE FROM schema_version WHERE id > 24').run()
+        await database.prepare('DROP TABLE nodes').run()
+      })
+      const { code, checks } = await examine(settings)
+      expect([code, checks.find(({ check }) => check === 'database')]).toEqual([
+        0,
+        {
+          check: 'database',
+          status: 'warning',
+          text: expect.stringMatching(
+            /^The database has schema 24, and this Tabbat needs \d+\. .*Nothing was changed\.$/,
+          ),
+        },
+      ])
+      expect(await readSchema(settings)).toBe(24)
+    },
+  )
+
+  it.skipIf(!hasPostgres())('creates no tables in an empty PostgreSQL', async () => {
+    const settings = await newSettings('PostgreSQL')
+    expect((await examine(settings)).failures).toEqual([
+      expect.stringMatching(/^database: The database has no tables/),
+    ])
+    const list = "SELECT COUNT(*) AS tables FROM pg_tables WHERE schemaname = 'public'"
+    expect(await withDatabase(settings, (database) => database.prepare(list).get())).toEqual({ tables: 0 })
+  })
 })
+
+const newSettings = async (engine: string): Promise<Settings> => ({
+  TABBAT_DATA_DIR: newDataDir(),
+  ...(engine === 'SQLite' ? {} : { TABBAT_DATABASE_URL: await createTestDatabase() }),
+})
+
+async function withDatabase<T>(settings: Settings, work: (database: Database) => Promise<T>): Promise<T> {
+  const { TABBAT_DATABASE_URL: url, TABBAT_DATA_DIR: folder = '' } = settings
+  const database = url ? await openPostgres(url) : openSqlite(join(folder, 'tabbat.db'))
+  try {
+    return await work(database)
+  } finally {
+    await database.close()
+  }
+}
+
+const readSchema = (settings: Settings) =>
+  withDatabase(settings, async (database) =>
+    Number((await database.prepare('SELECT MAX(id) AS id FROM schema_version').get())?.id),
+  )

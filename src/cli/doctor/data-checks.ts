@@ -11,6 +11,7 @@ import type { SourceReport } from '../../sources/status-report.ts'
 import { readDatabaseClock } from '../../store/database-clock.ts'
 import type { Store } from '../../store/store.ts'
 import { type Finding, failed, ok, skipped, toWorst, warning } from './finding.ts'
+import { checkNodes } from './node-check.ts'
 
 type Opened = {
   readonly config: Config
@@ -26,7 +27,7 @@ export const runDataChecks = async (opened: Opened, now = Date.now()): Promise<F
   await checkCheckpoints(opened, now),
   await checkBackups(opened, now),
   await checkSources(opened),
-  await checkNodes(opened, now),
+  await checkNodes(opened.store, await listRunning(opened.store, now)),
 ]
 
 const CLOCK_WARNING_MS = 1000
@@ -131,16 +132,6 @@ function listSourceProblems({
   if (capKobo !== null && spentKoboToday >= NEAR_CAP * capKobo)
     problems.push(`${name} has used ${Math.round((100 * spentKoboToday) / capKobo)} % of its daily cap.`)
   return problems
-}
-
-async function checkNodes({ store }: Opened, now: number): Promise<Finding> {
-  const running = await listRunning(store, now)
-  const hosts = [...new Set(running.map((owner) => owner.split(':')[0]))]
-  if (running.length === 0) return ok('nodes', 'No server is running on this database.')
-  return ok(
-    'nodes',
-    `${running.length} ${running.length === 1 ? 'process' : 'processes'} on ${hosts.join(', ')}.`,
-  )
 }
 
 /** The processes that write to the audit log. */
