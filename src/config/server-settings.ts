@@ -53,7 +53,7 @@ export const SETTINGS = {
     'TABBAT_DATABASE_CONNECTIONS',
     '8',
     wholeNumber(2, 1000),
-    'Most connections of one process to PostgreSQL. Verifications share statements, so a few serve many. All nodes and workers together must stay below the limit of the server.',
+    'Most connections of one process to PostgreSQL. Verifications share statements, so a few serve many. One is for heartbeats. All nodes and workers together must stay below the limit of the server.',
   ),
   storeTimeout: setting(
     'TABBAT_STORE_TIMEOUT',

@@ -6,6 +6,7 @@ import { toDatabasePlace } from '../settings/database-url.ts'
 import type { Database } from './database.ts'
 import { toFatal } from './failure.ts'
 import { migrate, requireSchema } from './migrate.ts'
+import { createNodeTable } from './node-table.ts'
 import { toPostgresUserError } from './postgres-user-error.ts'
 import { copyIfReadOnly, type ReadableFile } from './read-only-copy.ts'
 import { openSqlite } from './sqlite.ts'
@@ -86,7 +87,13 @@ export async function openStore(options: StoreOptions): Promise<Store> {
       ? openWriter(file, { timeoutMs: options.timeoutMs, onFailure })
       : undefined
   const direct = createTables(database)
-  const tables = writer ? withWriter(direct, writer) : direct
+  const heartbeats = await openHeartbeats(options).catch(async (error) => {
+    await database.close()
+    throw error
+  })
+  const tables = writer
+    ? withWriter(direct, writer)
+    : { ...direct, ...(heartbeats && { nodes: createNodeTable(heartbeats) }) }
   return {
     ...tables,
     database,
@@ -95,6 +102,7 @@ export async function openStore(options: StoreOptions): Promise<Store> {
     file,
     close: async () => {
       await writer?.close()
+      await heartbeats?.close()
       await database.close()
       remove()
     },
@@ -109,7 +117,9 @@ async function openDatabase(
   options: StoreOptions,
   onFailure: (error: unknown) => void,
 ): Promise<Database> {
-  const { databaseUrl, startWaitMs, writerThread, timeoutMs, databaseConnections: connections } = options
+  const { databaseUrl, startWaitMs, writerThread, timeoutMs, databaseConnections } = options
+  // One of them is for heartbeats.
+  const connections = databaseConnections && Math.max(1, databaseConnections - 1)
   const limits = writerThread ? toLimits(timeoutMs) : COMMAND_LIMITS
   // Loaded on demand: a server on SQLite starts faster without the driver.
   const database =
@@ -126,6 +136,13 @@ async function openDatabase(
     await database.close()
     throw databaseUrl === undefined ? toSqliteUserError(path, error) : toPostgresUserError(databaseUrl, error)
   }
+}
+
+/** In a server on PostgreSQL, heartbeats have a connection of their own: requests that use all others must not make it look dead. */
+async function openHeartbeats({ databaseUrl, writerThread, timeoutMs, startWaitMs }: StoreOptions) {
+  if (databaseUrl === undefined || !writerThread) return undefined
+  const { openPostgres } = await import('./postgres.ts')
+  return openPostgres(databaseUrl, { startWaitMs, connections: 1, ...toLimits(timeoutMs) })
 }
 
 /** PostgreSQL ends a statement before we stop waiting for it, and both leave time to answer the caller. */

@@ -2,8 +2,9 @@ import { afterEach, beforeEach, expect, it } from 'vitest'
 import { openNodes } from '../../src/context/nodes.ts'
 import { HOUR_MS } from '../../src/contract/time.ts'
 import type { Heartbeat } from '../../src/store/node-table.ts'
-import type { Store } from '../../src/store/store.ts'
-import { describeEngines, ENGINES, POSTGRES } from './engines.ts'
+import { openStore, type Store } from '../../src/store/store.ts'
+import { createTestDatabase, hasPostgres } from '../postgres.ts'
+import { describeEngines, ENGINES, newFolder, POSTGRES } from './engines.ts'
 
 const beat = (owner: string, changes: Partial<Heartbeat> = {}): Heartbeat => ({
   owner,
@@ -85,4 +86,33 @@ describeEngines([POSTGRES], (engine) => {
       expect((await store.nodes.list(clock)).map(({ isAlive }) => isAlive)).toEqual([true, true])
     await store.close()
   })
+})
+
+it.skipIf(!hasPostgres())('heartbeats do not wait for requests that use every connection', async () => {
+  const databaseConnections = 3
+  const options = { dataDir: newFolder(), databaseUrl: await createTestDatabase() }
+  const store = await openStore({ ...options, writerThread: true, databaseConnections })
+  const { promise: released, resolve: release } = Promise.withResolvers<void>()
+  const open: Promise<void>[] = []
+  for (let each = 1; each < databaseConnections; each++) {
+    const { promise: begun, resolve } = Promise.withResolvers<void>()
+    open.push(
+      store.database.transaction(async (inside) => {
+        await inside.prepare('SELECT 1').get()
+        resolve()
+        await released
+      }),
+    )
+    await begun
+  }
+  let isServed = false
+  const request = store.meta.read().then(() => {
+    isServed = true
+  })
+  await store.nodes.sendHeartbeat(beat('a:1'), Date.now())
+  expect(await store.nodes.list(Date.now())).toMatchObject([{ owner: 'a:1', isAlive: true }])
+  expect(isServed).toBe(false)
+  release()
+  await Promise.all([...open, request])
+  await store.close()
 })

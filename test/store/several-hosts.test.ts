@@ -10,12 +10,16 @@ describe.skipIf(!hasOwnPostgres())('several hosts of PostgreSQL', () => {
   let first: Postgres
   let second: Postgres
   let url: string
-  const setReadOnly = (server: Postgres, value: 'on' | 'off') =>
-    execute(
+  const setReadOnly = async (server: Postgres, value: 'on' | 'off') => {
+    await execute(
       server.url,
       `ALTER SYSTEM SET default_transaction_read_only = ${value}`,
       'SELECT pg_reload_conf()',
     )
+    // The server reads its settings a moment later.
+    const read = async () => (await execute(server.url, 'SHOW default_transaction_read_only'))[0]
+    await expect.poll(read, RECOVERY).toEqual({ default_transaction_read_only: value })
+  }
   const open = (databaseUrl = url, startWaitMs = 0) =>
     openStore({ dataDir: newFolder(), databaseUrl, startWaitMs, writerThread: true })
   const readFrom = async (server: Postgres) =>
