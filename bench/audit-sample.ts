@@ -3,7 +3,6 @@ import { makeCheckpoint } from '../src/audit/checkpoint.ts'
 import { toPolicyId } from '../src/audit/released-fields.ts'
 import { type AuditEntry, EMPTY_HEAD, linkEntries } from '../src/audit/row.ts'
 import type { Signer } from '../src/audit/signing.ts'
-import { packRows } from '../src/store/append-audit.ts'
 import type { Store } from '../src/store/store.ts'
 import { createReference } from '../src/verification/reference.ts'
 
@@ -34,7 +33,7 @@ export async function fillAuditLog({ audit }: Store, { rows, signer, folder }: S
       toEntry(done + index),
     )
     const linked = linkEntries(CHAINS[at] ?? '', heads[at] ?? EMPTY_HEAD, entries)
-    await audit.append(packRows(linked), [])
+    await audit.append(audit.packRows(linked), [])
     heads[at] = linked.at(-1) ?? EMPTY_HEAD
     await makeCheckpoint(audit, signer, folder)
   }

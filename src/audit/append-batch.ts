@@ -1,11 +1,11 @@
 import { steadyNow } from '../contract/time.ts'
 import { AppError } from '../errors.ts'
 import { tallyRows } from '../statistics/tally.ts'
-import { type Appended, type Completion, packRows } from '../store/append-audit.ts'
+import type { Appended, Completion } from '../store/audit-batch.ts'
 import type { AuditRow } from '../store/audit-row.ts'
 import type { AuditTable } from '../store/audit-table.ts'
 import { type CommitCheck, packChecks, type Refusal, type Refused } from '../store/commit-check.ts'
-import { packTallies } from '../store/statistics-table.ts'
+import type { EncodedRows } from '../store/encoded-rows.ts'
 import type { AuditEntry } from './row.ts'
 import { wasCommitted } from './unknown-commit.ts'
 
@@ -23,6 +23,7 @@ export async function appendBatch(
   table: AuditTable,
   batch: readonly Pending[],
   rows: readonly AuditRow[],
+  encoded: EncodedRows,
 ): Promise<Omit<Appended, 'late'> & { readonly late: ReadonlySet<Pending | undefined> }> {
   const completing = batch.filter(({ completion }) => completion)
   const completions = completing.flatMap(({ completion }) => completion ?? [])
@@ -32,7 +33,7 @@ export async function appendBatch(
   )
   const last = rows.at(-1)
   const { refused, late } = await table
-    .append(packRows(rows), completions, packTallies(tallyRows(rows)), checks)
+    .append(table.packRows(rows, encoded), completions, tallyRows(rows), checks)
     .catch(async (error): Promise<Appended> => {
       if (!last || !(await wasCommitted(table, last.chain, last, error))) throw error
       // Which completions were late is unknown then: all of these callers must ask again for the response.

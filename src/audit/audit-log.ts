@@ -15,7 +15,7 @@
 
 import { setTimeout as pause } from 'node:timers/promises'
 import { AppError } from '../errors.ts'
-import type { Completion } from '../store/append-audit.ts'
+import type { Completion } from '../store/audit-batch.ts'
 import type { CommitCheck, Refusal } from '../store/commit-check.ts'
 import { isStoreFailure, toFatal } from '../store/failure.ts'
 import type { Pending } from './append-batch.ts'

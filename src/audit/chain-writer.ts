@@ -1,6 +1,7 @@
 import { AppError } from '../errors.ts'
 import type { Head } from '../store/audit-chains.ts'
 import type { AuditTable } from '../store/audit-table.ts'
+import { createRowBuffer, toEncodedRows } from '../store/encoded-rows.ts'
 import type { Loss } from '../store/loss-table.ts'
 import { removeAcknowledged } from './acknowledged-file.ts'
 import { appendBatch, type Pending, settleBatch, takeRefused } from './append-batch.ts'
@@ -55,8 +56,9 @@ export class ChainWriter {
     const entries = batch.flatMap((pending) => pending.entries)
     // A row refers to the fields that were released; their names are durable before it.
     await this.#policies.store(entries)
-    const rows = linkEntries(this.#chain, this.#head, entries)
-    const { refused, late } = await appendBatch(this.#options.table, batch, rows)
+    const buffer = createRowBuffer(entries.length)
+    const rows = linkEntries(this.#chain, this.#head, entries, buffer)
+    const { refused, late } = await appendBatch(this.#options.table, batch, rows, toEncodedRows(buffer))
     requireOpen()
     if (refused.length > 0) return { rest: takeRefused(batch, refused), written: 0 }
     this.#head = rows.at(-1) ?? this.#head

@@ -1,7 +1,8 @@
 import { hash } from 'node:crypto'
 import { steadyNow, toIsoTime } from '../contract/time.ts'
 import type { Head } from '../store/audit-chains.ts'
-import { AUDIT_COLUMNS, type AuditRow } from '../store/audit-row.ts'
+import type { AuditRow } from '../store/audit-row.ts'
+import { addHash, addRow, createRowBuffer, type RowBuffer } from '../store/encoded-rows.ts'
 import { toPolicyId } from './released-fields.ts'
 
 /** An event before it has a position in the log. Absent fields become null. `fields_released` are the names of the fields. */
@@ -11,27 +12,33 @@ export type AuditEntry = Partial<
 
 /** The format of new rows. */
 const FORMAT = 2
-const NULL_LENGTH = 0xffffffff
-/** The fields of the encoding, in the order of the table. */
-const ENCODED = AUDIT_COLUMNS.filter(
-  (column) => column !== 'format' && column !== 'previous_hash' && column !== 'hash',
-)
 
 /** The head of an empty chain. */
 export const EMPTY_HEAD: Head = { sequence: 0, hash: Buffer.alloc(32) }
 
-/** Makes rows of the entries, each with the hash of the row before it. */
-export function linkEntries(chain: string, head: Head, entries: readonly AuditEntry[]): AuditRow[] {
+/** Makes rows of the entries, each with the hash of the row before it. Adds what is hashed to the buffer. */
+export function linkEntries(
+  chain: string,
+  head: Head,
+  entries: readonly AuditEntry[],
+  buffer: RowBuffer = createRowBuffer(entries.length),
+): AuditRow[] {
   let { sequence, hash: previous } = head
   return entries.map((entry) => {
     sequence += 1
-    const row = toRow(chain, sequence, previous, entry)
+    const row = toRow(chain, sequence, previous, entry, buffer)
     previous = row.hash
     return row
   })
 }
 
-function toRow(chain: string, sequence: number, previous_hash: Uint8Array, entry: AuditEntry): AuditRow {
+function toRow(
+  chain: string,
+  sequence: number,
+  previous_hash: Uint8Array,
+  entry: AuditEntry,
+  buffer: RowBuffer,
+): AuditRow {
   const row = {
     chain,
     sequence,
@@ -54,37 +61,16 @@ function toRow(chain: string, sequence: number, previous_hash: Uint8Array, entry
     hash: previous_hash,
   }
   // In place: a copy of all fields costs more than the hash.
-  row.hash = hashRow(row)
+  row.hash = hashRow(buffer, row)
   return row
 }
 
-/** One buffer for all rows, made larger for a row that does not fit. */
-let scratch = Buffer.alloc(16 * 1024)
-
 /** SHA-256 of the format, the fields with their lengths, and the hash before. See docs/audit-format.md. */
-function hashRow(row: Omit<AuditRow, 'hash'>): Buffer {
-  let end = scratch.writeUInt8(FORMAT, 0)
-  for (const column of ENCODED) {
-    const value = row[column]
-    if (value === null) {
-      end = scratch.writeUInt32BE(NULL_LENGTH, end)
-      continue
-    }
-    const text = String(value)
-    // No text has more bytes than three for each unit.
-    makeRoom(end + 4 + text.length * 3 + row.previous_hash.length)
-    const length = scratch.write(text, end + 4)
-    end = scratch.writeUInt32BE(length, end) + length
-  }
-  scratch.set(row.previous_hash, end)
-  end += row.previous_hash.length
+function hashRow(buffer: RowBuffer, row: Omit<AuditRow, 'hash'>): Buffer {
+  const start = buffer.end
+  addRow(buffer, row)
   // Through a string: allocating a native buffer costs more than the hash.
-  return Buffer.from(hash('sha256', scratch.subarray(0, end), 'hex'), 'hex')
-}
-
-function makeRoom(size: number): void {
-  if (size + 64 <= scratch.length) return
-  const larger = Buffer.alloc(size * 2)
-  scratch.copy(larger)
-  scratch = larger
+  const digest = Buffer.from(hash('sha256', buffer.bytes.subarray(start, buffer.end), 'hex'), 'hex')
+  addHash(buffer, digest)
+  return digest
 }

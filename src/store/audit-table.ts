@@ -1,4 +1,5 @@
-import { type Append, createAppend } from './append-audit.ts'
+import { createAppend, createPackRows } from './append-audit.ts'
+import type { Append, PackRows } from './audit-batch.ts'
 import { type ChainTable, createChainTable, type Head } from './audit-chains.ts'
 import { type AuditQueries, createAuditQueries } from './audit-queries.ts'
 import { AUDIT_COLUMNS, type FieldPolicy, type LoggedRow } from './audit-row.ts'
@@ -11,6 +12,7 @@ export type Checkpoint = { readonly time: string; readonly body: string; readonl
 export type AuditTable = AuditQueries &
   ChainTable &
   SubjectQueries & {
+    readonly packRows: PackRows
     readonly append: Append
     /** Stores the policies that rows refer to; those that exist stay as they are. */
     readonly insertPolicies: (policies: readonly FieldPolicy[]) => Promise<void>
@@ -58,6 +60,7 @@ export function createAuditTable(database: Database): AuditTable {
     ...createAuditQueries(database, LOGGED),
     ...createChainTable(database),
     ...createSubjectQueries(database, LOGGED),
+    packRows: createPackRows(database),
     append: createAppend(database),
     insertPolicies: (policies) =>
       database.transaction(async (inside) => {

@@ -24,7 +24,7 @@ const ADD_ANSWER = `INSERT INTO idempotency (key_id, operation, name, fingerprin
     owner = excluded.owner, lease_until = 0, expires_at = excluded.expires_at, sealed = excluded.sealed`
 
 /** Asserts the checks of a batch and writes what they count, inside a transaction of SQLite. */
-export type ApplyChecks = (batch: CheckBatch) => Refused
+type ApplyChecks = (batch: CheckBatch) => Refused
 
 export function createSqliteChecks(sync: SyncDatabase): ApplyChecks {
   const { prepare } = sync

@@ -52,12 +52,10 @@ const TALLY_COLUMNS = [
   'last_reference',
 ] as const satisfies readonly (keyof Tally)[]
 
-/** As one JSON text, like the rows of the audit log. */
-export type PackedTallies = string
-export const packTallies = (tallies: readonly Tally[]): PackedTallies =>
-  JSON.stringify(tallies.map((tally) => TALLY_COLUMNS.map((column) => tally[column])))
+export const toTallyValues = (tally: Tally): Value[] => TALLY_COLUMNS.map((column) => tally[column])
 
-export const unpackTallies = (packed: PackedTallies) => JSON.parse(packed) as Value[][]
+/** As one JSON text, which PostgreSQL unpacks itself. */
+export const packTallies = (tallies: readonly Tally[]): string => JSON.stringify(tallies.map(toTallyValues))
 
 const INTO = `INSERT INTO statistics (${TALLY_COLUMNS.join(', ')})`
 const ADD = `ON CONFLICT (span, at, chain, operation, mode, outcome, key_id, source) DO UPDATE SET

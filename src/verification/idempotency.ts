@@ -3,7 +3,7 @@ import type { Keyring } from '../crypto/keyring.ts'
 import { seal, toAssociatedData, unseal } from '../crypto/seal.ts'
 import { AppError, type ErrorCode } from '../errors.ts'
 import type { PaidCalls } from '../sources/guard/call-guard.ts'
-import type { Completion } from '../store/append-audit.ts'
+import type { Completion } from '../store/audit-batch.ts'
 import type { ClaimId, IdempotencyTable } from '../store/idempotency-table.ts'
 import { hashKeyUse, type KeyUse } from './idempotency-key.ts'
 

@@ -9,7 +9,6 @@ import { toPublicKey } from '../../src/audit/open-checkpoint.ts'
 import { prove } from '../../src/audit/prove.ts'
 import { EMPTY_HEAD, linkEntries } from '../../src/audit/row.ts'
 import { createSigner } from '../../src/audit/signing.ts'
-import { packRows } from '../../src/store/append-audit.ts'
 import { createReference } from '../../src/verification/reference.ts'
 import { linkFormat1 } from './format-1.ts'
 import { createRandom, type Random } from './random.ts'
@@ -46,7 +45,7 @@ describe('a row that no checkpoint covers', () => {
     const reference = createReference()
     const head = (await log.store.audit.head(CHAINS[2])) ?? EMPTY_HEAD
     const rows = linkEntries(CHAINS[2], head, [{ phase, request_reference: reference }])
-    await log.store.audit.append(packRows(rows), [])
+    await log.store.audit.append(log.store.audit.packRows(rows), [])
     return reference
   }
 

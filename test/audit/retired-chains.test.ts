@@ -10,7 +10,6 @@ import { EMPTY_HEAD, linkEntries } from '../../src/audit/row.ts'
 import { createSigner } from '../../src/audit/signing.ts'
 import { verifyStore } from '../../src/audit/verify-store.ts'
 import { DAY_MS } from '../../src/contract/time.ts'
-import { packRows } from '../../src/store/append-audit.ts'
 import type { Store } from '../../src/store/store.ts'
 import { describeEngines, POSTGRES, SQLITE } from '../store/engines.ts'
 
@@ -30,7 +29,7 @@ describeEngines([SQLITE, POSTGRES], (engine) => {
 
   const appendRow = async (chain: string) => {
     const head = (await store.audit.head(chain)) ?? EMPTY_HEAD
-    await store.audit.append(packRows(linkEntries(chain, head, [{ phase: 'outcome' }])), [])
+    await store.audit.append(store.audit.packRows(linkEntries(chain, head, [{ phase: 'outcome' }])), [])
   }
   const checkpoint = async () => {
     // Each checkpoint needs a different time.

@@ -8,7 +8,6 @@ import { linkEntries } from '../../src/audit/row.ts'
 import { verifyAuditLog } from '../../src/audit/verify-audit-log.ts'
 import { HASHED_FIELDS } from '../../src/audit/verify-row.ts'
 import { verifyStore } from '../../src/audit/verify-store.ts'
-import { packRows } from '../../src/store/append-audit.ts'
 import type { Head } from '../../src/store/audit-chains.ts'
 import { createSqliteAuditSnapshot } from '../../src/store/audit-snapshot.ts'
 import { CHAINS, createSampleLog, type SampleLog } from './sample-log.ts'
@@ -35,7 +34,7 @@ const [CHAIN] = CHAINS
 async function append(consent_reference: string): Promise<void> {
   const head = (await log.store.audit.head(CHAIN)) as Head
   const rows = linkEntries(CHAIN, head, [{ phase: 'outcome', consent_reference }])
-  await log.store.audit.append(packRows(rows), [])
+  await log.store.audit.append(log.store.audit.packRows(rows), [])
 }
 
 it('accepts any text in a field', async () => {

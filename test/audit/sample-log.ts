@@ -8,7 +8,6 @@ import { toPublicKey } from '../../src/audit/open-checkpoint.ts'
 import { toPolicyId } from '../../src/audit/released-fields.ts'
 import { type AuditEntry, EMPTY_HEAD, linkEntries } from '../../src/audit/row.ts'
 import { createSigner, type Signer } from '../../src/audit/signing.ts'
-import { packRows } from '../../src/store/append-audit.ts'
 import type { Head } from '../../src/store/audit-chains.ts'
 import { openStore, type Store } from '../../src/store/store.ts'
 import { createReference } from '../../src/verification/reference.ts'
@@ -51,7 +50,7 @@ export async function createSampleLog(databaseUrl?: string): Promise<SampleLog> 
     for (const [index, chain] of CHAINS.entries()) {
       const entries = Array.from({ length: round[index] ?? 0 }, () => toEntries(references)).flat()
       const rows = link(chain, heads.get(chain) ?? EMPTY_HEAD, entries)
-      await store.audit.append(packRows(rows), [])
+      await store.audit.append(store.audit.packRows(rows), [])
       heads.set(chain, rows.at(-1) ?? heads.get(chain) ?? EMPTY_HEAD)
     }
     await makeCheckpoint(store.audit, signer, folder)

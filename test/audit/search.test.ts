@@ -3,7 +3,6 @@ import { indexSubjects } from '../../src/audit/index-subjects.ts'
 import type { ScanPosition } from '../../src/audit/reverse-scan.ts'
 import { type AuditEntry, EMPTY_HEAD, linkEntries } from '../../src/audit/row.ts'
 import { type AuditFilter, type AuditPage, SEARCH_LIMITS, searchAudit } from '../../src/audit/search.ts'
-import { packRows } from '../../src/store/append-audit.ts'
 import type { AuditRow } from '../../src/store/audit-row.ts'
 import type { Store } from '../../src/store/store.ts'
 import { describeEngines, ENGINES } from '../store/engines.ts'
@@ -57,7 +56,7 @@ describeEngines(ENGINES, (engine) => {
       await store.audit.claim(chain, null, 'test', START)
       if (chain === 'empty-1') continue
       const rows = linkEntries(chain, EMPTY_HEAD, toEntries(160 - index * 45, index))
-      await store.audit.append(packRows(rows), [])
+      await store.audit.append(store.audit.packRows(rows), [])
       written.push(...rows)
       // The first rows of each chain are in blocks, the others are not.
       if (chain === 'node-2') await indexSubjects(store.subjects, { blockRows: 40 })

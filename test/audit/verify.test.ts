@@ -11,7 +11,6 @@ import { EMPTY_HEAD, linkEntries } from '../../src/audit/row.ts'
 import { createSigner } from '../../src/audit/signing.ts'
 import { verifyAuditLog } from '../../src/audit/verify-audit-log.ts'
 import { verifyStore } from '../../src/audit/verify-store.ts'
-import { packRows } from '../../src/store/append-audit.ts'
 import { createSqliteAuditSnapshot, withAuditSnapshot } from '../../src/store/audit-snapshot.ts'
 import type { Checkpoint } from '../../src/store/audit-table.ts'
 import { CHAINS, createSampleLog, readLines, type SampleLog } from './sample-log.ts'
@@ -129,7 +128,10 @@ describe('copies of the database', () => {
   it('that are old are found only with the checkpoint file', async () => {
     const old = copy('old.db')
     const head = (await log.store.audit.head(CHAINS[0])) ?? EMPTY_HEAD
-    await log.store.audit.append(packRows(linkEntries(CHAINS[0], head, [{ phase: 'key_created' }])), [])
+    await log.store.audit.append(
+      log.store.audit.packRows(linkEntries(CHAINS[0], head, [{ phase: 'key_created' }])),
+      [],
+    )
     expect(await verify()).toMatchObject({ sound: true, unsigned: 1 })
     await makeCheckpoint(log.store.audit, log.signer, log.folder)
     expect(await verify(log.file)).toMatchObject({ sound: true, unsigned: 0, checkpoints: 6 })

@@ -8,8 +8,7 @@ import { createLatencies } from '../../src/statistics/latencies.ts'
 import { estimatePercentile, toBoundMs, toClass } from '../../src/statistics/latency-classes.ts'
 import { RANGES, toPeriod, toRetentionCutoffs, toSteps } from '../../src/statistics/steps.ts'
 import { tallyRows } from '../../src/statistics/tally.ts'
-import { packRows } from '../../src/store/append-audit.ts'
-import { packTallies, toSpanName } from '../../src/store/statistics-table.ts'
+import { toSpanName } from '../../src/store/statistics-table.ts'
 import type { Store } from '../../src/store/store.ts'
 import { describeEngines, ENGINES, newFolder } from '../store/engines.ts'
 
@@ -83,7 +82,7 @@ describeEngines(ENGINES, ({ createPlace }) => {
     // The same place in the chain again: the database refuses it.
     const rows = linkEntries(chain, EMPTY_HEAD, [{ phase: 'outcome', outcome: 'verified', mode: 'test' }])
     expect(head?.sequence).toBe(1)
-    await expect(store.audit.append(packRows(rows), [], packTallies(tallyRows(rows)))).rejects.toThrow()
+    await expect(store.audit.append(store.audit.packRows(rows), [], tallyRows(rows))).rejects.toThrow()
     expect(sum(await store.statistics.outcomes({ span: 'day', ...EVER }))).toBe(1)
     await log.close()
     await store.close()

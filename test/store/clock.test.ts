@@ -6,8 +6,6 @@ import { claimChain } from '../../src/audit/chain-claim.ts'
 import { EMPTY_HEAD, linkEntries } from '../../src/audit/row.ts'
 import { DAY_MS } from '../../src/contract/time.ts'
 import { COMMAND_LINE } from '../../src/store/account-table.ts'
-import { packRows } from '../../src/store/append-audit.ts'
-import { packTallies } from '../../src/store/statistics-table.ts'
 import type { Store } from '../../src/store/store.ts'
 import { describeEngines, POSTGRES, SQLITE } from './engines.ts'
 
@@ -21,9 +19,10 @@ describeEngines([SQLITE, POSTGRES], (engine) => {
 
   const appendRow = (chain: string, at: number) =>
     store.audit.append(
-      packRows(linkEntries(chain, EMPTY_HEAD, [{ phase: 'outcome', time: new Date(at).toISOString() }])),
+      store.audit.packRows(
+        linkEntries(chain, EMPTY_HEAD, [{ phase: 'outcome', time: new Date(at).toISOString() }]),
+      ),
       [],
-      packTallies([]),
     )
 
   it('an audit chain is extended only by later rows', async () => {

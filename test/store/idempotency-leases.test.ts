@@ -1,8 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { DAY_MS, MINUTE_MS } from '../../src/contract/time.ts'
-import { packRows } from '../../src/store/append-audit.ts'
-import { packTallies } from '../../src/store/statistics-table.ts'
 import type { Store } from '../../src/store/store.ts'
 import { describeEngines, POSTGRES } from './engines.ts'
 
@@ -30,11 +28,9 @@ describeEngines([POSTGRES], (engine) => {
       expiresAt: now + DAY_MS,
     })
   const complete = (name: Uint8Array, owner: string) =>
-    store.audit.append(
-      packRows([]),
-      [{ claim: toId(name, owner), sealed: randomBytes(40), expiresAt: Date.now() + DAY_MS }],
-      packTallies([]),
-    )
+    store.audit.append(store.audit.packRows([]), [
+      { claim: toId(name, owner), sealed: randomBytes(40), expiresAt: Date.now() + DAY_MS },
+    ])
   const sendHeartbeat = (owner: string) =>
     store.nodes.sendHeartbeat(
       {

@@ -4,7 +4,6 @@ import { indexSubjects } from '../../src/audit/index-subjects.ts'
 import { EMPTY_HEAD, linkEntries } from '../../src/audit/row.ts'
 import { seal, toAssociatedData } from '../../src/crypto/seal.ts'
 import { runScrubPass } from '../../src/registry/scrub-pass.ts'
-import { packRows } from '../../src/store/append-audit.ts'
 import { openScrubTable } from '../../src/store/scrub-table.ts'
 import type { Store, StoreOptions } from '../../src/store/store.ts'
 import { hasPostgres } from '../postgres.ts'
@@ -53,7 +52,7 @@ describe.each([SQLITE, ...(hasPostgres() ? [POSTGRES] : [])])('a scrub of $name'
     const subject = 'ab'.repeat(32)
     await store.audit.claim('node-1', null, 'test', Date.now())
     const entries = Array.from({ length: 300 }, () => ({ phase: 'outcome', subject }))
-    await store.audit.append(packRows(linkEntries('node-1', EMPTY_HEAD, entries)), [])
+    await store.audit.append(store.audit.packRows(linkEntries('node-1', EMPTY_HEAD, entries)), [])
     await indexSubjects(store.subjects, { blockRows: 100 })
     expect(await scrub(options)).toBeGreaterThan(3)
     await store.database.prepare(damage).run()

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { indexSubjects } from '../../src/audit/index-subjects.ts'
 import { type AuditEntry, EMPTY_HEAD, linkEntries } from '../../src/audit/row.ts'
-import { packRows } from '../../src/store/append-audit.ts'
 import type { AuditRow } from '../../src/store/audit-row.ts'
 import type { Store } from '../../src/store/store.ts'
 import { findInPage, toBucket, toPages } from '../../src/store/subject-blocks.ts'
@@ -64,7 +63,7 @@ describeEngines(ENGINES, (engine) => {
       subject: pickSubject(),
     }))
     const rows = linkEntries(chain, heads.get(chain) ?? EMPTY_HEAD, entries)
-    await store.audit.append(packRows(rows), [])
+    await store.audit.append(store.audit.packRows(rows), [])
     written.push(...rows)
     heads.set(chain, rows.at(-1) as AuditRow)
   }
