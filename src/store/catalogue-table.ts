@@ -1,5 +1,7 @@
+import { createEvent } from '../contract/event.ts'
 import { UserError } from '../errors.ts'
 import type { Database, Row } from './database.ts'
+import { appendEvents } from './event-table.ts'
 
 export type NewVersion = {
   readonly at: number
@@ -90,8 +92,19 @@ async function appendInside(
   let id = previousId
   for (const { at, origin, author, digest, content } of versions)
     await insert.run(++id, at, origin, author, digest, content)
+  const newest = versions.at(-1)
+  if (newest) await appendEvents(inside, [toChangedEvent(id, newest)])
   return id
 }
+
+const toChangedEvent = (version: number, { at, origin }: NewVersion) =>
+  createEvent({
+    type: 'catalogue.changed',
+    at,
+    keyId: '',
+    reference: 'catalogue',
+    data: { reference: 'catalogue', status: 'changed', version, origin },
+  })
 
 const toHead = (row: Row): VersionHead => ({
   id: Number(row.id),

@@ -26,6 +26,7 @@ import { autovacuum } from './migrations/0023-autovacuum.ts'
 import { nameFirst } from './migrations/0024-name-first.ts'
 import { nodes } from './migrations/0025-nodes.ts'
 import { rateWindows } from './migrations/0026-rate-windows.ts'
+import { webhooks } from './migrations/0027-webhooks.ts'
 
 /** `sql` runs on both engines; statements that differ stand under the name of the dialect. */
 type Migration = {
@@ -63,6 +64,7 @@ const MIGRATIONS: readonly Migration[] = [
   nameFirst,
   nodes,
   rateWindows,
+  webhooks,
 ]
 
 /** The schema that this program knows. */

@@ -2,7 +2,9 @@ import { type AccountTable, createAccountTable } from './account-table.ts'
 import { type AuditTable, createAuditTable } from './audit-table.ts'
 import { type CatalogueTable, createCatalogueTable } from './catalogue-table.ts'
 import type { Database } from './database.ts'
+import { createDeliveryTable, type DeliveryTable } from './delivery-table.ts'
 import { createErasureTable, type ErasureTable } from './erasure-table.ts'
+import { createEventTable, type EventTable } from './event-table.ts'
 import { createGuessTable, type GuessTable } from './guess-table.ts'
 import { createIdempotencyTable, type IdempotencyTable } from './idempotency-table.ts'
 import { createKeyTable, type KeyTable } from './key-table.ts'
@@ -19,6 +21,7 @@ import { createRotationTable, type RotationTable } from './rotation-table.ts'
 import { createSourceTable, type SourceTable } from './source-table.ts'
 import { createStatisticsTable, type StatisticsTable } from './statistics-table.ts'
 import { createSubjectTable, type SubjectTable } from './subject-table.ts'
+import { createWebhookTable, type WebhookTable } from './webhook-table.ts'
 
 /** Every query of the program, grouped by table. An absent value is undefined. */
 export type Tables = {
@@ -41,6 +44,9 @@ export type Tables = {
   readonly subjects: SubjectTable
   readonly nodes: NodeTable
   readonly rates: RateTable
+  readonly events: EventTable
+  readonly webhooks: WebhookTable
+  readonly deliveries: DeliveryTable
 }
 
 export const createTables = (database: Database): Tables => ({
@@ -63,6 +69,9 @@ export const createTables = (database: Database): Tables => ({
   subjects: createSubjectTable(database),
   nodes: createNodeTable(database),
   rates: createRateTable(database),
+  events: createEventTable(database),
+  webhooks: createWebhookTable(database),
+  deliveries: createDeliveryTable(database),
 })
 
 /** The methods that write. A server on SQLite runs them in a writer thread, so that the event loop never waits for the disk. */
@@ -85,6 +94,9 @@ export const WRITES: { readonly [Table in keyof Tables]: readonly (keyof Tables[
   subjects: ['insertBlock'],
   nodes: ['sendHeartbeat', 'leave', 'forget'],
   rates: ['lease', 'giveBack', 'forget'],
+  events: ['append', 'change'],
+  webhooks: ['insert', 'roll', 'disable', 'enable', 'remove'],
+  deliveries: ['claim', 'settle', 'resend', 'forget'],
   accounts: [
     'invite',
     'voidInvitation',
