@@ -21,12 +21,14 @@ type Options = {
 
 /** Unused leases of all processes together are at most one part in this many of the limit. */
 const UNUSED_PART = 20
+/** While the database does not answer, all processes together allow one part in this many of the limit in a minute. */
+const ASSUMED_PART = 10
 const WINDOW_MS = 60_000
 const GIVE_BACK_MS = 1000
 /** After a refusal, and while the database does not answer. */
 const ASK_AGAIN_MS = 1000
 /** A request waits for a lease at most this long. */
-const WAIT_MS = 500
+export const LEASE_WAIT_MS = 500
 const MAX_KEYS = 200_000
 
 /** What this process may still answer in the minute of a key. */
@@ -35,7 +37,7 @@ type Held = {
   /** Left for all processes when it was leased. */
   left: number
   readonly endsAt: number
-  /** Undefined when the database did not answer, and a share of the limit is assumed. */
+  /** Undefined when the database did not answer, and a share is assumed. */
   readonly window: number | undefined
   portion: number
   /** Requests answered on the assumed share. */
@@ -48,7 +50,8 @@ type Held = {
  * One limit for all processes on one PostgreSQL. A process leases requests in portions, which double while they are used up,
  * and gives back what it does not use for a second. Most requests are counted in memory; one that finds its portion used up
  * waits for the next. A key never gets more than the limit. If its requests reach several processes, it may get a twentieth
- * less. While the database does not answer, each process allows its share of what was left.
+ * less. While the database does not answer, a process cannot know what others have leased: all of them together allow a tenth of
+ * the limit, so a key gets at most 1.1 times the limit.
  */
 export function createNodeRateLimit(options: Options): NodeRateLimit {
   const { limit, table, countProcesses, now = () => performance.now() } = options
@@ -67,7 +70,7 @@ export function createNodeRateLimit(options: Options): NodeRateLimit {
     const request = { keyId: key, limit, wanted: portion, owed: running?.owed ?? 0 }
     const granted = await Promise.race([
       table.lease(request, steadyNow()).catch(() => undefined),
-      pause(WAIT_MS, undefined, { ref: false }),
+      pause(LEASE_WAIT_MS, undefined, { ref: false }),
     ])
     const at = readClock()
     held.set(key, granted ? toHeld(granted, portion, at) : assumeShare(running, limit, countProcesses(), at))
@@ -111,12 +114,13 @@ const toHeld = ({ tokens, left, endsInMs, endsAt }: RateLease, portion: number, 
   ...{ owed: 0, isUsed: true, askAgainAt: tokens === 0 ? at + ASK_AGAIN_MS : 0 },
 })
 
-/** The share of one process in what was left of the minute, or in a new minute. Nothing is left to be assumed twice. */
+/** The share of one process of what may be assumed in a minute. Afterwards nothing is left to be assumed again. */
 function assumeShare(running: Held | undefined, limit: number, processes: number, at: number): Held {
-  const tokens = running ? Math.floor(running.left / processes) : Math.max(1, Math.floor(limit / processes))
+  const share = Math.floor(limit / (ASSUMED_PART * processes))
   return {
-    ...{ tokens, left: 0, portion: 1, window: undefined, endsAt: running?.endsAt ?? at + WINDOW_MS },
-    ...{ owed: running?.owed ?? 0, isUsed: true, askAgainAt: at + ASK_AGAIN_MS },
+    ...{ tokens: Math.min(share, running?.left ?? share), left: 0, portion: 1, window: undefined },
+    ...{ endsAt: running?.endsAt ?? at + WINDOW_MS, owed: running?.owed ?? 0 },
+    ...{ isUsed: true, askAgainAt: at + ASK_AGAIN_MS },
   }
 }
 
@@ -129,7 +133,9 @@ function takeHeld(held: Held | undefined, at: number): Allowance | undefined {
     held.isUsed = true
     if (held.window === undefined) held.owed += 1
   }
-  const resetS = Math.max(1, Math.ceil((held.endsAt - at) / 1000))
+  // The database may answer again long before the minute ends.
+  const until = held.window === undefined ? Math.max(held.askAgainAt, at) : held.endsAt
+  const resetS = Math.max(1, Math.ceil((until - at) / 1000))
   return { allowed, remaining: held.left + held.tokens, resetS }
 }
 
