@@ -21,11 +21,11 @@ const holds = async (table: AuditTable, chain: string, { sequence, hash }: Head)
 }
 
 /** How much longer callers wait for the answer. */
-const LOOK_MS = 1000
+export const LOOK_MS = 1000
 
 /**
  * Whether a commit whose reply was lost has been executed: looks for its last row. A server that was silent for the whole
- * TABBAT_STORE_TIMEOUT is not asked, because its callers have waited long enough. They get 503, and the log is read before the
+ * time of an operation is not asked, because its callers have waited long enough. They get 503, and the log is read before the
  * next row is written.
  */
 export async function wasCommitted(table: AuditTable, chain: string, last: Head | undefined, error: unknown) {

@@ -13,6 +13,7 @@ import { openSqlite } from './sqlite.ts'
 import { toSqliteUserError } from './sqlite-user-error.ts'
 import { openWriter, type Writer } from './sqlite-writer.ts'
 import { createTables, type Tables, WRITES } from './tables.ts'
+import { toTimeLimits } from './time-limits.ts'
 
 /** The name of the SQLite database in the data folder. */
 export const SQLITE_FILE = 'tabbat.db'
@@ -63,7 +64,6 @@ export type StoreOptions = {
   readonly startWaitMs?: number
 }
 
-const TIMEOUT_MS = 5000
 /** Commands may read whole tables. */
 const COMMAND_LIMITS = { answerTimeoutMs: 15_000, statementTimeoutMs: HOUR_MS }
 
@@ -120,7 +120,7 @@ async function openDatabase(
   const { databaseUrl, startWaitMs, writerThread, timeoutMs, databaseConnections } = options
   // One of them is for heartbeats.
   const connections = databaseConnections && Math.max(1, databaseConnections - 1)
-  const limits = writerThread ? toLimits(timeoutMs) : COMMAND_LIMITS
+  const limits = writerThread ? toTimeLimits(timeoutMs) : COMMAND_LIMITS
   // Loaded on demand: a server on SQLite starts faster without the driver.
   const database =
     databaseUrl === undefined
@@ -142,15 +142,8 @@ async function openDatabase(
 async function openHeartbeats({ databaseUrl, writerThread, timeoutMs, startWaitMs }: StoreOptions) {
   if (databaseUrl === undefined || !writerThread) return undefined
   const { openPostgres } = await import('./postgres.ts')
-  return openPostgres(databaseUrl, { startWaitMs, connections: 1, ...toLimits(timeoutMs) })
+  return openPostgres(databaseUrl, { startWaitMs, connections: 1, ...toTimeLimits(timeoutMs) })
 }
-
-/** PostgreSQL ends a statement before we stop waiting for it, and both leave time to answer the caller. */
-const toLimits = (timeoutMs = TIMEOUT_MS) => ({
-  answerTimeoutMs: timeoutMs * 0.9,
-  statementTimeoutMs: Math.round(timeoutMs * 0.8),
-  operationTimeoutMs: timeoutMs * 0.95,
-})
 
 /** The same tables, with the writing methods sent to the writer thread. */
 function withWriter(tables: Tables, writer: Writer): Tables {

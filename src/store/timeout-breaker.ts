@@ -18,7 +18,7 @@ export const isServerTimeout = (error: unknown) =>
   error instanceof Error && TIMEOUT_MESSAGES.test(error.message)
 
 /** How long a caller waits for an operation that probes a silent server. It may have waited for another operation before. */
-const PROBE_MS = 1000
+export const PROBE_MS = 1000
 
 type TimeoutBreaker = <T>(work: () => Promise<T>, isPatient?: boolean) => Promise<T>
 

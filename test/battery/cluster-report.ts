@@ -20,8 +20,8 @@ export type ScenarioReport = {
   readonly seen: Readonly<Record<string, number>>
 }
 
-/** A caller waits at most TABBAT_STORE_TIMEOUT (5 s), and a little for a busy machine. */
-const MOST_HELD_MS = 6000
+/** TABBAT_STORE_TIMEOUT: see src/store/time-limits.ts. */
+const MOST_HELD_MS = 5000
 
 export function toScenarioReport(
   { name, backWithinMs, isUnnoticed }: Scenario,

@@ -78,11 +78,11 @@ describe.skipIf(missing !== undefined)('PgBouncer in transaction mode', () => {
     const store = await openStore({ dataDir: newFolder(), databaseUrl: url, writerThread: true })
     const read = store.database.prepare(`SELECT current_setting('statement_timeout') AS "limit"`)
     const limits = await Promise.all(Array.from({ length: 10 }, () => read.get()))
-    expect(limits).toEqual(limits.map(() => ({ limit: '4s' })))
+    expect(limits).toEqual(limits.map(() => ({ limit: '2763ms' })))
     const inside = await store.database.transaction((database) =>
       database.prepare(`SELECT current_setting('statement_timeout') AS "limit"`).get(),
     )
-    expect(inside).toEqual({ limit: '4s' })
+    expect(inside).toEqual({ limit: '2763ms' })
     await store.close()
     expect(await execute(url, 'SHOW statement_timeout')).toEqual([{ statement_timeout: '0' }])
   })
