@@ -128,6 +128,25 @@ it('while the database does not answer, nodes together allow a tenth more, which
   expect(await count(other)).toBe(0)
 })
 
+/** Nodes that can each be cut off from the table. */
+function createCutCluster(limit: number, count: number) {
+  const { table } = createTable()
+  const cut = new Set<number>()
+  const nodes = Array.from({ length: count }, (_, index) => {
+    const reach = async <T>(work: () => Promise<T>): Promise<T> => {
+      if (cut.has(index)) throw new Error('unreachable')
+      return work()
+    }
+    const own: typeof table = {
+      lease: (...args) => reach(() => table.lease(...args)),
+      giveBack: (...args) => reach(() => table.giveBack(...args)),
+    }
+    return createNodeRateLimit({ limit, table: own, countProcesses: () => count, now: () => now })
+  })
+  open.push(...nodes)
+  return { nodes, cut }
+}
+
 it.each(Array.from({ length: 60 }, (_, seed) => seed + 1))(
   'nodes that lose the database, all or some, never allow more than 1.1 times the limit (random case %i)',
   async (seed) => {
@@ -135,28 +154,18 @@ it.each(Array.from({ length: 60 }, (_, seed) => seed + 1))(
     const random = createRandom(seed * 104_729)
     const limit = 20 + random(1000)
     const count = 1 + random(5)
-    const { table } = createTable()
-    const cut = new Set<number>()
-    const nodes = Array.from({ length: count }, (_, index) => {
-      const reach = async <T>(work: () => Promise<T>): Promise<T> => {
-        if (cut.has(index)) throw new Error('unreachable')
-        return work()
-      }
-      const own: typeof table = {
-        lease: (...args) => reach(() => table.lease(...args)),
-        giveBack: (...args) => reach(() => table.giveBack(...args)),
-      }
-      return createNodeRateLimit({ limit, table: own, countProcesses: () => count, now: () => now })
-    })
-    open.push(...nodes)
+    const { nodes, cut } = createCutCluster(limit, count)
+    const change = [
+      () => void cut.add(random(count)),
+      () => nodes.forEach((_node, index) => void cut.add(index)),
+      () => cut.clear(),
+      () => Promise.all(nodes.map((node) => node.giveBack())),
+    ]
     let allowed = 0
     for (let step = 0; step < 6 * limit && now < 59_000; step++) {
       if ((await nodes[random(count)]?.take('a'))?.allowed) allowed += 1
       if (random(8) === 0) now += random(600)
-      if (random(20) === 0) for (const node of nodes) await node.giveBack()
-      if (random(30) === 0) cut.add(random(count))
-      if (random(60) === 0) for (let each = 0; each < count; each++) cut.add(each)
-      if (random(40) === 0) cut.clear()
+      await change[random(100)]?.()
     }
     expect(allowed).toBeLessThanOrEqual(1.1 * limit)
     expect(allowed).toBeGreaterThan(0)

@@ -1,5 +1,5 @@
 /** The limits of one operation of a server on PostgreSQL. */
-export type TimeLimits = {
+type TimeLimits = {
   readonly answerTimeoutMs: number
   readonly statementTimeoutMs: number
   readonly operationTimeoutMs: number
