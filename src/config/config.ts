@@ -7,6 +7,7 @@ import { type ShownSetting, toShownSetting } from '../settings/shown-setting.ts'
 import { readVendors } from '../sources/vendor-reader.ts'
 import { VENDOR_NAMES, VENDORS, type VendorValues } from '../sources/vendors.ts'
 import { SETTINGS } from './server-settings.ts'
+import { listShareProblems } from './worker-share.ts'
 
 export type Config = ValuesOf<typeof SETTINGS> & {
   /** All settings as read at the start, including those of vendors. */
@@ -54,6 +55,7 @@ export function loadConfig(environment: Environment = process.env, envFile = '.e
     problems.push(
       'TABBAT_ROOT_KEY_COMMAND excludes TABBAT_ROOT_KEY and TABBAT_ROOT_KEY_PREVIOUS: keep the one or the others. During a rotation the command prints the new key, then the current one',
     )
+  problems.push(...listShareProblems(values))
   if (problems.length > 0) throw new ConfigError(problems)
   const shownSettings = listSettings().map((entry) => toShownSetting(entry, fromEnvironment, fromFile))
   const hasSecrets = shownSettings.some(({ isSecret, origin }) => isSecret && origin === '.env')

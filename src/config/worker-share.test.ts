@@ -11,5 +11,16 @@ it('divides the limits on concurrent requests among the workers, without exceedi
   expect(listShares(1000, 1)).toEqual([1000])
   expect(listShares(1000, 3)).toEqual([334, 333, 333])
   expect(listShares(7, 4)).toEqual([2, 2, 2, 1])
-  expect(listShares(1, 2)).toEqual([1, 1])
+  expect(listShares(2, 2)).toEqual([1, 1])
 })
+
+it.each(['TABBAT_MAX_IN_FLIGHT', 'TABBAT_MAX_IN_FLIGHT_PER_KEY', 'TABBAT_MAX_STRANGERS_PER_ADDRESS'])(
+  '%s is refused below the number of workers, which divide it',
+  (name) => {
+    expect(() => loadConfig({ [name]: '1', TABBAT_WORKERS: '2' }, '')).toThrow(
+      `${name} must be at least TABBAT_WORKERS (2), because workers divide it.`,
+    )
+    expect(() => loadConfig({ [name]: '2', TABBAT_WORKERS: '2' }, '')).not.toThrow()
+    expect(() => loadConfig({ [name]: '1' }, '')).not.toThrow()
+  },
+)

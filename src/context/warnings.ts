@@ -11,7 +11,8 @@ export function listWarnings({
   rootKeys,
   sourceChain,
   databaseWarnings,
-}: Pick<Context, 'config' | 'rootKeys' | 'sourceChain' | 'databaseWarnings'>): string[] {
+  nodes,
+}: Pick<Context, 'config' | 'rootKeys' | 'sourceChain' | 'databaseWarnings' | 'nodes'>): string[] {
   const warnings = config.unknownSettings.map((name) => `${name} is not a setting of Tabbat and was ignored.`)
   if (hasPublicSandboxKey(config))
     warnings.push(
@@ -37,6 +38,10 @@ export function listWarnings({
       `${name} is called over plain http: numbers and credentials can be read on the network. Set its URL to https://.`,
     )
   if (config.rateLimit === 'off') warnings.push('the rate limit is off.')
+  if (config.maxInFlightPerKey !== undefined && config.maxInFlightPerKey < nodes.count())
+    warnings.push(
+      'there are more nodes and workers than TABBAT_MAX_IN_FLIGHT_PER_KEY; each allows 1, so together they allow more.',
+    )
   warnings.push(...databaseWarnings, ...sourceChain.warnings)
   return warnings
 }

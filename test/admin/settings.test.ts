@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest'
+import { listWarnings } from '../../src/context/warnings.ts'
 import { openTestConsole } from './test-console.ts'
 
 type Setting = { name: string; value: string | null; origin: string; is_secret: boolean }
@@ -51,4 +52,12 @@ it('warns that the root key is in the data folder', async () => {
   expect(view).toMatchObject({ root_key: { origin: 'file' }, checkpoints: { last_at: null } })
   expect(view.warnings).toContainEqual(expect.stringContaining('root.key'))
   await at.close()
+})
+
+it('warns when nodes share a limit that is smaller than their number', async () => {
+  const at = await openTestConsole({ TABBAT_MAX_IN_FLIGHT_PER_KEY: '1' })
+  const warning = expect.stringContaining('more nodes and workers than TABBAT_MAX_IN_FLIGHT_PER_KEY')
+  expect(listWarnings(at.context)).not.toContainEqual(warning)
+  const nodes = { ...at.context.nodes, count: () => 2 }
+  expect(listWarnings({ ...at.context, nodes })).toContainEqual(warning)
 })
