@@ -1,14 +1,16 @@
 import { hash } from 'node:crypto'
 
-const LEAF = 0
 const NODE = 1
 const HASH_BYTES = 32
 const MOST_LEVELS = 64
 
-/** A Merkle tree that takes the nodes of one level from left to right, and holds at most one node for each level above. */
+/** A Merkle tree that takes its nodes from left to right, and holds at most one node for each level above. */
 export type NodeTree = {
-  /** The hash, as text of one character for each byte. */
-  readonly add: (node: string) => void
+  /**
+   * The hash, as text of one character for each byte, and how many leaves it covers: a power of two that divides the number of
+   * those before.
+   */
+  readonly add: (node: string, leaves?: number) => void
   /** In hex; undefined when no node was added. */
   readonly root: () => string | undefined
 }
@@ -32,20 +34,14 @@ export function createNodeTree(): NodeTree {
     depth += 1
   }
   return {
-    add: (node) => {
+    add: (node, leaves = 1) => {
       push(node)
-      count += 1
-      for (let rest = count; rest % 2 === 0; rest /= 2) joinLast()
+      count += leaves
+      for (let rest = count / leaves; rest % 2 === 0; rest /= 2) joinLast()
     },
     root: () => {
       while (depth > 1) joinLast()
       return depth === 0 ? undefined : stack.toString('hex', 1, 1 + HASH_BYTES)
     },
   }
-}
-
-/** The leaf of the row hash at this place. The byte before it is overwritten. */
-export function hashLeafInPlace(page: Buffer, at: number): string {
-  page[at - 1] = LEAF
-  return hash('sha256', page.subarray(at - 1, at + HASH_BYTES), 'binary')
 }

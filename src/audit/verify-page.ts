@@ -1,14 +1,14 @@
 import { hash } from 'node:crypto'
-import { hashLeafInPlace, type NodeTree } from './verify-node-tree.ts'
 import { FIELDS_OF_FORMAT_1, HASHED_FIELDS } from './verify-row.ts'
+import type { RowTree } from './verify-row-tree.ts'
 
 /** How far the rows of a chain are checked. */
 export type Position = {
   sequence: number
   /** The hash of the last row. */
-  readonly hash: Buffer
+  readonly hash: DataView<ArrayBuffer>
   /** Takes the rows as leaves, where the root is wanted. */
-  tree: NodeTree | undefined
+  tree: RowTree | undefined
   /** The field policies that rows refer to. */
   readonly references: Set<string>
   /** The last one of them. */
@@ -31,84 +31,90 @@ const places = new Int32Array(HASHED_FIELDS.length + 4)
  * position is then of no use. The bytes that are hashed stand together in the page, but for the format before them and the
  * previous hash behind: both are put there.
  */
-export function checkPage(position: Position, page: Buffer, length: number): boolean {
+export function checkPage(position: Position, page: Buffer<ArrayBuffer>, length: number): boolean {
+  const view = new DataView(page.buffer, page.byteOffset, page.length)
   for (let at = 0; at < length; ) {
-    const rowEnd = findPlaces(page, at + 2)
-    if (rowEnd > length || !checkRow(position, page, at, rowEnd)) return false
+    const rowEnd = findPlaces(view, at + 2, length)
+    if (rowEnd > length || !checkRow(position, { page, view, at, rowEnd })) return false
     at = rowEnd
   }
   return true
 }
 
-function checkRow(position: Position, page: Buffer, at: number, rowEnd: number): boolean {
+type RowBytes = {
+  readonly page: Buffer
+  readonly view: DataView
+  readonly at: number
+  readonly rowEnd: number
+}
+
+function checkRow(position: Position, { page, view, at, rowEnd }: RowBytes): boolean {
   position.sequence += 1
-  const format = readFormat(page)
-  if (format === 0 || !isNumber(page, places[SEQUENCE_AT] as number, position.sequence)) return false
+  const format = readFormat(view)
+  if (format === 0 || !isNumber(view, places[SEQUENCE_AT] as number, position.sequence)) return false
   const end = places[format === 1 ? STARTED_AT : FORMAT_AT] as number
   const previousAt = (places[FORMAT_AT + 1] as number) + 4
   const hashAt = (places[FORMAT_AT + 2] as number) + 4
   if (hashAt - previousAt !== HASH_BYTES + 4 || rowEnd - hashAt !== HASH_BYTES) return false
   if (format === 2) noteReference(position, page)
   page[at + 1] = format
-  if (!movePrevious(position.hash, page, previousAt, end)) return false
+  if (!movePrevious(position.hash, view, previousAt, end)) return false
   const computed = hash('sha256', page.subarray(at + 1, end + HASH_BYTES), 'binary')
-  if (!takeHash(position.hash, page, hashAt, computed)) return false
-  position.tree?.add(hashLeafInPlace(page, hashAt))
+  if (!takeHash(position.hash, view, hashAt, computed)) return false
+  position.tree?.add(view, hashAt)
   return true
 }
 
 /** Puts the previous hash behind the fields, if it is the hash of the row before. */
-function movePrevious(last: Buffer, page: Buffer, from: number, to: number): boolean {
-  for (let index = 0; index < HASH_BYTES; index++) {
-    const byte = page[from + index] as number
-    if (byte !== last[index]) return false
-    page[to + index] = byte
+function movePrevious(last: DataView, view: DataView, from: number, to: number): boolean {
+  for (let index = 0; index < HASH_BYTES; index += 4) {
+    const word = view.getInt32(from + index)
+    if (word !== last.getInt32(index)) return false
+    view.setInt32(to + index, word)
   }
   return true
 }
 
 /** Makes the hash of the row the last one, if it is the computed one. */
-function takeHash(last: Buffer, page: Buffer, from: number, computed: string): boolean {
-  for (let index = 0; index < HASH_BYTES; index++) {
-    const byte = page[from + index] as number
-    if (byte !== computed.charCodeAt(index)) return false
-    last[index] = byte
+function takeHash(last: DataView, view: DataView, from: number, computed: string): boolean {
+  for (let index = 0; index < HASH_BYTES; index += 4) {
+    const word =
+      (computed.charCodeAt(index) << 24) |
+      (computed.charCodeAt(index + 1) << 16) |
+      (computed.charCodeAt(index + 2) << 8) |
+      computed.charCodeAt(index + 3)
+    if (word !== view.getInt32(from + index)) return false
+    last.setInt32(index, word)
   }
   return true
 }
 
 /** Returns where the row ends, or a number behind the page. */
-function findPlaces(page: Buffer, from: number): number {
+function findPlaces(view: DataView, from: number, pageEnd: number): number {
   let at = from
   for (let index = 0; index < FORMAT_AT + 3; index++) {
     places[index] = at
-    const length = readLength(page, at)
-    if (length < ABSENT) return Number.MAX_SAFE_INTEGER
+    const length = at + 4 <= pageEnd ? view.getInt32(at) : Number.NaN
+    if (!(length >= ABSENT)) return Number.MAX_SAFE_INTEGER
     at += 4 + (length === ABSENT ? 0 : length)
   }
   return at
 }
 
-const readLength = (page: Buffer, at: number): number =>
-  ((page[at] as number) << 24) |
-  ((page[at + 1] as number) << 16) |
-  ((page[at + 2] as number) << 8) |
-  (page[at + 3] as number)
-
 /** 1 or 2; 0 when it is another, or when a field is set that the format does not have. */
-function readFormat(page: Buffer): 0 | 1 | 2 {
+function readFormat(view: DataView): 0 | 1 | 2 {
   const at = places[FORMAT_AT] as number
-  if (isNumber(page, at, 2)) return 2
-  return isNumber(page, at, 1) && readLength(page, places[STARTED_AT] as number) === ABSENT ? 1 : 0
+  if (isNumber(view, at, 2)) return 2
+  return isNumber(view, at, 1) && view.getInt32(places[STARTED_AT] as number) === ABSENT ? 1 : 0
 }
 
 /** Whether the field is this number in decimal. */
-function isNumber(page: Buffer, field: number, wanted: number): boolean {
+function isNumber(view: DataView, field: number, wanted: number): boolean {
   let rest = wanted
-  let at = field + 3 + readLength(page, field)
+  let at = field + 3 + view.getInt32(field)
   for (; rest > 0 && at > field + 3; at--) {
     const digit = rest % 10
-    if (page[at] !== DIGIT_0 + digit) return false
+    if (view.getUint8(at) !== DIGIT_0 + digit) return false
     rest = (rest - digit) / 10
   }
   return rest === 0 && at === field + 3
@@ -119,7 +125,7 @@ function noteReference(position: Position, page: Buffer): void {
   const from = (places[RELEASED_AT] as number) + 4
   const to = places[RELEASED_AT + 1] as number
   const { reference } = position
-  if (readLength(page, from - 4) === ABSENT) return
+  if (page.readInt32BE(from - 4) === ABSENT) return
   if (reference.length === to - from && reference.compare(page, from, to) === 0) return
   position.reference = Buffer.from(page.subarray(from, to))
   position.references.add(position.reference.toString())

@@ -1,6 +1,9 @@
 import { type RowPages, UnexpectedValue } from '../store/row-pages.ts'
-import { createNodeTree } from './verify-node-tree.ts'
+import { createLanes } from './verify-lanes.ts'
 import { checkPage, type Position } from './verify-page.ts'
+import { createRowTree } from './verify-row-tree.ts'
+
+const HASH_BYTES = 32
 
 /** Consecutive rows of a chain, to be checked by one thread. */
 export type Stretch = {
@@ -24,29 +27,36 @@ export type CheckedStretch = {
 }
 
 /** Checks the links and hashes of rows; undefined when any is wrong. verifyChain says which one, and why. */
-export async function checkStretch(pages: RowPages, stretch: Stretch): Promise<CheckedStretch | undefined> {
-  const { chain, previous } = stretch
-  const position: Position = {
-    sequence: stretch.after,
-    hash: Buffer.from(previous, 'hex'),
-    tree: undefined,
-    references: new Set(),
-    reference: Buffer.alloc(0),
-  }
-  const take = (page: Buffer, length: number) => {
-    if (!checkPage(position, page, length)) throw new UnexpectedValue()
-  }
-  const segments: CheckedSegment[] = []
-  try {
-    for (const { upTo, hasRoot } of stretch.segments) {
-      position.tree = hasRoot ? createNodeTree() : undefined
-      await pages.read(chain, { after: position.sequence, upTo }, take)
-      if (position.sequence !== upTo) return undefined
-      segments.push({ hash: position.hash.toString('hex'), root: position.tree?.root() })
+export type CheckStretch = (stretch: Stretch) => Promise<CheckedStretch | undefined>
+
+/** Checks one stretch at a time. */
+export function createStretchCheck(pages: RowPages, lanes = createLanes()): CheckStretch {
+  return async (stretch) => {
+    const position = toPosition(stretch)
+    const take = (page: Buffer<ArrayBuffer>, length: number) => {
+      if (!checkPage(position, page, length)) throw new UnexpectedValue()
     }
-  } catch (error) {
-    if (error instanceof UnexpectedValue) return undefined
-    throw error
+    const segments: CheckedSegment[] = []
+    try {
+      for (const { upTo, hasRoot } of stretch.segments) {
+        position.tree = hasRoot ? createRowTree(lanes) : undefined
+        await pages.read(stretch.chain, { after: position.sequence, upTo }, take)
+        if (position.sequence !== upTo) return undefined
+        segments.push({
+          hash: Buffer.from(position.hash.buffer).toString('hex'),
+          root: position.tree?.root(),
+        })
+      }
+    } catch (error) {
+      if (error instanceof UnexpectedValue) return undefined
+      throw error
+    }
+    return { segments, references: [...position.references] }
   }
-  return { segments, references: [...position.references] }
+}
+
+function toPosition({ after, previous }: Stretch): Position {
+  const hash = new DataView(new ArrayBuffer(HASH_BYTES))
+  Buffer.from(hash.buffer).write(previous, 'hex')
+  return { sequence: after, hash, tree: undefined, references: new Set(), reference: Buffer.alloc(0) }
 }

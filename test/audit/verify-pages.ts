@@ -1,16 +1,19 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { VerifyOptions } from '../../src/audit/verify-audit-log.ts'
 import { verifyInThreads } from '../../src/audit/verify-in-threads.ts'
-import { checkStretch } from '../../src/audit/verify-segments.ts'
+import { createLanes } from '../../src/audit/verify-lanes.ts'
+import { createStretchCheck } from '../../src/audit/verify-segments.ts'
 import { createSqliteAuditSnapshot } from '../../src/store/audit-snapshot.ts'
 import { createSqliteRowPages } from '../../src/store/sqlite-row-pages.ts'
 
+/** Once: assembling them takes longer than checking a small log. */
+const lanes = createLanes()
 /** Small, so that checkpoints cover several parts. */
 const PART_ROWS = 8
 
 /** What the threads of a verification do, on this connection: undefined when they do not accept the log. */
 export function verifyPages(database: DatabaseSync, options: VerifyOptions) {
   const pages = createSqliteRowPages(database)
-  const checker = { check: checkStretch.bind(undefined, pages), mostAtOnce: 3 }
+  const checker = { check: createStretchCheck(pages, lanes), mostAtOnce: 3 }
   return verifyInThreads(createSqliteAuditSnapshot(database), checker, options, PART_ROWS)
 }
