@@ -5,7 +5,7 @@ const HASH_BYTES = 32
 const MOST_LEVELS = 64
 
 /** A Merkle tree that takes its nodes from left to right, and holds at most one node for each level above. */
-export type NodeTree = {
+type NodeTree = {
   /**
    * The hash, as text of one character for each byte, and how many leaves it covers: a power of two that divides the number of
    * those before.

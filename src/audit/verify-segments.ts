@@ -27,7 +27,7 @@ export type CheckedStretch = {
 }
 
 /** Checks the links and hashes of rows; undefined when any is wrong. verifyChain says which one, and why. */
-export type CheckStretch = (stretch: Stretch) => Promise<CheckedStretch | undefined>
+type CheckStretch = (stretch: Stretch) => Promise<CheckedStretch | undefined>
 
 /** Checks one stretch at a time. */
 export function createStretchCheck(pages: RowPages, lanes = createLanes()): CheckStretch {

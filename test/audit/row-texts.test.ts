@@ -4,7 +4,6 @@ import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { type AuditEntry, linkEntries } from '../../src/audit/row.ts'
 import { verifyAuditLog } from '../../src/audit/verify-audit-log.ts'
-import { packRows } from '../../src/store/append-audit.ts'
 import type { Head } from '../../src/store/audit-chains.ts'
 import { createSqliteAuditSnapshot } from '../../src/store/audit-snapshot.ts'
 import { TEXT_COLUMNS } from '../../src/store/row-pages.ts'
@@ -43,8 +42,8 @@ it('both verifiers give the same verdict about any texts, and about any change o
     fc.constantFrom(...TEXT_COLUMNS),
     cell,
     async (fields, column, value) => {
-      const [row] = linkEntries(CHAIN, head, [{ phase: 'outcome', ...fields } as AuditEntry])
-      await log.store.audit.append(packRows([row as NonNullable<typeof row>]), [])
+      const rows = linkEntries(CHAIN, head, [{ phase: 'outcome', ...fields } as AuditEntry])
+      await log.store.audit.append(log.store.audit.packRows(rows), [])
       const last = `chain = '${CHAIN}' AND sequence = ${head.sequence + 1}`
       try {
         const sound = await both()
