@@ -4,6 +4,7 @@ import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { steadyNow } from '../contract/time.ts'
 import type { Chain } from '../store/audit-chains.ts'
+import { monthOf } from '../store/audit-months.ts'
 import type { AuditTable } from '../store/audit-table.ts'
 
 /** An owner without a heartbeat for this long is considered dead. */
@@ -16,14 +17,17 @@ export const createOwner = () => `${hostname()}:${process.pid}:${randomBytes(4).
 const AHEAD_MS = 60_000
 
 /**
- * Claims a chain for this process: a free chain of this node, else a free chain of another node, else a new one. So there are
- * never many more chains than processes at one time, even if every start has a new node name (a container without a volume).
+ * Claims a chain of this month for this process: a free chain of this node, else a free chain of another node, else a new one.
+ * So there are never many more chains in a month than processes at one time, even if every start has a new node name (a
+ * container without a volume).
  * A chain whose last row is in the future is skipped, so that rows of a chain stay in the order of time after the clock was
  * set back.
  */
 export async function claimChain(table: AuditTable, node: string, owner: string): Promise<string> {
+  const month = await table.openMonth(steadyNow())
   for (;;) {
-    const chains = await table.chains()
+    const all = await table.chains()
+    const chains = all.filter(({ chain }) => monthOf(chain) === month)
     const mine = chains.filter(({ chain }) => isOf(node, chain))
     const free = [
       ...mine.filter(isFree),
@@ -33,9 +37,20 @@ export async function claimChain(table: AuditTable, node: string, owner: string)
       free.filter(({ isRetired }) => !isRetired),
       async (chain) => !(await isAhead(table, chain)),
     )
-    const chain = found?.chain ?? `${node}-${mine.length + 1}`
-    if (await table.claim(chain, found?.owner ?? null, owner, Date.now())) return chain
+    const chain = found?.chain ?? `${month ? `${month}-` : ''}${node}-${mine.length + 1}`
+    if (!(await table.claim(chain, found?.owner ?? null, owner, Date.now()))) continue
+    await releaseEarlier(
+      table,
+      all.filter((each) => !chains.includes(each) && isOf(node, each.chain)),
+    )
+    return chain
   }
+}
+
+/** No process claims the chains of earlier months: those that a crash left behind would look like a crash at every start. */
+async function releaseEarlier(table: AuditTable, earlier: readonly Chain[]): Promise<void> {
+  for (const each of earlier)
+    if (each.owner !== null && isFree(each)) await table.release(each.chain, each.owner, each.beatAt)
 }
 
 async function findFirst<T>(list: readonly T[], fits: (item: T) => Promise<boolean>): Promise<T | undefined> {
@@ -61,7 +76,10 @@ export async function countOtherProcesses(table: Pick<AuditTable, 'chains'>, nod
   return chains.filter((chain) => !isOf(node, chain.chain) && !isAbandoned(chain)).length
 }
 
-const isOf = (node: string, chain: string) => chain.startsWith(`${node}-`)
+const isOf = (node: string, chain: string) => {
+  const month = monthOf(chain)
+  return chain.startsWith(`${node}-`, month ? month.length + 1 : 0)
+}
 
 const isAbandoned = ({ owner, beatAt }: Chain) => owner === null || beatAt < Date.now() - DEAD_AFTER_MS
 

@@ -1,5 +1,7 @@
+import { MINUTE_MS, steadyNow } from '../contract/time.ts'
 import { AppError } from '../errors.ts'
 import type { Head } from '../store/audit-chains.ts'
+import { endOf, monthOf } from '../store/audit-months.ts'
 import type { AuditTable } from '../store/audit-table.ts'
 import { createRowBuffer, toEncodedRows } from '../store/encoded-rows.ts'
 import type { Loss } from '../store/loss-table.ts'
@@ -7,7 +9,7 @@ import { removeAcknowledged } from './acknowledged-file.ts'
 import { appendBatch, type Pending, settleBatch, takeRefused } from './append-batch.ts'
 import { claimChain } from './chain-claim.ts'
 import { acceptLoss } from './loss-statement.ts'
-import { AcknowledgedRowsLost, createLossWatch, type LossOptions, type LossWatch } from './loss-watch.ts'
+import { type AcknowledgedRowsLost, createLossWatch, type LossOptions, type LossWatch } from './loss-watch.ts'
 import { createPolicyStore, type PolicyStore } from './policy-store.ts'
 import { type AuditEntry, EMPTY_HEAD, linkEntries } from './row.ts'
 import type { Signer } from './signing.ts'
@@ -28,7 +30,7 @@ export async function openChainWriter(options: ChainWriterOptions, owner: Owner)
   return new ChainWriter(options, owner, await claimChain(options.table, owner.node, owner.owner))
 }
 
-/** Extends the chain of this process. Takes another chain if it lost its own. */
+/** Extends the chain of this process. Takes another chain in every month, and if it lost its own. */
 export class ChainWriter {
   readonly #options: ChainWriterOptions
   readonly #owner: Owner
@@ -37,14 +39,17 @@ export class ChainWriter {
   /** The last row that a caller was answered on. A log without it has lost rows. */
   #acknowledged: Head | undefined
   readonly #policies: PolicyStore
-  #watch: LossWatch | undefined
+  /** Of its chain, and of the one that it extended before. */
+  #watches: readonly LossWatch[] = []
+  /** When it takes a chain of the next month. */
+  #nextChainAt = 0
 
   constructor(options: ChainWriterOptions, owner: Owner, chain: string) {
     this.#options = options
     this.#owner = owner
-    this.#chain = chain
     this.#policies = createPolicyStore(options.table)
-    this.#watch = this.#createWatch()
+    this.#chain = chain
+    this.#watchChain()
   }
 
   /** Writes the batch, or nothing if a check refuses some of it. Returns what is still to be written, and the rows written. */
@@ -52,6 +57,7 @@ export class ChainWriter {
     batch: readonly Pending[],
     requireOpen: () => void = () => {},
   ): Promise<{ readonly rest: readonly Pending[]; readonly written: number }> {
+    if (this.#head && steadyNow() >= this.#nextChainAt) await this.#enterMonth()
     this.#head ??= await this.#findHead()
     const entries = batch.flatMap((pending) => pending.entries)
     // A row refers to the fields that were released; their names are durable before it.
@@ -63,7 +69,7 @@ export class ChainWriter {
     if (refused.length > 0) return { rest: takeRefused(batch, refused), written: 0 }
     this.#head = rows.at(-1) ?? this.#head
     this.#acknowledged = this.#head
-    this.#watch?.file.add(rows)
+    this.#watches[0]?.file.add(rows)
     settleBatch(batch, late)
     return { rest: [], written: rows.length }
   }
@@ -81,7 +87,7 @@ export class ChainWriter {
 
   /** Writes what was acknowledged to the disk of this node. */
   async flush(): Promise<void> {
-    await this.#watch?.file.flush()
+    for (const { file } of this.#watches) await file.flush()
   }
 
   async release(): Promise<void> {
@@ -90,16 +96,18 @@ export class ChainWriter {
 
   /** Whether nothing is lost, or the loss was accepted. The shortened chain is not extended again. */
   async isComplete(): Promise<boolean> {
-    try {
-      await this.#watch?.refuseLoss()
-      return true
-    } catch (error) {
-      if (!(error instanceof AcknowledgedRowsLost)) throw error
+    if (!(await this.#findLoss())) return true
+    const open: Loss[] = []
+    for (const watch of this.#watches) {
+      const loss = await watch.findOpen()
+      if (loss) open.push(loss)
     }
-    const open = await this.#watch?.findOpen()
-    if (open && !this.#options.losses?.isRecorded) return false
+    if (open.length > 0 && !this.#options.losses?.isRecorded) return false
+    this.#watches = []
+    // If this chain is complete, it may be claimed again.
+    await this.release()
     await this.#claim()
-    if (open) await this.recordLoss(open)
+    for (const loss of open) await this.recordLoss(loss)
     return true
   }
 
@@ -120,8 +128,9 @@ export class ChainWriter {
     const isMine = (await table.chains()).some(
       ({ chain, owner }) => chain === this.#chain && owner === this.#owner.owner,
     )
-    if (this.#watch) await this.#watch.refuseLoss()
-    else await refuseLostRows(table, this.#chain, this.#acknowledged)
+    const lost = await this.#findLoss()
+    if (lost) throw lost
+    if (this.#watches.length === 0) await refuseLostRows(table, this.#chain, this.#acknowledged)
     if (!isMine) await this.#claim()
     return (await table.head(this.#chain)) ?? EMPTY_HEAD
   }
@@ -131,10 +140,31 @@ export class ChainWriter {
     this.#chain = await claimChain(this.#options.table, node, owner)
     this.#head = undefined
     this.#acknowledged = undefined
-    this.#watch = this.#createWatch()
+    this.#watchChain()
   }
 
-  #createWatch(): LossWatch | undefined {
-    return this.#options.losses && createLossWatch(this.#options, this.#options.losses, this.#chain)
+  /** Between two writes. As long as the new month has no partition, the chain of the last one is extended. */
+  async #enterMonth(): Promise<void> {
+    this.#nextChainAt = steadyNow() + MINUTE_MS
+    const { table } = this.#options
+    const last = this.#chain
+    if ((await table.openMonth(steadyNow())) === monthOf(last)) return
+    await this.#claim()
+    // Unless it is released, another process does it at its start.
+    await table.release(last, this.#owner.owner, Date.now()).catch(() => {})
+  }
+
+  #watchChain(): void {
+    const { losses } = this.#options
+    const month = monthOf(this.#chain)
+    this.#nextChainAt = month ? endOf(month) : steadyNow() + MINUTE_MS
+    if (losses)
+      this.#watches = [createLossWatch(this.#options, losses, this.#chain), ...this.#watches.slice(0, 1)]
+  }
+
+  async #findLoss(): Promise<AcknowledgedRowsLost | undefined> {
+    let lost: AcknowledgedRowsLost | undefined
+    for (const watch of this.#watches) lost = (await watch.findLoss()) ?? lost
+    return lost
   }
 }

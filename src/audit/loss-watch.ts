@@ -24,8 +24,8 @@ export type LossOptions = {
 /** Keeps what was acknowledged, and compares it with the database after a failure. */
 export type LossWatch = {
   readonly file: AcknowledgedFile
-  /** Records the loss in the database and throws; does nothing if every acknowledged row is there. */
-  readonly refuseLoss: () => Promise<void>
+  /** Records the loss in the database; undefined if every acknowledged row is there. */
+  readonly findLoss: () => Promise<AcknowledgedRowsLost | undefined>
   /** The loss that is not accepted yet. */
   readonly findOpen: () => Promise<Loss | undefined>
 }
@@ -42,14 +42,14 @@ export function createLossWatch(
   let found: Loss | undefined
   return {
     file,
-    refuseLoss: async () => {
+    findLoss: async () => {
       await file.flush()
       const loss = await findLoss(table, dataDir, chain)
-      if (!loss) return
+      if (!loss) return undefined
       await losses.insert(loss, Date.now())
       if (!found) onLoss(loss)
       found = loss
-      throw new AcknowledgedRowsLost(loss)
+      return new AcknowledgedRowsLost(loss)
     },
     findOpen: async () => {
       if (!found || !(await losses.isAccepted(found))) return found

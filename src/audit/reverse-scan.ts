@@ -1,4 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { Chain } from '../store/audit-chains.ts'
+import { monthOf, startOf } from '../store/audit-months.ts'
 import type { LoggedRow } from '../store/audit-row.ts'
 import type { AuditTable } from '../store/audit-table.ts'
 
@@ -25,7 +27,8 @@ const RANGE_ROWS = 5000
 
 /**
  * The rows of all chains, newest first. There is no index on time: each chain is read backwards by its key, and the chains are
- * merged by time. A page costs the same in a log of a thousand rows and of a hundred million.
+ * merged by time. A page costs the same in a log of a thousand rows and of a hundred million. A chain that ended before is not
+ * read until the scan has gone back that far, so that a page also costs the same after many months.
  */
 export async function* scanBackwards(
   table: ReverseScanTable,
@@ -33,10 +36,18 @@ export async function* scanBackwards(
 ): AsyncIterable<Step> {
   const oldest = from === undefined ? '' : shift(from, -DISORDER_MS)
   const queue: Reader[] = []
-  for (const { chain } of await table.chains()) {
-    const reader = createReader(table, chain, await findStart(table, chain, before, to))
-    await advance(queue, reader, oldest)
+  const latest = before?.time ?? to
+  const waiting = (await table.chains())
+    .filter((chain) => latest === undefined || firstTime(chain) <= latest)
+    .sort((one, other) => (lastTime(one) < lastTime(other) ? -1 : 1))
+  const openReached = async () => {
+    for (let next = waiting.at(-1); next && isReached(next, queue[0]?.row, oldest); next = waiting.at(-1)) {
+      waiting.pop()
+      const reader = createReader(table, next.chain, await findStart(table, next.chain, before, to))
+      await advance(queue, reader, oldest)
+    }
   }
+  await openReached()
   let lowest: Pick<ScanPosition, 'time' | 'chain'> | undefined = before
   for (;;) {
     const reader = queue.shift()
@@ -46,8 +57,23 @@ export async function* scanBackwards(
     if (!lowest || isAfter(row, lowest)) lowest = row
     yield { row, position: { time: lowest.time, chain: lowest.chain, sequence: row.sequence } }
     await advance(queue, reader, oldest)
+    await openReached()
   }
 }
+
+/** No row of the chain is later. */
+const lastTime = ({ retiredAt }: Chain) =>
+  toComparable(retiredAt === undefined ? Number.MAX_SAFE_INTEGER : retiredAt + DISORDER_MS)
+
+/** No row of the chain is earlier. */
+function firstTime({ chain }: Chain): string {
+  const month = monthOf(chain)
+  return month ? toComparable(startOf(month) - DISORDER_MS) : ''
+}
+
+/** Whether a chain may have the next row of the scan. */
+const isReached = (chain: Chain, next: LoggedRow | undefined, oldest: string) =>
+  lastTime(chain) >= (next?.time ?? oldest)
 
 /** Whether the first comes later in a scan: it is earlier in time, or its chain has a lower name at the same time. */
 const isAfter = (row: Pick<ScanPosition, 'time' | 'chain'>, other: Pick<ScanPosition, 'time' | 'chain'>) =>

@@ -7,20 +7,21 @@ import { ROWS_PER_STEP } from '../store/delete-some.ts'
 import type { Store } from '../store/store.ts'
 import type { Log } from '../telemetry/log.ts'
 
-/** Deletes expired rows. One that returns a number has more to delete while it returns a full step. */
+/** Deletes expired rows, or prepares for new ones. One that returns a number has more to delete while it returns a full step. */
 type Forget = () => Promise<unknown>
 
 /** Between two steps, for the requests that are waiting. */
 const PAUSE_MS = 20
 
-/** Until the returned function is called: deletes expired rows every hour, and lets the first worker index the audit log. */
+/** Until the returned function is called: deletes expired rows and prepares the next months of the audit log every hour, and lets the first worker index the audit log. */
 export function startCleanup(
   log: Log,
-  { reuse, accounts, statistics, subjects, rates }: Store,
+  { audit, reuse, accounts, statistics, subjects, rates }: Store,
   others: readonly { readonly forget: Forget }[],
   workerNumber: number,
 ): () => Promise<void> {
   const tasks: readonly Forget[] = [
+    () => audit.prepareMonths(Date.now()),
     ...others.map(({ forget }) => forget),
     () => reuse.forget(steadyNow()),
     () => rates.forget(steadyNow()),

@@ -9,6 +9,8 @@ export type Chain = {
   readonly beatAt: number
   /** Never extended again, and no longer in checkpoints: an earlier one has its last row. */
   readonly isRetired: boolean
+  /** No row is later, if the chain is retired and has lost none. */
+  readonly retiredAt: number | undefined
 }
 
 /** A chain with its last row. */
@@ -31,7 +33,7 @@ export type ChainTable = {
 
 export function createChainTable(database: Database): ChainTable {
   const chains = database.prepare(
-    `SELECT chain, owner, beat_at, ${IS_RETIRED} AS retired FROM audit_chains ORDER BY chain`,
+    `SELECT chain, owner, beat_at, retired_at, ${IS_RETIRED} AS retired FROM audit_chains ORDER BY chain`,
   )
   const ends = database.prepare(ENDS)
   const retire = database.prepare(
@@ -100,6 +102,7 @@ const toChain = (row: Row): Chain => ({
   owner: row.owner === null ? null : String(row.owner),
   beatAt: Number(row.beat_at),
   isRetired: Boolean(row.retired),
+  retiredAt: row.retired ? Number(row.retired_at) : undefined,
 })
 
 const toEnd = (row: Row): ChainEnd => ({

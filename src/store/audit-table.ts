@@ -1,6 +1,7 @@
 import { createAppend, createPackRows } from './append-audit.ts'
 import type { Append, PackRows } from './audit-batch.ts'
 import { type ChainTable, createChainTable, type Head } from './audit-chains.ts'
+import { createMonthTable, type MonthTable } from './audit-months.ts'
 import { type AuditQueries, createAuditQueries } from './audit-queries.ts'
 import { AUDIT_COLUMNS, type FieldPolicy, type LoggedRow } from './audit-row.ts'
 import type { Database } from './database.ts'
@@ -11,6 +12,7 @@ export type Checkpoint = { readonly time: string; readonly body: string; readonl
 /** Offers no update and no delete; triggers in the database refuse them as well. */
 export type AuditTable = AuditQueries &
   ChainTable &
+  MonthTable &
   SubjectQueries & {
     readonly packRows: PackRows
     readonly append: Append
@@ -59,6 +61,7 @@ export function createAuditTable(database: Database): AuditTable {
   return {
     ...createAuditQueries(database, LOGGED),
     ...createChainTable(database),
+    ...createMonthTable(database),
     ...createSubjectQueries(database, LOGGED),
     packRows: createPackRows(database),
     append: createAppend(database),

@@ -27,6 +27,7 @@ import { nameFirst } from './migrations/0024-name-first.ts'
 import { nodes } from './migrations/0025-nodes.ts'
 import { rateWindows } from './migrations/0026-rate-windows.ts'
 import { webhooks } from './migrations/0027-webhooks.ts'
+import { auditMonths } from './migrations/0028-audit-months.ts'
 
 /** `sql` runs on both engines; statements that differ stand under the name of the dialect. */
 type Migration = {
@@ -65,6 +66,7 @@ const MIGRATIONS: readonly Migration[] = [
   nodes,
   rateWindows,
   webhooks,
+  auditMonths,
 ]
 
 /** The schema that this program knows. */

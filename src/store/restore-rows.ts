@@ -1,3 +1,4 @@
+import { prepareMonthsOf } from './audit-months.ts'
 import { APPEND_ONLY, DATA_TABLES, type DataTable, TRANSIENT_TABLES } from './data-tables.ts'
 import type { Database, Value } from './database.ts'
 
@@ -26,6 +27,8 @@ export async function insertRows(
   rows: readonly (readonly Value[])[],
 ): Promise<void> {
   if (rows.length === 0) return
+  if (table === 'audit' && inside.dialect === 'postgres')
+    await prepareMonthsOf(inside, new Set(rows.map((row) => String(row[columns.indexOf('chain')]))))
   const width = columns.length
   const places = rows.map((_row, at) => `(${columns.map((_name, n) => `$${at * width + n + 1}`).join(', ')})`)
   await inside

@@ -6,8 +6,11 @@ export type TableSizes = { readonly total: number; readonly tables: readonly Tab
 
 type TableSize = { readonly table: string; readonly bytes: number }
 
-const LIST = `SELECT relname AS name, pg_total_relation_size(oid) AS bytes FROM pg_class
-  WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace ORDER BY relname`
+/** The partitions of a table count as one. */
+const LIST = `SELECT name, SUM(bytes) AS bytes FROM (
+    SELECT COALESCE(pg_partition_root(oid), oid)::regclass::text AS name, pg_total_relation_size(oid) AS bytes FROM pg_class
+    WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace) AS tables
+  GROUP BY name ORDER BY name`
 
 export async function readTableSizes(database: Database, file: string): Promise<TableSizes> {
   if (database.dialect === 'sqlite') return { total: sizeOf(file) + sizeOf(`${file}-wal`), tables: [] }

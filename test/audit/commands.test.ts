@@ -57,7 +57,7 @@ describe('tabbat audit verify', () => {
     expect(stdout).toMatch(
       /^No difference was found .*\nCompared: 2 rows in 1 chain, 0 checkpoints in the database, no file of checkpoints\.\n/,
     )
-    expect(stdout).toMatch(/The last row of chain \w{8}-1 is row 2, hash [0-9a-f]{64}\./)
+    expect(stdout).toMatch(/The last row of chain y\d{4}m\d\d-\w{8}-1 is row 2, hash [0-9a-f]{64}\./)
     expect(stdout).toContain('Newer than the last checkpoint and not covered by a signature: 2 rows.')
     expect(stdout).toContain(ONLY_WITH)
   })
@@ -78,7 +78,9 @@ describe('tabbat audit verify', () => {
     expect([without.code, without.stdout.includes(ONLY_WITH)]).toEqual([0, true])
     const found = await tabbat(place, 'audit', 'verify', '--checkpoints', file)
     expect([found.code, found.stdout.includes(ONLY_WITH)]).toEqual([1, false])
-    expect(found.stdout).toMatch(/NOT sound\. First fault: chain \w{8}-1, row 3, the row is missing/)
+    expect(found.stdout).toMatch(
+      /NOT sound\. First fault: chain y\d{4}m\d\d-\w{8}-1, row 3, the row is missing/,
+    )
     const own = await tabbat(settings(), 'audit', 'verify', '--checkpoints', file)
     expect([own.code, own.stdout.includes(ONLY_WITH)]).toEqual([0, true])
     const kept = join(newFolder(), 'kept.log')

@@ -10,6 +10,7 @@ import { EMPTY_HEAD, linkEntries } from '../../src/audit/row.ts'
 import { createSigner } from '../../src/audit/signing.ts'
 import { verifyStore } from '../../src/audit/verify-store.ts'
 import { DAY_MS } from '../../src/contract/time.ts'
+import { toMonth } from '../../src/store/audit-months.ts'
 import type { Store } from '../../src/store/store.ts'
 import { describeEngines, POSTGRES, SQLITE } from '../store/engines.ts'
 
@@ -47,8 +48,9 @@ describeEngines([SQLITE, POSTGRES], (engine) => {
       await appendRow(chain)
       await store.audit.release(chain, owner, Date.now())
     }
-    expect((await store.audit.chains()).map(({ chain }) => chain)).toEqual(['node0-1'])
-    expect(await checkpoint()).toEqual(['node0-1'])
+    const only = `${toMonth(Date.now())}-node0-1`
+    expect((await store.audit.chains()).map(({ chain }) => chain)).toEqual([only])
+    expect(await checkpoint()).toEqual([only])
     expect(await verify()).toMatchObject({ sound: true, rows: 40, unsigned: 0 })
   })
 
@@ -70,7 +72,7 @@ describeEngines([SQLITE, POSTGRES], (engine) => {
     expect(await checkpoint()).toEqual([live])
     expect(await verify()).toMatchObject({ sound: true, rows: 3, chains: 2, unsigned: 0 })
     // It is not extended again.
-    expect(await claimChain(store.audit, 'node1', 'host:1:c')).toBe('node1-2')
+    expect(await claimChain(store.audit, 'node1', 'host:1:c')).toBe(old.replace(/1$/, '2'))
     expect(await store.audit.claim(old, null, 'host:1:d', Date.now())).toBe(false)
   })
 

@@ -9,7 +9,8 @@ const QUERIES = {
     columns: 'SELECT name, type FROM pragma_table_info($1) ORDER BY name',
   },
   postgres: {
-    tables: "SELECT table_name AS name FROM information_schema.tables WHERE table_schema = 'public'",
+    tables: `SELECT relname AS name FROM pg_class
+      WHERE relkind IN ('r', 'p') AND NOT relispartition AND relnamespace = 'public'::regnamespace`,
     columns:
       "SELECT column_name AS name, data_type AS type FROM information_schema.columns WHERE table_schema = 'public' AND table_name = $1 ORDER BY 1",
   },

@@ -1,0 +1,133 @@
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { EMPTY_HEAD, linkEntries } from '../../src/audit/row.ts'
+import { toMonth } from '../../src/store/audit-months.ts'
+import { openPostgres } from '../../src/store/postgres.ts'
+import { insertRows } from '../../src/store/restore-rows.ts'
+import type { Store } from '../../src/store/store.ts'
+import { execute, hasPostgres } from '../postgres.ts'
+import { POSTGRES } from './engines.ts'
+
+const MONTHS = Array.from({ length: 24 }, (_month, later) => toMonth(Date.UTC(2030, 0), later))
+
+describe.skipIf(!hasPostgres())('partitions of the audit log', () => {
+  async function openPlace(): Promise<{ readonly store: Store; readonly url: string }> {
+    const place = await POSTGRES.createPlace()
+    const store = await place.open()
+    onTestFinished(() => store.close())
+    return { store, url: place.options.databaseUrl ?? '' }
+  }
+  const append = async (store: Store, chain: string) => {
+    const head = (await store.audit.head(chain)) ?? EMPTY_HEAD
+    await store.audit.append(store.audit.packRows(linkEntries(chain, head, [{ phase: 'outcome' }])), [])
+  }
+  const listPartitions = async (url: string) =>
+    (
+      await execute(
+        url,
+        "SELECT inhrelid::regclass::text AS name FROM pg_inherits WHERE inhparent = 'audit'::regclass ORDER BY 1",
+      )
+    ).map(({ name }) => name)
+
+  it('are created for this month and the next two, by several nodes at once', async () => {
+    const { store, url } = await openPlace()
+    const now = Date.UTC(2030, 10, 30)
+    await Promise.all([1, 2, 3, 4].map(() => store.audit.prepareMonths(now)))
+    expect(await listPartitions(url)).toEqual([
+      'audit_first',
+      'audit_y2030m11',
+      'audit_y2030m12',
+      'audit_y2031m01',
+    ])
+  })
+
+  it('are created while a backup reads and a request writes, without waiting for either', async () => {
+    const { store, url } = await openPlace()
+    const other = await openPostgres(url)
+    onTestFinished(() => other.close())
+    const values = "('node-1', 1, 'now', 'outcome', '\\x00', '\\x00')"
+    await other.transaction(async (inside) => {
+      await inside.prepare('SELECT COUNT(*) FROM audit').get()
+      await inside
+        .prepare(`INSERT INTO audit (chain, sequence, time, phase, previous_hash, hash) VALUES ${values}`)
+        .run()
+      await store.audit.prepareMonths(Date.UTC(2030, 0))
+    })
+    expect(await listPartitions(url)).toContain('audit_y2030m01')
+  })
+
+  it('refuse changes, each of them', async () => {
+    const { store, url } = await openPlace()
+    await store.audit.prepareMonths(Date.UTC(2030, 0))
+    for (const chain of ['node-1', 'y2030m01-node-1']) await append(store, chain)
+    for (const table of ['audit', ...(await listPartitions(url))])
+      for (const sql of [`UPDATE ${table} SET phase = 'x'`, `DELETE FROM ${table}`, `TRUNCATE ${table}`])
+        await expect(execute(url, sql)).rejects.toThrow('the audit log cannot be changed')
+  })
+
+  it('do not let two processes extend a chain at one place', async () => {
+    const { store } = await openPlace()
+    await store.audit.prepareMonths(Date.UTC(2030, 0))
+    const entries = [{ phase: 'outcome' }, { phase: 'intent' }]
+    const writes = entries.map((entry) =>
+      store.audit.append(store.audit.packRows(linkEntries('y2030m01-node-1', EMPTY_HEAD, [entry])), []),
+    )
+    const results = await Promise.allSettled(writes)
+    expect(results.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected'])
+  })
+
+  it('are created for the chains of a backup', async () => {
+    const { store, url } = await openPlace()
+    const row = {
+      chain: 'y2019m12-node-1',
+      sequence: 1,
+      time: 't',
+      phase: 'p',
+      previous_hash: Buffer.alloc(1),
+    }
+    const columns = [...Object.keys(row), 'hash']
+    await store.database.transaction((inside) =>
+      insertRows(inside, 'audit', columns, [[...Object.values(row), Buffer.alloc(1)]]),
+    )
+    expect(await listPartitions(url)).toEqual(['audit_first', 'audit_y2019m12'])
+  })
+
+  it('a month is removed by a DROP, and the others stay', async () => {
+    const { store, url } = await openPlace()
+    await store.audit.prepareMonths(Date.UTC(2030, 0))
+    for (const month of ['y2030m01', 'y2030m02']) await append(store, `${month}-node-1`)
+    await execute(url, 'DROP TABLE audit_y2030m01')
+    expect(await store.audit.head('y2030m01-node-1')).toBeUndefined()
+    expect(await store.audit.head('y2030m02-node-1')).toMatchObject({ sequence: 1 })
+  })
+
+  it('the queries of a chain read one partition of 24, and others an index of each', async () => {
+    const { store, url } = await openPlace()
+    for (const month of MONTHS) {
+      await store.audit.prepareMonths(Date.UTC(Number(month.slice(1, 5)), Number(month.slice(6)) - 1))
+      await append(store, `${month}-node-1`)
+    }
+    const explain = async (sql: string) => {
+      const rows = await execute(
+        url,
+        'SET enable_seqscan = off',
+        'SET plan_cache_mode = force_generic_plan',
+        `PREPARE asked AS ${sql}`,
+        "EXPLAIN (COSTS OFF) EXECUTE asked ('y2030m05-node-1', 1)",
+      )
+      return rows.map((row) => String(row['QUERY PLAN'])).join('\n')
+    }
+    const chain = await explain(
+      'SELECT * FROM audit WHERE chain = $1::text AND sequence > $2::bigint ORDER BY sequence LIMIT 100',
+    )
+    expect(chain).toMatch(/Subplans Removed: 2\d/)
+    expect(chain.match(/Index Scan/g)).toHaveLength(1)
+    const head = await explain(
+      'SELECT sequence, hash FROM audit WHERE chain = $1::text AND $2::bigint > 0 ORDER BY sequence DESC LIMIT 1',
+    )
+    expect(head.match(/Index Scan/g)).toHaveLength(1)
+    const reference = await explain(
+      'SELECT * FROM audit WHERE request_reference = $1::text AND $2::bigint > 0',
+    )
+    expect(reference).not.toContain('Seq Scan')
+  })
+})
