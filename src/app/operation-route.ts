@@ -5,7 +5,7 @@ import { type Admission, withAdmission } from '../http/admission.ts'
 import type { App } from '../http/app.ts'
 import { hasBody } from '../http/body.ts'
 import type { Exchange, Reply } from '../http/exchange.ts'
-import { createReadInput } from '../http/input.ts'
+import { createWithInput } from '../http/input.ts'
 import { createToOrigin } from '../http/origin.ts'
 import { toHeadText } from '../http/prepared-head.ts'
 import type { Route } from '../http/router.ts'
@@ -18,7 +18,6 @@ type Input = Record<string, string>
 /** Adds the route of an operation to the listener. */
 export function addOperation(app: App, context: Context, admission: Admission, operation: Operation): void {
   const { name, method, path, scope, inputFrom } = operation
-  const readInput = createReadInput(operation)
   const toOrigin = createToOrigin(context.config)
   const run = (exchange: Exchange, input: Input): Reply | Promise<Reply> => {
     const { caller, id: requestId, headers, person } = exchange
@@ -35,13 +34,7 @@ export function addOperation(app: App, context: Context, admission: Admission, o
     path,
     operation: name,
     scope,
-    // Without a body to read, no promise is made: it would cost more than the response.
-    answer: (exchange) => {
-      const input = readInput(exchange)
-      return input instanceof Promise
-        ? input.then((read) => withAdmission(admission, exchange, run, read))
-        : withAdmission(admission, exchange, run, input)
-    },
+    answer: createWithInput(operation, (exchange, input) => withAdmission(admission, exchange, run, input)),
   }
   /** The next request for exactly this target gets the document without routing, parsing or searching the lists. */
   const prepare = ({ raw: { url = '' }, params }: Exchange, document: Document, lists: Catalogue) => {

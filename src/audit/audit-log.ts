@@ -124,19 +124,24 @@ export class AuditLog {
 
   /** Resolves when the entries and the completion of an Idempotency-Key are durable; else throws `audit_unavailable`. */
   async record(entries: readonly AuditEntry[], completion?: Completion): Promise<void> {
-    await this.#enqueue({ entries, completion })
+    await this.#enqueue(entries, completion, undefined)
   }
 
   /** The same, if the check passes in the same commit. Else nothing is written, and it resolves to the reason. */
   recordIf(check: CommitCheck, entries: readonly AuditEntry[]): Promise<Refusal | undefined> {
-    return this.#enqueue({ entries, check })
+    return this.#enqueue(entries, undefined, check)
   }
 
-  #enqueue(work: Omit<Pending, 'resolve' | 'reject'>): Promise<Refusal | undefined> {
+  #enqueue(
+    entries: readonly AuditEntry[],
+    completion: Completion | undefined,
+    check: CommitCheck | undefined,
+  ): Promise<Refusal | undefined> {
     this.requireHealthy()
     const { promise, resolve, reject } = Promise.withResolvers<Refusal | undefined>()
-    this.#queue.push({ ...work, resolve, reject })
-    this.#running ??= Promise.resolve().then(() => this.#work())
+    this.#queue.push({ entries, completion, check, resolve, reject })
+    // Requests that are read in the same turn of the event loop share a commit.
+    this.#running ??= new Promise<void>((start) => setImmediate(start)).then(() => this.#work())
     return promise
   }
 

@@ -61,7 +61,8 @@ export class ChainWriter {
     this.#head ??= await this.#findHead()
     const entries = batch.flatMap((pending) => pending.entries)
     // A row refers to the fields that were released; their names are durable before it.
-    await this.#policies.store(entries)
+    const storing = this.#policies.store(entries)
+    if (storing) await storing
     const buffer = createRowBuffer(entries.length)
     const rows = linkEntries(this.#chain, this.#head, entries, buffer)
     const { refused, late } = await appendBatch(this.#options.table, batch, rows, toEncodedRows(buffer))

@@ -5,14 +5,22 @@ import type { Exchange } from './exchange.ts'
 
 const BODY_LIMIT_BYTES = 16 * 1024
 
-/** The JSON in the body of a request of any method, or undefined when there is no body. One promise for all steps. */
-export function readJsonBody(exchange: Exchange, limit = BODY_LIMIT_BYTES): Promise<unknown> {
+/** The JSON in the body of a request of any method, or undefined when there is no body. */
+export const readJsonBody = (exchange: Exchange, limit = BODY_LIMIT_BYTES): Promise<unknown> =>
+  withJsonBody(exchange, (body) => body, limit)
+
+/** The same, used as soon as the last byte has arrived: one promise for all steps, and none in between. */
+export function withJsonBody<T>(
+  exchange: Exchange,
+  use: (body: unknown) => T | Promise<T>,
+  limit = BODY_LIMIT_BYTES,
+): Promise<T> {
   const { raw } = exchange
   return new Promise((resolve, reject) => {
-    if (!hasBody(raw)) return resolve(undefined)
+    if (!hasBody(raw)) return resolve(use(undefined))
     requireReadable(raw, limit)
     if (exchange.awaitsContinue) exchange.sendContinue()
-    readBytes(raw, limit, { resolve, reject })
+    readBytes(raw, limit, (bytes) => resolve(use(parseJson(bytes))), reject)
   })
 }
 
@@ -37,30 +45,39 @@ function isJson(contentType: string | undefined): boolean {
 const isIdentity = (contentEncoding: string | undefined) =>
   contentEncoding === undefined || /^[\s,]*(identity[\s,]*)*$/i.test(contentEncoding)
 
-type Settle = { readonly resolve: (body: unknown) => void; readonly reject: (error: unknown) => void }
-
-function readBytes(message: IncomingMessage, limit: number, { resolve, reject }: Settle): void {
+function readBytes(
+  message: IncomingMessage,
+  limit: number,
+  use: (bytes: Buffer) => void,
+  reject: (error: unknown) => void,
+): void {
   const chunks: Buffer[] = []
   let size = 0
-  let ended = false
+  /** Nothing that happens after the last byte, or after a failure, changes the response. */
+  let isOver = false
+  const fail = (error: unknown) => {
+    isOver = true
+    reject(error)
+  }
   const onAbort = () => {
-    if (!ended) reject(new AppError('malformed_request'))
+    if (!isOver) fail(new AppError('malformed_request'))
   }
   message.on('data', (chunk: Buffer) => {
     size += chunk.length
-    if (size > limit) reject(tooLarge())
+    if (size > limit) fail(tooLarge())
     else chunks.push(chunk)
   })
   message.on('end', () => {
-    ended = true
+    if (isOver) return
+    isOver = true
     try {
-      resolve(parseJson(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)))
+      use(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks))
     } catch (error) {
       reject(error)
     }
   })
   // Emitted by connections.ts when the body is too slow.
-  message.on('timeout', () => reject(tooSlow()))
+  message.on('timeout', () => fail(tooSlow()))
   message.on('error', onAbort)
   message.on('close', onAbort)
 }

@@ -1,7 +1,7 @@
 import type { TObject } from '../contract/schema.ts'
 import { AppError } from '../errors.ts'
-import { hasBody, readJsonBody } from './body.ts'
-import type { Exchange } from './exchange.ts'
+import { hasBody, withJsonBody } from './body.ts'
+import type { Exchange, Reply } from './exchange.ts'
 import { createValidate } from './validate.ts'
 
 type Input = Record<string, string>
@@ -12,14 +12,16 @@ export type InputPlace = 'body' | 'body or query' | 'path'
 /** The part of an operation that describes its input. */
 type InputShape = { readonly inputFrom: InputPlace; readonly request: TObject }
 
-/** Reads and validates the inputs of one operation. */
-type ReadInput = (exchange: Exchange) => Input | Promise<Input>
+type UseInput = (exchange: Exchange, input: Input) => Reply | Promise<Reply>
+/** Reads and validates the inputs of one operation, and answers with them. */
+type WithInput = (exchange: Exchange) => Reply | Promise<Reply>
 
-export function createReadInput(operation: InputShape): ReadInput {
-  if (operation.inputFrom === 'path') return ({ params }) => params as Input
+/** Without a body to read, no promise is made: it would cost more than the response. */
+export function createWithInput(operation: InputShape, use: UseInput): WithInput {
+  if (operation.inputFrom === 'path') return (exchange) => use(exchange, exchange.params as Input)
   const validate = createValidate(operation.request)
   if (operation.inputFrom === 'body')
-    return (exchange) => readJsonBody(exchange).then(validate as (body: unknown) => Input)
+    return (exchange) => withJsonBody(exchange, (body) => use(exchange, validate(body) as Input))
   const names = Object.keys(operation.request.properties)
   const read = (search: string, body: unknown): Input => {
     const asked = pick(readQuery(search), names)
@@ -30,8 +32,8 @@ export function createReadInput(operation: InputShape): ReadInput {
   }
   return (exchange) =>
     hasBody(exchange.raw)
-      ? readJsonBody(exchange).then((body) => read(exchange.search, body))
-      : read(exchange.search, undefined)
+      ? withJsonBody(exchange, (body) => use(exchange, read(exchange.search, body)))
+      : use(exchange, read(exchange.search, undefined))
 }
 
 /** A repeated name becomes a list, which no input accepts. */

@@ -36,7 +36,10 @@ export class WriteError extends Error {
 type WriterAlarm = { readonly alarm: WriterFailure }
 
 export type Writer = {
+  /** Calls of one turn of the event loop are sent together, at its end. */
   readonly call: (job: WriterJob) => Promise<unknown>
+  /** Sent at once, with the calls before it. */
+  readonly callNow: (job: WriterJob) => Promise<unknown>
   /** Finishes the pending jobs first. */
   readonly close: () => Promise<void>
 }
@@ -116,13 +119,21 @@ export function openWriter(path: string, { timeoutMs, onFailure = () => {} }: Wr
     outbox = []
     if (calls.length > 0) send(calls)
   }
+  const add = (job: WriterJob): Promise<unknown> => {
+    if (closed) return Promise.reject(new WriteError(ENDED))
+    const { promise, resolve, reject } = Promise.withResolvers<unknown>()
+    outbox.push({ job, resolve, reject })
+    return promise
+  }
   return {
     call: (job) => {
-      if (closed) return Promise.reject(new WriteError(ENDED))
-      const { promise, resolve, reject } = Promise.withResolvers<unknown>()
-      // Calls of one turn of the event loop are sent as one message.
-      if (outbox.push({ job, resolve, reject }) === 1) setImmediate(post)
-      return promise
+      if (outbox.length === 0) setImmediate(post)
+      return add(job)
+    },
+    callNow: (job) => {
+      const result = add(job)
+      post()
+      return result
     },
     close: async () => {
       closed = true

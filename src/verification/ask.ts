@@ -15,29 +15,45 @@ export type LocalOnly = { readonly name: string; readonly local: LocalSource }
 /** A caller waits 15 seconds at most. The rest is for writing the outcome. */
 const DEADLINE_MS = 14_500
 
-/** Asks a source inside this process. It needs no guard and no deadline. */
+/** Asks a source inside this process. It needs no guard and no deadline. A promise only if the source needs one. */
 export function askLocal<T>(
-  { idType, request, sourceAttempts }: Verification<T>,
+  verification: Verification<T>,
   { name, local }: LocalOnly,
   rows: RecordRows,
 ): Decision<T> | Promise<Decision<T>> {
+  const { idType, request } = verification
   const startedAt = performance.now()
-  const conclude = (answer: Answer<T>) => {
-    sourceAttempts.push(toAttempt({ name }, answer.found ? 'found' : 'not_found', startedAt))
-    return match(idType, request, answer)
-  }
-  const fail = (error: unknown) => {
-    const isSourceError = error instanceof SourceError
-    if (sourceAttempts.length === 0)
-      sourceAttempts.push(toAttempt({ name }, isSourceError ? error.reason : 'error', startedAt))
-    return toFailed(isSourceError ? toSourceFailure(error) : error, undefined)
-  }
   try {
     const answer = idType.findLocal(local, request.number, request.phone, rows)
-    return answer instanceof Promise ? answer.then(conclude).catch(fail) : conclude(answer)
+    if (!(answer instanceof Promise)) return conclude(verification, name, startedAt, answer)
+    return answer
+      .then((found) => conclude(verification, name, startedAt, found))
+      .catch((error) => toLocalFailure(verification, name, startedAt, error))
   } catch (error) {
-    return fail(error)
+    return toLocalFailure(verification, name, startedAt, error)
   }
+}
+
+function conclude<T>(
+  { idType, request, sourceAttempts }: Verification<T>,
+  name: string,
+  startedAt: number,
+  answer: Answer<T>,
+): Decision<T> {
+  sourceAttempts.push(toAttempt({ name }, answer.found ? 'found' : 'not_found', startedAt))
+  return match(idType, request, answer)
+}
+
+function toLocalFailure<T>(
+  { sourceAttempts }: Verification<T>,
+  name: string,
+  startedAt: number,
+  error: unknown,
+): Decision<T> {
+  const isSourceError = error instanceof SourceError
+  if (sourceAttempts.length === 0)
+    sourceAttempts.push(toAttempt({ name }, isSourceError ? error.reason : 'error', startedAt))
+  return toFailed(isSourceError ? toSourceFailure(error) : error, undefined)
 }
 
 /** Asks the sources in order. Identical requests of one key share the calls (single flight). */

@@ -24,91 +24,105 @@ export function findLocalSource(sources: readonly GuardedSource[]): LocalOnly | 
 /** Reads again when the response of another process, or an erasure, came in between. Once is enough but for a rare race. */
 const MOST_TRIES = 3
 
-/** A verification that asks no source outside this process: nothing is written or disclosed before its one commit. */
-export async function verifyLocal<T extends object>(
+/**
+ * A verification that asks no source outside this process: nothing is written or disclosed before its one commit. On SQLite
+ * nothing is awaited before it either.
+ */
+export function verifyLocal<T extends object>(
   deps: VerificationDeps,
   idType: IdType<T>,
   request: VerificationRequest,
   source: LocalOnly,
 ): Promise<VerificationResponse> {
-  const { audit, local } = deps
-  audit.requireHealthy()
+  deps.audit.requireHealthy()
   const subject = toBlindIndexText(deps.subjectKey, idType.kind, request.number)
   const { idempotencyKey: header, caller, phone } = request
   const key =
-    header === undefined ? undefined : local.idempotency.begin(toKeyUse(idType, request, header, subject))
+    header === undefined
+      ? undefined
+      : deps.local.idempotency.begin(toKeyUse(idType, request, header, subject))
   // The guess limit does not apply in the sandbox, where people are synthetic.
-  const guess = caller.mode === 'live' ? local.guesses.join(caller, subject, phone) : undefined
+  const guess = caller.mode === 'live' ? deps.local.guesses.join(caller, subject, phone) : undefined
+  const running: Running<T> = { deps, idType, request, source, subject, key, guess, tries: 0 }
+  const end = (response: VerificationResponse) => {
+    leave(running)
+    return response
+  }
+  const fail = (error: unknown): never => {
+    leave(running)
+    throw deps.audit.reportFailure(error) ? new AppError('audit_unavailable', { cause: error }) : error
+  }
   try {
-    for (let tries = 0; tries < MOST_TRIES; tries++) {
-      const response = await attempt(deps, idType, request, { source, subject, key, guess })
-      if (response) return response
-    }
-    throw new AppError('idempotency_in_progress')
+    return look(running).then(end, fail)
   } catch (error) {
-    throw audit.reportFailure(error) ? new AppError('audit_unavailable', { cause: error }) : error
-  } finally {
-    if (key) local.idempotency.end(key)
-    if (guess) local.guesses.leave(guess)
+    return fail(error)
   }
 }
 
-type Running = {
+/** A verification under way in this process. */
+type Running<T> = {
+  readonly deps: VerificationDeps
+  readonly idType: IdType<T>
+  readonly request: VerificationRequest
   readonly source: LocalOnly
   readonly subject: string
   readonly key: RunningKey | undefined
   readonly guess: OpenGuess | undefined
+  tries: number
 }
 
-/** From top to bottom. Undefined when what was read has changed before the commit. */
-async function attempt<T extends object>(
-  deps: VerificationDeps,
-  idType: IdType<T>,
-  request: VerificationRequest,
-  running: Running,
-): Promise<VerificationResponse | undefined> {
-  const { source, subject, key } = running
+function leave<T>({ deps: { local }, key, guess }: Running<T>): void {
+  if (key) local.idempotency.end(key)
+  if (guess) local.guesses.leave(guess)
+}
 
-  // Look: the record, and the stored response under an Idempotency-Key.
-  const looking = lookUp(deps, idType, request, running)
-  const found = looking instanceof Promise ? await looking : looking
+/** Look: the record, and the stored response under an Idempotency-Key. */
+function look<T extends object>(running: Running<T>): Promise<VerificationResponse> {
+  if (running.tries++ === MOST_TRIES) throw new AppError('idempotency_in_progress')
+  const found = lookUp(running)
+  return found instanceof Promise ? found.then((ready) => decide(running, ready)) : decide(running, found)
+}
+
+/** Match and mask, in memory. */
+function decide<T extends object>(running: Running<T>, found: Found): Promise<VerificationResponse> {
+  const { deps, idType, request, source, subject, key } = running
   const stored = key && deps.local.idempotency.read(key, found.answer)
   if (stored) return replay(deps, idType, request, subject, stored)
-
-  // Match and mask, in memory.
   const verification = createVerification(deps, idType, request, subject, undefined)
-  const asking = askLocal(verification, source, found.record)
-  const decision = asking instanceof Promise ? await asking : asking
+  const decision = askLocal(verification, source, found.record)
+  return decision instanceof Promise
+    ? decision.then((ready) => record(running, found, verification, ready))
+    : record(running, found, verification, decision)
+}
+
+/** Record: the limits, the stored response and the audit row, in one commit. Then answer. */
+function record<T extends object>(
+  running: Running<T>,
+  found: Found,
+  verification: Verification<T>,
+  decision: Decision<T>,
+): Promise<VerificationResponse> {
   const response = toStoredResponse(verification, decision)
-
-  // Record: the limits, the stored response and the audit row, in one commit.
   const entry = toOutcome(verification, decision, response, verification.startedAt)
-  const refusal = await deps.audit.recordIf(toCheck(verification, running, found, decision, response), [
-    entry,
-  ])
-  if (refusal === 'changed') return undefined
-  if (refusal) throw toLimitError(refusal)
-
-  // Answer.
-  if (!response) throw (decision as { error: unknown }).error
-  return { ...response, replayed: false }
+  const check = toCheck(running, found, decision, response)
+  return running.deps.audit.recordIf(check, [entry]).then((refusal) => {
+    // What was read has changed before the commit.
+    if (refusal === 'changed') return look(running)
+    if (refusal) throw toLimitError(refusal)
+    if (!response) throw (decision as { error: unknown }).error
+    return { ...response, replayed: false }
+  })
 }
 
 const NOTHING: Found = { record: NO_RECORD, answer: undefined }
 
-function lookUp<T>(
-  { local }: VerificationDeps,
-  { kind }: IdType<T>,
-  { number }: VerificationRequest,
-  { source, key }: Running,
-): Found | Promise<Found> {
-  const record = source.local.toQuestion?.(kind, number)
-  return record || key ? local.lookups.find({ record, answer: key }) : NOTHING
+function lookUp<T>({ deps, idType, request, source, key }: Running<T>): Found | Promise<Found> {
+  const asked = source.local.toQuestion?.(idType.kind, request.number)
+  return asked || key ? deps.local.lookups.find({ record: asked, answer: key }) : NOTHING
 }
 
 function toCheck<T>(
-  { deps, request: { caller } }: Verification<T>,
-  { subject, key, guess }: Running,
+  { deps, request: { caller }, subject, key, guess }: Running<T>,
   { record: { row, subject: record } }: Found,
   decision: Decision<T>,
   response: StoredResponse | undefined,
