@@ -1,11 +1,13 @@
 import { steadyNow } from '../contract/time.ts'
 import { AppError } from '../errors.ts'
 import { tallyRows } from '../statistics/tally.ts'
-import type { Appended, Completion } from '../store/audit-batch.ts'
+import type { Appended } from '../store/audit-batch.ts'
 import type { AuditRow } from '../store/audit-row.ts'
 import type { AuditTable } from '../store/audit-table.ts'
-import { type CommitCheck, packChecks, type Refusal, type Refused } from '../store/commit-check.ts'
+import { type CommitCheck, packChecks, type Refusal } from '../store/commit-check.ts'
+import type { Completion } from '../store/completion.ts'
 import type { EncodedRows } from '../store/encoded-rows.ts'
+import type { QueueChange, QueueRefusal } from '../store/queue-change.ts'
 import type { AuditEntry } from './row.ts'
 import { wasCommitted } from './unknown-commit.ts'
 
@@ -14,11 +16,12 @@ export type Pending = {
   readonly entries: readonly AuditEntry[]
   readonly completion?: Completion | undefined
   readonly check?: CommitCheck | undefined
-  readonly resolve: (refusal?: Refusal) => void
+  readonly queue?: QueueChange | undefined
+  readonly resolve: (refusal?: Refusal | QueueRefusal) => void
   readonly reject: (error: Error) => void
 }
 
-/** Writes the rows of a batch with its completions, checks and tallies, in one commit. */
+/** Writes the rows of a batch with its completions, checks, changes of the queue and tallies, in one commit. */
 export async function appendBatch(
   table: AuditTable,
   batch: readonly Pending[],
@@ -27,13 +30,15 @@ export async function appendBatch(
 ): Promise<Omit<Appended, 'late'> & { readonly late: ReadonlySet<Pending | undefined> }> {
   const completing = batch.filter(({ completion }) => completion)
   const completions = completing.flatMap(({ completion }) => completion ?? [])
+  const now = steadyNow()
   const checks = packChecks(
     batch.map(({ check }) => check),
-    steadyNow(),
+    now,
   )
+  const changes = batch.flatMap(({ queue }, position) => (queue ? [[position, queue] as const] : []))
   const last = rows.at(-1)
   const { refused, late } = await table
-    .append(table.packRows(rows, encoded), completions, tallyRows(rows), checks)
+    .append(table.packRows(rows, encoded), completions, tallyRows(rows), checks, { now, changes })
     .catch(async (error): Promise<Appended> => {
       if (!last || !(await wasCommitted(table, last.chain, last, error))) throw error
       // Which completions were late is unknown then: all of these callers must ask again for the response.
@@ -54,7 +59,7 @@ export function settleBatch(batch: readonly Pending[], late: ReadonlySet<Pending
 }
 
 /** Tells the refused ones, and returns the others. */
-export function takeRefused(batch: readonly Pending[], refused: Refused): Pending[] {
+export function takeRefused(batch: readonly Pending[], refused: Appended['refused']): Pending[] {
   const refusals = new Map(refused)
   for (const [position, refusal] of refusals) batch[position]?.resolve(refusal)
   return batch.filter((_pending, position) => !refusals.has(position))

@@ -15,9 +15,10 @@
 
 import { setTimeout as pause } from 'node:timers/promises'
 import { AppError } from '../errors.ts'
-import type { Completion } from '../store/audit-batch.ts'
 import type { CommitCheck, Refusal } from '../store/commit-check.ts'
+import type { Completion } from '../store/completion.ts'
 import { isStoreFailure, toFatal } from '../store/failure.ts'
+import type { QueueChange, QueueRefusal } from '../store/queue-change.ts'
 import type { Pending } from './append-batch.ts'
 import { createOwner, loadNodeName } from './chain-claim.ts'
 import { type ChainWriter, type ChainWriterOptions, openChainWriter } from './chain-writer.ts'
@@ -129,17 +130,23 @@ export class AuditLog {
 
   /** The same, if the check passes in the same commit. Else nothing is written, and it resolves to the reason. */
   recordIf(check: CommitCheck, entries: readonly AuditEntry[]): Promise<Refusal | undefined> {
-    return this.#enqueue(entries, undefined, check)
+    return this.#enqueue<Refusal>(entries, undefined, check)
   }
 
-  #enqueue(
+  /** The same, with a change of the queue in the same commit. */
+  recordChange(queue: QueueChange, entries: readonly AuditEntry[]): Promise<QueueRefusal | undefined> {
+    return this.#enqueue<QueueRefusal>(entries, undefined, undefined, queue)
+  }
+
+  #enqueue<Reason = never>(
     entries: readonly AuditEntry[],
     completion: Completion | undefined,
     check: CommitCheck | undefined,
-  ): Promise<Refusal | undefined> {
+    queue?: QueueChange,
+  ): Promise<Reason | undefined> {
     this.requireHealthy()
-    const { promise, resolve, reject } = Promise.withResolvers<Refusal | undefined>()
-    this.#queue.push({ entries, completion, check, resolve, reject })
+    const { promise, resolve, reject } = Promise.withResolvers<Reason | undefined>()
+    this.#queue.push({ entries, completion, check, queue, resolve: resolve as Pending['resolve'], reject })
     // Requests that are read in the same turn of the event loop share a commit.
     this.#running ??= new Promise<void>((start) => setImmediate(start)).then(() => this.#work())
     return promise

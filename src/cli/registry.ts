@@ -86,4 +86,5 @@ const toJson = (erased: Erased) => ({
   pictures: erased.pictures,
   kept_answers: erased.keptAnswers,
   reused_results: erased.reusedResults,
+  queued_verifications: erased.queued,
 })

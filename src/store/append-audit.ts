@@ -1,24 +1,40 @@
-import {
-  type Append,
-  type Appended,
-  type AuditBatch,
-  COMPLETE,
-  type Completion,
-  type PackRows,
-} from './audit-batch.ts'
+import type { Append, Appended, AuditBatch, PackRows } from './audit-batch.ts'
 import { AUDIT_COLUMNS, type AuditRow } from './audit-row.ts'
 import { type CheckFacts, findRefused } from './commit-check.ts'
+import { complete } from './completion.ts'
 import type { Database } from './database.ts'
 import { type EncodedRows, encodeRows } from './encoded-rows.ts'
+import { planQueueChanges } from './plan-queue-changes.ts'
 import { CHECK_VERIFICATIONS, retryIfStored, toCheckValues } from './postgres-checks.ts'
+import type { QueueBatch } from './queue-change.ts'
 import { createSqliteAppend } from './sqlite-append.ts'
 import { packTallies, toAddPackedTallies } from './statistics-table.ts'
 
 export function createAppend(database: Database): Append {
   if (!database.sync) return createPostgresAppend(database)
   const append = createSqliteAppend(database.sync)
-  return (rows, completions, tallies = [], checks = undefined) =>
-    database.transaction(async () => append({ rows: rows as EncodedRows, completions, tallies, checks }))
+  return (rows, completions, tallies = [], checks = undefined, queue = NO_CHANGES) =>
+    database.transaction((inside) =>
+      withQueueChanges(inside, queue, async () =>
+        append({ rows: rows as EncodedRows, completions, tallies, checks }),
+      ),
+    )
+}
+
+const NO_CHANGES: QueueBatch = { now: 0, changes: [] }
+
+/** Makes the changes of the queue if neither they nor the rows are refused. */
+async function withQueueChanges(
+  inside: Database,
+  queue: QueueBatch,
+  append: () => Promise<Appended>,
+): Promise<Appended> {
+  if (queue.changes.length === 0) return append()
+  const { refused, write } = await planQueueChanges(inside, queue)
+  if (refused.length > 0) return { refused, late: [] }
+  const appended = await append()
+  if (appended.refused.length === 0) await write()
+  return appended
 }
 
 export const createPackRows = ({ dialect }: Database): PackRows =>
@@ -39,13 +55,15 @@ type JsonBatch = AuditBatch<string>
 
 const createPostgresAppend =
   (database: Database): Append =>
-  async (rows, completions, tallies = [], checks = undefined) => {
+  async (rows, completions, tallies = [], checks = undefined, queue = NO_CHANGES) => {
     const batch = { rows: rows as string, completions, tallies, checks }
     // A single statement is its own transaction.
     return retryIfStored(() =>
-      completions.length === 0
+      completions.length === 0 && queue.changes.length === 0
         ? appendPacked(database, batch)
-        : database.transaction((inside) => appendInside(inside, batch)),
+        : database.transaction((inside) =>
+            withQueueChanges(inside, queue, () => appendInside(inside, batch)),
+          ),
     )
   }
 
@@ -91,15 +109,4 @@ async function appendPacked(database: Database, { rows, tallies, checks }: JsonB
   }
   const row = await database.prepare(INSERT_CHECKED).get(rows, packed, ...toCheckValues(checks))
   return row?.facts ? { refused: findRefused(checks, row.facts as CheckFacts), late: [] } : APPENDED
-}
-
-/** Stores responses whose Idempotency-Key was claimed before. Returns the indexes of those whose claim was lost. */
-async function complete(inside: Database, completions: readonly Completion[]): Promise<number[]> {
-  const store = inside.prepare(COMPLETE)
-  const late: number[] = []
-  for (const [index, { claim, sealed, expiresAt }] of completions.entries()) {
-    const { keyId, operation, name, owner } = claim
-    if ((await store.run(keyId, operation, name, owner, sealed, expiresAt)) === 0) late.push(index)
-  }
-  return late
 }

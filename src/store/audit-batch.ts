@@ -1,7 +1,8 @@
 import type { AuditRow } from './audit-row.ts'
-import type { CheckBatch, Refused } from './commit-check.ts'
+import type { CheckBatch, Refusal, Refused } from './commit-check.ts'
+import type { Completion } from './completion.ts'
 import type { EncodedRows } from './encoded-rows.ts'
-import type { ClaimId } from './idempotency-table.ts'
+import type { QueueBatch, QueueRefusal } from './queue-change.ts'
 import type { Tally } from './statistics-table.ts'
 
 /** Rows as the database takes them: PostgreSQL as JSON text, which it unpacks itself, SQLite as the bytes that were hashed. */
@@ -11,14 +12,15 @@ type PackedRows = string | EncodedRows
 export type PackRows = (rows: readonly AuditRow[], encoded?: EncodedRows) => PackedRows
 
 /**
- * Writes all rows, completions and tallies in one commit, with what the checks count; or nothing, if a check refuses a
- * verification.
+ * Writes all rows, completions, changes of the queue and tallies in one commit, with what the checks count; or nothing, if a
+ * check or the queue refuses a verification.
  */
 export type Append = (
   rows: PackedRows,
   completions: readonly Completion[],
   tallies?: readonly Tally[],
   checks?: CheckBatch,
+  queue?: QueueBatch,
 ) => Promise<Appended>
 
 /** What is written in one commit. */
@@ -29,21 +31,9 @@ export type AuditBatch<Rows extends PackedRows> = {
   readonly checks: CheckBatch | undefined
 }
 
-/** The first response under an Idempotency-Key, stored in the same commit as its audit rows. */
-export type Completion = {
-  readonly claim: ClaimId
-  readonly sealed: Uint8Array
-  /** Until when the response is kept. */
-  readonly expiresAt: number
-}
-
 export type Appended = {
   /** If there are any, nothing was written. */
-  readonly refused: Refused
+  readonly refused: Refused<Refusal | QueueRefusal>
   /** Indexes of the completions whose claim another request has taken: those are not written. */
   readonly late: readonly number[]
 }
-
-/** Stores a response whose Idempotency-Key was claimed before. Changes nothing if the claim was lost. */
-export const COMPLETE = `UPDATE idempotency SET sealed = $5, expires_at = $6
-  WHERE key_id = $1 AND operation = $2 AND name = $3 AND owner = $4`

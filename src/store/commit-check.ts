@@ -42,7 +42,7 @@ export type CheckedAnswer = {
 export type Refusal = 'too_many_attempts' | 'quota_exceeded' | 'changed'
 
 /** By position in the batch. Nothing of a batch with refusals is written. */
-export type Refused = readonly (readonly [position: number, refusal: Refusal])[]
+export type Refused<Reason = Refusal> = readonly (readonly [position: number, reason: Reason])[]
 
 type At = { readonly position: number }
 export type BatchGuess = At & Omit<CheckedGuess, 'attempt'>

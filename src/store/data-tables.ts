@@ -15,6 +15,8 @@ export const DATA_TABLES = [
   'key_subjects',
   'key_days',
   'idempotency',
+  'queued_verifications',
+  'queue_counts',
   'source_switches',
   'source_spend',
   'source_states',

@@ -1,6 +1,7 @@
 import type { Database } from './database.ts'
 import { toPersonLock } from './guess-table.ts'
 import { NO_PAID_CALLS_LEFT } from './paid-calls.ts'
+import { countQueued, type EndedQueued, eraseQueued } from './queue-erasure.ts'
 import { REGISTRY_LOCK } from './save-records.ts'
 
 /** One person. Each table knows the number by a keyed hash of its own. */
@@ -23,12 +24,17 @@ export type Erased = {
   readonly keptAnswers: number
   /** Results of vendors stored for reuse. */
   readonly reusedResults: number
+  /** Verifications in the queue: questions that wait, and answers that are kept. */
+  readonly queued: number
 }
+
+/** With the references of the verifications that were still waiting: they end here. */
+type ErasedRows = Erased & { readonly ended: readonly EndedQueued[] }
 
 export type ErasureTable = {
   readonly count: (subject: ErasureSubject) => Promise<Erased>
   /** Deletes everything about the person in one commit, and returns the counts. */
-  readonly erase: (subject: ErasureSubject, now: number) => Promise<Erased>
+  readonly erase: (subject: ErasureSubject, now: number) => Promise<ErasedRows>
   /**
    * Deletes the stored responses once more after an erasure, and returns how many there were: in PostgreSQL a request may
    * have begun, read the record and stored its response while the erasure ran.
@@ -85,10 +91,13 @@ async function countAll(database: Database, subject: ErasureSubject): Promise<Er
       'reused_results WHERE subject = $1 AND length(sealed) > 0',
       subject.reusedResult,
     ),
+    queued: await countQueued(database, subject.keptAnswers),
   }
 }
 
-async function eraseInside(inside: Database, subject: ErasureSubject, now: number): Promise<Erased> {
+async function eraseInside(inside: Database, subject: ErasureSubject, now: number): Promise<ErasedRows> {
+  // First, as in append-audit.ts: another order of the locks would be a deadlock.
+  const { queued, ended } = await eraseQueued(inside, subject.keptAnswers)
   await inside.lock(REGISTRY_LOCK)
   // A response about this person is stored either before this, and deleted below, or after it, and then refused.
   await inside.lock(toPersonLock(subject.keptAnswers))
@@ -105,6 +114,8 @@ async function eraseInside(inside: Database, subject: ErasureSubject, now: numbe
     pictures,
     keptAnswers,
     reusedResults: await eraseReused(inside, subject.reusedResult, now),
+    queued,
+    ended,
   }
 }
 

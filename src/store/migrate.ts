@@ -28,6 +28,7 @@ import { nodes } from './migrations/0025-nodes.ts'
 import { rateWindows } from './migrations/0026-rate-windows.ts'
 import { webhooks } from './migrations/0027-webhooks.ts'
 import { auditMonths } from './migrations/0028-audit-months.ts'
+import { verificationQueue } from './migrations/0029-verification-queue.ts'
 
 /** `sql` runs on both engines; statements that differ stand under the name of the dialect. */
 type Migration = {
@@ -67,6 +68,7 @@ const MIGRATIONS: readonly Migration[] = [
   rateWindows,
   webhooks,
   auditMonths,
+  verificationQueue,
 ]
 
 /** The schema that this program knows. */

@@ -1,6 +1,5 @@
 import type { Database } from './database.ts'
-import type { ClaimId } from './idempotency-table.ts'
-import { countPaidCall, type PaidCall, refundPaidCall } from './paid-calls.ts'
+import { countPaidCall, type PaidCall, type Payer, refundPaidCall } from './paid-calls.ts'
 
 /** State of the sources that all nodes share. */
 export type SourceTable = {
@@ -10,8 +9,8 @@ export type SourceTable = {
   readonly disable: (name: string, at: number) => Promise<boolean>
   readonly enable: (name: string) => Promise<boolean>
   /**
-   * Counts a call and its price, unless the day's spend would exceed the cap or the Idempotency-Key has used up its paid
-   * calls: then nothing is counted. Exact under concurrency.
+   * Counts a call and its price, unless the day's spend would exceed the cap or the payer has used up its paid calls: then
+   * nothing is counted. Exact under concurrency.
    */
   readonly spend: (request: SpendRequest) => Promise<Admission>
   /** Uncounts a call that was not billed. Never below zero, and each id once, however often it is sent. */
@@ -30,7 +29,7 @@ type SpendRequest = {
   readonly day: number
   readonly kobo: number
   readonly capKobo: number | null
-  /** Absent without an Idempotency-Key. */
+  /** Absent without an Idempotency-Key, outside the queue. */
   readonly paidCall?: PaidCall | undefined
 }
 
@@ -38,7 +37,7 @@ type Admission = 'admitted' | 'spend_cap' | 'paid_calls'
 
 export type Refund = Omit<SpendRequest, 'capKobo' | 'paidCall'> & {
   readonly id: string
-  readonly claim?: ClaimId | undefined
+  readonly payer?: Payer | undefined
 }
 
 export type Spent = { readonly name: string; readonly calls: number; readonly kobo: number }
@@ -102,7 +101,7 @@ async function spendInside(inside: Database, request: SpendRequest): Promise<Adm
   const { paidCall } = request
   if (paidCall && !(await countPaidCall(inside, paidCall))) return 'paid_calls'
   if (await spendMoney(inside, request)) return 'admitted'
-  if (paidCall) await refundPaidCall(inside, paidCall.claim)
+  if (paidCall) await refundPaidCall(inside, paidCall.payer)
   return 'spend_cap'
 }
 
@@ -125,12 +124,12 @@ async function spendMoney(inside: Database, { name, day, kobo, capKobo }: SpendR
 }
 
 /** The id and the change are one commit, so a refund can be sent again when its confirmation is lost. */
-async function refundInside(inside: Database, { id, name, day, kobo, claim }: Refund): Promise<void> {
+async function refundInside(inside: Database, { id, name, day, kobo, payer }: Refund): Promise<void> {
   const isNew = await inside
     .prepare('INSERT INTO source_refunds (id, day) VALUES ($1, $2) ON CONFLICT (id) DO NOTHING')
     .run(id, day)
   if (isNew === 0) return
-  if (claim) await refundPaidCall(inside, claim)
+  if (payer) await refundPaidCall(inside, payer)
   await inside
     .prepare(
       `UPDATE source_spend SET calls = calls - 1, kobo = kobo - $3

@@ -1,5 +1,6 @@
-import { type Appended, type AuditBatch, COMPLETE, type Completion } from './audit-batch.ts'
+import type { Appended, AuditBatch } from './audit-batch.ts'
 import { AUDIT_COLUMNS } from './audit-row.ts'
+import { COMPLETE, type Completion } from './completion.ts'
 import type { SyncDatabase } from './database.ts'
 import { type EncodedRows, readRows } from './encoded-rows.ts'
 import { createSqliteChecks } from './sqlite-checks.ts'

@@ -13,6 +13,7 @@ import { createLookupTable } from './lookup-table.ts'
 import { createLossTable, type LossTable } from './loss-table.ts'
 import { createMetaTable, type MetaTable } from './meta-table.ts'
 import { createNodeTable, type NodeTable } from './node-table.ts'
+import { createQueueTable, type QueueTable } from './queue-table.ts'
 import { createRateTable, type RateTable } from './rate-table.ts'
 import { createRegistryTable, type RegistryTable } from './registry-table.ts'
 import { createReuseTable, type ReuseTable } from './reuse-table.ts'
@@ -47,6 +48,7 @@ export type Tables = {
   readonly events: EventTable
   readonly webhooks: WebhookTable
   readonly deliveries: DeliveryTable
+  readonly queue: QueueTable
 }
 
 export const createTables = (database: Database): Tables => ({
@@ -72,6 +74,7 @@ export const createTables = (database: Database): Tables => ({
   events: createEventTable(database),
   webhooks: createWebhookTable(database),
   deliveries: createDeliveryTable(database),
+  queue: createQueueTable(database),
 })
 
 /** The methods that write. A server on SQLite runs them in a writer thread, so that the event loop never waits for the disk. */
@@ -97,6 +100,7 @@ export const WRITES: { readonly [Table in keyof Tables]: readonly (keyof Tables[
   events: ['append', 'change'],
   webhooks: ['insert', 'roll', 'disable', 'enable', 'remove'],
   deliveries: ['claim', 'settle', 'resend', 'forget'],
+  queue: ['enqueue', 'claim', 'claimExpired', 'release', 'forget'],
   accounts: [
     'invite',
     'voidInvitation',

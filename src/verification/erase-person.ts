@@ -2,6 +2,7 @@ import type { AuditEntry } from '../audit/row.ts'
 import { steadyNow } from '../contract/time.ts'
 import { type Kind, toBlindIndex } from '../crypto/blind-index.ts'
 import type { Erased, ErasureSubject, UnnamedAnswer } from '../store/erasure-table.ts'
+import type { EndedQueued } from '../store/queue-erasure.ts'
 import type { SealedStore } from '../store/sealed-store.ts'
 import { openStoredResponse } from './idempotency.ts'
 
@@ -10,36 +11,51 @@ type EraseDeps = Pick<SealedStore, 'store' | 'keyring'> & {
 }
 
 /**
- * Deletes everything that is stored about one number: the record, the picture, responses under Idempotency-Keys and results
- * for reuse. The audit row comes first, and contains no number. The guess limit and the audit log stay: they hold keyed
- * hashes only, and deleting them would reset the limits.
+ * Deletes everything that is stored about one number: the record, the picture, responses under Idempotency-Keys, results for
+ * reuse, and questions and answers in the queue. The audit row comes first, and contains no number. The guess limit and the
+ * audit log stay: they hold keyed hashes only, and deleting them would reset the limits.
  */
 export async function erasePerson(deps: EraseDeps, kind: Kind, number: string): Promise<Erased> {
   const { store, keyring, audit } = deps
   const subject = await toErasureSubject(deps, kind, number)
   const found = await store.erasure.count(subject)
+  const subjectHash = toBlindIndex(keyring.subject, kind, number).toString('hex')
   await audit.record([
     {
       phase: 'record_erased',
-      subject: toBlindIndex(keyring.subject, kind, number).toString('hex'),
+      subject: subjectHash,
       outcome: isAnything(found) ? 'erased' : 'not_found',
       detail: toDetail(kind, found),
     },
   ])
-  const erased = await store.erasure.erase(subject, steadyNow())
+  const { ended, ...erased } = await store.erasure.erase(subject, steadyNow())
+  if (ended.length > 0) await audit.record(ended.map((each) => toEnd(each, subjectHash)))
   const late = await store.erasure.eraseKept(subject.keptAnswers)
   return { ...erased, keptAnswers: erased.keptAnswers + late }
 }
 
+/** A verification that was waiting ends here. */
+const toEnd = ({ reference, keyId, mode, operation }: EndedQueued, subject: string): AuditEntry => ({
+  phase: 'outcome',
+  request_reference: reference,
+  key_id: keyId,
+  mode,
+  operation,
+  subject,
+  outcome: 'cancelled',
+  detail: 'erased',
+})
+
 export const isAnything = (erased: Erased) => Object.values(erased).some((rows) => rows > 0)
 
 /** For the operator: "1 record, 2 kept answers". */
-export function listErased({ records, pictures, keptAnswers, reusedResults }: Erased): string {
+export function listErased({ records, pictures, keptAnswers, reusedResults, queued }: Erased): string {
   const named: readonly (readonly [number, string])[] = [
     [records, 'record'],
     [pictures, 'picture'],
     [keptAnswers, 'kept answer'],
     [reusedResults, 'reused result'],
+    [queued, 'queued verification'],
   ]
   return named
     .flatMap(([rows, name]) => (rows > 0 ? [`${rows} ${name}${rows > 1 ? 's' : ''}`] : []))

@@ -3,7 +3,7 @@ import type { Keyring } from '../crypto/keyring.ts'
 import { seal, toAssociatedData, unseal } from '../crypto/seal.ts'
 import { AppError, type ErrorCode } from '../errors.ts'
 import type { PaidCalls } from '../sources/guard/call-guard.ts'
-import type { Completion } from '../store/audit-batch.ts'
+import type { Completion } from '../store/completion.ts'
 import type { ClaimId, IdempotencyTable } from '../store/idempotency-table.ts'
 import { hashKeyUse, type KeyUse } from './idempotency-key.ts'
 
@@ -90,7 +90,7 @@ export function createIdempotency({ table, keyring, owner, paidCalls }: Idempote
       if (result.state === 'reused') throw new AppError('idempotency_key_reused')
       if (result.state === 'done') return { stored: openStoredResponse(keyring, id.name, result.sealed) }
       const lastFailure = (result.lastFailure ?? undefined) as ErrorCode | undefined
-      const budget = { claim: id, most: paidCalls, used: result.paidCalls, refunds: [] }
+      const budget = { payer: id, most: paidCalls, used: result.paidCalls, refunds: [] }
       return { claim: { id, paidCalls: budget, lastFailure } }
     },
     complete: ({ id }, response) => ({

@@ -32,7 +32,7 @@ describe.each(ENGINES)('an erasure on %s', (engine) => {
         ...sealed,
         audit: { record: async (rows: readonly AuditEntry[]) => void entries.push(...rows) },
       }
-      const nothing = { records: 0, pictures: 0, keptAnswers: 0, reusedResults: 0 }
+      const nothing = { records: 0, pictures: 0, keptAnswers: 0, reusedResults: 0, queued: 0 }
       expect(await erasePerson(deps, 'bvn', toNumber(0))).toEqual(nothing)
       expect(await erasePerson(deps, 'nin', toNumber(0))).toEqual({ ...nothing, records: 1, pictures: 1 })
       expect(await erasePerson(deps, 'nin', toNumber(0))).toEqual(nothing)
@@ -111,6 +111,7 @@ describe('tabbat registry erase', () => {
       pictures: 0,
       kept_answers: 0,
       reused_results: 0,
+      queued_verifications: 0,
     })
     const inputs = ['', '1234567890', `${toNumber(1)}\n${toNumber(0)}`, '7000000000x']
     for (const { code, stdout, stderr } of await Promise.all(inputs.map((input) => erase(input)))) {

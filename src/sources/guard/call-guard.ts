@@ -1,4 +1,4 @@
-import type { ClaimId } from '../../store/idempotency-table.ts'
+import type { Payer } from '../../store/paid-calls.ts'
 import { SourceError } from '../source.ts'
 import { type BreakerState, createBreaker } from './breaker.ts'
 import { createCallRecord } from './call-record.ts'
@@ -56,13 +56,16 @@ export type GuardEvent = {
 /** State that all nodes share through the store. */
 export type SharedState = {
   readonly isDisabled: (name: string) => boolean
-  /** Counts the price of a call, and the call itself against the Idempotency-Key, if there is one. */
+  /** Counts the price of a call, and the call itself against its payer, if there is one. */
   readonly spend: (name: string, paidCalls?: PaidCalls) => Promise<Spending | 'spend_cap' | 'paid_calls'>
 }
 
-/** The paid calls of one Idempotency-Key, over all nodes. The store counts a call before it is made, so a crash loses none. */
+/**
+ * The paid calls of one Idempotency-Key, or of one verification in the queue, over all nodes. The store counts a call before
+ * it is made, so a crash loses none.
+ */
 export type PaidCalls = {
-  readonly claim: ClaimId
+  readonly payer: Payer
   readonly most: number
   /** Calls made in this request and in earlier ones with the same key. */
   used: number

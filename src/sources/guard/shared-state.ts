@@ -130,7 +130,7 @@ function createSpend(
     return {
       refund: async () => {
         paidCalls.used -= 1
-        const work = refunds.give({ ...call, claim: paidCalls.claim })
+        const work = refunds.give({ ...call, payer: paidCalls.payer })
         paidCalls.refunds.push(work)
         await work
       },
@@ -138,8 +138,8 @@ function createSpend(
   }
 }
 
-const toPaidCall = ({ claim, most }: PaidCalls, at: number) => ({
-  claim,
+const toPaidCall = ({ payer, most }: PaidCalls, at: number) => ({
+  payer,
   most,
   expiresAt: at + PAID_CALLS_MS,
 })

@@ -1,0 +1,55 @@
+import type { NewEvent } from '../contract/event.ts'
+import type { Completion } from './completion.ts'
+import type { Lease, NewQueued } from './queue-rows.ts'
+
+/** How many verifications may wait, for one key and for all keys together. */
+export type QueueLimits = { readonly perKey: number; readonly all: number }
+
+/** A change of the queue that is written in the same commit as its audit rows. */
+export type QueueChange = Enqueue | Finish | Retry | Cancel
+
+export type Enqueue = {
+  readonly kind: 'enqueue'
+  readonly row: NewQueued
+  readonly limits: QueueLimits
+  /** Stores the response "pending" under the Idempotency-Key. */
+  readonly completion?: Completion | undefined
+}
+
+/** The end of a verification. */
+export type Finish = Lease & {
+  readonly kind: 'finish'
+  readonly state: 'answered' | 'expired' | 'cancelled'
+  readonly outcome: string
+  /** Sealed for the verification, and for its Idempotency-Key. Without the latter, the Idempotency-Key can be used again. */
+  readonly answer: Uint8Array | undefined
+  readonly stored: Uint8Array | undefined
+  readonly keepMs: number
+  /** For webhooks. */
+  readonly event?: NewEvent | undefined
+}
+
+/** Ends the lease. The next attempt is due after the delay. */
+export type Retry = Lease & {
+  readonly kind: 'retry'
+  readonly delayMs: number
+  /** Whether a source was asked. */
+  readonly isAttempt: boolean
+}
+
+/** By the caller. Refused while an attempt is running, and after the end. */
+export type Cancel = {
+  readonly kind: 'cancel'
+  readonly reference: string
+  readonly lineage: string
+  readonly keepMs: number
+}
+
+/** The changes of one commit, by the position of their request in it. */
+export type QueueBatch = {
+  readonly now: number
+  readonly changes: readonly (readonly [position: number, change: QueueChange])[]
+}
+
+/** `lease_lost`: another process has taken the verification or the Idempotency-Key, or the verification has ended. */
+export type QueueRefusal = 'queue_full' | 'lease_lost'

@@ -1,0 +1,150 @@
+import { DAY_MS } from '../contract/time.ts'
+import type { Database } from './database.ts'
+import { toSharedNow } from './database-clock.ts'
+import { deleteSome, ROWS_PER_STEP } from './delete-some.ts'
+import { enqueueInside } from './plan-queue-changes.ts'
+import type { QueueLimits } from './queue-change.ts'
+import type { QueueCount } from './queue-counts.ts'
+import {
+  CLAIMED_COLUMNS,
+  type Claimed,
+  type Lane,
+  type Lease,
+  type NewQueued,
+  packValues,
+  type QueueClass,
+  type Queued,
+  toClaimed,
+  toQueued,
+  toQueuedColumns,
+  toUnpack,
+} from './queue-rows.ts'
+
+/**
+ * Verifications that are answered later. `now` is the clock of the process, which only SQLite uses. The changes that need an
+ * audit row are made with it, in one commit: see queue-change.ts.
+ */
+export type QueueTable = {
+  /** Adds all rows, or none. For one with its audit row, see queue-change.ts. */
+  readonly enqueue: (
+    rows: readonly NewQueued[],
+    limits: QueueLimits,
+    now: number,
+  ) => Promise<'queued' | 'full'>
+  /** Takes verifications that are due, the longest due first. No other process gets them before the lease ends. */
+  readonly claim: (wanted: Claim & QueueClass, now: number) => Promise<Claimed[]>
+  /** Takes verifications that expire unanswered. */
+  readonly claimExpired: (wanted: Claim, now: number) => Promise<Claimed[]>
+  /** Gives back what was claimed and not begun. */
+  readonly release: (leases: readonly Lease[], now: number) => Promise<void>
+  /** Time until the first verification of each class is due; undefined where none waits. */
+  readonly listDue: (classes: readonly QueueClass[], now: number) => Promise<(number | undefined)[]>
+  /** Of another key it is undefined, as an unknown one. */
+  readonly find: (reference: string, lineage: string, now: number) => Promise<Queued | undefined>
+  readonly countPending: () => Promise<QueueCount[]>
+  /** Verifications of a batch that can be cancelled now. */
+  readonly listWaiting: (batch: string, most: number, now: number) => Promise<Waiting[]>
+  /** Deletes some of the answers that are no longer kept, and later what is left of their rows; see delete-some.ts. */
+  readonly forget: (now: number) => Promise<number>
+}
+
+type Claim = { readonly lease: string; readonly most: number; readonly leaseMs: number }
+
+type Waiting = Pick<Queued, 'reference' | 'keyId' | 'mode' | 'operation' | 'subject'>
+
+/** How long a reference is known after its answer was deleted: 410 until then, 404 afterwards. */
+export const TOMBSTONE_MS = 7 * DAY_MS
+
+export function createQueueTable(database: Database): QueueTable {
+  const now = (parameter: string) => toSharedNow(database, parameter)
+  const claimDue = database.prepare(
+    toClaim(
+      database,
+      `lane = $4 AND mode = $5 AND operation = $6 AND due_at <= ${now('$1')}`,
+      'due_at',
+      '$7',
+    ),
+  )
+  const claimExpired = database.prepare(
+    toClaim(
+      database,
+      `due_at IS NOT NULL AND expires_at <= ${now('$1')} AND (lease IS NULL OR due_at <= ${now('$1')})`,
+      'expires_at',
+      '$4',
+    ),
+  )
+  const { rows, text } = toUnpack(database)
+  const release = `UPDATE queued_verifications AS queued SET lease = NULL, due_at = ${now('$2')} FROM ${rows('$1')}
+    WHERE queued.reference = ${text(0)} AND queued.lease = ${text(1)}`
+  const listDue = database.prepare(
+    `SELECT (SELECT MIN(due_at) FROM queued_verifications WHERE lane = ${text(0)} AND mode = ${text(1)}
+       AND operation = ${text(2)} AND due_at IS NOT NULL) - ${now('$2')} AS due_ms FROM ${rows('$1')}`,
+  )
+  const find = database.prepare(
+    `SELECT ${toQueuedColumns(now('$3'))} FROM queued_verifications WHERE reference = $1 AND lineage = $2`,
+  )
+  return {
+    enqueue: (queued, limits, at) =>
+      database.transaction((inside) => enqueueInside(inside, queued, limits, at)),
+    claim: async ({ lease, most, leaseMs, lane, mode, operation }, at) =>
+      (await claimDue.all(at, lease, leaseMs, lane, mode, operation, most)).map(toClaimed),
+    claimExpired: async ({ lease, most, leaseMs }, at) =>
+      (await claimExpired.all(at, lease, leaseMs, most)).map(toClaimed),
+    release: async (leases, at) => {
+      const packed = packValues(leases.map(({ reference, lease }) => [reference, lease]))
+      await database.prepare(release).run(packed, at)
+    },
+    listDue: async (classes, at) => {
+      const packed = packValues(classes.map(({ lane, mode, operation }) => [lane, mode, operation]))
+      const found = await listDue.all(packed, at)
+      return found.map(({ due_ms }) => (due_ms === null ? undefined : Number(due_ms)))
+    },
+    find: async (reference, lineage, at) => {
+      const row = await find.get(reference, lineage, at)
+      return row && toQueued(row)
+    },
+    countPending: () => countPending(database),
+    listWaiting: async (batch, most, at) => {
+      const list = database.prepare(
+        `SELECT ${toQueuedColumns(now('$3'))} FROM queued_verifications
+         WHERE batch = $1 AND due_at IS NOT NULL AND (lease IS NULL OR due_at <= ${now('$3')}) LIMIT $2`,
+      )
+      return (await list.all(batch, most, at)).map(toQueued)
+    },
+    forget: (at) => forget(database, at),
+  }
+}
+
+/** The end of the lease is the next due time, so that a verification whose process died is due again. */
+function toClaim(database: Database, where: string, order: string, limit: string): string {
+  const now = toSharedNow(database, '$1')
+  const chosen = `SELECT reference FROM queued_verifications WHERE ${where} ORDER BY ${order} LIMIT ${limit}`
+  const isChosen =
+    database.dialect === 'postgres' ? `= ANY(ARRAY(${chosen} FOR UPDATE SKIP LOCKED))` : `IN (${chosen})`
+  return `UPDATE queued_verifications SET lease = $2, due_at = ${now} + CAST($3 AS BIGINT)
+    WHERE reference ${isChosen} RETURNING ${CLAIMED_COLUMNS}, expires_at - ${now} AS life_ms`
+}
+
+async function countPending(database: Database): Promise<QueueCount[]> {
+  const rows = await database
+    .prepare('SELECT lineage, lane, pending FROM queue_counts WHERE pending > 0 ORDER BY lineage, lane')
+    .all()
+  return rows.map(({ lineage, lane, pending }) => ({
+    lineage: String(lineage),
+    lane: lane as Lane,
+    pending: Number(pending),
+  }))
+}
+
+async function forget(database: Database, at: number): Promise<number> {
+  const now = toSharedNow(database, '$1')
+  const over = `due_at IS NULL AND expires_at <= ${now}`
+  const emptied = await database
+    .prepare(
+      `UPDATE queued_verifications SET state = 'gone', answer = NULL, expires_at = ${now} + ${TOMBSTONE_MS}
+       WHERE reference IN (SELECT reference FROM queued_verifications WHERE ${over} AND state <> 'gone' LIMIT ${ROWS_PER_STEP})`,
+    )
+    .run(at)
+  const deleted = await deleteSome(database, 'queued_verifications', `${over} AND state = 'gone'`, at)
+  return Math.max(emptied, deleted)
+}
