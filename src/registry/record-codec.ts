@@ -12,6 +12,8 @@ type Nested = Record<string, Value | Record<string, Value>>
 
 /** Raise it when the order of fields changes. Old entries must stay readable. */
 const FORMAT = 1
+/** How the content of an entry without a picture begins; a comma and a value follow for each field. */
+export const CONTENT_START = `[${FORMAT},null`
 
 type Shape = {
   readonly type?: string | readonly string[]
@@ -35,10 +37,6 @@ export function encodeEntry<K extends Kind>(kind: K, { record, mediaId }: Entry<
   }
   return Buffer.from(JSON.stringify(values))
 }
-
-/** The same from the values in the order of the contract, without a picture. */
-export const encodeValues = (values: readonly Value[]): Buffer =>
-  Buffer.from(JSON.stringify([FORMAT, null, ...values]))
 
 export function decodeEntry<K extends Kind>(kind: K, bytes: Uint8Array): Entry<K> {
   const values = readValues(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString())

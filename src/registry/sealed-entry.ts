@@ -3,8 +3,7 @@ import type { Keyring } from '../crypto/keyring.ts'
 import { toMac } from '../crypto/mac.ts'
 import { BrokenSeal, seal, toAssociatedData, unseal } from '../crypto/seal.ts'
 import type { SealedMedia, SealedRecord } from '../store/sealed-record.ts'
-import { decodeEntry, type Entry, encodeEntry, encodeValues } from './record-codec.ts'
-import type { Value } from './record-values.ts'
+import { decodeEntry, type Entry, encodeEntry } from './record-codec.ts'
 
 /** A row was sealed under a root key that this process does not hold: the key may have been rotated meanwhile. */
 export class UnknownKeyVersion extends Error {
@@ -12,6 +11,14 @@ export class UnknownKeyVersion extends Error {
     super(`sealed under version ${version} of the root key`)
     this.name = 'UnknownKeyVersion'
   }
+}
+
+type Content = {
+  /** The entry without the id of its picture. */
+  readonly content: Buffer
+  /** The entry, if it has a picture. */
+  readonly plain?: Buffer
+  readonly pictureDigest?: string
 }
 
 export const toSubject = (keyring: Keyring, kind: Kind, number: string): Buffer =>
@@ -31,24 +38,12 @@ export function sealEntry<K extends Kind>(
   return sealContent(keyring, kind, number, { content, plain, pictureDigest })
 }
 
-/** The same for a record without a picture, from its values in the order of the contract. */
-export function sealValues(
+/** The same for a record that is encoded already. */
+export function sealContent(
   keyring: Keyring,
   kind: Kind,
   number: string,
-  values: readonly Value[],
-): SealedRecord {
-  const content = encodeValues(values)
-  return sealContent(keyring, kind, number, { content, plain: content, pictureDigest: '' })
-}
-
-type Content = { readonly content: Buffer; readonly plain: Buffer; readonly pictureDigest: string }
-
-function sealContent(
-  keyring: Keyring,
-  kind: Kind,
-  number: string,
-  { content, plain, pictureDigest }: Content,
+  { content, plain = content, pictureDigest = '' }: Content,
 ): SealedRecord {
   const subject = toSubject(keyring, kind, number)
   const digest = toMac(keyring.digest, subject, content, Buffer.from(pictureDigest))

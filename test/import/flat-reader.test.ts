@@ -1,9 +1,10 @@
+import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Kind } from '../../src/crypto/blind-index.ts'
 import { createRowCleaner } from '../../src/registry/import/clean-row.ts'
 import { readHeader, toGivenRow } from '../../src/registry/import/csv.ts'
 import { createFlatReader } from '../../src/registry/import/flat-reader.ts'
-import { encodeEntry, encodeValues } from '../../src/registry/record-codec.ts'
+import { encodeEntry } from '../../src/registry/record-codec.ts'
 import { toBvnRecord } from '../../src/sources/sandbox/bvn-record.ts'
 import { toNinRecord } from '../../src/sources/sandbox/nin-record.ts'
 
@@ -27,8 +28,7 @@ function cleanRow(kind: Kind, given: unknown): string | undefined {
 function readFlat(kind: Kind, example: string, text: string): string | undefined {
   const reader = createFlatReader(kind, 'ndjson', [])
   reader.learn(example)
-  const row = reader.read(text)
-  return row && encodeValues(row.values).toString()
+  return reader.read(Buffer.from(text), 0)?.content.toString()
 }
 
 const SPELLINGS = ['', 'null', ' x', 'x ', '\u00a0x', 'Ìkẹjà', '****', 'x'.repeat(500), 'x'.repeat(501)]
@@ -73,6 +73,61 @@ describe.each([
       }
   })
 
+  it('is read with JSON escapes, also in the example', () => {
+    const info = { ...row.personal_info, first_name: 'A"d\\é/😀', last_name: '\\"' }
+    const given = { ...row, personal_info: info }
+    const plain = JSON.stringify(given)
+    const ascii = plain
+      .replaceAll('/', '\\/')
+      .replace(/[^ -~]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
+    for (const text of [plain, ascii])
+      for (const learned of [example, text]) expect(readFlat(kind, learned, text)).toBe(cleanRow(kind, given))
+  })
+
+  it('has the content that the row cleaner makes of it, with any texts', () => {
+    const sign = fc.constantFrom(
+      'a',
+      ' ',
+      '"',
+      '\\',
+      '\\u0041',
+      ',',
+      '\u00a0',
+      '\u0080',
+      '\u007f',
+      'é',
+      'ẹ',
+      '😀',
+      '\ud800',
+    )
+    const text = fc.option(fc.string({ unit: sign, maxLength: 6 }), { nil: null })
+    const names = ['first_name', 'middle_name', 'last_name', 'full_name', 'marital_status'] as const
+    const columns = readHeader(
+      kind,
+      [
+        `${kind}_number`,
+        'personal_info.phone_number',
+        ...names.map((name) => `personal_info.${name}`),
+      ].join(),
+      'people.csv',
+    )
+    fc.assert(
+      fc.property(fc.record(Object.fromEntries(names.map((name) => [name, text]))), (texts) => {
+        const given = { ...row, personal_info: { ...row.personal_info, ...texts } }
+        const read = readFlat(kind, example, JSON.stringify(given))
+        if (read !== undefined) expect(read).toBe(cleanRow(kind, given))
+        const line = [NIN, '08031234567', ...names.map((name) => texts[name] ?? '')]
+          .map((cell) => (/[",]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell))
+          .join()
+        const bytes = Buffer.from(line)
+        const fromCsv = createFlatReader(kind, 'csv', columns).read(bytes, 0)
+        if (fromCsv)
+          expect(fromCsv.content.toString()).toBe(cleanRow(kind, toGivenRow(columns, bytes.toString())))
+      }),
+      { numRuns: 500 },
+    )
+  })
+
   it('is read from CSV as from JSON', () => {
     const { personal_info: info } = row
     const names = [`${kind}_number`, ...Object.keys(info).map((name) => `personal_info.${name}`)]
@@ -92,11 +147,26 @@ describe.each([
       ['"O\tbi"', false],
     ] as const) {
       const line = toLine(cell)
-      const read = createFlatReader(kind, 'csv', columns).read(line)
-      expect(read !== undefined).toBe(isRead)
-      if (read) expect(encodeValues(read.values).toString()).toBe(cleanRow(kind, toGivenRow(columns, line)))
+      const read = createFlatReader(kind, 'csv', columns).read(Buffer.from(line), 0)
+      expect([cell, read !== undefined]).toEqual([cell, isRead])
+      if (read) expect(read.content.toString()).toBe(cleanRow(kind, toGivenRow(columns, line)))
     }
   })
+})
+
+it('a row ends at its line end, and the next one begins there', () => {
+  const example = JSON.stringify(nin)
+  const reader = createFlatReader('nin', 'ndjson', [])
+  reader.learn(example)
+  const chunk = Buffer.from(`${example}\r\n${example}\n${example}`)
+  const first = reader.read(chunk, 0)?.end ?? 0
+  const second = reader.read(chunk, first)?.end ?? 0
+  expect([first, second, reader.read(chunk, second)?.end]).toEqual([
+    example.length + 2,
+    2 * example.length + 3,
+    chunk.length,
+  ])
+  expect(reader.read(Buffer.from(`${example}\r`), 0)).toBeUndefined()
 })
 
 describe('a row is left to the row cleaner', () => {

@@ -8,23 +8,22 @@ import {
 } from '../../contract/date.ts'
 import { toLocalPhone, toPhoneCore } from '../../contract/phone.ts'
 import type { Kind } from '../../crypto/blind-index.ts'
-import type { Value } from '../record-values.ts'
+import { type FlatValues, isBlank, readText } from './flat-values.ts'
 
 /** Normalises the values of a record as the row cleaner does. Returns its number; undefined when the row needs the cleaner. */
-type FlatFinisher = (values: Value[]) => string | undefined
+type FlatFinisher = (values: FlatValues) => string | undefined
 
 type SlotOf = (name: string) => number
 /** False when the row needs the cleaner. */
-type Step = (values: Value[]) => boolean
+type Step = (values: FlatValues) => boolean
 
 const NUMBER = /^\d{11}$/
-const LOCAL_PHONE = /^0[789][01]\d{8}$/
 
 export function createFlatFinisher(kind: Kind, slotOf: SlotOf): FlatFinisher {
   const slot = slotOf(`${kind}_number`)
   const steps = kind === 'nin' ? toNinSteps(slotOf) : toBvnSteps(slotOf)
   return (values) => {
-    const number = values[slot] ?? ''
+    const number = readText(values, slot)
     return NUMBER.test(number) && steps.every((step) => step(values)) ? number : undefined
   }
 }
@@ -42,13 +41,13 @@ function toBvnSteps(slotOf: SlotOf): Step[] {
   const readBvnDay = createDayReader(toHyphenatedDay, toLongDay)
   return [
     finishPhone(slotOf('personal_info.phone_number')),
-    (values) => values[second] === null || finishSecond(values),
+    (values) => isBlank(values, second) || finishSecond(values),
     finishName(slotOf),
     finishBirthday(slotOf, readBvnDay),
     (values) => {
-      const text = values[registered] ?? ''
+      const text = readText(values, registered)
       const day = text === '' ? undefined : readBvnDay(text)
-      if (day) values[registered] = day.words
+      if (day) values.texts[registered] = day.words
       return text === '' || day !== undefined
     },
   ]
@@ -56,21 +55,32 @@ function toBvnSteps(slotOf: SlotOf): Step[] {
 
 function finishPhone(slot: number): Step {
   return (values) => {
-    const text = values[slot] ?? ''
-    if (LOCAL_PHONE.test(text)) return true
-    const core = toPhoneCore(text)
-    if (core !== undefined) values[slot] = toLocalPhone(core)
+    if (isLocalPhone(values, slot)) return true
+    const core = toPhoneCore(readText(values, slot))
+    if (core !== undefined) values.texts[slot] = toLocalPhone(core)
     return core !== undefined
   }
+}
+
+const LOCAL_DIGITS = 11
+const DIGIT_0 = 0x30
+
+/** 0, then 7, 8 or 9, then 0 or 1, and eight digits, in the bytes of the chunk. */
+function isLocalPhone({ bytes, starts, ends }: FlatValues, slot: number): boolean {
+  const start = starts[slot] as number
+  if ((ends[slot] as number) - start !== LOCAL_DIGITS) return false
+  const digit = (index: number) => (bytes[start + index] as number) - DIGIT_0
+  for (let index = 3; index < LOCAL_DIGITS; index++) if (digit(index) < 0 || digit(index) > 9) return false
+  return digit(0) === 0 && digit(1) >= 7 && digit(1) <= 9 && (digit(2) === 0 || digit(2) === 1)
 }
 
 function finishName(slotOf: SlotOf): Step {
   const full = slotOf('personal_info.full_name')
   const parts = ['first_name', 'middle_name', 'last_name'].map((name) => slotOf(`personal_info.${name}`))
   return (values) => {
-    if (values[full] === '')
-      values[full] = parts
-        .map((part) => values[part])
+    if (isBlank(values, full))
+      values.texts[full] = parts
+        .map((part) => readText(values, part))
         .filter((name) => name !== '')
         .join(' ')
     return true
@@ -81,15 +91,15 @@ function finishBirthday(slotOf: SlotOf, read: DayReader): Step {
   const figures = slotOf('personal_info.date_of_birth')
   const words = slotOf('personal_info.formatted_date_of_birth')
   return (values) => {
-    const first = values[figures] ?? ''
-    const second = values[words] ?? ''
+    const first = readText(values, figures)
+    const second = readText(values, words)
     if (first === '' && second === '') return true
     const day = read(first === '' ? second : first)
     if (!day) return false
     const isSame = second === '' || second === day.words || read(second)?.figures === day.figures
     if (!isSame) return false
-    values[figures] = day.figures
-    values[words] = day.words
+    if (first !== day.figures) values.texts[figures] = day.figures
+    if (second !== day.words) values.texts[words] = day.words
     return true
   }
 }

@@ -1,109 +1,81 @@
-import { createBlankRecord } from '../../contract/blank-record.ts'
 import type { Kind } from '../../crypto/blind-index.ts'
-import type { Value } from '../record-values.ts'
-import { hasControlCharacter, LONGEST_TEXT } from './clean-text.ts'
-import { type Column, toCells } from './csv.ts'
+import type { Column } from './csv.ts'
+import { readCsvRow } from './csv-row.ts'
+import { createContentWriter } from './flat-content.ts'
 import { createFlatFinisher } from './flat-finisher.ts'
+import { clearValues, createFlatValues, IGNORED } from './flat-values.ts'
+import { readJsonRow } from './json-row.ts'
 import { RESULT_ONLY, toFieldNames } from './record-fields.ts'
 import { learnLayout, type RowLayout } from './row-layout.ts'
-import type { Format } from './rows.ts'
+import { type Format, LINE_END } from './rows.ts'
 
-/** The values of a record in the order of the contract. */
-type FlatRow = { readonly number: string; readonly values: readonly Value[] }
+/** A row that was read: its number, its stored content, and where the next row begins. The content is valid until the next read. */
+type FlatRow = { readonly number: string; readonly content: Buffer; readonly end: number }
 
 /**
- * Reads a usual row without building objects. Undefined for every row that needs more care, also for one to reject: the row
- * cleaner reads it again, with the same result for a usual row.
+ * Reads a usual row from its bytes, without an object or a string for each value. Undefined for every row that needs more care,
+ * also for one to reject: the row cleaner reads it again, with the same result for a usual row.
  */
 type FlatReader = {
-  readonly read: (text: string) => FlatRow | undefined
+  /** The row that begins here. The chunk is valid UTF-8. */
+  readonly read: (chunk: Buffer, start: number) => FlatRow | undefined
   /** Uses an accepted row as the example for the next rows. */
   readonly learn: (text: string) => void
 }
 
-const IGNORED = -1
-
 export function createFlatReader(kind: Kind, format: Format, columns: readonly Column[]): FlatReader {
-  const blank = toLeaves(createBlankRecord(kind))
-  const slots = toSlots(kind, blank.length)
+  const slots = toSlots(kind)
+  const values = createFlatValues(slots.size)
   const finish = createFlatFinisher(kind, (name) => slots.get(name) as number)
-  const toRow = (places: readonly number[], texts: readonly (string | undefined)[], first: number) => {
-    const values = fill([...blank], places, texts, first)
-    const number = values && finish(values)
-    return values && number !== undefined ? { number, values } : undefined
+  const writeContent = createContentWriter(kind)
+  let layout: RowLayout | undefined
+  let places = format === 'csv' ? toPlaces(slots, columns.map(toName)) : undefined
+  const readRow = (start: number): number => {
+    if (!places) return -1
+    return layout ? readJsonRow(layout, places, values, start) : readCsvRow(places, values, start)
   }
-  if (format === 'csv') {
-    const places = toPlaces(slots, columns.map(toName))
-    const read = (text: string) => {
-      const cells = places && !hasControlCharacter(text) ? toCellsOrNone(text) : undefined
-      return places && cells?.length === places.length ? toRow(places, cells, 0) : undefined
-    }
-    return { read, learn: () => {} }
-  }
-  let known: { readonly layout: RowLayout; readonly places: readonly number[] } | undefined
   return {
-    read: (text) => {
-      const found = known?.layout.pattern.exec(text)
-      // The first text of a match is the whole row.
-      return known && found ? toRow(known.places, found, 1) : undefined
+    read: (chunk, start) => {
+      clearValues(values, chunk)
+      const stop = readRow(start)
+      const end = stop === -1 ? -1 : skipLineEnd(chunk, stop)
+      const number = end === -1 ? undefined : finish(values)
+      return number === undefined ? undefined : { number, content: writeContent(values), end }
     },
     learn: (text) => {
-      const layout = learnLayout(text)
-      const places = layout && toPlaces(slots, layout.names)
-      if (places) known = { layout, places }
+      if (format === 'csv') return
+      const learned = learnLayout(text)
+      const found = learned && toPlaces(slots, learned.names)
+      if (!found) return
+      layout = learned
+      places = found
     },
   }
 }
 
-/** Undefined when a text is not as it would be stored. */
-function fill(
-  values: Value[],
-  places: readonly number[],
-  texts: readonly (string | undefined)[],
-  first: number,
-): Value[] | undefined {
-  for (let index = 0; index < places.length; index++) {
-    const place = places[index] as number
-    const text = texts[index + first]
-    if (place === IGNORED || text === undefined || text === '') continue
-    if (text.length > LONGEST_TEXT || !isTrimmed(text)) return undefined
-    values[place] = text
-  }
-  return values
+const CARRIAGE_RETURN = 0x0d
+
+/** -1 when the row does not end here. */
+function skipLineEnd(bytes: Buffer, stop: number): number {
+  if (stop === bytes.length) return stop
+  const at = bytes[stop] === CARRIAGE_RETURN ? stop + 1 : stop
+  return bytes[at] === LINE_END ? at + 1 : -1
 }
 
-const isPlain = (code: number) => code > 0x20 && code < 0x7f
-
-const isTrimmed = (text: string) =>
-  (isPlain(text.charCodeAt(0)) && isPlain(text.charCodeAt(text.length - 1))) || text.trim() === text
-
-/** A row with broken quotes is rejected by the row cleaner. */
-function toCellsOrNone(text: string): string[] | undefined {
-  try {
-    return toCells(text)
-  } catch {
-    return undefined
-  }
-}
-
-function toSlots(kind: Kind, count: number): ReadonlyMap<string, number> {
-  const names = toFieldNames(kind).slice(0, count)
-  const slots = new Map<string, number>(names.map((name, index) => [name, index]))
+function toSlots(kind: Kind): ReadonlyMap<string, number> {
+  const slots = new Map<string, number>(toFieldNames(kind).map((name, index) => [name, index]))
   for (const name of RESULT_ONLY) slots.set(name, IGNORED)
   // The row cleaner does not store it either.
   if (kind === 'nin') slots.set('personal_info.image_url', IGNORED)
+  // Left to the row cleaner.
+  slots.delete('picture')
   return slots
 }
 
-/** Undefined when a name has no slot: a picture is left to the row cleaner. */
+/** Undefined when a name has no slot. */
 function toPlaces(slots: ReadonlyMap<string, number>, names: readonly string[]): number[] | undefined {
   const places = names.map((name) => slots.get(name))
   return places.every((place) => place !== undefined) ? places : undefined
 }
 
 const toName = ({ group, field }: Column) => (group === undefined ? field : `${group}.${field}`)
-
-const toLeaves = (record: object): Value[] =>
-  Object.values(record).flatMap((value) =>
-    typeof value === 'object' && value !== null ? toLeaves(value) : [value as Value],
-  )

@@ -17,10 +17,10 @@ export function readLayout(kind: Kind, format: Format, { head, name }: Input): L
   const mark = head.subarray(0, BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK) ? BYTE_ORDER_MARK.length : 0
   if (format === 'ndjson') return { columns: [], start: { ...NOTHING_DONE, offset: mark, line: 1 } }
   const rows = splitRows(format, head.subarray(mark))
-  for (const { bytes, end, nextLine } of rows) {
+  for (const { bytes, end, line, lines } of rows) {
     if (bytes.length === 0) continue
     const columns = readColumns(kind, bytes, name)
-    return { columns, start: { ...NOTHING_DONE, offset: mark + end, line: 1 + nextLine } }
+    return { columns, start: { ...NOTHING_DONE, offset: mark + end, line: 1 + line + lines } }
   }
   throw new UserError(`${name} is empty.`)
 }

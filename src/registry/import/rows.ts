@@ -47,25 +47,30 @@ function findBehindQuotes(bytes: Buffer, from: number): number {
   return at === -1 ? -1 : at + 1
 }
 
-/** Lines are counted from 0; `end` is where the row ends in the chunk. */
-export type Row = {
+type Row = {
+  /** Without its line end. */
   readonly bytes: Buffer
+  /** Where it ends in the chunk. */
   readonly end: number
-  readonly line: number
-  readonly nextLine: number
+  readonly lines: number
 }
 
-/** The rows of a chunk without their line ends; the last one may lack it. */
-export function* splitRows(format: Format, chunk: Buffer): Generator<Row> {
+/** The row of a chunk that begins at `start`; the last one may lack its line end. */
+export function readRow(format: Format, chunk: Buffer, start: number): Row {
+  const found = findRowEnd(format, chunk, start)
+  const end = found === -1 ? chunk.length : found
+  const bytes = chunk.subarray(start, end)
+  return { bytes: withoutLineEnd(bytes), end, lines: format === 'csv' ? countLineEnds(bytes) : 1 }
+}
+
+/** All rows of a chunk, with their lines counted from 0. */
+export function* splitRows(format: Format, chunk: Buffer): Generator<Row & { readonly line: number }> {
   let line = 0
   for (let start = 0; start < chunk.length; ) {
-    const found = findRowEnd(format, chunk, start)
-    const end = found === -1 ? chunk.length : found
-    const bytes = chunk.subarray(start, end)
-    const nextLine = line + (format === 'csv' ? countLineEnds(bytes) : 1)
-    yield { bytes: withoutLineEnd(bytes), end, line, nextLine }
-    line = nextLine
-    start = end
+    const row = readRow(format, chunk, start)
+    yield { ...row, line }
+    line += row.lines
+    start = row.end
   }
 }
 

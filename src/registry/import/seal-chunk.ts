@@ -2,12 +2,12 @@ import { isUtf8 } from 'node:buffer'
 import { createHash, randomBytes } from 'node:crypto'
 import type { Kind } from '../../crypto/blind-index.ts'
 import type { Keyring } from '../../crypto/keyring.ts'
-import { sealEntry, sealMedia, sealValues } from '../sealed-entry.ts'
+import { sealContent, sealEntry, sealMedia } from '../sealed-entry.ts'
 import { BadRow } from './bad-row.ts'
 import { type CleanRow, createRowCleaner } from './clean-row.ts'
 import { type Column, toGivenRow } from './csv.ts'
 import { createFlatReader } from './flat-reader.ts'
-import { type Format, LONGEST_ROW, splitRows, TOO_LONG } from './rows.ts'
+import { type Format, LONGEST_ROW, readRow, TOO_LONG } from './rows.ts'
 import type { SealedRow } from './sealed-rows.ts'
 
 /** A rejected row and the reason. */
@@ -38,39 +38,59 @@ export function createChunkSealer(
   const parse = format === 'csv' ? (text: string) => toGivenRow(columns, text) : parseJson
   const flat = createFlatReader(kind, format, columns)
   let canLearn = true
-  const read: ReadRow = (bytes, text, allUtf8) => {
+  const readUsual = (chunk: Buffer, start: number): ReadRow | undefined => {
+    const row = flat.read(chunk, start)
+    if (!row) return undefined
+    return {
+      end: row.end,
+      lines: 1,
+      result: { record: sealContent(keyring, kind, row.number, row), media: undefined },
+    }
+  }
+  const check = (bytes: Buffer, text: string): SealedRow => {
     if (bytes.length > LONGEST_ROW) throw new BadRow(TOO_LONG)
-    if (!allUtf8 && !isUtf8(bytes)) throw new BadRow('the row is not UTF-8')
-    const usual = flat.read(text)
-    if (usual) return { record: sealValues(keyring, kind, usual.number, usual.values), media: undefined }
+    if (!isUtf8(bytes)) throw new BadRow('the row is not UTF-8')
     const row = clean(parse(text))
     if (canLearn) flat.learn(text)
     canLearn = false
     return sealRow(keyring, kind, row)
   }
+  const readCarefully = (chunk: Buffer, start: number): ReadRow => {
+    const { bytes, end, lines } = readRow(format, chunk, start)
+    const text = bytes.toString()
+    if (BLANK_LINE.test(text)) return { end, lines, result: undefined }
+    const result = orReason(() => check(bytes, text))
+    return { end, lines, result, text: result === TOO_LONG ? '' : text }
+  }
   return (chunk) => {
     canLearn = true
-    return sealRows(chunk, format, strict, read)
+    const read = isUtf8(chunk)
+      ? (start: number) => readUsual(chunk, start) ?? readCarefully(chunk, start)
+      : (start: number) => readCarefully(chunk, start)
+    return sealRows(chunk.length, strict, read)
   }
 }
 
-type ReadRow = (bytes: Buffer, text: string, allUtf8: boolean) => SealedRow
+/** A row that was read: sealed, or the reason to reject it; undefined for a blank line. */
+type ReadRow = {
+  readonly end: number
+  readonly lines: number
+  readonly result: SealedRow | string | undefined
+  readonly text?: string
+}
 
-function sealRows(chunk: Buffer, format: Format, strict: boolean, read: ReadRow): SealedChunk {
+function sealRows(length: number, strict: boolean, read: (start: number) => ReadRow): SealedChunk {
   const rows: SealedRow[] = []
   const rejects: Reject[] = []
-  const allUtf8 = isUtf8(chunk)
-  let lines = 0
-  for (const { bytes, line, nextLine } of splitRows(format, chunk)) {
-    lines = nextLine
-    const text = bytes.toString()
-    if (BLANK_LINE.test(text)) continue
-    const result = orReason(() => read(bytes, text, allUtf8))
-    if (typeof result !== 'string') rows.push(result)
-    else rejects.push({ line, reason: result, row: result === TOO_LONG ? '' : text })
-    if (strict && rejects.length > 0) break
+  let line = 0
+  for (let start = 0; start < length && !(strict && rejects.length > 0); ) {
+    const { end, lines, result, text = '' } = read(start)
+    if (typeof result === 'string') rejects.push({ line, reason: result, row: text })
+    else if (result) rows.push(result)
+    start = end
+    line += lines
   }
-  return { rows, rejects, lines }
+  return { rows, rejects, lines: line }
 }
 
 function orReason<T>(work: () => T): T | string {
