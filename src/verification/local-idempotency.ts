@@ -24,6 +24,8 @@ export type RunningKey = Omit<AnswerQuestion, 'name'> & {
 export type LocalIdempotency = {
   /** Throws if a request with this key runs in this process. */
   readonly begin: (use: KeyUse) => RunningKey
+  /** Whether this process has stored a response under this key not long ago. May be wrong both ways. */
+  readonly isLikelyStored: (running: RunningKey) => boolean
   /** The stored response. Throws if it is the response to another request, or if its request still runs elsewhere. */
   readonly read: (running: RunningKey, stored: StoredAnswer | undefined) => StoredResponse | undefined
   /** `record` is the keyed hash of the registry record in the response, in hex. */
@@ -37,6 +39,7 @@ export type LocalIdempotency = {
 
 export function createLocalIdempotency(keyring: Keyring, owner: string): LocalIdempotency {
   const running = new Map<string, RunningKey>()
+  const recent = createRecentNames()
   return {
     begin: (use) => {
       const { keyId, operation, subject } = use
@@ -48,6 +51,7 @@ export function createLocalIdempotency(keyring: Keyring, owner: string): LocalId
       running.set(text, key)
       return key
     },
+    isLikelyStored: ({ name }) => recent.has(name),
     read: ({ name, fingerprint }, stored) => {
       const now = steadyNow()
       if (!stored || isOver(stored, now)) return undefined
@@ -57,17 +61,20 @@ export function createLocalIdempotency(keyring: Keyring, owner: string): LocalId
       if (stored.leaseUntil > now) throw toRunningError(true)
       return undefined
     },
-    toAnswer: ({ keyId, operation, name, fingerprint, subject }, response, record) => ({
-      keyId,
-      operation,
-      name: name.toString('hex'),
-      fingerprint: fingerprint.toString('hex'),
-      subject,
-      owner,
-      sealed: sealStoredResponse(keyring, name, response),
-      expiresAt: steadyNow() + STORED_MS,
-      record,
-    }),
+    toAnswer: ({ keyId, operation, name, fingerprint, subject }, response, record) => {
+      recent.add(name)
+      return {
+        keyId,
+        operation,
+        name: name.toString('hex'),
+        fingerprint: fingerprint.toString('hex'),
+        subject,
+        owner,
+        sealed: sealStoredResponse(keyring, name, response),
+        expiresAt: steadyNow() + STORED_MS,
+        record,
+      }
+    },
     end: ({ text }) => void running.delete(text),
   }
 }
@@ -77,3 +84,14 @@ const isOver = ({ expiresAt, sealed, leaseUntil }: StoredAnswer, now: number) =>
 
 const toRunningError = (isSame: boolean) =>
   new AppError(isSame ? 'idempotency_in_progress' : 'idempotency_key_reused')
+
+/** The last name in each of 65 536 slots, 256 kB in all. Names are keyed hashes, so their bytes are evenly distributed. */
+function createRecentNames() {
+  const slots = new Uint32Array(2 ** 16)
+  return {
+    add: (name: Buffer) => {
+      slots[name.readUInt16LE(0)] = name.readUInt32LE(2)
+    },
+    has: (name: Buffer) => slots[name.readUInt16LE(0)] === name.readUInt32LE(2),
+  }
+}

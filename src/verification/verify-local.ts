@@ -21,8 +21,8 @@ export function findLocalSource(sources: readonly GuardedSource[]): LocalOnly | 
   return only?.local && (only as LocalOnly)
 }
 
-/** Reads again when the response of another process, or an erasure, came in between. Once is enough but for a rare race. */
-const MOST_TRIES = 3
+/** A first try without the stored response. Then once is enough but for a rare race with another process or an erasure. */
+const MOST_TRIES = 4
 
 /**
  * A verification that asks no source outside this process: nothing is written or disclosed before its one commit. On SQLite
@@ -43,7 +43,17 @@ export function verifyLocal<T extends object>(
       : deps.local.idempotency.begin(toKeyUse(idType, request, header, subject))
   // The guess limit does not apply in the sandbox, where people are synthetic.
   const guess = caller.mode === 'live' ? deps.local.guesses.join(caller, subject, phone) : undefined
-  const running: Running<T> = { deps, idType, request, source, subject, key, guess, tries: 0 }
+  const running: Running<T> = {
+    deps,
+    idType,
+    request,
+    source,
+    subject,
+    key,
+    guess,
+    tries: 0,
+    hasLooked: !key,
+  }
   const end = (response: VerificationResponse) => {
     leave(running)
     return response
@@ -69,6 +79,8 @@ type Running<T> = {
   readonly key: RunningKey | undefined
   readonly guess: OpenGuess | undefined
   tries: number
+  /** Whether the stored response under the Idempotency-Key was looked up. */
+  hasLooked: boolean
 }
 
 function leave<T>({ deps: { local }, key, guess }: Running<T>): void {
@@ -103,6 +115,8 @@ function record<T extends object>(
   decision: Decision<T>,
 ): Promise<VerificationResponse> {
   const response = toStoredResponse(verification, decision)
+  // A failure is not stored, so its commit would not find an earlier response.
+  if (!response && !running.hasLooked) return look(running)
   const entry = toOutcome(verification, decision, response, verification.startedAt)
   const check = toCheck(running, found, decision, response)
   return running.deps.audit.recordIf(check, [entry]).then((refusal) => {
@@ -116,9 +130,17 @@ function record<T extends object>(
 
 const NOTHING: Found = { record: NO_RECORD, answer: undefined }
 
-function lookUp<T>({ deps, idType, request, source, key }: Running<T>): Found | Promise<Found> {
-  const asked = source.local.toQuestion?.(idType.kind, request.number)
-  return asked || key ? deps.local.lookups.find({ record: asked, answer: key }) : NOTHING
+/**
+ * A stored response is not looked up in the first try, unless it is likely to exist: most Idempotency-Keys are used once, and
+ * the commit finds out if there is a response.
+ */
+function lookUp<T>(running: Running<T>): Found | Promise<Found> {
+  const { deps, idType, request, source, key } = running
+  const record = source.local.toQuestion?.(idType.kind, request.number)
+  const isExpected = running.tries > 1 || (key && deps.local.idempotency.isLikelyStored(key))
+  running.hasLooked ||= isExpected === true
+  const answer = running.hasLooked ? key : undefined
+  return record || answer ? deps.local.lookups.find({ record, answer }) : NOTHING
 }
 
 function toCheck<T>(

@@ -9,6 +9,7 @@ import { type Context, createContext } from '../../src/context/context.ts'
 import { createKey } from '../../src/keys/manage.ts'
 import { sealEntry } from '../../src/registry/sealed-entry.ts'
 import { toNinRecord } from '../../src/sources/sandbox/nin-record.ts'
+import { SourceError } from '../../src/sources/source.ts'
 import { erasePerson } from '../../src/verification/erase-person.ts'
 import { bearer, PHONE } from '../app.ts'
 import { type InjectResponse, inject } from '../inject.ts'
@@ -93,6 +94,17 @@ describe.each(engines)('a verification by a source inside the process, on %s', (
       return found
     }
     return { ...node, local: { ...node.local, lookups: { find } } }
+  }
+
+  /** The same node, whose registry fails. */
+  const withFailure = (node: Context): Context => {
+    const findNin = () => {
+      throw new SourceError('registry', 'unreachable')
+    }
+    const failing = node.sources.live.nin.map(({ source }) => ({
+      source: { ...source, ...(source.local && { local: { ...source.local, findNin } }) },
+    }))
+    return { ...node, sources: { ...node.sources, live: { ...node.sources.live, nin: failing } } }
   }
 
   it('leaves no failure behind when the guess is right, and one when it is wrong', async () => {
@@ -284,6 +296,23 @@ describe.each(engines)('a verification by a source inside the process, on %s', (
       expect(codeOf(answer)).toBe('not_verified')
       const replayed = await verify(nin, PHONE, { header: 'erased' })
       expect(replayed.body).toBe(answer.body)
+    })
+
+    it('replays what another node stored, also when the source fails now or the limit is reached', async () => {
+      const nin = newNumber()
+      const stored = await verify(nin, PHONE, { header: 'stored there' })
+      const other = nodes[1] as Context
+      expect(codeOf(await verify(nin, PHONE, { header: 'new', on: withFailure(other) }))).toBe(
+        'source_unavailable',
+      )
+      const replayed = await verify(nin, PHONE, { header: 'stored there', on: withFailure(other) })
+      expect([replayed.body, replayed.headers['idempotent-replayed']]).toEqual([stored.body, 'true'])
+      for (let index = 0; index < 5; index++) await verify(nin, toWrong(index))
+      const beyond = await verify(nin, PHONE, { header: 'stored there', on: other })
+      expect([beyond.body, beyond.headers['idempotent-replayed']]).toEqual([stored.body, 'true'])
+      expect(codeOf(await verify(nin, toWrong(9), { header: 'stored there', on: other }))).toBe(
+        'idempotency_key_reused',
+      )
     })
 
     it('replays beyond the guess limit, which a replay does not touch', async () => {
