@@ -48,7 +48,22 @@ const importsOf = (file: string): Import[] =>
 const imports = files.flatMap(importsOf)
 
 /** What is bundled into the product. */
-const PACKAGES = ['ajv', 'commander', 'find-my-way', 'pg', 'sonic-boom', 'typebox', 'undici']
+const PACKAGES = [
+  '@opentelemetry/api',
+  '@opentelemetry/core',
+  '@opentelemetry/exporter-metrics-otlp-proto',
+  '@opentelemetry/exporter-trace-otlp-proto',
+  '@opentelemetry/resources',
+  '@opentelemetry/sdk-metrics',
+  '@opentelemetry/sdk-trace',
+  'ajv',
+  'commander',
+  'find-my-way',
+  'pg',
+  'sonic-boom',
+  'typebox',
+  'undici',
+]
 
 const roomOf = (file: string) => relative('src', file).split('/')[0]?.replace(/\.ts$/, '') ?? ''
 
@@ -100,6 +115,20 @@ it('production code imports only the packages of the list', () => {
       .map((name) => `${file} imports ${name}`),
   )
   expect(others).toEqual([])
+})
+
+it('the libraries of OpenTelemetry are loaded on demand', () => {
+  const users = files.filter((file) => textOf(file).includes("from '@opentelemetry/"))
+  expect(users.length).toBeGreaterThan(2)
+  const atStart = files
+    .filter((file) => !users.includes(file))
+    .flatMap((file) =>
+      [...textOf(file).matchAll(/^import (?!type )[^;]*?from '(\.[^']+)'/gm)].map(([, target = '']) => ({
+        from: file,
+        to: join(dirname(file), target),
+      })),
+    )
+  expect(atStart.filter(({ to }) => users.includes(to)).map(print)).toEqual([])
 })
 
 describe('every boundary has one place that crosses it', () => {

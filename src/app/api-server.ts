@@ -13,6 +13,7 @@ import { createToErrorReply } from '../http/error-reply.ts'
 import { createGuard } from '../http/guard.ts'
 import { addHealth } from '../http/health.ts'
 import { addMedia } from '../http/media.ts'
+import { withTracing } from '../http/traced-guard.ts'
 import { OPERATIONS } from '../operations/operations.ts'
 import { addDocs } from '../reference/docs-routes.ts'
 import { addOperation } from './operation-route.ts'
@@ -24,15 +25,15 @@ export function createApiServer(
   context: Context,
   admission: Admission = createAdmission(toInFlightLimits(context.config, context.nodes.count)),
 ): ApiServer {
-  const { log, audit, lifecycle, nodes } = context
+  const { log, audit, lifecycle, nodes, tracing } = context
   nodes.load.countInFlight = admission.count
-  const guard = createGuard(context)
+  const guard = tracing ? withTracing(createGuard(context), tracing) : createGuard(context)
   const accessLog = createAccessLog(context)
   const app = createApp(
     {
-      authorize: (exchange, { operation, scope }) => {
+      authorize: (exchange, { operation, scope, path }) => {
         exchange.operation = operation
-        return scope && guard(exchange, scope)
+        return scope && guard(exchange, scope, path)
       },
       // A damaged database ends the process; a lost one makes it not ready.
       toErrorReply: createToErrorReply(log, audit.reportFailure.bind(audit)),

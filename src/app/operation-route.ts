@@ -20,11 +20,11 @@ export function addOperation(app: App, context: Context, admission: Admission, o
   const { name, method, path, scope, inputFrom } = operation
   const toOrigin = createToOrigin(context.config)
   const run = (exchange: Exchange, input: Input): Reply | Promise<Reply> => {
-    const { caller, id: requestId, headers, person } = exchange
+    const { caller, id: requestId, headers, person, trace } = exchange
     if (!caller) throw new AppError('unauthenticated')
     const origin = toOrigin(exchange) ?? ''
     const { current } = context.catalogue
-    const answer = operation.run(context, { input, caller, requestId, headers, origin, person })
+    const answer = operation.run(context, { input, caller, requestId, headers, origin, person, trace })
     if (answer instanceof Promise) return answer.then((ready) => toReply(exchange, ready))
     if (exchange.raw.method === 'GET' && !hasBody(exchange.raw)) prepare(exchange, answer, current)
     return toReply(exchange, answer)

@@ -158,6 +158,43 @@ describe('the settings', () => {
   })
 })
 
+describe('the settings of OpenTelemetry', () => {
+  const at = (more: Record<string, string>) =>
+    loadConfig({ OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:4318/', ...more }, '')
+
+  it('are read, with a secret from a file', () => {
+    const OTEL_EXPORTER_OTLP_HEADERS_FILE = file('headers', 'authorization=Bearer%20x, x-tenant = a\n')
+    const more = { OTEL_TRACES_SAMPLER_ARG: '.25', OTEL_RESOURCE_ATTRIBUTES: 'a.b=c%2Cd,e=f,' }
+    expect(
+      at({ ...more, OTEL_EXPORTER_OTLP_HEADERS_FILE, OTEL_PROPAGATORS: 'tracecontext,baggage' }),
+    ).toMatchObject({
+      otlpEndpoint: 'http://127.0.0.1:4318',
+      otlpHeaders: { authorization: 'Bearer x', 'x-tenant': 'a' },
+      otelResource: { 'a.b': 'c,d', e: 'f' },
+      otelSamplerArg: 0.25,
+      otelPropagators: ['tracecontext', 'baggage'],
+    })
+  })
+
+  it.each([
+    ['OTEL_EXPORTER_OTLP_ENDPOINT', 'collector:4318', 'must be a URL'],
+    ['OTEL_EXPORTER_OTLP_PROTOCOL', 'grpc', 'must be one of http/protobuf'],
+    ['OTEL_EXPORTER_OTLP_HEADERS', 'x=%0aevil', 'must have values that can be sent in a header'],
+    ['OTEL_EXPORTER_OTLP_HEADERS', 'hush', 'must be pairs such as'],
+    ['OTEL_RESOURCE_ATTRIBUTES', 'a=%', 'must be pairs such as'],
+    ['OTEL_TRACES_SAMPLER', 'some', 'must be one of always_on'],
+    ['OTEL_TRACES_SAMPLER_ARG', '1.5', 'must be a number from 0 to 1'],
+    ['OTEL_METRIC_EXPORT_INTERVAL', '10', 'must be a whole number from 1000'],
+  ])('refuse %s=%s', (name, value, problem) => {
+    expect(problemsOf({ [name]: value })).toEqual([expect.stringContaining(`${name} ${problem}`)])
+  })
+
+  it('that are not known are listed if it is in use', () => {
+    expect(at({ OTEL_LOG_LEVEL: 'debug' }).unknownSettings).toEqual(['OTEL_LOG_LEVEL'])
+    expect(loadConfig({ OTEL_LOG_LEVEL: 'debug' }, '').unknownSettings).toEqual([])
+  })
+})
+
 describe('the settings of a vendor', () => {
   const DOJAH = { TABBAT_DOJAH_APP_ID: 'a', TABBAT_DOJAH_SECRET: 's' }
 

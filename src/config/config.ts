@@ -14,7 +14,7 @@ export type Config = ValuesOf<typeof SETTINGS> & {
   readonly shownSettings: readonly ShownSetting[]
   /** The .env file, if it contains secrets and every user of the machine can read it. */
   readonly exposedEnvFile: string | undefined
-  /** Variables that begin with TABBAT_ and are no settings: most often typing errors. */
+  /** Variables that begin with TABBAT_, or with OTEL_ if it is in use, and are no settings: most often typing errors. */
   readonly unknownSettings: readonly string[]
   /** The settings of vendors in use: named in a list of sources, or with a required variable set. */
   readonly vendors: VendorValues
@@ -74,9 +74,15 @@ export const listSettings = (): Setting<unknown>[] => [
   ...VENDOR_NAMES.flatMap((name) => Object.values<Setting<unknown>>(VENDORS[name].settings)),
 ]
 
+const OTLP = SETTINGS.otlpEndpoint.env
+/** The libraries read the headers of one signal from the environment themselves. */
+const IGNORED_OTEL = /^OTEL_(?!.*_HEADERS$)/
+
 function listUnknown(given: Environment): string[] {
   const known = new Set(listSettings().flatMap(({ env, secret }) => (secret ? [env, `${env}_FILE`] : [env])))
-  return Object.keys(given).filter((env) => env.startsWith('TABBAT_') && !known.has(env))
+  const isOurs = (env: string) =>
+    env.startsWith('TABBAT_') || (given[OTLP] !== undefined && IGNORED_OTEL.test(env))
+  return Object.keys(given).filter((env) => isOurs(env) && !known.has(env))
 }
 
 function readEnvFile(path: string): Record<string, string | undefined> {

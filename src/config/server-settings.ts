@@ -15,6 +15,7 @@ import {
 } from '../settings/setting.ts'
 import { namesWith, type VendorName } from '../sources/vendors.ts'
 import { LISTENER_SETTINGS } from './listener-settings.ts'
+import { TELEMETRY_SETTINGS } from './telemetry-settings.ts'
 
 export type SourceName = 'registry' | VendorName
 
@@ -214,4 +215,5 @@ export const SETTINGS = {
     command,
     'Command that prints the root key, for example vault kv get -field=key secret/tabbat. It runs without a shell, for at most 10 seconds. Its words are separated by spaces; quotes keep spaces. It must not contain a secret. See docs/keys.md.',
   ),
+  ...TELEMETRY_SETTINGS,
 } satisfies Record<string, Setting<unknown>>

@@ -17,6 +17,7 @@ import { createLatencies, type Latencies } from '../statistics/latencies.ts'
 import { openSealedStore } from '../store/sealed-store.ts'
 import type { Store } from '../store/store.ts'
 import { createLog, type Log } from '../telemetry/log.ts'
+import type { Tracing } from '../telemetry/tracing.ts'
 import { createGuessLimit, type GuessLimit } from '../verification/guess-limit.ts'
 import { createIdempotency, type Idempotency } from '../verification/idempotency.ts'
 import { createLocalIdempotency } from '../verification/local-idempotency.ts'
@@ -26,15 +27,13 @@ import { createSingleFlight, type SingleFlight } from '../verification/single-fl
 import type { LocalDeps, Sources } from '../verification/verification-deps.ts'
 import { startCleanup } from './cleanup.ts'
 import { listConnectionWarnings } from './connection-warnings.ts'
-import { createDiskMetrics } from './disk-metrics.ts'
 import { createFatalStop, type FatalStop } from './fatal-stop.ts'
-import { createMetrics, type Metrics } from './metrics.ts'
+import type { Metrics } from './metrics.ts'
 import { type Nodes, openNodes } from './nodes.ts'
 import { openAudit } from './open-audit.ts'
 import { openRegistry, openScrub } from './open-registry.ts'
-import { createSizeMetrics } from './size-metrics.ts'
+import { openTelemetry } from './open-telemetry.ts'
 import { openSourceChain, type SourceChain } from './source-chain.ts'
-import { createStoreMetrics } from './store-metrics.ts'
 import { openTlsCertificate, type TlsCertificate } from './tls-certificate.ts'
 
 /** Everything that requests need. It is built once and passed as an argument. */
@@ -42,6 +41,8 @@ export type Context = {
   readonly config: Config
   readonly log: Log
   readonly metrics: Metrics
+  /** Undefined: requests are not traced. */
+  readonly tracing: Tracing | undefined
   readonly store: Store
   readonly rootKeys: RootKeys
   /** The current keys: a rotation replaces them while the server runs. */
@@ -93,20 +94,18 @@ export async function createContext(
   const audit = await openAudit(config, store, keyring, log, fatal)
   const { paidCalls } = config
   const idempotency = createIdempotency({ table: store.idempotency, keyring, owner: audit.owner, paidCalls })
-  const reuse = config.reuse === 'off' ? undefined : createReuse(store.reuse, keyring, config.reuse)
   const { sourceChain, catalogue } = await openSources(config, { store, registry, audit, log })
   const latencies = createLatencies(store.statistics, audit.owner)
-  const scrubbedAt = scrub?.finishedAt
-  const readers = listReaders(config, store)
-  const metrics = createMetrics({ sourceChain, audit, workerNumber, scrubbedAt, certificate, readers })
   const self = { owner: audit.owner, node: loadNodeName(config.dataDir), worker: workerNumber }
   const nodes = await openNodes({ table: store.nodes, self, learning: [catalogue, sourceChain] })
+  const described = { sourceChain, audit, workerNumber, scrubbedAt: scrub?.finishedAt, certificate }
+  const telemetry = await openTelemetry(config, { ...described, store, log, node: self.node })
   const rateLimit = openRateLimit(config, store, nodes)
   const stopCleanup = startCleanup(log, store, [guessLimit, idempotency, sourceChain, nodes], workerNumber)
   return {
     config,
     log,
-    metrics,
+    ...telemetry,
     store,
     rootKeys,
     keyring: currentKeyring,
@@ -126,12 +125,13 @@ export async function createContext(
     sources: sourceChain.sources,
     sourceChain,
     askNext: config.notFound === 'next',
-    reuse,
+    reuse: config.reuse === 'off' ? undefined : createReuse(store.reuse, keyring, config.reuse),
     latencies,
     nodes,
     databaseWarnings,
     lifecycle: { stopping: false },
     close: async () => {
+      const sending = telemetry.close()
       certificate?.close()
       rateLimit?.close?.()
       await Promise.all([stopCleanup(), nodes.close()])
@@ -142,15 +142,10 @@ export async function createContext(
       await latencies.close()
       await audit.close()
       await store.close()
+      await sending
     },
   }
 }
-
-const listReaders = ({ dataDir, checkpointDir = dataDir }: Config, store: Store) => [
-  createSizeMetrics(store),
-  createStoreMetrics(store),
-  createDiskMetrics({ data: dataDir, checkpoints: checkpointDir }),
-]
 
 /** Guesses that this worker counted before it crashed are withdrawn. */
 async function openGuessLimit({ dataDir }: Config, { guesses }: Store, workerNumber: number) {

@@ -11,11 +11,13 @@ import type { TlsCertificate } from './tls-certificate.ts'
 
 export type Metrics = {
   readonly countRequest: (operation: string, mode: string, outcome: string, durationMs: number) => void
+  /** Those of this process, and in the first worker those of the node. */
+  readonly collect: () => Promise<Metric[]>
   /** In the text format of Prometheus: requests of all workers together, the rest for each process. */
   readonly print: () => Promise<string>
 }
 
-type MetricsOptions = {
+export type MetricsOptions = {
   readonly sourceChain: Pick<SourceChain, 'guards' | 'listSpend' | 'prices'>
   readonly audit: AuditState
   readonly workerNumber: number
@@ -41,25 +43,30 @@ export function createMetrics(options: MetricsOptions): Metrics {
     return { requests: requests.dump(), metrics: labelled }
   }
   const collectOthers = joinWorkers(collect)
+  const collectNode = async (): Promise<Metric[]> => {
+    const [spend, ...read] = await Promise.all([readSpend(), ...readers.map((reader) => reader())])
+    return [
+      toGauge('tabbat_build_info', 'The version of this program.', [toSample({ version: VERSION }, 1)]),
+      ...spend,
+      ...read.flat(),
+      ...(scrubbedAt ? [toScrubMetric(scrubbedAt)] : []),
+      ...(certificate ? [toCertificateMetric(certificate)] : []),
+    ]
+  }
   return {
     countRequest: requests.count,
+    collect: async () => {
+      const [own, node] = await Promise.all([collect(), workerNumber === 1 ? collectNode() : []])
+      return [...own.metrics, ...node, ...toRequestMetrics(own.requests)]
+    },
     print: async () => {
-      const [own, others, spend, ...read] = await Promise.all([
+      const [own, others, node] = await Promise.all([
         collect(),
         collectOthers(requests.dump()),
-        readSpend(),
-        ...readers.map((reader) => reader()),
+        collectNode(),
       ])
-      return printMetrics([
-        toGauge('tabbat_build_info', 'The version of this program.', [toSample({ version: VERSION }, 1)]),
-        ...own.metrics,
-        ...others.metrics,
-        ...spend,
-        ...read.flat(),
-        ...(scrubbedAt ? [toScrubMetric(scrubbedAt)] : []),
-        ...(certificate ? [toCertificateMetric(certificate)] : []),
-        ...toRequestMetrics([...own.requests, ...others.requests]),
-      ])
+      const requestMetrics = toRequestMetrics([...own.requests, ...others.requests])
+      return printMetrics([...own.metrics, ...others.metrics, ...node, ...requestMetrics])
     },
   }
 }

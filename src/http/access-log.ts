@@ -3,7 +3,7 @@ import { ERRORS, type ErrorCode } from '../errors.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { Exchange } from './exchange.ts'
 
-/** Writes one log line for each request, and counts it in the metrics. */
+/** Writes one log line for each request, counts it in the metrics, and ends its trace. */
 type AccessLog = {
   /** To be called when the response is sent, or the caller has closed the connection. */
   readonly finish: (exchange: Exchange) => void
@@ -16,7 +16,7 @@ export function createAccessLog({ log, metrics, latencies }: Context, keylessMod
   const countRefusal = createRefusalCount(log)
   return {
     finish: (exchange) => {
-      const { id: requestId, isOwnId, operation, caller, startedAt, response } = exchange
+      const { id: requestId, isOwnId, operation, caller, trace, startedAt, response } = exchange
       const durationMs = Math.round((performance.now() - startedAt) * 1000) / 1000
       // A caller that disconnected, or whose body never came, got no response.
       const isAnswered = response.writableFinished
@@ -24,10 +24,12 @@ export function createAccessLog({ log, metrics, latencies }: Context, keylessMod
       const status = isAnswered ? response.statusCode : 0
       const mode = caller?.mode ?? keylessMode
       metrics.countRequest(operation, mode, outcome, durationMs)
+      trace?.end({ mode, outcome, status })
       if (outcome === 'overloaded') return countRefusal()
       if (caller && isAnswered && operation.startsWith('verify_')) latencies.count(caller.mode, durationMs)
       const keyId = caller?.keyId ?? ''
-      log.request({ requestId, isOwnId, operation, mode, keyId, status, outcome, durationMs })
+      const traceId = trace?.traceId
+      log.request({ requestId, isOwnId, operation, mode, keyId, status, outcome, durationMs, traceId })
     },
     countBroken: (requestId, code) => {
       const { status } = ERRORS[code]

@@ -8,7 +8,8 @@ export function createToErrorReply(log: Log, onStoreFailure: (error: unknown) =>
   return (exchange: Exchange, thrown: unknown): Reply => {
     const error = toAppError(thrown)
     exchange.outcome = error.code
-    if (error.code === 'internal_error' || isStoreFailure(thrown)) log.failure(thrown, exchange.id)
+    if (error.code === 'internal_error' || isStoreFailure(thrown))
+      log.failure(thrown, exchange.id, exchange.trace?.traceId)
     if (isStoreFailure(thrown)) onStoreFailure(thrown)
     const headers = Object.entries(error.headers).flat()
     return toJsonReply(toErrorBody(error, exchange.id), ERRORS[error.code].status, [

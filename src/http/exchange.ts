@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Caller } from '../keys/caller.ts'
+import type { RequestTrace } from '../telemetry/tracing.ts'
 import type { Connection } from './connection.ts'
 import { toRequestId } from './request-id.ts'
 
@@ -32,6 +33,8 @@ export class Exchange {
   /** In the access log and the metrics. */
   operation = 'unknown'
   caller: Caller | undefined = undefined
+  /** Set by traced-guard.ts, if requests are traced. */
+  trace: RequestTrace | undefined = undefined
   /** The error code of the response, or `ok`. */
   outcome = 'ok'
   /** Whether it counts against the in-flight limit. */

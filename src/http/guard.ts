@@ -7,8 +7,8 @@ import { createAddresses } from './address.ts'
 import { toClientFingerprint } from './client-certificate.ts'
 import type { Exchange } from './exchange.ts'
 
-/** Authenticates and authorizes a request, before its body is read. */
-type Guard = (exchange: Exchange, scope: Scope) => undefined | Promise<void>
+/** Authenticates and authorizes a request, before its body is read. `route` is the declared path. */
+export type Guard = (exchange: Exchange, scope: Scope, route: string) => undefined | Promise<void>
 
 export function createGuard({ authenticate, rateLimit, config }: Context): Guard {
   const { callerOf } = createAddresses(config)

@@ -5,6 +5,7 @@ import type { Scope } from '../contract/scope.ts'
 import type { ErrorCode } from '../errors.ts'
 import type { InputPlace } from '../http/input.ts'
 import type { Caller } from '../keys/caller.ts'
+import type { RequestTrace } from '../telemetry/tracing.ts'
 import type { VerificationResponse } from '../verification/replay.ts'
 import type { Document } from './document.ts'
 
@@ -17,6 +18,8 @@ type OperationRequest<Input> = {
   readonly origin: string
   /** The console account that sent the request, if it came from the console. */
   readonly person?: string | undefined
+  /** Undefined: requests are not traced. */
+  readonly trace?: RequestTrace | undefined
 }
 
 export type Operation<Request extends TObject = TObject, Response extends TSchema = TSchema> = {

@@ -26,6 +26,7 @@ export async function queryInOrder<T>(
     }
     if (typeof permit === 'string') {
       progress.skip(query, permit)
+      search.trace?.startAttempt(query.name, true).end(permit)
       continue
     }
     if (progress.lateAnswer()) {
@@ -65,14 +66,18 @@ async function queryOne<T>(
   search: Search<T>,
 ): Promise<Outcome<T>> {
   const startedAt = performance.now()
-  const outcome = await queryWithRetry(query, search)
+  const span = search.trace?.startAttempt(query.name, query.guard !== undefined)
+  const outcome = await queryWithRetry(query, search, span?.traceparent)
   const ms = Math.round(performance.now() - startedAt)
   if ('bug' in outcome) {
     search.sourceAttempts.push({ name: query.name, result: 'error', ms })
+    span?.end('error')
     permit?.settle(new SourceError(query.name, 'bad_response'), ms)
     throw outcome.bug
   }
-  search.sourceAttempts.push({ name: query.name, ms, ...toResult(outcome, search) })
+  const result = toResult(outcome, search)
+  search.sourceAttempts.push({ name: query.name, ms, ...result })
+  span?.end(result.result)
   permit?.settle(toCallOutcome(outcome), ms)
   return outcome
 }
@@ -98,10 +103,11 @@ function toResult<T>(
 async function queryWithRetry<T>(
   { name, query }: SourceQuery<T>,
   { signal }: Search<T>,
+  traceparent: string | undefined,
 ): Promise<{ answer: Answer<T> } | { failure: SourceError } | { bug: unknown }> {
   for (const isLast of [false, true]) {
     try {
-      return { answer: await untilAborted(name, query(), signal) }
+      return { answer: await untilAborted(name, query(traceparent), signal) }
     } catch (error) {
       if (!(error instanceof SourceError)) return { bug: error }
       if (isLast || signal?.aborted || !mayRetry(error)) return { failure: error }

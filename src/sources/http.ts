@@ -14,6 +14,8 @@ type HttpOptions = {
   readonly url: string
   /** Private addresses are allowed. Loopback always is, when the URL names it. */
   readonly allowPrivate: boolean
+  /** Whether calls carry the header `traceparent`, if requests are traced. */
+  readonly sendsTraceparent?: boolean
   /** Shorter in tests. */
   readonly attemptMs?: number
 }
@@ -24,7 +26,8 @@ const LARGEST_REPLY = 2 * 1024 * 1024
 const CONNECTIONS = 128
 
 /** The only outbound HTTP client. No redirects, no compression, a size limit, a time limit. */
-export function openHttp({ source, url, allowPrivate, attemptMs = ATTEMPT_MS }: HttpOptions): Http {
+export function openHttp(options: HttpOptions): Http {
+  const { source, url, allowPrivate, sendsTraceparent = false, attemptMs = ATTEMPT_MS } = options
   const base = new URL(url)
   const trusted = allowPrivate || isPrivateAddress(base.hostname)
   const agent = new Agent({
@@ -41,7 +44,7 @@ export function openHttp({ source, url, allowPrivate, attemptMs = ATTEMPT_MS }: 
   const sendBefore = async (
     signal: AbortSignal,
     { method, path, query, headers, body }: HttpRequest,
-    onRetryAfter: Call['onRetryAfter'],
+    { onRetryAfter, traceparent }: Pick<Call, 'onRetryAfter' | 'traceparent'>,
   ): Promise<HttpReply> => {
     const progress: Progress = { sent: false, answered: false }
     try {
@@ -53,6 +56,7 @@ export function openHttp({ source, url, allowPrivate, attemptMs = ATTEMPT_MS }: 
           accept: 'application/json',
           'accept-encoding': 'identity',
           ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+          ...(sendsTraceparent && traceparent !== undefined ? { traceparent } : {}),
           ...headers,
         },
         body: body === undefined ? null : JSON.stringify(body),
@@ -69,7 +73,7 @@ export function openHttp({ source, url, allowPrivate, attemptMs = ATTEMPT_MS }: 
     }
   }
   const send: Send = (request, call) =>
-    withDeadline(attemptMs, (signal) => sendBefore(signal, request, call.onRetryAfter), call.signal)
+    withDeadline(attemptMs, (signal) => sendBefore(signal, request, call), call.signal)
   return { send, close: () => agent.destroy() }
 }
 

@@ -18,11 +18,13 @@ export async function openVendor(
   name: VendorName,
   { vendors, allowPrivate, attemptMs }: OpenOptions,
 ): Promise<Source> {
-  const values = vendors[name] as ValuesOf<Settings> & { readonly url: string }
+  const values = vendors[name] as ValuesOf<Settings> & { readonly url: string; readonly traceparent?: string }
   // Loaded on demand: a server without vendors starts sooner.
   const { openHttp, ATTEMPT_MS } = await import('./http.ts')
   const limitMs = attemptMs ?? ATTEMPT_MS
-  const { send, close } = openHttp({ source: name, url: values.url, allowPrivate, attemptMs: limitMs })
+  const sendsTraceparent = values.traceparent === 'on'
+  const { url } = values
+  const { send, close } = openHttp({ source: name, url, allowPrivate, sendsTraceparent, attemptMs: limitMs })
   const { create } = await (VENDORS[name] as unknown as Vendor).load()
   return { ...withRules(create(values, { send }), limitMs), close }
 }

@@ -1,3 +1,4 @@
+import type { RequestTrace } from '../telemetry/tracing.ts'
 import type { CallGuard, PaidCalls, SkipReason } from './guard/call-guard.ts'
 import type { Answer, SourceError, SourceFailure } from './source.ts'
 
@@ -20,7 +21,8 @@ export type SourceAttempt = {
 
 export type SourceQuery<T> = {
   readonly name: string
-  readonly query: () => Promise<Answer<T>>
+  /** With the `traceparent` of the attempt, if requests are traced. */
+  readonly query: (traceparent?: string) => Promise<Answer<T>>
   /** Local sources have none: they cost nothing. */
   readonly guard?: CallGuard | undefined
 }
@@ -39,6 +41,7 @@ export type Search<T> = {
   readonly paidCalls?: PaidCalls | undefined
   /** Numbers that must not be written to the audit log, even when a vendor's reference contains them. */
   readonly secrets?: readonly string[]
+  readonly trace?: Pick<RequestTrace, 'startAttempt'> | undefined
 }
 
 export type Outcome<T> = { readonly answer: Answer<T> } | { readonly failure: SourceError }

@@ -33,6 +33,8 @@ export type BvnQuery = { readonly bvn: string; readonly phone: string }
 export type Call = {
   readonly signal: AbortSignal
   readonly reference: string
+  /** For vendors that accept it: see `traceparentSetting`. */
+  readonly traceparent?: string
   /** Called with the vendor's Retry-After. */
   readonly onRetryAfter?: (ms: number) => void
 }
@@ -121,7 +123,10 @@ export type HttpRequest = {
 /** `body` is undefined when a reply with a status other than 2xx was not JSON. */
 export type HttpReply = { readonly status: number; readonly body: unknown }
 
-export type Send = (request: HttpRequest, call: Pick<Call, 'signal' | 'onRetryAfter'>) => Promise<HttpReply>
+export type Send = (
+  request: HttpRequest,
+  call: Pick<Call, 'signal' | 'onRetryAfter' | 'traceparent'>,
+) => Promise<HttpReply>
 
 /** The dependencies of a vendor. */
 export type VendorDeps = { readonly send: Send; readonly now?: () => Date }

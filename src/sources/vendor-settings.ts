@@ -1,4 +1,4 @@
-import { baseUrl, InvalidSetting, naira, setting } from '../settings/setting.ts'
+import { baseUrl, InvalidSetting, naira, oneOf, setting } from '../settings/setting.ts'
 
 /** The settings of every vendor: URL, price of a call, daily spend cap. */
 export const vendorSettings = (vendor: string, url: string) => ({
@@ -21,6 +21,15 @@ export const vendorSettings = (vendor: string, url: string) => ({
     'Maximum spend in naira per day (Lagos time). Above it, the next source is called. Unset: no cap.',
   ),
 })
+
+/** For vendors that accept the W3C header `traceparent`. Other vendors get no trace ids. */
+export const traceparentSetting = (vendor: string) =>
+  setting(
+    `TABBAT_${vendor}_TRACEPARENT`,
+    'off',
+    oneOf('on', 'off'),
+    'Whether calls carry the header traceparent, so that the traces of that server join ours: see docs/observability.md.',
+  )
 
 /** For vendors that report "no such person" by a text and not by a code. */
 export const notFoundSetting = (vendor: string) =>

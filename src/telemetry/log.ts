@@ -11,12 +11,14 @@ export type Log = {
     figures?: Record<string, string | number>,
   ) => void
   /** A bug or a failed dependency: its kind, its place and its count. Messages are left out: they may quote their input. */
-  readonly failure: (error: unknown, requestId?: string) => void
+  readonly failure: (error: unknown, requestId?: string, traceId?: string) => void
   /** To be called at the end. */
   readonly flush: () => void
   /** Opens the file of the log again, after a rotation has renamed it. */
   readonly reopen: () => void
 }
+
+type LoggedIds = { readonly request_id: string; readonly trace_id?: string }
 
 /** The levels of pino and bunyan, which log viewers know. */
 const LEVELS: Readonly<Record<string, number>> = {
@@ -43,8 +45,8 @@ export function createLog(level: string, to: string | number = 2): Log {
     if (number >= threshold)
       write(`{"level":${number},"time":"${toTime()}",${JSON.stringify(fields).slice(1)}\n`)
   }
-  const failures = createRepeatedFailures<{ request_id: string } & ReturnType<typeof describeFailure>>(
-    (line) => writeEvent('error', { event: 'failure', ...line }),
+  const failures = createRepeatedFailures<LoggedIds & ReturnType<typeof describeFailure>>((line) =>
+    writeEvent('error', { event: 'failure', ...line }),
   )
   const timer = setInterval(() => {
     failures.tick()
@@ -56,8 +58,12 @@ export function createLog(level: string, to: string | number = 2): Log {
       write(printRequest(line, toTime(), line.isOwnId ? line.requestId : toLoggedId(line.requestId)))
     },
     event: (at, event, figures = {}) => writeEvent(at, { event, ...figures }),
-    failure: (error, requestId = '') =>
-      failures.add({ request_id: toLoggedId(requestId), ...describeFailure(error) }),
+    failure: (error, requestId = '', traceId) =>
+      failures.add({
+        request_id: toLoggedId(requestId),
+        ...(traceId === undefined ? {} : { trace_id: traceId }),
+        ...describeFailure(error),
+      }),
     flush: () => {
       clearInterval(timer)
       failures.end()

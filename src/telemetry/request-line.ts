@@ -9,6 +9,8 @@ export type RequestLine = {
   readonly status: number
   readonly outcome: string
   readonly durationMs: number
+  /** Absent unless requests are traced. */
+  readonly traceId?: string | undefined
 }
 
 /**
@@ -28,7 +30,8 @@ export function createPrintRequest(): (line: RequestLine, time: string, loggedId
   return (line, time, loggedId) => {
     const known = last.get(line.operation)
     const text = known && isAlike(known.line, line) ? known.text : print(line)
-    return `{"level":30,"time":"${time}","event":"request","request_id":"${loggedId}${text}${line.durationMs}}\n`
+    const end = line.traceId === undefined ? '}\n' : `,"trace_id":"${line.traceId}"}\n`
+    return `{"level":30,"time":"${time}","event":"request","request_id":"${loggedId}${text}${line.durationMs}${end}`
   }
 }
 

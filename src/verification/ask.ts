@@ -35,25 +35,35 @@ export function askLocal<T>(
 }
 
 function conclude<T>(
-  { idType, request, sourceAttempts }: Verification<T>,
+  verification: Verification<T>,
   name: string,
   startedAt: number,
   answer: Answer<T>,
 ): Decision<T> {
-  sourceAttempts.push(toAttempt({ name }, answer.found ? 'found' : 'not_found', startedAt))
-  return match(idType, request, answer)
+  addLocalAttempt(verification, name, answer.found ? 'found' : 'not_found', startedAt)
+  return match(verification.idType, verification.request, answer)
 }
 
 function toLocalFailure<T>(
-  { sourceAttempts }: Verification<T>,
+  verification: Verification<T>,
   name: string,
   startedAt: number,
   error: unknown,
 ): Decision<T> {
   const isSourceError = error instanceof SourceError
-  if (sourceAttempts.length === 0)
-    sourceAttempts.push(toAttempt({ name }, isSourceError ? error.reason : 'error', startedAt))
+  if (verification.sourceAttempts.length === 0)
+    addLocalAttempt(verification, name, isSourceError ? error.reason : 'error', startedAt)
   return toFailed(isSourceError ? toSourceFailure(error) : error, undefined)
+}
+
+function addLocalAttempt<T>(
+  { request, sourceAttempts }: Verification<T>,
+  name: string,
+  result: SourceAttempt['result'],
+  startedAt: number,
+): void {
+  sourceAttempts.push(toAttempt({ name }, result, startedAt))
+  request.trace?.startAttempt(name, false, startedAt).end(result)
 }
 
 /** Asks the sources in order. Identical requests of one key share the calls (single flight). */
@@ -74,7 +84,8 @@ export function askExternal<T>({
       .map(({ source, guard }) => ({
         name: source.name,
         guard,
-        query: () => idType.find(source, number, phone, call),
+        query: (traceparent?: string) =>
+          idType.find(source, number, phone, traceparent === undefined ? call : { ...call, traceparent }),
       }))
     return singleFlight.share([caller.lineage, idType.kind, number, phone], queries, {
       sourceAttempts,
@@ -84,6 +95,7 @@ export function askExternal<T>({
       markWatchlisted: idType.markWatchlisted,
       paidCalls: claim?.paidCalls,
       secrets: [number, phone],
+      trace: request.trace,
     })
   })
 }

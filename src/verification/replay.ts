@@ -1,3 +1,4 @@
+import { endAfter } from '../telemetry/tracing.ts'
 import type { IdType } from './id-type.ts'
 import type { StoredResponse } from './idempotency.ts'
 import type { KeyUse } from './idempotency-key.ts'
@@ -18,7 +19,8 @@ export async function replay<T>(
 ): Promise<VerificationResponse> {
   const fields = toAuditFields(idType, request, subject, stored.reference)
   const { outcome, released } = stored
-  await audit.record([{ ...fields, phase: 'replay', outcome, fields_released: released }])
+  const entry = { ...fields, phase: 'replay', outcome, fields_released: released } as const
+  await endAfter(request.trace?.startStep('commit'), audit.record([entry]))
   return { ...stored, replayed: true }
 }
 

@@ -3,6 +3,7 @@ import { holdsPersonNumber, PERSON_NUMBER_RULE } from '../contract/free-text.ts'
 import { toPhoneCore } from '../contract/phone.ts'
 import { AppError } from '../errors.ts'
 import type { Caller } from '../keys/caller.ts'
+import type { RequestTrace } from '../telemetry/tracing.ts'
 
 /** One verification as it was requested: the inputs, the key, and what the headers say. */
 export type VerificationRequest = {
@@ -22,6 +23,8 @@ export type VerificationRequest = {
   readonly refusesReuse: boolean
   /** On the monotonic clock. The deadline of the sources counts from here. */
   readonly startedAt: number
+  /** Undefined: requests are not traced. */
+  readonly trace: RequestTrace | undefined
 }
 
 type Incoming = {
@@ -30,6 +33,7 @@ type Incoming = {
   readonly requestId: string
   readonly origin: string
   readonly headers: IncomingHttpHeaders
+  readonly trace?: RequestTrace | undefined
 }
 
 type Inputs = { readonly number: string; readonly phone: string; readonly amount?: string }
@@ -39,7 +43,7 @@ const NO_REUSE = /(^|[,\s])no-(cache|store)([,\s=]|$)/i
 
 /** The inputs were validated before; the headers of a verification are validated here. */
 export function toVerificationRequest(
-  { caller, person, requestId, origin, headers }: Incoming,
+  { caller, person, requestId, origin, headers, trace }: Incoming,
   { number, phone: phoneText, amount }: Inputs,
 ): VerificationRequest {
   const phone = toPhoneCore(phoneText) as string
@@ -58,6 +62,7 @@ export function toVerificationRequest(
     consentReference,
     refusesReuse: NO_REUSE.test(headers['cache-control'] ?? ''),
     startedAt: performance.now(),
+    trace,
   }
 }
 

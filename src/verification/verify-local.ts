@@ -2,6 +2,7 @@ import { toBlindIndexText } from '../crypto/blind-index.ts'
 import { AppError } from '../errors.ts'
 import type { CommitCheck } from '../store/commit-check.ts'
 import { type Found, NO_RECORD } from '../store/lookup.ts'
+import { endAfter } from '../telemetry/tracing.ts'
 import { askLocal, type LocalOnly } from './ask.ts'
 import { toLimitError } from './guess-limit.ts'
 import type { IdType } from './id-type.ts'
@@ -92,7 +93,9 @@ function leave<T>({ deps: { local }, key, guess }: Running<T>): void {
 function look<T extends object>(running: Running<T>): Promise<VerificationResponse> {
   if (running.tries++ === MOST_TRIES) throw new AppError('idempotency_in_progress')
   const found = lookUp(running)
-  return found instanceof Promise ? found.then((ready) => decide(running, ready)) : decide(running, found)
+  if (!(found instanceof Promise)) return decide(running, found)
+  const span = running.request.trace?.startStep('look_up')
+  return endAfter(span, found).then((ready) => decide(running, ready))
 }
 
 /** Match and mask, in memory. */
@@ -119,7 +122,8 @@ function record<T extends object>(
   if (!response && !running.hasLooked) return look(running)
   const entry = toOutcome(verification, decision, response, verification.startedAt)
   const check = toCheck(running, found, decision, response)
-  return running.deps.audit.recordIf(check, [entry]).then((refusal) => {
+  const span = running.request.trace?.startStep('commit')
+  return endAfter(span, running.deps.audit.recordIf(check, [entry])).then((refusal) => {
     // What was read has changed before the commit.
     if (refusal === 'changed') return look(running)
     if (refusal) throw toLimitError(refusal)

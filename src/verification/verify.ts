@@ -1,5 +1,6 @@
 import { toBlindIndexText } from '../crypto/blind-index.ts'
 import { AppError } from '../errors.ts'
+import { endAfter } from '../telemetry/tracing.ts'
 import { askExternal, findReusable, keepForReuse } from './ask.ts'
 import type { Reservation } from './guess-limit.ts'
 import type { IdType } from './id-type.ts'
@@ -37,18 +38,22 @@ async function verifyExternal<T extends object>(
   try {
     // Idempotency: the first response under a key is replayed.
     if (request.idempotencyKey !== undefined) {
-      const begun = await deps.idempotency.begin(toKeyUse(idType, request, request.idempotencyKey, subject))
+      const use = toKeyUse(idType, request, request.idempotencyKey, subject)
+      const begun = await endAfter(request.trace?.startStep('idempotency'), deps.idempotency.begin(use))
       if ('stored' in begun) return await replay(deps, idType, request, subject, begun.stored)
       held.claim = begun.claim
     }
 
     // Guess limit: not in the sandbox, where people are synthetic.
     if (request.caller.mode === 'live')
-      held.reservation = await deps.guessLimit.reserve(request.caller, subject, request.phone)
+      held.reservation = await endAfter(
+        request.trace?.startStep('guess_limit'),
+        deps.guessLimit.reserve(request.caller, subject, request.phone),
+      )
 
     // Ask and match: the intent is durable before a source outside this process is asked.
     const verification = createVerification(deps, idType, request, subject, held.claim)
-    await deps.audit.record([toIntent(verification)])
+    await endAfter(request.trace?.startStep('commit_intent'), deps.audit.record([toIntent(verification)]))
     const decision = await askAndMatch(verification)
 
     // Mask: a failure has no response to store.
@@ -87,11 +92,10 @@ async function recordOutcome<T>(
   decision: Decision<T>,
   response: StoredResponse | undefined,
 ): Promise<void> {
-  const { deps, claim } = verification
-  await deps.audit.record(
-    [toOutcome(verification, decision, response, null)],
-    claim && response && deps.idempotency.complete(claim, response),
-  )
+  const { deps, claim, request } = verification
+  const entry = toOutcome(verification, decision, response, null)
+  const stored = claim && response && deps.idempotency.complete(claim, response)
+  await endAfter(request.trace?.startStep('commit'), deps.audit.record([entry], stored))
   // If this fails, the next request asks the source again.
   if (deps.reuse && 'record' in decision)
     await keepForReuse(deps.reuse, verification, decision.record).catch(() => {})

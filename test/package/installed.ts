@@ -2,6 +2,7 @@ import { expect, it } from 'vitest'
 import { SANDBOX_KEY } from '../../src/keys/sandbox-key.ts'
 import { VERSION } from '../../src/version.ts'
 import { newDataDir, type Program, runProgram, type Settings, startServer } from '../process/tabbat.ts'
+import { openCollector } from '../telemetry/collector.ts'
 
 /** What must work in every installation. `settings` can empty the PATH. */
 export function describeInstalled(toProgram: () => Program, settings: Settings = {}): void {
@@ -38,6 +39,16 @@ export function describeInstalled(toProgram: () => Program, settings: Settings =
     const page = /console +(\S+)/.exec(server.banner)?.[1] ?? ''
     expect(await (await fetch(page)).text()).toContain('<title>')
     expect(await server.stop()).toBe(0)
+  })
+
+  it('loads the libraries of OpenTelemetry', async () => {
+    const collector = await openCollector()
+    const server = await startServer({ ...quiet, OTEL_EXPORTER_OTLP_ENDPOINT: collector.url }, toProgram())
+    await verifyNin(server.url, SANDBOX_KEY, '12345678901', '08031234567')
+    expect(await server.stop()).toBe(0)
+    expect(collector.spans().map(({ name }) => name)).toContain('commit')
+    expect(collector.metrics().length).toBeGreaterThan(0)
+    await collector.close()
   })
 }
 

@@ -132,6 +132,7 @@ describe('the credentials', () => {
     tokenPath: '/merchant/authorization',
     amount: '0',
     notFound: undefined,
+    traceparent: 'off' as const,
   }
   const call = { signal: AbortSignal.timeout(5000), reference: 'ver_test' }
   const requests: HttpRequest[] = []

@@ -1,5 +1,5 @@
 import { baseUrl, credential, required, setting, urlPath, type ValuesOf } from '../../settings/setting.ts'
-import { notFoundSetting, vendorSettings } from '../vendor-settings.ts'
+import { notFoundSetting, traceparentSetting, vendorSettings } from '../vendor-settings.ts'
 
 const { price, dailyCap } = vendorSettings('RELAY', '')
 
@@ -45,6 +45,7 @@ export const settings = {
     'The amount that is sent with a BVN, because that API requires one. The amount of the caller is never sent.',
   ),
   notFound: notFoundSetting('RELAY'),
+  traceparent: traceparentSetting('RELAY'),
 }
 
 /** Either the key or both other keys are required. */
