@@ -10,7 +10,9 @@ export async function findLoss(table: Rows, dataDir: string, chain: string): Pro
   const last = rows.at(-1)
   if (!last || (await holds(table, chain, last))) return undefined
   const first = await findFirstMissing(table, chain, rows)
-  const kept = rows[first - 1]?.sequence ?? (await table.head(chain))?.sequence ?? 0
+  // Other nodes may have extended the chain between rows of this one, or after the loss.
+  const head = (await table.head(chain))?.sequence ?? 0
+  const kept = Math.min(head, (rows[first] ?? last).sequence - 1)
   const references = rows.slice(first).flatMap(({ reference }) => reference ?? [])
   return { chain, kept, acknowledged: last.sequence, references: [...new Set(references)] }
 }

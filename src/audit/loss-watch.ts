@@ -17,7 +17,7 @@ export type LossOptions = {
   readonly isRecorded: boolean
   /** The author of such a statement. */
   readonly by: string
-  /** Called once for each loss that is found. */
+  /** Called for each loss that is found, and again if it turns out larger. */
   readonly onLoss: (loss: Loss) => void
 }
 
@@ -47,7 +47,7 @@ export function createLossWatch(
       const loss = await findLoss(table, dataDir, chain)
       if (!loss) return undefined
       await losses.insert(loss, Date.now())
-      if (!found) onLoss(loss)
+      if (!found || found.acknowledged < loss.acknowledged) onLoss(loss)
       found = loss
       return new AcknowledgedRowsLost(loss)
     },

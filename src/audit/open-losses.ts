@@ -3,7 +3,7 @@ import { UserError } from '../errors.ts'
 import type { AuditTable } from '../store/audit-table.ts'
 import type { Loss } from '../store/loss-table.ts'
 import type { Store } from '../store/store.ts'
-import { removeAcknowledged } from './acknowledged-file.ts'
+import { listAcknowledged, removeAcknowledged } from './acknowledged-file.ts'
 import { findShortened } from './checkpoint.ts'
 import { CHECKPOINT_FILE } from './checkpoint-folder.ts'
 import { findLosses } from './find-loss.ts'
@@ -29,9 +29,18 @@ export async function findOpenLosses(log: OpenedLog): Promise<Loss[]> {
     await options.losses.insert(loss, Date.now())
     if (await options.losses.isAccepted(loss)) await removeAcknowledged(dataDir, loss.chain)
   }
+  await forgetRetired(log, found)
   const open = found.length > 0 ? await options.losses.list('open') : []
   if (open.length > 0 && !options.isRecorded) refuse(open, options)
   return open
+}
+
+/** The last row of a retired chain is signed: what was acknowledged on it need not be kept, if nothing of it is lost. */
+async function forgetRetired({ table, dataDir }: OpenedLog, lost: readonly Loss[]): Promise<void> {
+  const files = new Set(await listAcknowledged(dataDir))
+  for (const { chain, isRetired } of files.size > 0 ? await table.chains() : [])
+    if (isRetired && files.has(chain) && !lost.some((loss) => loss.chain === chain))
+      await removeAcknowledged(dataDir, chain)
 }
 
 /** Refuses to sign a log that lacks signed rows, unless their loss was accepted. */

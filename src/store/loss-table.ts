@@ -11,12 +11,16 @@ export type Loss = {
 }
 
 export type LossTable = {
-  /** Also retires the chain. A loss that is known keeps what more is known of it. */
+  /** Also retires the chain. A loss that is known keeps what more is known of it. One that grew is open again. */
   readonly insert: (loss: Loss, now: number) => Promise<void>
-  readonly isAccepted: (loss: Pick<Loss, 'chain' | 'kept'>) => Promise<boolean>
+  /** Whether all of it is accepted. */
+  readonly isAccepted: (loss: LostRows) => Promise<boolean>
   readonly list: (state: 'open' | 'accepted') => Promise<Loss[]>
-  readonly accept: (loss: Pick<Loss, 'chain' | 'kept'>, now: number) => Promise<void>
+  /** Does nothing if the loss has grown meanwhile. */
+  readonly accept: (loss: LostRows, now: number) => Promise<void>
 }
+
+type LostRows = Omit<Loss, 'references'>
 
 /** Later than any heartbeat. */
 const FOR_EVER = Number.MAX_SAFE_INTEGER
@@ -26,13 +30,15 @@ const INSERT = `INSERT INTO audit_losses (chain, kept, acknowledged, lost_refere
     acknowledged = CASE WHEN excluded.acknowledged > audit_losses.acknowledged
       THEN excluded.acknowledged ELSE audit_losses.acknowledged END,
     lost_references = CASE WHEN length(excluded.lost_references) > length(audit_losses.lost_references)
-      THEN excluded.lost_references ELSE audit_losses.lost_references END
-  WHERE audit_losses.accepted_at IS NULL`
+      THEN excluded.lost_references ELSE audit_losses.lost_references END,
+    accepted_at = NULL
+  WHERE audit_losses.accepted_at IS NULL OR excluded.acknowledged > audit_losses.acknowledged`
 const LIST = 'SELECT chain, kept, acknowledged, lost_references FROM audit_losses'
 
 export function createLossTable(database: Database): LossTable {
   const find = database.prepare(
-    'SELECT 1 AS found FROM audit_losses WHERE chain = $1 AND kept = $2 AND accepted_at IS NOT NULL',
+    `SELECT 1 AS found FROM audit_losses
+     WHERE chain = $1 AND kept = $2 AND acknowledged >= $3 AND accepted_at IS NOT NULL`,
   )
   const open = database.prepare(`${LIST} WHERE accepted_at IS NULL ORDER BY chain, kept`)
   const accepted = database.prepare(`${LIST} WHERE accepted_at IS NOT NULL ORDER BY chain, kept`)
@@ -43,12 +49,15 @@ export function createLossTable(database: Database): LossTable {
         await inside.prepare(INSERT).run(chain, kept, acknowledged, JSON.stringify(references), now)
         await retire.run(chain, FOR_EVER)
       }),
-    isAccepted: async ({ chain, kept }) => (await find.get(chain, kept)) !== undefined,
+    isAccepted: async ({ chain, kept, acknowledged }) =>
+      (await find.get(chain, kept, acknowledged)) !== undefined,
     list: async (state) => (await (state === 'open' ? open : accepted).all()).map(toLoss),
-    accept: async ({ chain, kept }, now) => {
+    accept: async ({ chain, kept, acknowledged }, now) => {
       await database
-        .prepare('UPDATE audit_losses SET accepted_at = $3 WHERE chain = $1 AND kept = $2')
-        .run(chain, kept, now)
+        .prepare(
+          'UPDATE audit_losses SET accepted_at = $4 WHERE chain = $1 AND kept = $2 AND acknowledged <= $3',
+        )
+        .run(chain, kept, acknowledged, now)
     },
   }
 }
