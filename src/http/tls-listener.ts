@@ -25,9 +25,12 @@ export function createTlsListener(
   { certificate, asksCaller }: TlsOptions,
   maxHandshakes: number,
 ): Server {
+  // The default is made of the arguments of the process, which differ between workers.
+  const sessionIdContext = asksCaller ? 'tabbat api' : 'tabbat admin'
   const listener = createServer(
     {
       ...toContext(certificate.current()),
+      sessionIdContext,
       handshakeTimeout: HANDSHAKE_MS,
       requestCert: asksCaller,
       rejectUnauthorized: false,
@@ -42,7 +45,11 @@ export function createTlsListener(
     },
   )
   const handshakes = createHandshakes(maxHandshakes)
-  certificate.onChange((changed) => listener.setSecureContext(toContext(changed)))
+  certificate.onChange((changed) => {
+    // Node.js gives the workers of a node the same keys. A new context would have keys of its own.
+    const ticketKeys = listener.getTicketKeys()
+    listener.setSecureContext({ ...toContext(changed), sessionIdContext, ticketKeys })
+  })
   // Starts the timeouts of requests, which http.Server checks only while it listens.
   listener.on('listening', () => http.emit('listening'))
   listener.on('connection', handshakes.begin)

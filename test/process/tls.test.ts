@@ -10,9 +10,10 @@ import { newDataDir, startServer, tabbat } from './tabbat.ts'
 const quiet = { TABBAT_LOG_LEVEL: 'silent', TABBAT_RATE_LIMIT: 'off' }
 const REQUEST = `GET /api/v2/sme-data/list HTTP/1.1\r\nHost: x\r\nAuthorization: ${SANDBOX_KEY}\r\nConnection: close\r\n\r\n`
 
-async function open(url: string): Promise<TLSSocket> {
+async function open(url: string, session?: Buffer): Promise<TLSSocket> {
   const { hostname, port } = new URL(url)
-  const socket = connect({ host: hostname, port: Number(port), rejectUnauthorized: false })
+  const resumed = session && { session }
+  const socket = connect({ host: hostname, port: Number(port), rejectUnauthorized: false, ...resumed })
   await once(socket, 'secureConnect')
   return socket
 }
@@ -22,6 +23,16 @@ async function readFingerprint(url: string): Promise<string | undefined> {
   const fingerprint = socket.getPeerX509Certificate()?.fingerprint256
   socket.destroy()
   return fingerprint?.replaceAll(':', '').toLowerCase()
+}
+
+/** What a caller keeps to resume its session. */
+async function readSession(url: string): Promise<Buffer> {
+  const { hostname, port } = new URL(url)
+  const socket = connect({ host: hostname, port: Number(port), rejectUnauthorized: false })
+  const session = once(socket, 'session')
+  socket.write(REQUEST)
+  await text(socket)
+  return (await session)[0] as Buffer
 }
 
 describe('a server with TLS', () => {
@@ -53,6 +64,30 @@ describe('a server with TLS', () => {
     await Promise.all(callers)
     expect([await ended, lost]).toEqual([0, 0])
   })
+
+  it('resumes a session at any worker, also after the certificate was replaced', async () => {
+    const files = writeCertificate(createCertificate())
+    const settings = { ...quiet, ...files, TABBAT_WORKERS: '2', TABBAT_DATA_DIR: newDataDir() }
+    const server = await startServer(settings)
+    const countWorkers = async () => JSON.parse((await tabbat(settings, 'nodes', '--json')).stdout).length
+    await expect.poll(countWorkers, { timeout: 20_000 }).toBe(2)
+    const session = await readSession(server.url)
+    // Connections are distributed in turn, so these reach both workers.
+    const isReused = async () => {
+      const socket = await open(server.url, session)
+      const reused = socket.isSessionReused()
+      socket.destroy()
+      return reused
+    }
+    expect([await isReused(), await isReused(), await isReused(), await isReused()]).toEqual(
+      Array(4).fill(true),
+    )
+    const second = createCertificate()
+    writeCertificate(second, dirname(files.TABBAT_TLS_CERT))
+    await expect.poll(() => readFingerprint(server.url), { timeout: 30_000 }).toBe(second.sha256)
+    expect([await isReused(), await isReused()]).toEqual([true, true])
+    expect(await server.stop()).toBe(0)
+  }, 60_000)
 
   it('uses replaced files without a restart', async () => {
     const [first, second] = [createCertificate(), createCertificate()]
