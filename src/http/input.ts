@@ -1,8 +1,8 @@
 import type { TObject } from '../contract/schema.ts'
+import { createValidate } from '../contract/validate.ts'
 import { AppError } from '../errors.ts'
 import { hasBody, withJsonBody } from './body.ts'
 import type { Exchange, Reply } from './exchange.ts'
-import { createValidate } from './validate.ts'
 
 type Input = Record<string, string>
 

@@ -1,6 +1,6 @@
-import { INPUT_MAX_LENGTH } from '../contract/field.ts'
-import type { Static, TObject } from '../contract/schema.ts'
 import { AppError, type FieldErrors } from '../errors.ts'
+import { INPUT_MAX_LENGTH } from './field.ts'
+import type { Static, TObject } from './schema.ts'
 
 type InputField = { readonly pattern: string; readonly 'x-rule': string }
 
