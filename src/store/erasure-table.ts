@@ -1,3 +1,4 @@
+import { countBatchRows, eraseBatchRows, lockBatchRows } from './batch-erasure.ts'
 import type { Database } from './database.ts'
 import { toPersonLock } from './guess-table.ts'
 import { NO_PAID_CALLS_LEFT } from './paid-calls.ts'
@@ -91,13 +92,17 @@ async function countAll(database: Database, subject: ErasureSubject): Promise<Er
       'reused_results WHERE subject = $1 AND length(sealed) > 0',
       subject.reusedResult,
     ),
-    queued: await countQueued(database, subject.keptAnswers),
+    queued:
+      (await countQueued(database, subject.keptAnswers)) +
+      (await countBatchRows(database, subject.keptAnswers)),
   }
 }
 
 async function eraseInside(inside: Database, subject: ErasureSubject, now: number): Promise<ErasedRows> {
   // First, as in append-audit.ts: another order of the locks would be a deadlock.
+  await lockBatchRows(inside)
   const { queued, ended } = await eraseQueued(inside, subject.keptAnswers)
+  const rows = await eraseBatchRows(inside, subject.keptAnswers)
   await inside.lock(REGISTRY_LOCK)
   // A response about this person is stored either before this, and deleted below, or after it, and then refused.
   await inside.lock(toPersonLock(subject.keptAnswers))
@@ -114,8 +119,8 @@ async function eraseInside(inside: Database, subject: ErasureSubject, now: numbe
     pictures,
     keptAnswers,
     reusedResults: await eraseReused(inside, subject.reusedResult, now),
-    queued,
-    ended,
+    queued: queued + rows.length,
+    ended: [...ended, ...rows],
   }
 }
 

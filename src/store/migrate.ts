@@ -29,6 +29,7 @@ import { rateWindows } from './migrations/0026-rate-windows.ts'
 import { webhooks } from './migrations/0027-webhooks.ts'
 import { auditMonths } from './migrations/0028-audit-months.ts'
 import { verificationQueue } from './migrations/0029-verification-queue.ts'
+import { batches } from './migrations/0030-batches.ts'
 
 /** `sql` runs on both engines; statements that differ stand under the name of the dialect. */
 type Migration = {
@@ -69,6 +70,7 @@ const MIGRATIONS: readonly Migration[] = [
   webhooks,
   auditMonths,
   verificationQueue,
+  batches,
 ]
 
 /** The schema that this program knows. */

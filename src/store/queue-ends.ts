@@ -1,3 +1,4 @@
+import { endBatchRows, toRowEnd } from './batch-end.ts'
 import type { Database } from './database.ts'
 import { addToCounts } from './queue-counts.ts'
 import type { Lane } from './queue-rows.ts'
@@ -14,4 +15,11 @@ export type QueueEnd = {
 /** Every end of a verification passes here, in the transaction in which it ends. The counts are locked before. */
 export async function recordEnds(inside: Database, ends: readonly QueueEnd[]): Promise<void> {
   await addToCounts(inside, ends, -1)
+  const rows = ends.flatMap(({ batch, outcome }) =>
+    batch === null ? [] : [{ batch, end: toRowEnd(outcome) }],
+  )
+  const groups = Map.groupBy(rows, ({ batch, end }) => `${batch} ${end}`)
+  // In one order, so that two transactions do not wait for each other.
+  for (const [, group] of [...groups].sort())
+    if (group[0]) await endBatchRows(inside, group[0].batch, group[0].end, group.length)
 }

@@ -1,5 +1,6 @@
 import { type AccountTable, createAccountTable } from './account-table.ts'
 import { type AuditTable, createAuditTable } from './audit-table.ts'
+import { type BatchTable, createBatchTable } from './batch-table.ts'
 import { type CatalogueTable, createCatalogueTable } from './catalogue-table.ts'
 import type { Database } from './database.ts'
 import { createDeliveryTable, type DeliveryTable } from './delivery-table.ts'
@@ -49,6 +50,7 @@ export type Tables = {
   readonly webhooks: WebhookTable
   readonly deliveries: DeliveryTable
   readonly queue: QueueTable
+  readonly batches: BatchTable
 }
 
 export const createTables = (database: Database): Tables => ({
@@ -75,6 +77,7 @@ export const createTables = (database: Database): Tables => ({
   webhooks: createWebhookTable(database),
   deliveries: createDeliveryTable(database),
   queue: createQueueTable(database),
+  batches: createBatchTable(database),
 })
 
 /** The methods that write. A server on SQLite runs them in a writer thread, so that the event loop never waits for the disk. */
@@ -101,6 +104,7 @@ export const WRITES: { readonly [Table in keyof Tables]: readonly (keyof Tables[
   webhooks: ['insert', 'roll', 'disable', 'enable', 'remove'],
   deliveries: ['claim', 'settle', 'resend', 'forget'],
   queue: ['enqueue', 'claim', 'claimExpired', 'release', 'forget'],
+  batches: ['begin', 'addRows', 'accept', 'breakOff', 'feed', 'stop', 'forget'],
   accounts: [
     'invite',
     'voidInvitation',

@@ -1,0 +1,47 @@
+import type { NewEvent } from '../contract/event.ts'
+import { steadyNow } from '../contract/time.ts'
+import { BATCH_COLUMNS, type Batch, countOpenRows, ROW_ENDS, type RowEnd, toBatch } from './batch.ts'
+import type { Database, Row } from './database.ts'
+import { toSharedNow } from './database-clock.ts'
+import { appendEvents } from './event-table.ts'
+
+/** Counts rows that have ended, and ends the batch with its last row. In a transaction that has locked the counts of the queue. */
+export async function endBatchRows(inside: Database, id: string, end: RowEnd, count: number): Promise<void> {
+  const row = await inside
+    .prepare(`UPDATE batches SET ${end} = ${end} + $2 WHERE id = $1 RETURNING ${BATCH_COLUMNS}`)
+    .get(id, count)
+  if (row) await endIfDone(inside, row)
+}
+
+/** How a row ends whose verification ended with this outcome. */
+export function toRowEnd(outcome: string): RowEnd {
+  if (outcome === 'erased') return 'cancelled'
+  return ROW_ENDS.find((end) => end === outcome) ?? 'failed'
+}
+
+/** In a transaction that holds the row of the batch: ends it if its last row has ended. */
+export async function endIfDone(inside: Database, row: Row): Promise<void> {
+  const batch = toBatch(row)
+  const isOpen = batch.state === 'running' || batch.state === 'stopping'
+  if (!isOpen || countOpenRows(batch) > 0) return
+  const state = batch.state === 'stopping' ? 'cancelled' : 'completed'
+  await inside
+    .prepare(
+      `UPDATE batches SET state = $2, ended_at = ${toSharedNow(inside, 'CAST($3 AS BIGINT)')} WHERE id = $1`,
+    )
+    .run(batch.id, state, steadyNow())
+  await appendEvents(inside, [toEvent(batch, state)])
+}
+
+/** The id is made of that of the batch: a batch ends once. */
+const toEvent = (
+  { id, keyId, mode, rows, refused, ends }: Batch,
+  state: 'cancelled' | 'completed',
+): NewEvent => ({
+  id: `evt_${id}`,
+  type: 'batch.completed',
+  at: Date.now(),
+  keyId,
+  reference: id,
+  data: { reference: id, status: state.toUpperCase(), mode, rows, refused, ...ends },
+})

@@ -1,0 +1,135 @@
+import { BATCH_COLUMNS, type Batch, type BatchResult, type NewBatchRow, toBatch } from './batch.ts'
+import { type FeedOptions, feedBatches } from './batch-feed.ts'
+import {
+  acceptBatch,
+  addBatchRows,
+  type BegunBatch,
+  BREAK,
+  beginBatch,
+  type NewBatch,
+  type ReceivedBatch,
+  toStale,
+} from './batch-receive.ts'
+import type { Database, Row } from './database.ts'
+import { toSharedNow } from './database-clock.ts'
+import { deleteSome, ROWS_PER_STEP } from './delete-some.ts'
+import { toQueuedColumns } from './queue-rows.ts'
+
+type Receiver = Pick<NewBatch, 'id' | 'owner'>
+
+/** Files of verifications. Questions and labels are sealed. */
+export type BatchTable = {
+  readonly begin: (batch: NewBatch, now: number) => Promise<BegunBatch>
+  /** False when the batch is not received by this process any more. */
+  readonly addRows: (batch: Receiver, rows: readonly NewBatchRow[], now: number) => Promise<boolean>
+  /** Undefined when the batch is not received by this process any more. */
+  readonly accept: (batch: Receiver, received: ReceivedBatch, now: number) => Promise<Batch | undefined>
+  /** Its body did not arrive whole. */
+  readonly breakOff: (batch: Receiver) => Promise<void>
+  /** Moves rows to the queue of verifications: see batch-feed.ts. */
+  readonly feed: (options: FeedOptions, now: number) => Promise<number>
+  /** A batch that was accepted. Of one key only, if a lineage is given. */
+  readonly find: (id: string, lineage: string | undefined, now: number) => Promise<Batch | undefined>
+  /** The latest first, created before that time. */
+  readonly list: (before: number, most: number, now: number) => Promise<Batch[]>
+  readonly listResults: (id: string, afterLine: number, most: number, now: number) => Promise<BatchResult[]>
+  readonly listRefusals: (
+    id: string,
+    afterLine: number,
+    most: number,
+  ) => Promise<{ line: number; refusals: string }[]>
+  /** No further row begins. */
+  readonly stop: (id: string, now: number) => Promise<void>
+  /** Deletes some rows of a batch whose time is over. Returns a full step while there may be more. */
+  readonly forget: (keepMs: number, now: number) => Promise<number>
+}
+
+const FROM = 'FROM batches LEFT JOIN batch_paces ON batch_paces.lineage = batches.lineage'
+
+export function createBatchTable(database: Database): BatchTable {
+  const toColumns = (now: string) => `${BATCH_COLUMNS}, paced_until, ${toSharedNow(database, now)} AS now`
+  return {
+    begin: (batch, now) => database.transaction((inside) => beginBatch(inside, batch, now)),
+    addRows: (batch, rows, now) => database.transaction((inside) => addBatchRows(inside, batch, rows, now)),
+    accept: (batch, received, now) =>
+      database.transaction((inside) => acceptBatch(inside, batch, received, now)),
+    breakOff: async ({ id, owner }) => void (await database.prepare(BREAK).run(id, owner)),
+    feed: (options, now) => database.transaction((inside) => feedBatches(inside, options, now)),
+    find: async (id, lineage, now) => {
+      const row = await database
+        .prepare(
+          `SELECT ${toColumns('$3')} ${FROM} WHERE batches.id = $1 AND accepted_at IS NOT NULL
+           AND (batches.lineage = $2 OR CAST($2 AS TEXT) IS NULL)`,
+        )
+        .get(id, lineage ?? null, now)
+      return row && toBatch(row)
+    },
+    list: async (before, most, now) => {
+      const rows = await database
+        .prepare(
+          `SELECT ${toColumns('$3')} ${FROM} WHERE created_at < $1 AND accepted_at IS NOT NULL
+           ORDER BY created_at DESC LIMIT $2`,
+        )
+        .all(before, most, now)
+      return rows.map(toBatch)
+    },
+    listResults: async (id, afterLine, most, now) =>
+      (await database.prepare(toListResults(database)).all(id, afterLine, most, now)).map(toResult),
+    listRefusals: async (id, afterLine, most) => {
+      const rows = await database
+        .prepare(
+          `SELECT line, refusals FROM batch_rows WHERE batch = $1 AND line > $2 AND refusals IS NOT NULL
+           ORDER BY line LIMIT $3`,
+        )
+        .all(id, afterLine, most)
+      return rows.map(({ line, refusals }) => ({ line: Number(line), refusals: String(refusals) }))
+    },
+    stop: async (id) =>
+      void (await database
+        .prepare(`UPDATE batches SET state = 'stopping' WHERE id = $1 AND state = 'running'`)
+        .run(id)),
+    forget: (keepMs, now) => database.transaction((inside) => forgetInside(inside, keepMs, now)),
+  }
+}
+
+const toListResults = (database: Database) => `
+  SELECT batch_rows.line AS row_line, batch_rows.reference AS row_reference, batch_rows.operation AS row_operation, label,
+    refusals, CASE WHEN batch_rows.question IS NULL THEN 0 ELSE 1 END AS is_waiting, queued.*
+  FROM (SELECT * FROM batch_rows WHERE batch = $1 AND line > $2 ORDER BY line LIMIT $3) AS batch_rows
+  LEFT JOIN (SELECT ${toQueuedColumns(toSharedNow(database, '$4'))} FROM queued_verifications) AS queued
+    ON queued.reference = batch_rows.reference
+  ORDER BY batch_rows.line`
+
+const toResult = (row: Row): BatchResult => ({
+  line: Number(row.row_line),
+  reference: toText(row.row_reference),
+  operation: toText(row.row_operation),
+  label: (row.label as Uint8Array | null) ?? undefined,
+  refusals: toText(row.refusals),
+  state: toText(row.state),
+  outcome: toText(row.outcome),
+  isRunning: Number(row.is_running) === 1,
+  answer: (row.answer as Uint8Array | null) ?? undefined,
+  isWaiting: Number(row.is_waiting) === 1,
+})
+
+const toText = (value: unknown) => (value === null || value === undefined ? undefined : String(value))
+
+/** The rows first, in steps, and then the batch. */
+async function forgetInside(inside: Database, keepMs: number, now: number): Promise<number> {
+  const at = toSharedNow(inside, '$1')
+  const stale = await inside
+    .prepare(`SELECT id FROM batches WHERE ended_at IS NULL AND ${toStale(at)} LIMIT 1`)
+    .get(now)
+  if (stale) await inside.prepare(BREAK).run(String(stale.id), null)
+  const over = await inside
+    .prepare(
+      `SELECT id FROM batches WHERE ended_at IS NOT NULL AND (state = 'broken' OR ended_at <= ${at} - $2)
+       ORDER BY ended_at LIMIT 1`,
+    )
+    .get(now, keepMs)
+  if (!over) return 0
+  const deleted = await deleteSome(inside, 'batch_rows', 'batch = $1', String(over.id))
+  if (deleted < ROWS_PER_STEP) await inside.prepare('DELETE FROM batches WHERE id = $1').run(String(over.id))
+  return ROWS_PER_STEP
+}

@@ -1,0 +1,85 @@
+import type { Mode } from '../contract/scope.ts'
+import type { Row } from './database.ts'
+
+/** `broken`: its body did not arrive whole, so nothing of it was accepted. `stopping`: cancelled, and some rows still run. */
+type BatchState = 'receiving' | 'broken' | 'running' | 'stopping' | 'completed' | 'cancelled'
+
+/** How rows end. `failed` is an answer that says neither verified nor not verified. */
+export const ROW_ENDS = ['verified', 'not_verified', 'failed', 'expired', 'cancelled'] as const
+export type RowEnd = (typeof ROW_ENDS)[number]
+
+/** A batch without its rows. Times are in ms, by the clock that all nodes share. */
+export type Batch = {
+  readonly id: string
+  readonly keyId: string
+  readonly lineage: string
+  readonly mode: Mode
+  readonly state: BatchState
+  readonly createdAt: number
+  readonly acceptedAt: number | undefined
+  readonly endedAt: number | undefined
+  /** Until when the rows of its key are planned, and the time now. */
+  readonly pacedUntil: number
+  readonly now: number
+  readonly rows: number
+  readonly refused: number
+  /** Rows that were moved to the queue. */
+  readonly fed: number
+  readonly ends: Readonly<Record<RowEnd, number>>
+}
+
+/** A row as it is received. Without a reference it was refused. */
+export type NewBatchRow = {
+  readonly line: number
+  readonly reference?: string
+  readonly operation?: string
+  readonly subject?: Uint8Array
+  /** Sealed. */
+  readonly question?: Uint8Array
+  /** Sealed: the caller's own word for the row. */
+  readonly label?: Uint8Array
+  /** JSON. */
+  readonly refusals?: string
+}
+
+/** A row with its result, as far as there is one. */
+export type BatchResult = {
+  readonly line: number
+  readonly reference: string | undefined
+  readonly label: Uint8Array | undefined
+  readonly refusals: string | undefined
+  readonly operation: string | undefined
+  /** Of the row in the queue; undefined before it was moved there, and for a row that was not. */
+  readonly state: string | undefined
+  readonly outcome: string | undefined
+  readonly isRunning: boolean
+  readonly answer: Uint8Array | undefined
+  /** It was not moved to the queue yet. */
+  readonly isWaiting: boolean
+}
+
+export const BATCH_COLUMNS = `batches.id, key_id, batches.lineage, mode, state, created_at, accepted_at, ended_at, total, refused, fed,
+  ${ROW_ENDS.join(', ')}`
+
+export const toBatch = (row: Row): Batch => ({
+  id: String(row.id),
+  keyId: String(row.key_id),
+  lineage: String(row.lineage),
+  mode: row.mode as Mode,
+  state: row.state as BatchState,
+  createdAt: Number(row.created_at),
+  acceptedAt: toNumber(row.accepted_at),
+  endedAt: toNumber(row.ended_at),
+  pacedUntil: Number(row.paced_until ?? 0),
+  now: Number(row.now),
+  rows: Number(row.total),
+  refused: Number(row.refused),
+  fed: Number(row.fed),
+  ends: Object.fromEntries(ROW_ENDS.map((end) => [end, Number(row[end])])) as Record<RowEnd, number>,
+})
+
+/** Rows that were accepted and have not ended. */
+export const countOpenRows = ({ rows, refused, ends }: Batch): number =>
+  rows - refused - ROW_ENDS.reduce((sum, end) => sum + ends[end], 0)
+
+const toNumber = (value: unknown) => (value === null || value === undefined ? undefined : Number(value))
