@@ -2,31 +2,52 @@ import {
   type Context,
   ROOT_CONTEXT,
   type Span,
+  type SpanContext,
   SpanKind,
   SpanStatusCode,
-  TraceFlags,
   type Tracer,
   trace,
 } from '@opentelemetry/api'
 import { parseTraceParent } from '@opentelemetry/core'
+import { type IdGenerator, RandomIdGenerator, type Sampler, SamplingDecision } from '@opentelemetry/sdk-trace'
 import type { AttemptSpan, RequestTrace, Step, StepSpan, Tracing } from './tracing.ts'
 
-/** Traces by the tracer of OpenTelemetry. This file alone names spans and sets their attributes. */
-export const createTracing = (tracer: Tracer, acceptsParent: boolean): Tracing => ({
-  start: ({ method, route, operation, traceparent, startedAt }) => {
-    const offsetMs = Date.now() - performance.now()
-    const parent = acceptsParent && traceparent !== undefined ? toParent(traceparent) : ROOT_CONTEXT
-    const options = { kind: SpanKind.SERVER, startTime: offsetMs + startedAt }
-    const span = tracer.startSpan(`${method} ${route}`, options, parent)
-    if (!span.isRecording()) return new UnsampledTrace(span)
-    span.setAttributes({
-      'http.request.method': method,
-      'http.route': route,
-      'tabbat.operation': operation,
-    })
-    return new SampledTrace(tracer, span, offsetMs)
-  },
-})
+type TracingOptions = {
+  readonly sampler: Sampler
+  readonly acceptsParent: boolean
+  /** The tracer records every span, with the trace ids that this generator gives. */
+  readonly createTracer: (idGenerator: IdGenerator) => Tracer
+}
+
+/**
+ * Traces by the tracer of OpenTelemetry. This file alone names spans and sets their attributes. The sampler is asked here and
+ * not by the tracer: a request that is not sampled costs a random id, and no span.
+ */
+export function createTracing({ sampler, acceptsParent, createTracer }: TracingOptions): Tracing {
+  const ids = new RandomIdGenerator()
+  let traceId = ''
+  const tracer = createTracer({ generateTraceId: () => traceId, generateSpanId: () => ids.generateSpanId() })
+  return {
+    start: ({ method, route, operation, traceparent, startedAt }) => {
+      const context = acceptsParent && traceparent !== undefined ? toParent(traceparent) : ROOT_CONTEXT
+      traceId = trace.getSpanContext(context)?.traceId ?? ids.generateTraceId()
+      const { decision } = sampler.shouldSample(context, traceId, route, SpanKind.SERVER, NONE, NO_LINKS)
+      if (decision !== SamplingDecision.RECORD_AND_SAMPLED) return new UnsampledTrace(traceId, ids)
+      const offsetMs = Date.now() - performance.now()
+      const attributes = {
+        'http.request.method': method,
+        'http.route': route,
+        'tabbat.operation': operation,
+      }
+      const options = { kind: SpanKind.SERVER, startTime: offsetMs + startedAt, attributes }
+      const span = tracer.startSpan(`${method} ${route}`, options, context)
+      return new SampledTrace(tracer, span, offsetMs)
+    },
+  }
+}
+
+const NONE = {}
+const NO_LINKS: [] = []
 
 /**
  * The context of the caller's span. `tracestate` and `baggage` are not read: they may contain anything. Nor are ids accepted
@@ -39,25 +60,24 @@ function toParent(traceparent: string): Context {
   return trace.setSpanContext(ROOT_CONTEXT, { ...parent, isRemote: true })
 }
 
-function toTraceparent(span: Span): string {
-  const { traceId, spanId, traceFlags } = span.spanContext()
-  return `00-${traceId}-${spanId}-0${traceFlags & TraceFlags.SAMPLED}`
+function toTraceparent({ traceId, spanId }: SpanContext): string {
+  return `00-${traceId}-${spanId}-01`
 }
 
 /** Nothing is recorded; the ids go to the log and to sources that accept them. */
 class UnsampledTrace implements RequestTrace {
   readonly traceId: string
-  readonly #span: Span
+  readonly #ids: IdGenerator
 
-  constructor(span: Span) {
-    this.#span = span
-    this.traceId = span.spanContext().traceId
+  constructor(traceId: string, ids: IdGenerator) {
+    this.traceId = traceId
+    this.#ids = ids
   }
 
   startStep(): undefined {}
 
   startAttempt(): AttemptSpan {
-    return { traceparent: toTraceparent(this.#span), end: () => {} }
+    return { traceparent: `00-${this.traceId}-${this.#ids.generateSpanId()}-00`, end: () => {} }
   }
 
   end(): void {}
@@ -99,7 +119,7 @@ class SampledTrace implements RequestTrace {
     }
     const span = this.#tracer.startSpan(`source ${source}`, options, this.#context)
     return {
-      traceparent: toTraceparent(span),
+      traceparent: toTraceparent(span.spanContext()),
       end: (result) => {
         span.setAttribute('tabbat.source.result', result)
         if (!ANSWERS.has(result)) fail(span, result)

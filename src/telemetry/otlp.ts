@@ -6,7 +6,12 @@ import {
   PeriodicExportingMetricReader,
   type PushMetricExporter,
 } from '@opentelemetry/sdk-metrics'
-import { BatchSpanProcessor, type SpanExporter, TracerProvider } from '@opentelemetry/sdk-trace'
+import {
+  AlwaysOnSampler,
+  BatchSpanProcessor,
+  type SpanExporter,
+  TracerProvider,
+} from '@opentelemetry/sdk-trace'
 import { createExportReport } from './export-report.ts'
 import type { Log } from './log.ts'
 import type { Metric } from './metric.ts'
@@ -52,15 +57,14 @@ const CLOSE_MS = 2000
 /** Sends traces and metrics to a collector, over OTLP/HTTP with protobuf. */
 export function openOtlp(options: OtlpOptions): Otlp {
   const resource = resourceFromAttributes({ ...options.resource })
-  const tracerProvider = options.traces && openTraces(options, options.traces, resource)
+  const traces = options.traces && openTraces(options, options.traces, resource)
   const meterProvider = options.metrics && openMetrics(options, options.metrics, resource)
-  const tracer = tracerProvider?.getTracer('tabbat', options.version)
   return {
-    tracing: tracer && createTracing(tracer, options.traces?.acceptsParent ?? false),
+    tracing: traces?.tracing,
     close: async () => {
       const { promise: isLate, resolve } = Promise.withResolvers<void>()
       const timer = setTimeout(resolve, CLOSE_MS)
-      const closing = [tracerProvider?.shutdown(), meterProvider?.shutdown()]
+      const closing = [traces?.close(), meterProvider?.shutdown()]
       // A failure was reported by the exporter.
       await Promise.race([Promise.allSettled(closing), isLate])
       clearTimeout(timer)
@@ -89,9 +93,9 @@ const toExporterOptions = (
 
 function openTraces(
   options: OtlpOptions,
-  { sampler, ratio }: NonNullable<OtlpOptions['traces']>,
+  { sampler, ratio, acceptsParent }: NonNullable<OtlpOptions['traces']>,
   resource: Resource,
-): TracerProvider {
+) {
   const inner = new OTLPTraceExporter(toExporterOptions(options, '/v1/traces'))
   const report = createExportReport(options.log, 'traces')
   const exporter: SpanExporter = {
@@ -103,8 +107,19 @@ function openTraces(
     forceFlush: () => inner.forceFlush(),
     shutdown: () => inner.shutdown(),
   }
-  const spanProcessors = [new BatchSpanProcessor({ exporter, ...QUEUE })]
-  return new TracerProvider({ resource, sampler: createSampler(sampler, ratio), spanProcessors })
+  const processor = new BatchSpanProcessor({ exporter, ...QUEUE })
+  const tracing = createTracing({
+    sampler: createSampler(sampler, ratio),
+    acceptsParent,
+    createTracer: (idGenerator) =>
+      new TracerProvider({
+        resource,
+        sampler: new AlwaysOnSampler(),
+        idGenerator,
+        spanProcessors: [processor],
+      }).getTracer('tabbat', options.version),
+  })
+  return { tracing, close: () => processor.shutdown() }
 }
 
 function openMetrics(
