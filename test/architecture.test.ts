@@ -18,6 +18,7 @@ const ROOMS = [
   'catalogue',
   'backup',
   'config',
+  'webhooks',
   'sources',
   'accounts',
   'keys',

@@ -26,6 +26,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<(program: Command) => void
   import: async () => (await import('./import.ts')).addImportCommand,
   registry: async () => (await import('./registry.ts')).addRegistryCommand,
   sources: async () => (await import('./sources.ts')).addSourcesCommand,
+  webhooks: async () => (await import('./webhooks.ts')).addWebhooksCommand,
   simulate: async () => (await import('./simulate.ts')).addSimulateCommand,
   catalogue: async () => (await import('./catalogue.ts')).addCatalogueCommand,
   admin: async () => (await import('./admin.ts')).addAdminCommand,

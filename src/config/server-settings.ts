@@ -110,6 +110,24 @@ export const SETTINGS = {
     oneOf('on', 'off'),
     'Whether vendors may be called over plain http, which others on the network can read. Loopback is always allowed. With on, the server prints a warning at the start.',
   ),
+  webhooksPrivate: setting(
+    'TABBAT_WEBHOOKS_PRIVATE',
+    'off',
+    oneOf('on', 'off'),
+    'Whether webhooks may go to private, loopback and link-local addresses, and over plain http. See docs/webhooks.md.',
+  ),
+  webhooksLog: setting(
+    'TABBAT_WEBHOOKS_LOG',
+    '30d',
+    duration({ least: '1h', most: '400d' }),
+    'How long finished deliveries of webhooks stay in their log.',
+  ),
+  spendAlert: setting(
+    'TABBAT_SPEND_ALERT',
+    '80',
+    orOff(wholeNumber(1, 100)),
+    'Share of the daily cap of a vendor, in percent, from which the event spend.near_cap is sent, once a day. off: never.',
+  ),
   catalogueSources: setting(
     'TABBAT_CATALOGUE_SOURCES',
     undefined,

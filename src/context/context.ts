@@ -25,6 +25,7 @@ import { createOpenGuesses } from '../verification/open-guesses.ts'
 import { createReuse, type Reuse } from '../verification/reuse.ts'
 import { createSingleFlight, type SingleFlight } from '../verification/single-flight.ts'
 import type { LocalDeps, Sources } from '../verification/verification-deps.ts'
+import type { Webhooks } from '../webhooks/webhooks.ts'
 import { startCleanup } from './cleanup.ts'
 import { listConnectionWarnings } from './connection-warnings.ts'
 import { createFatalStop, type FatalStop } from './fatal-stop.ts'
@@ -33,6 +34,7 @@ import { type Nodes, openNodes } from './nodes.ts'
 import { openAudit } from './open-audit.ts'
 import { openRegistry, openScrub } from './open-registry.ts'
 import { openTelemetry } from './open-telemetry.ts'
+import { openContextWebhooks } from './open-webhooks.ts'
 import { openSourceChain, type SourceChain } from './source-chain.ts'
 import { openTlsCertificate, type TlsCertificate } from './tls-certificate.ts'
 
@@ -70,6 +72,7 @@ export type Context = {
   readonly latencies: Latencies
   /** The servers of this database. */
   readonly nodes: Nodes
+  readonly webhooks: Webhooks
   /** About the connections to PostgreSQL. */
   readonly databaseWarnings: readonly string[]
   /** `stopping` is set by the first SIGTERM or SIGINT: the server is no longer ready and finishes its requests. */
@@ -91,17 +94,21 @@ export async function createContext(
   const scrub = workerNumber === 1 ? await openScrub(config, store, currentKeyring, log, fatal) : undefined
   const guessLimit = await openGuessLimit(config, store, workerNumber)
   const databaseWarnings = await listConnectionWarnings(config, store)
-  const audit = await openAudit(config, store, keyring, log, fatal)
+  const alarms = { reportAuditFailure: () => {} }
+  const audit = await openAudit(config, store, keyring, log, fatal, () => alarms.reportAuditFailure())
   const { paidCalls } = config
   const idempotency = createIdempotency({ table: store.idempotency, keyring, owner: audit.owner, paidCalls })
   const { sourceChain, catalogue } = await openSources(config, { store, registry, audit, log })
+  const webhooks = openContextWebhooks(config, { store, keyring, log, audit, sourceChain })
+  alarms.reportAuditFailure = webhooks.reportAuditFailure
   const latencies = createLatencies(store.statistics, audit.owner)
   const self = { owner: audit.owner, node: loadNodeName(config.dataDir), worker: workerNumber }
   const nodes = await openNodes({ table: store.nodes, self, learning: [catalogue, sourceChain] })
-  const described = { sourceChain, audit, workerNumber, scrubbedAt: scrub?.finishedAt, certificate }
+  const described = { sourceChain, audit, webhooks, workerNumber, scrubbedAt: scrub?.finishedAt, certificate }
   const telemetry = await openTelemetry(config, { ...described, store, log, node: self.node })
   const rateLimit = openRateLimit(config, store, nodes)
-  const stopCleanup = startCleanup(log, store, [guessLimit, idempotency, sourceChain, nodes], workerNumber)
+  const forgetting = [guessLimit, idempotency, sourceChain, nodes, webhooks]
+  const stopCleanup = startCleanup(log, store, forgetting, workerNumber)
   return {
     config,
     log,
@@ -128,23 +135,50 @@ export async function createContext(
     reuse: config.reuse === 'off' ? undefined : createReuse(store.reuse, keyring, config.reuse),
     latencies,
     nodes,
+    webhooks,
     databaseWarnings,
     lifecycle: { stopping: false },
-    close: async () => {
-      const sending = telemetry.close()
-      certificate?.close()
-      rateLimit?.close?.()
-      await Promise.all([stopCleanup(), nodes.close()])
-      await scrub?.close()
-      await catalogue.close()
-      await sourceChain.close()
-      await guessLimit.finish()
-      await latencies.close()
-      await audit.close()
-      await store.close()
-      await sending
-    },
+    close: () =>
+      closeAll({
+        ...{ certificate, rateLimit, stopCleanup, nodes, scrub, webhooks, catalogue, sourceChain },
+        ...{ guessLimit, latencies, audit, store, telemetry },
+      }),
   }
+}
+
+type Closing = Pick<
+  Context,
+  | 'certificate'
+  | 'rateLimit'
+  | 'nodes'
+  | 'webhooks'
+  | 'catalogue'
+  | 'sourceChain'
+  | 'guessLimit'
+  | 'latencies'
+  | 'audit'
+  | 'store'
+> & {
+  readonly stopCleanup: () => Promise<void>
+  readonly scrub: { readonly close: () => Promise<void> } | undefined
+  readonly telemetry: { readonly close: () => Promise<void> }
+}
+
+/** In the order of dependence: the store is last. */
+async function closeAll(parts: Closing): Promise<void> {
+  const { certificate, rateLimit, stopCleanup, nodes, scrub, webhooks, catalogue, sourceChain } = parts
+  const sending = parts.telemetry.close()
+  certificate?.close()
+  rateLimit?.close?.()
+  await Promise.all([stopCleanup(), nodes.close(), webhooks.close()])
+  await scrub?.close()
+  await catalogue.close()
+  await sourceChain.close()
+  await parts.guessLimit.finish()
+  await parts.latencies.close()
+  await parts.audit.close()
+  await parts.store.close()
+  await sending
 }
 
 /** Guesses that this worker counted before it crashed are withdrawn. */

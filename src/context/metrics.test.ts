@@ -9,6 +9,7 @@ it('has the time of the last scrub from the start, as 0 before the first', async
   const { print } = createMetrics({
     sourceChain,
     audit: { isHealthy: true, checkpointedAt: undefined, rowsSinceCheckpoint: 0 },
+    webhooks: { counts: { delivered: 0, failed: 0 } },
     workerNumber: 1,
     scrubbedAt: () => finishedAt,
     certificate: undefined,

@@ -8,6 +8,7 @@ import { type AuditState, toAuditMetrics } from './audit-metrics.ts'
 import type { SourceChain } from './source-chain.ts'
 import { createSpendMetric, toSourceMetrics } from './source-metrics.ts'
 import type { TlsCertificate } from './tls-certificate.ts'
+import { toWebhookMetrics, type WebhookCounts } from './webhook-metrics.ts'
 
 export type Metrics = {
   readonly countRequest: (operation: string, mode: string, outcome: string, durationMs: number) => void
@@ -20,6 +21,7 @@ export type Metrics = {
 export type MetricsOptions = {
   readonly sourceChain: Pick<SourceChain, 'guards' | 'listSpend' | 'prices'>
   readonly audit: AuditState
+  readonly webhooks: WebhookCounts
   readonly workerNumber: number
   readonly scrubbedAt: (() => number | undefined) | undefined
   readonly certificate: Pick<TlsCertificate, 'current'> | undefined
@@ -29,7 +31,7 @@ export type MetricsOptions = {
 
 /** Labels come from closed lists (operations, modes, error codes), so the number of series is bounded. */
 export function createMetrics(options: MetricsOptions): Metrics {
-  const { sourceChain, audit, workerNumber, scrubbedAt, certificate, readers } = options
+  const { sourceChain, audit, webhooks, workerNumber, scrubbedAt, certificate, readers } = options
   const requests = createRequestCounts()
   const collectProcess = createProcessMetrics()
   const readSpend = createSpendMetric(sourceChain)
@@ -38,6 +40,7 @@ export function createMetrics(options: MetricsOptions): Metrics {
       ...(await collectProcess()),
       ...toSourceMetrics(sourceChain.guards),
       ...toAuditMetrics(audit),
+      ...toWebhookMetrics(webhooks),
     ]
     const labelled = cluster.isWorker ? withLabel(metrics, 'worker', String(workerNumber)) : metrics
     return { requests: requests.dump(), metrics: labelled }

@@ -14,6 +14,7 @@ export async function openAudit(
   keyring: Keyring,
   log: Log,
   fatal: FatalStop,
+  onUnavailable: () => void,
 ): Promise<AuditLog> {
   const logFailure = (event: string) => (error: unknown) => {
     log.event('error', event)
@@ -33,7 +34,10 @@ export async function openAudit(
             by: 'TABBAT_LOST_ROWS',
             onLoss: (loss) => log.event('error', 'audit_rows_lost', toLossFacts(loss)),
           },
-    onUnavailable: logFailure('audit_unavailable'),
+    onUnavailable: (error) => {
+      logFailure('audit_unavailable')(error)
+      onUnavailable()
+    },
     onCheckpointFailure: logFailure('checkpoint_failed'),
     onCorruption: fatal.stop,
   })

@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto'
 
 /** Events about the requests of an API key. */
-const KEY_EVENTS = ['verification.completed', 'verification.expired', 'batch.completed'] as const
+export const KEY_EVENTS = ['verification.completed', 'verification.expired', 'batch.completed'] as const
 
 /** Events about the service, for the operator. */
-const OPERATOR_EVENTS = [
+export const OPERATOR_EVENTS = [
   'source.down',
   'source.up',
   'spend.near_cap',
@@ -12,13 +12,13 @@ const OPERATOR_EVENTS = [
   'catalogue.changed',
 ] as const
 
-const EVENT_TYPES = [...KEY_EVENTS, ...OPERATOR_EVENTS] as const
+export const EVENT_TYPES = [...KEY_EVENTS, ...OPERATOR_EVENTS] as const
 export type EventType = (typeof EVENT_TYPES)[number]
 
 /** Sent by hand, to try an endpoint. */
-const TEST_EVENT = 'webhook.test'
+export const TEST_EVENT = 'webhook.test'
 
-type EventData = Readonly<Record<string, string | number | boolean | null>>
+export type EventData = Readonly<Record<string, string | number | boolean | null>>
 
 /** Something that endpoints of webhooks are told. It never holds personal data. */
 export type NewEvent = {

@@ -15,6 +15,7 @@ const CARRIED = [
   'reuse',
   'reuse-index',
   'console-password',
+  'webhook-secret',
 ] as const
 type Carried = (typeof CARRIED)[number]
 

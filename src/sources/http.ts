@@ -2,7 +2,7 @@ import type { Socket } from 'node:net'
 import { Agent, buildConnector, type Dispatcher } from 'undici'
 import { withDeadline } from './deadline.ts'
 import { type Progress, SlowConnection, toSourceError } from './http-failure.ts'
-import { isPrivateAddress, lookupPublic } from './public-address.ts'
+import { isPrivateAddress, lookupPublic, PrivateAddress } from './public-address.ts'
 import { readRetryAfterMs } from './retry-after.ts'
 import { type Call, type HttpReply, type HttpRequest, type Send, SourceError } from './source.ts'
 import type { SourceProblem } from './source-problem.ts'
@@ -75,6 +75,75 @@ export function openHttp(options: HttpOptions): Http {
   const send: Send = (request, call) =>
     withDeadline(attemptMs, (signal) => sendBefore(signal, request, call), call.signal)
   return { send, close: () => agent.destroy() }
+}
+
+type PostRequest = {
+  readonly url: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string
+  readonly signal?: AbortSignal | undefined
+}
+type PostReply = { readonly status: number; readonly retryAfterMs: number | undefined }
+
+/** Sends JSON to an address that is not in the settings. Throws a SourceError when there is no reply. */
+export type Post = (request: PostRequest) => Promise<PostReply>
+
+type PostOptions = {
+  /** Private, loopback and link-local addresses are allowed. */
+  readonly allowPrivate: boolean
+  /** For the whole exchange. */
+  readonly timeoutMs: number
+  /** At most this much of a reply is read; more closes the connection. */
+  readonly largestReply: number
+  readonly longestRetryAfterMs: number
+}
+
+/** The client of webhooks: the body of a reply is read and dropped. */
+export function openPost(options: PostOptions): { readonly post: Post; readonly close: () => Promise<void> } {
+  const { allowPrivate, timeoutMs, largestReply, longestRetryAfterMs } = options
+  const agent = new Agent({
+    connections: CONNECTIONS,
+    pipelining: 1,
+    maxHeaderSize: 16 * 1024,
+    connect: createConnect(allowPrivate),
+  })
+  const client = agent.compose(recordSending)
+  const postBefore = async (signal: AbortSignal, { url, headers, body }: PostRequest): Promise<PostReply> => {
+    const progress: Progress = { sent: false, answered: false }
+    try {
+      const { origin, hostname, pathname, search } = new URL(url)
+      // An address in the URL is not looked up, so it is checked here.
+      if (!allowPrivate && isPrivateAddress(hostname)) throw new PrivateAddress()
+      const path = pathname + search
+      const reply = await client.request({
+        origin,
+        path,
+        method: 'POST',
+        headers,
+        body,
+        signal,
+        opaque: progress,
+      })
+      await drop(reply.body, largestReply)
+      return { status: reply.statusCode, retryAfterMs: readRetryAfterMs(reply, longestRetryAfterMs) }
+    } catch (error) {
+      throw toSourceError('webhook', error, progress, signal.aborted)
+    }
+  }
+  const post: Post = (request) =>
+    withDeadline(timeoutMs, (signal) => postBefore(signal, request), request.signal)
+  return { post, close: () => agent.destroy() }
+}
+
+/** The status decides, so a body that breaks off is no failure; one that does not end by the deadline is closed. */
+async function drop(body: RawReply['body'], most: number): Promise<void> {
+  let size = 0
+  try {
+    for await (const piece of body) {
+      size += piece.length
+      if (size > most) break
+    }
+  } catch {}
 }
 
 /** undici calls onRequestStart when it has a connection and starts to write the request. */

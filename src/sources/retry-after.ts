@@ -11,11 +11,11 @@ type Reply = {
 }
 
 /** The Retry-After of a reply, given in seconds or as an HTTP date. */
-export function readRetryAfterMs({ statusCode, headers }: Reply): number | undefined {
+export function readRetryAfterMs({ statusCode, headers }: Reply, mostMs = MOST_MS): number | undefined {
   const value = headers['retry-after']
   if (typeof value !== 'string' || !STATUSES.includes(statusCode)) return undefined
   const ms = /^\s*\d{1,9}\s*$/.test(value) ? Number(value) * 1000 : toWaitMs(value, headers.date)
-  return ms > 0 ? Math.min(ms, MOST_MS) : undefined
+  return ms > 0 ? Math.min(ms, mostMs) : undefined
 }
 
 /** A date is compared with the vendor's own clock, which may differ from ours. */

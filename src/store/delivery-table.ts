@@ -2,6 +2,7 @@ import type { Database, Row } from './database.ts'
 import { toSharedNow } from './database-clock.ts'
 import { deleteSome } from './delete-some.ts'
 import { type Settled, type Settlement, settleInside } from './settle-delivery.ts'
+import type { EndpointRow } from './webhook-table.ts'
 
 /** A delivery that this process is to attempt now. */
 export type ClaimedDelivery = {
@@ -15,11 +16,14 @@ export type ClaimedDelivery = {
   readonly attempt: number
 }
 
-type DueEndpoint = { readonly id: string; readonly isFailing: boolean }
+/** An endpoint that has something to deliver now. */
+export type DueEndpoint = Pick<EndpointRow, 'id' | 'url' | 'secret' | 'previousSecret' | 'previousUntil'> & {
+  readonly isFailing: boolean
+}
 
 type DeliveryState = 'pending' | 'delivered' | 'failed'
 
-type DeliveryRow = {
+export type DeliveryRow = {
   readonly eventId: string
   readonly type: string
   readonly reference: string
@@ -49,6 +53,8 @@ export type DeliveryTable = {
   readonly listDue: (now: number) => Promise<DueEndpoint[]>
   /** The oldest first. A delivery waits until earlier ones of its reference are no longer pending. */
   readonly claim: (claim: Claim, now: number) => Promise<ClaimedDelivery[]>
+  /** Gives a claim back: the attempt was not finished. */
+  readonly release: (delivery: ClaimedDelivery, now: number) => Promise<void>
   /** Writes the result of an attempt. */
   readonly settle: (settlement: Settlement, now: number) => Promise<Settled>
   /** The newest first. */
@@ -68,10 +74,12 @@ export function createDeliveryTable(database: Database): DeliveryTable {
   const attempts = database.prepare(LIST_ATTEMPTS)
   const count = database.prepare(COUNT_PENDING)
   return {
-    listDue: async (now) =>
-      (await due.all(now)).map((row) => ({ id: String(row.id), isFailing: row.failing_since !== null })),
+    listDue: async (now) => (await due.all(now)).map(toDue),
     claim: async ({ endpointId, most, leaseMs }, now) =>
       (await claim.all(endpointId, most, leaseMs, now)).map(toClaimed),
+    release: async ({ endpointId, eventId, attempt }, now) => {
+      await database.prepare(toRelease(database)).run(endpointId, eventId, attempt, now)
+    },
     settle: (settlement, now) => database.transaction((inside) => settleInside(inside, settlement, now)),
     list: async ({ endpointId, most, before = '~' }) => {
       const rows = await list.all(endpointId, before, most)
@@ -88,7 +96,7 @@ export function createDeliveryTable(database: Database): DeliveryTable {
 
 const toListDue = (database: Database) => {
   const now = toSharedNow(database, 'CAST($1 AS BIGINT)')
-  return `SELECT e.id, e.failing_since FROM webhook_endpoints e
+  return `SELECT e.id, e.url, e.secret, e.previous_secret, e.previous_until, e.failing_since FROM webhook_endpoints e
     WHERE e.disabled_at IS NULL AND e.paused_until <= ${now} AND EXISTS (
       SELECT 1 FROM webhook_deliveries d WHERE d.endpoint_id = e.id AND d.state = 'pending' AND d.due_at <= ${now})
     ORDER BY e.id`
@@ -122,6 +130,10 @@ const COUNT_PENDING = `SELECT COUNT(*) AS count FROM (
 const toResend = (database: Database) => `UPDATE webhook_deliveries
   SET state = 'pending', finished_at = NULL, tries = 0, due_at = ${toSharedNow(database, 'CAST($3 AS BIGINT)')}
   WHERE endpoint_id = $1 AND event_id = $2`
+
+const toRelease = (database: Database) => `UPDATE webhook_deliveries
+  SET due_at = ${toSharedNow(database, 'CAST($4 AS BIGINT)')}
+  WHERE endpoint_id = $1 AND event_id = $2 AND attempts = $3 AND state = 'pending'`
 
 const ORPHANS = `NOT EXISTS (SELECT 1 FROM webhook_endpoints e WHERE e.id = endpoint_id)`
 
@@ -157,6 +169,15 @@ const NEWEST_FINISHED = `SELECT finished_at FROM webhook_deliveries WHERE finish
   ORDER BY finished_at DESC LIMIT 1 OFFSET $1`
 
 const toOptional = (value: unknown) => (value === null ? undefined : Number(value))
+
+const toDue = (row: Row): DueEndpoint => ({
+  id: String(row.id),
+  url: String(row.url),
+  secret: row.secret as Uint8Array,
+  previousSecret: (row.previous_secret as Uint8Array | null) ?? undefined,
+  previousUntil: toOptional(row.previous_until),
+  isFailing: row.failing_since !== null,
+})
 
 const toClaimed = (row: Row): ClaimedDelivery => ({
   endpointId: String(row.endpoint_id),

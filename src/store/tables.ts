@@ -102,7 +102,7 @@ export const WRITES: { readonly [Table in keyof Tables]: readonly (keyof Tables[
   rates: ['lease', 'giveBack', 'forget'],
   events: ['append', 'change'],
   webhooks: ['insert', 'roll', 'disable', 'enable', 'remove'],
-  deliveries: ['claim', 'settle', 'resend', 'forget'],
+  deliveries: ['claim', 'release', 'settle', 'resend', 'forget'],
   queue: ['enqueue', 'claim', 'claimExpired', 'release', 'forget'],
   batches: ['begin', 'addRows', 'accept', 'breakOff', 'feed', 'stop', 'forget'],
   accounts: [

@@ -17,7 +17,7 @@ export type NewEndpoint = {
   readonly lineages: readonly string[]
 }
 
-type EndpointRow = NewEndpoint & {
+export type EndpointRow = NewEndpoint & {
   /** The secret before the last roll, which also signs until `previousUntil`. */
   readonly previousSecret: Uint8Array | undefined
   readonly previousUntil: number | undefined

@@ -3,12 +3,12 @@ import { SourceError } from '../source.ts'
 import type { SourceProblem } from '../source-problem.ts'
 
 /** Lasts until the operator fixes it: it ends with the next answer. */
-const LASTING = ['no_funds', 'credentials_refused', 'unknown_path'] as const
+export const LASTING_WARNINGS = ['no_funds', 'credentials_refused', 'unknown_path'] as const
 /** Occurs with some requests only: it ends when it has not occurred for five minutes. */
 const OCCASIONAL = ['unlisted_answer', 'question_rejected', 'unreadable_phone'] as const
 
 /** Problems that only the operator can fix. `mostly_not_found` points to a wrong product or a test address. */
-export const WARNING_REASONS = [...LASTING, ...OCCASIONAL, 'mostly_not_found'] as const
+export const WARNING_REASONS = [...LASTING_WARNINGS, ...OCCASIONAL, 'mostly_not_found'] as const
 type WarningReason = (typeof WARNING_REASONS)[number]
 
 /** The outcome of a call: a failure, or whether a record was found. */
@@ -69,7 +69,7 @@ export function createSourceWarnings({
     if (active.delete(reason)) onEvent({ reason, state: 'ended' })
   }
   const recordAnswer = (isFound: boolean) => {
-    for (const reason of LASTING) end(reason)
+    for (const reason of LASTING_WARNINGS) end(reason)
     for (const reason of OCCASIONAL) if (now() - (seen.get(reason) ?? 0) >= REPEAT_MS) end(reason)
     const notFoundShare = share.add(isFound)
     if (notFoundShare >= SUSPICIOUS_SHARE) start('mostly_not_found')

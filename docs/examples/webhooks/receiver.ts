@@ -1,0 +1,39 @@
+// Receives webhooks of Tabbat. Run it with: WEBHOOK_SECRET=whsec_… PORT=3000 node receiver.ts
+import { createHmac, timingSafeEqual } from 'node:crypto'
+import { createServer, type IncomingHttpHeaders } from 'node:http'
+
+const key = Buffer.from((process.env.WEBHOOK_SECRET ?? '').replace(/^whsec_/, ''), 'base64')
+const TOLERANCE_S = 300
+
+function isGenuine(headers: IncomingHttpHeaders, body: Buffer): boolean {
+  const { 'webhook-id': id, 'webhook-timestamp': timestamp, 'webhook-signature': signatures } = headers
+  const ageS = Math.abs(Date.now() / 1000 - Number(timestamp))
+  if (Number.isNaN(ageS) || ageS > TOLERANCE_S) return false
+  const expected = createHmac('sha256', key).update(`${id}.${timestamp}.`).update(body).digest()
+  // After a roll there are two signatures, separated by a space.
+  return String(signatures)
+    .split(' ')
+    .filter((signature) => signature.startsWith('v1,'))
+    .map((signature) => Buffer.from(signature.slice(3), 'base64'))
+    .some((given) => given.length === expected.length && timingSafeEqual(given, expected))
+}
+
+/** In production, a table with a unique column: an event may arrive more than once. */
+const seen = new Set<unknown>()
+
+const server = createServer(async (request, response) => {
+  const pieces: Buffer[] = []
+  for await (const piece of request) pieces.push(piece)
+  // The signature is over these bytes: do not parse and print the body before.
+  const body = Buffer.concat(pieces)
+  if (!isGenuine(request.headers, body)) return void response.writeHead(401).end()
+  if (!seen.has(request.headers['webhook-id'])) {
+    seen.add(request.headers['webhook-id'])
+    const { type, data } = JSON.parse(body.toString())
+    process.stdout.write(`${type} ${data.reference} ${data.status}\n`)
+  }
+  response.writeHead(204).end()
+})
+server.listen(Number(process.env.PORT ?? 3000), '127.0.0.1', () => {
+  process.stdout.write(`ready ${JSON.stringify(server.address())}\n`)
+})

@@ -1,0 +1,129 @@
+import type { KeyObject } from 'node:crypto'
+import type { AuditEntry } from '../audit/row.ts'
+import { createEvent, type NewEvent, OPERATOR_EVENTS } from '../contract/event.ts'
+import { MINUTE_MS, steadyNow } from '../contract/time.ts'
+import type { Prices } from '../sources/guard/shared-state.ts'
+import { openPost, type Post } from '../sources/http.ts'
+import type { Store } from '../store/store.ts'
+import type { DisabledReason } from '../store/webhook-table.ts'
+import type { Log } from '../telemetry/log.ts'
+import { startDelivery } from './delivery.ts'
+import { createMemoryDelivery } from './memory-delivery.ts'
+import { startPoll } from './poll.ts'
+import { LONGEST_RETRY_AFTER_MS } from './retry-schedule.ts'
+import { createSourceWatch } from './source-watch.ts'
+
+export type Webhooks = {
+  /** To be called after the commit that appended the event: writes it to the log, and delivers it without delay. */
+  readonly announce: (event: NewEvent) => void
+  /** Tells that this process cannot write the audit log. The store may be unavailable, so it is sent from memory. */
+  readonly reportAuditFailure: () => void
+  /** For test events. */
+  readonly post: Post
+  /** Attempts of this process since the start. */
+  readonly counts: { delivered: number; failed: number }
+  readonly forget: () => Promise<number>
+  readonly close: () => Promise<void>
+}
+
+type WebhooksOptions = {
+  readonly store: Pick<Store, 'events' | 'webhooks' | 'deliveries' | 'sources'>
+  readonly key: KeyObject
+  readonly log: Pick<Log, 'event' | 'failure'>
+  readonly audit: { readonly record: (entries: readonly AuditEntry[]) => Promise<void> }
+  /** The name of this node. */
+  readonly node: string
+  readonly prices: Prices
+  readonly hasVendors: boolean
+  /** The settings. */
+  readonly allowPrivate: boolean
+  readonly keepMs: number
+  readonly spendAlert: number | 'off'
+}
+
+const TIMEOUT_MS = 15_000
+const LARGEST_REPLY = 64 * 1024
+/** The log of deliveries holds at most this many, besides those that are pending. */
+const MOST_KEPT = 1_000_000
+const WATCH_MS = 2000
+/** An audit log that fails again within this time is not told again. */
+const AUDIT_PAUSE_MS = 10 * MINUTE_MS
+
+/** Opens the client of an endpoint. */
+export const openWebhookPost = (allowPrivate: boolean) =>
+  openPost({
+    allowPrivate,
+    timeoutMs: TIMEOUT_MS,
+    largestReply: LARGEST_REPLY,
+    longestRetryAfterMs: LONGEST_RETRY_AFTER_MS,
+  })
+
+/** Delivers events to the endpoints, and finds out what the operator must be told. */
+export function openWebhooks(options: WebhooksOptions): Webhooks {
+  const { store, key, log, audit, node, prices, allowPrivate, keepMs, spendAlert } = options
+  const { post, close: closePost } = openWebhookPost(allowPrivate)
+  const counts = { delivered: 0, failed: 0 }
+  const onAttempt = (result: 'delivered' | 'failed') => {
+    counts[result] += 1
+  }
+  const onDisabled = (endpoint: string, reason: DisabledReason) => {
+    log.event('warn', 'webhook_disabled', { endpoint, reason })
+    audit
+      .record([{ phase: 'webhook_disabled', outcome: 'ok', detail: `endpoint ${endpoint} ${reason}` }])
+      .catch(log.failure)
+  }
+  const delivery = startDelivery({
+    ...{ table: store.deliveries, post, key, onAttempt, onDisabled, onError: log.failure },
+    onGivenUp: ({ endpointId: endpoint, eventId, type }) =>
+      log.event('warn', 'webhook_given_up', { endpoint, event_id: eventId, type }),
+  })
+  const memory = createMemoryDelivery({ table: store.webhooks, post, key, onAttempt })
+  const announce = (event: NewEvent) => {
+    logEvent(log, event)
+    delivery.wake()
+  }
+  const watchSources = createSourceWatch({ ...store, prices, spendAlert, announce })
+  const watch = startPoll(async () => {
+    await memory.refresh()
+    if (options.hasVendors) await watchSources()
+  }, WATCH_MS)
+  watch.now()
+  let reportedAt = Number.NEGATIVE_INFINITY
+  return {
+    announce,
+    reportAuditFailure: () => {
+      if (performance.now() - reportedAt < AUDIT_PAUSE_MS) return
+      reportedAt = performance.now()
+      const event = toAuditEvent(node)
+      logEvent(log, event)
+      memory.send(event)
+    },
+    post,
+    counts,
+    forget: () => store.deliveries.forget({ ageMs: keepMs, most: MOST_KEPT }, steadyNow()),
+    close: async () => {
+      memory.close()
+      await watch.close()
+      await delivery.close()
+      await closePost()
+    },
+  }
+}
+
+const toAuditEvent = (node: string) => {
+  const reference = `audit:${node}`
+  const data = { reference, status: 'unavailable', node }
+  return createEvent({ type: 'audit.unavailable', at: steadyNow(), keyId: '', reference, data })
+}
+
+const isOfOperator = (type: string) => (OPERATOR_EVENTS as readonly string[]).includes(type)
+
+/** What is told to endpoints is in the log too. */
+function logEvent(log: Pick<Log, 'event'>, { id, type, data }: NewEvent): void {
+  const figures = Object.entries(data).filter(([, value]) => value !== null)
+  const level = isOfOperator(type) && type !== 'source.up' && type !== 'catalogue.changed' ? 'warn' : 'info'
+  log.event(level, type, {
+    event_id: id,
+    ...Object.fromEntries(figures.map(([name, value]) => [name, String(value)])),
+  })
+}

@@ -1,0 +1,89 @@
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import type { AddressInfo } from 'node:net'
+import { createServer } from 'node:net'
+import { createInterface } from 'node:readline'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createEvent, toEventBody } from '../../src/contract/event.ts'
+import { createSecret, toSignedHeaders } from '../../src/webhooks/signature.ts'
+
+const FOLDER = 'docs/examples/webhooks'
+const RECEIVERS = [
+  { language: 'TypeScript', command: process.execPath, args: () => [`${FOLDER}/receiver.ts`] },
+  { language: 'Python', command: 'python3', args: () => [`${FOLDER}/receiver.py`] },
+  {
+    language: 'PHP',
+    command: 'php',
+    args: (port: string) => ['-S', `127.0.0.1:${port}`, `${FOLDER}/receiver.php`],
+  },
+]
+const isInstalled = (command: string) => spawnSync(command, ['--version']).status === 0
+
+async function findPort(): Promise<string> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  server.close()
+  await once(server, 'close')
+  return String(port)
+}
+
+describe.each(RECEIVERS)('the receiver in $language', ({ language, command, args }) => {
+  const canRun = isInstalled(command)
+  const secret = createSecret()
+  const printed: string[] = []
+  let child: ChildProcess
+  let url: string
+
+  /** PHP prints that it is ready on standard error, and lines of its own. */
+  const waitForLine = async (isWanted: (line: string) => boolean) => {
+    for (const stream of [child.stdout, child.stderr]) {
+      if (!stream) continue
+      createInterface({ input: stream }).on('line', (line) => printed.push(line))
+    }
+    while (!printed.some(isWanted))
+      await Promise.race([once(child.stdout ?? child, 'data'), once(child.stderr ?? child, 'data')])
+  }
+  beforeAll(async () => {
+    if (!canRun) return
+    const port = await findPort()
+    url = `http://127.0.0.1:${port}/hooks`
+    child = spawn(command, args(port), { env: { ...process.env, WEBHOOK_SECRET: secret, PORT: port } })
+    await waitForLine((line) => /ready|started/.test(line))
+  })
+  afterAll(() => void (canRun && child.kill()))
+
+  const data = { reference: 'ver_1', status: 'VERIFIED', mode: 'test' }
+  const event = createEvent({
+    type: 'verification.completed',
+    at: Date.now(),
+    keyId: '',
+    reference: 'ver_1',
+    data,
+  })
+  const body = toEventBody(event)
+  const send = async (secrets: readonly string[], { at = Date.now(), id = event.id, text = body } = {}) => {
+    const headers = toSignedHeaders({ id, at, body }, secrets)
+    return (await fetch(url, { method: 'POST', headers, body: text })).status
+  }
+
+  it.skipIf(!canRun)(
+    'accepts a genuine event, also one with two signatures and one that it has seen',
+    async () => {
+      expect(await send([secret])).toBe(204)
+      expect(await send([createSecret(), secret])).toBe(204)
+      expect(await send([secret])).toBe(204)
+      const lines = () => printed.filter((line) => line === 'verification.completed ver_1 VERIFIED')
+      while (lines().length === 0) await once(child.stdout ?? child, 'data')
+      if (language !== 'PHP') expect(lines()).toHaveLength(1)
+    },
+  )
+
+  it.skipIf(!canRun)('refuses a forged, changed or old event', async () => {
+    expect(await send([createSecret()])).toBe(401)
+    expect(await send([secret], { text: body.replace('VERIFIED', 'NOT_VERIFIED') })).toBe(401)
+    expect(await send([secret], { at: Date.now() - 301_000 })).toBe(401)
+    expect(await send([secret], { at: Date.now() + 301_000 })).toBe(401)
+    expect((await fetch(url, { method: 'POST', body })).status).toBe(401)
+  })
+})
