@@ -1,5 +1,6 @@
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { expect, it } from 'vitest'
+import { expect, it, onTestFinished } from 'vitest'
 import type { Database, Value } from '../../src/store/database.ts'
 import { apiKeys } from '../../src/store/migrations/0001-api-keys.ts'
 import { registry } from '../../src/store/migrations/0002-registry.ts'
@@ -9,29 +10,40 @@ import { catalogue } from '../../src/store/migrations/0005-catalogue.ts'
 import { admit } from '../../src/store/migrations/0006-admit.ts'
 import { consolePeople } from '../../src/store/migrations/0007-console.ts'
 import { statistics } from '../../src/store/migrations/0008-statistics.ts'
+import { keyLineage } from '../../src/store/migrations/0009-key-lineage.ts'
+import { sourceRefunds } from '../../src/store/migrations/0010-source-refunds.ts'
+import { paidCalls } from '../../src/store/migrations/0011-paid-calls.ts'
+import { catalogueReviews } from '../../src/store/migrations/0012-catalogue-reviews.ts'
 import { openPostgres } from '../../src/store/postgres.ts'
 import { openSqlite } from '../../src/store/sqlite.ts'
 import type { StoreOptions } from '../../src/store/store.ts'
+import { execute, hasPostgres } from '../postgres.ts'
 import { listTables } from '../registry/full-database.ts'
-import { describeEngines, ENGINES } from './engines.ts'
+import { describeEngines, ENGINES, POSTGRES } from './engines.ts'
 
-/** The schema of version 0.1. */
-const SCHEMA: readonly {
+type Schema = readonly {
   readonly id: number
   readonly sql: readonly string[]
   readonly sqlite?: readonly string[]
   readonly postgres?: readonly string[]
-}[] = [apiKeys, registry, audit, sources, catalogue, admit, consolePeople, statistics]
+}[]
+
+/** The schemas of versions 0.1 and 0.2. */
+const SCHEMA_1: Schema = [apiKeys, registry, audit, sources, catalogue, admit, consolePeople, statistics]
+const SCHEMA_2: Schema = [...SCHEMA_1, keyLineage, sourceRefunds, paidCalls, catalogueReviews]
 
 /** Not over yet by the clock of PostgreSQL. */
 const NOW = Date.now() + 3_600_000
 const IDS = ['aaaaaaa1', 'aaaaaaa2'] as const
 
-async function createOldDatabase({ dataDir, databaseUrl }: StoreOptions): Promise<Record<string, number>> {
+async function createOldDatabase(
+  { dataDir, databaseUrl }: StoreOptions,
+  schema = SCHEMA_1,
+): Promise<Record<string, number>> {
   const database = databaseUrl ? await openPostgres(databaseUrl) : openSqlite(join(dataDir, 'tabbat.db'))
   await database.prepare('CREATE TABLE schema_version (id BIGINT PRIMARY KEY)').run()
   await database.prepare('CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL)').run()
-  for (const migration of SCHEMA) {
+  for (const migration of schema) {
     for (const sql of [...migration.sql, ...(migration[database.dialect] ?? [])])
       await database.prepare(sql).run()
     await database.prepare('INSERT INTO schema_version (id) VALUES ($1)').run(migration.id)
@@ -103,3 +115,43 @@ describeEngines(ENGINES, (engine) => {
     await store.close()
   })
 })
+
+it.skipIf(!hasPostgres())(
+  'a database of version 0.2 that was prepared as the documentation says is migrated without building an index',
+  async () => {
+    const place = await POSTGRES.createPlace()
+    const url = place.options.databaseUrl ?? ''
+    const { schema_version: _, ...before } = await createOldDatabase(place.options, SCHEMA_2)
+    const [, block = ''] = /```sql\n([\s\S]*?)```/.exec(readFileSync('docs/upgrading.md', 'utf8')) ?? []
+    const statements = block.split(';').map((sql) => sql.trim())
+    // It can be repeated.
+    for (const sql of [...statements, ...statements].filter(Boolean)) await execute(url, sql)
+    const listFiles = async () =>
+      (
+        await execute(
+          url,
+          `SELECT pg_relation_filenode(indexrelid) AS file, indisvalid FROM pg_index
+           WHERE indrelid IN ('idempotency'::regclass, to_regclass('audit_first'), to_regclass('audit'))`,
+        )
+      ).map(({ file }) => file)
+    const files = await listFiles()
+    const store = await place.open()
+    onTestFinished(() => store.close())
+    expect(await countAll(store.database)).toMatchObject(before)
+    const built = (await listFiles()).filter((file) => file !== null && !files.includes(file))
+    expect([statements.filter(Boolean).length, built]).toEqual([5, []])
+    expect(
+      await execute(
+        url,
+        "SELECT pg_get_indexdef(indexrelid) AS sql FROM pg_index WHERE indrelid = 'idempotency'::regclass ORDER BY 1",
+      ),
+    ).toEqual([
+      {
+        sql: 'CREATE INDEX idempotency_expires ON public.idempotency USING btree (expires_at, subject)',
+      },
+      {
+        sql: 'CREATE UNIQUE INDEX idempotency_pkey ON public.idempotency USING btree (name, key_id, operation)',
+      },
+    ])
+  },
+)
