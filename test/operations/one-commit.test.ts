@@ -300,17 +300,17 @@ describe.each(engines)('a verification by a source inside the process, on %s', (
 
     it('replays what another node stored, also when the source fails now or the limit is reached', async () => {
       const nin = newNumber()
-      const stored = await verify(nin, PHONE, { header: 'stored there' })
+      const stored = await verify(nin, PHONE, { header: 'stored-there' })
       const other = nodes[1] as Context
       expect(codeOf(await verify(nin, PHONE, { header: 'new', on: withFailure(other) }))).toBe(
         'source_unavailable',
       )
-      const replayed = await verify(nin, PHONE, { header: 'stored there', on: withFailure(other) })
+      const replayed = await verify(nin, PHONE, { header: 'stored-there', on: withFailure(other) })
       expect([replayed.body, replayed.headers['idempotent-replayed']]).toEqual([stored.body, 'true'])
       for (let index = 0; index < 5; index++) await verify(nin, toWrong(index))
-      const beyond = await verify(nin, PHONE, { header: 'stored there', on: other })
+      const beyond = await verify(nin, PHONE, { header: 'stored-there', on: other })
       expect([beyond.body, beyond.headers['idempotent-replayed']]).toEqual([stored.body, 'true'])
-      expect(codeOf(await verify(nin, toWrong(9), { header: 'stored there', on: other }))).toBe(
+      expect(codeOf(await verify(nin, toWrong(9), { header: 'stored-there', on: other }))).toBe(
         'idempotency_key_reused',
       )
     })
