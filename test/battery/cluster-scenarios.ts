@@ -23,11 +23,10 @@ const PRIMARY_MS = 15_000
 const repairNothing = async () => {}
 
 /** The dead machine is replaced by one with an empty disk. */
-async function killMember({ database }: Cluster, which: 'leader' | 'standby', what: 'postgres' | 'machine') {
+async function killMember({ database }: Cluster, which: 'leader' | 'standby') {
   const member = await database[which]()
-  await member.kill(what)
+  await member.kill('machine')
   return async () => {
-    await member.kill('machine')
     member.replace()
     await database.untilSynchronous()
   }
@@ -53,21 +52,22 @@ export const SCENARIOS: readonly Scenario[] = [
   },
   {
     name: 'kill -9 of the primary and its Patroni',
-    strike: (cluster) => killMember(cluster, 'leader', 'machine'),
+    strike: (cluster) => killMember(cluster, 'leader'),
     backWithinMs: PRIMARY_MS,
   },
   {
     name: 'kill -9 of the primary alone',
-    strike: (cluster) => killMember(cluster, 'leader', 'postgres'),
+    // Patroni makes a standby of it.
+    strike: async ({ database }) => {
+      await (await database.leader()).kill('postgres')
+      return database.untilSynchronous
+    },
     backWithinMs: PRIMARY_MS,
   },
   {
     name: 'kill -9 of a node and of the primary',
     strike: async (cluster) => {
-      const [replace] = await Promise.all([
-        killMember(cluster, 'leader', 'machine'),
-        cluster.nodes[1]?.kill(),
-      ])
+      const [replace] = await Promise.all([killMember(cluster, 'leader'), cluster.nodes[1]?.kill()])
       return () => Promise.all([replace(), cluster.nodes[1]?.start()])
     },
     backWithinMs: PRIMARY_MS,
@@ -82,7 +82,7 @@ export const SCENARIOS: readonly Scenario[] = [
   },
   {
     name: 'kill -9 of the standby and its Patroni',
-    strike: (cluster) => killMember(cluster, 'standby', 'machine'),
+    strike: (cluster) => killMember(cluster, 'standby'),
     backWithinMs: PRIMARY_MS,
   },
   {
