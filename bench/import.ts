@@ -8,7 +8,7 @@ import { toTable } from '../src/app/terminal.ts'
 import { toNinRecord } from '../src/sources/sandbox/nin-record.ts'
 import { startPostgres, whyNoPostgres } from '../test/postgres.ts'
 
-/** How fast `tabbat import` is, and how much memory it takes: node bench/import.ts [rows] */
+/** How fast `tabbat import` is, and how much memory it takes: node bench/import.ts [rows] [ndjson|csv] */
 
 type Settings = Readonly<Record<string, string>>
 type Engine = {
@@ -24,6 +24,7 @@ type Measured = {
 }
 
 const COUNT = Number(process.argv[2] ?? 1_000_000)
+const FORMAT = process.argv[3] === 'csv' ? 'csv' : 'ndjson'
 const FIRST_NIN = 10_000_000_000
 
 /** Runs in the child before Tabbat: at the end, what it used goes to file descriptor 3. */
@@ -34,10 +35,10 @@ const WATCH = `
 
 const folder = mkdtempSync(join(tmpdir(), 'tabbat-bench-import-'))
 try {
-  const file = join(folder, 'people.ndjson')
+  const file = join(folder, `people.${FORMAT}`)
   await writePeople(file, COUNT)
   console.log(
-    `${COUNT} rows, ${(statSync(file).size / 1e6).toFixed(0)} MB, ${availableParallelism()} cores, Node.js ${process.version}`,
+    `${COUNT} rows of ${FORMAT}, ${(statSync(file).size / 1e6).toFixed(0)} MB, ${availableParallelism()} cores, Node.js ${process.version}`,
   )
   const rows = [['engine', 'run', 'records/s', 'seconds', 'processor seconds', 'peak memory']]
   for (const open of [openSqliteEngine, openPostgresEngine]) {
@@ -55,10 +56,26 @@ async function writePeople(file: string, count: number): Promise<void> {
   const out = createWriteStream(file, { highWaterMark: 1024 * 1024 })
   for (let index = 0; index < count; index++) {
     const record = toNinRecord(String(FIRST_NIN + index), `803${String(index % 1e7).padStart(7, '0')}`)
-    if (!out.write(`${JSON.stringify(record)}\n`)) await once(out, 'drain')
+    const lines = FORMAT === 'csv' ? toCsv(record, index === 0) : JSON.stringify(record)
+    if (!out.write(`${lines}\n`)) await once(out, 'drain')
   }
   out.end()
   await once(out, 'close')
+}
+
+/** A row, with the header before the first one. */
+function toCsv(record: object, isFirst: boolean): string {
+  const cells = toCells(record, '')
+  const line = cells.map(([, text]) => (/[",]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text)).join()
+  return isFirst ? `${cells.map(([name]) => name).join()}\n${line}` : line
+}
+
+function toCells(group: object, prefix: string): [name: string, text: string][] {
+  return Object.entries(group).flatMap(([name, value]) =>
+    typeof value === 'object' && value !== null
+      ? toCells(value, `${prefix}${name}.`)
+      : [[`${prefix}${name}`, String(value ?? '')] as [string, string]],
+  )
 }
 
 async function openSqliteEngine(): Promise<Engine> {
