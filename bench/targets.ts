@@ -1,5 +1,6 @@
 import { arch } from 'node:os'
-import type { Results } from './parts/part.ts'
+import { CONTROL } from './parts/latency.ts'
+import type { Latency, Results } from './parts/part.ts'
 import { SLOW_DATABASE } from './parts/slow-database.ts'
 import { toWorkersCost } from './parts/workers.ts'
 import type { Figure } from './rounds.ts'
@@ -69,11 +70,7 @@ export function toTargets({
       { most: 1.15 },
       toList(toWorkersCost(workers, 'POST')),
     ),
-    toTarget(
-      'p99 at 500 requests a second, ms',
-      { most: 5 },
-      latency.map(({ p99Ms }) => p99Ms),
-    ),
+    toLatencyTarget(latency),
     toTarget('start to ready, bundle, ms', { most: 350 }, toList(start?.bundleMs)),
     toTarget('idle memory, bundle, MB', { most: 100 }, toList(memory?.idleMb)),
     {
@@ -81,6 +78,27 @@ export function toTargets({
       figure: 'npm run bench:registry',
     },
   ]
+}
+
+const MOST_P99_MS = 5
+
+/** A look-up must be short. A verification, which waits for the disk, may also be no longer than the control; says which. */
+function toLatencyTarget(latency: readonly Latency[]): Target {
+  const name = 'p99 at 500 requests a second, ms'
+  const wanted = `at most ${MOST_P99_MS}; a verification: or that of the control`
+  const control = latency.find((each) => each.name === CONTROL)?.p99Ms
+  const verification = latency.find((each) => each.name.startsWith('verify'))?.p99Ms
+  const lookUp = latency.find((each) => each.name.startsWith('list'))?.p99Ms
+  if (control === undefined || verification === undefined || lookUp === undefined)
+    return { name, wanted, figure: undefined, reached: undefined }
+  const times = verification / control
+  const figure = `${lookUp.toFixed(2)}; ${verification.toFixed(2)}, ${times.toFixed(2)} times the control`
+  return {
+    name,
+    wanted,
+    figure,
+    reached: lookUp <= MOST_P99_MS && (verification <= MOST_P99_MS || times <= 1),
+  }
 }
 
 const isArm = arch() === 'arm64'

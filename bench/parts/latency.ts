@@ -6,31 +6,36 @@ import type { Pace, Paced } from '../load/paced.ts'
 import type { RequestSpec } from '../load/request-spec.ts'
 import { settle } from '../registry.ts'
 import { median } from '../rounds.ts'
+import { startDurableBare } from '../servers/bare.ts'
+import type { Server } from '../servers/server.ts'
 import { LOOKUPS, startTabbat, VERIFICATIONS } from '../servers/tabbat.ts'
 import type { Bench, Latency } from './part.ts'
 
 export const RATE = 500
 const CLIENT = join(import.meta.dirname, '../load/paced.ts')
 
-const REQUESTS: Readonly<Record<string, RequestSpec>> = {
-  'list-internet-bundles': LOOKUPS['list-internet-bundles'],
-  'verify-nin, test': VERIFICATIONS['verify-nin'],
-}
+/** node:http that only waits for the disk: what this machine allows. */
+export const CONTROL = 'control: bare node:http with fdatasync'
 
-/** Response times below the capacity of the server. */
+/** Response times below the capacity of the server, beside those of the control, in the same rounds. */
 export async function measureLatency({ folder, options }: Bench): Promise<Latency[]> {
   // Writes of earlier parts must not delay this one.
   settle()
-  const server = await startTabbat({ dataDir: join(folder, 'latency') })
-  const samples = new Map<string, Paced[]>(Object.keys(REQUESTS).map((name) => [name, []]))
+  const tabbat = await startTabbat({ dataDir: join(folder, 'latency') })
+  const control = await startDurableBare(folder)
+  const runs: readonly (readonly [string, Server, RequestSpec])[] = [
+    ['list-internet-bundles', tabbat, LOOKUPS['list-internet-bundles']],
+    ['verify-nin, test', tabbat, VERIFICATIONS['verify-nin']],
+    [CONTROL, control, VERIFICATIONS['verify-nin']],
+  ]
+  const samples = new Map<string, Paced[]>(runs.map(([name]) => [name, []]))
   try {
     for (let round = 0; round < options.rounds; round++)
-      for (const [name, spec] of Object.entries(REQUESTS))
-        samples
-          .get(name)
-          ?.push(await runClient({ port: server.port, spec, rate: RATE, seconds: options.seconds + 1 }))
+      for (const [name, { port }, spec] of runs)
+        samples.get(name)?.push(await runClient({ port, spec, rate: RATE, seconds: options.seconds + 1 }))
   } finally {
-    await server.stop()
+    await control.stop()
+    await tabbat.stop()
   }
   return [...samples].map(([name, list]) => ({
     name,

@@ -31,3 +31,11 @@ export async function readBody(
   if (response.status !== 200) throw new Error(`${name} answered ${response.status} to ${spec.path}: ${body}`)
   return body
 }
+
+/** The control of the latency: see durable-bare.ts. */
+export async function startDurableBare(folder: string): Promise<Server> {
+  const port = await findFreePort()
+  const file = join(folder, 'durable-bare.bin')
+  const command = [process.execPath, join(ROOT, 'bench/durable-bare.ts'), String(port), file]
+  return await launch({ name: 'bare node:http with fdatasync', port, command, readyPath: '/', cwd: folder })
+}
