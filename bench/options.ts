@@ -26,9 +26,23 @@ export type Options = {
   readonly against: string | undefined
 }
 
+const HELP = `npm run bench -- [options]
+
+How fast Tabbat is, beside bare node:http and others. Writes bench/results.json. See bench/README.md.
+
+  --rounds N         rounds, of which the median counts (3)
+  --seconds N        seconds for each measurement in a round (2)
+  --records N        people in the registry of the live verifications (1000000)
+  --only PARTS       parts, separated by commas (all): ${PARTS.join(', ')}
+  --no-peers         leave out Prism, Mockoon and Express
+  --against COMMIT   measure an earlier commit in the same rounds
+  --json             print the report as JSON
+  --help             print this text`
+
 export function readOptions(): Options {
   const { values } = parseArgs({
     options: {
+      help: { type: 'boolean', short: 'h', default: false },
       rounds: { type: 'string', default: '3' },
       seconds: { type: 'string', default: '2' },
       records: { type: 'string', default: '1000000' },
@@ -38,6 +52,10 @@ export function readOptions(): Options {
       against: { type: 'string' },
     },
   })
+  if (values.help) {
+    console.log(HELP)
+    process.exit()
+  }
   return {
     rounds: toWhole('--rounds', values.rounds),
     seconds: toWhole('--seconds', values.seconds),
