@@ -86,7 +86,16 @@ describe.each(PROXIES)('$name with the configuration in deploy/', ({ missing, st
     expect([status, takeRequests().map(({ method }) => method)]).toEqual([200, ['GET', 'GET']])
   })
 
-  it('never sends a POST twice, and answers in our error shape when a node dies with it', async () => {
+  it.runIf(start === startHaproxy)('sends a POST with an Idempotency-Key to another node', async () => {
+    deaths = 1
+    const { status } = await post({ nin: '1' }, { 'idempotency-key': 'order-1' })
+    expect([status, takeRequests().map(({ headers }) => headers['idempotency-key'])]).toEqual([
+      200,
+      ['order-1', 'order-1'],
+    ])
+  })
+
+  it('never sends a POST without an Idempotency-Key twice, and answers in our error shape when a node dies with it', async () => {
     deaths = 1
     const fresh = createClient(1, proxy.ca)
     const reply = await fresh.post(`${proxy.url}/api/v2/kyc/verify-nin`, { nin: '1' })
