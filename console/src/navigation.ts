@@ -10,6 +10,7 @@ import { Records } from './pages/records.tsx'
 import { Settings } from './pages/settings.tsx'
 import { Sources } from './pages/sources.tsx'
 import { TryIt } from './pages/try-it.tsx'
+import { Webhooks } from './pages/webhooks.tsx'
 
 export type Page = {
   /** The hash of the URL. */
@@ -23,6 +24,7 @@ const PAGES: readonly Page[] = [
   { name: 'overview', title: 'Overview', Body: Overview },
   { name: 'try', title: 'Try it', Body: TryIt },
   { name: 'keys', title: 'Keys', Body: Keys },
+  { name: 'webhooks', title: 'Webhooks', Body: Webhooks },
   { name: 'audit', title: 'Audit', Body: Audit },
   { name: 'catalogue', title: 'Catalogue', Body: Catalogue },
   { name: 'sources', title: 'Sources', Body: Sources },

@@ -15,6 +15,7 @@ const TAGS: Readonly<Record<Tag, string>> = {
   Overview: 'Verifications, latency, errors and sources.',
   'Try it': 'Calls of the public API.',
   Keys: 'API keys.',
+  Webhooks: 'Endpoints that are told of events, and what was sent to them.',
   Audit: 'The audit log.',
   Catalogue: 'Lists of bundles and TV add-ons.',
   Sources: 'Vendors and their state.',

@@ -10,6 +10,7 @@ export type Tag =
   | 'Overview'
   | 'Try it'
   | 'Keys'
+  | 'Webhooks'
   | 'Audit'
   | 'Catalogue'
   | 'Sources'

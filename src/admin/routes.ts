@@ -11,6 +11,7 @@ import { SESSION_ROUTES } from './routes/session.ts'
 import { SETTINGS_ROUTES } from './routes/settings.ts'
 import { SOURCE_ROUTES } from './routes/sources.ts'
 import { TRY_ROUTES } from './routes/try.ts'
+import { WEBHOOK_ROUTES } from './routes/webhooks.ts'
 
 /** All routes of the admin API. */
 export const ADMIN_ROUTES: readonly AdminRoute[] = [
@@ -19,6 +20,7 @@ export const ADMIN_ROUTES: readonly AdminRoute[] = [
   ...OVERVIEW_ROUTES,
   ...TRY_ROUTES,
   ...KEY_ROUTES,
+  ...WEBHOOK_ROUTES,
   ...AUDIT_ROUTES,
   ...CATALOGUE_ROUTES,
   ...CATALOGUE_REVIEW_ROUTES,

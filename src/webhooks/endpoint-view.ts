@@ -10,7 +10,7 @@ export const toEndpointView = (row: EndpointRow, pending: number) => ({
   name: row.name,
   url: row.url,
   /** An endpoint that fails still gets events. */
-  state: row.disabledAt !== undefined ? 'disabled' : row.failingSince !== undefined ? 'failing' : 'active',
+  state: toState(row),
   events: [...row.events],
   keys: [...row.lineages],
   pending,
@@ -20,6 +20,11 @@ export const toEndpointView = (row: EndpointRow, pending: number) => ({
   disabled_reason: row.disabledReason ?? null,
   old_secret_until: time(row.previousUntil),
 })
+
+const toState = ({ disabledAt, failingSince }: EndpointRow) => {
+  if (disabledAt !== undefined) return 'disabled' as const
+  return failingSince === undefined ? ('active' as const) : ('failing' as const)
+}
 
 /** Counts of pending deliveries end here. */
 export const MOST_COUNTED = 10_000

@@ -16,6 +16,8 @@ import { createSourceWatch } from './source-watch.ts'
 export type Webhooks = {
   /** To be called after the commit that appended the event: writes it to the log, and delivers it without delay. */
   readonly announce: (event: NewEvent) => void
+  /** Looks for deliveries that are due now. */
+  readonly wake: () => void
   /** Tells that this process cannot write the audit log. The store may be unavailable, so it is sent from memory. */
   readonly reportAuditFailure: () => void
   /** For test events. */
@@ -91,6 +93,7 @@ export function openWebhooks(options: WebhooksOptions): Webhooks {
   let reportedAt = Number.NEGATIVE_INFINITY
   return {
     announce,
+    wake: delivery.wake,
     reportAuditFailure: () => {
       if (performance.now() - reportedAt < AUDIT_PAUSE_MS) return
       reportedAt = performance.now()

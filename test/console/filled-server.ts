@@ -10,6 +10,7 @@ export const PAGES = [
   { name: 'overview', title: 'Overview', ready: 'Updating live' },
   { name: 'try', title: 'Try it', ready: 'Code examples' },
   { name: 'keys', title: 'Keys', ready: 'loans app' },
+  { name: 'webhooks', title: 'Webhooks', ready: 'hooks.example.com' },
   { name: 'audit', title: 'Audit', ready: 'Verify the log against its checkpoints' },
   { name: 'catalogue', title: 'Catalogue', ready: 'is active' },
   { name: 'sources', title: 'Sources', ready: 'Updating live' },
@@ -40,6 +41,8 @@ export async function startFilledServer({ isHostile = true } = {}): Promise<Cons
   writeFileSync(file, `${JSON.stringify(toRecord())}\n`)
   await server.run('import', 'nin', file)
   await server.run('keys', 'create', '--name', 'loans app', '--mode', 'live')
+  const url = 'https://hooks.example.com/tabbat'
+  await server.run('webhooks', 'create', '--name', 'alarm', '--url', url, '--event', 'source.down,source.up')
   const name = isHostile ? `${HOSTILE} ${HOSTILE_LINK}` : 'integration tests'
   await server.run('keys', 'create', '--name', name, '--mode', 'test')
   for (let count = 0; count < 24; count++)

@@ -1,0 +1,161 @@
+import { useState } from 'preact/hooks'
+import type { Keys } from '../../../src/admin/shapes/keys.ts'
+import type { CreatedEndpoint, Endpoints } from '../../../src/admin/shapes/webhooks.ts'
+import { useAppContext } from '../app-context.ts'
+import { useMutation } from '../use-mutation.ts'
+import { useQuery } from '../use-query.ts'
+import { Dialog, SubmitButton } from './dialog.tsx'
+import { ErrorNote } from './error-note.tsx'
+import { Checkbox, Segments, TextField } from './field.tsx'
+import { QueryResult } from './query-result.tsx'
+
+const OWNERS = [
+  { value: 'operator', text: 'The operator' },
+  { value: 'keys', text: 'API keys' },
+] as const
+
+/** The state of the form. */
+type Draft = {
+  readonly name: string
+  readonly url: string
+  readonly owner: 'operator' | 'keys'
+  readonly keys: readonly string[]
+  readonly events: readonly string[]
+}
+
+type CreateProps = {
+  readonly endpoints: Endpoints
+  readonly onClose: () => void
+  readonly onCreated: (created: CreatedEndpoint) => void
+}
+
+export function CreateEndpointDialog({ endpoints, onClose, onCreated }: CreateProps) {
+  const { api } = useAppContext()
+  const [draft, setDraft] = useState<Draft>({ name: '', url: '', owner: 'operator', keys: [], events: [] })
+  const change = (part: Partial<Draft>) => setDraft((old) => ({ ...old, ...part }))
+  const isOfKeys = draft.owner === 'keys'
+  const known = isOfKeys ? endpoints.key_events : endpoints.events
+  const events = draft.events.filter((event) => known.includes(event))
+  const create = useMutation(async () => {
+    const { name, url } = draft
+    const keys = isOfKeys ? draft.keys : []
+    onCreated(
+      await api.post<CreatedEndpoint>('/admin/webhooks', {
+        name: name.trim(),
+        url: url.trim(),
+        events,
+        keys,
+      }),
+    )
+  })
+  const { fields = {} } = create.error ?? {}
+  const isReady =
+    draft.name.trim() !== '' &&
+    draft.url.trim() !== '' &&
+    events.length > 0 &&
+    (!isOfKeys || draft.keys.length > 0)
+  return (
+    <Dialog title="Create an endpoint" onClose={onClose} isWide>
+      <form
+        onSubmit={(event) => {
+          event.preventDefault()
+          create.run()
+        }}
+      >
+        <TextField
+          label="Name"
+          value={draft.name}
+          onValue={(name) => change({ name })}
+          placeholder="Loans app"
+          error={fields.name}
+          maxLength={80}
+          required
+        />
+        <TextField
+          label="Address"
+          value={draft.url}
+          onValue={(url) => change({ url })}
+          placeholder="https://shop.example.com/webhooks"
+          help="Put no secret into it: requests are signed."
+          error={fields.url}
+          maxLength={2000}
+          inputMode="url"
+          required
+        />
+        <Segments
+          legend="Belongs to"
+          value={draft.owner}
+          options={OWNERS}
+          onValue={(owner) => change({ owner })}
+        />
+        {isOfKeys && <KeyChoice chosen={draft.keys} onChange={(keys) => change({ keys })} />}
+        <Choices
+          legend="Events"
+          names={known}
+          chosen={events}
+          onChange={(next) => change({ events: next })}
+        />
+        <ErrorNote error={create.error} />
+        <footer>
+          <button type="button" class="plain" onClick={onClose}>
+            Cancel
+          </button>
+          <SubmitButton isBusy={create.isBusy} isDisabled={!isReady}>
+            Create endpoint
+          </SubmitButton>
+        </footer>
+      </form>
+    </Dialog>
+  )
+}
+
+type ChoiceProps = { readonly chosen: readonly string[]; readonly onChange: (chosen: string[]) => void }
+
+/** Keys that were rolled are left out: their successor stands for them. */
+function KeyChoice({ chosen, onChange }: ChoiceProps) {
+  const query = useQuery<Keys>('/admin/keys')
+  return (
+    <QueryResult query={query}>
+      {({ keys }) => {
+        const active = keys.filter(({ state, rolled_to }) => state === 'active' && rolled_to === null)
+        const names = Object.fromEntries(active.map(({ id, name }) => [id, name]))
+        return (
+          <Choices
+            legend="Keys"
+            names={Object.keys(names)}
+            texts={names}
+            chosen={chosen}
+            onChange={onChange}
+          />
+        )
+      }}
+    </QueryResult>
+  )
+}
+
+type ChoicesProps = ChoiceProps & {
+  readonly legend: string
+  readonly names: readonly string[]
+  readonly texts?: Readonly<Record<string, string>>
+}
+
+function Choices({ legend, names, texts = {}, chosen, onChange }: ChoicesProps) {
+  return (
+    <fieldset>
+      <legend>{legend}</legend>
+      {names.map((name) => (
+        <Checkbox
+          key={name}
+          label={
+            <>
+              {texts[name]} <code>{name}</code>
+            </>
+          }
+          isOn={chosen.includes(name)}
+          onChange={(isOn) => onChange(names.filter((one) => (one === name ? isOn : chosen.includes(one))))}
+        />
+      ))}
+      {names.length === 0 && <p class="dim">There is none.</p>}
+    </fieldset>
+  )
+}
