@@ -4,7 +4,7 @@
  *
  *   npm run bench:registry -- [few] [many] [rounds]
  *
- * `tabbat import` fills both. Each record takes about 1 kB in the file that is imported, and as much in the
+ * `tabbat import` fills both. Each record takes about 1 kB in the file that is imported, and half of that in the
  * database, in the folder for temporary files.
  */
 import { mkdtempSync, rmSync, statSync } from 'node:fs'
