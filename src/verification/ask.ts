@@ -66,13 +66,24 @@ function addLocalAttempt<T>(
   request.trace?.startAttempt(name, false, startedAt).end(result)
 }
 
+/** A failure is an outcome like any other: it is recorded before the caller is told. */
+export async function askAndMatch<T>(verification: Verification<T>): Promise<Decision<T>> {
+  const { deps, idType, request, budget } = verification
+  try {
+    const reusable = deps.reuse ? await findReusable(deps.reuse, verification) : undefined
+    return match(idType, request, reusable ?? (await askExternal(verification)))
+  } catch (error) {
+    return toFailed(error, budget)
+  }
+}
+
 /** Asks the sources in order. Identical requests of one key share the calls (single flight). */
-export function askExternal<T>({
+function askExternal<T>({
   deps: { singleFlight, askNext },
   idType,
   request,
   reference,
-  claim,
+  budget,
   sources,
   sourceAttempts,
 }: Verification<T>): Promise<Answer<T>> {
@@ -93,7 +104,7 @@ export function askExternal<T>({
       continueOnNotFound: askNext,
       matches: (record) => isPhoneOf(phone, idType.phonesIn(record)),
       markWatchlisted: idType.markWatchlisted,
-      paidCalls: claim?.paidCalls,
+      paidCalls: budget?.paidCalls,
       secrets: [number, phone],
       trace: request.trace,
     })
@@ -110,7 +121,7 @@ function toMsLeft({ startedAt }: VerificationRequest): number {
  * An earlier result, if its phone is the phone of the request. Otherwise the sources are asked, so that the time does not tell
  * whether a person is known here.
  */
-export async function findReusable<T>(
+async function findReusable<T>(
   reuse: Reuse,
   { idType, request, sourceAttempts }: Verification<T>,
 ): Promise<Answer<T> | undefined> {
@@ -125,13 +136,15 @@ export async function findReusable<T>(
 
 /** Keeps a verified record of an external source. Records of the registry are here already. */
 export async function keepForReuse<T>(
-  reuse: Reuse,
-  { idType, request, sources, sourceAttempts }: Verification<T>,
-  record: T,
+  { deps: { reuse }, idType, request, sources, sourceAttempts }: Verification<T>,
+  decision: Decision<T>,
 ): Promise<void> {
+  if (!reuse || !('record' in decision)) return
   const name = sourceAttempts.findLast(({ result }) => result === 'found')?.name
   const from = sources.find(({ source }) => source.name === name)
-  if (name && from?.source.isExternal) await reuse.keep(idType.kind, request.number, { record, source: name })
+  if (!name || !from?.source.isExternal) return
+  // If this fails, the next request asks the source again.
+  await reuse.keep(idType.kind, request.number, { record: decision.record, source: name }).catch(() => {})
 }
 
 const toAttempt = (

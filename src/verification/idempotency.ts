@@ -33,6 +33,9 @@ export type IdempotencyClaim = {
   readonly lastFailure: ErrorCode | undefined
 }
 
+/** The paid calls that a verification may still make. */
+export type CallBudget = Pick<IdempotencyClaim, 'paidCalls' | 'lastFailure'>
+
 export type Idempotency = {
   /** The stored response, or the right to give the first one. */
   readonly begin: (use: KeyUse) => Promise<Begun>
@@ -125,18 +128,18 @@ export function openStoredResponse(keyring: Keyring, name: Uint8Array, sealed: U
 }
 
 /**
- * A source failure under an Idempotency-Key that has used up its paid calls: a retry under this key cannot pay for another.
- * Where no source was asked at all, the caller gets the failure of the last paid call.
+ * A source failure when the paid calls are used up: a retry cannot pay for another. Where no source was asked at all, the
+ * caller gets the failure of the last paid call.
  */
-export function toFinalFailure(error: unknown, claim: IdempotencyClaim | undefined): unknown {
-  if (!claim || claim.paidCalls.used < claim.paidCalls.most || !isSourceFailure(error)) return error
-  const code = error.cause === undefined ? (claim.lastFailure ?? error.code) : error.code
+export function toFinalFailure(error: unknown, budget: CallBudget | undefined): unknown {
+  if (!budget || budget.paidCalls.used < budget.paidCalls.most || !isSourceFailure(error)) return error
+  const code = error.cause === undefined ? (budget.lastFailure ?? error.code) : error.code
   return new AppError(code, { cause: error.cause, paidCallsUsedUp: true })
 }
 
 const SOURCE_FAILURES: readonly ErrorCode[] = ['source_bad_response', 'source_unavailable', 'source_timeout']
 
-const isSourceFailure = (error: unknown): error is AppError =>
+export const isSourceFailure = (error: unknown): error is AppError =>
   error instanceof AppError && SOURCE_FAILURES.includes(error.code)
 
 const toText = ({ keyId, operation, name }: ClaimId) =>

@@ -2,7 +2,7 @@ import { toPhoneCore } from '../contract/phone.ts'
 import { AppError, type ErrorCode } from '../errors.ts'
 import { type Answer, SourceError } from '../sources/source.ts'
 import type { IdType } from './id-type.ts'
-import { type IdempotencyClaim, toFinalFailure } from './idempotency.ts'
+import { type CallBudget, toFinalFailure } from './idempotency.ts'
 import type { VerificationRequest } from './verification-request.ts'
 
 /** What a verification came to. A failure is recorded like any other outcome, before the caller is told. */
@@ -25,8 +25,8 @@ export function match<T>(
   return answer.found && matches ? { outcome: 'verified', record: answer.record } : NOT_VERIFIED
 }
 
-export function toFailed(thrown: unknown, claim: IdempotencyClaim | undefined): Decision<never> {
-  const error = toFinalFailure(thrown, claim)
+export function toFailed(thrown: unknown, budget: CallBudget | undefined): Decision<never> {
+  const error = toFinalFailure(thrown, budget)
   return { outcome: error instanceof AppError ? error.code : 'internal_error', error }
 }
 

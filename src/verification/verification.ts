@@ -2,7 +2,7 @@ import type { AuditEntry } from '../audit/row.ts'
 import { steadyNow, toIsoTime } from '../contract/time.ts'
 import type { SourceAttempt } from '../sources/search.ts'
 import type { IdType } from './id-type.ts'
-import type { IdempotencyClaim, StoredResponse } from './idempotency.ts'
+import type { CallBudget, StoredResponse } from './idempotency.ts'
 import type { Decision } from './match.ts'
 import { createReference } from './reference.ts'
 import type { GuardedSource, VerificationDeps } from './verification-deps.ts'
@@ -13,7 +13,8 @@ export type Verification<T> = {
   readonly deps: VerificationDeps
   readonly idType: IdType<T>
   readonly request: VerificationRequest
-  readonly claim: IdempotencyClaim | undefined
+  /** Absent without an Idempotency-Key, outside the queue. */
+  readonly budget: CallBudget | undefined
   readonly reference: string
   /** What all its audit rows have in common. */
   readonly auditFields: Omit<AuditEntry, 'phase'>
@@ -28,16 +29,16 @@ export function createVerification<T>(
   idType: IdType<T>,
   request: VerificationRequest,
   subject: string,
-  claim: IdempotencyClaim | undefined,
+  budget: CallBudget | undefined,
+  reference = createReference(steadyNow()),
 ): Verification<T> {
   const now = steadyNow()
-  const reference = createReference(now)
   const sources = deps.sources[request.caller.mode][idType.kind]
   return {
     deps,
     idType,
     request,
-    claim,
+    budget,
     reference,
     auditFields: toAuditFields(idType, request, subject, reference),
     startedAt: toIsoTime(now),

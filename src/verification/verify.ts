@@ -1,11 +1,11 @@
 import { toBlindIndexText } from '../crypto/blind-index.ts'
 import { AppError } from '../errors.ts'
 import { endAfter } from '../telemetry/tracing.ts'
-import { askExternal, findReusable, keepForReuse } from './ask.ts'
+import { askAndMatch, keepForReuse } from './ask.ts'
 import type { Reservation } from './guess-limit.ts'
 import type { IdType } from './id-type.ts'
 import type { IdempotencyClaim, StoredResponse } from './idempotency.ts'
-import { type Decision, isFailedGuess, match, toFailed } from './match.ts'
+import { type Decision, isFailedGuess } from './match.ts'
 import { replay, toKeyUse, type VerificationResponse } from './replay.ts'
 import { toStoredResponse } from './stored-response.ts'
 import { createVerification, toIntent, toOutcome, type Verification } from './verification.ts'
@@ -60,7 +60,7 @@ async function verifyExternal<T extends object>(
     const response = toStoredResponse(verification, decision)
 
     // Record: the outcome is durable before the caller is told.
-    await recordOutcome(verification, decision, response)
+    await recordOutcome(verification, held.claim, decision, response)
     if (held.reservation) await settle(held, decision)
 
     // Answer.
@@ -74,31 +74,18 @@ async function verifyExternal<T extends object>(
 /** What must be given back when a verification fails. */
 type Held = { claim: IdempotencyClaim | undefined; reservation: Reservation | undefined }
 
-/** A failure is an outcome like any other: it is recorded before the caller is told. */
-async function askAndMatch<T>(verification: Verification<T>): Promise<Decision<T>> {
-  const { deps, idType, request, claim } = verification
-  try {
-    const reusable = deps.reuse ? await findReusable(deps.reuse, verification) : undefined
-    if (reusable) return match(idType, request, reusable)
-    return match(idType, request, await askExternal(verification))
-  } catch (error) {
-    return toFailed(error, claim)
-  }
-}
-
 /** One commit: the audit rows, and the response under its Idempotency-Key. */
 async function recordOutcome<T>(
   verification: Verification<T>,
+  claim: IdempotencyClaim | undefined,
   decision: Decision<T>,
   response: StoredResponse | undefined,
 ): Promise<void> {
-  const { deps, claim, request } = verification
+  const { deps, request } = verification
   const entry = toOutcome(verification, decision, response, null)
   const stored = claim && response && deps.idempotency.complete(claim, response)
   await endAfter(request.trace?.startStep('commit'), deps.audit.record([entry], stored))
-  // If this fails, the next request asks the source again.
-  if (deps.reuse && 'record' in decision)
-    await keepForReuse(deps.reuse, verification, decision.record).catch(() => {})
+  await keepForReuse(verification, decision)
 }
 
 /** A wrong guess counts; any other outcome takes the reservation back. */
