@@ -8,6 +8,11 @@ type ErrorEntry = {
 
 /** Every error of the API. Callers get the message only; the cause goes to the log. */
 export const ERRORS = {
+  pending: {
+    status: 202,
+    message: 'The verification is pending. Its answer will be at the address in Location.',
+    retryable: false,
+  },
   unauthenticated: { status: 401, message: 'Unauthenticated.', retryable: false },
   malformed_request: { status: 400, message: 'The request is not valid HTTP.', retryable: false },
   malformed_json: { status: 400, message: 'The request body is not valid JSON.', retryable: false },
@@ -28,6 +33,11 @@ export const ERRORS = {
     retryable: false,
   },
   product_not_found: { status: 404, message: 'This product is not in the catalogue.', retryable: false },
+  gone: {
+    status: 410,
+    message: 'This verification was cancelled, or its answer is no longer kept.',
+    retryable: false,
+  },
   method_not_allowed: {
     status: 405,
     message: 'This method is not allowed here. See the Allow header.',
@@ -61,6 +71,11 @@ export const ERRORS = {
     message: 'A request with this Idempotency-Key is still in progress. Wait for its response.',
     retryable: true,
     retryAfterS: 1,
+  },
+  already_begun: {
+    status: 409,
+    message: 'This verification cannot be cancelled: a source is being asked, or it has ended.',
+    retryable: false,
   },
   idempotency_key_reused: {
     status: 422,
@@ -100,6 +115,18 @@ export const ERRORS = {
     retryAfterS: 5,
   },
   overloaded: { status: 503, message: 'The server is too busy now.', retryable: true, retryAfterS: 1 },
+  queue_full: {
+    status: 503,
+    message: 'Too many verifications are pending. Wait until some of them have ended.',
+    retryable: true,
+    retryAfterS: 30,
+  },
+  expired: {
+    status: 504,
+    message:
+      'No identity source answered before the verification expired or had used up its paid calls. Send a new request.',
+    retryable: false,
+  },
   source_timeout: {
     status: 504,
     message: 'The identity sources took too long.',

@@ -26,7 +26,7 @@ export function readKeyOptions(input: Static<typeof CreateKeyRequest>): KeyOptio
       return undefined
     }
   }
-  const { mode, scopes, expires_in, subjects_per_day, requires_consent } = input
+  const { mode, scopes, expires_in, subjects_per_day, requires_consent, async_when_down } = input
   const name = read('name', () => readName(input.name)) ?? ''
   const lifetimeMs = read('expires_in', () => given(expires_in?.trim(), readLifetime))
   const allowedIps = read('allowed_ips', () => given(input.allowed_ips?.join(), readAddresses))
@@ -45,6 +45,7 @@ export function readKeyOptions(input: Static<typeof CreateKeyRequest>): KeyOptio
     reveal,
     subjectsPerDay: subjects_per_day,
     requiresConsent: requires_consent ?? false,
+    asyncWhenDown: async_when_down ?? false,
   }
 }
 

@@ -14,9 +14,9 @@ import { createGuard } from '../http/guard.ts'
 import { addHealth } from '../http/health.ts'
 import { addMedia } from '../http/media.ts'
 import { withTracing } from '../http/traced-guard.ts'
-import { OPERATIONS } from '../operations/operations.ts'
+import { OPERATIONS, RESOURCE_OPERATIONS } from '../operations/operations.ts'
 import { addDocs } from '../reference/docs-routes.ts'
-import { addOperation } from './operation-route.ts'
+import { addOperation, addResourceOperation } from './operation-route.ts'
 
 /** The listener of the API, with its in-flight limit. */
 export type ApiServer = App & { readonly admission: Admission }
@@ -50,6 +50,7 @@ export function createApiServer(
     context.certificate && { certificate: context.certificate, asksCaller: true },
   )
   for (const operation of OPERATIONS) addOperation(app, context, admission, operation)
+  for (const operation of RESOURCE_OPERATIONS) addResourceOperation(app, context, admission, operation)
   addHealth(app, context)
   addMedia(app, context, admission)
   addDocs(app, context.config)

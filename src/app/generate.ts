@@ -9,7 +9,7 @@ import type { App } from '../http/app.ts'
 import { requestLocally } from '../http/local-request.ts'
 import { SANDBOX_KEY } from '../keys/sandbox-key.ts'
 import type { Operation } from '../operations/operation.ts'
-import { OPERATIONS } from '../operations/operations.ts'
+import { OPERATIONS, RESOURCE_OPERATIONS } from '../operations/operations.ts'
 import { toConfigurationPage, toEnvExample } from '../reference/configuration-page.ts'
 import { toExampleAnswer, toExampleInput, toOpenApi } from '../reference/openapi.ts'
 import { VERSION } from '../version.ts'
@@ -18,7 +18,7 @@ import { createApiServer } from './api-server.ts'
 /** The generated files of the project with their content. A test fails when one is stale. */
 export async function toGeneratedFiles(): Promise<Readonly<Record<string, string>>> {
   return {
-    'openapi.json': `${JSON.stringify(toOpenApi(OPERATIONS, await collectExamples(), VERSION), null, 2)}\n`,
+    'openapi.json': `${JSON.stringify(toOpenApi(OPERATIONS, RESOURCE_OPERATIONS, await collectExamples(), VERSION), null, 2)}\n`,
     'docs/admin-openapi.json': `${JSON.stringify(toAdminOpenApi(ADMIN_ROUTES, VERSION), null, 2)}\n`,
     'docs/configuration.md': toConfigurationPage(),
     '.env.example': toEnvExample(),

@@ -7,10 +7,11 @@ import { hasBody } from '../http/body.ts'
 import type { Exchange, Reply } from '../http/exchange.ts'
 import { createWithInput } from '../http/input.ts'
 import { createToOrigin } from '../http/origin.ts'
-import { toHeadText } from '../http/prepared-head.ts'
 import type { Route } from '../http/router.ts'
 import { Document } from '../operations/document.ts'
 import type { Operation } from '../operations/operation.ts'
+import type { ResourceOperation } from '../operations/resource-operation.ts'
+import { FINISHED, toVerificationReply } from '../operations/verification-reply.ts'
 import type { VerificationResponse } from '../verification/replay.ts'
 
 type Input = Record<string, string>
@@ -49,21 +50,28 @@ export function addOperation(app: App, context: Context, admission: Admission, o
   app.route(route)
 }
 
-const toReply = (exchange: Exchange, answer: Document | VerificationResponse) =>
-  answer instanceof Document ? toDocumentReply(exchange, answer) : toFinishedReply(exchange, answer)
-
-const FINISHED = ['cache-control', 'no-store', 'content-type', 'application/json; charset=utf-8']
-const FINISHED_TEXT = toHeadText(FINISHED)
-const REPLAYED = [...FINISHED, 'idempotent-replayed', 'true']
-
-function toFinishedReply(
-  exchange: Exchange,
-  { status, body, outcome, replayed }: VerificationResponse,
-): Reply {
-  exchange.outcome = outcome
-  if (replayed || status !== 200) return { status, headers: replayed ? REPLAYED : FINISHED, body }
-  return { status, headers: FINISHED, headText: FINISHED_TEXT, body }
+/** Adds the route of an operation on something that a caller has created. */
+export function addResourceOperation(
+  app: App,
+  context: Context,
+  admission: Admission,
+  { name, method, path, scope, run }: ResourceOperation,
+): void {
+  const answer = (exchange: Exchange) => {
+    if (!exchange.caller) throw new AppError('unauthenticated')
+    return run(context, exchange, exchange.caller)
+  }
+  app.route({
+    methods: [method],
+    path,
+    operation: name,
+    scope,
+    answer: (exchange) => withAdmission(admission, exchange, answer, undefined),
+  })
 }
+
+const toReply = (exchange: Exchange, answer: Document | VerificationResponse) =>
+  answer instanceof Document ? toDocumentReply(exchange, answer) : toVerificationReply(exchange, answer)
 
 /** Cacheable by the caller alone; an answer to a body is not, because a cache would mix products up. */
 function toDocumentReply({ raw, headers }: Exchange, document: Document): Reply {

@@ -1,6 +1,8 @@
 /** All values of the column `phase`. A test fails when one is missing here. */
 export const AUDIT_PHASES = [
+  'queued',
   'intent',
+  'attempt',
   'outcome',
   'replay',
   'picture_fetched',

@@ -28,6 +28,7 @@ type CreateOptions = {
   reveal?: string[]
   subjectsPerDay?: number
   requireConsent?: true
+  asyncWhenDown?: true
   json?: true
 }
 
@@ -72,6 +73,10 @@ export function addCreateKeyCommand(keys: Command): void {
       readCount,
     )
     .option('--require-consent', 'refuse verifications without the header X-Consent-Reference')
+    .option(
+      '--async-when-down',
+      'answer 202 (pending) instead of 502, 503 or 504 while no source can answer; see docs/pending.md',
+    )
     .option('--json', 'print a JSON object')
     .action((options: CreateOptions) => withCommandContext((context) => create(context, options)))
   addHelp(command, {
@@ -88,7 +93,7 @@ export function addCreateKeyCommand(keys: Command): void {
 
 async function create(context: CommandContext, options: CreateOptions): Promise<void> {
   const { name, mode, scope = [...SCOPES], expires, ip, clientCert, hide, reveal } = options
-  const { subjectsPerDay, requireConsent = false } = options
+  const { subjectsPerDay, requireConsent = false, asyncWhenDown = false } = options
   const expiresAt = expires === undefined ? undefined : Date.now() + expires
   const keyOptions = {
     name,
@@ -99,6 +104,7 @@ async function create(context: CommandContext, options: CreateOptions): Promise<
     clientCerts: clientCert,
     subjectsPerDay,
     requiresConsent: requireConsent,
+    asyncWhenDown,
   }
   showNewKey(
     context,

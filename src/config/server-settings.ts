@@ -15,6 +15,7 @@ import {
 } from '../settings/setting.ts'
 import { namesWith, type VendorName } from '../sources/vendors.ts'
 import { LISTENER_SETTINGS } from './listener-settings.ts'
+import { PENDING_SETTINGS } from './pending-settings.ts'
 import { TELEMETRY_SETTINGS } from './telemetry-settings.ts'
 
 export type SourceName = 'registry' | VendorName
@@ -96,7 +97,7 @@ export const SETTINGS = {
     'TABBAT_PAID_CALLS',
     '2',
     wholeNumber(1, 100),
-    'Paid calls that one Idempotency-Key may cause in 24 hours, over all nodes, retries and crashes. After that only free sources are called, and the last failure is returned. A single request never makes more than two.',
+    'Paid calls that one Idempotency-Key may cause in 24 hours, over all nodes, retries and crashes. After that only free sources are called, and the last failure is returned. A single request never makes more than two. A pending verification has the same budget for all its attempts.',
   ),
   sourcesPrivate: setting(
     'TABBAT_SOURCES_PRIVATE',
@@ -200,6 +201,7 @@ export const SETTINGS = {
     orOff(duration({ least: '1s', most: '5m' })),
     'How long the server still answers after SIGTERM while /health/ready is 503, so that load balancers send requests elsewhere before it stops listening. off: it stops listening at once. Ctrl-C (SIGINT) never waits, and a second signal ends the wait.',
   ),
+  ...PENDING_SETTINGS,
   ...LISTENER_SETTINGS,
   logLevel: setting(
     'TABBAT_LOG_LEVEL',

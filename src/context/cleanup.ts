@@ -16,7 +16,7 @@ const PAUSE_MS = 20
 /** Until the returned function is called: deletes expired rows and prepares the next months of the audit log every hour, and lets the first worker index the audit log. */
 export function startCleanup(
   log: Log,
-  { audit, reuse, accounts, statistics, subjects, rates }: Store,
+  { audit, reuse, accounts, statistics, subjects, rates, queue }: Store,
   others: readonly { readonly forget: Forget }[],
   workerNumber: number,
 ): () => Promise<void> {
@@ -25,6 +25,7 @@ export function startCleanup(
     ...others.map(({ forget }) => forget),
     () => reuse.forget(steadyNow()),
     () => rates.forget(steadyNow()),
+    () => queue.forget(steadyNow()),
     () => forgetSessions(accounts),
     () => statistics.forget(...toRetentionCutoffs(Date.now())),
   ]

@@ -8,6 +8,7 @@ import { type Kind, toBlindIndexText } from '../crypto/blind-index.ts'
 import type { Keyring } from '../crypto/keyring.ts'
 import type { RootKeys } from '../crypto/root-key.ts'
 import { type Authenticate, createAuthenticate } from '../keys/authenticate.ts'
+import { createFindCaller } from '../keys/find-caller.ts'
 import { createNodeRateLimit } from '../keys/node-leases.ts'
 import { createRateLimit, type RateLimit } from '../keys/rate-limit.ts'
 import { createLeasedRateLimit } from '../keys/worker-leases.ts'
@@ -22,6 +23,7 @@ import { createGuessLimit, type GuessLimit } from '../verification/guess-limit.t
 import { createIdempotency, type Idempotency } from '../verification/idempotency.ts'
 import { createLocalIdempotency } from '../verification/local-idempotency.ts'
 import { createOpenGuesses } from '../verification/open-guesses.ts'
+import type { QueueDeps } from '../verification/queue/queue-deps.ts'
 import { createReuse, type Reuse } from '../verification/reuse.ts'
 import { createSingleFlight, type SingleFlight } from '../verification/single-flight.ts'
 import type { LocalDeps, Sources } from '../verification/verification-deps.ts'
@@ -32,6 +34,7 @@ import { createFatalStop, type FatalStop } from './fatal-stop.ts'
 import type { Metrics } from './metrics.ts'
 import { type Nodes, openNodes } from './nodes.ts'
 import { openAudit } from './open-audit.ts'
+import { openQueue, startQueue } from './open-queue.ts'
 import { openRegistry, openScrub } from './open-registry.ts'
 import { openTelemetry } from './open-telemetry.ts'
 import { openContextWebhooks } from './open-webhooks.ts'
@@ -60,6 +63,7 @@ export type Context = {
   readonly idempotency: Idempotency
   readonly singleFlight: SingleFlight
   readonly local: LocalDeps
+  readonly queue: QueueDeps
   readonly toSubjectHash: (kind: Kind, number: string) => string
   /** Hashes the number of a person, as it is in the audit log. */
   readonly subjectKey: KeyObject
@@ -96,8 +100,7 @@ export async function createContext(
   const databaseWarnings = await listConnectionWarnings(config, store)
   const alarms = { reportAuditFailure: () => {} }
   const audit = await openAudit(config, store, keyring, log, fatal, () => alarms.reportAuditFailure())
-  const { paidCalls } = config
-  const idempotency = createIdempotency({ table: store.idempotency, keyring, owner: audit.owner, paidCalls })
+  const idempotency = openIdempotency(config, store, keyring, audit)
   const { sourceChain, catalogue } = await openSources(config, { store, registry, audit, log })
   const webhooks = openContextWebhooks(config, { store, keyring, log, audit, sourceChain })
   alarms.reportAuditFailure = webhooks.reportAuditFailure
@@ -109,7 +112,7 @@ export async function createContext(
   const rateLimit = openRateLimit(config, store, nodes)
   const forgetting = [guessLimit, idempotency, sourceChain, nodes, webhooks]
   const stopCleanup = startCleanup(log, store, forgetting, workerNumber)
-  return {
+  const context: Omit<Context, 'close'> = {
     config,
     log,
     ...telemetry,
@@ -126,6 +129,7 @@ export async function createContext(
     idempotency,
     singleFlight: createSingleFlight(),
     local: openLocal(store, keyring, audit),
+    queue: openQueue(config, store, keyring, { findCaller: openFindCaller(config, store), ...webhooks }),
     subjectKey: keyring.subject,
     pictureKey: keyring['media-url'],
     toSubjectHash: (kind, number) => toBlindIndexText(keyring.subject, kind, number),
@@ -138,9 +142,13 @@ export async function createContext(
     webhooks,
     databaseWarnings,
     lifecycle: { stopping: false },
+  }
+  const stopQueue = startQueue(context)
+  return {
+    ...context,
     close: () =>
       closeAll({
-        ...{ certificate, rateLimit, stopCleanup, nodes, scrub, webhooks, catalogue, sourceChain },
+        ...{ stopQueue, certificate, rateLimit, stopCleanup, nodes, scrub, webhooks, catalogue, sourceChain },
         ...{ guessLimit, latencies, audit, store, telemetry },
       }),
   }
@@ -160,6 +168,7 @@ type Closing = Pick<
   | 'store'
 > & {
   readonly stopCleanup: () => Promise<void>
+  readonly stopQueue: () => Promise<void>
   readonly scrub: { readonly close: () => Promise<void> } | undefined
   readonly telemetry: { readonly close: () => Promise<void> }
 }
@@ -167,6 +176,7 @@ type Closing = Pick<
 /** In the order of dependence: the store is last. */
 async function closeAll(parts: Closing): Promise<void> {
   const { certificate, rateLimit, stopCleanup, nodes, scrub, webhooks, catalogue, sourceChain } = parts
+  await parts.stopQueue()
   const sending = parts.telemetry.close()
   certificate?.close()
   rateLimit?.close?.()
@@ -188,6 +198,13 @@ async function openGuessLimit({ dataDir }: Config, { guesses }: Store, workerNum
   await guessLimit.recover()
   return guessLimit
 }
+
+const openIdempotency = (
+  { paidCalls }: Config,
+  { idempotency: table }: Store,
+  keyring: Keyring,
+  audit: AuditLog,
+) => createIdempotency({ table, keyring, owner: audit.owner, paidCalls })
 
 /** What verifications by sources inside the process use. */
 const openLocal = (store: Store, keyring: Keyring, audit: AuditLog): LocalDeps => ({
@@ -228,6 +245,13 @@ const openAuthenticate = (config: Config, { keys }: Store, keyring: Keyring) =>
   createAuthenticate({
     keys,
     pepper: keyring['api-key-pepper'],
+    testKeys: config.sandbox !== 'off',
+    publicSandboxKey: hasPublicSandboxKey(config),
+  })
+
+const openFindCaller = (config: Config, { keys }: Store) =>
+  createFindCaller({
+    keys,
     testKeys: config.sandbox !== 'off',
     publicSandboxKey: hasPublicSandboxKey(config),
   })

@@ -24,7 +24,7 @@ export const ErrorBody = Type.Object(
     data: Type.Optional(
       exactly({
         request_reference: text('Reference of this verification.'),
-        verification_status: Type.Literal('NOT_VERIFIED'),
+        verification_status: Type.Enum(['NOT_VERIFIED', 'PENDING', 'EXPIRED'] as const),
       }),
     ),
   },

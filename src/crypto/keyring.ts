@@ -16,6 +16,7 @@ const CARRIED = [
   'reuse-index',
   'console-password',
   'webhook-secret',
+  'queue',
 ] as const
 type Carried = (typeof CARRIED)[number]
 

@@ -1,5 +1,5 @@
 import type { Context } from '../context/context.ts'
-import type { Scope } from '../contract/scope.ts'
+import type { NeededScope, Scope } from '../contract/scope.ts'
 import { AppError } from '../errors.ts'
 import type { Caller } from '../keys/caller.ts'
 import type { Allowance } from '../keys/rate-limit.ts'
@@ -8,7 +8,7 @@ import { toClientFingerprint } from './client-certificate.ts'
 import type { Exchange } from './exchange.ts'
 
 /** Authenticates and authorizes a request, before its body is read. `route` is the declared path. */
-export type Guard = (exchange: Exchange, scope: Scope, route: string) => undefined | Promise<void>
+export type Guard = (exchange: Exchange, scope: NeededScope, route: string) => undefined | Promise<void>
 
 export function createGuard({ authenticate, rateLimit, config }: Context): Guard {
   const { callerOf } = createAddresses(config)
@@ -17,13 +17,17 @@ export function createGuard({ authenticate, rateLimit, config }: Context): Guard
     exchange.responseHeaders.push('ratelimit-policy', policy, 'ratelimit', `"key";r=${remaining};t=${resetS}`)
     if (!allowed) throw new AppError('rate_limited', { headers: { 'retry-after': String(resetS) } })
   }
-  const requireScope = (exchange: Exchange, scope: Scope, caller: Caller): undefined => {
-    if (!caller.isAddressAllowed(callerOf(exchange)) || !caller.scopes.has(scope))
+  const requireScope = (exchange: Exchange, scope: NeededScope, caller: Caller): undefined => {
+    if (!caller.isAddressAllowed(callerOf(exchange)) || !hasScope(caller, scope))
       throw new AppError('forbidden')
     if (caller.clientCerts && !caller.clientCerts.has(toClientFingerprint(exchange.raw.socket)))
       throw new AppError('forbidden')
   }
-  const admit = (exchange: Exchange, scope: Scope, caller: Caller | undefined): undefined | Promise<void> => {
+  const admit = (
+    exchange: Exchange,
+    scope: NeededScope,
+    caller: Caller | undefined,
+  ): undefined | Promise<void> => {
     if (!caller) throw new AppError('unauthenticated')
     exchange.caller = caller
     exchange.connection?.markAuthenticated()
@@ -44,3 +48,6 @@ export function createGuard({ authenticate, rateLimit, config }: Context): Guard
       : admit(exchange, scope, caller)
   }
 }
+
+const hasScope = ({ scopes }: Caller, needed: NeededScope) =>
+  typeof needed === 'string' ? scopes.has(needed) : needed.some((scope: Scope) => scopes.has(scope))

@@ -1,6 +1,6 @@
 import { METHODS } from 'node:http'
 import createFindMyWay, { type HTTPMethod } from 'find-my-way'
-import type { Scope } from '../contract/scope.ts'
+import type { NeededScope } from '../contract/scope.ts'
 import { AppError } from '../errors.ts'
 import { createBoundedMap } from '../keys/bounded-map.ts'
 import type { Exchange, Params, Reply } from './exchange.ts'
@@ -13,7 +13,7 @@ export type Route = {
   /** In logs and metrics. */
   readonly operation: string
   /** The scope that the key needs; without it, no key is needed. */
-  readonly scope?: Scope
+  readonly scope?: NeededScope
   readonly answer: (exchange: Exchange) => Reply | Promise<Reply>
 }
 

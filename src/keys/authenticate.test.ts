@@ -29,6 +29,7 @@ function open(row: Partial<KeyRow> = {}) {
         reveal: [],
         subjectsPerDay: undefined,
         requiresConsent: false,
+        asyncWhenDown: false,
         ...row,
       },
     ],

@@ -50,6 +50,7 @@ const NO_KEY: KeyRow = {
   hide: [],
   reveal: [],
   requiresConsent: false,
+  asyncWhenDown: false,
   subjectsPerDay: undefined,
 }
 
@@ -106,7 +107,7 @@ function isPrinted(text: string, index: number): boolean {
   return code > 32 && code < 127
 }
 
-function toCaller(row: KeyRow): Caller {
+export function toCaller(row: KeyRow): Caller {
   return {
     keyId: row.id,
     lineage: row.lineage,
@@ -116,6 +117,7 @@ function toCaller(row: KeyRow): Caller {
     clientCerts: row.clientCerts && new Set(row.clientCerts),
     hidden: toHiddenFields(row.hide, row.reveal),
     requiresConsent: row.requiresConsent,
+    asyncWhenDown: row.asyncWhenDown,
     subjectsPerDay: row.subjectsPerDay ?? SUBJECTS_PER_DAY,
   }
 }

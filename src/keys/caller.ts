@@ -14,6 +14,8 @@ export type Caller = {
   readonly hidden: readonly string[]
   /** Every verification must carry X-Consent-Reference. */
   readonly requiresConsent: boolean
+  /** A verification becomes pending when no source can answer. */
+  readonly asyncWhenDown: boolean
   /** How many people it may ask about in a day. */
   readonly subjectsPerDay: number
   /** The store is unavailable, so a revocation may have been missed: valid for look-ups only. */

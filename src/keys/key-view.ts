@@ -18,6 +18,7 @@ export function toKeyView(row: KeyRow) {
     hide: [...row.hide],
     reveal: [...row.reveal],
     requires_consent: row.requiresConsent,
+    async_when_down: row.asyncWhenDown,
     subjects_per_day: row.subjectsPerDay ?? SUBJECTS_PER_DAY,
     created_at: time(row.createdAt),
     expires_at: time(row.expiresAt),

@@ -10,7 +10,12 @@ import { createApiKey, toKeyHash } from './api-key.ts'
 export type NewKey = { readonly text: string; readonly row: KeyRow }
 
 export type KeyOptions = Pick<KeyRow, 'name' | 'mode' | 'scopes' | 'expiresAt' | 'allowedIps'> &
-  Partial<Pick<KeyRow, 'clientCerts' | 'hide' | 'reveal' | 'subjectsPerDay' | 'requiresConsent' | 'lineage'>>
+  Partial<
+    Pick<
+      KeyRow,
+      'clientCerts' | 'hide' | 'reveal' | 'subjectsPerDay' | 'requiresConsent' | 'asyncWhenDown' | 'lineage'
+    >
+  >
 
 /** What changes of keys need. The audit row is written first; if that fails, nothing is changed. */
 export type KeyDeps = {
@@ -65,7 +70,13 @@ export async function rollKey(
 function toNewKey({ keyring }: KeyDeps, options: KeyOptions): NewKey {
   const { id, text } = createApiKey(options.mode)
   const { name, mode, scopes, expiresAt, allowedIps, hide = [], reveal = [] } = options
-  const { clientCerts, subjectsPerDay, requiresConsent = false, lineage = id } = options
+  const {
+    clientCerts,
+    subjectsPerDay,
+    requiresConsent = false,
+    asyncWhenDown = false,
+    lineage = id,
+  } = options
   const row: KeyRow = {
     id,
     mode,
@@ -83,6 +94,7 @@ function toNewKey({ keyring }: KeyDeps, options: KeyOptions): NewKey {
     reveal,
     subjectsPerDay,
     requiresConsent,
+    asyncWhenDown,
   }
   return { text, row }
 }

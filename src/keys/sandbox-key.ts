@@ -15,5 +15,6 @@ export const sandboxCaller: Caller = {
   clientCerts: undefined,
   hidden: toHiddenFields([], []),
   requiresConsent: false,
+  asyncWhenDown: false,
   subjectsPerDay: SUBJECTS_PER_DAY,
 }

@@ -1,7 +1,10 @@
+import { cancelVerification } from './cancel-verification.ts'
+import { getVerification } from './get-verification.ts'
 import { listInternetBundles } from './list-internet-bundles.ts'
 import { listSmeBundles } from './list-sme-bundles.ts'
 import { listTvAddOns } from './list-tv-add-ons.ts'
 import type { Operation } from './operation.ts'
+import type { ResourceOperation } from './resource-operation.ts'
 import { verifyBvn } from './verify-bvn.ts'
 import { verifyNin } from './verify-nin.ts'
 
@@ -13,3 +16,6 @@ export const OPERATIONS: readonly Operation[] = [
   listSmeBundles,
   listTvAddOns,
 ]
+
+/** Operations on what callers have created. */
+export const RESOURCE_OPERATIONS: readonly ResourceOperation[] = [getVerification, cancelVerification]

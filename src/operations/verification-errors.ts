@@ -2,6 +2,7 @@ import type { ErrorCode } from '../errors.ts'
 
 /** How a verification can end besides VERIFIED. */
 export const VERIFICATION_ERRORS: readonly ErrorCode[] = [
+  'pending',
   'malformed_json',
   'idempotency_in_progress',
   'body_too_large',
@@ -15,4 +16,5 @@ export const VERIFICATION_ERRORS: readonly ErrorCode[] = [
   'source_unavailable',
   'audit_unavailable',
   'source_timeout',
+  'queue_full',
 ]

@@ -1,7 +1,6 @@
 import { BvnRequest, BvnResponse } from '../contract/bvn.ts'
 import { BVN } from '../verification/id-type.ts'
-import { toVerificationRequest } from '../verification/verification-request.ts'
-import { verify } from '../verification/verify.ts'
+import { respond } from '../verification/queue/respond.ts'
 import { defineOperation } from './operation.ts'
 import { VERIFICATION_ERRORS } from './verification-errors.ts'
 
@@ -21,6 +20,6 @@ export const verifyBvn = defineOperation({
   errors: VERIFICATION_ERRORS,
   run: (context, request) => {
     const { bvn, phone, amount } = request.input
-    return verify(context, BVN, toVerificationRequest(request, { number: bvn, phone, amount }))
+    return respond(context, BVN, request, { number: bvn, phone, amount })
   },
 })

@@ -1,7 +1,6 @@
 import { NinRequest, NinResponse } from '../contract/nin.ts'
 import { NIN } from '../verification/id-type.ts'
-import { toVerificationRequest } from '../verification/verification-request.ts'
-import { verify } from '../verification/verify.ts'
+import { respond } from '../verification/queue/respond.ts'
 import { defineOperation } from './operation.ts'
 import { VERIFICATION_ERRORS } from './verification-errors.ts'
 
@@ -21,6 +20,6 @@ export const verifyNin = defineOperation({
   errors: VERIFICATION_ERRORS,
   run: (context, request) => {
     const { nin, phone } = request.input
-    return verify(context, NIN, toVerificationRequest(request, { number: nin, phone }))
+    return respond(context, NIN, request, { number: nin, phone })
   },
 })

@@ -18,6 +18,11 @@ export const HEADERS = {
   ),
   'RateLimit-Policy': header('The limit of this key: requests (`q`) per seconds (`w`).', '"key";q=3000;w=60'),
   'Retry-After': header('Seconds to wait before trying again.', '30'),
+  Location: header(
+    'Where the answer will be.',
+    '/api/v2/kyc/verifications/ver_01k9zq3v5s9m3c7d2hxg8t0zab4n6p1r5w9y3e7k',
+  ),
+  'Preference-Applied': header('The preference of the request that was applied.', 'respond-async'),
 }
 
 /** References to headers of responses, by name. */
@@ -35,6 +40,12 @@ const headerParameter = (name: string, description: string, maxLength: number, e
 
 /** Headers of verification requests. */
 export const VERIFICATION_HEADERS = [
+  headerParameter(
+    'Prefer',
+    '`respond-async`: the answer is 202, and the verification is made in the background. `respond-async, wait=5`: the answer itself if it is there within 5 seconds, else 202 (RFC 7240).',
+    200,
+    'respond-async, wait=5',
+  ),
   headerParameter(
     'Idempotency-Key',
     'The first response under this key is stored for 24 hours and replayed byte for byte, with `Idempotent-Replayed: true`. Failures (5xx) are not stored: a retry runs again, until the paid calls of this key (by default two in 24 hours) are used up. Then the last failure is returned with `retryable: false`.',

@@ -1,26 +1,22 @@
 import { ErrorBody, UnauthenticatedBody } from '../contract/error.ts'
-import { AppError, ERRORS, type ErrorCode, toErrorBody } from '../errors.ts'
 import type { Operation } from '../operations/operation.ts'
-import { EXAMPLE_REQUEST_ID, HEADERS, headerRefs, VERIFICATION_HEADERS } from './openapi-headers.ts'
+import type { ResourceOperation } from '../operations/resource-operation.ts'
+import { EXAMPLE_REFERENCE, schemaRef, toFailures, toPath } from './openapi-failures.ts'
+import { HEADERS, headerRefs, VERIFICATION_HEADERS } from './openapi-headers.ts'
+import { toResourcePaths } from './openapi-resources.ts'
 
 /** Responses of a running server to the example requests, by operationId. */
 export type Examples = Readonly<Record<string, unknown>>
 
 type Json = Record<string, unknown>
 
-/** Errors of every operation. */
-const COMMON_ERRORS: readonly ErrorCode[] = [
-  'unauthenticated',
-  'forbidden',
-  'rate_limited',
-  'internal_error',
-  'overloaded',
-]
-
-const EXAMPLE_REFERENCE = 'ver_01k9zq3v5s9m3c7d2hxg8t0zab4n6p1r5w9y3e7k'
-
 /** The API as an OpenAPI 3.1 document, made from the operations and their schemas. */
-export function toOpenApi(operations: readonly Operation[], examples: Examples, version: string): Json {
+export function toOpenApi(
+  operations: readonly Operation[],
+  resources: readonly ResourceOperation[],
+  examples: Examples,
+  version: string,
+): Json {
   return {
     openapi: '3.1.0',
     info: {
@@ -36,9 +32,12 @@ export function toOpenApi(operations: readonly Operation[], examples: Examples, 
       { name: 'Look-ups', description: 'List data bundles and TV add-ons.' },
     ],
     security: [{ key: [] }],
-    paths: Object.fromEntries(
-      operations.map((operation) => [toPath(operation), toPathItem(operation, examples)]),
-    ),
+    paths: {
+      ...Object.fromEntries(
+        operations.map((operation) => [toPath(operation), toPathItem(operation, examples)]),
+      ),
+      ...toResourcePaths(resources),
+    },
     components: {
       securitySchemes: {
         key: { type: 'http', scheme: 'bearer', description: 'An API key, as `Bearer <key>` or bare.' },
@@ -68,9 +67,7 @@ export const toExampleAnswer = (json: string): unknown =>
   )
 
 const capital = (text: string) => text[0]?.toUpperCase() + text.slice(1)
-const toPath = ({ path }: Operation) => path.replace(/:([a-z]+)/g, '{$1}')
 const hasBody = ({ inputFrom }: Operation) => inputFrom !== 'path'
-const schemaRef = (name: string) => ({ $ref: `#/components/schemas/${name}` })
 
 function toSchemas(operation: Operation): [string, unknown][] {
   const name = capital(operation.operationId)
@@ -138,38 +135,6 @@ function toSuccess(operation: Operation, examples: Examples): Json {
       },
     },
   }
-}
-
-/** One response per status; errors with the same status are its examples. */
-function toFailures({ errors }: Operation): Json {
-  const byStatus = Object.groupBy([...COMMON_ERRORS, ...errors], (code) => ERRORS[code].status)
-  return Object.fromEntries(
-    Object.entries(byStatus).map(([status, codes = []]) => [status, toFailure(Number(status), codes)]),
-  )
-}
-
-function toFailure(status: number, codes: readonly ErrorCode[]): Json {
-  const retry = codes.some((code) => 'retryAfterS' in ERRORS[code])
-  return {
-    description: codes.map((code) => ERRORS[code].message).join(' '),
-    headers: headerRefs('X-Request-Id', ...(retry ? ['Retry-After'] : [])),
-    content: {
-      'application/json': {
-        schema: schemaRef(status === 401 ? 'Unauthenticated' : 'Error'),
-        examples: Object.fromEntries(codes.map((code) => [code, { value: toExampleError(code) }])),
-      },
-    },
-  }
-}
-
-function toExampleError(code: ErrorCode): Json {
-  const error = new AppError(code, {
-    ...(code === 'validation_failed' && { errors: { phone: ['phone is required'] } }),
-    ...(code === 'not_verified' && {
-      data: { request_reference: EXAMPLE_REFERENCE, verification_status: 'NOT_VERIFIED' },
-    }),
-  })
-  return toErrorBody(error, EXAMPLE_REQUEST_ID)
 }
 
 const DESCRIPTION = `One HTTP API for Nigerian identity checks and bundle look-ups, on your own server.

@@ -18,8 +18,7 @@ export const toSourceFailure = (cause: SourceError): AppError =>
 
 /** The outcomes of one search so far, and the result that follows from them. */
 export function createSearchProgress<T>(search: Search<T>) {
-  const { continueOnNotFound, matches, markWatchlisted, sourceAttempts } = search
-  let paid = 0
+  const { continueOnNotFound, matches, markWatchlisted, sourceAttempts, paid = { calls: 0 } } = search
   let isMissed = false
   let isSkipped = false
   let isWatchlisted = false
@@ -35,10 +34,10 @@ export function createSearchProgress<T>(search: Search<T>) {
   const record = ({ guard }: Pick<SourceQuery<T>, 'guard'>, outcome: Outcome<T>): Answer<T> | undefined => {
     if ('failure' in outcome) {
       failure = outcome.failure
-      if (guard && isPaid(failure)) paid += 1
+      if (guard && isPaid(failure)) paid.calls += 1
       return undefined
     }
-    if (guard) paid += 1
+    if (guard) paid.calls += 1
     if (!outcome.answer.found && outcome.answer.watchlisted) isWatchlisted = true
     if (endsSearch(outcome.answer)) return mark(outcome.answer)
     isMissed = true
@@ -46,7 +45,7 @@ export function createSearchProgress<T>(search: Search<T>) {
   }
   /** Stops waiting for a query. It counts as paid, and its late answer may still end the search. */
   const leaveRunning = ({ name }: SourceQuery<T>, outcome: Promise<Outcome<T>>, ms: number): undefined => {
-    paid += 1
+    paid.calls += 1
     late.push(outcome)
     sourceAttempts.push({ name, result: 'slow', ms: Math.round(ms) })
     const recordLate = (settled: Outcome<T>) => {
@@ -56,7 +55,7 @@ export function createSearchProgress<T>(search: Search<T>) {
     outcome.then(recordLate, () => {})
   }
   return {
-    paid: () => paid,
+    paid: () => paid.calls,
     /** The answer of a slow source that has ended the search meanwhile. */
     lateAnswer: () => lateAnswer,
     /** The guard refused the call. A source that the operator has disabled does not prevent "not found". */

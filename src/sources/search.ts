@@ -37,7 +37,9 @@ export type Search<T> = {
   readonly continueOnNotFound?: boolean
   /** Adds a watch list entry to the record, because an earlier source called the number blocked. */
   readonly markWatchlisted?: ((record: T) => T) | undefined
-  /** Absent without an Idempotency-Key. */
+  /** Counts the calls that may have been billed. */
+  readonly paid?: { calls: number }
+  /** Absent without an Idempotency-Key, outside the queue. */
   readonly paidCalls?: PaidCalls | undefined
   /** Numbers that must not be written to the audit log, even when a vendor's reference contains them. */
   readonly secrets?: readonly string[]

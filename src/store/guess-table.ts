@@ -9,6 +9,8 @@ import { createKnownPeople, type KnownPeople } from './known-people.ts'
 export type GuessTable = {
   /** Counts a guess against both limits, or against none. Exact under concurrency. */
   readonly admit: (guess: Guess) => Promise<Admitted>
+  /** What `admit` would answer, as far as is known now. Counts nothing. */
+  readonly check: (guess: Omit<Guess, 'id' | 'at'>) => Promise<Admitted>
   /** Removes a guess that was correct. */
   readonly withdraw: (subject: Uint8Array, id: string) => Promise<void>
   /** Keeps a guess that failed. It can no longer be withdrawn. */
@@ -55,6 +57,7 @@ export function createGuessTable(database: Database): GuessTable {
       const row = await admitGuess?.get(subject, keyId, id, at, since, mostByKey, mostByAll, day, most)
       return row?.admitted as Admitted
     },
+    check: (guess) => database.transaction((inside) => check(inside, knownPeople, guess)),
     withdraw: async (subject, id) => {
       await database.prepare('DELETE FROM attempts WHERE subject = $1 AND id = $2').run(subject, id)
     },
@@ -73,6 +76,36 @@ export function createGuessTable(database: Database): GuessTable {
   }
 }
 
+async function check(
+  inside: Database,
+  knownPeople: KnownPeople | undefined,
+  guess: Omit<Guess, 'id' | 'at'>,
+): Promise<Admitted> {
+  if (await isAtLimit(inside, guess)) return 'too_many_attempts'
+  if ((await countPeople(inside, guess)) < guess.most) return 'admitted'
+  return (await isKnown(inside, knownPeople, guess)) ? 'admitted' : 'quota_exceeded'
+}
+
+async function isKnown(
+  inside: Database,
+  knownPeople: KnownPeople | undefined,
+  { keyId, day, subject }: Pick<Guess, 'keyId' | 'day' | 'subject'>,
+): Promise<boolean> {
+  if (knownPeople) {
+    knownPeople.refresh(day)
+    return knownPeople.has(keyId, Buffer.from(subject).toString('hex'))
+  }
+  const known = inside.prepare('SELECT 1 FROM key_subjects WHERE key_id = $1 AND day = $2 AND subject = $3')
+  return (await known.get(keyId, day, subject)) !== undefined
+}
+
+async function countPeople(inside: Database, { keyId, day }: Pick<Guess, 'keyId' | 'day'>): Promise<number> {
+  const row = await inside
+    .prepare('SELECT subjects FROM key_days WHERE key_id = $1 AND day = $2')
+    .get(keyId, day)
+  return Number(row?.subjects ?? 0)
+}
+
 /** In SQLite, which has one writer at a time: no lock is needed. */
 async function admitInside(inside: Database, knownPeople: KnownPeople, guess: Guess): Promise<Admitted> {
   const { id, subject, keyId, at } = guess
@@ -86,7 +119,7 @@ async function admitInside(inside: Database, knownPeople: KnownPeople, guess: Gu
 
 async function isAtLimit(
   inside: Database,
-  { subject, keyId, since, mostByKey, mostByAll }: Guess,
+  { subject, keyId, since, mostByKey, mostByAll }: Omit<Guess, 'id' | 'at'>,
 ): Promise<boolean> {
   const row = await inside.prepare(COUNT).get(subject, keyId, since)
   return Number(row?.by_key ?? 0) >= mostByKey || Number(row?.by_all ?? 0) >= mostByAll
@@ -97,13 +130,8 @@ async function admitSubject(
   knownPeople: KnownPeople,
   { keyId, day, subject, most }: Guess,
 ): Promise<boolean> {
-  const person = Buffer.from(subject).toString('hex')
-  knownPeople.refresh(day)
-  if (knownPeople.has(keyId, person)) return true
-  const row = await inside
-    .prepare('SELECT subjects FROM key_days WHERE key_id = $1 AND day = $2')
-    .get(keyId, day)
-  if (Number(row?.subjects ?? 0) >= most) return false
-  knownPeople.add(keyId, new Set([person]))
+  if (await isKnown(inside, knownPeople, { keyId, day, subject })) return true
+  if ((await countPeople(inside, { keyId, day })) >= most) return false
+  knownPeople.add(keyId, new Set([Buffer.from(subject).toString('hex')]))
   return true
 }

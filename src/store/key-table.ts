@@ -24,6 +24,8 @@ export type KeyRow = {
   readonly requiresConsent: boolean
   /** Distinct people that the key may ask about in a day. */
   readonly subjectsPerDay: number | undefined
+  /** A verification becomes pending when no source can answer. */
+  readonly asyncWhenDown: boolean
 }
 
 export type KeyTable = {
@@ -43,7 +45,7 @@ export type KeyTable = {
 
 /** Listed: PostgreSQL fails a prepared `SELECT *` when another node adds a column. */
 const COLUMNS = `id, mode, name, hash, scopes, allowed_ips, created_at, expires_at, revoked_at, rolled_to,
-  hide, reveal, subjects_per_day, requires_consent, lineage, client_certs`
+  hide, reveal, subjects_per_day, requires_consent, lineage, client_certs, async_when_down`
 
 /** Column values for an unknown id, so that the response time does not tell which ids exist. */
 const IF_MISSING: Readonly<Record<string, string>> = {
@@ -56,6 +58,7 @@ const IF_MISSING: Readonly<Record<string, string>> = {
   scopes: "'kyc:nin,kyc:bvn,catalogue:read'",
   created_at: '0',
   requires_consent: '0',
+  async_when_down: '0',
 }
 const NO_HASH = Buffer.alloc(32)
 
@@ -107,7 +110,7 @@ async function insertKey(database: Database, row: KeyRow): Promise<void> {
   await database
     .prepare(
       `INSERT INTO api_keys (${COLUMNS})
-       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)`,
+       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)`,
     )
     .run(
       row.id,
@@ -126,6 +129,7 @@ async function insertKey(database: Database, row: KeyRow): Promise<void> {
       row.requiresConsent ? 1 : 0,
       row.lineage,
       row.clientCerts?.join(',') ?? null,
+      row.asyncWhenDown ? 1 : 0,
     )
 }
 
@@ -149,6 +153,7 @@ function toKeyRow(row: Row): KeyRow {
     hide: toList(row.hide),
     reveal: toList(row.reveal),
     subjectsPerDay: toOptionalNumber(row.subjects_per_day),
+    asyncWhenDown: Number(row.async_when_down) === 1,
     requiresConsent: Number(row.requires_consent) === 1,
   }
 }

@@ -30,6 +30,7 @@ import { webhooks } from './migrations/0027-webhooks.ts'
 import { auditMonths } from './migrations/0028-audit-months.ts'
 import { verificationQueue } from './migrations/0029-verification-queue.ts'
 import { batches } from './migrations/0030-batches.ts'
+import { asyncWhenDown } from './migrations/0031-async-when-down.ts'
 
 /** `sql` runs on both engines; statements that differ stand under the name of the dialect. */
 type Migration = {
@@ -71,6 +72,7 @@ const MIGRATIONS: readonly Migration[] = [
   auditMonths,
   verificationQueue,
   batches,
+  asyncWhenDown,
 ]
 
 /** The schema that this program knows. */

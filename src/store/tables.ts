@@ -85,7 +85,7 @@ export const WRITES: { readonly [Table in keyof Tables]: readonly (keyof Tables[
   keys: ['insert', 'revoke', 'roll'],
   meta: ['insert', 'set'],
   registry: ['save', 'finishImport'],
-  guesses: ['admit', 'withdraw', 'confirm', 'withdrawAll', 'forget'],
+  guesses: ['admit', 'check', 'withdraw', 'confirm', 'withdrawAll', 'forget'],
   audit: ['append', 'insertPolicies', 'claim', 'sendHeartbeat', 'release', 'retire', 'insertCheckpoint'],
   losses: ['insert', 'accept'],
   idempotency: ['claim', 'release', 'forget'],

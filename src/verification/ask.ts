@@ -13,7 +13,7 @@ import type { VerificationRequest } from './verification-request.ts'
 export type LocalOnly = { readonly name: string; readonly local: LocalSource }
 
 /** A caller waits 15 seconds at most. The rest is for writing the outcome. */
-const DEADLINE_MS = 14_500
+export const DEADLINE_MS = 14_500
 
 /** Asks a source inside this process. It needs no guard and no deadline. A promise only if the source needs one. */
 export function askLocal<T>(
@@ -84,6 +84,7 @@ function askExternal<T>({
   request,
   reference,
   budget,
+  paid,
   sources,
   sourceAttempts,
 }: Verification<T>): Promise<Answer<T>> {
@@ -105,6 +106,7 @@ function askExternal<T>({
       matches: (record) => isPhoneOf(phone, idType.phonesIn(record)),
       markWatchlisted: idType.markWatchlisted,
       paidCalls: budget?.paidCalls,
+      paid,
       secrets: [number, phone],
       trace: request.trace,
     })

@@ -13,6 +13,8 @@ export type GuessLimit = {
    * hash of the number, in hex.
    */
   readonly reserve: (caller: Caller, subject: string, phone: string) => Promise<Reservation>
+  /** Throws as `reserve` does, and counts nothing. */
+  readonly check: (caller: Caller, subject: string) => Promise<void>
   /** At the start: withdraws the guesses that were under way when this node died. */
   readonly recover: () => Promise<void>
   /** Deletes what is too old to count. */
@@ -94,6 +96,13 @@ export function createGuessLimit(
   }
   return {
     reserve,
+    check: async ({ lineage: keyId, subjectsPerDay: most }, subjectHex) => {
+      const at = now()
+      const { mostByKey, mostByAll, windowMs } = GUESS_LIMITS
+      const limits = { since: at - windowMs, mostByKey, mostByAll, day: toLagosDay(at), most }
+      const admitted = await table.check({ subject: Buffer.from(subjectHex, 'hex'), keyId, ...limits })
+      if (admitted !== 'admitted') throw toLimitError(admitted, at)
+    },
     recover: () => table.withdrawAll(`${node}/`),
     finish: withdrawals.finish,
     forget: () => table.forget(now() - GUESS_LIMITS.windowMs, toLagosDay(now())),

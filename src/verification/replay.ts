@@ -2,12 +2,17 @@ import { endAfter } from '../telemetry/tracing.ts'
 import type { IdType } from './id-type.ts'
 import type { StoredResponse } from './idempotency.ts'
 import type { KeyUse } from './idempotency-key.ts'
+import { toPendingHeaders } from './queue/pending-response.ts'
 import { toAuditFields } from './verification.ts'
 import type { VerificationDeps } from './verification-deps.ts'
 import type { VerificationRequest } from './verification-request.ts'
 
 /** The final HTTP response. */
-export type VerificationResponse = StoredResponse & { readonly replayed: boolean }
+export type VerificationResponse = StoredResponse & {
+  readonly replayed: boolean
+  /** Names and values in turn, besides those of every response. */
+  readonly headers?: readonly string[]
+}
 
 /** Answers with the first response under the Idempotency-Key. That is recorded as well. */
 export async function replay<T>(
@@ -21,7 +26,8 @@ export async function replay<T>(
   const { outcome, released } = stored
   const entry = { ...fields, phase: 'replay', outcome, fields_released: released } as const
   await endAfter(request.trace?.startStep('commit'), audit.record([entry]))
-  return { ...stored, replayed: true }
+  if (outcome !== 'pending') return { ...stored, replayed: true }
+  return { ...stored, replayed: true, headers: toPendingHeaders(stored.reference) }
 }
 
 export const toKeyUse = <T>(

@@ -9,6 +9,7 @@ import type { GuessLimit } from './guess-limit.ts'
 import type { Idempotency } from './idempotency.ts'
 import type { LocalIdempotency } from './local-idempotency.ts'
 import type { OpenGuesses } from './open-guesses.ts'
+import type { QueueDeps } from './queue/queue-deps.ts'
 import type { Reuse } from './reuse.ts'
 import type { SingleFlight } from './single-flight.ts'
 
@@ -24,6 +25,7 @@ export type VerificationDeps = {
   readonly idempotency: Idempotency
   readonly singleFlight: SingleFlight
   readonly local: LocalDeps
+  readonly queue: QueueDeps
   /** Hashes numbers for the audit log, the guess limit and idempotency. */
   readonly subjectKey: KeyObject
   /** Signs links to pictures. */

@@ -27,7 +27,7 @@ export type VerificationRequest = {
   readonly trace: RequestTrace | undefined
 }
 
-type Incoming = {
+export type Incoming = {
   readonly caller: Caller
   readonly person?: string | undefined
   readonly requestId: string
@@ -36,7 +36,7 @@ type Incoming = {
   readonly trace?: RequestTrace | undefined
 }
 
-type Inputs = { readonly number: string; readonly phone: string; readonly amount?: string }
+export type Inputs = { readonly number: string; readonly phone: string; readonly amount?: string }
 
 const CONSENT = /^[A-Za-z0-9._:/-]{1,100}$/
 const NO_REUSE = /(^|[,\s])no-(cache|store)([,\s=]|$)/i

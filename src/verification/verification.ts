@@ -15,6 +15,8 @@ export type Verification<T> = {
   readonly request: VerificationRequest
   /** Absent without an Idempotency-Key, outside the queue. */
   readonly budget: CallBudget | undefined
+  /** Calls made so far that may have been billed. */
+  readonly paid: { calls: number }
   readonly reference: string
   /** What all its audit rows have in common. */
   readonly auditFields: Omit<AuditEntry, 'phase'>
@@ -39,6 +41,7 @@ export function createVerification<T>(
     idType,
     request,
     budget,
+    paid: { calls: 0 },
     reference,
     auditFields: toAuditFields(idType, request, subject, reference),
     startedAt: toIsoTime(now),
@@ -62,6 +65,19 @@ export const toAuditFields = <T>(
   consent_reference: consentReference ?? null,
   detail: account === undefined ? null : `Try it; by ${account}`,
 })
+
+/** A verification that was added to the queue. */
+export const toQueued = <T>({ auditFields, startedAt }: Verification<T>): AuditEntry => ({
+  ...auditFields,
+  phase: 'queued',
+  time: startedAt,
+})
+
+/** An attempt that failed, of a verification that stays in the queue. */
+export const toAttempt = <T>(
+  { auditFields, sourceAttempts }: Verification<T>,
+  outcome: string,
+): AuditEntry => ({ ...auditFields, phase: 'attempt', outcome, sources: JSON.stringify(sourceAttempts) })
 
 export const toIntent = <T>({ auditFields, startedAt }: Verification<T>): AuditEntry => ({
   ...auditFields,

@@ -6,6 +6,7 @@ import type { Reservation } from './guess-limit.ts'
 import type { IdType } from './id-type.ts'
 import type { IdempotencyClaim, StoredResponse } from './idempotency.ts'
 import { type Decision, isFailedGuess } from './match.ts'
+import { queueInstead } from './queue/queue-instead.ts'
 import { replay, toKeyUse, type VerificationResponse } from './replay.ts'
 import { toStoredResponse } from './stored-response.ts'
 import { createVerification, toIntent, toOutcome, type Verification } from './verification.ts'
@@ -23,7 +24,9 @@ export function verify<T extends object>(
   request: VerificationRequest,
 ): Promise<VerificationResponse> {
   const source = findLocalSource(deps.sources[request.caller.mode][idType.kind])
-  return source ? verifyLocal(deps, idType, request, source) : verifyExternal(deps, idType, request)
+  // Only the other way can make it pending.
+  const isLocal = source && !request.caller.asyncWhenDown
+  return isLocal ? verifyLocal(deps, idType, request, source) : verifyExternal(deps, idType, request)
 }
 
 /** A verification that may ask a source outside this process, from top to bottom. */
@@ -58,6 +61,14 @@ async function verifyExternal<T extends object>(
 
     // Mask: a failure has no response to store.
     const response = toStoredResponse(verification, decision)
+
+    // Or answer later, if the key allows that and no source could answer.
+    const pending = response ? undefined : await queueInstead(verification, held.claim, decision)
+    if (pending) {
+      held.claim = undefined
+      await settle(held, decision)
+      return pending
+    }
 
     // Record: the outcome is durable before the caller is told.
     await recordOutcome(verification, held.claim, decision, response)

@@ -31,6 +31,7 @@ const toKey = (values: Partial<KeyRow> = {}): KeyRow => ({
   hide: ['religion'],
   reveal: ['next_of_kin'],
   requiresConsent: true,
+  asyncWhenDown: true,
   subjectsPerDay: 2 ** 31 + 5,
   ...values,
 })
@@ -72,6 +73,7 @@ describeEngines(ENGINES, (engine) => {
         hide: [],
         reveal: [],
         requiresConsent: false,
+        asyncWhenDown: false,
         subjectsPerDay: undefined,
       })
       await Promise.all([store.keys.insert(full), store.keys.insert(bare)])

@@ -24,6 +24,7 @@ const toKey = (id: string, more: Partial<KeyRow>): KeyRow => ({
   hide: [],
   reveal: [],
   requiresConsent: false,
+  asyncWhenDown: false,
   subjectsPerDay: undefined,
   ...more,
 })

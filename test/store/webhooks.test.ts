@@ -131,7 +131,7 @@ describeEngines(ENGINES, (engine) => {
         ...{ id: successor, mode: 'live', name: 'rolled', hash: randomBytes(32), scopes: ['kyc:nin'] },
         ...{ allowedIps: undefined, clientCerts: undefined, createdAt: 1, expiresAt: undefined },
         ...{ revokedAt: undefined, rolledTo: undefined, lineage: keyId, hide: [], reveal: [] },
-        ...{ requiresConsent: false, subjectsPerDay: undefined },
+        ...{ requiresConsent: false, asyncWhenDown: false, subjectsPerDay: undefined },
       })
       await store.events.append([toEvent({ keyId: successor })])
       expect(await store.deliveries.countPending(id, 5)).toBe(1)

@@ -13,6 +13,8 @@ export const Key = Type.Object({
   hide: Type.Array(Type.String()),
   reveal: Type.Array(Type.String()),
   requires_consent: Type.Boolean(),
+  /** A verification becomes pending when no source can answer. */
+  async_when_down: Type.Boolean(),
   subjects_per_day: Type.Integer(),
   created_at: Type.Nullable(Time),
   expires_at: Type.Nullable(Time),
@@ -53,6 +55,7 @@ export const CreateKeyRequest = Type.Object(
     reveal: Type.Optional(Fields),
     subjects_per_day: Type.Optional(Type.Integer({ minimum: 1, maximum: 100_000_000 })),
     requires_consent: Type.Optional(Type.Boolean()),
+    async_when_down: Type.Optional(Type.Boolean()),
   },
   strict,
 )

@@ -8,7 +8,8 @@ export function listCurls(endpoint: Endpoint): Curl[] {
   const url = toUrl(endpoint)
   const body = jsonOf(endpoint.requestBody)?.example
   const query = toQuery(endpoint)
-  if (body === undefined) return [{ title: 'curl', command: toCommand(url + query) }]
+  if (body === undefined)
+    return [{ title: 'curl', command: toCommand(url + query, { method: endpoint.method }) }]
   if (endpoint.method !== 'GET')
     return [{ title: 'curl', command: toCommand(url, { method: endpoint.method, body }) }]
   return [
@@ -18,11 +19,14 @@ export function listCurls(endpoint: Endpoint): Curl[] {
   ]
 }
 
-function toCommand(url: string, send?: { readonly method: string; readonly body: unknown }): string {
+const GET = { method: 'GET' }
+
+function toCommand(url: string, send: { readonly method: string; readonly body?: unknown } = GET): string {
   const lines = [`-H ${quote(`Authorization: Bearer ${SANDBOX_KEY}`)}`]
-  if (send) lines.push(`-H 'Content-Type: application/json'`, `-d ${quote(JSON.stringify(send.body))}`)
+  if (send.body !== undefined)
+    lines.push(`-H 'Content-Type: application/json'`, `-d ${quote(JSON.stringify(send.body))}`)
   // With -d, curl uses POST by default.
-  const method = send && send.method !== 'POST' ? ` -X ${send.method}` : ''
+  const method = send.method === (send.body === undefined ? 'GET' : 'POST') ? '' : ` -X ${send.method}`
   // Always quoted: the server inserts its own address, and brackets as in [::1] are special in a shell.
   return [`curl -s${method} '${url}'`, ...lines].join(' \\\n  ')
 }

@@ -21,7 +21,9 @@ export function toInputsTable(endpoint: Endpoint): Html {
 /** An input that can be sent in two places is one input. It is required if either place requires it. */
 function listInputs({ parameters = [], requestBody }: Endpoint): Input[] {
   const inputs = new Map<string, Input>()
-  const body = jsonOf(requestBody)?.schema
+  const schema = jsonOf(requestBody)?.schema
+  // The inputs of a list are those of its rows.
+  const body = schema?.items ?? schema
   for (const [name, schema] of Object.entries(body?.properties ?? {}))
     inputs.set(name, { name, places: ['body'], required: body?.required?.includes(name) ?? false, schema })
   for (const { name, in: place, required = false, schema, description, example } of parameters) {

@@ -28,9 +28,10 @@ const toPath = (path: string) =>
   path.split(/(\{[^}]+\})/).map((part, index) => (index % 2 === 1 ? html`<em>${part}</em>` : part))
 
 function toSuccess({ responses, summary = '' }: Endpoint): Html {
-  const answer = responses[200]
-  const json = jsonOf(answer)
-  return html`<h4>Answer <b class="status s2">200</b></h4>
+  const status = Object.keys(responses).find((each) => each.startsWith('2')) ?? '200'
+  const answer = responses[status]
+  const json = jsonOf(answer) ?? Object.values(answer?.content ?? {})[0]
+  return html`<h4>Answer <b class="status s2">${status}</b></h4>
 <p>${toInline(answer?.description)}</p>
 ${toFieldsTable(json?.schema)}
 ${

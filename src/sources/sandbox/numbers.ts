@@ -26,6 +26,18 @@ export const SANDBOX_NUMBERS: readonly SandboxNumber[] = [
     status: 200,
     effect: 'Long and accented names, and a long address.',
   },
+  {
+    number: '00000000202',
+    use: 'NIN, BVN',
+    status: 202,
+    effect: 'Pending: `pending`. Verified after 5 seconds.',
+  },
+  {
+    number: '00000000204',
+    use: 'NIN, BVN',
+    status: 202,
+    effect: 'Pending: `pending`. Not verified after 5 seconds.',
+  },
   { number: '00000000422', use: 'NIN, BVN', status: 422, effect: 'Not verified: `not_verified`.' },
   {
     number: '00000000429',
@@ -49,7 +61,8 @@ export const SANDBOX_NUMBERS: readonly SandboxNumber[] = [
     number: '00000000504',
     use: 'NIN, BVN',
     status: 504,
-    effect: 'The sources do not answer in time: `source_timeout`.',
+    effect:
+      'The sources do not answer in time: `source_timeout`. With `X-Sandbox-Delay: real` as late as a real time-out.',
   },
   {
     number: '08000000000',

@@ -1,0 +1,48 @@
+import type { Config } from '../config/config.ts'
+import type { Keyring } from '../crypto/keyring.ts'
+import type { Store } from '../store/store.ts'
+import type { Log } from '../telemetry/log.ts'
+import type { QueueDeps } from '../verification/queue/queue-deps.ts'
+import { createQueueSignals } from '../verification/queue/queue-signals.ts'
+import { startQueueWorker } from '../verification/queue/worker.ts'
+import type { VerificationDeps } from '../verification/verification-deps.ts'
+
+/** What verifications that are answered later need. The worker is started when the context is complete. */
+export const openQueue = (
+  config: Config,
+  { queue: table }: Pick<Store, 'queue'>,
+  keyring: Keyring,
+  { findCaller, announce }: Pick<QueueDeps, 'findCaller' | 'announce'>,
+): QueueDeps => ({
+  table,
+  keyring,
+  findCaller,
+  signals: createQueueSignals(),
+  announce,
+  settings: {
+    limitMs: config.pendingLimit,
+    keepMs: config.pendingKeep,
+    firstRetryMs: config.pendingRetry,
+    longestRetryMs: config.pendingRetryMax,
+    maxWaitMs: config.pendingWait,
+    paidCalls: config.paidCalls,
+    limits: { perKey: config.pendingMaxPerKey, all: config.pendingMax },
+    concurrency: { single: config.pendingConcurrency, batch: config.pendingConcurrency },
+  },
+})
+
+type Running = VerificationDeps & { readonly log: Log; readonly lifecycle: { readonly stopping: boolean } }
+
+/** Works on the queue until the returned function is called. Callers that wait get their 202 then. */
+export function startQueue(context: Running): () => Promise<void> {
+  const { audit, log, lifecycle, queue } = context
+  const stop = startQueueWorker(context, {
+    owner: audit.owner,
+    onFailure: log.failure,
+    isStopping: () => lifecycle.stopping,
+  })
+  return async () => {
+    queue.signals.close()
+    await stop()
+  }
+}

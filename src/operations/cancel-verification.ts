@@ -1,0 +1,23 @@
+import { cancelVerification as cancel } from '../verification/queue/read-verification.ts'
+import type { ResourceOperation } from './resource-operation.ts'
+import { VERIFICATION_ID, VERIFICATION_PATH, VERIFICATION_SCOPES } from './verification-path.ts'
+import { toVerificationReply } from './verification-reply.ts'
+
+export const cancelVerification: ResourceOperation = {
+  name: 'cancel_verification',
+  operationId: 'cancelVerification',
+  method: 'DELETE',
+  path: VERIFICATION_PATH,
+  tag: 'Identity',
+  summary: 'Cancel a pending verification',
+  description:
+    'Answers 204, also to a repeated call. A verification for which a source is being asked at this moment, and one that has ended, is not cancelled: 409.',
+  scope: VERIFICATION_SCOPES,
+  id: VERIFICATION_ID,
+  responses: { 204: { description: 'Cancelled. No source will be asked any more.' } },
+  errors: ['not_found', 'already_begun', 'gone', 'audit_unavailable'],
+  run: async (context, exchange, caller) => {
+    const asked = { reference: exchange.params.reference ?? '', caller, requestId: exchange.id }
+    return toVerificationReply(exchange, await cancel(context, asked))
+  },
+}

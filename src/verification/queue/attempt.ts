@@ -1,0 +1,168 @@
+import { AppError, type ErrorCode } from '../../errors.ts'
+import type { SourceAttempt } from '../../sources/search.ts'
+import type { Finish, Retry } from '../../store/queue-change.ts'
+import type { Claimed } from '../../store/queue-rows.ts'
+import { askAndMatch, keepForReuse } from '../ask.ts'
+import type { Reservation } from '../guess-limit.ts'
+import { BVN, type IdType, NIN } from '../id-type.ts'
+import { isSourceFailure, type StoredResponse } from '../idempotency.ts'
+import { type Decision, isFailedGuess } from '../match.ts'
+import { toStoredResponse } from '../stored-response.ts'
+import { createVerification, toAttempt, toIntent, toOutcome, type Verification } from '../verification.ts'
+import type { VerificationDeps } from '../verification-deps.ts'
+import { toEnd } from './end.ts'
+import { toCodeResponse } from './pending-response.ts'
+import { toRetryDelay } from './retry-delay.ts'
+import { openQuestion } from './sealed-question.ts'
+
+type Attempted = {
+  /** The sources that were called or skipped. */
+  readonly sourceAttempts: readonly SourceAttempt[]
+  /** What went wrong in this program, if anything did. */
+  readonly bug?: unknown
+}
+
+const NOTHING_ASKED: Attempted = { sourceAttempts: [] }
+
+/** One attempt to answer a verification of the queue. */
+export function attempt(deps: VerificationDeps, claimed: Claimed): Promise<Attempted> {
+  return claimed.operation === NIN.operation ? attemptAs(deps, NIN, claimed) : attemptAs(deps, BVN, claimed)
+}
+
+/** From top to bottom, as in verify.ts. */
+async function attemptAs<T extends object>(
+  deps: VerificationDeps,
+  idType: IdType<T>,
+  claimed: Claimed,
+): Promise<Attempted> {
+  const verification = await open(deps, idType, claimed)
+  if (!verification) return NOTHING_ASKED
+  const { request, sourceAttempts, auditFields } = verification
+  if (claimed.lifeMs <= 0) {
+    await end(verification, claimed, toCodeResponse('expired', claimed.reference, request.requestId))
+    return NOTHING_ASKED
+  }
+
+  // Guess limit: not in the sandbox, where people are synthetic.
+  let reservation: Reservation | undefined
+  try {
+    if (request.caller.mode === 'live')
+      reservation = await deps.guessLimit.reserve(request.caller, auditFields.subject ?? '', request.phone)
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error
+    await end(verification, claimed, toCodeResponse(error.code, claimed.reference, request.requestId))
+    return NOTHING_ASKED
+  }
+
+  try {
+    // Ask and match: the intent is durable before a source outside this process is asked.
+    await deps.audit.record([toIntent(verification)])
+    const decision = await askAndMatch(verification)
+    await Promise.all(verification.budget?.paidCalls.refunds ?? [])
+
+    // Mask, and record: the outcome and the answer, or the next attempt, in one commit.
+    const response = toStoredResponse(verification, decision) ?? toFinalResponse(verification, decision)
+    if (response) await end(verification, claimed, response, decision)
+    else await retry(verification, claimed, decision)
+    await keepForReuse(verification, decision)
+    const settled = reservation
+    reservation = undefined
+    await settled?.settle(isFailedGuess(decision))
+    return { sourceAttempts, ...('error' in decision && toBug(decision.error)) }
+  } finally {
+    await reservation?.settle(false).catch(() => {})
+  }
+}
+
+const toBug = (error: unknown) => (error instanceof AppError ? {} : { bug: error })
+
+/** Undefined when the key has ended: then the verification was cancelled. */
+async function open<T>(
+  deps: VerificationDeps,
+  idType: IdType<T>,
+  claimed: Claimed,
+): Promise<Verification<T> | undefined> {
+  const { keyring, settings, findCaller } = deps.queue
+  const { reference, lease, paidCalls: used } = claimed
+  const subject = Buffer.from(claimed.subject).toString('hex')
+  const caller = await findCaller(claimed.keyId)
+  const question = openQuestion(keyring, reference, claimed.question)
+  const paidCalls = { payer: { reference, lease }, most: settings.paidCalls, used, refunds: [] }
+  const request = { ...question, idempotencyKey: undefined, trace: undefined, startedAt: performance.now() }
+  if (caller)
+    return createVerification(
+      deps,
+      idType,
+      { ...request, caller },
+      subject,
+      { paidCalls, lastFailure: undefined },
+      reference,
+    )
+  const { keyId, mode, operation } = claimed
+  const fields = { request_reference: reference, key_id: keyId, mode, operation, subject }
+  const change = toEnd(deps.queue, claimed, undefined)
+  await deps.audit.recordChange(change, [
+    { ...fields, phase: 'outcome', outcome: 'cancelled', detail: 'the key has ended' },
+  ])
+  deps.queue.signals.end(reference)
+  return undefined
+}
+
+/** Failures that a later attempt cannot change. With no paid calls left, no source can answer. */
+function toFinalResponse<T>(
+  { reference, request: { requestId } }: Verification<T>,
+  decision: Decision<T>,
+): StoredResponse | undefined {
+  const { error } = decision as { error: unknown }
+  if (!(error instanceof AppError)) return undefined
+  const { code, paidCallsUsedUp } = error
+  if (paidCallsUsedUp) return toCodeResponse('expired', reference, requestId)
+  const mayChange = isSourceFailure(error) || LATER.includes(code)
+  return mayChange ? undefined : toCodeResponse(code, reference, requestId)
+}
+
+/** Failures of this server. */
+const LATER: readonly ErrorCode[] = ['internal_error', 'audit_unavailable', 'overloaded']
+
+async function end<T>(
+  verification: Verification<T>,
+  claimed: Claimed,
+  response: StoredResponse,
+  decision?: Decision<T>,
+): Promise<void> {
+  const { deps, auditFields, sourceAttempts } = verification
+  const { outcome } = response
+  const change: Finish = toEnd(deps.queue, claimed, response)
+  const entry =
+    decision && !('error' in decision)
+      ? toOutcome(verification, decision, response, null)
+      : { ...auditFields, phase: 'outcome', outcome, sources: JSON.stringify(sourceAttempts) }
+  const refusal = await deps.audit.recordChange(change, [entry])
+  // Another process has taken the verification, or it was erased meanwhile.
+  if (refusal) return
+  if (change.event) deps.queue.announce(change.event)
+  deps.queue.signals.end(claimed.reference)
+}
+
+async function retry<T>(
+  verification: Verification<T>,
+  claimed: Claimed,
+  { outcome }: Decision<T>,
+): Promise<void> {
+  const { deps, sourceAttempts, budget } = verification
+  const { reference, lease, attempts, paidCalls } = claimed
+  const isAttempt = sourceAttempts.some(({ result }) => !SKIPPED.includes(result))
+  const wasPaid = (budget?.paidCalls.used ?? 0) > paidCalls
+  // The few paid calls of a verification are not used up within seconds.
+  const delayMs = toRetryDelay(deps.queue.settings, wasPaid ? Number.POSITIVE_INFINITY : attempts + 1)
+  const change: Retry = { kind: 'retry', reference, lease, delayMs, isAttempt }
+  await deps.audit.recordChange(change, [toAttempt(verification, outcome)])
+}
+
+const SKIPPED: readonly SourceAttempt['result'][] = [
+  'disabled',
+  'breaker_open',
+  'spend_cap',
+  'retry_after',
+  'paid_calls',
+]

@@ -1,0 +1,26 @@
+import { AppError, ERRORS, type ErrorCode, toErrorBody } from '../../errors.ts'
+import type { StoredResponse } from '../idempotency.ts'
+
+const STATUS_TEXTS: Partial<Record<ErrorCode, string>> = { pending: 'PENDING', expired: 'EXPIRED' }
+
+/** A response without personal data, in the shape of errors: nothing in it can be taken for VERIFIED. */
+export function toCodeResponse(code: ErrorCode, reference: string, requestId: string): StoredResponse {
+  const verification_status = STATUS_TEXTS[code]
+  const data = verification_status && { request_reference: reference, verification_status }
+  const body = JSON.stringify(toErrorBody(new AppError(code, data ? { data } : {}), requestId))
+  return { status: ERRORS[code].status, body, outcome: code, reference, released: null }
+}
+
+export const toAddress = (reference: string) => `/api/v2/kyc/verifications/${reference}`
+
+/** Longest time that a caller is told to wait before it asks again. */
+const MOST_RETRY_AFTER_S = 60
+
+/** Headers of a 202. `dueMs` is the time until the next attempt. */
+export const toPendingHeaders = (reference: string, dueMs = 0): string[] => [
+  ...['location', toAddress(reference)],
+  ...['retry-after', String(Math.min(Math.max(Math.ceil(dueMs / 1000), 1), MOST_RETRY_AFTER_S))],
+]
+
+/** To a caller that asked for it with Prefer (RFC 7240). */
+export const PREFERENCE_APPLIED = ['preference-applied', 'respond-async'] as const

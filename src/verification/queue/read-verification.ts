@@ -1,0 +1,78 @@
+import type { AuditEntry } from '../../audit/row.ts'
+import type { Scope } from '../../contract/scope.ts'
+import { steadyNow } from '../../contract/time.ts'
+import { AppError } from '../../errors.ts'
+import type { Caller } from '../../keys/caller.ts'
+import type { Queued } from '../../store/queue-rows.ts'
+import { NIN } from '../id-type.ts'
+import type { VerificationResponse } from '../replay.ts'
+import type { VerificationDeps } from '../verification-deps.ts'
+import { toCodeResponse, toPendingHeaders } from './pending-response.ts'
+import { openAnswer } from './sealed-question.ts'
+
+type Asked = { readonly reference: string; readonly caller: Caller; readonly requestId: string }
+
+/** The answer of a verification that was queued, exactly as the verification would have given it, or `pending`. */
+export async function readVerification(
+  { audit, queue }: VerificationDeps,
+  asked: Asked,
+): Promise<VerificationResponse> {
+  const found = await find(queue.table, asked)
+  const { reference, caller, requestId } = asked
+  if (found.state === 'pending')
+    return {
+      ...toCodeResponse('pending', reference, requestId),
+      ...{ replayed: false, headers: toPendingHeaders(reference, found.dueMs) },
+    }
+  if (!found.answer) throw new AppError('gone')
+  const stored = openAnswer(queue.keyring, reference, found.answer)
+  const { outcome, released } = stored
+  // As a replay under an Idempotency-Key: the outcome was recorded before.
+  await audit.record([{ ...toFields(found, caller), phase: 'replay', outcome, fields_released: released }])
+  return { ...stored, replayed: false }
+}
+
+/** Cancels a verification unless a source is being asked or it has ended. A repeated call has no effect. */
+export async function cancelVerification(
+  { audit, queue }: VerificationDeps,
+  asked: Asked,
+): Promise<VerificationResponse> {
+  const { reference, caller } = asked
+  const found = await find(queue.table, asked)
+  if (found.state === 'pending') {
+    const { lineage } = caller
+    const change = { kind: 'cancel', reference, lineage, keepMs: queue.settings.keepMs } as const
+    const entry = { ...toFields(found, caller), phase: 'outcome', outcome: 'cancelled' }
+    if (await audit.recordChange(change, [entry])) throw new AppError('already_begun')
+    queue.signals.end(reference)
+  } else if (found.state === 'gone') throw new AppError('gone')
+  else if (found.state !== 'cancelled') throw new AppError('already_begun')
+  return { status: 204, body: '', outcome: 'cancelled', reference, released: null, replayed: false }
+}
+
+const WELL_FORMED = /^ver_[0-9a-z]{20,60}$/
+
+/** Another key gets the same as for an unknown reference. */
+async function find(
+  table: VerificationDeps['queue']['table'],
+  { reference, caller }: Asked,
+): Promise<Queued> {
+  const found = WELL_FORMED.test(reference)
+    ? await table.find(reference, caller.lineage, steadyNow())
+    : undefined
+  if (!found || !caller.scopes.has(toScope(found))) throw new AppError('not_found')
+  return found
+}
+
+const toScope = ({ operation }: Queued): Scope => (operation === NIN.operation ? 'kyc:nin' : 'kyc:bvn')
+
+const toFields = (
+  { reference, mode, operation, subject }: Queued,
+  { keyId }: Caller,
+): Omit<AuditEntry, 'phase'> => ({
+  request_reference: reference,
+  key_id: keyId,
+  mode,
+  operation,
+  subject: Buffer.from(subject).toString('hex'),
+})

@@ -1,0 +1,32 @@
+import type { Keyring } from '../../crypto/keyring.ts'
+import { seal, toAssociatedData, unseal } from '../../crypto/seal.ts'
+import { openStoredResponse, type StoredResponse, sealStoredResponse } from '../idempotency.ts'
+import type { VerificationRequest } from '../verification-request.ts'
+
+/** A request without what is known only while it is answered. */
+export type Question = Omit<VerificationRequest, 'caller' | 'startedAt' | 'idempotencyKey' | 'trace'>
+
+const toBound = (reference: string) => toAssociatedData('queued_verifications', Buffer.from(reference), 1)
+
+/** Under a key of its own, and bound to the reference: a question cannot be moved to another row. */
+export function sealQuestion(
+  keyring: Pick<Keyring, 'queue'>,
+  reference: string,
+  request: VerificationRequest,
+): Buffer {
+  const { caller: _caller, startedAt: _startedAt, idempotencyKey: _key, trace: _trace, ...question } = request
+  return seal(keyring.queue, Buffer.from(JSON.stringify(question)), toBound(reference))
+}
+
+export const openQuestion = (
+  keyring: Pick<Keyring, 'queue'>,
+  reference: string,
+  sealed: Uint8Array,
+): Question => JSON.parse(unseal(keyring.queue, sealed, toBound(reference)).toString())
+
+/** As the response under an Idempotency-Key is sealed, bound to the reference. */
+export const sealAnswer = (keyring: Keyring, response: StoredResponse): Buffer =>
+  sealStoredResponse(keyring, Buffer.from(response.reference), response)
+
+export const openAnswer = (keyring: Keyring, reference: string, sealed: Uint8Array): StoredResponse =>
+  openStoredResponse(keyring, Buffer.from(reference), sealed)

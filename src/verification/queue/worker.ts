@@ -1,0 +1,120 @@
+import { MODES } from '../../contract/scope.ts'
+import { MINUTE_MS, steadyNow } from '../../contract/time.ts'
+import type { Claimed, Lane, QueueClass } from '../../store/queue-rows.ts'
+import { BVN, NIN } from '../id-type.ts'
+import type { VerificationDeps } from '../verification-deps.ts'
+import { attempt } from './attempt.ts'
+import { createAvailability } from './availability.ts'
+import { startLoop } from './loop.ts'
+
+/** Works on the queue. Each process has one worker; together they work on one queue. */
+type QueueWorker = {
+  /** Begins what is due, and returns the time until more is due. `onEnd` is called after each attempt. */
+  readonly beginDue: (onEnd?: () => void) => Promise<number>
+  /** Resolves when no attempt is running. */
+  readonly idle: () => Promise<void>
+}
+
+type WorkerOptions = {
+  /** Unique among all processes. */
+  readonly owner: string
+  readonly onFailure: (error: unknown) => void
+  /** The clock of the process, which only SQLite uses. */
+  readonly now?: () => number
+  /** Monotonic. */
+  readonly monotonicNow?: () => number
+}
+
+/** Longer than any attempt takes. After it, another process may work on the verification. */
+const LEASE_MS = MINUTE_MS
+/** How often the queue is read, for what other processes have added. */
+const POLL_MS = 1000
+/** Expired verifications at a time. */
+const MOST_EXPIRED = 50
+
+const LANES: readonly Lane[] = ['single', 'batch']
+const CLASSES: readonly QueueClass[] = LANES.flatMap((lane) =>
+  MODES.flatMap((mode) => [NIN, BVN].map(({ operation }) => ({ lane, mode, operation }))),
+)
+
+export function createQueueWorker(deps: VerificationDeps, options: WorkerOptions): QueueWorker {
+  const { owner, onFailure, now = steadyNow, monotonicNow = () => performance.now() } = options
+  const { table, settings } = deps.queue
+  const availability = createAvailability(deps.sources, monotonicNow)
+  const running = new Map<Promise<void>, Claimed>()
+  let claims = 0
+  let lookedForExpired = Number.NEGATIVE_INFINITY
+
+  const nextLease = () => {
+    claims += 1
+    return { lease: `${owner}:${claims}`, leaseMs: LEASE_MS }
+  }
+  const countRunning = (is: (claimed: Claimed) => boolean) => [...running.values()].filter(is).length
+  /** How many verifications of this class may begin now. */
+  const countFree = ({ lane, mode, operation }: QueueClass) =>
+    Math.min(
+      settings.concurrency[lane] - countRunning((each) => each.lane === lane),
+      availability.most({ mode, operation }) -
+        countRunning((each) => each.mode === mode && each.operation === operation),
+    )
+  const begin = (claimed: Claimed, onEnd: () => void) => {
+    const work = attempt(deps, claimed)
+      .then(({ sourceAttempts, bug }) => {
+        availability.learn(sourceAttempts)
+        if (bug !== undefined) onFailure(bug)
+      })
+      .catch((error) => {
+        // The lease ends, and then another attempt is made.
+        onFailure(error)
+        deps.audit.reportFailure(error)
+      })
+      .finally(() => {
+        running.delete(work)
+        onEnd()
+      })
+    running.set(work, claimed)
+  }
+  const beginExpired = async (onEnd: () => void) => {
+    if (monotonicNow() - lookedForExpired < POLL_MS) return
+    lookedForExpired = monotonicNow()
+    for (const claimed of await table.claimExpired({ ...nextLease(), most: MOST_EXPIRED }, now()))
+      begin(claimed, onEnd)
+  }
+  return {
+    beginDue: async (onEnd = () => {}) => {
+      await beginExpired(onEnd)
+      const due = await table.listDue(CLASSES, now())
+      let nextMs = POLL_MS
+      for (const [index, each] of CLASSES.entries()) {
+        const dueMs = due[index]
+        const free = dueMs === undefined ? 0 : countFree(each)
+        if (dueMs === undefined || free <= 0) continue
+        nextMs = Math.min(nextMs, Math.max(dueMs, 0))
+        if (dueMs > 0) continue
+        for (const claimed of await table.claim({ ...each, ...nextLease(), most: free }, now()))
+          begin(claimed, onEnd)
+      }
+      return nextMs
+    },
+    idle: async () => {
+      while (running.size > 0) await Promise.all(running.keys())
+    },
+  }
+}
+
+/** Works until the returned function is called, which resolves when the running attempts have ended. */
+export function startQueueWorker(
+  deps: VerificationDeps,
+  options: WorkerOptions & { readonly isStopping: () => boolean },
+): () => Promise<void> {
+  const worker = createQueueWorker(deps, options)
+  const loop = startLoop(async (wake) => {
+    if (options.isStopping() || !deps.audit.isHealthy) return POLL_MS
+    return worker.beginDue(wake)
+  }, options.onFailure)
+  deps.queue.signals.onWake(loop.wake)
+  return async () => {
+    await loop.close()
+    await worker.idle()
+  }
+}
