@@ -1,12 +1,11 @@
-import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createWriteStream, mkdirSync, mkdtempSync, rmSync, statSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { text } from 'node:stream/consumers'
 import { toTable } from '../src/app/terminal.ts'
 import { toNinRecord } from '../src/sources/sandbox/nin-record.ts'
 import { startPostgres, whyNoPostgres } from '../test/postgres.ts'
+import { type Measured, runMeasured } from './run-measured.ts'
 
 /** How fast `tabbat import` is, and how much memory it takes: node bench/import.ts [rows] [ndjson|csv] */
 
@@ -16,22 +15,11 @@ type Engine = {
   readonly settings: Settings
   readonly close: () => Promise<void>
 }
-type Measured = {
-  readonly records: number
-  readonly seconds: number
-  readonly cpuSeconds: number
-  readonly peakMb: number
-}
+type Imported = Omit<Measured, 'stdout'> & { readonly records: number }
 
 const COUNT = Number(process.argv[2] ?? 1_000_000)
 const FORMAT = process.argv[3] === 'csv' ? 'csv' : 'ndjson'
 const FIRST_NIN = 10_000_000_000
-
-/** Runs in the child before Tabbat: at the end, what it used goes to file descriptor 3. */
-const WATCH = `
-  import { writeSync } from 'node:fs'
-  import { isMainThread } from 'node:worker_threads'
-  if (isMainThread) process.on('exit', () => writeSync(3, JSON.stringify(process.resourceUsage())))`
 
 const folder = mkdtempSync(join(tmpdir(), 'tabbat-bench-import-'))
 try {
@@ -91,27 +79,16 @@ async function openPostgresEngine(): Promise<Engine | undefined> {
   return { name: 'PostgreSQL', settings: { TABBAT_DATABASE_URL: url }, close: server.stop }
 }
 
-/** The program itself, in a process of its own. */
-async function importFile({ name, settings }: Engine, file: string): Promise<Measured> {
-  mkdirSync(join(folder, name), { recursive: true })
-  const watch = `data:text/javascript,${encodeURIComponent(WATCH)}`
-  const child = spawn(process.execPath, ['--import', watch, 'src/main.ts', 'import', 'nin', file, '--json'], {
-    env: { TABBAT_DATA_DIR: join(folder, name), ...settings },
-    stdio: ['ignore', 'pipe', 'inherit', 'pipe'],
-  })
-  const [summary, used] = await Promise.all([
-    text(child.stdout as NodeJS.ReadableStream),
-    text(child.stdio[3] as NodeJS.ReadableStream),
-  ])
-  const { maxRSS, userCPUTime, systemCPUTime } = JSON.parse(used) as NodeJS.ResourceUsage
-  return {
-    ...JSON.parse(summary),
-    cpuSeconds: (userCPUTime + systemCPUTime) / 1e6,
-    peakMb: maxRSS / 1024,
-  }
+async function importFile({ name, settings }: Engine, file: string): Promise<Imported> {
+  const dataDir = join(folder, name)
+  mkdirSync(dataDir, { recursive: true })
+  const args = ['import', 'nin', file, '--json']
+  const { stdout, ...used } = await runMeasured(args, { TABBAT_DATA_DIR: dataDir, ...settings })
+  // The seconds that it reports are those of the import, without the start of the program.
+  return { ...used, ...(JSON.parse(stdout) as { records: number; seconds: number }) }
 }
 
-function toRow(engine: string, run: string, { records, seconds, cpuSeconds, peakMb }: Measured): string[] {
+function toRow(engine: string, run: string, { records, seconds, cpuSeconds, peakMb }: Imported): string[] {
   return [
     engine,
     run,
