@@ -9,12 +9,21 @@ import { createLedger } from './ledger.ts'
 import { createCallers } from './load.ts'
 import { findAuditFaults, readAudit } from './place.ts'
 
-/**
- * Kills, restarts and stalls parts of a cluster under load: three nodes, HAProxy, Patroni with etcd and a synchronous standby.
- * npm run battery:cluster -- --only switchover,standby --hosts one --json
- */
+const HELP = `npm run battery:cluster -- [options]
+
+Kills, restarts and stalls parts of a cluster under load: three nodes, HAProxy, Patroni with etcd and a synchronous standby.
+
+  --only PARTS   scenarios whose name contains one of these, separated by commas (all)
+  --hosts one    one address of the database, that of HAProxy (several: the addresses of both servers)
+  --json         print the figures as JSON
+  --help         print this text
+
+Scenarios:
+${SCENARIOS.map(({ name }) => `  ${name}`).join('\n')}`
+
 const { values } = parseArgs({
   options: {
+    help: { type: 'boolean', short: 'h', default: false },
     only: { type: 'string', default: '' },
     hosts: { type: 'string', default: 'several' },
     json: { type: 'boolean', default: false },
@@ -34,16 +43,24 @@ const say = (line: string) =>
 
 // What was started ends with this process.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => process.exit(1))
-const missing = whyNoPatroni()
-if (missing !== undefined) say(`The battery of the cluster is skipped: ${missing}`)
-else await runAll(values.hosts === 'one' ? 'one' : 'several')
+await main()
 process.exit()
 
-async function runAll(hosts: Hosts): Promise<void> {
-  const cluster = await startCluster(hosts)
-  const reports: ScenarioReport[] = []
+async function main(): Promise<void> {
+  if (values.help) return console.log(HELP)
   const parts = values.only.split(',')
   const chosen = SCENARIOS.filter(({ name }) => parts.some((part) => name.includes(part)))
+  const missing = whyNoPatroni()
+  if (chosen.length === 0) {
+    say(`No scenario has a name with "${values.only}". --help lists them.`)
+    process.exitCode = 1
+  } else if (missing !== undefined) say(`The battery of the cluster is skipped: ${missing}`)
+  else await runAll(chosen, values.hosts === 'one' ? 'one' : 'several')
+}
+
+async function runAll(chosen: readonly Scenario[], hosts: Hosts): Promise<void> {
+  const cluster = await startCluster(hosts)
+  const reports: ScenarioReport[] = []
   try {
     for (const scenario of chosen) {
       const report = await play(cluster, scenario, (reports.length + 1) * IDS)
