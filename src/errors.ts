@@ -45,9 +45,19 @@ export const ERRORS = {
   },
   request_timeout: { status: 408, message: 'The request did not arrive in time.', retryable: true },
   body_too_large: { status: 413, message: 'The request body is larger than 16 KiB.', retryable: false },
+  batch_too_large: {
+    status: 413,
+    message: 'A batch has at most 50 000 rows and 16 MiB. Send several batches.',
+    retryable: false,
+  },
   unsupported_media_type: {
     status: 415,
     message: 'Send JSON without compression, with the content type application/json.',
+    retryable: false,
+  },
+  unsupported_batch_type: {
+    status: 415,
+    message: 'Send application/x-ndjson, text/csv or a JSON array, without compression.',
     retryable: false,
   },
   validation_failed: {

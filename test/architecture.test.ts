@@ -13,6 +13,7 @@ const ROOMS = [
   'http',
   'context',
   'simulator',
+  'batches',
   'verification',
   'registry',
   'catalogue',

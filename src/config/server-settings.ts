@@ -14,6 +14,7 @@ import {
   wholeNumber,
 } from '../settings/setting.ts'
 import { namesWith, type VendorName } from '../sources/vendors.ts'
+import { BATCH_SETTINGS } from './batch-settings.ts'
 import { LISTENER_SETTINGS } from './listener-settings.ts'
 import { PENDING_SETTINGS } from './pending-settings.ts'
 import { TELEMETRY_SETTINGS } from './telemetry-settings.ts'
@@ -202,6 +203,7 @@ export const SETTINGS = {
     'How long the server still answers after SIGTERM while /health/ready is 503, so that load balancers send requests elsewhere before it stops listening. off: it stops listening at once. Ctrl-C (SIGINT) never waits, and a second signal ends the wait.',
   ),
   ...PENDING_SETTINGS,
+  ...BATCH_SETTINGS,
   ...LISTENER_SETTINGS,
   logLevel: setting(
     'TABBAT_LOG_LEVEL',

@@ -2,6 +2,7 @@ import cluster from 'node:cluster'
 import type { KeyObject } from 'node:crypto'
 import type { AuditLog } from '../audit/audit-log.ts'
 import { loadNodeName } from '../audit/chain-claim.ts'
+import type { Batches } from '../batches/batches.ts'
 import { openRefreshedCatalogue, type RefreshedCatalogue } from '../catalogue/refresh.ts'
 import type { Config } from '../config/config.ts'
 import { type Kind, toBlindIndexText } from '../crypto/blind-index.ts'
@@ -34,6 +35,7 @@ import { createFatalStop, type FatalStop } from './fatal-stop.ts'
 import type { Metrics } from './metrics.ts'
 import { type Nodes, openNodes } from './nodes.ts'
 import { openAudit } from './open-audit.ts'
+import { startBatches } from './open-batches.ts'
 import { openQueue, startQueue } from './open-queue.ts'
 import { openRegistry, openScrub } from './open-registry.ts'
 import { openTelemetry } from './open-telemetry.ts'
@@ -64,6 +66,7 @@ export type Context = {
   readonly singleFlight: SingleFlight
   readonly local: LocalDeps
   readonly queue: QueueDeps
+  readonly batches: Batches
   readonly toSubjectHash: (kind: Kind, number: string) => string
   /** Hashes the number of a person, as it is in the audit log. */
   readonly subjectKey: KeyObject
@@ -110,7 +113,9 @@ export async function createContext(
   const described = { sourceChain, audit, webhooks, workerNumber, scrubbedAt: scrub?.finishedAt, certificate }
   const telemetry = await openTelemetry(config, { ...described, store, log, node: self.node })
   const rateLimit = openRateLimit(config, store, nodes)
-  const forgetting = [guessLimit, idempotency, sourceChain, nodes, webhooks]
+  const queue = openQueue(config, store, keyring, { findCaller: openFindCaller(config, store), ...webhooks })
+  const batches = startBatches(config, { store, audit, queue, log })
+  const forgetting = [guessLimit, idempotency, sourceChain, nodes, webhooks, batches]
   const stopCleanup = startCleanup(log, store, forgetting, workerNumber)
   const context: Omit<Context, 'close'> = {
     config,
@@ -129,7 +134,7 @@ export async function createContext(
     idempotency,
     singleFlight: createSingleFlight(),
     local: openLocal(store, keyring, audit),
-    queue: openQueue(config, store, keyring, { findCaller: openFindCaller(config, store), ...webhooks }),
+    ...{ queue, batches, webhooks },
     subjectKey: keyring.subject,
     pictureKey: keyring['media-url'],
     toSubjectHash: (kind, number) => toBlindIndexText(keyring.subject, kind, number),
@@ -139,7 +144,6 @@ export async function createContext(
     reuse: config.reuse === 'off' ? undefined : createReuse(store.reuse, keyring, config.reuse),
     latencies,
     nodes,
-    webhooks,
     databaseWarnings,
     lifecycle: { stopping: false },
   }
@@ -149,7 +153,7 @@ export async function createContext(
     close: () =>
       closeAll({
         ...{ stopQueue, certificate, rateLimit, stopCleanup, nodes, scrub, webhooks, catalogue, sourceChain },
-        ...{ guessLimit, latencies, audit, store, telemetry },
+        ...{ guessLimit, latencies, audit, store, telemetry, batches },
       }),
   }
 }
@@ -160,6 +164,7 @@ type Closing = Pick<
   | 'rateLimit'
   | 'nodes'
   | 'webhooks'
+  | 'batches'
   | 'catalogue'
   | 'sourceChain'
   | 'guessLimit'
@@ -176,6 +181,7 @@ type Closing = Pick<
 /** In the order of dependence: the store is last. */
 async function closeAll(parts: Closing): Promise<void> {
   const { certificate, rateLimit, stopCleanup, nodes, scrub, webhooks, catalogue, sourceChain } = parts
+  await parts.batches.close()
   await parts.stopQueue()
   const sending = parts.telemetry.close()
   certificate?.close()

@@ -27,7 +27,7 @@ export const openQueue = (
     maxWaitMs: config.pendingWait,
     paidCalls: config.paidCalls,
     limits: { perKey: config.pendingMaxPerKey, all: config.pendingMax },
-    concurrency: { single: config.pendingConcurrency, batch: config.pendingConcurrency },
+    concurrency: { single: config.pendingConcurrency, batch: config.batchConcurrency },
   },
 })
 

@@ -42,7 +42,7 @@ function isJson(contentType: string | undefined): boolean {
 }
 
 /** Compressed bodies are not read. Repeated headers arrive as one list. */
-const isIdentity = (contentEncoding: string | undefined) =>
+export const isIdentity = (contentEncoding: string | undefined) =>
   contentEncoding === undefined || /^[\s,]*(identity[\s,]*)*$/i.test(contentEncoding)
 
 function readBytes(
@@ -85,7 +85,7 @@ function readBytes(
 /** The rest of the body is not read, so the connection cannot be used again. */
 const tooLarge = () => new AppError('body_too_large', { headers: { connection: 'close' } })
 
-const tooSlow = () => new AppError('request_timeout', { headers: { connection: 'close' } })
+export const tooSlow = () => new AppError('request_timeout', { headers: { connection: 'close' } })
 
 /** Undefined for no bytes. The cause of a failure is left out: the parser's message quotes the body. */
 function parseJson(bytes: Buffer): unknown {

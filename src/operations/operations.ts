@@ -1,4 +1,8 @@
+import { cancelBatch } from './cancel-batch.ts'
 import { cancelVerification } from './cancel-verification.ts'
+import { createBatch } from './create-batch.ts'
+import { getBatch } from './get-batch.ts'
+import { getBatchResults } from './get-batch-results.ts'
 import { getVerification } from './get-verification.ts'
 import { listInternetBundles } from './list-internet-bundles.ts'
 import { listSmeBundles } from './list-sme-bundles.ts'
@@ -18,4 +22,11 @@ export const OPERATIONS: readonly Operation[] = [
 ]
 
 /** Operations on what callers have created. */
-export const RESOURCE_OPERATIONS: readonly ResourceOperation[] = [getVerification, cancelVerification]
+export const RESOURCE_OPERATIONS: readonly ResourceOperation[] = [
+  getVerification,
+  cancelVerification,
+  createBatch,
+  getBatch,
+  getBatchResults,
+  cancelBatch,
+]

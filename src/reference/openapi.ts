@@ -29,6 +29,7 @@ export function toOpenApi(
     servers: [{ url: 'http://127.0.0.1:8080', description: 'Your own server' }],
     tags: [
       { name: 'Identity', description: 'Verify a number against a phone.' },
+      { name: 'Batches', description: 'Verify many numbers, and read the results later.' },
       { name: 'Look-ups', description: 'List data bundles and TV add-ons.' },
     ],
     security: [{ key: [] }],

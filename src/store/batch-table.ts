@@ -38,6 +38,8 @@ export type BatchTable = {
     afterLine: number,
     most: number,
   ) => Promise<{ line: number; refusals: string }[]>
+  /** Batches that were stopped and have not ended. */
+  readonly listStopping: (now: number) => Promise<Batch[]>
   /** No further row begins. */
   readonly stop: (id: string, now: number) => Promise<void>
   /** Deletes some rows of a batch whose time is over. Returns a full step while there may be more. */
@@ -83,6 +85,12 @@ export function createBatchTable(database: Database): BatchTable {
         )
         .all(id, afterLine, most)
       return rows.map(({ line, refusals }) => ({ line: Number(line), refusals: String(refusals) }))
+    },
+    listStopping: async (now) => {
+      const rows = await database
+        .prepare(`SELECT ${toColumns('$1')} ${FROM} WHERE ended_at IS NULL AND state = 'stopping'`)
+        .all(now)
+      return rows.map(toBatch)
     },
     stop: async (id) =>
       void (await database

@@ -80,7 +80,7 @@ export function countLineEnds(bytes: Buffer): number {
   return count
 }
 
-function withoutLineEnd(bytes: Buffer): Buffer {
+export function withoutLineEnd(bytes: Buffer): Buffer {
   let end = bytes.length
   if (bytes[end - 1] === LINE_END) end--
   if (bytes[end - 1] === CARRIAGE_RETURN) end--

@@ -1,0 +1,18 @@
+import type { KeyObject } from 'node:crypto'
+import type { AuditLog } from '../audit/audit-log.ts'
+import type { BatchTable } from '../store/batch-table.ts'
+import type { QueueDeps } from '../verification/queue/queue-deps.ts'
+
+/** What batches need of the server. */
+export type BatchDeps = {
+  readonly table: BatchTable
+  readonly audit: AuditLog
+  readonly queue: QueueDeps
+  /** Hashes numbers. */
+  readonly subjectKey: KeyObject
+  /** Of one key. */
+  readonly rowsPerMinute: number
+  /** Batches of one key that have not ended. */
+  readonly mostBatches: number
+  readonly onFailure: (error: unknown) => void
+}

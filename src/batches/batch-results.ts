@@ -1,0 +1,76 @@
+import { steadyNow } from '../contract/time.ts'
+import type { Kind } from '../crypto/blind-index.ts'
+import type { Keyring } from '../crypto/keyring.ts'
+import { ERRORS, type ErrorCode } from '../errors.ts'
+import type { BatchResult } from '../store/batch.ts'
+import { openAnswer } from '../verification/queue/sealed-question.ts'
+import type { ResultType } from './accepted-type.ts'
+import type { BatchDeps } from './batch-deps.ts'
+import { createResultCsv } from './result-csv.ts'
+import type { ResultRow } from './result-row.ts'
+import { openLabel } from './seal-label.ts'
+
+const ROWS_AT_ONCE = 100
+
+/** The results of a batch in the order of its lines, as text in pieces. Rows without a result say their state. */
+export async function* writeResults(
+  deps: BatchDeps,
+  id: string,
+  type: ResultType,
+  kinds: readonly Kind[],
+): AsyncGenerator<string> {
+  const csv = type === 'text/csv' ? createResultCsv(kinds) : undefined
+  const toLine = csv?.toLine ?? ((row: ResultRow) => `${JSON.stringify(row)}\n`)
+  let head = csv?.header ?? ''
+  for await (const rows of listResults(deps, id)) {
+    yield head + rows.map(toLine).join('')
+    head = ''
+  }
+}
+
+async function* listResults({ table, queue }: BatchDeps, id: string): AsyncGenerator<ResultRow[]> {
+  let line = 0
+  for (;;) {
+    const rows = await table.listResults(id, line, ROWS_AT_ONCE, steadyNow())
+    if (rows.length > 0) yield rows.map((row) => toResultRow(queue.keyring, row))
+    line = rows.at(-1)?.line ?? line
+    if (rows.length < ROWS_AT_ONCE) return
+  }
+}
+
+const NO_ANSWER = { status: null, success: false, code: null, message: null, data: null } as const
+
+function toResultRow(keyring: Keyring, row: BatchResult): ResultRow {
+  const { line, reference, operation = null, label, refusals, answer } = row
+  const about = {
+    line,
+    reference: label && reference ? openLabel(keyring, reference, label) : null,
+    operation,
+  }
+  if (refusals !== undefined)
+    return { ...about, state: 'refused', ...toFailure('validation_failed'), errors: JSON.parse(refusals) }
+  if (answer && reference) return { ...about, state: 'done', ...toAnswer(keyring, reference, answer) }
+  const state = toState(row)
+  return { ...about, state, ...(state === 'expired' ? toFailure('expired') : NO_ANSWER) }
+}
+
+/** Before it is moved to the queue, a row waits; one that is neither there nor here was cancelled or erased. */
+function toState({ state, isRunning, isWaiting }: BatchResult): ResultRow['state'] {
+  if (state === 'pending') return isRunning ? 'running' : 'waiting'
+  if (state === 'expired' || state === 'gone') return state
+  return isWaiting ? 'waiting' : 'cancelled'
+}
+
+type Body = Pick<ResultRow, 'success' | 'data'> & Partial<Pick<ResultRow, 'code' | 'message'>>
+
+/** The same as the synchronous response. */
+function toAnswer(keyring: Keyring, reference: string, sealed: Uint8Array) {
+  const { status, body } = openAnswer(keyring, reference, sealed)
+  const { success, code = null, message = null, data = null } = JSON.parse(body) as Body
+  return { status, success, code, message, data }
+}
+
+const toFailure = (code: ErrorCode) => {
+  const { status, message } = ERRORS[code]
+  return { ...NO_ANSWER, status, code, message }
+}

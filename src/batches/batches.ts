@@ -1,0 +1,77 @@
+import type { AuditEntry } from '../audit/row.ts'
+import type { BatchView } from '../contract/batch.ts'
+import { steadyNow } from '../contract/time.ts'
+import type { Batch } from '../store/batch.ts'
+import type { ResultType } from './accepted-type.ts'
+import type { BatchDeps } from './batch-deps.ts'
+import { startBatchFeeder } from './batch-feeder.ts'
+import { isBatchId } from './batch-id.ts'
+import { writeResults } from './batch-results.ts'
+import type { RowRefusal } from './batch-row.ts'
+import { toBatchView } from './batch-view.ts'
+import type { IncomingBatch } from './incoming-batch.ts'
+import { type ReceivedBatch, receiveBatch } from './receive-batch.ts'
+
+/** The key or the account that acts, for the audit log. */
+type Actor = Pick<AuditEntry, 'key_id' | 'mode' | 'detail'>
+
+/** Files of verifications. */
+export type Batches = {
+  readonly receive: (incoming: IncomingBatch) => Promise<ReceivedBatch>
+  /** Of one key only, if a lineage is given. */
+  readonly find: (id: string, lineage?: string) => Promise<Batch | undefined>
+  /** The latest first. */
+  readonly list: (before: number, most: number) => Promise<Batch[]>
+  readonly toView: (batch: Batch) => BatchView
+  readonly listRefusals: (id: string) => AsyncIterable<readonly RowRefusal[]>
+  /** The audit row is written before the first result is read. */
+  readonly readResults: (id: string, type: ResultType, actor: Actor) => Promise<AsyncIterable<string>>
+  /** Cancels the rows that have not begun. */
+  readonly stop: (batch: Batch, actor: Actor) => Promise<void>
+  readonly forget: () => Promise<number>
+  readonly close: () => Promise<void>
+}
+
+const ROWS_AT_ONCE = 500
+
+export function openBatches(deps: BatchDeps): Batches {
+  const { table, audit, queue, rowsPerMinute } = deps
+  const { keepMs } = queue.settings
+  const feeder = startBatchFeeder(deps)
+  const record = (phase: string, id: string, actor: Actor) =>
+    audit.record([{ phase, ...actor, request_reference: id, outcome: 'ok' }])
+  return {
+    receive: async (incoming) => {
+      const received = await receiveBatch(deps, incoming)
+      void feeder.wake()
+      return received
+    },
+    find: async (id, lineage) => (isBatchId(id) ? table.find(id, lineage, steadyNow()) : undefined),
+    list: (before, most) => table.list(before, most, steadyNow()),
+    toView: (batch) => toBatchView(batch, { rowsPerMinute, keepMs }),
+    listRefusals: (id) => listRefusals(deps, id),
+    readResults: async (id, type, actor) => {
+      await record('batch_read', id, actor)
+      return writeResults(deps, id, type, ['nin', 'bvn'])
+    },
+    stop: async (batch, actor) => {
+      await record('batch_cancelled', batch.id, actor)
+      await table.stop(batch.id, steadyNow())
+      await feeder.wake()
+    },
+    forget: () => table.forget(keepMs, steadyNow()),
+    close: feeder.close,
+  }
+}
+
+async function* listRefusals({ table }: BatchDeps, id: string): AsyncGenerator<readonly RowRefusal[]> {
+  let line = 0
+  for (;;) {
+    const rows = await table.listRefusals(id, line, ROWS_AT_ONCE)
+    if (rows.length === 0) return
+    yield rows.flatMap(({ line, refusals }) =>
+      (JSON.parse(refusals) as Omit<RowRefusal, 'line'>[]).map((refusal) => ({ line, ...refusal })),
+    )
+    line = rows.at(-1)?.line ?? line
+  }
+}

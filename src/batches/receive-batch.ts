@@ -1,0 +1,107 @@
+import { createHmac, type Hmac } from 'node:crypto'
+import { steadyNow } from '../contract/time.ts'
+import { AppError } from '../errors.ts'
+import type { Caller } from '../keys/caller.ts'
+import type { Batch, NewBatchRow } from '../store/batch.ts'
+import type { BegunBatch } from '../store/batch-receive.ts'
+import { hashKeyUse } from '../verification/idempotency-key.ts'
+import type { BatchDeps } from './batch-deps.ts'
+import { createBatchId } from './batch-id.ts'
+import type { IncomingBatch } from './incoming-batch.ts'
+import { limitBytes, readRows } from './read-rows.ts'
+import { createSealRow } from './seal-row.ts'
+
+export type ReceivedBatch = { readonly batch: Batch; readonly replayed: boolean }
+
+/** Rows that are written in one commit, and validated and sealed without a pause for other requests. */
+const ROWS_AT_ONCE = 200
+
+/** Receives a batch. All of it is accepted when the whole body has arrived, or nothing. */
+export async function receiveBatch(deps: BatchDeps, incoming: IncomingBatch): Promise<ReceivedBatch> {
+  const { audit, table, queue } = deps
+  const { caller, headers, pieces } = incoming
+  audit.requireHealthy()
+  const id = createBatchId()
+  const { keyId, lineage, mode } = caller
+  const idempotency = toIdempotency(deps, caller, headers['idempotency-key'])
+  const receiver = { id, owner: audit.owner }
+  const most = deps.mostBatches
+  const begun = await table.begin({ ...receiver, keyId, lineage, mode, idempotency, most }, steadyNow())
+  const fingerprint = createHmac('sha256', queue.keyring.idempotency).update(`batch ${incoming.format}\n`)
+  if (begun.state !== 'begun') return replayBatch(begun, pieces, fingerprint)
+  try {
+    const counts = await receiveRows(deps, incoming, receiver, withHash(pieces, fingerprint))
+    if (counts.rows === 0)
+      throw new AppError('validation_failed', { errors: { body: ['body must have at least one row'] } })
+    const about = { key_id: keyId, mode, operation: OPERATION, request_reference: id }
+    await audit.record([
+      { phase: 'batch_accepted', ...about, detail: `${counts.rows} rows, ${counts.refused} refused` },
+    ])
+    const batch = await table.accept(receiver, { ...counts, fingerprint: fingerprint.digest() }, steadyNow())
+    if (!batch) throw new AppError('overloaded')
+    return { batch, replayed: false }
+  } catch (error) {
+    await table.breakOff(receiver).catch(() => {})
+    throw error
+  }
+}
+
+const OPERATION = 'create_batch'
+
+/** Keyed hash of the Idempotency-Key. */
+function toIdempotency(
+  { queue: { keyring } }: BatchDeps,
+  { lineage }: Caller,
+  given: string | string[] | undefined,
+) {
+  if (given === undefined) return undefined
+  const use = { keyId: lineage, operation: OPERATION, header: String(given), request: [], subject: '' }
+  return hashKeyUse(keyring.idempotency, use).name
+}
+
+/** The batch that was accepted under the same Idempotency-Key, if the body is the same. */
+async function replayBatch(
+  begun: Exclude<BegunBatch, { state: 'begun' }>,
+  pieces: AsyncIterable<Buffer>,
+  fingerprint: Hmac,
+): Promise<ReceivedBatch> {
+  if (begun.state === 'full') throw new AppError('queue_full')
+  if (begun.state !== 'known') throw new AppError('idempotency_in_progress')
+  for await (const _piece of limitBytes(withHash(pieces, fingerprint)));
+  if (!fingerprint.digest().equals(begun.fingerprint)) throw new AppError('idempotency_key_reused')
+  return { batch: begun.batch, replayed: true }
+}
+
+async function* withHash(pieces: AsyncIterable<Buffer>, hash: Hmac): AsyncGenerator<Buffer> {
+  for await (const piece of pieces) {
+    hash.update(piece)
+    yield piece
+  }
+}
+
+/** Checks, seals and writes the rows, some at a time. */
+async function receiveRows(
+  { table, queue, subjectKey }: BatchDeps,
+  incoming: IncomingBatch,
+  receiver: { readonly id: string; readonly owner: string },
+  pieces: AsyncIterable<Buffer>,
+): Promise<{ readonly rows: number; readonly refused: number }> {
+  const sealRow = createSealRow(queue.keyring, subjectKey, incoming)
+  let group: NewBatchRow[] = []
+  let rows = 0
+  let refused = 0
+  const write = async () => {
+    // Another request with the same Idempotency-Key took over, because this one was too slow.
+    if (!(await table.addRows(receiver, group, steadyNow()))) throw new AppError('request_timeout')
+    group = []
+  }
+  for await (const read of readRows(incoming.format, pieces)) {
+    const row = sealRow(read)
+    rows += 1
+    if (row.refusals !== undefined) refused += 1
+    group.push(row)
+    if (group.length >= ROWS_AT_ONCE) await write()
+  }
+  if (group.length > 0) await write()
+  return { rows, refused }
+}

@@ -1,0 +1,48 @@
+import type { Kind } from '../crypto/blind-index.ts'
+import { toFieldNames } from '../registry/import/record-fields.ts'
+import type { ResultRow } from './result-row.ts'
+
+const FIRST_COLUMNS = ['line', 'reference', 'operation', 'state', 'status', 'code', 'message'] as const
+
+/** Fields of the results, dotted, in the order of the contract. A field that NIN and BVN share is there once. */
+const toDataColumns = (kinds: readonly Kind[]): string[] => [
+  ...new Set(['request_reference', 'verification_status', ...kinds.flatMap(toFieldNames)]),
+]
+
+type ResultCsv = { readonly header: string; readonly toLine: (row: ResultRow) => string }
+
+/** Results as CSV (RFC 4180). A file about one kind of number has no columns of the other. */
+export function createResultCsv(kinds: readonly Kind[]): ResultCsv {
+  const columns = toDataColumns(kinds).filter((name) => name !== 'picture')
+  return {
+    header: toLine([...FIRST_COLUMNS, ...columns]),
+    toLine: (row) =>
+      toLine([
+        ...FIRST_COLUMNS.map((name) => (name === 'message' ? toMessage(row) : row[name])),
+        ...columns.map((name) => findValue(row.data, name)),
+      ]),
+  }
+}
+
+/** A refused row has one cell for all its problems. */
+const toMessage = ({ errors, message }: ResultRow) =>
+  errors ? errors.map((error) => error.message).join('; ') : message
+
+function findValue(data: ResultRow['data'], name: string): unknown {
+  let value: unknown = data
+  for (const part of name.split('.')) value = (value as Record<string, unknown> | null | undefined)?.[part]
+  return value
+}
+
+const toLine = (values: readonly unknown[]) => `${values.map(toCell).join(',')}\r\n`
+
+/** A spreadsheet would run a text that begins so as a formula: an apostrophe makes it a text. */
+const FORMULA = /^[=+\-@\t\r]/
+
+function toCell(value: unknown): string {
+  if (value === undefined || value === null) return ''
+  if (typeof value === 'number') return String(value)
+  const text = String(value)
+  const safe = FORMULA.test(text) ? `'${text}` : text
+  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
+}

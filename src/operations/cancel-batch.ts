@@ -1,0 +1,28 @@
+import { BatchResponse } from '../contract/batch.ts'
+import { BATCH_ID, BATCH_PATH, BATCH_SCOPES, findBatch, toBatchReply } from './batch-path.ts'
+import type { ResourceOperation } from './resource-operation.ts'
+
+export const cancelBatch: ResourceOperation = {
+  name: 'cancel_batch',
+  operationId: 'cancelBatch',
+  method: 'DELETE',
+  path: BATCH_PATH,
+  tag: 'Batches',
+  summary: 'Cancel a batch',
+  description:
+    'Cancels the rows that have not begun. Rows that have begun are finished, and the results so far stay. A batch that has ended is not changed.',
+  scope: BATCH_SCOPES,
+  id: BATCH_ID,
+  responses: {
+    200: {
+      description: 'The batch after it was cancelled.',
+      content: { 'application/json': { schema: BatchResponse } },
+    },
+  },
+  errors: ['not_found', 'audit_unavailable'],
+  run: async ({ batches }, exchange, { lineage, keyId, mode }) => {
+    const find = () => findBatch(exchange, (id) => batches.find(id, lineage))
+    await batches.stop(await find(), { key_id: keyId, mode })
+    return toBatchReply('Batch cancelled', batches.toView(await find()))
+  },
+}

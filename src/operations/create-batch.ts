@@ -1,0 +1,77 @@
+import { toAcceptedBody } from '../batches/accepted-body.ts'
+import { BATCH_TYPES, type BatchFormat } from '../batches/read-rows.ts'
+import { BatchRowRequest, NewBatchResponse } from '../contract/batch.ts'
+import { AppError } from '../errors.ts'
+import { isIdentity } from '../http/body.ts'
+import { readBodyPieces } from '../http/body-pieces.ts'
+import type { Exchange } from '../http/exchange.ts'
+import { createToOrigin } from '../http/origin.ts'
+import { BATCH_SCOPES, BATCHES_PATH } from './batch-path.ts'
+import type { ResourceOperation } from './resource-operation.ts'
+
+const EXAMPLE = { operation: 'verify_nin', nin: '12345678901', phone: '08031234567', reference: 'customer 1' }
+
+export const createBatch: ResourceOperation = {
+  name: 'create_batch',
+  operationId: 'createBatch',
+  method: 'POST',
+  path: BATCHES_PATH,
+  tag: 'Batches',
+  summary: 'Verify many numbers',
+  description:
+    'Takes up to 50 000 rows and 16 MiB as NDJSON, as CSV with a header, or as a JSON array. Rows are validated as single verifications are; bad rows are refused with their line and do not stop the others. All good rows are accepted when the whole body has arrived; if it does not arrive whole, nothing is accepted. The same Idempotency-Key with the same body gets the same batch.',
+  scope: BATCH_SCOPES,
+  requestBody: {
+    required: true,
+    content: {
+      'application/x-ndjson': { schema: BatchRowRequest, example: JSON.stringify(EXAMPLE) },
+      'text/csv': {
+        schema: { type: 'string' },
+        example: 'operation,nin,phone,reference\r\nverify_nin,12345678901,08031234567,customer 1\r\n',
+      },
+      'application/json': { schema: { type: 'array', items: BatchRowRequest }, example: [EXAMPLE] },
+    },
+  },
+  responses: {
+    202: {
+      description: 'The batch is accepted, and its rows are being verified.',
+      content: { 'application/json': { schema: NewBatchResponse } },
+    },
+  },
+  errors: [
+    'malformed_json',
+    'idempotency_in_progress',
+    'batch_too_large',
+    'unsupported_batch_type',
+    'validation_failed',
+    'idempotency_key_reused',
+    'queue_full',
+    'audit_unavailable',
+  ],
+  run: async ({ batches, config }, exchange, caller) => {
+    const { headers, id: requestId, person } = exchange
+    const format = toFormat(exchange)
+    const origin = createToOrigin(config)(exchange) ?? ''
+    const incoming = { caller, person, requestId, origin, headers, format, pieces: readBodyPieces(exchange) }
+    const { batch, replayed } = await batches.receive(incoming)
+    return {
+      status: 202,
+      headers: [
+        ...['content-type', 'application/json; charset=utf-8', 'cache-control', 'no-store'],
+        ...['location', `${BATCHES_PATH}/${batch.id}`, ...(replayed ? ['idempotent-replayed', 'true'] : [])],
+      ],
+      body: toAcceptedBody(batches.toView(batch), batches.listRefusals(batch.id)),
+    }
+  },
+}
+
+/** A missing content type is taken as JSON, as it is for a single verification. */
+function toFormat({ headers }: Exchange): BatchFormat {
+  const essence = headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase() || 'application/json'
+  const format = Object.hasOwn(BATCH_TYPES, essence)
+    ? BATCH_TYPES[essence as keyof typeof BATCH_TYPES]
+    : undefined
+  if (!format || !isIdentity(headers['content-encoding']))
+    throw new AppError('unsupported_batch_type', { headers: { 'accept-encoding': 'identity' } })
+  return format
+}
