@@ -23,6 +23,7 @@ export async function createFullProgram(): Promise<Command> {
 const COMMANDS: Readonly<Record<string, () => Promise<(program: Command) => void>>> = {
   serve: async () => (await import('./serve.ts')).addServeCommand,
   keys: async () => (await import('./keys.ts')).addKeysCommand,
+  'verify-file': async () => (await import('./verify-file.ts')).addVerifyFileCommand,
   import: async () => (await import('./import.ts')).addImportCommand,
   registry: async () => (await import('./registry.ts')).addRegistryCommand,
   sources: async () => (await import('./sources.ts')).addSourcesCommand,

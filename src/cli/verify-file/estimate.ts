@@ -1,0 +1,59 @@
+import { toCount } from '../../app/terminal.ts'
+import type { Config } from '../../config/config.ts'
+import type { Kind } from '../../crypto/blind-index.ts'
+import { UserError } from '../../errors.ts'
+import type { VendorName } from '../../sources/vendors.ts'
+import { confirm, isInteractive } from '../prompt.ts'
+
+/** What a run costs, in kobo. Undefined: the price is not known here. */
+type Estimate = { readonly kobo: number | undefined; readonly text: string }
+
+type EstimateOptions = {
+  readonly kind: Kind
+  readonly rows: number
+  readonly key: string
+  /** The server is elsewhere, so its prices are not known. */
+  readonly isRemote: boolean
+  /** In kobo. */
+  readonly price?: number
+}
+
+/** Rows × price of the first source that has a price. Further sources are asked only if it fails. */
+export function toEstimate(config: Config, options: EstimateOptions): Estimate {
+  const { rows, key, isRemote, price } = options
+  if (key.startsWith('tbt_test_')) return { kobo: 0, text: 'Cost: none. A test key gets synthetic people.' }
+  if (price !== undefined) return toCost(rows, price, '--price')
+  if (isRemote)
+    return {
+      kobo: undefined,
+      text: 'Cost: the prices of that server are not known here. Give --price to compute it.',
+    }
+  const paid = findPaidSource(config, options.kind)
+  return paid ? toCost(rows, paid.price, paid.name) : { kobo: 0, text: 'Cost: none. No source has a price.' }
+}
+
+function findPaidSource({ ninSources, bvnSources, vendors }: Config, kind: Kind) {
+  return (kind === 'nin' ? ninSources : bvnSources)
+    .map((name) => ({ name, price: toPrice(vendors[name as VendorName]) }))
+    .find(({ price }) => price > 0)
+}
+
+/** Vendors of lists have no price. */
+const toPrice = (values: object | undefined) => (values && 'price' in values ? Number(values.price) : 0)
+
+const toCost = (rows: number, price: number, from: string): Estimate => ({
+  kobo: rows * price,
+  text: `Cost: up to ₦${toNaira(rows * price)} (${toCount(rows, 'row')} × ₦${toNaira(price)}, the price of ${from}).`,
+})
+
+const toNaira = (kobo: number) => (kobo / 100).toFixed(2)
+
+/** A run with a live key may cost money and asks about people, so it needs a confirmation. */
+export async function requireConsent(key: string, rows: number, yes: true | undefined): Promise<void> {
+  if (yes || key.startsWith('tbt_test_')) return
+  if (!isInteractive())
+    throw new UserError(
+      'Nothing was sent. Without a terminal, confirm the cost with --yes, or look first with --dry-run.',
+    )
+  if (!(await confirm(`Verify ${toCount(rows, 'row')}?`))) throw new UserError('Nothing was sent.')
+}
