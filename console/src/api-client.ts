@@ -19,7 +19,12 @@ export type ApiClient = {
   readonly get: <T>(path: string, signal?: AbortSignal) => Promise<T>
   /** Never retried: the change may have been made although no response arrived. */
   readonly post: <T>(path: string, body?: object) => Promise<T>
+  readonly upload: <T>(path: string, file: File, options: UploadOptions) => Promise<T>
+  readonly download: (path: string, body: object) => Promise<Blob>
 }
+
+/** The API key is empty for the public sandbox key. */
+type UploadOptions = { readonly type: string; readonly key: string }
 
 type Listeners = {
   readonly onSignedOut: () => void
@@ -29,7 +34,7 @@ type Listeners = {
 }
 
 export function createApiClient({ onSignedOut, onUnreachable, onActivity }: Listeners): ApiClient {
-  const send = async <T>(path: string, init: RequestInit): Promise<T> => {
+  const send = async (path: string, init: RequestInit): Promise<Response> => {
     const response = await fetch(path, { credentials: 'same-origin', ...init }).catch((thrown: unknown) => {
       if (init.signal?.aborted) throw thrown
       return undefined
@@ -40,22 +45,28 @@ export function createApiClient({ onSignedOut, onUnreachable, onActivity }: List
     }
     if (response.ok) {
       onActivity()
-      return (await response.json()) as T
+      return response
     }
     const error = await readError(response)
     if (error.code === 'signed_out') onSignedOut()
     throw error
   }
   return {
-    get: (path, signal) => send(path, signal ? { signal } : {}),
-    post: (path, body = {}) =>
-      send(path, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json' },
-        body: JSON.stringify(body),
-      }),
+    get: async (path, signal) => (await send(path, signal ? { signal } : {})).json(),
+    post: async (path, body = {}) => (await send(path, toPost(body))).json(),
+    upload: async (path, body, { type, key }) => {
+      const headers = { 'content-type': type, ...(key !== '' && { 'x-api-key': key }) }
+      return (await send(path, { method: 'POST', headers, body })).json()
+    },
+    download: async (path, body) => (await send(path, toPost(body))).blob(),
   }
 }
+
+const toPost = (body: object): RequestInit => ({
+  method: 'POST',
+  headers: { 'content-type': 'application/json' },
+  body: JSON.stringify(body),
+})
 
 /** A reverse proxy reports that the server is down. Errors of the server itself are JSON. */
 const isFromProxy = ({ status, headers }: Response) =>

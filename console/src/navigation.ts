@@ -3,6 +3,7 @@ import type { Role } from '../../src/contract/role.ts'
 import { Account } from './pages/account.tsx'
 import { Accounts } from './pages/accounts.tsx'
 import { Audit } from './pages/audit.tsx'
+import { Batches } from './pages/batches.tsx'
 import { Catalogue } from './pages/catalogue.tsx'
 import { Keys } from './pages/keys.tsx'
 import { Overview } from './pages/overview.tsx'
@@ -23,6 +24,7 @@ export type Page = {
 const PAGES: readonly Page[] = [
   { name: 'overview', title: 'Overview', Body: Overview },
   { name: 'try', title: 'Try it', Body: TryIt },
+  { name: 'batches', title: 'Batches', Body: Batches },
   { name: 'keys', title: 'Keys', Body: Keys },
   { name: 'webhooks', title: 'Webhooks', Body: Webhooks },
   { name: 'audit', title: 'Audit', Body: Audit },

@@ -11,11 +11,11 @@ const ANONYMOUS: Actor = { name: '', role: 'viewer', session: '' }
 /** Returns the signed-in account, or throws if the request is from another site, not signed in, or lacks the role. */
 export async function authorize(
   deps: AdminDeps,
-  { role, method, isBackground = false }: AdminRoute,
+  { role, method, isBackground = false, isUpload = false }: AdminRoute,
   exchange: Exchange,
 ): Promise<Actor> {
   refuseForeignSite(method, exchange)
-  if (method !== 'GET') refuseForeignOrigin(deps, exchange)
+  if (method !== 'GET') refuseForeignOrigin(deps, exchange, isUpload ? UPLOAD_TYPE : JSON_TYPE)
   if (role === 'anyone') return ANONYMOUS
   const token = readSessionCookie(exchange.headers.cookie, deps.addresses.isSecure(exchange))
   const actor = token === undefined ? undefined : await deps.authentication.findActor(token, { isBackground })
@@ -34,14 +34,16 @@ function refuseForeignSite(method: AdminRoute['method'], { headers }: Exchange):
   throw new AdminError('foreign_origin')
 }
 
-/** For browsers without `Sec-Fetch-Site`: checks Origin, and requires JSON, which needs a preflight from another site. */
-function refuseForeignOrigin({ addresses }: AdminDeps, exchange: Exchange): void {
+const JSON_TYPE = /^application\/json\s*(;|$)/i
+const UPLOAD_TYPE = /^(application\/json|application\/x-ndjson|text\/csv)\s*(;|$)/i
+
+/** For browsers without `Sec-Fetch-Site`: checks Origin, and requires a type that needs a preflight from another site. */
+function refuseForeignOrigin({ addresses }: AdminDeps, exchange: Exchange, type: RegExp): void {
   const { headers } = exchange
   const { origin } = headers
   if (origin !== undefined && !isSameHost(origin, addresses.hostOf(exchange)))
     throw new AdminError('foreign_origin')
-  if (!/^application\/json\s*(;|$)/i.test(headers['content-type'] ?? ''))
-    throw new AppError('unsupported_media_type')
+  if (!type.test(headers['content-type'] ?? '')) throw new AppError('unsupported_media_type')
 }
 
 function isSameHost(origin: string, host: string): boolean {

@@ -14,6 +14,7 @@ const TAGS: Readonly<Record<Tag, string>> = {
   Accounts: 'Accounts of the console.',
   Overview: 'Verifications, latency, errors and sources.',
   'Try it': 'Calls of the public API.',
+  Batches: 'Files of verifications.',
   Keys: 'API keys.',
   Webhooks: 'Endpoints that are told of events, and what was sent to them.',
   Audit: 'The audit log.',

@@ -9,6 +9,7 @@ export type Tag =
   | 'Accounts'
   | 'Overview'
   | 'Try it'
+  | 'Batches'
   | 'Keys'
   | 'Webhooks'
   | 'Audit'
@@ -38,7 +39,9 @@ export type AdminRoute<Input extends TObject = TObject, Output extends TSchema =
   readonly input?: Input
   readonly output: Output
   /** The content type of a streamed response. */
-  readonly stream?: 'application/x-ndjson' | 'text/event-stream'
+  readonly stream?: 'application/x-ndjson' | 'text/event-stream' | 'text/csv'
+  /** The body is a file, which `run` reads itself. */
+  readonly isUpload?: boolean
   /** In bytes; 16 KiB if not set. */
   readonly bodyLimit?: number
   /** Sent by the page without user activity: does not extend the session. */

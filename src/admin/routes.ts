@@ -1,6 +1,7 @@
 import type { AdminRoute } from './route.ts'
 import { ACCOUNT_ROUTES } from './routes/accounts.ts'
 import { AUDIT_ROUTES } from './routes/audit.ts'
+import { BATCH_ROUTES } from './routes/batches.ts'
 import { CATALOGUE_ROUTES } from './routes/catalogue.ts'
 import { CATALOGUE_REVIEW_ROUTES } from './routes/catalogue-reviews.ts'
 import { KEY_ROUTES } from './routes/keys.ts'
@@ -19,6 +20,7 @@ export const ADMIN_ROUTES: readonly AdminRoute[] = [
   ...ACCOUNT_ROUTES,
   ...OVERVIEW_ROUTES,
   ...TRY_ROUTES,
+  ...BATCH_ROUTES,
   ...KEY_ROUTES,
   ...WEBHOOK_ROUTES,
   ...AUDIT_ROUTES,

@@ -9,6 +9,7 @@ import { type ConsoleServer, startConsoleServer, verifyNin } from './console-ser
 export const PAGES = [
   { name: 'overview', title: 'Overview', ready: 'Updating live' },
   { name: 'try', title: 'Try it', ready: 'Code examples' },
+  { name: 'batches', title: 'Batches', ready: 'completed' },
   { name: 'keys', title: 'Keys', ready: 'loans app' },
   { name: 'webhooks', title: 'Webhooks', ready: 'hooks.example.com' },
   { name: 'audit', title: 'Audit', ready: 'Verify the log against its checkpoints' },
@@ -51,11 +52,21 @@ export async function startFilledServer({ isHostile = true } = {}): Promise<Cons
       SANDBOX_KEY,
       NUMBERS[count % NUMBERS.length] ?? String(50_000_000_000 + count),
     )
+  await sendBatch(server.api)
   const stop = async () => {
     await server.stop()
     await vendor.close()
   }
   return { ...server, stop }
+}
+
+async function sendBatch(api: string): Promise<void> {
+  const answer = await fetch(`${api}/api/v2/kyc/batches`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${SANDBOX_KEY}`, 'content-type': 'text/csv' },
+    body: 'operation,nin,phone\nverify_nin,12345678901,08031234567\nverify_nin,00000000422,08031234567\n',
+  })
+  if (answer.status !== 202) throw new Error(`the batch was answered ${answer.status}`)
 }
 
 const NUMBERS = ['00000000422', '00000000503', '', '', '', ''].map((number) => number || undefined)

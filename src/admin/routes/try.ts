@@ -1,18 +1,16 @@
 import type { AddressInfo } from 'node:net'
 import { toListenerUrl } from '../../config/listener-url.ts'
-import { type Context, hasPublicSandboxKey } from '../../context/context.ts'
-import { AdminError } from '../../contract/admin-error.ts'
 import type { Static } from '../../contract/schema.ts'
 import type { Mode } from '../../contract/scope.ts'
 import { AppError } from '../../errors.ts'
 import { type LocalRequest, type LocalResponse, requestLocally } from '../../http/local-request.ts'
-import { SANDBOX_KEY } from '../../keys/sandbox-key.ts'
 import type { Operation } from '../../operations/operation.ts'
 import { OPERATIONS } from '../../operations/operations.ts'
 import type { AdminDeps } from '../admin-deps.ts'
 import { type AdminRoute, defineRoute } from '../route.ts'
 import { TryForms, TryRequest, TryResult } from '../shapes/try.ts'
 import { listTryForms } from '../try-forms.ts'
+import { findSandboxKey, readTryKey } from '../try-key.ts'
 
 const tag = 'Try it'
 type Input = Readonly<Record<string, string>>
@@ -31,8 +29,6 @@ const listForms = defineRoute({
     base_url: toBaseUrl(deps),
   }),
 })
-
-const findSandboxKey = ({ config }: Context) => (hasPublicSandboxKey(config) ? SANDBOX_KEY : null)
 
 /** The URL of the public API: TABBAT_PUBLIC_URL, else the address of the listener. */
 function toBaseUrl({ context: { config }, api }: AdminDeps): string {
@@ -54,7 +50,7 @@ const tryOut = defineRoute({
   run: async (deps, { input: request, exchange, actor }) => {
     const operation = OPERATIONS.find(({ name }) => name === request.operation)
     if (!operation) throw toFieldError('operation', 'must be the name of an operation')
-    const key = readKey(deps.context, request.key)
+    const key = readTryKey(deps.context, request.key)
     const call = toCall(operation, readInput(operation, request.input), key, toBaseUrl(deps))
     const startedAt = performance.now()
     // The address of the browser, so that the IP list of a key applies to it.
@@ -66,18 +62,6 @@ const tryOut = defineRoute({
 
 const toFieldError = (field: string, rule: string) =>
   new AppError('validation_failed', { errors: { [field]: [`${field} ${rule}`] } })
-
-function readKey(context: Context, given: string | undefined): string {
-  const key = given?.trim() || findSandboxKey(context)
-  if (!key)
-    throw new AdminError('refused', {
-      message:
-        'This server does not accept the public sandbox key. Create a test key on the page Keys and enter it here.',
-    })
-  if (!/^[\x21-\x7e]+$/.test(key))
-    throw toFieldError('key', 'must contain only visible ASCII characters, without spaces')
-  return key
-}
 
 function readInput({ request }: Operation, input: Input): Input {
   const unknown = Object.keys(input).find((name) => !Object.hasOwn(request.properties, name))

@@ -1,0 +1,80 @@
+import type { ListedBatch } from '../../../src/admin/shapes/batches.ts'
+import { useAppContext } from '../app-context.ts'
+import { useMutation } from '../use-mutation.ts'
+import { BatchKeyField } from './batch-upload.tsx'
+import { Confirm, Dialog, SubmitButton } from './dialog.tsx'
+import { ErrorNote } from './error-note.tsx'
+
+type CancelProps = {
+  readonly batch: ListedBatch
+  readonly onClose: () => void
+  readonly onDone: () => void
+}
+
+export function CancelBatch({ batch, onClose, onDone }: CancelProps) {
+  const { api } = useAppContext()
+  const cancel = useMutation(async () => {
+    await api.post(`/admin/batches/${batch.id}/cancel`)
+    onDone()
+  })
+  return (
+    <Confirm title="Cancel this batch?" verb="Cancel the batch" mutation={cancel} onClose={onClose} isDanger>
+      <p>
+        Rows that have not begun are not verified. Rows that have begun are finished, and the results so far
+        stay.
+      </p>
+    </Confirm>
+  )
+}
+
+type DownloadProps = {
+  readonly batch: ListedBatch
+  readonly apiKey: string
+  readonly onKey: (key: string) => void
+  readonly hasSandbox: boolean
+  readonly onClose: () => void
+}
+
+export function DownloadResults({ batch, apiKey, onKey, hasSandbox, onClose }: DownloadProps) {
+  const { api } = useAppContext()
+  const download = useMutation(async () => {
+    const key = apiKey.trim()
+    const file = await api.download(`/admin/batches/${batch.id}/results`, key === '' ? {} : { key })
+    save(file, `${batch.id}.csv`)
+    onClose()
+  })
+  return (
+    <Dialog title="Download the results" onClose={onClose}>
+      <form
+        onSubmit={(event) => {
+          event.preventDefault()
+          download.run()
+        }}
+      >
+        <p>The file holds personal data. The download is written to the audit log with your account.</p>
+        <BatchKeyField
+          label="Key that sent the batch"
+          apiKey={apiKey}
+          onKey={onKey}
+          hasSandbox={hasSandbox}
+        />
+        <ErrorNote error={download.error} />
+        <footer>
+          <button type="button" class="plain" onClick={onClose}>
+            Close
+          </button>
+          <SubmitButton isBusy={download.isBusy}>Download CSV</SubmitButton>
+        </footer>
+      </form>
+    </Dialog>
+  )
+}
+
+function save(file: Blob, name: string): void {
+  const link = document.createElement('a')
+  link.href = URL.createObjectURL(file)
+  link.download = name
+  link.click()
+  // After the browser has begun to read it.
+  setTimeout(() => URL.revokeObjectURL(link.href), 10_000)
+}
