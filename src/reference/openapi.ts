@@ -4,6 +4,7 @@ import type { ResourceOperation } from '../operations/resource-operation.ts'
 import { EXAMPLE_REFERENCE, schemaRef, toFailures, toPath } from './openapi-failures.ts'
 import { HEADERS, headerRefs, VERIFICATION_HEADERS } from './openapi-headers.ts'
 import { toResourcePaths } from './openapi-resources.ts'
+import { toWebhooks, WEBHOOK_SCHEMA } from './openapi-webhooks.ts'
 
 /** Responses of a running server to the example requests, by operationId. */
 export type Examples = Readonly<Record<string, unknown>>
@@ -31,6 +32,7 @@ export function toOpenApi(
       { name: 'Identity', description: 'Verify a number against a phone.' },
       { name: 'Batches', description: 'Verify many numbers, and read the results later.' },
       { name: 'Look-ups', description: 'List data bundles and TV add-ons.' },
+      { name: 'Webhooks', description: 'Signed requests that the server sends to your endpoints.' },
     ],
     security: [{ key: [] }],
     paths: {
@@ -39,12 +41,14 @@ export function toOpenApi(
       ),
       ...toResourcePaths(resources),
     },
+    webhooks: toWebhooks(),
     components: {
       securitySchemes: {
         key: { type: 'http', scheme: 'bearer', description: 'An API key, as `Bearer <key>` or bare.' },
       },
       schemas: {
         Error: ErrorBody,
+        Event: WEBHOOK_SCHEMA,
         Unauthenticated: UnauthenticatedBody,
         ...Object.fromEntries(operations.flatMap(toSchemas)),
       },

@@ -1,14 +1,17 @@
 import { parseArgs } from 'node:util'
-import { whyNoPostgres } from '../postgres.ts'
+import { createTestDatabase, whyNoPostgres } from '../postgres.ts'
+import { newDataDir } from '../process/tabbat.ts'
 import { crashPostgres } from './crash-postgres.ts'
 import { printReport } from './crash-report.ts'
 import { crashSqlite } from './crash-sqlite.ts'
+import { crashWebhooks } from './crash-webhooks.ts'
 
-/** npm run battery:crash -- --sqlite 200 --postgres 40 */
+/** npm run battery:crash -- --sqlite 200 --postgres 40 --webhooks 20 */
 const { values } = parseArgs({
   options: {
     sqlite: { type: 'string', default: '200' },
     postgres: { type: 'string', default: '40' },
+    webhooks: { type: 'string', default: '20' },
   },
 })
 const say = (line: string) => console.log(`${new Date().toISOString().slice(11, 19)}  ${line}`)
@@ -24,4 +27,21 @@ for (const [crash, rounds] of runs) {
   const report = await crash({ rounds, isPatient: true, say })
   console.log(`\n${printReport(report)}\n`)
   if (report.faults.length > 0) process.exitCode = 1
+}
+
+/** Kills servers with undelivered events, on both databases. */
+const databases = missing === undefined ? [undefined, await createTestDatabase()] : [undefined]
+for (const databaseUrl of databases) {
+  const rounds = Number(values.webhooks)
+  if (rounds === 0) continue
+  const dataDir = newDataDir()
+  const settings = { TABBAT_DATA_DIR: dataDir, ...(databaseUrl && { TABBAT_DATABASE_URL: databaseUrl }) }
+  const report = await crashWebhooks({ rounds, settings, store: { dataDir, databaseUrl }, say })
+  const { kills, events, requests, faults } = report
+  const engine = databaseUrl === undefined ? 'SQLite' : 'PostgreSQL'
+  console.log(
+    `\nwebhooks on ${engine}: ${kills} kills, ${events} events, ${requests} requests, ${faults.length} faults`,
+  )
+  for (const fault of faults) console.log(`  ${fault}`)
+  if (faults.length > 0) process.exitCode = 1
 }
