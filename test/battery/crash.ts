@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util'
-import { createTestDatabase, whyNoPostgres } from '../postgres.ts'
+import { startOwnPostgres, whyNoPostgres } from '../postgres.ts'
 import { newDataDir } from '../process/tabbat.ts'
 import { crashPostgres } from './crash-postgres.ts'
 import { printReport } from './crash-report.ts'
@@ -30,13 +30,18 @@ for (const [crash, rounds] of runs) {
 }
 
 /** Kills servers with undelivered events, on both databases. */
-const databases = missing === undefined ? [undefined, await createTestDatabase()] : [undefined]
-for (const databaseUrl of databases) {
-  const rounds = Number(values.webhooks)
-  if (rounds === 0) continue
+const webhookRounds = Number(values.webhooks)
+const postgres = missing === undefined && webhookRounds > 0 ? await startOwnPostgres() : undefined
+const databases = webhookRounds > 0 ? [undefined, await postgres?.createDatabase()] : []
+for (const databaseUrl of databases.slice(0, postgres ? 2 : 1)) {
   const dataDir = newDataDir()
   const settings = { TABBAT_DATA_DIR: dataDir, ...(databaseUrl && { TABBAT_DATABASE_URL: databaseUrl }) }
-  const report = await crashWebhooks({ rounds, settings, store: { dataDir, databaseUrl }, say })
+  const report = await crashWebhooks({
+    rounds: webhookRounds,
+    settings,
+    store: { dataDir, databaseUrl },
+    say,
+  })
   const { kills, events, requests, faults } = report
   const engine = databaseUrl === undefined ? 'SQLite' : 'PostgreSQL'
   console.log(
@@ -45,3 +50,4 @@ for (const databaseUrl of databases) {
   for (const fault of faults) console.log(`  ${fault}`)
   if (faults.length > 0) process.exitCode = 1
 }
+await postgres?.stop()
