@@ -1,17 +1,19 @@
 import { parseArgs } from 'node:util'
 import { startOwnPostgres, whyNoPostgres } from '../postgres.ts'
 import { newDataDir } from '../process/tabbat.ts'
+import { crashPending } from './crash-pending.ts'
 import { crashPostgres } from './crash-postgres.ts'
 import { printReport } from './crash-report.ts'
 import { crashSqlite } from './crash-sqlite.ts'
 import { crashWebhooks } from './crash-webhooks.ts'
 
-/** npm run battery:crash -- --sqlite 200 --postgres 40 --webhooks 20 */
+/** npm run battery:crash -- --sqlite 200 --postgres 40 --webhooks 20 --pending 20 */
 const { values } = parseArgs({
   options: {
     sqlite: { type: 'string', default: '200' },
     postgres: { type: 'string', default: '40' },
     webhooks: { type: 'string', default: '20' },
+    pending: { type: 'string', default: '20' },
   },
 })
 const say = (line: string) => console.log(`${new Date().toISOString().slice(11, 19)}  ${line}`)
@@ -51,3 +53,10 @@ for (const databaseUrl of databases.slice(0, postgres ? 2 : 1)) {
   if (faults.length > 0) process.exitCode = 1
 }
 await postgres?.stop()
+
+if (Number(values.pending) > 0) {
+  const { accepted, calls, faults } = await crashPending({ rounds: Number(values.pending), say })
+  say(`pending verifications: ${accepted} accepted, ${calls} paid calls, ${faults.length} faults`)
+  for (const fault of faults) say(fault)
+  if (faults.length > 0) process.exitCode = 1
+}

@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest'
+import { crashPending } from '../battery/crash-pending.ts'
 import { crashPostgres } from '../battery/crash-postgres.ts'
 import { crashSqlite } from '../battery/crash-sqlite.ts'
 import { hasOwnPostgres } from '../postgres.ts'
@@ -20,3 +21,10 @@ it.skipIf(!hasOwnPostgres()).concurrent(
     expect(figures.unavailable).toBeGreaterThan(0)
   },
 )
+
+// A question that was being worked on is free again after its lease of a minute.
+it.concurrent('three kill -9 with pending verifications: each that was accepted has one outcome', async () => {
+  const { accepted, faults } = await crashPending({ rounds: 3, say: () => {} })
+  expect(faults).toEqual([])
+  expect(accepted).toBeGreaterThan(0)
+}, 180_000)
