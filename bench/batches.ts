@@ -1,0 +1,121 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { Agent, request } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { setTimeout as pause } from 'node:timers/promises'
+import { SANDBOX_KEY } from '../src/keys/sandbox-key.ts'
+
+/**
+ * Single verifications at a fixed rate, without and with a batch running, in turn. Prints the latencies of each round and the
+ * ratio of the medians of the 99th percentiles. The batch runs at the rate of the settings.
+ *
+ * node bench/batches.ts [requests per second] [seconds per round] [rounds]
+ */
+const [perSecond = 200, seconds = 10, rounds = 3] = process.argv.slice(2).map(Number)
+
+const dataDir = mkdtempSync(join(tmpdir(), 'tabbat-bench-batches-'))
+const env = {
+  ...process.env,
+  TABBAT_DATA_DIR: dataDir,
+  TABBAT_PORT: '0',
+  TABBAT_ADMIN_PORT: 'off',
+  TABBAT_LOG_LEVEL: 'silent',
+}
+const agent = new Agent({ keepAlive: true, maxSockets: 64 })
+
+async function startServer() {
+  const child = spawn('bin/tabbat', ['serve'], {
+    env: { ...env, TABBAT_RATE_LIMIT: 'off' },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  let banner = ''
+  for await (const piece of child.stdout) {
+    banner += piece
+    if (/listening on +\S+\s/.test(banner)) break
+  }
+  const url = /listening on +(\S+)/.exec(banner)?.[1]
+  if (!url) throw new Error('the server did not start')
+  return { child, url }
+}
+
+async function createTestKey(): Promise<string> {
+  const child = spawn('bin/tabbat', ['keys', 'create', '--name', 'batches', '--mode', 'test', '--json'], {
+    env,
+    stdio: ['ignore', 'pipe', 'ignore'],
+  })
+  return (JSON.parse(await text(child.stdout)) as { key: string }).key
+}
+
+async function send(url: string, method: string, key: string, body: string, type = 'application/json') {
+  const headers = {
+    authorization: `Bearer ${key}`,
+    'content-type': type,
+    'content-length': Buffer.byteLength(body),
+  }
+  const sent = request(url, { agent, method, headers })
+  sent.end(body)
+  const [response] = await once(sent, 'response')
+  return { status: response.statusCode as number, body: await text(response) }
+}
+
+/** Latencies in ms of requests that begin at fixed times, whether or not those before were answered. */
+async function measure(url: string): Promise<number[]> {
+  const latencies: Promise<number>[] = []
+  const begin = performance.now()
+  for (let count = 0; count < perSecond * seconds; count++) {
+    const due = begin + (count * 1000) / perSecond
+    const wait = due - performance.now()
+    if (wait > 0) await pause(wait)
+    const nin = String(30_000_000_000 + count)
+    const body = JSON.stringify({ nin, phone: '08031234567' })
+    latencies.push(
+      send(`${url}/api/v2/kyc/verify-nin`, 'POST', SANDBOX_KEY, body).then(({ status }) => {
+        if (status !== 200) throw new Error(`answered ${status}`)
+        return performance.now() - due
+      }),
+    )
+  }
+  return (await Promise.all(latencies)).sort((one, other) => one - other)
+}
+
+const at = (sorted: readonly number[], part: number) => sorted[Math.floor(sorted.length * part)] ?? Number.NaN
+const median = (values: readonly number[]) =>
+  at(
+    [...values].sort((one, other) => one - other),
+    0.5,
+  )
+
+const toRow = (index: number) =>
+  JSON.stringify({ operation: 'verify_nin', nin: String(60_000_000_000 + index), phone: '08031234567' })
+
+const { child, url } = await startServer()
+try {
+  const key = await createTestKey()
+  await measure(url)
+  const without: number[] = []
+  const withBatch: number[] = []
+  for (let round = 0; round < rounds; round++) {
+    const plain = await measure(url)
+    const rows = Array.from({ length: 50_000 }, (_each, index) => toRow(round * 50_000 + index)).join('\n')
+    const accepted = await send(`${url}/api/v2/kyc/batches`, 'POST', key, rows, 'application/x-ndjson')
+    const { data } = JSON.parse(accepted.body) as { data: { id: string } }
+    const busy = await measure(url)
+    const { body } = await send(`${url}/api/v2/kyc/batches/${data.id}`, 'DELETE', key, '')
+    const { counts } = (JSON.parse(body) as { data: { counts: { verified: number } } }).data
+    without.push(at(plain, 0.99))
+    withBatch.push(at(busy, 0.99))
+    console.log(
+      `round ${round + 1}: p50 ${at(plain, 0.5).toFixed(2)} ms, p99 ${at(plain, 0.99).toFixed(2)} ms; with a batch ` +
+        `p50 ${at(busy, 0.5).toFixed(2)} ms, p99 ${at(busy, 0.99).toFixed(2)} ms (${counts.verified} rows verified)`,
+    )
+    await pause(2000)
+  }
+  console.log(`p99 with a batch / without: ${(median(withBatch) / median(without)).toFixed(2)}`)
+} finally {
+  child.kill('SIGTERM')
+  await once(child, 'exit')
+  rmSync(dataDir, { recursive: true, force: true })
+}
