@@ -1,9 +1,9 @@
-import type { Append, Appended, AuditBatch, PackRows } from './audit-batch.ts'
+import type { Append, Appended, AuditBatch, JsonRows, PackRows } from './audit-batch.ts'
 import { complete } from './completion.ts'
 import type { Database } from './database.ts'
 import { type EncodedRows, encodeRows } from './encoded-rows.ts'
 import { planQueueChanges } from './plan-queue-changes.ts'
-import { appendJson, toJson } from './postgres-append.ts'
+import { appendJson, packJson } from './postgres-append.ts'
 import { retryIfStored } from './postgres-checks.ts'
 import type { QueueBatch } from './queue-change.ts'
 import { createSqliteAppend } from './sqlite-append.ts'
@@ -36,14 +36,14 @@ async function withQueueChanges(
 }
 
 export const createPackRows = ({ dialect }: Database): PackRows =>
-  dialect === 'postgres' ? toJson : (rows, encoded = encodeRows(rows)) => encoded
+  dialect === 'postgres' ? packJson : (rows, encoded = encodeRows(rows)) => encoded
 
-type JsonBatch = AuditBatch<string>
+type JsonBatch = AuditBatch<JsonRows>
 
 const createPostgresAppend =
   (database: Database): Append =>
   async (rows, completions, tallies = [], checks = undefined, queue = NO_CHANGES) => {
-    const batch = { rows: rows as string, completions, tallies, checks }
+    const batch = { rows: rows as JsonRows, completions, tallies, checks }
     // A single statement is its own transaction.
     return retryIfStored(() =>
       completions.length === 0 && queue.changes.length === 0

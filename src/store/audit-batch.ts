@@ -6,7 +6,10 @@ import type { QueueBatch, QueueRefusal } from './queue-change.ts'
 import type { Tally } from './statistics-table.ts'
 
 /** Rows as the database takes them: PostgreSQL as JSON text, which it unpacks itself, SQLite as the bytes that were hashed. */
-type PackedRows = string | EncodedRows
+type PackedRows = JsonRows | EncodedRows
+
+/** Rows of one chain. */
+export type JsonRows = { readonly json: string; readonly chain: string | undefined }
 
 /** `encoded` are the same rows, if they were encoded before. */
 export type PackRows = (rows: readonly AuditRow[], encoded?: EncodedRows) => PackedRows

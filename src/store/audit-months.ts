@@ -61,6 +61,9 @@ const MONTH = /^y\d{4}m(?:0[1-9]|1[0-2])(?=-)/
 /** The month of a chain; undefined if it was begun before chains had months. */
 export const monthOf = (chain: string): string | undefined => MONTH.exec(chain)?.[0]
 
+/** In PostgreSQL, the partition of a chain. A month consists of letters and digits, so the name needs no quotes. */
+export const partitionOf = (chain: string): string => `audit_${monthOf(chain) ?? 'first'}`
+
 /** When a month begins. */
 export const startOf = (month: string): number =>
   Date.UTC(Number(month.slice(1, 5)), Number(month.slice(6, 8)) - 1)
