@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
 import type { CatalogueFiles } from '../contract/catalogue-files.ts'
+import { DAY_MS } from '../contract/time.ts'
 import { UserError } from '../errors.ts'
 import type { Raised, ReviewHead, ReviewTable } from '../store/review-table.ts'
 import { mergeFiles, parseFiles, toContent } from './content.ts'
@@ -37,6 +38,12 @@ export async function raiseReview(
     await reviews.raise({ source, at: Date.now(), fingerprint, doubts, content }),
   )
 }
+
+const WITHDRAWN_KEPT_MS = 90 * DAY_MS
+
+/** Deletes some of the proposals that were withdrawn long ago. Rejected ones stay, so that they are not proposed again. */
+export const forgetReviews = (reviews: ReviewTable, now: number): Promise<number> =>
+  reviews.forgetWithdrawn(now - WITHDRAWN_KEPT_MS)
 
 /** Without dates: the same lists have a new date every day. */
 function toFingerprint({ internet, tv }: CatalogueFiles): string {

@@ -54,7 +54,9 @@ export async function readVersion(table: CatalogueTable, id: number): Promise<Ve
   const row = await table.find(id)
   if (row) return toVersion(row)
   if (id === SHIPPED_ID) return toShippedVersion()
-  throw new UserError(`There is no version ${id} of the catalogue. See: tabbat catalogue history`)
+  throw new UserError(
+    `There is no version ${id} of the catalogue, or it was deleted: the newest ${VERSIONS_KEPT} are kept. See: tabbat catalogue history`,
+  )
 }
 
 export function readShipped(): CatalogueFiles {
@@ -86,6 +88,12 @@ export async function readBaseline(table: CatalogueTable, now: number): Promise<
     return undefined
   }
 }
+
+const VERSIONS_KEPT = 1000
+
+/** Deletes some of the old versions. The one that readBaseline finds is kept, and what follows it. */
+export const forgetVersions = (table: CatalogueTable, now: number): Promise<number> =>
+  table.forget({ newest: VERSIONS_KEPT, author: SCHEDULE, at: now - BASELINE_MS })
 
 function toShippedVersion(): Version {
   const files = readShipped()

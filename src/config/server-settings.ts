@@ -142,6 +142,12 @@ export const SETTINGS = {
     orOff(duration({ least: '1m' })),
     'How often the lists of TABBAT_CATALOGUE_SOURCES are fetched, for example 6h, at least 1m.',
   ),
+  statisticsKeep: setting(
+    'TABBAT_STATISTICS_KEEP',
+    '800d',
+    duration({ least: '62d', most: '36500d' }),
+    'How long daily statistics are kept, for the overview and the usage of keys. The audit log is not affected.',
+  ),
   lostRows: setting(
     'TABBAT_LOST_ROWS',
     'refuse',

@@ -1,8 +1,11 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { forgetSessions } from '../accounts/sessions.ts'
 import { startSubjectIndex } from '../audit/index-subjects.ts'
+import { forgetReviews } from '../catalogue/review.ts'
+import { forgetVersions } from '../catalogue/versions.ts'
+import type { Config } from '../config/config.ts'
 import { HOUR_MS, steadyNow } from '../contract/time.ts'
-import { toRetentionCutoffs } from '../statistics/steps.ts'
+import { toFirstKept } from '../statistics/steps.ts'
 import { ROWS_PER_STEP } from '../store/delete-some.ts'
 import type { Store } from '../store/store.ts'
 import type { Log } from '../telemetry/log.ts'
@@ -16,9 +19,9 @@ const PAUSE_MS = 20
 /** Until the returned function is called: deletes expired rows and prepares the next months of the audit log every hour, and lets the first worker index the audit log. */
 export function startCleanup(
   log: Log,
-  { audit, reuse, accounts, statistics, subjects, rates, queue }: Store,
+  { audit, reuse, accounts, statistics, subjects, rates, queue, catalogue, reviews }: Store,
   others: readonly { readonly forget: Forget }[],
-  workerNumber: number,
+  { workerNumber, statisticsKeep }: Pick<Config, 'statisticsKeep'> & { readonly workerNumber: number },
 ): () => Promise<void> {
   const tasks: readonly Forget[] = [
     () => audit.prepareMonths(Date.now()),
@@ -27,7 +30,9 @@ export function startCleanup(
     () => rates.forget(steadyNow()),
     () => queue.forget(steadyNow()),
     () => forgetSessions(accounts),
-    () => statistics.forget(...toRetentionCutoffs(Date.now())),
+    () => statistics.forget(toFirstKept(Date.now(), statisticsKeep)),
+    () => forgetVersions(catalogue, Date.now()),
+    () => forgetReviews(reviews, Date.now()),
   ]
   let isStopped = false
   let running: Promise<void> | undefined

@@ -116,7 +116,7 @@ export async function createContext(
   const queue = openQueue(config, store, keyring, { findCaller: openFindCaller(config, store), ...webhooks })
   const batches = startBatches(config, { store, audit, queue, log })
   const forgetting = [guessLimit, idempotency, sourceChain, nodes, webhooks, batches]
-  const stopCleanup = startCleanup(log, store, forgetting, workerNumber)
+  const stopCleanup = startCleanup(log, store, forgetting, { ...config, workerNumber })
   const context: Omit<Context, 'close'> = {
     config,
     log,

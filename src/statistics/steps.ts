@@ -14,12 +14,12 @@ const PLANS: Readonly<Record<Range, Plan>> = {
   month: { span: 'day', stepMs: DAY_MS, steps: 30 },
 }
 
-/** The first minute and the first hour to keep: a little more than any range needs. */
-export const toRetentionCutoffs = (now: number) =>
-  [
-    toSpanName('minute', new Date(now - 3 * HOUR_MS).toISOString()),
-    toSpanName('hour', new Date(now - 62 * DAY_MS).toISOString()),
-  ] as const
+/** The first minute, hour and day to keep. Minutes and hours: a little more than any range needs. */
+export const toFirstKept = (now: number, keepDaysMs: number): Readonly<Record<Span, string>> => ({
+  minute: toSpanName('minute', new Date(now - 3 * HOUR_MS).toISOString()),
+  hour: toSpanName('hour', new Date(now - 62 * DAY_MS).toISOString()),
+  day: toSpanName('day', new Date(now - keepDaysMs).toISOString()),
+})
 
 export type Step = {
   readonly at: string

@@ -1,6 +1,7 @@
 import { createEvent } from '../contract/event.ts'
 import { UserError } from '../errors.ts'
 import type { Database, Row } from './database.ts'
+import { deleteSome } from './delete-some.ts'
 import { appendEvents } from './event-table.ts'
 
 export type NewVersion = {
@@ -25,7 +26,16 @@ export type SyncRow = {
 
 type SyncClaim = { readonly source: string; readonly at: number; readonly everyMs: number }
 
-/** Versions of the catalogue, numbered from 1. Versions are added and never changed; the newest is served. */
+/** Kept besides the first version, which has the shipped lists of its time. */
+type KeptVersions = {
+  /** The newest, this many. */
+  readonly newest: number
+  /** All since the last one that is by another author or not later than `at`, including that one. */
+  readonly author: string
+  readonly at: number
+}
+
+/** Versions of the catalogue, numbered from 1. Versions are added and never changed; the newest is served, and old ones are deleted. */
 export type CatalogueTable = {
   /** 0 when there is none. */
   readonly newestId: () => Promise<number>
@@ -38,6 +48,8 @@ export type CatalogueTable = {
   /** True when a sync of this vendor is due and this node is the one to run it. */
   readonly claimSync: (claim: SyncClaim) => Promise<boolean>
   readonly recordSync: (source: string, at: number, outcome: string) => Promise<void>
+  /** Deletes some of the versions that are not kept; see delete-some.ts. */
+  readonly forget: (kept: KeptVersions) => Promise<number>
   readonly listSyncs: () => Promise<SyncRow[]>
 }
 
@@ -51,6 +63,9 @@ const CLAIM = `INSERT INTO catalogue_syncs (source, started_at) VALUES ($1, $2)
 
 const RECORD = `INSERT INTO catalogue_syncs (source, started_at, outcome) VALUES ($1, $2, $3)
   ON CONFLICT (source) DO UPDATE SET started_at = excluded.started_at, outcome = excluded.outcome`
+
+const NOT_KEPT = `id > 1 AND id <= (SELECT MAX(id) FROM catalogue_versions) - $1
+  AND id < (SELECT MAX(id) FROM catalogue_versions WHERE author <> $2 OR at <= $3)`
 
 export function createCatalogueTable(database: Database): CatalogueTable {
   const newestId = database.prepare(NEWEST_ID)
@@ -72,6 +87,8 @@ export function createCatalogueTable(database: Database): CatalogueTable {
     recordSync: async (source, at, outcome) => {
       await record.run(source, at, outcome)
     },
+    forget: ({ newest: kept, author, at }) =>
+      deleteSome(database, 'catalogue_versions', NOT_KEPT, kept, author, at),
     listSyncs: async () => (await syncs.all()).map(toSync),
   }
 }

@@ -1,4 +1,5 @@
 import type { Database, Row } from './database.ts'
+import { deleteSome } from './delete-some.ts'
 
 type ReviewState = 'pending' | 'accepted' | 'rejected' | 'withdrawn'
 
@@ -41,6 +42,8 @@ export type ReviewTable = {
   readonly decide: (decision: Decision) => Promise<boolean>
   /** The vendor has sent lists that need no review, so the pending ones are outdated. */
   readonly withdraw: (source: string, at: number) => Promise<void>
+  /** Deletes some of the proposals that were withdrawn before a time; see delete-some.ts. */
+  readonly forgetWithdrawn: (before: number) => Promise<number>
 }
 
 const HEAD = 'id, source, at, fingerprint, doubts'
@@ -65,6 +68,14 @@ export function createReviewTable(database: Database): ReviewTable {
     withdraw: async (source, at) => {
       await withdraw.run('withdrawn', at, null, source)
     },
+    // The last one stays, so that no id is used twice.
+    forgetWithdrawn: (before) =>
+      deleteSome(
+        database,
+        'catalogue_reviews',
+        "state = 'withdrawn' AND decided_at < $1 AND id < (SELECT MAX(id) FROM catalogue_reviews)",
+        before,
+      ),
   }
 }
 

@@ -2,7 +2,7 @@ import { toLagosDate } from '../contract/time.ts'
 import type { Database, Row, Value } from './database.ts'
 import { deleteSome } from './delete-some.ts'
 
-/** Minutes are kept for hours, hours for two months, days without limit: every query reads few rows. */
+/** Minutes are kept for hours, hours for two months, days as long as TABBAT_STATISTICS_KEEP says: every query reads few rows. */
 export type Span = 'minute' | 'hour' | 'day'
 
 /** Length of the name of a span, a prefix of an ISO time: 2026-11-15T08:42, 2026-11-15T08, 2026-11-15. Days are in Lagos time. */
@@ -103,8 +103,8 @@ export type StatisticsTable = {
     sinceDay: string,
   ) => Promise<{ key_id: string; verifications: number; last_hour: string }[]>
   readonly addLatencies: (counts: readonly LatencyCount[]) => Promise<void>
-  /** Deletes some of what is older; see delete-some.ts. */
-  readonly forget: (minutesBefore: string, hoursBefore: string) => Promise<number>
+  /** Deletes some of the spans before these; see delete-some.ts. */
+  readonly forget: (firstKept: Readonly<Record<Span, string>>) => Promise<number>
 }
 
 const WITHIN = 'span = $1 AND at >= $2 AND ($3 IS NULL OR mode = $3)'
@@ -151,14 +151,14 @@ export function createStatisticsTable(database: Database): StatisticsTable {
         last_hour: toSpanName('hour', String(last)),
       })),
     addLatencies: (counts) => database.transaction((inside) => addLatencies(inside, counts)),
-    forget: async (minutesBefore, hoursBefore) => {
+    forget: async (firstKept) => {
       let most = 0
       for (const table of ['statistics', 'latencies'])
-        for (const [span, before] of [
-          ['minute', minutesBefore],
-          ['hour', hoursBefore],
-        ] as const)
-          most = Math.max(most, await deleteSome(database, table, 'span = $1 AND at < $2', span, before))
+        for (const span of SPANS)
+          most = Math.max(
+            most,
+            await deleteSome(database, table, 'span = $1 AND at < $2', span, firstKept[span]),
+          )
       return most
     },
   }

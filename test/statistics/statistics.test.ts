@@ -4,9 +4,10 @@ import { describe, expect, it } from 'vitest'
 import { openAuditLog } from '../../src/audit/audit-log.ts'
 import { type AuditEntry, EMPTY_HEAD, linkEntries } from '../../src/audit/row.ts'
 import { createSigner } from '../../src/audit/signing.ts'
+import { DAY_MS } from '../../src/contract/time.ts'
 import { createLatencies } from '../../src/statistics/latencies.ts'
 import { estimatePercentile, toBoundMs, toClass } from '../../src/statistics/latency-classes.ts'
-import { RANGES, toPeriod, toRetentionCutoffs, toSteps } from '../../src/statistics/steps.ts'
+import { RANGES, toFirstKept, toPeriod, toSteps } from '../../src/statistics/steps.ts'
 import { tallyRows } from '../../src/statistics/tally.ts'
 import { toSpanName } from '../../src/store/statistics-table.ts'
 import type { Store } from '../../src/store/store.ts'
@@ -125,10 +126,12 @@ describeEngines(ENGINES, ({ createPlace }) => {
       { key_id: 'keyB', verifications: 1, last_hour: '2026-11-15T08' },
     ])
     // Minutes and hours go; days stay.
-    await store.statistics.forget('2026-12', '2026-12')
+    await store.statistics.forget({ minute: '2026-12', hour: '2026-12', day: '2026-11-15' })
     expect(await store.statistics.outcomes({ span: 'hour', ...EVER })).toEqual([])
     expect(sum(await store.statistics.outcomes({ span: 'day', ...EVER }))).toBe(4)
     expect((await store.statistics.usageByKey('2026-11-15'))[0]?.last_hour).toBe('2026-11-15T08')
+    await store.statistics.forget({ minute: '2026-12', hour: '2026-12', day: '2026-11-16' })
+    expect(await store.statistics.outcomes({ span: 'day', ...EVER })).toEqual([])
     await log.close()
     await store.close()
   })
@@ -210,8 +213,9 @@ describe('the steps of a range', () => {
   })
   it('are kept at least as long as they are shown', () => {
     const now = Date.now()
-    const [minute, hour] = toRetentionCutoffs(now)
+    const { minute, hour, day } = toFirstKept(now, 62 * DAY_MS)
     expect(minute < toPeriod('hour', now).from).toBe(true)
     expect(hour < toPeriod('week', now).from).toBe(true)
+    expect(day < toPeriod('month', now).from).toBe(true)
   })
 })
