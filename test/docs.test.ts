@@ -6,7 +6,13 @@ import { ERRORS } from '../src/errors.ts'
 import { parse } from './cli/parse.ts'
 
 /** The pages that people write. CHANGELOG.md may name what is gone. */
-const PAGES = [...globSync('docs/**/*.md'), 'README.md', 'CONTRIBUTING.md', 'SECURITY.md']
+const PAGES = [
+  ...globSync('docs/**/*.md'),
+  'README.md',
+  'CONTRIBUTING.md',
+  'SECURITY.md',
+  'examples/README.md',
+]
 
 const matches = (text: string, pattern: RegExp) => [...text.matchAll(pattern)].map(([, found = '']) => found)
 
@@ -32,6 +38,9 @@ const VARIABLES = new Set([
   'TABBAT_TEST_DATABASE_URL',
   // Of the configuration of HAProxy.
   'TABBAT_PROXY_STATS',
+  // Of the programs in examples/.
+  'TABBAT_URL',
+  'TABBAT_KEY',
 ])
 
 describe.each(PAGES)('%s', (page) => {

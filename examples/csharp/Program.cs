@@ -1,0 +1,93 @@
+// Verifies a NIN and lists bundles with HttpClient and System.Text.Json. .NET 8 or later.
+
+using System.Net.Http.Headers;
+using System.Net.Http.Json;
+using System.Text.Json;
+using System.Text.Json.Nodes;
+
+const int Attempts = 4;
+
+var url = Environment.GetEnvironmentVariable("TABBAT_URL") ?? "http://127.0.0.1:8080";
+using var client = new HttpClient { BaseAddress = new Uri(url), Timeout = TimeSpan.FromSeconds(30) };
+client.DefaultRequestHeaders.Authorization =
+    new AuthenticationHeaderValue("Bearer", Environment.GetEnvironmentVariable("TABBAT_KEY"));
+
+Console.WriteLine(await VerifyNin("12345678901", "08031234567"));
+Console.WriteLine(await VerifyNin("00000000422", "08031234567"));
+Console.WriteLine(await VerifyNin("12345678901", "123"));
+var bundles = await ListBundles("smile");
+Console.WriteLine($"bundles: {bundles.Count}, the first is {bundles[0]!["code"]} for {bundles[0]!["price"]} naira");
+
+async Task<string> VerifyNin(string nin, string phone)
+{
+    // The same key for all attempts: a verification that was made is replayed, not made and paid again.
+    var key = Guid.NewGuid().ToString();
+    var (status, answer) = await Call(() => new HttpRequestMessage(HttpMethod.Post, "/api/v2/kyc/verify-nin")
+    {
+        Headers = { { "Idempotency-Key", key } },
+        Content = JsonContent.Create(new { nin, phone }),
+    });
+    return (status, (string?)answer["code"]) switch
+    {
+        (200, _) => $"verified: {answer["data"]!["request_reference"]}",
+        (422, "not_verified") => $"not verified: {answer["data"]!["request_reference"]}",
+        (422, "validation_failed") => $"invalid: {ToText(answer["errors"]!.AsObject())}",
+        _ => throw ToException(status, answer),
+    };
+}
+
+async Task<JsonArray> ListBundles(string provider)
+{
+    var (status, answer) = await Call(() => new HttpRequestMessage(HttpMethod.Get, $"/api/v2/internet/data/{provider}/lookup"));
+    return status == 200 ? answer["data"]!["data"]!.AsArray() : throw ToException(status, answer);
+}
+
+// Sends a request, again if it may succeed later. A message can be sent only once, so every attempt makes the same one anew.
+async Task<(int Status, JsonObject Answer)> Call(Func<HttpRequestMessage> toRequest)
+{
+    for (var attempt = 1; ; attempt++)
+    {
+        var last = attempt == Attempts;
+        try
+        {
+            using var request = toRequest();
+            using var response = await client.SendAsync(request);
+            var status = (int)response.StatusCode;
+            var answer = ReadJson(await response.Content.ReadAsStringAsync());
+            if (last || !((bool?)answer["retryable"] ?? status >= 502)) return (status, answer);
+            await Wait(status.ToString(), response.Headers.RetryAfter?.Delta ?? TimeSpan.FromSeconds(1));
+        }
+        catch (Exception exception) when (exception is HttpRequestException or TaskCanceledException)
+        {
+            if (last) throw new InvalidOperationException("no answer");
+            await Wait("no answer", TimeSpan.FromSeconds(1));
+        }
+    }
+}
+
+// A proxy in front of the server may answer in HTML.
+static JsonObject ReadJson(string text)
+{
+    try
+    {
+        return JsonNode.Parse(text) as JsonObject ?? new JsonObject();
+    }
+    catch (JsonException)
+    {
+        return new JsonObject();
+    }
+}
+
+static async Task Wait(string reason, TimeSpan time)
+{
+    var seconds = Math.Min((int)time.TotalSeconds, 60);
+    Console.WriteLine($"{reason}, trying again in {seconds} s");
+    await Task.Delay(TimeSpan.FromSeconds(seconds));
+}
+
+static string ToText(JsonObject errors) =>
+    string.Join("; ", errors.SelectMany(field => field.Value!.AsArray()).Select(text => text!.ToString()));
+
+// The message never contains what was sent.
+static Exception ToException(int status, JsonObject answer) =>
+    new InvalidOperationException($"status {status}, code {answer["code"]}, request {answer["request_id"]}");

@@ -1,0 +1,3 @@
+module tabbat.example/verify
+
+go 1.19
