@@ -10,6 +10,7 @@ import { requestLocally } from '../http/local-request.ts'
 import { SANDBOX_KEY } from '../keys/sandbox-key.ts'
 import type { Operation } from '../operations/operation.ts'
 import { OPERATIONS, RESOURCE_OPERATIONS } from '../operations/operations.ts'
+import { toClientTypes } from '../reference/client-types.ts'
 import { toConfigurationPage, toEnvExample } from '../reference/configuration-page.ts'
 import { toExampleAnswer, toExampleInput, toOpenApi } from '../reference/openapi.ts'
 import { VERSION } from '../version.ts'
@@ -17,8 +18,10 @@ import { createApiServer } from './api-server.ts'
 
 /** The generated files of the project with their content. A test fails when one is stale. */
 export async function toGeneratedFiles(): Promise<Readonly<Record<string, string>>> {
+  const openApi = toOpenApi(OPERATIONS, RESOURCE_OPERATIONS, await collectExamples(), VERSION)
   return {
-    'openapi.json': `${JSON.stringify(toOpenApi(OPERATIONS, RESOURCE_OPERATIONS, await collectExamples(), VERSION), null, 2)}\n`,
+    'openapi.json': `${JSON.stringify(openApi, null, 2)}\n`,
+    'packages/client/src/api.ts': toClientTypes(openApi),
     'docs/admin-openapi.json': `${JSON.stringify(toAdminOpenApi(ADMIN_ROUTES, VERSION), null, 2)}\n`,
     'docs/configuration.md': toConfigurationPage(),
     '.env.example': toEnvExample(),

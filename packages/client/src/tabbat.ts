@@ -1,0 +1,52 @@
+import type { Schemas } from './api.ts'
+import { unexpectedResponse } from './error.ts'
+import { type CallOptions, createSend, type TabbatOptions } from './transport.ts'
+import { type VerificationResult, type VerifyOptions, verify } from './verification.ts'
+import { type Webhooks, webhooks } from './webhooks.ts'
+
+export type NinRequest = Schemas['VerifyNinRequest']
+export type NinPerson = Schemas['VerifyNinResponse']['data']
+export type BvnRequest = Schemas['VerifyBvnRequest']
+export type BvnPerson = Schemas['VerifyBvnResponse']['data']
+export type InternetBundle = Schemas['ListInternetBundlesResponse']['data']['data'][number]
+export type SmeBundle = Schemas['ListSmeBundlesResponse']['data'][number]
+export type TvAddOnsRequest = Schemas['ListTvAddOnsRequest']
+export type TvAddOn = Schemas['ListTvAddOnsResponse']['data'][number]
+
+export type Tabbat = {
+  /** Verifies a NIN against a phone number. */
+  readonly verifyNin: (request: NinRequest, options?: VerifyOptions) => Promise<VerificationResult<NinPerson>>
+  /** Verifies a BVN against a phone number. */
+  readonly verifyBvn: (request: BvnRequest, options?: VerifyOptions) => Promise<VerificationResult<BvnPerson>>
+  /** The data bundles of an internet provider: `smile`, `spectranet`. */
+  readonly listInternetBundles: (provider: string, options?: CallOptions) => Promise<InternetBundle[]>
+  readonly listSmeBundles: (options?: CallOptions) => Promise<SmeBundle[]>
+  /** The add-ons of a product of cable TV. */
+  readonly listTvAddOns: (request: TvAddOnsRequest, options?: CallOptions) => Promise<TvAddOn[]>
+  readonly webhooks: Webhooks
+}
+
+/** A client of one server with one API key. It keeps no state between calls. */
+export function createTabbat(options: TabbatOptions): Tabbat {
+  const send = createSend(options)
+  const list = async <Response extends { data: unknown }>(path: string, call: CallOptions = {}) => {
+    const answer = await send({ ...call, method: 'GET', path })
+    const { success, data } = Object(answer.body) as { success?: unknown; data?: Response['data'] }
+    if (success !== true || typeof data !== 'object') throw unexpectedResponse(answer.status)
+    return data as Response['data']
+  }
+  return {
+    verifyNin: (request, call) => verify(send, '/api/v2/kyc/verify-nin', request, call),
+    verifyBvn: (request, call) => verify(send, '/api/v2/kyc/verify-bvn', request, call),
+    listInternetBundles: async (provider, call) => {
+      const path = `/api/v2/internet/data/${encodeURIComponent(provider)}/lookup`
+      return (await list<Schemas['ListInternetBundlesResponse']>(path, call)).data
+    },
+    listSmeBundles: (call) => list<Schemas['ListSmeBundlesResponse']>('/api/v2/sme-data/list', call),
+    listTvAddOns: async ({ type, productCode }, call) => {
+      const path = `/api/v2/cable-tv/fetch-tv-add-ons?${new URLSearchParams({ type, productCode })}`
+      return list<Schemas['ListTvAddOnsResponse']>(path, call)
+    },
+    webhooks,
+  }
+}

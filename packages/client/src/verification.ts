@@ -1,0 +1,102 @@
+import { invalidArgument, type TabbatError, unexpectedResponse } from './error.ts'
+import type { Answer, CallOptions, Send } from './transport.ts'
+
+export type VerifyOptions = CallOptions & {
+  /** 1 to 255 visible characters; without it, each call makes its own. The same key never pays twice. */
+  readonly idempotencyKey?: string | undefined
+  /** Your reference of the customer's consent, without personal data. */
+  readonly consentReference?: string | undefined
+  /** Answer later: `true` at once, a number after so many seconds at most. */
+  readonly respondAsync?: boolean | number | undefined
+}
+
+/** The record exists and its phone is the phone of the request. */
+export type Verified<Person> = {
+  readonly verified: true
+  readonly pending?: undefined
+  readonly reference: string
+  readonly person: Person
+}
+
+/** There is no such record, or the phone differs. */
+export type NotVerified = {
+  readonly verified: false
+  readonly pending?: undefined
+  readonly reference: string
+}
+
+/** Neither of both yet: ask again with `pending.get(reference)`. */
+export type Pending = {
+  readonly verified?: undefined
+  readonly pending: true
+  readonly reference: string
+}
+
+export type VerificationResult<Person> = Verified<Person> | NotVerified | Pending
+
+/** The Idempotency-Key is made before the first attempt and kept for all of them, so that a retry is never paid twice. */
+export async function verify<Person>(
+  send: Send,
+  path: string,
+  request: object,
+  options: VerifyOptions = {},
+): Promise<VerificationResult<Person>> {
+  const { idempotencyKey = crypto.randomUUID(), consentReference, respondAsync = false, ...call } = options
+  const prefer =
+    typeof respondAsync === 'number' ? `respond-async, wait=${toSeconds(respondAsync)}` : 'respond-async'
+  const answer = await send({
+    ...call,
+    method: 'POST',
+    path,
+    headers: {
+      'content-type': 'application/json',
+      'idempotency-key': toHeader('idempotencyKey', idempotencyKey, 255),
+      ...(consentReference !== undefined && {
+        'x-consent-reference': toHeader('consentReference', consentReference, 100),
+      }),
+      ...(respondAsync !== false && { prefer }),
+    },
+    body: JSON.stringify(request),
+    sent: listPersonal(request),
+    isResult: isNotVerified,
+  })
+  return toResult(answer)
+}
+
+export const isNotVerified = ({ code, status }: TabbatError): boolean =>
+  status === 422 && code === 'not_verified'
+
+type Body = {
+  readonly success?: unknown
+  readonly data?: { readonly request_reference?: unknown; readonly verification_status?: unknown }
+}
+
+/** VERIFIED needs all its signs, so that no odd response is taken for it. */
+export function toResult<Person>({ status, body }: Answer): VerificationResult<Person> {
+  const { success, data } = Object(body) as Body
+  const reference = data?.request_reference
+  const state = data?.verification_status
+  if (typeof reference === 'string') {
+    if (status === 200 && success === true && state === 'VERIFIED')
+      return { verified: true, reference, person: data as Person }
+    if (status === 422 && state === 'NOT_VERIFIED') return { verified: false, reference }
+    if (status === 202 && state === 'PENDING') return { pending: true, reference }
+  }
+  throw unexpectedResponse(status)
+}
+
+/** An amount is not personal, and short enough to be found in any text. */
+const listPersonal = (request: object): string[] =>
+  Object.entries(Object(request))
+    .filter(([name, value]) => name !== 'amount' && value !== '')
+    .map(([, value]) => String(value))
+
+function toHeader(name: string, value: unknown, maxLength: number): string {
+  if (typeof value === 'string' && value.length <= maxLength && /^[\x21-\x7e]+$/.test(value)) return value
+  throw invalidArgument(`${name} must be 1 to ${maxLength} visible ASCII characters without spaces.`)
+}
+
+function toSeconds(value: number): number {
+  if (Number.isInteger(value) && value >= 0 && value <= 3600) return value
+  throw invalidArgument('respondAsync must be true, false or a whole number of seconds.')
+}
