@@ -5,7 +5,7 @@ export type Schemas = {
   Error: {
     success: false
     /** What happened, for programs. */
-    code: "pending" | "malformed_request" | "malformed_json" | "conflicting_input" | "forbidden" | "not_found" | "provider_not_found" | "product_not_found" | "gone" | "method_not_allowed" | "request_timeout" | "body_too_large" | "unsupported_media_type" | "validation_failed" | "not_verified" | "rate_limited" | "idempotency_in_progress" | "already_begun" | "idempotency_key_reused" | "too_many_attempts" | "quota_exceeded" | "headers_too_large" | "internal_error" | "source_bad_response" | "source_unavailable" | "audit_unavailable" | "overloaded" | "queue_full" | "expired" | "source_timeout"
+    code: "pending" | "malformed_request" | "malformed_json" | "conflicting_input" | "forbidden" | "not_found" | "provider_not_found" | "product_not_found" | "gone" | "method_not_allowed" | "request_timeout" | "body_too_large" | "batch_too_large" | "unsupported_media_type" | "unsupported_batch_type" | "validation_failed" | "not_verified" | "rate_limited" | "idempotency_in_progress" | "already_begun" | "idempotency_key_reused" | "too_many_attempts" | "quota_exceeded" | "headers_too_large" | "internal_error" | "source_bad_response" | "source_unavailable" | "audit_unavailable" | "overloaded" | "queue_full" | "expired" | "source_timeout"
     /** What happened, for people. */
     message: string
     /** Whether the same request may succeed later. */
@@ -18,6 +18,15 @@ export type Schemas = {
       /** Reference of this verification. */
       request_reference: string
       verification_status: "NOT_VERIFIED" | "PENDING" | "EXPIRED"
+    }
+  }
+  Event: {
+    type: "verification.completed" | "verification.expired" | "batch.completed" | "source.down" | "source.up" | "spend.near_cap" | "audit.unavailable" | "catalogue.changed" | "webhook.test"
+    timestamp: string
+    data: {
+      /** The verification, the batch, or what the event is about. */
+      reference: string
+      status: string
     }
   }
   Unauthenticated: {
@@ -262,4 +271,156 @@ export type Schemas = {
     })[]
   }
   GetVerificationResponse: Schemas['VerifyNinResponse'] | Schemas['VerifyBvnResponse']
+  CreateBatchRequest: ({
+    /** The verification. */
+    operation: "verify_nin" | "verify_bvn"
+    /** For verify_nin: 11 digits, as a string. */
+    nin?: string
+    /** For verify_bvn: 11 digits, as a string. */
+    bvn?: string
+    /** Phone number of the customer. */
+    phone: string
+    /** For verify_bvn: an amount as decimal text. */
+    amount?: string
+    /** Your own word for the row, returned with its result. */
+    reference?: string
+    /** As X-Consent-Reference, for this row. */
+    consent_reference?: string
+  })[]
+  CreateBatchResponse: {
+    success: true
+    /** What the batch does. */
+    message: string
+    data: {
+      /** Id of the batch. */
+      id: string
+      /** stopping: cancelled, while rows that had begun are finished. */
+      state: "running" | "stopping" | "completed" | "cancelled"
+      /** The mode of the key. */
+      mode: "test" | "live"
+      /** Rows in the body. */
+      rows: number
+      counts: {
+        /** Rows that wait or are being verified. */
+        waiting: number
+        /** Rows that were verified. */
+        verified: number
+        /** Rows that could not be verified against the phone. */
+        not_verified: number
+        /** Rows that ended with another error, such as quota_exceeded. */
+        failed: number
+        /** Rows that no source answered in time. */
+        expired: number
+        /** Rows that were cancelled before they began. */
+        cancelled: number
+        /** Rows that were not accepted. See the refusals. */
+        refused: number
+      }
+      /** When the batch was accepted. */
+      accepted_at: string
+      ended_at: string | null
+      estimated_end: string | null
+      kept_until: string | null
+      /** Every refused row. */
+      refusals: ({
+        /** Line of the body on which the row begins; in a JSON array its position. Both count from 1. */
+        line: number
+        field: string | null
+        /** What is wrong. It quotes no value. */
+        message: string
+      })[]
+    }
+  }
+  GetBatchResponse: {
+    success: true
+    /** What the batch does. */
+    message: string
+    data: {
+      /** Id of the batch. */
+      id: string
+      /** stopping: cancelled, while rows that had begun are finished. */
+      state: "running" | "stopping" | "completed" | "cancelled"
+      /** The mode of the key. */
+      mode: "test" | "live"
+      /** Rows in the body. */
+      rows: number
+      counts: {
+        /** Rows that wait or are being verified. */
+        waiting: number
+        /** Rows that were verified. */
+        verified: number
+        /** Rows that could not be verified against the phone. */
+        not_verified: number
+        /** Rows that ended with another error, such as quota_exceeded. */
+        failed: number
+        /** Rows that no source answered in time. */
+        expired: number
+        /** Rows that were cancelled before they began. */
+        cancelled: number
+        /** Rows that were not accepted. See the refusals. */
+        refused: number
+      }
+      /** When the batch was accepted. */
+      accepted_at: string
+      ended_at: string | null
+      estimated_end: string | null
+      kept_until: string | null
+    }
+  }
+  CancelBatchResponse: {
+    success: true
+    /** What the batch does. */
+    message: string
+    data: {
+      /** Id of the batch. */
+      id: string
+      /** stopping: cancelled, while rows that had begun are finished. */
+      state: "running" | "stopping" | "completed" | "cancelled"
+      /** The mode of the key. */
+      mode: "test" | "live"
+      /** Rows in the body. */
+      rows: number
+      counts: {
+        /** Rows that wait or are being verified. */
+        waiting: number
+        /** Rows that were verified. */
+        verified: number
+        /** Rows that could not be verified against the phone. */
+        not_verified: number
+        /** Rows that ended with another error, such as quota_exceeded. */
+        failed: number
+        /** Rows that no source answered in time. */
+        expired: number
+        /** Rows that were cancelled before they began. */
+        cancelled: number
+        /** Rows that were not accepted. See the refusals. */
+        refused: number
+      }
+      /** When the batch was accepted. */
+      accepted_at: string
+      ended_at: string | null
+      estimated_end: string | null
+      kept_until: string | null
+    }
+  }
+  GetBatchResultsResponse: {
+    /** Line of the row in the body. */
+    line: number
+    reference: string | null
+    operation: string | null
+    /** gone: the answer is no longer kept. */
+    state: "refused" | "waiting" | "running" | "done" | "expired" | "cancelled" | "gone"
+    status: number | null
+    /** Whether the row is VERIFIED. */
+    success: boolean
+    code: string | null
+    message: string | null
+    /** Of a refused row. */
+    errors?: ({
+      field: string | null
+      /** What is wrong. */
+      message: string
+    })[]
+    data: { [name: string]: unknown } | null
+  }
 }
