@@ -16,13 +16,16 @@ export async function openPostgresRowPages(url: string, snapshot: string) {
   const page = Buffer.alloc(PAGE_BYTES)
   const pages: RowPages = {
     read: (chain, { after, upTo }, take) => {
-      const where = `chain = ${client.escapeLiteral(chain)} AND sequence > ${after} AND sequence <= ${upTo}`
-      const rows = `SELECT ${LIST} FROM audit WHERE ${where} ORDER BY audit.sequence`
+      const rows = toSelectRows(client.escapeLiteral(chain), { after, upTo })
       return copyRows(client, `COPY (${rows}) TO STDOUT (FORMAT binary)`, page, take)
     },
   }
   return { ...pages, close: () => client.end() }
 }
+
+/** With values and not with parameters, which COPY does not have. So PostgreSQL plans for one partition. */
+export const toSelectRows = (chain: string, { after, upTo }: Parameters<RowPages['read']>[1]) =>
+  `SELECT ${LIST} FROM audit WHERE chain = ${chain} AND sequence > ${after} AND sequence <= ${upTo} ORDER BY audit.sequence`
 
 /** The exporting transaction is on one of the servers; the others do not know its snapshot. */
 async function connectToSnapshot([url, ...others]: readonly URL[], snapshot: string): Promise<Client> {

@@ -1,13 +1,10 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { EMPTY_HEAD, linkEntries } from '../../src/audit/row.ts'
-import { toMonth } from '../../src/store/audit-months.ts'
 import { openPostgres } from '../../src/store/postgres.ts'
 import { insertRows } from '../../src/store/restore-rows.ts'
 import type { Store } from '../../src/store/store.ts'
 import { execute, hasPostgres } from '../postgres.ts'
 import { POSTGRES } from './engines.ts'
-
-const MONTHS = Array.from({ length: 24 }, (_month, later) => toMonth(Date.UTC(2030, 0), later))
 
 describe.skipIf(!hasPostgres())('partitions of the audit log', () => {
   async function openPlace(): Promise<{ readonly store: Store; readonly url: string }> {
@@ -98,36 +95,5 @@ describe.skipIf(!hasPostgres())('partitions of the audit log', () => {
     await execute(url, 'DROP TABLE audit_y2030m01')
     expect(await store.audit.head('y2030m01-node-1')).toBeUndefined()
     expect(await store.audit.head('y2030m02-node-1')).toMatchObject({ sequence: 1 })
-  })
-
-  it('the queries of a chain read one partition of 24, and others an index of each', async () => {
-    const { store, url } = await openPlace()
-    for (const month of MONTHS) {
-      await store.audit.prepareMonths(Date.UTC(Number(month.slice(1, 5)), Number(month.slice(6)) - 1))
-      await append(store, `${month}-node-1`)
-    }
-    const explain = async (sql: string) => {
-      const rows = await execute(
-        url,
-        'SET enable_seqscan = off',
-        'SET plan_cache_mode = force_generic_plan',
-        `PREPARE asked AS ${sql}`,
-        "EXPLAIN (COSTS OFF) EXECUTE asked ('y2030m05-node-1', 1)",
-      )
-      return rows.map((row) => String(row['QUERY PLAN'])).join('\n')
-    }
-    const chain = await explain(
-      'SELECT * FROM audit WHERE chain = $1::text AND sequence > $2::bigint ORDER BY sequence LIMIT 100',
-    )
-    expect(chain).toMatch(/Subplans Removed: 2\d/)
-    expect(chain.match(/Index Scan/g)).toHaveLength(1)
-    const head = await explain(
-      'SELECT sequence, hash FROM audit WHERE chain = $1::text AND $2::bigint > 0 ORDER BY sequence DESC LIMIT 1',
-    )
-    expect(head.match(/Index Scan/g)).toHaveLength(1)
-    const reference = await explain(
-      'SELECT * FROM audit WHERE request_reference = $1::text AND $2::bigint > 0',
-    )
-    expect(reference).not.toContain('Seq Scan')
   })
 })
