@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { dojah } from '../../src/simulator/dojah.ts'
+import { toPhoneCoreOf } from '../../src/simulator/people.ts'
 import { openStandIn, type StandIn } from '../../src/simulator/stand-in.ts'
 import { createTestDatabase, hasPostgres } from '../postgres.ts'
 import { tabbat } from '../process/tabbat.ts'
@@ -9,6 +10,11 @@ import { waitUntil } from './programs.ts'
 
 /** What an operator changes holds on every node within this time. */
 const SOON_MS = 5000
+/** In a row, they open a breaker. */
+const FAILURES = 5
+const FIRST_NIN = 82_000_000_000
+
+type Report = { readonly operation: string; readonly figures?: { readonly state: string } }
 
 describe.skipIf(!hasPostgres())('what is changed at one of two nodes holds at both', () => {
   let vendor: StandIn
@@ -62,5 +68,30 @@ describe.skipIf(!hasPostgres())('what is changed at one of two nodes holds at bo
     await wait('disabled')
     await run('sources', 'enable', 'dojah')
     await wait('ok')
+  })
+
+  it('an open breaker is shown at both; each node decides for itself, since its own network may be at fault', async () => {
+    const scopes = ['--mode', 'live', '--scope', 'kyc:nin']
+    const { key } = JSON.parse(await run('keys', 'create', '--name', 'y', ...scopes, '--json'))
+    const verify = async (node: number, nin: string) => {
+      const answer = await fetch(`${nodes[node]?.url}/api/v2/kyc/verify-nin`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+        body: JSON.stringify({ nin, phone: `0${toPhoneCoreOf(nin)}` }),
+      })
+      return answer.status
+    }
+    vendor.fail('failing')
+    for (let index = 0; index < FAILURES; index++)
+      expect(await verify(0, String(FIRST_NIN + index))).toBe(503)
+    vendor.fail(undefined)
+    const states = async () => {
+      const reports: Report[] = JSON.parse(await run('sources', 'status', '--json'))
+      const nin = reports.filter(({ operation }) => operation === 'verify_nin')
+      return nin.map(({ figures }) => figures?.state === 'closed').toSorted()
+    }
+    await expect.poll(states, { timeout: 20_000 }).toEqual([false, true])
+    const before = vendor.count()
+    expect([await verify(1, String(FIRST_NIN)), vendor.count() - before]).toEqual([200, 1])
   })
 })
