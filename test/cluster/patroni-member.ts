@@ -8,6 +8,7 @@ import { type RunningProgram, runInBackground } from './programs.ts'
 /** A PostgreSQL server and the Patroni that manages it, as one machine would run them. */
 export type Member = {
   readonly name: string
+  readonly dataDir: string
   readonly port: number
   readonly restPort: number
   /** The last lines of Patroni. */
@@ -15,6 +16,8 @@ export type Member = {
   /** The process id of PostgreSQL. */
   readonly pid: () => number | undefined
   readonly start: () => void
+  /** Patroni stops PostgreSQL, and ends. */
+  readonly stop: () => Promise<void>
   /** A new machine in its place, with an empty disk: it copies the data of the primary. */
   readonly replace: () => void
   /** kill -9 of PostgreSQL; with `machine` also of Patroni. */
@@ -27,12 +30,21 @@ export const BIN_DIR = globSync('/usr/lib/postgresql/*/bin/pg_rewind')
   .at(-1)
   ?.replace('/pg_rewind', '')
 
-export async function createMember(folder: string, number: number, etcd: string): Promise<Member> {
+/** More environment of a member, and so of its PostgreSQL. */
+export type MemberEnvironment = (member: Pick<Member, 'dataDir' | 'port'>) => Record<string, string>
+
+export async function createMember(
+  folder: string,
+  number: number,
+  etcd: string,
+  toEnvironment: MemberEnvironment,
+): Promise<Member> {
   const name = `postgres${number}`
   const [port, restPort] = [await findFreePort(), await findFreePort()]
   const home = newFolder(join(folder, name))
   const data = join(home, 'data')
   const env: Record<string, string> = {
+    ...toEnvironment({ dataDir: data, port }),
     HOME: home,
     PATRONI_NAME: name,
     PATRONI_ETCD3_HOSTS: etcd,
@@ -58,11 +70,13 @@ export async function createMember(folder: string, number: number, etcd: string)
   }
   return {
     name,
+    dataDir: data,
     port,
     restPort,
     output: () => patroni?.output().slice(-3000) ?? '',
     pid: () => readPid(data),
     start,
+    stop: async () => patroni?.stop(),
     replace: () => {
       rmSync(data, { recursive: true, force: true })
       start()

@@ -2,12 +2,22 @@ import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { account, execute, findFreePort } from '../postgres.ts'
-import { BIN_DIR, createMember, killIfThere, type Member, newFolder, PASSWORD } from './patroni-member.ts'
+import {
+  BIN_DIR,
+  createMember,
+  killIfThere,
+  type Member,
+  type MemberEnvironment,
+  newFolder,
+  PASSWORD,
+} from './patroni-member.ts'
 import { type RunningProgram, runInBackground, waitUntil, whyMissing } from './programs.ts'
 
 /** Two members and etcd, with deploy/patroni/patroni.yaml. */
 export type PatroniCluster = {
   readonly members: readonly [Member, Member]
+  /** The address of etcd. */
+  readonly etcd: string
   readonly leader: () => Promise<Member>
   readonly standby: () => Promise<Member>
   /** A primary, and a standby on whose disk every commit is before it is confirmed. */
@@ -27,12 +37,12 @@ type Answer = {
   readonly members: readonly { readonly name: string; readonly role: string; readonly state: string }[]
 }
 
-export async function startPatroni(): Promise<PatroniCluster> {
+export async function startPatroni(toEnvironment: MemberEnvironment = () => ({})): Promise<PatroniCluster> {
   const folder = newFolder(mkdtempSync(join(tmpdir(), 'tabbat-patroni-')))
   const etcd = await startEtcd(newFolder(join(folder, 'etcd')))
   const members = [
-    await createMember(folder, 1, etcd.address),
-    await createMember(folder, 2, etcd.address),
+    await createMember(folder, 1, etcd.address, toEnvironment),
+    await createMember(folder, 2, etcd.address, toEnvironment),
   ] as const
   for (const member of members) {
     member.start()
@@ -57,6 +67,7 @@ export async function startPatroni(): Promise<PatroniCluster> {
   const toUrl = (hosts: string, name: string) => `postgres://postgres:${PASSWORD}@${hosts}/${name}`
   return {
     members,
+    etcd: etcd.address,
     leader,
     standby: () => find(/^sync_standby$/),
     untilSynchronous: () =>
