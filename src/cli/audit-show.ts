@@ -1,6 +1,7 @@
 import { Argument, type Command } from 'commander'
 import { dim, say, strong, toTable } from '../app/terminal.ts'
 import { readSourceAttempts, toPlainRow } from '../audit/export.ts'
+import { readPersonNumber } from '../contract/virtual-nin.ts'
 import { KINDS, type Kind, toBlindIndex } from '../crypto/blind-index.ts'
 import { UserError } from '../errors.ts'
 import type { LoggedRow } from '../store/audit-row.ts'
@@ -83,8 +84,8 @@ function listSources(row: LoggedRow): string[] {
 
 async function runSubject(kind: Kind, { json }: Options): Promise<void> {
   const name = kind.toUpperCase()
-  const number = (await readSecret(`${name} (not shown): `)).trim()
-  if (!/^[0-9]{11}$/.test(number))
+  const number = readPersonNumber(kind, (await readSecret(`${name} (not shown): `)).trim())
+  if (number === undefined)
     throw new UserError(`A ${name} has 11 digits. Give one number, on standard input or at the prompt.`)
   await withCommandContext(async ({ store, keyring, audit }) => {
     const subject = toBlindIndex(keyring.subject, kind, number).toString('hex')

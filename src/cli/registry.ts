@@ -1,5 +1,6 @@
 import { Argument, type Command } from 'commander'
 import { say, sayJson, toTable } from '../app/terminal.ts'
+import { readPersonNumber } from '../contract/virtual-nin.ts'
 import { KINDS, type Kind } from '../crypto/blind-index.ts'
 import { UserError } from '../errors.ts'
 import { readRegistryStats } from '../registry/stats.ts'
@@ -65,8 +66,8 @@ async function showStats({ store, keyring, database }: ReadContext, json: true |
 }
 
 async function runErase(kind: Kind, { yes, json }: { yes?: true; json?: true }): Promise<void> {
-  const number = (await readSecret(`${kind.toUpperCase()} (not shown): `)).trim()
-  if (!/^[0-9]{11}$/.test(number))
+  const number = readPersonNumber(kind, (await readSecret(`${kind.toUpperCase()} (not shown): `)).trim())
+  if (number === undefined)
     throw new UserError(
       `A ${kind.toUpperCase()} has 11 digits. Give one number, on standard input or at the prompt.`,
     )

@@ -1,6 +1,7 @@
 import { exactly, input, personal, request, text } from './field.ts'
 import { PHONE_PATTERN } from './phone.ts'
 import { type Static, Type } from './schema.ts'
+import { VIRTUAL_NIN_PATTERN } from './virtual-nin.ts'
 
 export const phoneInput = input({
   pattern: PHONE_PATTERN,
@@ -13,9 +14,10 @@ export const phoneInput = input({
 export const NinRequest = request(
   {
     nin: input({
-      pattern: '^[0-9]{11}$',
-      rule: 'must be 11 digits',
-      description: 'National identity number of the customer: 11 digits, as a string.',
+      pattern: `^(?:[0-9]{11}|${VIRTUAL_NIN_PATTERN})$`,
+      rule: 'must be 11 digits, or a virtual NIN: two letters, 12 digits and two letters',
+      description:
+        'National identity number of the customer: 11 digits, as a string. Or a virtual NIN: two letters, 12 digits and two letters, in any case.',
       example: '12345678901',
       pii: true,
     }),
@@ -74,7 +76,9 @@ const educationProfession = exactly({
 
 /** What a source knows about a person: the contract's result without what belongs to the request. */
 export const NinRecord = exactly({
-  nin_number: personal('The NIN that was verified.'),
+  nin_number: personal(
+    'The NIN that was verified. For a virtual NIN, the NIN that the source returns, or the virtual NIN.',
+  ),
   document_no: personal('Document number.'),
   personal_info: personalInfo,
   next_of_kin: nextOfKin,

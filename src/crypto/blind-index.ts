@@ -1,4 +1,5 @@
 import type { KeyObject } from 'node:crypto'
+import { isVirtualNin } from '../contract/virtual-nin.ts'
 import { toTextMac } from './mac.ts'
 
 export const KINDS = ['nin', 'bvn'] as const
@@ -11,6 +12,6 @@ export type Kind = (typeof KINDS)[number]
 export const toBlindIndex = (key: KeyObject, kind: Kind, number: string): Buffer =>
   Buffer.from(toBlindIndexText(key, kind, number), 'hex')
 
-/** The same in hex. */
+/** The same in hex. Virtual NINs have a domain of their own. */
 export const toBlindIndexText = (key: KeyObject, kind: Kind, number: string): string =>
-  toTextMac(key, `${kind}:${number}`)
+  toTextMac(key, `${isVirtualNin(number) ? 'vnin' : kind}:${number}`)

@@ -16,21 +16,21 @@ export const dojah: VendorScript = {
     TABBAT_DOJAH_APP_ID: 'simulated-app',
     TABBAT_DOJAH_SECRET: 'simulated-secret',
   }),
-  phoneFields: ['phone_number', 'phone_number1', 'phone_number2'],
+  phoneFields: ['phone_number', 'phone_number1', 'phone_number2', 'mobile'],
   refuse: error,
   answer: ({ path, query, headers }, fault) => {
     if (headers.authorization !== 'simulated-secret' || fault === 'unauthorised')
       return error(401, 'Unauthorized')
     if (fault === 'no_funds') return error(402, 'Your balance is low, pls visit the dashboard to top up')
     if (fault === 'error_in_200') return { ...error(200, 'Unable to reach service') }
-    const product = /^\/api\/v1\/kyc\/(nin|nin\/advance|bvn\/full|bvn\/advance)$/.exec(path)?.[1]
-    const kind = product?.startsWith('nin') ? 'nin' : 'bvn'
+    const product = /^\/api\/v1\/kyc\/(nin|nin\/advance|vnin|bvn\/full|bvn\/advance)$/.exec(path)?.[1]
+    const kind = product === 'vnin' ? 'vnin' : product?.startsWith('nin') ? 'nin' : 'bvn'
     const number = query.get(kind)
     if (product === undefined) return error(404, 'Endpoint not found')
     if (number === null) return error(400, `${kind} is required`)
     if (isUnknown(number))
-      return kind === 'bvn' ? error(404, 'BVN not found') : error(400, 'Wrong NIN Inputted')
-    const entity = kind === 'nin' ? toNinEntity(number, fault) : toBvnEntity(number, fault)
+      return kind === 'nin' ? error(400, 'Wrong NIN Inputted') : error(404, `${kind.toUpperCase()} not found`)
+    const entity = ENTITIES[kind](number, fault)
     const selected = toProduct(entity, product)
     return { status: 200, body: { entity: selected, ...(fault === 'contradictory' && { error: CANARY }) } }
   },
@@ -50,6 +50,24 @@ const SHORT: Readonly<Record<string, readonly string[]>> = {
 
 const toProduct = (entity: object, product: string) =>
   Object.fromEntries(Object.entries(entity).filter(([name]) => SHORT[product]?.includes(name) ?? true))
+
+/** The few fields of a virtual NIN, in names of their own, and without the NIN. */
+function toVirtualNinEntity(number: string, fault: Fault | undefined) {
+  const { personal_info: info } = toNinPerson(number)
+  const entity = {
+    vnin: fault === 'wrong_person' ? toOtherNumber(number) : number,
+    firstname: info.first_name.toUpperCase(),
+    middlename: info.middle_name.toUpperCase(),
+    surname: info.last_name.toUpperCase(),
+    user_id: 'WXABCD-1234',
+    gender: info.gender.toUpperCase(),
+    mobile: info.phone_number,
+    dateOfBirth: info.date_of_birth.split('-').toReversed().join('-'),
+    photo: '/9j/4AAQSkZJRg==',
+  }
+  if (fault !== 'missing_fields') return entity
+  return { firstname: entity.firstname, surname: null, mobile: entity.mobile }
+}
 
 function toNinEntity(number: string, fault: Fault | undefined) {
   const { personal_info: info, ...record } = toNinPerson(number)
@@ -123,3 +141,5 @@ function toBvnEntity(number: string, fault: Fault | undefined) {
   if (fault !== 'missing_fields') return entity
   return { bvn: number, first_name: entity.first_name, phone_number1: entity.phone_number1, last_name: null }
 }
+
+const ENTITIES = { nin: toNinEntity, vnin: toVirtualNinEntity, bvn: toBvnEntity } as const

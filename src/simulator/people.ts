@@ -5,15 +5,23 @@ import { toNinRecord } from '../sources/sandbox/nin-record.ts'
 
 /**
  * The records of the simulated vendors. Every number has a synthetic person, whose phone is 0803 and the last seven digits of
- * the number. Numbers that begin with 99 have no record.
+ * the number. Numbers that begin with 99 have no record. Of a virtual NIN, its digits count.
  */
-export const isUnknown = (number: string) => number.startsWith('99')
+export const isUnknown = (number: string) => toDigits(number).startsWith('99')
 
 /** The ten-digit core of the phone. */
-export const toPhoneCoreOf = (number: string) => `803${number.slice(-7)}`
+export const toPhoneCoreOf = (number: string) => `803${toDigits(number).slice(-7)}`
 
 export const toNinPerson = (number: string): NinRecord => toNinRecord(number, toPhoneCoreOf(number))
 export const toBvnPerson = (number: string): BvnRecord => toBvnRecord(number, toPhoneCoreOf(number))
 
 /** Another number, for a vendor that returns the wrong person. */
-export const toOtherNumber = (number: string) => String((Number(number) + 1) % 1e11).padStart(11, '0')
+export const toOtherNumber = (number: string) =>
+  number.replace(/\d+/, (digits) =>
+    String((Number(digits) + 1) % 10 ** digits.length).padStart(digits.length, '0'),
+  )
+
+const toDigits = (number: string) => number.replace(/\D/g, '')
+
+/** The NIN of a virtual NIN, at the vendors that return it. */
+export const toNinBehind = (virtualNin: string) => toDigits(virtualNin).slice(1)

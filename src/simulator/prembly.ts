@@ -1,6 +1,7 @@
+import { isVirtualNin } from '../contract/virtual-nin.ts'
 import type { Fault } from './faults.ts'
 import { CANARY } from './faults.ts'
-import { isUnknown, toBvnPerson, toNinPerson, toOtherNumber } from './people.ts'
+import { isUnknown, toBvnPerson, toNinBehind, toNinPerson, toOtherNumber } from './people.ts'
 import type { VendorReply, VendorScript } from './stand-in.ts'
 
 const PICTURE = '/9j/4AAQSkZJRg=='
@@ -70,10 +71,16 @@ const toEnvelope = (number: string) => ({
   endpoint_name: 'simulated',
 })
 
+/** With a virtual NIN, the record has the NIN behind it. */
+function toNumbers(number: string, fault: Fault | undefined) {
+  const shown = fault === 'wrong_person' ? toOtherNumber(number) : number
+  return isVirtualNin(number) ? { nin: toNinBehind(number), vnin: shown } : { nin: shown, vnin: '' }
+}
+
 function toNinData(number: string, fault: Fault | undefined) {
   const { personal_info: info, ...record } = toNinPerson(number)
   const person = {
-    nin: fault === 'wrong_person' ? toOtherNumber(number) : number,
+    ...toNumbers(number, fault),
     title: info.title.toLowerCase(),
     firstname: info.first_name.toUpperCase(),
     middlename: info.middle_name.toUpperCase(),

@@ -1,4 +1,4 @@
-import { readDay, toNumericDay } from '../contract/date.ts'
+import { readDay, toHyphenatedDay, toNumericDay } from '../contract/date.ts'
 import type { Fault } from './faults.ts'
 import { CANARY } from './faults.ts'
 import { isUnknown, toBvnPerson, toNinPerson, toOtherNumber } from './people.ts'
@@ -30,12 +30,14 @@ export const qoreid: VendorScript = {
     if (headers.authorization !== `Bearer ${TOKEN}`) return error(401, 'Unauthorized')
     if (fault === 'no_funds') return error(402, 'Insufficient wallet balance')
     if (fault === 'error_in_200') return { ...error(500, 'Service unavailable'), status: 200 }
-    const [, product, number] = /^\/v1\/ng\/identities\/(nin|bvn-premium)\/(\d{11})$/.exec(path) ?? []
-    if (method !== 'POST' || product === undefined || number === undefined)
+    const [, product, number] = PATH.exec(path) ?? []
+    if (method !== 'POST' || !isProduct(product) || number === undefined)
       return { status: 404, body: { statusCode: 404, message: `Cannot POST ${path}`, error: 'Not Found' } }
     if (typeof body !== 'object') return error(400, 'Body must be JSON')
-    if (isUnknown(number)) return error(404, `${product === 'nin' ? 'NIN' : 'BVN'} not found`)
-    return { status: 200, body: product === 'nin' ? toNinAnswer(number, fault) : toBvnAnswer(number, fault) }
+    const [title, toPerson] = PRODUCTS[product]
+    return isUnknown(number)
+      ? error(404, `${title} not found`)
+      : { status: 200, body: toPerson(number, fault) }
   },
 }
 
@@ -96,6 +98,25 @@ function toNinAnswer(number: string, fault: Fault | undefined) {
   return toAnswer('nin_check', { nin }, fault)
 }
 
+/** A virtual NIN has few fields, and not the NIN. */
+function toVirtualNinAnswer(number: string, fault: Fault | undefined) {
+  const { personal_info: info } = toNinPerson(number)
+  const sparse = { vNin: number, firstname: info.first_name, lastname: null, phone: info.phone_number }
+  if (fault === 'missing_fields') return toAnswer('v_nin_check', { v_nin: sparse }, fault)
+  const day = readDay(info.date_of_birth)
+  const v_nin = {
+    firstname: info.first_name.toUpperCase(),
+    lastname: info.last_name.toUpperCase(),
+    middlename: info.middle_name.toUpperCase(),
+    birthdate: day ? toHyphenatedDay(day).replaceAll('-', ' ').toUpperCase() : '',
+    gender: info.gender.toUpperCase(),
+    phone: info.phone_number,
+    vNin: fault === 'wrong_person' ? toOtherNumber(number) : number,
+    photo: '/9j/4AAQSkZJRg==',
+  }
+  return toAnswer('v_nin_check', { v_nin }, fault)
+}
+
 function toBvnAnswer(number: string, fault: Fault | undefined) {
   const { personal_info: info, residential_info: home, ...record } = toBvnPerson(number)
   const sparse = { bvn: number, firstname: info.first_name, phone: info.phone_number }
@@ -125,3 +146,14 @@ function toBvnAnswer(number: string, fault: Fault | undefined) {
   }
   return toAnswer('bvn_check', { bvn }, fault)
 }
+
+const PATH = /^\/v1\/ng\/identities\/([a-z-]+)\/(\d{11}|[A-Z]{2}\d{12}[A-Z]{2})$/
+
+const PRODUCTS = {
+  nin: ['NIN', toNinAnswer],
+  'virtual-nin': ['vNIN', toVirtualNinAnswer],
+  'bvn-premium': ['BVN', toBvnAnswer],
+} as const
+
+const isProduct = (product: string | undefined): product is keyof typeof PRODUCTS =>
+  product !== undefined && Object.hasOwn(PRODUCTS, product)

@@ -1,4 +1,5 @@
 import { readDay } from '../contract/date.ts'
+import { isVirtualNin } from '../contract/virtual-nin.ts'
 import type { Fault } from './faults.ts'
 import { CANARY } from './faults.ts'
 import { isUnknown, toBvnPerson, toNinPerson, toOtherNumber } from './people.ts'
@@ -32,13 +33,14 @@ export const youverify: VendorScript = {
     if (headers.token !== 'simulated-token' || fault === 'unauthorised') return error(401, 'Wrong token')
     if (fault === 'no_funds') return error(402, 'Insufficient fund')
     if (fault === 'error_in_200') return error(503, 'Service is down', 200)
-    const type = /^\/v2\/api\/identity\/ng\/(nin|bvn)$/.exec(path)?.[1]
+    const type = /^\/v2\/api\/identity\/ng\/(v?nin|bvn)$/.exec(path)?.[1]
     if (method !== 'POST' || type === undefined) return error(404, 'No such route')
     const { id, isSubjectConsent } = (body ?? {}) as Record<string, unknown>
     if (typeof id !== 'string' || isSubjectConsent !== true) return error(400, 'Consent is required')
+    if ((type === 'vnin') !== isVirtualNin(id)) return error(400, 'id has an invalid format')
     if (isUnknown(id)) return success({ ...toFrame(id, type), status: 'not_found', reason: CANARY })
     const idNumber = fault === 'wrong_person' ? toOtherNumber(id) : id
-    const person = type === 'nin' ? toNinData(id, fault) : toBvnData(id, fault)
+    const person = type === 'bvn' ? toBvnData(id, fault) : toNinData(id, fault)
     const data = { ...toFrame(idNumber, type), status: 'found', reason: null, ...person }
     return success(data, fault !== 'contradictory')
   },

@@ -1,6 +1,6 @@
 /**
  * Error texts of vendors that mean that there is no such person. Only the complete text counts: "Record not found for this app" says
- * nothing about a person. {number} stands for the eleven digits.
+ * nothing about a person. {number} stands for the number.
  */
 export const NO_SUCH_PERSON: readonly string[] = [
   'record not found',
@@ -8,7 +8,7 @@ export const NO_SUCH_PERSON: readonly string[] = [
   'no record found',
   'no such record',
   'no record for {number}',
-  ...['nin', 'bvn'].flatMap((kind) => [
+  ...['nin', 'bvn', 'vnin', 'virtual nin'].flatMap((kind) => [
     `${kind} not found`,
     `${kind} does not exist`,
     `${kind} record not found`,
@@ -35,7 +35,7 @@ export function createPhraseMatcher(...lists: readonly (readonly string[] | unde
 const toPhrase = (text: string) =>
   text
     .toLowerCase()
-    .replace(/(?<!\d)\d{11}(?!\d)/g, '{number}')
+    .replace(/(?<![a-z\d])(?:\d{11}|[a-z]{2}\d{12}[a-z]{2})(?![a-z\d])/g, '{number}')
     .replace(/\s+/g, ' ')
     .replace(/[\s.!]+$/, '')
     .trim()

@@ -2,6 +2,8 @@ import type { BvnRecord } from '../contract/bvn.ts'
 import type { NinRecord } from '../contract/nin.ts'
 import { toLocalPhone } from '../contract/phone.ts'
 import { splitPhones, UNREADABLE } from '../contract/recorded-phones.ts'
+import { isVirtualNin, toCanonicalNin } from '../contract/virtual-nin.ts'
+import { toText } from './record.ts'
 import { type Answer, SourceError } from './source.ts'
 import type { SourceProblem } from './source-problem.ts'
 
@@ -18,12 +20,22 @@ export function requirePerson<T extends NinRecord | BvnRecord>(
 ): Found<T> {
   const { record } = answer
   const wrong = (problem: SourceProblem) => new SourceError(source, 'bad_response', { problem })
-  if (('nin_number' in record ? record.nin_number : record.bvn_number) !== requested.number)
-    throw wrong('wrong_person')
+  if (!isAbout(answer, requested.number)) throw wrong('wrong_person')
   const info = record.personal_info
   const names = [info.first_name, info.middle_name, info.last_name, info.full_name]
   if (names.every((name) => name === '')) throw wrong('unknown_shape')
   return { ...answer, record: { ...record, personal_info: selectPhones(source, info, requested.phone) } }
+}
+
+/** The answer to a virtual NIN may have the NIN behind it. A virtual NIN that it repeats must be the requested one. */
+function isAbout<T extends NinRecord | BvnRecord>(
+  { record, virtualNin }: Found<T>,
+  requested: string,
+): boolean {
+  const number = 'nin_number' in record ? record.nin_number : record.bvn_number
+  if (!isVirtualNin(requested)) return number === requested
+  const repeated = toCanonicalNin(toText(virtualNin))
+  return (repeated === '' || repeated === requested) && (number === requested || /^\d{11}$/.test(number))
 }
 
 type Phones = { readonly phone_number: string; readonly phone_number_2?: string | null }

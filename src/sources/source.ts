@@ -15,6 +15,8 @@ export type Answer<T> =
       readonly found: true
       readonly record: T
       readonly reference?: unknown
+      /** The virtual NIN that the vendor's answer repeats: it must be the requested one. */
+      readonly virtualNin?: unknown
     }
   | {
       readonly found: false
@@ -26,6 +28,7 @@ export type Answer<T> =
       readonly watchlisted?: true
     }
 
+/** `nin` may be a virtual NIN, for sources that accept it. */
 export type NinQuery = { readonly nin: string; readonly phone: string }
 export type BvnQuery = { readonly bvn: string; readonly phone: string }
 
@@ -54,6 +57,8 @@ export type Source = {
   readonly isExternal?: boolean
   readonly findNin?: (query: NinQuery, call: Call) => Promise<Answer<NinRecord>>
   readonly findBvn?: (query: BvnQuery, call: Call) => Promise<Answer<BvnRecord>>
+  /** `findNin` takes a virtual NIN as well. */
+  readonly acceptsVirtualNin?: true
   /** Absent in sources outside this process. */
   readonly local?: LocalSource
   /** The vendor's current lists. What it does not sell is returned as in `current`, or left out. */

@@ -10,8 +10,8 @@ type Claim = {
   readonly name: Uint8Array
   /** Keyed hash of the request: the same key with another request is a client error. */
   readonly fingerprint: Uint8Array
-  /** Keyed hash of the person's number, by which an erasure finds the response. */
-  readonly subject: Uint8Array
+  /** Keyed hash of the person's number, by which an erasure finds the response. Null: the response names the person. */
+  readonly subject: Uint8Array | null
   readonly owner: string
   /** By the clock of the process, which only SQLite uses: leases run on the clock that all nodes share. */
   readonly now: number

@@ -25,6 +25,8 @@ export type Finish = Lease & {
   readonly answer: Uint8Array | undefined
   readonly stored: Uint8Array | undefined
   readonly keepMs: number
+  /** Keyed hash of the number in the answer, if it is not the one asked for: an erasure of it finds the answer. */
+  readonly subject?: Uint8Array | undefined
   /** For webhooks. */
   readonly event?: NewEvent | undefined
 }

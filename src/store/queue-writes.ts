@@ -91,7 +91,8 @@ export async function finishInside(
   await inside
     .prepare(
       `UPDATE queued_verifications AS queued SET state = ${text(1)}, outcome = ${text(2)}, answer = ${bytes(3)},
-         expires_at = ${toSharedNow(inside, '$2')} + ${number(4)}, question = NULL, due_at = NULL, lease = NULL
+         expires_at = ${toSharedNow(inside, '$2')} + ${number(4)}, question = NULL, due_at = NULL, lease = NULL,
+         subject = COALESCE(${bytes(5)}, queued.subject)
        FROM ${rows('$1')} WHERE queued.reference = ${text(0)}`,
     )
     .run(packValues(finished.map(toFinishValues)), now)
@@ -110,8 +111,8 @@ export async function finishInside(
   )
 }
 
-const toFinishValues = ({ reference, state, outcome, answer, keepMs }: Finish) => [
-  ...[reference, state, outcome, answer ?? null, keepMs],
+const toFinishValues = ({ reference, state, outcome, answer, keepMs, subject }: Finish) => [
+  ...[reference, state, outcome, answer ?? null, keepMs, subject ?? null],
 ]
 
 /** The answer takes the place of the response "pending". An erased response stays erased. */

@@ -1,3 +1,4 @@
+import { isVirtualNin } from '../contract/virtual-nin.ts'
 import { AppError } from '../errors.ts'
 import { withDeadline } from '../sources/deadline.ts'
 import type { SourceAttempt } from '../sources/search.ts'
@@ -92,7 +93,7 @@ function askExternal<T>({
   return withDeadline(toMsLeft(request), (signal) => {
     const call = { signal, reference }
     const queries = sources
-      .filter(({ source }) => idType.isOfferedBy(source))
+      .filter(({ source }) => idType.isOfferedBy(source, number))
       .map(({ source, guard }) => ({
         name: source.name,
         guard,
@@ -102,12 +103,13 @@ function askExternal<T>({
     return singleFlight.share([caller.lineage, idType.kind, number, phone], queries, {
       sourceAttempts,
       signal,
-      continueOnNotFound: askNext,
+      // A virtual NIN is issued for one vendor: another does not know it.
+      continueOnNotFound: askNext || isVirtualNin(number),
       matches: (record) => isPhoneOf(phone, idType.phonesIn(record)),
       markWatchlisted: idType.markWatchlisted,
       paidCalls: budget?.paidCalls,
       paid,
-      secrets: [number, phone],
+      secrets: [number.replace(/\D/g, ''), phone],
       trace: request.trace,
     })
   })
@@ -128,7 +130,7 @@ async function findReusable<T>(
   { idType, request, sourceAttempts }: Verification<T>,
 ): Promise<Answer<T> | undefined> {
   const { caller, refusesReuse, number, phone } = request
-  if (refusesReuse || caller.mode !== 'live') return undefined
+  if (refusesReuse || caller.mode !== 'live' || isVirtualNin(number)) return undefined
   const startedAt = performance.now()
   const reused = await reuse.find<T>(idType.kind, number)
   if (!reused || !isPhoneOf(phone, idType.phonesIn(reused.record))) return undefined
@@ -144,7 +146,7 @@ export async function keepForReuse<T>(
   if (!reuse || !('record' in decision)) return
   const name = sourceAttempts.findLast(({ result }) => result === 'found')?.name
   const from = sources.find(({ source }) => source.name === name)
-  if (!name || !from?.source.isExternal) return
+  if (!name || !from?.source.isExternal || isVirtualNin(request.number)) return
   // If this fails, the next request asks the source again.
   await reuse.keep(idType.kind, request.number, { record: decision.record, source: name }).catch(() => {})
 }

@@ -76,7 +76,10 @@ async function toErasureSubject(deps: EraseDeps, kind: Kind, number: string): Pr
 
 const ANSWERS_AT_ONCE = 500
 
-/** Stored responses of version 0.1 have no subject. They live for 24 hours, and are decrypted to find their subject. */
+/**
+ * Stored responses of version 0.1 and about virtual NINs have no subject. They live for 24 hours, and are decrypted to find
+ * their subject: the source may have returned the NIN behind a virtual NIN.
+ */
 async function findUnnamed(
   { store, keyring }: EraseDeps,
   kind: Kind,

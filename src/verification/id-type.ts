@@ -1,6 +1,7 @@
 import type { KeyObject } from 'node:crypto'
 import type { BvnRecord, BvnResponse } from '../contract/bvn.ts'
 import type { NinRecord, NinResponse } from '../contract/nin.ts'
+import { isVirtualNin } from '../contract/virtual-nin.ts'
 import type { Kind } from '../crypto/blind-index.ts'
 import { toPicturePath } from '../registry/media-link.ts'
 import type { Answer, Call, LocalSource, Source } from '../sources/source.ts'
@@ -12,7 +13,8 @@ export type IdType<T> = {
   readonly kind: Kind
   /** In the audit log. */
   readonly operation: string
-  readonly isOfferedBy: (source: Source) => boolean
+  /** Whether the source can look up this number. */
+  readonly isOfferedBy: (source: Source, number: string) => boolean
   readonly find: (source: Source, number: string, phone: string, call: Call) => Promise<Answer<T>>
   readonly findLocal: (
     source: LocalSource,
@@ -21,6 +23,8 @@ export type IdType<T> = {
     rows: RecordRows,
   ) => Answer<T> | Promise<Answer<T>>
   readonly numberIn: (record: T) => string
+  /** Whether the record is that of the requested number. */
+  readonly isAbout: (record: T, number: string) => boolean
   readonly phonesIn: (record: T) => readonly (string | null)[]
   /** The record with a watch list entry. Absent where the contract has no watch list. */
   readonly markWatchlisted?: (record: T) => T
@@ -33,13 +37,18 @@ export type IdType<T> = {
   ) => object
 }
 
+/** A source may return the NIN behind a virtual NIN. */
+const NIN_PATTERN = /^\d{11}$/
+
 export const NIN: IdType<NinRecord> = {
   kind: 'nin',
   operation: 'verify_nin',
-  isOfferedBy: ({ findNin }) => findNin !== undefined,
+  isOfferedBy: ({ findNin, acceptsVirtualNin }, nin) =>
+    findNin !== undefined && (!isVirtualNin(nin) || acceptsVirtualNin === true),
   find: ({ name, findNin }, nin, phone, call) => (findNin ?? notOffered(name))({ nin, phone }, call),
   findLocal: ({ findNin }, nin, phone, rows) => findNin({ nin, phone }, rows),
-  numberIn: (record) => record.nin_number,
+  numberIn: ({ nin_number }) => nin_number,
+  isAbout: ({ nin_number }, nin) => nin_number === nin || (isVirtualNin(nin) && NIN_PATTERN.test(nin_number)),
   phonesIn: (record) => [record.personal_info.phone_number],
   toBody: toNinBody,
 }
@@ -50,7 +59,8 @@ export const BVN: IdType<BvnRecord> = {
   isOfferedBy: ({ findBvn }) => findBvn !== undefined,
   find: ({ name, findBvn }, bvn, phone, call) => (findBvn ?? notOffered(name))({ bvn, phone }, call),
   findLocal: ({ findBvn }, bvn, phone, rows) => findBvn({ bvn, phone }, rows),
-  numberIn: (record) => record.bvn_number,
+  numberIn: ({ bvn_number }) => bvn_number,
+  isAbout: ({ bvn_number }, bvn) => bvn_number === bvn,
   phonesIn: (record) => [record.personal_info.phone_number, record.personal_info.phone_number_2],
   // Replaces the text of the source that has the record: that text may mean "not on a watch list".
   markWatchlisted: (record) => ({ ...record, watchlisted: 'YES' }),

@@ -12,6 +12,8 @@ export type KeyUse = {
   readonly request: readonly string[]
   /** Keyed hash of the person's number, in hex. */
   readonly subject: string
+  /** About a virtual NIN: the person may be known by another number in the response. */
+  readonly isVirtual?: boolean
 }
 
 const WELL_FORMED = /^[\x21-\x7e]{1,255}$/

@@ -74,7 +74,7 @@ export function createIdempotency({ table, keyring, owner, paidCalls }: Idempote
   }
   return {
     begin: async (use) => {
-      const { keyId, operation, subject } = use
+      const { keyId, operation, subject, isVirtual } = use
       const { name, fingerprint } = hashKeyUse(key, use)
       const now = steadyNow()
       // Each claim has an owner of its own, so that a request whose claim was taken over in this process is told apart.
@@ -82,7 +82,7 @@ export function createIdempotency({ table, keyring, owner, paidCalls }: Idempote
       const id = { keyId, operation, name, owner: `${owner}:${claims}` }
       const before = unreleased.get(toText(id))
       if (before) await release(before.id, before.failure)
-      const about = { fingerprint, subject: Buffer.from(subject, 'hex') }
+      const about = { fingerprint, subject: isVirtual === true ? null : Buffer.from(subject, 'hex') }
       const times = { now, leaseMs: LEASE_MS, expiresAt: now + STORED_MS }
       const result = await table.claim({ ...id, ...about, ...times }).catch((error) => {
         // The claim may have been made all the same.

@@ -19,7 +19,7 @@ export function match<T>(
   { number, phone }: VerificationRequest,
   answer: Answer<T>,
 ): Decision<T> {
-  if (answer.found && idType.numberIn(answer.record) !== number) throw new AppError('source_bad_response')
+  if (answer.found && !idType.isAbout(answer.record, number)) throw new AppError('source_bad_response')
   // The phone is compared even when no record was found, so that both kinds of 422 take the same steps.
   const matches = isPhoneOf(phone, answer.found ? idType.phonesIn(answer.record) : [number])
   return answer.found && matches ? { outcome: 'verified', record: answer.record } : NOT_VERIFIED

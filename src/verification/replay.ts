@@ -1,3 +1,4 @@
+import { isVirtualNin } from '../contract/virtual-nin.ts'
 import { endAfter } from '../telemetry/tracing.ts'
 import type { IdType } from './id-type.ts'
 import type { StoredResponse } from './idempotency.ts'
@@ -35,4 +36,11 @@ export const toKeyUse = <T>(
   { caller, number, phone, amount = '' }: VerificationRequest,
   header: string,
   subject: string,
-): KeyUse => ({ keyId: caller.lineage, operation, header, request: [number, phone, amount], subject })
+): KeyUse => ({
+  keyId: caller.lineage,
+  operation,
+  header,
+  request: [number, phone, amount],
+  subject,
+  isVirtual: isVirtualNin(number),
+})

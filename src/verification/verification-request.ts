@@ -1,12 +1,14 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { holdsPersonNumber, PERSON_NUMBER_RULE } from '../contract/free-text.ts'
 import { toPhoneCore } from '../contract/phone.ts'
+import { toCanonicalNin } from '../contract/virtual-nin.ts'
 import { AppError } from '../errors.ts'
 import type { Caller } from '../keys/caller.ts'
 import type { RequestTrace } from '../telemetry/tracing.ts'
 
 /** One verification as it was requested: the inputs, the key, and what the headers say. */
 export type VerificationRequest = {
+  /** The NIN, virtual NIN in upper case, or BVN. */
   readonly number: string
   /** The ten digits by which phones are compared. */
   readonly phone: string
@@ -44,8 +46,9 @@ const NO_REUSE = /(^|[,\s])no-(cache|store)([,\s=]|$)/i
 /** The inputs were validated before; the headers of a verification are validated here. */
 export function toVerificationRequest(
   { caller, person, requestId, origin, headers, trace }: Incoming,
-  { number, phone: phoneText, amount }: Inputs,
+  { number: numberText, phone: phoneText, amount }: Inputs,
 ): VerificationRequest {
+  const number = toCanonicalNin(numberText)
   const phone = toPhoneCore(phoneText) as string
   const consentReference = toText(headers['x-consent-reference'])
   const problem = findConsentProblem(consentReference, caller.requiresConsent, number, phone)

@@ -265,9 +265,17 @@ describe('422 validation_failed', () => {
     '１２３４５６７８９０１',
     '+1234567890',
     '123 456 789 01',
+    'AB01234567891YZ',
+    'AB0123456789101YZ',
+    'A1012345678910YZ',
+    'ÀB012345678910YZ',
+    'AB 012345678910 YZ',
+    'AB-012345678910-YZ',
   ])('for the nin %s', async (nin) => {
     const answer = await verify({ nin, phone: PHONE })
-    expect(answer.json().errors).toEqual({ nin: ['nin must be 11 digits'] })
+    expect(answer.json().errors).toEqual({
+      nin: ['nin must be 11 digits, or a virtual NIN: two letters, 12 digits and two letters'],
+    })
   })
 
   it('for numbers where strings belong', async () => {

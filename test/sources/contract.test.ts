@@ -4,7 +4,7 @@ import { loadConfig } from '../../src/config/config.ts'
 import { BvnRecord } from '../../src/contract/bvn.ts'
 import { NinRecord } from '../../src/contract/nin.ts'
 import { CANARY, type Fault, SERVER_FAILURES, SLOW } from '../../src/simulator/faults.ts'
-import { toBvnPerson, toNinPerson, toPhoneCoreOf } from '../../src/simulator/people.ts'
+import { toBvnPerson, toNinBehind, toNinPerson, toPhoneCoreOf } from '../../src/simulator/people.ts'
 import { openStandIn, type StandIn } from '../../src/simulator/stand-in.ts'
 import { IDENTITY_VENDORS } from '../../src/simulator/vendors.ts'
 import { openVendor } from '../../src/sources/open-vendor.ts'
@@ -12,9 +12,9 @@ import { type Source, SourceError, type SourceFailure } from '../../src/sources/
 import { VENDORS, type VendorName } from '../../src/sources/vendors.ts'
 
 /** Tests for every vendor: the same faults over real sockets, from a simulated vendor. See also contract-answers.test.ts. */
-const NUMBER = '12345678901'
-const UNKNOWN = '99345678901'
-const PHONE = toPhoneCoreOf(NUMBER)
+const NUMBERS = { nin: '12345678901', vnin: 'AB012345678910YZ', bvn: '12345678901' } as const
+const UNKNOWNS = { nin: '99345678901', vnin: 'AB992345678910YZ', bvn: '99345678901' } as const
+const ACCEPT_VIRTUAL_NINS: readonly string[] = ['dojah', 'prembly', 'youverify', 'qoreid']
 const OTHER_PHONE = '8021112223'
 
 /** The failure reason of each fault. */
@@ -45,8 +45,8 @@ describe.each(IDENTITY_VENDORS.map((script) => [script.name, script] as const))(
     source = await openSource(20_000)
     impatient = await openSource(150)
     // Fetches a token, where one is needed, before anything hangs.
-    await impatient.findNin?.({ nin: NUMBER, phone: PHONE }, newCall()).catch(() => {})
-    await impatient.findBvn?.({ bvn: NUMBER, phone: PHONE }, newCall()).catch(() => {})
+    await impatient.findNin?.({ nin: NUMBERS.nin, phone: OTHER_PHONE }, newCall()).catch(() => {})
+    await impatient.findBvn?.({ bvn: NUMBERS.bvn, phone: OTHER_PHONE }, newCall()).catch(() => {})
   })
   const openSource = (attemptMs: number) => {
     const { vendors } = loadConfig(vendor.settings, '')
@@ -59,16 +59,30 @@ describe.each(IDENTITY_VENDORS.map((script) => [script.name, script] as const))(
     await vendor.close()
   })
 
+  const findNin = (number: string, phone: string, by = source) =>
+    by.findNin?.({ nin: number, phone }, newCall())
   const find = {
-    nin: (number: string, phone: string, by = source) => by.findNin?.({ nin: number, phone }, newCall()),
+    nin: findNin,
+    vnin: findNin,
     bvn: (number: string, phone: string, by = source) => by.findBvn?.({ bvn: number, phone }, newCall()),
   }
 
   const abilities: readonly string[] = VENDORS[name as VendorName].abilities
-  const kinds = (['nin', 'bvn'] as const).filter((kind) => abilities.includes(kind))
+  const kinds = (['nin', 'vnin', 'bvn'] as const).filter((kind) =>
+    kind === 'vnin' ? ACCEPT_VIRTUAL_NINS.includes(name) : abilities.includes(kind),
+  )
+
+  it('declares whether it accepts a virtual NIN', () => {
+    expect(source.acceptsVirtualNin ?? false).toBe(ACCEPT_VIRTUAL_NINS.includes(name))
+  })
 
   describe.each(kinds)('%s', (kind) => {
     const findIt = find[kind]
+    const NUMBER = NUMBERS[kind]
+    const UNKNOWN = UNKNOWNS[kind]
+    const PHONE = toPhoneCoreOf(NUMBER)
+    /** Prembly returns the NIN behind a virtual NIN. */
+    const RETURNED = kind === 'vnin' && name === 'prembly' ? toNinBehind(NUMBER) : NUMBER
     const toFailure = async (answer: Promise<unknown> | undefined, what?: string): Promise<SourceError> => {
       const error = await answer?.then(
         (result) => result,
@@ -84,18 +98,18 @@ describe.each(IDENTITY_VENDORS.map((script) => [script.name, script] as const))(
     }
 
     it('is available', () => {
-      expect(source[kind === 'nin' ? 'findNin' : 'findBvn']).toBeTypeOf('function')
+      expect(source[kind === 'bvn' ? 'findBvn' : 'findNin']).toBeTypeOf('function')
       expect(source.isExternal).toBe(true)
     })
 
     it('finds a person and returns a record in the shape of the contract', async () => {
       const answer = await findIt(NUMBER, PHONE)
       if (!answer?.found) throw new Error('not found')
-      const fits = kind === 'nin' ? isNinRecord : isBvnRecord
+      const fits = kind === 'bvn' ? isBvnRecord : isNinRecord
       expect(fits(answer.record), JSON.stringify(fits.errors)).toBe(true)
       const { record } = answer
-      const person = kind === 'nin' ? toNinPerson(NUMBER) : toBvnPerson(NUMBER)
-      expect(numberOf(record)).toBe(NUMBER)
+      const person = kind === 'bvn' ? toBvnPerson(NUMBER) : toNinPerson(NUMBER)
+      expect(numberOf(record)).toBe(RETURNED)
       const { personal_info: got } = record
       const { personal_info: wanted } = person
       expect(got.phone_number).toBe(`0${PHONE}`)
@@ -125,9 +139,9 @@ describe.each(IDENTITY_VENDORS.map((script) => [script.name, script] as const))(
       vendor.fail('missing_fields')
       const answer = await findIt(NUMBER, PHONE)
       if (!answer?.found) throw new Error('not found')
-      const fits = kind === 'nin' ? isNinRecord : isBvnRecord
+      const fits = kind === 'bvn' ? isBvnRecord : isNinRecord
       expect(fits(answer.record), JSON.stringify(fits.errors)).toBe(true)
-      expect(numberOf(answer.record)).toBe(NUMBER)
+      expect(numberOf(answer.record)).toBe(RETURNED)
       expect(answer.record.personal_info.last_name).toBe('')
     })
 
@@ -154,9 +168,9 @@ describe.each(IDENTITY_VENDORS.map((script) => [script.name, script] as const))(
       const { vendors } = loadConfig(settings, '')
       const unreachable = await openVendor(name as VendorName, { vendors, allowPrivate: false })
       const answer =
-        kind === 'nin'
-          ? unreachable.findNin?.({ nin: NUMBER, phone: PHONE }, newCall())
-          : unreachable.findBvn?.({ bvn: NUMBER, phone: PHONE }, newCall())
+        kind === 'bvn'
+          ? unreachable.findBvn?.({ bvn: NUMBER, phone: PHONE }, newCall())
+          : unreachable.findNin?.({ nin: NUMBER, phone: PHONE }, newCall())
       await expect(answer).rejects.toMatchObject({ reason: 'unreachable', sent: false })
       await unreachable.close?.()
     })
@@ -167,9 +181,9 @@ describe.each(IDENTITY_VENDORS.map((script) => [script.name, script] as const))(
       const caller = new AbortController()
       const before = vendor.count()
       const answer =
-        kind === 'nin'
-          ? patient.findNin?.({ nin: NUMBER, phone: PHONE }, newCall(caller.signal))
-          : patient.findBvn?.({ bvn: NUMBER, phone: PHONE }, newCall(caller.signal))
+        kind === 'bvn'
+          ? patient.findBvn?.({ bvn: NUMBER, phone: PHONE }, newCall(caller.signal))
+          : patient.findNin?.({ nin: NUMBER, phone: PHONE }, newCall(caller.signal))
       const failed = expect(answer).rejects.toMatchObject({ reason: 'timeout' })
       await expect.poll(() => vendor.count(), { interval: 5 }).toBeGreaterThan(before)
       caller.abort()

@@ -147,9 +147,8 @@ function Subject({ draft, onChange, error }: SubjectProps) {
         label="NIN or BVN"
         value={draft.number}
         onValue={(number) => onChange({ number })}
-        inputMode="numeric"
-        maxLength={14}
-        placeholder="11 digits"
+        maxLength={18}
+        placeholder="11 digits, or a virtual NIN"
         help="The server hashes it. It is in no URL and no log."
         error={error}
       />

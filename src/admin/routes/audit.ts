@@ -4,6 +4,7 @@ import { AUDIT_PHASES } from '../../audit/phases.ts'
 import { toComparable } from '../../audit/reverse-scan.ts'
 import { type AuditFilter, searchAudit } from '../../audit/search.ts'
 import { Type } from '../../contract/schema.ts'
+import { toCanonicalNin } from '../../contract/virtual-nin.ts'
 import { AppError } from '../../errors.ts'
 import { VERIFICATION_ERRORS } from '../../operations/verification-errors.ts'
 import type { LoggedRow } from '../../store/audit-row.ts'
@@ -60,7 +61,7 @@ function toFilter({ context }: AdminDeps, input: AuditSearch): AuditFilter {
     phase: phase?.trim(),
     from: from && toComparable(Date.parse(from)),
     to: to && toComparable(Date.parse(to)),
-    subject: subject && context.toSubjectHash(subject.kind, subject.number),
+    subject: subject && context.toSubjectHash(subject.kind, toCanonicalNin(subject.number)),
   }
   return Object.fromEntries(Object.entries(given).filter(([, text]) => text !== undefined && text !== ''))
 }

@@ -1,4 +1,5 @@
 import { type Static, Type } from '../../contract/schema.ts'
+import { VIRTUAL_NIN_PATTERN } from '../../contract/virtual-nin.ts'
 import { Kind, searchText, strict, Time } from './fields.ts'
 
 const Text = Type.Nullable(Type.String())
@@ -46,7 +47,10 @@ export const AuditSearch = Type.Object(
       Type.Object(
         {
           kind: Kind,
-          number: Type.String({ pattern: '^[0-9]{11}$', 'x-rule': 'must be 11 digits' }),
+          number: Type.String({
+            pattern: `^(?:[0-9]{11}|${VIRTUAL_NIN_PATTERN})$`,
+            'x-rule': 'must be 11 digits, or a virtual NIN',
+          }),
         },
         strict,
       ),

@@ -8,6 +8,7 @@ const values = {
   dailyCap: undefined,
   appId: 'app',
   secret: 'secret',
+  vninPath: '/api/v1/kyc/vnin',
   ninPath: '/nin',
   bvnPath: '/bvn',
   notFound: undefined,

@@ -1,3 +1,4 @@
+import { isVirtualNin } from '../../contract/virtual-nin.ts'
 import { createPhraseMatcher, NO_SUCH_PERSON } from '../not-found.ts'
 import type { CreateSource, HttpReply } from '../source.ts'
 import { toStatusError } from '../status.ts'
@@ -8,7 +9,7 @@ import { BvnReply, NinReply, toErrorText } from './wire.ts'
 
 /** Dojah does not compare phones, so we do. Its API takes the number in the query string. */
 export const create: CreateSource<typeof settings> = (
-  { appId, secret, ninPath, bvnPath, notFound },
+  { appId, secret, ninPath, vninPath, bvnPath, notFound },
   { send },
 ) => {
   const name = 'dojah'
@@ -22,15 +23,20 @@ export const create: CreateSource<typeof settings> = (
   return {
     name,
     isExternal: true,
+    acceptsVirtualNin: true,
     samples: { nin: '70123456789', bvn: '22222222222' },
     findNin: async ({ nin }, call) => {
-      const answer = await send({ method: 'GET', path: ninPath, query: { nin }, headers }, call)
+      const target = isVirtualNin(nin)
+        ? { path: vninPath, query: { vnin: nin } }
+        : { path: ninPath, query: { nin } }
+      const answer = await send({ method: 'GET', ...target, headers }, call)
       const { status, body } = answer
       if (isNotFound(answer)) return { found: false }
       if (status !== 200) throw toStatusError(name, status, body)
       const reply = readNin(body)
       refuseContradiction(name, toErrorText(body) !== '')
-      return { found: true, record: toNinRecord(reply, nin), reference: reply.entity.reference }
+      const { reference, vnin: virtualNin } = reply.entity
+      return { found: true, record: toNinRecord(reply, nin), reference, virtualNin }
     },
     findBvn: async ({ bvn }, call) => {
       const answer = await send({ method: 'GET', path: bvnPath, query: { bvn }, headers }, call)
@@ -45,4 +51,4 @@ export const create: CreateSource<typeof settings> = (
 }
 
 /** Sent with a 404, or with a 400: {"error": "Wrong NIN Inputted"}. */
-const NOT_FOUND = [...NO_SUCH_PERSON, 'wrong nin inputted', 'wrong bvn inputted']
+const NOT_FOUND = [...NO_SUCH_PERSON, 'wrong nin inputted', 'wrong vnin inputted', 'wrong bvn inputted']

@@ -4,19 +4,19 @@ import type { Static } from '../../contract/schema.ts'
 import { completeBvn, completeNin, isAbsent, toNumber } from '../record.ts'
 import type { BvnReply, NinReply } from './wire.ts'
 
-/** Dojah does not always return the NIN. If it does, `requirePerson` compares it with the requested one. */
+/** Dojah does not always return the NIN. If it does, `requirePerson` compares it with the requested one. A virtual NIN has other names. */
 export const toNinRecord = ({ entity }: Static<typeof NinReply>, requested: string): NinRecord =>
   completeNin({
     nin_number: isAbsent(entity.nin) ? requested : toNumber(entity.nin),
     personal_info: {
       title: entity.title,
-      first_name: entity.first_name,
-      middle_name: entity.middle_name,
+      first_name: entity.first_name || entity.firstname,
+      middle_name: entity.middle_name || entity.middlename,
       last_name: entity.surname || entity.last_name,
       maiden_name: entity.maiden_name,
       gender: entity.gender,
-      phone_number: [entity.telephone, entity.phone_number].flat(),
-      date_of_birth: entity.birth_date || entity.date_of_birth,
+      phone_number: [entity.telephone, entity.phone_number, entity.mobile].flat(),
+      date_of_birth: entity.birth_date || entity.date_of_birth || entity.dateOfBirth,
       height: entity.height,
       marital_status: entity.marital_status,
       religion: entity.religion,

@@ -17,5 +17,11 @@ export const settings = {
     urlPath,
     'Path of the BVN look-up; /api/v1/kyc/bvn/advance for the product with addresses, enrolment and the watch list.',
   ),
+  vninPath: setting(
+    'TABBAT_DOJAH_VNIN_PATH',
+    '/api/v1/kyc/vnin',
+    urlPath,
+    'Path of the look-up of a virtual NIN.',
+  ),
   notFound: notFoundSetting('DOJAH'),
 }

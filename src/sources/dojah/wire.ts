@@ -13,6 +13,12 @@ export const NinReply = objectWith({
     'first_name',
     'middle_name',
     'surname',
+    // Of a virtual NIN.
+    'vnin',
+    'firstname',
+    'middlename',
+    'mobile',
+    'dateOfBirth',
     'last_name',
     'maiden_name',
     'gender',

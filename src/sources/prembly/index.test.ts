@@ -10,6 +10,7 @@ const values = {
   dailyCap: undefined,
   apiKey: 'key',
   appId: undefined,
+  vninPath: '/vnin',
   ninPath: '/nin_wo_face',
   ninField: 'number',
   bvnPath: '/bvn',

@@ -1,3 +1,4 @@
+import { isVirtualNin } from '../../contract/virtual-nin.ts'
 import type { CreateSource } from '../source.ts'
 import { type Call, SourceError } from '../source.ts'
 import { toStatusError } from '../status.ts'
@@ -14,7 +15,7 @@ const CODED_STATUSES: readonly number[] = [200, 400, 404]
 
 /** Prembly does not compare phones, so we do. */
 export const create: CreateSource<typeof settings> = (
-  { apiKey, appId, ninPath, ninField, bvnPath },
+  { apiKey, appId, ninPath, ninField, vninPath, bvnPath },
   { send },
 ) => {
   const name = 'prembly'
@@ -39,15 +40,20 @@ export const create: CreateSource<typeof settings> = (
   return {
     name,
     isExternal: true,
+    acceptsVirtualNin: true,
     samples: { bvn: '54651333604' },
     findNin: async ({ nin }, call) => {
-      const { body, code } = await lookUp(ninPath, { [ninField]: nin }, call)
+      const { body, code } = isVirtualNin(nin)
+        ? await lookUp(vninPath, { number_nin: nin }, call)
+        : await lookUp(ninPath, { [ninField]: nin }, call)
       if (code === CODES.notFound) return { found: false }
       if (code === CODES.watchlisted)
         throw new SourceError(name, 'bad_response', { problem: 'unknown_shape' })
       const { verification, nin_data, data } = readNin(body)
-      const record = toNinRecord(readNinData(nin_data ?? data), nin)
-      return { found: true, record, reference: verification?.reference }
+      const person = readNinData(nin_data ?? data)
+      const record = toNinRecord(person, nin)
+      const { vnin, vNIN } = person
+      return { found: true, record, reference: verification?.reference, virtualNin: vnin || vNIN }
     },
     findBvn: async ({ bvn }, call) => {
       const { body, code } = await lookUp(bvnPath, { number: bvn }, call)

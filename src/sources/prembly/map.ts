@@ -1,23 +1,25 @@
 import type { BvnRecord } from '../../contract/bvn.ts'
 import type { NinRecord } from '../../contract/nin.ts'
 import type { Static } from '../../contract/schema.ts'
+import { isVirtualNin } from '../../contract/virtual-nin.ts'
 import { completeBvn, completeNin, isAbsent, toNumber } from '../record.ts'
 import type { BvnData, NinData } from './wire.ts'
 
 /** The basic product returns no NIN, or null. A NIN that is returned is compared with the requested one. */
 export const toNinRecord = (data: Static<typeof NinData>, requested: string): NinRecord =>
   completeNin({
-    nin_number: isAbsent(data.nin) ? requested : toNumber(data.nin),
+    nin_number:
+      isAbsent(data.nin) || (data.nin === '' && isVirtualNin(requested)) ? requested : toNumber(data.nin),
     document_no: data.documentno,
     personal_info: {
       title: data.title,
-      first_name: data.firstname || data.firsname,
-      middle_name: data.middlename,
+      first_name: data.firstname || data.firsname || data.firstName,
+      middle_name: data.middlename || data.middleName,
       last_name: data.surname,
       maiden_name: data.maidenname,
       gender: data.gender,
-      phone_number: data.telephoneno,
-      date_of_birth: data.birthdate,
+      phone_number: [data.telephoneno, data.trustedNumber].flat(),
+      date_of_birth: data.birthdate || data.dateOfBirth,
       height: data.heigth || data.height,
       marital_status: data.maritalstatus,
       religion: data.religion,

@@ -17,5 +17,11 @@ export const settings = {
     credential,
     'Name of the field for the NIN; number with /nin_wo_face.',
   ),
+  vninPath: setting(
+    'TABBAT_PREMBLY_VNIN_PATH',
+    '/vnin',
+    urlPath,
+    'Path of the look-up of a virtual NIN, which is sent as number_nin.',
+  ),
   bvnPath: setting('TABBAT_PREMBLY_BVN_PATH', '/bvn', urlPath, 'Path of the BVN look-up.'),
 }

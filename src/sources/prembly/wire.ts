@@ -24,6 +24,13 @@ export const BvnReply = objectWith({ verification, data: anyValue, bvn_data: any
 /** NIMC's field names, typing errors included. Two names for one field come from two versions of the API. */
 export const NinData = optionalFields(
   'nin',
+  'vnin',
+  // NIMC's names in the answer to a virtual NIN.
+  'vNIN',
+  'firstName',
+  'middleName',
+  'dateOfBirth',
+  'trustedNumber',
   'documentno',
   'title',
   'firstname',

@@ -1,4 +1,5 @@
 import type { Static } from '../../contract/schema.ts'
+import { isVirtualNin } from '../../contract/virtual-nin.ts'
 import { createPhraseMatcher, NO_SUCH_PERSON } from '../not-found.ts'
 import { toText } from '../record.ts'
 import type { CreateSource } from '../source.ts'
@@ -6,9 +7,9 @@ import { type Call, SourceError } from '../source.ts'
 import { toErrorText, toStatusError } from '../status.ts'
 import { readLifetimeMs, readTokenText, requireTokenReply, withToken } from '../token.ts'
 import { createReader } from '../wire.ts'
-import { toBvnRecord, toNinRecord } from './map.ts'
+import { toBvnRecord, toNinRecord, toVirtualNinRecord } from './map.ts'
 import type { settings } from './settings.ts'
-import { BvnReply, NinReply, TokenReply, Verdict } from './wire.ts'
+import { BvnReply, NinReply, TokenReply, Verdict, VirtualNinReply } from './wire.ts'
 
 const name = 'qoreid'
 const NAMES_REQUIRED =
@@ -16,7 +17,7 @@ const NAMES_REQUIRED =
 
 /** QoreID issues a token for the credentials and takes the number in the path. It does not compare phones, so we do. */
 export const create: CreateSource<typeof settings> = (
-  { clientId, secret, ninPath, bvnPath, namesOptional, notFound },
+  { clientId, secret, ninPath, vninPath, bvnPath, namesOptional, notFound },
   { send, now },
 ) => {
   if (namesOptional === 'off')
@@ -26,6 +27,7 @@ export const create: CreateSource<typeof settings> = (
   const readToken = createReader(name, TokenReply)
   const readVerdict = createReader(name, Verdict)
   const readNin = createReader(name, NinReply)
+  const readVirtualNin = createReader(name, VirtualNinReply)
   const readBvn = createReader(name, BvnReply)
   const sendWithToken = withToken(send, {
     source: name,
@@ -50,11 +52,15 @@ export const create: CreateSource<typeof settings> = (
   return {
     name,
     isExternal: true,
+    acceptsVirtualNin: true,
     samples: { nin: '63184876213', bvn: '95888168924' },
     findNin: async ({ nin }, call) => {
-      const found = await lookUp(ninPath, nin, call)
+      const isVirtual = isVirtualNin(nin)
+      const found = await lookUp(isVirtual ? vninPath : ninPath, nin, call)
       if (!found) return { found: false }
-      return { found: true, record: toNinRecord(readNin(found.body)), reference: found.reference }
+      const { body, reference } = found
+      const record = isVirtual ? toVirtualNinRecord(readVirtualNin(body)) : toNinRecord(readNin(body))
+      return { found: true, record, reference }
     },
     findBvn: async ({ bvn }, call) => {
       const found = await lookUp(bvnPath, bvn, call)

@@ -68,6 +68,7 @@ describe('an answer', () => {
     dailyCap: undefined,
     clientId: 'client',
     secret: 'secret',
+    vninPath: '/v1/ng/identities/virtual-nin/{number}',
     ninPath: '/nin/{number}',
     bvnPath: '/bvn/{number}',
     notFound: undefined,

@@ -2,7 +2,7 @@ import type { BvnRecord } from '../../contract/bvn.ts'
 import type { NinRecord } from '../../contract/nin.ts'
 import type { Static } from '../../contract/schema.ts'
 import { completeBvn, completeNin, toFields, toNumber } from '../record.ts'
-import type { BvnReply, NinReply } from './wire.ts'
+import type { BvnReply, NinReply, VirtualNinReply } from './wire.ts'
 
 export function toNinRecord({ nin }: Static<typeof NinReply>): NinRecord {
   const kin = toFields(nin.next_of_kin)
@@ -44,6 +44,20 @@ export function toNinRecord({ nin }: Static<typeof NinReply>): NinRecord {
     education_profession: { profession: nin.profession },
   })
 }
+
+/** The answer to a virtual NIN does not have the NIN. */
+export const toVirtualNinRecord = ({ v_nin: person }: Static<typeof VirtualNinReply>): NinRecord =>
+  completeNin({
+    nin_number: toNumber(person.vNin).toUpperCase(),
+    personal_info: {
+      first_name: person.firstname,
+      middle_name: person.middlename,
+      last_name: person.lastname,
+      gender: person.gender,
+      phone_number: person.phone,
+      date_of_birth: person.birthdate,
+    },
+  })
 
 export const toBvnRecord = ({ bvn }: Static<typeof BvnReply>): BvnRecord =>
   completeBvn({

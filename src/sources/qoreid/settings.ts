@@ -17,6 +17,12 @@ export const settings = {
     numberPath,
     'Path of the NIN look-up; {number} stands for the number.',
   ),
+  vninPath: setting(
+    'TABBAT_QOREID_VNIN_PATH',
+    '/v1/ng/identities/virtual-nin/{number}',
+    numberPath,
+    'Path of the look-up of a virtual NIN; {number} stands for it.',
+  ),
   bvnPath: setting(
     'TABBAT_QOREID_BVN_PATH',
     '/v1/ng/identities/bvn-premium/{number}',

@@ -31,6 +31,11 @@ export const NinReply = objectWith({
   ),
 })
 
+/** A virtual NIN has few fields. */
+export const VirtualNinReply = objectWith({
+  v_nin: optionalFields('vNin', 'firstname', 'middlename', 'lastname', 'phone', 'gender', 'birthdate'),
+})
+
 export const BvnReply = objectWith({
   bvn: optionalFields(
     'bvn',

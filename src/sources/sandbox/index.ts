@@ -10,6 +10,7 @@ export const createSandboxSource = (): Source => ({
   name: 'sandbox',
   findNin: async (query) => findNin(query),
   findBvn: async (query) => findBvn(query),
+  acceptsVirtualNin: true,
   local: { findNin, findBvn },
 })
 

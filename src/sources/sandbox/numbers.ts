@@ -1,7 +1,7 @@
 /** A number with a fixed outcome for test keys. */
 type SandboxNumber = {
   readonly number: string
-  readonly use: 'NIN, BVN' | 'BVN' | 'phone'
+  readonly use: 'NIN, BVN' | 'NIN' | 'BVN' | 'phone'
   readonly status: number
   /** Words in backquotes are code. */
   readonly effect: string
@@ -37,6 +37,12 @@ export const SANDBOX_NUMBERS: readonly SandboxNumber[] = [
     use: 'NIN, BVN',
     status: 202,
     effect: 'Pending: `pending`. Not verified after 5 seconds.',
+  },
+  {
+    number: 'AB012345678910YZ',
+    use: 'NIN',
+    status: 200,
+    effect: 'A virtual NIN, as every other well-formed one. `nin_number` is the virtual NIN.',
   },
   { number: '00000000422', use: 'NIN, BVN', status: 422, effect: 'Not verified: `not_verified`.' },
   {

@@ -13,6 +13,7 @@ const open = (reply: HttpReply, premium: 'on' | 'off' = 'off', requests: HttpReq
       price: 0,
       dailyCap: undefined,
       token: 'token',
+      vninPath: '/v2/api/identity/ng/vnin',
       ninPath: '/nin',
       bvnPath: '/bvn',
       premium,

@@ -1,3 +1,4 @@
+import { isVirtualNin } from '../../contract/virtual-nin.ts'
 import { toText } from '../record.ts'
 import type { CreateSource } from '../source.ts'
 import { type Call, SourceError } from '../source.ts'
@@ -8,7 +9,10 @@ import type { settings } from './settings.ts'
 import { BvnReply, NinReply, saysFailed, toCode } from './wire.ts'
 
 /** Youverify does not compare phones, so we do. It requires a statement of consent; the operator is responsible for it. */
-export const create: CreateSource<typeof settings> = ({ token, ninPath, bvnPath, premium }, { send }) => {
+export const create: CreateSource<typeof settings> = (
+  { token, ninPath, vninPath, bvnPath, premium },
+  { send },
+) => {
   const name = 'youverify'
   const headers = { token }
   const isPremium = premium === 'on'
@@ -37,10 +41,12 @@ export const create: CreateSource<typeof settings> = ({ token, ninPath, bvnPath,
   return {
     name,
     isExternal: true,
+    acceptsVirtualNin: true,
     samples: { nin: '11111111111', bvn: '11111111111' },
     findNin: async ({ nin }, call) => {
-      const input = { id: nin, isSubjectConsent: true, ...(isPremium && { premiumNin: true }) }
-      const reply = readNin(await lookUp(ninPath, input, call))
+      const isVirtual = isVirtualNin(nin)
+      const input = { id: nin, isSubjectConsent: true, ...(isPremium && !isVirtual && { premiumNin: true }) }
+      const reply = readNin(await lookUp(isVirtual ? vninPath : ninPath, input, call))
       const { id: reference } = reply.data
       return isFound(reply.data)
         ? { found: true, record: toNinRecord(reply), reference }

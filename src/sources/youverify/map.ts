@@ -6,7 +6,8 @@ import type { BvnReply, NinReply } from './wire.ts'
 
 export const toNinRecord = ({ data }: Static<typeof NinReply>): NinRecord =>
   completeNin({
-    nin_number: toNumber(data.idNumber),
+    // A virtual NIN is repeated in its place.
+    nin_number: toNumber(data.idNumber).toUpperCase(),
     personal_info: {
       first_name: data.firstName,
       middle_name: data.middleName,

@@ -10,6 +10,12 @@ export const settings = {
     urlPath,
     'Path of the NIN look-up.',
   ),
+  vninPath: setting(
+    'TABBAT_YOUVERIFY_VNIN_PATH',
+    '/v2/api/identity/ng/vnin',
+    urlPath,
+    'Path of the look-up of a virtual NIN.',
+  ),
   bvnPath: setting(
     'TABBAT_YOUVERIFY_BVN_PATH',
     '/v2/api/identity/ng/bvn',

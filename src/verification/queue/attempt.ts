@@ -1,3 +1,4 @@
+import { toBlindIndex } from '../../crypto/blind-index.ts'
 import { AppError, type ErrorCode } from '../../errors.ts'
 import type { SourceAttempt } from '../../sources/search.ts'
 import type { Finish, Retry } from '../../store/queue-change.ts'
@@ -132,7 +133,10 @@ async function end<T>(
 ): Promise<void> {
   const { deps, auditFields, sourceAttempts } = verification
   const { outcome } = response
-  const change: Finish = toEnd(deps.queue, claimed, response)
+  const change: Finish = {
+    ...toEnd(deps.queue, claimed, response),
+    subject: toOtherSubject(verification, decision),
+  }
   const entry =
     decision && !('error' in decision)
       ? toOutcome(verification, decision, response, null)
@@ -142,6 +146,15 @@ async function end<T>(
   if (refusal) return
   if (change.event) deps.queue.announce(change.event)
   deps.queue.signals.end(claimed.reference)
+}
+
+/** Of an answer with the NIN behind a virtual NIN. */
+function toOtherSubject<T>(
+  { deps, idType, request }: Verification<T>,
+  decision: Decision<T> | undefined,
+): Buffer | undefined {
+  const number = decision && 'record' in decision ? idType.numberIn(decision.record) : request.number
+  return number === request.number ? undefined : toBlindIndex(deps.subjectKey, idType.kind, number)
 }
 
 async function retry<T>(

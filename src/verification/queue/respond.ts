@@ -4,6 +4,7 @@ import { PENDING_NUMBERS, SLOW_NUMBER } from '../../sources/sandbox/scenarios.ts
 import { DEADLINE_MS } from '../ask.ts'
 import type { IdType } from '../id-type.ts'
 import type { VerificationResponse } from '../replay.ts'
+import { requireSource } from '../require-source.ts'
 import type { VerificationDeps } from '../verification-deps.ts'
 import {
   type Incoming,
@@ -28,6 +29,7 @@ export function respond<T extends object>(
   inputs: Inputs,
 ): Promise<VerificationResponse> {
   const request = toVerificationRequest(incoming, inputs)
+  requireSource(deps.sources, idType, request)
   const { prefer } = incoming.headers
   if (request.caller.mode === 'test') return respondInSandbox(deps, idType, request, incoming.headers)
   const { isAsync, wait } = prefer === undefined ? NO_PREFERENCE : readPreference(String(prefer))
