@@ -35,7 +35,7 @@ export type Schemas = {
   }
   /** The number to verify and the phone it must belong to. */
   VerifyNinRequest: {
-    /** National identity number of the customer: 11 digits, as a string. */
+    /** National identity number of the customer: 11 digits, as a string. Or a virtual NIN: two letters, 12 digits and two letters, in any case. */
     nin: string
     /** Phone number of the customer, in any usual spelling of a Nigerian mobile number. */
     phone: string
@@ -47,7 +47,7 @@ export type Schemas = {
     data: {
       /** Reference of this verification. */
       request_reference: string
-      /** The NIN that was verified. */
+      /** The NIN that was verified. For a virtual NIN, the NIN that the source returns, or the virtual NIN. */
       nin_number: string
       /** Document number. */
       document_no: string
