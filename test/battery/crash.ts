@@ -1,19 +1,21 @@
 import { parseArgs } from 'node:util'
 import { startOwnPostgres, whyNoPostgres } from '../postgres.ts'
 import { newDataDir } from '../process/tabbat.ts'
+import { crashBatches } from './crash-batches.ts'
 import { crashPending } from './crash-pending.ts'
 import { crashPostgres } from './crash-postgres.ts'
 import { printReport } from './crash-report.ts'
 import { crashSqlite } from './crash-sqlite.ts'
 import { crashWebhooks } from './crash-webhooks.ts'
 
-/** npm run battery:crash -- --sqlite 200 --postgres 40 --webhooks 20 --pending 20 */
+/** npm run battery:crash -- --sqlite 200 --postgres 40 --webhooks 20 --pending 20 --batches 20 */
 const { values } = parseArgs({
   options: {
     sqlite: { type: 'string', default: '200' },
     postgres: { type: 'string', default: '40' },
     webhooks: { type: 'string', default: '20' },
     pending: { type: 'string', default: '20' },
+    batches: { type: 'string', default: '20' },
   },
 })
 const say = (line: string) => console.log(`${new Date().toISOString().slice(11, 19)}  ${line}`)
@@ -31,27 +33,24 @@ for (const [crash, rounds] of runs) {
   if (report.faults.length > 0) process.exitCode = 1
 }
 
-/** Kills servers with undelivered events, on both databases. */
-const webhookRounds = Number(values.webhooks)
-const postgres = missing === undefined && webhookRounds > 0 ? await startOwnPostgres() : undefined
-const databases = webhookRounds > 0 ? [undefined, await postgres?.createDatabase()] : []
-for (const databaseUrl of databases.slice(0, postgres ? 2 : 1)) {
-  const dataDir = newDataDir()
-  const settings = { TABBAT_DATA_DIR: dataDir, ...(databaseUrl && { TABBAT_DATABASE_URL: databaseUrl }) }
-  const report = await crashWebhooks({
-    rounds: webhookRounds,
-    settings,
-    store: { dataDir, databaseUrl },
-    say,
-  })
-  const { kills, events, requests, faults } = report
-  const engine = databaseUrl === undefined ? 'SQLite' : 'PostgreSQL'
-  console.log(
-    `\nwebhooks on ${engine}: ${kills} kills, ${events} events, ${requests} requests, ${faults.length} faults`,
-  )
-  for (const fault of faults) console.log(`  ${fault}`)
-  if (faults.length > 0) process.exitCode = 1
-}
+/** With undelivered events and with batches, on both databases. */
+const further = [
+  ['webhooks', crashWebhooks, Number(values.webhooks)],
+  ['batches', crashBatches, Number(values.batches)],
+] as const
+const postgres =
+  missing === undefined && further.some(([, , rounds]) => rounds > 0) ? await startOwnPostgres() : undefined
+for (const [name, crash, rounds] of further.filter(([, , rounds]) => rounds > 0))
+  for (const databaseUrl of [undefined, ...(postgres ? [await postgres.createDatabase()] : [])]) {
+    const dataDir = newDataDir()
+    const settings = { TABBAT_DATA_DIR: dataDir, ...(databaseUrl && { TABBAT_DATABASE_URL: databaseUrl }) }
+    const { faults, ...figures } = await crash({ rounds, settings, store: { dataDir, databaseUrl }, say })
+    const engine = databaseUrl === undefined ? 'SQLite' : 'PostgreSQL'
+    const shown = Object.entries(figures).map(([label, figure]) => `${figure} ${label}`)
+    console.log(`\n${name} on ${engine}: ${shown.join(', ')}, ${faults.length} faults`)
+    for (const fault of faults) console.log(`  ${fault}`)
+    if (faults.length > 0) process.exitCode = 1
+  }
 await postgres?.stop()
 
 if (Number(values.pending) > 0) {
