@@ -7,7 +7,12 @@ import { openStandIn } from '../../src/simulator/stand-in.ts'
 import { openStore } from '../../src/store/store.ts'
 import { newDataDir, startServer, tabbat } from '../process/tabbat.ts'
 
-type Options = { readonly rounds: number; readonly say: (line: string) => void }
+type Options = {
+  readonly rounds: number
+  readonly say: (line: string) => void
+  /** Ends the leases of killed servers at once, for a test that must not wait a minute. */
+  readonly endLeases?: boolean
+}
 
 /** Longer than the lease of a question that was being worked on. */
 const LONGEST_WAIT_MS = 100_000
@@ -18,7 +23,7 @@ const PAID_CALLS = 2
  * Kills the server with kill -9 while callers send questions and the worker answers them, and starts it again. In the end every
  * reference that was accepted has exactly one outcome, and no question has cost more than its budget.
  */
-export async function crashPending({ rounds, say }: Options) {
+export async function crashPending({ rounds, say, endLeases = false }: Options) {
   const vendor = await openStandIn(dojah)
   const dataDir = newDataDir()
   const settings = {
@@ -40,6 +45,7 @@ export async function crashPending({ rounds, say }: Options) {
       await Promise.all(clients)
       say(`round ${round + 1}: ${accepted.length} accepted so far`)
     }
+    if (endLeases) await endAllLeases(dataDir)
     const server = await startServer(settings)
     await untilAllEnded(server.url, key, accepted)
     await server.stop()
@@ -66,6 +72,12 @@ async function sendUntilDown(url: string, key: string, accepted: string[], clien
       return
     }
   }
+}
+
+async function endAllLeases(dataDir: string): Promise<void> {
+  const store = await openStore({ dataDir, databaseUrl: undefined })
+  await store.database.prepare('UPDATE queued_verifications SET due_at = 0 WHERE lease IS NOT NULL').run()
+  await store.close()
 }
 
 const toHeaders = (key = SANDBOX_KEY) => ({
