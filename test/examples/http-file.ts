@@ -1,5 +1,5 @@
 /** A request of a .http file. Its title begins with the status that it should get. */
-export type HttpFileRequest = {
+type HttpFileRequest = {
   readonly title: string
   readonly status: number
   readonly method: 'GET' | 'POST'

@@ -9,7 +9,7 @@ type Fault = '503' | 'no answer'
 /** A verification that arrived at the proxy. */
 export type Attempt = { readonly idempotencyKey: string | undefined; readonly body: string }
 
-export type UnreliableProxy = {
+type UnreliableProxy = {
   readonly url: string
   readonly attempts: readonly Attempt[]
   readonly close: () => Promise<void>
