@@ -45,7 +45,7 @@ export async function startFlakyProxy(target: string): Promise<FlakyProxy> {
     const bytes = Buffer.from(await answer.arrayBuffer())
     if (fault === 'lose') return void request.socket.destroy()
     const kept = [...answer.headers].filter(
-      ([name]) => !/^(connection|keep-alive|content-length)$/.test(name),
+      ([name]) => !/^(connection|keep-alive|content-length|transfer-encoding)$/.test(name),
     )
     response.writeHead(answer.status, {
       ...Object.fromEntries(kept),

@@ -1,12 +1,11 @@
 export type { Schemas } from './api.ts'
+export type { Batch, Batches, BatchOptions, BatchResult, BatchRow, NewBatch } from './batches.ts'
 export { type ErrorCode, TabbatError } from './error.ts'
+export type { PendingVerifications } from './pending.ts'
+export type { BvnPerson, BvnRequest, NinPerson, NinRequest } from './person.ts'
 export {
-  type BvnPerson,
-  type BvnRequest,
   createTabbat,
   type InternetBundle,
-  type NinPerson,
-  type NinRequest,
   type SmeBundle,
   type Tabbat,
   type TvAddOn,

@@ -1,13 +1,12 @@
 import type { Schemas } from './api.ts'
-import { unexpectedResponse } from './error.ts'
+import { type Batches, createBatches } from './batches.ts'
+import { readData } from './data.ts'
+import { createPending, type PendingVerifications } from './pending.ts'
+import type { BvnPerson, BvnRequest, NinPerson, NinRequest } from './person.ts'
 import { type CallOptions, createSend, type TabbatOptions } from './transport.ts'
 import { type VerificationResult, type VerifyOptions, verify } from './verification.ts'
 import { type Webhooks, webhooks } from './webhooks.ts'
 
-export type NinRequest = Schemas['VerifyNinRequest']
-export type NinPerson = Schemas['VerifyNinResponse']['data']
-export type BvnRequest = Schemas['VerifyBvnRequest']
-export type BvnPerson = Schemas['VerifyBvnResponse']['data']
 export type InternetBundle = Schemas['ListInternetBundlesResponse']['data']['data'][number]
 export type SmeBundle = Schemas['ListSmeBundlesResponse']['data'][number]
 export type TvAddOnsRequest = Schemas['ListTvAddOnsRequest']
@@ -23,18 +22,16 @@ export type Tabbat = {
   readonly listSmeBundles: (options?: CallOptions) => Promise<SmeBundle[]>
   /** The add-ons of a product of cable TV. */
   readonly listTvAddOns: (request: TvAddOnsRequest, options?: CallOptions) => Promise<TvAddOn[]>
+  readonly pending: PendingVerifications
+  readonly batches: Batches
   readonly webhooks: Webhooks
 }
 
 /** A client of one server with one API key. It keeps no state between calls. */
 export function createTabbat(options: TabbatOptions): Tabbat {
   const send = createSend(options)
-  const list = async <Response extends { data: unknown }>(path: string, call: CallOptions = {}) => {
-    const answer = await send({ ...call, method: 'GET', path })
-    const { success, data } = Object(answer.body) as { success?: unknown; data?: Response['data'] }
-    if (success !== true || typeof data !== 'object') throw unexpectedResponse(answer.status)
-    return data as Response['data']
-  }
+  const list = <Response extends { data: unknown }>(path: string, call: CallOptions = {}) =>
+    readData<Response>(send, { ...call, method: 'GET', path })
   return {
     verifyNin: (request, call) => verify(send, '/api/v2/kyc/verify-nin', request, call),
     verifyBvn: (request, call) => verify(send, '/api/v2/kyc/verify-bvn', request, call),
@@ -47,6 +44,8 @@ export function createTabbat(options: TabbatOptions): Tabbat {
       const path = `/api/v2/cable-tv/fetch-tv-add-ons?${new URLSearchParams({ type, productCode })}`
       return list<Schemas['ListTvAddOnsResponse']>(path, call)
     },
+    pending: createPending(send),
+    batches: createBatches(send),
     webhooks,
   }
 }

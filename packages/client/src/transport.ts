@@ -31,6 +31,10 @@ export type Call = CallOptions & {
   readonly body?: string
   /** Texts of the request that an error must not quote. */
   readonly sent?: readonly string[]
+  /** A body for which the time of one request is too short: it has the time of the whole call. */
+  readonly isLarge?: boolean
+  /** JSON on each line. */
+  readonly isLines?: boolean
   /** Whether an error is a result: its response is returned. */
   readonly isResult?: (error: TabbatError) => boolean
 }
@@ -52,7 +56,7 @@ export function createSend(options: TabbatOptions): Send {
   async function attempt(call: Call, leftMs: number): Promise<Answer | TabbatError> {
     const abort = new AbortController()
     const end = () => abort.abort()
-    const timer = setTimeout(end, Math.min(leftMs, attemptTimeoutMs))
+    const timer = setTimeout(end, call.isLarge ? leftMs : Math.min(leftMs, attemptTimeoutMs))
     call.signal?.addEventListener('abort', end)
     try {
       const response = await fetchWith(base + call.path, {
@@ -92,10 +96,13 @@ function throwIfAborted(signal: AbortSignal | undefined): void {
   if (signal?.aborted) throw new TabbatError('aborted', 'The call was aborted by its signal.')
 }
 
-async function readAnswer(response: Response, { isResult, sent = [] }: Call): Promise<Answer | TabbatError> {
+async function readAnswer(
+  response: Response,
+  { isResult, isLines = false, sent = [] }: Call,
+): Promise<Answer | TabbatError> {
   const { status, headers } = response
   const text = await response.text()
-  const body = parse(text)
+  const body = parse(response.ok && isLines ? `[${text.trim().replaceAll('\n', ',')}]` : text)
   const answer = { status, headers, body }
   if (response.ok && (status === 204 || typeof body === 'object')) return answer
   const error = toResponseError(response, body, sent)

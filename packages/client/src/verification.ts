@@ -85,13 +85,13 @@ export function toResult<Person>({ status, body }: Answer): VerificationResult<P
   throw unexpectedResponse(status)
 }
 
-/** An amount is not personal, and short enough to be found in any text. */
-const listPersonal = (request: object): string[] =>
+/** An amount and an operation are not personal, and may be found in other texts. */
+export const listPersonal = (request: object): string[] =>
   Object.entries(Object(request))
-    .filter(([name, value]) => name !== 'amount' && value !== '')
+    .filter(([name, value]) => name !== 'amount' && name !== 'operation' && value !== '')
     .map(([, value]) => String(value))
 
-function toHeader(name: string, value: unknown, maxLength: number): string {
+export function toHeader(name: string, value: unknown, maxLength: number): string {
   if (typeof value === 'string' && value.length <= maxLength && /^[\x21-\x7e]+$/.test(value)) return value
   throw invalidArgument(`${name} must be 1 to ${maxLength} visible ASCII characters without spaces.`)
 }
