@@ -1,0 +1,150 @@
+import { execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { globSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import type { AddressInfo } from 'node:net'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { delimiter, join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { gzipSync } from 'node:zlib'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { SANDBOX_KEY } from '../../src/keys/sandbox-key.ts'
+import { VERSION } from '../../src/version.ts'
+import { createSecret, toSignedHeaders } from '../../src/webhooks/signature.ts'
+import { type ClientServer, openClientServer } from './open-server.ts'
+
+const PACKAGE = 'packages/client'
+const manifest = JSON.parse(readFileSync(`${PACKAGE}/package.json`, 'utf8'))
+const examples = [...readFileSync(`${PACKAGE}/README.md`, 'utf8').matchAll(/```ts\n([\s\S]*?)```/g)].map(
+  ([, code = '']) => code,
+)
+const secret = createSecret()
+let folder = ''
+let server: ClientServer
+
+/** An empty project with the packed client, installed without a network. */
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'tabbat-client-'))
+  execFileSync(process.execPath, [`${PACKAGE}/build.ts`], { stdio: 'ignore' })
+  const npm = (cwd: string, ...args: string[]) => execFileSync('npm', args, { cwd, stdio: 'ignore' })
+  npm(PACKAGE, 'pack', '--ignore-scripts', '--pack-destination', folder)
+  const [tarball = ''] = globSync('tabbat-client-*.tgz', { cwd: folder })
+  writeFileSync(join(folder, 'package.json'), '{"private":true,"type":"module"}')
+  npm(folder, 'install', '--offline', '--ignore-scripts', '--no-audit', '--no-fund', `./${tarball}`)
+  for (const [index, code] of examples.entries())
+    for (const kind of ['ts', 'js']) {
+      mkdirSync(join(folder, kind), { recursive: true })
+      writeFileSync(join(folder, kind, `example-${index}.${kind}`), code)
+    }
+  server = await openClientServer()
+}, 120_000)
+afterAll(async () => {
+  await server.close()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+/** The Node.js of this project, and that of the machine, which may be older. */
+const runtimes = [process.execPath, ...findNodes()]
+
+function findNodes(): string[] {
+  const folders = (process.env.PATH ?? '').split(delimiter).filter((each) => !each.includes('node_modules'))
+  const found = folders.flatMap((each) =>
+    globSync('node', { cwd: each || '.' }).map(() => join(each, 'node')),
+  )
+  const isSupported = (file: string) =>
+    Number(execFileSync(file, ['-p', 'process.versions.node.split(".")[0]']).toString()) >= 20
+  return found.slice(0, 1).filter(isSupported)
+}
+
+const run = (runtime: string, index: number, settings: Record<string, string> = {}) =>
+  spawn(runtime, [join(folder, 'js', `example-${index}.js`)], {
+    env: { TABBAT_KEY: SANDBOX_KEY, TABBAT_URL: server.url, ...settings },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+
+const outputOf = async (runtime: string, index: number) => {
+  const child = run(runtime, index)
+  const [output, [code]] = await Promise.all([text(child.stdout), once(child, 'close')])
+  expect(code).toBe(0)
+  return output
+}
+
+describe('the package', () => {
+  it('has the version of the server, the licence, and no dependency', () => {
+    expect(manifest.version).toBe(VERSION)
+    expect(readFileSync(`${PACKAGE}/LICENSE`, 'utf8')).toBe(readFileSync('LICENSE', 'utf8'))
+    expect(Object.keys(manifest).filter((name) => /dependencies/i.test(name))).toEqual([])
+  })
+
+  it('contains the build and nothing else, and no import of another package', () => {
+    const installed = join(folder, 'node_modules/@tabbat/client')
+    expect(readdirSync(installed).toSorted()).toEqual(['LICENSE', 'README.md', 'dist', 'package.json'])
+    const code = readFileSync(join(installed, 'dist/index.js'), 'utf8')
+    expect(code).not.toMatch(/\bimport\b|\brequire\b|\bprocess\b|\bBuffer\b/)
+  })
+
+  it('has at most 6 kB in gzip', () => {
+    const code = readFileSync(join(folder, 'node_modules/@tabbat/client/dist/index.js'))
+    expect(gzipSync(code).length).toBeLessThanOrEqual(6000)
+  })
+
+  it('is not part of the package of the server', () => {
+    const { files } = JSON.parse(readFileSync('package.json', 'utf8')) as { files: string[] }
+    expect(files.filter((each) => each.startsWith('packages'))).toEqual([])
+  })
+})
+
+describe('the five examples of the README', () => {
+  it('are five, and have no type error under strict', () => {
+    expect(examples.length).toBe(5)
+    const options = ['--strict', '--exactOptionalPropertyTypes', '--noUncheckedIndexedAccess', '--noEmit']
+    const modules = ['--module', 'nodenext', '--target', 'es2022', '--types', 'node']
+    const types = ['--typeRoots', join(process.cwd(), 'node_modules/@types')]
+    const files = globSync(join(folder, 'ts/*.ts'))
+    const args = [
+      join(process.cwd(), 'node_modules/typescript/bin/tsc'),
+      ...options,
+      ...modules,
+      ...types,
+      ...files,
+    ]
+    execFileSync(process.execPath, args, { cwd: folder, stdio: 'inherit' })
+  })
+
+  describe.each(runtimes)('run as JavaScript on %s', (runtime) => {
+    it.each([
+      [0, /^verified [mf]\n$/],
+      [1, /^validation_failed 422 false \[ 'bvn' \]\n$/],
+      [2, /^cancelled\n$/],
+      [3, /^refused 2 nin\ncustomer 1 (waiting|running|done)\nnull refused\ntrue true\n$/],
+    ])('example %i', async (index, expected) => {
+      expect(await outputOf(runtime, index)).toMatch(expected)
+    })
+
+    it('example 4, a receiver of webhooks', async () => {
+      const port = await findPort()
+      const child = run(runtime, 4, { PORT: port, WEBHOOK_SECRET: secret })
+      await once(child.stdout, 'data')
+      const body =
+        '{"type":"batch.completed","timestamp":"2026-11-16T01:01:02Z","data":{"reference":"bat_1"}}'
+      const headers = toSignedHeaders({ id: 'evt_1', at: Date.now(), body }, [secret])
+      const post = async (sent: string) =>
+        (await fetch(`http://127.0.0.1:${port}`, { method: 'POST', headers, body: sent })).status
+      const printed = once(child.stdout, 'data')
+      expect(await post(body)).toBe(204)
+      expect(String(await printed)).toBe('evt_1 batch.completed bat_1\n')
+      expect(await post(`${body} `)).toBe(401)
+      child.kill()
+      await once(child, 'close')
+    })
+  })
+})
+
+async function findPort(): Promise<string> {
+  const probe = createServer().listen(0, '127.0.0.1')
+  await once(probe, 'listening')
+  const { port } = probe.address() as AddressInfo
+  probe.close()
+  await once(probe, 'close')
+  return String(port)
+}
