@@ -1,4 +1,4 @@
-import type { NewEvent } from '../contract/event.ts'
+import { createEvent, type NewEvent } from '../contract/event.ts'
 import { steadyNow } from '../contract/time.ts'
 import { BATCH_COLUMNS, type Batch, countOpenRows, ROW_ENDS, type RowEnd, toBatch } from './batch.ts'
 import type { Database, Row } from './database.ts'
@@ -19,29 +19,30 @@ export function toRowEnd(outcome: string): RowEnd {
   return ROW_ENDS.find((end) => end === outcome) ?? 'failed'
 }
 
-/** In a transaction that holds the row of the batch: ends it if its last row has ended. */
-export async function endIfDone(inside: Database, row: Row): Promise<void> {
+/** In a transaction that holds the row of the batch: ends it if its last row has ended. Returns what changed. */
+export async function endIfDone(inside: Database, row: Row): Promise<Row | undefined> {
   const batch = toBatch(row)
   const isOpen = batch.state === 'running' || batch.state === 'stopping'
-  if (!isOpen || countOpenRows(batch) > 0) return
+  if (!isOpen || countOpenRows(batch) > 0) return undefined
   const state = batch.state === 'stopping' ? 'cancelled' : 'completed'
-  await inside
+  const ended = await inside
     .prepare(
-      `UPDATE batches SET state = $2, ended_at = ${toSharedNow(inside, 'CAST($3 AS BIGINT)')} WHERE id = $1`,
+      `UPDATE batches SET state = $2, ended_at = ${toSharedNow(inside, 'CAST($3 AS BIGINT)')} WHERE id = $1
+       RETURNING state, ended_at`,
     )
-    .run(batch.id, state, steadyNow())
+    .get(batch.id, state, steadyNow())
   await appendEvents(inside, [toEvent(batch, state)])
+  return ended
 }
 
-/** The id is made of that of the batch: a batch ends once. */
 const toEvent = (
   { id, keyId, mode, rows, refused, ends }: Batch,
   state: 'cancelled' | 'completed',
-): NewEvent => ({
-  id: `evt_${id}`,
-  type: 'batch.completed',
-  at: Date.now(),
-  keyId,
-  reference: id,
-  data: { reference: id, status: state.toUpperCase(), mode, rows, refused, ...ends },
-})
+): NewEvent =>
+  createEvent({
+    type: 'batch.completed',
+    at: steadyNow(),
+    keyId,
+    reference: id,
+    data: { reference: id, status: state.toUpperCase(), mode, rows, refused, ...ends },
+  })

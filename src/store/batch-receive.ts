@@ -125,6 +125,6 @@ export async function acceptBatch(
     )
     .get(id, owner, rows, refused, fingerprint, now)
   if (!row) return undefined
-  await endIfDone(inside, row)
-  return toBatch(row)
+  // A batch without a good row ends at once.
+  return toBatch({ ...row, ...(await endIfDone(inside, row)) })
 }
