@@ -33,6 +33,7 @@ export const DATA_TABLES = [
   'webhook_deliveries',
   'webhook_attempts',
   'event_states',
+  'unlogged_events',
   'statistics',
   'latencies',
   'field_policies',

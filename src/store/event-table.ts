@@ -1,5 +1,5 @@
-import { type NewEvent, toEventBody } from '../contract/event.ts'
-import type { Database } from './database.ts'
+import { type EventType, type NewEvent, toEventBody } from '../contract/event.ts'
+import type { Database, Row } from './database.ts'
 import { toSharedNow } from './database-clock.ts'
 
 /** What was last told about something that changes, such as a source. */
@@ -22,17 +22,40 @@ export type EventTable = {
    * succeeds. A name without a row has the state `''`.
    */
   readonly change: (change: Change, event: NewEvent) => Promise<boolean>
+  /** Some of the events that no server has written to its log. */
+  readonly listUnlogged: () => Promise<UnloggedEvent[]>
+  /** Of several nodes that want to write an event to the log, one succeeds. */
+  readonly markLogged: (id: string) => Promise<boolean>
 }
+
+type UnloggedEvent = Pick<NewEvent, 'id' | 'type' | 'data'>
+
+/** Events that are caused where there is no log: see migration 32. */
+const LOGGED_LATER: readonly NewEvent['type'][] = [
+  'batch.completed',
+  'catalogue.changed',
+] satisfies EventType[]
+const MOST_UNLOGGED = 100
 
 export function createEventTable(database: Database): EventTable {
   const states = database.prepare('SELECT name, state FROM event_states ORDER BY name')
+  const unlogged = database.prepare('SELECT id, type, data FROM unlogged_events ORDER BY id LIMIT $1')
   return {
     append: (events) => database.transaction((inside) => appendEvents(inside, events)),
     listStates: async () =>
       (await states.all()).map(({ name, state }) => ({ name: String(name), state: String(state) })),
     change: (change, event) => database.transaction((inside) => changeInside(inside, change, event)),
+    listUnlogged: async () => (await unlogged.all(MOST_UNLOGGED)).map(toUnlogged),
+    markLogged: async (id) =>
+      (await database.prepare('DELETE FROM unlogged_events WHERE id = $1').run(id)) > 0,
   }
 }
+
+const toUnlogged = ({ id, type, data }: Row): UnloggedEvent => ({
+  id: String(id),
+  type: type as EventType,
+  data: JSON.parse(String(data)),
+})
 
 /**
  * Appends events inside a transaction of another table. Events of one reference must not be appended by two transactions at the
@@ -41,10 +64,13 @@ export function createEventTable(database: Database): EventTable {
 export async function appendEvents(inside: Database, events: readonly NewEvent[]): Promise<void> {
   const append = inside.prepare(toAppend(inside))
   for (const event of events) {
-    const { id, type, reference, keyId, at } = event
+    const { id, type, reference, keyId, at, data } = event
     await append.run(id, type, reference, toEventBody(event), keyId, at)
+    if (LOGGED_LATER.includes(type)) await inside.prepare(KEEP_FOR_LOG).run(id, type, JSON.stringify(data))
   }
 }
+
+const KEEP_FOR_LOG = `INSERT INTO unlogged_events (id, type, data) VALUES ($1, $2, $3) ON CONFLICT (id) DO NOTHING`
 
 /** Endpoints of a key get the events of its lineage; those of the operator have the lineage '' and get the events of all keys. */
 const toAppend = (database: Database) => `

@@ -31,6 +31,7 @@ import { auditMonths } from './migrations/0028-audit-months.ts'
 import { verificationQueue } from './migrations/0029-verification-queue.ts'
 import { batches } from './migrations/0030-batches.ts'
 import { asyncWhenDown } from './migrations/0031-async-when-down.ts'
+import { unloggedEvents } from './migrations/0032-unlogged-events.ts'
 
 /** `sql` runs on both engines; statements that differ stand under the name of the dialect. */
 type Migration = {
@@ -73,6 +74,7 @@ const MIGRATIONS: readonly Migration[] = [
   verificationQueue,
   batches,
   asyncWhenDown,
+  unloggedEvents,
 ]
 
 /** The schema that this program knows. */

@@ -100,7 +100,7 @@ export const WRITES: { readonly [Table in keyof Tables]: readonly (keyof Tables[
   subjects: ['insertBlock'],
   nodes: ['sendHeartbeat', 'leave', 'forget'],
   rates: ['lease', 'giveBack', 'forget'],
-  events: ['append', 'change'],
+  events: ['append', 'change', 'markLogged'],
   webhooks: ['insert', 'roll', 'disable', 'enable', 'remove'],
   deliveries: ['claim', 'release', 'settle', 'resend', 'forget'],
   queue: ['enqueue', 'claim', 'claimExpired', 'release', 'forget'],

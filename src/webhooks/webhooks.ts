@@ -88,6 +88,7 @@ export function openWebhooks(options: WebhooksOptions): Webhooks {
   const watch = startPoll(async () => {
     await memory.refresh()
     if (options.hasVendors) await watchSources()
+    await logUnlogged(store.events, log)
   }, WATCH_MS)
   watch.now()
   let reportedAt = Number.NEGATIVE_INFINITY
@@ -122,11 +123,16 @@ const toAuditEvent = (node: string) => {
 const isOfOperator = (type: string) => (OPERATOR_EVENTS as readonly string[]).includes(type)
 
 /** What is told to endpoints is in the log too. */
-function logEvent(log: Pick<Log, 'event'>, { id, type, data }: NewEvent): void {
+function logEvent(log: Pick<Log, 'event'>, { id, type, data }: Pick<NewEvent, 'id' | 'type' | 'data'>): void {
   const figures = Object.entries(data).filter(([, value]) => value !== null)
   const level = isOfOperator(type) && type !== 'source.up' && type !== 'catalogue.changed' ? 'warn' : 'info'
   log.event(level, type, {
     event_id: id,
     ...Object.fromEntries(figures.map(([name, value]) => [name, String(value)])),
   })
+}
+
+/** Events that commands and the store have caused. */
+async function logUnlogged(events: Store['events'], log: Pick<Log, 'event'>): Promise<void> {
+  for (const event of await events.listUnlogged()) if (await events.markLogged(event.id)) logEvent(log, event)
 }
