@@ -43,6 +43,7 @@ export function createQueueWorker(deps: VerificationDeps, options: WorkerOptions
   const availability = createAvailability(deps.sources, monotonicNow)
   const running = new Map<Promise<void>, Claimed>()
   let claims = 0
+  let nextTurn = 0
   let lookedForExpired = Number.NEGATIVE_INFINITY
 
   const nextLease = () => {
@@ -85,14 +86,19 @@ export function createQueueWorker(deps: VerificationDeps, options: WorkerOptions
       await beginExpired(onEnd)
       const due = await table.listDue(CLASSES, now())
       let nextMs = POLL_MS
-      for (const [index, each] of CLASSES.entries()) {
+      // After the class that had the last turn: a long queue of one class does not block the others.
+      const order = CLASSES.map((_each, step) => (step + nextTurn) % CLASSES.length)
+      for (const index of order) {
+        const each = CLASSES[index] as QueueClass
         const dueMs = due[index]
         const free = dueMs === undefined ? 0 : countFree(each)
         if (dueMs === undefined || free <= 0) continue
         nextMs = Math.min(nextMs, Math.max(dueMs, 0))
         if (dueMs > 0) continue
-        for (const claimed of await table.claim({ ...each, ...nextLease(), most: free }, now()))
+        for (const claimed of await table.claim({ ...each, ...nextLease(), most: free }, now())) {
           begin(claimed, onEnd)
+          nextTurn = index + 1
+        }
       }
       return nextMs
     },
