@@ -28,6 +28,16 @@ async function findPort(): Promise<string> {
   return String(port)
 }
 
+it.each(RECEIVERS.filter(({ language, command }) => language !== 'PHP' && isInstalled(command)))(
+  'the receiver in $language does not start without a secret',
+  ({ command, args }) => {
+    const env = { ...process.env, WEBHOOK_SECRET: '', PORT: '0' }
+    const { status, stderr } = spawnSync(command, args('0'), { env, encoding: 'utf8', timeout: 20_000 })
+    expect(status).toBe(1)
+    expect(stderr).toContain('Set WEBHOOK_SECRET')
+  },
+)
+
 describe.each(RECEIVERS)('the receiver in $language', ({ language, command, args }) => {
   const canRun = isInstalled(command)
   const secret = createSecret()

@@ -5,7 +5,11 @@ const TOLERANCE_S = 300;
 
 function isGenuine(string $body): bool
 {
-    $key = base64_decode(preg_replace('/^whsec_/', '', getenv('WEBHOOK_SECRET')));
+    $key = base64_decode(preg_replace('/^whsec_/', '', getenv('WEBHOOK_SECRET') ?: ''));
+    // With an empty key, everyone could sign.
+    if ($key === '') {
+        return false;
+    }
     $id = $_SERVER['HTTP_WEBHOOK_ID'] ?? '';
     $timestamp = $_SERVER['HTTP_WEBHOOK_TIMESTAMP'] ?? '';
     if (!ctype_digit($timestamp) || abs(time() - (int) $timestamp) > TOLERANCE_S) {

@@ -8,6 +8,9 @@ import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 KEY = base64.b64decode(os.environ["WEBHOOK_SECRET"].removeprefix("whsec_"))
+# With an empty key, everyone could sign.
+if not KEY:
+    raise SystemExit("Set WEBHOOK_SECRET to the secret of the endpoint (whsec_…).")
 TOLERANCE_S = 300
 
 # In production, a table with a unique column: an event may arrive more than once.

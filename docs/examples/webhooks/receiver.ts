@@ -3,6 +3,8 @@ import { createHmac, timingSafeEqual } from 'node:crypto'
 import { createServer, type IncomingHttpHeaders } from 'node:http'
 
 const key = Buffer.from((process.env.WEBHOOK_SECRET ?? '').replace(/^whsec_/, ''), 'base64')
+// With an empty key, everyone could sign.
+if (key.length === 0) throw new Error('Set WEBHOOK_SECRET to the secret of the endpoint (whsec_…).')
 const TOLERANCE_S = 300
 
 function isGenuine(headers: IncomingHttpHeaders, body: Buffer): boolean {
