@@ -82,7 +82,7 @@ it('an error keeps what helps: the message of the server, its fields and its id'
     message: 'Some fields are missing or wrong. See errors.',
     retryable: false,
     requestId: error.requestId,
-    fields: { nin: ['nin must be 11 digits'] },
+    fields: { nin: [expect.stringContaining('nin must be 11 digits')] },
   })
   expect(error.requestId).toMatch(/^req_/)
 })
