@@ -3,6 +3,7 @@ import type { Operation } from '../operations/operation.ts'
 import type { ResourceOperation } from '../operations/resource-operation.ts'
 import { EXAMPLE_REFERENCE, schemaRef, toFailures, toPath } from './openapi-failures.ts'
 import { HEADERS, headerRefs, VERIFICATION_HEADERS } from './openapi-headers.ts'
+import { toAccepted, toAcceptedRequest } from './openapi-inputs.ts'
 import { toResourcePaths } from './openapi-resources.ts'
 import { toWebhooks, WEBHOOK_SCHEMA } from './openapi-webhooks.ts'
 
@@ -34,7 +35,7 @@ export function toOpenApi(
       { name: 'Look-ups', description: 'List data bundles and TV add-ons.' },
       { name: 'Webhooks', description: 'Signed requests that the server sends to your endpoints.' },
     ],
-    security: [{ key: [] }],
+    security: [{ key: [] }, { bareKey: [] }],
     paths: {
       ...Object.fromEntries(
         operations.map((operation) => [toPath(operation), toPathItem(operation, examples)]),
@@ -44,7 +45,8 @@ export function toOpenApi(
     webhooks: toWebhooks(),
     components: {
       securitySchemes: {
-        key: { type: 'http', scheme: 'bearer', description: 'An API key, as `Bearer <key>` or bare.' },
+        key: { type: 'http', scheme: 'bearer', description: 'An API key, as `Bearer <key>`.' },
+        bareKey: { type: 'apiKey', in: 'header', name: 'Authorization', description: 'The bare API key.' },
       },
       schemas: {
         Error: ErrorBody,
@@ -77,7 +79,9 @@ const hasBody = ({ inputFrom }: Operation) => inputFrom !== 'path'
 function toSchemas(operation: Operation): [string, unknown][] {
   const name = capital(operation.operationId)
   const response: [string, unknown] = [`${name}Response`, operation.response]
-  return hasBody(operation) ? [[`${name}Request`, operation.request], response] : [response]
+  return hasBody(operation)
+    ? [[`${name}Request`, toAcceptedRequest(operation.request)], response]
+    : [response]
 }
 
 function toPathItem(operation: Operation, examples: Examples): Json {
@@ -110,7 +114,7 @@ function toParameters(operation: Operation): Json {
       in: place,
       required: place === 'path',
       description: schema.description,
-      schema,
+      schema: toAccepted(schema),
     }),
   )
   return parameters.length === 0 ? {} : { parameters }
