@@ -7,7 +7,7 @@ import { AppError, toErrorBody } from '../../src/errors.ts'
 type Fault = '503' | 'no answer'
 
 /** A verification that arrived at the proxy. */
-export type Attempt = { readonly idempotencyKey: string | undefined; readonly body: string }
+type Attempt = { readonly idempotencyKey: string | undefined; readonly body: string }
 
 type UnreliableProxy = {
   readonly url: string
