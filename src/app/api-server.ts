@@ -53,7 +53,7 @@ export function createApiServer(
   for (const operation of RESOURCE_OPERATIONS) addResourceOperation(app, context, admission, operation)
   addHealth(app, context)
   addMedia(app, context, admission)
-  addDocs(app, context.config)
+  addDocs(app, context.config, context.catalogue)
   const close = async () => {
     admission.close()
     await app.close()

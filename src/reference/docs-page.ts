@@ -1,22 +1,29 @@
+import { hash } from 'node:crypto'
 import { readAssetText } from '../assets/asset.ts'
+import type { Catalogue } from '../catalogue/catalogue.ts'
 import { type Chapter, toAuthentication, toErrors, toFirstCall, toHeaders } from './docs-page/guide.ts'
 import { type Html, html, raw, toId } from './docs-page/html.ts'
 import { PERSONAL } from './docs-page/inputs-table.ts'
 import { type Endpoint, listEndpoints, type OpenApi, readOpenApi } from './docs-page/open-api.ts'
 import { toMethod, toOperationSection } from './docs-page/operation-section.ts'
+import { toProductCodes } from './docs-page/product-codes.ts'
 import { toInline, toProse } from './docs-page/prose.ts'
 import { toSandboxNumbers } from './docs-page/sandbox-numbers.ts'
 
 const SHEETS = ['theme', 'layout', 'contents', 'text', 'tag', 'table', 'code']
 const STYLE = raw(SHEETS.map((name) => readAssetText(`src/reference/docs-page/style/${name}.css`)).join(''))
+const SCRIPT = readAssetText('src/reference/docs-page/copy.js')
 
-/** The reference as one HTML page, without script and without external files. */
-export function toDocsPage(document: Record<string, unknown>): string {
+/** The one script that the browser may run, by its hash. */
+export const SCRIPT_HASH = `sha256-${hash('sha256', SCRIPT, 'base64')}`
+
+/** The reference as one HTML page, with one script and without external files. */
+export function toDocsPage(document: Record<string, unknown>, catalogue: Catalogue): string {
   const openApi = readOpenApi(document)
   const endpoints = listEndpoints(openApi)
   const groups = listGroups(openApi, endpoints)
   const before = [toFirstCall(endpoints[0]), toAuthentication(), toHeaders(openApi)]
-  const after = [toErrors(openApi), toSandboxNumbers()]
+  const after = [toErrors(openApi), toSandboxNumbers(), toProductCodes(catalogue)]
   const { title, summary, description } = openApi.info
   return html`<!doctype html>
 <html lang="en">
@@ -42,6 +49,7 @@ ${before.map(toChapter)}
 ${groups.map(toGroup)}
 ${after.map(toChapter)}
 </main>
+<script>${raw(SCRIPT)}</script>
 </body>
 </html>
 `.safe

@@ -61,7 +61,7 @@ describe('/openapi.json and /docs', () => {
   it.each([
     'evil.example/path',
     'a"b',
-    '<script>',
+    '<script>evil',
     'user@evil.example',
     '-.example',
     'x'.repeat(300),

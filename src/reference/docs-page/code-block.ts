@@ -1,6 +1,6 @@
 import { type Html, html } from './html.ts'
 
-/** A command. One click selects it; without script there is no copy button. */
+/** Text to copy. One click selects it; copy.js adds a button. */
 export const toCommandBlock = (title: string, command: string): Html =>
   html`<figure class="command"><figcaption>${title}</figcaption><pre><code>${command}</code></pre></figure>`
 

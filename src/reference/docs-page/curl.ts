@@ -1,21 +1,18 @@
 import { SANDBOX_KEY } from '../../keys/sandbox-key.ts'
-import { type Endpoint, jsonOf, type Schema } from './open-api.ts'
+import { toCall } from './call.ts'
+import type { Endpoint } from './open-api.ts'
 
 type Curl = { readonly title: string; readonly command: string }
 
 /** Every form of this call. A GET with a body has two more forms, for clients that cannot send one. */
 export function listCurls(endpoint: Endpoint): Curl[] {
-  const url = toUrl(endpoint)
-  const body = jsonOf(endpoint.requestBody)?.example
-  const query = toQuery(endpoint)
-  if (body === undefined)
-    return [{ title: 'curl', command: toCommand(url + query, { method: endpoint.method }) }]
-  if (endpoint.method !== 'GET')
-    return [{ title: 'curl', command: toCommand(url, { method: endpoint.method, body }) }]
+  const { method, url, bareUrl, body } = toCall(endpoint)
+  if (body === undefined) return [{ title: 'curl', command: toCommand(url, { method }) }]
+  if (method !== 'GET') return [{ title: 'curl', command: toCommand(bareUrl, { method, body }) }]
   return [
-    { title: 'GET with a JSON body', command: toCommand(url, { method: 'GET', body }) },
-    { title: 'GET with a query string', command: toCommand(url + query) },
-    { title: 'QUERY with a JSON body', command: toCommand(url, { method: 'QUERY', body }) },
+    { title: 'curl: GET with a JSON body', command: toCommand(bareUrl, { method: 'GET', body }) },
+    { title: 'curl: GET with a query string', command: toCommand(url) },
+    { title: 'curl: QUERY with a JSON body', command: toCommand(bareUrl, { method: 'QUERY', body }) },
   ]
 }
 
@@ -30,22 +27,6 @@ function toCommand(url: string, send: { readonly method: string; readonly body?:
   // Always quoted: the server inserts its own address, and brackets as in [::1] are special in a shell.
   return [`curl -s${method} '${url}'`, ...lines].join(' \\\n  ')
 }
-
-const toUrl = ({ server, path, parameters = [] }: Endpoint) =>
-  server +
-  path.replace(/\{([^}]+)\}/g, (_hole, name) =>
-    encodeURIComponent(exampleOf(parameters.find((parameter) => parameter.name === name)?.schema)),
-  )
-
-function toQuery({ parameters = [] }: Endpoint): string {
-  const inQuery = parameters.filter((parameter) => parameter.in === 'query')
-  const query = new URLSearchParams(
-    Object.fromEntries(inQuery.map(({ name, schema }) => [name, exampleOf(schema)])),
-  )
-  return query.size === 0 ? '' : `?${query}`
-}
-
-const exampleOf = (schema: Schema | undefined) => String(schema?.examples?.[0] ?? '')
 
 /** Quoted for a shell, if needed. */
 const quote = (text: string) =>

@@ -6,6 +6,7 @@ import { type Html, html, toId } from './html.ts'
 import { toInputsTable } from './inputs-table.ts'
 import { type Endpoint, jsonOf } from './open-api.ts'
 import { toInline, toProse } from './prose.ts'
+import { listSamples } from './samples.ts'
 
 /** One operation: call, response, errors. */
 export const toOperationSection = (endpoint: Endpoint): Html => html`
@@ -17,6 +18,10 @@ ${toProse(endpoint.description)}
 ${toInputsTable(endpoint)}
 <h4>Example call</h4>
 ${listCurls(endpoint).map(({ title, command }) => toCommandBlock(title, command))}
+${listSamples(endpoint).map(
+  ({ language, code }) =>
+    html`<details><summary>${language}</summary>${toCommandBlock(language, code)}</details>`,
+)}
 ${toSuccess(endpoint)}
 <h4>Errors</h4>
 ${toErrorsTable(listErrors(endpoint))}
