@@ -63,9 +63,11 @@ async function attemptAs<T extends object>(
 
     // Mask, and record: the outcome and the answer, or the next attempt, in one commit.
     const response = toStoredResponse(verification, decision) ?? toFinalResponse(verification, decision)
-    if (response) await end(verification, claimed, response, decision)
-    else await retry(verification, claimed, decision)
-    await keepForReuse(verification, decision)
+    // After an erasure the lease is lost, and nothing about the person is stored.
+    const isWritten = response
+      ? await end(verification, claimed, response, decision)
+      : await retry(verification, claimed, decision)
+    if (isWritten) await keepForReuse(verification, decision)
     const settled = reservation
     reservation = undefined
     await settled?.settle(isFailedGuess(decision))
@@ -125,12 +127,13 @@ function toFinalResponse<T>(
 /** Failures of this server. */
 const LATER: readonly ErrorCode[] = ['internal_error', 'audit_unavailable', 'overloaded']
 
+/** False when another process has taken the verification, or it was erased meanwhile. */
 async function end<T>(
   verification: Verification<T>,
   claimed: Claimed,
   response: StoredResponse,
   decision?: Decision<T>,
-): Promise<void> {
+): Promise<boolean> {
   const { deps, auditFields, sourceAttempts } = verification
   const { outcome } = response
   const change: Finish = {
@@ -142,10 +145,10 @@ async function end<T>(
       ? toOutcome(verification, decision, response, null)
       : { ...auditFields, phase: 'outcome', outcome, sources: JSON.stringify(sourceAttempts) }
   const refusal = await deps.audit.recordChange(change, [entry])
-  // Another process has taken the verification, or it was erased meanwhile.
-  if (refusal) return
+  if (refusal) return false
   if (change.event) deps.queue.announce(change.event)
   deps.queue.signals.end(claimed.reference)
+  return true
 }
 
 /** Of an answer with the NIN behind a virtual NIN. */
@@ -161,7 +164,7 @@ async function retry<T>(
   verification: Verification<T>,
   claimed: Claimed,
   { outcome }: Decision<T>,
-): Promise<void> {
+): Promise<boolean> {
   const { deps, sourceAttempts, budget } = verification
   const { reference, lease, attempts, paidCalls } = claimed
   const isAttempt = sourceAttempts.some(({ result }) => !SKIPPED.includes(result))
@@ -169,7 +172,7 @@ async function retry<T>(
   // The few paid calls of a verification are not used up within seconds.
   const delayMs = toRetryDelay(deps.queue.settings, wasPaid ? Number.POSITIVE_INFINITY : attempts + 1)
   const change: Retry = { kind: 'retry', reference, lease, delayMs, isAttempt }
-  await deps.audit.recordChange(change, [toAttempt(verification, outcome)])
+  return !(await deps.audit.recordChange(change, [toAttempt(verification, outcome)]))
 }
 
 const SKIPPED: readonly SourceAttempt['result'][] = [
