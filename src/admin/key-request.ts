@@ -46,6 +46,7 @@ export function readKeyOptions(input: Static<typeof CreateKeyRequest>): KeyOptio
     subjectsPerDay: subjects_per_day,
     requiresConsent: requires_consent ?? false,
     asyncWhenDown: async_when_down ?? false,
+    requireMatch: input.require_match,
   }
 }
 

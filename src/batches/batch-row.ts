@@ -1,5 +1,6 @@
 import { BvnRequest } from '../contract/bvn.ts'
 import { NinRequest } from '../contract/nin.ts'
+import { DETAIL_FIELDS, type PersonDetails, toDetails } from '../contract/person-details.ts'
 import type { Scope } from '../contract/scope.ts'
 import { createValidate } from '../contract/validate.ts'
 import type { Kind } from '../crypto/blind-index.ts'
@@ -13,6 +14,7 @@ export type BatchRow = {
   readonly number: string
   readonly phone: string
   readonly amount?: string
+  readonly details?: PersonDetails | undefined
   /** The caller's own word for the row, returned with its result. It may be personal. */
   readonly reference?: string
   readonly consentReference?: string
@@ -28,6 +30,7 @@ export const ROW_FIELDS = [
   'bvn',
   'phone',
   'amount',
+  ...DETAIL_FIELDS,
   'reference',
   'consent_reference',
 ] as const
@@ -73,6 +76,7 @@ export function createCheckRow(scopes: ReadonlySet<Scope>): CheckRow {
       number: inputs[kind] ?? '',
       phone: inputs.phone ?? '',
       ...toAmount(inputs),
+      ...toRowDetails(inputs),
       ...optional,
     }
   }
@@ -90,6 +94,11 @@ function readInputs({ validate }: RowOperation, fields: Fields, refuse: Refuse) 
       for (const message of messages) refuse(field, message)
     return undefined
   }
+}
+
+function toRowDetails(inputs: Readonly<Record<string, string>>): Pick<BatchRow, 'details'> {
+  const details = toDetails(inputs)
+  return details === undefined ? {} : { details }
 }
 
 const toAmount = ({ amount }: Readonly<Record<string, string>>) => (amount === undefined ? {} : { amount })

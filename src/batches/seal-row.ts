@@ -26,7 +26,7 @@ export function createSealRow(keyring: Keyring, subjectKey: KeyObject, incoming:
       line: row.line,
       reference,
       operation: `verify_${row.kind}`,
-      subject: toBlindIndex(subjectKey, row.kind, row.number),
+      subject: toBlindIndex(subjectKey, row.kind, request.number),
       question: sealQuestion(keyring, reference, request),
       ...(row.reference !== undefined && { label: sealLabel(keyring, reference, row.reference) }),
     }
@@ -49,12 +49,10 @@ function toRequest(incoming: IncomingBatch, row: BatchRow): VerificationRequest 
     return toVerificationRequest({ ...incoming, headers: { ...headers, ...consent } }, row)
   } catch (error) {
     if (!(error instanceof AppError) || !error.errors) throw error
-    return Object.values(error.errors)
-      .flat()
-      .map((text) => ({
-        line,
-        field: 'consent_reference',
-        message: text.replace('X-Consent-Reference', 'consent_reference'),
-      }))
+    return Object.entries(error.errors).flatMap(([name, texts]) =>
+      texts.map((text) => ({ line, field: toRowField(name), message: text.replace(name, toRowField(name)) })),
+    )
   }
 }
+
+const toRowField = (name: string) => (name === 'X-Consent-Reference' ? 'consent_reference' : name)

@@ -1,5 +1,6 @@
 import { type Command, Option } from 'commander'
 import { dim, say, sayJson, strong, warn } from '../app/terminal.ts'
+import { REQUIRE_MATCH, type RequireMatch } from '../contract/person-details.ts'
 import { MODES, type Mode, SCOPES, type Scope } from '../contract/scope.ts'
 import { SUBJECTS_PER_DAY } from '../keys/api-key.ts'
 import { isHiddenByDefault } from '../keys/field-policy.ts'
@@ -29,6 +30,7 @@ type CreateOptions = {
   subjectsPerDay?: number
   requireConsent?: true
   asyncWhenDown?: true
+  requireMatch?: RequireMatch
   json?: true
 }
 
@@ -77,6 +79,12 @@ export function addCreateKeyCommand(keys: Command): void {
       '--async-when-down',
       'answer 202 (pending) instead of 502, 503 or 504 while no source can answer; see docs/pending.md',
     )
+    .addOption(
+      new Option(
+        '--require-match <details>',
+        'details that each verification must give, and that must match: name, dob (date of birth) or both',
+      ).choices(Object.keys(REQUIRE_MATCH)),
+    )
     .option('--json', 'print a JSON object')
     .action((options: CreateOptions) => withCommandContext((context) => create(context, options)))
   addHelp(command, {
@@ -93,7 +101,7 @@ export function addCreateKeyCommand(keys: Command): void {
 
 async function create(context: CommandContext, options: CreateOptions): Promise<void> {
   const { name, mode, scope = [...SCOPES], expires, ip, clientCert, hide, reveal } = options
-  const { subjectsPerDay, requireConsent = false, asyncWhenDown = false } = options
+  const { subjectsPerDay, requireConsent = false, asyncWhenDown = false, requireMatch } = options
   const expiresAt = expires === undefined ? undefined : Date.now() + expires
   const keyOptions = {
     name,
@@ -105,6 +113,7 @@ async function create(context: CommandContext, options: CreateOptions): Promise<
     subjectsPerDay,
     requiresConsent: requireConsent,
     asyncWhenDown,
+    requireMatch,
   }
   showNewKey(
     context,

@@ -127,9 +127,10 @@ export const toPrices = ({ vendors }: Pick<Config, 'vendors'>) =>
   )
 
 function listWarnings(config: Config, opened: ReadonlyMap<SourceName, Source>): string[] {
-  const named: readonly (readonly [Kind, readonly SourceName[]])[] = [
-    ['nin', config.ninSources],
-    ['bvn', config.bvnSources],
-  ]
-  return named.flatMap(([kind, order]) => order.flatMap((name) => opened.get(name)?.cannot?.[kind] ?? []))
+  const named = new Set([...config.ninSources, ...config.bvnSources])
+  return [...named]
+    .filter((name) => opened.get(name)?.needsNames)
+    .map((name) => `${name} needs the name of the person: it is passed over for requests without ${NAMES}.`)
 }
+
+const NAMES = 'first_name and last_name, unless TABBAT_QOREID_NAMES_OPTIONAL=on'

@@ -1,5 +1,6 @@
 import { exactly, input, personal, personalOrNull, request, text } from './field.ts'
 import { phoneInput } from './nin.ts'
+import { detailInputs } from './person-details.ts'
 import { type Static, Type } from './schema.ts'
 
 export const BvnRequest = request(
@@ -18,8 +19,9 @@ export const BvnRequest = request(
       description: 'An amount as decimal text. It is validated and audited, and never sent to a source.',
       example: '100.00',
     }),
+    ...detailInputs,
   },
-  'The number to verify, the phone it must belong to, and an amount for the record.',
+  'The number to verify, the phone it must belong to, and an amount for the record. Optionally, details of the person to compare.',
 )
 export type BvnRequest = Static<typeof BvnRequest>
 

@@ -61,6 +61,9 @@ export function readDay(text: string, now = new Date()): Day | undefined {
 export const isSameDay = (one: Day, other: Day) =>
   one.year === other.year && one.month === other.month && one.day === other.day
 
+/** 1990-01-05 */
+export const toIsoDay = ({ year, month, day }: Day) => `${year}-${twoDigits(month)}-${twoDigits(day)}`
+
 /** 05-01-1990 */
 export const toNumericDay = ({ year, month, day }: Day) => `${twoDigits(day)}-${twoDigits(month)}-${year}`
 

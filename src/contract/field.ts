@@ -1,4 +1,4 @@
-import { type TProperties, Type } from './schema.ts'
+import { type TProperties, type TSchema, Type } from './schema.ts'
 
 /** A field without personal data. */
 export const text = (description: string, example?: string) =>
@@ -21,7 +21,7 @@ export const request = <T extends TProperties>(properties: T, description: strin
   Type.Object(properties, { additionalProperties: true, description })
 
 /** Longer inputs are refused before a pattern is tried: matching a long text can be slow. */
-export const INPUT_MAX_LENGTH = 64
+const INPUT_MAX_LENGTH = 64
 
 /**
  * A field of a request. `rule` completes the sentence "<field> …" of the error that a caller gets when the value does not
@@ -33,12 +33,22 @@ export const input = (options: {
   description: string
   example: string
   pii?: boolean
+  maxLength?: number
 }) =>
   Type.String({
     pattern: options.pattern,
-    maxLength: INPUT_MAX_LENGTH,
+    maxLength: options.maxLength ?? INPUT_MAX_LENGTH,
     'x-rule': options.rule,
     description: options.description,
     examples: [options.example],
     ...(options.pii ? { 'x-pii': true } : {}),
   })
+
+const CHECK = Symbol('check')
+
+/** A rule that no pattern can express. Not enumerable, so it is not part of the JSON schema. */
+export const withCheck = <T extends TSchema>(schema: T, check: (text: string) => boolean): T =>
+  Object.defineProperty(schema, CHECK, { value: check })
+
+export const checkOf = (schema: object): ((text: string) => boolean) | undefined =>
+  (schema as { readonly [CHECK]?: (text: string) => boolean })[CHECK]

@@ -1,4 +1,5 @@
 import { exactly, input, personal, request, text } from './field.ts'
+import { detailInputs } from './person-details.ts'
 import { PHONE_PATTERN } from './phone.ts'
 import { type Static, Type } from './schema.ts'
 import { VIRTUAL_NIN_PATTERN } from './virtual-nin.ts'
@@ -22,8 +23,9 @@ export const NinRequest = request(
       pii: true,
     }),
     phone: phoneInput,
+    ...detailInputs,
   },
-  'The number to verify and the phone it must belong to.',
+  'The number to verify and the phone it must belong to. Optionally, details of the person to compare.',
 )
 export type NinRequest = Static<typeof NinRequest>
 

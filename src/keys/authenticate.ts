@@ -118,6 +118,7 @@ export function toCaller(row: KeyRow): Caller {
     hidden: toHiddenFields(row.hide, row.reveal),
     requiresConsent: row.requiresConsent,
     asyncWhenDown: row.asyncWhenDown,
+    requireMatch: row.requireMatch,
     subjectsPerDay: row.subjectsPerDay ?? SUBJECTS_PER_DAY,
   }
 }

@@ -1,3 +1,4 @@
+import type { RequireMatch } from '../contract/person-details.ts'
 import type { Mode, Scope } from '../contract/scope.ts'
 
 /** The API key of a request, and what it may do. */
@@ -16,6 +17,8 @@ export type Caller = {
   readonly requiresConsent: boolean
   /** A verification becomes pending when no source can answer. */
   readonly asyncWhenDown: boolean
+  /** Details that must be given and must match. */
+  readonly requireMatch?: RequireMatch | undefined
   /** How many people it may ask about in a day. */
   readonly subjectsPerDay: number
   /** The store is unavailable, so a revocation may have been missed: valid for look-ups only. */

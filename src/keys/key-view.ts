@@ -19,6 +19,7 @@ export function toKeyView(row: KeyRow) {
     reveal: [...row.reveal],
     requires_consent: row.requiresConsent,
     async_when_down: row.asyncWhenDown,
+    require_match: row.requireMatch ?? null,
     subjects_per_day: row.subjectsPerDay ?? SUBJECTS_PER_DAY,
     created_at: time(row.createdAt),
     expires_at: time(row.expiresAt),

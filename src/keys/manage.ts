@@ -13,7 +13,14 @@ export type KeyOptions = Pick<KeyRow, 'name' | 'mode' | 'scopes' | 'expiresAt' |
   Partial<
     Pick<
       KeyRow,
-      'clientCerts' | 'hide' | 'reveal' | 'subjectsPerDay' | 'requiresConsent' | 'asyncWhenDown' | 'lineage'
+      | 'clientCerts'
+      | 'hide'
+      | 'reveal'
+      | 'subjectsPerDay'
+      | 'requiresConsent'
+      | 'asyncWhenDown'
+      | 'requireMatch'
+      | 'lineage'
     >
   >
 
@@ -75,6 +82,7 @@ function toNewKey({ keyring }: KeyDeps, options: KeyOptions): NewKey {
     subjectsPerDay,
     requiresConsent = false,
     asyncWhenDown = false,
+    requireMatch,
     lineage = id,
   } = options
   const row: KeyRow = {
@@ -95,6 +103,7 @@ function toNewKey({ keyring }: KeyDeps, options: KeyOptions): NewKey {
     subjectsPerDay,
     requiresConsent,
     asyncWhenDown,
+    requireMatch,
   }
   return { text, row }
 }

@@ -1,4 +1,5 @@
 import { BvnRequest, BvnResponse } from '../contract/bvn.ts'
+import { toDetails } from '../contract/person-details.ts'
 import { BVN } from '../verification/id-type.ts'
 import { respond } from '../verification/queue/respond.ts'
 import { defineOperation } from './operation.ts'
@@ -12,7 +13,7 @@ export const verifyBvn = defineOperation({
   tag: 'Identity',
   summary: 'Verify a BVN against a phone number',
   description:
-    'Answers 200 only when a record with this BVN exists and one of its phones is the phone in the request. An unknown BVN and a phone that does not match give the same 422.',
+    'Answers 200 only when a record with this BVN exists and one of its phones is the phone in the request. An unknown BVN and a phone that does not match give the same 422. Names and a date of birth in the request are compared with the record; the header `Tabbat-Match` of the response says how they compare.',
   scope: 'kyc:bvn',
   inputFrom: 'body',
   request: BvnRequest,
@@ -20,6 +21,6 @@ export const verifyBvn = defineOperation({
   errors: VERIFICATION_ERRORS,
   run: (context, request) => {
     const { bvn, phone, amount } = request.input
-    return respond(context, BVN, request, { number: bvn, phone, amount })
+    return respond(context, BVN, request, { number: bvn, phone, amount, details: toDetails(request.input) })
   },
 })

@@ -1,4 +1,5 @@
 import { NinRequest, NinResponse } from '../contract/nin.ts'
+import { toDetails } from '../contract/person-details.ts'
 import { NIN } from '../verification/id-type.ts'
 import { respond } from '../verification/queue/respond.ts'
 import { defineOperation } from './operation.ts'
@@ -12,7 +13,7 @@ export const verifyNin = defineOperation({
   tag: 'Identity',
   summary: 'Verify a NIN against a phone number',
   description:
-    'Answers 200 only when a record with this NIN exists and its phone is the phone in the request. An unknown NIN and a phone that does not match give the same 422.',
+    'Answers 200 only when a record with this NIN exists and its phone is the phone in the request. An unknown NIN and a phone that does not match give the same 422. Names and a date of birth in the request are compared with the record; the header `Tabbat-Match` of the response says how they compare.',
   scope: 'kyc:nin',
   inputFrom: 'body',
   request: NinRequest,
@@ -20,6 +21,6 @@ export const verifyNin = defineOperation({
   errors: VERIFICATION_ERRORS,
   run: (context, request) => {
     const { nin, phone } = request.input
-    return respond(context, NIN, request, { number: nin, phone })
+    return respond(context, NIN, request, { number: nin, phone, details: toDetails(request.input) })
   },
 })

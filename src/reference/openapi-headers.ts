@@ -17,6 +17,10 @@ export const HEADERS = {
     '"key";r=2999;t=60',
   ),
   'RateLimit-Policy': header('The limit of this key: requests (`q`) per seconds (`w`).', '"key";q=3000;w=60'),
+  'Tabbat-Match': header(
+    'How the details in the request compare with the record: `exact`, `partial` or `no`. Only details that were given, that the record has and that this key may see. Absent if there are none.',
+    'first_name=exact, last_name=partial, date_of_birth=no',
+  ),
   'Retry-After': header('Seconds to wait before trying again.', '30'),
   Location: header(
     'Where the answer will be.',

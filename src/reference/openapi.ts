@@ -59,9 +59,12 @@ export function toOpenApi(
   }
 }
 
-/** The example request of an operation, from the examples of its fields. */
+/** The example request of an operation, from the examples of its required fields. */
 export function toExampleInput({ request }: Operation): Record<string, string> {
-  const fields = Object.entries(request.properties as Record<string, { examples?: string[] }>)
+  const required = request.required as readonly string[]
+  const fields = Object.entries(request.properties as Record<string, { examples?: string[] }>).filter(
+    ([name]) => required.includes(name),
+  )
   return Object.fromEntries(fields.map(([name, { examples = [] }]) => [name, examples[0] ?? '']))
 }
 
@@ -136,7 +139,12 @@ function toSuccess(operation: Operation, examples: Examples): Json {
   return {
     description:
       operation.tag === 'Identity' ? 'VERIFIED: the record exists and its phone matches.' : 'The list.',
-    headers: headerRefs('X-Request-Id', 'RateLimit', 'RateLimit-Policy'),
+    headers: headerRefs(
+      'X-Request-Id',
+      'RateLimit',
+      'RateLimit-Policy',
+      ...(operation.tag === 'Identity' ? ['Tabbat-Match'] : []),
+    ),
     content: {
       'application/json': {
         schema: schemaRef(`${capital(operation.operationId)}Response`),

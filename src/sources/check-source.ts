@@ -44,7 +44,7 @@ export async function checkSource(
       asked: 'nothing',
       result: 'cannot',
       ms: 0,
-      explanation: source.cannot?.nin ?? source.cannot?.bvn ?? 'This source has no operation to check.',
+      explanation: 'This source has no operation to check.',
     }
   const spending = probe.isBilled ? await deps.spend(source.name) : NO_SPENDING
   if (typeof spending === 'string')
@@ -90,7 +90,8 @@ function toProbe(
     return {
       asked: 'a NIN',
       isBilled: true,
-      run: async (call) => toResult((await findNin({ nin, phone: PHONE }, call)).found),
+      run: async (call) =>
+        toResult((await findNin({ nin, phone: PHONE, details: samples?.details }, call)).found),
     }
   }
   if (findBvn) {
@@ -98,7 +99,8 @@ function toProbe(
     return {
       asked: 'a BVN',
       isBilled: true,
-      run: async (call) => toResult((await findBvn({ bvn, phone: PHONE }, call)).found),
+      run: async (call) =>
+        toResult((await findBvn({ bvn, phone: PHONE, details: samples?.details }, call)).found),
     }
   }
   if (!fetchCatalogue) return undefined

@@ -1,6 +1,7 @@
 import type { BvnRecord } from '../contract/bvn.ts'
 import type { CatalogueFiles } from '../contract/catalogue-files.ts'
 import type { NinRecord } from '../contract/nin.ts'
+import type { PersonDetails } from '../contract/person-details.ts'
 import type { Kind } from '../crypto/blind-index.ts'
 import type { Settings, ValuesOf } from '../settings/setting.ts'
 import type { RecordQuestion, RecordRows } from '../store/lookup.ts'
@@ -29,8 +30,11 @@ export type Answer<T> =
     }
 
 /** `nin` may be a virtual NIN, for sources that accept it. */
-export type NinQuery = { readonly nin: string; readonly phone: string }
-export type BvnQuery = { readonly bvn: string; readonly phone: string }
+export type NinQuery = Query & { readonly nin: string }
+export type BvnQuery = Query & { readonly bvn: string }
+
+/** Details are sent only to vendors that need them. */
+type Query = { readonly phone: string; readonly details?: PersonDetails | undefined }
 
 /** The context of every call: the deadline, and the reference of the verification. */
 export type Call = {
@@ -59,14 +63,14 @@ export type Source = {
   readonly findBvn?: (query: BvnQuery, call: Call) => Promise<Answer<BvnRecord>>
   /** `findNin` takes a virtual NIN as well. */
   readonly acceptsVirtualNin?: true
+  /** It is passed over for requests without a first and a last name. */
+  readonly needsNames?: boolean
   /** Absent in sources outside this process. */
   readonly local?: LocalSource
   /** The vendor's current lists. What it does not sell is returned as in `current`, or left out. */
   readonly fetchCatalogue?: (current: CatalogueFiles, call: Call) => Promise<CatalogueFiles>
   /** The vendor's test numbers: `tabbat sources check` queries one of them. */
-  readonly samples?: { readonly nin?: string; readonly bvn?: string }
-  /** Why an operation is not available with these settings, in one line for the operator. */
-  readonly cannot?: { readonly nin?: string; readonly bvn?: string }
+  readonly samples?: { readonly nin?: string; readonly bvn?: string; readonly details?: PersonDetails }
   readonly close?: () => Promise<void>
 }
 

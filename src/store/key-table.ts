@@ -1,3 +1,4 @@
+import type { RequireMatch } from '../contract/person-details.ts'
 import type { Mode, Scope } from '../contract/scope.ts'
 import { UserError } from '../errors.ts'
 import type { Database, Row } from './database.ts'
@@ -26,6 +27,8 @@ export type KeyRow = {
   readonly subjectsPerDay: number | undefined
   /** A verification becomes pending when no source can answer. */
   readonly asyncWhenDown: boolean
+  /** Details that every verification must give and that must match. */
+  readonly requireMatch?: RequireMatch | undefined
 }
 
 export type KeyTable = {
@@ -45,7 +48,7 @@ export type KeyTable = {
 
 /** Listed: PostgreSQL fails a prepared `SELECT *` when another node adds a column. */
 const COLUMNS = `id, mode, name, hash, scopes, allowed_ips, created_at, expires_at, revoked_at, rolled_to,
-  hide, reveal, subjects_per_day, requires_consent, lineage, client_certs, async_when_down`
+  hide, reveal, subjects_per_day, requires_consent, lineage, client_certs, async_when_down, require_match`
 
 /** Column values for an unknown id, so that the response time does not tell which ids exist. */
 const IF_MISSING: Readonly<Record<string, string>> = {
@@ -110,7 +113,7 @@ async function insertKey(database: Database, row: KeyRow): Promise<void> {
   await database
     .prepare(
       `INSERT INTO api_keys (${COLUMNS})
-       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)`,
+       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)`,
     )
     .run(
       row.id,
@@ -130,6 +133,7 @@ async function insertKey(database: Database, row: KeyRow): Promise<void> {
       row.lineage,
       row.clientCerts?.join(',') ?? null,
       row.asyncWhenDown ? 1 : 0,
+      row.requireMatch ?? null,
     )
 }
 
@@ -154,6 +158,7 @@ function toKeyRow(row: Row): KeyRow {
     reveal: toList(row.reveal),
     subjectsPerDay: toOptionalNumber(row.subjects_per_day),
     asyncWhenDown: Number(row.async_when_down) === 1,
+    requireMatch: row.require_match === null ? undefined : (row.require_match as RequireMatch),
     requiresConsent: Number(row.requires_consent) === 1,
   }
 }

@@ -32,6 +32,7 @@ import { verificationQueue } from './migrations/0029-verification-queue.ts'
 import { batches } from './migrations/0030-batches.ts'
 import { asyncWhenDown } from './migrations/0031-async-when-down.ts'
 import { unloggedEvents } from './migrations/0032-unlogged-events.ts'
+import { requireMatch } from './migrations/0033-require-match.ts'
 
 /** `sql` runs on both engines; statements that differ stand under the name of the dialect. */
 type Migration = {
@@ -75,6 +76,7 @@ const MIGRATIONS: readonly Migration[] = [
   batches,
   asyncWhenDown,
   unloggedEvents,
+  requireMatch,
 ]
 
 /** The schema that this program knows. */

@@ -6,9 +6,10 @@ import { toSourceFailure } from '../sources/search-progress.ts'
 import { type Answer, type LocalSource, type Source, SourceError } from '../sources/source.ts'
 import type { RecordRows } from '../store/lookup.ts'
 import { type Decision, isPhoneOf, match, toFailed } from './match.ts'
+import { requireSource } from './require-source.ts'
 import type { Reuse } from './reuse.ts'
 import type { Verification } from './verification.ts'
-import type { VerificationRequest } from './verification-request.ts'
+import { toGuess, type VerificationRequest } from './verification-request.ts'
 
 /** The only source of an operation, inside this process. */
 export type LocalOnly = { readonly name: string; readonly local: LocalSource }
@@ -71,6 +72,8 @@ function addLocalAttempt<T>(
 export async function askAndMatch<T>(verification: Verification<T>): Promise<Decision<T>> {
   const { deps, idType, request, budget } = verification
   try {
+    // Again: the sources may have changed while a verification was in the queue.
+    requireSource(deps.sources, idType, request)
     const reusable = deps.reuse ? await findReusable(deps.reuse, verification) : undefined
     return match(idType, request, reusable ?? (await askExternal(verification)))
   } catch (error) {
@@ -93,14 +96,15 @@ function askExternal<T>({
   return withDeadline(toMsLeft(request), (signal) => {
     const call = { signal, reference }
     const queries = sources
-      .filter(({ source }) => idType.isOfferedBy(source, number))
+      .filter(({ source }) => idType.isOfferedBy(source, request))
       .map(({ source, guard }) => ({
         name: source.name,
         guard,
         query: (traceparent?: string) =>
-          idType.find(source, number, phone, traceparent === undefined ? call : { ...call, traceparent }),
+          idType.find(source, request, traceparent === undefined ? call : { ...call, traceparent }),
       }))
-    return singleFlight.share([caller.lineage, idType.kind, number, phone], queries, {
+    // Details are part of the question: some vendors are sent them.
+    return singleFlight.share([caller.lineage, idType.kind, number, toGuess(request)], queries, {
       sourceAttempts,
       signal,
       // A virtual NIN is issued for one vendor: another does not know it.

@@ -12,7 +12,7 @@ export type GuessLimit = {
    * guess counts as failed from now on, so that of many guesses at once no more pass than one by one. `subject` is the keyed
    * hash of the number, in hex.
    */
-  readonly reserve: (caller: Caller, subject: string, phone: string) => Promise<Reservation>
+  readonly reserve: (caller: Caller, subject: string, guessed: string) => Promise<Reservation>
   /** Throws as `reserve` does, and counts nothing. */
   readonly check: (caller: Caller, subject: string) => Promise<void>
   /** At the start: withdraws the guesses that were under way when this node died. */
@@ -60,9 +60,9 @@ export function createGuessLimit(
     if (admitted !== 'admitted') throw toLimitError(admitted, at)
   }
 
-  const reserve: GuessLimit['reserve'] = async (caller, subjectHex, phone) => {
+  const reserve: GuessLimit['reserve'] = async (caller, subjectHex, guessed) => {
     const subject = Buffer.from(subjectHex, 'hex')
-    const name = `${caller.lineage}|${subjectHex}|${phone}`
+    const name = `${caller.lineage}|${subjectHex}|${guessed}`
     const id = `${node}/${randomUUID()}`
     const guess = open.get(name) ?? {
       id,

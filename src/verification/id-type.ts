@@ -6,16 +6,20 @@ import type { Kind } from '../crypto/blind-index.ts'
 import { toPicturePath } from '../registry/media-link.ts'
 import type { Answer, Call, LocalSource, Source } from '../sources/source.ts'
 import type { RecordRows } from '../store/lookup.ts'
+import type { PersonInfo } from './match-details.ts'
 import type { VerificationRequest } from './verification-request.ts'
+
+/** What a source is asked. */
+type Asked = Pick<VerificationRequest, 'number' | 'phone' | 'details'>
 
 /** Everything in which a NIN and a BVN differ. */
 export type IdType<T> = {
   readonly kind: Kind
   /** In the audit log. */
   readonly operation: string
-  /** Whether the source can look up this number. */
-  readonly isOfferedBy: (source: Source, number: string) => boolean
-  readonly find: (source: Source, number: string, phone: string, call: Call) => Promise<Answer<T>>
+  /** Whether the source can look up this number, with these details. */
+  readonly isOfferedBy: (source: Source, asked: Asked) => boolean
+  readonly find: (source: Source, asked: Asked, call: Call) => Promise<Answer<T>>
   readonly findLocal: (
     source: LocalSource,
     number: string,
@@ -25,6 +29,7 @@ export type IdType<T> = {
   readonly numberIn: (record: T) => string
   /** Whether the record is that of the requested number. */
   readonly isAbout: (record: T, number: string) => boolean
+  readonly personIn: (record: T) => PersonInfo
   readonly phonesIn: (record: T) => readonly (string | null)[]
   /** The record with a watch list entry. Absent where the contract has no watch list. */
   readonly markWatchlisted?: (record: T) => T
@@ -43,12 +48,16 @@ const NIN_PATTERN = /^\d{11}$/
 export const NIN: IdType<NinRecord> = {
   kind: 'nin',
   operation: 'verify_nin',
-  isOfferedBy: ({ findNin, acceptsVirtualNin }, nin) =>
-    findNin !== undefined && (!isVirtualNin(nin) || acceptsVirtualNin === true),
-  find: ({ name, findNin }, nin, phone, call) => (findNin ?? notOffered(name))({ nin, phone }, call),
+  isOfferedBy: (source, asked) =>
+    source.findNin !== undefined &&
+    (!isVirtualNin(asked.number) || source.acceptsVirtualNin === true) &&
+    hasNames(source, asked),
+  find: ({ name, findNin }, { number, phone, details }, call) =>
+    (findNin ?? notOffered(name))({ nin: number, phone, details }, call),
   findLocal: ({ findNin }, nin, phone, rows) => findNin({ nin, phone }, rows),
   numberIn: ({ nin_number }) => nin_number,
   isAbout: ({ nin_number }, nin) => nin_number === nin || (isVirtualNin(nin) && NIN_PATTERN.test(nin_number)),
+  personIn: (record) => record.personal_info,
   phonesIn: (record) => [record.personal_info.phone_number],
   toBody: toNinBody,
 }
@@ -56,16 +65,21 @@ export const NIN: IdType<NinRecord> = {
 export const BVN: IdType<BvnRecord> = {
   kind: 'bvn',
   operation: 'verify_bvn',
-  isOfferedBy: ({ findBvn }) => findBvn !== undefined,
-  find: ({ name, findBvn }, bvn, phone, call) => (findBvn ?? notOffered(name))({ bvn, phone }, call),
+  isOfferedBy: (source, asked) => source.findBvn !== undefined && hasNames(source, asked),
+  find: ({ name, findBvn }, { number, phone, details }, call) =>
+    (findBvn ?? notOffered(name))({ bvn: number, phone, details }, call),
   findLocal: ({ findBvn }, bvn, phone, rows) => findBvn({ bvn, phone }, rows),
   numberIn: ({ bvn_number }) => bvn_number,
   isAbout: ({ bvn_number }, bvn) => bvn_number === bvn,
+  personIn: (record) => record.personal_info,
   phonesIn: (record) => [record.personal_info.phone_number, record.personal_info.phone_number_2],
   // Replaces the text of the source that has the record: that text may mean "not on a watch list".
   markWatchlisted: (record) => ({ ...record, watchlisted: 'YES' }),
   toBody: toBvnBody,
 }
+
+const hasNames = ({ needsNames }: Source, { details }: Asked) =>
+  needsNames !== true || (details?.first_name !== undefined && details.last_name !== undefined)
 
 function notOffered(name: string): never {
   throw new Error(`${name} does not offer this operation`)

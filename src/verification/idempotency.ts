@@ -23,6 +23,8 @@ export type StoredResponse = {
   readonly outcome: string
   readonly reference: string
   readonly released: string | null
+  /** The header Tabbat-Match. */
+  readonly match?: string | undefined
 }
 
 /** The right to give the first response under an Idempotency-Key. */

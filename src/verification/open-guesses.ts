@@ -5,15 +5,15 @@ export type OpenGuess = { readonly name: string; holders: number; counted: boole
 
 export type OpenGuesses = {
   /** `subject` is the keyed hash of the number, in hex. */
-  readonly join: (caller: Caller, subject: string, phone: string) => OpenGuess
+  readonly join: (caller: Caller, subject: string, guessed: string) => OpenGuess
   readonly leave: (guess: OpenGuess) => void
 }
 
 export function createOpenGuesses(): OpenGuesses {
   const open = new Map<string, OpenGuess>()
   return {
-    join: ({ lineage }, subject, phone) => {
-      const name = `${lineage}|${subject}|${phone}`
+    join: ({ lineage }, subject, guessed) => {
+      const name = `${lineage}|${subject}|${guessed}`
       const guess = open.get(name) ?? { name, holders: 0, counted: false }
       guess.holders += 1
       open.set(name, guess)

@@ -4,7 +4,7 @@ import type { IdType } from './id-type.ts'
 import type { StoredResponse } from './idempotency.ts'
 import type { KeyUse } from './idempotency-key.ts'
 import { toPendingHeaders } from './queue/pending-response.ts'
-import { toAuditFields } from './verification.ts'
+import { toAuditDetail, toAuditFields } from './verification.ts'
 import type { VerificationDeps } from './verification-deps.ts'
 import type { VerificationRequest } from './verification-request.ts'
 
@@ -24,8 +24,9 @@ export async function replay<T>(
   stored: StoredResponse,
 ): Promise<VerificationResponse> {
   const fields = toAuditFields(idType, request, subject, stored.reference)
-  const { outcome, released } = stored
-  const entry = { ...fields, phase: 'replay', outcome, fields_released: released } as const
+  const { outcome, released, match } = stored
+  const detail = toAuditDetail(match, fields.detail)
+  const entry = { ...fields, phase: 'replay', outcome, fields_released: released, detail } as const
   await endAfter(request.trace?.startStep('commit'), audit.record([entry]))
   if (outcome !== 'pending') return { ...stored, replayed: true }
   return { ...stored, replayed: true, headers: toPendingHeaders(stored.reference) }
@@ -33,14 +34,14 @@ export async function replay<T>(
 
 export const toKeyUse = <T>(
   { operation }: IdType<T>,
-  { caller, number, phone, amount = '' }: VerificationRequest,
+  { caller, number, phone, amount = '', details }: VerificationRequest,
   header: string,
   subject: string,
 ): KeyUse => ({
   keyId: caller.lineage,
   operation,
   header,
-  request: [number, phone, amount],
+  request: details === undefined ? [number, phone, amount] : [number, phone, amount, JSON.stringify(details)],
   subject,
   isVirtual: isVirtualNin(number),
 })

@@ -3,6 +3,7 @@ import { toReleasedFields } from '../keys/field-policy.ts'
 import type { StoredResponse } from './idempotency.ts'
 import { mask } from './mask.ts'
 import type { Decision } from './match.ts'
+import { toMatchText } from './match-details.ts'
 import type { Verification } from './verification.ts'
 
 /** The response of a decision, with the fields hidden that the key must not see. Undefined for a failure. */
@@ -20,6 +21,7 @@ export function toStoredResponse<T extends object>(
     outcome: 'verified',
     reference,
     released: toReleasedFields(idType.kind, hidden),
+    ...(decision.match && { match: toMatchText(decision.match.told) }),
   }
 }
 

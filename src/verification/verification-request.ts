@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { holdsPersonNumber, PERSON_NUMBER_RULE } from '../contract/free-text.ts'
+import { type PersonDetails, REQUIRE_MATCH, type RequireMatch } from '../contract/person-details.ts'
 import { toPhoneCore } from '../contract/phone.ts'
 import { toCanonicalNin } from '../contract/virtual-nin.ts'
 import { AppError } from '../errors.ts'
@@ -13,6 +14,8 @@ export type VerificationRequest = {
   /** The ten digits by which phones are compared. */
   readonly phone: string
   readonly amount: string | undefined
+  /** To be compared with the record. Undefined: nothing is compared. */
+  readonly details?: PersonDetails | undefined
   readonly caller: Caller
   /** The console account that sent the request, if it came from the console. */
   readonly account: string | undefined
@@ -38,7 +41,12 @@ export type Incoming = {
   readonly trace?: RequestTrace | undefined
 }
 
-export type Inputs = { readonly number: string; readonly phone: string; readonly amount?: string }
+export type Inputs = {
+  readonly number: string
+  readonly phone: string
+  readonly amount?: string
+  readonly details?: PersonDetails | undefined
+}
 
 const CONSENT = /^[A-Za-z0-9._:/-]{1,100}$/
 const NO_REUSE = /(^|[,\s])no-(cache|store)([,\s=]|$)/i
@@ -46,17 +54,22 @@ const NO_REUSE = /(^|[,\s])no-(cache|store)([,\s=]|$)/i
 /** The inputs were validated before; the headers of a verification are validated here. */
 export function toVerificationRequest(
   { caller, person, requestId, origin, headers, trace }: Incoming,
-  { number: numberText, phone: phoneText, amount }: Inputs,
+  { number: numberText, phone: phoneText, amount, details }: Inputs,
 ): VerificationRequest {
   const number = toCanonicalNin(numberText)
   const phone = toPhoneCore(phoneText) as string
   const consentReference = toText(headers['x-consent-reference'])
   const problem = findConsentProblem(consentReference, caller.requiresConsent, number, phone)
-  if (problem) throw new AppError('validation_failed', { errors: { 'X-Consent-Reference': [problem] } })
+  const missing = caller.requireMatch && listMissing(caller.requireMatch, details)
+  if (problem !== undefined || missing)
+    throw new AppError('validation_failed', {
+      errors: { ...(problem !== undefined && { 'X-Consent-Reference': [problem] }), ...missing },
+    })
   return {
     number,
     phone,
     amount,
+    details,
     caller,
     account: person,
     requestId,
@@ -67,6 +80,16 @@ export function toVerificationRequest(
     startedAt: performance.now(),
     trace,
   }
+}
+
+/** What is guessed about a number: requests with the same guess count as one while they run. */
+export const toGuess = ({ phone, details }: Pick<VerificationRequest, 'phone' | 'details'>): string =>
+  details === undefined ? phone : `${phone} ${JSON.stringify(details)}`
+
+function listMissing(required: RequireMatch, details: PersonDetails = {}) {
+  const missing = REQUIRE_MATCH[required].filter((field) => details[field] === undefined)
+  if (missing.length === 0) return undefined
+  return Object.fromEntries(missing.map((field) => [field, [`${field} is required for this key`]]))
 }
 
 const toText = (header: string | string[] | undefined) => (Array.isArray(header) ? header.join(',') : header)

@@ -4,6 +4,7 @@ import type { SourceAttempt } from '../sources/search.ts'
 import type { IdType } from './id-type.ts'
 import type { CallBudget, StoredResponse } from './idempotency.ts'
 import type { Decision } from './match.ts'
+import { toMatchText } from './match-details.ts'
 import { createReference } from './reference.ts'
 import type { GuardedSource, VerificationDeps } from './verification-deps.ts'
 import type { VerificationRequest } from './verification-request.ts'
@@ -88,7 +89,7 @@ export const toIntent = <T>({ auditFields, startedAt }: Verification<T>): AuditE
 /** `started_at` is for a verification without an intent: then one row has both times. */
 export const toOutcome = <T>(
   { auditFields, sourceAttempts }: Verification<T>,
-  { outcome }: Decision<T>,
+  { outcome, match }: Decision<T>,
   response: StoredResponse | undefined,
   started_at: string | null,
 ): AuditEntry => ({
@@ -98,4 +99,14 @@ export const toOutcome = <T>(
   sources: JSON.stringify(sourceAttempts),
   fields_released: response?.released ?? null,
   started_at,
+  detail: toAuditDetail(match && toMatchText(match.compared), auditFields.detail),
 })
+
+/** Which details were compared, and how they compare. Never their values. */
+export const toAuditDetail = (
+  match: string | undefined,
+  detail: string | null | undefined,
+): string | null => {
+  if (match === undefined) return detail ?? null
+  return detail ? `match: ${match}; ${detail}` : `match: ${match}`
+}

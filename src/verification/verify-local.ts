@@ -14,7 +14,7 @@ import { replay, toKeyUse, type VerificationResponse } from './replay.ts'
 import { toStoredResponse } from './stored-response.ts'
 import { createVerification, toOutcome, type Verification } from './verification.ts'
 import type { GuardedSource, VerificationDeps } from './verification-deps.ts'
-import type { VerificationRequest } from './verification-request.ts'
+import { toGuess, type VerificationRequest } from './verification-request.ts'
 
 /** The source, where it is the only one and inside this process. */
 export function findLocalSource(sources: readonly GuardedSource[]): LocalOnly | undefined {
@@ -37,13 +37,14 @@ export function verifyLocal<T extends object>(
 ): Promise<VerificationResponse> {
   deps.audit.requireHealthy()
   const subject = toBlindIndexText(deps.subjectKey, idType.kind, request.number)
-  const { idempotencyKey: header, caller, phone } = request
+  const { idempotencyKey: header, caller } = request
   const key =
     header === undefined
       ? undefined
       : deps.local.idempotency.begin(toKeyUse(idType, request, header, subject))
   // The guess limit does not apply in the sandbox, where people are synthetic.
-  const guess = caller.mode === 'live' ? deps.local.guesses.join(caller, subject, phone) : undefined
+  const guess =
+    caller.mode === 'live' ? deps.local.guesses.join(caller, subject, toGuess(request)) : undefined
   const running: Running<T> = {
     deps,
     idType,

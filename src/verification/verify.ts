@@ -11,7 +11,7 @@ import { replay, toKeyUse, type VerificationResponse } from './replay.ts'
 import { toStoredResponse } from './stored-response.ts'
 import { createVerification, toIntent, toOutcome, type Verification } from './verification.ts'
 import type { VerificationDeps } from './verification-deps.ts'
-import type { VerificationRequest } from './verification-request.ts'
+import { toGuess, type VerificationRequest } from './verification-request.ts'
 import { findLocalSource, verifyLocal } from './verify-local.ts'
 
 /**
@@ -51,7 +51,7 @@ async function verifyExternal<T extends object>(
     if (request.caller.mode === 'live')
       held.reservation = await endAfter(
         request.trace?.startStep('guess_limit'),
-        deps.guessLimit.reserve(request.caller, subject, request.phone),
+        deps.guessLimit.reserve(request.caller, subject, toGuess(request)),
       )
 
     // Ask and match: the intent is durable before a source outside this process is asked.

@@ -32,6 +32,7 @@ const toKey = (values: Partial<KeyRow> = {}): KeyRow => ({
   reveal: ['next_of_kin'],
   requiresConsent: true,
   asyncWhenDown: true,
+  requireMatch: 'both',
   subjectsPerDay: 2 ** 31 + 5,
   ...values,
 })

@@ -33,12 +33,18 @@ export type Schemas = {
     /** Says that the caller is unauthenticated. */
     message: string
   }
-  /** The number to verify and the phone it must belong to. */
+  /** The number to verify and the phone it must belong to. Optionally, details of the person to compare. */
   VerifyNinRequest: {
     /** National identity number of the customer: 11 digits, as a string. Or a virtual NIN: two letters, 12 digits and two letters, in any case. */
     nin: string
     /** Phone number of the customer, in any usual spelling of a Nigerian mobile number. */
     phone: string
+    /** First name of the customer, to be compared with the record: see the response header Tabbat-Match. */
+    first_name?: string
+    /** Last name of the customer, to be compared with the record: see the response header Tabbat-Match. */
+    last_name?: string
+    /** Date of birth of the customer, to be compared with the record: see the response header Tabbat-Match. */
+    date_of_birth?: string
   }
   VerifyNinResponse: {
     success: true
@@ -131,7 +137,7 @@ export type Schemas = {
       }
     }
   }
-  /** The number to verify, the phone it must belong to, and an amount for the record. */
+  /** The number to verify, the phone it must belong to, and an amount for the record. Optionally, details of the person to compare. */
   VerifyBvnRequest: {
     /** Bank verification number of the customer: 11 digits, as a string. */
     bvn: string
@@ -139,6 +145,12 @@ export type Schemas = {
     phone: string
     /** An amount as decimal text. It is validated and audited, and never sent to a source. */
     amount: string
+    /** First name of the customer, to be compared with the record: see the response header Tabbat-Match. */
+    first_name?: string
+    /** Last name of the customer, to be compared with the record: see the response header Tabbat-Match. */
+    last_name?: string
+    /** Date of birth of the customer, to be compared with the record: see the response header Tabbat-Match. */
+    date_of_birth?: string
   }
   VerifyBvnResponse: {
     success: true

@@ -1,5 +1,8 @@
+import { REQUIRE_MATCH } from '../../contract/person-details.ts'
 import { type Static, Type } from '../../contract/schema.ts'
 import { Kind, Mode, Scope, strict, Time } from './fields.ts'
+
+const RequireMatch = Type.Enum(Object.keys(REQUIRE_MATCH) as (keyof typeof REQUIRE_MATCH)[])
 
 export const Key = Type.Object({
   id: Type.String(),
@@ -15,6 +18,8 @@ export const Key = Type.Object({
   requires_consent: Type.Boolean(),
   /** A verification becomes pending when no source can answer. */
   async_when_down: Type.Boolean(),
+  /** Details that must be given and must match. */
+  require_match: Type.Nullable(RequireMatch),
   subjects_per_day: Type.Integer(),
   created_at: Type.Nullable(Time),
   expires_at: Type.Nullable(Time),
@@ -56,6 +61,7 @@ export const CreateKeyRequest = Type.Object(
     subjects_per_day: Type.Optional(Type.Integer({ minimum: 1, maximum: 100_000_000 })),
     requires_consent: Type.Optional(Type.Boolean()),
     async_when_down: Type.Optional(Type.Boolean()),
+    require_match: Type.Optional(RequireMatch),
   },
   strict,
 )

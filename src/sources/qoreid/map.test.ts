@@ -115,14 +115,39 @@ describe('an answer', () => {
     expect(error).toMatchObject({ reason: 'bad_response', problem })
   })
 
-  it('is not available when the products require names, and the reason says how to fix that', () => {
-    const source = create(
-      { ...values, namesOptional: 'off' },
-      { send: async () => ({ status: 500, body: {} }) },
-    )
-    expect([source.findNin, source.findBvn]).toEqual([undefined, undefined])
-    expect(source.cannot?.nin).toMatch(/TABBAT_QOREID_NAMES_OPTIONAL=on/)
-    expect(source.cannot?.bvn).toMatch(/TABBAT_QOREID_NAMES_OPTIONAL=on/)
+  describe('with names', () => {
+    const sent: unknown[] = []
+    const findWith = (reply: HttpReply) => {
+      const source = create(
+        { ...values, namesOptional: 'off' },
+        {
+          send: async ({ path, body }) => {
+            if (path === '/token') return { status: 200, body: { accessToken: 't' } }
+            sent.push(body)
+            return reply
+          },
+        },
+      )
+      expect(source.needsNames).toBe(true)
+      const details = { first_name: 'Bunch', last_name: 'Dillon', date_of_birth: '07-Jul-1995' }
+      return source.findNin?.({ nin: '63184876213', phone: '8000000000', details }, call)
+    }
+
+    it('sends them, and the date of birth in its spelling', async () => {
+      await findWith({ status: 200, body: ninReply })
+      expect(sent.at(-1)).toEqual({ firstname: 'Bunch', lastname: 'Dillon', dob: '1995-07-07' })
+    })
+
+    it('reads the record of a person whose names differ: they are compared here', async () => {
+      const body = { ...ninReply, status: { state: 'complete', status: 'id_mismatch' } }
+      expect(await findWith({ status: 200, body })).toMatchObject({ found: true })
+    })
+
+    it('is a bad response if names differ and there is no record', async () => {
+      await expect(findWith(withStatus('complete', 'id_mismatch'))).rejects.toMatchObject({
+        reason: 'bad_response',
+      })
+    })
   })
 })
 

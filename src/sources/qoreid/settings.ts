@@ -33,7 +33,7 @@ export const settings = {
     'TABBAT_QOREID_NAMES_OPTIONAL',
     'off',
     oneOf('on', 'off'),
-    'on: your QoreID products accept a request without a first name. Otherwise QoreID cannot be used, because callers of this API send no names.',
+    'on: your QoreID products accept a request without names. Otherwise QoreID is passed over for requests without first_name and last_name.',
   ),
   notFound: notFoundSetting('QOREID'),
 }

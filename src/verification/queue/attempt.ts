@@ -11,6 +11,7 @@ import { type Decision, isFailedGuess } from '../match.ts'
 import { toStoredResponse } from '../stored-response.ts'
 import { createVerification, toAttempt, toIntent, toOutcome, type Verification } from '../verification.ts'
 import type { VerificationDeps } from '../verification-deps.ts'
+import { toGuess } from '../verification-request.ts'
 import { toEnd } from './end.ts'
 import { toCodeResponse } from './pending-response.ts'
 import { toRetryDelay } from './retry-delay.ts'
@@ -48,7 +49,7 @@ async function attemptAs<T extends object>(
   let reservation: Reservation | undefined
   try {
     if (request.caller.mode === 'live')
-      reservation = await deps.guessLimit.reserve(request.caller, auditFields.subject ?? '', request.phone)
+      reservation = await deps.guessLimit.reserve(request.caller, auditFields.subject ?? '', toGuess(request))
   } catch (error) {
     if (!(error instanceof AppError)) throw error
     await end(verification, claimed, toCodeResponse(error.code, claimed.reference, request.requestId))

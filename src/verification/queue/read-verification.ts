@@ -6,6 +6,7 @@ import type { Caller } from '../../keys/caller.ts'
 import type { Queued } from '../../store/queue-rows.ts'
 import { NIN } from '../id-type.ts'
 import type { VerificationResponse } from '../replay.ts'
+import { toAuditDetail } from '../verification.ts'
 import type { VerificationDeps } from '../verification-deps.ts'
 import { toCodeResponse, toPendingHeaders } from './pending-response.ts'
 import { openAnswer } from './sealed-question.ts'
@@ -26,9 +27,12 @@ export async function readVerification(
     }
   if (!found.answer) throw new AppError('gone')
   const stored = openAnswer(queue.keyring, reference, found.answer)
-  const { outcome, released } = stored
+  const { outcome, released, match } = stored
+  const detail = toAuditDetail(match, undefined)
   // As a replay under an Idempotency-Key: the outcome was recorded before.
-  await audit.record([{ ...toFields(found, caller), phase: 'replay', outcome, fields_released: released }])
+  await audit.record([
+    { ...toFields(found, caller), phase: 'replay', outcome, fields_released: released, detail },
+  ])
   return { ...stored, replayed: false }
 }
 
