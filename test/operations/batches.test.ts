@@ -77,7 +77,11 @@ describe.each(ENGINES)('batches on %s', (engine, toSettings) => {
         counts: { refused: 2, waiting: 3 },
       })
       expect(data.refusals).toEqual([
-        { line: 2, field: 'nin', message: 'nin must be 11 digits' },
+        {
+          line: 2,
+          field: 'nin',
+          message: 'nin must be 11 digits, or a virtual NIN: two letters, 12 digits and two letters',
+        },
         { line: 2, field: 'phone', message: 'phone is required' },
         { line: 6, field: null, message: 'The row is not valid JSON.' },
       ])
