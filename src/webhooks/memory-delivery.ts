@@ -23,9 +23,11 @@ type MemoryOptions = {
   readonly post: Post
   readonly key: KeyObject
   readonly onAttempt: (result: 'delivered' | 'failed') => void
+  readonly onError: (error: unknown) => void
 }
 
-export function createMemoryDelivery({ table, post, key, onAttempt }: MemoryOptions): MemoryDelivery {
+export function createMemoryDelivery(options: MemoryOptions): MemoryDelivery {
+  const { table, post, key, onAttempt, onError } = options
   let targets: readonly Target[] = []
   const timers = new Set<NodeJS.Timeout>()
   const ending = new AbortController()
@@ -47,7 +49,7 @@ export function createMemoryDelivery({ table, post, key, onAttempt }: MemoryOpti
     if (delayMs === undefined) return
     const timer = setTimeout(() => {
       timers.delete(timer)
-      void attempt(target, event, tries + 1)
+      attempt(target, event, tries + 1).catch(onError)
     }, delayMs).unref()
     timers.add(timer)
   }
@@ -58,7 +60,7 @@ export function createMemoryDelivery({ table, post, key, onAttempt }: MemoryOpti
       )
     },
     send: (event) => {
-      for (const target of targets) void attempt(target, event, 0)
+      for (const target of targets) attempt(target, event, 0).catch(onError)
     },
     close: () => {
       ending.abort()

@@ -79,7 +79,9 @@ export function openWebhooks(options: WebhooksOptions): Webhooks {
     onGivenUp: ({ endpointId: endpoint, eventId, type }) =>
       log.event('warn', 'webhook_given_up', { endpoint, event_id: eventId, type }),
   })
-  const memory = createMemoryDelivery({ table: store.webhooks, post, key, onAttempt })
+  const memory = createMemoryDelivery({
+    ...{ table: store.webhooks, post, key, onAttempt, onError: log.failure },
+  })
   const announce = (event: NewEvent) => {
     logEvent(log, event)
     delivery.wake()
