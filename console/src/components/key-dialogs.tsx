@@ -29,6 +29,7 @@ export function KeyDialog({ row, onClose }: RowProps) {
           ['Revealed', list(row.reveal, 'none')],
           ['Distinct people per day', `at most ${toCount(row.subjects_per_day)}`],
           ['Consent reference', row.requires_consent ? 'required' : 'optional'],
+          ['Details that must match', row.require_match ?? 'none'],
           ['Created', <When key="created" at={row.created_at} />],
           ['Expires', <When key="expires" at={row.expires_at} otherwise="never" />],
           ...(row.revoked_at ? [['Revoked', <When key="revoked" at={row.revoked_at} />] as const] : []),

@@ -88,7 +88,14 @@ function toCall(
   return { method, path: filled, headers }
 }
 
-const SHOWN_HEADERS = ['content-type', 'x-request-id', 'ratelimit', 'ratelimit-policy', 'retry-after']
+const SHOWN_HEADERS = [
+  'content-type',
+  'tabbat-match',
+  'x-request-id',
+  'ratelimit',
+  'ratelimit-policy',
+  'retry-after',
+]
 
 function toTryResult(
   { status, headers, body }: LocalResponse,
