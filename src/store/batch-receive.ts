@@ -1,4 +1,4 @@
-import { BATCH_COLUMNS, type Batch, type NewBatchRow, toBatch } from './batch.ts'
+import { BATCH_COLUMNS, type Batch, type NewBatchRow, PLAN_COLUMNS, toBatch } from './batch.ts'
 import { endIfDone } from './batch-end.ts'
 import type { Database } from './database.ts'
 import { toSharedNow } from './database-clock.ts'
@@ -63,7 +63,7 @@ async function findKnown(
   const at = toSharedNow(inside, '$3')
   const row = await inside
     .prepare(
-      `SELECT ${BATCH_COLUMNS}, fingerprint, ${at} AS now, CASE WHEN ${toStale(at)} THEN 1 ELSE 0 END AS is_stale
+      `SELECT ${BATCH_COLUMNS}, ${PLAN_COLUMNS}, fingerprint, ${at} AS now, CASE WHEN ${toStale(at)} THEN 1 ELSE 0 END AS is_stale
        FROM batches WHERE idempotency = $1 AND lineage = $2`,
     )
     .get(idempotency, lineage, now)
@@ -126,5 +126,7 @@ export async function acceptBatch(
     .get(id, owner, rows, refused, fingerprint, now)
   if (!row) return undefined
   // A batch without a good row ends at once.
-  return toBatch({ ...row, ...(await endIfDone(inside, row)) })
+  const ended = await endIfDone(inside, row)
+  const plan = await inside.prepare(`SELECT ${PLAN_COLUMNS} FROM batches WHERE id = $1`).get(id)
+  return toBatch({ ...row, ...plan, ...ended })
 }

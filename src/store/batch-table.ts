@@ -1,4 +1,4 @@
-import { BATCH_COLUMNS, type Batch, type BatchResult, type NewBatchRow, toBatch } from './batch.ts'
+import { BATCH_COLUMNS, type Batch, type BatchResult, type NewBatchRow, PLAN_COLUMNS, toBatch } from './batch.ts'
 import { type FeedOptions, feedBatches } from './batch-feed.ts'
 import {
   acceptBatch,
@@ -46,10 +46,8 @@ export type BatchTable = {
   readonly forget: (keepMs: number, now: number) => Promise<number>
 }
 
-const FROM = 'FROM batches LEFT JOIN batch_paces ON batch_paces.lineage = batches.lineage'
-
 export function createBatchTable(database: Database): BatchTable {
-  const toColumns = (now: string) => `${BATCH_COLUMNS}, paced_until, ${toSharedNow(database, now)} AS now`
+  const toColumns = (now: string) => `${BATCH_COLUMNS}, ${PLAN_COLUMNS}, ${toSharedNow(database, now)} AS now`
   return {
     begin: (batch, now) => database.transaction((inside) => beginBatch(inside, batch, now)),
     addRows: (batch, rows, now) => database.transaction((inside) => addBatchRows(inside, batch, rows, now)),
@@ -60,7 +58,7 @@ export function createBatchTable(database: Database): BatchTable {
     find: async (id, lineage, now) => {
       const row = await database
         .prepare(
-          `SELECT ${toColumns('$3')} ${FROM} WHERE batches.id = $1 AND accepted_at IS NOT NULL
+          `SELECT ${toColumns('$3')} FROM batches WHERE batches.id = $1 AND accepted_at IS NOT NULL
            AND (batches.lineage = $2 OR CAST($2 AS TEXT) IS NULL)`,
         )
         .get(id, lineage ?? null, now)
@@ -69,7 +67,7 @@ export function createBatchTable(database: Database): BatchTable {
     list: async (before, most, now) => {
       const rows = await database
         .prepare(
-          `SELECT ${toColumns('$3')} ${FROM} WHERE created_at < $1 AND accepted_at IS NOT NULL
+          `SELECT ${toColumns('$3')} FROM batches WHERE created_at < $1 AND accepted_at IS NOT NULL
            ORDER BY created_at DESC LIMIT $2`,
         )
         .all(before, most, now)
@@ -88,7 +86,7 @@ export function createBatchTable(database: Database): BatchTable {
     },
     listStopping: async (now) => {
       const rows = await database
-        .prepare(`SELECT ${toColumns('$1')} ${FROM} WHERE ended_at IS NULL AND state = 'stopping'`)
+        .prepare(`SELECT ${toColumns('$1')} FROM batches WHERE ended_at IS NULL AND state = 'stopping'`)
         .all(now)
       return rows.map(toBatch)
     },

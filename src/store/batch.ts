@@ -21,6 +21,8 @@ export type Batch = {
   /** Until when the rows of its key are planned, and the time now. */
   readonly pacedUntil: number
   readonly now: number
+  /** Rows of earlier batches of its key that are moved to the queue before its own. */
+  readonly rowsAhead: number
   readonly rows: number
   readonly refused: number
   /** Rows that were moved to the queue. */
@@ -61,6 +63,13 @@ export type BatchResult = {
 export const BATCH_COLUMNS = `batches.id, key_id, batches.lineage, mode, state, created_at, accepted_at, ended_at, total, refused, fed,
   ${ROW_ENDS.join(', ')}`
 
+/** For the estimated end of a batch. */
+export const PLAN_COLUMNS = `
+  (SELECT paced_until FROM batch_paces WHERE batch_paces.lineage = batches.lineage) AS paced_until,
+  (SELECT COALESCE(SUM(earlier.total - earlier.refused - earlier.fed), 0) FROM batches AS earlier
+   WHERE batches.ended_at IS NULL AND earlier.lineage = batches.lineage AND earlier.ended_at IS NULL AND earlier.state = 'running'
+     AND (earlier.accepted_at, earlier.id) < (batches.accepted_at, batches.id)) AS rows_ahead`
+
 export const toBatch = (row: Row): Batch => ({
   id: String(row.id),
   keyId: String(row.key_id),
@@ -72,6 +81,7 @@ export const toBatch = (row: Row): Batch => ({
   endedAt: toNumber(row.ended_at),
   pacedUntil: Number(row.paced_until ?? 0),
   now: Number(row.now),
+  rowsAhead: Number(row.rows_ahead ?? 0),
   rows: Number(row.total),
   refused: Number(row.refused),
   fed: Number(row.fed),

@@ -73,6 +73,15 @@ describeEngines(ENGINES, ({ createPlace }) => {
     })
   }
 
+  it('counts the rows of earlier batches of its key that wait before its own', async () => {
+    const first = await receive([toRow(1), toRow(2), toRefused(3)])
+    const second = await receive([toRow(1)])
+    await receive([toRow(1)], 'other')
+    expect([first.batch?.rowsAhead, second.batch?.rowsAhead]).toEqual([0, 2])
+    await store.batches.feed(FEED, steadyNow())
+    expect((await find(second.id)).rowsAhead).toBe(0)
+  })
+
   describe('a batch that is received', () => {
     it('is not shown and not fed before the whole body is there', async () => {
       const id = newId()
