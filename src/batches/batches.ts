@@ -1,6 +1,7 @@
 import type { AuditEntry } from '../audit/row.ts'
 import type { BatchView } from '../contract/batch.ts'
 import { steadyNow } from '../contract/time.ts'
+import { AppError } from '../errors.ts'
 import type { Batch } from '../store/batch.ts'
 import type { ResultType } from './accepted-type.ts'
 import type { BatchDeps } from './batch-deps.ts'
@@ -33,18 +34,26 @@ export type Batches = {
 }
 
 const ROWS_AT_ONCE = 500
+/** Bodies that one process reads at the same time. Each holds up to 200 rows of at most 16 KiB. */
+const MOST_RECEIVED_AT_ONCE = 16
 
 export function openBatches(deps: BatchDeps): Batches {
   const { table, audit, queue, rowsPerMinute } = deps
   const { keepMs } = queue.settings
   const feeder = startBatchFeeder(deps)
+  let receiving = 0
   const record = (phase: string, id: string, actor: Actor) =>
     audit.record([{ phase, ...actor, request_reference: id, outcome: 'ok' }])
   return {
     receive: async (incoming) => {
-      const received = await receiveBatch(deps, incoming)
-      void feeder.wake()
-      return received
+      if (receiving >= MOST_RECEIVED_AT_ONCE) throw new AppError('overloaded')
+      receiving += 1
+      try {
+        return await receiveBatch(deps, incoming)
+      } finally {
+        receiving -= 1
+        void feeder.wake()
+      }
     },
     find: async (id, lineage) => (isBatchId(id) ? table.find(id, lineage, steadyNow()) : undefined),
     list: (before, most) => table.list(before, most, steadyNow()),

@@ -23,6 +23,7 @@ const ENGINES = [
 
 describe.each(ENGINES)('batches on %s', (engine, toSettings) => {
   let server: TestApp
+  let url: string
   beforeAll(async () => {
     if (engine === 'PostgreSQL' && !hasPostgres()) return
     server = await openTestApp({
@@ -31,6 +32,7 @@ describe.each(ENGINES)('batches on %s', (engine, toSettings) => {
       TABBAT_BATCH_CONCURRENCY: '16',
       TABBAT_BATCHES_PER_KEY: '3',
     })
+    url = await server.app.listen({ host: '127.0.0.1', port: 0 })
   })
   afterAll(() => server?.close())
   const test = it.skipIf(engine === 'PostgreSQL' && !hasPostgres())
@@ -244,7 +246,6 @@ describe.each(ENGINES)('batches on %s', (engine, toSettings) => {
 
   describe('a body that breaks', () => {
     test('leaves nothing, and the same Idempotency-Key can be used again', async () => {
-      const url = new URL(await server.app.listen({ host: '127.0.0.1', port: 0 }))
       const key = await server.createKey()
       const headers = { ...bearer(key), 'content-type': NDJSON, 'idempotency-key': 'broken' }
       const sent = request(new URL(URL_OF_BATCHES, url), { method: 'POST', headers })
@@ -265,6 +266,34 @@ describe.each(ENGINES)('batches on %s', (engine, toSettings) => {
       expect(again.statusCode).toBe(202)
       expect(again.json().data.rows).toBe(1)
       await waitForEnd(again.json().data.id, bearer(key))
+    })
+  })
+
+  describe('many bodies at the same time', () => {
+    test('are bounded: a further one gets 503, and is taken when another has ended', async () => {
+      const keys = await Promise.all(Array.from({ length: 8 }, () => server.createKey()))
+      const begin = (key: string) => {
+        const headers = { ...bearer(key), 'content-type': NDJSON }
+        const sent = request(new URL(URL_OF_BATCHES, url), { method: 'POST', headers })
+        sent.on('error', () => {})
+        sent.write(`${toNdjson([nin(1)])}\n`)
+        return sent
+      }
+      const count = async () =>
+        Number(
+          (
+            await server.context.store.database
+              .prepare(`SELECT COUNT(*) AS n FROM batches WHERE state = 'receiving'`)
+              .get()
+          )?.n,
+        )
+      const open = keys.flatMap((key) => [begin(key), begin(key)])
+      await expect.poll(count).toBe(16)
+      const refused = await send(toNdjson([nin(1)]))
+      expect([refused.statusCode, refused.json().code]).toEqual([503, 'overloaded'])
+      for (const sent of open) sent.destroy()
+      await expect.poll(count).toBe(0)
+      expect((await send(toNdjson([nin(1)]))).statusCode).toBe(202)
     })
   })
 
