@@ -29,9 +29,10 @@ export async function* writeResults(
 }
 
 async function* listResults({ table, queue }: BatchDeps, id: string): AsyncGenerator<ResultRow[]> {
+  const { keepMs } = queue.settings
   let line = 0
   for (;;) {
-    const rows = await table.listResults(id, line, ROWS_AT_ONCE, steadyNow())
+    const rows = await table.listResults(id, { afterLine: line, most: ROWS_AT_ONCE, keepMs }, steadyNow())
     if (rows.length > 0) yield rows.map((row) => toResultRow(queue.keyring, row))
     line = rows.at(-1)?.line ?? line
     if (rows.length < ROWS_AT_ONCE) return

@@ -36,7 +36,7 @@ import type { Metrics } from './metrics.ts'
 import { type Nodes, openNodes } from './nodes.ts'
 import { openAudit } from './open-audit.ts'
 import { startBatches } from './open-batches.ts'
-import { openQueue, startQueue } from './open-queue.ts'
+import { openQueue, startQueue, toCleanup } from './open-queue.ts'
 import { openRegistry, openScrub } from './open-registry.ts'
 import { openTelemetry } from './open-telemetry.ts'
 import { openContextWebhooks } from './open-webhooks.ts'
@@ -115,7 +115,7 @@ export async function createContext(
   const rateLimit = openRateLimit(config, store, nodes)
   const queue = openQueue(config, store, keyring, { findCaller: openFindCaller(config, store), ...webhooks })
   const batches = startBatches(config, { store, audit, queue, log })
-  const forgetting = [guessLimit, idempotency, sourceChain, nodes, webhooks, batches]
+  const forgetting = [guessLimit, idempotency, sourceChain, nodes, webhooks, batches, toCleanup(queue)]
   const stopCleanup = startCleanup(log, store, forgetting, { ...config, workerNumber })
   const context: Omit<Context, 'close'> = {
     config,

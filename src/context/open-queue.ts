@@ -1,4 +1,5 @@
 import type { Config } from '../config/config.ts'
+import { steadyNow } from '../contract/time.ts'
 import type { Keyring } from '../crypto/keyring.ts'
 import type { Store } from '../store/store.ts'
 import type { Log } from '../telemetry/log.ts'
@@ -29,6 +30,11 @@ export const openQueue = (
     limits: { perKey: config.pendingMaxPerKey, all: config.pendingMax },
     concurrency: { single: config.pendingConcurrency, batch: config.batchConcurrency },
   },
+})
+
+/** After that of batches. */
+export const toCleanup = ({ table, settings: { keepMs } }: QueueDeps) => ({
+  forget: () => table.forget(keepMs, steadyNow()),
 })
 
 type Running = VerificationDeps & { readonly log: Log; readonly lifecycle: { readonly stopping: boolean } }

@@ -1,4 +1,11 @@
-import { BATCH_COLUMNS, type Batch, type BatchResult, type NewBatchRow, PLAN_COLUMNS, toBatch } from './batch.ts'
+import {
+  BATCH_COLUMNS,
+  type Batch,
+  type BatchResult,
+  type NewBatchRow,
+  PLAN_COLUMNS,
+  toBatch,
+} from './batch.ts'
 import { type FeedOptions, feedBatches } from './batch-feed.ts'
 import {
   acceptBatch,
@@ -32,7 +39,12 @@ export type BatchTable = {
   readonly find: (id: string, lineage: string | undefined, now: number) => Promise<Batch | undefined>
   /** The latest first, created before that time. */
   readonly list: (before: number, most: number, now: number) => Promise<Batch[]>
-  readonly listResults: (id: string, afterLine: number, most: number, now: number) => Promise<BatchResult[]>
+  /** Answers are kept until the given time after the end of the batch. */
+  readonly listResults: (
+    id: string,
+    page: { readonly afterLine: number; readonly most: number; readonly keepMs: number },
+    now: number,
+  ) => Promise<BatchResult[]>
   readonly listRefusals: (
     id: string,
     afterLine: number,
@@ -73,8 +85,8 @@ export function createBatchTable(database: Database): BatchTable {
         .all(before, most, now)
       return rows.map(toBatch)
     },
-    listResults: async (id, afterLine, most, now) =>
-      (await database.prepare(toListResults(database)).all(id, afterLine, most, now)).map(toResult),
+    listResults: async (id, { afterLine, most, keepMs }, now) =>
+      (await database.prepare(toListResults(database)).all(id, afterLine, most, now, keepMs)).map(toResult),
     listRefusals: async (id, afterLine, most) => {
       const rows = await database
         .prepare(
@@ -98,11 +110,14 @@ export function createBatchTable(database: Database): BatchTable {
   }
 }
 
-const toListResults = (database: Database) => `
+const toKeptUntil = (now: string) =>
+  `(SELECT COALESCE(ended_at, ${now}) + CAST($5 AS BIGINT) FROM batches WHERE batches.id = $1)`
+
+const toListResults = (database: Database, now = toSharedNow(database, '$4')) => `
   SELECT batch_rows.line AS row_line, batch_rows.reference AS row_reference, batch_rows.operation AS row_operation, label,
     refusals, CASE WHEN batch_rows.question IS NULL THEN 0 ELSE 1 END AS is_waiting, queued.*
   FROM (SELECT * FROM batch_rows WHERE batch = $1 AND line > $2 ORDER BY line LIMIT $3) AS batch_rows
-  LEFT JOIN (SELECT ${toQueuedColumns(toSharedNow(database, '$4'))} FROM queued_verifications) AS queued
+  LEFT JOIN (SELECT ${toQueuedColumns(now, toKeptUntil(now))} FROM queued_verifications) AS queued
     ON queued.reference = batch_rows.reference
   ORDER BY batch_rows.line`
 

@@ -70,10 +70,13 @@ const CLASS_COLUMNS = 'lane, mode, operation'
 export const CLAIMED_COLUMNS = `reference, lease, ${CLASS_COLUMNS}, key_id, lineage, subject, batch, attempts, paid_calls,
   idempotency, question`
 
-/** `now` is SQL. An answer is gone as soon as its time is over, also before it is deleted. */
-export const toQueuedColumns = (now: string) => `reference, key_id, mode, operation, subject, outcome,
-  CASE WHEN due_at IS NULL AND expires_at <= ${now} THEN 'gone' ELSE state END AS state,
-  CASE WHEN due_at IS NULL AND expires_at <= ${now} THEN NULL ELSE answer END AS answer,
+/** `now` and the end of an answer are SQL. An answer is gone as soon as its time is over, also before it is deleted. */
+export const toQueuedColumns = (
+  now: string,
+  keptUntil = 'expires_at',
+) => `reference, key_id, mode, operation, subject, outcome,
+  CASE WHEN due_at IS NULL AND ${keptUntil} <= ${now} THEN 'gone' ELSE state END AS state,
+  CASE WHEN due_at IS NULL AND ${keptUntil} <= ${now} THEN NULL ELSE answer END AS answer,
   CASE WHEN lease IS NOT NULL AND due_at > ${now} THEN 1 ELSE 0 END AS is_running,
   due_at - ${now} AS due_ms`
 

@@ -44,8 +44,11 @@ export type QueueTable = {
   readonly countPending: () => Promise<QueueCount[]>
   /** Verifications of a batch that can be cancelled now. */
   readonly listWaiting: (batch: string, most: number, now: number) => Promise<Waiting[]>
-  /** Deletes some of the answers that are no longer kept, and later what is left of their rows; see delete-some.ts. */
-  readonly forget: (now: number) => Promise<number>
+  /**
+   * Deletes some of the answers that are no longer kept, and later what is left of their rows; see delete-some.ts. Those of a
+   * batch are kept until the given time after its end.
+   */
+  readonly forget: (keepMs: number, now: number) => Promise<number>
 }
 
 type Claim = { readonly lease: string; readonly most: number; readonly leaseMs: number }
@@ -111,7 +114,7 @@ export function createQueueTable(database: Database): QueueTable {
       )
       return (await list.all(batch, most, at)).map(toQueued)
     },
-    forget: (at) => forget(database, at),
+    forget: (keepMs, at) => forget(database, keepMs, at),
   }
 }
 
@@ -136,15 +139,23 @@ async function countPending(database: Database): Promise<QueueCount[]> {
   }))
 }
 
-async function forget(database: Database, at: number): Promise<number> {
+async function forget(database: Database, keepMs: number, at: number): Promise<number> {
   const now = toSharedNow(database, '$1')
   const over = `due_at IS NULL AND expires_at <= ${now}`
+  const until = `(SELECT COALESCE(ended_at, ${now}) + CAST($2 AS BIGINT) FROM batches WHERE batches.id = batch)`
+  // A row of a batch that is still kept gets the end of its batch as its own.
+  const isKept = 'over.kept_until > queued.expires_at'
   const emptied = await database
     .prepare(
-      `UPDATE queued_verifications SET state = 'gone', answer = NULL, expires_at = ${now} + ${TOMBSTONE_MS}
-       WHERE reference IN (SELECT reference FROM queued_verifications WHERE ${over} AND state <> 'gone' LIMIT ${ROWS_PER_STEP})`,
+      `UPDATE queued_verifications AS queued SET
+         state = CASE WHEN ${isKept} THEN queued.state ELSE 'gone' END,
+         answer = CASE WHEN ${isKept} THEN queued.answer END,
+         expires_at = CASE WHEN ${isKept} THEN over.kept_until ELSE ${now} + ${TOMBSTONE_MS} END
+       FROM (SELECT reference AS ended, ${until} AS kept_until FROM queued_verifications
+         WHERE ${over} AND state <> 'gone' LIMIT ${ROWS_PER_STEP}) AS over
+       WHERE queued.reference = over.ended`,
     )
-    .run(at)
+    .run(at, keepMs)
   const deleted = await deleteSome(database, 'queued_verifications', `${over} AND state = 'gone'`, at)
   return Math.max(emptied, deleted)
 }

@@ -82,6 +82,41 @@ describeEngines(ENGINES, ({ createPlace }) => {
     expect((await find(second.id)).rowsAhead).toBe(0)
   })
 
+  it('keeps the answers of a batch until the batch has ended and its time is over', async () => {
+    const { id } = await receive([toRow(1), toRow(2)])
+    await feedAll({ ...FEED, intervalMs: 0.001 })
+    const claimed = await claimAll()
+    expect(claimed).toHaveLength(2)
+    const [first = '', second = ''] = claimed.map(({ reference }) => reference)
+    const keepMs = 60_000
+    const list = () => store.batches.listResults(id, { afterLine: 0, most: 10, keepMs }, steadyNow())
+    const states = async () => (await list()).map(({ state, answer }) => [state, answer !== undefined])
+    const age = (table: string, column: string) =>
+      store.database.prepare(`UPDATE ${table} SET ${column} = ${column} - ${keepMs}`).run()
+    await finish(first, 'verified')
+    await age('queued_verifications', 'expires_at')
+    const whileRunning = await list()
+    expect(whileRunning.filter(({ answer }) => answer)).toHaveLength(1)
+    await store.queue.forget(keepMs, steadyNow())
+    expect((await list()).filter(({ answer }) => answer)).toHaveLength(1)
+    await finish(second, 'verified')
+    await age('queued_verifications', 'expires_at')
+    await store.queue.forget(keepMs, steadyNow())
+    expect(await states()).toEqual([
+      ['answered', true],
+      ['answered', true],
+    ])
+    await age('batches', 'ended_at')
+    expect(await states()).toEqual([
+      ['gone', false],
+      ['gone', false],
+    ])
+    await age('queued_verifications', 'expires_at')
+    while ((await store.queue.forget(keepMs, steadyNow())) > 0);
+    const left = 'SELECT COUNT(*) AS n FROM queued_verifications WHERE answer IS NOT NULL'
+    expect(Number((await store.database.prepare(left).get())?.n)).toBe(0)
+  })
+
   describe('a batch that is received', () => {
     it('is not shown and not fed before the whole body is there', async () => {
       const id = newId()
@@ -107,7 +142,9 @@ describeEngines(ENGINES, ({ createPlace }) => {
       await store.batches.breakOff({ id, owner: OWNER })
       expect((await begin(newId(), { idempotency: Buffer.from('name') })).state).toBe('begun')
       while ((await store.batches.forget(60_000, steadyNow())) > 0);
-      expect(await store.batches.listResults(id, 0, 10, steadyNow())).toEqual([])
+      expect(
+        await store.batches.listResults(id, { afterLine: 0, most: 10, keepMs: 60_000 }, steadyNow()),
+      ).toEqual([])
     })
 
     it('is found again by its Idempotency-Key', async () => {
@@ -223,7 +260,11 @@ describeEngines(ENGINES, ({ createPlace }) => {
       const { id } = await receive([toRow(1), toRefused(2), toRow(3), toRow(4)])
       await feedAll({ ...FEED, intervalMs: 0.001, mostQueued: 2 })
       const claimed = await claimAll(1)
-      const results = await store.batches.listResults(id, 0, 10, steadyNow())
+      const results = await store.batches.listResults(
+        id,
+        { afterLine: 0, most: 10, keepMs: 60_000 },
+        steadyNow(),
+      )
       expect(
         results.map(({ line, state, isRunning, isWaiting }) => [line, state, isRunning, isWaiting]),
       ).toEqual([
@@ -233,10 +274,18 @@ describeEngines(ENGINES, ({ createPlace }) => {
         [4, undefined, false, true],
       ])
       await finish(String(claimed[0]?.reference), 'verified')
-      const [first] = await store.batches.listResults(id, 0, 1, steadyNow())
+      const [first] = await store.batches.listResults(
+        id,
+        { afterLine: 0, most: 1, keepMs: 60_000 },
+        steadyNow(),
+      )
       expect(first).toMatchObject({ line: 1, state: 'answered', outcome: 'verified' })
       expect(Buffer.from(first?.answer ?? []).toString()).toBe('answer')
-      expect((await store.batches.listResults(id, 3, 10, steadyNow())).map(({ line }) => line)).toEqual([4])
+      expect(
+        (await store.batches.listResults(id, { afterLine: 3, most: 10, keepMs: 60_000 }, steadyNow())).map(
+          ({ line }) => line,
+        ),
+      ).toEqual([4])
     })
 
     it('is found by its key alone', async () => {
@@ -272,7 +321,11 @@ describeEngines(ENGINES, ({ createPlace }) => {
       expect([queued, ended.length]).toEqual([2, 2])
       expect(await find(second.id)).toMatchObject({ state: 'completed', ends: { cancelled: 1 } })
       expect(await feedAll()).toBe(0)
-      const [, erased] = await store.batches.listResults(first.id, 0, 10, steadyNow())
+      const [, erased] = await store.batches.listResults(
+        first.id,
+        { afterLine: 0, most: 10, keepMs: 60_000 },
+        steadyNow(),
+      )
       expect(erased).toMatchObject({ line: 3, label: undefined, isWaiting: false })
       const [running] = await claimAll()
       await finish(String(running?.reference), 'verified')
