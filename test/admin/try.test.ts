@@ -49,7 +49,10 @@ describe('the forms of Try it', () => {
         example: '12345678901',
         choices: null,
       },
-      { name: 'phone' },
+      { name: 'phone', required: true },
+      { name: 'first_name', required: false },
+      { name: 'last_name', required: false },
+      { name: 'date_of_birth', required: false },
     ])
     const tv = operations.find(({ operation }) => operation === 'list_tv_add_ons')
     expect(tv?.fields[0]?.choices).toContain('DSTV')
