@@ -13,6 +13,7 @@ import { OPERATIONS, RESOURCE_OPERATIONS } from '../operations/operations.ts'
 import { toClientTypes } from '../reference/client-types.ts'
 import { toConfigurationPage, toEnvExample } from '../reference/configuration-page.ts'
 import { toExampleAnswer, toExampleInput, toOpenApi } from '../reference/openapi.ts'
+import { toPostmanCollection } from '../reference/postman.ts'
 import { VERSION } from '../version.ts'
 import { createApiServer } from './api-server.ts'
 
@@ -21,6 +22,7 @@ export async function toGeneratedFiles(): Promise<Readonly<Record<string, string
   const openApi = toOpenApi(OPERATIONS, RESOURCE_OPERATIONS, await collectExamples(), VERSION)
   return {
     'openapi.json': `${JSON.stringify(openApi, null, 2)}\n`,
+    'examples/postman.json': `${JSON.stringify(toPostmanCollection(openApi), null, 2)}\n`,
     'packages/client/src/api.ts': toClientTypes(openApi),
     'docs/admin-openapi.json': `${JSON.stringify(toAdminOpenApi(ADMIN_ROUTES, VERSION), null, 2)}\n`,
     'docs/configuration.md': toConfigurationPage(),
