@@ -139,7 +139,7 @@ it.skipIf(!hasPostgres())(
     onTestFinished(() => store.close())
     expect(await countAll(store.database)).toMatchObject(before)
     const built = (await listFiles()).filter((file) => file !== null && !files.includes(file))
-    expect([statements.filter(Boolean).length, built]).toEqual([5, []])
+    expect([statements.filter(Boolean).length, built]).toEqual([6, []])
     expect(
       await execute(
         url,
