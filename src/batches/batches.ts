@@ -34,8 +34,8 @@ export type Batches = {
 }
 
 const ROWS_AT_ONCE = 500
-/** Bodies that one process reads at the same time. Each holds up to 200 rows of at most 16 KiB. */
-const MOST_RECEIVED_AT_ONCE = 16
+/** Bodies that one process reads at the same time. Each may be in memory: 16 MiB. */
+const MOST_RECEIVED_AT_ONCE = 4
 
 export function openBatches(deps: BatchDeps): Batches {
   const { table, audit, queue, rowsPerMinute } = deps

@@ -2,11 +2,15 @@ import { AppError } from '../errors.ts'
 import { hasBody, tooSlow } from './body.ts'
 import type { Exchange } from './exchange.ts'
 
-/** The body of a request piece by piece, as fast as the pieces are used. Throws if it does not arrive whole. */
+/** Bytes that are received ahead of their use: the time limit of a body must not run while earlier rows are written. */
+const MOST_AHEAD = 16 * 1024 * 1024
+
+/** The body of a request piece by piece. Throws if it does not arrive whole. */
 export async function* readBodyPieces(exchange: Exchange): AsyncGenerator<Buffer> {
   const { raw } = exchange
   if (!hasBody(raw)) return
   const pieces: Buffer[] = []
+  let ahead = 0
   let end: 'whole' | AppError | undefined
   let wake = () => {}
   const onEnd = (how: 'whole' | AppError) => {
@@ -16,7 +20,8 @@ export async function* readBodyPieces(exchange: Exchange): AsyncGenerator<Buffer
   const listeners = {
     data: (piece: Buffer) => {
       pieces.push(piece)
-      raw.pause()
+      ahead += piece.length
+      if (ahead >= MOST_AHEAD) raw.pause()
       wake()
     },
     end: () => onEnd('whole'),
@@ -30,8 +35,10 @@ export async function* readBodyPieces(exchange: Exchange): AsyncGenerator<Buffer
   try {
     for (;;) {
       const piece = pieces.shift()
-      if (piece) yield piece
-      else if (end === 'whole') return
+      if (piece) {
+        ahead -= piece.length
+        yield piece
+      } else if (end === 'whole') return
       else if (end) throw end
       else
         await new Promise<void>((resolve) => {
