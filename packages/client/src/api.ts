@@ -40,11 +40,11 @@ export type Schemas = {
     /** Phone number of the customer, in any usual spelling of a Nigerian mobile number. */
     phone: string
     /** First name of the customer, to be compared with the record: see the response header Tabbat-Match. */
-    first_name?: string
+    first_name?: string | null
     /** Last name of the customer, to be compared with the record: see the response header Tabbat-Match. */
-    last_name?: string
+    last_name?: string | null
     /** Date of birth of the customer, to be compared with the record: see the response header Tabbat-Match. */
-    date_of_birth?: string
+    date_of_birth?: string | null
   }
   VerifyNinResponse: {
     success: true
@@ -146,11 +146,11 @@ export type Schemas = {
     /** An amount as decimal text. It is validated and audited, and never sent to a source. */
     amount: string
     /** First name of the customer, to be compared with the record: see the response header Tabbat-Match. */
-    first_name?: string
+    first_name?: string | null
     /** Last name of the customer, to be compared with the record: see the response header Tabbat-Match. */
-    last_name?: string
+    last_name?: string | null
     /** Date of birth of the customer, to be compared with the record: see the response header Tabbat-Match. */
-    date_of_birth?: string
+    date_of_birth?: string | null
   }
   VerifyBvnResponse: {
     success: true
