@@ -120,7 +120,7 @@ describe('tabbat catalogue', () => {
     expect(empty.stderr).toContain('The list smile would be empty.')
     expect(missing.stderr).toContain('nothing.json cannot be read (ENOENT).')
     expect(sme.stderr).toContain('is fixed by the API and cannot be imported')
-    expect(gone.stderr).toContain('There is no version 99 of the catalogue.')
+    expect(gone.stderr).toContain('There is no version 99 of the catalogue, or it was deleted')
     for (const { code } of [sync, baxi, empty, missing, sme, gone]) expect(code).toBe(1)
     expect((await catalogue('history')).stdout).toContain('6 (active)')
   })
