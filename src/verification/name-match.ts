@@ -53,8 +53,8 @@ const isSameReading = (one: readonly string[], other: readonly string[]) =>
   one.join('') === other.join('') || one.toSorted().join(' ') === other.toSorted().join(' ')
 
 /**
- * At least half of the words are names of the person, whichever of them. Initials do not count. A long list of names matches
- * nobody, so that one request cannot try many.
+ * At least half of the words are names of the person. Initials do not count. A long list of names does not match, so that one
+ * request cannot try many.
  */
 export function sharesNames(given: readonly string[], known: ReadonlySet<string>): boolean {
   const words = toReadings(given).at(-1) ?? []

@@ -52,7 +52,7 @@ export async function enqueue<T>(
 export const toQueueError = (refusal: QueueRefusal): AppError =>
   new AppError(refusal === 'queue_full' ? 'queue_full' : 'idempotency_in_progress')
 
-/** What a caller is told who asks about a person too often. Nothing is counted here: each attempt is. */
+/** Refuses a caller who has reached the guess limit or the quota of people. Counts nothing: each attempt is counted when it is made. */
 export async function refuseBeyondLimits<T>(
   { guessLimit }: VerificationDeps,
   { request: { caller }, auditFields }: Verification<T>,
