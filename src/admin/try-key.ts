@@ -1,4 +1,5 @@
-import { type Context, hasPublicSandboxKey } from '../context/context.ts'
+import type { Context } from '../context/context.ts'
+import { hasPublicSandboxKey } from '../context/open-keys.ts'
 import { AdminError } from '../contract/admin-error.ts'
 import { AppError } from '../errors.ts'
 import { SANDBOX_KEY } from '../keys/sandbox-key.ts'

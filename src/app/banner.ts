@@ -1,5 +1,6 @@
 import { toDatabaseText } from '../config/database-text.ts'
-import { type Context, hasPublicSandboxKey } from '../context/context.ts'
+import type { Context } from '../context/context.ts'
+import { hasPublicSandboxKey } from '../context/open-keys.ts'
 import { listWarnings } from '../context/warnings.ts'
 import { SANDBOX_KEY } from '../keys/sandbox-key.ts'
 import { VERSION } from '../version.ts'

@@ -1,4 +1,3 @@
-import cluster from 'node:cluster'
 import type { KeyObject } from 'node:crypto'
 import type { AuditLog } from '../audit/audit-log.ts'
 import { loadNodeName } from '../audit/chain-claim.ts'
@@ -8,22 +7,16 @@ import type { Config } from '../config/config.ts'
 import { type Kind, toBlindIndexText } from '../crypto/blind-index.ts'
 import type { Keyring } from '../crypto/keyring.ts'
 import type { RootKeys } from '../crypto/root-key.ts'
-import { type Authenticate, createAuthenticate } from '../keys/authenticate.ts'
-import { createFindCaller } from '../keys/find-caller.ts'
-import { createNodeRateLimit } from '../keys/node-leases.ts'
-import { createRateLimit, type RateLimit } from '../keys/rate-limit.ts'
-import { createLeasedRateLimit } from '../keys/worker-leases.ts'
+import type { Authenticate } from '../keys/authenticate.ts'
+import type { RateLimit } from '../keys/rate-limit.ts'
 import type { Registry } from '../registry/registry.ts'
-import { isLoopback } from '../settings/setting.ts'
 import { createLatencies, type Latencies } from '../statistics/latencies.ts'
 import { openSealedStore } from '../store/sealed-store.ts'
 import type { Store } from '../store/store.ts'
 import { createLog, type Log } from '../telemetry/log.ts'
 import type { Tracing } from '../telemetry/tracing.ts'
-import { createGuessLimit, type GuessLimit } from '../verification/guess-limit.ts'
-import { createIdempotency, type Idempotency } from '../verification/idempotency.ts'
-import { createLocalIdempotency } from '../verification/local-idempotency.ts'
-import { createOpenGuesses } from '../verification/open-guesses.ts'
+import type { GuessLimit } from '../verification/guess-limit.ts'
+import type { Idempotency } from '../verification/idempotency.ts'
 import type { QueueDeps } from '../verification/queue/queue-deps.ts'
 import { createReuse, type Reuse } from '../verification/reuse.ts'
 import { createSingleFlight, type SingleFlight } from '../verification/single-flight.ts'
@@ -36,9 +29,11 @@ import type { Metrics } from './metrics.ts'
 import { type Nodes, openNodes } from './nodes.ts'
 import { openAudit } from './open-audit.ts'
 import { startBatches } from './open-batches.ts'
+import { openAuthenticate, openFindCaller, openRateLimit } from './open-keys.ts'
 import { openQueue, startQueue, toCleanup } from './open-queue.ts'
 import { openRegistry, openScrub } from './open-registry.ts'
 import { openTelemetry } from './open-telemetry.ts'
+import { openGuessLimit, openIdempotency, openLocal } from './open-verification.ts'
 import { openContextWebhooks } from './open-webhooks.ts'
 import { openSourceChain, type SourceChain } from './source-chain.ts'
 import { openTlsCertificate, type TlsCertificate } from './tls-certificate.ts'
@@ -197,28 +192,6 @@ async function closeAll(parts: Closing): Promise<void> {
   await sending
 }
 
-/** Guesses that this worker counted before it crashed are withdrawn. */
-async function openGuessLimit({ dataDir }: Config, { guesses }: Store, workerNumber: number) {
-  const workerName = workerNumber === 1 ? '' : `.${workerNumber}`
-  const guessLimit = createGuessLimit(guesses, loadNodeName(dataDir) + workerName)
-  await guessLimit.recover()
-  return guessLimit
-}
-
-const openIdempotency = (
-  { paidCalls }: Config,
-  { idempotency: table }: Store,
-  keyring: Keyring,
-  audit: AuditLog,
-) => createIdempotency({ table, keyring, owner: audit.owner, paidCalls })
-
-/** What verifications by sources inside the process use. */
-const openLocal = (store: Store, keyring: Keyring, audit: AuditLog): LocalDeps => ({
-  lookups: store.lookups,
-  idempotency: createLocalIdempotency(keyring, audit.owner),
-  guesses: createOpenGuesses(),
-})
-
 function openServerStore(config: Config, fatal: FatalStop) {
   const { storeTimeout: timeoutMs, databaseConnections } = config
   return openSealedStore(config, {
@@ -237,31 +210,3 @@ async function openSources(config: Config, { store, registry, audit, log }: Sour
   const catalogueDeps = { table: store.catalogue, reviews: store.reviews, audit, switches: store.sources }
   return { sourceChain, catalogue: await openRefreshedCatalogue(config, catalogueDeps, log) }
 }
-
-/** On PostgreSQL all processes share a limit. On SQLite, with several workers, the primary process counts for all of them. */
-function openRateLimit(config: Config, { rates }: Store, { countProcesses }: Nodes): RateLimit | undefined {
-  const { rateLimit, databaseUrl } = config
-  if (rateLimit === 'off') return undefined
-  if (databaseUrl !== undefined)
-    return createNodeRateLimit({ limit: rateLimit, table: rates, countProcesses })
-  return cluster.isWorker ? createLeasedRateLimit(rateLimit) : createRateLimit(rateLimit)
-}
-
-const openAuthenticate = (config: Config, { keys }: Store, keyring: Keyring) =>
-  createAuthenticate({
-    keys,
-    pepper: keyring['api-key-pepper'],
-    testKeys: config.sandbox !== 'off',
-    publicSandboxKey: hasPublicSandboxKey(config),
-  })
-
-const openFindCaller = (config: Config, { keys }: Store) =>
-  createFindCaller({
-    keys,
-    testKeys: config.sandbox !== 'off',
-    publicSandboxKey: hasPublicSandboxKey(config),
-  })
-
-/** On by default only where no other machine can reach the server. */
-export const hasPublicSandboxKey = ({ sandbox, host }: Pick<Config, 'sandbox' | 'host'>) =>
-  sandbox === 'on' || (sandbox === undefined && isLoopback(host))

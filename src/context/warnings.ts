@@ -3,7 +3,8 @@ import type { Config } from '../config/config.ts'
 import { toDatabaseUrls } from '../settings/database-url.ts'
 import { isLoopback } from '../settings/setting.ts'
 import { listPlainHttp } from '../sources/vendor-reader.ts'
-import { type Context, hasPublicSandboxKey } from './context.ts'
+import type { Context } from './context.ts'
+import { hasPublicSandboxKey } from './open-keys.ts'
 
 /** One line for each setting that is fine on a laptop and unsafe in production. */
 export function listWarnings({

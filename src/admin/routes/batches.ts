@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { text } from 'node:stream/consumers'
-import { hasPublicSandboxKey } from '../../context/context.ts'
+import { hasPublicSandboxKey } from '../../context/open-keys.ts'
 import { AdminError } from '../../contract/admin-error.ts'
 import { BatchView } from '../../contract/batch.ts'
 import { Type } from '../../contract/schema.ts'
