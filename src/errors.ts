@@ -4,6 +4,8 @@ type ErrorEntry = {
   /** The same request may succeed later. */
   readonly retryable: boolean
   readonly retryAfterS?: number
+  /** The body carries the reference of the verification, so that support can find it. */
+  readonly hasReference?: true
 }
 
 /** Every error of the API. Callers get the message only; the cause goes to the log. */
@@ -81,11 +83,13 @@ export const ERRORS = {
     message: 'A request with this Idempotency-Key is still in progress. Wait for its response.',
     retryable: true,
     retryAfterS: 1,
+    hasReference: true,
   },
   already_begun: {
     status: 409,
     message: 'This verification cannot be cancelled: a source is being asked, or it has ended.',
     retryable: false,
+    hasReference: true,
   },
   idempotency_key_reused: {
     status: 422,
@@ -97,32 +101,42 @@ export const ERRORS = {
     message: 'Too many failed matches for this number. Try again tomorrow.',
     retryable: true,
     retryAfterS: 86_400,
+    hasReference: true,
   },
   quota_exceeded: {
     status: 429,
     message: 'This key has reached its daily limit of different people. Try again tomorrow.',
     retryable: true,
     retryAfterS: 3600,
+    hasReference: true,
   },
   headers_too_large: { status: 431, message: 'The request headers are larger than 8 KiB.', retryable: false },
-  internal_error: { status: 500, message: 'Something went wrong on our side.', retryable: true },
+  internal_error: {
+    status: 500,
+    message: 'Something went wrong on our side.',
+    retryable: true,
+    hasReference: true,
+  },
   source_bad_response: {
     status: 502,
     message: 'The identity source gave an answer that cannot be used.',
     retryable: true,
     retryAfterS: 30,
+    hasReference: true,
   },
   source_unavailable: {
     status: 503,
     message: 'No identity source can be reached now.',
     retryable: true,
     retryAfterS: 30,
+    hasReference: true,
   },
   audit_unavailable: {
     status: 503,
     message: 'The audit log cannot be written now, so nothing is disclosed.',
     retryable: true,
     retryAfterS: 5,
+    hasReference: true,
   },
   overloaded: { status: 503, message: 'The server is too busy now.', retryable: true, retryAfterS: 1 },
   queue_full: {
@@ -130,6 +144,7 @@ export const ERRORS = {
     message: 'Too many verifications are pending. Wait until some of them have ended.',
     retryable: true,
     retryAfterS: 30,
+    hasReference: true,
   },
   expired: {
     status: 504,
@@ -142,6 +157,7 @@ export const ERRORS = {
     message: 'The identity sources took too long.',
     retryable: true,
     retryAfterS: 30,
+    hasReference: true,
   },
 } as const satisfies Record<string, ErrorEntry>
 
@@ -154,6 +170,8 @@ type AppErrorOptions = {
   readonly cause?: unknown
   readonly errors?: FieldErrors
   readonly data?: Record<string, unknown>
+  /** Of the verification, if it is another than that of the request. */
+  readonly reference?: string
   readonly headers?: Record<string, string>
   /** The Idempotency-Key has no paid calls left, so a retry returns this failure again. */
   readonly paidCallsUsedUp?: boolean
@@ -163,6 +181,7 @@ export class AppError extends Error {
   readonly code: ErrorCode
   readonly errors: FieldErrors | undefined
   readonly data: Record<string, unknown> | undefined
+  readonly reference: string | undefined
   readonly headers: Readonly<Record<string, string>>
   readonly paidCallsUsedUp: boolean
 
@@ -172,6 +191,7 @@ export class AppError extends Error {
     this.code = code
     this.errors = options.errors
     this.data = options.data
+    this.reference = options.reference
     this.paidCallsUsedUp = options.paidCallsUsedUp ?? false
     this.headers = { ...(this.paidCallsUsedUp ? {} : defaultHeaders(code)), ...options.headers }
   }
@@ -186,9 +206,10 @@ function defaultHeaders(code: ErrorCode): Record<string, string> {
 const PAID_CALLS_USED_UP =
   'The budget of paid calls of this Idempotency-Key is used up: a retry calls no paid source. To call one again, use a new Idempotency-Key.'
 
-/** The body of an error. The contract fixes that of 401; all others have the same fields. */
-export function toErrorBody(error: AppError, requestId: string): Record<string, unknown> {
-  const { message, retryable } = ERRORS[error.code]
+/** The body of an error. The contract fixes that of 401; all others have the same fields. `reference` is that of the request. */
+export function toErrorBody(error: AppError, requestId: string, reference?: string): Record<string, unknown> {
+  const { message, retryable, hasReference }: ErrorEntry = ERRORS[error.code]
+  const quoted = hasReference && (error.reference ?? reference)
   if (error.code === 'unauthenticated') return { message }
   return {
     success: false,
@@ -197,6 +218,7 @@ export function toErrorBody(error: AppError, requestId: string): Record<string, 
     retryable: retryable && !error.paidCallsUsedUp,
     request_id: requestId,
     ...(error.errors && { errors: error.errors }),
+    ...(quoted && { data: { request_reference: quoted } }),
     ...(error.data && { data: error.data }),
   }
 }

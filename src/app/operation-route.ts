@@ -25,7 +25,16 @@ export function addOperation(app: App, context: Context, admission: Admission, o
     if (!caller) throw new AppError('unauthenticated')
     const origin = toOrigin(exchange) ?? ''
     const { current } = context.catalogue
-    const answer = operation.run(context, { input, caller, requestId, headers, origin, person, trace })
+    const answer = operation.run(context, {
+      input,
+      caller,
+      requestId,
+      headers,
+      origin,
+      person,
+      trace,
+      exchange,
+    })
     if (answer instanceof Promise) return answer.then((ready) => toReply(exchange, ready))
     if (exchange.raw.method === 'GET' && !hasBody(exchange.raw)) prepare(exchange, answer, current)
     return toReply(exchange, answer)

@@ -4,7 +4,6 @@ import type { Keyring } from '../crypto/keyring.ts'
 import { AppError } from '../errors.ts'
 import type { NewBatchRow } from '../store/batch.ts'
 import { sealQuestion } from '../verification/queue/sealed-question.ts'
-import { createReference } from '../verification/reference.ts'
 import { toVerificationRequest, type VerificationRequest } from '../verification/verification-request.ts'
 import { type BatchRow, createCheckRow, type RowRefusal } from './batch-row.ts'
 import type { IncomingBatch } from './incoming-batch.ts'
@@ -21,7 +20,7 @@ export function createSealRow(keyring: Keyring, subjectKey: KeyObject, incoming:
     if (!('kind' in row)) return toRefused(read.line, row)
     const request = toRequest(incoming, row)
     if (!('number' in request)) return toRefused(read.line, request)
-    const reference = createReference()
+    const { reference } = request
     return {
       line: row.line,
       reference,

@@ -22,10 +22,15 @@ export const ErrorBody = Type.Object(
       }),
     ),
     data: Type.Optional(
-      exactly({
-        request_reference: text('Reference of this verification.'),
-        verification_status: Type.Enum(['NOT_VERIFIED', 'PENDING', 'EXPIRED'] as const),
-      }),
+      Type.Object(
+        {
+          request_reference: text(
+            'Reference of this verification, also of one that failed. On 409, of the verification in progress.',
+          ),
+          verification_status: Type.Optional(Type.Enum(['NOT_VERIFIED', 'PENDING', 'EXPIRED'] as const)),
+        },
+        { additionalProperties: false },
+      ),
     ),
   },
   { additionalProperties: false },

@@ -12,7 +12,8 @@ export function createToErrorReply(log: Log, onStoreFailure: (error: unknown) =>
       log.failure(thrown, exchange.id, exchange.trace?.traceId)
     if (isStoreFailure(thrown)) onStoreFailure(thrown)
     const headers = Object.entries(error.headers).flat()
-    return toJsonReply(toErrorBody(error, exchange.id), ERRORS[error.code].status, [
+    exchange.reference = error.reference ?? exchange.reference
+    return toJsonReply(toErrorBody(error, exchange.id, exchange.reference), ERRORS[error.code].status, [
       ...headers,
       'cache-control',
       'no-store',

@@ -37,6 +37,8 @@ export class Exchange {
   trace: RequestTrace | undefined = undefined
   /** The error code of the response, or `ok`. */
   outcome = 'ok'
+  /** Of the verification that the request is about. */
+  reference: string | undefined = undefined
   /** Whether it counts against the in-flight limit. */
   inFlight = false
   /** The account of the console that makes this call, for the audit log. */

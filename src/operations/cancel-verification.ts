@@ -1,6 +1,6 @@
 import { cancelVerification as cancel } from '../verification/queue/read-verification.ts'
 import type { ResourceOperation } from './resource-operation.ts'
-import { VERIFICATION_ID, VERIFICATION_PATH, VERIFICATION_SCOPES } from './verification-path.ts'
+import { toAsked, VERIFICATION_ID, VERIFICATION_PATH, VERIFICATION_SCOPES } from './verification-path.ts'
 import { toVerificationReply } from './verification-reply.ts'
 
 export const cancelVerification: ResourceOperation = {
@@ -17,7 +17,7 @@ export const cancelVerification: ResourceOperation = {
   responses: { 204: { description: 'Cancelled. No source will be asked any more.' } },
   errors: ['not_found', 'already_begun', 'gone', 'audit_unavailable'],
   run: async (context, exchange, caller) => {
-    const asked = { reference: exchange.params.reference ?? '', caller, requestId: exchange.id }
+    const asked = toAsked(exchange, caller)
     return toVerificationReply(exchange, await cancel(context, asked))
   },
 }

@@ -1,6 +1,6 @@
 import { readVerification } from '../verification/queue/read-verification.ts'
 import type { ResourceOperation } from './resource-operation.ts'
-import { VERIFICATION_ID, VERIFICATION_PATH, VERIFICATION_SCOPES } from './verification-path.ts'
+import { toAsked, VERIFICATION_ID, VERIFICATION_PATH, VERIFICATION_SCOPES } from './verification-path.ts'
 import { toVerificationReply } from './verification-reply.ts'
 
 export const getVerification: ResourceOperation = {
@@ -40,7 +40,7 @@ export const getVerification: ResourceOperation = {
     'audit_unavailable',
   ],
   run: async (context, exchange, caller) => {
-    const asked = { reference: exchange.params.reference ?? '', caller, requestId: exchange.id }
+    const asked = toAsked(exchange, caller)
     return toVerificationReply(exchange, await readVerification(context, asked))
   },
 }

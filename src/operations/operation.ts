@@ -20,6 +20,8 @@ type OperationRequest<Input> = {
   readonly person?: string | undefined
   /** Undefined: requests are not traced. */
   readonly trace?: RequestTrace | undefined
+  /** Is given the reference of the verification, for error bodies and the request log. */
+  readonly exchange?: { reference: string | undefined } | undefined
 }
 
 export type Operation<Request extends TObject = TObject, Response extends TSchema = TSchema> = {

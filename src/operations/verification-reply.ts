@@ -12,9 +12,10 @@ const NONE: readonly string[] = []
 /** The response of a verification, byte for byte as it was recorded. */
 export function toVerificationReply(
   exchange: Exchange,
-  { status, body, outcome, replayed, match, headers = NONE }: VerificationResponse,
+  { status, body, outcome, reference, replayed, match, headers = NONE }: VerificationResponse,
 ): Reply {
   exchange.outcome = outcome
+  exchange.reference = reference
   if (status === 204) return { status, headers: NO_STORE, body }
   if (match !== undefined || headers.length > 0) {
     const matched = match === undefined ? NONE : ['tabbat-match', match]

@@ -20,14 +20,20 @@ export const schemaRef = (name: string) => ({ $ref: `#/components/schemas/${name
 /** One response per status; errors with the same status are its examples. */
 export function toFailures({ errors }: { readonly errors: readonly ErrorCode[] }): Json {
   const byStatus = Object.groupBy([...COMMON_ERRORS, ...errors], (code) => ERRORS[code].status)
+  const reference =
+    errors.includes('pending') || errors.includes('already_begun') ? EXAMPLE_REFERENCE : undefined
   return Object.fromEntries(
-    Object.entries(byStatus).map(([status, codes = []]) => [status, toFailure(Number(status), codes)]),
+    Object.entries(byStatus).map(([status, codes = []]) => [
+      status,
+      toFailure(Number(status), codes, reference),
+    ]),
   )
 }
 
 const PENDING = ['Location', 'Retry-After', 'Preference-Applied']
 
-function toFailure(status: number, codes: readonly ErrorCode[]): Json {
+/** `reference` is set if the operation is about a verification. */
+function toFailure(status: number, codes: readonly ErrorCode[], reference: string | undefined): Json {
   const retry = codes.some((code) => 'retryAfterS' in ERRORS[code])
   return {
     description: codes.map((code) => ERRORS[code].message).join(' '),
@@ -39,7 +45,7 @@ function toFailure(status: number, codes: readonly ErrorCode[]): Json {
     content: {
       'application/json': {
         schema: schemaRef(status === 401 ? 'Unauthenticated' : 'Error'),
-        examples: Object.fromEntries(codes.map((code) => [code, { value: toExampleError(code) }])),
+        examples: Object.fromEntries(codes.map((code) => [code, { value: toExampleError(code, reference) }])),
       },
     },
   }
@@ -51,12 +57,12 @@ const STATUS_TEXTS: Partial<Record<ErrorCode, string>> = {
   expired: 'EXPIRED',
 }
 
-function toExampleError(code: ErrorCode): Json {
+function toExampleError(code: ErrorCode, reference: string | undefined): Json {
   const error = new AppError(code, {
     ...(code === 'validation_failed' && { errors: { phone: ['phone is required'] } }),
     ...(STATUS_TEXTS[code] && {
       data: { request_reference: EXAMPLE_REFERENCE, verification_status: STATUS_TEXTS[code] },
     }),
   })
-  return toErrorBody(error, EXAMPLE_REQUEST_ID)
+  return toErrorBody(error, EXAMPLE_REQUEST_ID, reference)
 }

@@ -30,7 +30,8 @@ type ClaimResult =
       /** Error code of the last one. */
       readonly lastFailure: string | null
     }
-  | { readonly state: 'running' }
+  /** `owner` of the claim in progress, if it has not ended meanwhile. */
+  | { readonly state: 'running'; readonly owner?: string }
   | { readonly state: 'reused' }
   | { readonly state: 'done'; readonly sealed: Uint8Array }
 
@@ -82,22 +83,23 @@ async function claimInside(inside: Database, claim: Claim): Promise<ClaimResult>
     .run(keyId, operation, name, fingerprint, subject, owner, now, leaseMs, expiresAt)
   if (inserted > 0) return { state: 'claimed', paidCalls: 0, lastFailure: null }
   const row = await inside
-    .prepare(`SELECT fingerprint, sealed FROM idempotency WHERE ${SAME}`)
+    .prepare(`SELECT fingerprint, sealed, owner FROM idempotency WHERE ${SAME}`)
     .get(keyId, operation, name)
   if (!row) return { state: 'running' }
   if (!Buffer.from(row.fingerprint as Uint8Array).equals(fingerprint)) return { state: 'reused' }
   if (row.sealed !== null) return { state: 'done', sealed: row.sealed as Uint8Array }
-  return takeOver(inside, claim)
+  return (await takeOver(inside, claim)) ?? { state: 'running', owner: String(row.owner) }
 }
 
 /**
  * After the lease of an owner that failed, or as soon as its process is known to be dead, the next request takes the claim
  * over; the expiry stays. An owner that was only slow cannot store its response afterwards, nor make another paid call.
+ * Undefined while it is still running.
  */
 async function takeOver(
   inside: Database,
   { keyId, operation, name, subject, owner, leaseMs, now: processNow }: Claim,
-): Promise<ClaimResult> {
+): Promise<ClaimResult | undefined> {
   const now = toSharedNow(inside, '$5')
   const end = `${now} + CAST($6 AS BIGINT)`
   // Workers on SQLite send few heartbeats: the lease ends first.
@@ -110,12 +112,13 @@ async function takeOver(
        RETURNING paid_calls, last_failure`,
     )
     .get(keyId, operation, name, owner, processNow, leaseMs, subject)
-  if (!taken) return { state: 'running' }
-  return {
-    state: 'claimed',
-    paidCalls: Number(taken.paid_calls),
-    lastFailure: taken.last_failure as string | null,
-  }
+  return (
+    taken && {
+      state: 'claimed',
+      paidCalls: Number(taken.paid_calls),
+      lastFailure: taken.last_failure as string | null,
+    }
+  )
 }
 
 async function releaseInside(

@@ -60,7 +60,6 @@ type IdempotencyOptions = {
 
 export function createIdempotency({ table, keyring, owner, paidCalls }: IdempotencyOptions): Idempotency {
   const key = keyring.idempotency
-  let claims = 0
   /** Claims that could not be released because the store failed. They are released before the next claim of the same key. */
   const unreleased = new Map<string, { readonly id: ClaimId; readonly failure: string | null }>()
   const keepUnreleased = (id: ClaimId, failure: string | null) => {
@@ -76,12 +75,11 @@ export function createIdempotency({ table, keyring, owner, paidCalls }: Idempote
   }
   return {
     begin: async (use) => {
-      const { keyId, operation, subject, isVirtual } = use
+      const { keyId, operation, reference, subject, isVirtual } = use
       const { name, fingerprint } = hashKeyUse(key, use)
       const now = steadyNow()
       // Each claim has an owner of its own, so that a request whose claim was taken over in this process is told apart.
-      claims += 1
-      const id = { keyId, operation, name, owner: `${owner}:${claims}` }
+      const id = { keyId, operation, name, owner: `${owner}:${reference}` }
       const before = unreleased.get(toText(id))
       if (before) await release(before.id, before.failure)
       const about = { fingerprint, subject: isVirtual === true ? null : Buffer.from(subject, 'hex') }
@@ -91,7 +89,7 @@ export function createIdempotency({ table, keyring, owner, paidCalls }: Idempote
         keepUnreleased(id, null)
         throw error
       })
-      if (result.state === 'running') throw new AppError('idempotency_in_progress')
+      if (result.state === 'running') throw toInProgress(toReference(result.owner))
       if (result.state === 'reused') throw new AppError('idempotency_key_reused')
       if (result.state === 'done') return { stored: openStoredResponse(keyring, id.name, result.sealed) }
       const lastFailure = (result.lastFailure ?? undefined) as ErrorCode | undefined
@@ -114,6 +112,13 @@ export function createIdempotency({ table, keyring, owner, paidCalls }: Idempote
     },
   }
 }
+
+/** `reference` is that of the request in progress, if it is known. */
+export const toInProgress = (reference: string | undefined): AppError =>
+  new AppError('idempotency_in_progress', reference === undefined ? {} : { reference })
+
+/** Versions before 0.3 put a number in its place. */
+const toReference = (owner: string | undefined) => /ver_[0-9a-z]+$/.exec(owner ?? '')?.[0]
 
 const toResponseBound = (name: Uint8Array) => toAssociatedData('idempotency', name, 1)
 

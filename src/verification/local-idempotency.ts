@@ -3,7 +3,7 @@ import type { Keyring } from '../crypto/keyring.ts'
 import { AppError } from '../errors.ts'
 import type { CheckedAnswer } from '../store/commit-check.ts'
 import type { AnswerQuestion, StoredAnswer } from '../store/lookup.ts'
-import { openStoredResponse, type StoredResponse, sealStoredResponse } from './idempotency.ts'
+import { openStoredResponse, type StoredResponse, sealStoredResponse, toInProgress } from './idempotency.ts'
 import { hashKeyUse, type KeyUse } from './idempotency-key.ts'
 
 /** How long the first response is stored. */
@@ -11,6 +11,7 @@ const STORED_MS = DAY_MS
 
 /** An Idempotency-Key whose request runs in this process. */
 export type RunningKey = Omit<AnswerQuestion, 'name'> & {
+  readonly reference: string
   readonly name: Buffer
   readonly fingerprint: Buffer
   readonly subject: string
@@ -42,12 +43,12 @@ export function createLocalIdempotency(keyring: Keyring, owner: string): LocalId
   const recent = createRecentNames()
   return {
     begin: (use) => {
-      const { keyId, operation, subject } = use
+      const { keyId, operation, reference, subject } = use
       const { name, fingerprint } = hashKeyUse(keyring.idempotency, use)
       const text = `${keyId} ${operation} ${name.toString('hex')}`
       const other = running.get(text)
-      if (other) throw toRunningError(other.fingerprint.equals(fingerprint))
-      const key = { keyId, operation, name, fingerprint, subject, text }
+      if (other) throw toRunningError(other.fingerprint.equals(fingerprint), other.reference)
+      const key = { keyId, operation, reference, name, fingerprint, subject, text }
       running.set(text, key)
       return key
     },
@@ -82,8 +83,8 @@ export function createLocalIdempotency(keyring: Keyring, owner: string): LocalId
 const isOver = ({ expiresAt, sealed, leaseUntil }: StoredAnswer, now: number) =>
   expiresAt <= now && (sealed !== null || leaseUntil <= now)
 
-const toRunningError = (isSame: boolean) =>
-  new AppError(isSame ? 'idempotency_in_progress' : 'idempotency_key_reused')
+const toRunningError = (isSame: boolean, reference?: string) =>
+  isSame ? toInProgress(reference) : new AppError('idempotency_key_reused')
 
 /** The last name in each of 65 536 slots, 256 kB in all. Names are keyed hashes, so their bytes are evenly distributed. */
 function createRecentNames() {

@@ -11,6 +11,10 @@ export function createReference(now = steadyNow()): string {
   return `ver_${toTimeText(now)}${toRandomText()}`
 }
 
+const WELL_FORMED = /^ver_[0-9a-z]{20,60}$/
+
+export const isReference = (text: string): boolean => WELL_FORMED.test(text)
+
 let lastTime = Number.NaN
 let lastText = ''
 

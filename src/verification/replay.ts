@@ -34,12 +34,13 @@ export async function replay<T>(
 
 export const toKeyUse = <T>(
   { operation }: IdType<T>,
-  { caller, number, phone, amount = '', details }: VerificationRequest,
+  { reference, caller, number, phone, amount = '', details }: VerificationRequest,
   header: string,
   subject: string,
 ): KeyUse => ({
   keyId: caller.lineage,
   operation,
+  reference,
   header,
   request: details === undefined ? [number, phone, amount] : [number, phone, amount, JSON.stringify(details)],
   subject,

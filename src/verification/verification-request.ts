@@ -6,9 +6,12 @@ import { toCanonicalNin } from '../contract/virtual-nin.ts'
 import { AppError } from '../errors.ts'
 import type { Caller } from '../keys/caller.ts'
 import type { RequestTrace } from '../telemetry/tracing.ts'
+import { createReference } from './reference.ts'
 
 /** One verification as it was requested: the inputs, the key, and what the headers say. */
 export type VerificationRequest = {
+  /** Made before anything else is done, so that every failure has it too. */
+  readonly reference: string
   /** The NIN, virtual NIN in upper case, or BVN. */
   readonly number: string
   /** The ten digits by which phones are compared. */
@@ -39,6 +42,8 @@ export type Incoming = {
   readonly origin: string
   readonly headers: IncomingHttpHeaders
   readonly trace?: RequestTrace | undefined
+  /** Is given the reference, for error bodies and the request log. */
+  readonly exchange?: { reference: string | undefined } | undefined
 }
 
 export type Inputs = {
@@ -53,7 +58,7 @@ const NO_REUSE = /(^|[,\s])no-(cache|store)([,\s=]|$)/i
 
 /** The inputs were validated before; the headers of a verification are validated here. */
 export function toVerificationRequest(
-  { caller, person, requestId, origin, headers, trace }: Incoming,
+  { caller, person, requestId, origin, headers, trace, exchange }: Incoming,
   { number: numberText, phone: phoneText, amount, details }: Inputs,
 ): VerificationRequest {
   const number = toCanonicalNin(numberText)
@@ -65,7 +70,10 @@ export function toVerificationRequest(
     throw new AppError('validation_failed', {
       errors: { ...(problem !== undefined && { 'X-Consent-Reference': [problem] }), ...missing },
     })
+  const reference = createReference()
+  if (exchange) exchange.reference = reference
   return {
+    reference,
     number,
     phone,
     amount,

@@ -5,7 +5,6 @@ import type { IdType } from './id-type.ts'
 import type { CallBudget, StoredResponse } from './idempotency.ts'
 import type { Decision } from './match.ts'
 import { toMatchText } from './match-details.ts'
-import { createReference } from './reference.ts'
 import type { GuardedSource, VerificationDeps } from './verification-deps.ts'
 import type { VerificationRequest } from './verification-request.ts'
 
@@ -33,9 +32,8 @@ export function createVerification<T>(
   request: VerificationRequest,
   subject: string,
   budget: CallBudget | undefined,
-  reference = createReference(steadyNow()),
 ): Verification<T> {
-  const now = steadyNow()
+  const { reference } = request
   const sources = deps.sources[request.caller.mode][idType.kind]
   return {
     deps,
@@ -45,7 +43,7 @@ export function createVerification<T>(
     paid: { calls: 0 },
     reference,
     auditFields: toAuditFields(idType, request, subject, reference),
-    startedAt: toIsoTime(now),
+    startedAt: toIsoTime(steadyNow()),
     sources,
     sourceAttempts: [],
   }

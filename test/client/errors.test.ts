@@ -73,6 +73,16 @@ describe('an error never quotes the request', () => {
   })
 })
 
+it('an error of a verification that began has its reference', async () => {
+  const error = await errorOf(
+    server.connect({ maxRetries: 0 }).verifyNin({ nin: '00000000503', phone: '08031234567' }),
+  )
+  expect(error).toMatchObject({
+    code: 'source_unavailable',
+    reference: expect.stringMatching(/^ver_[0-9a-z]{36}$/),
+  })
+})
+
 it('an error keeps what helps: the message of the server, its fields and its id', async () => {
   const error = await errorOf(server.connect().verifyNin({ nin: '1', phone: '08031234567' }))
   expect(JSON.parse(JSON.stringify(error))).toEqual({

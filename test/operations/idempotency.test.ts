@@ -8,6 +8,7 @@ import { SourceError } from '../../src/sources/source.ts'
 import type { AuditRow } from '../../src/store/audit-row.ts'
 import { openStore } from '../../src/store/store.ts'
 import { createIdempotency } from '../../src/verification/idempotency.ts'
+import { createReference } from '../../src/verification/reference.ts'
 import type { SingleFlight } from '../../src/verification/single-flight.ts'
 import { bearer, openTestApp, PHONE, type TestApp } from '../app.ts'
 import { createStandIn, type StandIn, withStandIn } from '../battery/stand-in.ts'
@@ -119,6 +120,9 @@ describe.each(engines)('Idempotency-Key on %s', (engine) => {
       const answer = await first
       const after = await verifyNin(nin, header)
       expect([answer.statusCode, isReplay(answer)]).toEqual([200, false])
+      expect(referenceOf(meanwhile), 'the reference of the verification in progress').toBe(
+        referenceOf(answer),
+      )
       expect([after.body, isReplay(after)]).toEqual([answer.body, true])
       expect(source.calls).toEqual([nin])
     })
@@ -226,7 +230,10 @@ describe.each(engines)('Idempotency-Key on %s', (engine) => {
         },
       }
       const idempotency = createIdempotency({ table, keyring: keyring(), owner: audit.owner, paidCalls: 2 })
-      const use = { keyId: 'x', operation: 'verify_nin', header: newHeader(), request: ['1'], subject: '00' }
+      const use = {
+        ...{ keyId: 'x', operation: 'verify_nin', reference: createReference(), header: newHeader() },
+        ...{ request: ['1'], subject: '00' },
+      }
       const begun = await idempotency.begin(use)
       if (!('claim' in begun)) throw new Error('the first one must get the claim')
       await expect(idempotency.release(begun.claim, new Error('failed'))).rejects.toThrow('store unavailable')
@@ -241,7 +248,9 @@ describe.each(engines)('Idempotency-Key on %s', (engine) => {
       const [nin, header] = [newNumber(), newHeader()]
       const first = await verifyNin(nin, header)
       await run("UPDATE idempotency SET sealed = NULL, owner = 'gone'").run()
-      expect(codeOf(await verifyNin(nin, header))).toEqual([409, 'idempotency_in_progress'])
+      const refused = await verifyNin(nin, header)
+      expect(codeOf(refused)).toEqual([409, 'idempotency_in_progress'])
+      expect(referenceOf(refused), 'its own, where the other is unknown').toMatch(/^ver_[0-9a-z]{36}$/)
       await run('UPDATE idempotency SET lease_until = 1').run()
       const answers = await Promise.all(Array.from({ length: 20 }, () => verifyNin(nin, header)))
       const winners = answers.filter((answer) => answer.statusCode === 200 && !isReplay(answer))

@@ -139,6 +139,7 @@ describe('the guess limit', () => {
       const right = await verifyNin(nin, PHONE, guesser)
       expect([right.statusCode, right.json().code]).toEqual([429, 'too_many_attempts'])
       expect(Number(right.headers['retry-after'])).toBeGreaterThan(0)
+      expect(right.json().data).toEqual({ request_reference: expect.stringMatching(/^ver_[0-9a-z]{36}$/) })
     },
   )
 

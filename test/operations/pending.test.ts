@@ -176,7 +176,8 @@ describe.each(engines)('a pending verification on %s', (engine) => {
     expect(await timeline(reference)).toEqual(['queued null', 'outcome cancelled'])
     const answered = toReference(await verify(ASYNC))
     await ended(answered)
-    expect((await cancel(answered)).body).toMatchObject({ code: 'already_begun' })
+    const tooLate = { code: 'already_begun', data: { request_reference: answered } }
+    expect((await cancel(answered)).body).toMatchObject(tooLate)
   })
 
   it('is one under one Idempotency-Key', async () => {

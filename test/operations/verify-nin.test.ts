@@ -355,6 +355,13 @@ describe.each([
     expect([answer.statusCode, answer.json().code, answer.json().retryable]).toEqual([status, code, true])
     expect(Number(answer.headers['retry-after'])).toBeGreaterThan(0)
   })
+
+  it('carries the reference under which the audit log has it', async () => {
+    const { data } = (await verify({ nin, phone: PHONE })).json()
+    const rows = await server.context.store.audit.byReference(data.request_reference)
+    expect(rows.map(({ outcome }) => outcome)).toEqual([code])
+    expect(Object.keys(data)).toEqual(['request_reference'])
+  })
 })
 
 describe('live mode without a source', () => {

@@ -15,9 +15,9 @@ export type Schemas = {
     /** Every bad field, and what is wrong with it. */
     errors?: { [name: string]: (string)[] }
     data?: {
-      /** Reference of this verification. */
+      /** Reference of this verification, also of one that failed. On 409, of the verification in progress. */
       request_reference: string
-      verification_status: "NOT_VERIFIED" | "PENDING" | "EXPIRED"
+      verification_status?: "NOT_VERIFIED" | "PENDING" | "EXPIRED"
     }
   }
   Event: {

@@ -22,6 +22,7 @@ export type TabbatErrorOptions = {
   readonly status?: number | undefined
   readonly retryable?: boolean | undefined
   readonly requestId?: string | undefined
+  readonly reference?: string | undefined
   readonly fields?: Readonly<Record<string, readonly string[]>> | undefined
   readonly retryAfterMs?: number | undefined
 }
@@ -35,6 +36,8 @@ export class TabbatError extends Error {
   readonly retryable: boolean
   /** Finds the request in the log of the server. */
   readonly requestId: string | undefined
+  /** The request_reference of the verification, if it got so far. On 409, of the one in progress. */
+  readonly reference: string | undefined
   /** What is wrong with which field. */
   readonly fields: Readonly<Record<string, readonly string[]>> | undefined
   /** How long the server asks to wait. */
@@ -47,14 +50,15 @@ export class TabbatError extends Error {
     this.status = options.status ?? 0
     this.retryable = options.retryable ?? false
     this.requestId = options.requestId
+    this.reference = options.reference
     this.fields = options.fields
     this.retryAfterMs = options.retryAfterMs
   }
 
   /** `JSON.stringify` leaves the message of an ordinary error out. */
   toJSON(): Record<string, unknown> {
-    const { name, code, status, message, retryable, requestId, fields, retryAfterMs } = this
-    return { name, code, status, message, retryable, requestId, fields, retryAfterMs }
+    const { name, code, status, message, retryable, requestId, reference, fields, retryAfterMs } = this
+    return { name, code, status, message, retryable, requestId, reference, fields, retryAfterMs }
   }
 }
 

@@ -8,13 +8,15 @@ type ErrorFields = Record<string, string[]>
 /** The error of a response that is not a success. `sent` are the texts of the request, which it must not quote. */
 export function toResponseError(response: Response, body: unknown, sent: readonly string[]): TabbatError {
   const { status, headers } = response
-  const { code, message, retryable, request_id, errors } = toObject(body)
+  const { code, message, retryable, request_id, errors, data } = toObject(body)
+  const reference = toSafe(toObject(data).request_reference, sent)
   const isTabbat = typeof code === 'string' && /^[a-z_]{1,64}$/.test(code)
   const requestId = toSafe(request_id ?? headers.get('x-request-id'), sent)
   const options = {
     status,
     retryable: isTabbat ? retryable === true : RETRYABLE_STATUSES.includes(status),
     requestId: requestId && /^[\w.-]{8,64}$/.test(requestId) ? requestId : undefined,
+    reference: reference && /^ver_[0-9a-z]{20,60}$/.test(reference) ? reference : undefined,
     fields: toFields(errors, sent),
     retryAfterMs: readRetryAfter(headers),
   }

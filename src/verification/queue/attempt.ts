@@ -92,16 +92,12 @@ async function open<T>(
   const caller = await findCaller(claimed.keyId)
   const question = openQuestion(keyring, reference, claimed.question)
   const paidCalls = { payer: { reference, lease }, most: settings.paidCalls, used, refunds: [] }
-  const request = { ...question, idempotencyKey: undefined, trace: undefined, startedAt: performance.now() }
+  const request = { ...question, reference, idempotencyKey: undefined, trace: undefined }
   if (caller)
-    return createVerification(
-      deps,
-      idType,
-      { ...request, caller },
-      subject,
-      { paidCalls, lastFailure: undefined },
-      reference,
-    )
+    return createVerification(deps, idType, { ...request, caller, startedAt: performance.now() }, subject, {
+      paidCalls,
+      lastFailure: undefined,
+    })
   const { keyId, mode, operation } = claimed
   const fields = { request_reference: reference, key_id: keyId, mode, operation, subject }
   const change = toEnd(deps.queue, claimed, undefined)

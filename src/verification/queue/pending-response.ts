@@ -7,7 +7,7 @@ const STATUS_TEXTS: Partial<Record<ErrorCode, string>> = { pending: 'PENDING', e
 export function toCodeResponse(code: ErrorCode, reference: string, requestId: string): StoredResponse {
   const verification_status = STATUS_TEXTS[code]
   const data = verification_status && { request_reference: reference, verification_status }
-  const body = JSON.stringify(toErrorBody(new AppError(code, data ? { data } : {}), requestId))
+  const body = JSON.stringify(toErrorBody(new AppError(code, data ? { data } : {}), requestId, reference))
   return { status: ERRORS[code].status, body, outcome: code, reference, released: null }
 }
 

@@ -5,6 +5,7 @@ import { AppError } from '../../errors.ts'
 import type { Caller } from '../../keys/caller.ts'
 import type { Queued } from '../../store/queue-rows.ts'
 import { NIN } from '../id-type.ts'
+import { isReference } from '../reference.ts'
 import type { VerificationResponse } from '../replay.ts'
 import { toAuditDetail } from '../verification.ts'
 import type { VerificationDeps } from '../verification-deps.ts'
@@ -54,16 +55,12 @@ export async function cancelVerification(
   return { status: 204, body: '', outcome: 'cancelled', reference, released: null, replayed: false }
 }
 
-const WELL_FORMED = /^ver_[0-9a-z]{20,60}$/
-
 /** Another key gets the same as for an unknown reference. */
 async function find(
   table: VerificationDeps['queue']['table'],
   { reference, caller }: Asked,
 ): Promise<Queued> {
-  const found = WELL_FORMED.test(reference)
-    ? await table.find(reference, caller.lineage, steadyNow())
-    : undefined
+  const found = isReference(reference) ? await table.find(reference, caller.lineage, steadyNow()) : undefined
   if (!found || !caller.scopes.has(toScope(found))) throw new AppError('not_found')
   return found
 }

@@ -4,7 +4,10 @@ import { openStoredResponse, type StoredResponse, sealStoredResponse } from '../
 import type { VerificationRequest } from '../verification-request.ts'
 
 /** A request without what is known only while it is answered. */
-export type Question = Omit<VerificationRequest, 'caller' | 'startedAt' | 'idempotencyKey' | 'trace'>
+export type Question = Omit<
+  VerificationRequest,
+  'reference' | 'caller' | 'startedAt' | 'idempotencyKey' | 'trace'
+>
 
 const toBound = (reference: string) => toAssociatedData('queued_verifications', Buffer.from(reference), 1)
 
@@ -14,7 +17,8 @@ export function sealQuestion(
   reference: string,
   request: VerificationRequest,
 ): Buffer {
-  const { caller: _caller, startedAt: _startedAt, idempotencyKey: _key, trace: _trace, ...question } = request
+  const { caller: _caller, startedAt: _startedAt, idempotencyKey: _key, trace: _trace, ...rest } = request
+  const { reference: _reference, ...question } = rest
   return seal(keyring.queue, Buffer.from(JSON.stringify(question)), toBound(reference))
 }
 
