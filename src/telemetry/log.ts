@@ -1,4 +1,5 @@
 import { openLogDestination } from './log-destination.ts'
+import { isDrawnByChance } from './logged-id.ts'
 import { createRepeatedFailures } from './repeated-failures.ts'
 import { createPrintRequest, type RequestLine } from './request-line.ts'
 
@@ -96,14 +97,7 @@ function createBuffer(to: string | number) {
   }
 }
 
-/**
- * Callers choose their own request ids, and one might be a number, a name or a key. Only ids that look drawn by chance
- * (ours, UUIDs, ULIDs) are written down.
- */
-const toLoggedId = (id: string) => (DRAWN_BY_CHANCE.test(id) ? id : "[the caller's own]")
-
-const DRAWN_BY_CHANCE =
-  /^(req_[0-9a-f]{32}|(?=(?:[^a-f]*[a-f]){2})[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|[0-7][0-9A-HJKMNP-TV-Z]{25})$/i
+const toLoggedId = (id: string) => (isDrawnByChance(id) ? id : "[the caller's own]")
 
 /** Kind, code and stack frames of an error and of its causes, without a message. */
 export function describeFailure(error: unknown): { error: string; at: string[]; cause?: object } {
