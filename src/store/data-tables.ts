@@ -46,7 +46,7 @@ export type DataTable = (typeof DATA_TABLES)[number]
 
 /**
  * Not in a backup, and emptied by a restore: valid for hours only and worth stealing, of use only to a process that has
- * ended, or rebuilt from other tables.
+ * ended, rebuilt from other tables, or a log of the past days.
  */
 export const TRANSIENT_TABLES = [
   'sessions',
@@ -56,6 +56,7 @@ export const TRANSIENT_TABLES = [
   'rate_windows',
   'audit_subject_blocks',
   'audit_subject_pages',
+  'request_blocks',
 ] as const
 
 /** Triggers in the database refuse to delete rows of these. */

@@ -33,6 +33,7 @@ import { batches } from './migrations/0030-batches.ts'
 import { asyncWhenDown } from './migrations/0031-async-when-down.ts'
 import { unloggedEvents } from './migrations/0032-unlogged-events.ts'
 import { requireMatch } from './migrations/0033-require-match.ts'
+import { requestLog } from './migrations/0034-request-log.ts'
 
 /** `sql` runs on both engines; statements that differ stand under the name of the dialect. */
 type Migration = {
@@ -77,6 +78,7 @@ const MIGRATIONS: readonly Migration[] = [
   asyncWhenDown,
   unloggedEvents,
   requireMatch,
+  requestLog,
 ]
 
 /** The schema that this program knows. */

@@ -17,6 +17,7 @@ import { createNodeTable, type NodeTable } from './node-table.ts'
 import { createQueueTable, type QueueTable } from './queue-table.ts'
 import { createRateTable, type RateTable } from './rate-table.ts'
 import { createRegistryTable, type RegistryTable } from './registry-table.ts'
+import { createRequestTable, type RequestTable } from './request-table.ts'
 import { createReuseTable, type ReuseTable } from './reuse-table.ts'
 import { createReviewTable, type ReviewTable } from './review-table.ts'
 import { createRotationTable, type RotationTable } from './rotation-table.ts'
@@ -51,6 +52,7 @@ export type Tables = {
   readonly deliveries: DeliveryTable
   readonly queue: QueueTable
   readonly batches: BatchTable
+  readonly requests: RequestTable
 }
 
 export const createTables = (database: Database): Tables => ({
@@ -78,6 +80,7 @@ export const createTables = (database: Database): Tables => ({
   deliveries: createDeliveryTable(database),
   queue: createQueueTable(database),
   batches: createBatchTable(database),
+  requests: createRequestTable(database),
 })
 
 /** The methods that write. A server on SQLite runs them in a writer thread, so that the event loop never waits for the disk. */
@@ -105,6 +108,7 @@ export const WRITES: { readonly [Table in keyof Tables]: readonly (keyof Tables[
   deliveries: ['claim', 'release', 'settle', 'resend', 'forget'],
   queue: ['enqueue', 'claim', 'claimExpired', 'release', 'forget'],
   batches: ['begin', 'addRows', 'accept', 'breakOff', 'feed', 'stop', 'forget'],
+  requests: ['append', 'prune'],
   accounts: [
     'invite',
     'voidInvitation',
