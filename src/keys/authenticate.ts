@@ -1,6 +1,6 @@
 import { type KeyObject, timingSafeEqual } from 'node:crypto'
 import { BlockList, isIPv6 } from 'node:net'
-import { SCOPES } from '../contract/scope.ts'
+import { type Mode, SCOPES } from '../contract/scope.ts'
 import { steadyNow } from '../contract/time.ts'
 import { isStoreFailure } from '../store/failure.ts'
 import type { KeyRow, KeyTable } from '../store/key-table.ts'
@@ -11,9 +11,13 @@ import { toHiddenFields } from './field-policy.ts'
 import { createKeyLookup } from './key-lookup.ts'
 import { SANDBOX_KEY, sandboxCaller } from './sandbox-key.ts'
 
-/** Undefined means 401, whatever the reason. */
+/** A key with the right secret that was revoked or has expired. */
+export type UnusableKey = { readonly keyId: string; readonly mode: Mode }
+
+/** Undefined means 401, whatever the reason. `noted` is told which key it was, for the request log. */
 export type Authenticate = (
   authorization: string | undefined,
+  noted?: { unusableKey: UnusableKey | undefined },
 ) => Caller | undefined | Promise<Caller | undefined>
 
 type AuthenticateOptions = {
@@ -54,6 +58,8 @@ const NO_KEY: KeyRow = {
   subjectsPerDay: undefined,
 }
 
+type Noted = Parameters<Authenticate>[1]
+
 type Trusted = { readonly caller: Caller; readonly until: number; readonly expiresAt: number }
 
 export function createAuthenticate(options: AuthenticateOptions): Authenticate {
@@ -63,12 +69,13 @@ export function createAuthenticate(options: AuthenticateOptions): Authenticate {
   // Only keys whose secret was correct: callers cannot fill it with invented keys.
   const trusted = createBoundedMap<string, Trusted>(MAX_TRUSTED)
 
-  const check = async (key: ApiKey, isTrusted: boolean): Promise<Caller | undefined> => {
+  const check = async (key: ApiKey, isTrusted: boolean, noted: Noted): Promise<Caller | undefined> => {
     const { row = NO_KEY, at } = await lookup.find(key.id, isTrusted)
     const expiresAt = row.expiresAt ?? Number.POSITIVE_INFINITY
     const matches = timingSafeEqual(toKeyHash(key.text, pepper), row.hash)
     if (!matches || row.revokedAt !== undefined || row.mode !== key.mode || expiresAt <= wallNow()) {
       trusted.delete(key.text)
+      if (matches && noted) noted.unusableKey = { keyId: row.id, mode: row.mode }
       return undefined
     }
     const caller = toCaller(row)
@@ -77,21 +84,21 @@ export function createAuthenticate(options: AuthenticateOptions): Authenticate {
   }
 
   /** When the store fails, a key whose secret was correct before is accepted as unconfirmed. */
-  const checkOrRecall = (key: ApiKey, known: Trusted | undefined) =>
-    check(key, known !== undefined).catch((error) => {
+  const checkOrRecall = (key: ApiKey, known: Trusted | undefined, noted: Noted) =>
+    check(key, known !== undefined, noted).catch((error) => {
       if (!known || !isStoreFailure(error)) throw error
       if (known.until + UNCONFIRMED_MS <= now() || known.expiresAt <= wallNow()) throw error
       return { ...known.caller, isUnconfirmed: true }
     })
 
-  return (authorization = '') => {
+  return (authorization = '', noted) => {
     const credential = toCredential(authorization)
     if (credential === SANDBOX_KEY) return publicSandboxKey ? sandboxCaller : undefined
     const known = trusted.get(credential)
     if (known && known.until > now() && known.expiresAt > wallNow()) return known.caller
     const key = parseApiKey(credential)
     if (!key || (key.mode === 'test' && !testKeys)) return undefined
-    return checkOrRecall(key, known)
+    return checkOrRecall(key, known, noted)
   }
 }
 
