@@ -25,6 +25,7 @@ const ROOMS = [
   'keys',
   'audit',
   'statistics',
+  'requests',
   'store',
   'telemetry',
   'settings',

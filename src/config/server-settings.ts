@@ -17,6 +17,7 @@ import { namesWith, type VendorName } from '../sources/vendors.ts'
 import { BATCH_SETTINGS } from './batch-settings.ts'
 import { LISTENER_SETTINGS } from './listener-settings.ts'
 import { PENDING_SETTINGS } from './pending-settings.ts'
+import { REQUEST_SETTINGS } from './request-settings.ts'
 import { TELEMETRY_SETTINGS } from './telemetry-settings.ts'
 
 export type SourceName = 'registry' | VendorName
@@ -210,6 +211,7 @@ export const SETTINGS = {
   ),
   ...PENDING_SETTINGS,
   ...BATCH_SETTINGS,
+  ...REQUEST_SETTINGS,
   ...LISTENER_SETTINGS,
   logLevel: setting(
     'TABBAT_LOG_LEVEL',

@@ -17,6 +17,7 @@ const CARRIED = [
   'console-password',
   'webhook-secret',
   'queue',
+  'request-id',
 ] as const
 type Carried = (typeof CARRIED)[number]
 

@@ -1,0 +1,136 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { BlockHead, RequestTable } from '../store/request-table.ts'
+import { decompress } from './block-store.ts'
+import { type LoggedRequest, parseCounts, parseLine, type RequestKind } from './line.ts'
+
+/** All given conditions must hold. */
+export type RequestFilter = {
+  /** As it is stored; see stored-id.ts. */
+  readonly requestId?: string | undefined
+  readonly reference?: string | undefined
+  readonly keyId?: string | undefined
+  readonly mode?: string | undefined
+  readonly operation?: string | undefined
+  readonly code?: string | undefined
+  /** A status such as 422, or a class of them: 4xx, 5xx. */
+  readonly status?: string | undefined
+  readonly from?: number | undefined
+  readonly until?: number | undefined
+}
+
+/** A row, or the place before it. Rows are ordered by time, then by their names. */
+export type RequestPosition = Pick<LoggedRequest, 'at' | 'row'>
+
+type RequestPage = {
+  /** Newest first. */
+  readonly rows: readonly LoggedRequest[]
+  /** Where the next page begins; undefined at the end. */
+  readonly next: RequestPosition | undefined
+  /** The search stopped early, at the limit of blocks that one search reads. */
+  readonly isCut: boolean
+}
+
+export type SearchTable = Pick<RequestTable, 'list' | 'readLines'>
+
+/** `blocks` is about half a million requests. */
+const REQUEST_LIMITS = { rows: 50, blocks: 300 } as const
+
+/** Blocks whose heads are read at once. */
+const HEADS = 200
+
+/** Reads blocks from the newest to the oldest. Those that cannot match are passed over by their counts. */
+export async function searchRequests(
+  table: SearchTable,
+  filter: RequestFilter,
+  before?: RequestPosition | undefined,
+  limits: { readonly rows: number; readonly blocks: number } = REQUEST_LIMITS,
+): Promise<RequestPage> {
+  const found: LoggedRequest[] = []
+  let read = 0
+  const until = Math.min(filter.until ?? Number.MAX_SAFE_INTEGER, before?.at ?? Number.MAX_SAFE_INTEGER)
+  for await (const head of listHeads(table, filter.from ?? 0, until)) {
+    // Rows that are newer than all blocks to come are in order.
+    if (found.filter(({ at }) => at > head.toAt).length > limits.rows) break
+    if (!canMatch(head, filter)) continue
+    if (read === limits.blocks) return toCutPage(found, head, limits.rows)
+    read += 1
+    const rows = await readRows(table, head, filter)
+    found.push(...rows.filter((row) => !before || compareRequests(before, row) < 0))
+    await nextTurn()
+  }
+  const rows = sortUnique(found)
+  const last = rows[limits.rows - 1]
+  return {
+    rows: rows.slice(0, limits.rows),
+    next: rows.length > limits.rows ? last : undefined,
+    isCut: false,
+  }
+}
+
+/** Ends at the block that was not read any more: what is older than its end may be incomplete. */
+function toCutPage(found: readonly LoggedRequest[], head: BlockHead, most: number): RequestPage {
+  const rows = sortUnique(found).filter(({ at }) => at > head.toAt)
+  if (rows.length > most) return { rows: rows.slice(0, most), next: rows[most - 1], isCut: false }
+  return { rows, next: { at: head.toAt, row: '\uffff' }, isCut: true }
+}
+
+async function* listHeads(table: SearchTable, from: number, until: number): AsyncIterable<BlockHead> {
+  let after: BlockHead | undefined
+  for (;;) {
+    const heads: BlockHead[] = await table.list({ from, until, after, most: HEADS })
+    yield* heads
+    if (heads.length < HEADS) return
+    after = heads.at(-1)
+  }
+}
+
+/** Negative if the first is newer. */
+function compareRequests(one: RequestPosition, other: RequestPosition): number {
+  if (one.at !== other.at) return other.at - one.at
+  if (one.row === other.row) return 0
+  return one.row > other.row ? -1 : 1
+}
+
+/** A block that was joined to another while the log was read may have come twice. */
+const sortUnique = (rows: readonly LoggedRequest[]): LoggedRequest[] =>
+  [...new Map(rows.map((row) => [row.row, row])).values()].sort(compareRequests)
+
+async function readRows(
+  table: SearchTable,
+  head: BlockHead,
+  filter: RequestFilter,
+): Promise<LoggedRequest[]> {
+  const stored = head.requests > 0 ? await table.readLines(head) : undefined
+  // Removed meanwhile, or joined to the block before it.
+  if (!stored) return []
+  const text = await decompress(stored)
+  const { requestId = '', reference = '' } = filter
+  if (!text.includes(requestId) || !text.includes(reference)) return []
+  return text
+    .split('\n')
+    .filter((line) => line !== '' && line.includes(requestId) && line.includes(reference))
+    .map((line) => parseLine(head, line))
+    .filter((row) => matches(row, filter))
+}
+
+const canMatch = ({ counts, requests }: BlockHead, filter: RequestFilter) =>
+  requests > 0 && parseCounts(counts).some((kind) => kind.keyId !== '' && matchesKind(kind, filter))
+
+const matches = (row: LoggedRequest, filter: RequestFilter) =>
+  matchesKind(row, filter) &&
+  (filter.requestId === undefined || filter.requestId === row.requestId) &&
+  (filter.reference === undefined || filter.reference === row.reference) &&
+  (filter.from === undefined || row.at >= filter.from) &&
+  (filter.until === undefined || row.at <= filter.until)
+
+const matchesKind = (kind: RequestKind, { keyId, mode, operation, code, status }: RequestFilter) =>
+  (keyId === undefined || keyId === kind.keyId) &&
+  (mode === undefined || mode === kind.mode) &&
+  (operation === undefined || operation === kind.operation) &&
+  (code === undefined || code === kind.code) &&
+  (status === undefined || isStatus(kind.status, status))
+
+export const STATUS_PATTERN = '^(?:0|[1-5][0-9]{2}|[1-5]xx)$'
+
+const isStatus = (status: number, wanted: string) =>
+  wanted.endsWith('xx') ? Math.floor(status / 100) === Number(wanted[0]) : status === Number(wanted)
