@@ -13,6 +13,7 @@ import { createToErrorReply } from '../http/error-reply.ts'
 import { createGuard } from '../http/guard.ts'
 import { addHealth } from '../http/health.ts'
 import { addMedia } from '../http/media.ts'
+import { createRecordRequest } from '../http/record-request.ts'
 import { withTracing } from '../http/traced-guard.ts'
 import { OPERATIONS, RESOURCE_OPERATIONS } from '../operations/operations.ts'
 import { addDocs } from '../reference/docs-routes.ts'
@@ -28,7 +29,7 @@ export function createApiServer(
   const { log, audit, lifecycle, nodes, tracing } = context
   nodes.load.countInFlight = admission.count
   const guard = tracing ? withTracing(createGuard(context), tracing) : createGuard(context)
-  const accessLog = createAccessLog(context)
+  const accessLog = createAccessLog(context, 'none', createRecordRequest(context))
   const app = createApp(
     {
       authorize: (exchange, { operation, scope, path }) => {

@@ -10,6 +10,7 @@ import type { RootKeys } from '../crypto/root-key.ts'
 import type { Authenticate } from '../keys/authenticate.ts'
 import type { RateLimit } from '../keys/rate-limit.ts'
 import type { Registry } from '../registry/registry.ts'
+import type { RequestLog } from '../requests/request-log.ts'
 import { createLatencies, type Latencies } from '../statistics/latencies.ts'
 import { openSealedStore } from '../store/sealed-store.ts'
 import type { Store } from '../store/store.ts'
@@ -32,6 +33,7 @@ import { startBatches } from './open-batches.ts'
 import { openAuthenticate, openFindCaller, openRateLimit } from './open-keys.ts'
 import { openQueue, startQueue, toCleanup } from './open-queue.ts'
 import { openRegistry, openScrub } from './open-registry.ts'
+import { openRequests } from './open-requests.ts'
 import { openTelemetry } from './open-telemetry.ts'
 import { openGuessLimit, openIdempotency, openLocal } from './open-verification.ts'
 import { openContextWebhooks } from './open-webhooks.ts'
@@ -72,6 +74,8 @@ export type Context = {
   readonly askNext: boolean
   readonly reuse: Reuse | undefined
   readonly latencies: Latencies
+  /** Undefined: TABBAT_REQUESTS_KEEP is off. */
+  readonly requests: RequestLog | undefined
   /** The servers of this database. */
   readonly nodes: Nodes
   readonly webhooks: Webhooks
@@ -103,10 +107,11 @@ export async function createContext(
   const webhooks = openContextWebhooks(config, { store, keyring, log, audit, sourceChain })
   alarms.reportAuditFailure = webhooks.reportAuditFailure
   const latencies = createLatencies(store.statistics, audit.owner)
+  const requestLog = openRequests(config, { store, log, owner: audit.owner, workerNumber })
   const self = { owner: audit.owner, node: loadNodeName(config.dataDir), worker: workerNumber }
   const nodes = await openNodes({ table: store.nodes, self, learning: [catalogue, sourceChain] })
   const described = { sourceChain, audit, webhooks, workerNumber, scrubbedAt: scrub?.finishedAt, certificate }
-  const telemetry = await openTelemetry(config, { ...described, store, log, node: self.node })
+  const telemetry = await openTelemetry(config, { ...described, ...requestLog, store, log, node: self.node })
   const rateLimit = openRateLimit(config, store, nodes)
   const queue = openQueue(config, store, keyring, { findCaller: openFindCaller(config, store), ...webhooks })
   const batches = startBatches(config, { store, audit, queue, log })
@@ -137,9 +142,7 @@ export async function createContext(
     sourceChain,
     askNext: config.notFound === 'next',
     reuse: config.reuse === 'off' ? undefined : createReuse(store.reuse, keyring, config.reuse),
-    latencies,
-    nodes,
-    databaseWarnings,
+    ...{ latencies, requests: requestLog.requests, nodes, databaseWarnings },
     lifecycle: { stopping: false },
   }
   const stopQueue = startQueue(context)
@@ -148,7 +151,7 @@ export async function createContext(
     close: () =>
       closeAll({
         ...{ stopQueue, certificate, rateLimit, stopCleanup, nodes, scrub, webhooks, catalogue, sourceChain },
-        ...{ guessLimit, latencies, audit, store, telemetry, batches },
+        ...{ guessLimit, latencies, requestLog, audit, store, telemetry, batches },
       }),
   }
 }
@@ -171,6 +174,7 @@ type Closing = Pick<
   readonly stopQueue: () => Promise<void>
   readonly scrub: { readonly close: () => Promise<void> } | undefined
   readonly telemetry: { readonly close: () => Promise<void> }
+  readonly requestLog: { readonly close: () => Promise<void> }
 }
 
 /** In the order of dependence: the store is last. */
@@ -187,6 +191,7 @@ async function closeAll(parts: Closing): Promise<void> {
   await sourceChain.close()
   await parts.guessLimit.finish()
   await parts.latencies.close()
+  await parts.requestLog.close()
   await parts.audit.close()
   await parts.store.close()
   await sending

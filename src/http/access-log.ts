@@ -2,6 +2,7 @@ import type { Context } from '../context/context.ts'
 import { ERRORS, type ErrorCode } from '../errors.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { Exchange } from './exchange.ts'
+import type { RecordRequest } from './record-request.ts'
 
 /** Writes one log line for each request, counts it in the metrics, and ends its trace. */
 type AccessLog = {
@@ -12,7 +13,11 @@ type AccessLog = {
 }
 
 /** `keylessMode` is the mode of requests without a key: the admin listener has its own word. */
-export function createAccessLog({ log, metrics, latencies }: Context, keylessMode = 'none'): AccessLog {
+export function createAccessLog(
+  { log, metrics, latencies }: Context,
+  keylessMode = 'none',
+  record?: RecordRequest,
+): AccessLog {
   const countRefusal = createRefusalCount(log)
   return {
     finish: (exchange) => {
@@ -24,6 +29,8 @@ export function createAccessLog({ log, metrics, latencies }: Context, keylessMod
       const status = isAnswered ? response.statusCode : 0
       const mode = caller?.mode ?? keylessMode
       metrics.countRequest(operation, mode, outcome, durationMs)
+      if (caller) metrics.countKey(caller.keyId, outcome)
+      record?.(exchange, { status, outcome, durationMs })
       trace?.end({ mode, outcome, status })
       if (outcome === 'overloaded') return countRefusal()
       if (caller && isAnswered && operation.startsWith('verify_')) latencies.count(caller.mode, durationMs)

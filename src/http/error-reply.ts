@@ -12,6 +12,7 @@ export function createToErrorReply(log: Log, onStoreFailure: (error: unknown) =>
       log.failure(thrown, exchange.id, exchange.trace?.traceId)
     if (isStoreFailure(thrown)) onStoreFailure(thrown)
     const headers = Object.entries(error.headers).flat()
+    if (error.errors) exchange.wrongFields = Object.keys(error.errors)
     exchange.reference = error.reference ?? exchange.reference
     return toJsonReply(toErrorBody(error, exchange.id, exchange.reference), ERRORS[error.code].status, [
       ...headers,

@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { UnusableKey } from '../keys/authenticate.ts'
 import type { Caller } from '../keys/caller.ts'
 import type { RequestTrace } from '../telemetry/tracing.ts'
 import type { Connection } from './connection.ts'
@@ -33,12 +34,16 @@ export class Exchange {
   /** In the access log and the metrics. */
   operation = 'unknown'
   caller: Caller | undefined = undefined
+  /** The key of a 401, if its secret was right. */
+  unusableKey: UnusableKey | undefined = undefined
   /** Set by traced-guard.ts, if requests are traced. */
   trace: RequestTrace | undefined = undefined
   /** The error code of the response, or `ok`. */
   outcome = 'ok'
   /** Of the verification that the request is about. */
   reference: string | undefined = undefined
+  /** Names of the fields that were wrong. */
+  wrongFields: readonly string[] | undefined = undefined
   /** Whether it counts against the in-flight limit. */
   inFlight = false
   /** The account of the console that makes this call, for the audit log. */

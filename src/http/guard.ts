@@ -42,7 +42,7 @@ export function createGuard({ authenticate, rateLimit, config }: Context): Guard
     return requireScope(exchange, scope, caller)
   }
   return (exchange, scope) => {
-    const caller = authenticate(exchange.headers.authorization)
+    const caller = authenticate(exchange.headers.authorization, exchange)
     return caller instanceof Promise
       ? caller.then((known) => admit(exchange, scope, known))
       : admit(exchange, scope, caller)
