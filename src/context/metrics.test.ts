@@ -13,6 +13,8 @@ it('has the time of the last scrub from the start, as 0 before the first', async
     workerNumber: 1,
     scrubbedAt: () => finishedAt,
     certificate: undefined,
+    requests: undefined,
+    mostKeys: 0,
     readers: [],
   })
   expect(await print()).toContain('\ntabbat_scrub_finished_timestamp_seconds 0\n')

@@ -1,5 +1,6 @@
 import cluster from 'node:cluster'
-import { type Metric, printMetrics, toGauge, toSample, withLabel } from '../telemetry/metric.ts'
+import type { RequestLog } from '../requests/request-log.ts'
+import { type Metric, printMetrics, toCounter, toGauge, toSample, withLabel } from '../telemetry/metric.ts'
 import { createProcessMetrics } from '../telemetry/process-metrics.ts'
 import { createRequestCounts, toRequestMetrics } from '../telemetry/request-counts.ts'
 import { joinWorkers, type ProcessFigures } from '../telemetry/worker-metrics.ts'
@@ -12,6 +13,7 @@ import { toWebhookMetrics, type WebhookCounts } from './webhook-metrics.ts'
 
 export type Metrics = {
   readonly countRequest: (operation: string, mode: string, outcome: string, durationMs: number) => void
+  readonly countKey: (keyId: string, outcome: string) => void
   /** Those of this process, and in the first worker those of the node. */
   readonly collect: () => Promise<Metric[]>
   /** In the text format of Prometheus: requests of all workers together, the rest for each process. */
@@ -25,14 +27,18 @@ export type MetricsOptions = {
   readonly workerNumber: number
   readonly scrubbedAt: (() => number | undefined) | undefined
   readonly certificate: Pick<TlsCertificate, 'current'> | undefined
+  /** Undefined: the request log is off. */
+  readonly requests: Pick<RequestLog, 'countDropped'> | undefined
+  /** How many keys are counted apart. */
+  readonly mostKeys: number
   /** Metrics of the node, not of a process. */
   readonly readers: readonly (() => Promise<Metric[]>)[]
 }
 
-/** Labels come from closed lists (operations, modes, error codes), so the number of series is bounded. */
+/** Labels come from closed lists (operations, modes, error codes) or are counted (keys), so the number of series is bounded. */
 export function createMetrics(options: MetricsOptions): Metrics {
   const { sourceChain, audit, webhooks, workerNumber, scrubbedAt, certificate, readers } = options
-  const requests = createRequestCounts()
+  const requests = createRequestCounts(options.mostKeys)
   const collectProcess = createProcessMetrics()
   const readSpend = createSpendMetric(sourceChain)
   const collect = async (): Promise<ProcessFigures> => {
@@ -41,6 +47,7 @@ export function createMetrics(options: MetricsOptions): Metrics {
       ...toSourceMetrics(sourceChain.guards),
       ...toAuditMetrics(audit),
       ...toWebhookMetrics(webhooks),
+      ...toRequestLogMetrics(options.requests),
     ]
     const labelled = cluster.isWorker ? withLabel(metrics, 'worker', String(workerNumber)) : metrics
     return { requests: requests.dump(), metrics: labelled }
@@ -58,6 +65,7 @@ export function createMetrics(options: MetricsOptions): Metrics {
   }
   return {
     countRequest: requests.count,
+    countKey: requests.countKey,
     collect: async () => {
       const [own, node] = await Promise.all([collect(), workerNumber === 1 ? collectNode() : []])
       return [...own.metrics, ...node, ...toRequestMetrics(own.requests)]
@@ -81,6 +89,17 @@ const toScrubMetric = (scrubbedAt: () => number | undefined): Metric =>
     'When the database was last read through without finding damage, in Unix time.',
     (scrubbedAt() ?? 0) / 1000,
   )
+
+const toRequestLogMetrics = (requests: MetricsOptions['requests']): Metric[] =>
+  requests
+    ? [
+        toCounter(
+          'tabbat_request_log_dropped_total',
+          'Requests that are missing from the request log, because the store was unavailable for too long.',
+          requests.countDropped(),
+        ),
+      ]
+    : []
 
 const toCertificateMetric = ({ current }: Pick<TlsCertificate, 'current'>): Metric =>
   toGauge(

@@ -11,7 +11,7 @@ import { createMetrics, type Metrics, type MetricsOptions } from './metrics.ts'
 import { createSizeMetrics } from './size-metrics.ts'
 import { createStoreMetrics } from './store-metrics.ts'
 
-type TelemetryDeps = Omit<MetricsOptions, 'readers'> & {
+type TelemetryDeps = Omit<MetricsOptions, 'readers' | 'mostKeys'> & {
   readonly store: Store
   readonly log: Log
   readonly node: string
@@ -26,7 +26,8 @@ type Telemetry = {
 }
 
 export async function openTelemetry(config: Config, deps: TelemetryDeps): Promise<Telemetry> {
-  const metrics = createMetrics({ ...deps, readers: listReaders(config, deps.store) })
+  const mostKeys = config.metricsKeys === 'off' ? 0 : config.metricsKeys
+  const metrics = createMetrics({ ...deps, mostKeys, readers: listReaders(config, deps.store) })
   const otlp = await openExport(config, deps, metrics)
   return { metrics, tracing: otlp?.tracing, close: async () => otlp?.close() }
 }

@@ -3,6 +3,8 @@ import { type Metric, toCounter, toHistogramSamples, toLabelText } from './metri
 /** Counts requests and their durations. Counting one costs a few lookups and additions. */
 type RequestCounts = {
   readonly count: (operation: string, mode: string, outcome: string, durationMs: number) => void
+  /** The same request once more, under the public id of its key. */
+  readonly countKey: (keyId: string, outcome: string) => void
   readonly dump: () => readonly Series[]
 }
 
@@ -18,8 +20,10 @@ const createSeries = (labels: string): Series => ({
   buckets: BOUNDS_MS.map(() => 0),
 })
 
-export function createRequestCounts(): RequestCounts {
+/** `mostKeys` keys are counted apart, so that the number of series is bounded. 0: none. */
+export function createRequestCounts(mostKeys = 0): RequestCounts {
   const all: Series[] = []
+  const byKey = new Map<string, Map<string, Series>>()
   // By operation, mode and outcome: three lookups cost less than one joined key.
   const byName = new Map<string, Map<string, Map<string, Series>>>()
   const find = (operation: string, mode: string, outcome: string): Series => {
@@ -40,14 +44,30 @@ export function createRequestCounts(): RequestCounts {
       while (bucket < BOUNDS_MS.length && durationMs > (BOUNDS_MS[bucket] as number)) bucket += 1
       if (bucket < BOUNDS_MS.length) series.buckets[bucket] = (series.buckets[bucket] as number) + 1
     },
+    countKey: (keyId, outcome) => {
+      if (mostKeys === 0) return
+      const name = byKey.has(keyId) || byKey.size < mostKeys ? keyId : OTHER_KEYS
+      const outcomes = getOrAdd(byKey, name, () => new Map<string, Series>())
+      const series = getOrAdd(outcomes, outcome, () => {
+        const made = { ...createSeries(toLabelText({ [KEY_LABEL]: name, outcome })), buckets: [] }
+        all.push(made)
+        return made
+      })
+      series.calls += 1
+    },
     dump: () => all,
   }
 }
 
+const KEY_LABEL = 'key_id'
+const OTHER_KEYS = 'other'
+const isOfKey = ({ labels }: Series) => labels.startsWith(`${KEY_LABEL}=`)
+
 /** The series of all processes as metrics, added up by their labels. */
 export function toRequestMetrics(series: readonly Series[]): Metric[] {
-  const sums = addUp(series)
+  const { true: ofKeys = [], false: sums = [] } = Object.groupBy(addUp(series), (each) => `${isOfKey(each)}`)
   return [
+    ...(ofKeys.length > 0 ? [toKeyMetric(ofKeys)] : []),
     toCounter(
       'tabbat_requests_total',
       'Requests answered, by operation, mode and outcome.',
@@ -63,6 +83,13 @@ export function toRequestMetrics(series: readonly Series[]): Metric[] {
     },
   ]
 }
+
+const toKeyMetric = (series: readonly Series[]) =>
+  toCounter(
+    'tabbat_key_requests_total',
+    'Requests answered, by the public id of their key and outcome.',
+    series.map(({ labels, calls }) => ({ labels, value: calls })),
+  )
 
 const BOUNDS_S = BOUNDS_MS.map((bound) => bound / 1000)
 
