@@ -18,6 +18,7 @@ const TAGS: Readonly<Record<Tag, string>> = {
   Keys: 'API keys.',
   Webhooks: 'Endpoints that are told of events, and what was sent to them.',
   Audit: 'The audit log.',
+  Requests: 'The request log: what each key sent and how it was answered.',
   Catalogue: 'Lists of bundles and TV add-ons.',
   Sources: 'Vendors and their state.',
   Records: 'The records of the registry.',

@@ -13,6 +13,7 @@ export type Tag =
   | 'Keys'
   | 'Webhooks'
   | 'Audit'
+  | 'Requests'
   | 'Catalogue'
   | 'Sources'
   | 'Records'

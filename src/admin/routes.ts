@@ -8,6 +8,7 @@ import { KEY_ROUTES } from './routes/keys.ts'
 import { NODE_ROUTES } from './routes/nodes.ts'
 import { OVERVIEW_ROUTES } from './routes/overview.ts'
 import { RECORD_ROUTES } from './routes/records.ts'
+import { REQUEST_ROUTES } from './routes/requests.ts'
 import { SESSION_ROUTES } from './routes/session.ts'
 import { SETTINGS_ROUTES } from './routes/settings.ts'
 import { SOURCE_ROUTES } from './routes/sources.ts'
@@ -24,6 +25,7 @@ export const ADMIN_ROUTES: readonly AdminRoute[] = [
   ...KEY_ROUTES,
   ...WEBHOOK_ROUTES,
   ...AUDIT_ROUTES,
+  ...REQUEST_ROUTES,
   ...CATALOGUE_ROUTES,
   ...CATALOGUE_REVIEW_ROUTES,
   ...SOURCE_ROUTES,
