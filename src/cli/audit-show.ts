@@ -1,9 +1,12 @@
 import { Argument, type Command } from 'commander'
 import { dim, say, strong, toTable } from '../app/terminal.ts'
 import { readSourceAttempts, toPlainRow } from '../audit/export.ts'
+import { toIsoTime } from '../contract/time.ts'
 import { readPersonNumber } from '../contract/virtual-nin.ts'
 import { KINDS, type Kind, toBlindIndex } from '../crypto/blind-index.ts'
 import { UserError } from '../errors.ts'
+import type { LoggedRequest } from '../requests/line.ts'
+import { findRequestsOf, toTimes } from '../requests/of-reference.ts'
 import type { LoggedRow } from '../store/audit-row.ts'
 import { EXISTING, withCommandContext, withStore } from './command-context.ts'
 import { addHelp, EXIT_CODES, NUMBER_NOTE } from './help.ts'
@@ -18,7 +21,15 @@ export function addAuditShowCommands(audit: Command, readReference: (text: strin
     .argument('<reference>', 'its request_reference', readReference)
     .option('--json', 'print a JSON array of rows')
     .action((reference: string, { json }: Options) =>
-      withStore(async ({ store }) => showTimeline(reference, await store.audit.byReference(reference), json)),
+      withStore(async ({ store }) => {
+        const rows = await store.audit.byReference(reference)
+        showTimeline(
+          reference,
+          rows,
+          await findRequestsOf(store.requests, reference, rows.flatMap(toTimes)),
+          json,
+        )
+      }),
     )
   addHelp(show, {
     usesDatabase: true,
@@ -46,7 +57,12 @@ export function addAuditShowCommands(audit: Command, readReference: (text: strin
   })
 }
 
-function showTimeline(reference: string, rows: readonly LoggedRow[], json: true | undefined): void {
+function showTimeline(
+  reference: string,
+  rows: readonly LoggedRow[],
+  requests: readonly LoggedRequest[],
+  json: true | undefined,
+): void {
   if (rows.length === 0) throw new UserError('The audit log has no row with this reference.')
   if (json) {
     say(JSON.stringify(rows.map(toPlainRow)))
@@ -57,6 +73,8 @@ function showTimeline(reference: string, rows: readonly LoggedRow[], json: true 
     say(`\n${row.time}  ${strong(row.phase)}  ${dim(`chain ${row.chain}, row ${row.sequence}`)}`)
     for (const fact of listFacts(row)) say(`  ${fact}`)
   }
+  for (const { at, requestId, status, code } of requests)
+    say(`\n${toIsoTime(at)}  ${strong('request')}  ${requestId}\n  status ${status}, ${code}`)
 }
 
 function listFacts(row: LoggedRow): string[] {

@@ -34,6 +34,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<(program: Command) => void
   audit: async () => (await import('./audit.ts')).addAuditCommand,
   backup: async () => (await import('./backup.ts')).addBackupCommand,
   restore: async () => (await import('./restore.ts')).addRestoreCommand,
+  requests: async () => (await import('./requests.ts')).addRequestsCommand,
   nodes: async () => (await import('./nodes.ts')).addNodesCommand,
   doctor: async () => (await import('./doctor.ts')).addDoctorCommand,
   completion: async () => (await import('./completion.ts')).createAddCompletionCommand(createFullProgram),
