@@ -10,6 +10,7 @@ export const WORKER_THREADS = {
   scrub: 'src/registry/scrub-worker.ts',
   sealing: 'src/registry/import/sealing-worker.ts',
   'sqlite-writer': 'src/store/sqlite-worker.ts',
+  'wal-checkpoint': 'src/store/wal-checkpoint-worker.ts',
 } as const
 
 type WorkerThread = keyof typeof WORKER_THREADS

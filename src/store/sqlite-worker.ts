@@ -3,6 +3,7 @@ import { UserError } from '../errors.ts'
 import { openSqlite } from './sqlite.ts'
 import type { WriterData, WriterFailure, WriterJob, WriterResult } from './sqlite-writer.ts'
 import { createTables } from './tables.ts'
+import { createWalCheckpoints } from './wal-checkpoints.ts'
 
 /** At most this many jobs share one commit. */
 const MOST_JOBS = 512
@@ -10,6 +11,7 @@ const MOST_JOBS = 512
 const { path, timeoutMs } = workerData as WriterData
 const database = openSqlite(path, timeoutMs)
 const tables = createTables(database.inside)
+const walCheckpoints = createWalCheckpoints(path)
 const queue: WriterJob[] = []
 let running: Promise<void> | undefined
 
@@ -38,6 +40,7 @@ async function work(): Promise<void> {
   while (queue.length > 0) {
     const jobs = queue.splice(0, MOST_JOBS)
     parentPort?.postMessage(await commit(jobs))
+    walCheckpoints.onCommit(database.countPendingFrames())
     // Receives the messages that arrived meanwhile: their jobs share the next commit.
     await new Promise((done) => setImmediate(done))
   }
@@ -48,6 +51,7 @@ async function work(): Promise<void> {
 async function close(): Promise<void> {
   clearInterval(timer)
   await running
+  await walCheckpoints.close()
   await database.close()
   parentPort?.close()
 }

@@ -41,6 +41,8 @@ type Sqlite = Database & {
   readonly exec: (sql: string) => void
   /** Throws when the files were removed, replaced or truncated by another program. */
   readonly checkFiles: () => void
+  /** Frames of the write-ahead log that are not in the database yet. */
+  readonly countPendingFrames: () => number
 }
 
 export function openSqlite(path: string, timeoutMs = BUSY_WAIT_MS): Sqlite {
@@ -117,7 +119,17 @@ export function openSqlite(path: string, timeoutMs = BUSY_WAIT_MS): Sqlite {
     transaction: (work) => work(inside),
     sync: { ...sync, read: (work) => work() },
   }
-  return { ...common, prepare, transaction, sync, inside, exec, checkFiles }
+  const frames = connection.prepare('PRAGMA wal_checkpoint(NOOP)')
+  const countPendingFrames = () => {
+    try {
+      const { log, checkpointed } = frames.get() as { log: number; checkpointed: number }
+      return log - checkpointed
+    } catch {
+      // Locked by another process: counted after the next commit.
+      return 0
+    }
+  }
+  return { ...common, prepare, transaction, sync, inside, exec, checkFiles, countPendingFrames }
 }
 
 function readNow<T>(work: () => T, readLater: (work: () => T) => Promise<T>): T | Promise<T> {
