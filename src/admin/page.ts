@@ -70,6 +70,15 @@ export function addPage(app: App, reader: AssetReader = shipped): void {
   })
   app.route({ ...common, path: '/console', answer: toIndex })
   app.route({ ...common, path: '/console/', answer: toIndex })
+  // The page says that there is no such page.
+  app.route({
+    ...common,
+    path: '/console/*',
+    answer: (exchange) => {
+      const reply = toIndex(exchange)
+      return reply.status === 200 ? { ...reply, status: 404 } : reply
+    },
+  })
   app.route({
     ...common,
     path: '/console/assets/:name',

@@ -62,6 +62,11 @@ describe('the console page', () => {
     })
   })
 
+  it.each(['/console/keys', '/console/no/such/page'])('is a page with status 404 at %s', async (url) => {
+    const answer = await get(url)
+    expect([answer.statusCode, answer.body]).toEqual([404, expect.stringContaining('<title>Tabbat</title>')])
+  })
+
   it('is the redirect target of /', async () => {
     const answer = await get('/')
     expect([answer.statusCode, answer.headers.location]).toEqual([302, '/console'])
