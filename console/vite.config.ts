@@ -13,6 +13,8 @@ export default defineConfig({
     emptyOutDir: true,
     // The content security policy forbids inline scripts, and there is nothing to preload.
     modulePreload: false,
+    // One style sheet: pages are loaded as scripts only.
+    cssCodeSplit: false,
     reportCompressedSize: false,
   },
   // npm run dev:console: the sources of the page, with the admin API of the server on port 8081.

@@ -8,6 +8,7 @@ import { Invite } from './pages/invite.tsx'
 import { SignIn } from './pages/sign-in.tsx'
 import { toHash, useRoute } from './route.ts'
 import { Shell } from './shell.tsx'
+import { shellTexts } from './texts/en/shell.ts'
 import { useConnection } from './use-connection.ts'
 
 /** Null: not signed in. Undefined: not known yet. */
@@ -51,11 +52,11 @@ export function App() {
   return (
     <>
       <button type="button" class="skip" onClick={skip}>
-        Skip to content
+        {shellTexts.skip}
       </button>
       {connection.isOffline && (
         <div class="banner" role="status">
-          The server cannot be reached. Trying again…
+          {shellTexts.offline}
         </div>
       )}
       {isInvited ? (
@@ -84,7 +85,7 @@ export function App() {
 function Starting({ error, onRetry }: { error: ApiError | undefined; onRetry: () => void }) {
   return (
     <main id="main" class="alone" tabIndex={-1}>
-      <h1 class="visually-hidden">Tabbat console</h1>
+      <h1 class="visually-hidden">{shellTexts.product}</h1>
       {error ? <LoadError error={error} onRetry={onRetry} /> : <Loading />}
     </main>
   )

@@ -1,4 +1,5 @@
-const LOCALE = 'en-GB'
+import { commonTexts } from './texts/en/common.ts'
+import { LOCALE } from './texts/language.ts'
 
 const minute = { day: 'numeric', month: 'short', hour: '2-digit', minute: '2-digit' } as const
 const moment = new Intl.DateTimeFormat(LOCALE, minute)
@@ -77,12 +78,5 @@ export function toLabel(name: string): string {
 export const toSentence = (text: string) =>
   `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? '' : '.'}`
 
-/** Titles of the operations. */
-const OPERATIONS: Readonly<Record<string, string>> = {
-  verify_nin: 'Verify NIN',
-  verify_bvn: 'Verify BVN',
-  list_internet_bundles: 'Internet bundles',
-  list_sme_bundles: 'SME bundles',
-  list_tv_add_ons: 'TV add-ons',
-}
-export const toOperation = (name: string) => OPERATIONS[name] ?? toLabel(name)
+/** The title of an operation. */
+export const toOperation = (name: string) => commonTexts.operations[name] ?? toLabel(name)

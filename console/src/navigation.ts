@@ -1,44 +1,71 @@
 import type { ComponentType } from 'preact'
 import type { Role } from '../../src/contract/role.ts'
-import { Account } from './pages/account.tsx'
-import { Accounts } from './pages/accounts.tsx'
-import { Audit } from './pages/audit.tsx'
-import { Batches } from './pages/batches.tsx'
-import { Catalogue } from './pages/catalogue.tsx'
-import { Keys } from './pages/keys.tsx'
-import { Overview } from './pages/overview.tsx'
-import { Records } from './pages/records.tsx'
-import { Settings } from './pages/settings.tsx'
-import { Sources } from './pages/sources.tsx'
-import { TryIt } from './pages/try-it.tsx'
-import { Webhooks } from './pages/webhooks.tsx'
+import type { shellTexts } from './texts/en/shell.ts'
 
+type Body = ComponentType<{ rest: string }>
+
+/** A page. Its code is loaded when it is first opened. */
 export type Page = {
   /** The hash of the URL. */
-  readonly name: string
-  readonly title: string
-  readonly Body: ComponentType<{ rest: string }>
+  readonly name: keyof typeof shellTexts.pages
+  readonly load: () => Promise<Body>
   readonly isForOwners?: boolean
 }
 
-const PAGES: readonly Page[] = [
-  { name: 'overview', title: 'Overview', Body: Overview },
-  { name: 'try', title: 'Try it', Body: TryIt },
-  { name: 'batches', title: 'Batches', Body: Batches },
-  { name: 'keys', title: 'Keys', Body: Keys },
-  { name: 'webhooks', title: 'Webhooks', Body: Webhooks },
-  { name: 'audit', title: 'Audit', Body: Audit },
-  { name: 'catalogue', title: 'Catalogue', Body: Catalogue },
-  { name: 'sources', title: 'Sources', Body: Sources },
-  { name: 'records', title: 'Records', Body: Records },
-  { name: 'settings', title: 'Settings', Body: Settings },
-  { name: 'accounts', title: 'Accounts', Body: Accounts, isForOwners: true },
+type Group = { readonly name: keyof typeof shellTexts.groups; readonly pages: readonly Page[] }
+
+/** The navigation. A new page has a line here and a title in texts/en/shell.ts. */
+const GROUPS: readonly Group[] = [
+  {
+    name: 'activity',
+    pages: [
+      { name: 'overview', load: async () => (await import('./pages/overview.tsx')).Overview },
+      { name: 'try', load: async () => (await import('./pages/try-it.tsx')).TryIt },
+      { name: 'batches', load: async () => (await import('./pages/batches.tsx')).Batches },
+      { name: 'audit', load: async () => (await import('./pages/audit.tsx')).Audit },
+    ],
+  },
+  {
+    name: 'access',
+    pages: [
+      { name: 'keys', load: async () => (await import('./pages/keys.tsx')).Keys },
+      { name: 'webhooks', load: async () => (await import('./pages/webhooks.tsx')).Webhooks },
+      {
+        name: 'accounts',
+        load: async () => (await import('./pages/accounts.tsx')).Accounts,
+        isForOwners: true,
+      },
+    ],
+  },
+  {
+    name: 'data',
+    pages: [
+      { name: 'records', load: async () => (await import('./pages/records.tsx')).Records },
+      { name: 'catalogue', load: async () => (await import('./pages/catalogue.tsx')).Catalogue },
+    ],
+  },
+  {
+    name: 'system',
+    pages: [
+      { name: 'sources', load: async () => (await import('./pages/sources.tsx')).Sources },
+      { name: 'settings', load: async () => (await import('./pages/settings.tsx')).Settings },
+    ],
+  },
 ]
 
-const ACCOUNT: Page = { name: 'account', title: 'Your account', Body: Account }
+const ACCOUNT: Page = { name: 'account', load: async () => (await import('./pages/account.tsx')).Account }
+const NOT_FOUND: Page = {
+  name: 'notFound',
+  load: async () => (await import('./pages/not-found.tsx')).NotFound,
+}
 
-export const pagesFor = (role: Role) => PAGES.filter(({ isForOwners }) => !isForOwners || role === 'owner')
+/** The groups with the pages that this role may open. */
+export const groupsFor = (role: Role): readonly Group[] =>
+  GROUPS.map((group) => ({
+    ...group,
+    pages: group.pages.filter(({ isForOwners }) => !isForOwners || role === 'owner'),
+  }))
 
-/** The overview if the name is unknown or the role too low. */
+/** The page "not found" if the name is unknown or the role too low. */
 export const findPage = (name: string, role: Role): Page =>
-  [...pagesFor(role), ACCOUNT].find((page) => page.name === name) ?? (PAGES[0] as Page)
+  [...groupsFor(role).flatMap(({ pages }) => pages), ACCOUNT].find((page) => page.name === name) ?? NOT_FOUND

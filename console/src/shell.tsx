@@ -1,9 +1,13 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { useAppContext } from './app-context.ts'
+import { LazyPage } from './components/lazy-page.tsx'
 import { Pill } from './components/pill.tsx'
 import { toZone } from './format.ts'
-import { type Page, pagesFor } from './navigation.ts'
+import { groupsFor, type Page } from './navigation.ts'
 import { toHash } from './route.ts'
+import { shellTexts } from './texts/en/shell.ts'
+import { language, saveLanguage } from './texts/language.ts'
+import { LANGUAGES } from './texts/languages.ts'
 import { readTheme, saveTheme, THEMES, type Theme } from './theme.ts'
 
 export function Shell({ page, rest }: { page: Page; rest: string }) {
@@ -11,14 +15,14 @@ export function Shell({ page, rest }: { page: Page; rest: string }) {
   const [isOpen, setOpen] = useState(false)
   const heading = useRef<HTMLHeadingElement>(null)
   const isFirst = useRef(true)
+  const title = shellTexts.pages[page.name]
   useEffect(() => {
-    document.title = `${page.title} · Tabbat console`
+    document.title = shellTexts.toTitle(title)
     setOpen(false)
     // The first page keeps the focus at the top of the document.
     if (isFirst.current) isFirst.current = false
     else heading.current?.focus()
-  }, [page])
-  const { Body } = page
+  }, [page, title])
   return (
     <div class="shell">
       <header class="side" data-open={isOpen}>
@@ -33,45 +37,52 @@ export function Shell({ page, rest }: { page: Page; rest: string }) {
             aria-controls="navigation"
             onClick={() => setOpen(!isOpen)}
           >
-            Menu
+            {shellTexts.menu}
           </button>
         </div>
         <div id="navigation" class="navigation">
-          <nav aria-label="Main">
-            <ul>
-              {pagesFor(session.role).map(({ name, title }) => (
-                <li key={name}>
-                  <a href={toHash(name)} {...(name === page.name ? { 'aria-current': 'page' } : {})}>
-                    {title}
-                  </a>
-                </li>
-              ))}
-            </ul>
-          </nav>
+          <Navigation current={page.name} />
           <div class="foot">
             <ThemeSwitch />
+            {Object.keys(LANGUAGES).length > 1 && <LanguageSwitch />}
             <a href={toHash('account')} {...(page.name === 'account' ? { 'aria-current': 'page' } : {})}>
               <span class="breaks">{session.name}</span> <Pill tone="dim">{session.role}</Pill>
             </a>
-            <small class="dim">Time zone: {toZone()}</small>
-            <small class="dim">Version {session.version}</small>
+            <small class="dim">{shellTexts.toTimeZone(toZone())}</small>
+            <small class="dim">{shellTexts.toVersion(session.version)}</small>
           </div>
         </div>
       </header>
       <main id="main" tabIndex={-1}>
         <h1 ref={heading} tabIndex={-1}>
-          {page.title}
+          {title}
         </h1>
-        <Body key={page.name} rest={rest} />
+        <LazyPage page={page} rest={rest} />
       </main>
     </div>
   )
 }
 
-const THEME_LABELS: Readonly<Record<Theme, string>> = {
-  auto: 'Theme: system',
-  light: 'Theme: light',
-  dark: 'Theme: dark',
+function Navigation({ current }: { current: Page['name'] }) {
+  const { session } = useAppContext()
+  return (
+    <nav aria-label={shellTexts.main}>
+      {groupsFor(session.role).map(({ name: group, pages }) => (
+        <section key={group} aria-labelledby={`group-${group}`}>
+          <h2 id={`group-${group}`}>{shellTexts.groups[group]}</h2>
+          <ul>
+            {pages.map(({ name }) => (
+              <li key={name}>
+                <a href={toHash(name)} {...(name === current ? { 'aria-current': 'page' } : {})}>
+                  {shellTexts.pages[name]}
+                </a>
+              </li>
+            ))}
+          </ul>
+        </section>
+      ))}
+    </nav>
+  )
 }
 
 function ThemeSwitch() {
@@ -81,10 +92,34 @@ function ThemeSwitch() {
     setTheme(chosen)
   }
   return (
-    <select aria-label="Theme" value={theme} onChange={(event) => choose(event.currentTarget.value as Theme)}>
+    <select
+      aria-label={shellTexts.theme}
+      value={theme}
+      onChange={(event) => choose(event.currentTarget.value as Theme)}
+    >
       {THEMES.map((name) => (
         <option key={name} value={name}>
-          {THEME_LABELS[name]}
+          {shellTexts.themes[name]}
+        </option>
+      ))}
+    </select>
+  )
+}
+
+/** The name of each language in that language. */
+function LanguageSwitch() {
+  return (
+    <select
+      aria-label={shellTexts.language}
+      value={language}
+      onChange={(event) => {
+        saveLanguage(event.currentTarget.value)
+        location.reload()
+      }}
+    >
+      {Object.keys(LANGUAGES).map((code) => (
+        <option key={code} value={code}>
+          {new Intl.DisplayNames([code], { type: 'language' }).of(code)}
         </option>
       ))}
     </select>

@@ -3,7 +3,7 @@ export type Theme = (typeof THEMES)[number]
 
 const STORAGE_KEY = 'tabbat-theme'
 
-/** The only value that the page stores in the browser. */
+/** The browser keeps the theme and the language, and nothing else. */
 export function readTheme(): Theme {
   const stored = localStorage.getItem(STORAGE_KEY)
   return THEMES.find((theme) => theme === stored) ?? 'auto'

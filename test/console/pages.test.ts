@@ -8,11 +8,34 @@ import { PAGES, startFilledServer } from './filled-server.ts'
 
 const ASSETS = 'console/dist/assets'
 
-it('has at most 60 kB of compressed script', () => {
-  const scripts = readdirSync(ASSETS).filter((name) => name.endsWith('.js'))
-  const bytes = scripts.reduce((sum, name) => sum + gzipSync(readFileSync(`${ASSETS}/${name}`)).length, 0)
-  expect(scripts.length).toBeGreaterThan(0)
-  expect(bytes).toBeLessThanOrEqual(60_000)
+const read = (name: string) => readFileSync(`${ASSETS}/${name}`, 'utf8')
+const toBytes = (names: Iterable<string>) =>
+  [...names].reduce((sum, name) => sum + gzipSync(read(name)).length, 0)
+
+/** A script and those that it imports statically. */
+function findScripts(name: string, found = new Set<string>()): Set<string> {
+  if (found.has(name)) return found
+  found.add(name)
+  for (const [, next = ''] of read(name).matchAll(/(?:from|import)\s*"\.\/([^"]+\.js)"/g))
+    findScripts(next, found)
+  return found
+}
+
+describe('the compressed script', () => {
+  const index = readFileSync('console/dist/index.html', 'utf8')
+  const first = findScripts(/assets\/([^"]+\.js)"/.exec(index)?.[1] ?? '')
+  const pages = readdirSync(ASSETS).filter((name) => name.endsWith('.js') && !first.has(name))
+
+  it('of the start has at most 20 kB', () => {
+    expect(toBytes(first)).toBeGreaterThan(5000)
+    expect(toBytes(first)).toBeLessThanOrEqual(20_000)
+  })
+
+  it('of a page, with what it imports besides, has at most 35 kB', () => {
+    expect(pages.length).toBeGreaterThan(PAGES.length - 1)
+    const sizes = pages.map((name) => [name, toBytes(findScripts(name).difference(first))] as const)
+    expect(sizes.filter(([, bytes]) => bytes > 35_000)).toEqual([])
+  })
 })
 
 describe.skipIf(!CHROMIUM)('every page', () => {
@@ -57,6 +80,30 @@ describe.skipIf(!CHROMIUM)('every page', () => {
     )) as [number, number]
     expect(content).toBeLessThanOrEqual(window)
     await page.setViewportSize({ width: 1280, height: 900 })
+    visitor.expectClean()
+  })
+
+  it.each(['#/no-such-page', '#/audit%2Fx', '/no/such/page'])('is "not found" at %s', async (address) => {
+    const { page } = visitor
+    visitor.allow(/status of 404/)
+    await page.goto('about:blank')
+    await page.goto(`${server.admin}/console${address}`)
+    await page.getByRole('heading', { name: 'Page not found', level: 1 }).waitFor()
+    expect(await findAxeViolations(page)).toEqual([])
+    await page.getByRole('link', { name: 'Go to the overview' }).click()
+    await page.getByRole('heading', { name: 'Overview', level: 1 }).waitFor()
+    visitor.expectClean()
+  })
+
+  it('says what to do if its script cannot be loaded', async () => {
+    const { page } = visitor
+    visitor.allow(/Failed to (load resource|fetch)/)
+    await page.route(/assets\/webhooks-.*\.js/, (route) => route.abort())
+    await page.goto(`${server.admin}/console#/webhooks`)
+    await page.getByText('This page could not be loaded.').waitFor()
+    await page.unroute(/assets\/webhooks-.*\.js/)
+    await page.getByRole('button', { name: 'Reload' }).click()
+    await page.getByText('hooks.example.com').first().waitFor()
     visitor.expectClean()
   })
 

@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import type { ApiError } from '../api-client.ts'
+import { commonTexts } from '../texts/en/common.ts'
 import type { Query } from '../use-query.ts'
 
 type QueryResultProps<T> = {
@@ -27,7 +28,7 @@ export function QueryResult<T>({ query, lines, children }: QueryResultProps<T>) 
 export function Loading({ lines = 4 }: { lines?: number }) {
   return (
     <div class="loading" role="status">
-      <span class="visually-hidden">Loading…</span>
+      <span class="visually-hidden">{commonTexts.loading}</span>
       {Array.from({ length: lines }, (_, index) => (
         <span class="bone" key={index} />
       ))}
@@ -41,7 +42,7 @@ export function LoadError({ error, onRetry }: { error: ApiError; onRetry?: () =>
       <p>{error.message}</p>
       {onRetry && (
         <button type="button" class="small" onClick={onRetry}>
-          Try again
+          {commonTexts.tryAgain}
         </button>
       )}
     </div>
