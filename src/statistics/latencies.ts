@@ -1,5 +1,5 @@
+import { SPANS, toSpanName } from '../store/span.ts'
 import type { LatencyCount, StatisticsTable } from '../store/statistics-table.ts'
-import { SPANS, toSpanName } from '../store/statistics-table.ts'
 import { toClass } from './latency-classes.ts'
 
 /** Durations of verifications, counted in memory and written every two seconds: a crash loses a few seconds of them. */

@@ -1,5 +1,6 @@
 import { DAY_MS, HOUR_MS, MINUTE_MS, readLagosTime } from '../contract/time.ts'
-import { type OutcomeCount, type Span, toSpanName } from '../store/statistics-table.ts'
+import { type Span, toSpanName } from '../store/span.ts'
+import type { OutcomeCount } from '../store/statistics-table.ts'
 
 export const RANGES = ['hour', 'day', 'week', 'month'] as const
 export type Range = (typeof RANGES)[number]

@@ -4,7 +4,7 @@ import { AUDIT_COLUMNS, type AuditRow } from './audit-row.ts'
 import { type CheckFacts, findRefused } from './commit-check.ts'
 import type { Database } from './database.ts'
 import { CHECK_VERIFICATIONS, toCheckValues } from './postgres-checks.ts'
-import { packTallies, toAddPackedTallies } from './statistics-table.ts'
+import { packTallies, toAddPackedTallies } from './tally-rows.ts'
 
 type JsonBatch = AuditBatch<JsonRows>
 

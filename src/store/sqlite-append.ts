@@ -4,7 +4,7 @@ import { COMPLETE, type Completion } from './completion.ts'
 import type { SyncDatabase } from './database.ts'
 import { type EncodedRows, readRows } from './encoded-rows.ts'
 import { createSqliteChecks } from './sqlite-checks.ts'
-import { ADD_TALLY, toTallyValues } from './statistics-table.ts'
+import { ADD_TALLY, toTallyValues } from './tally-rows.ts'
 
 const INSERT = `INSERT INTO audit (${AUDIT_COLUMNS.join(', ')})
   VALUES (${AUDIT_COLUMNS.map((_column, index) => `$${index + 1}`).join(', ')})`

@@ -9,7 +9,7 @@ import { createLatencies } from '../../src/statistics/latencies.ts'
 import { estimatePercentile, toBoundMs, toClass } from '../../src/statistics/latency-classes.ts'
 import { RANGES, toFirstKept, toPeriod, toSteps } from '../../src/statistics/steps.ts'
 import { tallyRows } from '../../src/statistics/tally.ts'
-import { toSpanName } from '../../src/store/statistics-table.ts'
+import { toSpanName } from '../../src/store/span.ts'
 import type { Store } from '../../src/store/store.ts'
 import { describeEngines, ENGINES, newFolder } from '../store/engines.ts'
 
