@@ -5,6 +5,7 @@ import type { Authentication } from './authentication.ts'
 import type { ChainChecks } from './chain-check.ts'
 import type { OverviewCache } from './overview-cache.ts'
 import type { RecordCounter } from './record-counter.ts'
+import type { Charts, Overview } from './shapes/overview.ts'
 
 /** What the routes of the admin API need. */
 export type AdminDeps = {
@@ -13,7 +14,8 @@ export type AdminDeps = {
   readonly api: App
   readonly authentication: Authentication
   readonly addresses: Addresses
-  readonly overviewCache: OverviewCache
+  readonly overviewCache: OverviewCache<Overview>
+  readonly chartsCache: OverviewCache<Charts>
   /** Verification of the whole audit log. */
   readonly checks: ChainChecks
   readonly counter: RecordCounter

@@ -1,7 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Context } from '../context/context.ts'
-import type { OverviewQuery } from './overview.ts'
 import type { OverviewCache } from './overview-cache.ts'
+import type { OverviewQuery } from './overview-period.ts'
+import type { Overview } from './shapes/overview.ts'
 
 const POLL_MS = 2000
 /** Proxies close silent connections. */
@@ -9,7 +10,7 @@ const KEEP_ALIVE_MS = 15_000
 
 /** The overview as server-sent events: at the start and after every change, until the session ends or the server stops. */
 export async function* streamOverview(
-  { context, overviewCache }: { readonly context: Context; readonly overviewCache: OverviewCache },
+  { context, overviewCache }: { readonly context: Context; readonly overviewCache: OverviewCache<Overview> },
   query: OverviewQuery,
   isSignedIn: () => Promise<boolean>,
 ): AsyncIterable<string> {

@@ -13,9 +13,11 @@ import { createToAdminErrorReply } from './admin-error-reply.ts'
 import { createAuthentication } from './authentication.ts'
 import { authorize } from './authorize.ts'
 import { createChainChecks } from './chain-check.ts'
+import { toCharts } from './charts.ts'
 import { createHostCheck } from './host-check.ts'
 import { addMetrics } from './metrics-route.ts'
 import { addDocument } from './openapi.ts'
+import { toOverview } from './overview.ts'
 import { createOverviewCache } from './overview-cache.ts'
 import { addPage } from './page.ts'
 import { createRecordCounter } from './record-counter.ts'
@@ -61,7 +63,8 @@ export function buildAdminServer(
     addresses,
     checks,
     counter,
-    overviewCache: createOverviewCache(context),
+    overviewCache: createOverviewCache((query) => toOverview(context, query)),
+    chartsCache: createOverviewCache((query) => toCharts(context, query)),
   })
   const close = async () => {
     await Promise.all([checks.close(), counter.close()])

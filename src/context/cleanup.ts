@@ -19,7 +19,7 @@ const PAUSE_MS = 20
 /** Until the returned function is called: deletes expired rows and prepares the next months of the audit log every hour, and lets the first worker index the audit log. */
 export function startCleanup(
   log: Log,
-  { audit, reuse, accounts, statistics, subjects, rates, catalogue, reviews }: Store,
+  { audit, reuse, accounts, statistics, sourceCalls, subjects, rates, catalogue, reviews }: Store,
   others: readonly { readonly forget: Forget }[],
   { workerNumber, statisticsKeep }: Pick<Config, 'statisticsKeep'> & { readonly workerNumber: number },
 ): () => Promise<void> {
@@ -30,6 +30,7 @@ export function startCleanup(
     () => rates.forget(steadyNow()),
     () => forgetSessions(accounts),
     () => statistics.forget(toFirstKept(Date.now(), statisticsKeep)),
+    () => sourceCalls.forget(toFirstKept(Date.now(), statisticsKeep)),
     () => forgetVersions(catalogue, Date.now()),
     () => forgetReviews(reviews, Date.now()),
   ]

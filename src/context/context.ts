@@ -12,6 +12,7 @@ import type { RateLimit } from '../keys/rate-limit.ts'
 import type { Registry } from '../registry/registry.ts'
 import type { RequestLog } from '../requests/request-log.ts'
 import { createLatencies, type Latencies } from '../statistics/latencies.ts'
+import { createSourceCalls, type SourceCalls } from '../statistics/source-calls.ts'
 import { openSealedStore } from '../store/sealed-store.ts'
 import type { Store } from '../store/store.ts'
 import { createLog, type Log } from '../telemetry/log.ts'
@@ -76,6 +77,7 @@ export type Context = {
   readonly latencies: Latencies
   /** Undefined: TABBAT_REQUESTS_KEEP is off. */
   readonly requests: RequestLog | undefined
+  readonly sourceCalls: SourceCalls
   /** The servers of this database. */
   readonly nodes: Nodes
   readonly webhooks: Webhooks
@@ -103,7 +105,7 @@ export async function createContext(
   const alarms = { reportAuditFailure: () => {} }
   const audit = await openAudit(config, store, keyring, log, fatal, () => alarms.reportAuditFailure())
   const idempotency = openIdempotency(config, store, keyring, audit)
-  const { sourceChain, catalogue } = await openSources(config, { store, registry, audit, log })
+  const { sourceChain, catalogue, sourceCalls } = await openSources(config, { store, registry, audit, log })
   const webhooks = openContextWebhooks(config, { store, keyring, log, audit, sourceChain })
   alarms.reportAuditFailure = webhooks.reportAuditFailure
   const latencies = createLatencies(store.statistics, audit.owner)
@@ -142,7 +144,7 @@ export async function createContext(
     sourceChain,
     askNext: config.notFound === 'next',
     reuse: config.reuse === 'off' ? undefined : createReuse(store.reuse, keyring, config.reuse),
-    ...{ latencies, requests: requestLog.requests, nodes, databaseWarnings },
+    ...{ latencies, sourceCalls, requests: requestLog.requests, nodes, databaseWarnings },
     lifecycle: { stopping: false },
   }
   const stopQueue = startQueue(context)
@@ -151,7 +153,7 @@ export async function createContext(
     close: () =>
       closeAll({
         ...{ stopQueue, certificate, rateLimit, stopCleanup, nodes, scrub, webhooks, catalogue, sourceChain },
-        ...{ guessLimit, latencies, requestLog, audit, store, telemetry, batches },
+        ...{ guessLimit, latencies, sourceCalls, requestLog, audit, store, telemetry, batches },
       }),
   }
 }
@@ -167,6 +169,7 @@ type Closing = Pick<
   | 'sourceChain'
   | 'guessLimit'
   | 'latencies'
+  | 'sourceCalls'
   | 'audit'
   | 'store'
 > & {
@@ -192,6 +195,7 @@ async function closeAll(parts: Closing): Promise<void> {
   await parts.guessLimit.finish()
   await parts.latencies.close()
   await parts.requestLog.close()
+  await parts.sourceCalls.close()
   await parts.audit.close()
   await parts.store.close()
   await sending
@@ -210,8 +214,16 @@ function openServerStore(config: Config, fatal: FatalStop) {
 type SourceDeps = Pick<Context, 'store' | 'registry' | 'audit' | 'log'>
 
 async function openSources(config: Config, { store, registry, audit, log }: SourceDeps) {
-  const chainDeps = { registry, table: store.sources, node: audit.owner, log }
+  const sourceCalls = createSourceCalls(store.sourceCalls, audit.owner)
+  const chainDeps = {
+    registry,
+    table: store.sources,
+    node: audit.owner,
+    log,
+    calls: sourceCalls,
+  }
   const sourceChain = await openSourceChain(config, chainDeps)
   const catalogueDeps = { table: store.catalogue, reviews: store.reviews, audit, switches: store.sources }
-  return { sourceChain, catalogue: await openRefreshedCatalogue(config, catalogueDeps, log) }
+  const catalogue = await openRefreshedCatalogue(config, catalogueDeps, log)
+  return { sourceChain, catalogue, sourceCalls }
 }

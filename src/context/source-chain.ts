@@ -12,6 +12,7 @@ import { openVendor } from '../sources/open-vendor.ts'
 import { createRegistrySource } from '../sources/registry/index.ts'
 import { createSandboxSource } from '../sources/sandbox/index.ts'
 import type { Source } from '../sources/source.ts'
+import type { SourceCalls } from '../statistics/source-calls.ts'
 import type { SourceTable, Spent } from '../store/source-table.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { GuardedSource, Sources } from '../verification/verification-deps.ts'
@@ -36,6 +37,8 @@ type ChainDeps = {
   readonly node: string
   /** Gets an event when the breaker of a source changes or a source needs the operator. */
   readonly log: Pick<Log, 'event'>
+  /** Statistics of the calls to vendors. */
+  readonly calls: Pick<SourceCalls, 'count'>
 }
 
 export async function openSourceChain(config: Config, deps: ChainDeps): Promise<SourceChain> {
@@ -54,6 +57,10 @@ export async function openSourceChain(config: Config, deps: ChainDeps): Promise<
       const guard = createCallGuard(name, operation, sharedState, {
         cooldown: cooldowns.get(name) ?? createCooldown(),
         onEvent,
+        onCall: ({ result, ms, isPaid }) => {
+          const kobo = isPaid ? (prices[name]?.price ?? 0) : 0
+          deps.calls.count({ source: name, operation, result, ms, kobo })
+        },
       })
       guards.push(guard)
       return { source, guard }

@@ -1,5 +1,6 @@
+import type { LatencyCount, LatencyQueries } from '../store/latency-queries.ts'
 import { SPANS, toSpanName } from '../store/span.ts'
-import type { LatencyCount, StatisticsTable } from '../store/statistics-table.ts'
+import { startFlushTimer } from './flush-timer.ts'
 import { toClass } from './latency-classes.ts'
 
 /** Durations of verifications, counted in memory and written every two seconds: a crash loses a few seconds of them. */
@@ -10,12 +11,9 @@ export type Latencies = {
   readonly close: () => Promise<void>
 }
 
-const FLUSH_EVERY_MS = 2000
-
-export function createLatencies(table: Pick<StatisticsTable, 'addLatencies'>, node: string): Latencies {
+export function createLatencies(table: Pick<LatencyQueries, 'addLatencies'>, node: string): Latencies {
   /** By mode, then by class. */
   let gathered = new Map<string, number[]>()
-  let flushing: Promise<void> | undefined
 
   const write = async () => {
     const taken = gathered
@@ -31,22 +29,7 @@ export function createLatencies(table: Pick<StatisticsTable, 'addLatencies'>, no
         })
     }
   }
-  const flush = () => {
-    flushing ??= write().finally(() => {
-      flushing = undefined
-    })
-    return flushing
-  }
-  const timer = setInterval(() => void flush(), FLUSH_EVERY_MS).unref()
-  return {
-    count: (mode, ms) => add(gathered, mode, toClass(ms), 1),
-    flush,
-    close: async () => {
-      clearInterval(timer)
-      await flushing
-      await flush()
-    },
-  }
+  return { count: (mode, ms) => add(gathered, mode, toClass(ms), 1), ...startFlushTimer(write) }
 }
 
 function add(gathered: Map<string, number[]>, mode: string, latencyClass: number, count: number): void {

@@ -36,6 +36,7 @@ export const DATA_TABLES = [
   'unlogged_events',
   'statistics',
   'latencies',
+  'source_calls',
   'field_policies',
   'audit',
   'audit_chains',

@@ -34,6 +34,7 @@ import { asyncWhenDown } from './migrations/0031-async-when-down.ts'
 import { unloggedEvents } from './migrations/0032-unlogged-events.ts'
 import { requireMatch } from './migrations/0033-require-match.ts'
 import { requestLog } from './migrations/0034-request-log.ts'
+import { sourceCalls } from './migrations/0035-source-calls.ts'
 
 /** `sql` runs on both engines; statements that differ stand under the name of the dialect. */
 type Migration = {
@@ -79,6 +80,7 @@ const MIGRATIONS: readonly Migration[] = [
   unloggedEvents,
   requireMatch,
   requestLog,
+  sourceCalls,
 ]
 
 /** The schema that this program knows. */

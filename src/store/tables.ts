@@ -21,6 +21,7 @@ import { createRequestTable, type RequestTable } from './request-table.ts'
 import { createReuseTable, type ReuseTable } from './reuse-table.ts'
 import { createReviewTable, type ReviewTable } from './review-table.ts'
 import { createRotationTable, type RotationTable } from './rotation-table.ts'
+import { createSourceCallTable, type SourceCallTable } from './source-call-table.ts'
 import { createSourceTable, type SourceTable } from './source-table.ts'
 import { createStatisticsTable, type StatisticsTable } from './statistics-table.ts'
 import { createSubjectTable, type SubjectTable } from './subject-table.ts'
@@ -39,6 +40,7 @@ export type Tables = {
   readonly erasure: ErasureTable
   readonly rotation: RotationTable
   readonly sources: SourceTable
+  readonly sourceCalls: SourceCallTable
   readonly reuse: ReuseTable
   readonly catalogue: CatalogueTable
   readonly reviews: ReviewTable
@@ -67,6 +69,7 @@ export const createTables = (database: Database): Tables => ({
   erasure: createErasureTable(database),
   rotation: createRotationTable(database),
   sources: createSourceTable(database),
+  sourceCalls: createSourceCallTable(database),
   reuse: createReuseTable(database),
   catalogue: createCatalogueTable(database),
   reviews: createReviewTable(database),
@@ -95,6 +98,7 @@ export const WRITES: { readonly [Table in keyof Tables]: readonly (keyof Tables[
   lookups: [],
   rotation: ['begin', 'replace', 'finish'],
   sources: ['disable', 'enable', 'spend', 'refund', 'publish', 'retire', 'forget'],
+  sourceCalls: ['add', 'forget'],
   reuse: ['keep', 'forget'],
   erasure: ['erase', 'eraseKept'],
   catalogue: ['append', 'claimSync', 'recordSync'],

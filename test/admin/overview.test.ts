@@ -40,7 +40,9 @@ describe('the overview', () => {
       vi.advanceTimersByTime(3000)
       return statistics.outcomes(stretch)
     }
-    const cache = createOverviewCache(withStore({ statistics: { ...statistics, outcomes } }))
+    const cache = createOverviewCache((query) =>
+      toOverview(withStore({ statistics: { ...statistics, outcomes } }), query),
+    )
     const first = await cache.read(QUERY)
     vi.advanceTimersByTime(50_000)
     expect(await cache.read(QUERY)).toBe(first)
@@ -56,7 +58,9 @@ describe('the overview', () => {
       if (isDown) throw new Error('the database is down')
       return statistics.outcomes(stretch)
     }
-    const cache = createOverviewCache(withStore({ statistics: { ...statistics, outcomes } }))
+    const cache = createOverviewCache((query) =>
+      toOverview(withStore({ statistics: { ...statistics, outcomes } }), query),
+    )
     await expect(cache.read(QUERY)).rejects.toThrow('is down')
     isDown = false
     const [one, other] = await Promise.all([cache.read(QUERY), cache.read(QUERY)])

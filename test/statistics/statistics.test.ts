@@ -7,7 +7,16 @@ import { createSigner } from '../../src/audit/signing.ts'
 import { DAY_MS } from '../../src/contract/time.ts'
 import { createLatencies } from '../../src/statistics/latencies.ts'
 import { estimatePercentile, toBoundMs, toClass } from '../../src/statistics/latency-classes.ts'
-import { RANGES, toFirstKept, toPeriod, toSteps } from '../../src/statistics/steps.ts'
+import {
+  RANGES,
+  toBounds,
+  toCustomPeriod,
+  toFirstKept,
+  toPeriod,
+  toPeriodBefore,
+  toStepSeconds,
+  toSteps,
+} from '../../src/statistics/steps.ts'
 import { tallyRows } from '../../src/statistics/tally.ts'
 import { toSpanName } from '../../src/store/span.ts'
 import type { Store } from '../../src/store/store.ts'
@@ -196,8 +205,9 @@ describe('the classes of latency', () => {
 describe('the steps of a range', () => {
   it.each(RANGES)('of a %s have no holes, and end now', (range) => {
     const now = Date.parse('2026-03-01T00:00:30.000Z')
-    const steps = toSteps(range, now, [{ at: toPeriod(range, now).from, outcome: 'verified', count: 2 }])
-    const { stepSeconds } = toPeriod(range, now)
+    const period = toPeriod(range, now)
+    const steps = toSteps(period, [{ at: period.names[0] ?? '', outcome: 'verified', count: 2 }])
+    const stepSeconds = toStepSeconds(period)
     expect(steps[0]).toMatchObject({ verified: 2, not_verified: 0, failed: 0 })
     for (const [index, { at }] of steps.entries())
       if (index > 0) expect(Date.parse(at) - Date.parse(steps[index - 1]?.at ?? '')).toBe(stepSeconds * 1000)
@@ -209,13 +219,53 @@ describe('the steps of a range', () => {
     const now = Date.parse('2026-03-01T23:30:00.000Z')
     expect(toSpanName('day', '2026-03-01T22:59:59.999Z')).toBe('2026-03-01')
     expect(toSpanName('day', '2026-03-01T23:00:00.000Z')).toBe('2026-03-02')
-    expect(toSteps('month', now, []).at(-1)?.at).toBe('2026-03-01T23:00:00.000Z')
+    expect(toSteps(toPeriod('month', now), []).at(-1)?.at).toBe('2026-03-01T23:00:00.000Z')
   })
   it('are kept at least as long as they are shown', () => {
     const now = Date.now()
     const { minute, hour, day } = toFirstKept(now, 62 * DAY_MS)
-    expect(minute < toPeriod('hour', now).from).toBe(true)
-    expect(hour < toPeriod('week', now).from).toBe(true)
-    expect(day < toPeriod('month', now).from).toBe(true)
+    const startOf = (range: 'hour' | 'week' | 'month') => toPeriod(range, now).names[0] ?? ''
+    expect(minute < startOf('hour')).toBe(true)
+    expect(hour < startOf('week')).toBe(true)
+    expect(day < startOf('month')).toBe(true)
+  })
+  it("of a range of one's own are as fine as they are kept", () => {
+    const now = Date.parse('2026-03-31T12:30:30.000Z')
+    const bounds = (from: string, to: string) => {
+      const period = toCustomPeriod(Date.parse(from), Date.parse(to), now)
+      return period && [period.span, period.names.length, ...Object.values(toBounds(period))]
+    }
+    expect(bounds('2026-03-31T12:00:00Z', '2026-03-31T12:10:00Z')).toEqual([
+      'minute',
+      10,
+      '2026-03-31T12:00:00.000Z',
+      '2026-03-31T12:10:00.000Z',
+    ])
+    expect(bounds('2026-03-29T23:00:00Z', '2026-03-31T23:00:00Z')).toEqual([
+      'hour',
+      38,
+      '2026-03-29T23:00:00.000Z',
+      '2026-03-31T13:00:00.000Z',
+    ])
+    expect(bounds('2025-12-31T23:00:00Z', '2026-01-31T23:00:00Z')).toEqual([
+      'day',
+      31,
+      '2025-12-31T23:00:00.000Z',
+      '2026-01-31T23:00:00.000Z',
+    ])
+    expect(bounds('1970-01-01T00:00:00Z', '2026-01-31T23:00:00Z')).toBeUndefined()
+    expect(bounds('2027-01-01T00:00:00Z', '2027-01-02T00:00:00Z')?.[1]).toBe(1)
+  })
+  it('of the period before are as many and end where the period begins, if they are kept', () => {
+    const now = Date.parse('2026-03-31T12:30:30.000Z')
+    const firstKept = toFirstKept(now, 800 * DAY_MS)
+    for (const range of RANGES) {
+      const period = toPeriod(range, now)
+      const before = toPeriodBefore(period, firstKept)
+      expect(before?.names.length).toBe(period.names.length)
+      expect(before && toBounds(before).to).toBe(toBounds(period).from)
+    }
+    const old = toCustomPeriod(now - 2.5 * 60 * 60_000, now, now)
+    expect(old && toPeriodBefore(old, firstKept)).toBeUndefined()
   })
 })

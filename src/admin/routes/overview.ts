@@ -1,8 +1,9 @@
 import { Type } from '../../contract/schema.ts'
+import { readPeriod } from '../overview-period.ts'
 import { streamOverview } from '../overview-stream.ts'
 import { type AdminRoute, defineRoute } from '../route.ts'
 import { readSessionCookie } from '../session-cookie.ts'
-import { Overview, OverviewQuery } from '../shapes/overview.ts'
+import { Charts, Overview, OverviewQuery } from '../shapes/overview.ts'
 
 const DEFAULTS = { range: 'day', mode: 'all' } as const
 
@@ -20,6 +21,19 @@ export const OVERVIEW_ROUTES: readonly AdminRoute[] = [
     run: (deps, { input }) => deps.overviewCache.read({ ...DEFAULTS, ...input }),
   }),
   defineRoute({
+    name: 'read_charts',
+    tag: 'Overview',
+    method: 'GET',
+    path: '/admin/charts',
+    summary:
+      'Calls, errors, latency and cost of each vendor, and verifications of the busiest keys, over time.',
+    role: 'viewer',
+    input: OverviewQuery,
+    output: Charts,
+    isBackground: true,
+    run: (deps, { input }) => deps.chartsCache.read({ ...DEFAULTS, ...input }),
+  }),
+  defineRoute({
     name: 'stream_overview',
     tag: 'Overview',
     method: 'GET',
@@ -34,7 +48,10 @@ export const OVERVIEW_ROUTES: readonly AdminRoute[] = [
       const token = readSessionCookie(exchange.headers.cookie, deps.addresses.isSecure(exchange)) ?? ''
       const isSignedIn = async () =>
         (await deps.authentication.findActor(token, { isBackground: true })) !== undefined
-      return streamOverview(deps, { ...DEFAULTS, ...input }, isSignedIn)
+      // A bad range is refused before the stream begins.
+      const query = { ...DEFAULTS, ...input }
+      readPeriod(query, Date.now())
+      return streamOverview(deps, query, isSignedIn)
     },
   }),
 ]

@@ -11,8 +11,13 @@ const counts = {
   failed: Type.Integer(),
 }
 
+/** Estimated from a histogram; null without verifications. */
+const Latency = Type.Nullable(
+  Type.Object({ p50_ms: Type.Number(), p95_ms: Type.Number(), p99_ms: Type.Number() }),
+)
+
 /** One point of the chart. */
-export const Step = Type.Object({ at: Time, ...counts })
+export const Step = Type.Object({ at: Time, ...counts, latency: Latency })
 
 export const SourceState = Type.Object({
   source: Type.String(),
@@ -40,21 +45,40 @@ export const SourceState = Type.Object({
 export type SourceState = Static<typeof SourceState>
 
 export const Overview = Type.Object({
-  range: Range,
+  /** `custom` when `from` was given. */
+  range: Type.Enum([...RANGES, 'custom'] as const),
   mode: Type.Enum(['live', 'test', 'all'] as const),
   generated_at: Time,
+  /** The start of the first step and the end of the last. */
+  from: Time,
+  to: Time,
   /** Oldest first, without gaps. */
   steps: Type.Array(Step),
   step_seconds: Type.Integer(),
   totals: Type.Object(counts),
   /** (verified + not verified) / all; null without verifications. */
   success_rate: Type.Nullable(Type.Number()),
-  /** Estimated from a histogram; null without verifications. */
-  latency: Type.Nullable(
-    Type.Object({ p50_ms: Type.Number(), p95_ms: Type.Number(), p99_ms: Type.Number() }),
+  latency: Latency,
+  /** The period before, of the same length; null when its statistics are no longer kept. */
+  before: Type.Nullable(
+    Type.Object({
+      from: Time,
+      to: Time,
+      /** Verifications of each step. */
+      steps: Type.Array(Type.Integer()),
+      totals: Type.Object(counts),
+      success_rate: Type.Nullable(Type.Number()),
+      latency: Latency,
+    }),
   ),
   keys: Type.Array(
-    Type.Object({ id: Type.String(), name: Type.String(), mode: Mode, verifications: Type.Integer() }),
+    Type.Object({
+      id: Type.String(),
+      name: Type.String(),
+      mode: Mode,
+      verifications: Type.Integer(),
+      failed: Type.Integer(),
+    }),
   ),
   by_source: Type.Array(Type.Object({ source: Type.String(), verifications: Type.Integer() })),
   sources: Type.Array(SourceState),
@@ -73,6 +97,43 @@ export const Overview = Type.Object({
 export type Overview = Static<typeof Overview>
 
 export const OverviewQuery = Type.Object(
-  { range: Type.Optional(Range), mode: Type.Optional(Type.Enum(['live', 'test', 'all'] as const)) },
+  {
+    range: Type.Optional(Range),
+    mode: Type.Optional(Type.Enum(['live', 'test', 'all'] as const)),
+    /** A range of your own, instead of `range`. */
+    from: Type.Optional(Time),
+    /** Without it, the range ends now. */
+    to: Type.Optional(Time),
+  },
   strict,
 )
+
+/** Vendors and keys over the same steps as the overview. */
+export const Charts = Type.Object({
+  /** The start of each step, oldest first. */
+  steps: Type.Array(Time),
+  step_seconds: Type.Integer(),
+  /** The busiest keys. */
+  keys: Type.Array(
+    Type.Object({ id: Type.String(), name: Type.String(), steps: Type.Array(Type.Integer()) }),
+  ),
+  /** Calls of all nodes; live traffic only, since test keys reach no vendor. */
+  vendors: Type.Array(
+    Type.Object({
+      source: Type.String(),
+      calls: Type.Integer(),
+      errors: Type.Integer(),
+      kobo: Type.Integer(),
+      latency: Latency,
+      steps: Type.Array(
+        Type.Object({
+          calls: Type.Integer(),
+          errors: Type.Integer(),
+          kobo: Type.Integer(),
+          p95_ms: Type.Nullable(Type.Number()),
+        }),
+      ),
+    }),
+  ),
+})
+export type Charts = Static<typeof Charts>

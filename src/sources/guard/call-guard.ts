@@ -82,13 +82,27 @@ type GuardOptions = {
   /** Monotonic. */
   readonly now?: () => number
   readonly onEvent?: ((event: GuardEvent) => void) | undefined
+  /** Called once for each call that has ended. */
+  readonly onCall?: ((call: EndedCall) => void) | undefined
+}
+
+/** `cut`: our own deadline ended it. */
+export type EndedCall = {
+  readonly result: 'answered' | 'failed' | 'cut'
+  readonly ms: number
+  readonly isPaid: boolean
 }
 
 export function createCallGuard(
   name: string,
   operation: string,
   sharedState: SharedState,
-  { now = () => performance.now(), cooldown = createCooldown(now), onEvent = () => {} }: GuardOptions = {},
+  {
+    now = () => performance.now(),
+    cooldown = createCooldown(now),
+    onEvent = () => {},
+    onCall = () => {},
+  }: GuardOptions = {},
 ): CallGuard {
   let lastProblem = 'none'
   const breaker = createBreaker({
@@ -119,6 +133,7 @@ export function createCallGuard(
         record.add(outcome, ms)
         if (failure?.retryAfterMs !== undefined) cooldown.start(failure.retryAfterMs)
         if (failure && !isPaid(failure)) void spending.refund()
+        onCall({ result: toCallResult(failure), ms, isPaid: !failure || isPaid(failure) })
       },
       release: () => {
         breaker.release(admitted)
@@ -153,6 +168,9 @@ export function createCallGuard(
     }),
   }
 }
+
+const toCallResult = (failure: SourceError | undefined): EndedCall['result'] =>
+  failure ? (failure.fault === 'deadline' ? 'cut' : 'failed') : 'answered'
 
 /** A vendor does not charge for a request that it never received, refused or throttled. */
 export const isPaid = ({ sent, reason }: SourceError) =>
