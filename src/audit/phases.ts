@@ -23,6 +23,7 @@ export const AUDIT_PHASES = [
   'source_checked',
   'source_disabled',
   'source_enabled',
+  'source_order_changed',
   'webhook_created',
   'webhook_rolled',
   'webhook_disabled',

@@ -7,6 +7,7 @@ import type { SourceReport } from '../sources/status-report.ts'
 import { VENDOR_NAMES, type VendorName } from '../sources/vendors.ts'
 import { withCommandContext, withStore } from './command-context.ts'
 import { addHelp, EXIT_CODES } from './help.ts'
+import { addSourcesOrderCommand } from './sources-order.ts'
 
 export function addSourcesCommand(program: Command): void {
   const sources = program
@@ -21,6 +22,7 @@ export function addSourcesCommand(program: Command): void {
   addStatusCommand(sources)
   addCheckCommand(sources)
   addSwitchCommands(sources)
+  addSourcesOrderCommand(sources)
 }
 
 function addStatusCommand(sources: Command): void {

@@ -218,6 +218,7 @@ async function openSources(config: Config, { store, registry, audit, log }: Sour
   const chainDeps = {
     registry,
     table: store.sources,
+    orders: store.sourceOrders,
     node: audit.owner,
     log,
     calls: sourceCalls,

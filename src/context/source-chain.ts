@@ -12,7 +12,9 @@ import { openVendor } from '../sources/open-vendor.ts'
 import { createRegistrySource } from '../sources/registry/index.ts'
 import { createSandboxSource } from '../sources/sandbox/index.ts'
 import type { Source } from '../sources/source.ts'
+import { toCallOrder } from '../sources/source-order.ts'
 import type { SourceCalls } from '../statistics/source-calls.ts'
+import type { SourceOrderTable } from '../store/source-order-table.ts'
 import type { SourceTable, Spent } from '../store/source-table.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { GuardedSource, Sources } from '../verification/verification-deps.ts'
@@ -34,6 +36,7 @@ export type SourceChain = {
 type ChainDeps = {
   readonly registry: Registry
   readonly table: SourceTable
+  readonly orders: Pick<SourceOrderTable, 'list'>
   readonly node: string
   /** Gets an event when the breaker of a source changes or a source needs the operator. */
   readonly log: Pick<Log, 'event'>
@@ -44,7 +47,7 @@ type ChainDeps = {
 export async function openSourceChain(config: Config, deps: ChainDeps): Promise<SourceChain> {
   const opened = await openAll(config, deps)
   const prices = toPrices(config)
-  const sharedState = createSharedState({ table: deps.table, node: deps.node, prices })
+  const sharedState = createSharedState({ ...deps, prices })
   const guards: CallGuard[] = []
   const cooldowns = new Map([...opened.keys()].map((name) => [name, createCooldown()]))
   const toChain = (kind: Kind, order: readonly SourceName[]): GuardedSource[] =>
@@ -68,7 +71,10 @@ export async function openSourceChain(config: Config, deps: ChainDeps): Promise<
   const sandbox = [{ source: createSandboxSource() }]
   const sources: Sources = {
     test: { nin: sandbox, bvn: sandbox },
-    live: { nin: toChain('nin', config.ninSources), bvn: toChain('bvn', config.bvnSources) },
+    live: toOrderedChains(
+      { nin: toChain('nin', config.ninSources), bvn: toChain('bvn', config.bvnSources) },
+      sharedState.order,
+    ),
   }
   await sharedState.watch(guards)
   return {
@@ -82,6 +88,34 @@ export async function openSourceChain(config: Config, deps: ChainDeps): Promise<
     close: async () => {
       await sharedState.close()
       for (const source of opened.values()) await source.close?.()
+    },
+  }
+}
+
+/** The order can change while the server runs; it is applied when it was read anew. */
+function toOrderedChains(
+  chains: Sources['live'],
+  readOrder: (kind: Kind) => readonly string[] | undefined,
+): Sources['live'] {
+  const toReader = (kind: Kind) => {
+    let order: readonly string[] | undefined
+    let ordered = chains[kind]
+    return () => {
+      const latest = readOrder(kind)
+      if (latest !== order) {
+        order = latest
+        ordered = toCallOrder(chains[kind], latest, ({ source }) => source.name)
+      }
+      return ordered
+    }
+  }
+  const [readNin, readBvn] = [toReader('nin'), toReader('bvn')]
+  return {
+    get nin() {
+      return readNin()
+    },
+    get bvn() {
+      return readBvn()
     },
   }
 }

@@ -6,6 +6,7 @@ import { UserError } from '../errors.ts'
 import { type CheckResult, checkSource } from '../sources/check-source.ts'
 import { createSharedState, STATE_LIFE_MS } from '../sources/guard/shared-state.ts'
 import { openVendor } from '../sources/open-vendor.ts'
+import { type OrderKind, toCallOrder } from '../sources/source-order.ts'
 import { type SourceReport, toReports } from '../sources/status-report.ts'
 import type { VendorName } from '../sources/vendors.ts'
 import type { Store } from '../store/store.ts'
@@ -21,13 +22,14 @@ type SourceDeps = {
 
 /** The state of every source, as the running servers reported it. */
 export async function readSourceReports(
-  store: Pick<Store, 'sources' | 'catalogue'>,
+  store: Pick<Store, 'sources' | 'sourceOrders' | 'catalogue'>,
   config: Config,
 ): Promise<SourceReport[]> {
+  const { nin, bvn } = await readCallOrders(store, config)
   const external = (names: readonly string[], operation: string) =>
     names.filter((name) => name !== 'registry').map((source) => ({ source, operation }))
   return toReports({
-    order: [...external(config.ninSources, 'verify_nin'), ...external(config.bvnSources, 'verify_bvn')],
+    order: [...external(nin.names, 'verify_nin'), ...external(bvn.names, 'verify_bvn')],
     states: await store.sources.listStates(Date.now() - STATE_LIFE_MS),
     disabled: await store.sources.listDisabled(),
     spent: await store.sources.listSpend(toLagosDay(Date.now())),
@@ -35,6 +37,23 @@ export async function readSourceReports(
     lists: config.catalogueSources ?? [],
     syncs: await store.catalogue.listSyncs(),
   })
+}
+
+/** `isChanged`: the order was changed while the servers run, and replaces that of the settings. */
+type CallOrder = { readonly names: readonly string[]; readonly isChanged: boolean }
+
+/** The order in which the servers call the sources. */
+export async function readCallOrders(
+  { sourceOrders }: Pick<Store, 'sourceOrders'>,
+  config: Pick<Config, 'ninSources' | 'bvnSources'>,
+): Promise<Readonly<Record<OrderKind, CallOrder>>> {
+  const stored = await sourceOrders.list()
+  const read = (kind: OrderKind): CallOrder => {
+    const order = stored.find((each) => each.kind === kind)?.names
+    const names = toCallOrder<string>(config[`${kind}Sources`], order, (name) => name)
+    return { names, isChanged: order !== undefined }
+  }
+  return { nin: read('nin'), bvn: read('bvn') }
 }
 
 export function requireVendor({ vendors }: Pick<Config, 'vendors'>, name: VendorName): void {

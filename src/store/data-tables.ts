@@ -21,6 +21,7 @@ export const DATA_TABLES = [
   'batch_rows',
   'batch_paces',
   'source_switches',
+  'source_orders',
   'source_spend',
   'source_states',
   'reused_results',

@@ -35,6 +35,7 @@ import { unloggedEvents } from './migrations/0032-unlogged-events.ts'
 import { requireMatch } from './migrations/0033-require-match.ts'
 import { requestLog } from './migrations/0034-request-log.ts'
 import { sourceCalls } from './migrations/0035-source-calls.ts'
+import { sourceOrders } from './migrations/0036-source-orders.ts'
 
 /** `sql` runs on both engines; statements that differ stand under the name of the dialect. */
 type Migration = {
@@ -81,6 +82,7 @@ const MIGRATIONS: readonly Migration[] = [
   requireMatch,
   requestLog,
   sourceCalls,
+  sourceOrders,
 ]
 
 /** The schema that this program knows. */

@@ -22,6 +22,7 @@ import { createReuseTable, type ReuseTable } from './reuse-table.ts'
 import { createReviewTable, type ReviewTable } from './review-table.ts'
 import { createRotationTable, type RotationTable } from './rotation-table.ts'
 import { createSourceCallTable, type SourceCallTable } from './source-call-table.ts'
+import { createSourceOrderTable, type SourceOrderTable } from './source-order-table.ts'
 import { createSourceTable, type SourceTable } from './source-table.ts'
 import { createStatisticsTable, type StatisticsTable } from './statistics-table.ts'
 import { createSubjectTable, type SubjectTable } from './subject-table.ts'
@@ -41,6 +42,7 @@ export type Tables = {
   readonly rotation: RotationTable
   readonly sources: SourceTable
   readonly sourceCalls: SourceCallTable
+  readonly sourceOrders: SourceOrderTable
   readonly reuse: ReuseTable
   readonly catalogue: CatalogueTable
   readonly reviews: ReviewTable
@@ -70,6 +72,7 @@ export const createTables = (database: Database): Tables => ({
   rotation: createRotationTable(database),
   sources: createSourceTable(database),
   sourceCalls: createSourceCallTable(database),
+  sourceOrders: createSourceOrderTable(database),
   reuse: createReuseTable(database),
   catalogue: createCatalogueTable(database),
   reviews: createReviewTable(database),
@@ -99,6 +102,7 @@ export const WRITES: { readonly [Table in keyof Tables]: readonly (keyof Tables[
   rotation: ['begin', 'replace', 'finish'],
   sources: ['disable', 'enable', 'spend', 'refund', 'publish', 'retire', 'forget'],
   sourceCalls: ['add', 'forget'],
+  sourceOrders: ['set', 'remove'],
   reuse: ['keep', 'forget'],
   erasure: ['erase', 'eraseKept'],
   catalogue: ['append', 'claimSync', 'recordSync'],

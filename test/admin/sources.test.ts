@@ -62,6 +62,37 @@ describe('the sources', () => {
     ])
   })
 
+  it('can be called in another order, and the audit names the account', async () => {
+    const order = (body: object) => at.request('/admin/sources/order', { cookie: operator, body })
+    const chain = () => at.context.sources.live.nin.map(({ source }) => source.name)
+    expect((await order({ kind: 'nin', names: ['dojah', 'registry'] })).json()).toEqual({ ok: true })
+    expect(await list()).toMatchObject({ nin_order: ['dojah', 'registry'], changed_orders: ['nin'] })
+    await expect.poll(chain, { timeout: 5000 }).toEqual(['dojah', 'registry'])
+    expect((await order({ kind: 'nin' })).json()).toEqual({ ok: true })
+    expect(await list()).toMatchObject({ nin_order: ['registry', 'dojah'], changed_orders: [] })
+    await expect.poll(chain, { timeout: 5000 }).toEqual(['registry', 'dojah'])
+    const rows = await readRows(at, 'source_order_changed')
+    expect(rows.map(({ detail }) => detail)).toEqual([
+      'nin: dojah, registry; before: registry, dojah; by bola',
+      'nin: registry, dojah; before: dojah, registry; reset to the setting; by bola',
+    ])
+  })
+
+  it.each([[['dojah']], [['dojah', 'dojah']], [['registry', 'dojah', 'prembly']], [[]]])(
+    'cannot be called in an order that does not name each once: %j',
+    async (names) => {
+      const answer = await at.request('/admin/sources/order', {
+        cookie: operator,
+        body: { kind: 'nin', names },
+      })
+      expect([answer.status, answer.json().message]).toEqual([
+        409,
+        'The order must name each configured source once: registry, dojah.',
+      ])
+      expect(await list()).toMatchObject({ nin_order: ['registry', 'dojah'], changed_orders: [] })
+    },
+  )
+
   it('can be checked with a real call, which is counted and explained', async () => {
     expect((await post('dojah/check')).json()).toMatchObject({ ok: true, asked: 'a NIN', result: 'found' })
     expect(await list()).toMatchObject({ sources: [{ calls_today: 1, spent_kobo_today: 5000 }] })

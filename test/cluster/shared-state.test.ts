@@ -11,6 +11,7 @@ import { dojah } from '../../src/simulator/dojah.ts'
 import { toPhoneCoreOf } from '../../src/simulator/people.ts'
 import { openStandIn, type StandIn } from '../../src/simulator/stand-in.ts'
 import { toNinRecord } from '../../src/sources/sandbox/nin-record.ts'
+import { changeOrder } from '../../src/sources/source-order.ts'
 import { openTestConsole, type TestConsole, toCookie } from '../admin/test-console.ts'
 import { bearer, PHONE } from '../app.ts'
 import { createTestDatabase, hasPostgres } from '../postgres.ts'
@@ -121,6 +122,23 @@ describe.skipIf(!hasPostgres())('two nodes on one PostgreSQL', () => {
     await expect.poll(readPrices, SOON).toEqual([after, after])
   })
 
+  it('the order of the sources is changed at both, and put back', async () => {
+    const { store, audit } = nodes[0].context
+    const change = (names?: string[]) =>
+      changeOrder({ table: store.sourceOrders, audit }, 'nin', ['registry', 'dojah'], names)
+    const chains = () => nodes.map(({ context }) => context.sources.live.nin.map(({ source }) => source.name))
+    await change(['dojah', 'registry'])
+    await expect.poll(chains, SOON).toEqual([
+      ['dojah', 'registry'],
+      ['dojah', 'registry'],
+    ])
+    await change()
+    await expect.poll(chains, SOON).toEqual([
+      ['registry', 'dojah'],
+      ['registry', 'dojah'],
+    ])
+  })
+
   it('the people of a key in a day are counted exactly', async () => {
     const [{ context, createKey }] = nodes
     const numbers = Array.from({ length: 40 }, (_each, index) => String(71_000_000_000 + index))
@@ -145,5 +163,35 @@ describe.skipIf(!hasPostgres())('two nodes on one PostgreSQL', () => {
       { 200: CALLS, '503 source_unavailable': 3 * CALLS },
       CALLS,
     ])
+  })
+
+  it('both consoles show the same health of a vendor, of the last five minutes', async () => {
+    const cookies = [await nodes[0].openSession('viewer', 'one'), await nodes[1].openSession('viewer', 'two')]
+    const key = await nodes[0].createKey({ mode: 'live' })
+    await verify(0, key, '82900000000', '08031234567')
+    type State = {
+      calls: number | null
+      recent_calls: number | null
+      error_rate: number | null
+      node: string
+    }
+    const read = () =>
+      Promise.all(
+        nodes.map(async (node, index) => {
+          const answer = await node.request('/admin/sources', { cookie: cookies[index] ?? '' })
+          return (answer.json().sources as State[]).map(({ node: name, recent_calls, error_rate }) => [
+            name,
+            recent_calls,
+            error_rate,
+          ])
+        }),
+      )
+    await expect
+      .poll(async () => {
+        const [one = [], other = []] = await read()
+        const isEqual = JSON.stringify(one) === JSON.stringify(other)
+        return [isEqual, one.length, one.some(([, calls]) => Number(calls) > 0)]
+      }, SOON)
+      .toEqual([true, 2, true])
   })
 })

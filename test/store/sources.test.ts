@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createSourceCalls } from '../../src/statistics/source-calls.ts'
 import type { Store } from '../../src/store/store.ts'
 import { describeEngines, ENGINES } from './engines.ts'
 
@@ -27,6 +28,86 @@ describeEngines(ENGINES, (engine) => {
       expect(await other.sources.enable('dojah')).toBe(true)
       expect(await one.sources.enable('dojah')).toBe(false)
       expect(await one.sources.listDisabled()).toEqual([])
+    })
+  })
+
+  describe('the order of sources', () => {
+    it('is seen by every node, replaced, and removed', async () => {
+      await one.sourceOrders.set({ kind: 'nin', names: ['dojah', 'registry'] }, NOW)
+      await other.sourceOrders.set({ kind: 'nin', names: ['registry', 'dojah'] }, NOW)
+      await one.sourceOrders.set({ kind: 'bvn', names: ['prembly'] }, NOW)
+      expect(await one.sourceOrders.list()).toEqual([
+        { kind: 'bvn', names: ['prembly'] },
+        { kind: 'nin', names: ['registry', 'dojah'] },
+      ])
+      await other.sourceOrders.remove('nin')
+      await other.sourceOrders.remove('nin')
+      expect(await one.sourceOrders.list()).toEqual([{ kind: 'bvn', names: ['prembly'] }])
+    })
+  })
+
+  describe('calls to vendors', () => {
+    const call = {
+      source: 'dojah',
+      operation: 'verify_nin',
+      result: 'answered',
+      class: 4,
+      kobo: 5000,
+    } as const
+    const at = '2026-11-15T08'
+
+    it('are added up over nodes and operations, within a period', async () => {
+      const counted = { ...call, span: 'hour', at, node: 'a', count: 2 } as const
+      await one.sourceCalls.add([counted, { ...counted, result: 'failed', kobo: 0, count: 1 }])
+      await Promise.all([
+        one.sourceCalls.add([counted]),
+        other.sourceCalls.add([
+          { ...counted, node: 'b' },
+          { ...counted, node: 'b', operation: 'verify_bvn' },
+        ]),
+        other.sourceCalls.add([{ ...counted, at: '2026-11-15T09' }]),
+      ])
+      const list = await one.sourceCalls.list({ span: 'hour', from: at, until: at })
+      expect(list.toSorted((a, b) => a.count - b.count)).toEqual([
+        { at, source: 'dojah', result: 'failed', class: 4, count: 1, kobo: 0 },
+        { at, source: 'dojah', result: 'answered', class: 4, count: 8, kobo: 20_000 },
+      ])
+    })
+
+    it('are forgotten by span', async () => {
+      await one.sourceCalls.forget({ minute: '', hour: '2026-11-15T09', day: '' })
+      const list = await other.sourceCalls.list({ span: 'hour', from: '', until: '9999' })
+      expect(list.map((step) => step.at)).toEqual(['2026-11-15T09'])
+    })
+
+    it('are counted in each span, and kept while they cannot be written', async () => {
+      let isDown = true
+      const add: typeof one.sourceCalls.add = (counts) =>
+        isDown ? Promise.reject(new Error('down')) : one.sourceCalls.add(counts)
+      const calls = createSourceCalls({ add }, 'node')
+      const ended = {
+        source: 'prembly',
+        operation: 'verify_nin',
+        result: 'answered',
+        ms: 3,
+        kobo: 100,
+      } as const
+      calls.count(ended)
+      await calls.flush()
+      isDown = false
+      calls.count(ended)
+      calls.count({ ...ended, result: 'cut' })
+      await calls.close()
+      for (const span of ['minute', 'hour', 'day'] as const) {
+        const list = (await other.sourceCalls.list({ span, from: '', until: '9999' })).filter(
+          ({ source }) => source === 'prembly',
+        )
+        const sum = (result: string) =>
+          list
+            .filter((step) => step.result === result)
+            .reduce((all, { count, kobo }) => all + count * 1000 + kobo, 0)
+        expect([span, sum('answered'), sum('cut')]).toEqual([span, 2200, 1100])
+      }
     })
   })
 

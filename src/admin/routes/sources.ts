@@ -1,11 +1,12 @@
 import { auditBy } from '../../audit/audit-by.ts'
-import { checkVendor } from '../../context/source-control.ts'
+import { checkVendor, readCallOrders } from '../../context/source-control.ts'
 import { AppError } from '../../errors.ts'
 import { disableSource, enableSource } from '../../sources/kill-switch.ts'
+import { changeOrder } from '../../sources/source-order.ts'
 import { VENDOR_NAMES, type VendorName } from '../../sources/vendors.ts'
 import { type AdminRoute, defineRoute } from '../route.ts'
 import { Ok } from '../shapes/fields.ts'
-import { SourceChecked, SourceList } from '../shapes/sources.ts'
+import { OrderRequest, SourceChecked, SourceList } from '../shapes/sources.ts'
 import { readSourceStates } from '../source-states.ts'
 
 const done = { ok: true } as const
@@ -20,12 +21,14 @@ const list = defineRoute({
   role: 'viewer',
   output: SourceList,
   run: async ({ context }) => {
-    const { ninSources, bvnSources, vendors } = context.config
+    const { config, store } = context
+    const { nin, bvn } = await readCallOrders(store, config)
     return {
-      nin_order: [...ninSources],
-      bvn_order: [...bvnSources],
+      nin_order: [...nin.names],
+      bvn_order: [...bvn.names],
+      changed_orders: (['nin', 'bvn'] as const).filter((kind) => ({ nin, bvn })[kind].isChanged),
       sources: await readSourceStates(context),
-      can_check: VENDOR_NAMES.filter((name) => vendors[name]),
+      can_check: VENDOR_NAMES.filter((name) => config.vendors[name]),
     }
   },
 })
@@ -49,6 +52,24 @@ const toSwitch = (verb: 'disable' | 'enable', summary: string, turn: typeof disa
 const disable = toSwitch('disable', 'Disable a source on all nodes, within 5 seconds.', disableSource)
 const enable = toSwitch('enable', 'Enable a source on all nodes, within 5 seconds.', enableSource)
 
+const order = defineRoute({
+  name: 'order_sources',
+  tag,
+  method: 'POST',
+  path: '/admin/sources/order',
+  summary:
+    'Change the call order on all nodes, within 5 seconds. Without names, the order of the settings counts again.',
+  role: 'operator',
+  input: OrderRequest,
+  output: Ok,
+  run: async (deps, { input: { kind, names }, actor }) => {
+    const { config, store } = deps.context
+    const orderDeps = { table: store.sourceOrders, audit: auditBy(deps, actor) }
+    await changeOrder(orderDeps, kind, config[`${kind}Sources`], names)
+    return done
+  },
+})
+
 const check = defineRoute({
   name: 'check_source',
   tag,
@@ -71,4 +92,4 @@ function readName(text: string | undefined): VendorName {
   return name
 }
 
-export const SOURCE_ROUTES: readonly AdminRoute[] = [list, disable, enable, check]
+export const SOURCE_ROUTES: readonly AdminRoute[] = [list, disable, enable, order, check]

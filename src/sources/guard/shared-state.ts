@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { DAY_MS, steadyNow, toLagosDay } from '../../contract/time.ts'
+import type { SourceOrderTable } from '../../store/source-order-table.ts'
 import type { SourceTable, Spent } from '../../store/source-table.ts'
 import type { CallGuard, PaidCalls, SharedState } from './call-guard.ts'
 import { createRefunds, REFUND_DAYS, type Refunds } from './refunds.ts'
@@ -9,7 +10,7 @@ export type Prices = Readonly<
   Record<string, { readonly price: number; readonly dailyCap: number | undefined }>
 >
 
-/** How often a node reads the kill switches. */
+/** How often a node reads the kill switches and the order. */
 const POLL_MS = 2000
 /** How often a node publishes an unchanged state, to show that it is alive. */
 const PUBLISH_MS = 10_000
@@ -21,6 +22,8 @@ const KEEP_DAYS = 400
 const PAID_CALLS_MS = DAY_MS
 
 type StoredSharedState = SharedState & {
+  /** The order of the sources that replaces that of the settings, if there is one. */
+  readonly order: (kind: string) => readonly string[] | undefined
   /** Reads the switches and publishes the states of the guards now, and then every two seconds until it is closed. */
   readonly watch: (guards: readonly CallGuard[]) => Promise<void>
   /** When the switches were last read, on the monotonic clock. */
@@ -33,14 +36,18 @@ type StoredSharedState = SharedState & {
 
 type Options = {
   readonly table: SourceTable
+  /** Only a server that calls the sources in order reads it. */
+  readonly orders?: Pick<SourceOrderTable, 'list'>
   readonly prices: Prices
   readonly node: string
   readonly now?: () => number
 }
 
 /** Kill switches, spend and states of the sources, shared by all nodes through the store. */
-export function createSharedState({ table, prices, node, now = steadyNow }: Options): StoredSharedState {
+export function createSharedState(options: Options): StoredSharedState {
+  const { table, orders, prices, node, now = steadyNow } = options
   let disabled: ReadonlySet<string> = new Set()
+  let order: ReadonlyMap<string, readonly string[]> = new Map()
   /** Without a guard there is nothing to learn. */
   let learntAt = Number.POSITIVE_INFINITY
   let timer: NodeJS.Timeout | undefined
@@ -63,6 +70,7 @@ export function createSharedState({ table, prices, node, now = steadyNow }: Opti
   const poll = async (guards: readonly CallGuard[]) => {
     const startedAt = performance.now()
     disabled = new Set(await table.listDisabled())
+    if (orders) order = new Map((await orders.list()).map(({ kind, names }) => [kind, names]))
     learntAt = startedAt
     await publish(guards)
   }
@@ -85,6 +93,7 @@ export function createSharedState({ table, prices, node, now = steadyNow }: Opti
 
   return {
     isDisabled: (name) => disabled.has(name),
+    order: (kind) => order.get(kind),
     spend: createSpend(table, prices, refunds, now),
     watch,
     learntAt: () => learntAt,
