@@ -60,6 +60,10 @@ export const toShare = (part: number | null) => (part === null ? '–' : share.f
 export const toPrice = (price: string) =>
   price !== '' && Number.isFinite(Number(price)) ? `₦${naira.format(Number(price))}` : price
 
+/** `+12`, `−0.5` */
+export const toSigned = (value: number, digits: number) =>
+  new Intl.NumberFormat(LOCALE, { maximumFractionDigits: digits, signDisplay: 'exceptZero' }).format(value)
+
 export function toMs(ms: number | null): string {
   if (ms === null) return '–'
   return ms < 1000 ? `${whole.format(ms)} ms` : `${(ms / 1000).toFixed(ms < 10_000 ? 2 : 1)} s`

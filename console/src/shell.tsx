@@ -2,6 +2,7 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import { useAppContext } from './app-context.ts'
 import { LazyPage } from './components/lazy-page.tsx'
 import { Pill } from './components/pill.tsx'
+import { ShellTools } from './components/shell-tools.tsx'
 import { toZone } from './format.ts'
 import { groupsFor, type Page } from './navigation.ts'
 import { toHash } from './route.ts'
@@ -41,6 +42,7 @@ export function Shell({ page, rest }: { page: Page; rest: string }) {
           </button>
         </div>
         <div id="navigation" class="navigation">
+          <ShellTools />
           <Navigation current={page.name} />
           <div class="foot">
             <ThemeSwitch />

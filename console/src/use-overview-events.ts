@@ -1,14 +1,15 @@
 import { useEffect, useState } from 'preact/hooks'
 import type { Overview } from '../../src/admin/shapes/overview.ts'
 import { useAppContext } from './app-context.ts'
+import { type OverviewFilters, toOverviewQuery } from './overview-filters.ts'
 import { type Query, useQuery } from './use-query.ts'
 
 export type OverviewEvents = Query<Overview> & { readonly state: 'connecting' | 'live' | 'broken' }
 
 /** The overview: loaded once, then updated by server-sent events. */
-export function useOverviewEvents(range: Overview['range'], mode: Overview['mode']): OverviewEvents {
+export function useOverviewEvents(filters: OverviewFilters): OverviewEvents {
   const { recheckSession, checkConnection, reconnects } = useAppContext()
-  const query = `range=${range}&mode=${mode}`
+  const query = toOverviewQuery(filters)
   const first = useQuery<Overview>(`/admin/overview?${query}`)
   const [latest, setLatest] = useState<{ query: string; value: Overview }>()
   const [state, setState] = useState<OverviewEvents['state']>('connecting')

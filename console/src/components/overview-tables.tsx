@@ -1,6 +1,8 @@
 import type { Overview as OverviewShape } from '../../../src/admin/shapes/overview.ts'
 import { toCount, toOperation, toWords } from '../format.ts'
 import { toHash, toKeySearch } from '../route.ts'
+import { overviewTexts as texts } from '../texts/en/overview.ts'
+import { fill } from '../texts/fill.ts'
 import { Panel } from './panel.tsx'
 import { Pill, toOutcomeTone } from './pill.tsx'
 import { Empty } from './query-result.tsx'
@@ -9,26 +11,33 @@ import { When } from './when.tsx'
 
 export function TopKeys({ overview: { keys } }: { overview: OverviewShape }) {
   return (
-    <Panel title="Top keys">
+    <Panel title={texts.topKeys}>
       {keys.length === 0 ? (
         <Empty>
           <p>
-            No key was used in this period. <a href={toHash('keys')}>Create one</a> or{' '}
-            <a href={toHash('try')}>try a verification</a>.
+            {fill(texts.noKey, {
+              create: <a href={toHash('keys')}>{texts.createOne}</a>,
+              try: <a href={toHash('try')}>{texts.tryOne}</a>,
+            })}
           </p>
         </Empty>
       ) : (
         <Table
-          label="Keys by verifications"
+          label={texts.keysTable}
           rows={keys}
           keyOf={({ id }) => id}
           columns={[
-            { title: 'Key', cell: ({ name, id }) => <NamedKey name={name} id={id} /> },
+            { title: texts.key, cell: ({ name, id }) => <NamedKey name={name} id={id} /> },
             {
-              title: 'Mode',
+              title: texts.mode,
               cell: ({ mode }) => <Pill tone={mode === 'live' ? 'live' : 'dim'}>{mode}</Pill>,
             },
-            { title: 'Verifications', cell: ({ verifications }) => toCount(verifications), isNumber: true },
+            {
+              title: texts.tiles.verifications,
+              cell: ({ verifications }) => toCount(verifications),
+              isNumber: true,
+            },
+            { title: texts.failed, cell: ({ failed }) => toCount(failed), isNumber: true },
           ]}
         />
       )}
@@ -48,19 +57,23 @@ function NamedKey({ name, id }: { name: string; id: string }) {
 
 export function BySource({ overview: { by_source } }: { overview: OverviewShape }) {
   return (
-    <Panel title="Verifications by source">
+    <Panel title={texts.bySource}>
       {by_source.length === 0 ? (
         <Empty>
-          <p>No source answered in this period.</p>
+          <p>{texts.noSource}</p>
         </Empty>
       ) : (
         <Table
-          label="Verifications by source"
+          label={texts.bySource}
           rows={by_source}
           keyOf={({ source }) => source}
           columns={[
-            { title: 'Source', cell: ({ source }) => source },
-            { title: 'Verifications', cell: ({ verifications }) => toCount(verifications), isNumber: true },
+            { title: texts.source, cell: ({ source }) => source },
+            {
+              title: texts.tiles.verifications,
+              cell: ({ verifications }) => toCount(verifications),
+              isNumber: true,
+            },
           ]}
         />
       )}
@@ -70,22 +83,22 @@ export function BySource({ overview: { by_source } }: { overview: OverviewShape 
 
 export function LastErrors({ errors }: { errors: OverviewShape['errors'] }) {
   return (
-    <Panel title="Last errors">
+    <Panel title={texts.lastErrors}>
       {errors.length === 0 ? (
         <Empty>
-          <p>No errors in this period.</p>
+          <p>{texts.noErrors}</p>
         </Empty>
       ) : (
         <Table
-          label="Last errors"
+          label={texts.lastErrors}
           rows={errors}
           keyOf={({ at, operation, outcome, key_id, reference }) =>
             [at, operation, outcome, key_id, reference].join(' ')
           }
           columns={[
-            { title: 'Last', cell: ({ at }) => <When at={at} to="second" /> },
+            { title: texts.last, cell: ({ at }) => <When at={at} to="second" /> },
             {
-              title: 'Outcome',
+              title: texts.outcome,
               cell: ({ outcome, count }) => (
                 <span class="nowrap">
                   <Pill tone={toOutcomeTone(outcome)}>{toWords(outcome)}</Pill>
@@ -94,12 +107,12 @@ export function LastErrors({ errors }: { errors: OverviewShape['errors'] }) {
               ),
             },
             {
-              title: 'Operation',
+              title: texts.operation,
               cell: ({ operation }) => <span class="nowrap">{toOperation(operation)}</span>,
             },
-            { title: 'Key', cell: ({ key_id }) => (key_id === null ? '–' : <code>{key_id}</code>) },
+            { title: texts.key, cell: ({ key_id }) => (key_id === null ? '–' : <code>{key_id}</code>) },
             {
-              title: 'Timeline',
+              title: texts.timeline,
               cell: ({ reference }) =>
                 reference === null ? (
                   '–'

@@ -2,6 +2,7 @@ import type { SourceChecked, SourceList } from '../../../src/admin/shapes/source
 import type { Static } from '../../../src/contract/schema.ts'
 import { useAppContext } from '../app-context.ts'
 import { toMs, toWords } from '../format.ts'
+import { sourcesTexts as texts } from '../texts/en/sources.ts'
 import { useMutation } from '../use-mutation.ts'
 import { Confirm, Dialog } from './dialog.tsx'
 import { Facts } from './facts.tsx'
@@ -35,21 +36,17 @@ export function SwitchSource({ what, name, list, onClose, onDone }: SwitchProps)
   const isOff = what === 'disable'
   return (
     <Confirm
-      title={isOff ? `Disable ${name}?` : `Enable ${name}?`}
-      verb={isOff ? 'Disable' : 'Enable'}
+      title={isOff ? texts.toDisableTitle(name) : texts.toEnableTitle(name)}
+      verb={isOff ? texts.disable : texts.enable}
       mutation={mutation}
       onClose={onClose}
       isDanger={isOff}
     >
-      <p>
-        {isOff
-          ? 'The source is not called on any node until it is enabled again. The next source in the order is called instead.'
-          : 'The source is called again, at its place in the order.'}
-      </p>
+      <p>{isOff ? texts.disableText : texts.enableText}</p>
       {isOff &&
         findKindsWithoutOther(list, name).map((kind) => (
           <p key={kind} class="note warn">
-            No other vendor is enabled for {kind.toUpperCase()}.
+            {texts.toLast(kind.toUpperCase())}
           </p>
         ))}
     </Confirm>
@@ -68,8 +65,8 @@ export function CheckSource({ name, onClose, onChecked }: CheckProps) {
     onChecked(await api.post<Checked>(`/admin/sources/${encodeURIComponent(name)}/check`)),
   )
   return (
-    <Confirm title={`Check ${name} now?`} verb="Check now" mutation={mutation} onClose={onClose}>
-      <p>This sends one request with a test number of the vendor. The call may be billed.</p>
+    <Confirm title={texts.toCheckTitle(name)} verb={texts.checkNow} mutation={mutation} onClose={onClose}>
+      <p>{texts.checkText}</p>
     </Confirm>
   )
 }
@@ -84,21 +81,21 @@ export function CheckResult({
   onClose: () => void
 }) {
   return (
-    <Dialog title={`Check of ${name}`} onClose={onClose}>
+    <Dialog title={texts.toResultTitle(name)} onClose={onClose}>
       <p>
-        <Pill tone={result.ok ? 'good' : 'bad'}>{result.ok ? 'works' : 'does not work'}</Pill>
+        <Pill tone={result.ok ? 'good' : 'bad'}>{result.ok ? texts.works : texts.doesNotWork}</Pill>
       </p>
       <p>{result.explanation}</p>
       <Facts
         facts={[
-          ['Request', result.asked],
-          ['Result', toWords(result.result)],
-          ['Duration', toMs(result.ms)],
+          [texts.request, result.asked],
+          [texts.result, toWords(result.result)],
+          [texts.duration, toMs(result.ms)],
         ]}
       />
       <footer>
         <button type="button" class="main" onClick={onClose}>
-          Close
+          {texts.close}
         </button>
       </footer>
     </Dialog>

@@ -2,13 +2,16 @@ import { useEffect, useState } from 'preact/hooks'
 import type { SourceList } from '../../../src/admin/shapes/sources.ts'
 import { useHasRole } from '../app-context.ts'
 import { LiveState } from '../components/live-state.tsx'
+import { OrderDialog } from '../components/order-dialog.tsx'
 import { Panel } from '../components/panel.tsx'
 import { Empty, QueryResult } from '../components/query-result.tsx'
 import { type Checked, CheckResult, CheckSource, SwitchSource } from '../components/source-dialogs.tsx'
-import { HealthPill, SourceTable, SpentToday } from '../components/sources-table.tsx'
+import { SourceOrders } from '../components/source-orders.tsx'
+import { SourceTable, SpentToday } from '../components/sources-table.tsx'
 import { toCount } from '../format.ts'
 import { toHash } from '../route.ts'
-import { findWorstNodes } from '../source-health.ts'
+import { sourcesTexts as texts } from '../texts/en/sources.ts'
+import { fill } from '../texts/fill.ts'
 import { useOverviewEvents } from '../use-overview-events.ts'
 import { useQuery } from '../use-query.ts'
 
@@ -17,8 +20,12 @@ type Open = { readonly what: 'enable' | 'disable' | 'check'; readonly name: stri
 export function Sources() {
   const { query, live } = useSources()
   const [open, setOpen] = useState<Open>()
+  const [ordering, setOrdering] = useState<'nin' | 'bvn'>()
   const [checked, setChecked] = useState<{ name: string; result: Checked }>()
-  const close = () => setOpen(undefined)
+  const close = () => {
+    setOpen(undefined)
+    setOrdering(undefined)
+  }
   const done = () => {
     close()
     query.reload()
@@ -26,22 +33,22 @@ export function Sources() {
   return (
     <>
       <div class="bar">
-        <p class="dim">
-          Called in this order. A source that keeps failing is skipped for a while. Errors and latencies are
-          of the last five minutes.
-        </p>
+        <p class="dim">{texts.intro}</p>
         <LiveState live={live} />
       </div>
       <QueryResult query={query}>
         {(list) => (
           <>
-            <Orders list={list} />
+            <SourceOrders list={list} onChange={setOrdering} />
             <States list={list} onOpen={setOpen} />
           </>
         )}
       </QueryResult>
       {open && open.what !== 'check' && query.value && (
         <SwitchSource {...open} what={open.what} list={query.value} onClose={close} onDone={done} />
+      )}
+      {ordering && query.value && (
+        <OrderDialog kind={ordering} list={query.value} onClose={close} onDone={done} />
       )}
       {open?.what === 'check' && (
         <CheckSource
@@ -61,7 +68,7 @@ export function Sources() {
 /** The order is loaded once, the states are also pushed. The latest states count. */
 function useSources() {
   const query = useQuery<SourceList>('/admin/sources')
-  const live = useOverviewEvents('hour', 'all')
+  const live = useOverviewEvents({ range: 'hour', mode: 'all' })
   const [states, setStates] = useState<SourceList['sources']>()
   const loaded = query.value?.sources
   const pushed = live.value?.sources
@@ -73,58 +80,13 @@ function useSources() {
   return { query: { ...query, value }, live }
 }
 
-function Orders({ list }: { list: SourceList }) {
-  return (
-    <div class="halves">
-      {(['nin', 'bvn'] as const).map((kind) => (
-        <Panel key={kind} title={`Call order for ${kind.toUpperCase()}`}>
-          <Order kind={kind} list={list} />
-        </Panel>
-      ))}
-    </div>
-  )
-}
-
-function Order({ kind, list }: { kind: 'nin' | 'bvn'; list: SourceList }) {
-  const order = list[`${kind}_order`]
-  if (order.length === 0)
-    return (
-      <Empty>
-        <p>
-          No source is configured for live keys. Set <code>TABBAT_{kind.toUpperCase()}_SOURCES</code>, or
-          import your own records with <code>tabbat import</code>.
-        </p>
-      </Empty>
-    )
-  const find = (name: string) =>
-    findWorstNodes(list.sources).find(
-      ({ source, operation }) => source === name && operation === `verify_${kind}`,
-    )
-  return (
-    <ol class="order">
-      {order.map((name) => {
-        const state = find(name)
-        return (
-          <li key={name}>
-            <b>{name}</b> {name === 'registry' && <small class="dim">your own records</small>}{' '}
-            {state && <HealthPill source={state} />}
-          </li>
-        )
-      })}
-    </ol>
-  )
-}
-
 function States({ list, onOpen }: { list: SourceList; onOpen: (open: Open) => void }) {
   const isOperator = useHasRole('operator')
   const groups = [...Map.groupBy(list.sources, ({ source }) => source)]
   if (groups.length === 0)
     return (
       <Empty>
-        <p>
-          No vendor is configured. Live keys are answered from your own records only. See{' '}
-          <a href={toHash('settings')}>Settings</a> for what a vendor needs.
-        </p>
+        <p>{fill(texts.noVendor, { settings: <a href={toHash('settings')}>{texts.settings}</a> })}</p>
       </Empty>
     )
   return (
@@ -155,9 +117,8 @@ function States({ list, onOpen }: { list: SourceList; onOpen: (open: Open) => vo
 function Today({ spend }: { spend: SourceList['sources'][number] }) {
   return (
     <p class="bar">
-      <span class="dim">Since midnight in Lagos: {toCount(spend.calls_today)} calls,</span>{' '}
-      <SpentToday spend={spend} />
-      {spend.cap_kobo === null && <span class="dim">no cap</span>}
+      <span class="dim">{texts.toToday(toCount(spend.calls_today))}</span> <SpentToday spend={spend} />
+      {spend.cap_kobo === null && <span class="dim">{texts.noCap}</span>}
     </p>
   )
 }
@@ -176,19 +137,19 @@ function Actions({ name, isDisabled, canCheck, onOpen }: ActionsProps) {
         <button
           type="button"
           class="small"
-          aria-label={`Check now: ${name}`}
+          aria-label={texts.toCheckLabel(name)}
           onClick={() => onOpen({ what: 'check', name })}
         >
-          Check now
+          {texts.checkNow}
         </button>
       )}
       <button
         type="button"
         class="small"
-        aria-label={`${isDisabled ? 'Enable' : 'Disable'} ${name}`}
+        aria-label={isDisabled ? texts.toEnableLabel(name) : texts.toDisableLabel(name)}
         onClick={() => onOpen({ what: isDisabled ? 'enable' : 'disable', name })}
       >
-        {isDisabled ? 'Enable' : 'Disable'}
+        {isDisabled ? texts.enable : texts.disable}
       </button>
     </span>
   )

@@ -1,0 +1,106 @@
+import { useState } from 'preact/hooks'
+import type { SourceList } from '../../../src/admin/shapes/sources.ts'
+import { useAppContext } from '../app-context.ts'
+import { sourcesTexts as texts } from '../texts/en/sources.ts'
+import { useMutation } from '../use-mutation.ts'
+import { Dialog, SubmitButton } from './dialog.tsx'
+import { ErrorNote } from './error-note.tsx'
+
+type OrderDialogProps = {
+  readonly kind: 'nin' | 'bvn'
+  readonly list: SourceList
+  readonly onClose: () => void
+  readonly onDone: () => void
+}
+
+/** Changes the call order of one kind of number, on all nodes. */
+export function OrderDialog({ kind, list, onClose, onDone }: OrderDialogProps) {
+  const { api } = useAppContext()
+  const [names, setNames] = useState(list[`${kind}_order`])
+  const [moved, setMoved] = useState('')
+  const send = async (order?: readonly string[]) => {
+    await api.post('/admin/sources/order', { kind, ...(order ? { names: order } : {}) })
+    onDone()
+  }
+  const save = useMutation(() => send(names))
+  const reset = useMutation(() => send())
+  const move = (from: number, by: 1 | -1) => {
+    const name = names[from] ?? ''
+    setNames(names.toSpliced(from, 1).toSpliced(from + by, 0, name))
+    setMoved(texts.toMoved(name, from + by + 1))
+  }
+  return (
+    <Dialog title={texts.toOrderTitle(kind.toUpperCase())} onClose={onClose}>
+      <form
+        onSubmit={(event) => {
+          event.preventDefault()
+          save.run()
+        }}
+      >
+        <p>{texts.orderHelp}</p>
+        <ol class="order">
+          {names.map((name, place) => (
+            <li key={name}>
+              <b>{name}</b>
+              <MoveButtons
+                name={name}
+                isFirst={place === 0}
+                isLast={place === names.length - 1}
+                onMove={(by) => move(place, by)}
+              />
+            </li>
+          ))}
+        </ol>
+        <p class="visually-hidden" role="status">
+          {moved}
+        </p>
+        <ErrorNote error={save.error ?? reset.error} />
+        <footer>
+          {list.changed_orders.includes(kind) && (
+            <button type="button" disabled={reset.isBusy} onClick={() => reset.run()}>
+              {texts.reset}
+            </button>
+          )}
+          <button type="button" class="plain" onClick={onClose}>
+            {texts.cancel}
+          </button>
+          <SubmitButton isBusy={save.isBusy} isDisabled={names === list[`${kind}_order`]}>
+            {texts.save}
+          </SubmitButton>
+        </footer>
+      </form>
+    </Dialog>
+  )
+}
+
+type MoveProps = {
+  readonly name: string
+  readonly isFirst: boolean
+  readonly isLast: boolean
+  readonly onMove: (by: 1 | -1) => void
+}
+
+function MoveButtons({ name, isFirst, isLast, onMove }: MoveProps) {
+  return (
+    <span class="actions push">
+      <button
+        type="button"
+        class="small"
+        aria-label={texts.toUpLabel(name)}
+        disabled={isFirst}
+        onClick={() => onMove(-1)}
+      >
+        {texts.up}
+      </button>
+      <button
+        type="button"
+        class="small"
+        aria-label={texts.toDownLabel(name)}
+        disabled={isLast}
+        onClick={() => onMove(1)}
+      >
+        {texts.down}
+      </button>
+    </span>
+  )
+}

@@ -1,0 +1,59 @@
+import { useState } from 'preact/hooks'
+import { type OverviewFilters, RANGES } from '../overview-filters.ts'
+import type { FilterChanges } from '../route.ts'
+import { overviewTexts as texts } from '../texts/en/overview.ts'
+import { Segments, TextField } from './field.tsx'
+
+type RangePickerProps = {
+  readonly filters: OverviewFilters
+  readonly onChange: (changes: FilterChanges) => void
+}
+
+const OPTIONS = [...RANGES, 'custom'] as const
+
+/** A range up to now, or one with a start and an end. */
+export function RangePicker({ filters, onChange }: RangePickerProps) {
+  const [isCustom, setCustom] = useState(filters.from !== undefined)
+  return (
+    <>
+      <Segments
+        legend={texts.range}
+        value={isCustom ? 'custom' : filters.range}
+        options={OPTIONS.map((value) => ({ value, text: texts.ranges[value] }))}
+        onValue={(value) => {
+          setCustom(value === 'custom')
+          if (value !== 'custom') onChange({ range: value, from: undefined, to: undefined })
+        }}
+      />
+      {isCustom && <CustomRange filters={filters} onChange={onChange} />}
+    </>
+  )
+}
+
+function CustomRange({ filters, onChange }: RangePickerProps) {
+  const [from, setFrom] = useState(toLocal(filters.from))
+  const [to, setTo] = useState(toLocal(filters.to))
+  return (
+    <form
+      class="range"
+      onSubmit={(event) => {
+        event.preventDefault()
+        onChange({ range: undefined, from: toIso(from), to: toIso(to) })
+      }}
+    >
+      <TextField label={texts.from} type="datetime-local" required value={from} onValue={setFrom} />
+      <TextField label={texts.to} type="datetime-local" help={texts.toHelp} value={to} onValue={setTo} />
+      <button type="submit">{texts.apply}</button>
+    </form>
+  )
+}
+
+const toIso = (local: string) => (local === '' ? undefined : new Date(local).toISOString())
+
+/** In the time zone of the browser: 2026-11-15T09:30. */
+function toLocal(iso: string | undefined): string {
+  const time = Date.parse(iso ?? '')
+  if (Number.isNaN(time)) return ''
+  const date = new Date(time)
+  return new Date(time - date.getTimezoneOffset() * 60_000).toISOString().slice(0, 16)
+}

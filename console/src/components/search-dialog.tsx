@@ -1,0 +1,59 @@
+import { useState } from 'preact/hooks'
+import type { Keys } from '../../../src/admin/shapes/keys.ts'
+import { useAppContext } from '../app-context.ts'
+import { findResults } from '../find-results.ts'
+import { groupsFor } from '../navigation.ts'
+import { searchTexts as texts } from '../texts/en/search.ts'
+import { shellTexts } from '../texts/en/shell.ts'
+import { useQuery } from '../use-query.ts'
+import { Dialog } from './dialog.tsx'
+import { TextField } from './field.tsx'
+
+/** Finds pages, keys, requests and verifications. Nothing that is typed is sent. */
+export function SearchDialog({ onClose }: { onClose: () => void }) {
+  const { session } = useAppContext()
+  const [text, setText] = useState('')
+  const { value } = useQuery<Keys>('/admin/keys')
+  const pages = groupsFor(session.role)
+    .flatMap((group) => group.pages)
+    .map(({ name }) => ({ name, title: shellTexts.pages[name] }))
+  const results = findResults(text, { pages, keys: value?.keys ?? [] })
+  const open = (href: string) => {
+    onClose()
+    location.hash = href
+  }
+  return (
+    <Dialog title={texts.title} onClose={onClose}>
+      <form
+        onSubmit={(event) => {
+          event.preventDefault()
+          const [first] = results
+          if (first) open(first.href)
+        }}
+      >
+        <TextField
+          label={texts.label}
+          help={texts.help}
+          type="search"
+          autocomplete="off"
+          value={text}
+          onValue={setText}
+        />
+      </form>
+      {results.length > 0 && (
+        <ul class="results" aria-label={texts.results}>
+          {results.map(({ title, note, href }) => (
+            <li key={`${href} ${title}`}>
+              <a href={href} onClick={onClose}>
+                <span class="breaks">{title}</span> <small class="dim">{note}</small>
+              </a>
+            </li>
+          ))}
+        </ul>
+      )}
+      <p class="dim" role="status">
+        {text.trim() !== '' && results.length === 0 && texts.none}
+      </p>
+    </Dialog>
+  )
+}

@@ -1,0 +1,71 @@
+import type { SourceList } from '../../../src/admin/shapes/sources.ts'
+import { useHasRole } from '../app-context.ts'
+import { findWorstNodes } from '../source-health.ts'
+import { sourcesTexts as texts } from '../texts/en/sources.ts'
+import { fill } from '../texts/fill.ts'
+import { Panel } from './panel.tsx'
+import { Empty } from './query-result.tsx'
+import { HealthPill } from './sources-table.tsx'
+
+type OrdersProps = { readonly list: SourceList; readonly onChange: (kind: 'nin' | 'bvn') => void }
+
+/** The order in which the sources are called, for each kind of number. */
+export function SourceOrders({ list, onChange }: OrdersProps) {
+  const isOperator = useHasRole('operator')
+  const toChangeButton = (kind: 'nin' | 'bvn') => (
+    <button
+      type="button"
+      class="small push"
+      aria-label={texts.toChangeLabel(kind.toUpperCase())}
+      onClick={() => onChange(kind)}
+    >
+      {texts.changeOrder}
+    </button>
+  )
+  return (
+    <div class="halves">
+      {(['nin', 'bvn'] as const).map((kind) => (
+        <Panel
+          key={kind}
+          title={texts.toOrderTitle(kind.toUpperCase())}
+          aside={isOperator && list[`${kind}_order`].length > 1 && toChangeButton(kind)}
+        >
+          <Order kind={kind} list={list} />
+          {list.changed_orders.includes(kind) && <p class="dim">{texts.changed}</p>}
+        </Panel>
+      ))}
+    </div>
+  )
+}
+
+function Order({ kind, list }: { kind: 'nin' | 'bvn'; list: SourceList }) {
+  const order = list[`${kind}_order`]
+  if (order.length === 0)
+    return (
+      <Empty>
+        <p>
+          {fill(texts.noSource, {
+            setting: <code>TABBAT_{kind.toUpperCase()}_SOURCES</code>,
+            command: <code>tabbat import</code>,
+          })}
+        </p>
+      </Empty>
+    )
+  const find = (name: string) =>
+    findWorstNodes(list.sources).find(
+      ({ source, operation }) => source === name && operation === `verify_${kind}`,
+    )
+  return (
+    <ol class="order">
+      {order.map((name) => {
+        const state = find(name)
+        return (
+          <li key={name}>
+            <b>{name}</b> {name === 'registry' && <small class="dim">{texts.ownRecords}</small>}{' '}
+            {state && <HealthPill source={state} />}
+          </li>
+        )
+      })}
+    </ol>
+  )
+}
