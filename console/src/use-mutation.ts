@@ -1,5 +1,6 @@
 import { useCallback, useRef, useState } from 'preact/hooks'
 import { ApiError } from './api-client.ts'
+import { commonTexts } from './texts/en/common.ts'
 
 /** A request that changes something: one at a time, with its error. */
 export type Mutation<Args extends unknown[]> = {
@@ -24,11 +25,7 @@ export function useMutation<Args extends unknown[]>(work: (...args: Args) => Pro
     try {
       await latest.current(...args)
     } catch (thrown) {
-      setError(
-        thrown instanceof ApiError
-          ? thrown
-          : new ApiError(0, 'page', 'Internal error of the page. Reload it.'),
-      )
+      setError(thrown instanceof ApiError ? thrown : new ApiError(0, 'page', commonTexts.pageError))
     } finally {
       isRunning.current = false
       setBusy(false)

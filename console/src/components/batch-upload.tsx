@@ -3,6 +3,8 @@ import type { UploadResult } from '../../../src/admin/shapes/batches.ts'
 import { ApiError } from '../api-client.ts'
 import { useAppContext } from '../app-context.ts'
 import { toCount } from '../format.ts'
+import { batchesTexts as texts } from '../texts/en/batches.ts'
+import { fill } from '../texts/fill.ts'
 import { useMutation } from '../use-mutation.ts'
 import { SubmitButton } from './dialog.tsx'
 import { ErrorNote } from './error-note.tsx'
@@ -20,8 +22,8 @@ export const BatchKeyField = ({ label, apiKey, onKey, hasSandbox }: KeyProps & {
     label={label}
     value={apiKey}
     onValue={onKey}
-    placeholder={hasSandbox ? 'the public sandbox key' : 'tbt_…'}
-    help={hasSandbox ? 'Leave it empty for the public sandbox key.' : undefined}
+    placeholder={hasSandbox ? texts.keyPlaceholder : 'tbt_…'}
+    help={hasSandbox ? texts.keyHelp : undefined}
   />
 )
 
@@ -45,14 +47,13 @@ export function BatchUpload({ apiKey, onKey, hasSandbox, onDone }: KeyProps & { 
     setAccepted(undefined)
     if (!file) return
     const type = TYPES[file.name.split('.').at(-1)?.toLowerCase() ?? '']
-    if (!type)
-      throw new ApiError(0, 'type', 'The name of the file must end in .csv, .ndjson, .jsonl or .json.')
+    if (!type) throw new ApiError(0, 'type', texts.wrongType)
     const result = await api.upload<UploadResult>('/admin/batches', file, { type, key: apiKey.trim() })
     setAccepted(readAccepted(result))
     onDone()
   })
   return (
-    <Panel title="Send a file">
+    <Panel title={texts.sendFile}>
       <form
         onSubmit={(event) => {
           event.preventDefault()
@@ -60,7 +61,7 @@ export function BatchUpload({ apiKey, onKey, hasSandbox, onDone }: KeyProps & { 
         }}
       >
         <div class="field">
-          <label for={id}>File</label>
+          <label for={id}>{texts.file}</label>
           <input
             id={id}
             type="file"
@@ -69,13 +70,12 @@ export function BatchUpload({ apiKey, onKey, hasSandbox, onDone }: KeyProps & { 
             onChange={(event) => setFile(event.currentTarget.files?.[0])}
           />
           <small id={`${id}-help`} class="dim">
-            CSV with a header, NDJSON or a JSON array. Columns: operation (verify_nin or verify_bvn), nin or
-            bvn, phone, amount, reference. Up to 50 000 rows.
+            {texts.fileHelp}
           </small>
         </div>
-        <BatchKeyField label="Key" apiKey={apiKey} onKey={onKey} hasSandbox={hasSandbox} />
+        <BatchKeyField label={texts.key} apiKey={apiKey} onKey={onKey} hasSandbox={hasSandbox} />
         <SubmitButton isBusy={upload.isBusy} isDisabled={!file || (apiKey.trim() === '' && !hasSandbox)}>
-          Send
+          {texts.send}
         </SubmitButton>
       </form>
       <ErrorNote error={upload.error} />
@@ -94,27 +94,25 @@ function readAccepted({ status, body }: UploadResult): Accepted {
   }
   if (status === 202 && answer.data) return answer.data
   const detail = Object.values(answer.errors ?? {}).flat()[0]
-  throw new ApiError(status, answer.code ?? 'refused', detail ?? answer.message ?? 'The file was refused.')
+  throw new ApiError(status, answer.code ?? 'refused', detail ?? answer.message ?? texts.refused)
 }
 
 function Refusals({ rows, refusals }: Accepted) {
   if (refusals.length === 0)
     return (
       <p class="note good" role="status">
-        {toCount(rows)} rows were accepted.
+        {fill(texts.accepted, { rows: toCount(rows) })}
       </p>
     )
   return (
     <div class="note warn" role="status">
-      <p>Some rows were refused. The others are being verified.</p>
+      <p>{texts.someRefused}</p>
       <ul>
         {refusals.slice(0, MOST_SHOWN).map(({ line, field, message }) => (
-          <li key={`${line} ${field}`}>
-            Line {line}: {message}
-          </li>
+          <li key={`${line} ${field}`}>{fill(texts.line, { line, message })}</li>
         ))}
       </ul>
-      {refusals.length > MOST_SHOWN && <p>The results name the others.</p>}
+      {refusals.length > MOST_SHOWN && <p>{texts.moreRefused}</p>}
     </div>
   )
 }

@@ -2,6 +2,8 @@ import { useEffect, useId, useState } from 'preact/hooks'
 import type { CatalogueOutcome } from '../../../src/admin/shapes/catalogue.ts'
 import { ApiError } from '../api-client.ts'
 import { useAppContext } from '../app-context.ts'
+import { catalogueTexts as texts } from '../texts/en/catalogue.ts'
+import { fill } from '../texts/fill.ts'
 import { useMutation } from '../use-mutation.ts'
 import { ActivateDialog, type ChangeDialogProps } from './activate-dialog.tsx'
 import { Dialog, SubmitButton } from './dialog.tsx'
@@ -23,7 +25,7 @@ export function ImportDialog({ onClose, onDone }: ChangeDialogProps) {
   if (preview)
     return (
       <ActivateDialog
-        title="Import"
+        title={texts.import}
         preview={preview}
         onClose={onClose}
         onDone={onDone}
@@ -31,22 +33,22 @@ export function ImportDialog({ onClose, onDone }: ChangeDialogProps) {
       />
     )
   return (
-    <Dialog title="Import lists" onClose={onClose} isWide>
+    <Dialog title={texts.importLists} onClose={onClose} isWide>
       <form
         onSubmit={(event) => {
           event.preventDefault()
           dryRun.run()
         }}
       >
-        <p class="dim">A catalogue export, or one list of it. Nothing is changed yet.</p>
+        <p class="dim">{texts.importHelp}</p>
         <Content text={text} onText={setText} />
         <ErrorNote error={dryRun.error} />
         <footer>
           <button type="button" class="plain" onClick={onClose}>
-            Cancel
+            {texts.cancel}
           </button>
           <SubmitButton isBusy={dryRun.isBusy} isDisabled={text.trim() === ''}>
-            Preview changes
+            {texts.previewChanges}
           </SubmitButton>
         </footer>
       </form>
@@ -58,7 +60,7 @@ function readJson(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {
-    throw new ApiError(0, 'not_json', 'This is not valid JSON. Nothing was sent.')
+    throw new ApiError(0, 'not_json', texts.notJson)
   }
 }
 
@@ -67,7 +69,7 @@ function Content({ text, onText }: { text: string; onText: (text: string) => voi
   return (
     <>
       <div class="field">
-        <label for={`${id}-file`}>File</label>
+        <label for={`${id}-file`}>{texts.file}</label>
         <input
           id={`${id}-file`}
           type="file"
@@ -79,7 +81,7 @@ function Content({ text, onText }: { text: string; onText: (text: string) => voi
         />
       </div>
       <div class="field">
-        <label for={`${id}-text`}>Or paste JSON</label>
+        <label for={`${id}-text`}>{texts.orPasteJson}</label>
         <textarea
           id={`${id}-text`}
           rows={8}
@@ -105,7 +107,7 @@ export function SyncDialog({ source, onClose, onDone }: ChangeDialogProps & { so
   if (preview)
     return (
       <ActivateDialog
-        title={`Sync from ${source}`}
+        title={texts.toSyncTitle(source)}
         preview={preview}
         onClose={onClose}
         onDone={onDone}
@@ -113,8 +115,8 @@ export function SyncDialog({ source, onClose, onDone }: ChangeDialogProps & { so
       />
     )
   return (
-    <Dialog title={`Sync from ${source}`} onClose={onClose} isWide>
-      <p>Fetching the lists of {source}. Nothing is changed yet.</p>
+    <Dialog title={texts.toSyncTitle(source)} onClose={onClose} isWide>
+      <p>{fill(texts.fetching, { source })}</p>
       {dryRun.isBusy && <Loading />}
       <ErrorNote error={dryRun.error} />
     </Dialog>

@@ -7,6 +7,8 @@ import type {
 import type { Static } from '../../../src/contract/schema.ts'
 import { useAppContext, useHasRole } from '../app-context.ts'
 import { toMoment } from '../format.ts'
+import { catalogueTexts as texts } from '../texts/en/catalogue.ts'
+import { fill } from '../texts/fill.ts'
 import { useMutation } from '../use-mutation.ts'
 import { useQuery } from '../use-query.ts'
 import { CatalogueDiff } from './catalogue-diff.tsx'
@@ -29,37 +31,37 @@ export function CatalogueHistory({ view, onChange }: HistoryProps) {
   const isOperator = useHasRole('operator')
   if (versions.length === 0)
     return (
-      <Panel title="History">
+      <Panel title={texts.history}>
         <Empty>
-          <p>There are no earlier versions. An import or a sync creates one.</p>
+          <p>{texts.noVersions}</p>
         </Empty>
       </Panel>
     )
   return (
-    <Panel title="History">
+    <Panel title={texts.history}>
       <Table
-        label="Versions of the catalogue"
+        label={texts.versionTable}
         rows={isWhole ? versions : versions.slice(0, FEW)}
         keyOf={({ id }) => id}
         columns={[
-          { title: 'Version', cell: ({ id }) => id },
-          { title: 'Time', cell: ({ at }) => <When at={at} otherwise="shipped" /> },
-          { title: 'Origin', cell: ({ origin }) => origin },
-          { title: 'By', cell: ({ author }) => author },
+          { title: texts.version, cell: ({ id }) => id },
+          { title: texts.time, cell: ({ at }) => <When at={at} otherwise={texts.shipped} /> },
+          { title: texts.origin, cell: ({ origin }) => origin },
+          { title: texts.by, cell: ({ author }) => author },
           {
             title: '',
             cell: ({ id }) =>
               id === version ? (
-                <Pill tone="good">active</Pill>
+                <Pill tone="good">{texts.active}</Pill>
               ) : (
                 isOperator && (
                   <button
                     type="button"
                     class="small"
-                    aria-label={`Roll back to version ${id}`}
+                    aria-label={texts.toRollBackLabel(id)}
                     onClick={() => setTarget(id)}
                   >
-                    Roll back
+                    {texts.rollBack}
                   </button>
                 )
               ),
@@ -68,7 +70,7 @@ export function CatalogueHistory({ view, onChange }: HistoryProps) {
       />
       {!isWhole && versions.length > FEW && (
         <button type="button" class="small" onClick={() => setWhole(true)}>
-          Show all {versions.length} versions
+          {fill(texts.showAllVersions, { length: versions.length })}
         </button>
       )}
       {versions.length > 1 && <CompareVersions view={view} />}
@@ -97,12 +99,12 @@ function CompareVersions({ view: { versions } }: { view: CatalogueView }) {
   }))
   return (
     <details onToggle={(event) => setOpen(event.currentTarget.open)}>
-      <summary>Compare two versions</summary>
+      <summary>{texts.compare}</summary>
       {isOpen && (
         <>
           <div class="grid">
-            <SelectField label="From version" value={from} onValue={setFrom} options={options} />
-            <SelectField label="To version" value={to} onValue={setTo} options={options} />
+            <SelectField label={texts.fromVersion} value={from} onValue={setFrom} options={options} />
+            <SelectField label={texts.toVersion} value={to} onValue={setTo} options={options} />
           </div>
           <VersionDiff from={from} to={to} />
         </>
@@ -131,13 +133,13 @@ function RollBack({ from, to, onClose, onDone }: RollBackProps) {
   })
   return (
     <Confirm
-      title={`Roll back to version ${to}?`}
-      verb="Roll back"
+      title={texts.toRollBackTitle(to)}
+      verb={texts.rollBack}
       mutation={mutation}
       onClose={onClose}
       isDanger
     >
-      <p>Version {to} becomes active at once, as a new version. Changes:</p>
+      <p>{fill(texts.rollBackText, { to })}</p>
       <VersionDiff from={String(from)} to={String(to)} />
     </Confirm>
   )

@@ -1,4 +1,5 @@
 import { useEffect, useState } from 'preact/hooks'
+import { commonTexts as texts } from '../texts/en/common.ts'
 import { ScrollBox } from './table.tsx'
 
 export function CopyButton({ text, what }: { text: string; what: string }) {
@@ -14,9 +15,9 @@ export function CopyButton({ text, what }: { text: string; what: string }) {
       () => setState('failed'),
     )
   return (
-    <button type="button" class="small" onClick={copy} aria-label={`Copy ${what}`}>
+    <button type="button" class="small" onClick={copy} aria-label={texts.toCopyLabel(what)}>
       <span aria-live="polite">
-        {state === 'copied' ? 'Copied' : state === 'failed' ? 'Select and copy' : 'Copy'}
+        {state === 'copied' ? texts.copied : state === 'failed' ? texts.copyFailed : texts.copy}
       </span>
     </button>
   )

@@ -2,6 +2,7 @@ import { useState } from 'preact/hooks'
 import type { Keys } from '../../../src/admin/shapes/keys.ts'
 import type { CreatedEndpoint, Endpoints } from '../../../src/admin/shapes/webhooks.ts'
 import { useAppContext } from '../app-context.ts'
+import { webhooksTexts as texts } from '../texts/en/webhooks.ts'
 import { useMutation } from '../use-mutation.ts'
 import { useQuery } from '../use-query.ts'
 import { Dialog, SubmitButton } from './dialog.tsx'
@@ -10,8 +11,8 @@ import { Checkbox, Segments, TextField } from './field.tsx'
 import { QueryResult } from './query-result.tsx'
 
 const OWNERS = [
-  { value: 'operator', text: 'The operator' },
-  { value: 'keys', text: 'API keys' },
+  { value: 'operator', text: texts.operator },
+  { value: 'keys', text: texts.apiKeys },
 ] as const
 
 /** The state of the form. */
@@ -55,7 +56,7 @@ export function CreateEndpointDialog({ endpoints, onClose, onCreated }: CreatePr
     events.length > 0 &&
     (!isOfKeys || draft.keys.length > 0)
   return (
-    <Dialog title="Create an endpoint" onClose={onClose} isWide>
+    <Dialog title={texts.createTitle} onClose={onClose} isWide>
       <form
         onSubmit={(event) => {
           event.preventDefault()
@@ -63,34 +64,34 @@ export function CreateEndpointDialog({ endpoints, onClose, onCreated }: CreatePr
         }}
       >
         <TextField
-          label="Name"
+          label={texts.name}
           value={draft.name}
           onValue={(name) => change({ name })}
-          placeholder="Loans app"
+          placeholder={texts.namePlaceholder}
           error={fields.name}
           maxLength={80}
           required
         />
         <TextField
-          label="Address"
+          label={texts.address}
           value={draft.url}
           onValue={(url) => change({ url })}
           placeholder="https://shop.example.com/webhooks"
-          help="Put no secret into it: requests are signed."
+          help={texts.addressHelp}
           error={fields.url}
           maxLength={2000}
           inputMode="url"
           required
         />
         <Segments
-          legend="Belongs to"
+          legend={texts.belongsTo}
           value={draft.owner}
           options={OWNERS}
           onValue={(owner) => change({ owner })}
         />
         {isOfKeys && <KeyChoice chosen={draft.keys} onChange={(keys) => change({ keys })} />}
         <Choices
-          legend="Events"
+          legend={texts.events}
           names={known}
           chosen={events}
           onChange={(next) => change({ events: next })}
@@ -98,10 +99,10 @@ export function CreateEndpointDialog({ endpoints, onClose, onCreated }: CreatePr
         <ErrorNote error={create.error} />
         <footer>
           <button type="button" class="plain" onClick={onClose}>
-            Cancel
+            {texts.cancel}
           </button>
           <SubmitButton isBusy={create.isBusy} isDisabled={!isReady}>
-            Create endpoint
+            {texts.createEndpoint}
           </SubmitButton>
         </footer>
       </form>
@@ -121,7 +122,7 @@ function KeyChoice({ chosen, onChange }: ChoiceProps) {
         const names = Object.fromEntries(active.map(({ id, name }) => [id, name]))
         return (
           <Choices
-            legend="Keys"
+            legend={texts.keys}
             names={Object.keys(names)}
             texts={names}
             chosen={chosen}
@@ -155,7 +156,7 @@ function Choices({ legend, names, texts = {}, chosen, onChange }: ChoicesProps) 
           onChange={(isOn) => onChange(names.filter((one) => (one === name ? isOn : chosen.includes(one))))}
         />
       ))}
-      {names.length === 0 && <p class="dim">There is none.</p>}
+      {names.length === 0 && <p class="dim">{texts.none}</p>}
     </fieldset>
   )
 }

@@ -1,5 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
+import { commonTexts as texts } from '../texts/en/common.ts'
+import { fill } from '../texts/fill.ts'
 import type { Mutation } from '../use-mutation.ts'
 import { ErrorNote } from './error-note.tsx'
 
@@ -44,7 +46,7 @@ export function Dialog({ title, onClose, isFirm = false, isWide = false, childre
         <header>
           <h2 id={id}>{title}</h2>
           {!isFirm && (
-            <button type="button" class="plain small" aria-label="Close" onClick={onClose}>
+            <button type="button" class="plain small" aria-label={texts.close} onClick={onClose}>
               <svg viewBox="0 0 16 16" aria-hidden="true">
                 <path d="M4 4l8 8M12 4l-8 8" />
               </svg>
@@ -82,9 +84,7 @@ export function Confirm({ title, verb, mutation, onClose, typed, isDanger = fals
         {children}
         {typed !== undefined && (
           <label>
-            <span>
-              Type <b class="breaks">{typed}</b> to confirm
-            </span>
+            <span>{fill(texts.typeToConfirm, { text: <b class="breaks">{typed}</b> })}</span>
             <input
               value={text}
               onInput={(event) => setText(event.currentTarget.value)}
@@ -96,7 +96,7 @@ export function Confirm({ title, verb, mutation, onClose, typed, isDanger = fals
         <ErrorNote error={mutation.error} />
         <footer>
           <button type="button" class="plain" onClick={onClose}>
-            Cancel
+            {texts.cancel}
           </button>
           <SubmitButton isBusy={mutation.isBusy} isDisabled={!isReady} isDanger={isDanger}>
             {verb}

@@ -2,6 +2,8 @@ import { useState } from 'preact/hooks'
 import type { CreatedEndpoint, Endpoint, TestResult } from '../../../src/admin/shapes/webhooks.ts'
 import { useAppContext } from '../app-context.ts'
 import { toMs } from '../format.ts'
+import { webhooksTexts as texts } from '../texts/en/webhooks.ts'
+import { fill } from '../texts/fill.ts'
 import { useMutation } from '../use-mutation.ts'
 import { Confirm, Dialog } from './dialog.tsx'
 import { Facts } from './facts.tsx'
@@ -14,9 +16,9 @@ type RowProps = { readonly row: Endpoint; readonly onClose: () => void }
 const toPath = ({ id }: Endpoint, action: string) => `/admin/webhooks/${encodeURIComponent(id)}/${action}`
 
 const REASONS = {
-  operator: 'by an operator',
-  gone: 'the receiver answered 410',
-  failing: 'the receiver failed for five days',
+  operator: texts.byOperator,
+  gone: texts.receiverGone,
+  failing: texts.receiverFailing,
 } as const
 
 export function EndpointDialog({ row, onClose }: RowProps) {
@@ -24,19 +26,19 @@ export function EndpointDialog({ row, onClose }: RowProps) {
     <Dialog title={row.name} onClose={onClose}>
       <Facts
         facts={[
-          ['Id', <code key="id">{row.id}</code>],
+          [texts.id, <code key="id">{row.id}</code>],
           [
-            'Address',
+            texts.address,
             <span key="url" class="breaks">
               {row.url}
             </span>,
           ],
-          ['State', row.disabled_reason ? `${row.state}: ${REASONS[row.disabled_reason]}` : row.state],
-          ['Events', row.events.join(', ')],
-          ['Keys', row.keys.join(', ') || 'all: it belongs to the operator'],
-          ['Created', <When key="created" at={row.created_at} />],
-          ['Failing since', <When key="failing" at={row.failing_since} otherwise="it does not fail" />],
-          ['Old secret signs until', <When key="old" at={row.old_secret_until} otherwise="never rolled" />],
+          [texts.state, row.disabled_reason ? `${row.state}: ${REASONS[row.disabled_reason]}` : row.state],
+          [texts.events, row.events.join(', ')],
+          [texts.keys, row.keys.join(', ') || texts.allKeys],
+          [texts.created, <When key="created" at={row.created_at} />],
+          [texts.failingSince, <When key="failing" at={row.failing_since} otherwise={texts.notFailing} />],
+          [texts.oldSecretUntil, <When key="old" at={row.old_secret_until} otherwise={texts.neverRolled} />],
         ]}
       />
     </Dialog>
@@ -49,9 +51,12 @@ export function TestEndpointDialog({ row, onClose }: RowProps) {
   const mutation = useMutation(async () => setResult(await api.post<TestResult>(toPath(row, 'test'))))
   if (result) return <TestResultDialog row={row} result={result} onClose={onClose} />
   return (
-    <Confirm title="Send a test event?" verb="Send" mutation={mutation} onClose={onClose}>
+    <Confirm title={texts.testTitle} verb={texts.send} mutation={mutation} onClose={onClose}>
       <p>
-        <b class="breaks">{row.name}</b> gets the event <code>webhook.test</code> once, with a signature.
+        {fill(texts.testText, {
+          strong: <b class="breaks">{row.name}</b>,
+          code: <code>webhook.test</code>,
+        })}
       </p>
     </Confirm>
   )
@@ -59,20 +64,20 @@ export function TestEndpointDialog({ row, onClose }: RowProps) {
 
 function TestResultDialog({ row, result, onClose }: RowProps & { result: TestResult }) {
   return (
-    <Dialog title={`Test of ${row.name}`} onClose={onClose}>
+    <Dialog title={texts.toTestTitle(row.name)} onClose={onClose}>
       <p>
-        <Pill tone={result.ok ? 'good' : 'bad'}>{result.ok ? 'delivered' : 'not delivered'}</Pill>
+        <Pill tone={result.ok ? 'good' : 'bad'}>{result.ok ? texts.delivered : texts.notDelivered}</Pill>
       </p>
       <p>{result.explanation}</p>
       <Facts
         facts={[
-          ['Status', result.status === null ? 'no response' : String(result.status)],
-          ['Duration', toMs(result.duration_ms)],
+          [texts.status, result.status === null ? texts.noResponse : String(result.status)],
+          [texts.duration, toMs(result.duration_ms)],
         ]}
       />
       <footer>
         <button type="button" class="main" onClick={onClose}>
-          Close
+          {texts.close}
         </button>
       </footer>
     </Dialog>
@@ -80,9 +85,9 @@ function TestResultDialog({ row, result, onClose }: RowProps & { result: TestRes
 }
 
 const OVERLAPS = [
-  { value: '0s', text: 'None: the old secret has leaked' },
-  { value: '24h', text: '24 hours' },
-  { value: '7d', text: '7 days' },
+  { value: '0s', text: texts.noOverlap },
+  { value: '24h', text: texts.overlapDay },
+  { value: '7d', text: texts.overlapWeek },
 ]
 
 type RollProps = RowProps & { readonly onCreated: (created: CreatedEndpoint) => void }
@@ -94,17 +99,9 @@ export function RollSecretDialog({ row, onClose, onCreated }: RollProps) {
     onCreated(await api.post<CreatedEndpoint>(toPath(row, 'roll'), { overlap })),
   )
   return (
-    <Confirm title="Roll the secret?" verb="Create the new secret" mutation={mutation} onClose={onClose}>
-      <p>
-        <b class="breaks">{row.name}</b> gets a new secret. During the overlap each request has two
-        signatures, by the new and by the old secret.
-      </p>
-      <SelectField
-        label="The old secret signs for another"
-        value={overlap}
-        onValue={setOverlap}
-        options={OVERLAPS}
-      />
+    <Confirm title={texts.rollTitle} verb={texts.createSecret} mutation={mutation} onClose={onClose}>
+      <p>{fill(texts.rollText, { strong: <b class="breaks">{row.name}</b> })}</p>
+      <SelectField label={texts.overlapLabel} value={overlap} onValue={setOverlap} options={OVERLAPS} />
     </Confirm>
   )
 }
@@ -120,17 +117,13 @@ export function SwitchEndpointDialog({ row, onClose, onDone }: ChangeProps) {
   })
   return (
     <Confirm
-      title={what === 'enable' ? 'Enable this endpoint?' : 'Disable this endpoint?'}
-      verb={what === 'enable' ? 'Enable' : 'Disable'}
+      title={what === 'enable' ? texts.enableTitle : texts.disableTitle}
+      verb={what === 'enable' ? texts.enable : texts.disable}
       mutation={mutation}
       onClose={onClose}
       isDanger={what === 'disable'}
     >
-      <p>
-        {what === 'enable'
-          ? 'Events that waited are sent now.'
-          : 'Nothing is sent until it is enabled. Events that happen meanwhile are not stored for it.'}
-      </p>
+      <p>{what === 'enable' ? texts.enableText : texts.disableText}</p>
     </Confirm>
   )
 }
@@ -143,17 +136,14 @@ export function DeleteEndpointDialog({ row, onClose, onDone }: ChangeProps) {
   })
   return (
     <Confirm
-      title="Delete this endpoint?"
-      verb="Delete"
+      title={texts.removeTitle}
+      verb={texts.remove}
       mutation={mutation}
       onClose={onClose}
       typed={row.id}
       isDanger
     >
-      <p>
-        <b class="breaks">{row.name}</b> is deleted with its secret and its deliveries. What waits is not
-        sent. This cannot be undone.
-      </p>
+      <p>{fill(texts.removeText, { strong: <b class="breaks">{row.name}</b> })}</p>
     </Confirm>
   )
 }

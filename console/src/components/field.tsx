@@ -1,5 +1,6 @@
 import type { ComponentChildren, InputHTMLAttributes } from 'preact'
 import { useId, useState } from 'preact/hooks'
+import { commonTexts as texts } from '../texts/en/common.ts'
 
 type Common = {
   readonly label: string
@@ -81,10 +82,10 @@ export function SecretField({ label, help, error, value, onValue, ...rest }: Tex
           type="button"
           class="plain small"
           aria-pressed={isShown}
-          aria-label={`Show ${label.toLowerCase()}`}
+          aria-label={texts.toShowLabel(label.toLowerCase())}
           onClick={() => setShown(!isShown)}
         >
-          {isShown ? 'Hide' : 'Show'}
+          {isShown ? texts.hide : texts.show}
         </button>
       </div>
     </FieldFrame>

@@ -1,3 +1,4 @@
+import { commonTexts as texts } from '../texts/en/common.ts'
 import { SecretField } from './field.tsx'
 
 const LEAST = 12
@@ -7,9 +8,9 @@ export const isPasswordReady = (password: string, repeated: string) =>
   password.length >= LEAST && password === repeated
 
 function toLengthHelp(length: number): string {
-  if (length === 0) return `At least ${LEAST} characters, for example several unrelated words.`
-  if (length < LEAST) return `${LEAST - length} more characters needed.`
-  return 'Long enough.'
+  if (length === 0) return texts.toPasswordHelp(LEAST)
+  if (length < LEAST) return texts.toMoreNeeded(LEAST - length)
+  return texts.longEnough
 }
 
 type NewPasswordProps = {
@@ -24,7 +25,7 @@ export function NewPassword({ password, repeated, onPassword, onRepeated, error 
   return (
     <>
       <SecretField
-        label="New password"
+        label={texts.newPassword}
         value={password}
         onValue={onPassword}
         autocomplete="new-password"
@@ -33,11 +34,11 @@ export function NewPassword({ password, repeated, onPassword, onRepeated, error 
         required
       />
       <SecretField
-        label="Repeat password"
+        label={texts.repeatPassword}
         value={repeated}
         onValue={onRepeated}
         autocomplete="new-password"
-        error={repeated !== '' && !password.startsWith(repeated) ? 'The passwords differ.' : undefined}
+        error={repeated !== '' && !password.startsWith(repeated) ? texts.passwordsDiffer : undefined}
         required
       />
     </>

@@ -1,6 +1,7 @@
 import { useRef, useState } from 'preact/hooks'
 import type { TryForm, TryForms, TryResult } from '../../../src/admin/shapes/try.ts'
 import { useAppContext, useHasRole } from '../app-context.ts'
+import { tryItTexts as texts } from '../texts/en/try-it.ts'
 import { useMutation } from '../use-mutation.ts'
 import { SubmitButton } from './dialog.tsx'
 import { ErrorNote } from './error-note.tsx'
@@ -57,14 +58,14 @@ export function OperationForm({ form, forms, apiKey, onKey }: OperationFormProps
         </Panel>
       </div>
       <div ref={responseBox}>
-        <Panel title="Response">
-          {send.isBusy && <progress aria-label="Waiting for the response" />}
+        <Panel title={texts.response}>
+          {send.isBusy && <progress aria-label={texts.waiting} />}
           {result && <TryResponse result={result} />}
-          {!result && !send.isBusy && <Empty>The response appears here.</Empty>}
+          {!result && !send.isBusy && <Empty>{texts.noResponseYet}</Empty>}
         </Panel>
       </div>
       <div>
-        <Panel title="Code examples">
+        <Panel title={texts.codeExamples}>
           <TryExamples form={form} input={input} baseUrl={forms.base_url} {...toExampleKey(forms, apiKey)} />
         </Panel>
       </div>
@@ -90,7 +91,7 @@ function Scenarios({ form, input, onInput }: FormProps) {
     form.fields.every(({ name }) => (values[name] ?? '') === (input[name] ?? ''))
   return (
     <fieldset class="chips">
-      <legend class="visually-hidden">Sandbox scenarios</legend>
+      <legend class="visually-hidden">{texts.scenarios}</legend>
       {form.scenarios.map((scenario) => (
         <button
           key={scenario.title}
@@ -124,7 +125,9 @@ function Fields({ form, input, onInput, errors }: FormProps & { errors: Readonly
         if (choices === null)
           return <TextField key={name} {...common} placeholder={example} autocomplete="off" maxLength={200} />
         const options = choices.map((choice) => ({ value: choice, text: choice }))
-        return <SelectField key={name} {...common} options={[{ value: '', text: 'Choose…' }, ...options]} />
+        return (
+          <SelectField key={name} {...common} options={[{ value: '', text: texts.choose }, ...options]} />
+        )
       })}
     </>
   )
@@ -141,20 +144,16 @@ function KeyField({ apiKey, onKey, hasSandbox }: KeyFieldProps) {
   return (
     <>
       <SecretField
-        label="API key"
+        label={texts.apiKey}
         value={apiKey}
         onValue={onKey}
-        placeholder={hasSandbox ? 'The public sandbox key' : 'tbt_test_…'}
-        help={
-          hasSandbox
-            ? 'If empty, the public sandbox key is used. A key that you enter stays in this page.'
-            : 'This server does not accept the public sandbox key. Enter a test key. It stays in this page.'
-        }
+        placeholder={hasSandbox ? texts.keyPlaceholder : 'tbt_test_…'}
+        help={hasSandbox ? texts.keyHelp : texts.keyHelpNoSandbox}
         maxLength={200}
       />
       {isLive && (
         <p class="note warn" role="alert">
-          This is a live key. The call is about a real person, may be billed, and is written to the audit log.
+          {texts.liveKey}
         </p>
       )}
     </>
@@ -163,10 +162,10 @@ function KeyField({ apiKey, onKey, hasSandbox }: KeyFieldProps) {
 
 function SendButton({ isBusy, isReady }: { isBusy: boolean; isReady: boolean }) {
   const isOperator = useHasRole('operator')
-  if (!isOperator) return <p class="dim">Your role shows the forms only. Sending needs the role operator.</p>
+  if (!isOperator) return <p class="dim">{texts.viewerNote}</p>
   return (
     <SubmitButton isBusy={isBusy} isDisabled={!isReady}>
-      Send
+      {texts.send}
     </SubmitButton>
   )
 }

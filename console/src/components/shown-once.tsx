@@ -1,4 +1,5 @@
 import type { ComponentChildren } from 'preact'
+import { commonTexts as texts } from '../texts/en/common.ts'
 import { CodeBlock } from './copy.tsx'
 import { Dialog } from './dialog.tsx'
 
@@ -17,7 +18,7 @@ export function ShownOnce({ title, what, text, onClose, children }: ShownOncePro
       <CodeBlock text={text} what={what} />
       <footer>
         <button type="button" class="main" onClick={onClose}>
-          I have saved it
+          {texts.saved}
         </button>
       </footer>
     </Dialog>

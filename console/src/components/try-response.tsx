@@ -3,6 +3,8 @@ import { useState } from 'preact/hooks'
 import type { TryResult } from '../../../src/admin/shapes/try.ts'
 import { toLabel, toMs } from '../format.ts'
 import { toHash } from '../route.ts'
+import { tryItTexts as texts } from '../texts/en/try-it.ts'
+import { fill } from '../texts/fill.ts'
 import { CodeBlock } from './copy.tsx'
 import { Facts } from './facts.tsx'
 import { Segments } from './field.tsx'
@@ -15,8 +17,8 @@ const isBody = (value: unknown): value is Body =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
 const VIEWS = [
-  { value: 'card', text: 'Card' },
-  { value: 'json', text: 'JSON' },
+  { value: 'card', text: texts.card },
+  { value: 'json', text: texts.json },
 ] as const
 
 export function TryResponse({ result }: { result: TryResult }) {
@@ -29,7 +31,7 @@ export function TryResponse({ result }: { result: TryResult }) {
         {mode && <Pill tone={mode === 'live' ? 'live' : 'dim'}>{mode}</Pill>}
         <span class="dim">{toMs(ms)}</span>
         <span class="push">
-          <Segments legend="View" value={view} options={VIEWS} onValue={setView} />
+          <Segments legend={texts.view} value={view} options={VIEWS} onValue={setView} />
         </span>
       </div>
       {view === 'card' ? (
@@ -47,18 +49,14 @@ function toTone(status: number): Tone {
 }
 
 function Card({ body }: { body: unknown }) {
-  if (!isBody(body)) return <p>The response has no body.</p>
+  if (!isBody(body)) return <p>{texts.noBody}</p>
   const { message, code, errors } = body
   const data = findData(body)
   const picture = isBody(data) && isBody(data.personal_info) ? data.personal_info.image_url : undefined
   return (
     <>
       {typeof message === 'string' && <p class="lead">{message}</p>}
-      {typeof code === 'string' && (
-        <p>
-          Code <code>{code}</code>
-        </p>
-      )}
+      {typeof code === 'string' && <p>{fill(texts.code, { code: <code>{code}</code> })}</p>}
       {isBody(errors) && (
         <Facts facts={Object.entries(errors).map(([name, why]) => [name, toText(why)] as const)} />
       )}
@@ -128,10 +126,10 @@ function Picture({ address }: { address: unknown }) {
 
 function Items({ items }: { items: readonly Body[] }) {
   const names = Object.keys(items[0] ?? {})
-  if (names.length === 0) return <p>The list is empty.</p>
+  if (names.length === 0) return <p>{texts.emptyList}</p>
   return (
     <Table
-      label="Items"
+      label={texts.items}
       rows={items.map((item, index) => ({ item, index }))}
       keyOf={({ index }) => index}
       columns={names.map((name) => ({

@@ -16,6 +16,7 @@ import { Empty, QueryResult } from '../components/query-result.tsx'
 import { ShownOnce } from '../components/shown-once.tsx'
 import { Table } from '../components/table.tsx'
 import { toCount } from '../format.ts'
+import { webhooksTexts as texts } from '../texts/en/webhooks.ts'
 import { useQuery } from '../use-query.ts'
 
 type RowAction = 'facts' | 'test' | 'roll' | 'switch' | 'delete' | 'deliveries'
@@ -37,16 +38,14 @@ export function Webhooks() {
   }
   return (
     <>
-      <p class="dim">
-        Endpoints are told of events by signed requests, without personal data. See docs/webhooks.md.
-      </p>
+      <p class="dim">{texts.intro}</p>
       <Panel
-        title="Endpoints"
+        title={texts.endpoints}
         aside={
           isOperator &&
           query.value && (
             <button type="button" class="main push" onClick={() => setOpen({ what: 'new' })}>
-              Create endpoint
+              {texts.createEndpoint}
             </button>
           )
         }
@@ -59,8 +58,8 @@ export function Webhooks() {
         <CreateEndpointDialog endpoints={query.value} onClose={close} onCreated={finish} />
       )}
       {open?.what === 'secret' && (
-        <ShownOnce title="Secret of the endpoint" what="the secret" text={open.secret} onClose={close}>
-          Copy the secret now, and give it to the receiver. It is not shown again.
+        <ShownOnce title={texts.secretTitle} what="the secret" text={open.secret} onClose={close}>
+          {texts.secretHelp}
         </ShownOnce>
       )}
       {open && 'row' in open && <RowDialog open={open} onClose={close} onDone={done} onSecret={finish} />}
@@ -92,27 +91,27 @@ function EndpointList({ rows, onOpen }: ListProps) {
   if (rows.length === 0)
     return (
       <Empty>
-        <p>There are no endpoints yet. Create one to be told when a vendor is down or its cap is near.</p>
+        <p>{texts.noEndpoints}</p>
       </Empty>
     )
   return (
     <Table
-      label="Endpoints"
+      label={texts.endpoints}
       rows={rows}
       keyOf={({ id }) => id}
       columns={[
         {
-          title: 'Name',
+          title: texts.name,
           cell: (row) => (
             <button type="button" class="link" onClick={() => onOpen({ what: 'facts', row })}>
               {row.name}
             </button>
           ),
         },
-        { title: 'Host', cell: ({ url }) => <span class="breaks">{new URL(url).host}</span> },
-        { title: 'State', cell: ({ state }) => <Pill tone={TONES[state]}>{state}</Pill> },
-        { title: 'Events', cell: ({ events }) => toCount(events.length), isNumber: true },
-        { title: 'Waiting', cell: ({ pending }) => toCount(pending), isNumber: true },
+        { title: texts.host, cell: ({ url }) => <span class="breaks">{new URL(url).host}</span> },
+        { title: texts.state, cell: ({ state }) => <Pill tone={TONES[state]}>{state}</Pill> },
+        { title: texts.events, cell: ({ events }) => toCount(events.length), isNumber: true },
+        { title: texts.waiting, cell: ({ pending }) => toCount(pending), isNumber: true },
         { title: '', cell: (row) => <EndpointActions row={row} onOpen={onOpen} /> },
       ]}
     />
@@ -122,13 +121,13 @@ function EndpointList({ rows, onOpen }: ListProps) {
 function EndpointActions({ row, onOpen }: { row: Endpoint; onOpen: (open: OpenRow) => void }) {
   const isOperator = useHasRole('operator')
   const actions: readonly (readonly [RowAction, string])[] = [
-    ['deliveries', 'Deliveries'],
+    ['deliveries', texts.deliveries],
     ...(isOperator
       ? ([
-          ['test', 'Test'],
-          ['roll', 'Roll'],
-          ['switch', row.state === 'disabled' ? 'Enable' : 'Disable'],
-          ['delete', 'Delete'],
+          ['test', texts.test],
+          ['roll', texts.roll],
+          ['switch', row.state === 'disabled' ? texts.enable : texts.disable],
+          ['delete', texts.remove],
         ] as const)
       : []),
   ]

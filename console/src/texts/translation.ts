@@ -1,8 +1,13 @@
+import type { batchesTexts } from './en/batches.ts'
+import type { catalogueTexts } from './en/catalogue.ts'
 import type { commonTexts } from './en/common.ts'
 import type { overviewTexts } from './en/overview.ts'
 import type { searchTexts } from './en/search.ts'
+import type { settingsTexts } from './en/settings.ts'
 import type { shellTexts } from './en/shell.ts'
 import type { sourcesTexts } from './en/sources.ts'
+import type { tryItTexts } from './en/try-it.ts'
+import type { webhooksTexts } from './en/webhooks.ts'
 
 /** The same members with any text. A text with values in it is a function. */
 export type Translated<T> = {
@@ -20,4 +25,9 @@ export type Translation = {
   readonly search: Translated<typeof searchTexts>
   readonly shell: Translated<typeof shellTexts>
   readonly sources: Translated<typeof sourcesTexts>
+  readonly settings: Translated<typeof settingsTexts>
+  readonly tryIt: Translated<typeof tryItTexts>
+  readonly webhooks: Translated<typeof webhooksTexts>
+  readonly catalogue: Translated<typeof catalogueTexts>
+  readonly batches: Translated<typeof batchesTexts>
 }

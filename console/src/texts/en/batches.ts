@@ -1,0 +1,32 @@
+import { defineTexts } from '../language.ts'
+
+export const batchesTexts = defineTexts('batches', {
+  viewerNote: 'Your role shows only the counts. Sending a file needs the role operator.',
+  latest: 'Latest batches',
+  none: 'There are no batches.',
+  sent: 'Sent',
+  key: 'Key',
+  state: 'State',
+  done: 'Done',
+  verified: 'Verified',
+  notVerified: 'Not verified',
+  other: 'Other',
+  end: 'End',
+  toProgressLabel: (done: string | number, rows: string | number) => `${done} of ${rows} rows are done`,
+  progress: '{done} of {rows}',
+  results: 'Results',
+  cancel: 'Cancel',
+  keyPlaceholder: 'the public sandbox key',
+  keyHelp: 'Leave it empty for the public sandbox key.',
+  wrongType: 'The name of the file must end in .csv, .ndjson, .jsonl or .json.',
+  sendFile: 'Send a file',
+  file: 'File',
+  fileHelp:
+    'CSV with a header, NDJSON or a JSON array. Columns: operation (verify_nin or verify_bvn), nin or bvn, phone, amount, reference. Up to 50 000 rows.',
+  send: 'Send',
+  refused: 'The file was refused.',
+  accepted: '{rows} rows were accepted.',
+  someRefused: 'Some rows were refused. The others are being verified.',
+  line: 'Line {line}: {message}',
+  moreRefused: 'The results name the others.',
+})
