@@ -70,9 +70,9 @@ function Navigation({ current }: { current: Page['name'] }) {
   return (
     <nav aria-label={shellTexts.main}>
       {groupsFor(session.role).map(({ name: group, pages }) => (
-        <section key={group} aria-labelledby={`group-${group}`}>
-          <h2 id={`group-${group}`}>{shellTexts.groups[group]}</h2>
-          <ul>
+        <div key={group}>
+          <p id={`group-${group}`}>{shellTexts.groups[group]}</p>
+          <ul aria-labelledby={`group-${group}`}>
             {pages.map(({ name }) => (
               <li key={name}>
                 <a href={toHash(name)} {...(name === current ? { 'aria-current': 'page' } : {})}>
@@ -81,7 +81,7 @@ function Navigation({ current }: { current: Page['name'] }) {
               </li>
             ))}
           </ul>
-        </section>
+        </div>
       ))}
     </nav>
   )

@@ -46,6 +46,25 @@ describe.skipIf(!CHROMIUM)(`at ${WIDTH} px`, () => {
     expect(await findBeyond()).toEqual({ beyond: [], page: WIDTH })
   })
 
+  it.each(['chart=latency', 'chart=vendors', 'chart=keys&mode=all', 'from=2026-01-01T00:00:00Z'])(
+    'every action is on the screen: the overview with %s',
+    async (filters) => {
+      const { page } = visitor
+      await page.goto(`${server.admin}/console#/overview?${filters}`)
+      await page.getByText('Show as table').or(page.getByText('No vendor was called')).first().waitFor()
+      expect(await findBeyond()).toEqual({ beyond: [], page: WIDTH })
+    },
+  )
+
+  it('every page is in the menu', async () => {
+    const { page } = visitor
+    await page.goto(`${server.admin}/console#/overview`)
+    await page.getByRole('button', { name: 'Menu' }).click()
+    const menu = page.getByRole('navigation', { name: 'Main' })
+    expect(await menu.getByRole('link').count()).toBeGreaterThanOrEqual(PAGES.length - 1)
+    expect(await findBeyond()).toEqual({ beyond: [], page: WIDTH })
+  })
+
   it('every button of the key dialogs is on the screen', async () => {
     const { page } = visitor
     await page.goto(`${server.admin}/console#/keys`)
