@@ -5,9 +5,9 @@ import { useAppContext } from '../app-context.ts'
 import { webhooksTexts as texts } from '../texts/en/webhooks.ts'
 import { useMutation } from '../use-mutation.ts'
 import { useQuery } from '../use-query.ts'
-import { Dialog, SubmitButton } from './dialog.tsx'
-import { ErrorNote } from './error-note.tsx'
-import { Checkbox, Segments, TextField } from './field.tsx'
+import { Choices } from './choices.tsx'
+import { FormDialog } from './dialog.tsx'
+import { Segments, TextField } from './field.tsx'
 import { QueryResult } from './query-result.tsx'
 
 const OWNERS = [
@@ -40,14 +40,8 @@ export function CreateEndpointDialog({ endpoints, onClose, onCreated }: CreatePr
   const create = useMutation(async () => {
     const { name, url } = draft
     const keys = isOfKeys ? draft.keys : []
-    onCreated(
-      await api.post<CreatedEndpoint>('/admin/webhooks', {
-        name: name.trim(),
-        url: url.trim(),
-        events,
-        keys,
-      }),
-    )
+    const body = { name: name.trim(), url: url.trim(), events, keys }
+    onCreated(await api.post<CreatedEndpoint>('/admin/webhooks', body))
   })
   const { fields = {} } = create.error ?? {}
   const isReady =
@@ -56,57 +50,49 @@ export function CreateEndpointDialog({ endpoints, onClose, onCreated }: CreatePr
     events.length > 0 &&
     (!isOfKeys || draft.keys.length > 0)
   return (
-    <Dialog title={texts.createTitle} onClose={onClose} isWide>
-      <form
-        onSubmit={(event) => {
-          event.preventDefault()
-          create.run()
-        }}
-      >
-        <TextField
-          label={texts.name}
-          value={draft.name}
-          onValue={(name) => change({ name })}
-          placeholder={texts.namePlaceholder}
-          error={fields.name}
-          maxLength={80}
-          required
-        />
-        <TextField
-          label={texts.address}
-          value={draft.url}
-          onValue={(url) => change({ url })}
-          placeholder="https://shop.example.com/webhooks"
-          help={texts.addressHelp}
-          error={fields.url}
-          maxLength={2000}
-          inputMode="url"
-          required
-        />
-        <Segments
-          legend={texts.belongsTo}
-          value={draft.owner}
-          options={OWNERS}
-          onValue={(owner) => change({ owner })}
-        />
-        {isOfKeys && <KeyChoice chosen={draft.keys} onChange={(keys) => change({ keys })} />}
-        <Choices
-          legend={texts.events}
-          names={known}
-          chosen={events}
-          onChange={(next) => change({ events: next })}
-        />
-        <ErrorNote error={create.error} />
-        <footer>
-          <button type="button" class="plain" onClick={onClose}>
-            {texts.cancel}
-          </button>
-          <SubmitButton isBusy={create.isBusy} isDisabled={!isReady}>
-            {texts.createEndpoint}
-          </SubmitButton>
-        </footer>
-      </form>
-    </Dialog>
+    <FormDialog
+      title={texts.createTitle}
+      verb={texts.createEndpoint}
+      mutation={create}
+      onSubmit={create.run}
+      onClose={onClose}
+      isReady={isReady}
+      isWide
+    >
+      <TextField
+        label={texts.name}
+        value={draft.name}
+        onValue={(name) => change({ name })}
+        placeholder={texts.namePlaceholder}
+        error={fields.name}
+        maxLength={80}
+        required
+      />
+      <TextField
+        label={texts.address}
+        value={draft.url}
+        onValue={(url) => change({ url })}
+        placeholder="https://shop.example.com/webhooks"
+        help={texts.addressHelp}
+        error={fields.url}
+        maxLength={2000}
+        inputMode="url"
+        required
+      />
+      <Segments
+        legend={texts.belongsTo}
+        value={draft.owner}
+        options={OWNERS}
+        onValue={(owner) => change({ owner })}
+      />
+      {isOfKeys && <KeyChoice chosen={draft.keys} onChange={(keys) => change({ keys })} />}
+      <Choices
+        legend={texts.events}
+        names={known}
+        chosen={events}
+        onChange={(next) => change({ events: next })}
+      />
+    </FormDialog>
   )
 }
 
@@ -124,39 +110,12 @@ function KeyChoice({ chosen, onChange }: ChoiceProps) {
           <Choices
             legend={texts.keys}
             names={Object.keys(names)}
-            texts={names}
+            labels={names}
             chosen={chosen}
             onChange={onChange}
           />
         )
       }}
     </QueryResult>
-  )
-}
-
-type ChoicesProps = ChoiceProps & {
-  readonly legend: string
-  readonly names: readonly string[]
-  readonly texts?: Readonly<Record<string, string>>
-}
-
-function Choices({ legend, names, texts = {}, chosen, onChange }: ChoicesProps) {
-  return (
-    <fieldset>
-      <legend>{legend}</legend>
-      {names.map((name) => (
-        <Checkbox
-          key={name}
-          label={
-            <>
-              {texts[name]} <code>{name}</code>
-            </>
-          }
-          isOn={chosen.includes(name)}
-          onChange={(isOn) => onChange(names.filter((one) => (one === name ? isOn : chosen.includes(one))))}
-        />
-      ))}
-      {names.length === 0 && <p class="dim">{texts.none}</p>}
-    </fieldset>
   )
 }

@@ -59,6 +59,47 @@ export function Dialog({ title, onClose, isFirm = false, isWide = false, childre
   )
 }
 
+type FormDialogProps = {
+  readonly title: string
+  readonly verb: string
+  readonly mutation: Pick<Mutation<[]>, 'isBusy' | 'error'>
+  readonly onSubmit: () => void
+  readonly onClose: () => void
+  readonly isReady?: boolean
+  readonly isDanger?: boolean
+  readonly isWide?: boolean
+  /** A further button, before Cancel. */
+  readonly aside?: ComponentChildren
+  readonly children: ComponentChildren
+}
+
+/** A dialog with a form: its error, a button to cancel and one to submit. */
+export function FormDialog({ title, verb, mutation, onSubmit, onClose, ...options }: FormDialogProps) {
+  const { isReady = true, isDanger = false, isWide = false, aside, children } = options
+  return (
+    <Dialog title={title} onClose={onClose} isWide={isWide}>
+      <form
+        onSubmit={(event) => {
+          event.preventDefault()
+          if (isReady) onSubmit()
+        }}
+      >
+        {children}
+        <ErrorNote error={mutation.error} />
+        <footer>
+          {aside}
+          <button type="button" class="plain" onClick={onClose}>
+            {texts.cancel}
+          </button>
+          <SubmitButton isBusy={mutation.isBusy} isDisabled={!isReady} isDanger={isDanger}>
+            {verb}
+          </SubmitButton>
+        </footer>
+      </form>
+    </Dialog>
+  )
+}
+
 type ConfirmProps = {
   readonly title: string
   readonly verb: string
@@ -70,40 +111,24 @@ type ConfirmProps = {
   readonly children: ComponentChildren
 }
 
-export function Confirm({ title, verb, mutation, onClose, typed, isDanger = false, children }: ConfirmProps) {
+export function Confirm({ mutation, typed, children, ...rest }: ConfirmProps) {
   const [text, setText] = useState('')
   const isReady = typed === undefined || text.trim() === typed.trim()
   return (
-    <Dialog title={title} onClose={onClose}>
-      <form
-        onSubmit={(event) => {
-          event.preventDefault()
-          if (isReady) mutation.run()
-        }}
-      >
-        {children}
-        {typed !== undefined && (
-          <label>
-            <span>{fill(texts.typeToConfirm, { text: <b class="breaks">{typed}</b> })}</span>
-            <input
-              value={text}
-              onInput={(event) => setText(event.currentTarget.value)}
-              autocomplete="off"
-              spellcheck={false}
-            />
-          </label>
-        )}
-        <ErrorNote error={mutation.error} />
-        <footer>
-          <button type="button" class="plain" onClick={onClose}>
-            {texts.cancel}
-          </button>
-          <SubmitButton isBusy={mutation.isBusy} isDisabled={!isReady} isDanger={isDanger}>
-            {verb}
-          </SubmitButton>
-        </footer>
-      </form>
-    </Dialog>
+    <FormDialog {...rest} mutation={mutation} onSubmit={() => mutation.run()} isReady={isReady}>
+      {children}
+      {typed !== undefined && (
+        <label>
+          <span>{fill(texts.typeToConfirm, { text: <b class="breaks">{typed}</b> })}</span>
+          <input
+            value={text}
+            onInput={(event) => setText(event.currentTarget.value)}
+            autocomplete="off"
+            spellcheck={false}
+          />
+        </label>
+      )}
+    </FormDialog>
   )
 }
 

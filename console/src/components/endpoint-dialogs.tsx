@@ -7,8 +7,8 @@ import { fill } from '../texts/fill.ts'
 import { useMutation } from '../use-mutation.ts'
 import { Confirm, Dialog } from './dialog.tsx'
 import { Facts } from './facts.tsx'
-import { SelectField } from './field.tsx'
 import { Pill } from './pill.tsx'
+import { RollDialog } from './roll-dialog.tsx'
 import { When } from './when.tsx'
 
 type RowProps = { readonly row: Endpoint; readonly onClose: () => void }
@@ -94,15 +94,13 @@ type RollProps = RowProps & { readonly onCreated: (created: CreatedEndpoint) => 
 
 export function RollSecretDialog({ row, onClose, onCreated }: RollProps) {
   const { api } = useAppContext()
-  const [overlap, setOverlap] = useState('24h')
-  const mutation = useMutation(async () =>
-    onCreated(await api.post<CreatedEndpoint>(toPath(row, 'roll'), { overlap })),
-  )
+  const roll = async (overlap: string) =>
+    onCreated(await api.post<CreatedEndpoint>(toPath(row, 'roll'), { overlap }))
+  const words = { title: texts.rollTitle, verb: texts.createSecret, label: texts.overlapLabel }
   return (
-    <Confirm title={texts.rollTitle} verb={texts.createSecret} mutation={mutation} onClose={onClose}>
+    <RollDialog {...words} overlaps={OVERLAPS} roll={roll} onClose={onClose}>
       <p>{fill(texts.rollText, { strong: <b class="breaks">{row.name}</b> })}</p>
-      <SelectField label={texts.overlapLabel} value={overlap} onValue={setOverlap} options={OVERLAPS} />
-    </Confirm>
+    </RollDialog>
   )
 }
 

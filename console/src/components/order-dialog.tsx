@@ -3,8 +3,7 @@ import type { SourceList } from '../../../src/admin/shapes/sources.ts'
 import { useAppContext } from '../app-context.ts'
 import { sourcesTexts as texts } from '../texts/en/sources.ts'
 import { useMutation } from '../use-mutation.ts'
-import { Dialog, SubmitButton } from './dialog.tsx'
-import { ErrorNote } from './error-note.tsx'
+import { FormDialog } from './dialog.tsx'
 
 type OrderDialogProps = {
   readonly kind: 'nin' | 'bvn'
@@ -30,46 +29,39 @@ export function OrderDialog({ kind, list, onClose, onDone }: OrderDialogProps) {
     setMoved(texts.toMoved(name, from + by + 1))
   }
   return (
-    <Dialog title={texts.toOrderTitle(kind.toUpperCase())} onClose={onClose}>
-      <form
-        onSubmit={(event) => {
-          event.preventDefault()
-          save.run()
-        }}
-      >
-        <p>{texts.orderHelp}</p>
-        <ol class="order">
-          {names.map((name, place) => (
-            <li key={name}>
-              <b>{name}</b>
-              <MoveButtons
-                name={name}
-                isFirst={place === 0}
-                isLast={place === names.length - 1}
-                onMove={(by) => move(place, by)}
-              />
-            </li>
-          ))}
-        </ol>
-        <p class="visually-hidden" role="status">
-          {moved}
-        </p>
-        <ErrorNote error={save.error ?? reset.error} />
-        <footer>
-          {list.changed_orders.includes(kind) && (
-            <button type="button" disabled={reset.isBusy} onClick={() => reset.run()}>
-              {texts.reset}
-            </button>
-          )}
-          <button type="button" class="plain" onClick={onClose}>
-            {texts.cancel}
+    <FormDialog
+      title={texts.toOrderTitle(kind.toUpperCase())}
+      verb={texts.save}
+      mutation={{ isBusy: save.isBusy, error: save.error ?? reset.error }}
+      onSubmit={save.run}
+      onClose={onClose}
+      isReady={names !== list[`${kind}_order`]}
+      aside={
+        list.changed_orders.includes(kind) && (
+          <button type="button" disabled={reset.isBusy} onClick={() => reset.run()}>
+            {texts.reset}
           </button>
-          <SubmitButton isBusy={save.isBusy} isDisabled={names === list[`${kind}_order`]}>
-            {texts.save}
-          </SubmitButton>
-        </footer>
-      </form>
-    </Dialog>
+        )
+      }
+    >
+      <p>{texts.orderHelp}</p>
+      <ol class="order">
+        {names.map((name, place) => (
+          <li key={name}>
+            <b>{name}</b>
+            <MoveButtons
+              name={name}
+              isFirst={place === 0}
+              isLast={place === names.length - 1}
+              onMove={(by) => move(place, by)}
+            />
+          </li>
+        ))}
+      </ol>
+      <p class="visually-hidden" role="status">
+        {moved}
+      </p>
+    </FormDialog>
   )
 }
 

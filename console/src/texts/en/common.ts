@@ -6,6 +6,7 @@ export const commonTexts = defineTexts('common', {
   tryAgain: 'Try again',
   close: 'Close',
   cancel: 'Cancel',
+  none: 'There is none.',
   typeToConfirm: 'Type {text} to confirm',
   show: 'Show',
   hide: 'Hide',

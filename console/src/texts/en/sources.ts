@@ -19,7 +19,6 @@ export const sourcesTexts = defineTexts('sources', {
   toMoved: (name: string, place: number) => `${name} is now number ${place}.`,
   save: 'Save order',
   reset: 'Use the order of the setting',
-  cancel: 'Cancel',
   noVendor:
     'No vendor is configured. Live keys are answered from your own records only. See {settings} for what a vendor needs.',
   settings: 'Settings',

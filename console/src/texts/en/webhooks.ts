@@ -61,8 +61,6 @@ export const webhooksTexts = defineTexts('webhooks', {
   namePlaceholder: 'Loans app',
   addressHelp: 'Put no secret into it: requests are signed.',
   belongsTo: 'Belongs to',
-  cancel: 'Cancel',
-  none: 'There is none.',
   toDeliveriesTitle: (name: string | number) => `Deliveries of ${name}`,
   newest: 'Newest',
   older: 'Older',
