@@ -1,10 +1,10 @@
-import { toHash, toKeySearch } from './route.ts'
+import { toHash, toKeySearch } from './hash.ts'
 import { searchTexts as texts } from './texts/en/search.ts'
 
-export type SearchResult = { readonly title: string; readonly note: string; readonly href: string }
+type SearchResult = { readonly title: string; readonly note: string; readonly href: string }
 
 /** What can be found by name. */
-export type Searchable = {
+type Searchable = {
   readonly pages: readonly { readonly name: string; readonly title: string }[]
   readonly keys: readonly { readonly id: string; readonly name: string }[]
 }

@@ -1,16 +1,8 @@
 import { useEffect, useState } from 'preact/hooks'
+import { toHash } from './hash.ts'
 
 /** `#/page/rest?filter=value` */
 export type Route = { readonly page: string; readonly rest: string; readonly filters: URLSearchParams }
-
-export const toHash = (page: string, rest = '') =>
-  `#/${page}${rest === '' ? '' : `/${encodeURIComponent(rest)}`}`
-
-const KEY = 'key='
-
-/** `#/audit/key=ID` searches the audit log for one key. */
-export const toKeySearch = (id: string) => `${KEY}${id}`
-export const findKeySearch = (rest: string) => (rest.startsWith(KEY) ? rest.slice(KEY.length) : undefined)
 
 /** `/console/keys` becomes `/console#/keys`: the hash names the page. */
 export function movePathToHash(): void {
@@ -59,3 +51,5 @@ export function useFilters(): readonly [URLSearchParams, (changes: FilterChanges
   }
   return [filters, change]
 }
+
+export { findKeySearch, toHash, toKeySearch } from './hash.ts'

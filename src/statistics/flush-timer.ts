@@ -1,7 +1,7 @@
 const FLUSH_EVERY_MS = 2000
 
 /** Writes what was gathered in memory, every two seconds and at the end: a crash loses a few seconds of it. */
-export type FlushTimer = {
+type FlushTimer = {
   /** One write at a time; a call during a write shares it. */
   readonly flush: () => Promise<void>
   readonly close: () => Promise<void>

@@ -3,7 +3,7 @@ import { SPANS, toSpanName } from '../store/span.ts'
 import { startFlushTimer } from './flush-timer.ts'
 import { toClass } from './latency-classes.ts'
 
-export type SourceCall = {
+type SourceCall = {
   readonly source: string
   readonly operation: string
   readonly result: CallResult

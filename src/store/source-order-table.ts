@@ -1,7 +1,7 @@
 import type { Database } from './database.ts'
 
 /** `kind` is nin or bvn; the names are in call order. */
-export type SourceOrder = { readonly kind: string; readonly names: readonly string[] }
+type SourceOrder = { readonly kind: string; readonly names: readonly string[] }
 
 /** The orders that replace those of the settings, on all nodes. */
 export type SourceOrderTable = {

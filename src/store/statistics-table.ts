@@ -5,7 +5,7 @@ import { SPANS, type Span, toSpanName } from './span.ts'
 import { type StatisticsPeriod as Period, toPeriodValues, toWithin } from './statistics-period.ts'
 
 export type OutcomeCount = { readonly at: string; readonly outcome: string; readonly count: number }
-export type NamedCount = { readonly name: string; readonly count: number }
+type NamedCount = { readonly name: string; readonly count: number }
 /** `failed`: verifications without an answer. */
 export type KeyCount = NamedCount & { readonly failed: number }
 export type KeyStep = { readonly key: string; readonly at: string; readonly count: number }

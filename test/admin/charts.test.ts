@@ -42,7 +42,7 @@ const sum = (values: readonly number[]) => values.reduce((all, value) => all + v
 
 describe('the charts', () => {
   it('have calls, errors, latency and cost of each vendor, in total and in each step', async () => {
-    const { steps, vendors }: Charts = (await get('/admin/charts?range=hour&mode=live')).json()
+    const { steps, vendors } = (await get('/admin/charts?range=hour&mode=live')).json() as unknown as Charts
     const [only, ...others] = vendors
     expect(others).toEqual([])
     // A failed call may have been billed, and is counted as such.
@@ -55,11 +55,11 @@ describe('the charts', () => {
   })
 
   it('have the busiest keys, of the mode that was asked for', async () => {
-    const live: Charts = (await get('/admin/charts?range=day&mode=live')).json()
+    const live = (await get('/admin/charts?range=day&mode=live')).json() as unknown as Charts
     expect(live.keys.map(({ name, steps }) => [name, steps.length, sum(steps)])).toEqual([
       ['loans app', 24, 4],
     ])
-    const all: Charts = (await get('/admin/charts?range=day&mode=all')).json()
+    const all = (await get('/admin/charts?range=day&mode=all')).json() as unknown as Charts
     expect(all.keys.map(({ name }) => name).sort()).toEqual(['loans app', 'public sandbox key'])
   })
 })
@@ -69,7 +69,7 @@ describe('the overview', () => {
   const toIso = (time: number) => new Date(time).toISOString()
 
   it('has the latency of each step, and failures of each key', async () => {
-    const overview: Overview = (await get('/admin/overview?range=hour&mode=live')).json()
+    const overview = (await get('/admin/overview?range=hour&mode=live')).json() as unknown as Overview
     expect(overview.keys).toEqual([expect.objectContaining({ verifications: 4, failed: 1 })])
     const measured = overview.steps.filter(({ latency }) => latency !== null)
     expect(measured.length).toBeGreaterThan(0)
@@ -77,7 +77,7 @@ describe('the overview', () => {
   })
 
   it('compares with the period before, of the same length', async () => {
-    const overview: Overview = (await get('/admin/overview?range=hour&mode=live')).json()
+    const overview = (await get('/admin/overview?range=hour&mode=live')).json() as unknown as Overview
     expect(overview.before).toMatchObject({
       to: overview.from,
       totals: { verified: 0, not_verified: 0, failed: 0 },
@@ -91,7 +91,7 @@ describe('the overview', () => {
       to: toIso(now + 2 * HOUR_MS),
       mode: 'live',
     })
-    const next: Overview = (await get(`/admin/overview?${later}`)).json()
+    const next = (await get(`/admin/overview?${later}`)).json() as unknown as Overview
     expect(sum(Object.values(next.before?.totals ?? {}))).toBe(0)
   })
 
@@ -117,7 +117,11 @@ describe('the overview', () => {
   ])('refuses %j, also as a stream', async (range, problem) => {
     for (const path of ['/admin/overview', '/admin/overview/events', '/admin/charts']) {
       const answer = await get(`${path}?${new URLSearchParams(range)}`)
-      expect([path, answer.status, Object.values(answer.json().errors)]).toEqual([path, 422, [[problem]]])
+      expect([path, answer.status, Object.values(answer.json().errors as object)]).toEqual([
+        path,
+        422,
+        [[problem]],
+      ])
     }
   })
 })

@@ -128,7 +128,7 @@ describeEngines(ENGINES, ({ createPlace }) => {
         count: 2,
       },
     ])
-    expect(await store.statistics.byKey(stretch, 1)).toEqual([{ name: 'keyA', count: 3 }])
+    expect(await store.statistics.byKey(stretch, 1)).toEqual([{ name: 'keyA', count: 3, failed: 2 }])
     const usage = await store.statistics.usageByKey('2026-11-01')
     expect(usage.toSorted((a, b) => a.key_id.localeCompare(b.key_id))).toEqual([
       { key_id: 'keyA', verifications: 3, last_hour: '2026-11-15T08' },

@@ -1,7 +1,7 @@
 import { Fragment } from 'preact'
 import type { AuditRowView, AuditTimeline } from '../../../src/admin/shapes/audit.ts'
 import { toMs, toOperation, toWords } from '../format.ts'
-import { toHash, toKeySearch } from '../route.ts'
+import { toHash, toKeySearch } from '../hash.ts'
 import { useQuery } from '../use-query.ts'
 import { CopyButton } from './copy.tsx'
 import { Facts } from './facts.tsx'

@@ -40,8 +40,7 @@ export function OverviewCharts({ overview, filters }: { overview: Overview; filt
 
 const sumOf = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0)
 
-export const toEmptyText = ({ mode }: Pick<Overview, 'mode'>) =>
-  mode === 'live' ? texts.emptyLive : texts.empty
+const toEmptyText = ({ mode }: Pick<Overview, 'mode'>) => (mode === 'live' ? texts.emptyLive : texts.empty)
 
 function VerificationChart({ overview }: { overview: Overview }) {
   const { steps, step_seconds, totals, before } = overview

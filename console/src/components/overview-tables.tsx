@@ -1,6 +1,6 @@
 import type { Overview as OverviewShape } from '../../../src/admin/shapes/overview.ts'
 import { toCount, toOperation, toWords } from '../format.ts'
-import { toHash, toKeySearch } from '../route.ts'
+import { toHash, toKeySearch } from '../hash.ts'
 import { overviewTexts as texts } from '../texts/en/overview.ts'
 import { fill } from '../texts/fill.ts'
 import { Panel } from './panel.tsx'

@@ -21,7 +21,7 @@ import { ShownOnce } from '../components/shown-once.tsx'
 import { Table } from '../components/table.tsx'
 import { When } from '../components/when.tsx'
 import { toMoment } from '../format.ts'
-import { toHash } from '../route.ts'
+import { toHash } from '../hash.ts'
 import { useQuery } from '../use-query.ts'
 
 type Open =

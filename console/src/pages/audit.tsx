@@ -11,7 +11,7 @@ import { Empty, LoadError, Loading } from '../components/query-result.tsx'
 import { Table } from '../components/table.tsx'
 import { When } from '../components/when.tsx'
 import { toMoment, toOperation, toWords } from '../format.ts'
-import { findKeySearch, toHash } from '../route.ts'
+import { findKeySearch, toHash } from '../hash.ts'
 
 /** `rest` is empty, `key=ID` (a search) or a reference (a timeline). */
 export function Audit({ rest }: { rest: string }) {

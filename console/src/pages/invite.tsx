@@ -7,7 +7,7 @@ import { TextField } from '../components/field.tsx'
 import { isPasswordReady, NewPassword } from '../components/new-password.tsx'
 import { LoadError, Loading } from '../components/query-result.tsx'
 import { toMoment, toZone } from '../format.ts'
-import { toHash } from '../route.ts'
+import { toHash } from '../hash.ts'
 import { Mark } from '../shell.tsx'
 import { useMutation } from '../use-mutation.ts'
 

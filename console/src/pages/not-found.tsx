@@ -1,4 +1,4 @@
-import { toHash } from '../route.ts'
+import { toHash } from '../hash.ts'
 import { shellTexts } from '../texts/en/shell.ts'
 
 export function NotFound() {

@@ -9,7 +9,7 @@ import { type Checked, CheckResult, CheckSource, SwitchSource } from '../compone
 import { SourceOrders } from '../components/source-orders.tsx'
 import { SourceTable, SpentToday } from '../components/sources-table.tsx'
 import { toCount } from '../format.ts'
-import { toHash } from '../route.ts'
+import { toHash } from '../hash.ts'
 import { sourcesTexts as texts } from '../texts/en/sources.ts'
 import { fill } from '../texts/fill.ts'
 import { useOverviewEvents } from '../use-overview-events.ts'

@@ -87,7 +87,7 @@ type GuardOptions = {
 }
 
 /** `cut`: our own deadline ended it. */
-export type EndedCall = {
+type EndedCall = {
   readonly result: 'answered' | 'failed' | 'cut'
   readonly ms: number
   readonly isPaid: boolean
