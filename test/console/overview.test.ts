@@ -95,7 +95,7 @@ describe.skipIf(!CHROMIUM)('the overview', () => {
     const { page } = visitor
     await page.setViewportSize({ width: 390, height: 844 })
     await page.goto(`${server.admin}/console#/sources`)
-    await page.getByRole('button', { name: 'Change the call order for NIN' }).click()
+    await page.getByRole('button', { name: 'Change order for NIN' }).click()
     const dialog = page.getByRole('dialog')
     expect(await findAxeViolations(page)).toEqual([])
     await dialog.getByRole('button', { name: 'Move dojah up' }).focus()
@@ -104,7 +104,7 @@ describe.skipIf(!CHROMIUM)('the overview', () => {
     await dialog.waitFor({ state: 'detached' })
     await page.getByText('It replaces the order of the setting.').waitFor()
     expect((await server.run('sources', 'order', 'nin')).trim()).toBe('dojah,registry')
-    await page.getByRole('button', { name: 'Change the call order for NIN' }).click()
+    await page.getByRole('button', { name: 'Change order for NIN' }).click()
     await page.getByRole('dialog').getByRole('button', { name: 'Use the order of the setting' }).click()
     await page.getByRole('dialog').waitFor({ state: 'detached' })
     expect((await server.run('sources', 'order', 'nin')).trim()).toBe('registry,dojah')

@@ -8,7 +8,7 @@ export const sourcesTexts = defineTexts('sources', {
     'No source is configured for live keys. Set {setting}, or import your own records with {command}.',
   ownRecords: 'your own records',
   changeOrder: 'Change order',
-  toChangeLabel: (kind: string) => `Change the call order for ${kind}`,
+  toChangeLabel: (kind: string) => `Change order for ${kind}`,
   changed: 'Changed here. It replaces the order of the setting.',
   orderHelp:
     'The first source is called first. All nodes follow within 5 seconds. The change is recorded in the audit log.',
