@@ -1,9 +1,9 @@
 import { type KeyObject, timingSafeEqual } from 'node:crypto'
-import { BlockList, isIPv6 } from 'node:net'
 import { type Mode, SCOPES } from '../contract/scope.ts'
 import { steadyNow } from '../contract/time.ts'
 import { isStoreFailure } from '../store/failure.ts'
 import type { KeyRow, KeyTable } from '../store/key-table.ts'
+import { createAddressRule } from './address-rule.ts'
 import { type ApiKey, parseApiKey, SUBJECTS_PER_DAY, toKeyHash } from './api-key.ts'
 import { createBoundedMap } from './bounded-map.ts'
 import type { Caller } from './caller.ts'
@@ -120,27 +120,12 @@ export function toCaller(row: KeyRow): Caller {
     lineage: row.lineage,
     mode: row.mode,
     scopes: new Set(row.scopes),
-    isAddressAllowed: toAddressRule(row.allowedIps),
+    isAddressAllowed: createAddressRule(row.allowedIps),
     clientCerts: row.clientCerts && new Set(row.clientCerts),
     hidden: toHiddenFields(row.hide, row.reveal),
     requiresConsent: row.requiresConsent,
     asyncWhenDown: row.asyncWhenDown,
     requireMatch: row.requireMatch,
     subjectsPerDay: row.subjectsPerDay ?? SUBJECTS_PER_DAY,
-  }
-}
-
-function toAddressRule(allowed: readonly string[] | undefined): Caller['isAddressAllowed'] {
-  if (!allowed) return () => true
-  const list = new BlockList()
-  for (const entry of allowed) {
-    const [address = '', bits] = entry.split('/')
-    const family = isIPv6(address) ? 'ipv6' : 'ipv4'
-    if (bits === undefined) list.addAddress(address, family)
-    else list.addSubnet(address, Number(bits), family)
-  }
-  return (address) => {
-    const plain = address.replace(/^::ffff:(?=\d+\.)/, '')
-    return list.check(plain, isIPv6(plain) ? 'ipv6' : 'ipv4')
   }
 }
