@@ -29,6 +29,7 @@ export const DATA_TABLES = [
   'catalogue_syncs',
   'catalogue_reviews',
   'accounts',
+  'admin_tokens',
   'webhook_endpoints',
   'webhook_subscriptions',
   'webhook_deliveries',

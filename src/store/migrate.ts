@@ -36,6 +36,7 @@ import { requireMatch } from './migrations/0033-require-match.ts'
 import { requestLog } from './migrations/0034-request-log.ts'
 import { sourceCalls } from './migrations/0035-source-calls.ts'
 import { sourceOrders } from './migrations/0036-source-orders.ts'
+import { adminTokens } from './migrations/0037-admin-tokens.ts'
 
 /** `sql` runs on both engines; statements that differ stand under the name of the dialect. */
 type Migration = {
@@ -83,6 +84,7 @@ const MIGRATIONS: readonly Migration[] = [
   requestLog,
   sourceCalls,
   sourceOrders,
+  adminTokens,
 ]
 
 /** The schema that this program knows. */

@@ -1,4 +1,5 @@
 import { type AccountTable, createAccountTable } from './account-table.ts'
+import { type AdminTokenTable, createAdminTokenTable } from './admin-token-table.ts'
 import { type AuditTable, createAuditTable } from './audit-table.ts'
 import { type BatchTable, createBatchTable } from './batch-table.ts'
 import { type CatalogueTable, createCatalogueTable } from './catalogue-table.ts'
@@ -47,6 +48,7 @@ export type Tables = {
   readonly catalogue: CatalogueTable
   readonly reviews: ReviewTable
   readonly accounts: AccountTable
+  readonly adminTokens: AdminTokenTable
   readonly statistics: StatisticsTable
   readonly subjects: SubjectTable
   readonly nodes: NodeTable
@@ -77,6 +79,7 @@ export const createTables = (database: Database): Tables => ({
   catalogue: createCatalogueTable(database),
   reviews: createReviewTable(database),
   accounts: createAccountTable(database),
+  adminTokens: createAdminTokenTable(database),
   statistics: createStatisticsTable(database),
   subjects: createSubjectTable(database),
   nodes: createNodeTable(database),
@@ -115,6 +118,7 @@ export const WRITES: { readonly [Table in keyof Tables]: readonly (keyof Tables[
   webhooks: ['insert', 'roll', 'disable', 'enable', 'remove'],
   deliveries: ['claim', 'release', 'settle', 'resend', 'forget'],
   queue: ['enqueue', 'claim', 'claimExpired', 'release', 'forget'],
+  adminTokens: ['insert', 'revoke', 'touch'],
   batches: ['begin', 'addRows', 'accept', 'breakOff', 'feed', 'stop', 'forget'],
   requests: ['append', 'prune'],
   accounts: [
