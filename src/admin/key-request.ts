@@ -12,20 +12,12 @@ import {
   readName,
 } from '../keys/key-options.ts'
 import type { KeyOptions } from '../keys/manage.ts'
+import { createFieldReader } from './field-reader.ts'
 import type { CreateKeyRequest } from './shapes/keys.ts'
 
 /** Uses the parsers of the command line. Reports every invalid field. */
 export function readKeyOptions(input: Static<typeof CreateKeyRequest>): KeyOptions {
-  const errors: Record<string, string[]> = {}
-  const read = <T>(field: keyof typeof input, work: () => T): T | undefined => {
-    try {
-      return work()
-    } catch (error) {
-      if (!(error instanceof InvalidOption)) throw error
-      errors[field] = [error.message]
-      return undefined
-    }
-  }
+  const { read, requireValid } = createFieldReader()
   const { mode, scopes, expires_in, subjects_per_day, requires_consent, async_when_down } = input
   const name = read('name', () => readName(input.name)) ?? ''
   const lifetimeMs = read('expires_in', () => given(expires_in?.trim(), readLifetime))
@@ -33,7 +25,7 @@ export function readKeyOptions(input: Static<typeof CreateKeyRequest>): KeyOptio
   const clientCerts = read('client_certs', () => given(input.client_certs?.join(), readClientCerts))
   const hide = read('hide', () => given(input.hide?.join(), readFields)) ?? []
   const reveal = read('reveal', () => given(input.reveal?.join(), readFields)) ?? []
-  if (Object.keys(errors).length > 0) throw new AppError('validation_failed', { errors })
+  requireValid()
   return {
     name,
     mode,
