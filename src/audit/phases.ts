@@ -48,4 +48,7 @@ export const AUDIT_PHASES = [
   'account_reset',
   'account_removed',
   'role_changed',
+  'token_created',
+  'token_revoked',
+  'token_refused',
 ] as const

@@ -1,4 +1,5 @@
 import { InvalidArgumentError } from 'commander'
+import * as adminTokens from '../accounts/admin-tokens.ts'
 import { UserError } from '../errors.ts'
 import * as keyOptions from '../keys/key-options.ts'
 
@@ -17,6 +18,7 @@ const asOption =
 
 export const readKeyDuration = asOption<number>(keyOptions.readKeyDuration)
 export const readLifetime = asOption<number>(keyOptions.readLifetime)
+export const readTokenLifetime = asOption<number>(adminTokens.readTokenLifetime)
 export const readScopes = asOption(keyOptions.readScopes)
 export const readAddresses = asOption(keyOptions.readAddresses)
 export const readClientCerts = asOption(keyOptions.readClientCerts)

@@ -31,6 +31,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<(program: Command) => void
   simulate: async () => (await import('./simulate.ts')).addSimulateCommand,
   catalogue: async () => (await import('./catalogue.ts')).addCatalogueCommand,
   admin: async () => (await import('./admin.ts')).addAdminCommand,
+  tokens: async () => (await import('./tokens.ts')).addTokensCommand,
   audit: async () => (await import('./audit.ts')).addAuditCommand,
   backup: async () => (await import('./backup.ts')).addBackupCommand,
   restore: async () => (await import('./restore.ts')).addRestoreCommand,
