@@ -1,3 +1,4 @@
+import type { CheckAdminToken } from '../accounts/check-admin-token.ts'
 import type { Context } from '../context/context.ts'
 import type { Addresses } from '../http/address.ts'
 import type { App } from '../http/app.ts'
@@ -13,6 +14,8 @@ export type AdminDeps = {
   /** The public API, for calls from the page Try it. */
   readonly api: App
   readonly authentication: Authentication
+  /** For requests with a token instead of a session. */
+  readonly checkToken: CheckAdminToken
   readonly addresses: Addresses
   readonly overviewCache: OverviewCache<Overview>
   readonly chartsCache: OverviewCache<Charts>

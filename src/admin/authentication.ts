@@ -71,7 +71,8 @@ export function createAuthentication(context: Context, now = () => performance.n
     },
     signOut: (actor) =>
       withAudit({ audit, by: actor.name }, { phase: 'signed_out' }, () => sessions.end(actor)),
-    confirmPassword: async ({ name }, password) => {
+    confirmPassword: async ({ name, token }, password) => {
+      if (token !== undefined) throw new AdminError('session_required')
       await check({ name, password, throttleKeys: toConfirmThrottleKeys(name), isKnown: true })
     },
     changePassword: async (actor, { current, password }) => {

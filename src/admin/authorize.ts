@@ -1,15 +1,29 @@
+import { readBearerToken } from '../accounts/admin-token.ts'
 import { AdminError } from '../contract/admin-error.ts'
 import { type Actor, isAtLeast } from '../contract/role.ts'
 import { AppError } from '../errors.ts'
 import type { Exchange } from '../http/exchange.ts'
 import type { AdminDeps } from './admin-deps.ts'
-import type { AdminRoute } from './route.ts'
+import { type AdminRoute, refusesTokens } from './route.ts'
 import { readSessionCookie } from './session-cookie.ts'
 
 const ANONYMOUS: Actor = { name: '', role: 'viewer', session: '' }
 
-/** Returns the signed-in account, or throws if the request is from another site, not signed in, or lacks the role. */
-export async function authorize(
+/** Returns the account or the token that makes the request. Throws if there is none, or if it may not do this. */
+export async function authorize(deps: AdminDeps, route: AdminRoute, exchange: Exchange): Promise<Actor> {
+  const token = readBearerToken(exchange.headers.authorization)
+  // A page of another site cannot send this header, so the checks of the site are for cookies only.
+  const actor =
+    token === undefined || route.role === 'anyone'
+      ? await authorizeSession(deps, route, exchange)
+      : await deps.checkToken(token, deps.addresses.callerOf(exchange))
+  if (actor.token !== undefined && refusesTokens(route)) throw new AdminError('session_required')
+  if (route.role !== 'anyone' && !isAtLeast(actor.role, route.role)) throw new AdminError('wrong_role')
+  return actor
+}
+
+/** Returns the signed-in account. Throws if the request is from another site or not signed in. */
+async function authorizeSession(
   deps: AdminDeps,
   { role, method, isBackground = false, isUpload = false }: AdminRoute,
   exchange: Exchange,
@@ -17,10 +31,10 @@ export async function authorize(
   refuseForeignSite(method, exchange)
   if (method !== 'GET') refuseForeignOrigin(deps, exchange, isUpload ? UPLOAD_TYPE : JSON_TYPE)
   if (role === 'anyone') return ANONYMOUS
-  const token = readSessionCookie(exchange.headers.cookie, deps.addresses.isSecure(exchange))
-  const actor = token === undefined ? undefined : await deps.authentication.findActor(token, { isBackground })
+  const cookie = readSessionCookie(exchange.headers.cookie, deps.addresses.isSecure(exchange))
+  const actor =
+    cookie === undefined ? undefined : await deps.authentication.findActor(cookie, { isBackground })
   if (!actor) throw new AdminError('signed_out')
-  if (!isAtLeast(actor.role, role)) throw new AdminError('wrong_role')
   return actor
 }
 

@@ -4,7 +4,7 @@ import { ERRORS, type ErrorCode } from '../errors.ts'
 import type { App } from '../http/app.ts'
 import { toJsonReply } from '../http/exchange.ts'
 import { VERSION } from '../version.ts'
-import type { AdminRoute, Tag } from './route.ts'
+import { type AdminRoute, refusesTokens, type Tag } from './route.ts'
 import { SESSION_COOKIE } from './session-cookie.ts'
 
 type Json = Record<string, unknown>
@@ -12,6 +12,7 @@ type Json = Record<string, unknown>
 const TAGS: Readonly<Record<Tag, string>> = {
   Session: 'Sign-in, sign-out, password, one-time links.',
   Accounts: 'Accounts of the console.',
+  Tokens: 'Tokens of this API, for scripts.',
   Overview: 'Verifications, latency, errors and sources.',
   'Try it': 'Calls of the public API.',
   Batches: 'Files of verifications.',
@@ -70,7 +71,7 @@ export function toAdminOpenApi(routes: readonly AdminRoute[], version: string): 
     tags: Object.entries(TAGS)
       .filter(([name]) => tags.has(name as Tag))
       .map(([name, description]) => ({ name, description })),
-    security: [{ session: [] }],
+    security: [{ session: [] }, { token: [] }],
     paths: toPaths(routes),
     components: {
       securitySchemes: {
@@ -79,6 +80,12 @@ export function toAdminOpenApi(routes: readonly AdminRoute[], version: string): 
           in: 'cookie',
           name: SESSION_COOKIE,
           description: 'Set by signing in. Over TLS the name starts with `__Host-`.',
+        },
+        token: {
+          type: 'http',
+          scheme: 'bearer',
+          bearerFormat: 'tbt_admin_…',
+          description: 'A token for scripts, from `tabbat tokens create` or the page Tokens.',
         },
       },
       schemas: { Error: AdminError },
@@ -97,13 +104,12 @@ function toPaths(routes: readonly AdminRoute[]): Json {
 }
 
 function toOperation(route: AdminRoute): Json {
-  const { name, tag, summary, role, input, method } = route
+  const { name, tag, summary, input, method } = route
   return {
     operationId: toCamel(name),
     tags: [tag],
     summary,
-    description: role === 'anyone' ? 'Needs no session.' : `Required role: \`${role}\`.`,
-    ...(role === 'anyone' && { security: [] }),
+    ...toAccess(route),
     parameters: toParameters(route),
     ...(method === 'POST' && {
       requestBody: {
@@ -113,6 +119,16 @@ function toOperation(route: AdminRoute): Json {
     }),
     responses: { 200: toSuccess(route), ...toFailures(route) },
   }
+}
+
+/** Who may call the route. */
+function toAccess(route: AdminRoute): Json {
+  const { role } = route
+  if (role === 'anyone') return { description: 'Needs no session.', security: [] }
+  const description = `Required role: \`${role}\`.`
+  return refusesTokens(route)
+    ? { description: `${description} Refused for tokens.`, security: [{ session: [] }] }
+    : { description }
 }
 
 const toCamel = (name: string) => name.replace(/_([a-z])/g, (_match, letter: string) => letter.toUpperCase())
@@ -141,11 +157,15 @@ const toSuccess = ({ output, stream }: AdminRoute) => ({
 })
 
 /** One response per status; its description lists the codes. */
-function toFailures({ role, method, input, stream }: AdminRoute): Json {
+function toFailures(route: AdminRoute): Json {
+  const { role, method, input, stream } = route
   const adminCodes: AdminErrorCode[] = [
-    ...(role === 'anyone' ? (['wrong_password', 'invitation_void'] as const) : (['signed_out'] as const)),
+    ...(role === 'anyone'
+      ? (['wrong_password', 'invitation_void', 'too_many_tries'] as const)
+      : (['signed_out', 'token_refused', 'address_refused', 'too_many_tries'] as const)),
+    ...(role !== 'anyone' && refusesTokens(route) ? (['session_required'] as const) : []),
     ...(role === 'anyone' || role === 'viewer' ? [] : (['wrong_role'] as const)),
-    ...(method === 'POST' ? (['foreign_origin', 'refused', 'too_many_tries'] as const) : []),
+    ...(method === 'POST' ? (['foreign_origin', 'refused'] as const) : []),
     ...(stream === undefined ? [] : (['too_many_streams'] as const)),
     'unknown_host',
   ]
@@ -174,6 +194,14 @@ function toFailures({ role, method, input, stream }: AdminRoute): Json {
 
 const DESCRIPTION = `The console uses only this API. It is served by the admin listener and may change with any version.
 
-Sign-in sets a session cookie. Every change is a POST of \`application/json\`; requests from another site are refused. Every
-change is in the audit log with the name of the account. Roles: \`viewer\` reads, \`operator\` also changes things, \`owner\`
+People sign in, which sets a session cookie. Every change is a POST; with a session it must be of type
+\`application/json\`, and requests from another site are refused. Scripts send \`Authorization: Bearer tbt_admin_…\` instead:
+no cookie is needed, and one that is sent too is ignored.
+
+A token has a role, an expiry and optionally addresses. Whatever its role, it may not call what needs the password again
+(revealing a record, for example), and may not change accounts, sessions or tokens: a stolen token must not create access that
+outlives it. These routes answer 403 \`session_required\`. More than 30 unknown tokens from an address in a minute are
+answered with 429.
+
+Every change is in the audit log with the name of the account, or with \`token\` and the id of the token. Roles: \`viewer\` reads, \`operator\` also changes things, \`owner\`
 also manages accounts and reveals personal data.`

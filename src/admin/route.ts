@@ -7,6 +7,7 @@ import type { AdminDeps } from './admin-deps.ts'
 export type Tag =
   | 'Session'
   | 'Accounts'
+  | 'Tokens'
   | 'Overview'
   | 'Try it'
   | 'Batches'
@@ -52,6 +53,15 @@ export type AdminRoute<Input extends TObject = TObject, Output extends TSchema =
     request: AdminRequest<Static<Input>>,
   ) => Promise<Static<Output> | WithHeaders<Static<Output> | AsyncIterable<string>> | AsyncIterable<string>>
 }
+
+const ACCESS_TAGS: readonly Tag[] = ['Session', 'Accounts', 'Tokens']
+
+/**
+ * Whether only a signed-in account may call the route: it needs a password, or it changes accounts, sessions or tokens. A
+ * stolen token must not be able to create access that outlives it, and cannot know a password.
+ */
+export const refusesTokens = ({ tag, method, input }: AdminRoute): boolean =>
+  (method === 'POST' && ACCESS_TAGS.includes(tag)) || Object.hasOwn(input?.properties ?? {}, 'password')
 
 /** A response with headers of its own, such as a cookie or a file name. */
 export class WithHeaders<Body> {

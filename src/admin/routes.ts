@@ -12,6 +12,7 @@ import { REQUEST_ROUTES } from './routes/requests.ts'
 import { SESSION_ROUTES } from './routes/session.ts'
 import { SETTINGS_ROUTES } from './routes/settings.ts'
 import { SOURCE_ROUTES } from './routes/sources.ts'
+import { TOKEN_ROUTES } from './routes/tokens.ts'
 import { TRY_ROUTES } from './routes/try.ts'
 import { WEBHOOK_ROUTES } from './routes/webhooks.ts'
 
@@ -19,6 +20,7 @@ import { WEBHOOK_ROUTES } from './routes/webhooks.ts'
 export const ADMIN_ROUTES: readonly AdminRoute[] = [
   ...SESSION_ROUTES,
   ...ACCOUNT_ROUTES,
+  ...TOKEN_ROUTES,
   ...OVERVIEW_ROUTES,
   ...TRY_ROUTES,
   ...BATCH_ROUTES,

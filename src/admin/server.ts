@@ -1,3 +1,4 @@
+import { createCheckAdminToken } from '../accounts/check-admin-token.ts'
 import type { Context } from '../context/context.ts'
 import { AppError } from '../errors.ts'
 import { createAccessLog } from '../http/access-log.ts'
@@ -60,6 +61,12 @@ export function buildAdminServer(
     context,
     api,
     authentication,
+    checkToken: createCheckAdminToken({
+      table: context.store.adminTokens,
+      pepper: () => context.keyring()['api-key-pepper'],
+      audit,
+      log,
+    }),
     addresses,
     checks,
     counter,

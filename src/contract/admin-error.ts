@@ -2,6 +2,9 @@ export type AdminErrorCode =
   | 'signed_out'
   | 'wrong_password'
   | 'wrong_token'
+  | 'token_refused'
+  | 'address_refused'
+  | 'session_required'
   | 'invitation_void'
   | 'wrong_role'
   | 'foreign_origin'
@@ -20,6 +23,16 @@ export const ADMIN_ERRORS: Readonly<
   wrong_token: {
     status: 401,
     message: 'The bearer token is missing or wrong. Send the value of TABBAT_METRICS_TOKEN.',
+  },
+  token_refused: {
+    status: 401,
+    message:
+      'The token is not valid: it is incomplete, has expired, was revoked, or never existed. See: tabbat tokens list',
+  },
+  address_refused: { status: 403, message: 'This token may not be used from this address.' },
+  session_required: {
+    status: 403,
+    message: 'A token may not do this. Sign in to the console, or use the command line.',
   },
   invitation_void: {
     status: 410,

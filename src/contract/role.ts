@@ -5,10 +5,12 @@ export type Role = (typeof ROLES)[number]
 
 export const isAtLeast = (role: Role, needed: Role) => ROLES.indexOf(role) >= ROLES.indexOf(needed)
 
-/** A signed-in account of the console. */
+/** A signed-in account of the console, or a token of the admin API. */
 export type Actor = {
   readonly name: string
   readonly role: Role
   /** The id of the session in the store, not the token of the cookie. */
   readonly session: string
+  /** The id of the token. Undefined for an account. */
+  readonly token?: string
 }

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createAdminToken } from '../../src/accounts/admin-tokens.ts'
 import type { AdminRoute } from '../../src/admin/route.ts'
 import { ADMIN_ROUTES } from '../../src/admin/routes.ts'
 import { isAtLeast, ROLES, type Role } from '../../src/contract/role.ts'
@@ -7,19 +8,25 @@ import { dump } from '../registry/full-database.ts'
 import { toSample } from './sample.ts'
 import { openTestConsole, type TestConsole, type TestRequest } from './test-console.ts'
 
-/** The caller: not signed in, or with this role. */
-type Caller = Role | 'anonymous'
+/** The caller: not signed in, signed in with this role, or with a token of this role. */
+type Caller = Role | 'anonymous' | `token ${Role}`
 
 /** Tables that timers write, not requests. */
 const TIMER_TABLES = ['audit_chains', 'checkpoints', 'source_states']
 
 let server: TestConsole
 let keyId: string
+const tokens: Partial<Record<Caller, string>> = {}
 beforeAll(async () => {
   server = await openTestConsole()
   await server.openSession('viewer', 'target')
   const key = await server.createKey()
   keyId = key.split('_')[2]?.slice(0, 8) ?? ''
+  const deps = { ...server.context, keyring: server.context.keyring(), by: 'command line' }
+  for (const role of ROLES) {
+    const options = { name: 'script', role, lifetimeMs: 3_600_000, allowedIps: undefined }
+    tokens[`token ${role}`] = (await createAdminToken(deps, options)).text
+  }
 })
 afterAll(() => server.close())
 
@@ -28,6 +35,7 @@ async function readAll(): Promise<Record<string, unknown>> {
   const { store } = server.context
   const tables: Record<string, unknown> = await dump(store)
   for (const table of TIMER_TABLES) delete tables[table]
+  tables.admin_tokens = (await store.adminTokens.list()).map(({ lastUsedAt, ...row }) => row)
   for (const table of TRANSIENT_TABLES)
     tables[table] = (await store.database.prepare(`SELECT COUNT(*) AS n FROM ${table}`).get())?.n
   return tables
@@ -47,13 +55,27 @@ function toPath({ path, method, input }: AdminRoute): string {
 const toRequest = ({ method, input }: AdminRoute): TestRequest =>
   method === 'GET' ? { method } : { method, body: input ? (toSample(input) as object) : {} }
 
-const openSession = async (caller: Caller) =>
-  caller === 'anonymous' ? undefined : await server.openSession(caller)
+const isToken = (caller: Caller) => caller.startsWith('token ')
+const toRole = (caller: Caller) => caller.replace('token ', '') as Role | 'anonymous'
 
-const isAllowed = (caller: Caller, { role }: AdminRoute) =>
-  role === 'anyone' || (caller !== 'anonymous' && isAtLeast(caller, role))
+async function toCredentials(caller: Caller): Promise<Pick<TestRequest, 'cookie' | 'headers'>> {
+  const role = toRole(caller)
+  if (isToken(caller)) return { headers: { authorization: `Bearer ${tokens[caller]}` } }
+  return role === 'anonymous' ? {} : { cookie: await server.openSession(role) }
+}
 
-const CALLERS: readonly Caller[] = ['anonymous', ...ROLES]
+/** What tokens may not call, written down independently of the list of routes. */
+const isForAccounts = ({ method, path, input }: AdminRoute) =>
+  (method === 'POST' && /^\/admin\/(session|accounts|invitations|tokens)\b/.test(path)) ||
+  (input !== undefined && 'password' in (toSample(input) as object))
+
+function isAllowed(caller: Caller, route: AdminRoute): boolean {
+  const role = toRole(caller)
+  if (route.role === 'anyone') return true
+  return role !== 'anonymous' && isAtLeast(role, route.role) && !(isToken(caller) && isForAccounts(route))
+}
+
+const CALLERS: readonly Caller[] = ['anonymous', ...ROLES, ...ROLES.map((role) => `token ${role}` as const)]
 const CASES = ADMIN_ROUTES.flatMap((route) =>
   CALLERS.map((caller) => ({ caller, what: `${route.method} ${route.path}`, route })),
 )
@@ -69,11 +91,12 @@ describe('a caller without the role', () => {
   it.each(CASES.filter(({ caller, route }) => !isAllowed(caller, route)))(
     'is refused as $caller at $what, and nothing changes',
     async ({ caller, route }) => {
-      const cookie = await openSession(caller)
+      const credentials = await toCredentials(caller)
       const before = await readAll()
-      const answer = await server.request(toPath(route), { ...toRequest(route), cookie })
+      const answer = await server.request(toPath(route), { ...toRequest(route), ...credentials })
+      const refusal = isToken(caller) && isForAccounts(route) ? 'session_required' : 'wrong_role'
       expect([answer.status, answer.json().code]).toEqual(
-        caller === 'anonymous' ? [401, 'signed_out'] : [403, 'wrong_role'],
+        caller === 'anonymous' ? [401, 'signed_out'] : [403, refusal],
       )
       expect(await readAll()).toEqual(before)
     },
@@ -136,19 +159,20 @@ describe('a page of another site', () => {
 
 /** What each route may change, written down independently of the list of routes. */
 function toUntouched(caller: Caller, { method }: AdminRoute, tables: Record<string, unknown>): unknown {
-  const { audit, sessions, accounts, invitations, ...others } = tables
-  if (method === 'GET' || caller === 'anonymous' || caller === 'viewer')
-    return { accounts, invitations, others }
-  return caller === 'operator' ? { accounts, invitations } : {}
+  const { audit, sessions, accounts, invitations, admin_tokens, ...others } = tables
+  const role = toRole(caller)
+  if (method === 'GET' || role === 'anonymous' || role === 'viewer')
+    return { accounts, invitations, admin_tokens, others }
+  return role === 'operator' || isToken(caller) ? { accounts, invitations, admin_tokens } : {}
 }
 
 describe('a caller with the role', () => {
   it.each(CASES.filter(({ caller, route }) => isAllowed(caller, route)))(
     'is accepted as $caller at $what, and changes no more than that role may',
     async ({ caller, route }) => {
-      const cookie = await openSession(caller)
+      const credentials = await toCredentials(caller)
       const before = await readAll()
-      const answer = await server.request(toPath(route), { ...toRequest(route), cookie })
+      const answer = await server.request(toPath(route), { ...toRequest(route), ...credentials })
       expect(answer.status).not.toBe(403)
       expect(answer.status).not.toBe(500)
       // The sample password is wrong, which is a different error than not being signed in.
