@@ -19,7 +19,7 @@ export async function cancelQueued({ queue, audit }: BatchDeps, { id, lineage }:
       }
       const change = { kind: 'cancel', reference, lineage, keepMs: settings.keepMs } as const
       const refusal = await audit.recordChange(change, [entry])
-      if (!refusal) signals.end(reference)
+      if (!refusal) signals.end(reference, 'cancelled')
       return refusal
     })
     // What was refused has begun or ended meanwhile, and is not listed again.

@@ -29,7 +29,9 @@ export function addRegistryCommand(program: Command): void {
 
   const erase = registry
     .command('erase')
-    .description('erase all data stored about one person: record, picture, stored responses, reused results')
+    .description(
+      'erase all data stored about one person: record, picture, stored responses, reused results, pending verifications, rows of batches',
+    )
     .addArgument(new Argument('<kind>', 'kind of number').choices(KINDS))
     .option('--yes', 'do not ask for confirmation; required without a terminal')
     .option('--json', 'print a JSON object')

@@ -25,6 +25,8 @@ export type StoredResponse = {
   readonly released: string | null
   /** The header Tabbat-Match. */
   readonly match?: string | undefined
+  /** When the same request may succeed, of a failure that ended a pending verification. */
+  readonly retryAt?: number | undefined
 }
 
 /** The right to give the first response under an Idempotency-Key. */

@@ -3,7 +3,7 @@ import { endAfter } from '../telemetry/tracing.ts'
 import type { IdType } from './id-type.ts'
 import type { StoredResponse } from './idempotency.ts'
 import type { KeyUse } from './idempotency-key.ts'
-import { toPendingHeaders } from './queue/pending-response.ts'
+import { toPendingHeaders, toRetryHeaders } from './queue/pending-response.ts'
 import { toAuditDetail, toAuditFields } from './verification.ts'
 import type { VerificationDeps } from './verification-deps.ts'
 import type { VerificationRequest } from './verification-request.ts'
@@ -28,8 +28,8 @@ export async function replay<T>(
   const detail = toAuditDetail(match, fields.detail)
   const entry = { ...fields, phase: 'replay', outcome, fields_released: released, detail } as const
   await endAfter(request.trace?.startStep('commit'), audit.record([entry]))
-  if (outcome !== 'pending') return { ...stored, replayed: true }
-  return { ...stored, replayed: true, headers: toPendingHeaders(stored.reference) }
+  const headers = outcome === 'pending' ? toPendingHeaders(stored.reference) : toRetryHeaders(stored)
+  return { ...stored, replayed: true, headers }
 }
 
 export const toKeyUse = <T>(

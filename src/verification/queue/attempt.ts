@@ -9,13 +9,13 @@ import { BVN, type IdType, NIN } from '../id-type.ts'
 import { isSourceFailure, type StoredResponse } from '../idempotency.ts'
 import { type Decision, isFailedGuess } from '../match.ts'
 import { toStoredResponse } from '../stored-response.ts'
-import { createVerification, toAttempt, toIntent, toOutcome, type Verification } from '../verification.ts'
+import { toAttempt, toIntent, toOutcome, type Verification } from '../verification.ts'
 import type { VerificationDeps } from '../verification-deps.ts'
 import { toGuess } from '../verification-request.ts'
 import { toEnd } from './end.ts'
-import { toCodeResponse } from './pending-response.ts'
+import { openClaimed } from './open-claimed.ts'
+import { toCodeResponse, toErrorResponse } from './pending-response.ts'
 import { toRetryDelay } from './retry-delay.ts'
-import { openQuestion } from './sealed-question.ts'
 
 type Attempted = {
   /** The sources that were called or skipped. */
@@ -37,8 +37,9 @@ async function attemptAs<T extends object>(
   idType: IdType<T>,
   claimed: Claimed,
 ): Promise<Attempted> {
-  const verification = await open(deps, idType, claimed)
-  if (!verification) return NOTHING_ASKED
+  const opened = await openClaimed(deps, idType, claimed)
+  if (!('verification' in opened)) return { ...NOTHING_ASKED, ...opened }
+  const { verification } = opened
   const { request, sourceAttempts, auditFields } = verification
   if (claimed.lifeMs <= 0) {
     await end(verification, claimed, toCodeResponse('expired', claimed.reference, request.requestId))
@@ -52,7 +53,7 @@ async function attemptAs<T extends object>(
       reservation = await deps.guessLimit.reserve(request.caller, auditFields.subject ?? '', toGuess(request))
   } catch (error) {
     if (!(error instanceof AppError)) throw error
-    await end(verification, claimed, toCodeResponse(error.code, claimed.reference, request.requestId))
+    await end(verification, claimed, toErrorResponse(error, claimed.reference, request.requestId))
     return NOTHING_ASKED
   }
 
@@ -80,34 +81,6 @@ async function attemptAs<T extends object>(
 
 const toBug = (error: unknown) => (error instanceof AppError ? {} : { bug: error })
 
-/** Undefined when the key has ended: then the verification was cancelled. */
-async function open<T>(
-  deps: VerificationDeps,
-  idType: IdType<T>,
-  claimed: Claimed,
-): Promise<Verification<T> | undefined> {
-  const { keyring, settings, findCaller } = deps.queue
-  const { reference, lease, paidCalls: used } = claimed
-  const subject = Buffer.from(claimed.subject).toString('hex')
-  const caller = await findCaller(claimed.keyId)
-  const question = openQuestion(keyring, reference, claimed.question)
-  const paidCalls = { payer: { reference, lease }, most: settings.paidCalls, used, refunds: [] }
-  const request = { ...question, reference, idempotencyKey: undefined, trace: undefined }
-  if (caller)
-    return createVerification(deps, idType, { ...request, caller, startedAt: performance.now() }, subject, {
-      paidCalls,
-      lastFailure: undefined,
-    })
-  const { keyId, mode, operation } = claimed
-  const fields = { request_reference: reference, key_id: keyId, mode, operation, subject }
-  const change = toEnd(deps.queue, claimed, undefined)
-  await deps.audit.recordChange(change, [
-    { ...fields, phase: 'outcome', outcome: 'cancelled', detail: 'the key has ended' },
-  ])
-  deps.queue.signals.end(reference)
-  return undefined
-}
-
 /** Failures that a later attempt cannot change. With no paid calls left, no source can answer. */
 function toFinalResponse<T>(
   { reference, request: { requestId } }: Verification<T>,
@@ -118,7 +91,7 @@ function toFinalResponse<T>(
   const { code, paidCallsUsedUp } = error
   if (paidCallsUsedUp) return toCodeResponse('expired', reference, requestId)
   const mayChange = isSourceFailure(error) || LATER.includes(code)
-  return mayChange ? undefined : toCodeResponse(code, reference, requestId)
+  return mayChange ? undefined : toErrorResponse(error, reference, requestId)
 }
 
 /** Failures of this server. */
@@ -144,7 +117,7 @@ async function end<T>(
   const refusal = await deps.audit.recordChange(change, [entry])
   if (refusal) return false
   if (change.event) deps.queue.announce(change.event)
-  deps.queue.signals.end(claimed.reference)
+  deps.queue.signals.end(claimed.reference, outcome)
   return true
 }
 

@@ -8,8 +8,11 @@ import type { VerificationDeps } from '../verification-deps.ts'
 import { toCodeResponse } from './pending-response.ts'
 import { sealQuestion } from './sealed-question.ts'
 
-/** A sandbox verification ends soon, so that a client can rehearse `expired`. */
-const TEST_LIMIT_MS = 15_000
+/**
+ * A sandbox verification ends soon, so that a client can rehearse `expired`. Longer than the first delay and a lease in the
+ * sandbox together, so that it survives the death of the process that works on it.
+ */
+const TEST_LIMIT_MS = 30_000
 
 type EnqueueOptions = {
   readonly claim: IdempotencyClaim | undefined

@@ -1,3 +1,4 @@
+import { steadyNow } from '../../contract/time.ts'
 import { AppError, ERRORS, type ErrorCode, toErrorBody } from '../../errors.ts'
 import type { StoredResponse } from '../idempotency.ts'
 
@@ -10,6 +11,17 @@ export function toCodeResponse(code: ErrorCode, reference: string, requestId: st
   const body = JSON.stringify(toErrorBody(new AppError(code, data ? { data } : {}), requestId, reference))
   return { status: ERRORS[code].status, body, outcome: code, reference, released: null }
 }
+
+/** A failure that ends a verification. When a retry may succeed is kept as a time: the answer is read later. */
+export function toErrorResponse(error: AppError, reference: string, requestId: string): StoredResponse {
+  const retryAfterS = Number(error.headers['retry-after'])
+  const response = toCodeResponse(error.code, reference, requestId)
+  return retryAfterS > 0 ? { ...response, retryAt: steadyNow() + retryAfterS * 1000 } : response
+}
+
+/** `Retry-After` of a failure that was stored. */
+export const toRetryHeaders = ({ retryAt }: Pick<StoredResponse, 'retryAt'>): readonly string[] =>
+  retryAt === undefined ? [] : ['retry-after', String(Math.max(1, Math.ceil((retryAt - steadyNow()) / 1000)))]
 
 export const toAddress = (reference: string) => `/api/v2/kyc/verifications/${reference}`
 

@@ -4,7 +4,9 @@ export type QueueSignals = {
   readonly wake: () => void
   readonly onWake: (listener: () => void) => void
   /** A verification has ended. */
-  readonly end: (reference: string) => void
+  readonly end: (reference: string, outcome: string) => void
+  /** How many have ended in this process, by outcome. */
+  readonly ended: Readonly<Record<string, number>>
   /** Resolves when the verification ends in this process or after the time, to whether the server stops. */
   readonly waitForEnd: (reference: string, ms: number) => Promise<boolean>
   /** The server stops: no caller waits any longer. */
@@ -15,12 +17,15 @@ export function createQueueSignals(): QueueSignals {
   const waiting = new Map<string, Set<() => void>>()
   let wakeUp = () => {}
   let isClosed = false
+  const ended: Record<string, number> = {}
   return {
+    ended,
     wake: () => wakeUp(),
     onWake: (listener) => {
       wakeUp = listener
     },
-    end: (reference) => {
+    end: (reference, outcome) => {
+      ended[outcome] = (ended[outcome] ?? 0) + 1
       for (const resume of waiting.get(reference) ?? []) resume()
     },
     waitForEnd: (reference, ms) =>

@@ -9,7 +9,7 @@ import { isReference } from '../reference.ts'
 import type { VerificationResponse } from '../replay.ts'
 import { toAuditDetail } from '../verification.ts'
 import type { VerificationDeps } from '../verification-deps.ts'
-import { toCodeResponse, toPendingHeaders } from './pending-response.ts'
+import { toCodeResponse, toPendingHeaders, toRetryHeaders } from './pending-response.ts'
 import { openAnswer } from './sealed-question.ts'
 
 type Asked = { readonly reference: string; readonly caller: Caller; readonly requestId: string }
@@ -34,7 +34,7 @@ export async function readVerification(
   await audit.record([
     { ...toFields(found, caller), phase: 'replay', outcome, fields_released: released, detail },
   ])
-  return { ...stored, replayed: false }
+  return { ...stored, replayed: false, headers: toRetryHeaders(stored) }
 }
 
 /** Cancels a verification unless a source is being asked or it has ended. A repeated call has no effect. */
@@ -49,7 +49,7 @@ export async function cancelVerification(
     const change = { kind: 'cancel', reference, lineage, keepMs: queue.settings.keepMs } as const
     const entry = { ...toFields(found, caller), phase: 'outcome', outcome: 'cancelled' }
     if (await audit.recordChange(change, [entry])) throw new AppError('already_begun')
-    queue.signals.end(reference)
+    queue.signals.end(reference, 'cancelled')
   } else if (found.state === 'gone') throw new AppError('gone')
   else if (found.state !== 'cancelled') throw new AppError('already_begun')
   return { status: 204, body: '', outcome: 'cancelled', reference, released: null, replayed: false }

@@ -7,7 +7,7 @@ import { createVerification, toQueued, type Verification } from '../verification
 import type { VerificationDeps } from '../verification-deps.ts'
 import type { VerificationRequest } from '../verification-request.ts'
 import { enqueue, refuseBeyondLimits, toQueueError } from './enqueue.ts'
-import { toCodeResponse, toPendingHeaders } from './pending-response.ts'
+import { toCodeResponse, toPendingHeaders, toRetryHeaders } from './pending-response.ts'
 import { waitForAnswer } from './wait-for-answer.ts'
 
 type LaterOptions = {
@@ -39,7 +39,7 @@ export async function verifyLater<T extends object>(
   await add(verification, begun.claim, delayMs)
   const { reference } = verification
   const answer = await waitForAnswer(deps.queue, request.caller, reference, until)
-  if (answer) return { ...answer, replayed: false }
+  if (answer) return { ...answer, replayed: false, headers: toRetryHeaders(answer) }
   return {
     ...toCodeResponse('pending', reference, request.requestId),
     ...{ replayed: false, headers: toPendingHeaders(reference, delayMs) },

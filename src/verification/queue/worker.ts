@@ -1,4 +1,4 @@
-import { MODES } from '../../contract/scope.ts'
+import { MODES, type Mode } from '../../contract/scope.ts'
 import { MINUTE_MS, steadyNow } from '../../contract/time.ts'
 import type { Claimed, Lane, QueueClass } from '../../store/queue-rows.ts'
 import { BVN, NIN } from '../id-type.ts'
@@ -25,12 +25,12 @@ type WorkerOptions = {
   readonly monotonicNow?: () => number
 }
 
-/** Longer than any attempt takes. After it, another process may work on the verification. */
-const LEASE_MS = MINUTE_MS
+/** Longer than any attempt takes. After it, another process may work on the verification. The sandbox answers at once. */
+const LEASE_MS: Readonly<Record<Mode, number>> = { live: MINUTE_MS, test: 10_000 }
 /** How often the queue is read, for what other processes have added. */
 const POLL_MS = 1000
-/** Expired verifications at a time. */
-const MOST_EXPIRED = 50
+/** Expired verifications at a time. When that many are found, the next are looked for as soon as some of them have ended. */
+const MOST_EXPIRED = 200
 
 const LANES: readonly Lane[] = ['single', 'batch']
 const CLASSES: readonly QueueClass[] = LANES.flatMap((lane) =>
@@ -44,19 +44,21 @@ export function createQueueWorker(deps: VerificationDeps, options: WorkerOptions
   const running = new Map<Promise<void>, Claimed>()
   let claims = 0
   let nextTurn = 0
-  let lookedForExpired = Number.NEGATIVE_INFINITY
+  let lookForExpiredAt = Number.NEGATIVE_INFINITY
 
-  const nextLease = () => {
+  const nextLease = (mode: Mode) => {
     claims += 1
-    return { lease: `${owner}:${claims}`, leaseMs: LEASE_MS }
+    return { lease: `${owner}:${claims}`, leaseMs: LEASE_MS[mode] }
   }
+  /** Those that expire ask no source, so they take no place of those that do. */
+  const isExpiring = ({ lifeMs }: Claimed) => lifeMs <= 0
   const countRunning = (is: (claimed: Claimed) => boolean) => [...running.values()].filter(is).length
   /** How many verifications of this class may begin now. */
   const countFree = ({ lane, mode, operation }: QueueClass) =>
     Math.min(
-      settings.concurrency[lane] - countRunning((each) => each.lane === lane),
+      settings.concurrency[lane] - countRunning((each) => each.lane === lane && !isExpiring(each)),
       availability.most({ mode, operation }) -
-        countRunning((each) => each.mode === mode && each.operation === operation),
+        countRunning((each) => each.mode === mode && each.operation === operation && !isExpiring(each)),
     )
   const begin = (claimed: Claimed, onEnd: () => void) => {
     const work = attempt(deps, claimed)
@@ -76,10 +78,11 @@ export function createQueueWorker(deps: VerificationDeps, options: WorkerOptions
     running.set(work, claimed)
   }
   const beginExpired = async (onEnd: () => void) => {
-    if (monotonicNow() - lookedForExpired < POLL_MS) return
-    lookedForExpired = monotonicNow()
-    for (const claimed of await table.claimExpired({ ...nextLease(), most: MOST_EXPIRED }, now()))
-      begin(claimed, onEnd)
+    const most = MOST_EXPIRED - countRunning(isExpiring)
+    if (most < MOST_EXPIRED / 2 || monotonicNow() < lookForExpiredAt) return
+    const expired = await table.claimExpired({ ...nextLease('live'), most }, now())
+    lookForExpiredAt = monotonicNow() + (expired.length < most ? POLL_MS : 0)
+    for (const claimed of expired) begin(claimed, onEnd)
   }
   return {
     beginDue: async (onEnd = () => {}) => {
@@ -95,7 +98,7 @@ export function createQueueWorker(deps: VerificationDeps, options: WorkerOptions
         if (dueMs === undefined || free <= 0) continue
         nextMs = Math.min(nextMs, Math.max(dueMs, 0))
         if (dueMs > 0) continue
-        for (const claimed of await table.claim({ ...each, ...nextLease(), most: free }, now())) {
+        for (const claimed of await table.claim({ ...each, ...nextLease(each.mode), most: free }, now())) {
           begin(claimed, onEnd)
           nextTurn = index + 1
         }
