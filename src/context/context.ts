@@ -112,10 +112,11 @@ export async function createContext(
   const requestLog = openRequests(config, { store, log, owner: audit.owner, workerNumber })
   const self = { owner: audit.owner, node: loadNodeName(config.dataDir), worker: workerNumber }
   const nodes = await openNodes({ table: store.nodes, self, learning: [catalogue, sourceChain] })
-  const described = { sourceChain, audit, webhooks, workerNumber, scrubbedAt: scrub?.finishedAt, certificate }
-  const telemetry = await openTelemetry(config, { ...described, ...requestLog, store, log, node: self.node })
-  const rateLimit = openRateLimit(config, store, nodes)
   const queue = openQueue(config, store, keyring, { findCaller: openFindCaller(config, store), ...webhooks })
+  const measured = { sourceChain, audit, webhooks, queue: queue.signals, certificate, scrubbedAt: scrub?.finishedAt }
+  const described = { ...measured, workerNumber, store, log, node: self.node }
+  const telemetry = await openTelemetry(config, { ...described, ...requestLog })
+  const rateLimit = openRateLimit(config, store, nodes)
   const batches = startBatches(config, { store, audit, queue, log })
   const forgetting = [guessLimit, idempotency, sourceChain, nodes, webhooks, batches, toCleanup(queue)]
   const stopCleanup = startCleanup(log, store, forgetting, { ...config, workerNumber })

@@ -4,8 +4,10 @@ import { type Metric, printMetrics, toCounter, toGauge, toSample, withLabel } fr
 import { createProcessMetrics } from '../telemetry/process-metrics.ts'
 import { createRequestCounts, toRequestMetrics } from '../telemetry/request-counts.ts'
 import { joinWorkers, type ProcessFigures } from '../telemetry/worker-metrics.ts'
+import type { QueueSignals } from '../verification/queue/queue-signals.ts'
 import { VERSION } from '../version.ts'
 import { type AuditState, toAuditMetrics } from './audit-metrics.ts'
+import { toQueueEndMetrics } from './queue-metrics.ts'
 import type { SourceChain } from './source-chain.ts'
 import { createSpendMetric, toSourceMetrics } from './source-metrics.ts'
 import type { TlsCertificate } from './tls-certificate.ts'
@@ -24,6 +26,7 @@ export type MetricsOptions = {
   readonly sourceChain: Pick<SourceChain, 'guards' | 'listSpend' | 'prices'>
   readonly audit: AuditState
   readonly webhooks: WebhookCounts
+  readonly queue: Pick<QueueSignals, 'ended'>
   readonly workerNumber: number
   readonly scrubbedAt: (() => number | undefined) | undefined
   readonly certificate: Pick<TlsCertificate, 'current'> | undefined
@@ -37,7 +40,7 @@ export type MetricsOptions = {
 
 /** Labels come from closed lists (operations, modes, error codes) or are counted (keys), so the number of series is bounded. */
 export function createMetrics(options: MetricsOptions): Metrics {
-  const { sourceChain, audit, webhooks, workerNumber, scrubbedAt, certificate, readers } = options
+  const { sourceChain, audit, webhooks, queue, workerNumber, scrubbedAt, certificate, readers } = options
   const requests = createRequestCounts(options.mostKeys)
   const collectProcess = createProcessMetrics()
   const readSpend = createSpendMetric(sourceChain)
@@ -48,6 +51,7 @@ export function createMetrics(options: MetricsOptions): Metrics {
       ...toAuditMetrics(audit),
       ...toWebhookMetrics(webhooks),
       ...toRequestLogMetrics(options.requests),
+      ...toQueueEndMetrics(queue),
     ]
     const labelled = cluster.isWorker ? withLabel(metrics, 'worker', String(workerNumber)) : metrics
     return { requests: requests.dump(), metrics: labelled }

@@ -8,6 +8,7 @@ import type { Tracing } from '../telemetry/tracing.ts'
 import { VERSION } from '../version.ts'
 import { createDiskMetrics } from './disk-metrics.ts'
 import { createMetrics, type Metrics, type MetricsOptions } from './metrics.ts'
+import { createQueueMetrics } from './queue-metrics.ts'
 import { createSizeMetrics } from './size-metrics.ts'
 import { createStoreMetrics } from './store-metrics.ts'
 
@@ -35,6 +36,7 @@ export async function openTelemetry(config: Config, deps: TelemetryDeps): Promis
 const listReaders = ({ dataDir, checkpointDir = dataDir }: Config, store: Store) => [
   createSizeMetrics(store),
   createStoreMetrics(store),
+  createQueueMetrics(store),
   createDiskMetrics({ data: dataDir, checkpoints: checkpointDir }),
 ]
 

@@ -42,6 +42,8 @@ export type QueueTable = {
   /** Of another key it is undefined, as an unknown one. */
   readonly find: (reference: string, lineage: string, now: number) => Promise<Queued | undefined>
   readonly countPending: () => Promise<QueueCount[]>
+  /** How long ago the verification of a live key was accepted that expires first; undefined when none waits. */
+  readonly findOldest: (now: number) => Promise<number | undefined>
   /** Verifications of a batch that can be cancelled now. */
   readonly listWaiting: (batch: string, most: number, now: number) => Promise<Waiting[]>
   /**
@@ -83,6 +85,11 @@ export function createQueueTable(database: Database): QueueTable {
     `SELECT (SELECT MIN(due_at) FROM queued_verifications WHERE lane = ${text(0)} AND mode = ${text(1)}
        AND operation = ${text(2)} AND due_at IS NOT NULL) - ${now('$2')} AS due_ms FROM ${rows('$1')}`,
   )
+  // All live verifications wait equally long, so the first to expire is about the oldest. By the index on the expiry.
+  const oldest = database.prepare(
+    `SELECT ${now('$1')} - accepted_at AS age_ms FROM queued_verifications
+     WHERE due_at IS NOT NULL AND expires_at >= 0 AND mode = 'live' ORDER BY expires_at LIMIT 1`,
+  )
   const find = database.prepare(
     `SELECT ${toQueuedColumns(now('$3'))} FROM queued_verifications WHERE reference = $1 AND lineage = $2`,
   )
@@ -107,6 +114,10 @@ export function createQueueTable(database: Database): QueueTable {
       return row && toQueued(row)
     },
     countPending: () => countPending(database),
+    findOldest: async (at) => {
+      const row = await oldest.get(at)
+      return row && Number(row.age_ms)
+    },
     listWaiting: async (batch, most, at) => {
       const list = database.prepare(
         `SELECT ${toQueuedColumns(now('$3'))} FROM queued_verifications

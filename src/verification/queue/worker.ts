@@ -32,8 +32,8 @@ const POLL_MS = 1000
 /** Expired verifications at a time. When that many are found, the next are looked for as soon as some of them have ended. */
 const MOST_EXPIRED = 200
 
-const LANES: readonly Lane[] = ['single', 'batch']
-const CLASSES: readonly QueueClass[] = LANES.flatMap((lane) =>
+export const QUEUE_LANES: readonly Lane[] = ['single', 'batch']
+export const QUEUE_CLASSES: readonly QueueClass[] = QUEUE_LANES.flatMap((lane) =>
   MODES.flatMap((mode) => [NIN, BVN].map(({ operation }) => ({ lane, mode, operation }))),
 )
 
@@ -87,12 +87,12 @@ export function createQueueWorker(deps: VerificationDeps, options: WorkerOptions
   return {
     beginDue: async (onEnd = () => {}) => {
       await beginExpired(onEnd)
-      const due = await table.listDue(CLASSES, now())
+      const due = await table.listDue(QUEUE_CLASSES, now())
       let nextMs = POLL_MS
       // After the class that had the last turn: a long queue of one class does not block the others.
-      const order = CLASSES.map((_each, step) => (step + nextTurn) % CLASSES.length)
+      const order = QUEUE_CLASSES.map((_each, step) => (step + nextTurn) % QUEUE_CLASSES.length)
       for (const index of order) {
-        const each = CLASSES[index] as QueueClass
+        const each = QUEUE_CLASSES[index] as QueueClass
         const dueMs = due[index]
         const free = dueMs === undefined ? 0 : countFree(each)
         if (dueMs === undefined || free <= 0) continue
