@@ -20,12 +20,13 @@ export function toBatchView(batch: Batch, { rowsPerMinute, keepMs }: ViewOptions
   }
 }
 
-/** By the allowed rate after earlier batches of the key, and by the rate so far, if that is lower: sources may be slow or unavailable. */
+/** By the allowed rate after earlier batches of the key, and by the rate of the last minutes, if that is lower: sources may be slow. */
 function estimateEnd(batch: Batch, rowsPerMinute: number): number {
-  const { now, pacedUntil, acceptedAt = now, rowsAhead, rows, refused, fed } = batch
+  const { now, pacedUntil, mark, rowsAhead, rows, refused, fed } = batch
   const open = countOpenRows(batch)
   const ended = rows - refused - open
   const byRate = Math.max(pacedUntil, now) + ((rowsAhead + rows - refused - fed) * MINUTE_MS) / rowsPerMinute
-  const soFar = ended === 0 ? 0 : now + (open * (now - acceptedAt)) / ended
-  return Math.ceil(Math.max(byRate, soFar))
+  const endedLately = mark ? ended - mark.ended : 0
+  const byProgress = mark && endedLately > 0 ? now + (open * (now - mark.at)) / endedLately : 0
+  return Math.ceil(Math.max(byRate, byProgress))
 }

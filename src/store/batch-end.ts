@@ -1,5 +1,5 @@
 import { createEvent, type NewEvent } from '../contract/event.ts'
-import { steadyNow } from '../contract/time.ts'
+import { MINUTE_MS, steadyNow } from '../contract/time.ts'
 import { BATCH_COLUMNS, type Batch, countOpenRows, ROW_ENDS, type RowEnd, toBatch } from './batch.ts'
 import type { Database, Row } from './database.ts'
 import { toSharedNow } from './database-clock.ts'
@@ -8,9 +8,25 @@ import { appendEvents } from './event-table.ts'
 /** Counts rows that have ended, and ends the batch with its last row. In a transaction that has locked the counts of the queue. */
 export async function endBatchRows(inside: Database, id: string, end: RowEnd, count: number): Promise<void> {
   const row = await inside
-    .prepare(`UPDATE batches SET ${end} = ${end} + $2 WHERE id = $1 RETURNING ${BATCH_COLUMNS}`)
-    .get(id, count)
+    .prepare(
+      `UPDATE batches SET ${end} = ${end} + $2, ${toMarks(inside, '$3')} WHERE id = $1 RETURNING ${BATCH_COLUMNS}`,
+    )
+    .get(id, count, steadyNow())
   if (row) await endIfDone(inside, row)
+}
+
+/** SQL that notes how far a batch is, about once a minute: see migration 38. Values are those before the update. */
+function toMarks(inside: Database, parameter: string): string {
+  const now = toSharedNow(inside, `CAST(${parameter} AS BIGINT)`)
+  const isDue = `mark_at IS NULL OR ${now} - mark_at >= ${MINUTE_MS}`
+  const toMark = (column: string, value: string) =>
+    `${column} = CASE WHEN ${isDue} THEN ${value} ELSE ${column} END`
+  return [
+    toMark('earlier_at', 'mark_at'),
+    toMark('earlier_ended', 'mark_ended'),
+    toMark('mark_at', now),
+    toMark('mark_ended', ROW_ENDS.join(' + ')),
+  ].join(', ')
 }
 
 /** How a row ends whose verification ended with this outcome. */

@@ -21,6 +21,8 @@ export type Batch = {
   /** Until when the rows of its key are planned, and the time now. */
   readonly pacedUntil: number
   readonly now: number
+  /** A moment some minutes ago, and how many rows had ended then; undefined before the first end. */
+  readonly mark: { readonly at: number; readonly ended: number } | undefined
   /** Rows of earlier batches of its key that are moved to the queue before its own. */
   readonly rowsAhead: number
   readonly rows: number
@@ -30,7 +32,7 @@ export type Batch = {
   readonly ends: Readonly<Record<RowEnd, number>>
 }
 
-/** A row as it is received. Without a reference it was refused. */
+/** A row as it is received. Without a question it was refused. */
 export type NewBatchRow = {
   readonly line: number
   readonly reference?: string
@@ -61,7 +63,7 @@ export type BatchResult = {
 }
 
 export const BATCH_COLUMNS = `batches.id, key_id, batches.lineage, mode, state, created_at, accepted_at, ended_at, total, refused, fed,
-  ${ROW_ENDS.join(', ')}`
+  ${ROW_ENDS.join(', ')}, COALESCE(earlier_at, mark_at) AS mark_at, COALESCE(earlier_ended, mark_ended) AS mark_ended`
 
 /** For the estimated end of a batch. */
 export const PLAN_COLUMNS = `
@@ -81,6 +83,7 @@ export const toBatch = (row: Row): Batch => ({
   endedAt: toNumber(row.ended_at),
   pacedUntil: Number(row.paced_until ?? 0),
   now: Number(row.now),
+  mark: row.mark_at === null ? undefined : { at: Number(row.mark_at), ended: Number(row.mark_ended) },
   rowsAhead: Number(row.rows_ahead ?? 0),
   rows: Number(row.total),
   refused: Number(row.refused),

@@ -37,6 +37,7 @@ import { requestLog } from './migrations/0034-request-log.ts'
 import { sourceCalls } from './migrations/0035-source-calls.ts'
 import { sourceOrders } from './migrations/0036-source-orders.ts'
 import { adminTokens } from './migrations/0037-admin-tokens.ts'
+import { batchProgress } from './migrations/0038-batch-progress.ts'
 
 /** `sql` runs on both engines; statements that differ stand under the name of the dialect. */
 type Migration = {
@@ -85,6 +86,7 @@ const MIGRATIONS: readonly Migration[] = [
   sourceCalls,
   sourceOrders,
   adminTokens,
+  batchProgress,
 ]
 
 /** The schema that this program knows. */
