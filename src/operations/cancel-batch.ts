@@ -15,7 +15,7 @@ export const cancelBatch: ResourceOperation = {
   id: BATCH_ID,
   responses: {
     200: {
-      description: 'The batch after it was cancelled.',
+      description: 'The batch after the request. Its `state` says whether it was cancelled.',
       content: { 'application/json': { schema: BatchResponse } },
     },
   },
@@ -23,6 +23,8 @@ export const cancelBatch: ResourceOperation = {
   run: async ({ batches }, exchange, { lineage, keyId, mode }) => {
     const find = () => findBatch(exchange, (id) => batches.find(id, lineage))
     await batches.stop(await find(), { key_id: keyId, mode })
-    return toBatchReply('Batch cancelled', batches.toView(await find()))
+    const view = batches.toView(await find())
+    const message = view.state === 'completed' ? 'Batch had ended; nothing was cancelled' : 'Batch cancelled'
+    return toBatchReply(message, view)
   },
 }
