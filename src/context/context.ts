@@ -113,9 +113,9 @@ export async function createContext(
   const self = { owner: audit.owner, node: loadNodeName(config.dataDir), worker: workerNumber }
   const nodes = await openNodes({ table: store.nodes, self, learning: [catalogue, sourceChain] })
   const queue = openQueue(config, store, keyring, { findCaller: openFindCaller(config, store), ...webhooks })
-  const measured = { sourceChain, audit, webhooks, queue: queue.signals, certificate, scrubbedAt: scrub?.finishedAt }
-  const described = { ...measured, workerNumber, store, log, node: self.node }
-  const telemetry = await openTelemetry(config, { ...described, ...requestLog })
+  const measured = { sourceChain, audit, webhooks, queue, certificate, scrubbedAt: scrub?.finishedAt }
+  const described = { ...measured, ...requestLog, store, log, workerNumber, node: self.node }
+  const telemetry = await openTelemetry(config, described)
   const rateLimit = openRateLimit(config, store, nodes)
   const batches = startBatches(config, { store, audit, queue, log })
   const forgetting = [guessLimit, idempotency, sourceChain, nodes, webhooks, batches, toCleanup(queue)]

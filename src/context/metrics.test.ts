@@ -10,6 +10,7 @@ it('has the time of the last scrub from the start, as 0 before the first', async
     sourceChain,
     audit: { isHealthy: true, checkpointedAt: undefined, rowsSinceCheckpoint: 0 },
     webhooks: { counts: { delivered: 0, failed: 0 } },
+    queue: { signals: { ended: { expired: 2 } } },
     workerNumber: 1,
     scrubbedAt: () => finishedAt,
     certificate: undefined,

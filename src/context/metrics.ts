@@ -26,7 +26,7 @@ export type MetricsOptions = {
   readonly sourceChain: Pick<SourceChain, 'guards' | 'listSpend' | 'prices'>
   readonly audit: AuditState
   readonly webhooks: WebhookCounts
-  readonly queue: Pick<QueueSignals, 'ended'>
+  readonly queue: { readonly signals: Pick<QueueSignals, 'ended'> }
   readonly workerNumber: number
   readonly scrubbedAt: (() => number | undefined) | undefined
   readonly certificate: Pick<TlsCertificate, 'current'> | undefined
@@ -51,7 +51,7 @@ export function createMetrics(options: MetricsOptions): Metrics {
       ...toAuditMetrics(audit),
       ...toWebhookMetrics(webhooks),
       ...toRequestLogMetrics(options.requests),
-      ...toQueueEndMetrics(queue),
+      ...toQueueEndMetrics(queue.signals),
     ]
     const labelled = cluster.isWorker ? withLabel(metrics, 'worker', String(workerNumber)) : metrics
     return { requests: requests.dump(), metrics: labelled }
