@@ -3,12 +3,13 @@ import type { Kind } from '../crypto/blind-index.ts'
 import type { Keyring } from '../crypto/keyring.ts'
 import { ERRORS, type ErrorCode } from '../errors.ts'
 import type { BatchResult } from '../store/batch.ts'
+import { readMatchText } from '../verification/match-details.ts'
 import { openAnswer } from '../verification/queue/sealed-question.ts'
 import type { ResultType } from './accepted-type.ts'
 import type { BatchDeps } from './batch-deps.ts'
 import { createResultCsv } from './result-csv.ts'
 import type { ResultRow } from './result-row.ts'
-import { openLabel } from './seal-label.ts'
+import { openRowLabel } from './seal-label.ts'
 
 const ROWS_AT_ONCE = 100
 
@@ -39,15 +40,18 @@ async function* listResults({ table, queue }: BatchDeps, id: string): AsyncGener
   }
 }
 
-const NO_ANSWER = { status: null, success: false, code: null, message: null, data: null } as const
+const NO_ANSWER = {
+  status: null,
+  success: false,
+  code: null,
+  message: null,
+  match: null,
+  data: null,
+} as const
 
 function toResultRow(keyring: Keyring, row: BatchResult): ResultRow {
-  const { line, reference, operation = null, label, refusals, answer } = row
-  const about = {
-    line,
-    reference: label && reference ? openLabel(keyring, reference, label) : null,
-    operation,
-  }
+  const { line, reference, operation = null, refusals, answer } = row
+  const about = { line, reference: openRowLabel(keyring, row), operation }
   if (refusals !== undefined)
     return { ...about, state: 'refused', ...toFailure('validation_failed'), errors: JSON.parse(refusals) }
   if (answer && reference) return { ...about, state: 'done', ...toAnswer(keyring, reference, answer) }
@@ -66,9 +70,9 @@ type Body = Pick<ResultRow, 'success' | 'data'> & Partial<Pick<ResultRow, 'code'
 
 /** The same as the synchronous response. */
 function toAnswer(keyring: Keyring, reference: string, sealed: Uint8Array) {
-  const { status, body } = openAnswer(keyring, reference, sealed)
+  const { status, body, match } = openAnswer(keyring, reference, sealed)
   const { success, code = null, message = null, data = null } = JSON.parse(body) as Body
-  return { status, success, code, message, data }
+  return { status, success, code, message, match: readMatchText(match), data }
 }
 
 const toFailure = (code: ErrorCode) => {

@@ -34,46 +34,45 @@ describe('a row of a batch', () => {
       phone: 8031234567,
       reference: 'x'.repeat(101),
     })
-    expect(refused).toEqual([
-      { line: 7, field: 'bvn', message: 'bvn must be 11 digits' },
-      { line: 7, field: 'phone', message: 'phone must be a string' },
-      { line: 7, field: 'amount', message: 'amount is required' },
-      {
-        line: 7,
-        field: 'reference',
-        message: 'reference must be a string of at most 100 characters on one line',
-      },
-    ])
+    expect(refused).toEqual({
+      refusals: [
+        { field: 'bvn', message: 'bvn must be 11 digits' },
+        { field: 'phone', message: 'phone must be a string' },
+        { field: 'amount', message: 'amount is required' },
+        { field: 'reference', message: 'reference must be a string of at most 100 characters on one line' },
+      ],
+    })
     expect(JSON.stringify(refused)).not.toContain('2234567890')
   })
 
   it.each([undefined, 'verify_everyone', 'toString', 'constructor', 7, null])(
     'needs an operation: %j',
     (operation) => {
-      expect(check({ ...NIN, operation })).toEqual([
-        { line: 7, field: 'operation', message: 'operation must be verify_nin or verify_bvn' },
-      ])
+      expect(check({ ...NIN, operation, reference: 'mine' })).toEqual({
+        refusals: [{ field: 'operation', message: 'operation must be verify_nin or verify_bvn' }],
+        reference: 'mine',
+      })
     },
   )
 
   it('needs the scope of its operation', () => {
-    expect(check(BVN, ['kyc:nin'])).toEqual([
-      {
-        line: 7,
-        field: 'operation',
-        message: 'operation needs the scope kyc:bvn, which this key does not have',
-      },
-    ])
+    expect(check(BVN, ['kyc:nin'])).toEqual({
+      refusals: [
+        { field: 'operation', message: 'operation needs the scope kyc:bvn, which this key does not have' },
+      ],
+    })
     expect(check(NIN, ['kyc:nin'])).toMatchObject({ kind: 'nin' })
   })
 
   it.each(['two\nlines', '\u0000', '\ud800', 5, {}])('refuses the reference %j', (reference) => {
-    expect(check({ ...NIN, reference })).toMatchObject([{ field: 'reference' }])
+    expect(check({ ...NIN, reference })).toEqual({
+      refusals: [expect.objectContaining({ field: 'reference' })],
+    })
   })
 
   it('says why a row could not be read', () => {
-    expect(createCheckRow(new Set(SCOPES))({ line: 3, problem: 'The row is not valid JSON.' })).toEqual([
-      { line: 3, field: null, message: 'The row is not valid JSON.' },
-    ])
+    expect(createCheckRow(new Set(SCOPES))({ line: 3, problem: 'The row is not valid JSON.' })).toEqual({
+      refusals: [{ field: null, message: 'The row is not valid JSON.' }],
+    })
   })
 })

@@ -21,7 +21,13 @@ export type BatchRow = {
 }
 
 /** Why a row is refused. The sentence names fields and rules, never a value. */
-export type RowRefusal = { readonly line: number; readonly field: string | null; readonly message: string }
+export type RowRefusal = {
+  readonly line: number
+  /** The caller's own word for the row. */
+  readonly reference: string | null
+  readonly field: string | null
+  readonly message: string
+}
 
 /** The fields of a row, and the columns of a CSV. */
 export const ROW_FIELDS = [
@@ -51,15 +57,19 @@ const MOST_REFERENCE_CHARACTERS = 100
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is refused.
 const CONTROL = /[\u0000-\u001f\u007f]/
 
-type CheckRow = (row: InputRow) => BatchRow | readonly RowRefusal[]
+/** A row that is not verified. Its own word is returned all the same, if it can be read. */
+export type RefusedRow = { readonly refusals: readonly Refusal[]; readonly reference?: string | undefined }
+type Refusal = Pick<RowRefusal, 'field' | 'message'>
+
+type CheckRow = (row: InputRow) => BatchRow | RefusedRow
 
 /** Checks rows by the schemas of the operations, and by the scopes of the key. All bad fields of a row are reported. */
 export function createCheckRow(scopes: ReadonlySet<Scope>): CheckRow {
   return (row) => {
     const { line } = row
-    if ('problem' in row) return [{ line, field: null, message: row.problem }]
-    const refusals: RowRefusal[] = []
-    const refuse = (field: string, message: string) => void refusals.push({ line, field, message })
+    if ('problem' in row) return { refusals: [{ field: null, message: row.problem }] }
+    const refusals: Refusal[] = []
+    const refuse = (field: string, message: string) => void refusals.push({ field, message })
     const { fields } = row
     const name = readText(fields, 'operation') ?? ''
     const operation = Object.hasOwn(OPERATIONS, name) ? OPERATIONS[name] : undefined
@@ -68,7 +78,7 @@ export function createCheckRow(scopes: ReadonlySet<Scope>): CheckRow {
       refuse('operation', `operation needs the scope ${operation.scope}, which this key does not have`)
     const inputs = operation && readInputs(operation, fields, refuse)
     const optional = readOptional(fields, refuse)
-    if (!operation || !inputs || refusals.length > 0) return refusals
+    if (!operation || !inputs || refusals.length > 0) return { refusals, reference: optional.reference }
     const { kind } = operation
     return {
       line,
@@ -105,14 +115,15 @@ const toAmount = ({ amount }: Readonly<Record<string, string>>) => (amount === u
 
 function readOptional(fields: Fields, refuse: Refuse): Pick<BatchRow, 'reference' | 'consentReference'> {
   const reference = readText(fields, 'reference')
-  if (reference === null || (reference !== undefined && !isReference(reference)))
+  const isBad = reference === null || (reference !== undefined && !isReference(reference))
+  if (isBad)
     refuse(
       'reference',
       `reference must be a string of at most ${MOST_REFERENCE_CHARACTERS} characters on one line`,
     )
   const consentReference = readText(fields, 'consent_reference')
   if (consentReference === null) refuse('consent_reference', 'consent_reference must be a string')
-  return { ...(reference && { reference }), ...(consentReference && { consentReference }) }
+  return { ...(!isBad && reference && { reference }), ...(consentReference && { consentReference }) }
 }
 
 const isReference = (text: string) =>

@@ -12,6 +12,7 @@ import type { RowRefusal } from './batch-row.ts'
 import { toBatchView } from './batch-view.ts'
 import type { IncomingBatch } from './incoming-batch.ts'
 import { type ReceivedBatch, receiveBatch } from './receive-batch.ts'
+import { openRowLabel } from './seal-label.ts'
 
 /** The key or the account that acts, for the audit log. */
 type Actor = Pick<AuditEntry, 'key_id' | 'mode' | 'detail'>
@@ -27,7 +28,7 @@ export type Batches = {
   readonly listRefusals: (id: string) => AsyncIterable<readonly RowRefusal[]>
   /** The audit row is written before the first result is read. */
   readonly readResults: (id: string, type: ResultType, actor: Actor) => Promise<AsyncIterable<string>>
-  /** Cancels the rows that have not begun. */
+  /** Cancels the rows that have not begun. A batch that has ended is not changed. */
   readonly stop: (batch: Batch, actor: Actor) => Promise<void>
   readonly forget: () => Promise<number>
   readonly close: () => Promise<void>
@@ -64,6 +65,7 @@ export function openBatches(deps: BatchDeps): Batches {
       return writeResults(deps, id, type, ['nin', 'bvn'])
     },
     stop: async (batch, actor) => {
+      if (batch.endedAt !== undefined) return
       await record('batch_cancelled', batch.id, actor)
       await table.stop(batch.id, steadyNow())
       await feeder.wake()
@@ -73,14 +75,20 @@ export function openBatches(deps: BatchDeps): Batches {
   }
 }
 
-async function* listRefusals({ table }: BatchDeps, id: string): AsyncGenerator<readonly RowRefusal[]> {
+async function* listRefusals(
+  { table, queue: { keyring } }: BatchDeps,
+  id: string,
+): AsyncGenerator<readonly RowRefusal[]> {
   let line = 0
   for (;;) {
     const rows = await table.listRefusals(id, line, ROWS_AT_ONCE)
     if (rows.length === 0) return
-    yield rows.flatMap(({ line, refusals }) =>
-      (JSON.parse(refusals) as Omit<RowRefusal, 'line'>[]).map((refusal) => ({ line, ...refusal })),
-    )
+    yield rows.flatMap(({ line, refusals, ...row }) => {
+      const reference = openRowLabel(keyring, row)
+      return (JSON.parse(refusals) as Pick<RowRefusal, 'field' | 'message'>[]).map((refusal) => ({
+        ...{ line, reference, ...refusal },
+      }))
+    })
     line = rows.at(-1)?.line ?? line
   }
 }

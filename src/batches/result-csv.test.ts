@@ -13,6 +13,7 @@ const ROW: ResultRow = {
   success: true,
   code: null,
   message: 'NIN verification completed successfully',
+  match: { first_name: 'exact', last_name: 'partial' },
   data: {
     request_reference: 'ver_1',
     nin_number: '12345678901',
@@ -36,6 +37,9 @@ describe('results as CSV', () => {
       nin_number: '12345678901',
       'personal_info.first_name': 'Ada "Ọ", x',
       'personal_info.religion': '',
+      'match.first_name': 'exact',
+      'match.last_name': 'partial',
+      'match.date_of_birth': '',
     })
   })
 

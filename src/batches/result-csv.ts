@@ -1,8 +1,10 @@
+import { DETAIL_FIELDS } from '../contract/person-details.ts'
 import type { Kind } from '../crypto/blind-index.ts'
 import { toFieldNames } from '../registry/import/record-fields.ts'
 import type { ResultRow } from './result-row.ts'
 
 const FIRST_COLUMNS = ['line', 'reference', 'operation', 'state', 'status', 'code', 'message'] as const
+const MATCH_COLUMNS = DETAIL_FIELDS.map((field) => `match.${field}`)
 
 /** Fields of the results, dotted, in the order of the contract. A field that NIN and BVN share is there once. */
 const toDataColumns = (kinds: readonly Kind[]): string[] => [
@@ -15,10 +17,11 @@ type ResultCsv = { readonly header: string; readonly toLine: (row: ResultRow) =>
 export function createResultCsv(kinds: readonly Kind[]): ResultCsv {
   const columns = toDataColumns(kinds).filter((name) => name !== 'picture')
   return {
-    header: toLine([...FIRST_COLUMNS, ...columns]),
+    header: toLine([...FIRST_COLUMNS, ...MATCH_COLUMNS, ...columns]),
     toLine: (row) =>
       toLine([
         ...FIRST_COLUMNS.map((name) => (name === 'message' ? toMessage(row) : row[name])),
+        ...DETAIL_FIELDS.map((field) => row.match?.[field]),
         ...columns.map((name) => findValue(row.data, name)),
       ]),
   }

@@ -1,3 +1,5 @@
+import type { Levels } from '../verification/match-details.ts'
+
 /** The result of a row, as far as there is one. */
 export type ResultRow = {
   readonly line: number
@@ -11,6 +13,8 @@ export type ResultRow = {
   readonly success: boolean
   readonly code: string | null
   readonly message: string | null
+  /** How the names and the date of birth of the row compare, as in the header Tabbat-Match. Null if they were not compared. */
+  readonly match: Levels | null
   /** Of a refused row. */
   readonly errors?: readonly { readonly field: string | null; readonly message: string }[]
   readonly data: Readonly<Record<string, unknown>> | null

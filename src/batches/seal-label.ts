@@ -9,3 +9,9 @@ export const sealLabel = (keyring: Keyring, reference: string, label: string): B
 
 export const openLabel = (keyring: Keyring, reference: string, sealed: Uint8Array): string =>
   unseal(keyring.queue, sealed, bound(reference)).toString()
+
+type LabelledRow = { readonly reference: string | undefined; readonly label: Uint8Array | undefined }
+
+/** Null for a row without a word. */
+export const openRowLabel = (keyring: Keyring, { reference, label }: LabelledRow): string | null =>
+  label && reference !== undefined ? openLabel(keyring, reference, label) : null

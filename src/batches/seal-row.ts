@@ -4,8 +4,9 @@ import type { Keyring } from '../crypto/keyring.ts'
 import { AppError } from '../errors.ts'
 import type { NewBatchRow } from '../store/batch.ts'
 import { sealQuestion } from '../verification/queue/sealed-question.ts'
+import { createReference } from '../verification/reference.ts'
 import { toVerificationRequest, type VerificationRequest } from '../verification/verification-request.ts'
-import { type BatchRow, createCheckRow, type RowRefusal } from './batch-row.ts'
+import { type BatchRow, createCheckRow, type RefusedRow } from './batch-row.ts'
 import type { IncomingBatch } from './incoming-batch.ts'
 import type { InputRow } from './input-row.ts'
 import { sealLabel } from './seal-label.ts'
@@ -17,9 +18,9 @@ export function createSealRow(keyring: Keyring, subjectKey: KeyObject, incoming:
   const checkRow = createCheckRow(incoming.caller.scopes)
   return (read) => {
     const row = checkRow(read)
-    if (!('kind' in row)) return toRefused(read.line, row)
+    if ('refusals' in row) return toRefused(keyring, read.line, row)
     const request = toRequest(incoming, row)
-    if (!('number' in request)) return toRefused(read.line, request)
+    if ('refusals' in request) return toRefused(keyring, read.line, request)
     const { reference } = request
     return {
       line: row.line,
@@ -27,30 +28,38 @@ export function createSealRow(keyring: Keyring, subjectKey: KeyObject, incoming:
       operation: `verify_${row.kind}`,
       subject: toBlindIndex(subjectKey, row.kind, request.number),
       question: sealQuestion(keyring, reference, request),
-      ...(row.reference !== undefined && { label: sealLabel(keyring, reference, row.reference) }),
+      ...toLabel(keyring, reference, row),
     }
   }
 }
 
-const toRefused = (line: number, refusals: readonly RowRefusal[]): NewBatchRow => ({
-  line,
-  refusals: JSON.stringify(refusals.map(({ field, message }) => ({ field, message }))),
-})
+/** It has a reference only to bind its label to. */
+function toRefused(keyring: Keyring, line: number, row: RefusedRow): NewBatchRow {
+  const refusals = JSON.stringify(row.refusals)
+  const reference = createReference()
+  return row.reference === undefined
+    ? { line, refusals }
+    : { line, refusals, reference, ...toLabel(keyring, reference, row) }
+}
+
+const toLabel = (keyring: Keyring, reference: string, row: Pick<BatchRow, 'reference'>) =>
+  row.reference === undefined ? {} : { label: sealLabel(keyring, reference, row.reference) }
 
 const CONSENT_HEADER = 'x-consent-reference'
 
 /** The consent of the row, or else that of the request, is checked as it is for a single verification. */
-function toRequest(incoming: IncomingBatch, row: BatchRow): VerificationRequest | RowRefusal[] {
-  const { line, consentReference } = row
+function toRequest(incoming: IncomingBatch, row: BatchRow): VerificationRequest | RefusedRow {
+  const { reference, consentReference } = row
   const { 'idempotency-key': _key, ...headers } = incoming.headers
   const consent = consentReference === undefined ? {} : { [CONSENT_HEADER]: consentReference }
   try {
     return toVerificationRequest({ ...incoming, headers: { ...headers, ...consent } }, row)
   } catch (error) {
     if (!(error instanceof AppError) || !error.errors) throw error
-    return Object.entries(error.errors).flatMap(([name, texts]) =>
-      texts.map((text) => ({ line, field: toRowField(name), message: text.replace(name, toRowField(name)) })),
+    const refusals = Object.entries(error.errors).flatMap(([name, texts]) =>
+      texts.map((text) => ({ field: toRowField(name), message: text.replace(name, toRowField(name)) })),
     )
+    return { refusals, reference }
   }
 }
 

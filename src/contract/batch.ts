@@ -34,6 +34,7 @@ export type BatchView = Static<typeof BatchView>
 
 const Refusal = exactly({
   line: count('Line of the body on which the row begins; in a JSON array its position. Both count from 1.'),
+  reference: Type.Nullable(text('Your own word for the row; null if it has none, or it cannot be read.')),
   field: Type.Nullable(text('The bad field; null if the row cannot be read.')),
   message: text('What is wrong. It quotes no value.'),
 })
@@ -50,6 +51,8 @@ export const NewBatchResponse = exactly({
   data: exactly({ ...batchFields, refusals: Type.Array(Refusal, { description: 'Every refused row.' }) }),
 })
 
+const detail = (description: string) => Type.Optional(Type.String({ description, 'x-pii': true }))
+
 /** One row of a batch, as it is sent. */
 export const BatchRowRequest = Type.Object(
   {
@@ -62,6 +65,9 @@ export const BatchRowRequest = Type.Object(
     ),
     phone: Type.String({ description: 'Phone number of the customer.', 'x-pii': true }),
     amount: Type.Optional(Type.String({ description: 'For verify_bvn: an amount as decimal text.' })),
+    first_name: detail('First name of the customer, to be compared with the record.'),
+    last_name: detail('Last name of the customer, to be compared with the record.'),
+    date_of_birth: detail('Date of birth of the customer, to be compared with the record.'),
     reference: Type.Optional(
       Type.String({ maxLength: 100, description: 'Your own word for the row, returned with its result.' }),
     ),
@@ -71,6 +77,8 @@ export const BatchRowRequest = Type.Object(
   },
   { additionalProperties: true },
 )
+
+const level = Type.Optional(Type.Enum(['exact', 'partial', 'no'] as const))
 
 /** One row of the results. */
 export const BatchResult = exactly({
@@ -84,6 +92,16 @@ export const BatchResult = exactly({
   success: Type.Boolean({ description: 'Whether the row is VERIFIED.' }),
   code: Type.Nullable(text('Error code of the synchronous response.')),
   message: Type.Nullable(text('Message of the synchronous response.')),
+  match: Type.Nullable(
+    Type.Object(
+      { first_name: level, last_name: level, date_of_birth: level },
+      {
+        description:
+          'How the names and the date of birth of the row compare with the record, as in the header Tabbat-Match; null if they were not compared.',
+        additionalProperties: false,
+      },
+    ),
+  ),
   errors: Type.Optional(
     Type.Array(exactly({ field: Type.Nullable(text('The bad field.')), message: text('What is wrong.') }), {
       description: 'Of a refused row.',

@@ -22,6 +22,8 @@ import { toSharedNow } from './database-clock.ts'
 import { deleteSome, ROWS_PER_STEP } from './delete-some.ts'
 import { toQueuedColumns } from './queue-rows.ts'
 
+type RefusedBatchRow = Pick<BatchResult, 'line' | 'reference' | 'label'> & { readonly refusals: string }
+
 type Receiver = Pick<NewBatch, 'id' | 'owner'>
 
 /** Files of verifications. Questions and labels are sealed. */
@@ -45,11 +47,7 @@ export type BatchTable = {
     page: { readonly afterLine: number; readonly most: number; readonly keepMs: number },
     now: number,
   ) => Promise<BatchResult[]>
-  readonly listRefusals: (
-    id: string,
-    afterLine: number,
-    most: number,
-  ) => Promise<{ line: number; refusals: string }[]>
+  readonly listRefusals: (id: string, afterLine: number, most: number) => Promise<RefusedBatchRow[]>
   /** Batches that were stopped and have not ended. */
   readonly listStopping: (now: number) => Promise<Batch[]>
   /** No further row begins. */
@@ -90,11 +88,16 @@ export function createBatchTable(database: Database): BatchTable {
     listRefusals: async (id, afterLine, most) => {
       const rows = await database
         .prepare(
-          `SELECT line, refusals FROM batch_rows WHERE batch = $1 AND line > $2 AND refusals IS NOT NULL
+          `SELECT line, reference, label, refusals FROM batch_rows WHERE batch = $1 AND line > $2 AND refusals IS NOT NULL
            ORDER BY line LIMIT $3`,
         )
         .all(id, afterLine, most)
-      return rows.map(({ line, refusals }) => ({ line: Number(line), refusals: String(refusals) }))
+      return rows.map(({ line, reference, label, refusals }) => ({
+        line: Number(line),
+        reference: toText(reference),
+        label: (label as Uint8Array | null) ?? undefined,
+        refusals: String(refusals),
+      }))
     },
     listStopping: async (now) => {
       const rows = await database

@@ -56,6 +56,12 @@ export function toMatchText(levels: Levels): string | undefined {
   return parts.length === 0 ? undefined : parts.join(', ')
 }
 
+/** The levels of a text that `toMatchText` made; null if nothing was compared. */
+export const readMatchText = (text: string | undefined): Levels | null =>
+  text === undefined
+    ? null
+    : (Object.fromEntries(text.split(', ').map((part) => part.split('=', 2))) as Levels)
+
 export const hasMismatch = ({ compared }: DetailMatch) => Object.values(compared).includes('no')
 
 function hideFields(person: PersonInfo, hidden: readonly string[]): PersonInfo {

@@ -111,7 +111,8 @@ export async function checkFile(
     const checked = check(fields ? { line: row.line, fields } : row)
     rows += 1
     if ('kind' in checked) good += 1
-    else if (refusals.length < MOST_SHOWN) refusals.push(...checked.slice(0, 1))
+    else if (refusals.length < MOST_SHOWN)
+      refusals.push(...checked.refusals.slice(0, 1).map(({ message }) => ({ line: row.line, message })))
     parts.add(row.line, fields ? Buffer.byteLength(JSON.stringify(fields)) : undefined)
   }
   if (rows === 0) throw new UserError(`${file} has no rows.`)

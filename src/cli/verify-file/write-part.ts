@@ -79,6 +79,7 @@ async function* readUnread({ path, kind, format }: VerifiedFile, part: SentPart)
     if (row.line < part.firstLine || !('problem' in row)) continue
     const errors = [{ field: null, message: row.problem }]
     const about = { line: row.line, reference: null, operation: `verify_${kind}`, state: 'refused' } as const
-    yield { ...about, status, success: false, code: 'validation_failed', message, errors, data: null }
+    const answer = { status, success: false, code: 'validation_failed', message, match: null, data: null }
+    yield { ...about, ...answer, errors }
   }
 }
