@@ -60,6 +60,13 @@ describe.each(ENGINES)('batches on %s', (engine, toSettings) => {
       .map((line) => JSON.parse(line))
   }
 
+  /** The answer of the same person to a single verification. */
+  const readSingle = async () => {
+    const payload = { nin: nin(1).nin, phone: PHONE }
+    const url = '/api/v2/kyc/verify-nin'
+    return (await server.app.inject({ method: 'POST', url, headers: bearer(), payload })).json()
+  }
+
   describe('202', () => {
     test('takes NDJSON, refuses bad rows alone, and answers each row as a single verification', async () => {
       const rows = [
@@ -81,11 +88,12 @@ describe.each(ENGINES)('batches on %s', (engine, toSettings) => {
       expect(data.refusals).toEqual([
         {
           line: 2,
+          reference: 'bad',
           field: 'nin',
           message: 'nin must be 11 digits, or a virtual NIN: two letters, 12 digits and two letters',
         },
-        { line: 2, field: 'phone', message: 'phone is required' },
-        { line: 6, field: null, message: 'The row is not valid JSON.' },
+        { line: 2, reference: 'bad', field: 'phone', message: 'phone is required' },
+        { line: 6, reference: null, field: null, message: 'The row is not valid JSON.' },
       ])
       const ended = await waitForEnd(data.id)
       expect(ended).toMatchObject({
@@ -101,16 +109,27 @@ describe.each(ENGINES)('batches on %s', (engine, toSettings) => {
         [4, 'done', 200, null],
         [6, 'refused', 422, 'validation_failed'],
       ])
-      const single = await server.app.inject({
-        method: 'POST',
-        url: '/api/v2/kyc/verify-nin',
-        headers: bearer(),
-        payload: { nin: nin(1).nin, phone: PHONE },
-      })
+      const single = await readSingle()
       const { request_reference: _one, ...data1 } = results[0].data
-      const { request_reference: _other, ...expected } = single.json().data
+      const { request_reference: _other, ...expected } = single.data
       expect(data1).toEqual(expected)
-      expect(results[0]).toMatchObject({ reference: 'Customer "1"', success: true })
+      expect(results[0]).toMatchObject({ reference: 'Customer "1"', success: true, match: null })
+      expect(results[1]).toMatchObject({ reference: 'bad', state: 'refused' })
+    })
+
+    test('compares the names and the date of birth of a row', async () => {
+      const single = await readSingle()
+      const { first_name, last_name, date_of_birth } = single.data.personal_info
+      const rows = [
+        nin(1, { first_name, last_name, date_of_birth }),
+        nin(1, { first_name: 'Nemo', date_of_birth: '1901-01-01' }),
+      ]
+      const { data } = (await send(toNdjson(rows))).json()
+      await waitForEnd(data.id)
+      expect((await readResults(data.id)).map(({ match }) => match)).toEqual([
+        { first_name: 'exact', last_name: 'exact', date_of_birth: 'exact' },
+        { first_name: 'no', date_of_birth: 'no' },
+      ])
     })
 
     test('takes CSV and a JSON array', async () => {
@@ -306,11 +325,24 @@ describe.each(ENGINES)('batches on %s', (engine, toSettings) => {
       const cancel = () =>
         server.app.inject({ method: 'DELETE', url: `${URL_OF_BATCHES}/${data.id}`, headers: key })
       const answer = await cancel()
-      expect(answer.statusCode).toBe(200)
+      expect([answer.statusCode, answer.json().message]).toEqual([200, 'Batch cancelled'])
       const ended = await waitForEnd(data.id, key)
       expect(ended.state).toBe('cancelled')
       expect(ended.counts.cancelled).toBeGreaterThan(0)
       expect((await cancel()).json().data).toEqual(ended)
+    })
+
+    test('and had ended before, is not called cancelled, and leaves no audit row', async () => {
+      const { data } = (await send(toNdjson([nin(1)]))).json()
+      await waitForEnd(data.id)
+      const url = `${URL_OF_BATCHES}/${data.id}`
+      const answer = await server.app.inject({ method: 'DELETE', url, headers: bearer() })
+      expect(answer.json()).toMatchObject({
+        message: 'Batch had ended; nothing was cancelled',
+        data: { state: 'completed', counts: { verified: 1, cancelled: 0 } },
+      })
+      const rows = await server.context.store.audit.byReference(data.id)
+      expect(rows.map(({ phase }) => phase)).toEqual(['batch_accepted'])
     })
 
     test('makes room for another: a key has a few at a time', async () => {

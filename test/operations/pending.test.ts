@@ -236,7 +236,7 @@ describe.each(engines)('a pending verification on %s', (engine) => {
     const accepted = await verify({ ...ASYNC, 'idempotency-key': 'order-1' }, { nin: '00000000503' })
     const reference = toReference(accepted)
     const { database, queue } = context.store
-    await database.prepare('UPDATE queued_verifications SET expires_at = expires_at - 15000').run()
+    await database.prepare('UPDATE queued_verifications SET expires_at = expires_at - 30000').run()
     await ended(reference)
     const expired = await read(reference)
     expect(expired.status).toBe(504)
@@ -266,6 +266,8 @@ describe.each(engines)('a pending verification on %s', (engine) => {
     await ended(reference)
     const answer = await read(reference)
     expect([answer.status, answer.body.code]).toEqual([429, 'rate_limited'])
+    // A client that honours `retryable` needs to know when.
+    expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(0)
   })
 
   it('is answered after the key was rolled, to the successor, and never after it was revoked', async () => {
