@@ -69,10 +69,10 @@ describe.each(ENGINES)('on %s', (engine) => {
       expect(kept).toBe(lost)
       expect(await tabbat.batches.get(batch.id)).toMatchObject({ id: batch.id, rows: 3 })
       server.proxy.fail('truncate')
-      const results = await tabbat.batches.results(batch.id)
+      const results = await Array.fromAsync(tabbat.batches.results(batch.id))
       expect(results.map(({ line, reference }) => [line, reference])).toEqual([
         [1, 'one'],
-        [2, null],
+        [2, 'two'],
         [3, 'three'],
       ])
       expect(results[1]).toMatchObject({ state: 'refused', success: false })
@@ -80,10 +80,38 @@ describe.each(ENGINES)('on %s', (engine) => {
       expect(['stopping', 'completed', 'cancelled']).toContain(state)
     })
 
+    it('gives each row once and in order, also when the connection breaks', async () => {
+      const many = Array.from({ length: 300 }, (_each, index) => ({ ...rows[0], reference: `row ${index}` }))
+      const { id } = await tabbat.batches.create(many)
+      server.proxy.fail('truncate', 'reset', 'truncate', { status: 503, body: '' })
+      const before = server.proxy.requests.length
+      const found = await Array.fromAsync(tabbat.batches.results(id))
+      expect(found.map(({ reference }) => reference)).toEqual(many.map(({ reference }) => reference))
+      expect(server.proxy.requests.length - before).toBe(5)
+    })
+
+    it('gives rows before the end of the response, and ends when the caller stops', async () => {
+      const { id } = await tabbat.batches.create(rows)
+      const direct = server.connect({ baseUrl: server.url })
+      for await (const { reference } of direct.batches.results(id)) {
+        expect(reference).toBe('one')
+        break
+      }
+      const abort = new AbortController()
+      const ended = (async () => {
+        for await (const _row of direct.batches.results(id, { signal: abort.signal })) abort.abort()
+      })()
+      expect((await errorOf(ended)).code).toBe('aborted')
+      server.proxy.fail('hang')
+      const late = server.connect({ maxRetries: 0 }).batches.results(id, { timeoutMs: 300 })
+      expect((await errorOf(Array.fromAsync(late))).code).toBe('timeout')
+    })
+
     it('of another key does not exist, and an odd id is not sent', async () => {
       const { id } = await tabbat.batches.create(rows)
       const other = server.connect({ key: await server.createKey() }).batches
-      for (const call of [other.get, other.results, other.cancel])
+      const readAll = (of: string) => Array.fromAsync(other.results(of))
+      for (const call of [other.get, readAll, other.cancel])
         expect(await errorOf(call(id))).toMatchObject({ code: 'not_found', status: 404 })
       const before = server.proxy.requests.length
       for (const odd of ['', '../x', 'bat_1/results', undefined as never]) {

@@ -34,6 +34,22 @@ describe('a verification with a test key', () => {
     })
   })
 
+  it('says how names and the date of birth compare, where they are given', async () => {
+    const request = { nin: '12345678901', phone: PHONE }
+    const plain = await tabbat.verifyNin(request)
+    expect(Object.keys(plain)).not.toContain('match')
+    if (!plain.verified) throw new Error('not verified')
+    const { first_name, last_name } = plain.person.personal_info
+    const details = { first_name, last_name: `${last_name} Nemo`, date_of_birth: '1901-01-01' }
+    expect(await tabbat.verifyNin({ ...request, ...details })).toMatchObject({
+      verified: true,
+      match: { first_name: 'exact', last_name: 'partial', date_of_birth: 'no' },
+    })
+    const later = await tabbat.verifyNin({ ...request, first_name }, { respondAsync: 10 })
+    expect(later).toMatchObject({ verified: true, match: { first_name: 'exact' } })
+    expect(await tabbat.pending.get(later.reference)).toEqual(later)
+  })
+
   const numbers = SANDBOX_NUMBERS.filter(({ use }) => use !== 'phone')
   const verify = (use: string, number: string) =>
     use === 'nin'

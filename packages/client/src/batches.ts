@@ -1,7 +1,8 @@
 import type { Schemas } from './api.ts'
 import { readData } from './data.ts'
-import { invalidArgument, unexpectedResponse } from './error.ts'
-import type { CallOptions, Send } from './transport.ts'
+import { invalidArgument } from './error.ts'
+import { stream } from './stream.ts'
+import type { CallOptions, Transport } from './transport.ts'
 import { listPersonal, toHeader } from './verification.ts'
 
 export type BatchRow = Schemas['CreateBatchRequest'][number]
@@ -19,15 +20,18 @@ export type Batches = {
   readonly create: (rows: readonly BatchRow[], options?: BatchOptions) => Promise<NewBatch>
   /** How far it is. */
   readonly get: (id: string, options?: CallOptions) => Promise<Batch>
-  /** All rows in the order in which they were sent, also those that have not ended. */
-  readonly results: (id: string, options?: CallOptions) => Promise<BatchResult[]>
+  /**
+   * All rows in the order in which they were sent, as they arrive, also those that have not ended. `timeoutMs` is for each wait
+   * for further rows.
+   */
+  readonly results: (id: string, options?: CallOptions) => AsyncGenerator<BatchResult, void>
   /** Cancels the rows that have not begun. */
   readonly cancel: (id: string, options?: CallOptions) => Promise<Batch>
 }
 
 const PATH = '/api/v2/kyc/batches'
 
-export const createBatches = (send: Send): Batches => ({
+export const createBatches = (transport: Transport, { send } = transport): Batches => ({
   create: async (rows, { idempotencyKey = crypto.randomUUID(), ...call } = {}) =>
     readData<Schemas['CreateBatchResponse']>(send, {
       ...call,
@@ -43,19 +47,9 @@ export const createBatches = (send: Send): Batches => ({
     }),
   get: async (id, call = {}) =>
     readData<Schemas['GetBatchResponse']>(send, { ...call, method: 'GET', path: toPath(id) }),
-  results: async (id, call = {}) => {
-    const path = `${toPath(id)}/results`
+  results: async function* (id, call = {}) {
     const headers = { accept: 'application/x-ndjson' }
-    const { status, body } = await send({
-      ...call,
-      method: 'GET',
-      path,
-      headers,
-      isLarge: true,
-      isLines: true,
-    })
-    if (!Array.isArray(body)) throw unexpectedResponse(status)
-    return body as BatchResult[]
+    yield* stream(transport, { ...call, method: 'GET', path: `${toPath(id)}/results`, headers })
   },
   cancel: async (id, call = {}) =>
     readData<Schemas['CancelBatchResponse']>(send, { ...call, method: 'DELETE', path: toPath(id) }),

@@ -12,7 +12,15 @@ export {
   type TvAddOnsRequest,
 } from './tabbat.ts'
 export type { CallOptions, TabbatOptions } from './transport.ts'
-export type { NotVerified, Pending, VerificationResult, Verified, VerifyOptions } from './verification.ts'
+export type {
+  Match,
+  MatchLevel,
+  NotVerified,
+  Pending,
+  VerificationResult,
+  Verified,
+  VerifyOptions,
+} from './verification.ts'
 export {
   type WebhookEvent,
   type WebhookHeaders,

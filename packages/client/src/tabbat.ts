@@ -3,7 +3,7 @@ import { type Batches, createBatches } from './batches.ts'
 import { readData } from './data.ts'
 import { createPending, type PendingVerifications } from './pending.ts'
 import type { BvnPerson, BvnRequest, NinPerson, NinRequest } from './person.ts'
-import { type CallOptions, createSend, type TabbatOptions } from './transport.ts'
+import { type CallOptions, createTransport, type TabbatOptions } from './transport.ts'
 import { type VerificationResult, type VerifyOptions, verify } from './verification.ts'
 import { type Webhooks, webhooks } from './webhooks.ts'
 
@@ -29,7 +29,8 @@ export type Tabbat = {
 
 /** A client of one server with one API key. It keeps no state between calls. */
 export function createTabbat(options: TabbatOptions): Tabbat {
-  const send = createSend(options)
+  const transport = createTransport(options)
+  const { send } = transport
   const list = <Response extends { data: unknown }>(path: string, call: CallOptions = {}) =>
     readData<Response>(send, { ...call, method: 'GET', path })
   return {
@@ -45,7 +46,7 @@ export function createTabbat(options: TabbatOptions): Tabbat {
       return list<Schemas['ListTvAddOnsResponse']>(path, call)
     },
     pending: createPending(send),
-    batches: createBatches(send),
+    batches: createBatches(transport),
     webhooks,
   }
 }

@@ -33,20 +33,28 @@ export type Call = CallOptions & {
   readonly sent?: readonly string[]
   /** A body for which the time of one request is too short: it has the time of the whole call. */
   readonly isLarge?: boolean
-  /** JSON on each line. */
-  readonly isLines?: boolean
+  /** The body of a success is not read: see stream.ts. */
+  readonly isStream?: boolean
   /** Whether an error is a result: its response is returned. */
   readonly isResult?: (error: TabbatError) => boolean
 }
 
-export type Answer = { readonly status: number; readonly headers: Headers; readonly body: unknown }
+export type Answer = {
+  readonly status: number
+  readonly headers: Headers
+  readonly body: unknown
+  /** Ends a body that is not read yet. */
+  readonly end: () => void
+}
 
 export type Send = (call: Call) => Promise<Answer>
+
+export type Transport = { readonly send: Send; readonly maxRetries: number; readonly timeoutMs: number }
 
 const LONGEST_TIMER_MS = 2 ** 31 - 1
 
 /** Sends calls with one deadline each, and repeats what may succeed later. */
-export function createSend(options: TabbatOptions): Send {
+export function createTransport(options: TabbatOptions): Transport {
   const { attemptTimeoutMs = 20_000, maxRetries = 4, fetch: fetchWith = fetch } = options
   const base = toBase(options.baseUrl)
   if (typeof options.key !== 'string' || !/^[\x21-\x7e]+$/.test(options.key))
@@ -67,7 +75,7 @@ export function createSend(options: TabbatOptions): Send {
         credentials: 'omit',
         signal: abort.signal,
       })
-      return await readAnswer(response, call)
+      return await readAnswer(response, call, end)
     } catch (thrown) {
       return toNetworkError(thrown, abort.signal.aborted)
     } finally {
@@ -76,7 +84,7 @@ export function createSend(options: TabbatOptions): Send {
     }
   }
 
-  return async (call) => {
+  const send: Send = async (call) => {
     const { signal, timeoutMs = options.timeoutMs ?? 60_000 } = call
     checkTime('timeoutMs', timeoutMs)
     const endsAt = performance.now() + timeoutMs
@@ -90,26 +98,28 @@ export function createSend(options: TabbatOptions): Send {
       await sleep(delayMs, signal)
     }
   }
+  return { send, maxRetries, timeoutMs: options.timeoutMs ?? 60_000 }
 }
 
-function throwIfAborted(signal: AbortSignal | undefined): void {
+export function throwIfAborted(signal: AbortSignal | undefined): void {
   if (signal?.aborted) throw new TabbatError('aborted', 'The call was aborted by its signal.')
 }
 
 async function readAnswer(
   response: Response,
-  { isResult, isLines = false, sent = [] }: Call,
+  { isResult, isStream = false, sent = [] }: Call,
+  end: () => void,
 ): Promise<Answer | TabbatError> {
   const { status, headers } = response
-  const text = await response.text()
-  const body = parse(response.ok && isLines ? `[${text.trim().replaceAll('\n', ',')}]` : text)
-  const answer = { status, headers, body }
+  if (response.ok && isStream) return { status, headers, body: response.body, end }
+  const body = parse(await response.text())
+  const answer = { status, headers, body, end }
   if (response.ok && (status === 204 || typeof body === 'object')) return answer
   const error = toResponseError(response, body, sent)
   return isResult?.(error) ? answer : error
 }
 
-function parse(text: string): unknown {
+export function parse(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {
@@ -118,7 +128,7 @@ function parse(text: string): unknown {
 }
 
 /** Only a code such as ECONNREFUSED is taken over: other texts of `fetch` may quote headers. */
-function toNetworkError(thrown: unknown, isTimeout: boolean): TabbatError {
+export function toNetworkError(thrown: unknown, isTimeout: boolean): TabbatError {
   if (isTimeout) return new TabbatError('timeout', 'The server did not answer in time.', { retryable: true })
   const { cause, code } = Object(thrown) as { cause?: unknown; code?: unknown }
   const reason = [code, (Object(cause) as { code?: unknown }).code].find(

@@ -16,7 +16,16 @@ export type Verified<Person> = {
   readonly pending?: undefined
   readonly reference: string
   readonly person: Person
+  /** How the names and the date of birth of the request compare with the record, if some were given and could be compared. */
+  readonly match?: Match
 }
+
+export type Match = {
+  readonly first_name?: MatchLevel
+  readonly last_name?: MatchLevel
+  readonly date_of_birth?: MatchLevel
+}
+export type MatchLevel = 'exact' | 'partial' | 'no'
 
 /** There is no such record, or the phone differs. */
 export type NotVerified = {
@@ -72,17 +81,23 @@ type Body = {
 }
 
 /** VERIFIED needs all its signs, so that no odd response is taken for it. */
-export function toResult<Person>({ status, body }: Answer): VerificationResult<Person> {
+export function toResult<Person>({ status, headers, body }: Answer): VerificationResult<Person> {
   const { success, data } = Object(body) as Body
   const reference = data?.request_reference
   const state = data?.verification_status
   if (typeof reference === 'string') {
     if (status === 200 && success === true && state === 'VERIFIED')
-      return { verified: true, reference, person: data as Person }
+      return { verified: true, reference, person: data as Person, ...readMatch(headers) }
     if (status === 422 && state === 'NOT_VERIFIED') return { verified: false, reference }
     if (status === 202 && state === 'PENDING') return { pending: true, reference }
   }
   throw unexpectedResponse(status)
+}
+
+/** `Tabbat-Match: first_name=exact, date_of_birth=no`. */
+function readMatch(headers: Headers): { match?: Match } {
+  const parts = headers.get('tabbat-match')?.matchAll(/(\w+)=(\w+)/g)
+  return parts ? { match: Object.fromEntries([...parts].map(([, name, level]) => [name, level])) } : {}
 }
 
 /** An amount and an operation are not personal, and may be found in other texts. */

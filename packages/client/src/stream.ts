@@ -1,0 +1,66 @@
+import { type TabbatError, unexpectedResponse } from './error.ts'
+import { sleep, toDelayMs } from './retry.ts'
+import { type Answer, type Call, parse, type Transport, throwIfAborted, toNetworkError } from './transport.ts'
+
+/**
+ * The objects of an NDJSON body, as they arrive. A body that breaks is asked for again, and what was given before is left out: the
+ * server sends the same objects in the same order. `timeoutMs` is for the beginning of a response, and for each wait for more of it.
+ */
+export async function* stream<T extends object>(transport: Transport, call: Call): AsyncGenerator<T, void> {
+  const { signal, timeoutMs = transport.timeoutMs } = call
+  let given = 0
+  for (let retries = 0; ; retries += 1) {
+    const answer = await transport.send({ ...call, isStream: true })
+    let seen = 0
+    try {
+      for await (const line of readLines(answer, timeoutMs, signal)) {
+        seen += 1
+        if (seen <= given) continue
+        given = seen
+        retries = 0
+        yield readObject<T>(line, answer)
+      }
+      return
+    } catch (error) {
+      throwIfAborted(signal)
+      if (!(error as TabbatError).retryable || retries >= transport.maxRetries) throw error
+      await sleep(toDelayMs(retries), signal)
+    }
+  }
+}
+
+function readObject<T extends object>(line: string, { status }: Answer): T {
+  const value = parse(line)
+  if (typeof value === 'object' && value !== null) return value as T
+  throw unexpectedResponse(status)
+}
+
+async function* readLines(
+  { body, end }: Answer,
+  timeoutMs: number,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<string, void> {
+  const reader = (body as ReadableStream<Uint8Array>).getReader()
+  const decoder = new TextDecoder()
+  let isTimeout = false
+  const stop = () => {
+    isTimeout = true
+    end()
+  }
+  signal?.addEventListener('abort', end)
+  try {
+    for (let rest = ''; ; ) {
+      const timer = setTimeout(stop, timeoutMs)
+      const { done, value } = await reader.read().finally(() => clearTimeout(timer))
+      const lines = (rest + decoder.decode(value, { stream: !done })).split('\n')
+      rest = done ? '' : (lines.pop() ?? '')
+      yield* lines.filter((line) => line !== '')
+      if (done) return
+    }
+  } catch (thrown) {
+    throw toNetworkError(thrown, isTimeout)
+  } finally {
+    signal?.removeEventListener('abort', end)
+    end()
+  }
+}
