@@ -68,11 +68,14 @@ describe('the page lists', () => {
     for (const { name, as_of } of catalogue.asOf) expect(page).toContain(`${name} ${as_of}`)
   })
 
-  test.each(OPERATIONS.map(({ operationId }) => operationId))('samples in four languages for %s', (id) => {
-    const section = page.split(`id="${id}"`)[1]?.split('</section>')[0]
-    for (const language of ['curl', 'TypeScript', 'PHP', 'Python'])
-      expect(section).toContain(`<figcaption>${language}`)
-  })
+  test.each(OPERATIONS.map(({ operationId }) => operationId))(
+    'samples in four languages and with the client for %s',
+    (id) => {
+      const section = page.split(`id="${id}"`)[1]?.split('</section>')[0]
+      for (const language of ['curl', 'Typed client', 'TypeScript', 'PHP', 'Python'])
+        expect(section).toContain(`<figcaption>${language}`)
+    },
+  )
 })
 
 describe('the page is safe', () => {

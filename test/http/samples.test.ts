@@ -58,6 +58,36 @@ async function runSample(runner: Runner, code: string): Promise<string> {
   return (await run(program, args, { env: ENVIRONMENT })).stdout
 }
 
+describe('the samples with the typed client', () => {
+  const runner: Runner = {
+    language: 'TypeScript',
+    missing: undefined,
+    command: (file) => [process.execPath, file],
+  }
+  const client = JSON.stringify(join(process.cwd(), 'packages/client/src/index.ts'))
+  const runClient = (id: string) => {
+    const [sample = ''] = listSamples(id, 'Typed client')
+    return runSample(runner, sample.replace("'@tabbat/client'", client))
+  }
+
+  it.each([
+    ['verifyNin', /verified: true/],
+    ['verifyBvn', /verified: true/],
+    ['listInternetBundles', /price: '\d+/],
+    ['listSmeBundles', /code: 'sme_data_50mb'/],
+    ['listTvAddOns', /add_on_product_code: '/],
+    ['createBatch', /id: 'bat_/],
+  ])('call %s', async (id, expected) => expect(await runClient(id)).toMatch(expected))
+
+  // What they ask for does not exist, and 404 shows that the call is right.
+  it.each(['getVerification', 'cancelVerification', 'getBatch', 'getBatchResults', 'cancelBatch'])(
+    'call %s',
+    async (id) => {
+      await expect(runClient(id)).rejects.toThrow(/code: 'not_found'/)
+    },
+  )
+})
+
 describe.each(RUNNERS)('the samples in $language', (runner) => {
   const { language, missing } = runner
   if (missing !== undefined) return void it.skip(`are not run: ${missing}`)

@@ -1,6 +1,9 @@
 import { SANDBOX_KEY } from '../../keys/sandbox-key.ts'
 import { type Call, toCall } from './call.ts'
+import { toClientSample } from './client-sample.ts'
 import type { Endpoint } from './open-api.ts'
+
+const CLIENT = 'Typed client (TypeScript)'
 
 type Sample = { readonly language: string; readonly code: string }
 
@@ -8,7 +11,9 @@ type Sample = { readonly language: string; readonly code: string }
 export function listSamples(endpoint: Endpoint): Sample[] {
   const call = toCall(endpoint)
   const sent = call.method === 'GET' ? { ...call, body: undefined } : call
+  const client = toClientSample(endpoint)
   return [
+    ...(client === undefined ? [] : [{ language: CLIENT, code: client }]),
     { language: 'TypeScript', code: toTypeScript(sent) },
     { language: 'PHP', code: toPhp(sent) },
     { language: 'Python', code: toPython(sent) },
