@@ -16,6 +16,7 @@ export async function* stream<T extends object>(transport: Transport, call: Call
       for await (const line of readLines(answer, timeoutMs, signal)) {
         seen += 1
         if (seen <= given) continue
+        throwIfAborted(signal)
         given = seen
         retries = 0
         yield readObject<T>(line, answer)
