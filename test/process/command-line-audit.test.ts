@@ -20,6 +20,12 @@ describe.each(ENGINES)('commands on %s', (engine) => {
       (await tabbat(settings, 'keys', 'create', '--name', 'shop', '--mode', 'test', '--json')).stdout,
     )
     await tabbat(settings, 'keys', 'revoke', made.id)
+    const create = ['tokens', 'create', '--name', 'deploy', '--role', 'operator', '--json']
+    const token = JSON.parse((await tabbat(settings, ...create)).stdout)
+    expect(token).toMatchObject({ token: expect.stringMatching(/^tbt_admin_/), state: 'active' })
+    await tabbat(settings, 'tokens', 'revoke', token.id)
+    const [listed] = JSON.parse((await tabbat(settings, 'tokens', 'list', '--json')).stdout)
+    expect(listed).toMatchObject({ id: token.id, state: 'revoked', role: 'operator', made_by: 'command line' })
     await tabbat(settings, 'admin', 'invite', '--url', 'http://127.0.0.1:8081')
     await tabbat(settings, 'sources', 'disable', 'dojah')
     await tabbat(settings, 'import', 'nin', 'docs/examples/nin.ndjson')
@@ -28,6 +34,8 @@ describe.each(ENGINES)('commands on %s', (engine) => {
       expect.arrayContaining([
         'key_created',
         'key_revoked',
+        'token_created',
+        'token_revoked',
         'account_invited',
         'source_disabled',
         'import_started',
