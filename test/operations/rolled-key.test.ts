@@ -34,11 +34,17 @@ async function openRolled(
   const first = await server.createKey({ mode: 'live', ...rights })
   const roll = async (key: string) =>
     (await rollKey({ ...context, keyring: context.keyring() }, key.slice(9, 17), DAY_MS)).text
-  const verify = (key: string, index: number, phone = PHONE, headers: Record<string, string> = {}) =>
+  const verify = (
+    key: string,
+    index: number,
+    phone = PHONE,
+    headers: Record<string, string> = {},
+    details: object = {},
+  ) =>
     fetch(`${url}/api/v2/kyc/verify-nin`, {
       method: 'POST',
       headers: { ...bearer(key), 'content-type': 'application/json', ...headers },
-      body: JSON.stringify({ nin: String(61_000_000_000 + index), phone }),
+      body: JSON.stringify({ nin: String(61_000_000_000 + index), phone, ...details }),
     })
   return { server, first, roll, verify }
 }
@@ -54,6 +60,21 @@ describe.each(engines)('a key that was rolled, on %s', (engine) => {
     for (const guess of [0, 1, 2, 3, 4, 5])
       statuses.push((await verify(keys[guess % 3] ?? '', 0, `0803000000${guess}`)).status)
     expect(statuses).toEqual([422, 422, 422, 422, 422, 429])
+  })
+
+  it('requires the same details to match', async () => {
+    const { first, roll, verify } = await openRolled(engine, {}, { requireMatch: 'both' })
+    const last = await roll(await roll(first))
+    const { first_name, last_name, date_of_birth } = toNinRecord('61000000000', PHONE.slice(1)).personal_info
+    const right = { first_name, last_name, date_of_birth }
+    const ask = async (details: object) => {
+      const answer = await verify(last, 0, PHONE, {}, details)
+      const { code, errors = {} } = (await answer.json()) as { code?: string; errors?: object }
+      return [answer.status, code, Object.keys(errors)]
+    }
+    expect(await ask({})).toEqual([422, 'validation_failed', ['first_name', 'last_name', 'date_of_birth']])
+    expect(await ask({ ...right, date_of_birth: '1901-01-01' })).toEqual([422, 'not_verified', []])
+    expect(await ask(right)).toEqual([200, undefined, []])
   })
 
   it('counts the people that its predecessors asked about today', async () => {
