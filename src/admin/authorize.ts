@@ -22,6 +22,16 @@ export async function authorize(deps: AdminDeps, route: AdminRoute, exchange: Ex
   return actor
 }
 
+export async function isAllowed(deps: AdminDeps, route: AdminRoute, exchange: Exchange): Promise<boolean> {
+  try {
+    await authorize(deps, route, exchange)
+    return true
+  } catch (error) {
+    if (error instanceof AdminError) return false
+    throw error
+  }
+}
+
 /** Returns the signed-in account. Throws if the request is from another site or not signed in. */
 async function authorizeSession(
   deps: AdminDeps,

@@ -26,6 +26,8 @@ type AdminRequest<Input> = {
   readonly params: Readonly<Record<string, string>>
   readonly actor: Actor
   readonly exchange: Exchange
+  /** Whether the session or the token is still valid and has the role, for streams. */
+  readonly isStillAllowed: () => Promise<boolean>
 }
 
 /** One route of the admin API. The OpenAPI document and the role checks are made from the list of routes. */

@@ -12,7 +12,7 @@ import { addHealth } from '../http/health.ts'
 import type { AdminDeps } from './admin-deps.ts'
 import { createToAdminErrorReply } from './admin-error-reply.ts'
 import { createAuthentication } from './authentication.ts'
-import { authorize } from './authorize.ts'
+import { authorize, isAllowed } from './authorize.ts'
 import { createChainChecks } from './chain-check.ts'
 import { toCharts } from './charts.ts'
 import { createHostCheck } from './host-check.ts'
@@ -107,7 +107,9 @@ function addRoutes(app: App, deps: AdminDeps): void {
         // A body may take seconds to arrive. The account may have been removed meanwhile.
         const actor = route.method === 'GET' ? before : await authorize(deps, route, exchange)
         if (route.stream !== undefined) limitStreams(actor.session, exchange)
-        return toReply(route, await route.run(deps, { input, params: exchange.params, actor, exchange }))
+        const isStillAllowed = () => isAllowed(deps, route, exchange)
+        const request = { input, params: exchange.params, actor, exchange, isStillAllowed }
+        return toReply(route, await route.run(deps, request))
       },
     })
 }

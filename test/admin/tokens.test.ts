@@ -178,6 +178,19 @@ describe.each(HERE)('tokens of the admin API on %s', (_name, createSettings) => 
     ])
   })
 
+  it('open live streams, which end when the token is revoked', async () => {
+    const { text, row } = await create({ role: 'viewer' })
+    const stream = await fetch(`${server.url}/admin/overview/events`, {
+      headers: { authorization: `Bearer ${text}` },
+    })
+    let events = ''
+    for await (const piece of stream.body?.pipeThrough(new TextDecoderStream()) ?? []) {
+      if (events === '') await revokeAdminToken(toDeps(), row.id)
+      events += piece
+    }
+    expect([...events.matchAll(/^event: (\w+)/gm)].map(([, name]) => name)).toEqual(['overview', 'signed_out'])
+  })
+
   describe('in the console', () => {
     const post = (path: string, body: object) => server.request(path, { cookie: owner, body })
     const list = async () =>

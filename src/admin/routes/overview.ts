@@ -2,7 +2,6 @@ import { Type } from '../../contract/schema.ts'
 import { readPeriod } from '../overview-period.ts'
 import { streamOverview } from '../overview-stream.ts'
 import { type AdminRoute, defineRoute } from '../route.ts'
-import { readSessionCookie } from '../session-cookie.ts'
 import { Charts, Overview, OverviewQuery } from '../shapes/overview.ts'
 
 const DEFAULTS = { range: 'day', mode: 'all' } as const
@@ -44,14 +43,11 @@ export const OVERVIEW_ROUTES: readonly AdminRoute[] = [
     output: Type.String(),
     stream: 'text/event-stream',
     isBackground: true,
-    run: async (deps, { input, exchange }) => {
-      const token = readSessionCookie(exchange.headers.cookie, deps.addresses.isSecure(exchange)) ?? ''
-      const isSignedIn = async () =>
-        (await deps.authentication.findActor(token, { isBackground: true })) !== undefined
+    run: async (deps, { input, isStillAllowed }) => {
       // A bad range is refused before the stream begins.
       const query = { ...DEFAULTS, ...input }
       readPeriod(query, Date.now())
-      return streamOverview(deps, query, isSignedIn)
+      return streamOverview(deps, query, isStillAllowed)
     },
   }),
 ]
