@@ -23,7 +23,7 @@ export type AdminTokenOptions = {
 }
 
 /** A token with its secret, which is shown once and never stored. */
-export type NewAdminToken = { readonly text: string; readonly row: AdminTokenRow }
+type NewAdminToken = { readonly text: string; readonly row: AdminTokenRow }
 
 export const TOKEN_LIFETIME = '90d'
 const LONGEST_MS = 366 * DAY_MS

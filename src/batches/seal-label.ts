@@ -7,7 +7,7 @@ const bound = (reference: string) => toAssociatedData('batch_rows', Buffer.from(
 export const sealLabel = (keyring: Keyring, reference: string, label: string): Buffer =>
   seal(keyring.queue, Buffer.from(label), bound(reference))
 
-export const openLabel = (keyring: Keyring, reference: string, sealed: Uint8Array): string =>
+const openLabel = (keyring: Keyring, reference: string, sealed: Uint8Array): string =>
   unseal(keyring.queue, sealed, bound(reference)).toString()
 
 type LabelledRow = { readonly reference: string | undefined; readonly label: Uint8Array | undefined }

@@ -42,7 +42,7 @@ function toRefused(keyring: Keyring, line: number, row: RefusedRow): NewBatchRow
     : { line, refusals, reference, ...toLabel(keyring, reference, row) }
 }
 
-const toLabel = (keyring: Keyring, reference: string, row: Pick<BatchRow, 'reference'>) =>
+const toLabel = (keyring: Keyring, reference: string, row: { readonly reference?: string | undefined }) =>
   row.reference === undefined ? {} : { label: sealLabel(keyring, reference, row.reference) }
 
 const CONSENT_HEADER = 'x-consent-reference'

@@ -18,6 +18,10 @@ it('the OpenAPI document lists every route with its role', async () => {
   for (const { method, path, role } of ADMIN_ROUTES) {
     const operation = paths[path.replace(/:([a-z]+)/g, '{$1}')]?.[method.toLowerCase()]
     expect(operation?.description, path).toContain(role === 'anyone' ? 'no session' : `\`${role}\``)
-    expect(operation?.security === undefined, path).toBe(role !== 'anyone')
+    const isForAccounts = operation?.description.endsWith('Refused for tokens.')
+    expect(operation?.security, path).toEqual(
+      role === 'anyone' ? [] : isForAccounts ? [{ session: [] }] : undefined,
+    )
+    expect(JSON.stringify(operation?.responses).includes('session_required'), path).toBe(isForAccounts)
   }
 })

@@ -3,7 +3,7 @@ import { RoleName, strict, Time } from './fields.ts'
 import { Password } from './session.ts'
 
 /** A token of the admin API without its secret. */
-export const AdminToken = Type.Object({
+const AdminToken = Type.Object({
   id: Type.String(),
   name: Type.String(),
   role: RoleName,
@@ -18,7 +18,6 @@ export const AdminToken = Type.Object({
   /** Recorded once a minute. */
   last_used_at: Type.Nullable(Time),
 })
-export type AdminToken = Static<typeof AdminToken>
 
 export const AdminTokens = Type.Object({ tokens: Type.Array(AdminToken) })
 export type AdminTokens = Static<typeof AdminTokens>
