@@ -294,6 +294,12 @@ export type Schemas = {
     phone: string
     /** For verify_bvn: an amount as decimal text. */
     amount?: string
+    /** First name of the customer, to be compared with the record. */
+    first_name?: string
+    /** Last name of the customer, to be compared with the record. */
+    last_name?: string
+    /** Date of birth of the customer, to be compared with the record. */
+    date_of_birth?: string
     /** Your own word for the row, returned with its result. */
     reference?: string
     /** As X-Consent-Reference, for this row. */
@@ -337,6 +343,7 @@ export type Schemas = {
       refusals: ({
         /** Line of the body on which the row begins; in a JSON array its position. Both count from 1. */
         line: number
+        reference: string | null
         field: string | null
         /** What is wrong. It quotes no value. */
         message: string
@@ -427,6 +434,11 @@ export type Schemas = {
     success: boolean
     code: string | null
     message: string | null
+    match: {
+      first_name?: "exact" | "partial" | "no"
+      last_name?: "exact" | "partial" | "no"
+      date_of_birth?: "exact" | "partial" | "no"
+    } | null
     /** Of a refused row. */
     errors?: ({
       field: string | null
