@@ -188,7 +188,10 @@ describe.each(HERE)('tokens of the admin API on %s', (_name, createSettings) => 
       if (events === '') await revokeAdminToken(toDeps(), row.id)
       events += piece
     }
-    expect([...events.matchAll(/^event: (\w+)/gm)].map(([, name]) => name)).toEqual(['overview', 'signed_out'])
+    expect([...events.matchAll(/^event: (\w+)/gm)].map(([, name]) => name)).toEqual([
+      'overview',
+      'signed_out',
+    ])
   })
 
   describe('in the console', () => {

@@ -25,7 +25,12 @@ describe.each(ENGINES)('commands on %s', (engine) => {
     expect(token).toMatchObject({ token: expect.stringMatching(/^tbt_admin_/), state: 'active' })
     await tabbat(settings, 'tokens', 'revoke', token.id)
     const [listed] = JSON.parse((await tabbat(settings, 'tokens', 'list', '--json')).stdout)
-    expect(listed).toMatchObject({ id: token.id, state: 'revoked', role: 'operator', made_by: 'command line' })
+    expect(listed).toMatchObject({
+      id: token.id,
+      state: 'revoked',
+      role: 'operator',
+      made_by: 'command line',
+    })
     await tabbat(settings, 'admin', 'invite', '--url', 'http://127.0.0.1:8081')
     await tabbat(settings, 'sources', 'disable', 'dojah')
     await tabbat(settings, 'import', 'nin', 'docs/examples/nin.ndjson')

@@ -14,7 +14,6 @@ import type { AdminDeps } from '../admin-deps.ts'
 import { readRequestCursor, toRequestCursor } from '../request-cursor.ts'
 import { streamRequests } from '../request-stream.ts'
 import { type AdminRoute, defineRoute } from '../route.ts'
-import { readSessionCookie } from '../session-cookie.ts'
 import {
   RequestIdInput,
   RequestList,
@@ -109,12 +108,9 @@ const stream = defineRoute({
   output: Type.String(),
   stream: 'text/event-stream',
   isBackground: true,
-  run: async ({ context, addresses, authentication }, { input, exchange }) => {
-    const token = readSessionCookie(exchange.headers.cookie, addresses.isSecure(exchange)) ?? ''
-    const isSignedIn = async () =>
-      (await authentication.findActor(token, { isBackground: true })) !== undefined
+  run: async ({ context }, { input, isStillAllowed }) => {
     const { from: _from, until: _until, ...filter } = toFilter(context.config, input)
-    return streamRequests(context, filter, isSignedIn)
+    return streamRequests(context, filter, isStillAllowed)
   },
 })
 
