@@ -3,7 +3,7 @@ import { type Keyring, sealCarried } from '../crypto/keyring.ts'
 import type { RootKeys } from '../crypto/root-key.ts'
 import { seal, toAssociatedData, unseal } from '../crypto/seal.ts'
 import { UserError } from '../errors.ts'
-import { withRotationLock } from '../store/rotation-lock.ts'
+import { ROTATION_LOCK, withProcessLock } from '../store/process-lock.ts'
 import type { SealedRow, SealedTable } from '../store/rotation-table.ts'
 import { loadKeyring, type SealedStore } from '../store/sealed-store.ts'
 import type { Store } from '../store/store.ts'
@@ -48,7 +48,7 @@ export function rotateRoot(
   { store }: Pick<SealedStore, 'store'>,
   { prepareOnly = false, onStep = () => {}, rowsAtOnce = ROWS_AT_ONCE }: RotationOptions = {},
 ): Promise<Rotation> {
-  return withRotationLock(store, async () => {
+  return withProcessLock(store, ROTATION_LOCK, async () => {
     const resumed = (await store.meta.read()).root_previous_fingerprint !== undefined
     const before = resumed ? 'rotated' : await start(config, store, prepareOnly, onStep)
     const { keyring, rootKeys } = await loadKeyring(config, store)

@@ -2,8 +2,8 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { createRootKeyText } from '../../src/crypto/root-key.ts'
+import { ROTATION_LOCK, withProcessLock } from '../../src/store/process-lock.ts'
 import { createRegistryTable } from '../../src/store/registry-table.ts'
-import { withRotationLock } from '../../src/store/rotation-lock.ts'
 import { loadKeyring } from '../../src/store/sealed-store.ts'
 import {
   countReadable,
@@ -91,7 +91,7 @@ describe.concurrent.each(ENGINES)('a rotation of the root key on %s', (engine) =
   it('runs in one process at a time', async () => {
     const settings = await newSettings(engine)
     await withSealed(settings, ({ store }) =>
-      withRotationLock(store, async () => {
+      withProcessLock(store, ROTATION_LOCK, async () => {
         await expect(rotate(settings)).rejects.toThrow(/Another process is rotating the root key/)
         const { code, stderr } = await tabbat(settings, ['keys', 'rotate-root', '--yes'])
         expect([code, stderr.includes('Another process is rotating the root key')]).toEqual([1, true])
