@@ -22,7 +22,9 @@ export async function scrubSubjects(
       rows.push(...(await table.subjects(chain, after, Math.min(after + ROWS_AT_ONCE, last))))
       await pauseAfter(performance.now() - startedAt)
     }
-    if (toText(toPages(rows, first)) !== toText(await table.readPages(chain, first))) throw new DamagedIndex()
+    const isSame = toText(toPages(rows, first)) === toText(await table.readPages(chain, first))
+    // The rows of an archived chain are removed, and its blocks after them.
+    if (!isSame && !(await table.isArchived(chain))) throw new DamagedIndex()
     pieces += 1
   }
   return pieces

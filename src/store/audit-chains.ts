@@ -11,6 +11,8 @@ export type Chain = {
   readonly isRetired: boolean
   /** No row is later, if the chain is retired and has lost none. */
   readonly retiredAt: number | undefined
+  /** Its rows are in an archive, and are being removed or were removed. */
+  readonly isArchived: boolean
 }
 
 /** A chain with its last row. */
@@ -33,7 +35,7 @@ export type ChainTable = {
 
 export function createChainTable(database: Database): ChainTable {
   const chains = database.prepare(
-    `SELECT chain, owner, beat_at, retired_at, ${IS_RETIRED} AS retired FROM audit_chains ORDER BY chain`,
+    `SELECT chain, owner, beat_at, retired_at, archive, ${IS_RETIRED} AS retired FROM audit_chains ORDER BY chain`,
   )
   const ends = database.prepare(ENDS)
   const retire = database.prepare(
@@ -61,7 +63,7 @@ export function createChainTable(database: Database): ChainTable {
 }
 
 /** A server of an earlier version may extend a retired chain. That ends its retirement. */
-const IS_RETIRED = '(retired_at IS NOT NULL AND beat_at <= retired_at)'
+export const IS_RETIRED = '(retired_at IS NOT NULL AND beat_at <= retired_at)'
 
 const ENDS = `SELECT chains.chain, chains.beat_at, audit.sequence, audit.hash
   FROM audit_chains AS chains JOIN audit ON audit.chain = chains.chain
@@ -103,6 +105,7 @@ const toChain = (row: Row): Chain => ({
   beatAt: Number(row.beat_at),
   isRetired: Boolean(row.retired),
   retiredAt: row.retired ? Number(row.retired_at) : undefined,
+  isArchived: row.archive !== null,
 })
 
 const toEnd = (row: Row): ChainEnd => ({

@@ -44,6 +44,7 @@ export const DATA_TABLES = [
   'audit_chains',
   'checkpoints',
   'audit_losses',
+  'audit_archives',
 ] as const
 export type DataTable = (typeof DATA_TABLES)[number]
 
@@ -60,6 +61,7 @@ export const TRANSIENT_TABLES = [
   'audit_subject_blocks',
   'audit_subject_pages',
   'request_blocks',
+  'storage_sizes',
 ] as const
 
 /** Triggers in the database refuse to delete rows of these. */

@@ -38,6 +38,9 @@ import { sourceCalls } from './migrations/0035-source-calls.ts'
 import { sourceOrders } from './migrations/0036-source-orders.ts'
 import { adminTokens } from './migrations/0037-admin-tokens.ts'
 import { batchProgress } from './migrations/0038-batch-progress.ts'
+import { auditArchives } from './migrations/0039-audit-archives.ts'
+import { registryAge } from './migrations/0040-registry-age.ts'
+import { storageSizes } from './migrations/0041-storage-sizes.ts'
 
 /** `sql` runs on both engines; statements that differ stand under the name of the dialect. */
 type Migration = {
@@ -87,6 +90,9 @@ const MIGRATIONS: readonly Migration[] = [
   sourceOrders,
   adminTokens,
   batchProgress,
+  auditArchives,
+  registryAge,
+  storageSizes,
 ]
 
 /** The schema that this program knows. */

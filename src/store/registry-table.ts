@@ -1,10 +1,11 @@
 import type { Kind } from '../crypto/blind-index.ts'
 import type { Database } from './database.ts'
+import { createOldRecords, type OldRecords, refreshRecords } from './old-records.ts'
 import { refuseStaleSeals } from './rotation-table.ts'
 import { dropPictures, REGISTRY_LOCK, saveRecords } from './save-records.ts'
 import type { SealedMedia, SealedRecord } from './sealed-record.ts'
 
-export type RegistryTable = {
+export type RegistryTable = OldRecords & {
   readonly find: (subject: Uint8Array) => Promise<Pick<SealedRecord, 'keyVersion' | 'sealed'> | undefined>
   readonly findMedia: (
     id: Uint8Array,
@@ -37,6 +38,7 @@ export function createRegistryTable(database: Database): RegistryTable {
   const progress = database.prepare('SELECT progress FROM imports WHERE id = $1')
   const finish = database.prepare('DELETE FROM imports WHERE id = $1')
   return {
+    ...createOldRecords(database),
     find: async (subject) => {
       const row = await find.get(subject)
       return row && { keyVersion: Number(row.key_version), sealed: row.sealed as Uint8Array }
@@ -84,6 +86,7 @@ async function saveBatch(inside: Database, batch: RegistryBatch): Promise<number
     await insertPicture(inside, picture)
     changed++
   }
+  if (changed < records.length) await refreshRecords(inside, records, at)
   if (progress)
     await inside
       .prepare(

@@ -6,6 +6,8 @@ import { createSubjectTable, type SubjectTable } from './subject-table.ts'
 export type SubjectScrub = Pick<SubjectTable, 'subjects'> & {
   /** The block after the one with this chain and first row. */
   readonly nextBlock: (chain: string, first: number) => Promise<Omit<SubjectBlock, 'pages'> | undefined>
+  /** Whether the rows of a chain may be removed, because they are in an archive. */
+  readonly isArchived: (chain: string) => Promise<boolean>
   readonly readPages: (chain: string, first: number) => Promise<SubjectBlock['pages']>
 }
 
@@ -17,7 +19,11 @@ export function createSubjectScrub(database: Database): SubjectScrub {
   const pages = database.prepare(
     'SELECT bucket, entries FROM audit_subject_pages WHERE chain = $1 AND first_sequence = $2',
   )
+  const archived = database.prepare(
+    'SELECT 1 AS found FROM audit_chains WHERE chain = $1 AND archive IS NOT NULL',
+  )
   return {
+    isArchived: async (chain) => (await archived.get(chain)) !== undefined,
     subjects: createSubjectTable(database).subjects,
     nextBlock: async (chain, first) => {
       const row = await next.get(chain, first)

@@ -25,7 +25,7 @@ export const LIST_CHAINS = `SELECT chain, owner, beat_at,
     (SELECT COALESCE(MAX(sequence), 0) FROM audit WHERE audit.chain = audit_chains.chain) AS head,
     COALESCE((SELECT last_sequence FROM audit_subject_blocks AS blocks WHERE blocks.chain = audit_chains.chain
               ORDER BY first_sequence DESC LIMIT 1), 0) AS indexed
-  FROM audit_chains ORDER BY chain`
+  FROM audit_chains WHERE archive IS NULL ORDER BY chain`
 
 export function createSubjectTable(database: Database): SubjectTable {
   const chains = database.prepare(LIST_CHAINS)

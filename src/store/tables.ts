@@ -1,5 +1,6 @@
 import { type AccountTable, createAccountTable } from './account-table.ts'
 import { type AdminTokenTable, createAdminTokenTable } from './admin-token-table.ts'
+import { type ArchiveTable, createArchiveTable } from './archive-table.ts'
 import { type AuditTable, createAuditTable } from './audit-table.ts'
 import { type BatchTable, createBatchTable } from './batch-table.ts'
 import { type CatalogueTable, createCatalogueTable } from './catalogue-table.ts'
@@ -26,6 +27,7 @@ import { createSourceCallTable, type SourceCallTable } from './source-call-table
 import { createSourceOrderTable, type SourceOrderTable } from './source-order-table.ts'
 import { createSourceTable, type SourceTable } from './source-table.ts'
 import { createStatisticsTable, type StatisticsTable } from './statistics-table.ts'
+import { createStorageTable, type StorageTable } from './storage-table.ts'
 import { createSubjectTable, type SubjectTable } from './subject-table.ts'
 import { createWebhookTable, type WebhookTable } from './webhook-table.ts'
 
@@ -37,6 +39,7 @@ export type Tables = {
   readonly guesses: GuessTable
   readonly audit: AuditTable
   readonly losses: LossTable
+  readonly archives: ArchiveTable
   readonly idempotency: IdempotencyTable
   readonly lookups: LookupTable
   readonly erasure: ErasureTable
@@ -51,6 +54,7 @@ export type Tables = {
   readonly adminTokens: AdminTokenTable
   readonly statistics: StatisticsTable
   readonly subjects: SubjectTable
+  readonly storage: StorageTable
   readonly nodes: NodeTable
   readonly rates: RateTable
   readonly events: EventTable
@@ -68,6 +72,7 @@ export const createTables = (database: Database): Tables => ({
   guesses: createGuessTable(database),
   audit: createAuditTable(database),
   losses: createLossTable(database),
+  archives: createArchiveTable(database),
   idempotency: createIdempotencyTable(database),
   lookups: createLookupTable(database),
   erasure: createErasureTable(database),
@@ -82,6 +87,7 @@ export const createTables = (database: Database): Tables => ({
   adminTokens: createAdminTokenTable(database),
   statistics: createStatisticsTable(database),
   subjects: createSubjectTable(database),
+  storage: createStorageTable(database),
   nodes: createNodeTable(database),
   rates: createRateTable(database),
   events: createEventTable(database),
@@ -96,10 +102,11 @@ export const createTables = (database: Database): Tables => ({
 export const WRITES: { readonly [Table in keyof Tables]: readonly (keyof Tables[Table])[] } = {
   keys: ['insert', 'revoke', 'roll'],
   meta: ['insert', 'set'],
-  registry: ['save', 'finishImport'],
+  registry: ['save', 'finishImport', 'eraseOld'],
   guesses: ['admit', 'check', 'withdraw', 'confirm', 'withdrawAll', 'forget'],
   audit: ['append', 'insertPolicies', 'claim', 'sendHeartbeat', 'release', 'retire', 'insertCheckpoint'],
   losses: ['insert', 'accept'],
+  archives: ['record', 'removeRows', 'removeBlocks', 'removeCheckpoints', 'finish'],
   idempotency: ['claim', 'release', 'forget'],
   lookups: [],
   rotation: ['begin', 'replace', 'finish'],
@@ -112,6 +119,7 @@ export const WRITES: { readonly [Table in keyof Tables]: readonly (keyof Tables[
   reviews: ['raise', 'decide', 'withdraw'],
   statistics: ['addLatencies', 'forget'],
   subjects: ['insertBlock'],
+  storage: ['record'],
   nodes: ['sendHeartbeat', 'leave', 'forget'],
   rates: ['lease', 'giveBack', 'forget'],
   events: ['append', 'change', 'markLogged'],
