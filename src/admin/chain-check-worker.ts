@@ -1,11 +1,12 @@
 import { parentPort, workerData } from 'node:worker_threads'
+import { findArchives } from '../audit/archive/search-archives.ts'
 import { type CheckpointFile, findCheckpointFile } from '../audit/checkpoint-file.ts'
 import { verifyStore } from '../audit/verify-store.ts'
 import { UserError } from '../errors.ts'
 import { openStore } from '../store/store.ts'
 import type { CheckInput, CheckMessage } from './chain-check.ts'
 
-const { store: options, publicKey, file: path } = workerData as CheckInput
+const { store: options, publicKey, file: path, archiveDir } = workerData as CheckInput
 
 const send = (message: CheckMessage) => parentPort?.postMessage(message)
 
@@ -24,7 +25,8 @@ async function check(): Promise<CheckMessage> {
   try {
     const onProgress = (rows: number, total: number) => send({ rows, total })
     // The other processors are for requests.
-    return { verdict: await verifyStore(store, { publicKey, file, onProgress, threads: 1 }) }
+    const archives = archiveDir === undefined ? [] : findArchives([archiveDir])
+    return { verdict: await verifyStore(store, { publicKey, file, archives, onProgress, threads: 1 }) }
   } finally {
     await store.close()
   }

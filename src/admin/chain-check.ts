@@ -29,6 +29,8 @@ export type CheckInput = {
   readonly publicKey: KeyObject
   /** The folder of checkpoints.log. */
   readonly file: string
+  /** The folder of archives. */
+  readonly archiveDir: string | undefined
 }
 /** A message of the worker thread: progress, then a result. */
 export type CheckMessage =
@@ -123,6 +125,7 @@ function toCheckInput({ config, keyring }: CheckContext): CheckInput {
     store: { dataDir, databaseUrl, mustExist: true },
     publicKey: toPublicKey(createSigner(keyring()['audit-signing']).publicKey, 'The key'),
     file: checkpointDir,
+    archiveDir: config.auditArchiveDir,
   }
 }
 

@@ -73,7 +73,7 @@ export async function hasCrashed(table: AuditTable, node: string): Promise<boole
 /** How many processes of other nodes write the log now. Call it before claiming a chain. */
 export async function countOtherProcesses(table: Pick<AuditTable, 'chains'>, node: string): Promise<number> {
   const chains = await table.chains()
-  return chains.filter((chain) => !isOf(node, chain.chain) && !isAbandoned(chain)).length
+  return chains.filter((chain) => !chain.isArchived && !isOf(node, chain.chain) && !isAbandoned(chain)).length
 }
 
 const isOf = (node: string, chain: string) => {

@@ -133,6 +133,10 @@ export class ChainWriter {
     if (lost) throw lost
     if (this.#watches.length === 0) await refuseLostRows(table, this.#chain, this.#acknowledged)
     if (!isMine) await this.#claim()
+    const head = await table.head(this.#chain)
+    if (head || steadyNow() < this.#nextChainAt) return head ?? EMPTY_HEAD
+    // A process that wrote nothing in the month of its chain: that month may be archived by now.
+    await this.#enterMonth()
     return (await table.head(this.#chain)) ?? EMPTY_HEAD
   }
 

@@ -1,6 +1,7 @@
 import type { KeyObject } from 'node:crypto'
 import type { AuditSnapshot } from '../store/audit-snapshot.ts'
 import type { Checkpoint } from '../store/audit-table.ts'
+import type { StatedArchives } from './archive/stated-archives.ts'
 import { openCheckpoint, type SignedHead } from './open-checkpoint.ts'
 import type { Fault } from './verify-chain.ts'
 import type { StatedLosses } from './verify-losses.ts'
@@ -19,7 +20,8 @@ const HASHES_AT_ONCE = 1000
 export function createCheckpointVerifier(
   scan: AuditSnapshot,
   publicKey: KeyObject,
-  stated: StatedLosses,
+  stated: Pick<StatedLosses, 'explains'>,
+  archived: Pick<StatedArchives, 'explains'>,
 ): CheckpointVerifier {
   /** The last good head of each chain: checkpoints repeat it while the chain has no new rows. */
   const known = new Map<string, SignedHead>()
@@ -30,7 +32,7 @@ export function createCheckpointVerifier(
       const name = toName(checkpoint.time, where)
       const opened = openCheckpoint(checkpoint, publicKey)
       if ('wrong' in opened) return { chain: null, sequence: null, reason: `${name} ${opened.wrong}` }
-      for (const head of opened.heads) {
+      for (const head of opened.heads.filter((each) => !archived.explains(each))) {
         if (isSameHead(known.get(head.chain), head)) continue
         const fault = await checkHead(scan, head, name)
         if (fault && stated.explains(head)) continue

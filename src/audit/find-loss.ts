@@ -3,6 +3,7 @@ import type { Loss } from '../store/loss-table.ts'
 import { type AcknowledgedRow, listAcknowledged, readAcknowledged } from './acknowledged-file.ts'
 
 type Rows = Pick<AuditTable, 'find' | 'head'>
+type Log = Rows & Pick<AuditTable, 'chains'>
 
 /** The rows of a chain that were acknowledged by this node and are no longer in the database, if there are any. */
 export async function findLoss(table: Rows, dataDir: string, chain: string): Promise<Loss | undefined> {
@@ -17,10 +18,13 @@ export async function findLoss(table: Rows, dataDir: string, chain: string): Pro
   return { chain, kept, acknowledged: last.sequence, references: [...new Set(references)] }
 }
 
-/** Of all chains that this node has extended. */
-export async function findLosses(table: Rows, dataDir: string): Promise<Loss[]> {
+/** Of all chains that this node has extended. The rows of archived chains are not lost. */
+export async function findLosses(table: Log, dataDir: string): Promise<Loss[]> {
   const losses: Loss[] = []
-  for (const chain of await listAcknowledged(dataDir)) {
+  const extended = await listAcknowledged(dataDir)
+  const chains = extended.length > 0 ? await table.chains() : []
+  const archived = new Set(chains.filter(({ isArchived }) => isArchived).map(({ chain }) => chain))
+  for (const chain of extended.filter((each) => !archived.has(each))) {
     const loss = await findLoss(table, dataDir, chain)
     if (loss) losses.push(loss)
   }

@@ -38,7 +38,7 @@ export async function* scanBackwards(
   const queue: Reader[] = []
   const latest = before?.time ?? to
   const waiting = (await table.chains())
-    .filter((chain) => latest === undefined || firstTime(chain) <= latest)
+    .filter((chain) => !chain.isArchived && (latest === undefined || firstTime(chain) <= latest))
     .sort((one, other) => (lastTime(one) < lastTime(other) ? -1 : 1))
   const openReached = async () => {
     for (let next = waiting.at(-1); next && isReached(next, queue[0]?.row, oldest); next = waiting.at(-1)) {

@@ -34,12 +34,15 @@ export function toVerdictText(verdict: Verdict, file?: ComparedFile): VerdictTex
 }
 
 const listCompared = (
-  { rows, chains, checkpoints, file: { checkpoints: inFile } }: Verdict,
+  { rows, chains, checkpoints, file: { checkpoints: inFile }, archives: { compared } }: Verdict,
   file?: ComparedFile,
 ) => [
   `${count(rows, 'row')} in ${count(chains, 'chain')}`,
   `${count(checkpoints, 'checkpoint')} in the database`,
   file ? `${count(inFile, 'checkpoint')} in ${file.path}` : 'no file of checkpoints',
+  ...(compared.length > 0
+    ? [`${count(sumRows(compared), 'row')} in ${count(compared.length, 'archive')}`]
+    : []),
 ]
 
 function listEnds(ends: readonly ChainEnd[]): string[] {
@@ -60,16 +63,34 @@ function listFileFacts({ file: { unreadable, last } }: Verdict, file?: ComparedF
   ]
 }
 
-function listLimits({ unsigned, file: { last } }: Verdict, file?: ComparedFile): string[] {
+function listLimits({ unsigned, archives, file: { last } }: Verdict, file?: ComparedFile): string[] {
   const young =
     unsigned > 0
       ? [`Newer than the last checkpoint and not covered by a signature: ${count(unsigned, 'row')}.`]
       : []
   return [
     ...young,
+    ...listArchiveLimits(archives),
     ...(file?.isKeptElsewhere && last ? [toLimitOfFile(file.path, last)] : WITHOUT_CHECKPOINTS),
   ]
 }
+
+function listArchiveLimits({ missing, notRemoved }: Verdict['archives']): string[] {
+  const numbers = missing.map(({ number }) => number).join(', ')
+  return [
+    ...(missing.length > 0
+      ? [
+          `Not compared: ${count(sumRows(missing), 'row')} in ${count(missing.length, 'archive')} (number ${numbers}). Their ends are signed in the database. To compare them, run: tabbat audit verify --archive FILE`,
+        ]
+      : []),
+    ...(notRemoved > 0
+      ? [`Archived, and not yet removed from the database: ${count(notRemoved, 'row')}.`]
+      : []),
+  ]
+}
+
+const sumRows = (archives: readonly { readonly rows: number }[]) =>
+  archives.reduce((sum, { rows }) => sum + rows, 0)
 
 const WITHOUT_CHECKPOINTS = [
   'Not compared: checkpoints stored outside this server. Without them, this check cannot find that the end of the log was removed or rewritten, or that an older copy was restored, if the checkpoints in the database and on this server were changed in the same way.',

@@ -1,17 +1,20 @@
 import type { AuditSnapshot } from '../store/audit-snapshot.ts'
 import { type Fault, type SoundPrefix, verifyChain } from './verify-chain.ts'
-import { type CheckpointOptions, type CheckpointsVerdict, verifyCheckpoints } from './verify-checkpoints.ts'
+import {
+  type CheckpointOptions,
+  type CheckpointsVerdict,
+  toUnchecked,
+  verifyCheckpoints,
+} from './verify-checkpoints.ts'
 import { createRowHasher, toReference } from './verify-row.ts'
 
 /** The verifier shares no code with the writer, so that a bug in one is found by the other. */
-export type VerifyOptions = CheckpointOptions & {
-  readonly onProgress?: (rows: number, total: number) => void
-}
+export type VerifyOptions = CheckpointOptions
 
 /** The last row of a chain. */
 export type ChainEnd = { readonly chain: string; readonly sequence: number; readonly hash: string }
 
-export type Verdict = Omit<CheckpointsVerdict, 'signedRows'> & {
+export type Verdict = Omit<CheckpointsVerdict, 'signedRows' | 'isArchived'> & {
   readonly sound: boolean
   readonly rows: number
   readonly chains: number
@@ -21,23 +24,14 @@ export type Verdict = Omit<CheckpointsVerdict, 'signedRows'> & {
   readonly ends: readonly ChainEnd[]
 }
 
-/** The checkpoints are not checked when a row is faulty. */
-const NOT_CHECKED: CheckpointsVerdict = {
-  fault: undefined,
-  checkpoints: 0,
-  signedRows: 0,
-  file: { checkpoints: 0, unreadable: 0, last: undefined },
-  losses: [],
-}
-
 /** Reads the whole log. Returns whether it is unchanged, or the first fault. */
 export async function verifyAuditLog(scan: AuditSnapshot, options: VerifyOptions): Promise<Verdict> {
   const places = new Map<string, SoundPrefix>()
   const fault = await verifyChains(scan, places, options)
-  const { signedRows, ...checkpoints } = fault
-    ? { ...NOT_CHECKED, fault }
+  const { signedRows, isArchived, ...checkpoints } = fault
+    ? toUnchecked(fault)
     : await verifyCheckpoints(scan, options)
-  const filled = [...places].filter(([, { length }]) => length > 0)
+  const filled = [...places].filter(([chain, { length }]) => length > 0 && !isArchived(chain))
   const rows = filled.reduce((sum, [, { length }]) => sum + length, 0)
   return {
     ...checkpoints,

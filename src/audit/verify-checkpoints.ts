@@ -1,12 +1,17 @@
-import type { KeyObject } from 'node:crypto'
 import type { AuditSnapshot } from '../store/audit-snapshot.ts'
+import {
+  type ArchiveOptions,
+  type ArchivesVerdict,
+  NO_ARCHIVES,
+  type VerifiedArchives,
+  verifyArchives,
+} from './archive/verify-archives.ts'
 import { type CheckpointFile, readCheckpoints } from './checkpoint-file.ts'
 import { type CheckpointVerifier, createCheckpointVerifier } from './checkpoint-verifier.ts'
 import type { Fault } from './verify-chain.ts'
 import { readStatedLosses, type StatedLoss, type StatedLosses } from './verify-losses.ts'
 
-export type CheckpointOptions = {
-  readonly publicKey: KeyObject
+export type CheckpointOptions = ArchiveOptions & {
   readonly file?: CheckpointFile | undefined
 }
 
@@ -18,6 +23,9 @@ export type CheckpointsVerdict = {
   readonly file: FileVerdict
   /** Rows whose loss is stated in the log. */
   readonly losses: readonly StatedLoss[]
+  readonly archives: ArchivesVerdict
+  /** Chains whose rows are in archives. */
+  readonly isArchived: (chain: string) => boolean
 }
 
 /** The result for the file, if one was given. */
@@ -28,18 +36,35 @@ type FileVerdict = {
   readonly last: string | undefined
 }
 
-/** Compares all checkpoints, of the database and of the file, with the rows. */
+/** The checkpoints are not checked when a row is faulty. */
+export const toUnchecked = (fault: Fault): CheckpointsVerdict => ({
+  fault,
+  checkpoints: 0,
+  signedRows: 0,
+  file: { checkpoints: 0, unreadable: 0, last: undefined },
+  losses: [],
+  archives: NO_ARCHIVES,
+  isArchived: () => false,
+})
+
+/** Compares all checkpoints, of the database and of the file, with the rows, which may be in archives. */
 export async function verifyCheckpoints(
   scan: AuditSnapshot,
-  { publicKey, file }: CheckpointOptions,
+  options: CheckpointOptions,
 ): Promise<CheckpointsVerdict> {
+  const { publicKey, file } = options
   const seen = { checkpoints: 0, unreadable: 0, last: undefined }
   const stated = await readStatedLosses(scan, publicKey)
-  if ('reason' in stated) return { fault: stated, checkpoints: 0, signedRows: 0, file: seen, losses: [] }
-  const verifier = createCheckpointVerifier(scan, publicKey, stated)
+  if ('reason' in stated) return toUnchecked(stated)
+  const archives = await verifyArchives(scan, options)
+  if ('reason' in archives) return toUnchecked(archives)
+  const verifier = createCheckpointVerifier(scan, publicKey, stated, archives)
   const fault =
-    (await verifyStored(scan, verifier)) ?? (file && (await verifyFile(scan, verifier, file, stated, seen)))
+    (await verifyStored(scan, verifier)) ??
+    (file && (await verifyFile(scan, verifier, file, { stated, archives, seen })))
   return {
+    archives: archives.verdict,
+    isArchived: (chain) => archives.find(chain) !== undefined,
     fault,
     checkpoints: verifier.count(),
     signedRows: verifier.signedRows(),
@@ -57,12 +82,17 @@ async function verifyStored(scan: AuditSnapshot, verifier: CheckpointVerifier): 
   return undefined
 }
 
+type FileDeps = {
+  readonly stated: StatedLosses
+  readonly archives: VerifiedArchives
+  readonly seen: { -readonly [Name in keyof FileVerdict]: FileVerdict[Name] }
+}
+
 async function verifyFile(
   scan: AuditSnapshot,
   verifier: CheckpointVerifier,
   file: CheckpointFile,
-  stated: StatedLosses,
-  seen: { -readonly [Name in keyof FileVerdict]: FileVerdict[Name] },
+  { stated, archives, seen }: FileDeps,
 ): Promise<Fault | undefined> {
   let missing: string | undefined
   for await (const checkpoint of readCheckpoints(file)) {
@@ -76,7 +106,8 @@ async function verifyFile(
     if (await scan.hasCheckpoint(checkpoint)) continue
     const fault = await verifier.check(checkpoint, `in ${file.path}`)
     if (fault) return fault
-    if (!stated.explainsCheckpoint(checkpoint.time)) missing ??= checkpoint.time
+    if (!stated.explainsCheckpoint(checkpoint.time) && !archives.holds(checkpoint))
+      missing ??= checkpoint.time
   }
   return missing === undefined ? undefined : { chain: null, sequence: null, reason: toMissing(missing) }
 }

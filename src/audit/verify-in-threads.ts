@@ -1,4 +1,5 @@
 import type { AuditSnapshot } from '../store/audit-snapshot.ts'
+import { type VerifiedArchives, verifyArchives } from './archive/verify-archives.ts'
 import { type CheckpointFile, readCheckpoints } from './checkpoint-file.ts'
 import { checkHead, isSameHead } from './checkpoint-verifier.ts'
 import { openCheckpoint, type SignedHead } from './open-checkpoint.ts'
@@ -50,10 +51,13 @@ export async function verifyInThreads(
 async function verifySound(
   scan: AuditSnapshot,
   checker: StretchChecker,
-  { publicKey, file, onProgress }: VerifyOptions,
+  options: VerifyOptions,
   partRows: number | undefined,
 ): Promise<Verdict> {
+  const { publicKey, file, onProgress } = options
   requireThat((await scan.lossStatements()).length === 0)
+  const archives = await verifyArchives(scan, options)
+  if ('reason' in archives) throw new Unsound()
   const total = await scan.countRows()
   const chains = await readChains(scan, total, partRows)
   const references = new Set<string>()
@@ -72,23 +76,26 @@ async function verifySound(
     for (const checkpoint of page) {
       const opened = openCheckpoint(checkpoint, publicKey)
       if ('wrong' in opened) throw new Unsound()
-      for (const head of opened.heads) await planHead(scan, chains.get(head.chain), head, queue.add)
+      for (const head of opened.heads.filter((each) => !archives.explains(each)))
+        await planHead(scan, chains.get(head.chain), head, queue.add)
       checkpoints += 1
     }
   for (const { plan, length } of chains.values()) await queue.add([...plan.addRows(length), ...plan.flush()])
   await queue.drain()
   requireThat(rows === total && (await verifyPolicies(scan, references)) === undefined)
-  const filled = [...chains].filter(([, { length }]) => length > 0)
+  const filled = [...chains].filter(([chain, { length }]) => length > 0 && !archives.find(chain))
+  const live = filled.reduce((sum, [, { length }]) => sum + length, 0)
   const signed = filled.reduce((sum, [, state]) => sum + state.signed, 0)
   return {
     fault: undefined,
     sound: true,
     checkpoints,
-    file: await verifyFile(scan, file),
+    file: await verifyFile(scan, file, archives),
     losses: [],
-    rows,
+    archives: archives.verdict,
+    rows: live,
     chains: filled.length,
-    unsigned: rows - signed,
+    unsigned: live - signed,
     ends: filled.map(([chain, { length, progress }]) => ({ chain, sequence: length, hash: progress.hash() })),
   }
 }
@@ -124,15 +131,19 @@ async function planHead(
   await submit([...state.plan.addRows(head.from), ...state.plan.addHead(head)])
 }
 
-/** Every checkpoint of the file must be in the database. */
-async function verifyFile(scan: AuditSnapshot, file: CheckpointFile | undefined): Promise<Verdict['file']> {
+/** Every checkpoint of the file must be in the database or in an archive. */
+async function verifyFile(
+  scan: AuditSnapshot,
+  file: CheckpointFile | undefined,
+  archives: VerifiedArchives,
+): Promise<Verdict['file']> {
   let seen: Verdict['file'] = { checkpoints: 0, unreadable: 0, last: undefined }
   for await (const checkpoint of file ? readCheckpoints(file) : []) {
     if (!checkpoint) {
       seen = { ...seen, unreadable: seen.unreadable + 1 }
       continue
     }
-    requireThat(await scan.hasCheckpoint(checkpoint))
+    requireThat((await scan.hasCheckpoint(checkpoint)) || archives.holds(checkpoint))
     seen = { ...seen, checkpoints: seen.checkpoints + 1, last: checkpoint.time }
   }
   return seen

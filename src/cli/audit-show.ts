@@ -1,5 +1,6 @@
 import { Argument, type Command } from 'commander'
 import { dim, say, strong, toTable } from '../app/terminal.ts'
+import { mergeRows } from '../audit/archive/search-archives.ts'
 import { readSourceAttempts, toPlainRow } from '../audit/export.ts'
 import { toIsoTime } from '../contract/time.ts'
 import { readPersonNumber } from '../contract/virtual-nin.ts'
@@ -8,31 +9,33 @@ import { UserError } from '../errors.ts'
 import type { LoggedRequest } from '../requests/line.ts'
 import { findRequestsOf, toTimes } from '../requests/of-reference.ts'
 import type { LoggedRow } from '../store/audit-row.ts'
+import { ARCHIVE_NOTE, ARCHIVE_OPTION, searchNamed, warnAboutArchives } from './archive-option.ts'
 import { EXISTING, withCommandContext, withStore } from './command-context.ts'
 import { addHelp, EXIT_CODES, NUMBER_NOTE } from './help.ts'
 import { readSecret } from './prompt.ts'
 
-type Options = { json?: true }
+type Options = { archive?: string[]; json?: true }
 
 export function addAuditShowCommands(audit: Command, readReference: (text: string) => string): void {
   const show = audit
     .command('show')
     .description('show the timeline of one verification: every audit row, in order')
     .argument('<reference>', 'its request_reference', readReference)
+    .option(...ARCHIVE_OPTION)
     .option('--json', 'print a JSON array of rows')
-    .action((reference: string, { json }: Options) =>
-      withStore(async ({ store }) => {
-        const rows = await store.audit.byReference(reference)
-        showTimeline(
-          reference,
-          rows,
-          await findRequestsOf(store.requests, reference, rows.flatMap(toTimes)),
-          json,
-        )
+    .action((reference: string, { archive, json }: Options) =>
+      withStore(async ({ store, keyring, config }) => {
+        const archived = await searchNamed(archive, config, keyring, { request_reference: reference })
+        const rows = mergeRows(await store.audit.byReference(reference), archived)
+        if (rows.length === 0) await warnAboutArchives(store, archive, config)
+        const requests = await findRequestsOf(store.requests, reference, rows.flatMap(toTimes))
+        showTimeline(reference, rows, requests, json)
       }),
     )
   addHelp(show, {
+    details: ARCHIVE_NOTE,
     usesDatabase: true,
+    settings: ['TABBAT_AUDIT_ARCHIVE_DIR'],
     exitCodes: { 0: 'shown', 1: 'no row has this reference, or the log could not be read' },
     examples: {
       'audit show ver_01k8s2m4q0v6x8z2b4d6f8h0j2k4m6n8p0r2': 'sources, times, outcome, fields released',
@@ -44,11 +47,13 @@ export function addAuditShowCommands(audit: Command, readReference: (text: strin
     .command('subject')
     .description('list every look-up of one person, for a data-subject request')
     .addArgument(new Argument('<kind>', 'kind of number').choices(KINDS))
+    .option(...ARCHIVE_OPTION)
     .option('--json', 'print a JSON array of rows')
     .action(runSubject)
   addHelp(subject, {
-    details: `${NUMBER_NOTE} The search itself is recorded in the audit log.`,
+    details: `${NUMBER_NOTE} The search itself is recorded in the audit log.\n\n${ARCHIVE_NOTE}`,
     usesDatabase: true,
+    settings: ['TABBAT_AUDIT_ARCHIVE_DIR'],
     exitCodes: EXIT_CODES,
     examples: {
       'audit subject nin': 'ask for the NIN, then list its look-ups',
@@ -100,17 +105,19 @@ function listSources(row: LoggedRow): string[] {
   })
 }
 
-async function runSubject(kind: Kind, { json }: Options): Promise<void> {
+async function runSubject(kind: Kind, { archive, json }: Options): Promise<void> {
   const name = kind.toUpperCase()
   const number = readPersonNumber(kind, (await readSecret(`${name} (not shown): `)).trim())
   if (number === undefined)
     throw new UserError(`A ${name} has 11 digits. Give one number, on standard input or at the prompt.`)
-  await withCommandContext(async ({ store, keyring, audit }) => {
+  await withCommandContext(async ({ store, keyring, audit, config }) => {
     const subject = toBlindIndex(keyring.subject, kind, number).toString('hex')
-    const rows = await store.audit.bySubject(subject)
+    const archived = await searchNamed(archive, config, keyring, { subject })
+    const rows = mergeRows(await store.audit.bySubject(subject), archived)
     await audit.record([{ phase: 'audit_searched', subject, outcome: 'ok' }])
     if (json) say(JSON.stringify(rows.map(toPlainRow)))
     else showLookUps(rows)
+    await warnAboutArchives(store, archive, config)
   }, EXISTING)
 }
 

@@ -12,13 +12,14 @@ import { toDatabaseText } from '../config/database-text.ts'
 import { UserError } from '../errors.ts'
 import { toFigure } from '../registry/import/progress-line.ts'
 import { openStore, type Store } from '../store/store.ts'
+import { ARCHIVE_OPTION, findNamed } from './archive-option.ts'
 import { readKeyFile, toPublicKeyOf } from './audit-key.ts'
 import { withStore } from './command-context.ts'
 import { printDatabase } from './database.ts'
 import { addHelp } from './help.ts'
 import { createProgress } from './progress.ts'
 
-type Options = { checkpoints?: string; publicKey?: string; json?: true }
+type Options = { checkpoints?: string; archive?: string[]; publicKey?: string; json?: true }
 
 export function addAuditVerifyCommand(audit: Command): void {
   const command = audit
@@ -28,6 +29,7 @@ export function addAuditVerifyCommand(audit: Command): void {
       '--checkpoints <path>',
       'a copy of checkpoints.log (also .gz), or of its folder, kept away from this server',
     )
+    .option(...ARCHIVE_OPTION)
     .option('--public-key <file>', 'public key of the checkpoints; with it, no root key is needed')
     .option('--json', 'print a JSON object')
     .action((options: Options) =>
@@ -35,9 +37,9 @@ export function addAuditVerifyCommand(audit: Command): void {
     )
   addHelp(command, {
     details:
-      'It prints what was compared, and what the comparison cannot show. From the database alone it finds rows that were changed, deleted, swapped or inserted. Only --checkpoints finds a log that was cut off, rewritten from some row on, or replaced by an older copy: an attacker who can do that can also remove the checkpoints from the database. docs/audit-format.md describes the format.\n\nServers may run meanwhile.',
+      'It prints what was compared, and what the comparison cannot show. From the database alone it finds rows that were changed, deleted, swapped or inserted. Only --checkpoints finds a log that was cut off, rewritten from some row on, or replaced by an older copy: an attacker who can do that can also remove the checkpoints from the database. docs/audit-format.md describes the format.\n\nRows that were archived are verified in their archives, which --archive or TABBAT_AUDIT_ARCHIVE_DIR names. Archives that are not given are listed.\n\nServers may run meanwhile.',
     usesDatabase: true,
-    settings: ['TABBAT_CHECKPOINT_DIR'],
+    settings: ['TABBAT_CHECKPOINT_DIR', 'TABBAT_AUDIT_ARCHIVE_DIR'],
     exitCodes: { 0: 'no fault found', 1: 'a fault was found, or the log could not be read' },
     examples: {
       'audit verify': 'check the log against the checkpoints in the database',
@@ -59,13 +61,15 @@ async function withKeyAndStore(
   return work(key, store).finally(store.close)
 }
 
-async function runVerify(publicKey: KeyObject, store: Store, { checkpoints, json }: Options): Promise<void> {
+async function runVerify(publicKey: KeyObject, store: Store, options: Options): Promise<void> {
+  const { checkpoints, json } = options
   const startedAt = performance.now()
   // Read before the database, which then has every checkpoint of the file.
   const file = checkpoints === undefined ? undefined : findCheckpointFile(checkpoints)
   const progress = createProgress()
-  const options = { publicKey, file, onProgress: progress.show }
-  const verdict = await verifyStore(store, options).finally(progress.clear)
+  const archives = findNamed(options.archive, loadConfig())
+  const named = { publicKey, file, archives, onProgress: progress.show }
+  const verdict = await verifyStore(store, named).finally(progress.clear)
   if (verdict.sound && file && verdict.file.checkpoints === 0)
     throw new UserError(`There is no checkpoint in ${file.path}.`)
   const seconds = (performance.now() - startedAt) / 1000
@@ -84,8 +88,8 @@ function toComparedFile(path: string): ComparedFile {
 }
 
 function toJson(verdict: Verdict, seconds: number, compared: ComparedFile | undefined): string {
-  const { sound, rows, chains, checkpoints, ends, file, fault } = verdict
-  const figures = { sound, rows, chains, checkpoints, seconds: Number(seconds.toFixed(3)), ends }
+  const { sound, rows, chains, checkpoints, ends, file, archives, fault } = verdict
+  const figures = { sound, rows, chains, checkpoints, seconds: Number(seconds.toFixed(3)), ends, archives }
   const inFile = compared && {
     file: { path: compared.path, checkpoints: file.checkpoints, last: file.last ?? null },
   }

@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
 import { UserError } from '../errors.ts'
 import { addAcceptLossCommand } from './audit-accept-loss.ts'
+import { addAuditArchiveCommand } from './audit-archive.ts'
 import { addAuditExportCommand } from './audit-export.ts'
 import { addAuditProofCommands } from './audit-proof.ts'
 import { addAuditShowCommands } from './audit-show.ts'
@@ -8,9 +9,12 @@ import { addAuditVerifyCommand } from './audit-verify.ts'
 import { addHelp } from './help.ts'
 
 export function addAuditCommand(program: Command): void {
-  const audit = program.command('audit').description('verify, search and export the audit log; make proofs')
+  const audit = program
+    .command('audit')
+    .description('verify, search, export and archive the audit log; make proofs')
   addAuditVerifyCommand(audit)
   addAuditExportCommand(audit)
+  addAuditArchiveCommand(audit)
   addAcceptLossCommand(audit)
   addAuditShowCommands(audit, readReference)
   addAuditProofCommands(audit, readReference)

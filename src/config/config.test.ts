@@ -124,6 +124,22 @@ describe('the settings', () => {
     expect(problemsOf({ ...lists, TABBAT_REUSE: '30d', TABBAT_CATALOGUE_SYNC: '1m' })).toEqual([])
   })
 
+  it('keep audit rows for a year at least, and remove them only with a folder for archives', () => {
+    const folder = { TABBAT_AUDIT_ARCHIVE_DIR: '/archive' }
+    expect(problemsOf({ ...folder, TABBAT_AUDIT_KEEP: '364d' })).toEqual([
+      'TABBAT_AUDIT_KEEP must be at least 365d',
+    ])
+    expect(problemsOf({ TABBAT_AUDIT_KEEP: '1y' })).toEqual([
+      expect.stringContaining('TABBAT_AUDIT_KEEP needs TABBAT_AUDIT_ARCHIVE_DIR'),
+    ])
+    expect(problemsOf({ ...folder, TABBAT_AUDIT_KEEP: '1y' })).toEqual([])
+    expect(problemsOf({ ...folder, TABBAT_RECORDS_KEEP: '1h' })).toEqual([
+      'TABBAT_RECORDS_KEEP must be at least 1d',
+    ])
+    const { auditKeep, recordsKeep } = loadConfig({}, '')
+    expect([auditKeep, recordsKeep]).toEqual(['off', 'off'])
+  })
+
   it('list unknown TABBAT_ variables', () => {
     const TABBAT_ROOT_KEY_FILE = file('root', `${'ab'.repeat(32)}\n`)
     const { unknownSettings } = loadConfig(

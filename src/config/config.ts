@@ -55,6 +55,10 @@ export function loadConfig(environment: Environment = process.env, envFile = '.e
     problems.push(
       'TABBAT_ROOT_KEY_COMMAND excludes TABBAT_ROOT_KEY and TABBAT_ROOT_KEY_PREVIOUS: keep the one or the others. During a rotation the command prints the new key, then the current one',
     )
+  if (values.auditKeep !== 'off' && values.auditArchiveDir === undefined)
+    problems.push(
+      'TABBAT_AUDIT_KEEP needs TABBAT_AUDIT_ARCHIVE_DIR, the folder for the archives: audit rows are never removed without an archive',
+    )
   problems.push(...listShareProblems(values))
   if (problems.length > 0) throw new ConfigError(problems)
   const shownSettings = listSettings().map((entry) => toShownSetting(entry, fromEnvironment, fromFile))

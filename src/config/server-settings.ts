@@ -18,6 +18,7 @@ import { BATCH_SETTINGS } from './batch-settings.ts'
 import { LISTENER_SETTINGS } from './listener-settings.ts'
 import { PENDING_SETTINGS } from './pending-settings.ts'
 import { REQUEST_SETTINGS } from './request-settings.ts'
+import { RETENTION_SETTINGS } from './retention-settings.ts'
 import { TELEMETRY_SETTINGS } from './telemetry-settings.ts'
 
 export type SourceName = 'registry' | VendorName
@@ -210,6 +211,7 @@ export const SETTINGS = {
     'How long the server still answers after SIGTERM while /health/ready is 503, so that load balancers send requests elsewhere before it stops listening. off: it stops listening at once. Ctrl-C (SIGINT) never waits, and a second signal ends the wait.',
   ),
   ...PENDING_SETTINGS,
+  ...RETENTION_SETTINGS,
   ...BATCH_SETTINGS,
   ...REQUEST_SETTINGS,
   ...LISTENER_SETTINGS,

@@ -1,0 +1,174 @@
+import { createHash, type KeyObject } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { Checkpoint } from '../../store/audit-table.ts'
+import { openCheckpoint, type SignedHead } from '../open-checkpoint.ts'
+import type { Fault } from '../verify-chain.ts'
+import { createRowHasher, HASHED_FIELDS, type RowHasher, toReference, ZERO_HASH } from '../verify-row.ts'
+import { ARCHIVE_COLUMNS } from './archive-format.ts'
+import { type ArchivedChain, type ArchiveStatement, openStatement } from './archive-statement.ts'
+import { collectHeads, createHeadChecks, type HeadChecks } from './head-checks.ts'
+import { type ArchiveBlock, type ArchiveReader, UnreadableArchive } from './read-archive.ts'
+
+type VerifyArchiveOptions = {
+  readonly publicKey: KeyObject
+  readonly onRows?: ((rows: number) => void) | undefined
+  /** Called for each checkpoint, after its signature is found good. */
+  readonly onCheckpoint?: ((checkpoint: Checkpoint) => void) | undefined
+}
+
+/** Not sound: where, and why. */
+class Unsound extends Error {
+  readonly fault: Fault
+
+  constructor(reason: string, chain: string | null = null, sequence: number | null = null) {
+    super('the archive is not sound')
+    this.fault = { chain, sequence, reason }
+  }
+}
+
+/**
+ * Reads a whole archive and checks it without the database: its statement, its bytes, every row, every checkpoint. Returns the
+ * statement, or the first fault. Shares no code with the writer for what is hashed and signed.
+ */
+export async function verifyArchive(
+  reader: ArchiveReader,
+  options: VerifyArchiveOptions,
+): Promise<ArchiveStatement | Fault> {
+  try {
+    return await verify(reader, options)
+  } catch (error) {
+    if (error instanceof Unsound) return error.fault
+    if (error instanceof UnreadableArchive)
+      return { chain: null, sequence: null, reason: error.message.replace(/\.$/, '') }
+    throw error
+  }
+}
+
+async function verify(reader: ArchiveReader, options: VerifyArchiveOptions): Promise<ArchiveStatement> {
+  const { path } = reader
+  const statement = openStatement(reader.signed, options.publicKey)
+  if (!statement)
+    throw new Unsound(
+      `the statement in ${path} has no valid signature: it was changed, or signed with another key`,
+    )
+  const digest = await hashContent(reader)
+  if (reader.contentBytes !== statement.bytes || digest !== statement.digest)
+    throw new Unsound(`${path} is not the file that was archived: it was changed or damaged`)
+  const heads = await verifyCheckpoints(reader, statement, options)
+  const references = new Set<unknown>()
+  for (const chain of statement.chains)
+    await verifyChain(reader, chain, createHeadChecks(heads.get(chain.chain) ?? []), {
+      references,
+      ...options,
+    })
+  await verifyPolicies(reader, references)
+  return statement
+}
+
+async function hashContent({ path, contentBytes }: ArchiveReader): Promise<string> {
+  const hash = createHash('sha256')
+  if (contentBytes > 0)
+    for await (const piece of createReadStream(path, { end: contentBytes - 1 })) hash.update(piece as Buffer)
+  return hash.digest('hex')
+}
+
+async function verifyCheckpoints(
+  reader: ArchiveReader,
+  { checkpoints }: ArchiveStatement,
+  { publicKey, onCheckpoint }: VerifyArchiveOptions,
+): Promise<Map<string, SignedHead[]>> {
+  const heads = new Map<string, SignedHead[]>()
+  let count = 0
+  for await (const page of reader.readCheckpoints())
+    for (const checkpoint of page) {
+      const opened = openCheckpoint(checkpoint, publicKey)
+      if ('wrong' in opened) throw new Unsound(`a checkpoint in ${reader.path} ${opened.wrong}`)
+      collectHeads(heads, opened.heads)
+      onCheckpoint?.(checkpoint)
+      count += 1
+      if (count % 100 === 0) await nextTurn()
+    }
+  if (count !== checkpoints)
+    throw new Unsound(`${reader.path} has ${count} checkpoints instead of ${checkpoints}`)
+  return heads
+}
+
+type ChainOptions = Pick<VerifyArchiveOptions, 'onRows'> & { readonly references: Set<unknown> }
+
+/** Every row, from the first to the one that the statement names, with the last one covered by a checkpoint. */
+async function verifyChain(
+  reader: ArchiveReader,
+  { chain, sequence, hash }: ArchivedChain,
+  checks: HeadChecks,
+  { onRows, references }: ChainOptions,
+): Promise<void> {
+  const hashRow = createRowHasher()
+  let [at, last] = [0, ZERO_HASH]
+  for (const place of reader.blocks.filter((each) => each.chain === chain)) {
+    const block = await reader.readBlock(place)
+    const { header, rows } = block
+    if (
+      header.chain !== chain ||
+      header.first !== at + 1 ||
+      header.last !== at + rows.length ||
+      header.previous_hash !== last
+    )
+      throw new Unsound(`${reader.path} does not continue here`, chain, at + 1)
+    last = await verifyBlock(block, { hashRow, checks, references, path: reader.path })
+    if (header.hash !== last)
+      throw new Unsound(`a row up to row ${header.last} was changed`, chain, header.first)
+    at = header.last
+    onRows?.(rows.length)
+  }
+  if (at !== sequence || last !== hash)
+    throw new Unsound(`${reader.path} has another end of the chain than its statement`, chain, at)
+  const unmet = checks.findUnmet()
+  if (unmet || checks.signed() !== sequence)
+    throw new Unsound(`the checkpoints in ${reader.path} do not end with the last row`, chain, sequence)
+}
+
+type BlockDeps = {
+  readonly hashRow: RowHasher
+  readonly checks: HeadChecks
+  readonly references: Set<unknown>
+  readonly path: string
+}
+
+const RELEASED_AT = ARCHIVE_COLUMNS.indexOf('fields_released')
+const FORMAT_AT = ARCHIVE_COLUMNS.indexOf('format')
+const FIELDS_AFTER_SEQUENCE = HASHED_FIELDS.length - 2
+const ROWS_AT_ONCE = 500
+
+/** Returns the hash of the last row. */
+async function verifyBlock({ header, rows }: ArchiveBlock, deps: BlockDeps): Promise<string> {
+  let last = header.previous_hash
+  for (const [index, row] of rows.entries()) {
+    const sequence = header.first + index
+    const fields = [header.chain, sequence, ...row.slice(0, FIELDS_AFTER_SEQUENCE)]
+    const hash = deps.hashRow(fields, last, row[FORMAT_AT])
+    if (hash === undefined)
+      throw new Unsound('the row holds a value that its format does not allow', header.chain, sequence)
+    if (row[FORMAT_AT] !== 1) deps.references.add(row[RELEASED_AT])
+    const wrong = deps.checks.add(hash)
+    if (wrong)
+      throw new Unsound(
+        `rows ${wrong.from + 1} to ${wrong.sequence} are not those that a checkpoint in ${deps.path} covers`,
+        header.chain,
+        sequence,
+      )
+    last = hash
+    // Requests must not wait for a whole block.
+    if (index % ROWS_AT_ONCE === 0) await nextTurn()
+  }
+  return last
+}
+
+async function verifyPolicies(reader: ArchiveReader, references: ReadonlySet<unknown>): Promise<void> {
+  const policies = await reader.readPolicies()
+  for (const id of references) {
+    const fields = policies.get(id as string)
+    if (id !== null && (fields === undefined || toReference(fields) !== id))
+      throw new Unsound(`the field policy ${String(id)} in ${reader.path} is missing or was changed`)
+  }
+}

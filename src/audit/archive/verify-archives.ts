@@ -1,0 +1,138 @@
+import { hash, type KeyObject } from 'node:crypto'
+import type { AuditSnapshot } from '../../store/audit-snapshot.ts'
+import type { Checkpoint } from '../../store/audit-table.ts'
+import { openCheckpoint } from '../open-checkpoint.ts'
+import type { Fault } from '../verify-chain.ts'
+import type { ArchiveStatement } from './archive-statement.ts'
+import { openArchive } from './read-archive.ts'
+import { readStatedArchives, type StatedArchives } from './stated-archives.ts'
+import { verifyArchive } from './verify-archive.ts'
+
+/** The result for archives. */
+export type ArchivesVerdict = {
+  /** Those that were read and compared. */
+  readonly compared: readonly ComparedArchive[]
+  /** Those that the database names, and of which no file was given. */
+  readonly missing: readonly Pick<ArchiveStatement, 'number' | 'rows'>[]
+  /** Archived rows that are still in the database. */
+  readonly notRemoved: number
+}
+
+type ComparedArchive = { readonly path: string; readonly number: number; readonly rows: number }
+
+export const NO_ARCHIVES: ArchivesVerdict = { compared: [], missing: [], notRemoved: 0 }
+
+/** What archives explain: heads whose rows, and checkpoints which, are no longer in the database. */
+export type VerifiedArchives = Pick<StatedArchives, 'find' | 'explains'> & {
+  readonly verdict: ArchivesVerdict
+  /** Whether an archive holds a checkpoint that is not in the database, as far as the files that were given show it. */
+  readonly holds: (checkpoint: Checkpoint) => boolean
+}
+
+export type ArchiveOptions = {
+  readonly publicKey: KeyObject
+  /** The files. */
+  readonly archives?: readonly string[] | undefined
+  readonly onProgress?: (rows: number, total: number) => void
+}
+
+/** Reads the statements in the database and the files that were given, and compares them. Returns the first fault. */
+export async function verifyArchives(
+  scan: AuditSnapshot,
+  options: ArchiveOptions,
+): Promise<VerifiedArchives | Fault> {
+  const stated = await readStatedArchives(scan, options.publicKey)
+  if ('reason' in stated) return stated
+  const notRemoved = await countNotRemoved(scan, stated)
+  if (typeof notRemoved !== 'number') return notRemoved
+  const checkpoints = createArchivedCheckpoints()
+  const compared = await verifyFiles(scan, stated, options, checkpoints)
+  if ('reason' in compared) return compared
+  const missing = stated.list.filter(({ number }) => !compared.some((each) => each.number === number))
+  return {
+    find: stated.find,
+    explains: stated.explains,
+    verdict: { compared, missing: missing.map(({ number, rows }) => ({ number, rows })), notRemoved },
+    holds: (checkpoint) => {
+      const opened = openCheckpoint(checkpoint, options.publicKey)
+      if ('wrong' in opened || opened.heads.length === 0) return false
+      const isArchived = opened.heads.every((head) => stated.explains(head))
+      return isArchived && (missing.length > 0 || checkpoints.has(checkpoint))
+    },
+  }
+}
+
+/** An interrupted removal leaves rows. More than the archive has were added by an attacker. */
+async function countNotRemoved(scan: AuditSnapshot, { list }: StatedArchives): Promise<number | Fault> {
+  let rows = 0
+  for (const { chain, sequence } of list.flatMap(({ chains }) => chains)) {
+    const length = await scan.lastSequence(chain)
+    if (!(length <= sequence))
+      return { chain, sequence: sequence + 1, reason: 'the row was added to a chain that is archived' }
+    rows += length
+  }
+  return rows
+}
+
+async function verifyFiles(
+  scan: AuditSnapshot,
+  stated: StatedArchives,
+  { publicKey, archives = [], onProgress }: ArchiveOptions,
+  checkpoints: ArchivedCheckpoints,
+): Promise<readonly ComparedArchive[] | Fault> {
+  const compared: ComparedArchive[] = []
+  for (const path of archives) {
+    const reader = await openArchive(path)
+    let rows = 0
+    const total = reader.blocks.reduce((sum, { first, last }) => sum + last - first + 1, 0)
+    const onRows = (more: number) => {
+      rows += more
+      onProgress?.(rows, total)
+    }
+    try {
+      const result = await verifyArchive(reader, { publicKey, onRows, onCheckpoint: checkpoints.add })
+      const fault = 'reason' in result ? result : await compare(scan, stated, path, result)
+      if (fault) return fault
+      if (!('reason' in result)) compared.push({ path, number: result.number, rows: result.rows })
+    } finally {
+      await reader.close()
+    }
+  }
+  return compared
+}
+
+/** A run that was interrupted leaves a complete file that the database does not name, with rows that it still has. */
+async function compare(
+  scan: AuditSnapshot,
+  stated: StatedArchives,
+  path: string,
+  { digest, chains }: ArchiveStatement,
+): Promise<Fault | undefined> {
+  if (stated.list.some((each) => each.digest === digest)) return undefined
+  for (const { chain, sequence, hash: last } of chains) {
+    const [found] = await scan.hashes(chain, sequence - 1, sequence)
+    if (found !== last && stated.find(chain)?.hash !== last)
+      return {
+        chain,
+        sequence,
+        reason: `the row is missing: it is in ${path}, an archive that the database does not name. An older copy of the database was restored`,
+      }
+  }
+  return undefined
+}
+
+type ArchivedCheckpoints = {
+  readonly add: (checkpoint: Checkpoint) => void
+  readonly has: (checkpoint: Checkpoint) => boolean
+}
+
+/** By a part of their hash: there may be half a million for a year. */
+function createArchivedCheckpoints(): ArchivedCheckpoints {
+  const known = new Set<string>()
+  const toKey = ({ time, body, signature }: Checkpoint) =>
+    hash('sha256', JSON.stringify([time, body, signature]), 'base64url').slice(0, 20)
+  return {
+    add: (checkpoint) => void known.add(toKey(checkpoint)),
+    has: (checkpoint) => known.has(toKey(checkpoint)),
+  }
+}

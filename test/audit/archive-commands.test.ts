@@ -1,0 +1,93 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { createSigner } from '../../src/audit/signing.ts'
+import { openTestApp, type TestApp } from '../app.ts'
+import { tabbat } from '../process/tabbat.ts'
+import { append, checkpoint, FIRST, type OldRow, writeOldLog } from './old-log.ts'
+
+const NIN = '12345678901'
+
+let app: TestApp
+let folder: string
+let rows: readonly OldRow[]
+const run = (...args: string[]) => tabbat({ TABBAT_DATA_DIR: folder }, ...args)
+
+beforeAll(async () => {
+  app = await openTestApp()
+  const { store, keyring, config } = app.context
+  folder = config.dataDir
+  const signer = createSigner(keyring()['audit-signing'])
+  const subject = app.context.toSubjectHash('nin', NIN)
+  await store.audit.claim(FIRST, null, 'old', Date.now())
+  await append(store, FIRST, [
+    { phase: 'outcome', time: '2019-01-01T00:00:00.000Z', subject, outcome: 'verified' },
+  ])
+  rows = await writeOldLog(store, folder, signer)
+  await checkpoint(store, folder, signer)
+})
+afterAll(() => app.close())
+
+const file = () => join(folder, 'old.audit.zst')
+
+it.each([
+  [['--before', 'yesterday', '--to', 'x.audit.zst'], '--before takes a date such as 2026-01-01.'],
+  [['--before', '2026-02-30', '--to', 'x.audit.zst'], '--before takes a date such as 2026-01-01.'],
+  [['--before', '2999-01-01', '--to', 'x.audit.zst'], '--before takes a date in the past'],
+  [['--before', '2020-01-01', '--to', 'x.zip'], 'The name of an archive ends with .audit.zst'],
+])('refuses %j', async (args, message) => {
+  const { code, stderr } = await run('audit', 'archive', ...args)
+  expect([code, stderr]).toEqual([1, expect.stringContaining(message)])
+})
+
+it('writes no file if nothing is old enough', async () => {
+  const to = join(folder, 'none.audit.zst')
+  const { code, stdout } = await run('audit', 'archive', '--before', '2018-01-01', '--to', to)
+  expect([code, stdout, existsSync(to)]).toEqual([
+    0,
+    'There was nothing to archive. No file was written.\n',
+    false,
+  ])
+})
+
+it('archives while the server runs, and verifies and searches the archive', async () => {
+  const archived = await run('audit', 'archive', '--before', '2020-03-01', '--to', file(), '--json')
+  expect(archived.stderr).not.toContain('error')
+  expect(JSON.parse(archived.stdout)).toMatchObject({
+    file: file(),
+    number: 1,
+    rows: 121,
+    chains: 4,
+    left: [],
+  })
+  const alone = await run('audit', 'verify')
+  expect(alone.code).toBe(0)
+  expect(alone.stdout).toContain('Not compared: 121 rows in 1 archive (number 1).')
+  const whole = await run('audit', 'verify', '--archive', file())
+  expect([whole.code, whole.stdout]).toEqual([0, expect.stringContaining('121 rows in 1 archive.')])
+  const [{ reference = '' } = {}] = rows
+  const missing = await run('audit', 'show', reference)
+  expect([missing.code, missing.stderr]).toEqual([
+    1,
+    expect.stringContaining('1 of 1 archives of the audit log were not searched'),
+  ])
+  const shown = await run('audit', 'show', reference, '--archive', folder)
+  expect([shown.code, shown.stdout]).toEqual([0, expect.stringContaining('outcome: verified')])
+})
+
+it('lists the archived look-ups of a person', async () => {
+  const env = {
+    PATH: process.env.PATH ?? '',
+    HOME: tmpdir(),
+    TABBAT_DATA_DIR: folder,
+    TABBAT_AUDIT_ARCHIVE_DIR: folder,
+  }
+  const child = spawn('bin/tabbat', ['audit', 'subject', 'nin', '--json'], { env, stdio: 'pipe' })
+  child.stdin.end(NIN)
+  const [stdout] = await Promise.all([text(child.stdout), once(child, 'close')])
+  expect(JSON.parse(stdout)).toMatchObject([{ chain: FIRST, sequence: 1, outcome: 'verified' }])
+})

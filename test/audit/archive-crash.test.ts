@@ -1,0 +1,67 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { expect, it } from 'vitest'
+import { archiveLog } from '../../src/audit/archive/archive-log.ts'
+import { findArchives, mergeRows, searchArchives } from '../../src/audit/archive/search-archives.ts'
+import { verifyStore } from '../../src/audit/verify-store.ts'
+import { describeEngines, newFolder, POSTGRES, SQLITE } from '../store/engines.ts'
+import { openLog, publicKey, signer, writeOldLog } from './old-log.ts'
+
+const STEPS = [
+  'planned',
+  'written',
+  'proved',
+  'published',
+  'stated',
+  'recorded',
+  'rows',
+  'blocks',
+  'checkpoints',
+  'removed',
+] as const
+const CHILD = join(import.meta.dirname, 'archive-child.ts')
+
+describeEngines([SQLITE, POSTGRES], (engine) => {
+  it.each(STEPS)(
+    'a process that is killed when it has %s loses no row, and the next run completes it',
+    async (step) => {
+      const place = await engine.createPlace()
+      const folder = newFolder()
+      const store = await place.open()
+      const rows = await writeOldLog(store, folder)
+      const options = JSON.stringify({ ...place.options, folder })
+      const child = spawn(process.execPath, [CHILD, options, step], {
+        stdio: ['ignore', 'inherit', 'inherit'],
+      })
+      const [, signal] = await once(child, 'exit')
+      expect(signal).toBe('SIGKILL')
+      // Every row is in the database or in an archive, and nothing contradicts a checkpoint.
+      const findAll = async () => {
+        const archives = findArchives([folder])
+        let found = 0
+        for (const { reference } of rows) {
+          const archived = await searchArchives(archives, { request_reference: reference }, publicKey)
+          found += mergeRows(await store.audit.byReference(reference), archived).length
+        }
+        return { found, verdict: await verifyStore(store, { publicKey, archives }) }
+      }
+      expect(await findAll()).toMatchObject({ found: rows.length, verdict: { sound: true } })
+      expect(await verifyStore(store, { publicKey })).toMatchObject({ sound: true })
+      const audit = await openLog(store, folder)
+      await archiveLog(Date.UTC(2020, 2), join(folder, 'again.audit.zst'), {
+        store,
+        signer,
+        audit,
+        by: 'test',
+      })
+      await audit.close()
+      const { found, verdict } = await findAll()
+      expect(found).toBe(rows.length)
+      expect(verdict).toMatchObject({ sound: true, archives: { missing: [], notRemoved: 0 } })
+      expect((await store.archives.list()).map(({ number }) => number)).toEqual([1])
+      for (const { reference } of rows) expect(await store.audit.byReference(reference)).toEqual([])
+      await store.close()
+    },
+  )
+})
