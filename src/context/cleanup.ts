@@ -10,8 +10,11 @@ import { ROWS_PER_STEP } from '../store/delete-some.ts'
 import type { Store } from '../store/store.ts'
 import type { Log } from '../telemetry/log.ts'
 
-/** Deletes expired rows, or prepares for new ones. One that returns a number has more to delete while it returns a full step. */
-type Forget = () => Promise<unknown>
+/**
+ * Deletes expired rows, or prepares for new ones. One that returns a number has more to delete while it returns a full step. One
+ * that takes long asks whether it is to stop.
+ */
+type Forget = (isStopped: () => boolean) => Promise<unknown>
 
 /** Between two steps, for the requests that are waiting. */
 const PAUSE_MS = 20
@@ -58,7 +61,7 @@ export async function forgetAll(
 ): Promise<void> {
   for (const forget of tasks)
     try {
-      while (!isStopped() && isFullStep(await forget())) await pause(PAUSE_MS)
+      while (!isStopped() && isFullStep(await forget(isStopped))) await pause(PAUSE_MS)
     } catch (error) {
       log.failure(error)
     }

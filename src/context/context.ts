@@ -38,6 +38,7 @@ import { openRequests } from './open-requests.ts'
 import { openTelemetry } from './open-telemetry.ts'
 import { openGuessLimit, openIdempotency, openLocal } from './open-verification.ts'
 import { openContextWebhooks } from './open-webhooks.ts'
+import { createRetention } from './retention.ts'
 import { openSourceChain, type SourceChain } from './source-chain.ts'
 import { openTlsCertificate, type TlsCertificate } from './tls-certificate.ts'
 
@@ -119,7 +120,8 @@ export async function createContext(
   const rateLimit = openRateLimit(config, store, nodes)
   const batches = startBatches(config, { store, audit, queue, log })
   const forgetting = [guessLimit, idempotency, sourceChain, nodes, webhooks, batches, toCleanup(queue)]
-  const stopCleanup = startCleanup(log, store, forgetting, { ...config, workerNumber })
+  const retention = createRetention(config, { store, audit, keyring, log, workerNumber })
+  const stopCleanup = startCleanup(log, store, [...forgetting, retention], { ...config, workerNumber })
   const context: Omit<Context, 'close'> = {
     config,
     log,
