@@ -13,6 +13,7 @@ import { SESSION_ROUTES } from './routes/session.ts'
 import { SETTINGS_ROUTES } from './routes/settings.ts'
 import { SOURCE_ROUTES } from './routes/sources.ts'
 import { TOKEN_ROUTES } from './routes/tokens.ts'
+import { STORAGE_ROUTES } from './routes/storage.ts'
 import { TRY_ROUTES } from './routes/try.ts'
 import { WEBHOOK_ROUTES } from './routes/webhooks.ts'
 
@@ -34,4 +35,5 @@ export const ADMIN_ROUTES: readonly AdminRoute[] = [
   ...RECORD_ROUTES,
   ...SETTINGS_ROUTES,
   ...NODE_ROUTES,
+  ...STORAGE_ROUTES,
 ]
