@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest'
+import type { StorageView } from '../../src/admin/shapes/storage.ts'
 import { DAY_MS } from '../../src/contract/time.ts'
 import { openTestConsole } from './test-console.ts'
 
@@ -10,7 +11,7 @@ it('shows sizes, growth, the disk and how long data is kept', async () => {
   for (const days of [3, 2, 1]) await store.storage.record({ day: today - days, bytes: 1000 }, 0)
   const answer = await at.request('/admin/storage', { cookie: await at.openSession('viewer') })
   expect(answer.status).toBe(200)
-  const view = answer.json()
+  const view = answer.json() as unknown as StorageView
   expect(view).toMatchObject({
     database: 'sqlite',
     tables: [],
