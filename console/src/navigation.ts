@@ -35,6 +35,7 @@ const GROUPS: readonly Group[] = [
         load: async () => (await import('./pages/accounts.tsx')).Accounts,
         isForOwners: true,
       },
+      { name: 'tokens', load: async () => (await import('./pages/tokens.tsx')).Tokens, isForOwners: true },
     ],
   },
   {

@@ -18,6 +18,7 @@ export const PAGES = [
   { name: 'records', title: 'Records', ready: 'NIN records' },
   { name: 'settings', title: 'Settings', ready: 'TABBAT_PORT' },
   { name: 'accounts', title: 'Accounts', ready: 'Reset password' },
+  { name: 'tokens', title: 'Tokens', ready: 'grafana' },
   { name: 'account', title: 'Account', ready: 'Change' },
 ] as const
 
@@ -44,6 +45,7 @@ export async function startFilledServer({ isHostile = true } = {}): Promise<Cons
   await server.run('keys', 'create', '--name', 'loans app', '--mode', 'live')
   const url = 'https://hooks.example.com/tabbat'
   await server.run('webhooks', 'create', '--name', 'alarm', '--url', url, '--event', 'source.down,source.up')
+  await server.run('tokens', 'create', '--name', 'grafana', '--role', 'viewer')
   const name = isHostile ? `${HOSTILE} ${HOSTILE_LINK}` : 'integration tests'
   await server.run('keys', 'create', '--name', name, '--mode', 'test')
   for (let count = 0; count < 24; count++)

@@ -6,6 +6,7 @@ import type { searchTexts } from './en/search.ts'
 import type { settingsTexts } from './en/settings.ts'
 import type { shellTexts } from './en/shell.ts'
 import type { sourcesTexts } from './en/sources.ts'
+import type { tokensTexts } from './en/tokens.ts'
 import type { tryItTexts } from './en/try-it.ts'
 import type { webhooksTexts } from './en/webhooks.ts'
 
@@ -26,6 +27,7 @@ export type Translation = {
   readonly shell: Translated<typeof shellTexts>
   readonly sources: Translated<typeof sourcesTexts>
   readonly settings: Translated<typeof settingsTexts>
+  readonly tokens: Translated<typeof tokensTexts>
   readonly tryIt: Translated<typeof tryItTexts>
   readonly webhooks: Translated<typeof webhooksTexts>
   readonly catalogue: Translated<typeof catalogueTexts>

@@ -19,6 +19,8 @@ const AdminToken = Type.Object({
   last_used_at: Type.Nullable(Time),
 })
 
+export type AdminToken = Static<typeof AdminToken>
+
 export const AdminTokens = Type.Object({ tokens: Type.Array(AdminToken) })
 export type AdminTokens = Static<typeof AdminTokens>
 

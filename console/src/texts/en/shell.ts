@@ -21,6 +21,7 @@ export const shellTexts = defineTexts('shell', {
     keys: 'Keys',
     webhooks: 'Webhooks',
     accounts: 'Accounts',
+    tokens: 'Tokens',
     records: 'Records',
     catalogue: 'Catalogue',
     sources: 'Sources',

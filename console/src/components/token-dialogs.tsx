@@ -1,0 +1,136 @@
+import { useState } from 'preact/hooks'
+import type { AdminToken, CreatedToken, CreateTokenRequest } from '../../../src/admin/shapes/tokens.ts'
+import type { Static } from '../../../src/contract/schema.ts'
+import { rethrowPasswordError } from '../api-client.ts'
+import { useAppContext } from '../app-context.ts'
+import { tokensTexts as texts } from '../texts/en/tokens.ts'
+import { useMutation } from '../use-mutation.ts'
+import { Confirm, Dialog, SubmitButton } from './dialog.tsx'
+import { ErrorNote } from './error-note.tsx'
+import { SecretField, SelectField, TextField } from './field.tsx'
+
+type TokenRequest = Static<typeof CreateTokenRequest>
+
+const ROLES = (['viewer', 'operator', 'owner'] as const).map((value) => ({ value, text: texts.roles[value] }))
+const EXPIRIES = (['7d', '30d', '90d', '1y'] as const).map((value) => ({
+  value,
+  text: texts.lifetimes[value],
+}))
+
+type Draft = {
+  readonly name: string
+  readonly role: TokenRequest['role']
+  readonly expiry: string
+  readonly addresses: string
+  readonly password: string
+}
+
+function toRequest({ name, role, expiry, addresses, password }: Draft): TokenRequest {
+  const list = addresses.split(/[\s,]+/).filter((part) => part !== '')
+  return {
+    name: name.trim(),
+    role,
+    expires_in: expiry,
+    password,
+    ...(list.length === 0 ? {} : { allowed_ips: list }),
+  }
+}
+
+type CreateProps = { readonly onClose: () => void; readonly onCreated: (created: CreatedToken) => void }
+
+export function CreateTokenDialog({ onClose, onCreated }: CreateProps) {
+  const { api } = useAppContext()
+  const [draft, setDraft] = useState<Draft>({
+    name: '',
+    role: 'viewer',
+    expiry: '90d',
+    addresses: '',
+    password: '',
+  })
+  const change = (part: Partial<Draft>) => setDraft((old) => ({ ...old, ...part }))
+  const create = useMutation(async () =>
+    onCreated(await api.post<CreatedToken>('/admin/tokens', toRequest(draft)).catch(rethrowPasswordError)),
+  )
+  const { fields = {} } = create.error ?? {}
+  return (
+    <Dialog title={texts.createTitle} onClose={onClose}>
+      <form
+        onSubmit={(event) => {
+          event.preventDefault()
+          create.run()
+        }}
+      >
+        <TextField
+          label={texts.name}
+          value={draft.name}
+          onValue={(name) => change({ name })}
+          placeholder={texts.nameExample}
+          help={texts.nameHelp}
+          error={fields.name}
+          maxLength={80}
+          required
+        />
+        <SelectField
+          label={texts.role}
+          value={draft.role}
+          onValue={(role) => change({ role: role as Draft['role'] })}
+          options={ROLES}
+          help={texts.roleHelp}
+        />
+        <SelectField
+          label={texts.expires}
+          value={draft.expiry}
+          onValue={(expiry) => change({ expiry })}
+          options={EXPIRIES}
+          error={fields.expires_in}
+        />
+        <TextField
+          label={texts.addresses}
+          value={draft.addresses}
+          onValue={(addresses) => change({ addresses })}
+          placeholder="203.0.113.7, 10.0.0.0/8"
+          help={texts.addressesHelp}
+          error={fields.allowed_ips}
+        />
+        <SecretField
+          label={texts.password}
+          value={draft.password}
+          onValue={(password) => change({ password })}
+          autocomplete="current-password"
+          error={fields.password}
+          required
+        />
+        <ErrorNote error={create.error} />
+        <footer>
+          <button type="button" class="plain" onClick={onClose}>
+            {texts.cancel}
+          </button>
+          <SubmitButton isBusy={create.isBusy} isDisabled={draft.name.trim() === '' || draft.password === ''}>
+            {texts.create}
+          </SubmitButton>
+        </footer>
+      </form>
+    </Dialog>
+  )
+}
+
+type RevokeProps = { readonly row: AdminToken; readonly onClose: () => void; readonly onDone: () => void }
+
+export function RevokeTokenDialog({ row, onClose, onDone }: RevokeProps) {
+  const { api } = useAppContext()
+  const mutation = useMutation(async () => {
+    await api.post(`/admin/tokens/${encodeURIComponent(row.id)}/revoke`)
+    onDone()
+  })
+  return (
+    <Confirm
+      title={texts.toRevokeTitle(row.name)}
+      verb={texts.revoke}
+      mutation={mutation}
+      onClose={onClose}
+      isDanger
+    >
+      <p>{texts.revokeNote}</p>
+    </Confirm>
+  )
+}
