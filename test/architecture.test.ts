@@ -59,9 +59,12 @@ const PACKAGES = [
   '@opentelemetry/resources',
   '@opentelemetry/sdk-metrics',
   '@opentelemetry/sdk-trace',
+  '@simplewebauthn/server',
+  '@simplewebauthn/server/helpers',
   'ajv',
   'commander',
   'find-my-way',
+  'openid-client',
   'pg',
   'sonic-boom',
   'typebox',
@@ -132,6 +135,17 @@ it('the libraries of OpenTelemetry are loaded on demand', () => {
       })),
     )
   expect(atStart.filter(({ to }) => users.includes(to)).map(print)).toEqual([])
+})
+
+it('the libraries of sign-in are loaded on demand', () => {
+  const atStart = files.flatMap((file) =>
+    [
+      ...textOf(file).matchAll(
+        /^import (?!type )(?:\{[^}]*\}|[^'{]*) from '(@simplewebauthn[^']*|openid-client)'/gm,
+      ),
+    ].map(([, name]) => `${file} imports ${name}`),
+  )
+  expect(atStart).toEqual([])
 })
 
 describe('every boundary has one place that crosses it', () => {

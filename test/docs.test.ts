@@ -69,7 +69,7 @@ describe.each(PAGES)('%s', (page) => {
     const lines = matches(blocks, /^((?:bin\/)?tabbat .*)$/gm).map((line) => line.replace('ver_…', EXAMPLE))
     for (const line of lines) {
       const run = await parse(line).catch((error: Error) => `${line}: ${error.message}`)
-      expect(run, line).toMatch(/^tabbat [a-z -]+$/)
+      expect(run, line).toMatch(/^tabbat [a-z0-9 -]+$/)
     }
   })
 })

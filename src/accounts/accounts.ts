@@ -27,7 +27,9 @@ export async function inviteAccount(deps: AccountDeps, role: Role): Promise<NewI
 
 /** A link that sets a new password. The old password works until the link is used. */
 export async function resetAccount(deps: AccountDeps, name: string): Promise<NewInvitation> {
-  const { role } = await findAccount(deps, name)
+  const { role, password } = await findAccount(deps, name)
+  if (password === '')
+    throw new UserError(`${name} signs in through your identity provider, and has no password here.`)
   return invite(deps, { phase: 'account_reset', detail: name }, { role, account: name })
 }
 
@@ -89,7 +91,7 @@ async function refuseLastOwner({ store }: AccountDeps, { name, role }: AccountRo
 }
 
 /** The message repeats the name only if it is a valid account name: other text may be personal data. */
-async function findAccount({ store }: AccountDeps, name: string): Promise<AccountRow> {
+export async function findAccount({ store }: Pick<AccountDeps, 'store'>, name: string): Promise<AccountRow> {
   const account = await store.accounts.find(name)
   if (account) return account
   throw new UserError(

@@ -21,24 +21,26 @@ type Deps = {
 }
 
 /** Returns the account if the password is right, else throws `wrong_password`. Neither input is logged or stored. */
+export type PasswordCheck = (attempt: PasswordAttempt) => Promise<AccountRow>
+
 export const createPasswordCheck =
-  ({ context: { audit, store, log }, passwords, throttle }: Deps) =>
-  async ({ name, password, throttleKeys, isKnown }: PasswordAttempt): Promise<AccountRow> => {
+  ({ context: { audit, store, log }, passwords, throttle }: Deps): PasswordCheck =>
+  async ({ name, password, throttleKeys, isKnown }) => {
     const compare = async () => {
       const account = await store.accounts.find(name)
       return { account, isRight: await passwords.isRight(name, password, account?.password, isKnown) }
     }
     audit.requireHealthy()
-    const attempt = throttle.begin(throttleKeys)
-    const { account, isRight } = await compare().catch((error: unknown) => {
-      attempt.withdraw()
+    const attempt = await throttle.begin(throttleKeys)
+    const { account, isRight } = await compare().catch(async (error: unknown) => {
+      await attempt.withdraw()
       throw error
     })
     if (account && isRight) {
-      attempt.succeed()
+      await attempt.succeed()
       return account
     }
-    attempt.fail()
+    await attempt.fail()
     // Not awaited: the response time would tell which names exist.
     if (account)
       audit

@@ -1,7 +1,7 @@
 import { createHmac, type KeyObject, randomBytes, timingSafeEqual } from 'node:crypto'
 
 /** Browsers that have signed in to an account before, each known by a signed token. Nothing is stored. */
-type Devices = {
+export type Devices = {
   readonly create: (name: string) => string
   /** The id of the browser; undefined when the token is not for this account. */
   readonly open: (name: string, token: string | undefined) => string | undefined

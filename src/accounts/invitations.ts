@@ -9,7 +9,13 @@ import { type Passwords, refuseWeakPassword } from './passwords.ts'
 import { toTokenId } from './token.ts'
 import type { Invitation } from './views.ts'
 
-export type Acceptance = { readonly token: string; readonly name: string; readonly password: string }
+export type Acceptance = {
+  readonly token: string
+  readonly name: string
+  readonly password: string
+  /** Needed to reset the password of an account that has a second factor. */
+  readonly code?: string
+}
 
 /** The account right after a link was used, with its password hash. */
 type AcceptedAccount = { readonly name: string; readonly password: string }

@@ -1,8 +1,9 @@
 import type { Actor } from '../contract/role.ts'
 import { HOUR_MS, MINUTE_MS, steadyNow } from '../contract/time.ts'
-import type { SessionRow } from '../store/account-rows.ts'
+import type { SessionDetails, SessionRow } from '../store/account-rows.ts'
 import type { AccountTable } from '../store/account-table.ts'
 import { VERSION } from '../version.ts'
+import { lacksFactor, type RequiredRoles } from './required-factor.ts'
 import { createToken, toTokenId } from './token.ts'
 import type { Session } from './views.ts'
 
@@ -14,7 +15,7 @@ const TOUCH_EVERY_MS = MINUTE_MS
 /** Opened while the clock was ahead. Its age is unknown, so it counts as ended. */
 const isAhead = ({ createdAt }: SessionRow, now: number) => createdAt > now + TOUCH_EVERY_MS
 
-const toLimits = (now: number) => ({ openedAfter: now - LIFE_MS, seenAfter: now - IDLE_MS })
+export const toLimits = (now: number) => ({ openedAfter: now - LIFE_MS, seenAfter: now - IDLE_MS })
 
 export type Sessions = {
   /** The account that holds this cookie; undefined when the session has ended. Background requests do not extend it. */
@@ -22,14 +23,14 @@ export type Sessions = {
   /** What the console shows about a session; undefined when it has ended. */
   readonly describe: (actor: Actor) => Promise<Session | undefined>
   /** The token for the cookie; undefined when the password has changed meanwhile. */
-  readonly open: (account: {
-    readonly name: string
-    readonly password: string
-  }) => Promise<string | undefined>
+  readonly open: (
+    account: { readonly name: string; readonly password: string },
+    details: SessionDetails,
+  ) => Promise<string | undefined>
   readonly end: (actor: Actor) => Promise<void>
 }
 
-export const createSessions = (table: AccountTable): Sessions => ({
+export const createSessions = (table: AccountTable, required: RequiredRoles = 'off'): Sessions => ({
   findActor: async (token, { isBackground }) => {
     const id = toTokenId(token)
     const now = steadyNow()
@@ -37,17 +38,18 @@ export const createSessions = (table: AccountTable): Sessions => ({
     if (!row || isAhead(row, now)) return undefined
     // Reading must work while nothing can be written, for example on a full disk. The session then ends earlier.
     if (!isBackground && now - row.seenAt >= TOUCH_EVERY_MS) await table.touch(id, now).catch(() => {})
-    return { name: row.account, role: row.role, session: Buffer.from(id).toString('hex') }
+    return toActor(row)
   },
   describe: async (actor) => {
     const now = steadyNow()
     const row = await table.findSession(toSessionId(actor), toLimits(now))
-    return row && !isAhead(row, now) ? toSession(row) : undefined
+    return row && !isAhead(row, now) ? toSession(row, required) : undefined
   },
-  open: async ({ name, password }) => {
+  open: async ({ name, password }, details) => {
     const token = createToken()
     const id = toTokenId(token) as Uint8Array
-    return (await table.open({ id, account: name, password, at: steadyNow() })) ? token : undefined
+    const opening = { id, account: name, password, at: steadyNow(), details }
+    return (await table.open(opening)) ? token : undefined
   },
   end: async (actor) => {
     await table.end(toSessionId(actor))
@@ -56,17 +58,28 @@ export const createSessions = (table: AccountTable): Sessions => ({
 
 export const toSessionId = ({ session }: Actor): Uint8Array => Buffer.from(session, 'hex')
 
-const toSession = ({ account, role, createdAt, seenAt }: SessionRow): Session => ({
+const toActor = ({ id, account, role, method, confirmedAt }: SessionRow): Actor => ({
   name: account,
   role,
-  idle_until: toTime(Math.min(seenAt + IDLE_MS, createdAt + LIFE_MS)),
-  expires_at: toTime(createdAt + LIFE_MS),
+  session: Buffer.from(id).toString('hex'),
+  method,
+  confirmedAt,
+})
+
+const toSession = (row: SessionRow, required: RequiredRoles): Session => ({
+  name: row.account,
+  role: row.role,
+  method: row.method,
+  has_password: row.hasPassword,
+  must_set_up: lacksFactor(row, required),
+  idle_until: toTime(Math.min(row.seenAt + IDLE_MS, row.createdAt + LIFE_MS)),
+  expires_at: toTime(row.createdAt + LIFE_MS),
   version: VERSION,
 })
 
 const toTime = (at: number) => new Date(at).toISOString()
 
-/** Deletes ended sessions and expired invitations. */
+/** Deletes ended sessions, expired invitations, and counts and challenges of sign-ins that are over. */
 export const forgetSessions = (table: AccountTable): Promise<void> => {
   const now = steadyNow()
   return table.forget({ ...toLimits(now), now })

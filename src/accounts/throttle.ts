@@ -1,9 +1,14 @@
+import type { KeyObject } from 'node:crypto'
 import { AdminError } from '../contract/admin-error.ts'
-import { HOUR_MS } from '../contract/time.ts'
+import { steadyNow } from '../contract/time.ts'
+import { toTextMac } from '../crypto/mac.ts'
+import type { ThrottleTable } from '../store/throttle-table.ts'
 
-/** A counter of wrong passwords. */
+/** A counter of wrong passwords or codes. */
 export type ThrottleKey = {
   readonly key: string
+  /** The name whose counters `reset` deletes. */
+  readonly name?: string
   /** Failures without a wait. */
   readonly free: number
   readonly longestWaitMs: number
@@ -11,11 +16,11 @@ export type ThrottleKey = {
 
 type Attempt = {
   /** The password was right. Resets the first counter, and takes this attempt off the others. */
-  readonly succeed: () => void
+  readonly succeed: () => Promise<void>
   /** The password was wrong. The wait starts now: comparing may have taken a while. */
-  readonly fail: () => void
+  readonly fail: () => Promise<void>
   /** Nothing was compared: takes this attempt off all counters. */
-  readonly withdraw: () => void
+  readonly withdraw: () => Promise<void>
 }
 
 export type Throttle = {
@@ -23,65 +28,34 @@ export type Throttle = {
    * Counts an attempt before its result is known, so that parallel attempts count like sequential ones. Throws
    * `too_many_tries` during a wait.
    */
-  readonly begin: (throttleKeys: readonly ThrottleKey[]) => Attempt
-  /** Resets the counters that match. */
-  readonly reset: (isMatch: (key: string) => boolean) => void
+  readonly begin: (throttleKeys: readonly ThrottleKey[]) => Promise<Attempt>
+  /** Resets the counters of a name. */
+  readonly reset: (name: string) => Promise<void>
 }
-
-type Count = { readonly failures: number; readonly waitUntil: number; readonly at: number }
-
-const FIRST_WAIT_MS = 1000
-const MOST_KEYS = 10_000
-/** A counter starts anew after this time without a failure. */
-const FORGET_AFTER_MS = HOUR_MS
 
 export const toTooManyTries = (waitMs: number) =>
   new AdminError('too_many_tries', { headers: ['retry-after', String(Math.ceil(waitMs / 1000))] })
 
-/** Counts failures in memory. The wait is 1, 2, 4 … seconds, up to the maximum of the key. */
-export function createThrottle(now = () => performance.now()): Throttle {
-  const counts = new Map<string, Count>()
-  const read = (key: string): Count => {
-    const known = counts.get(key)
-    return known && now() - known.at < FORGET_AFTER_MS ? known : { failures: 0, waitUntil: 0, at: 0 }
-  }
-  /** A written key moves to the end, so the first key is the least recently used and is evicted. */
-  const write = (key: string, next: Count) => {
-    counts.delete(key)
-    if (next.failures > 0) counts.set(key, next)
-    const oldest = counts.keys().next().value
-    if (counts.size > MOST_KEYS && oldest !== undefined) counts.delete(oldest)
-  }
-  const count = (throttleKey: ThrottleKey, failures: number) =>
-    write(throttleKey.key, { failures, waitUntil: now() + toWait(throttleKey, failures), at: now() })
-  const takeOff = ({ key }: ThrottleKey) => {
-    const { failures, at } = read(key)
-    write(key, { failures: Math.max(failures - 1, 0), waitUntil: 0, at })
-  }
+/** Counts failures in the database, under keyed hashes of names and addresses. */
+export function createThrottle(table: ThrottleTable, secret: () => KeyObject, now = steadyNow): Throttle {
+  const toHash = (text: string) => toTextMac(secret(), `sign-in ${text}`)
+  const toCounter = ({ key, name, free, longestWaitMs }: ThrottleKey) => ({
+    id: toHash(key),
+    account: name === undefined ? undefined : toHash(`account ${name}`),
+    free,
+    longestWaitMs,
+  })
   return {
-    begin: (throttleKeys) => {
-      const waitMs = Math.max(...throttleKeys.map(({ key }) => read(key).waitUntil - now()))
+    begin: async (throttleKeys) => {
+      const counters = throttleKeys.map(toCounter)
+      const waitMs = await table.begin(counters, now())
       if (waitMs > 0) throw toTooManyTries(waitMs)
-      for (const throttleKey of throttleKeys) count(throttleKey, read(throttleKey.key).failures + 1)
       return {
-        fail: () => {
-          for (const throttleKey of throttleKeys) count(throttleKey, read(throttleKey.key).failures)
-        },
-        succeed: () => {
-          const [first, ...others] = throttleKeys
-          if (first) counts.delete(first.key)
-          for (const throttleKey of others) takeOff(throttleKey)
-        },
-        withdraw: () => {
-          for (const throttleKey of throttleKeys) takeOff(throttleKey)
-        },
+        fail: () => table.fail(counters, now()),
+        succeed: () => table.succeed(counters),
+        withdraw: () => table.takeOff(counters),
       }
     },
-    reset: (isMatch) => {
-      for (const key of counts.keys()) if (isMatch(key)) counts.delete(key)
-    },
+    reset: (name) => table.reset(toHash(`account ${name}`)),
   }
 }
-
-const toWait = ({ free, longestWaitMs }: ThrottleKey, failures: number) =>
-  failures < free ? 0 : Math.min(FIRST_WAIT_MS * 2 ** (failures - free), longestWaitMs)

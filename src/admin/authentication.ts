@@ -1,96 +1,124 @@
+import type { AuthenticationResponseJSON } from '@simplewebauthn/server'
 import { withAudit } from '../accounts/accounts.ts'
 import { createPasswordCheck } from '../accounts/check-password.ts'
+import { createSecondFactorCheck } from '../accounts/check-second-factor.ts'
 import { createDevices } from '../accounts/devices.ts'
-import { type Acceptance, acceptInvitation } from '../accounts/invitations.ts'
+import { type Acceptance, acceptInvitation, inspectInvitation } from '../accounts/invitations.ts'
+import { createOpenSession, type SessionTokens } from '../accounts/open-session.ts'
+import { createPasskeyActions, type PasskeyActions } from '../accounts/passkey-actions.ts'
+import type { PasskeySite } from '../accounts/passkey-site.ts'
+import { createPasswordActions, type PasswordActions } from '../accounts/password-actions.ts'
 import { createPasswords, refuseWeakPassword } from '../accounts/passwords.ts'
-import { createSessions, type Sessions, toSessionId } from '../accounts/sessions.ts'
+import { createSecondFactors, type SecondFactors } from '../accounts/second-factors.ts'
+import { createSessions, type Sessions } from '../accounts/sessions.ts'
 import { createThrottle } from '../accounts/throttle.ts'
-import { createSignInThrottleKeys, toConfirmThrottleKeys } from '../accounts/throttle-keys.ts'
+import { toSignInThrottleKeys } from '../accounts/throttle-keys.ts'
 import type { Context } from '../context/context.ts'
-import { AdminError } from '../contract/admin-error.ts'
 import type { Actor } from '../contract/role.ts'
+import type { SignInMethod } from '../contract/sign-in-method.ts'
+import { steadyNow } from '../contract/time.ts'
 import type { AccountRow } from '../store/account-rows.ts'
 
-type SignInRequest = {
-  readonly name: string
-  readonly password: string
+/** Where a session is opened from. */
+export type SessionOrigin = {
   /** The IP address of the caller. */
   readonly address: string
+  readonly browser: string | undefined
+}
+
+type SignInRequest = SessionOrigin & {
+  readonly name: string
+  readonly password: string
+  /** Of the authenticator app, or a recovery code. */
+  readonly code?: string
   /** The device cookie, if the browser sent one. */
   readonly device?: string | undefined
 }
 
-/** The cookies of a browser after a sign-in. */
-export type SessionTokens = { readonly session: string; readonly device: string }
-
-/** Sign-in, sessions and passwords of console accounts. */
-export type Authentication = Pick<Sessions, 'findActor' | 'describe'> & {
-  /** Throws `wrong_password` or `too_many_tries`. */
-  readonly signIn: (request: SignInRequest) => Promise<SessionTokens>
-  readonly signOut: (actor: Actor) => Promise<void>
-  /** For actions that need the password again. Throws `wrong_password` or `too_many_tries`. */
-  readonly confirmPassword: (actor: Actor, password: string) => Promise<void>
-  /** Ends the other sessions of the account. */
-  readonly changePassword: (
-    actor: Actor,
-    change: { readonly current: string; readonly password: string },
-  ) => Promise<void>
-  /** Uses a one-time link and signs in. */
-  readonly accept: (acceptance: Acceptance) => Promise<SessionTokens>
+type PasskeySignIn = SessionOrigin & {
+  readonly response: AuthenticationResponseJSON
+  readonly device?: string | undefined
 }
 
-export function createAuthentication(context: Context, now = () => performance.now()): Authentication {
-  const { audit, store } = context
-  const passwords = createPasswords(() => context.keyring()['console-password'])
-  const sessions = createSessions(store.accounts)
-  const throttle = createThrottle(now)
-  const { toThrottleKeys, isForName } = createSignInThrottleKeys()
-  const devices = createDevices(() => context.keyring()['console-password'])
+/** Sign-in, sessions and passwords of console accounts. */
+export type Authentication = Pick<Sessions, 'findActor' | 'describe'> &
+  PasswordActions & {
+    readonly factors: SecondFactors
+    /** Throws `wrong_password`, `second_factor_needed`, `wrong_code` or `too_many_tries`. */
+    readonly signIn: (request: SignInRequest) => Promise<SessionTokens>
+    readonly passkeys: PasskeyActions
+    readonly signInWithPasskey: (site: PasskeySite, request: PasskeySignIn) => Promise<SessionTokens>
+    /** After the provider has said who it is. */
+    readonly openSsoSession: (
+      account: AccountRow,
+      origin: SessionOrigin & { readonly device: string | undefined },
+    ) => Promise<SessionTokens>
+    /** Ends the session of this cookie, if there is one. */
+    readonly endToken: (token: string) => Promise<void>
+    readonly signOut: (actor: Actor) => Promise<void>
+    /** Uses a one-time link and signs in. */
+    readonly accept: (acceptance: Acceptance, origin: SessionOrigin) => Promise<SessionTokens>
+  }
 
+export function createAuthentication(context: Context, now = steadyNow): Authentication {
+  const { audit, store } = context
+  const secret = () => context.keyring()['console-password']
+  const passwords = createPasswords(secret)
+  const sessions = createSessions(store.accounts, context.config.twoFactor)
+  const throttle = createThrottle(store.throttle, secret, now)
+  const devices = createDevices(secret)
+
+  const factorDeps = { context, key: () => context.keyring()['second-factor'], throttle }
+  const checkFactor = createSecondFactorCheck(factorDeps)
   const check = createPasswordCheck({ context, passwords, throttle })
-  const open = async (
-    account: Pick<AccountRow, 'name' | 'password'>,
-    device = devices.create(account.name),
-  ) => {
-    const entry = { phase: 'signed_in' }
-    const by = { audit, by: account.name }
-    const token = await withAudit(by, entry, async () => (await sessions.open(account)) ?? false)
-    if (token === false) throw new AdminError('wrong_password')
-    return { session: token, device }
+  const passkeys = createPasskeyActions(factorDeps)
+  const open = createOpenSession({ audit, sessions, devices })
+
+  /** A reset link replaces the password, not the second factor. */
+  const checkAcceptance = async ({ token, password, code }: Acceptance): Promise<SignInMethod> => {
+    const { name } = await inspectInvitation(store.accounts, token)
+    if (name === null) return 'password'
+    refuseWeakPassword(name, password)
+    return checkFactor(name, code)
   }
 
   return {
     findActor: sessions.findActor,
     describe: sessions.describe,
-    signIn: async ({ name: typed, password, address, device }) => {
+    factors: createSecondFactors(factorDeps),
+    signIn: async ({ name: typed, password, code, address, browser, device }) => {
       const name = typed.trim().toLowerCase()
       const known = devices.open(name, device)
-      const throttleKeys = toThrottleKeys(name, address, known)
+      const throttleKeys = toSignInThrottleKeys(name, address, known)
       const account = await check({ name, password, throttleKeys, isKnown: known !== undefined })
-      return open(account, known === undefined ? undefined : device)
+      return open(
+        account,
+        { method: await checkFactor(name, code), address, browser },
+        known === undefined ? undefined : device,
+      )
+    },
+    passkeys,
+    signInWithPasskey: async (site, { response, device, ...origin }) => {
+      const account = await passkeys.findSigner(site, response)
+      const known = devices.open(account.name, device)
+      return open(account, { method: 'passkey', ...origin }, known === undefined ? undefined : device)
+    },
+    openSsoSession: async (account, { device, ...origin }) => {
+      const known = devices.open(account.name, device)
+      return open(account, { method: 'sso', ...origin }, known === undefined ? undefined : device)
+    },
+    endToken: async (token) => {
+      const actor = await sessions.findActor(token, { isBackground: true })
+      if (actor) await sessions.end(actor)
     },
     signOut: (actor) =>
       withAudit({ audit, by: actor.name }, { phase: 'signed_out' }, () => sessions.end(actor)),
-    confirmPassword: async ({ name, token }, password) => {
-      if (token !== undefined) throw new AdminError('session_required')
-      await check({ name, password, throttleKeys: toConfirmThrottleKeys(name), isKnown: true })
-    },
-    changePassword: async (actor, { current, password }) => {
-      const { name } = actor
-      refuseWeakPassword(name, password)
-      const throttleKeys = toConfirmThrottleKeys(name)
-      const { password: before } = await check({ name, password: current, throttleKeys, isKnown: true })
-      const after = await passwords.hash(name, password)
-      const change = { name, before, after, keep: toSessionId(actor) }
-      const isDone = await withAudit({ audit, by: name }, { phase: 'password_changed', detail: name }, () =>
-        store.accounts.setPassword(change),
-      )
-      if (!isDone) throw new AdminError('wrong_password')
-    },
-    accept: async (acceptance) => {
+    ...createPasswordActions({ audit, store, passwords, check }),
+    accept: async (acceptance, origin) => {
+      const method = await checkAcceptance(acceptance)
       const account = await acceptInvitation({ store, audit, passwords }, acceptance)
-      throttle.reset(isForName(account.name))
-      return open(account)
+      await throttle.reset(account.name)
+      return open(account, { method, ...origin })
     },
   }
 }

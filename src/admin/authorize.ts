@@ -1,4 +1,6 @@
 import { readBearerToken } from '../accounts/admin-token.ts'
+import { isConfirmed } from '../accounts/confirmed.ts'
+import { lacksFactor } from '../accounts/required-factor.ts'
 import { AdminError } from '../contract/admin-error.ts'
 import { type Actor, isAtLeast } from '../contract/role.ts'
 import { AppError } from '../errors.ts'
@@ -19,7 +21,15 @@ export async function authorize(deps: AdminDeps, route: AdminRoute, exchange: Ex
       : await deps.checkToken(token, deps.addresses.callerOf(exchange))
   if (actor.token !== undefined && refusesTokens(route)) throw new AdminError('session_required')
   if (route.role !== 'anyone' && !isAtLeast(actor.role, route.role)) throw new AdminError('wrong_role')
+  if (route.role !== 'anyone') requireProof(deps, route, actor)
   return actor
+}
+
+/** A second factor if the role requires one, and for a sensitive route a recent confirmation. */
+function requireProof({ context }: AdminDeps, { isForSetup, isSensitive }: AdminRoute, actor: Actor): void {
+  if (!isForSetup && lacksFactor(actor, context.config.twoFactor))
+    throw new AdminError('set_up_second_factor')
+  if (isSensitive && !isConfirmed(actor)) throw new AdminError('confirm_first')
 }
 
 export async function isAllowed(deps: AdminDeps, route: AdminRoute, exchange: Exchange): Promise<boolean> {
@@ -52,7 +62,7 @@ async function authorizeSession(
  * A page of another site, or of another port of this host, can make the browser send our cookie, but cannot fake
  * `Sec-Fetch-Site`. Reads are refused too, because some of them write audit rows. `none` is an address typed by the user.
  */
-function refuseForeignSite(method: AdminRoute['method'], { headers }: Exchange): void {
+export function refuseForeignSite(method: AdminRoute['method'], { headers }: Exchange): void {
   const site = headers['sec-fetch-site'] ?? 'same-origin'
   if (site === 'same-origin' || (site === 'none' && method === 'GET')) return
   throw new AdminError('foreign_origin')

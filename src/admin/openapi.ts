@@ -10,7 +10,7 @@ import { SESSION_COOKIE } from './session-cookie.ts'
 type Json = Record<string, unknown>
 
 const TAGS: Readonly<Record<Tag, string>> = {
-  Session: 'Sign-in, sign-out, password, one-time links.',
+  Session: 'Sign-in, sign-out, sessions, password, second factors, one-time links.',
   Accounts: 'Accounts of the console.',
   Tokens: 'Tokens of this API, for scripts.',
   Overview: 'Verifications, latency, errors and sources.',
@@ -123,9 +123,10 @@ function toOperation(route: AdminRoute): Json {
 
 /** Who may call the route. */
 function toAccess(route: AdminRoute): Json {
-  const { role } = route
+  const { role, isSensitive } = route
   if (role === 'anyone') return { description: 'Needs no session.', security: [] }
-  const description = `Required role: \`${role}\`.`
+  const confirmed = isSensitive ? ' Needs a confirmation of the last 10 minutes.' : ''
+  const description = `Required role: \`${role}\`.${confirmed}`
   return refusesTokens(route)
     ? { description: `${description} Refused for tokens.`, security: [{ session: [] }] }
     : { description }
@@ -158,13 +159,14 @@ const toSuccess = ({ output, stream }: AdminRoute) => ({
 
 /** One response per status; its description lists the codes. */
 function toFailures(route: AdminRoute): Json {
-  const { role, method, input, stream } = route
+  const { role, method, input, stream, isSensitive } = route
   const adminCodes: AdminErrorCode[] = [
     ...(role === 'anyone'
       ? (['wrong_password', 'invitation_void', 'too_many_tries'] as const)
       : (['signed_out', 'token_refused', 'address_refused', 'too_many_tries'] as const)),
     ...(role !== 'anyone' && refusesTokens(route) ? (['session_required'] as const) : []),
     ...(role === 'anyone' || role === 'viewer' ? [] : (['wrong_role'] as const)),
+    ...(isSensitive ? (['confirm_first'] as const) : []),
     ...(method === 'POST' ? (['foreign_origin', 'refused'] as const) : []),
     ...(stream === undefined ? [] : (['too_many_streams'] as const)),
     'unknown_host',

@@ -46,6 +46,10 @@ export type AdminRoute<Input extends TObject = TObject, Output extends TSchema =
   readonly stream?: 'application/x-ndjson' | 'text/event-stream' | 'text/csv'
   /** The body is a file, which `run` reads itself. */
   readonly isUpload?: boolean
+  /** Changes who has access: refused unless the account proved who it is in the last 10 minutes. */
+  readonly isSensitive?: boolean
+  /** Allowed before an account has the second factor that its role requires. */
+  readonly isForSetup?: boolean
   /** In bytes; 16 KiB if not set. */
   readonly bodyLimit?: number
   /** Sent by the page without user activity: does not extend the session. */

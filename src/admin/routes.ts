@@ -7,9 +7,12 @@ import { CATALOGUE_REVIEW_ROUTES } from './routes/catalogue-reviews.ts'
 import { KEY_ROUTES } from './routes/keys.ts'
 import { NODE_ROUTES } from './routes/nodes.ts'
 import { OVERVIEW_ROUTES } from './routes/overview.ts'
+import { PASSKEY_ROUTES } from './routes/passkeys.ts'
 import { RECORD_ROUTES } from './routes/records.ts'
 import { REQUEST_ROUTES } from './routes/requests.ts'
+import { FACTOR_ROUTES } from './routes/second-factors.ts'
 import { SESSION_ROUTES } from './routes/session.ts'
+import { OPEN_SESSION_ROUTES } from './routes/sessions.ts'
 import { SETTINGS_ROUTES } from './routes/settings.ts'
 import { SOURCE_ROUTES } from './routes/sources.ts'
 import { STORAGE_ROUTES } from './routes/storage.ts'
@@ -20,6 +23,9 @@ import { WEBHOOK_ROUTES } from './routes/webhooks.ts'
 /** All routes of the admin API. */
 export const ADMIN_ROUTES: readonly AdminRoute[] = [
   ...SESSION_ROUTES,
+  ...OPEN_SESSION_ROUTES,
+  ...FACTOR_ROUTES,
+  ...PASSKEY_ROUTES,
   ...ACCOUNT_ROUTES,
   ...TOKEN_ROUTES,
   ...OVERVIEW_ROUTES,

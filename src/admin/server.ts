@@ -17,6 +17,7 @@ import { createChainChecks } from './chain-check.ts'
 import { toCharts } from './charts.ts'
 import { createHostCheck } from './host-check.ts'
 import { addMetrics } from './metrics-route.ts'
+import { createOidcClient } from './oidc-client.ts'
 import { addDocument } from './openapi.ts'
 import { toOverview } from './overview.ts'
 import { createOverviewCache } from './overview-cache.ts'
@@ -24,6 +25,8 @@ import { addPage } from './page.ts'
 import { createRecordCounter } from './record-counter.ts'
 import { type AdminRoute, WithHeaders } from './route.ts'
 import { ADMIN_ROUTES } from './routes.ts'
+import { addSso } from './sso.ts'
+import { toSsoOptions } from './sso-options.ts'
 import { createStreamLimit } from './stream-limit.ts'
 import { createAdminValidate } from './validate.ts'
 
@@ -57,7 +60,7 @@ export function buildAdminServer(
   addHealth(app, context)
   addPage(app)
   addDocument(app, ADMIN_ROUTES)
-  addRoutes(app, {
+  const deps: AdminDeps = {
     context,
     api,
     authentication,
@@ -72,9 +75,13 @@ export function buildAdminServer(
     counter,
     overviewCache: createOverviewCache((query) => toOverview(context, query)),
     chartsCache: createOverviewCache((query) => toCharts(context, query)),
-  })
+  }
+  addRoutes(app, deps)
+  const sso = toSsoOptions(context.config)
+  const oidc = sso && createOidcClient(sso.client)
+  if (sso && oidc) addSso(app, deps, oidc, sso)
   const close = async () => {
-    await Promise.all([checks.close(), counter.close()])
+    await Promise.all([checks.close(), counter.close(), oidc?.close()])
     await app.close()
   }
   return { ...app, close }

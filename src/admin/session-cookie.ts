@@ -2,6 +2,14 @@
 export const SESSION_COOKIE = 'tabbat_console'
 const SECURE = `__Host-${SESSION_COOKIE}`
 
+export const toCookieName = (name: string, isSecure: boolean) => (isSecure ? `__Host-${name}` : name)
+
+export const readNamedCookie = (
+  header: string | undefined,
+  name: string,
+  isSecure: boolean,
+): string | undefined => readCookie(header, toCookieName(name, isSecure))
+
 export const readSessionCookie = (header: string | undefined, isSecure: boolean): string | undefined =>
   readCookie(header, isSecure ? SECURE : SESSION_COOKIE)
 

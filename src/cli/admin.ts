@@ -6,12 +6,14 @@ import type { AccountRow } from '../store/account-rows.ts'
 import type { Store } from '../store/store.ts'
 import { addInvitationsCommand } from './admin-invitations.ts'
 import { addAdminLinkCommands, toAccountDeps } from './admin-links.ts'
+import { addResetFactorsCommand } from './admin-reset-factors.ts'
+import { addSessionsCommand } from './admin-sessions.ts'
 import { EXISTING, withCommandContext, withStore } from './command-context.ts'
 import { addHelp, EXIT_CODES } from './help.ts'
 import { requireConfirmation } from './prompt.ts'
 
 export function addAdminCommand(program: Command): void {
-  const admin = program.command('admin').description('manage the accounts of the console')
+  const admin = program.command('admin').alias('accounts').description('manage the accounts of the console')
   addHelp(admin, {
     details: 'There is no default account: "tabbat admin invite" prints a one-time link for the first.',
     examples: {
@@ -24,6 +26,8 @@ export function addAdminCommand(program: Command): void {
   addListCommand(admin)
   addRoleCommand(admin)
   addRemoveCommand(admin)
+  addSessionsCommand(admin)
+  addResetFactorsCommand(admin)
 }
 
 function addListCommand(admin: Command): void {
@@ -76,19 +80,22 @@ function addRemoveCommand(admin: Command): void {
 }
 
 async function list(store: Store, json: true | undefined): Promise<void> {
-  const accounts = await store.accounts.list()
-  if (json) return say(JSON.stringify(accounts.map(toJson)))
+  const withFactors = await store.factors.listAccounts()
+  const accounts = (await store.accounts.list()).map((row) => toJson(row, withFactors))
+  if (json) return say(JSON.stringify(accounts))
   if (accounts.length === 0)
     return say('There are no accounts yet. Create the first with: tabbat admin invite')
-  const cells = accounts
-    .map(toJson)
-    .map(({ name, role, created_at, last_seen_at }) => [name, role, created_at, last_seen_at ?? 'never'])
-  say(toTable([['name', 'role', 'created', 'last seen'], ...cells]))
+  const cells = accounts.map((account) => [
+    ...[account.name, account.role, account.has_second_factor ? 'yes' : 'no'],
+    ...[account.created_at, account.last_seen_at ?? 'never'],
+  ])
+  say(toTable([['name', 'role', 'second factor', 'created', 'last seen'], ...cells]))
 }
 
-const toJson = ({ name, role, createdAt, lastSeenAt }: AccountRow) => ({
+const toJson = ({ name, role, createdAt, lastSeenAt }: AccountRow, withFactors: ReadonlySet<string>) => ({
   name,
   role,
+  has_second_factor: withFactors.has(name),
   created_at: new Date(createdAt).toISOString(),
   last_seen_at: lastSeenAt === undefined ? null : new Date(lastSeenAt).toISOString(),
 })

@@ -6,6 +6,7 @@ import type { Setting, ValuesOf } from '../settings/setting.ts'
 import { type ShownSetting, toShownSetting } from '../settings/shown-setting.ts'
 import { readVendors } from '../sources/vendor-reader.ts'
 import { VENDOR_NAMES, VENDORS, type VendorValues } from '../sources/vendors.ts'
+import { listSsoProblems } from './access-settings.ts'
 import { SETTINGS } from './server-settings.ts'
 import { listShareProblems } from './worker-share.ts'
 
@@ -59,7 +60,7 @@ export function loadConfig(environment: Environment = process.env, envFile = '.e
     problems.push(
       'TABBAT_AUDIT_KEEP needs TABBAT_AUDIT_ARCHIVE_DIR, the folder for the archives: audit rows are never removed without an archive',
     )
-  problems.push(...listShareProblems(values))
+  problems.push(...listShareProblems(values), ...listSsoProblems(given))
   if (problems.length > 0) throw new ConfigError(problems)
   const shownSettings = listSettings().map((entry) => toShownSetting(entry, fromEnvironment, fromFile))
   const hasSecrets = shownSettings.some(({ isSecret, origin }) => isSecret && origin === '.env')

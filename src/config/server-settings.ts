@@ -14,6 +14,7 @@ import {
   wholeNumber,
 } from '../settings/setting.ts'
 import { namesWith, type VendorName } from '../sources/vendors.ts'
+import { ACCESS_SETTINGS } from './access-settings.ts'
 import { BATCH_SETTINGS } from './batch-settings.ts'
 import { LISTENER_SETTINGS } from './listener-settings.ts'
 import { PENDING_SETTINGS } from './pending-settings.ts'
@@ -215,6 +216,7 @@ export const SETTINGS = {
   ...BATCH_SETTINGS,
   ...REQUEST_SETTINGS,
   ...LISTENER_SETTINGS,
+  ...ACCESS_SETTINGS,
   logLevel: setting(
     'TABBAT_LOG_LEVEL',
     'info',

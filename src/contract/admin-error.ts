@@ -6,6 +6,16 @@ export type AdminErrorCode =
   | 'address_refused'
   | 'session_required'
   | 'invitation_void'
+  | 'confirm_first'
+  | 'second_factor_needed'
+  | 'wrong_code'
+  | 'wrong_passkey'
+  | 'set_up_second_factor'
+  | 'sso_failed'
+  | 'sso_expired'
+  | 'sso_unavailable'
+  | 'sso_no_role'
+  | 'sso_name_taken'
   | 'wrong_role'
   | 'foreign_origin'
   | 'unknown_host'
@@ -38,6 +48,45 @@ export const ADMIN_ERRORS: Readonly<
     status: 410,
     message:
       'This link is not valid: it was used, has expired, or never existed. Ask an owner for a new one.',
+  },
+  confirm_first: {
+    status: 403,
+    message: 'It is more than 10 minutes since you proved who you are. Enter your password again.',
+  },
+  second_factor_needed: {
+    status: 401,
+    message: 'Enter the code of your authenticator app, or a recovery code.',
+  },
+  wrong_code: {
+    status: 401,
+    message: 'The code is wrong or was used before. Wait for the next one, or use a recovery code.',
+  },
+  wrong_passkey: {
+    status: 401,
+    message:
+      'This passkey is not known here, or its answer was not accepted. Try again, or sign in with your password.',
+  },
+  set_up_second_factor: {
+    status: 403,
+    message: 'Your role requires a second factor. Set one up first, on the page Your account.',
+  },
+  sso_failed: { status: 401, message: 'The identity provider did not confirm the sign-in. Try again.' },
+  sso_expired: {
+    status: 401,
+    message: 'The sign-in took too long, or was begun in another browser. Try again.',
+  },
+  sso_unavailable: {
+    status: 503,
+    message: 'The identity provider cannot be reached. Try again later, or sign in with a password.',
+  },
+  sso_no_role: {
+    status: 403,
+    message: 'Your account at the identity provider has no role here. Ask an owner.',
+  },
+  sso_name_taken: {
+    status: 409,
+    message:
+      'Another account here has your name. Ask an owner to remove it, or to choose another claim for names.',
   },
   wrong_role: { status: 403, message: 'Your role does not allow this. Ask an owner.' },
   foreign_origin: { status: 403, message: 'The request came from another site. Open the console directly.' },

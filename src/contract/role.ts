@@ -1,3 +1,5 @@
+import type { SignInMethod } from './sign-in-method.ts'
+
 /** Roles of console accounts, weakest first. Each includes the rights of the one before. */
 export const ROLES = ['viewer', 'operator', 'owner'] as const
 
@@ -13,4 +15,8 @@ export type Actor = {
   readonly session: string
   /** The id of the token. Undefined for an account. */
   readonly token?: string
+  /** How the session was opened. Absent if there is no session. */
+  readonly method?: SignInMethod
+  /** When its account last proved who it is: at the sign-in, or later. Absent if there is no session. */
+  readonly confirmedAt?: number
 }

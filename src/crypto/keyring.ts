@@ -18,6 +18,7 @@ const CARRIED = [
   'webhook-secret',
   'queue',
   'request-id',
+  'second-factor',
 ] as const
 type Carried = (typeof CARRIED)[number]
 

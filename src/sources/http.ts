@@ -30,15 +30,7 @@ export function openHttp(options: HttpOptions): Http {
   const { source, url, allowPrivate, sendsTraceparent = false, attemptMs = ATTEMPT_MS } = options
   const base = new URL(url)
   const trusted = allowPrivate || isPrivateAddress(base.hostname)
-  const agent = new Agent({
-    connections: CONNECTIONS,
-    pipelining: 1,
-    maxHeaderSize: 16 * 1024,
-    headersTimeout: attemptMs,
-    bodyTimeout: attemptMs,
-    connect: createConnect(trusted),
-  })
-  const client = agent.compose(recordSending)
+  const { client, close } = openClient(trusted, attemptMs)
   const prefix = base.pathname.replace(/\/$/, '')
 
   const sendBefore = async (
@@ -74,7 +66,19 @@ export function openHttp(options: HttpOptions): Http {
   }
   const send: Send = (request, call) =>
     withDeadline(attemptMs, (signal) => sendBefore(signal, request, call), call.signal)
-  return { send, close: () => agent.destroy() }
+  return { send, close }
+}
+
+/** A client that connects under the rules of this program. `trusted`: also to private addresses. */
+export function openClient(trusted: boolean, timeoutMs?: number) {
+  const agent = new Agent({
+    connections: CONNECTIONS,
+    pipelining: 1,
+    maxHeaderSize: 16 * 1024,
+    ...(timeoutMs !== undefined && { headersTimeout: timeoutMs, bodyTimeout: timeoutMs }),
+    connect: createConnect(trusted),
+  })
+  return { client: agent.compose(recordSending), close: () => agent.destroy() }
 }
 
 type PostRequest = {
@@ -101,13 +105,7 @@ type PostOptions = {
 /** The client of webhooks: the body of a reply is read and dropped. */
 export function openPost(options: PostOptions): { readonly post: Post; readonly close: () => Promise<void> } {
   const { allowPrivate, timeoutMs, largestReply, longestRetryAfterMs } = options
-  const agent = new Agent({
-    connections: CONNECTIONS,
-    pipelining: 1,
-    maxHeaderSize: 16 * 1024,
-    connect: createConnect(allowPrivate),
-  })
-  const client = agent.compose(recordSending)
+  const { client, close } = openClient(allowPrivate)
   const postBefore = async (signal: AbortSignal, { url, headers, body }: PostRequest): Promise<PostReply> => {
     const progress: Progress = { sent: false, answered: false }
     try {
@@ -132,7 +130,7 @@ export function openPost(options: PostOptions): { readonly post: Post; readonly 
   }
   const post: Post = (request) =>
     withDeadline(timeoutMs, (signal) => postBefore(signal, request), request.signal)
-  return { post, close: () => agent.destroy() }
+  return { post, close }
 }
 
 /** The status decides, so a body that breaks off is no failure; one that does not end by the deadline is closed. */

@@ -1,4 +1,5 @@
 import type { Role } from '../contract/role.ts'
+import { SIGN_IN_METHODS, type SignInMethod } from '../contract/sign-in-method.ts'
 import type { Row } from './database.ts'
 
 export type AccountRow = {
@@ -11,11 +12,24 @@ export type AccountRow = {
 }
 
 /** A session that has not ended, with the present role of its account. */
-export type SessionRow = {
+export type SessionRow = SessionDetails & {
+  readonly id: Uint8Array
   readonly account: string
   readonly role: Role
   readonly createdAt: number
   readonly seenAt: number
+  /** When its account last proved who it is: at the sign-in, or later. */
+  readonly confirmedAt: number
+  /** False for an account of single sign-on. */
+  readonly hasPassword: boolean
+}
+
+/** Unknown in a session of an older node. */
+export type SessionDetails = {
+  readonly method: SignInMethod
+  readonly address: string | undefined
+  /** Such as `Firefox on Linux`. */
+  readonly browser: string | undefined
 }
 
 export type InvitationRow = {
@@ -39,11 +53,19 @@ export const toAccount = (row: Row | undefined): AccountRow | undefined =>
 
 export const toSession = (row: Row | undefined): SessionRow | undefined =>
   row && {
+    id: row.id as Uint8Array,
     account: String(row.account),
     role: row.role as Role,
     createdAt: Number(row.created_at),
     seenAt: Number(row.seen_at),
+    confirmedAt: Number(row.confirmed_at ?? row.created_at),
+    hasPassword: row.password !== '',
+    method: SIGN_IN_METHODS.find((method) => method === row.method) ?? 'password',
+    address: toOptional(row.address),
+    browser: toOptional(row.browser),
   }
+
+const toOptional = (value: unknown) => (typeof value === 'string' ? value : undefined)
 
 export const toInvitation = (row: Row | undefined): InvitationRow | undefined =>
   row && {

@@ -1,28 +1,13 @@
 import type { Role } from '../contract/role.ts'
 import { UserError } from '../errors.ts'
-import {
-  type AccountRow,
-  type InvitationRow,
-  type SessionRow,
-  toAccount,
-  toInvitation,
-  toSession,
-} from './account-rows.ts'
+import { type AccountRow, type InvitationRow, toAccount, toInvitation } from './account-rows.ts'
 import type { Database } from './database.ts'
+import { createPasskeyTable } from './passkey-table.ts'
+import { createSessionTable, type SessionTable } from './session-table.ts'
+import { createThrottleTable } from './throttle-table.ts'
 
 /** The creator of invitations from the command line; no account can have this name. */
 export const COMMAND_LINE = 'command line'
-
-/** Sessions that were opened or last seen before these times have ended. */
-type SessionLimits = { readonly openedAfter: number; readonly seenAfter: number }
-
-type Opening = {
-  readonly id: Uint8Array
-  readonly account: string
-  /** The hash that was compared. If the password was changed meanwhile, no session is opened. */
-  readonly password: string
-  readonly at: number
-}
 
 export type NewPassword = {
   readonly name: string
@@ -33,12 +18,11 @@ export type NewPassword = {
 }
 
 /** Accounts of the console, their sessions, and the one-time links that create an account or reset its password. */
-export type AccountTable = {
+export type AccountTable = SessionTable & {
   readonly find: (name: string) => Promise<AccountRow | undefined>
   /** In the order of creation. */
   readonly list: () => Promise<AccountRow[]>
   readonly hasAny: () => Promise<boolean>
-  readonly findSession: (id: Uint8Array, limits: SessionLimits) => Promise<SessionRow | undefined>
   readonly findInvitation: (id: Uint8Array, now: number) => Promise<InvitationRow | undefined>
   /** Those that have not expired, oldest first. */
   readonly listInvitations: (now: number) => Promise<InvitationRow[]>
@@ -50,15 +34,11 @@ export type AccountTable = {
   readonly accept: (id: Uint8Array, account: AccountRow) => Promise<boolean>
   /** Sets the password of its account, ends the sessions of that account, and deletes all its reset links. */
   readonly acceptReset: (id: Uint8Array, password: string, now: number) => Promise<boolean>
-  readonly open: (opening: Opening) => Promise<boolean>
-  readonly touch: (id: Uint8Array, at: number) => Promise<void>
-  readonly end: (id: Uint8Array) => Promise<boolean>
   /** Also ends the other sessions and deletes reset links. False when the password was changed meanwhile. */
   readonly setPassword: (change: NewPassword) => Promise<boolean>
   /** `setRole` and `remove` end the sessions and delete the invitations that only an owner may create. Refused for the last owner. */
   readonly setRole: (name: string, role: Role) => Promise<void>
   readonly remove: (name: string) => Promise<void>
-  readonly forget: (limits: SessionLimits & { readonly now: number }) => Promise<void>
 }
 
 const ACCOUNT = 'name, role, password, created_at, last_seen_at'
@@ -67,18 +47,24 @@ const END_ALL = 'DELETE FROM sessions WHERE account = $1'
 const VOID_RESETS = 'DELETE FROM invitations WHERE account = $1'
 
 export function createAccountTable(database: Database): AccountTable {
-  return { ...createReads(database), ...createSessionWrites(database), ...createAccountWrites(database) }
+  const sessions = createSessionTable(database)
+  const [throttle, passkeys] = [createThrottleTable(database), createPasskeyTable(database)]
+  return {
+    ...sessions,
+    ...createReads(database),
+    ...createAccountWrites(database),
+    forget: async (limits) => {
+      await sessions.forget(limits)
+      await throttle.forget(limits.now)
+      await passkeys.forget(limits.now)
+    },
+  }
 }
 
 function createReads(database: Database) {
   const find = database.prepare(`SELECT ${ACCOUNT} FROM accounts WHERE name = $1`)
   const list = database.prepare(`SELECT ${ACCOUNT} FROM accounts ORDER BY created_at, name`)
   const any = database.prepare('SELECT name FROM accounts LIMIT 1')
-  const session = database.prepare(
-    `SELECT account, role, sessions.created_at AS created_at, seen_at FROM sessions
-     JOIN accounts ON accounts.name = sessions.account
-     WHERE id = $1 AND sessions.created_at > $2 AND seen_at > $3`,
-  )
   const invitation = database.prepare(
     `SELECT ${INVITATION} FROM invitations WHERE id = $1 AND expires_at > $2`,
   )
@@ -89,44 +75,8 @@ function createReads(database: Database) {
     find: async (name: string) => toAccount(await find.get(name)),
     list: async () => (await list.all()).flatMap((row) => toAccount(row) ?? []),
     hasAny: async () => (await any.get()) !== undefined,
-    findSession: async (id: Uint8Array, { openedAfter, seenAfter }: SessionLimits) =>
-      toSession(await session.get(id, openedAfter, seenAfter)),
     findInvitation: async (id: Uint8Array, now: number) => toInvitation(await invitation.get(id, now)),
     listInvitations: async (now: number) => (await open.all(now)).flatMap((row) => toInvitation(row) ?? []),
-  }
-}
-
-function createSessionWrites(database: Database) {
-  return {
-    open: ({ id, account, password, at }: Opening) =>
-      database.transaction(async (inside) => {
-        const seen = await inside
-          .prepare('UPDATE accounts SET last_seen_at = $1 WHERE name = $2 AND password = $3')
-          .run(at, account, password)
-        if (seen === 0) return false
-        await inside
-          .prepare('INSERT INTO sessions (id, account, created_at, seen_at) VALUES ($1, $2, $3, $4)')
-          .run(id, account, at, at)
-        return true
-      }),
-    // The account row first, as in all transactions here: another order can deadlock.
-    touch: (id: Uint8Array, at: number) =>
-      database.transaction(async (inside) => {
-        await inside
-          .prepare(
-            'UPDATE accounts SET last_seen_at = $1 WHERE name = (SELECT account FROM sessions WHERE id = $2)',
-          )
-          .run(at, id)
-        await inside.prepare('UPDATE sessions SET seen_at = $1 WHERE id = $2 AND seen_at < $1').run(at, id)
-      }),
-    end: async (id: Uint8Array) => (await database.prepare('DELETE FROM sessions WHERE id = $1').run(id)) > 0,
-    forget: ({ openedAfter, seenAfter, now }: SessionLimits & { readonly now: number }) =>
-      database.transaction(async (inside) => {
-        await inside
-          .prepare('DELETE FROM sessions WHERE created_at <= $1 OR seen_at <= $2')
-          .run(openedAfter, seenAfter)
-        await inside.prepare('DELETE FROM invitations WHERE expires_at <= $1').run(now)
-      }),
   }
 }
 

@@ -41,6 +41,11 @@ import { batchProgress } from './migrations/0038-batch-progress.ts'
 import { auditArchives } from './migrations/0039-audit-archives.ts'
 import { registryAge } from './migrations/0040-registry-age.ts'
 import { storageSizes } from './migrations/0041-storage-sizes.ts'
+import { signInFailures } from './migrations/0042-sign-in-failures.ts'
+import { sessionDetails } from './migrations/0043-session-details.ts'
+import { secondFactors } from './migrations/0044-second-factors.ts'
+import { passkeys } from './migrations/0045-passkeys.ts'
+import { identities } from './migrations/0046-identities.ts'
 
 /** `sql` runs on both engines; statements that differ stand under the name of the dialect. */
 type Migration = {
@@ -93,6 +98,11 @@ const MIGRATIONS: readonly Migration[] = [
   auditArchives,
   registryAge,
   storageSizes,
+  signInFailures,
+  sessionDetails,
+  secondFactors,
+  passkeys,
+  identities,
 ]
 
 /** The schema that this program knows. */

@@ -8,14 +8,17 @@ import type { Database } from './database.ts'
 import { createDeliveryTable, type DeliveryTable } from './delivery-table.ts'
 import { createErasureTable, type ErasureTable } from './erasure-table.ts'
 import { createEventTable, type EventTable } from './event-table.ts'
+import { createFactorTable, type FactorTable } from './factor-table.ts'
 import { createGuessTable, type GuessTable } from './guess-table.ts'
 import { createIdempotencyTable, type IdempotencyTable } from './idempotency-table.ts'
+import { createIdentityTable, type IdentityTable } from './identity-table.ts'
 import { createKeyTable, type KeyTable } from './key-table.ts'
 import type { LookupTable } from './lookup.ts'
 import { createLookupTable } from './lookup-table.ts'
 import { createLossTable, type LossTable } from './loss-table.ts'
 import { createMetaTable, type MetaTable } from './meta-table.ts'
 import { createNodeTable, type NodeTable } from './node-table.ts'
+import { createPasskeyTable, type PasskeyTable } from './passkey-table.ts'
 import { createQueueTable, type QueueTable } from './queue-table.ts'
 import { createRateTable, type RateTable } from './rate-table.ts'
 import { createRegistryTable, type RegistryTable } from './registry-table.ts'
@@ -29,6 +32,7 @@ import { createSourceTable, type SourceTable } from './source-table.ts'
 import { createStatisticsTable, type StatisticsTable } from './statistics-table.ts'
 import { createStorageTable, type StorageTable } from './storage-table.ts'
 import { createSubjectTable, type SubjectTable } from './subject-table.ts'
+import { createThrottleTable, type ThrottleTable } from './throttle-table.ts'
 import { createWebhookTable, type WebhookTable } from './webhook-table.ts'
 
 /** Every query of the program, grouped by table. An absent value is undefined. */
@@ -52,6 +56,10 @@ export type Tables = {
   readonly reviews: ReviewTable
   readonly accounts: AccountTable
   readonly adminTokens: AdminTokenTable
+  readonly factors: FactorTable
+  readonly passkeys: PasskeyTable
+  readonly identities: IdentityTable
+  readonly throttle: ThrottleTable
   readonly statistics: StatisticsTable
   readonly subjects: SubjectTable
   readonly storage: StorageTable
@@ -85,6 +93,10 @@ export const createTables = (database: Database): Tables => ({
   reviews: createReviewTable(database),
   accounts: createAccountTable(database),
   adminTokens: createAdminTokenTable(database),
+  factors: createFactorTable(database),
+  passkeys: createPasskeyTable(database),
+  identities: createIdentityTable(database),
+  throttle: createThrottleTable(database),
   statistics: createStatisticsTable(database),
   subjects: createSubjectTable(database),
   storage: createStorageTable(database),
@@ -117,6 +129,10 @@ export const WRITES: { readonly [Table in keyof Tables]: readonly (keyof Tables[
   erasure: ['erase', 'eraseKept'],
   catalogue: ['append', 'claimSync', 'recordSync'],
   reviews: ['raise', 'decide', 'withdraw'],
+  factors: ['addTotp', 'useStep', 'useRecoveryCode', 'replaceRecoveryCodes', 'removeTotp', 'reset'],
+  passkeys: ['add', 'use', 'remove', 'forget'],
+  identities: ['create'],
+  throttle: ['begin', 'fail', 'takeOff', 'succeed', 'reset', 'forget'],
   statistics: ['addLatencies', 'forget'],
   subjects: ['insertBlock'],
   storage: ['record'],
@@ -137,6 +153,8 @@ export const WRITES: { readonly [Table in keyof Tables]: readonly (keyof Tables[
     'open',
     'touch',
     'end',
+    'endAll',
+    'confirm',
     'setPassword',
     'setRole',
     'remove',

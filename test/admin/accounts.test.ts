@@ -183,6 +183,7 @@ describe('an account', () => {
     expect(accounts.find((account) => account.name === name)).toEqual({
       name,
       role: 'operator',
+      has_second_factor: false,
       created_at: expect.any(String),
       last_seen_at: expect.any(String),
     })

@@ -199,7 +199,7 @@ describe('password guessing', () => {
       ...server.context,
       store: { ...store, accounts: { ...store.accounts, find } },
     })
-    const request = { name: 'ireti', password: PASSWORD, address: '198.51.100.250' }
+    const request = { name: 'ireti', password: PASSWORD, address: '198.51.100.250', browser: undefined }
     for (let turn = 0; turn < 8; turn++)
       await expect(authentication.signIn(request)).rejects.toThrow('is down')
     isDown = false
@@ -242,7 +242,10 @@ describe('a session', () => {
     await age(cookie, 20 * MINUTE_MS, 15 * MINUTE_MS)
     const answer = await server.request('/admin/audit/check', { cookie })
     expect([answer.status, answer.json().code]).toEqual([401, 'signed_out'])
-    expect((await server.request('/admin/session', { cookie })).json()).toEqual({ session: null })
+    expect((await server.request('/admin/session', { cookie })).json()).toEqual({
+      session: null,
+      has_sso: false,
+    })
   })
 
   it('is extended by activity, not by background requests', async () => {

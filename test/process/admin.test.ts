@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { toCode, toStep } from '../../src/accounts/totp.ts'
+import { fromBase32 } from '../admin/base32.ts'
 import { send, toCookie } from '../admin/test-console.ts'
 import { newDataDir, type RunningServer, startServer, tabbat } from './tabbat.ts'
 
@@ -48,7 +50,9 @@ describe('tabbat admin', () => {
     expect(await statusOf(cookie)).toBe(401)
     const accounts = JSON.parse((await admin('list', '--json')).stdout) as { name: string; role: string }[]
     expect(accounts.map(({ name, role }) => `${name} ${role}`)).toEqual(['ada owner', 'bola operator'])
-    expect((await admin('list')).stdout).toMatch(/^name +role +created +last seen\nada +owner/)
+    expect((await admin('list')).stdout).toMatch(
+      /^name +role +second factor +created +last seen\nada +owner +no /,
+    )
 
     await admin('invite', '--role', 'viewer', '--url', adminUrl)
     const [open] = JSON.parse((await admin('invitations', '--json')).stdout) as { id: string }[]
@@ -78,7 +82,44 @@ describe('tabbat admin', () => {
     expect(rows).not.toContain(toToken(link))
   })
 
+  it('lists and ends sessions, and resets a lost second factor', async () => {
+    const made = JSON.parse((await admin('invite', '--role', 'viewer', '--url', adminUrl, '--json')).stdout)
+    const cookie = toCookie(await accept(made.link, 'chioma'))
+    const post = (path: string, body: object) => send(`${adminUrl}${path}`, { body, cookie })
+    const setup = (await post('/admin/session/factors/totp/begin', {})).json()
+    const code = toCode(fromBase32(String(setup.secret)), toStep(Date.now()))
+    await post('/admin/session/factors/totp/confirm', { token: setup.token, code })
+
+    expect((await admin('sessions')).stdout).toMatch(
+      /^id +account +method +address +browser +opened +last seen\n(.*\n)*[0-9a-f]{12} +chioma +code +127\.0\.0\.1 +unknown /,
+    )
+    const sessions = JSON.parse((await admin('sessions', 'chioma', '--json')).stdout)
+    expect(sessions).toMatchObject([
+      { account: 'chioma', method: 'code', address: '127.0.0.1', browser: null },
+    ])
+    expect((await admin('sessions', 'chioma', '--end')).stdout).toBe('Ended sessions of chioma: 1.\n')
+    expect(await statusOf(cookie)).toBe(401)
+    expect((await admin('sessions', 'chioma')).stdout).toBe('There are no open sessions.\n')
+
+    const signIn = async () =>
+      (
+        await send(`${adminUrl}/admin/session/sign-in`, { body: { name: 'chioma', password: PASSWORD } })
+      ).json().code
+    expect(await signIn()).toBe('second_factor_needed')
+    const reset = await tabbat(settings, 'accounts', 'reset-2fa', 'chioma', '--json')
+    expect(JSON.parse(reset.stdout)).toMatchObject({ name: 'chioma', reset: true })
+    expect(await signIn()).toBeUndefined()
+    const again = await admin('reset-2fa', 'chioma')
+    expect([again.code, again.stderr]).toEqual([1, expect.stringContaining('chioma has no second factor')])
+    const rows = (await tabbat(settings, 'audit', 'export')).stdout
+    for (const phase of ['sessions_ended', 'second_factor_reset'])
+      expect(rows).toMatch(new RegExp(`"${phase}".*chioma.*by command line`))
+  })
+
   it.each([
+    [['sessions', '--end'], /Give the name of the account/],
+    [['sessions', 'nobody', '--end'], /There is no account/],
+    [['reset-2fa', 'nobody'], /There is no account nobody/],
     [['invite', '--role', 'king'], /Allowed choices are viewer, operator, owner/],
     [['invite', '--url', 'nowhere'], /Give a URL such as/],
     [['invite', '--role', 'viewer'], /Give --url/],

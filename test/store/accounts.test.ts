@@ -174,7 +174,7 @@ describeEngines(ENGINES, (engine) => {
     it('are found with the current role, until they end', async () => {
       const name = await makeAccount('operator')
       const id = await openSession(name)
-      expect(await store.accounts.findSession(id, LIMITS)).toEqual({
+      expect(await store.accounts.findSession(id, LIMITS)).toMatchObject({
         account: name,
         role: 'operator',
         createdAt: NOW,

@@ -1,5 +1,4 @@
 import {
-  type AccountDeps,
   changeRole,
   inviteAccount,
   type NewInvitation,
@@ -7,9 +6,8 @@ import {
   resetAccount,
 } from '../../accounts/accounts.ts'
 import { listOpenInvitations, voidInvitation } from '../../accounts/open-invitations.ts'
-import type { Actor } from '../../contract/role.ts'
 import type { AccountRow } from '../../store/account-rows.ts'
-import type { AdminDeps } from '../admin-deps.ts'
+import { toAccountDeps } from '../account-deps.ts'
 import { type AdminRoute, defineRoute } from '../route.ts'
 import { Ok } from '../shapes/fields.ts'
 import {
@@ -24,12 +22,6 @@ import {
 const tag = 'Accounts'
 const done = { ok: true } as const
 
-const toAccountDeps = ({ context }: AdminDeps, { name }: Actor): AccountDeps => ({
-  store: context.store,
-  audit: context.audit,
-  by: name,
-})
-
 const listAccounts = defineRoute({
   name: 'list_accounts',
   tag,
@@ -38,7 +30,10 @@ const listAccounts = defineRoute({
   summary: 'The accounts of the console.',
   role: 'owner',
   output: Accounts,
-  run: async ({ context }) => ({ accounts: (await context.store.accounts.list()).map(toAccount) }),
+  run: async ({ context: { store } }) => {
+    const withFactors = await store.factors.listAccounts()
+    return { accounts: (await store.accounts.list()).map((row) => toAccount(row, withFactors)) }
+  },
 })
 
 const invite = defineRoute({
@@ -48,6 +43,7 @@ const invite = defineRoute({
   path: '/admin/invitations',
   summary: 'Create a one-time link for a new account. It is valid for 24 hours and returned only here.',
   role: 'owner',
+  isSensitive: true,
   input: Invite,
   output: OneTimeLink,
   run: async (deps, { input, actor }) =>
@@ -86,6 +82,7 @@ const setRole = defineRoute({
   path: '/admin/accounts/:name/role',
   summary: 'Change the role of an account. Ends its sessions.',
   role: 'owner',
+  isSensitive: true,
   input: ChangeRole,
   output: Ok,
   run: async (deps, { input, params, actor }) => {
@@ -101,6 +98,7 @@ const reset = defineRoute({
   path: '/admin/accounts/:name/reset',
   summary: 'Create a one-time link that sets a new password for an account.',
   role: 'owner',
+  isSensitive: true,
   output: OneTimeLink,
   run: async (deps, { params, actor }) =>
     toOneTimeLink(await resetAccount(toAccountDeps(deps, actor), params.name ?? '')),
@@ -113,6 +111,7 @@ const remove = defineRoute({
   path: '/admin/accounts/:name/remove',
   summary: 'Remove an account. Ends its sessions.',
   role: 'owner',
+  isSensitive: true,
   output: Ok,
   run: async (deps, { params, actor }) => {
     await removeAccount(toAccountDeps(deps, actor), params.name ?? '')
@@ -126,11 +125,12 @@ const toOneTimeLink = ({ token, role, expiresAt }: NewInvitation) => ({
   expires_at: toTime(expiresAt),
 })
 
-const toAccount = ({ name, role, createdAt, lastSeenAt }: AccountRow): Account => ({
-  name,
-  role,
-  created_at: toTime(createdAt),
-  last_seen_at: lastSeenAt === undefined ? null : toTime(lastSeenAt),
+const toAccount = (row: AccountRow, withFactors: ReadonlySet<string>): Account => ({
+  name: row.name,
+  role: row.role,
+  has_second_factor: withFactors.has(row.name),
+  created_at: toTime(row.createdAt),
+  last_seen_at: row.lastSeenAt === undefined ? null : toTime(row.lastSeenAt),
 })
 
 const toTime = (at: number) => new Date(at).toISOString()

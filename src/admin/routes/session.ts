@@ -1,14 +1,17 @@
+import { toBrowserName } from '../../accounts/browser-name.ts'
 import { inspectInvitation } from '../../accounts/invitations.ts'
+import type { SessionTokens } from '../../accounts/open-session.ts'
 import { AdminError } from '../../contract/admin-error.ts'
 import type { Exchange } from '../../http/exchange.ts'
 import type { AdminDeps } from '../admin-deps.ts'
-import type { SessionTokens } from '../authentication.ts'
+import type { SessionOrigin } from '../authentication.ts'
 import { type AdminRoute, defineRoute, WithHeaders } from '../route.ts'
 import { readDeviceCookie, readSessionCookie, toDeviceCookie, toSessionCookie } from '../session-cookie.ts'
 import { Ok } from '../shapes/fields.ts'
 import {
   AcceptInvitation,
   ChangePassword,
+  ConfirmPassword,
   CurrentSession,
   Invitation,
   InvitationToken,
@@ -28,11 +31,12 @@ const readSession = defineRoute({
   role: 'anyone',
   output: CurrentSession,
   isBackground: true,
-  run: async ({ authentication, addresses }, { exchange }) => {
+  run: async ({ authentication, addresses, context }, { exchange }) => {
     const token = readSessionCookie(exchange.headers.cookie, addresses.isSecure(exchange))
     const actor =
       token === undefined ? undefined : await authentication.findActor(token, { isBackground: true })
-    return { session: (actor && (await authentication.describe(actor))) ?? null }
+    const session = (actor && (await authentication.describe(actor))) ?? null
+    return { session, has_sso: context.config.oidcIssuer !== undefined }
   },
 })
 
@@ -51,7 +55,7 @@ const signIn = defineRoute({
       exchange,
       await deps.authentication.signIn({
         ...input,
-        address: deps.addresses.callerOf(exchange),
+        ...toOrigin(deps, exchange),
         device: readDeviceCookie(exchange.headers.cookie, deps.addresses.isSecure(exchange)),
       }),
     ),
@@ -64,10 +68,27 @@ const signOut = defineRoute({
   path: '/admin/session/sign-out',
   summary: 'End this session.',
   role: 'viewer',
+  isForSetup: true,
   output: Ok,
   run: async ({ authentication, addresses }, { actor, exchange }) => {
     await authentication.signOut(actor)
     return new WithHeaders(done, ['set-cookie', toSessionCookie(undefined, addresses.isSecure(exchange))])
+  },
+})
+
+const confirm = defineRoute({
+  name: 'confirm_session',
+  tag,
+  method: 'POST',
+  path: '/admin/session/confirm',
+  summary: 'Enter your password again. Changes of accounts are then allowed for 10 minutes.',
+  role: 'viewer',
+  isForSetup: true,
+  input: ConfirmPassword,
+  output: Ok,
+  run: async ({ authentication }, { input, actor }) => {
+    await authentication.confirmSession(actor, input.password)
+    return done
   },
 })
 
@@ -78,6 +99,7 @@ const changePassword = defineRoute({
   path: '/admin/session/password',
   summary: 'Change your password. Ends your other sessions.',
   role: 'viewer',
+  isForSetup: true,
   input: ChangePassword,
   output: Ok,
   run: async ({ authentication }, { input, actor }) => {
@@ -108,10 +130,15 @@ const accept = defineRoute({
   input: AcceptInvitation,
   output: Session,
   run: async (deps, { input, exchange }) =>
-    toSignedIn(deps, exchange, await deps.authentication.accept(input)),
+    toSignedIn(deps, exchange, await deps.authentication.accept(input, toOrigin(deps, exchange))),
 })
 
-async function toSignedIn(
+export const toOrigin = ({ addresses }: AdminDeps, exchange: Exchange): SessionOrigin => ({
+  address: addresses.callerOf(exchange),
+  browser: toBrowserName(exchange.headers['user-agent']),
+})
+
+export async function toSignedIn(
   { authentication, addresses }: AdminDeps,
   exchange: Exchange,
   tokens: SessionTokens,
@@ -133,6 +160,7 @@ export const SESSION_ROUTES: readonly AdminRoute[] = [
   readSession,
   signIn,
   signOut,
+  confirm,
   changePassword,
   inspect,
   accept,

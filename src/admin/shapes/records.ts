@@ -14,7 +14,8 @@ export const RevealRecordRequest = Type.Object(
     kind: Kind,
     number: Number11,
     reason: Type.String({ minLength: 10, maxLength: 200, 'x-rule': 'must have 10 to 200 characters' }),
-    password: Password,
+    /** Needed unless the account signs in by single sign-on. */
+    password: Type.Optional(Password),
   },
   strict,
 )

@@ -1,5 +1,7 @@
 import { type Static, Type } from '../../contract/schema.ts'
+import { SIGN_IN_METHODS } from '../../contract/sign-in-method.ts'
 import { RoleName, searchText, strict, Time } from './fields.ts'
+import { FactorCode } from './second-factors.ts'
 
 const AccountName = Type.String({
   pattern: '^[a-z0-9][a-z0-9._-]{1,39}$',
@@ -13,9 +15,16 @@ export const NewPassword = Type.String({
 export const Password = Type.String({ minLength: 1, maxLength: 200, 'x-rule': 'is required' })
 const Token = Type.String({ pattern: '^[A-Za-z0-9_-]{43}$', 'x-rule': 'is incomplete: copy the whole link' })
 
+const Method = Type.Enum(SIGN_IN_METHODS)
+
 export const Session = Type.Object({
   name: AccountName,
   role: RoleName,
+  method: Method,
+  /** False for an account of single sign-on. */
+  has_password: Type.Boolean(),
+  /** The role requires a second factor, and this session has none: only the set-up of one is allowed. */
+  must_set_up: Type.Boolean(),
   /** When the session ends without activity, and when it ends in any case. */
   idle_until: Time,
   expires_at: Time,
@@ -24,11 +33,37 @@ export const Session = Type.Object({
 export type Session = Static<typeof Session>
 
 /** Null if not signed in. Not an error, so that the page can check. */
-export const CurrentSession = Type.Object({ session: Type.Nullable(Session) })
+export const CurrentSession = Type.Object({
+  session: Type.Nullable(Session),
+  /** Whether single sign-on is configured. */
+  has_sso: Type.Boolean(),
+})
 export type CurrentSession = Static<typeof CurrentSession>
 
-export const SignIn = Type.Object({ name: searchText(40), password: Password }, strict)
+/** `code` is needed if the account has a second factor. */
+export const SignIn = Type.Object(
+  { name: searchText(40), password: Password, code: Type.Optional(FactorCode) },
+  strict,
+)
 export const ChangePassword = Type.Object({ current: Password, password: NewPassword }, strict)
+
+export const ConfirmPassword = Type.Object({ password: Password }, strict)
+
+/** A session that has not ended. The cookie cannot be derived from the id. */
+export const OpenSession = Type.Object({
+  id: Type.String({ pattern: '^[0-9a-f]{12}$' }),
+  account: AccountName,
+  method: Method,
+  address: Type.Nullable(Type.String()),
+  browser: Type.Nullable(Type.String()),
+  created_at: Time,
+  seen_at: Time,
+  /** The session that asks. */
+  is_own: Type.Boolean(),
+})
+export type OpenSession = Static<typeof OpenSession>
+export const OpenSessions = Type.Object({ sessions: Type.Array(OpenSession) })
+export const EndedSessions = Type.Object({ ended: Type.Integer() })
 
 /** The purpose of a one-time link. `name` is set if it resets the password of an account. */
 export const Invitation = Type.Object({
@@ -39,13 +74,14 @@ export const Invitation = Type.Object({
 export type Invitation = Static<typeof Invitation>
 export const InvitationToken = Type.Object({ token: Token }, strict)
 export const AcceptInvitation = Type.Object(
-  { token: Token, name: AccountName, password: NewPassword },
+  { token: Token, name: AccountName, password: NewPassword, code: Type.Optional(FactorCode) },
   strict,
 )
 
 export const Account = Type.Object({
   name: AccountName,
   role: RoleName,
+  has_second_factor: Type.Boolean(),
   created_at: Time,
   last_seen_at: Type.Nullable(Time),
 })

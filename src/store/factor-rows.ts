@@ -1,0 +1,55 @@
+import { UserError } from '../errors.ts'
+import type { Database } from './database.ts'
+
+/** The account row first, as in all transactions of accounts. Without it, a removed account would get a factor. */
+export async function lockAccount(inside: Database, account: string): Promise<void> {
+  const found = await inside.prepare('UPDATE accounts SET role = role WHERE name = $1').run(account)
+  if (found === 0) throw new UserError('This account has been removed.')
+}
+
+/** Whether recovery codes were stored. */
+export type AddedFactor = { readonly hasNewCodes: boolean }
+
+/** Stores recovery codes if the account has none. */
+export async function insertFirstCodes(
+  inside: Database,
+  account: string,
+  hashes: readonly string[],
+): Promise<AddedFactor> {
+  const has = await inside.prepare('SELECT hash FROM recovery_codes WHERE account = $1 LIMIT 1').get(account)
+  if (!has) await insertCodes(inside, account, hashes)
+  return { hasNewCodes: !has }
+}
+
+export async function insertCodes(
+  inside: Database,
+  account: string,
+  hashes: readonly string[],
+): Promise<void> {
+  const insert = inside.prepare('INSERT INTO recovery_codes (account, hash) VALUES ($1, $2)')
+  for (const hash of hashes) await insert.run(account, hash)
+}
+
+export const deleteCodes = (inside: Database, account: string): Promise<number> =>
+  inside.prepare('DELETE FROM recovery_codes WHERE account = $1').run(account)
+
+/** Without a second factor, recovery codes are of no use. */
+export async function deleteUselessCodes(inside: Database, account: string): Promise<void> {
+  const row = await inside
+    .prepare(
+      'SELECT account FROM totp_secrets WHERE account = $1 UNION ALL SELECT account FROM passkeys WHERE account = $1 LIMIT 1',
+    )
+    .get(account)
+  if (!row) await deleteCodes(inside, account)
+}
+
+/** The session that has set up a second factor. Those that were opened without one end. */
+export async function keepSession(
+  inside: Database,
+  account: string,
+  session: Uint8Array,
+  method: string,
+): Promise<void> {
+  await inside.prepare('DELETE FROM sessions WHERE account = $1 AND id <> $2').run(account, session)
+  await inside.prepare('UPDATE sessions SET method = $2 WHERE id = $1').run(session, method)
+}

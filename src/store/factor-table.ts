@@ -1,0 +1,117 @@
+import { UserError } from '../errors.ts'
+import type { Database, Row } from './database.ts'
+import {
+  type AddedFactor,
+  deleteCodes,
+  deleteUselessCodes,
+  insertCodes,
+  insertFirstCodes,
+  keepSession,
+  lockAccount,
+} from './factor-rows.ts'
+
+/** The second factors of an account. */
+export type FactorRow = {
+  /** The secret of the authenticator app, and the last time step whose code was used. */
+  readonly totp:
+    | { readonly sealed: Uint8Array; readonly lastStep: number; readonly createdAt: number }
+    | undefined
+  readonly passkeys: number
+  readonly recoveryCodes: number
+}
+
+type NewTotp = {
+  readonly account: string
+  readonly sealed: Uint8Array
+  readonly step: number
+  readonly at: number
+  /** Stored if the account has none yet. */
+  readonly recoveryHashes: readonly string[]
+  /** The session that set it up. It has proved the code; the others end. */
+  readonly session: Uint8Array
+}
+
+/** Second factors of the accounts of the console. */
+export type FactorTable = {
+  readonly find: (account: string) => Promise<FactorRow>
+  /** The accounts that have a second factor. */
+  readonly listAccounts: () => Promise<ReadonlySet<string>>
+  /** Refused if the account has one already. */
+  readonly addTotp: (totp: NewTotp) => Promise<AddedFactor>
+  /** Marks a time step as used. False when it, or a later one, was used before: of two at once, one wins. */
+  readonly useStep: (account: string, step: number) => Promise<boolean>
+  /** Deletes a recovery code. False when it is not one, or was used before. */
+  readonly useRecoveryCode: (account: string, hash: string) => Promise<boolean>
+  readonly replaceRecoveryCodes: (account: string, hashes: readonly string[]) => Promise<void>
+  /** With the last factor, the recovery codes are deleted too. False when there is none. */
+  readonly removeTotp: (account: string) => Promise<boolean>
+  /** Deletes all factors and ends all sessions. False when there was no factor. */
+  readonly reset: (account: string) => Promise<boolean>
+}
+
+export function createFactorTable(database: Database): FactorTable {
+  const totp = database.prepare('SELECT sealed, last_step, created_at FROM totp_secrets WHERE account = $1')
+  const passkeys = database.prepare('SELECT COUNT(*) AS count FROM passkeys WHERE account = $1')
+  const codes = database.prepare('SELECT COUNT(*) AS count FROM recovery_codes WHERE account = $1')
+  const accounts = database.prepare('SELECT account FROM totp_secrets UNION SELECT account FROM passkeys')
+  return {
+    find: async (account) => ({
+      totp: toTotp(await totp.get(account)),
+      passkeys: Number((await passkeys.get(account))?.count),
+      recoveryCodes: Number((await codes.get(account))?.count),
+    }),
+    listAccounts: async () => new Set((await accounts.all()).map(({ account }) => String(account))),
+    addTotp: (added) => database.transaction((inside) => addTotpInside(inside, added)),
+    useStep: async (account, step) =>
+      (await database
+        .prepare('UPDATE totp_secrets SET last_step = $2 WHERE account = $1 AND last_step < $2')
+        .run(account, step)) > 0,
+    useRecoveryCode: async (account, hash) =>
+      (await database
+        .prepare('DELETE FROM recovery_codes WHERE account = $1 AND hash = $2')
+        .run(account, hash)) > 0,
+    replaceRecoveryCodes: (account, hashes) =>
+      database.transaction(async (inside) => {
+        await lockAccount(inside, account)
+        await deleteCodes(inside, account)
+        await insertCodes(inside, account, hashes)
+      }),
+    removeTotp: (account) =>
+      database.transaction(async (inside) => {
+        await lockAccount(inside, account)
+        const removed = await inside.prepare('DELETE FROM totp_secrets WHERE account = $1').run(account)
+        await deleteUselessCodes(inside, account)
+        return removed > 0
+      }),
+    reset: (account) =>
+      database.transaction(async (inside) => {
+        await lockAccount(inside, account)
+        const secrets = await inside.prepare('DELETE FROM totp_secrets WHERE account = $1').run(account)
+        const removed =
+          secrets + (await inside.prepare('DELETE FROM passkeys WHERE account = $1').run(account))
+        await deleteCodes(inside, account)
+        if (removed > 0) await inside.prepare('DELETE FROM sessions WHERE account = $1').run(account)
+        return removed > 0
+      }),
+  }
+}
+
+const toTotp = (row: Row | undefined) =>
+  row && {
+    sealed: row.sealed as Uint8Array,
+    lastStep: Number(row.last_step),
+    createdAt: Number(row.created_at),
+  }
+
+async function addTotpInside(inside: Database, added: NewTotp): Promise<AddedFactor> {
+  const { account, sealed, step, at, recoveryHashes, session } = added
+  await lockAccount(inside, account)
+  const inserted = await inside
+    .prepare(
+      'INSERT INTO totp_secrets (account, sealed, last_step, created_at) VALUES ($1, $2, $3, $4) ON CONFLICT (account) DO NOTHING',
+    )
+    .run(account, sealed, step, at)
+  if (inserted === 0) throw new UserError('This account has an authenticator app already. Remove it first.')
+  await keepSession(inside, account, session, 'code')
+  return insertFirstCodes(inside, account, recoveryHashes)
+}

@@ -1,0 +1,44 @@
+import type { Role } from '../contract/role.ts'
+import type { Database } from './database.ts'
+
+type NewIdentity = {
+  readonly id: string
+  readonly name: string
+  readonly role: Role
+  readonly at: number
+}
+
+/** Accounts of single sign-on. */
+export type IdentityTable = {
+  /** The name of the account of an identity. */
+  readonly find: (id: string) => Promise<string | undefined>
+  /** Creates the account without a password. False if the name or the identity has an account already. */
+  readonly create: (identity: NewIdentity) => Promise<boolean>
+}
+
+export function createIdentityTable(database: Database): IdentityTable {
+  const find = database.prepare('SELECT account FROM account_identities WHERE id = $1')
+  return {
+    find: async (id) => {
+      const row = await find.get(id)
+      return row && String(row.account)
+    },
+    create: (identity) => database.transaction((inside) => createInside(inside, identity)),
+  }
+}
+
+async function createInside(inside: Database, { id, name, role, at }: NewIdentity): Promise<boolean> {
+  const identity = await inside
+    .prepare(
+      'INSERT INTO account_identities (id, account, created_at) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING',
+    )
+    .run(id, name, at)
+  if (identity === 0) return false
+  const account = await inside
+    .prepare(
+      "INSERT INTO accounts (name, role, password, created_at, last_seen_at) VALUES ($1, $2, '', $3, NULL) ON CONFLICT (name) DO NOTHING",
+    )
+    .run(name, role, at)
+  if (account === 0) await inside.prepare('DELETE FROM account_identities WHERE id = $1').run(id)
+  return account > 0
+}

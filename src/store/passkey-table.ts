@@ -1,0 +1,136 @@
+import { HOUR_MS } from '../contract/time.ts'
+import { UserError } from '../errors.ts'
+import type { Database, Row } from './database.ts'
+import { toSharedNow } from './database-clock.ts'
+import { deleteSome } from './delete-some.ts'
+import {
+  type AddedFactor,
+  deleteUselessCodes,
+  insertFirstCodes,
+  keepSession,
+  lockAccount,
+} from './factor-rows.ts'
+
+export type PasskeyRow = {
+  /** The credential id of the authenticator. */
+  readonly id: string
+  readonly account: string
+  /** Chosen by the user. */
+  readonly name: string
+  /** The host name of the console for which it was made. */
+  readonly host: string
+  readonly publicKey: Uint8Array
+  /** How often the authenticator says that it was used; 0 if it does not count. */
+  readonly counter: number
+  readonly transports: readonly string[]
+  readonly createdAt: number
+  readonly lastUsedAt: number | undefined
+}
+
+type NewPasskey = {
+  readonly passkey: PasskeyRow
+  /** Stored if the account has none yet. */
+  readonly recoveryHashes: readonly string[]
+  /** The session that has added it; the others end. */
+  readonly session: Uint8Array
+}
+
+type PasskeyUse = {
+  readonly id: string
+  readonly counter: number
+  readonly challenge: string
+  readonly expiresAt: number
+  readonly at: number
+}
+
+/** Passkeys of the accounts of the console. */
+export type PasskeyTable = {
+  readonly find: (id: string) => Promise<PasskeyRow | undefined>
+  /** Of one account, oldest first. */
+  readonly list: (account: string) => Promise<PasskeyRow[]>
+  /** Refused if it exists, or if there are 20. */
+  readonly add: (added: NewPasskey) => Promise<AddedFactor>
+  /** False if the challenge was answered before, or the counter has not grown: a copy of the passkey may exist. */
+  readonly use: (use: PasskeyUse) => Promise<boolean>
+  /** With the last second factor, the recovery codes are deleted too. False when there is none. */
+  readonly remove: (account: string, id: string) => Promise<boolean>
+  /** Deletes challenges that expired an hour ago, because the clocks of nodes differ. */
+  readonly forget: (now: number) => Promise<number>
+}
+
+const COLUMNS = 'id, account, name, host, public_key, counter, transports, created_at, last_used_at'
+const MOST_PER_ACCOUNT = 20
+
+export function createPasskeyTable(database: Database): PasskeyTable {
+  const find = database.prepare(`SELECT ${COLUMNS} FROM passkeys WHERE id = $1`)
+  const list = database.prepare(`SELECT ${COLUMNS} FROM passkeys WHERE account = $1 ORDER BY created_at, id`)
+  return {
+    find: async (id) => toPasskey(await find.get(id)),
+    list: async (account) => (await list.all(account)).flatMap((row) => toPasskey(row) ?? []),
+    add: (added) => database.transaction((inside) => addInside(inside, added)),
+    use: (use) => database.transaction((inside) => useInside(inside, use)),
+    remove: (account, id) =>
+      database.transaction(async (inside) => {
+        await lockAccount(inside, account)
+        const removed = await inside
+          .prepare('DELETE FROM passkeys WHERE account = $1 AND id = $2')
+          .run(account, id)
+        await deleteUselessCodes(inside, account)
+        return removed > 0
+      }),
+    forget: (now) =>
+      deleteSome(
+        database,
+        'used_challenges',
+        `expires_at <= ${toSharedNow(database, '$1')} - ${HOUR_MS}`,
+        now,
+      ),
+  }
+}
+
+const toPasskey = (row: Row | undefined): PasskeyRow | undefined =>
+  row && {
+    id: String(row.id),
+    account: String(row.account),
+    name: String(row.name),
+    host: String(row.host),
+    publicKey: row.public_key as Uint8Array,
+    counter: Number(row.counter),
+    transports: String(row.transports).split(',').filter(Boolean),
+    createdAt: Number(row.created_at),
+    lastUsedAt: row.last_used_at === null ? undefined : Number(row.last_used_at),
+  }
+
+async function addInside(
+  inside: Database,
+  { passkey, recoveryHashes, session }: NewPasskey,
+): Promise<AddedFactor> {
+  const { id, account, name, host, publicKey, counter, transports, createdAt } = passkey
+  await lockAccount(inside, account)
+  const row = await inside.prepare('SELECT COUNT(*) AS count FROM passkeys WHERE account = $1').get(account)
+  if (Number(row?.count) >= MOST_PER_ACCOUNT)
+    throw new UserError(`An account has at most ${MOST_PER_ACCOUNT} passkeys. Remove one first.`)
+  const inserted = await inside
+    .prepare(
+      `INSERT INTO passkeys (${COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, NULL) ON CONFLICT (id) DO NOTHING`,
+    )
+    .run(id, account, name, host, publicKey, counter, transports.join(','), createdAt)
+  if (inserted === 0) throw new UserError('This passkey is in use already.')
+  await keepSession(inside, account, session, 'passkey')
+  return insertFirstCodes(inside, account, recoveryHashes)
+}
+
+async function useInside(inside: Database, use: PasskeyUse): Promise<boolean> {
+  const { id, counter, challenge, expiresAt, at } = use
+  const isFirst = await inside
+    .prepare('INSERT INTO used_challenges (id, expires_at) VALUES ($1, $2) ON CONFLICT (id) DO NOTHING')
+    .run(challenge, expiresAt)
+  if (isFirst === 0) return false
+  const updated = await inside
+    .prepare(
+      `UPDATE passkeys SET counter = $2, last_used_at = $3
+       WHERE id = $1 AND (counter < $2 OR (counter = 0 AND CAST($2 AS BIGINT) = 0))`,
+    )
+    .run(id, counter, at)
+  return updated > 0
+}

@@ -1,0 +1,136 @@
+import { HOUR_MS } from '../contract/time.ts'
+import type { Database } from './database.ts'
+import { toSharedNow } from './database-clock.ts'
+import { deleteSome } from './delete-some.ts'
+
+/** A count of failures. */
+type FailureCounter = {
+  readonly id: string
+  /** The counts that `reset` deletes together. */
+  readonly account: string | undefined
+  /** Failures without a wait. */
+  readonly free: number
+  readonly longestWaitMs: number
+}
+
+/** Counts of wrong passwords and codes, shared by all nodes. */
+export type ThrottleTable = {
+  /** Counts one failure more on every counter, and resolves to 0; or, during a wait, to its ms, and counts nothing. */
+  readonly begin: (counters: readonly FailureCounter[], now: number) => Promise<number>
+  /** Starts the waits anew. */
+  readonly fail: (counters: readonly FailureCounter[], now: number) => Promise<void>
+  /** Takes one failure off, and ends the wait. */
+  readonly takeOff: (counters: readonly FailureCounter[]) => Promise<void>
+  /** Deletes the first, and takes one failure off the others. */
+  readonly succeed: (counters: readonly FailureCounter[]) => Promise<void>
+  readonly reset: (account: string) => Promise<void>
+  readonly forget: (now: number) => Promise<number>
+}
+
+type Count = { readonly failures: number; readonly waitUntil: number }
+
+const FIRST_WAIT_MS = 1000
+/** A counter starts anew after this time without a failure. */
+const FORGET_AFTER_MS = HOUR_MS
+/** Beyond these, the counters with the oldest failure are deleted. */
+const MOST_COUNTERS = 10_000
+
+const NONE: Count = { failures: 0, waitUntil: 0 }
+
+export function createThrottleTable(database: Database): ThrottleTable {
+  const change = <T>(work: (inside: Database) => Promise<T>) =>
+    database.transaction(async (inside) => {
+      // Attempts on all nodes follow each other: each is counted before the next is judged.
+      await inside.lock('sign-in')
+      return work(inside)
+    })
+  return {
+    begin: (counters, processNow) =>
+      change(async (inside) => {
+        const now = await readNow(inside, processNow)
+        const counts = await readCounts(inside, counters, now)
+        const waitMs = Math.max(...counts.map(({ waitUntil }) => waitUntil - now))
+        if (waitMs > 0) return waitMs
+        for (const [index, counter] of counters.entries())
+          await write(inside, counter, (counts[index] ?? NONE).failures + 1, now)
+        await evict(inside)
+        return 0
+      }),
+    fail: (counters, processNow) =>
+      change(async (inside) => {
+        const now = await readNow(inside, processNow)
+        const counts = await readCounts(inside, counters, now)
+        for (const [index, counter] of counters.entries())
+          await write(inside, counter, (counts[index] ?? NONE).failures, now)
+      }),
+    takeOff: (counters) => change((inside) => takeOff(inside, counters)),
+    succeed: ([first, ...others]) =>
+      change(async (inside) => {
+        if (first) await inside.prepare('DELETE FROM sign_in_failures WHERE id = $1').run(first.id)
+        await takeOff(inside, others)
+      }),
+    reset: async (account) => {
+      await database.prepare('DELETE FROM sign_in_failures WHERE account = $1').run(account)
+    },
+    // Also one that a clock which was ahead has written.
+    forget: (now) => {
+      const shared = toSharedNow(database, '$1')
+      const isOver = `at <= ${shared} - ${FORGET_AFTER_MS} OR at > ${shared} + ${FORGET_AFTER_MS}`
+      return deleteSome(database, 'sign_in_failures', isOver, now)
+    },
+  }
+}
+
+async function readNow(inside: Database, processNow: number): Promise<number> {
+  const row = await inside
+    .prepare(`SELECT CAST(${toSharedNow(inside, 'CAST($1 AS BIGINT)')} AS BIGINT) AS now`)
+    .get(processNow)
+  return Number(row?.now)
+}
+
+async function readCounts(
+  inside: Database,
+  counters: readonly FailureCounter[],
+  now: number,
+): Promise<Count[]> {
+  const select = inside.prepare('SELECT failures, wait_until, at FROM sign_in_failures WHERE id = $1')
+  const counts: Count[] = []
+  for (const { id } of counters) {
+    const row = await select.get(id)
+    const [failures, waitUntil, at] = [row?.failures, row?.wait_until, row?.at].map(Number)
+    if (!row || now - Number(at) >= FORGET_AFTER_MS) counts.push(NONE)
+    // The clock was ahead when it was written, so the end of the wait is unknown.
+    else counts.push({ failures: Number(failures), waitUntil: Number(at) > now ? 0 : Number(waitUntil) })
+  }
+  return counts
+}
+
+async function write(inside: Database, counter: FailureCounter, failures: number, now: number) {
+  await inside
+    .prepare(
+      `INSERT INTO sign_in_failures (id, account, failures, wait_until, at) VALUES ($1, $2, $3, $4, $5)
+       ON CONFLICT (id) DO UPDATE SET failures = excluded.failures, wait_until = excluded.wait_until, at = excluded.at`,
+    )
+    .run(counter.id, counter.account ?? null, failures, now + toWait(counter, failures), now)
+}
+
+/** The wait is 1, 2, 4 … seconds, up to the maximum of the counter. */
+const toWait = ({ free, longestWaitMs }: FailureCounter, failures: number) =>
+  failures < free ? 0 : Math.min(FIRST_WAIT_MS * 2 ** (failures - free), longestWaitMs)
+
+async function takeOff(inside: Database, counters: readonly FailureCounter[]): Promise<void> {
+  for (const { id } of counters)
+    await inside
+      .prepare(
+        'UPDATE sign_in_failures SET failures = failures - 1, wait_until = 0 WHERE id = $1 AND failures > 0',
+      )
+      .run(id)
+}
+
+async function evict(inside: Database): Promise<void> {
+  await inside
+    .prepare(
+      `DELETE FROM sign_in_failures WHERE at <= (SELECT at FROM sign_in_failures ORDER BY at DESC LIMIT 1 OFFSET ${MOST_COUNTERS})`,
+    )
+    .run()
+}

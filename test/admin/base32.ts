@@ -1,0 +1,8 @@
+/** Reads base32 (RFC 4648), as an authenticator app does. */
+export function fromBase32(text: string): Buffer {
+  const bits = [...text].map((letter) =>
+    'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'.indexOf(letter).toString(2).padStart(5, '0'),
+  )
+  const bytes = bits.join('').match(/.{8}/g) ?? []
+  return Buffer.from(bytes.map((byte) => Number.parseInt(byte, 2)))
+}

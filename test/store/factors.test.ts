@@ -1,0 +1,109 @@
+import { randomBytes } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Store } from '../../src/store/store.ts'
+import { describeEngines, ENGINES } from './engines.ts'
+
+const NOW = 1_790_000_000_123
+const LIMITS = { openedAfter: 0, seenAfter: 0 }
+
+describeEngines(ENGINES, (engine) => {
+  let store: Store
+  beforeAll(async () => {
+    store = await (await engine.createPlace()).open()
+  })
+  afterAll(() => store.close())
+
+  /** An account with two sessions. */
+  async function makeAccount(): Promise<{ account: string; sessions: [Buffer, Buffer] }> {
+    const [id, account] = [randomBytes(32), `p-${randomBytes(6).toString('hex')}`]
+    const invitation = { id, account: undefined, madeBy: 'command line', createdAt: NOW, expiresAt: NOW + 10 }
+    await store.accounts.invite({ ...invitation, role: 'viewer' })
+    const row = {
+      name: account,
+      role: 'viewer',
+      password: 'none',
+      createdAt: NOW,
+      lastSeenAt: undefined,
+    } as const
+    await store.accounts.accept(id, row)
+    const sessions: [Buffer, Buffer] = [randomBytes(32), randomBytes(32)]
+    for (const session of sessions)
+      await store.accounts.open({ id: session, account, password: 'none', at: NOW })
+    return { account, sessions }
+  }
+
+  const add = (account: string, session: Uint8Array, hashes = ['a', 'b']) =>
+    store.factors.addTotp({
+      account,
+      sealed: Buffer.alloc(48, 7),
+      step: 5,
+      at: NOW,
+      recoveryHashes: hashes,
+      session,
+    })
+  const countSessions = async (account: string) => (await store.accounts.listSessions(account, LIMITS)).length
+
+  describe('second factors', () => {
+    it('are found as they were added, and only the session that added them stays', async () => {
+      const { account, sessions } = await makeAccount()
+      expect(await store.factors.find(account)).toEqual({ totp: undefined, passkeys: 0, recoveryCodes: 0 })
+      expect(await add(account, sessions[0])).toEqual({ hasNewCodes: true })
+      const { totp, recoveryCodes } = await store.factors.find(account)
+      expect(totp).toMatchObject({ lastStep: 5, createdAt: NOW })
+      expect([Buffer.from(totp?.sealed ?? []).toString('hex'), recoveryCodes]).toEqual(['07'.repeat(48), 2])
+      const [left, ...others] = await store.accounts.listSessions(account, LIMITS)
+      expect([Buffer.compare(left?.id ?? Buffer.alloc(0), sessions[0]), left?.method, others]).toEqual([
+        0,
+        'code',
+        [],
+      ])
+      expect((await store.factors.listAccounts()).has(account)).toBe(true)
+    })
+
+    it('are added once, of two at the same time', async () => {
+      const { account, sessions } = await makeAccount()
+      const results = await Promise.allSettled([add(account, sessions[0]), add(account, sessions[1])])
+      expect(results.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected'])
+      expect((await store.factors.find(account)).recoveryCodes).toBe(2)
+    })
+
+    it('accept a time step and a recovery code once, of many at the same time', async () => {
+      const { account, sessions } = await makeAccount()
+      await add(account, sessions[0])
+      const countTrue = async (work: () => Promise<boolean>) =>
+        (await Promise.all(Array.from({ length: 8 }, work))).filter(Boolean).length
+      expect(await countTrue(() => store.factors.useStep(account, 6))).toBe(1)
+      expect(await store.factors.useStep(account, 5)).toBe(false)
+      expect(await countTrue(() => store.factors.useRecoveryCode(account, 'a'))).toBe(1)
+      expect(await store.factors.useRecoveryCode(account, 'c')).toBe(false)
+      await store.factors.replaceRecoveryCodes(account, ['c', 'd', 'e'])
+      expect(await store.factors.useRecoveryCode(account, 'b')).toBe(false)
+      expect(await store.factors.useRecoveryCode(account, 'c')).toBe(true)
+    })
+
+    it('are removed with their recovery codes, and a reset ends the sessions', async () => {
+      const { account, sessions } = await makeAccount()
+      await add(account, sessions[0])
+      expect([await store.factors.removeTotp(account), await store.factors.removeTotp(account)]).toEqual([
+        true,
+        false,
+      ])
+      expect(await store.factors.find(account)).toEqual({ totp: undefined, passkeys: 0, recoveryCodes: 0 })
+      await add(account, sessions[0])
+      expect(await countSessions(account)).toBe(1)
+      expect([await store.factors.reset(account), await store.factors.reset(account)]).toEqual([true, false])
+      expect([await countSessions(account), (await store.factors.find(account)).recoveryCodes]).toEqual([
+        0, 0,
+      ])
+    })
+
+    it('go with their account, and cannot be added to one that was removed', async () => {
+      const { account, sessions } = await makeAccount()
+      await add(account, sessions[0])
+      // As a node of an older version does.
+      await store.database.prepare('DELETE FROM accounts WHERE name = $1').run(account)
+      expect(await store.factors.find(account)).toEqual({ totp: undefined, passkeys: 0, recoveryCodes: 0 })
+      await expect(add(account, sessions[0])).rejects.toThrow('removed')
+    })
+  })
+})
