@@ -31,10 +31,12 @@ type Listeners = {
   readonly onUnreachable: () => void
   /** The server accepted a request, which extends the session. */
   readonly onActivity: () => void
+  /** The account must prove who it is. True: send the request again. */
+  readonly onConfirm: () => Promise<boolean>
 }
 
-export function createApiClient({ onSignedOut, onUnreachable, onActivity }: Listeners): ApiClient {
-  const send = async (path: string, init: RequestInit): Promise<Response> => {
+export function createApiClient({ onSignedOut, onUnreachable, onActivity, onConfirm }: Listeners): ApiClient {
+  const send = async (path: string, init: RequestInit, isRepeated = false): Promise<Response> => {
     const response = await fetch(path, { credentials: 'same-origin', ...init }).catch((thrown: unknown) => {
       if (init.signal?.aborted) throw thrown
       return undefined
@@ -49,6 +51,7 @@ export function createApiClient({ onSignedOut, onUnreachable, onActivity }: List
     }
     const error = await readError(response)
     if (error.code === 'signed_out') onSignedOut()
+    if (error.code === 'confirm_first' && !isRepeated && (await onConfirm())) return send(path, init, true)
     throw error
   }
   return {

@@ -2,6 +2,7 @@ import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import type { CurrentSession, Session } from '../../src/admin/shapes/session.ts'
 import { type ApiError, createApiClient } from './api-client.ts'
 import { AppContext } from './app-context.ts'
+import { lazy } from './components/lazy.tsx'
 import { LoadError, Loading } from './components/query-result.tsx'
 import { toHash } from './hash.ts'
 import { findPage } from './navigation.ts'
@@ -10,7 +11,11 @@ import { SignIn } from './pages/sign-in.tsx'
 import { useRoute } from './route.ts'
 import { Shell } from './shell.tsx'
 import { shellTexts } from './texts/en/shell.ts'
+import { useConfirmation } from './use-confirmation.ts'
 import { useConnection } from './use-connection.ts'
+
+const ConfirmIdentity = lazy(async () => (await import('./components/confirm-identity.tsx')).ConfirmIdentity)
+const RequiredFactor = lazy(async () => (await import('./pages/required-factor.tsx')).RequiredFactor)
 
 /** Null: not signed in. Undefined: not known yet. */
 type SessionState = Session | null | undefined
@@ -19,6 +24,7 @@ export function App() {
   const route = useRoute()
   const [session, setSession] = useState<SessionState>()
   const [error, setError] = useState<ApiError>()
+  const confirmation = useConfirmation()
   const connection = useConnection()
   const lastActivityAt = useRef(Date.now())
   const { setOffline } = connection
@@ -30,8 +36,9 @@ export function App() {
         onActivity: () => {
           lastActivityAt.current = Date.now()
         },
+        onConfirm: confirmation.ask,
       }),
-    [setOffline],
+    [setOffline, confirmation.ask],
   )
   const recheckSession = useCallback(() => {
     api.get<CurrentSession>('/admin/session').then((found) => {
@@ -76,7 +83,12 @@ export function App() {
             checkConnection: connection.check,
           }}
         >
-          <Shell page={findPage(route.page, session.role)} rest={route.rest} />
+          {session.must_set_up ? (
+            <RequiredFactor />
+          ) : (
+            <Shell page={findPage(route.page, session.role)} rest={route.rest} />
+          )}
+          {confirmation.end && <ConfirmIdentity onEnd={confirmation.end} />}
         </AppContext.Provider>
       )}
     </>

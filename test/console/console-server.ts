@@ -49,7 +49,11 @@ export async function startConsoleServer(settings: Settings = {}): Promise<Conso
     },
     ageSessions: (ms) => {
       const database = new DatabaseSync(join(dataDir, 'tabbat.db'), { timeout: 5000 })
-      database.prepare('UPDATE sessions SET created_at = created_at - ?, seen_at = seen_at - ?').run(ms, ms)
+      database
+        .prepare(
+          'UPDATE sessions SET created_at = created_at - ?1, seen_at = seen_at - ?1, confirmed_at = confirmed_at - ?1',
+        )
+        .run(ms)
       database.close()
     },
     stop: async () => {
@@ -77,7 +81,7 @@ export async function acceptInvitation(page: Page, link: string, name: string): 
 export async function signIn(page: Page, name: string, password = PASSWORD): Promise<void> {
   await page.getByRole('textbox', { name: 'Name' }).fill(name)
   await page.getByRole('textbox', { name: 'Password' }).fill(password)
-  await page.getByRole('button', { name: 'Sign in' }).click()
+  await page.getByRole('button', { name: 'Sign in', exact: true }).click()
 }
 
 export const go = (page: Page, title: string) =>

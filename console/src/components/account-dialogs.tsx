@@ -3,6 +3,7 @@ import type { Account, OneTimeLink } from '../../../src/admin/shapes/session.ts'
 import type { Role } from '../../../src/contract/role.ts'
 import type { Static } from '../../../src/contract/schema.ts'
 import { useAppContext } from '../app-context.ts'
+import { factorsTexts } from '../texts/en/factors.ts'
 import { useMutation } from '../use-mutation.ts'
 import { Confirm } from './dialog.tsx'
 import { SelectField } from './field.tsx'
@@ -80,6 +81,27 @@ export function RemoveDialog({ account, onClose, onDone }: AccountProps & { onDo
       isDanger
     >
       <p>The account and its sessions end at once. Its rows in the audit log remain.</p>
+    </Confirm>
+  )
+}
+
+export function ResetFactorsDialog({ account, onClose, onDone }: AccountProps & { onDone: () => void }) {
+  const { api, recheckSession } = useAppContext()
+  const mutation = useMutation(async () => {
+    await api.post(toPath(account, 'reset-factors'))
+    onDone()
+    // Of the own account, this session ends.
+    recheckSession()
+  })
+  return (
+    <Confirm
+      title={factorsTexts.resetQuestion(account.name)}
+      verb={factorsTexts.reset}
+      mutation={mutation}
+      onClose={onClose}
+      isDanger
+    >
+      <p>{factorsTexts.resetEffect(account.name)}</p>
     </Confirm>
   )
 }

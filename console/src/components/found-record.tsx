@@ -110,11 +110,11 @@ type RevealProps = {
 }
 
 function Reveal({ query, onClose, onRevealed }: RevealProps) {
-  const { api } = useAppContext()
+  const { api, session } = useAppContext()
   const [reason, setReason] = useState('')
   const [password, setPassword] = useState('')
   const mutation = useMutation(async () => {
-    const body = { ...query, reason: reason.trim(), password }
+    const body = { ...query, reason: reason.trim(), ...(session.has_password && { password }) }
     onRevealed(await api.post<RecordView>('/admin/records/reveal', body).catch(rethrowPasswordError))
   })
   return (
@@ -134,14 +134,16 @@ function Reveal({ query, onClose, onRevealed }: RevealProps) {
         autocomplete="off"
         required
       />
-      <SecretField
-        label="Your password"
-        value={password}
-        onValue={setPassword}
-        autocomplete="current-password"
-        error={toFieldError(mutation.error, 'password')}
-        required
-      />
+      {session.has_password && (
+        <SecretField
+          label="Your password"
+          value={password}
+          onValue={setPassword}
+          autocomplete="current-password"
+          error={toFieldError(mutation.error, 'password')}
+          required
+        />
+      )}
     </Confirm>
   )
 }

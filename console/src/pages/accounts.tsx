@@ -11,9 +11,11 @@ import {
   type Link,
   RemoveDialog,
   ResetDialog,
+  ResetFactorsDialog,
   RoleDialog,
 } from '../components/account-dialogs.tsx'
 import { InvitationList } from '../components/invitation-list.tsx'
+import { lazy } from '../components/lazy.tsx'
 import { Panel } from '../components/panel.tsx'
 import { Pill } from '../components/pill.tsx'
 import { QueryResult } from '../components/query-result.tsx'
@@ -22,12 +24,16 @@ import { Table } from '../components/table.tsx'
 import { When } from '../components/when.tsx'
 import { toMoment } from '../format.ts'
 import { toHash } from '../hash.ts'
+import { factorsTexts } from '../texts/en/factors.ts'
+import { sessionsTexts } from '../texts/en/sessions.ts'
 import { useQuery } from '../use-query.ts'
 
 type Open =
   | { readonly what: 'invite' }
   | { readonly what: 'link'; readonly link: Link }
-  | { readonly what: 'role' | 'reset' | 'remove'; readonly account: Account }
+  | { readonly what: 'role' | 'reset' | 'remove' | 'sessions' | 'factors'; readonly account: Account }
+
+const SessionsDialog = lazy(async () => (await import('../components/session-list.tsx')).SessionsDialog)
 
 export function Accounts() {
   const query = useQuery<Static<typeof AccountsShape>>('/admin/accounts')
@@ -76,6 +82,10 @@ export function Accounts() {
       )}
       {open?.what === 'role' && <RoleDialog account={open.account} onClose={close} onDone={done} />}
       {open?.what === 'reset' && <ResetDialog account={open.account} onClose={close} onLink={showLink} />}
+      {open?.what === 'sessions' && <SessionsDialog name={open.account.name} onClose={done} />}
+      {open?.what === 'factors' && (
+        <ResetFactorsDialog account={open.account} onClose={close} onDone={done} />
+      )}
       {open?.what === 'remove' && <RemoveDialog account={open.account} onClose={close} onDone={done} />}
     </>
   )
@@ -98,6 +108,10 @@ function AccountList({ accounts, onOpen }: { accounts: readonly Account[]; onOpe
           ),
         },
         { title: 'Role', cell: ({ role }) => <Pill tone={role === 'owner' ? 'live' : 'dim'}>{role}</Pill> },
+        {
+          title: factorsTexts.title,
+          cell: ({ has_second_factor }) => (has_second_factor ? factorsTexts.yes : factorsTexts.no),
+        },
         { title: 'Created', cell: ({ created_at }) => <When at={created_at} /> },
         { title: 'Last seen', cell: ({ last_seen_at }) => <When at={last_seen_at} otherwise="never" /> },
         { title: '', cell: (account) => <AccountActions account={account} onOpen={onOpen} /> },
@@ -109,13 +123,15 @@ function AccountList({ accounts, onOpen }: { accounts: readonly Account[]; onOpe
 const ACTIONS = [
   { what: 'role', text: 'Change role' },
   { what: 'reset', text: 'Reset password' },
+  { what: 'sessions', text: sessionsTexts.sessions },
+  { what: 'factors', text: factorsTexts.reset },
   { what: 'remove', text: 'Remove' },
 ] as const
 
 function AccountActions({ account, onOpen }: { account: Account; onOpen: (open: Open) => void }) {
   return (
     <span class="actions">
-      {ACTIONS.map(({ what, text }) => (
+      {ACTIONS.filter(({ what }) => what !== 'factors' || account.has_second_factor).map(({ what, text }) => (
         <button
           key={what}
           type="button"

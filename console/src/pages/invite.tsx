@@ -1,6 +1,7 @@
 import { useEffect, useState } from 'preact/hooks'
 import type { Invitation, Session } from '../../../src/admin/shapes/session.ts'
 import { type ApiClient, ApiError } from '../api-client.ts'
+import { useCode } from '../components/code-field.tsx'
 import { SubmitButton } from '../components/dialog.tsx'
 import { ErrorNote } from '../components/error-note.tsx'
 import { TextField } from '../components/field.tsx'
@@ -55,9 +56,10 @@ function AcceptForm({ api, token, invitation, onEnter }: InviteProps & { invitat
   const [name, setName] = useState(invitation.name ?? '')
   const [password, setPassword] = useState('')
   const [repeated, setRepeated] = useState('')
+  const { codeField, withCode } = useCode()
   const accept = useMutation(async () => {
     const body = { token, name: name.trim(), password }
-    onEnter(await api.post<Session>('/admin/invitations/accept', body))
+    await withCode(body, async (sent) => onEnter(await api.post<Session>('/admin/invitations/accept', sent)))
   })
   const { fields = {} } = accept.error ?? {}
   return (
@@ -93,6 +95,7 @@ function AcceptForm({ api, token, invitation, onEnter }: InviteProps & { invitat
         onRepeated={setRepeated}
         error={fields.password}
       />
+      {codeField}
       <ErrorNote error={accept.error} />
       <SubmitButton isBusy={accept.isBusy} isDisabled={!isPasswordReady(password, repeated)}>
         {invitation.name ? 'Set password and sign in' : 'Create account'}

@@ -1,10 +1,15 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
-import type { Session } from '../../../src/admin/shapes/session.ts'
+import type { CurrentSession, Session } from '../../../src/admin/shapes/session.ts'
 import type { ApiClient } from '../api-client.ts'
+import { useCode } from '../components/code-field.tsx'
 import { SubmitButton } from '../components/dialog.tsx'
 import { ErrorNote } from '../components/error-note.tsx'
 import { SecretField, TextField } from '../components/field.tsx'
+import { toHash } from '../hash.ts'
+import { hasPasskeys, usePasskey } from '../passkey.ts'
 import { Mark } from '../shell.tsx'
+import { passkeyTexts } from '../texts/en/passkeys.ts'
+import { signInTexts } from '../texts/en/sign-in.ts'
 import { useMutation } from '../use-mutation.ts'
 
 type SignInProps = { readonly api: ApiClient; readonly onEnter: (session: Session) => void }
@@ -18,9 +23,10 @@ export function SignIn({ api, onEnter }: SignInProps) {
     document.title = 'Sign in · Tabbat console'
     form.current?.querySelector('input')?.focus()
   }, [])
+  const { codeField, withCode } = useCode()
   const signIn = useMutation(async () => {
     const body = { name: name.trim().toLowerCase(), password }
-    onEnter(await api.post<Session>('/admin/session/sign-in', body))
+    await withCode(body, async (sent) => onEnter(await api.post<Session>('/admin/session/sign-in', sent)))
   })
   return (
     <main id="main" class="alone" tabIndex={-1}>
@@ -43,12 +49,59 @@ export function SignIn({ api, onEnter }: SignInProps) {
           autocomplete="current-password"
           required
         />
+        {codeField}
         <ErrorNote error={signIn.error} />
         <SubmitButton isBusy={signIn.isBusy}>Sign in</SubmitButton>
+        <OtherWays api={api} onEnter={onEnter} />
         <small class="dim">
           No account? Ask the operator of this server for a one-time link: <code>tabbat admin invite</code>.
         </small>
       </form>
     </main>
   )
+}
+
+/** Passkeys and single sign-on. */
+function OtherWays({ api, onEnter }: SignInProps) {
+  const [hasSso, setHasSso] = useState(false)
+  const [problem] = useState(takeProblem)
+  useEffect(() => {
+    // If it fails, the password form is enough.
+    api.get<CurrentSession>('/admin/session').then(
+      (found) => setHasSso(found.has_sso),
+      () => {},
+    )
+  }, [api])
+  const passkey = useMutation(async () => {
+    const response = await usePasskey(api, '/admin/session/passkey/begin')
+    onEnter(await api.post<Session>('/admin/session/passkey/sign-in', { response }))
+  })
+  const text = (signInTexts.problems as Readonly<Record<string, string>>)[problem]
+  return (
+    <>
+      <ErrorNote error={passkey.error} />
+      {hasPasskeys() && (
+        <button type="button" disabled={passkey.isBusy} onClick={() => passkey.run()}>
+          {passkeyTexts.signIn}
+        </button>
+      )}
+      {hasSso && (
+        <a class="button" href="/admin/sso/start">
+          {signInTexts.sso}
+        </a>
+      )}
+      {text !== undefined && (
+        <div class="note bad" role="alert">
+          <p>{text}</p>
+        </div>
+      )}
+    </>
+  )
+}
+
+/** `#/sign-in/sso_failed` is the address after a failed single sign-on. It is not a page. */
+function takeProblem(): string {
+  const [, problem = ''] = /^#\/sign-in\/(\w+)$/.exec(location.hash) ?? []
+  if (problem !== '') history.replaceState(null, '', toHash('overview'))
+  return problem
 }

@@ -1,10 +1,14 @@
 import type { batchesTexts } from './en/batches.ts'
 import type { catalogueTexts } from './en/catalogue.ts'
 import type { commonTexts } from './en/common.ts'
+import type { factorsTexts } from './en/factors.ts'
 import type { overviewTexts } from './en/overview.ts'
+import type { passkeyTexts } from './en/passkeys.ts'
 import type { searchTexts } from './en/search.ts'
+import type { sessionsTexts } from './en/sessions.ts'
 import type { settingsTexts } from './en/settings.ts'
 import type { shellTexts } from './en/shell.ts'
+import type { signInTexts } from './en/sign-in.ts'
 import type { sourcesTexts } from './en/sources.ts'
 import type { tokensTexts } from './en/tokens.ts'
 import type { tryItTexts } from './en/try-it.ts'
@@ -32,4 +36,8 @@ export type Translation = {
   readonly webhooks: Translated<typeof webhooksTexts>
   readonly catalogue: Translated<typeof catalogueTexts>
   readonly batches: Translated<typeof batchesTexts>
+  readonly factors: Translated<typeof factorsTexts>
+  readonly passkeys: Translated<typeof passkeyTexts>
+  readonly sessions: Translated<typeof sessionsTexts>
+  readonly signIn: Translated<typeof signInTexts>
 }
