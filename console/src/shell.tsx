@@ -2,7 +2,7 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import { useAppContext } from './app-context.ts'
 import { LazyPage } from './components/lazy-page.tsx'
 import { Pill } from './components/pill.tsx'
-import { ShellTools } from './components/shell-tools.tsx'
+import { ToolButtons, ToolDialog, useTools } from './components/shell-tools.tsx'
 import { toZone } from './format.ts'
 import { toHash } from './hash.ts'
 import { groupsFor, type Page } from './navigation.ts'
@@ -14,6 +14,7 @@ import { readTheme, saveTheme, THEMES, type Theme } from './theme.ts'
 export function Shell({ page, rest }: { page: Page; rest: string }) {
   const { session } = useAppContext()
   const [isOpen, setOpen] = useState(false)
+  const [tool, setTool] = useTools()
   const heading = useRef<HTMLHeadingElement>(null)
   const isFirst = useRef(true)
   const title = shellTexts.pages[page.name]
@@ -42,7 +43,7 @@ export function Shell({ page, rest }: { page: Page; rest: string }) {
           </button>
         </div>
         <div id="navigation" class="navigation">
-          <ShellTools />
+          <ToolButtons onOpen={setTool} />
           <Navigation current={page.name} />
           <div class="foot">
             <ThemeSwitch />
@@ -61,6 +62,7 @@ export function Shell({ page, rest }: { page: Page; rest: string }) {
         </h1>
         <LazyPage page={page} rest={rest} />
       </main>
+      <ToolDialog open={tool} onClose={() => setTool(undefined)} />
     </div>
   )
 }

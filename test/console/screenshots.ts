@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { HOUR_MS } from '../../src/contract/time.ts'
 import { toPhoneCoreOf } from '../../src/simulator/people.ts'
+import { toClass } from '../../src/statistics/latency-classes.ts'
 import { toSpanName } from '../../src/store/span.ts'
 import { CHROMIUM, launch, SKIPPED, visit } from './browser.ts'
 import { acceptInvitation, type ConsoleServer, verifyNin } from './console-server.ts'
@@ -14,6 +15,18 @@ import { PAGES, startFilledServer } from './filled-server.ts'
  * the statistics of the hours before are inserted.
  */
 const FOLDER = 'docs/console'
+
+type View = {
+  readonly name: string
+  readonly title: string
+  readonly ready: string
+  readonly filters?: string
+}
+/** Pages with something chosen in their address. */
+const VIEWS: readonly View[] = [
+  { name: 'overview', title: 'Overview', ready: 'Calls of all nodes', filters: 'chart=vendors' },
+  { name: 'overview', title: 'Overview', ready: 'p95', filters: 'chart=latency' },
+]
 
 if (!CHROMIUM) throw new Error(SKIPPED)
 mkdirSync(FOLDER, { recursive: true })
@@ -31,8 +44,8 @@ try {
   await acceptInvitation(page, await server.invite('owner'), 'ada')
   for (const colorScheme of ['light', 'dark'] as const) {
     await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
-    for (const { name, title, ready } of PAGES) {
-      await page.goto(`${server.admin}/console#/${name}`)
+    for (const { name, title, ready, filters = '' } of [...(PAGES as readonly View[]), ...VIEWS]) {
+      await page.goto(`${server.admin}/console#/${name}${filters && `?${filters}`}`)
       await page.getByRole('heading', { name: title, level: 1 }).waitFor()
       await page.getByText(ready).filter({ visible: true }).first().waitFor()
       if (name === 'try') {
@@ -40,7 +53,9 @@ try {
         await page.getByText('VERIFIED', { exact: true }).first().waitFor()
       }
       await page.locator('.loading, [aria-busy=true]').first().waitFor({ state: 'detached' })
-      await page.screenshot({ path: join(FOLDER, `${name}-${colorScheme}.png`) })
+      await page.screenshot({
+        path: join(FOLDER, `${filters ? `${name}-${filters.split('=')[1]}` : name}-${colorScheme}.png`),
+      })
     }
   }
 } finally {
@@ -54,18 +69,39 @@ async function makeKey({ run }: ConsoleServer): Promise<{ readonly id: string; r
   return { id: created.id, text: created.key }
 }
 
-/** Statistics of one day, with less traffic at night. */
+/** Statistics of two days, with less traffic at night and less on the first day. */
 function insertHistory({ dataDir }: ConsoleServer, keyId: string): void {
   const database = new DatabaseSync(join(dataDir, 'tabbat.db'), { timeout: 5000 })
   const insert = database.prepare(
     `INSERT INTO statistics VALUES ('hour', ?, 'inserted', 'verify_nin', 'live', ?, ?, ?, ?, ?, '')`,
   )
-  for (let back = 23; back >= 1; back--) {
+  const insertLatency = database.prepare(`INSERT INTO latencies VALUES ('hour', ?, 'inserted', 'live', ?, ?)`)
+  const insertCalls = database.prepare(
+    `INSERT INTO source_calls VALUES ('hour', ?, 'inserted', 'dojah', 'verify_nin', ?, ?, ?, ?)`,
+  )
+  for (let back = 47; back >= 1; back--) {
     const time = new Date(Date.now() - back * HOUR_MS).toISOString()
-    const busy =
-      20 + Math.round(180 * Math.max(0, Math.sin(((Number(time.slice(11, 13)) - 5) / 16) * Math.PI)))
+    const hour = toSpanName('hour', time)
+    const wave = Math.max(0, Math.sin(((Number(time.slice(11, 13)) - 5) / 16) * Math.PI))
+    const busy = Math.round((20 + 180 * wave) * (back > 23 ? 0.8 : 1))
+    const latencyClass = toClass(180 + 120 * wave)
+    for (const [more, part] of [
+      [0, 0.8],
+      [1, 0.15],
+      [3, 0.05],
+    ] as const) {
+      insertLatency.run(hour, latencyClass + more, Math.ceil(busy * part))
+      insertCalls.run(
+        hour,
+        'answered',
+        latencyClass + more,
+        Math.ceil(busy * part),
+        Math.ceil(busy * part) * 5000,
+      )
+    }
+    if (back % 5 === 0) insertCalls.run(hour, 'failed', toClass(8000), Math.round(busy / 20), 0)
     const add = (outcome: string, source: string, count: number) =>
-      insert.run(toSpanName('hour', time), outcome, keyId, source, count, time)
+      insert.run(hour, outcome, keyId, source, count, time)
     add('verified', 'dojah', busy)
     add('not_verified', 'dojah', Math.round(busy / 9))
     if (back % 5 === 0) add('source_timeout', 'none', Math.round(busy / 20))

@@ -13,7 +13,8 @@ const OPTIONS = [...RANGES, 'custom'] as const
 
 /** A range up to now, or one with a start and an end. */
 export function RangePicker({ filters, onChange }: RangePickerProps) {
-  const [isCustom, setCustom] = useState(filters.from !== undefined)
+  const [isOpen, setOpen] = useState(false)
+  const isCustom = isOpen || filters.from !== undefined
   return (
     <>
       <Segments
@@ -21,11 +22,13 @@ export function RangePicker({ filters, onChange }: RangePickerProps) {
         value={isCustom ? 'custom' : filters.range}
         options={OPTIONS.map((value) => ({ value, text: texts.ranges[value] }))}
         onValue={(value) => {
-          setCustom(value === 'custom')
+          setOpen(value === 'custom')
           if (value !== 'custom') onChange({ range: value, from: undefined, to: undefined })
         }}
       />
-      {isCustom && <CustomRange filters={filters} onChange={onChange} />}
+      {isCustom && (
+        <CustomRange key={`${filters.from} ${filters.to}`} filters={filters} onChange={onChange} />
+      )}
     </>
   )
 }

@@ -5,10 +5,9 @@ import { ShortcutsDialog } from './shortcuts-dialog.tsx'
 
 type Tool = 'search' | 'shortcuts'
 
-/** The search and the list of shortcuts, by button or key. */
-export function ShellTools() {
+/** The tool that is open. `/` opens the search, `?` the list of shortcuts. */
+export function useTools(): readonly [Tool | undefined, (tool: Tool | undefined) => void] {
   const [open, setOpen] = useState<Tool>()
-  const close = () => setOpen(undefined)
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {
       const tool = findTool(event)
@@ -19,32 +18,38 @@ export function ShellTools() {
     addEventListener('keydown', onKey)
     return () => removeEventListener('keydown', onKey)
   }, [])
+  return [open, setOpen]
+}
+
+export function ToolButtons({ onOpen }: { onOpen: (tool: Tool) => void }) {
   return (
-    <>
-      <div class="tools">
-        <button
-          type="button"
-          class="small"
-          aria-label={texts.search}
-          title={texts.toOpen}
-          onClick={() => setOpen('search')}
-        >
-          {texts.search} <kbd>/</kbd>
-        </button>
-        <button
-          type="button"
-          class="small"
-          aria-label={texts.shortcuts}
-          title={texts.toShortcuts}
-          onClick={() => setOpen('shortcuts')}
-        >
-          <kbd>?</kbd>
-        </button>
-      </div>
-      {open === 'search' && <SearchDialog onClose={close} />}
-      {open === 'shortcuts' && <ShortcutsDialog onClose={close} />}
-    </>
+    <div class="tools">
+      <button
+        type="button"
+        class="small"
+        aria-label={texts.search}
+        title={texts.toOpen}
+        onClick={() => onOpen('search')}
+      >
+        {texts.search} <kbd>/</kbd>
+      </button>
+      <button
+        type="button"
+        class="small"
+        aria-label={texts.shortcuts}
+        title={texts.toShortcuts}
+        onClick={() => onOpen('shortcuts')}
+      >
+        <kbd>?</kbd>
+      </button>
+    </div>
   )
+}
+
+/** Outside the navigation, which is hidden on a narrow screen. */
+export function ToolDialog({ open, onClose }: { open: Tool | undefined; onClose: () => void }) {
+  if (open === 'search') return <SearchDialog onClose={onClose} />
+  return open === 'shortcuts' ? <ShortcutsDialog onClose={onClose} /> : null
 }
 
 /** Undefined while the user types, a dialog is open, or the key belongs to the browser. */
