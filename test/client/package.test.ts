@@ -43,26 +43,48 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true })
 })
 
-/** The Node.js of this project, and that of the machine, which may be older. */
-const runtimes = [process.execPath, ...findNodes()]
+type Runtime = { readonly name: string; readonly command: readonly [string, ...string[]] }
 
-function findNodes(): string[] {
-  const folders = (process.env.PATH ?? '').split(delimiter).filter((each) => !each.includes('node_modules'))
-  const found = folders.flatMap((each) =>
-    globSync('node', { cwd: each || '.' }).map(() => join(each, 'node')),
-  )
-  const isSupported = (file: string) =>
-    Number(execFileSync(file, ['-p', 'process.versions.node.split(".")[0]']).toString()) >= 20
-  return found.slice(0, 1).filter(isSupported)
+/** The Node.js of this project, that of the machine, which may be older, and Deno and Bun if they are installed. */
+const runtimes: readonly Runtime[] = [
+  ...[process.execPath, ...findNodes()].map((file) => ({ name: file, command: [file] as const })),
+  ...findPrograms('deno').map((file) => ({
+    name: 'Deno',
+    command: [file, 'run', '--allow-net', '--allow-env', '--node-modules-dir=manual'] as const,
+  })),
+  ...findPrograms('bun').map((file) => ({ name: 'Bun', command: [file] as const })),
+]
+for (const name of ['deno', 'bun'])
+  if (findPrograms(name).length === 0)
+    console.warn(`\nThe client was not run on ${name}: it is not installed.\n`)
+
+/** The first one in the PATH. */
+function findPrograms(name: string, isSearched: (folder: string) => boolean = () => true): string[] {
+  const folders = (process.env.PATH ?? '').split(delimiter).filter(isSearched)
+  return folders
+    .flatMap((each) => globSync(name, { cwd: each || '.' }).map(() => join(each, name)))
+    .slice(0, 1)
 }
 
-const run = (runtime: string, index: number, settings: Record<string, string> = {}) =>
-  spawn(runtime, [join(folder, 'js', `example-${index}.js`)], {
+function findNodes(): string[] {
+  const found = findPrograms('node', (folder) => !folder.includes('node_modules'))
+  const isSupported = (file: string) =>
+    Number(execFileSync(file, ['-p', 'process.versions.node.split(".")[0]']).toString()) >= 20
+  return found.filter(isSupported)
+}
+
+const run = (
+  { command: [program, ...args] }: Runtime,
+  index: number,
+  settings: Record<string, string> = {},
+) =>
+  spawn(program, [...args, join(folder, 'js', `example-${index}.js`)], {
+    cwd: folder,
     env: { TABBAT_KEY: SANDBOX_KEY, TABBAT_URL: server.url, ...settings },
     stdio: ['ignore', 'pipe', 'inherit'],
   })
 
-const outputOf = async (runtime: string, index: number) => {
+const outputOf = async (runtime: Runtime, index: number) => {
   const child = run(runtime, index)
   const [output, [code]] = await Promise.all([text(child.stdout), once(child, 'close')])
   expect(code).toBe(0)
@@ -111,10 +133,10 @@ describe('the five examples of the README', () => {
     execFileSync(process.execPath, args, { cwd: folder, stdio: 'inherit' })
   })
 
-  describe.each(runtimes)('run as JavaScript on %s', (runtime) => {
+  describe.each(runtimes)('run as JavaScript on $name', (runtime) => {
     it.each([
       [0, /^verified [mf]\n$/],
-      [1, /^validation_failed 422 false \[ 'bvn' \]\n$/],
+      [1, /^validation_failed 422 false \[ ['"]bvn['"] \]\n$/],
       [2, /^cancelled\n$/],
       [3, /^refused 2 nin\ncustomer 1 (waiting|running|done)\ncustomer 2 refused\ntrue true\n$/],
     ])('example %i', async (index, expected) => {
