@@ -11,6 +11,7 @@ type Sample = {
   readonly signer: Signer
   /** Where checkpoints.log is written. */
   readonly folder: string
+  readonly chains?: readonly string[]
 }
 
 const CHAINS = ['bench-1', 'bench-2']
@@ -23,16 +24,17 @@ const PEOPLE = 1_000_000
 const toSampleSubject = (person: number) => createHash('sha256').update(`person ${person}`).digest('hex')
 
 /** Rows of live verifications, through the same code that the server writes with, and a checkpoint as often as there. */
-export async function fillAuditLog({ audit }: Store, { rows, signer, folder }: Sample): Promise<void> {
-  const heads = CHAINS.map(() => EMPTY_HEAD)
+export async function fillAuditLog({ audit }: Store, sample: Sample): Promise<void> {
+  const { rows, signer, folder, chains = CHAINS } = sample
+  const heads = chains.map(() => EMPTY_HEAD)
   await audit.insertPolicies([{ id: toPolicyId(RELEASED), fields: RELEASED }])
-  for (const chain of CHAINS) await audit.claim(chain, null, 'bench', Date.now())
+  for (const chain of chains) await audit.claim(chain, null, 'bench', Date.now())
   for (let done = 0, turn = 0; done < rows; done += BATCH, turn++) {
-    const at = turn % CHAINS.length
+    const at = turn % chains.length
     const entries = Array.from({ length: Math.min(BATCH, rows - done) }, (_each, index) =>
       toEntry(done + index),
     )
-    const linked = linkEntries(CHAINS[at] ?? '', heads[at] ?? EMPTY_HEAD, entries)
+    const linked = linkEntries(chains[at] ?? '', heads[at] ?? EMPTY_HEAD, entries)
     await audit.append(audit.packRows(linked), [])
     heads[at] = linked.at(-1) ?? EMPTY_HEAD
     await makeCheckpoint(audit, signer, folder)

@@ -1,0 +1,89 @@
+import { createSecretKey } from 'node:crypto'
+import { mkdtempSync, rmSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { archiveLog } from '../src/audit/archive/archive-log.ts'
+import { searchArchives } from '../src/audit/archive/search-archives.ts'
+import { openAuditLog } from '../src/audit/audit-log.ts'
+import { makeCheckpoint } from '../src/audit/checkpoint.ts'
+import { toPublicKey } from '../src/audit/open-checkpoint.ts'
+import { createSigner } from '../src/audit/signing.ts'
+import { verifyStore } from '../src/audit/verify-store.ts'
+import { DAY_MS } from '../src/contract/time.ts'
+import { openStore } from '../src/store/store.ts'
+import { readTableSizes } from '../src/store/table-sizes.ts'
+import { fillAuditLog } from './audit-sample.ts'
+
+/**
+ * How long an archive of the audit log takes, step by step, and how large it is: npm run bench:archive -- 1000000. With
+ * TABBAT_DATABASE_URL, on an empty PostgreSQL database.
+ */
+const ROWS = Number(process.argv[2] ?? 1_000_000)
+const CHAINS = ['y2020m01-bench-1', 'y2020m01-bench-2']
+
+const signer = createSigner(createSecretKey(Buffer.alloc(32, 7)))
+const publicKey = toPublicKey(signer.publicKey, 'The key')
+const folder = mkdtempSync(join(tmpdir(), 'tabbat-bench-'))
+const path = join(folder, 'bench.audit.zst')
+const store = await openStore({ dataDir: folder, databaseUrl: process.env.TABBAT_DATABASE_URL })
+const stop = (error: unknown) => {
+  throw error
+}
+
+try {
+  if (store.database.dialect === 'postgres')
+    await store.database.prepare("SELECT create_audit_month('y2020m01', 'y2020m02')").run()
+  let at = performance.now()
+  const lap = (name: string) => {
+    const seconds = (performance.now() - at) / 1000
+    console.log(`${name}: ${seconds.toFixed(2)} s, ${Math.round(ROWS / seconds)} rows/s`)
+    at = performance.now()
+  }
+  await fillAuditLog(store, { rows: ROWS, signer, folder, chains: CHAINS })
+  lap('filled')
+  for (const chain of CHAINS) await store.audit.release(chain, 'bench', Date.now() - 30 * DAY_MS)
+  await makeCheckpoint(store.audit, signer, folder)
+  const [first] = await store.audit.page(CHAINS[1] ?? '', ROWS / 4, 1)
+  const before = await readTableSizes(store.database, store.file)
+  const failures = { onUnavailable: stop, onCheckpointFailure: stop, onCorruption: stop }
+  const audit = await openAuditLog({
+    table: store.audit,
+    signer,
+    dataDir: folder,
+    checkpointDir: folder,
+    ...failures,
+  })
+  at = performance.now()
+  let last = ''
+  await archiveLog(Date.UTC(2020, 1), path, {
+    store,
+    signer,
+    audit,
+    by: 'bench',
+    onStep: (step) => {
+      if (step !== last) lap(step)
+      last = step
+    },
+  })
+  const bytes = statSync(path).size
+  console.log(`archive: ${bytes} bytes, ${(bytes / ROWS).toFixed(1)} bytes a row`)
+  console.log(`database before: ${(before.total / ROWS).toFixed(1)} bytes a row`)
+  at = performance.now()
+  const { sound } = await verifyStore(store, { publicKey, archives: [path] })
+  lap(sound ? 'verified' : 'NOT SOUND')
+  for (const wanted of [
+    { request_reference: first?.request_reference ?? '' },
+    { subject: first?.subject ?? '' },
+  ]) {
+    const found = await searchArchives([path], wanted, publicKey)
+    console.log(
+      `search by ${Object.keys(wanted)[0]}: ${found.length} rows, ${(performance.now() - at).toFixed(0)} ms`,
+    )
+    at = performance.now()
+  }
+  console.log(`memory: at most ${Math.round(process.resourceUsage().maxRSS / 1024)} MB`)
+  await audit.close()
+} finally {
+  await store.close()
+  rmSync(folder, { recursive: true })
+}
