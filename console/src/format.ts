@@ -53,6 +53,13 @@ export const toClock = (at: string) => clock.format(new Date(at))
 export const toDay = (text: string) => (Number.isNaN(Date.parse(text)) ? text : day.format(new Date(text)))
 export const toShortCount = (count: number) => short.format(count)
 export const toCount = (count: number) => whole.format(count)
+const UNITS = ['B', 'kB', 'MB', 'GB', 'TB', 'PB'] as const
+const threeDigits = new Intl.NumberFormat(LOCALE, { maximumSignificantDigits: 3 })
+/** With three digits: 1.23 GB. */
+export function toBytes(bytes: number): string {
+  const power = Math.min(Math.floor(Math.log10(Math.max(Math.abs(bytes), 1)) / 3), UNITS.length - 1)
+  return `${threeDigits.format(bytes / 1000 ** power)} ${UNITS[power]}`
+}
 export const toNaira = (kobo: number) => `₦${naira.format(kobo / 100)}`
 export const toPercent = (part: number | null) => (part === null ? '–' : percent.format(part))
 /** For error rates: rounded up, so that a few errors are not 0 %. */

@@ -49,6 +49,7 @@ const GROUPS: readonly Group[] = [
     name: 'system',
     pages: [
       { name: 'sources', load: async () => (await import('./pages/sources.tsx')).Sources },
+      { name: 'storage', load: async () => (await import('./pages/storage.tsx')).Storage },
       { name: 'settings', load: async () => (await import('./pages/settings.tsx')).Settings },
     ],
   },

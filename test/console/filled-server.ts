@@ -16,6 +16,7 @@ export const PAGES = [
   { name: 'catalogue', title: 'Catalogue', ready: 'is active' },
   { name: 'sources', title: 'Sources', ready: 'Updating live' },
   { name: 'records', title: 'Records', ready: 'NIN records' },
+  { name: 'storage', title: 'Storage', ready: 'TABBAT_AUDIT_KEEP' },
   { name: 'settings', title: 'Settings', ready: 'TABBAT_PORT' },
   { name: 'accounts', title: 'Accounts', ready: 'Reset password' },
   { name: 'tokens', title: 'Tokens', ready: 'grafana' },

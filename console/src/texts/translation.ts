@@ -10,6 +10,7 @@ import type { settingsTexts } from './en/settings.ts'
 import type { shellTexts } from './en/shell.ts'
 import type { signInTexts } from './en/sign-in.ts'
 import type { sourcesTexts } from './en/sources.ts'
+import type { storageTexts } from './en/storage.ts'
 import type { tokensTexts } from './en/tokens.ts'
 import type { tryItTexts } from './en/try-it.ts'
 import type { webhooksTexts } from './en/webhooks.ts'
@@ -31,6 +32,7 @@ export type Translation = {
   readonly shell: Translated<typeof shellTexts>
   readonly sources: Translated<typeof sourcesTexts>
   readonly settings: Translated<typeof settingsTexts>
+  readonly storage: Translated<typeof storageTexts>
   readonly tokens: Translated<typeof tokensTexts>
   readonly tryIt: Translated<typeof tryItTexts>
   readonly webhooks: Translated<typeof webhooksTexts>

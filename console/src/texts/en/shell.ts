@@ -25,6 +25,7 @@ export const shellTexts = defineTexts('shell', {
     records: 'Records',
     catalogue: 'Catalogue',
     sources: 'Sources',
+    storage: 'Storage',
     settings: 'Settings',
     account: 'Your account',
     notFound: 'Page not found',

@@ -1,0 +1,38 @@
+import type { Browser } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { DAY_MS } from '../../src/contract/time.ts'
+import { openStore } from '../../src/store/store.ts'
+import { CHROMIUM, launch, visit } from './browser.ts'
+import { acceptInvitation, type ConsoleServer, startConsoleServer } from './console-server.ts'
+
+describe.skipIf(!CHROMIUM)('the page Storage', () => {
+  let server: ConsoleServer
+  let browser: Browser
+  beforeAll(async () => {
+    server = await startConsoleServer({ TABBAT_AUDIT_KEEP: '2y', TABBAT_AUDIT_ARCHIVE_DIR: '/archive' })
+    browser = await launch()
+    const store = await openStore({ dataDir: server.dataDir, databaseUrl: undefined })
+    const today = Math.floor(Date.now() / DAY_MS)
+    // Grows by 2 MB a day.
+    for (let days = 1; days <= 10; days++)
+      await store.storage.record({ day: today - days, bytes: 100e6 - days * 2e6 }, 0)
+    await store.close()
+  })
+  afterAll(async () => {
+    await browser?.close()
+    await server?.stop()
+  })
+
+  it('shows the growth a day, when the disk is full, and how long data is kept', async () => {
+    const { page } = await visit(browser)
+    await acceptInvitation(page, await server.invite('viewer'), 'vera')
+    await page.goto(`${server.admin}/console#/storage`)
+    const main = page.locator('main')
+    await main.getByText('Growth a day').waitFor()
+    const text = await main.innerText()
+    expect(text).toMatch(/Growth a day\s+2 MB/)
+    expect(text).toMatch(/Disk full\s+(in [\d,]+ days, on .+, at this rate|Not at this rate)/)
+    expect(text).toMatch(/TABBAT_AUDIT_KEEP\s+2y/)
+    expect(text).toContain('No audit row was archived.')
+  })
+})
