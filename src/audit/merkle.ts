@@ -21,27 +21,26 @@ export async function computeMerkleRoot(pages: AsyncIterable<readonly Uint8Array
     level.push(...page.map(toLeaf))
     await new Promise((done) => setImmediate(done))
   }
-  while (level.length > 1) {
-    const above: Buffer[] = []
-    for (let at = 0; at < level.length; at += PAIRS_AT_ONCE * 2) {
-      above.push(...toParents(level.slice(at, at + PAIRS_AT_ONCE * 2)))
-      await new Promise((done) => setImmediate(done))
-    }
-    level = above
-  }
+  while (level.length > 1) level = await climbLevel(level)
   return level[0] ?? Buffer.alloc(32)
+}
+
+async function climbLevel(level: readonly Buffer[]): Promise<Buffer[]> {
+  const above: Buffer[] = []
+  for (let at = 0; at < level.length; at += PAIRS_AT_ONCE * 2) {
+    above.push(...toParents(level.slice(at, at + PAIRS_AT_ONCE * 2)))
+    await new Promise((done) => setImmediate(done))
+  }
+  return above
 }
 
 /** The neighbours of one hash on each level up to the root. */
 export function toMerklePath(hashes: readonly Uint8Array[], index: number): Step[] {
   const path: Step[] = []
   let level = hashes.map(toLeaf)
-  let at = index
-  while (level.length > 1) {
-    const partner = level[at ^ 1]
-    if (partner) path.push({ side: at % 2 === 0 ? 'right' : 'left', hash: partner.toString('hex') })
+  for (let at = index; level.length > 1; at >>= 1) {
+    path.push(...toStep(level, at))
     level = toParents(level)
-    at >>= 1
   }
   return path
 }
@@ -68,3 +67,24 @@ const toParents = (level: readonly Buffer[]): Buffer[] =>
     const [left, right] = [level[index * 2] as Buffer, level[index * 2 + 1]]
     return right ? toNode(left, right) : left
   })
+
+/** All levels of a tree, for the paths of many leaves. */
+export type MerkleTree = { readonly pathOf: (index: number) => Step[] }
+
+/** Like `computeMerkleRoot`, it does not block the event loop. */
+export async function buildMerkleTree(pages: AsyncIterable<readonly Uint8Array[]>): Promise<MerkleTree> {
+  let level: Buffer[] = []
+  for await (const page of pages) level.push(...page.map(toLeaf))
+  const levels = [level]
+  while (level.length > 1) {
+    level = await climbLevel(level)
+    levels.push(level)
+  }
+  return { pathOf: (index) => levels.flatMap((each, height) => toStep(each, index >> height)) }
+}
+
+/** Nothing where a node has no partner, as the root. */
+function toStep(level: readonly Buffer[], at: number): Step[] {
+  const partner = level[at ^ 1]
+  return partner ? [{ side: at % 2 === 0 ? 'right' : 'left', hash: partner.toString('hex') }] : []
+}

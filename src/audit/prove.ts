@@ -1,13 +1,12 @@
-import type { KeyObject } from 'node:crypto'
 import { UserError } from '../errors.ts'
 import type { LoggedRow } from '../store/audit-row.ts'
-import { type AuditSnapshot, withAuditSnapshot } from '../store/audit-snapshot.ts'
 import type { Checkpoint } from '../store/audit-table.ts'
 import type { Store } from '../store/store.ts'
 import { checkProof, PROOF_KIND, type Proof, type ProofRow, toProofText } from './check-proof.ts'
 import { makeCheckpoint } from './checkpoint.ts'
+import { findCovering } from './covering-checkpoint.ts'
 import { toMerklePath } from './merkle.ts'
-import { openCheckpoint, type SignedHead, toPublicKey } from './open-checkpoint.ts'
+import { type SignedHead, toPublicKey } from './open-checkpoint.ts'
 import { refuseOlderStore } from './open-losses.ts'
 import type { Signer } from './signing.ts'
 
@@ -17,8 +16,6 @@ type ProveDeps = {
   readonly signer: Signer
   readonly checkpointDir: string
 }
-
-type Covering = { readonly checkpoint: Checkpoint; readonly head: SignedHead }
 
 /** Returns a proof that the outcome of a verification is in the log. */
 export async function prove(deps: ProveDeps, reference: string): Promise<string> {
@@ -50,31 +47,6 @@ async function findRow({ audit }: Store, reference: string): Promise<LoggedRow> 
   const row = rows.find(({ phase }) => phase === 'outcome') ?? rows[0]
   if (!row) throw new UserError('The audit log has no row with this reference.')
   return row
-}
-
-function findCovering(store: Store, publicKey: KeyObject, row: LoggedRow): Promise<Covering | undefined> {
-  return withAuditSnapshot(store, async (scan) => {
-    // A checkpoint is later than its rows, unless the clock was set back.
-    return (await findAfter(scan, publicKey, row, row.time)) ?? (await findAfter(scan, publicKey, row, ''))
-  })
-}
-
-async function findAfter(
-  scan: AuditSnapshot,
-  publicKey: KeyObject,
-  { chain, sequence }: LoggedRow,
-  after: string,
-): Promise<Covering | undefined> {
-  for await (const page of scan.checkpoints(after))
-    for (const checkpoint of page) {
-      const opened = openCheckpoint(checkpoint, publicKey)
-      const heads = 'heads' in opened ? opened.heads : []
-      const head = heads.find(
-        (each) => each.chain === chain && each.from < sequence && sequence <= each.sequence,
-      )
-      if (head) return { checkpoint, head }
-    }
-  return undefined
 }
 
 /** Refuses to sign a log that was truncated or rewritten. */

@@ -27,6 +27,8 @@ export type AuditTable = AuditQueries &
     readonly insertCheckpoint: (checkpoint: Checkpoint) => Promise<void>
     readonly lastCheckpoint: () => Promise<Checkpoint | undefined>
     readonly listCheckpoints: () => Promise<Checkpoint[]>
+    /** The first checkpoints that were made at a time or after it. */
+    readonly checkpointsFrom: (time: string, most: number) => Promise<Checkpoint[]>
   }
 
 const LIST = AUDIT_COLUMNS.join(', ')
@@ -58,6 +60,9 @@ export function createAuditTable(database: Database): AuditTable {
     'SELECT time, body, signature FROM checkpoints ORDER BY time DESC LIMIT 1',
   )
   const listCheckpoints = database.prepare('SELECT time, body, signature FROM checkpoints ORDER BY time')
+  const checkpointsFrom = database.prepare(
+    'SELECT time, body, signature FROM checkpoints WHERE time >= $1 ORDER BY time LIMIT $2',
+  )
   return {
     ...createAuditQueries(database, LOGGED),
     ...createChainTable(database),
@@ -84,6 +89,7 @@ export function createAuditTable(database: Database): AuditTable {
     },
     lastCheckpoint: async () => (await lastCheckpoint.get()) as Checkpoint | undefined,
     listCheckpoints: async () => (await listCheckpoints.all()) as Checkpoint[],
+    checkpointsFrom: async (time, most) => (await checkpointsFrom.all(time, most)) as Checkpoint[],
   }
 }
 

@@ -1,0 +1,53 @@
+import type { KeyObject } from 'node:crypto'
+import type { LoggedRow } from '../store/audit-row.ts'
+import { type AuditSnapshot, withAuditSnapshot } from '../store/audit-snapshot.ts'
+import type { Checkpoint } from '../store/audit-table.ts'
+import type { Store } from '../store/store.ts'
+import { openCheckpoint, type SignedHead } from './open-checkpoint.ts'
+
+/** A checkpoint, and its statement about the rows of a chain among which a row is. */
+export type Covering = { readonly checkpoint: Checkpoint; readonly head: SignedHead }
+
+/** Nearly always one of the first checkpoints after the row covers it. */
+const FIRST_LOOK = 4
+
+/** The first checkpoint whose Merkle tree has the row. */
+export async function findCovering(
+  store: Store,
+  publicKey: KeyObject,
+  row: LoggedRow,
+): Promise<Covering | undefined> {
+  for (const checkpoint of await store.audit.checkpointsFrom(row.time, FIRST_LOOK)) {
+    const covering = toCovering(checkpoint, publicKey, row)
+    if (covering) return covering
+  }
+  return withAuditSnapshot(store, async (scan) => {
+    // A checkpoint is later than its rows, unless the clock was set back.
+    return (await findAfter(scan, publicKey, row, row.time)) ?? (await findAfter(scan, publicKey, row, ''))
+  })
+}
+
+async function findAfter(
+  scan: AuditSnapshot,
+  publicKey: KeyObject,
+  row: LoggedRow,
+  after: string,
+): Promise<Covering | undefined> {
+  for await (const page of scan.checkpoints(after))
+    for (const checkpoint of page) {
+      const covering = toCovering(checkpoint, publicKey, row)
+      if (covering) return covering
+    }
+  return undefined
+}
+
+function toCovering(checkpoint: Checkpoint, publicKey: KeyObject, row: LoggedRow): Covering | undefined {
+  const opened = openCheckpoint(checkpoint, publicKey)
+  const head = 'heads' in opened ? opened.heads.find((each) => covers(each, row)) : undefined
+  return head && { checkpoint, head }
+}
+
+export const covers = (
+  { chain, from, sequence }: SignedHead,
+  row: Pick<LoggedRow, 'chain' | 'sequence'>,
+): boolean => chain === row.chain && from < row.sequence && row.sequence <= sequence
