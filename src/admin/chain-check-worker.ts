@@ -4,16 +4,17 @@ import { type CheckpointFile, findCheckpointFile } from '../audit/checkpoint-fil
 import { verifyStore } from '../audit/verify-store.ts'
 import { UserError } from '../errors.ts'
 import { openStore } from '../store/store.ts'
-import type { CheckInput, CheckMessage } from './chain-check.ts'
+import { type CheckInput, type CheckMessage, UPLOADED } from './check-message.ts'
 
-const { store: options, publicKey, file: path, archiveDir } = workerData as CheckInput
+const { store: options, publicKey, folder, uploaded, archiveDir } = workerData as CheckInput
 
 const send = (message: CheckMessage) => parentPort?.postMessage(message)
 
 /** Read before the database: each checkpoint is written to the database first, so none can be missing there. */
 function findFile(): CheckpointFile | undefined {
+  if (uploaded !== undefined) return findCheckpointFile(uploaded, UPLOADED)
   try {
-    return findCheckpointFile(path)
+    return findCheckpointFile(folder)
   } catch {
     return undefined
   }
@@ -26,7 +27,10 @@ async function check(): Promise<CheckMessage> {
     const onProgress = (rows: number, total: number) => send({ rows, total })
     // The other processors are for requests.
     const archives = archiveDir === undefined ? [] : findArchives([archiveDir])
-    return { verdict: await verifyStore(store, { publicKey, file, archives, onProgress, threads: 1 }) }
+    const verdict = await verifyStore(store, { publicKey, file, archives, onProgress, threads: 1 })
+    if (uploaded !== undefined && verdict.sound && verdict.file.checkpoints === 0)
+      throw new UserError(`There is no checkpoint in ${UPLOADED}. Upload a checkpoints.log, not compressed.`)
+    return { verdict }
   } finally {
     await store.close()
   }

@@ -1,42 +1,31 @@
-import type { KeyObject } from 'node:crypto'
+import { rm } from 'node:fs/promises'
+import { dirname } from 'node:path'
 import type { Worker } from 'node:worker_threads'
 import { openWorkerThread } from '../assets/worker-thread.ts'
 import { auditBy } from '../audit/audit-by.ts'
+import { findPlace } from '../audit/checkpoint-place.ts'
 import { toPublicKey } from '../audit/open-checkpoint.ts'
 import { createSigner } from '../audit/signing.ts'
-import { toVerdictText } from '../audit/verdict-text.ts'
-import type { Verdict } from '../audit/verify-audit-log.ts'
+import { type ComparedFile, toVerdictText } from '../audit/verdict-text.ts'
 import type { Context } from '../context/context.ts'
 import type { Actor } from '../contract/role.ts'
 import { UserError } from '../errors.ts'
-import type { StoreOptions } from '../store/store.ts'
+import { type CheckInput, type CheckMessage, UPLOADED } from './check-message.ts'
 import type { ChainCheck } from './shapes/audit.ts'
 
 /** Verifies the whole audit log in a worker thread, one run at a time. */
 export type ChainChecks = {
   /** The current run, or the last one. */
   readonly read: () => ChainCheck
-  /** Throws a `UserError` while a run is in progress. */
-  readonly start: (actor: Actor) => ChainCheck
+  /**
+   * Throws a `UserError` while a run is in progress. An uploaded checkpoints.log is compared instead of the one of this server,
+   * and deleted afterwards with its folder.
+   */
+  readonly start: (actor: Actor, uploaded?: string) => ChainCheck
   /** Resolves when no run is in progress. */
   readonly finish: () => Promise<void>
   readonly close: () => Promise<void>
 }
-
-/** The input of the worker thread. */
-export type CheckInput = {
-  readonly store: StoreOptions
-  readonly publicKey: KeyObject
-  /** The folder of checkpoints.log. */
-  readonly file: string
-  /** The folder of archives. */
-  readonly archiveDir: string | undefined
-}
-/** A message of the worker thread: progress, then a result. */
-export type CheckMessage =
-  | { readonly rows: number; readonly total: number }
-  | { readonly verdict: Verdict }
-  | { readonly problem: string }
 
 const NONE: ChainCheck = {
   state: 'none',
@@ -72,21 +61,23 @@ export function createChainChecks(context: CheckContext): ChainChecks {
       .record([{ phase: 'audit_verified', outcome: check.state, detail }])
       .catch(context.log.failure)
   }
-  const start = (actor: Actor) => {
+  const start = (actor: Actor, uploaded?: string) => {
     if (worker) throw new UserError('A verification of the log is already running. Wait until it has ended.')
     startedAt = performance.now()
     check = { ...NONE, state: 'running', started_at: new Date().toISOString(), started_by: actor.name }
-    const thread = startThread(context, ({ rows, total }) => {
+    const thread = startThread(context, uploaded, ({ rows, total }) => {
       check = { ...check, rows, total }
     })
     worker = thread.worker
-    finished = thread.result.then(
-      (result) => end(actor, result),
-      (error: unknown) => {
-        if (!closing) context.log.failure(error)
-        return end(actor, { state: 'failed', headline: FAILED })
-      },
-    )
+    finished = thread.result
+      .finally(() => uploaded && rm(dirname(uploaded), { recursive: true, force: true }))
+      .then(
+        (result) => end(actor, result),
+        (error: unknown) => {
+          if (!closing) context.log.failure(error)
+          return end(actor, { state: 'failed', headline: FAILED })
+        },
+      )
     return check
   }
 
@@ -104,14 +95,22 @@ export function createChainChecks(context: CheckContext): ChainChecks {
 
 type Progress = { readonly rows: number; readonly total: number }
 
-function startThread(context: CheckContext, onProgress: (progress: Progress) => void) {
-  const input = toCheckInput(context)
+function startThread(
+  context: CheckContext,
+  uploaded: string | undefined,
+  onProgress: (progress: Progress) => void,
+) {
+  const input = { ...toCheckInput(context), uploaded }
+  const compared: ComparedFile =
+    uploaded === undefined
+      ? { path: input.folder, place: findPlace(input.folder, context.config) }
+      : { path: UPLOADED, place: 'elsewhere' }
   const worker = openWorkerThread('chain-check', { workerData: input })
   const { promise, resolve, reject } = Promise.withResolvers<Partial<ChainCheck>>()
   worker
     .on('message', (message: CheckMessage) => {
       if ('total' in message) onProgress(message)
-      else resolve(toResult(message, input.file))
+      else resolve(toResult(message, compared))
     })
     .once('error', reject)
     .once('exit', () => reject(new Error('the worker thread ended before the audit log was verified')))
@@ -119,21 +118,24 @@ function startThread(context: CheckContext, onProgress: (progress: Progress) => 
   return { worker, result: promise }
 }
 
-function toCheckInput({ config, keyring }: CheckContext): CheckInput {
+function toCheckInput({ config, keyring }: CheckContext): Omit<CheckInput, 'uploaded'> {
   const { dataDir, databaseUrl, checkpointDir = dataDir } = config
   return {
     store: { dataDir, databaseUrl, mustExist: true },
     publicKey: toPublicKey(createSigner(keyring()['audit-signing']).publicKey, 'The key'),
-    file: checkpointDir,
+    folder: checkpointDir,
     archiveDir: config.auditArchiveDir,
   }
 }
 
-/** The checkpoint file is the one this server writes, so it proves nothing about a truncated log: the text says so. */
-function toResult(message: Exclude<CheckMessage, { total: number }>, path: string): Partial<ChainCheck> {
+/** The text says what the compared checkpoints cannot show. */
+function toResult(
+  message: Exclude<CheckMessage, { total: number }>,
+  file: ComparedFile,
+): Partial<ChainCheck> {
   if ('problem' in message) return { state: 'failed', headline: message.problem }
   const { sound, rows, chains, checkpoints, unsigned } = message.verdict
-  const { headline, compared, limits } = toVerdictText(message.verdict, { path, isKeptElsewhere: false })
+  const { headline, compared, limits } = toVerdictText(message.verdict, file)
   const text = { headline, compared: [...compared], limits: [...limits] }
   return { state: sound ? 'sound' : 'faulty', rows, chains, checkpoints, unsigned, ...text }
 }

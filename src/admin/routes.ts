@@ -1,6 +1,7 @@
 import type { AdminRoute } from './route.ts'
 import { ACCOUNT_ROUTES } from './routes/accounts.ts'
 import { AUDIT_ROUTES } from './routes/audit.ts'
+import { AUDIT_CHECK_ROUTES } from './routes/audit-check.ts'
 import { BATCH_ROUTES } from './routes/batches.ts'
 import { CATALOGUE_ROUTES } from './routes/catalogue.ts'
 import { CATALOGUE_REVIEW_ROUTES } from './routes/catalogue-reviews.ts'
@@ -35,6 +36,7 @@ export const ADMIN_ROUTES: readonly AdminRoute[] = [
   ...WEBHOOK_ROUTES,
   ...AUDIT_ROUTES,
   ...REQUEST_ROUTES,
+  ...AUDIT_CHECK_ROUTES,
   ...CATALOGUE_ROUTES,
   ...CATALOGUE_REVIEW_ROUTES,
   ...SOURCE_ROUTES,

@@ -6,24 +6,24 @@ import { createGunzip } from 'node:zlib'
 import { UserError } from '../errors.ts'
 import type { Checkpoint } from '../store/audit-table.ts'
 
-/** A copy of a checkpoints.log, or a folder with its parts. */
+/** A copy of a checkpoints.log, or a folder with its parts. `path` is how messages name it. */
 export type CheckpointFile = { readonly path: string; readonly parts: readonly Part[] }
 
 /** One file, with its size when it was opened. */
 type Part = { readonly path: string; readonly size: number }
 
 /** Call it before the database is read: what the file holds by then, the database must hold as well. */
-export function findCheckpointFile(path: string): CheckpointFile {
+export function findCheckpointFile(path: string, shownPath = path): CheckpointFile {
   try {
     const names = statSync(path).isDirectory() ? listFiles(path) : [path]
     const parts = names.map((name) => ({ path: name, stats: statSync(name) }))
     if (parts.length > 0 && parts.every(({ stats }) => stats.isFile()))
-      return { path, parts: parts.map((part) => ({ path: part.path, size: part.stats.size })) }
+      return { path: shownPath, parts: parts.map((part) => ({ path: part.path, size: part.stats.size })) }
   } catch {
     // Reported below.
   }
   throw new UserError(
-    `${path} cannot be read, or is a folder without a checkpoints.log. Check the path and its permissions.`,
+    `${shownPath} cannot be read, or is a folder without a checkpoints.log. Check the path and its permissions.`,
   )
 }
 

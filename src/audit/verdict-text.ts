@@ -1,9 +1,10 @@
+import type { CheckpointPlace } from './checkpoint-place.ts'
 import { toFaultText, toVisible } from './fault-text.ts'
 import type { ChainEnd, Verdict } from './verify-audit-log.ts'
 import type { StatedLoss } from './verify-losses.ts'
 
-/** The checkpoints.log that was compared, and whether it was stored apart from the database. */
-export type ComparedFile = { readonly path: string; readonly isKeptElsewhere: boolean }
+/** The checkpoints.log that was compared. */
+export type ComparedFile = { readonly path: string; readonly place: CheckpointPlace }
 
 /** The result of a check in sentences, used by the command line and the console. */
 type VerdictText = {
@@ -22,7 +23,7 @@ export function toVerdictText(verdict: Verdict, file?: ComparedFile): VerdictTex
   return {
     headline: fault
       ? `The audit log is NOT sound. First fault: ${toFaultText(fault)}.`
-      : 'No difference was found between the audit log and what it was compared with.',
+      : toSoundHeadline(verdict, file),
     compared: [
       `${fault ? 'Sound before the fault' : 'Compared'}: ${listCompared(verdict, file).join(', ')}.`,
       ...(fault ? [] : listEnds(verdict.ends)),
@@ -31,6 +32,16 @@ export function toVerdictText(verdict: Verdict, file?: ComparedFile): VerdictTex
     ],
     limits: fault ? [] : listLimits(verdict, file),
   }
+}
+
+/** The sentence that says what was found also says what cannot be found: it may be all that is read. */
+function toSoundHeadline({ file: { last } }: Verdict, file?: ComparedFile): string {
+  const found = 'No difference was found between the audit log and the checkpoints'
+  if (!file || last === undefined || file.place === 'data folder')
+    return `${found} on this server, but a cut at the end of the log cannot be seen without checkpoints that were kept elsewhere.`
+  if (file.place === 'other folder')
+    return `${found} in ${file.path}, but a cut at the end of the log cannot be seen if it was also made there, where this server can write.`
+  return `${found} in ${file.path}, but a cut after ${last} cannot be seen without newer checkpoints.`
 }
 
 const listCompared = (
@@ -71,7 +82,7 @@ function listLimits({ unsigned, archives, file: { last } }: Verdict, file?: Comp
   return [
     ...young,
     ...listArchiveLimits(archives),
-    ...(file?.isKeptElsewhere && last ? [toLimitOfFile(file.path, last)] : WITHOUT_CHECKPOINTS),
+    ...(file?.place === 'elsewhere' && last ? [toLimitOfFile(file.path, last)] : WITHOUT_CHECKPOINTS),
   ]
 }
 
@@ -93,8 +104,8 @@ const sumRows = (archives: readonly { readonly rows: number }[]) =>
   archives.reduce((sum, { rows }) => sum + rows, 0)
 
 const WITHOUT_CHECKPOINTS = [
-  'Not compared: checkpoints stored outside this server. Without them, this check cannot find that the end of the log was removed or rewritten, or that an older copy was restored, if the checkpoints in the database and on this server were changed in the same way.',
-  'To find that, run: tabbat audit verify --checkpoints FILE, with a checkpoints.log that was stored elsewhere.',
+  'Not compared: checkpoints that this server cannot change. Without them, this check cannot find that the end of the log was removed or rewritten, or that an older copy was restored, if the checkpoints in the database and in the folder of this server were changed in the same way.',
+  'To find that, upload a checkpoints.log that was kept elsewhere on the page Audit of the console, or run: tabbat audit verify --checkpoints FILE',
 ]
 
 const toLimitOfFile = (path: string, last: string) =>

@@ -1,9 +1,8 @@
 import type { KeyObject } from 'node:crypto'
-import { existsSync, realpathSync } from 'node:fs'
-import { dirname } from 'node:path'
 import type { Command } from 'commander'
 import { dim, say, strong } from '../app/terminal.ts'
-import { findCheckpointFile } from '../audit/checkpoint-file.ts'
+import { type CheckpointFile, findCheckpointFile } from '../audit/checkpoint-file.ts'
+import { findPlace } from '../audit/checkpoint-place.ts'
 import { type ComparedFile, toVerdictText } from '../audit/verdict-text.ts'
 import type { Verdict } from '../audit/verify-audit-log.ts'
 import { verifyStore } from '../audit/verify-store.ts'
@@ -37,7 +36,7 @@ export function addAuditVerifyCommand(audit: Command): void {
     )
   addHelp(command, {
     details:
-      'It prints what was compared, and what the comparison cannot show. From the database alone it finds rows that were changed, deleted, swapped or inserted. Only --checkpoints finds a log that was cut off, rewritten from some row on, or replaced by an older copy: an attacker who can do that can also remove the checkpoints from the database. docs/audit-format.md describes the format.\n\nRows that were archived are verified in their archives, which --archive or TABBAT_AUDIT_ARCHIVE_DIR names. Archives that are not given are listed.\n\nServers may run meanwhile.',
+      'It prints what was compared, and what the comparison cannot show. From the database alone it finds rows that were changed, deleted, swapped or inserted. Only --checkpoints finds a log that was cut off, rewritten from some row on, or replaced by an older copy: an attacker who can do that can also remove the checkpoints from the database. Without --checkpoints, the log is also compared with TABBAT_CHECKPOINT_DIR, if that is outside the data folder. docs/audit-format.md describes the format.\n\nRows that were archived are verified in their archives, which --archive or TABBAT_AUDIT_ARCHIVE_DIR names. Archives that are not given are listed.\n\nServers may run meanwhile.',
     usesDatabase: true,
     settings: ['TABBAT_CHECKPOINT_DIR', 'TABBAT_AUDIT_ARCHIVE_DIR'],
     exitCodes: { 0: 'no fault found', 1: 'a fault was found, or the log could not be read' },
@@ -65,13 +64,13 @@ async function runVerify(publicKey: KeyObject, store: Store, options: Options): 
   const { checkpoints, json } = options
   const startedAt = performance.now()
   // Read before the database, which then has every checkpoint of the file.
-  const file = checkpoints === undefined ? undefined : findCheckpointFile(checkpoints)
+  const file = checkpoints === undefined ? findOwnFile() : findCheckpointFile(checkpoints)
   const progress = createProgress()
   const archives = findNamed(options.archive, loadConfig())
   const named = { publicKey, file, archives, onProgress: progress.show }
   const verdict = await verifyStore(store, named).finally(progress.clear)
-  if (verdict.sound && file && verdict.file.checkpoints === 0)
-    throw new UserError(`There is no checkpoint in ${file.path}.`)
+  if (verdict.sound && checkpoints !== undefined && verdict.file.checkpoints === 0)
+    throw new UserError(`There is no checkpoint in ${checkpoints}.`)
   const seconds = (performance.now() - startedAt) / 1000
   if (!verdict.sound) process.exitCode = 1
   const compared = file && toComparedFile(file.path)
@@ -79,13 +78,19 @@ async function runVerify(publicKey: KeyObject, store: Store, options: Options): 
   else report(verdict, seconds, compared)
 }
 
-/** A file that this server writes is not a copy kept elsewhere. */
-function toComparedFile(path: string): ComparedFile {
+/** The checkpoints of this server, if they are in another folder than its data. */
+function findOwnFile(): CheckpointFile | undefined {
   const { dataDir, checkpointDir = dataDir } = loadConfig()
-  const real = realpathSync(path)
-  const isOwn = existsSync(checkpointDir) && [real, dirname(real)].includes(realpathSync(checkpointDir))
-  return { path, isKeptElsewhere: !isOwn }
+  if (findPlace(checkpointDir, { dataDir, checkpointDir }) === 'data folder') return undefined
+  try {
+    return findCheckpointFile(checkpointDir)
+  } catch {
+    // The result says that no file was compared.
+    return undefined
+  }
 }
+
+const toComparedFile = (path: string): ComparedFile => ({ path, place: findPlace(path, loadConfig()) })
 
 function toJson(verdict: Verdict, seconds: number, compared: ComparedFile | undefined): string {
   const { sound, rows, chains, checkpoints, ends, file, archives, fault } = verdict

@@ -16,7 +16,6 @@ import {
   AuditSearch,
   AuditSearchResult,
   AuditTimeline,
-  ChainCheck,
 } from '../shapes/audit.ts'
 
 const tag = 'Audit'
@@ -101,29 +100,6 @@ const readTimeline = defineRoute({
   },
 })
 
-const readCheck = defineRoute({
-  name: 'read_chain_check',
-  tag,
-  method: 'GET',
-  path: '/admin/audit/check',
-  summary: 'Progress of the running verification of the log, or the result of the last one.',
-  role: 'viewer',
-  isBackground: true,
-  output: ChainCheck,
-  run: async ({ checks }) => checks.read(),
-})
-
-const startCheck = defineRoute({
-  name: 'start_chain_check',
-  tag,
-  method: 'POST',
-  path: '/admin/audit/check',
-  summary: 'Verify the whole log against its checkpoints. One run at a time.',
-  role: 'operator',
-  output: ChainCheck,
-  run: async ({ checks }, { actor }) => checks.start(actor),
-})
-
 const exportLog = defineRoute({
   name: 'export_audit',
   tag,
@@ -141,4 +117,4 @@ const exportLog = defineRoute({
   },
 })
 
-export const AUDIT_ROUTES: readonly AdminRoute[] = [search, readTimeline, readCheck, startCheck, exportLog]
+export const AUDIT_ROUTES: readonly AdminRoute[] = [search, readTimeline, exportLog]
