@@ -2,6 +2,7 @@ import type { AdminRoute } from './route.ts'
 import { ACCOUNT_ROUTES } from './routes/accounts.ts'
 import { AUDIT_ROUTES } from './routes/audit.ts'
 import { AUDIT_CHECK_ROUTES } from './routes/audit-check.ts'
+import { AUDIT_EXPORT_ROUTES } from './routes/audit-export.ts'
 import { BATCH_ROUTES } from './routes/batches.ts'
 import { CATALOGUE_ROUTES } from './routes/catalogue.ts'
 import { CATALOGUE_REVIEW_ROUTES } from './routes/catalogue-reviews.ts'
@@ -37,6 +38,7 @@ export const ADMIN_ROUTES: readonly AdminRoute[] = [
   ...AUDIT_ROUTES,
   ...REQUEST_ROUTES,
   ...AUDIT_CHECK_ROUTES,
+  ...AUDIT_EXPORT_ROUTES,
   ...CATALOGUE_ROUTES,
   ...CATALOGUE_REVIEW_ROUTES,
   ...SOURCE_ROUTES,

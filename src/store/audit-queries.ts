@@ -16,7 +16,24 @@ export type AuditQueries = {
     range: { readonly from: number; readonly before: number },
     time: string,
   ) => Promise<number | undefined>
+  /**
+   * The rows of several verifications, in no order. At most `most`: a caller may have had a stored response returned a million
+   * times, so rows of that phase come last.
+   */
+  readonly byReferences: (references: readonly string[], most: number) => Promise<LoggedRow[]>
+  /** The rows of one verification in the order of chain and sequence, after a row. */
+  readonly pageOfReference: (
+    reference: string,
+    after: { readonly chain: string; readonly sequence: number },
+    most: number,
+  ) => Promise<LoggedRow[]>
 }
+
+/** An array in PostgreSQL: a list of unknown length must not change the plan. */
+const IN_REFERENCES = {
+  sqlite: 'IN (SELECT value FROM json_each($1))',
+  postgres: '= ANY (ARRAY(SELECT jsonb_array_elements_text($1::jsonb)))',
+} as const
 
 export function createAuditQueries(database: Database, columns: string): AuditQueries {
   const pageBack = database.prepare(
@@ -29,6 +46,14 @@ export function createAuditQueries(database: Database, columns: string): AuditQu
     `SELECT sequence FROM audit WHERE chain = $1 AND sequence >= $2 AND sequence < $3 AND time <= $4
      ORDER BY sequence DESC LIMIT 1`,
   )
+  const byReferences = database.prepare(
+    `SELECT ${columns} FROM audit WHERE request_reference ${IN_REFERENCES[database.dialect]}
+     ORDER BY CASE phase WHEN 'replay' THEN 1 ELSE 0 END LIMIT $2`,
+  )
+  const pageOfReference = database.prepare(
+    `SELECT ${columns} FROM audit WHERE request_reference = $1 AND (chain, sequence) > ($2, $3)
+     ORDER BY chain, sequence LIMIT $4`,
+  )
   return {
     pageBack: async (chain, before, most) => (await pageBack.all(chain, before, most)) as LoggedRow[],
     timeFrom: async (chain, sequence) => {
@@ -39,5 +64,11 @@ export function createAuditQueries(database: Database, columns: string): AuditQu
       const row = await lastUntil.get(chain, from, before, time)
       return row && Number(row.sequence)
     },
+    byReferences: async (references, most) =>
+      references.length === 0
+        ? []
+        : ((await byReferences.all(JSON.stringify(references), most)) as LoggedRow[]),
+    pageOfReference: async (reference, { chain, sequence }, most) =>
+      (await pageOfReference.all(reference, chain, sequence, most)) as LoggedRow[],
   }
 }

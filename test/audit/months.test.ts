@@ -111,7 +111,7 @@ describeEngines([SQLITE, POSTGRES], (engine) => {
     let page = await searchAudit(table, {}, undefined, limits)
     expect(read.size).toBeLessThanOrEqual(3)
     for (;;) {
-      names.push(...page.rows.map(({ request_reference }) => request_reference))
+      names.push(...page.found.map(({ request_reference }) => request_reference))
       if (!page.next) break
       page = await searchAudit(table, {}, page.next, limits)
     }
@@ -124,7 +124,7 @@ describeEngines([SQLITE, POSTGRES], (engine) => {
       to: new Date((starts[5] ?? 0) - 1).toISOString(),
     }
     const some = await searchAudit(table, within, undefined, { ...limits, page: 50 })
-    expect(some.rows.map(({ request_reference }) => request_reference)).toEqual([
+    expect(some.found.map(({ request_reference }) => request_reference)).toEqual([
       'ver_4_2',
       'ver_4_1',
       'ver_4_0',

@@ -147,12 +147,31 @@ describe.skipIf(!hasPostgres())('with 24 months of the audit log in PostgreSQL',
       for (const scan of await explain(client, each)) expect(scan).toMatch(/Index .*loops=1\)$/)
   })
 
-  it('a reference is looked for in an index of each partition', async () => {
+  it('references are looked for in an index of each partition', async () => {
     const { store, client } = await openMonths()
-    const [asked] = await record(store, ({ audit }) => audit.byReference('ver_1'))
-    const scans = await explain(client, asked as Recorded)
-    expect(scans.length).toBeGreaterThan(MONTHS.length)
-    for (const scan of scans) expect(scan).toMatch(/Index/)
+    const asked = await record(store, async ({ audit }) => {
+      await audit.byReference('ver_1')
+      expect(await audit.byReferences(['ver_1', 'ver_2'], 1000)).toHaveLength(MONTHS.length * ROWS.length)
+    })
+    expect(asked).toHaveLength(2)
+    for (const each of asked) {
+      const scans = await explain(client, each)
+      expect(scans.length).toBeGreaterThan(MONTHS.length)
+      // A bitmap is made by an index as well.
+      for (const scan of scans) expect(scan).toMatch(/Index|Bitmap Heap Scan/)
+    }
+  })
+
+  it('the rows of a reference are read in pages, by an index', async () => {
+    const { store, client } = await openMonths()
+    const [asked] = await record(store, async ({ audit }) => {
+      const page = await audit.pageOfReference('ver_1', { chain: CHAIN, sequence: 2 }, 2)
+      expect(page.map(({ chain, sequence }) => `${chain} ${sequence}`)).toEqual([
+        `${CHAIN} 3`,
+        'y2030m06-node-1 1',
+      ])
+    })
+    for (const scan of await explain(client, asked as Recorded)) expect(scan).toMatch(/Index/)
   })
 
   it('an append locks the partition of its chain, and no other', async () => {

@@ -1,31 +1,179 @@
-import { useState } from 'preact/hooks'
-import type { AuditSearch } from '../../../src/admin/shapes/audit.ts'
+import { useEffect, useId, useState } from 'preact/hooks'
+import type { AuditOptions } from '../../../src/admin/shapes/audit.ts'
 import type { ApiError } from '../api-client.ts'
-import { toLabel } from '../format.ts'
+import {
+  AUDIT_FILTERS,
+  type AuditFilters,
+  type AuditView,
+  fromLocalInput,
+  toLocalInput,
+} from '../audit-filters.ts'
+import { toLabel, toOperation } from '../format.ts'
+import { auditTexts as texts } from '../texts/en/audit.ts'
+import type { TypedNumber } from '../use-audit-search.ts'
 import { SubmitButton } from './dialog.tsx'
 import { ErrorNote } from './error-note.tsx'
 import { SecretField, SelectField, TextField } from './field.tsx'
 
-type Draft = {
-  readonly reference: string
-  readonly keyId: string
-  readonly outcome: string
-  readonly phase: string
-  readonly from: string
-  readonly to: string
-  readonly kind: 'nin' | 'bvn'
-  readonly number: string
-}
+/** What the form shows: the filters of the address, with local times, and a number that is never in the address. */
+type Draft = AuditFilters & { readonly kind: TypedNumber['kind']; readonly number: string }
 
-const EMPTY: Draft = {
-  reference: '',
-  keyId: '',
-  outcome: '',
-  phase: '',
-  from: '',
-  to: '',
+const toDraft = (filters: AuditFilters): Draft => ({
+  ...filters,
+  from: toLocalInput(filters.from),
+  to: toLocalInput(filters.to),
   kind: 'nin',
   number: '',
+})
+
+function toFilters(draft: Draft): AuditFilters {
+  const times = { from: fromLocalInput(draft.from ?? ''), to: fromLocalInput(draft.to ?? '') }
+  const given = { ...draft, ...times }
+  return Object.fromEntries(
+    AUDIT_FILTERS.flatMap((name) => {
+      const value = given[name]?.trim()
+      return value ? [[name, value]] : []
+    }),
+  )
+}
+
+type AuditFormProps = {
+  readonly view: AuditView
+  readonly filters: AuditFilters
+  readonly options: AuditOptions | undefined
+  readonly isBusy: boolean
+  readonly error: ApiError | undefined
+  readonly onSearch: (filters: AuditFilters, number: TypedNumber | undefined) => void
+}
+
+export function AuditForm({ view, filters, options, isBusy, error, onSearch }: AuditFormProps) {
+  const [draft, setDraft] = useState(() => toDraft(filters))
+  const change = (part: Partial<Draft>) => setDraft((old) => ({ ...old, ...part }))
+  const address = JSON.stringify(filters)
+  // Another address, such as one from the history, is shown in the form.
+  useEffect(() => setDraft(toDraft(filters)), [address])
+  const number = draft.number.replace(/\s/g, '')
+  const search = (next: Draft) =>
+    onSearch(toFilters(next), number === '' ? undefined : { kind: next.kind, number })
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault()
+        search(draft)
+      }}
+    >
+      <div class="grid">
+        <Filters view={view} draft={draft} options={options} onChange={change} />
+        <Person draft={draft} onChange={change} error={error?.fields['subject.number']} />
+      </div>
+      {filters.person && (
+        <p class="bar">
+          {texts.person}{' '}
+          <button type="button" class="small" onClick={() => onSearch({ ...filters, person: '' }, undefined)}>
+            {texts.anyPerson}
+          </button>
+        </p>
+      )}
+      <ErrorNote error={error} />
+      <div class="bar">
+        <SubmitButton isBusy={isBusy}>{texts.search}</SubmitButton>
+        <button type="button" class="plain" onClick={() => onSearch({}, undefined)}>
+          {texts.clear}
+        </button>
+      </div>
+    </form>
+  )
+}
+
+type FieldsProps = { readonly draft: Draft; readonly onChange: (part: Partial<Draft>) => void }
+
+const toOptions = (words: readonly string[], toText = toLabel) => [
+  { value: '', text: texts.any },
+  ...words.map((word) => ({ value: word, text: word === 'none' ? texts.none : toText(word) })),
+]
+
+function Filters({
+  view,
+  draft,
+  options,
+  onChange,
+}: FieldsProps & { view: AuditView; options: AuditOptions | undefined }) {
+  const select = (
+    name: 'outcome' | 'operation' | 'source' | 'phase',
+    label: string,
+    words: string[] = [],
+  ) => (
+    <SelectField
+      label={label}
+      value={draft[name] ?? ''}
+      onValue={(value) => onChange({ [name]: value })}
+      // A value of the address stays, also if it is not in the list.
+      options={toOptions(
+        draft[name] && !words.includes(draft[name]) ? [...words, draft[name]] : words,
+        name === 'operation' ? toOperation : toLabel,
+      )}
+    />
+  )
+  return (
+    <>
+      <TextField
+        label={texts.reference}
+        value={draft.reference ?? ''}
+        onValue={(reference) => onChange({ reference })}
+        placeholder="ver_…"
+        autocomplete="off"
+        maxLength={100}
+      />
+      <KeyField draft={draft} keys={options?.keys ?? []} onChange={onChange} />
+      {select('outcome', texts.outcome, options?.outcomes)}
+      {select('operation', texts.operation, options?.operations)}
+      {select('source', texts.source, options?.sources)}
+      {view === 'rows' && select('phase', texts.phase, options?.phases)}
+      <TextField
+        label={texts.consent}
+        value={draft.consent_reference ?? ''}
+        onValue={(consent_reference) => onChange({ consent_reference })}
+        autocomplete="off"
+        maxLength={200}
+      />
+      <TextField
+        label={texts.from}
+        type="datetime-local"
+        value={draft.from ?? ''}
+        onValue={(from) => onChange({ from })}
+      />
+      <TextField
+        label={texts.to}
+        type="datetime-local"
+        value={draft.to ?? ''}
+        onValue={(to) => onChange({ to })}
+      />
+    </>
+  )
+}
+
+/** Suggests the names of keys. Several keys may have one name. */
+function KeyField({ draft, keys, onChange }: FieldsProps & { keys: AuditOptions['keys'] }) {
+  const id = useId()
+  const names = [...new Set(keys.map(({ name }) => name))]
+  return (
+    <div>
+      <TextField
+        label={texts.key}
+        value={draft.key ?? ''}
+        onValue={(key) => onChange({ key })}
+        {...({ list: id } as object)}
+        help={texts.keyHelp}
+        autocomplete="off"
+        maxLength={100}
+      />
+      <datalist id={id}>
+        {names.map((name) => (
+          <option key={name} value={name} />
+        ))}
+      </datalist>
+    </div>
+  )
 }
 
 const KINDS = [
@@ -33,123 +181,22 @@ const KINDS = [
   { value: 'bvn', text: 'BVN' },
 ]
 
-/** The inputs use the time zone of the browser; the server expects UTC. */
-const toUtc = (local: string) => new Date(local).toISOString()
-
-function toSearch(draft: Draft): AuditSearch {
-  const number = draft.number.replace(/\s/g, '')
-  return {
-    ...(draft.reference.trim() === '' ? {} : { reference: draft.reference.trim() }),
-    ...(draft.keyId.trim() === '' ? {} : { key_id: draft.keyId.trim() }),
-    ...(draft.outcome === '' ? {} : { outcome: draft.outcome }),
-    ...(draft.phase === '' ? {} : { phase: draft.phase }),
-    ...(draft.from === '' ? {} : { from: toUtc(draft.from) }),
-    ...(draft.to === '' ? {} : { to: toUtc(draft.to) }),
-    ...(number === '' ? {} : { subject: { kind: draft.kind, number } }),
-  }
-}
-
-const toOptions = (words: readonly string[]) => [
-  { value: '', text: 'Any' },
-  ...words.map((word) => ({ value: word, text: toLabel(word) })),
-]
-
-type AuditFormProps = {
-  /** The initial value; may be empty. */
-  readonly keyId: string
-  readonly outcomes: readonly string[]
-  readonly phases: readonly string[]
-  readonly isBusy: boolean
-  readonly error: ApiError | undefined
-  readonly onSearch: (search: AuditSearch) => void
-}
-
-export function AuditForm({ keyId, outcomes, phases, isBusy, error, onSearch }: AuditFormProps) {
-  const [draft, setDraft] = useState({ ...EMPTY, keyId })
-  const change = (part: Partial<Draft>) => setDraft((old) => ({ ...old, ...part }))
-  return (
-    <form
-      onSubmit={(event) => {
-        event.preventDefault()
-        onSearch(toSearch(draft))
-      }}
-    >
-      <div class="grid">
-        <TextField
-          label="Reference"
-          value={draft.reference}
-          onValue={(reference) => change({ reference })}
-          placeholder="ver_…"
-          autocomplete="off"
-        />
-        <TextField
-          label="Key id"
-          value={draft.keyId}
-          onValue={(keyId) => change({ keyId })}
-          maxLength={20}
-          autocomplete="off"
-        />
-        <SelectField
-          label="Outcome"
-          value={draft.outcome}
-          onValue={(outcome) => change({ outcome })}
-          options={toOptions(outcomes)}
-        />
-        <SelectField
-          label="Phase"
-          value={draft.phase}
-          onValue={(phase) => change({ phase })}
-          options={toOptions(phases)}
-        />
-        <TextField
-          label="From"
-          type="datetime-local"
-          value={draft.from}
-          onValue={(from) => change({ from })}
-        />
-        <TextField label="To" type="datetime-local" value={draft.to} onValue={(to) => change({ to })} />
-        <Subject draft={draft} onChange={change} error={error?.fields['subject.number']} />
-      </div>
-      <ErrorNote error={error} />
-      <div class="bar">
-        <SubmitButton isBusy={isBusy}>Search</SubmitButton>
-        <button
-          type="button"
-          class="plain"
-          onClick={() => {
-            setDraft(EMPTY)
-            onSearch({})
-          }}
-        >
-          Clear
-        </button>
-      </div>
-    </form>
-  )
-}
-
-type SubjectProps = {
-  readonly draft: Draft
-  readonly onChange: (part: Partial<Draft>) => void
-  readonly error: string | undefined
-}
-
-function Subject({ draft, onChange, error }: SubjectProps) {
+function Person({ draft, onChange, error }: FieldsProps & { error: string | undefined }) {
   return (
     <>
       <SelectField
-        label="Type of number"
+        label={texts.kind}
         value={draft.kind}
         onValue={(kind) => onChange({ kind: kind as Draft['kind'] })}
         options={KINDS}
       />
       <SecretField
-        label="NIN or BVN"
+        label={texts.number}
         value={draft.number}
         onValue={(number) => onChange({ number })}
         maxLength={18}
-        placeholder="11 digits, or a virtual NIN"
-        help="The server hashes it. It is in no URL and no log."
+        placeholder={texts.numberPlaceholder}
+        help={texts.numberHelp}
         error={error}
       />
     </>

@@ -1,7 +1,9 @@
 import { Fragment } from 'preact'
 import type { AuditRowView, AuditTimeline } from '../../../src/admin/shapes/audit.ts'
 import { toMs, toOperation, toWords } from '../format.ts'
-import { toHash, toKeySearch } from '../hash.ts'
+import { toHash } from '../hash.ts'
+import { auditTexts as texts } from '../texts/en/audit.ts'
+import { fill } from '../texts/fill.ts'
 import { useQuery } from '../use-query.ts'
 import { CopyButton } from './copy.tsx'
 import { Facts } from './facts.tsx'
@@ -16,17 +18,17 @@ export function AuditTimelinePanel({ reference }: { reference: string }) {
   return (
     <>
       <p>
-        <a href={toHash('audit')}>← Audit log</a>
+        <a href={toHash('audit')}>{texts.back}</a>
       </p>
-      <Panel title="Timeline of a verification">
+      <Panel title={texts.timeline}>
         <p class="bar">
-          <code class="breaks">{reference}</code> <CopyButton text={reference} what="the reference" />
+          <code class="breaks">{reference}</code> <CopyButton text={reference} what={texts.theReference} />
         </p>
         <QueryResult query={query}>
           {({ rows }) =>
             rows.length === 0 ? (
               <Empty>
-                <p>No row has this reference.</p>
+                <p>{texts.noRow}</p>
               </Empty>
             ) : (
               <>
@@ -50,28 +52,37 @@ export function AuditTimelinePanel({ reference }: { reference: string }) {
 
 /** The values that all rows share. */
 function Summary({ rows }: { rows: readonly AuditRowView[] }) {
-  const find = (name: 'operation' | 'mode' | 'key_id' | 'amount' | 'consent_reference') =>
+  const find = (name: 'operation' | 'mode' | 'key_id' | 'key_name' | 'amount' | 'consent_reference') =>
     rows.find((row) => row[name])?.[name] ?? ''
   const keyId = find('key_id')
   return (
     <Facts
       facts={[
-        ['Operation', toOperation(find('operation'))],
-        ['Mode', find('mode')],
-        ['Key', keyId && <a href={toHash('audit', toKeySearch(keyId))}>{keyId}</a>],
+        [texts.operation, toOperation(find('operation'))],
+        [texts.mode, find('mode')],
+        [texts.key, keyId && <KeyLink id={keyId} name={find('key_name')} />],
         ...toGiven([
-          ['Amount', find('amount')],
-          ['Consent', find('consent_reference')],
+          [texts.amount, find('amount')],
+          [texts.consent, find('consent_reference')],
         ]),
       ]}
     />
   )
 }
 
+const KeyLink = ({ id, name }: { id: string; name: string }) => (
+  <>
+    <a href={`${toHash('audit')}?${new URLSearchParams({ key: id })}`}>{name || id}</a>
+    {name && <code> {id}</code>}
+  </>
+)
+
 const PHASES: Readonly<Record<string, string>> = {
-  intent: 'Requested',
-  outcome: 'Answered',
-  replay: 'Stored response returned again',
+  queued: texts.queued,
+  intent: texts.requested,
+  attempt: texts.attempt,
+  outcome: texts.answered,
+  replay: texts.replayed,
 }
 
 /** A row that is a whole verification also has the time of its request. */
@@ -98,29 +109,29 @@ function Row({ row }: { row: AuditRowView }) {
         </span>
       </div>
       {source_attempts.length > 0 && (
-        <ol class="attempts" aria-label="Source attempts, in order">
+        <ol class="attempts" aria-label={texts.attempts}>
           {source_attempts.map(({ name, result, ms, reference }, index) => (
             <li key={index}>
               <b>{name}</b> <Pill tone={toResultTone(result)}>{toWords(result)}</Pill>{' '}
               <span class="dim">{toMs(ms)}</span>
-              {reference && <small class="dim breaks">, vendor reference {reference}</small>}
+              {reference && <small class="dim breaks">{fill(texts.vendorReference, { reference })}</small>}
             </li>
           ))}
         </ol>
       )}
       <Facts
         facts={toGiven([
-          ['Fields released', phase === 'replay' ? null : toFields(row)],
-          ['Detail', row.detail],
+          [texts.fieldsReleased, phase === 'replay' ? null : toFields(row)],
+          [texts.detail, row.detail],
         ])}
       />
       <details>
-        <summary class="dim">Audit row</summary>
+        <summary class="dim">{texts.auditRow}</summary>
         <Facts
           facts={toGiven([
-            ['Fields released', phase === 'replay' ? toFields(row) : null],
-            ['Row', `${row.sequence} of chain ${row.chain}`],
-            ['Hash', row.hash],
+            [texts.fieldsReleased, phase === 'replay' ? toFields(row) : null],
+            [texts.row, texts.toRowOf(row.sequence, row.chain)],
+            [texts.hash, row.hash],
           ])}
         />
       </details>

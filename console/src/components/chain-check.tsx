@@ -1,7 +1,9 @@
-import { useEffect } from 'preact/hooks'
+import { useEffect, useId, useState } from 'preact/hooks'
 import type { ChainCheck } from '../../../src/admin/shapes/audit.ts'
 import { useAppContext, useHasRole } from '../app-context.ts'
 import { toCount } from '../format.ts'
+import { auditTexts as texts } from '../texts/en/audit.ts'
+import { fill } from '../texts/fill.ts'
 import { useMutation } from '../use-mutation.ts'
 import { useQuery } from '../use-query.ts'
 import { ErrorNote } from './error-note.tsx'
@@ -15,8 +17,9 @@ export function ChainCheckPanel() {
   const { api } = useAppContext()
   const isOperator = useHasRole('operator')
   const query = useQuery<ChainCheck>('/admin/audit/check')
-  const start = useMutation(async () => {
-    await api.post('/admin/audit/check')
+  const start = useMutation(async (file?: File) => {
+    if (file) await api.upload('/admin/audit/check/file', file, { type: 'application/x-ndjson', key: '' })
+    else await api.post('/admin/audit/check')
     query.reload()
   })
   const { value, reload } = query
@@ -29,11 +32,11 @@ export function ChainCheckPanel() {
   const isBusy = start.isBusy || value?.state === 'running'
   return (
     <Panel
-      title="Verify the log against its checkpoints"
+      title={texts.verifyTitle}
       aside={
         isOperator && (
           <button type="button" class="push" disabled={isBusy} aria-busy={isBusy} onClick={() => start.run()}>
-            Verify the log
+            {texts.verify}
           </button>
         )
       }
@@ -42,7 +45,39 @@ export function ChainCheckPanel() {
       <QueryResult query={query} lines={2}>
         {(check) => <Verdict check={check} />}
       </QueryResult>
+      {isOperator && <KeptCopy isBusy={isBusy} onFile={start.run} />}
     </Panel>
+  )
+}
+
+/** A copy of the checkpoints that this server cannot have changed. */
+function KeptCopy({ isBusy, onFile }: { isBusy: boolean; onFile: (file: File) => void }) {
+  const id = useId()
+  const [file, setFile] = useState<File>()
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault()
+        if (file) onFile(file)
+      }}
+    >
+      <div class="field">
+        <label for={id}>{texts.file}</label>
+        <input
+          id={id}
+          type="file"
+          accept=".log,.ndjson,.txt"
+          aria-describedby={`${id}-help`}
+          onChange={(event) => setFile(event.currentTarget.files?.[0])}
+        />
+        <small id={`${id}-help`} class="dim">
+          {texts.fileHelp}
+        </small>
+      </div>
+      <button type="submit" disabled={isBusy || !file} aria-busy={isBusy}>
+        {texts.verifyFile}
+      </button>
+    </form>
   )
 }
 
@@ -51,17 +86,18 @@ function Verdict({ check }: { check: ChainCheck }) {
   if (state === 'none')
     return (
       <p class="dim">
-        Not verified since this server started. Verification reads every row and finds rows that were changed,
-        inserted or removed. It cannot detect a log that was cut at its end together with its checkpoints: for
-        that, keep copies of checkpoints.log on another machine and run{' '}
-        <code>tabbat audit verify --checkpoints FILE</code>.
+        {fill(texts.notVerified, { command: <code>tabbat audit verify --checkpoints FILE</code> })}
       </p>
     )
   if (state === 'running')
     return (
       <>
-        <progress value={rows} max={Math.max(total, rows, 1)} aria-label="Rows verified" />
-        <p class="dim">{total === 0 ? 'Starting…' : `${toCount(rows)} of ${toCount(total)} rows`}</p>
+        <progress value={rows} max={Math.max(total, rows, 1)} aria-label={texts.rowsVerified} />
+        <p class="dim">
+          {total === 0
+            ? texts.starting
+            : fill(texts.progress, { rows: toCount(rows), total: toCount(total) })}
+        </p>
       </>
     )
   const isSound = state === 'sound'
@@ -77,11 +113,11 @@ function Verdict({ check }: { check: ChainCheck }) {
   )
 }
 
-const Sentences = ({ texts }: { texts: readonly string[] }) =>
-  texts.length === 0 ? null : (
+const Sentences = ({ texts: sentences }: { texts: readonly string[] }) =>
+  sentences.length === 0 ? null : (
     <ul>
-      {texts.map((text) => (
-        <li key={text}>{text}</li>
+      {sentences.map((sentence) => (
+        <li key={sentence}>{sentence}</li>
       ))}
     </ul>
   )
@@ -90,8 +126,11 @@ function Measure({ check }: { check: ChainCheck }) {
   const { seconds, started_at, started_by } = check
   return (
     <small>
-      {seconds.toFixed(1)} s. Started <When at={started_at} />
-      {started_by && ` by ${started_by}`}.
+      {fill(started_by ? texts.measureBy : texts.measure, {
+        seconds: seconds.toFixed(1),
+        time: <When at={started_at} />,
+        name: started_by,
+      })}
     </small>
   )
 }

@@ -1,161 +1,165 @@
-import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
-import type { AuditRowView, AuditSearch, AuditSearchResult } from '../../../src/admin/shapes/audit.ts'
-import type { ApiError } from '../api-client.ts'
-import { useAppContext, useHasRole } from '../app-context.ts'
+import { useEffect } from 'preact/hooks'
+import type {
+  AuditOptions,
+  AuditSearchResult,
+  VerificationSearchResult,
+} from '../../../src/admin/shapes/audit.ts'
+import { useHasRole } from '../app-context.ts'
+import {
+  AUDIT_FILTERS,
+  type AuditFilters,
+  type AuditView,
+  readAuditFilters,
+  readView,
+  toExtractUrl,
+} from '../audit-filters.ts'
 import { AuditForm } from '../components/audit-form.tsx'
+import { RowTable, VerificationTable } from '../components/audit-tables.tsx'
 import { AuditTimelinePanel } from '../components/audit-timeline.tsx'
 import { ChainCheckPanel } from '../components/chain-check.tsx'
+import { Segments } from '../components/field.tsx'
 import { Panel } from '../components/panel.tsx'
-import { Pill, toOutcomeTone } from '../components/pill.tsx'
 import { Empty, LoadError, Loading } from '../components/query-result.tsx'
-import { Table } from '../components/table.tsx'
-import { When } from '../components/when.tsx'
-import { toMoment, toOperation, toWords } from '../format.ts'
+import { toCount, toMoment } from '../format.ts'
 import { findKeySearch, toHash } from '../hash.ts'
+import { useFilters } from '../route.ts'
+import { auditTexts as texts } from '../texts/en/audit.ts'
+import { fill } from '../texts/fill.ts'
+import { type AuditPage, type TypedNumber, useAuditSearch } from '../use-audit-search.ts'
+import { useQuery } from '../use-query.ts'
 
-/** `rest` is empty, `key=ID` (a search) or a reference (a timeline). */
+/** `rest` is empty (a search, with its filters in the address), `key=ID` or a reference (a timeline). */
 export function Audit({ rest }: { rest: string }) {
   const keyId = findKeySearch(rest)
-  if (rest === '' || keyId !== undefined) return <Search key={rest} keyId={keyId ?? ''} />
-  return <AuditTimelinePanel reference={rest} />
+  useEffect(() => {
+    if (keyId !== undefined) location.replace(`${toHash('audit')}?${new URLSearchParams({ key: keyId })}`)
+  }, [keyId])
+  if (keyId !== undefined) return <Loading />
+  return rest === '' ? <Search /> : <AuditTimelinePanel reference={rest} />
 }
 
-function Search({ keyId }: { keyId: string }) {
-  const found = useSearch(keyId)
-  const canExport = useHasRole('operator')
+const VIEWS = [
+  { value: 'verifications', text: texts.verifications },
+  { value: 'rows', text: texts.rows },
+] as const
+
+function Search() {
+  const [address, changeAddress] = useFilters()
+  const view = readView(address)
+  const filters = readAuditFilters(address)
+  const found = useAuditSearch(view, filters)
+  const options = useQuery<AuditOptions>('/admin/audit/options')
+  const setFilters = (next: AuditFilters) =>
+    changeAddress(Object.fromEntries(AUDIT_FILTERS.map((name) => [name, next[name]])))
+  const search = async (next: AuditFilters, number: TypedNumber | undefined) => {
+    if (!number) return setFilters(next)
+    const { person: _, ...others } = next
+    const person = await found.searchNumber(others, number)
+    if (person !== undefined) setFilters({ ...others, person })
+  }
   return (
     <>
       <ChainCheckPanel />
       <Panel
-        title="Search"
+        title={texts.search}
         aside={
-          canExport && (
-            <a class="button push" href="/admin/audit/export" download>
-              Export all rows
-            </a>
-          )
+          <Segments
+            legend={texts.view}
+            value={view}
+            options={VIEWS}
+            onValue={(next) => changeAddress({ view: next === 'rows' ? next : '' })}
+          />
         }
       >
         <AuditForm
-          keyId={keyId}
-          outcomes={found.options.outcomes}
-          phases={found.options.phases}
+          view={view}
+          filters={filters}
+          options={options.value}
           isBusy={found.isBusy}
           error={found.error}
-          onSearch={found.search}
+          onSearch={search}
         />
       </Panel>
-      <Panel title="Rows, newest first">
+      <Panel title={view === 'rows' ? texts.rowsTitle : texts.verificationsTitle}>
         <Results found={found} />
+        <Exports view={view} filters={filters} />
       </Panel>
     </>
   )
 }
 
-type FormOptions = Pick<AuditSearchResult, 'outcomes' | 'phases'>
-
-/** Collects pages of results; a new search starts over. */
-function useSearch(keyId: string) {
-  const { api } = useAppContext()
-  const [pages, setPages] = useState<readonly AuditSearchResult[]>()
-  const [error, setError] = useState<ApiError>()
-  const [isBusy, setBusy] = useState(false)
-  const filter = useRef<AuditSearch>(keyId === '' ? {} : { key_id: keyId })
-  const latest = useRef(0)
-  const load = useCallback(
-    async (before: string | undefined) => {
-      latest.current += 1
-      const own = latest.current
-      setBusy(true)
-      setError(undefined)
-      try {
-        const body = before === undefined ? filter.current : { ...filter.current, before }
-        const page = await api.post<AuditSearchResult>('/admin/audit/search', body)
-        if (own !== latest.current) return
-        setPages((old = []) => (before === undefined ? [page] : [...old, page]))
-      } catch (thrown) {
-        if (own === latest.current) setError(thrown as ApiError)
-      } finally {
-        if (own === latest.current) setBusy(false)
-      }
-    },
-    [api],
-  )
-  useEffect(() => {
-    load(undefined)
-  }, [load])
-  const search = (next: AuditSearch) => {
-    filter.current = next
-    load(undefined)
-  }
-  const options: FormOptions = pages?.[0] ?? { outcomes: [], phases: [] }
-  return { pages, error, isBusy, search, load, options, isFiltered: Object.keys(filter.current).length > 0 }
-}
-
-function Results({ found }: { found: ReturnType<typeof useSearch> }) {
-  const { pages, error, isBusy, load, isFiltered } = found
-  if (!pages) return error ? <LoadError error={error} onRetry={() => load(undefined)} /> : <Loading />
-  const rows = pages.flatMap((page) => page.rows)
+function Results({ found }: { found: ReturnType<typeof useAuditSearch> }) {
+  const { pages, error, isBusy, isFiltered, loadMore, reload, stop } = found
+  if (!pages) return error ? <LoadError error={error} onRetry={reload} /> : <Loading />
   const { next = null, searched_back_to = null } = pages.at(-1) ?? {}
+  const rows = toCount(pages.reduce((sum, page) => sum + page.searched_rows, 0))
   return (
     <>
-      {isBusy && <progress class="thin" aria-label="Searching" />}
-      {rows.length === 0 && (
-        <Empty>
-          {isFiltered ? (
-            <p>{searched_back_to ? 'No matches so far.' : 'No rows match this search.'}</p>
-          ) : (
-            <p>The log is empty. Every verification writes to it.</p>
-          )}
-        </Empty>
-      )}
-      {rows.length > 0 && <Rows rows={rows} />}
-      {searched_back_to && (
-        <p class="dim">Searched back to {toMoment(searched_back_to)}; there is more before that.</p>
-      )}
+      {isBusy && <progress class="thin" aria-label={texts.searching} />}
+      <Listed pages={pages} isFiltered={isFiltered} isCut={searched_back_to !== null} />
+      <p class="dim" role="status">
+        {searched_back_to
+          ? fill(texts.searchedBack, { rows, time: toMoment(searched_back_to) })
+          : fill(texts.searched, { rows })}
+      </p>
       {next !== null && (
-        <button type="button" disabled={isBusy} aria-busy={isBusy} onClick={() => load(next)}>
-          {searched_back_to ? 'Search further back' : 'Older'}
-        </button>
+        <div class="bar">
+          <button type="button" disabled={isBusy} aria-busy={isBusy} onClick={() => loadMore(next)}>
+            {searched_back_to ? texts.searchOn : texts.older}
+          </button>
+          {isBusy && (
+            <button type="button" class="plain" onClick={stop}>
+              {texts.stop}
+            </button>
+          )}
+        </div>
       )}
     </>
   )
 }
 
-function Rows({ rows }: { rows: readonly AuditRowView[] }) {
+type ListedProps = {
+  readonly pages: readonly AuditPage[]
+  readonly isFiltered: boolean
+  readonly isCut: boolean
+}
+
+function Listed({ pages, isFiltered, isCut }: ListedProps) {
+  const rows = pages.flatMap((page) => (page as Partial<AuditSearchResult>).rows ?? [])
+  const verifications = pages.flatMap(
+    (page) => (page as Partial<VerificationSearchResult>).verifications ?? [],
+  )
+  if (rows.length > 0) return <RowTable rows={rows} />
+  if (verifications.length > 0) return <VerificationTable verifications={verifications} />
+  const none = isCut ? texts.noMatchesYet : texts.noMatches
   return (
-    <Table
-      label="Rows of the audit log"
-      rows={rows}
-      keyOf={({ chain, sequence }) => `${chain} ${sequence}`}
-      columns={[
-        { title: 'Time', cell: ({ time }) => <When at={time} to="second" /> },
-        { title: 'Phase', cell: ({ phase }) => <span class="nowrap">{toWords(phase)}</span> },
-        {
-          title: 'Operation',
-          cell: ({ operation }) => (
-            <span class="nowrap">{operation === null ? '–' : toOperation(operation)}</span>
-          ),
-        },
-        {
-          title: 'Outcome',
-          cell: ({ outcome }) =>
-            outcome === null ? '–' : <Pill tone={toOutcomeTone(outcome)}>{toWords(outcome)}</Pill>,
-        },
-        { title: 'Key', cell: ({ key_id }) => (key_id === null ? '–' : <code>{key_id}</code>) },
-        {
-          title: 'Reference',
-          cell: ({ request_reference: reference }) =>
-            reference === null ? (
-              '–'
-            ) : (
-              <a href={toHash('audit', reference)}>
-                <code class="clip">{reference}</code>
-              </a>
-            ),
-        },
-        { title: 'Detail', cell: ({ detail }) => <span class="clip">{detail ?? ''}</span> },
-      ]}
-    />
+    <Empty>
+      <p>{isFiltered ? none : texts.empty}</p>
+    </Empty>
+  )
+}
+
+/** Links, because the browser then writes the file while it arrives. */
+function Exports({ view, filters }: { view: AuditView; filters: AuditFilters }) {
+  const canExport = useHasRole('operator')
+  if (!canExport) return null
+  return (
+    <div class="field">
+      <div class="bar">
+        <span>{texts.export}</span>
+        <a class="button small" href={toExtractUrl(view, filters, 'csv')} download>
+          {texts.exportCsv}
+        </a>
+        <a class="button small" href={toExtractUrl(view, filters, 'ndjson')} download>
+          {texts.exportNdjson}
+        </a>
+        <a class="button small" href="/admin/audit/export" download>
+          {texts.exportAll}
+        </a>
+      </div>
+      <small class="dim">
+        {fill(texts.exportHelp, { command: <code>tabbat audit verify-extract FILE --public-key KEY</code> })}
+      </small>
+    </div>
   )
 }

@@ -1,3 +1,4 @@
+import type { auditTexts } from './en/audit.ts'
 import type { batchesTexts } from './en/batches.ts'
 import type { catalogueTexts } from './en/catalogue.ts'
 import type { commonTexts } from './en/common.ts'
@@ -27,6 +28,7 @@ export type Translated<T> = {
 /** All texts of the console: what a second language must have. One line for each file in texts/en. */
 export type Translation = {
   readonly common: Translated<typeof commonTexts>
+  readonly audit: Translated<typeof auditTexts>
   readonly overview: Translated<typeof overviewTexts>
   readonly search: Translated<typeof searchTexts>
   readonly shell: Translated<typeof shellTexts>

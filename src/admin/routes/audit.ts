@@ -1,28 +1,48 @@
 import { auditBy } from '../../audit/audit-by.ts'
-import { exportRows, readSourceAttempts } from '../../audit/export.ts'
+import { type AuditFilter, NO_OUTCOME } from '../../audit/audit-filter.ts'
+import { toAuditFilter } from '../../audit/given-filter.ts'
 import { AUDIT_PHASES } from '../../audit/phases.ts'
-import { toComparable } from '../../audit/reverse-scan.ts'
-import { type AuditFilter, searchAudit } from '../../audit/search.ts'
-import { Type } from '../../contract/schema.ts'
+import { searchAudit } from '../../audit/search.ts'
+import type { SearchPage } from '../../audit/search-page.ts'
+import { searchTimelines } from '../../audit/search-timelines.ts'
+import type { Actor } from '../../contract/role.ts'
 import { toCanonicalNin } from '../../contract/virtual-nin.ts'
 import { AppError } from '../../errors.ts'
+import { readKeyNames } from '../../keys/key-names.ts'
 import { VERIFICATION_ERRORS } from '../../operations/verification-errors.ts'
-import type { LoggedRow } from '../../store/audit-row.ts'
+import { VENDORS } from '../../sources/vendors.ts'
 import type { AdminDeps } from '../admin-deps.ts'
 import { readCursor, toCursor } from '../audit-cursor.ts'
-import { type AdminRoute, defineRoute, WithHeaders } from '../route.ts'
+import { toRowView, toVerificationView } from '../audit-views.ts'
+import { type AdminRoute, defineRoute } from '../route.ts'
 import {
-  type AuditRowView,
+  AuditOptions,
   AuditSearch,
   AuditSearchResult,
   AuditTimeline,
+  VerificationSearch,
+  VerificationSearchResult,
 } from '../shapes/audit.ts'
 
 const tag = 'Audit'
 
-/** Outcomes in the audit log. A request that cannot be read writes no row. */
-const OUTCOMES = ['verified', ...VERIFICATION_ERRORS, 'ok', 'refused']
-const UNLOGGED = ['malformed_json', 'body_too_large', 'unsupported_media_type', 'validation_failed']
+const searchVerifications = defineRoute({
+  name: 'search_verifications',
+  tag,
+  method: 'POST',
+  path: '/admin/audit/verifications/search',
+  summary:
+    'Search verifications, newest first: the rows of each are one result. A NIN or BVN is hashed and not stored; a search by person is audited.',
+  role: 'viewer',
+  input: VerificationSearch,
+  output: VerificationSearchResult,
+  run: async (deps, { input, actor }) => {
+    const { filter, before, keyNames } = await readSearch(deps, input, actor)
+    const page = await searchTimelines(deps.context.store.audit, filter, before)
+    const verifications = page.found.map((timeline) => toVerificationView(timeline, keyNames))
+    return { verifications, ...toPageFields(page, filter) }
+  },
+})
 
 const search = defineRoute({
   name: 'search_audit',
@@ -30,59 +50,55 @@ const search = defineRoute({
   method: 'POST',
   path: '/admin/audit/search',
   summary:
-    'Search the audit log, newest first. A NIN or BVN is hashed and not stored; a search by number is audited.',
+    'Search the rows of the audit log, newest first. A NIN or BVN is hashed and not stored; a search by person is audited.',
   role: 'viewer',
   input: AuditSearch,
   output: AuditSearchResult,
   run: async (deps, { input, actor }) => {
-    const filter = toFilter(deps, input)
-    const before = input.before === undefined ? undefined : readCursor(input.before)
-    if (filter.subject)
-      await auditBy(deps, actor).record([{ phase: 'audit_searched', subject: filter.subject, outcome: 'ok' }])
-    const { rows, next, isCut } = await searchAudit(deps.context.store.audit, filter, before)
-    return {
-      rows: rows.map(toRowView),
-      next: next ? toCursor(next) : null,
-      searched_back_to: isCut && next ? next.time : null,
-      outcomes: OUTCOMES.filter((outcome) => !UNLOGGED.includes(outcome)),
-      phases: [...AUDIT_PHASES],
-    }
+    const { filter, before, keyNames } = await readSearch(deps, input, actor)
+    const page = await searchAudit(deps.context.store.audit, filter, before)
+    return { rows: page.found.map((row) => toRowView(row, keyNames)), ...toPageFields(page, filter) }
   },
 })
 
-/** Empty fields do not filter. */
-function toFilter({ context }: AdminDeps, input: AuditSearch): AuditFilter {
-  const { reference, key_id, outcome, phase, from, to, subject } = input
-  const given = {
-    request_reference: reference?.trim(),
-    key_id: key_id?.trim(),
-    outcome: outcome?.trim(),
-    phase: phase?.trim(),
-    from: from && toComparable(Date.parse(from)),
-    to: to && toComparable(Date.parse(to)),
-    subject: subject && context.toSubjectHash(subject.kind, toCanonicalNin(subject.number)),
-  }
-  return Object.fromEntries(Object.entries(given).filter(([, text]) => text !== undefined && text !== ''))
+/** The filter, and where the search continues. A search for a person is audited before it is made. */
+async function readSearch(deps: AdminDeps, input: AuditSearch, actor: Actor) {
+  const { context } = deps
+  const { subject, before, ...given } = input
+  const person = subject ? context.toSubjectHash(subject.kind, toCanonicalNin(subject.number)) : given.person
+  const keyNames = await readKeyNames(context.store.keys)
+  const filter = toAuditFilter({ ...given, person }, keyNames)
+  const position = before === undefined ? undefined : readCursor(before)
+  if (person) await auditBy(deps, actor).record([{ phase: 'audit_searched', subject: person, outcome: 'ok' }])
+  return { filter, keyNames, before: position }
 }
 
-/** Without the subject hash: it would show that two rows are about the same person. */
-const toRowView = (row: LoggedRow): AuditRowView => ({
-  chain: row.chain,
-  sequence: row.sequence,
-  time: row.time,
-  started_at: row.started_at,
-  phase: row.phase,
-  request_reference: row.request_reference,
-  key_id: row.key_id,
-  mode: row.mode,
-  operation: row.operation,
-  outcome: row.outcome,
-  source_attempts: readSourceAttempts(row),
-  amount: row.amount,
-  consent_reference: row.consent_reference,
-  fields_released: row.released,
-  detail: row.detail,
-  hash: Buffer.from(row.hash).toString('hex'),
+const toPageFields = ({ next, isCut, looked }: SearchPage<unknown>, { subject }: AuditFilter) => ({
+  next: next ? toCursor(next) : null,
+  searched_back_to: isCut && next ? next.time : null,
+  searched_rows: looked,
+  person: subject ?? null,
+})
+
+/** A request that cannot be read writes no row. */
+const UNLOGGED = ['malformed_json', 'body_too_large', 'unsupported_media_type', 'validation_failed']
+const OUTCOMES = ['verified', ...VERIFICATION_ERRORS, 'cancelled', 'expired', 'ok', 'refused', NO_OUTCOME]
+
+const readOptions = defineRoute({
+  name: 'read_audit_options',
+  tag,
+  method: 'GET',
+  path: '/admin/audit/options',
+  summary: 'Values to search the audit log by: outcomes, phases, operations, sources, keys.',
+  role: 'viewer',
+  output: AuditOptions,
+  run: async ({ context }) => ({
+    outcomes: OUTCOMES.filter((outcome) => !UNLOGGED.includes(outcome)),
+    phases: [...AUDIT_PHASES],
+    operations: ['verify_nin', 'verify_bvn'],
+    sources: ['sandbox', 'registry', ...Object.keys(VENDORS)],
+    keys: [...(await readKeyNames(context.store.keys))].map(([id, name]) => ({ id, name })),
+  }),
 })
 
 const readTimeline = defineRoute({
@@ -93,28 +109,12 @@ const readTimeline = defineRoute({
   summary: 'All rows of one verification, oldest first.',
   role: 'viewer',
   output: AuditTimeline,
-  run: async ({ context }, { params: { reference = '' } }) => {
-    const rows = await context.store.audit.byReference(reference)
+  run: async ({ context: { store } }, { params: { reference = '' } }) => {
+    const rows = await store.audit.byReference(reference)
     if (rows.length === 0) throw new AppError('not_found')
-    return { reference, rows: rows.map(toRowView) }
+    const keyNames = await readKeyNames(store.keys)
+    return { reference, rows: rows.map((row) => toRowView(row, keyNames)) }
   },
 })
 
-const exportLog = defineRoute({
-  name: 'export_audit',
-  tag,
-  method: 'GET',
-  path: '/admin/audit/export',
-  summary: 'Every row as NDJSON, chain by chain, in the format of "tabbat audit export".',
-  role: 'operator',
-  stream: 'application/x-ndjson',
-  output: Type.String(),
-  run: async (deps, { actor }) => {
-    await auditBy(deps, actor).record([{ phase: 'audit_exported', outcome: 'ok' }])
-    const name = `audit-${new Date().toISOString().slice(0, 10)}.ndjson`
-    const rows = exportRows(deps.context.store.audit)
-    return new WithHeaders(rows, ['content-disposition', `attachment; filename="${name}"`])
-  },
-})
-
-export const AUDIT_ROUTES: readonly AdminRoute[] = [search, readTimeline, exportLog]
+export const AUDIT_ROUTES: readonly AdminRoute[] = [searchVerifications, search, readOptions, readTimeline]

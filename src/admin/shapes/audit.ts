@@ -4,6 +4,16 @@ import { Kind, searchText, strict, Time } from './fields.ts'
 
 const Text = Type.Nullable(Type.String())
 
+const SourceAttempts = Type.Array(
+  Type.Object({
+    name: Type.String(),
+    result: Type.String(),
+    ms: Type.Number(),
+    /** The reference that the vendor gave its response. */
+    reference: Type.Optional(Type.String()),
+  }),
+)
+
 export const AuditRowView = Type.Object({
   chain: Type.String(),
   sequence: Type.Integer(),
@@ -13,19 +23,12 @@ export const AuditRowView = Type.Object({
   phase: Type.String(),
   request_reference: Text,
   key_id: Text,
+  key_name: Text,
   mode: Text,
   operation: Text,
   outcome: Text,
   /** The calls of sources, in order. */
-  source_attempts: Type.Array(
-    Type.Object({
-      name: Type.String(),
-      result: Type.String(),
-      ms: Type.Number(),
-      /** The reference that the vendor gave its response. */
-      reference: Type.Optional(Type.String()),
-    }),
-  ),
+  source_attempts: SourceAttempts,
   amount: Text,
   consent_reference: Text,
   fields_released: Text,
@@ -34,43 +37,101 @@ export const AuditRowView = Type.Object({
 })
 export type AuditRowView = Static<typeof AuditRowView>
 
-/** Rows match all given fields. Newest first; `before` takes the `next` of an earlier page. */
-export const AuditSearch = Type.Object(
-  {
-    reference: Type.Optional(searchText(100)),
-    key_id: Type.Optional(Type.String({ maxLength: 20 })),
-    outcome: Type.Optional(Type.String({ maxLength: 60 })),
-    phase: Type.Optional(Type.String({ maxLength: 60 })),
-    from: Type.Optional(Time),
-    to: Type.Optional(Time),
-    subject: Type.Optional(
-      Type.Object(
-        {
-          kind: Kind,
-          number: Type.String({
-            pattern: `^(?:[0-9]{11}|${VIRTUAL_NIN_PATTERN})$`,
-            'x-rule': 'must be 11 digits, or a virtual NIN',
-          }),
-        },
-        strict,
-      ),
+/** All given fields must match; empty texts do not filter. */
+const FILTER = {
+  reference: Type.Optional(searchText(100)),
+  /** The id of a key, or the name of one or several keys. */
+  key: Type.Optional(searchText(100)),
+  outcome: Type.Optional(searchText(60)),
+  operation: Type.Optional(searchText(60)),
+  /** A source that was called or skipped. */
+  source: Type.Optional(searchText(60)),
+  consent_reference: Type.Optional(searchText(200)),
+  from: Type.Optional(Time),
+  to: Type.Optional(Time),
+  /** The keyed hash of a number, as a search by number returns it. */
+  person: Type.Optional(
+    Type.String({ pattern: '^[0-9a-f]{64}$', 'x-rule': 'must be the keyed hash of a number: 64 hex digits' }),
+  ),
+}
+const Phase = Type.Optional(searchText(60))
+
+/** Newest first; `before` takes the `next` of an earlier page. A number is hashed by the server. */
+const SEARCH = {
+  ...FILTER,
+  subject: Type.Optional(
+    Type.Object(
+      {
+        kind: Kind,
+        number: Type.String({
+          pattern: `^(?:[0-9]{11}|${VIRTUAL_NIN_PATTERN})$`,
+          'x-rule': 'must be 11 digits, or a virtual NIN',
+        }),
+      },
+      strict,
     ),
-    before: Type.Optional(Type.String({ maxLength: 200 })),
-  },
+  ),
+  before: Type.Optional(Type.String({ maxLength: 200 })),
+}
+
+export const VerificationSearch = Type.Object(SEARCH, strict)
+export type VerificationSearch = Static<typeof VerificationSearch>
+
+export const AuditSearch = Type.Object({ ...SEARCH, phase: Phase }, strict)
+export type AuditSearch = Static<typeof AuditSearch>
+
+/** The filter of an export, in the query. */
+export const ExtractQuery = Type.Object(
+  { ...FILTER, phase: Phase, view: Type.Optional(Type.Enum(['verifications', 'rows'] as const)) },
   strict,
 )
-export type AuditSearch = Static<typeof AuditSearch>
-export const AuditSearchResult = Type.Object({
-  rows: Type.Array(AuditRowView),
+export type ExtractQuery = Static<typeof ExtractQuery>
+
+const PAGE = {
   /** Cursor of the next page; null at the end. */
   next: Type.Nullable(Type.String()),
   /** Set when the search reached its limit of rows before the page was full: continue with `next`. */
   searched_back_to: Type.Nullable(Time),
-  /** Values for the search form. */
+  /** Rows of the log that this search read. */
+  searched_rows: Type.Integer(),
+  /** The keyed hash of the number that was searched for. */
+  person: Text,
+}
+
+export const AuditSearchResult = Type.Object({ rows: Type.Array(AuditRowView), ...PAGE })
+export type AuditSearchResult = Static<typeof AuditSearchResult>
+
+/** A verification: its rows of the phases queued, intent, attempt and outcome as one. */
+export const VerificationView = Type.Object({
+  reference: Type.String(),
+  started_at: Time,
+  /** Null: no outcome is recorded. */
+  ended_at: Type.Nullable(Time),
+  outcome: Text,
+  operation: Text,
+  mode: Text,
+  key_id: Text,
+  key_name: Text,
+  source_attempts: SourceAttempts,
+  consent_reference: Text,
+})
+export type VerificationView = Static<typeof VerificationView>
+
+export const VerificationSearchResult = Type.Object({
+  verifications: Type.Array(VerificationView),
+  ...PAGE,
+})
+export type VerificationSearchResult = Static<typeof VerificationSearchResult>
+
+/** Values for the search form. */
+export const AuditOptions = Type.Object({
   outcomes: Type.Array(Type.String()),
   phases: Type.Array(Type.String()),
+  operations: Type.Array(Type.String()),
+  sources: Type.Array(Type.String()),
+  keys: Type.Array(Type.Object({ id: Type.String(), name: Type.String() })),
 })
-export type AuditSearchResult = Static<typeof AuditSearchResult>
+export type AuditOptions = Static<typeof AuditOptions>
 
 export const AuditTimeline = Type.Object({ reference: Type.String(), rows: Type.Array(AuditRowView) })
 export type AuditTimeline = Static<typeof AuditTimeline>

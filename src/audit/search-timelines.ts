@@ -1,0 +1,113 @@
+import type { LoggedRow } from '../store/audit-row.ts'
+import type { AuditTable } from '../store/audit-table.ts'
+import { type AuditFilter, compareAge } from './audit-filter.ts'
+import { type ScanPosition, type Step, scanBackwards } from './reverse-scan.ts'
+import { findIndexed, isAfter, type SearchTable, toPosition } from './search.ts'
+import { collectPage, SEARCH_LIMITS, type SearchPage, type SearchStep } from './search-page.ts'
+import { fitsTimeline, mayBeMain, type Timeline, toTimeline } from './timeline.ts'
+
+export type TimelineTable = SearchTable & Pick<AuditTable, 'byReferences'>
+
+/** Verifications whose other rows are read at once. */
+const READ_AT_ONCE = 64
+/** Rows that are held back until their verifications are read. */
+const HELD = 512
+/** Rows of all these verifications. If there are more, stored responses were returned very often. */
+const MOST_ROWS = 20_000
+const MOST_ENDED = 50_000
+
+/** One page of the verifications that fit, each once. */
+export const searchTimelines = (
+  table: TimelineTable,
+  filter: AuditFilter,
+  before?: ScanPosition | undefined,
+  limits = SEARCH_LIMITS,
+): Promise<SearchPage<Timeline>> => collectPage(findTimelines(table, filter, before, limits), limits)
+
+/**
+ * The verifications that fit, by the time of their outcome, newest first. The rows are scanned backwards, and a verification is
+ * found at its main row: so a position in the scan is enough to continue, and none is found twice.
+ */
+export async function* findTimelines(
+  table: TimelineTable,
+  filter: AuditFilter,
+  before?: ScanPosition | undefined,
+  limits = SEARCH_LIMITS,
+): AsyncIterable<SearchStep<Timeline>> {
+  const few = await findIndexed(table, filter, limits)
+  if (few) {
+    for (const found of await readFew(table, few, filter))
+      if (isAfter(found.main, before)) yield { found, position: toPosition(found.main) }
+    return
+  }
+  const isCandidate = createCandidateCheck(filter)
+  let held: Step[] = []
+  let candidates = new Set<LoggedRow>()
+  for await (const step of scanBackwards(table, { ...filter, before })) {
+    held.push(step)
+    if (isCandidate(step.row)) candidates.add(step.row)
+    if (candidates.size < READ_AT_ONCE && held.length < HELD) continue
+    yield* resolve(table, held, candidates, filter)
+    held = []
+    candidates = new Set()
+  }
+  yield* resolve(table, held, candidates, filter)
+}
+
+/** Whether the other rows of the verification must be read, to decide. For the rows of one scan, in order. */
+function createCandidateCheck(filter: AuditFilter): (row: LoggedRow) => boolean {
+  /** Verifications whose outcome was met: their earlier rows need not be looked at. */
+  const ended = new Set<string | null>()
+  return (row) => {
+    const { request_reference: reference, phase } = row
+    const isOpen = !ended.has(reference)
+    if (ended.size > MOST_ENDED) ended.clear()
+    if (phase === 'outcome') ended.add(reference)
+    return isOpen && mayBeMain(row, filter)
+  }
+}
+
+async function* resolve(
+  table: TimelineTable,
+  held: readonly Step[],
+  candidates: ReadonlySet<LoggedRow>,
+  filter: AuditFilter,
+): AsyncIterable<SearchStep<Timeline>> {
+  const timelines = await readTimelines(table, [...candidates])
+  for (const { row, position } of held) {
+    const timeline = candidates.has(row) ? timelines.get(row.request_reference) : undefined
+    const isFound = timeline && isSameRow(timeline.main, row) && fitsTimeline(timeline, filter)
+    yield { found: isFound ? timeline : undefined, position }
+  }
+}
+
+async function readFew(
+  table: TimelineTable,
+  few: readonly LoggedRow[],
+  filter: AuditFilter,
+): Promise<Timeline[]> {
+  const found: Timeline[] = []
+  for (let start = 0; start < few.length; start += READ_AT_ONCE)
+    found.push(...(await readTimelines(table, few.slice(start, start + READ_AT_ONCE))).values())
+  const once = new Map(found.map((timeline) => [timeline.reference, timeline]))
+  return [...once.values()]
+    .filter((timeline) => fitsTimeline(timeline, filter))
+    .sort((one, other) => compareAge(one.main, other.main))
+}
+
+async function readTimelines(
+  table: TimelineTable,
+  rows: readonly LoggedRow[],
+): Promise<Map<string | null, Timeline>> {
+  const references = new Set(rows.flatMap((row) => row.request_reference ?? []))
+  const all = await table.byReferences([...references], MOST_ROWS)
+  const timelines = new Map<string | null, Timeline>()
+  for (const [reference, some] of Map.groupBy(all, (row) => row.request_reference ?? '')) {
+    const timeline = toTimeline(reference, some, all.length < MOST_ROWS)
+    if (timeline) timelines.set(reference, timeline)
+  }
+  return timelines
+}
+
+const isSameRow = (one: LoggedRow, other: LoggedRow) =>
+  one.chain === other.chain && one.sequence === other.sequence

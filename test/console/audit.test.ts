@@ -1,0 +1,170 @@
+import { copyFileSync, mkdtempSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Browser } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { dojah } from '../../src/simulator/dojah.ts'
+import { openStandIn } from '../../src/simulator/stand-in.ts'
+import { CHROMIUM, findAxeViolations, launch, type Visit, visit } from './browser.ts'
+import { acceptInvitation, type ConsoleServer, startConsoleServer } from './console-server.ts'
+
+const NIN = '45678901234'
+const PHONE = '08031234567'
+
+describe.skipIf(!CHROMIUM)('the page Audit', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'tabbat-audit-page-'))
+  let vendor: Awaited<ReturnType<typeof openStandIn>>
+  let server: ConsoleServer
+  let browser: Browser
+  let visitor: Visit
+
+  const createKey = async (name: string) =>
+    String(JSON.parse(await server.run('keys', 'create', '--name', name, '--mode', 'live', '--json')).key)
+  const verify = (key: string, nin: string) =>
+    fetch(`${server.api}/api/v2/kyc/verify-nin`, {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${key}`,
+        'content-type': 'application/json',
+        'x-consent-reference': 'shop/17',
+      },
+      body: JSON.stringify({ nin, phone: PHONE }),
+    })
+
+  beforeAll(async () => {
+    vendor = await openStandIn(dojah)
+    server = await startConsoleServer({ TABBAT_NIN_SOURCES: 'dojah', ...vendor.settings })
+    const [loans, cards] = [await createKey('loans app'), await createKey('cards')]
+    for (const nin of [NIN, '45678901235', '45678901236']) await verify(loans, nin)
+    await verify(cards, NIN)
+    browser = await launch()
+    visitor = await visit(browser)
+    await acceptInvitation(visitor.page, await server.invite('operator'), 'ada')
+    await visitor.page.goto(`${server.admin}/console#/audit`)
+  })
+  afterAll(async () => {
+    await browser?.close()
+    await server?.stop()
+    await vendor?.close()
+  })
+
+  const listed = () => visitor.page.getByRole('table').first().getByRole('row')
+  /** Without the row of titles. */
+  const countListed = () => expect.poll(async () => (await listed().count()) - 1, { timeout: 10_000 })
+
+  it('has one line for each verification, with the name of its key and its sources', async () => {
+    const { page } = visitor
+    await countListed().toBe(4)
+    const text = (await listed().allTextContents()).join('\n')
+    expect(text).toMatch(/loans app.*dojah: /)
+    expect(text).toMatch(/cards/)
+    expect(text).toMatch(/shop\/17/)
+    await page.getByText(/^Read \d+ rows of the log\.$/).waitFor()
+    expect(await findAxeViolations(page)).toEqual([])
+    visitor.expectClean()
+  })
+
+  it('keeps its filters in the address, which another person can open', async () => {
+    const { page } = visitor
+    await page.getByRole('combobox', { name: 'Key' }).fill('loans app')
+    await page.getByRole('combobox', { name: 'Source' }).selectOption('dojah')
+    await page.getByRole('textbox', { name: 'Consent reference' }).fill('shop/17')
+    await page.locator('main').getByRole('button', { name: 'Search' }).click()
+    await countListed().toBe(3)
+    expect(new URL(page.url()).hash).toBe('#/audit?key=loans+app&source=dojah&consent_reference=shop%2F17')
+    const address = page.url()
+    await page.goto(`${server.admin}/console#/keys`)
+    await page.goto(address)
+    await countListed().toBe(3)
+    expect(await page.getByRole('combobox', { name: 'Key' }).inputValue()).toBe('loans app')
+    await page.getByRole('combobox', { name: 'Source' }).selectOption('registry')
+    await page.locator('main').getByRole('button', { name: 'Search' }).click()
+    await page.getByText('Nothing fits this search.').waitFor()
+    await page.getByRole('button', { name: 'Clear' }).click()
+    await countListed().toBe(4)
+    expect(new URL(page.url()).hash).toBe('#/audit')
+    visitor.expectClean()
+  })
+
+  it('has the keyed hash of a typed number in the address, and not the number', async () => {
+    const { page } = visitor
+    const asked: string[] = []
+    page.on('request', (request) => asked.push(request.url()))
+    await page.getByRole('textbox', { name: 'NIN or BVN' }).fill(NIN)
+    await page.locator('main').getByRole('button', { name: 'Search' }).click()
+    await countListed().toBe(2)
+    await expect.poll(() => page.url()).toMatch(/#\/audit\?person=[0-9a-f]{64}$/)
+    expect(await page.getByRole('textbox', { name: 'NIN or BVN' }).inputValue()).toBe('')
+    await page.reload()
+    await countListed().toBe(2)
+    expect([...asked, page.url()].filter((url) => url.includes(NIN))).toEqual([])
+    expect((await server.run('audit', 'export')).match(/"phase":"audit_searched"/g)).toHaveLength(2)
+    visitor.expectClean()
+  })
+
+  it.each(['CSV', 'NDJSON'])('exports what is listed as %s, which is verified alone', async (format) => {
+    const { page } = visitor
+    const key = join(folder, 'key.pem')
+    writeFileSync(key, await server.run('audit', 'public-key'))
+    const downloading = page.waitForEvent('download')
+    await page.getByRole('link', { name: format, exact: true }).click()
+    const path = await (await downloading).path()
+    const result = await server.run('audit', 'verify-extract', path, '--public-key', key, '--json')
+    expect(JSON.parse(result)).toMatchObject({
+      sound: true,
+      rows: 4,
+      unproved: 0,
+      about: { filter: { person: expect.stringMatching(/^[0-9a-f]{64}$/) } },
+    })
+    await page.getByRole('button', { name: 'Any person' }).click()
+    await countListed().toBe(4)
+    await page.goto(`${server.admin}/console#/audit?person=${JSON.parse(result).about.filter.person}`)
+    await countListed().toBe(2)
+    visitor.expectClean()
+  })
+
+  it('lists single rows, also of administrative events', async () => {
+    const { page } = visitor
+    await page.goto(`${server.admin}/console#/audit`)
+    await page.getByRole('radio', { name: 'Single rows' }).check()
+    await page.getByRole('combobox', { name: 'Phase' }).selectOption('key_created')
+    await page.locator('main').getByRole('button', { name: 'Search' }).click()
+    await countListed().toBe(2)
+    expect(new URL(page.url()).hash).toBe('#/audit?view=rows&phase=key_created')
+    expect(await findAxeViolations(page)).toEqual([])
+    visitor.expectClean()
+  })
+
+  it('compares the log with a copy of its checkpoints, and says how far that goes', async () => {
+    const { page } = visitor
+    const kept = join(folder, 'kept.log')
+    copyFileSync(join(server.dataDir, 'checkpoints.log'), kept)
+    await page.getByLabel('A checkpoints.log that was kept elsewhere').setInputFiles(kept)
+    await page.getByRole('button', { name: 'Compare with this file' }).click()
+    await page
+      .getByText(
+        /^No difference was found between the audit log and the checkpoints in the uploaded file, but a cut after 2\S+Z cannot be seen without newer checkpoints\.$/,
+      )
+      .waitFor()
+    const compressed = join(folder, 'compressed.log')
+    writeFileSync(compressed, '\u001f\u008b')
+    await page.getByLabel('A checkpoints.log that was kept elsewhere').setInputFiles(compressed)
+    visitor.allow(/409/)
+    await page.getByRole('button', { name: 'Compare with this file' }).click()
+    await page.getByText('The file is compressed. Unpack it with gunzip, then upload it.').waitFor()
+    visitor.expectClean()
+  })
+
+  it('has every action on a screen of 390 px', async () => {
+    const { page } = visitor
+    await page.setViewportSize({ width: 390, height: 844 })
+    await page.goto(`${server.admin}/console#/audit`)
+    await countListed().toBe(4)
+    for (const name of ['CSV', 'NDJSON', 'All rows']) {
+      const box = await page.getByRole('link', { name, exact: true }).boundingBox()
+      expect(box && box.x >= 0 && box.x + box.width <= 390).toBe(true)
+    }
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(390)
+    visitor.expectClean()
+  })
+})
