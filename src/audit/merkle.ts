@@ -69,7 +69,11 @@ const toParents = (level: readonly Buffer[]): Buffer[] =>
   })
 
 /** All levels of a tree, for the paths of many leaves. */
-export type MerkleTree = { readonly pathOf: (index: number) => Step[] }
+export type MerkleTree = {
+  /** In hex. */
+  readonly root: string | undefined
+  readonly pathOf: (index: number) => Step[]
+}
 
 /** Like `computeMerkleRoot`, it does not block the event loop. */
 export async function buildMerkleTree(pages: AsyncIterable<readonly Uint8Array[]>): Promise<MerkleTree> {
@@ -80,7 +84,10 @@ export async function buildMerkleTree(pages: AsyncIterable<readonly Uint8Array[]
     level = await climbLevel(level)
     levels.push(level)
   }
-  return { pathOf: (index) => levels.flatMap((each, height) => toStep(each, index >> height)) }
+  return {
+    root: level[0]?.toString('hex'),
+    pathOf: (index) => levels.flatMap((each, height) => toStep(each, index >> height)),
+  }
 }
 
 /** Nothing where a node has no partner, as the root. */

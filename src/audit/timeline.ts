@@ -20,7 +20,7 @@ export type Timeline = {
 /** The phases of a verification, without what is done with its answer later. */
 const STEPS: readonly string[] = ['queued', 'intent', 'attempt', 'outcome']
 
-export const isStep = ({ phase, request_reference }: LoggedRow) =>
+const isStep = ({ phase, request_reference }: LoggedRow) =>
   request_reference !== null && STEPS.includes(phase)
 
 /** Undefined for rows that are not of a verification. */

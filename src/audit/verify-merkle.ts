@@ -50,6 +50,23 @@ export function climb(
   )
 }
 
+/** The same for a path without sides: they follow from the index and the count. */
+export function climbSides(
+  rowHash: string,
+  index: number,
+  count: number,
+  hashes: readonly string[],
+): string | undefined {
+  const sides = listSides(index, count)
+  if (sides.length !== hashes.length) return undefined
+  return climb(
+    rowHash,
+    index,
+    count,
+    hashes.map((hash, at) => ({ hash, side: sides[at] as ProofStep['side'] })),
+  )
+}
+
 /** The side of the neighbour on each level. The last node of an odd level has none and moves up. */
 function listSides(index: number, count: number): ProofStep['side'][] {
   const sides: ProofStep['side'][] = []

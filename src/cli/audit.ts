@@ -6,6 +6,7 @@ import { addAuditExportCommand } from './audit-export.ts'
 import { addAuditProofCommands } from './audit-proof.ts'
 import { addAuditShowCommands } from './audit-show.ts'
 import { addAuditVerifyCommand } from './audit-verify.ts'
+import { addVerifyExtractCommand } from './audit-verify-extract.ts'
 import { addHelp } from './help.ts'
 
 export function addAuditCommand(program: Command): void {
@@ -15,6 +16,7 @@ export function addAuditCommand(program: Command): void {
   addAuditVerifyCommand(audit)
   addAuditExportCommand(audit)
   addAuditArchiveCommand(audit)
+  addVerifyExtractCommand(audit)
   addAcceptLossCommand(audit)
   addAuditShowCommands(audit, readReference)
   addAuditProofCommands(audit, readReference)

@@ -2,11 +2,15 @@ import { globSync, mkdtempSync, readFileSync } from 'node:fs'
 import { rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { Readable } from 'node:stream'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { toCursor } from '../../src/admin/audit-cursor.ts'
 import { createChainChecks } from '../../src/admin/chain-check.ts'
 import { CHECKPOINT_FILE } from '../../src/audit/checkpoint-folder.ts'
+import { toPublicKey } from '../../src/audit/open-checkpoint.ts'
 import { AUDIT_PHASES } from '../../src/audit/phases.ts'
+import { createSigner } from '../../src/audit/signing.ts'
+import { verifyExtract } from '../../src/audit/verify-extract.ts'
 import type { AuditRow } from '../../src/store/audit-row.ts'
 import { bearer, openTestApp, PHONE } from '../app.ts'
 import { createTestDatabase, hasPostgres } from '../postgres.ts'
@@ -19,7 +23,7 @@ type Row = Record<string, unknown> & {
   request_reference: string | null
   detail: string | null
 }
-type Result = { rows: Row[]; next: string | null; searched_back_to: string | null; phases: string[] }
+type Result = { rows: Row[]; next: string | null; searched_back_to: string | null; person: string | null }
 
 let at: TestConsole
 let viewer: string
@@ -72,10 +76,11 @@ describe('a search of the audit log', () => {
     const { rows } = await search({ reference })
     expect(rows.map(({ phase }) => phase)).toEqual(['outcome'])
     expect((await search({ reference, outcome: 'verified' })).rows).toHaveLength(1)
-    expect((await search({ reference, key_id: 'nobody00' })).rows).toEqual([])
-    expect((await search({ key_id: 'sandbox0', phase: 'outcome', outcome: 'verified' })).rows).toHaveLength(
-      41,
-    )
+    expect((await search({ reference, key: 'nobody00' })).rows).toEqual([])
+    for (const key of ['sandbox0', 'public sandbox key'])
+      expect((await search({ key, phase: 'outcome', outcome: 'verified' })).rows).toHaveLength(41)
+    expect((await search({ source: 'sandbox', operation: 'verify_nin' })).rows).toHaveLength(41)
+    expect((await search({ consent_reference: 'shop/17' })).rows).toEqual([])
     expect((await search({ to: '2020-01-01T00:00:00Z' })).rows).toEqual([])
     expect((await search({ from: '2020-01-01T00:00:00+01:00', phase: 'outcome' })).rows).toHaveLength(41)
   })
@@ -90,7 +95,9 @@ describe('a search of the audit log', () => {
   })
 
   it('ignores empty fields', async () => {
-    expect((await search({ reference: '', key_id: ' ', outcome: '', phase: '' })).rows).toHaveLength(50)
+    expect((await search({ reference: '', key: ' ', outcome: '', phase: '', source: '' })).rows).toHaveLength(
+      50,
+    )
   })
 
   it('finds a person by number without storing it, and is audited', async () => {
@@ -103,13 +110,18 @@ describe('a search of the audit log', () => {
     const audited = (await allRows()).filter(({ phase }) => phase === 'audit_searched')
     expect(audited).toMatchObject([{ subject: hash, detail: 'by viewer' }])
     expect(answer.text).not.toContain(NIN)
-    expect(answer.text).not.toContain(hash)
+    // The address of the page carries it, so that the search can be repeated without the number.
+    expect(answer.json().person).toBe(hash)
+    const again = await search({ person: hash })
+    expect(again.rows.map((row) => row.request_reference)).toContain(reference)
+    expect((await allRows()).filter(({ phase }) => phase === 'audit_searched')).toHaveLength(2)
     expect(JSON.stringify(await allRows())).not.toContain(NIN)
   })
 
   it.each([
     ['subject.number', { subject: { kind: 'nin', number: '123' } }],
     ['from', { from: 'yesterday' }],
+    ['person', { person: NIN }],
     ['before', { before: 'nonsense' }],
     ['before', { before: Buffer.from('["x","y",1]').toString('base64url') }],
   ])('names the invalid field: %s', async (field, body) => {
@@ -124,7 +136,46 @@ describe('a search of the audit log', () => {
     )
     expect(written.length).toBeGreaterThan(20)
     expect(written.filter((phase) => !AUDIT_PHASES.includes(phase as never))).toEqual([])
-    expect((await search({})).phases).toEqual([...AUDIT_PHASES])
+    const options = (await at.request('/admin/audit/options', { cookie: viewer })).json()
+    expect(options).toMatchObject({
+      phases: [...AUDIT_PHASES],
+      operations: ['verify_nin', 'verify_bvn'],
+      sources: expect.arrayContaining(['sandbox', 'registry', 'dojah']),
+      keys: expect.arrayContaining([{ id: 'sandbox0', name: 'public sandbox key' }]),
+    })
+  })
+})
+
+describe('a search for verifications', () => {
+  type Found = { verifications: Record<string, unknown>[]; next: string | null; searched_rows: number }
+  const find = async (body: object) =>
+    (
+      await at.request('/admin/audit/verifications/search', { cookie: viewer, body })
+    ).json() as unknown as Found
+
+  it('returns each once, with the name of its key, in pages of fifty', async () => {
+    const { verifications, next, searched_rows } = await find({})
+    expect([verifications.length, next]).toEqual([41, null])
+    expect(searched_rows).toBe((await allRows()).length)
+    expect(verifications.at(-1)).toEqual({
+      reference,
+      started_at: expect.any(String),
+      ended_at: expect.any(String),
+      outcome: 'verified',
+      operation: 'verify_nin',
+      mode: 'test',
+      key_id: 'sandbox0',
+      key_name: 'public sandbox key',
+      source_attempts: [{ name: 'sandbox', result: 'found', ms: expect.any(Number) }],
+      consent_reference: null,
+    })
+  })
+
+  it('filters, by a number that is in no response as well', async () => {
+    expect((await find({ outcome: 'not_verified' })).verifications).toEqual([])
+    expect((await find({ key: 'public sandbox key', source: 'sandbox' })).verifications).toHaveLength(41)
+    const { verifications } = await find({ subject: { kind: 'nin', number: NIN } })
+    expect(verifications.map((each) => each.reference)).toEqual([reference])
   })
 })
 
@@ -160,7 +211,45 @@ describe('an export', () => {
   })
 
   it('is forbidden for viewers', async () => {
-    expect((await at.request('/admin/audit/export', { cookie: viewer })).status).toBe(403)
+    for (const name of ['export', 'extract.csv', 'extract.ndjson'])
+      expect((await at.request(`/admin/audit/${name}`, { cookie: viewer })).status).toBe(403)
+  })
+
+  it.each(['csv', 'ndjson'])('of what is filtered is a signed %s file, and is audited', async (format) => {
+    const person = at.context.toSubjectHash('nin', NIN)
+    const answer = await fetch(`${at.url}/admin/audit/extract.${format}?person=${person}`, {
+      headers: { cookie: operator },
+    })
+    expect(answer.headers.get('content-type')).toContain(format)
+    expect(answer.headers.get('content-disposition')).toMatch(
+      new RegExp(`^attachment; filename="audit-extract-[0-9-]{10}\\.${format}"$`),
+    )
+    const { publicKey } = createSigner(at.context.keyring()['audit-signing'])
+    const content = Readable.from([Buffer.from(await answer.arrayBuffer())])
+    expect(await verifyExtract(content, toPublicKey(publicKey, 'The key'))).toMatchObject({
+      sound: true,
+      rows: 1,
+      unproved: 0,
+      about: { view: 'verifications', filter: { person } },
+    })
+    const audited = (await allRows()).findLast(({ phase }) => phase === 'audit_exported')
+    expect(audited).toMatchObject({
+      subject: person,
+      detail: `extract of verifications (${format}), filtered by: person; by operator`,
+    })
+  })
+
+  it('of single rows has administrative events', async () => {
+    const answer = await fetch(`${at.url}/admin/audit/extract.ndjson?view=rows&phase=source_checked`, {
+      headers: { cookie: operator },
+    })
+    const lines = (await answer.text()).trimEnd().split('\n')
+    expect(lines.filter((line) => line.includes('"phase":"source_checked"'))).toHaveLength(40)
+  })
+
+  it('names an invalid filter', async () => {
+    const answer = await at.request('/admin/audit/extract.csv?person=1', { cookie: operator })
+    expect([answer.status, Object.keys(answer.json().errors as object)]).toEqual([422, ['person']])
   })
 })
 
@@ -190,7 +279,8 @@ describe.each(engines)('the verification of the whole log on %s', (engine) => {
       chains: 1,
       checkpoints: 1,
       unsigned: 0,
-      headline: 'No difference was found between the audit log and what it was compared with.',
+      headline:
+        'No difference was found between the audit log and the checkpoints on this server, but a cut at the end of the log cannot be seen without checkpoints that were kept elsewhere.',
     })
     const [{ chain = '' } = {}] = await context.store.audit.chains()
     expect((await context.store.audit.page(chain, 1, 1))[0]).toMatchObject({
@@ -218,6 +308,23 @@ describe.each(engines)('the verification of the whole log on %s', (engine) => {
       state: 'faulty',
       headline: expect.stringMatching(/First fault: chain .* row 1, /),
     })
+    await checks.close()
+    await close()
+    await rm(folder, { recursive: true })
+  })
+
+  it('says that this server can write to the folder outside its data', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'tabbat-checkpoints-'))
+    const { context, close } = await openLog({ TABBAT_CHECKPOINT_DIR: folder })
+    await context.audit.checkpoint()
+    const checks = createChainChecks(context)
+    checks.start(PERSON)
+    await checks.finish()
+    const { headline, limits } = checks.read()
+    expect(headline).toBe(
+      `No difference was found between the audit log and the checkpoints in ${folder}, but a cut at the end of the log cannot be seen if it was also made there, where this server can write.`,
+    )
+    expect(limits[0]).toMatch(/^Not compared: checkpoints that this server cannot change\./)
     await checks.close()
     await close()
     await rm(folder, { recursive: true })

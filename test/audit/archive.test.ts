@@ -135,7 +135,7 @@ describeEngines(ENGINES, (engine) => {
       ).toEqual(found)
     }
     expect(await searchArchives(archives, { request_reference: 'ver_unknown' }, publicKey)).toEqual([])
-    expect((await searchAudit(store.audit, {})).rows.length).toBe(2)
+    expect((await searchAudit(store.audit, {})).found.length).toBe(2)
   })
 
   it('archives month by month, each archive with the digest of the one before', async () => {

@@ -11,7 +11,8 @@ import { bearer, openTestApp, PHONE, type TestApp } from '../app.ts'
 import { type Finished, tabbat } from '../process/tabbat.ts'
 
 const NIN = '12345678901'
-const ONLY_WITH = 'Not compared: checkpoints stored outside this server.'
+const OTHER = '22345678901'
+const ONLY_WITH = 'Not compared: checkpoints that this server cannot change.'
 
 let app: TestApp
 let folder: string
@@ -33,7 +34,7 @@ beforeAll(async () => {
   app = await openTestApp()
   folder = app.context.config.dataDir
   reference = await verifyNin(NIN)
-  await verifyNin('22345678901')
+  await verifyNin(OTHER)
 })
 afterAll(() => app.close())
 
@@ -89,6 +90,16 @@ describe('tabbat audit verify', () => {
     expect([good.code, good.stdout.includes(ONLY_WITH)]).toEqual([0, false])
     expect(good.stdout).toMatch(/2 checkpoints in \/.*kept\.log/)
     expect(good.stdout).toMatch(/This holds up to 2/)
+  })
+
+  it('compares with the folder of checkpoints outside the data folder, and says that the server can write there', async () => {
+    const place = { ...settings(), TABBAT_CHECKPOINT_DIR: newFolder() }
+    const missing = await tabbat(place, 'audit', 'verify')
+    expect([missing.code, missing.stdout.includes('no file of checkpoints')]).toEqual([0, true])
+    copyFileSync(join(folder, 'checkpoints.log'), join(place.TABBAT_CHECKPOINT_DIR, 'checkpoints.log'))
+    const { code, stdout } = await tabbat(place, 'audit', 'verify')
+    expect([code, stdout.includes(ONLY_WITH)]).toEqual([0, true])
+    expect(stdout).toMatch(/^No difference .* if it was also made there, where this server can write\.\n/)
   })
 
   it('prints JSON, and needs no root key with --public-key', async () => {
@@ -155,6 +166,75 @@ describe('tabbat audit export', () => {
   it('prints no error when the reader closes the pipe', async () => {
     const { stdout, stderr } = await runShell('bin/tabbat audit export | head -c 20')
     expect([stdout.length, stderr]).toEqual([20, expect.stringMatching(/^Database: .*\n$/)])
+  })
+})
+
+describe('tabbat audit export with a filter', () => {
+  const writeKey = async () => {
+    const key = join(newFolder(), 'key.pem')
+    writeFileSync(key, (await tabbat(settings(), 'audit', 'public-key')).stdout)
+    return key
+  }
+  /** On a machine without a database. */
+  const verifyElsewhere = (file: string, key: string, ...args: string[]) =>
+    tabbat({ TABBAT_DATA_DIR: newFolder() }, 'audit', 'verify-extract', file, '--public-key', key, ...args)
+
+  it.each(['csv', 'ndjson'])(
+    'writes a signed %s file that is verified without a database',
+    async (format) => {
+      const file = join(newFolder(), `extract.${format}`)
+      const args = ['--format', format, '--key', 'public sandbox key', '--from', '2020-01-01', '--out', file]
+      const { code, stdout } = await tabbat(settings(), 'audit', 'export', ...args)
+      expect([code, stdout]).toEqual([0, `The export is in ${file}.\n`])
+      expect(readFileSync(file, 'utf8')).not.toContain(NIN)
+      const key = await writeKey()
+      const good = await verifyElsewhere(file, key)
+      expect(good.code).toBe(0)
+      expect(good.stdout).toMatch(
+        /^The extract is good: .*\nMade at .*\nFilter: key = public sandbox key, from = 2020-01-01T00:00:00\.000Z\.\nRows: 3\. Proved by \d signed checkpoints: 3\.\nNot shown by this check: /,
+      )
+      const changed = readFileSync(file, 'utf8').replace('verified', 'refused!')
+      writeFileSync(file, changed)
+      const bad = await verifyElsewhere(file, key, '--json')
+      expect([bad.code, JSON.parse(bad.stdout)]).toMatchObject([
+        1,
+        { sound: false, line: expect.any(Number) },
+      ])
+      writeFileSync(file, changed.slice(0, changed.lastIndexOf('ver_')))
+      expect((await verifyElsewhere(file, key)).stdout).toMatch(/^The extract is NOT good: /)
+    },
+  )
+
+  it('finds a person by a number from standard input, and records neither', async () => {
+    const { code, stdout } = await runShell('bin/tabbat audit export --person nin --source sandbox', OTHER)
+    expect(code).toBe(0)
+    expect(stdout.match(/"phase":"outcome"/g)).toHaveLength(1)
+    expect(stdout).not.toContain(OTHER)
+    const all = (await tabbat(settings(), 'audit', 'export')).stdout
+    expect(all).toContain('extract filtered by: source, person; by')
+    expect(all).not.toContain(OTHER)
+  })
+
+  it('writes single rows with --rows', async () => {
+    const { stdout } = await tabbat(settings(), 'audit', 'export', '--rows', '--phase', 'audit_exported')
+    expect(stdout.match(/"record":"row"/g)?.length).toBeGreaterThan(2)
+    expect(stdout).not.toContain('"phase":"outcome"')
+  })
+
+  it.each([
+    [['--from', 'yesterday'], 'A time is written as 2026-11-01 or 2026-11-01T09:30:00Z.'],
+    [['--phase', 'outcome'], '--phase needs --rows.'],
+    [['--format', 'csv', '--out', '/nowhere/extract.csv'], '/nowhere/extract.csv cannot be written.'],
+  ])('refuses %j', async (args, message) => {
+    const { code, stderr } = await tabbat(settings(), 'audit', 'export', ...args)
+    expect([code, stderr.includes(message)]).toEqual([1, true])
+  })
+
+  it('cannot verify a file that is not there, or is no extract', async () => {
+    const key = await writeKey()
+    const missing = await verifyElsewhere('/nowhere/extract.csv', key)
+    expect([missing.code, missing.stderr.trim()]).toEqual([1, 'error: /nowhere/extract.csv cannot be read.'])
+    expect((await verifyElsewhere(key, key)).stdout).toMatch(/NOT good: .*this is not a file that/)
   })
 })
 

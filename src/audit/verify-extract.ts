@@ -1,0 +1,169 @@
+import { createHash, type KeyObject } from 'node:crypto'
+import { toCsvLine } from './extract-csv.ts'
+import {
+  END_KIND,
+  EXTRACT_KIND,
+  type ExtractAbout,
+  type ExtractStatement,
+  toJsonLine,
+} from './extract-record.ts'
+import { isCount, isHash, isSigned, openCheckpoint, type SignedHead } from './open-checkpoint.ts'
+import { type ExtractLine, readExtract } from './read-extract.ts'
+import { climbSides } from './verify-merkle.ts'
+import { createRowHasher, HASHED_FIELDS, type RowHasher, toReference } from './verify-row.ts'
+
+export type ExtractResult =
+  | {
+      readonly sound: true
+      readonly about: Pick<ExtractAbout, 'made_at' | 'view' | 'filter' | 'archives'>
+      readonly rows: number
+      /** Rows that no checkpoint covers: only the signature of the file covers them. */
+      readonly unproved: number
+      readonly checkpoints: number
+    }
+  /** `line` is the first faulty line of the file, if it is one. */
+  | { readonly sound: false; readonly reason: string; readonly line: number | null }
+
+/** A fault, to be read after "the extract is not good:". */
+class ExtractFault extends Error {}
+
+type State = {
+  readonly publicKey: KeyObject
+  readonly hashRow: RowHasher
+  about: ExtractAbout | undefined
+  readonly checkpoints: (readonly SignedHead[])[]
+  rows: number
+  unproved: number
+  end: ExtractStatement | undefined
+}
+
+type Fields = Readonly<Record<string, unknown>>
+
+/** Checks an extract with nothing but its bytes and the public key of the log. */
+export async function verifyExtract(
+  pieces: AsyncIterable<Uint8Array>,
+  publicKey: KeyObject,
+): Promise<ExtractResult> {
+  const state: State = {
+    publicKey,
+    hashRow: createRowHasher(),
+    about: undefined,
+    checkpoints: [],
+    rows: 0,
+    unproved: 0,
+    end: undefined,
+  }
+  const digest = createHash('sha256')
+  let line = 0
+  try {
+    for await (const each of readExtract(pieces)) {
+      line += 1
+      takeLine(state, each)
+      if (!state.end) digest.update(each.bytes)
+    }
+  } catch (error) {
+    if (!(error instanceof ExtractFault)) throw error
+    return { sound: false, reason: error.message, line }
+  }
+  const reason = findWholeFault(state, digest.digest('hex'))
+  if (reason !== undefined || !state.about) return { sound: false, reason: reason ?? NO_EXTRACT, line: null }
+  const { made_at, view, filter, archives } = state.about
+  const { rows, unproved, checkpoints } = state
+  return {
+    sound: true,
+    about: { made_at, view, filter, archives },
+    rows,
+    unproved,
+    checkpoints: checkpoints.length,
+  }
+}
+
+const NO_EXTRACT = 'this is not a file that tabbat audit export wrote with a filter or --format'
+
+/** What only the whole file shows. */
+function findWholeFault({ about, end, rows, unproved }: State, sha256: string): string | undefined {
+  if (!about) return NO_EXTRACT
+  if (!end) return 'the end is missing: the file is incomplete, or was cut off'
+  if (end.sha256 !== sha256 || end.rows !== rows || end.unproved !== unproved)
+    return 'it is not the file that was signed: a row was removed, added or moved, or other content was changed'
+  return undefined
+}
+
+function takeLine(state: State, { bytes, record }: ExtractLine): void {
+  if (state.end) throw new ExtractFault('something follows the end of the extract')
+  const isFirst = state.about === undefined
+  if (!record) throw new ExtractFault(isFirst ? NO_EXTRACT : 'the line is not a record of an extract')
+  const { record: kind } = record
+  // The names of the columns in a CSV file.
+  if (kind === undefined && isFirst) return
+  if ((kind === 'extract') !== isFirst) throw new ExtractFault(NO_EXTRACT)
+  if (kind === 'extract') state.about = readAbout(record)
+  else if (kind === 'checkpoint') state.checkpoints.push(readCheckpoint(state, record))
+  else if (kind === 'row') takeRow(state, record)
+  else if (kind === 'end') state.end = readEnd(state, record, bytes)
+  else throw new ExtractFault('the line is not a record of an extract')
+}
+
+function parseBody<T extends { kind: string; version: number }>(body: unknown, kind: string): T | undefined {
+  try {
+    const value = JSON.parse(String(body)) as T
+    return value.kind === kind && value.version === 1 ? value : undefined
+  } catch {
+    return undefined
+  }
+}
+
+function readAbout({ body }: Fields): ExtractAbout {
+  const about = parseBody<ExtractAbout>(body, EXTRACT_KIND)
+  if (about && typeof about.made_at === 'string' && about.filter !== null && typeof about.filter === 'object')
+    return about
+  throw new ExtractFault(NO_EXTRACT)
+}
+
+function readCheckpoint({ checkpoints, publicKey }: State, record: Fields): readonly SignedHead[] {
+  const { time, body, signature, checkpoint } = record
+  if (checkpoint !== checkpoints.length + 1) throw new ExtractFault('a checkpoint is missing or was moved')
+  const opened = openCheckpoint({ time, body, signature }, publicKey)
+  if ('wrong' in opened) throw new ExtractFault(`the checkpoint ${opened.wrong}`)
+  return opened.heads
+}
+
+function readEnd({ publicKey }: State, { body, signature }: Fields, bytes: Buffer): ExtractStatement {
+  if (typeof body !== 'string' || !isSigned(body, signature, publicKey))
+    throw new ExtractFault(
+      'the end has no valid signature: it was changed, forged, or signed with another key',
+    )
+  const statement = parseBody<ExtractStatement>(body, END_KIND)
+  const end = { record: 'end', body, signature: String(signature) } as const
+  // No byte can be changed: the end is the only line that the signed hash does not cover.
+  if (!statement || ![toJsonLine(end), toCsvLine(end)].includes(bytes.toString()))
+    throw new ExtractFault('the end is not written as Tabbat writes it')
+  return statement
+}
+
+function takeRow(state: State, row: Fields): void {
+  state.rows += 1
+  const { previous_hash, hash, format, fields_released, checkpoint } = row
+  const released = row.released ?? null
+  if (!isHash(previous_hash) || !isHash(hash)) throw new ExtractFault('the row has no hash')
+  const fields = HASHED_FIELDS.map((name) => row[name] ?? null)
+  if (state.hashRow(fields, previous_hash, format) !== hash)
+    throw new ExtractFault('the hash of the row does not match its content: the row was changed')
+  const reference = format === 1 || released === null ? released : toReference(String(released))
+  if (fields_released !== reference)
+    throw new ExtractFault('the released fields are not those that the row refers to')
+  if (checkpoint === null) state.unproved += 1
+  else checkPath(state, row, hash)
+}
+
+function checkPath({ checkpoints }: State, row: Fields, hash: string): void {
+  const { checkpoint, chain, sequence, path } = row
+  const heads = isCount(checkpoint) ? checkpoints[checkpoint - 1] : undefined
+  const head = heads?.find((each) => each.chain === chain)
+  if (!head || !isCount(sequence) || sequence <= head.from || sequence > head.sequence)
+    throw new ExtractFault('the checkpoint does not cover this row')
+  const hashes = path === '' ? [] : String(path).split(' ')
+  const count = head.sequence - head.from
+  if (!hashes.every(isHash) || climbSides(hash, sequence - head.from - 1, count, hashes) !== head.root)
+    throw new ExtractFault('the path does not lead from the row to the signed root')
+}

@@ -1,0 +1,111 @@
+import { createHash } from 'node:crypto'
+import type { LoggedRow } from '../store/audit-row.ts'
+import type { Checkpoint } from '../store/audit-table.ts'
+import type { Store } from '../store/store.ts'
+import type { AuditFilter } from './audit-filter.ts'
+import { toPlainRow } from './export.ts'
+import { CSV_HEADER, toCsvLine } from './extract-csv.ts'
+import {
+  END_KIND,
+  EXTRACT_KIND,
+  type ExtractAbout,
+  type ExtractEnd,
+  type ExtractFormat,
+  type ExtractRecord,
+  type ExtractStatement,
+  toJsonLine,
+} from './extract-record.ts'
+import { listExtractRows } from './extract-rows.ts'
+import { toPublicKey } from './open-checkpoint.ts'
+import { createRowProver } from './row-prover.ts'
+import type { Signer } from './signing.ts'
+
+type ExtractDeps = {
+  readonly store: Store
+  readonly signer: Signer
+  /** Makes a checkpoint. */
+  readonly signNow: () => Promise<void>
+}
+
+type ExtractOptions = {
+  readonly view: ExtractAbout['view']
+  readonly format: ExtractFormat
+  readonly filter: AuditFilter
+  /** The filter as it is written to the file. */
+  readonly shownFilter: ExtractAbout['filter']
+  /** Names of keys by their id. */
+  readonly keyNames: ReadonlyMap<string, string>
+}
+
+/**
+ * The rows that fit as a file that can be verified alone: see docs/audit-format.md. Verifications that end after the start are
+ * not in it.
+ */
+export async function* writeExtract(deps: ExtractDeps, options: ExtractOptions): AsyncIterable<string> {
+  const { view, format, filter, shownFilter, keyNames } = options
+  const made_at = new Date().toISOString()
+  const to = filter.to !== undefined && filter.to < made_at ? filter.to : made_at
+  const file = createFile(format)
+  const archives = (await deps.store.archives.list()).length
+  const about: ExtractAbout = { kind: EXTRACT_KIND, version: 1, made_at, view, filter: shownFilter, archives }
+  yield file.start({ record: 'extract', body: JSON.stringify(about) })
+  const proveRow = createProveRow(deps)
+  let [rows, unproved] = [0, 0]
+  for await (const row of listExtractRows(deps.store.audit, view, { ...filter, to })) {
+    const { checkpoint, path, added } = await proveRow(row)
+    const key_name = (row.key_id !== null && keyNames.get(row.key_id)) || null
+    rows += 1
+    if (checkpoint === null) unproved += 1
+    yield file.add(...added, { record: 'row', ...toPlainRow(row), key_name, checkpoint, path })
+  }
+  const statement: ExtractStatement = {
+    kind: END_KIND,
+    version: 1,
+    rows,
+    unproved,
+    sha256: file.digest(),
+  }
+  yield file.toLine(toEnd(statement, deps.signer))
+}
+
+function toEnd(statement: ExtractStatement, signer: Signer): ExtractEnd {
+  const body = JSON.stringify(statement)
+  return { record: 'end', body, signature: signer.sign(body) }
+}
+
+function createFile(format: ExtractFormat) {
+  const hash = createHash('sha256')
+  const toLine = format === 'csv' ? toCsvLine : toJsonLine
+  const add = (...records: ExtractRecord[]) => hashText(records.map(toLine).join(''))
+  const hashText = (text: string) => {
+    hash.update(text)
+    return text
+  }
+  return {
+    toLine,
+    add,
+    start: (header: ExtractRecord) => `${format === 'csv' ? hashText(CSV_HEADER) : ''}${add(header)}`,
+    digest: () => hash.digest('hex'),
+  }
+}
+
+/** Numbers the checkpoints. Each is added to the file before the first row that it proves. */
+function createProveRow({ store, signer, signNow }: ExtractDeps) {
+  const find = createRowProver(store, toPublicKey(signer.publicKey, 'The key'), signNow)
+  const numbers = new Map<string, number>()
+  const toNumber = ({ signature, time, body }: Checkpoint, added: ExtractRecord[]): number => {
+    const known = numbers.get(signature)
+    if (known !== undefined) return known
+    const checkpoint = numbers.size + 1
+    numbers.set(signature, checkpoint)
+    added.push({ record: 'checkpoint', checkpoint, time, body, signature })
+    return checkpoint
+  }
+  return async (row: LoggedRow) => {
+    const proof = await find(row)
+    const added: ExtractRecord[] = []
+    if (!proof) return { checkpoint: null, path: null, added }
+    const checkpoint = toNumber(proof.checkpoint, added)
+    return { checkpoint, path: proof.path.map(({ hash }) => hash).join(' '), added }
+  }
+}
