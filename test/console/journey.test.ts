@@ -64,8 +64,8 @@ describe.skipIf(!CHROMIUM)('a user of the console', () => {
     reference = found?.[0] ?? ''
     expect(reference).not.toBe('')
     await go(page, 'Audit')
-    await page.getByRole('textbox', { name: 'Reference' }).fill(reference)
-    await page.getByRole('button', { name: 'Search' }).click()
+    await page.getByRole('textbox', { name: 'Reference', exact: true }).fill(reference)
+    await page.locator('main').getByRole('button', { name: 'Search' }).click()
     const results = page.getByRole('table').first()
     await expect.poll(() => results.getByRole('row').count()).toBe(2)
     await results
@@ -83,7 +83,7 @@ describe.skipIf(!CHROMIUM)('a user of the console', () => {
     page.on('request', (request) => asked.push(request.url()))
     await go(page, 'Audit')
     await page.getByRole('textbox', { name: 'NIN or BVN' }).fill('12345678901')
-    await page.getByRole('button', { name: 'Search' }).click()
+    await page.locator('main').getByRole('button', { name: 'Search' }).click()
     await expect.poll(() => page.getByRole('table').first().getByRole('row').count()).toBeGreaterThan(1)
     expect(await page.textContent('main')).toContain(reference.slice(0, 12))
     expect([...asked, page.url()].filter((url) => url.includes('12345678901'))).toEqual([])
