@@ -12,7 +12,7 @@ import { openTestConsole, type TestConsole, type TestRequest } from './test-cons
 type Caller = Role | 'anonymous' | `token ${Role}`
 
 /** Tables that timers write, not requests. */
-const TIMER_TABLES = ['audit_chains', 'checkpoints', 'source_states']
+const TIMER_TABLES = ['audit_chains', 'checkpoints', 'source_states', 'request_blocks']
 
 let server: TestConsole
 let keyId: string
