@@ -13,6 +13,7 @@ const ROOMS = [
   'http',
   'context',
   'simulator',
+  'people',
   'batches',
   'verification',
   'registry',

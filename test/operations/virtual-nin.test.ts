@@ -6,7 +6,7 @@ import { toNinBehind, toPhoneCoreOf } from '../../src/simulator/people.ts'
 import { prembly } from '../../src/simulator/prembly.ts'
 import { openStandIn, type StandIn, type VendorScript } from '../../src/simulator/stand-in.ts'
 import { youverify } from '../../src/simulator/youverify.ts'
-import { erasePerson } from '../../src/verification/erase-person.ts'
+import { erasePerson } from '../../src/people/erase-person.ts'
 import { bearer, openTestApp } from '../app.ts'
 import { createTestDatabase, hasPostgres } from '../postgres.ts'
 

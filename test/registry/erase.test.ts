@@ -6,7 +6,7 @@ import type { AuditEntry } from '../../src/audit/row.ts'
 import { confirm, readSecret } from '../../src/cli/prompt.ts'
 import { rotateRoot } from '../../src/registry/rotate.ts'
 import type { SealedStore } from '../../src/store/sealed-store.ts'
-import { erasePerson } from '../../src/verification/erase-person.ts'
+import { erasePerson } from '../../src/people/erase-person.ts'
 import { createReuse } from '../../src/verification/reuse.ts'
 import {
   countReadable,

@@ -4,7 +4,7 @@ import { type Kind, toBlindIndex } from '../crypto/blind-index.ts'
 import type { Erased, ErasureSubject, UnnamedAnswer } from '../store/erasure-table.ts'
 import type { EndedQueued } from '../store/queue-erasure.ts'
 import type { SealedStore } from '../store/sealed-store.ts'
-import { openStoredResponse } from './idempotency.ts'
+import { openStoredResponse } from '../verification/idempotency.ts'
 
 type EraseDeps = Pick<SealedStore, 'store' | 'keyring'> & {
   readonly audit: { readonly record: (entries: readonly AuditEntry[]) => Promise<void> }
