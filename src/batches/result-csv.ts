@@ -1,3 +1,4 @@
+import { toCsvLine } from '../contract/csv.ts'
 import { DETAIL_FIELDS } from '../contract/person-details.ts'
 import type { Kind } from '../crypto/blind-index.ts'
 import { toFieldNames } from '../registry/import/record-fields.ts'
@@ -17,9 +18,9 @@ type ResultCsv = { readonly header: string; readonly toLine: (row: ResultRow) =>
 export function createResultCsv(kinds: readonly Kind[]): ResultCsv {
   const columns = toDataColumns(kinds).filter((name) => name !== 'picture')
   return {
-    header: toLine([...FIRST_COLUMNS, ...MATCH_COLUMNS, ...columns]),
+    header: toCsvLine([...FIRST_COLUMNS, ...MATCH_COLUMNS, ...columns]),
     toLine: (row) =>
-      toLine([
+      toCsvLine([
         ...FIRST_COLUMNS.map((name) => (name === 'message' ? toMessage(row) : row[name])),
         ...DETAIL_FIELDS.map((field) => row.match?.[field]),
         ...columns.map((name) => findValue(row.data, name)),
@@ -35,17 +36,4 @@ function findValue(data: ResultRow['data'], name: string): unknown {
   let value: unknown = data
   for (const part of name.split('.')) value = (value as Record<string, unknown> | null | undefined)?.[part]
   return value
-}
-
-const toLine = (values: readonly unknown[]) => `${values.map(toCell).join(',')}\r\n`
-
-/** A spreadsheet would run a text that begins so as a formula: an apostrophe makes it a text. */
-const FORMULA = /^[=+\-@\t\r]/
-
-function toCell(value: unknown): string {
-  if (value === undefined || value === null) return ''
-  if (typeof value === 'number') return String(value)
-  const text = String(value)
-  const safe = FORMULA.test(text) ? `'${text}` : text
-  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
 }
