@@ -14,5 +14,7 @@ export type BatchDeps = {
   readonly rowsPerMinute: number
   /** Batches of one key that have not ended. */
   readonly mostBatches: number
+  /** Allowed values of X-Purpose. Undefined: any. */
+  readonly purposes: readonly string[] | undefined
   readonly onFailure: (error: unknown) => void
 }

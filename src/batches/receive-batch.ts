@@ -81,12 +81,12 @@ async function* withHash(pieces: AsyncIterable<Buffer>, hash: Hmac): AsyncGenera
 
 /** Checks, seals and writes the rows, some at a time. */
 async function receiveRows(
-  { table, queue, subjectKey }: BatchDeps,
+  { table, queue, subjectKey, purposes }: BatchDeps,
   incoming: IncomingBatch,
   receiver: { readonly id: string; readonly owner: string },
   pieces: AsyncIterable<Buffer>,
 ): Promise<{ readonly rows: number; readonly refused: number }> {
-  const sealRow = createSealRow(queue.keyring, subjectKey, incoming)
+  const sealRow = createSealRow(queue.keyring, subjectKey, incoming, purposes)
   let group: NewBatchRow[] = []
   let rows = 0
   let refused = 0

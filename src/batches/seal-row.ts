@@ -14,12 +14,17 @@ import { sealLabel } from './seal-label.ts'
 /** A row as it is stored: sealed, or with the reasons of its refusal. */
 type SealRow = (row: InputRow) => NewBatchRow
 
-export function createSealRow(keyring: Keyring, subjectKey: KeyObject, incoming: IncomingBatch): SealRow {
+export function createSealRow(
+  keyring: Keyring,
+  subjectKey: KeyObject,
+  incoming: IncomingBatch,
+  purposes: readonly string[] | undefined,
+): SealRow {
   const checkRow = createCheckRow(incoming.caller.scopes)
   return (read) => {
     const row = checkRow(read)
     if ('refusals' in row) return toRefused(keyring, read.line, row)
-    const request = toRequest(incoming, row)
+    const request = toRequest(incoming, row, purposes)
     if ('refusals' in request) return toRefused(keyring, read.line, request)
     const { reference } = request
     return {
@@ -48,12 +53,16 @@ const toLabel = (keyring: Keyring, reference: string, row: { readonly reference?
 const CONSENT_HEADER = 'x-consent-reference'
 
 /** The consent of the row, or else that of the request, is checked as it is for a single verification. */
-function toRequest(incoming: IncomingBatch, row: BatchRow): VerificationRequest | RefusedRow {
+function toRequest(
+  incoming: IncomingBatch,
+  row: BatchRow,
+  purposes: readonly string[] | undefined,
+): VerificationRequest | RefusedRow {
   const { reference, consentReference } = row
   const { 'idempotency-key': _key, ...headers } = incoming.headers
   const consent = consentReference === undefined ? {} : { [CONSENT_HEADER]: consentReference }
   try {
-    return toVerificationRequest({ ...incoming, headers: { ...headers, ...consent } }, row)
+    return toVerificationRequest({ ...incoming, headers: { ...headers, ...consent } }, row, purposes)
   } catch (error) {
     if (!(error instanceof AppError) || !error.errors) throw error
     const refusals = Object.entries(error.errors).flatMap(([name, texts]) =>

@@ -18,6 +18,7 @@ import { ACCESS_SETTINGS } from './access-settings.ts'
 import { BATCH_SETTINGS } from './batch-settings.ts'
 import { LISTENER_SETTINGS } from './listener-settings.ts'
 import { PENDING_SETTINGS } from './pending-settings.ts'
+import { PEOPLE_SETTINGS } from './people-settings.ts'
 import { REQUEST_SETTINGS } from './request-settings.ts'
 import { RETENTION_SETTINGS } from './retention-settings.ts'
 import { TELEMETRY_SETTINGS } from './telemetry-settings.ts'
@@ -215,6 +216,7 @@ export const SETTINGS = {
   ...RETENTION_SETTINGS,
   ...BATCH_SETTINGS,
   ...REQUEST_SETTINGS,
+  ...PEOPLE_SETTINGS,
   ...LISTENER_SETTINGS,
   ...ACCESS_SETTINGS,
   logLevel: setting(

@@ -21,5 +21,6 @@ export const startBatches = (config: Config, { store, audit, queue, log }: Deps)
     subjectKey: queue.keyring.subject,
     rowsPerMinute: config.batchRate,
     mostBatches: config.batchesPerKey,
+    purposes: config.purposes,
     onFailure: log.failure,
   })

@@ -62,4 +62,10 @@ export const VERIFICATION_HEADERS = [
     100,
     'consent-4711',
   ),
+  headerParameter(
+    'X-Purpose',
+    'What the verification is for, in one word, stored in the audit log and shown in the report about a person. The operator may allow certain words only (`TABBAT_PURPOSES`).',
+    40,
+    'account-opening',
+  ),
 ]

@@ -1,5 +1,6 @@
 import type { KeyObject } from 'node:crypto'
 import type { AuditLog } from '../audit/audit-log.ts'
+import type { Config } from '../config/config.ts'
 import type { Mode } from '../contract/scope.ts'
 import type { Kind } from '../crypto/blind-index.ts'
 import type { CallGuard } from '../sources/guard/call-guard.ts'
@@ -26,6 +27,7 @@ export type VerificationDeps = {
   readonly singleFlight: SingleFlight
   readonly local: LocalDeps
   readonly queue: QueueDeps
+  readonly config: Pick<Config, 'purposes'>
   /** Hashes numbers for the audit log, the guess limit and idempotency. */
   readonly subjectKey: KeyObject
   /** Signs links to pictures. */

@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { holdsPersonNumber, PERSON_NUMBER_RULE } from '../contract/free-text.ts'
 import { type PersonDetails, REQUIRE_MATCH, type RequireMatch } from '../contract/person-details.ts'
 import { toPhoneCore } from '../contract/phone.ts'
+import { findPurposeProblem, toPurpose } from '../contract/purpose.ts'
 import { toCanonicalNin } from '../contract/virtual-nin.ts'
 import { AppError } from '../errors.ts'
 import type { Caller } from '../keys/caller.ts'
@@ -27,6 +28,8 @@ export type VerificationRequest = {
   readonly origin: string
   readonly idempotencyKey: string | undefined
   readonly consentReference: string | undefined
+  /** What the verification is for. */
+  readonly purpose?: string | undefined
   /** The client refuses an earlier result: Cache-Control: no-cache or no-store. */
   readonly refusesReuse: boolean
   /** On the monotonic clock. The deadline of the sources counts from here. */
@@ -60,15 +63,22 @@ const NO_REUSE = /(^|[,\s])no-(cache|store)([,\s=]|$)/i
 export function toVerificationRequest(
   { caller, person, requestId, origin, headers, trace, exchange }: Incoming,
   { number: numberText, phone: phoneText, amount, details }: Inputs,
+  purposes?: readonly string[] | undefined,
 ): VerificationRequest {
   const number = toCanonicalNin(numberText)
   const phone = toPhoneCore(phoneText) as string
   const consentReference = toText(headers['x-consent-reference'])
   const problem = findConsentProblem(consentReference, caller.requiresConsent, number, phone)
+  const purpose = readPurposeHeader(headers['x-purpose'])
+  const purposeProblem = purpose === undefined ? undefined : findPurposeProblem(purpose, purposes)
   const missing = caller.requireMatch && listMissing(caller.requireMatch, details)
-  if (problem !== undefined || missing)
+  if (problem !== undefined || purposeProblem !== undefined || missing)
     throw new AppError('validation_failed', {
-      errors: { ...(problem !== undefined && { 'X-Consent-Reference': [problem] }), ...missing },
+      errors: {
+        ...(problem !== undefined && { 'X-Consent-Reference': [problem] }),
+        ...(purposeProblem !== undefined && { 'X-Purpose': [`X-Purpose ${purposeProblem}`] }),
+        ...missing,
+      },
     })
   const reference = createReference()
   if (exchange) exchange.reference = reference
@@ -84,6 +94,7 @@ export function toVerificationRequest(
     origin,
     idempotencyKey: toText(headers['idempotency-key']),
     consentReference,
+    ...(purpose !== undefined && { purpose }),
     refusesReuse: NO_REUSE.test(headers['cache-control'] ?? ''),
     startedAt: performance.now(),
     trace,
@@ -98,6 +109,11 @@ function listMissing(required: RequireMatch, details: PersonDetails = {}) {
   const missing = REQUIRE_MATCH[required].filter((field) => details[field] === undefined)
   if (missing.length === 0) return undefined
   return Object.fromEntries(missing.map((field) => [field, [`${field} is required for this key`]]))
+}
+
+function readPurposeHeader(header: string | string[] | undefined): string | undefined {
+  const text = toText(header)
+  return text === undefined ? undefined : toPurpose(text)
 }
 
 const toText = (header: string | string[] | undefined) => (Array.isArray(header) ? header.join(',') : header)

@@ -1,4 +1,5 @@
 import type { AuditEntry } from '../audit/row.ts'
+import { toPurposeDetail } from '../contract/purpose.ts'
 import { steadyNow, toIsoTime } from '../contract/time.ts'
 import type { SourceAttempt } from '../sources/search.ts'
 import type { IdType } from './id-type.ts'
@@ -51,7 +52,7 @@ export function createVerification<T>(
 
 export const toAuditFields = <T>(
   { operation }: IdType<T>,
-  { caller, amount, consentReference, account }: VerificationRequest,
+  { caller, amount, consentReference, purpose, account }: VerificationRequest,
   subject: string,
   reference: string,
 ) => ({
@@ -62,8 +63,14 @@ export const toAuditFields = <T>(
   subject,
   amount: amount ?? null,
   consent_reference: consentReference ?? null,
-  detail: account === undefined ? null : `Try it; by ${account}`,
+  detail: purpose === undefined && account === undefined ? null : toRequestDetail(purpose, account),
 })
+
+const toRequestDetail = (purpose: string | undefined, account: string | undefined): string =>
+  [
+    ...(purpose === undefined ? [] : [toPurposeDetail(purpose)]),
+    ...(account === undefined ? [] : [`Try it; by ${account}`]),
+  ].join('; ')
 
 /** A verification that was added to the queue. */
 export const toQueued = <T>({ auditFields, startedAt }: Verification<T>): AuditEntry => ({

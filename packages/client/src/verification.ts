@@ -6,6 +6,8 @@ export type VerifyOptions = CallOptions & {
   readonly idempotencyKey?: string | undefined
   /** Your reference of the customer's consent, without personal data. */
   readonly consentReference?: string | undefined
+  /** What the verification is for, in one word. The operator may allow certain words only. */
+  readonly purpose?: string | undefined
   /** Answer later: `true` at once, a number after so many seconds at most. */
   readonly respondAsync?: boolean | number | undefined
 }
@@ -50,7 +52,8 @@ export async function verify<Person>(
   request: object,
   options: VerifyOptions = {},
 ): Promise<VerificationResult<Person>> {
-  const { idempotencyKey = crypto.randomUUID(), consentReference, respondAsync = false, ...call } = options
+  const { consentReference, purpose, respondAsync = false, ...more } = options
+  const { idempotencyKey = crypto.randomUUID(), ...call } = more
   const prefer =
     typeof respondAsync === 'number' ? `respond-async, wait=${toSeconds(respondAsync)}` : 'respond-async'
   const answer = await send({
@@ -63,6 +66,7 @@ export async function verify<Person>(
       ...(consentReference !== undefined && {
         'x-consent-reference': toHeader('consentReference', consentReference, 100),
       }),
+      ...(purpose !== undefined && { 'x-purpose': toHeader('purpose', purpose, 40) }),
       ...(respondAsync !== false && { prefer }),
     },
     body: JSON.stringify(request),

@@ -28,7 +28,7 @@ export function respond<T extends object>(
   incoming: Incoming,
   inputs: Inputs,
 ): Promise<VerificationResponse> {
-  const request = toVerificationRequest(incoming, inputs)
+  const request = toVerificationRequest(incoming, inputs, deps.config.purposes)
   requireSource(deps.sources, idType, request)
   const { prefer } = incoming.headers
   if (request.caller.mode === 'test') return respondInSandbox(deps, idType, request, incoming.headers)
