@@ -1,5 +1,5 @@
 import type { Config } from '../config/config.ts'
-import { openKeyring } from '../crypto/keyring.ts'
+import { type Keyring, openKeyring } from '../crypto/keyring.ts'
 import { loadRootKeys } from '../crypto/root-key.ts'
 import { UserError } from '../errors.ts'
 import type { Database } from '../store/database.ts'
@@ -14,6 +14,8 @@ type RestoreOptions = {
   readonly force?: boolean
   /** Bytes and rows read, over both passes of the file. */
   readonly onProgress?: (done: number, total: number, rows: number) => void
+  /** Runs in the same transaction, after all rows. */
+  readonly afterRows?: (inside: Database, keyring: Keyring) => Promise<void>
 }
 
 /**
@@ -24,21 +26,23 @@ export async function restoreBackup(
   config: Config,
   store: Store,
   file: string,
-  { force = false, onProgress = () => {} }: RestoreOptions = {},
+  { force = false, onProgress = () => {}, afterRows = async () => {} }: RestoreOptions = {},
 ): Promise<Contents> {
   const facts: [unknown, unknown][] = []
   const checked = await readBackup(file, {
     onRows: (rows) => void facts.push(...toFacts(rows)),
     onProgress: (done, total, rows) => onProgress(done, 2 * total, rows),
   })
-  await refuseWrongRootKey(config, Object.fromEntries(facts), checked)
+  const keyring = await openBackupKeyring(config, Object.fromEntries(facts), checked)
   return store.database.transaction(async (inside) => {
     await refuseContents(inside, store.place, force)
     await emptyTables(inside)
-    return readBackup(file, {
+    const contents = await readBackup(file, {
       onRows: ({ table, columns, rows }) => insertRows(inside, table, columns, rows),
       onProgress: (done, total, rows) => onProgress(total + done, 2 * total, rows),
     })
+    await afterRows(inside, keyring)
+    return contents
   })
 }
 
@@ -61,14 +65,14 @@ function toFacts({ table, columns, rows }: Rows): [unknown, unknown][] {
 }
 
 /** The root key must belong to the backup; a backup taken during a rotation needs both keys. */
-async function refuseWrongRootKey(
+async function openBackupKeyring(
   config: Config,
   facts: Record<string, string>,
   { header }: Contents,
-): Promise<void> {
+): Promise<Keyring> {
   const rootKeys = await loadRootKeys(config, false)
   try {
-    openKeyring(rootKeys, toRootState(facts))
+    return openKeyring(rootKeys, toRootState(facts))
   } catch {
     throw new UserError(
       `The root key (from ${rootKeys.where}) is not the one of this backup (fingerprint ${header.root_fingerprint.slice(0, 12)}…, ${header.created_at}). Put that key in place. Nothing was changed.`,

@@ -26,6 +26,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<(program: Command) => void
   'verify-file': async () => (await import('./verify-file.ts')).addVerifyFileCommand,
   import: async () => (await import('./import.ts')).addImportCommand,
   registry: async () => (await import('./registry.ts')).addRegistryCommand,
+  person: async () => (await import('./person.ts')).addPersonCommand,
   sources: async () => (await import('./sources.ts')).addSourcesCommand,
   webhooks: async () => (await import('./webhooks.ts')).addWebhooksCommand,
   simulate: async () => (await import('./simulate.ts')).addSimulateCommand,

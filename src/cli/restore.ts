@@ -1,19 +1,23 @@
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Command } from 'commander'
-import { say, sayJson, strong, toCount } from '../app/terminal.ts'
+import { say, sayJson, strong, toCount, warn } from '../app/terminal.ts'
 import { ACKNOWLEDGED_FOLDER } from '../audit/acknowledged-file.ts'
 import { restoreBackup } from '../backup/restore-backup.ts'
 import { type Config, loadConfig } from '../config/config.ts'
 import { toDatabaseText } from '../config/database-text.ts'
+import { eraseAgainIn, toAgainEntries } from '../people/erase-again.ts'
+import { ERASURES_FILE, type ErasuresFile, toErasureFolder } from '../people/erasures-file.ts'
+import type { ErasedAgain } from '../store/erase-rows.ts'
 import { openStore } from '../store/store.ts'
 import { withCommandContext } from './command-context.ts'
 import { printDatabase, refuseStrayDatabase } from './database.ts'
+import { readErasuresFiles } from './erasures-files.ts'
 import { addHelp } from './help.ts'
 import { createProgress } from './progress.ts'
 import { requireConfirmation } from './prompt.ts'
 
-type Options = { force?: boolean; yes?: true; json?: true }
+type Options = { force?: boolean; yes?: true; json?: true; erasures?: readonly string[] }
 
 export function addRestoreCommand(program: Command): void {
   const command = program
@@ -21,6 +25,10 @@ export function addRestoreCommand(program: Command): void {
     .description('fill the database from a backup: all of it or nothing')
     .argument('<file>', 'file that "tabbat backup" wrote, from SQLite or PostgreSQL')
     .option('--force', 'replace the data in the database; an audit log is never replaced')
+    .option(
+      '--erasures <path...>',
+      'erasures.log of the database, or its folder: people who were erased after the backup are erased again; default: TABBAT_CHECKPOINT_DIR, or the data folder',
+    )
     .option('--yes', 'with --force: do not ask for confirmation; required without a terminal')
     .option('--json', 'print a JSON object')
     .action(runRestore)
@@ -32,42 +40,64 @@ export function addRestoreCommand(program: Command): void {
     exitCodes: { 0: 'restored', 1: 'nothing was restored; the reason is on standard error' },
     examples: {
       'restore /backups/tabbat.backup --data-dir /srv/tabbat': 'restore into an empty data folder',
+      'restore /backups/tabbat.backup --erasures /srv/tabbat.old':
+        'erase people again who were erased after the backup',
       'restore /backups/tabbat.backup --force --yes': 'replace the data without asking',
     },
   })
 }
 
-async function runRestore(file: string, { force = false, yes, json }: Options): Promise<void> {
+async function runRestore(file: string, { force = false, yes, json, erasures }: Options): Promise<void> {
   const config = loadConfig()
+  const files = await readErasuresFiles(erasures, toErasureFolder(config))
   printDatabase(config)
   await refuseStrayDatabase(config)
   if (force) await requireConfirmation('Replace the data in this database?', yes, 'Nothing was changed.')
-  const { header, counts, place } = await restore(config, file, force)
+  const { header, counts, place, erasedAgain } = await restore(config, file, force, files)
   await rm(join(config.dataDir, ACKNOWLEDGED_FOLDER), { recursive: true, force: true })
   // The restored log may be older than the last checkpoint of this node. This row and the next checkpoint explain it.
   const row = { phase: 'restored', outcome: 'ok', detail: `backup of ${header.created_at}` }
-  await withCommandContext(({ audit }) => audit.record([row]), {
+  const rows = [row, ...toAgainEntries(erasedAgain, 'again after a restore')]
+  await withCommandContext(({ audit }) => audit.record(rows), {
     mustExist: true,
     acceptOlder: true,
     isPrinted: true,
   })
   if (json) {
     const database = toDatabaseText(config)
-    return sayJson({ database }, { place, created_at: header.created_at, rows: counts })
+    const again = { erasure_files: files.map((each) => each.file), erased_again: erasedAgain.length }
+    return sayJson({ database }, { place, created_at: header.created_at, rows: counts, ...again })
   }
   const { registry = 0, media = 0, api_keys = 0 } = counts
   say(strong(`The backup of ${header.created_at} is restored to ${place}.`))
   say(
     `${toCount(registry, 'row')} of the registry, ${toCount(media, 'picture')}, ${toCount(api_keys, 'API key')}. Start the servers now.`,
   )
+  sayErasures(files, erasedAgain.length, header.created_at)
 }
 
-async function restore(config: Config, file: string, force: boolean) {
+function sayErasures(files: readonly ErasuresFile[], count: number, backupTime: string): void {
+  if (files.length > 0)
+    say(`${toCount(count, 'erasure')} of ${files.map(({ file }) => file).join(', ')} applied again.`)
+  else
+    warn(
+      `no ${ERASURES_FILE} was found. If people were erased after ${backupTime}, they are back. If you have the file, run: tabbat person erase-again FILE`,
+    )
+}
+
+async function restore(config: Config, file: string, force: boolean, files: readonly ErasuresFile[]) {
   const store = await openStore({ dataDir: config.dataDir, databaseUrl: config.databaseUrl })
   const progress = createProgress()
   try {
-    const contents = await restoreBackup(config, store, file, { force, onProgress: progress.show })
-    return { ...contents, place: store.place }
+    let erasedAgain: readonly ErasedAgain[] = []
+    const contents = await restoreBackup(config, store, file, {
+      force,
+      onProgress: progress.show,
+      afterRows: async (inside, keyring) => {
+        erasedAgain = await eraseAgainIn(inside, keyring, files)
+      },
+    })
+    return { ...contents, place: store.place, erasedAgain }
   } finally {
     progress.clear()
     await store.close()

@@ -5,6 +5,8 @@ import { forgetReviews } from '../catalogue/review.ts'
 import { forgetVersions } from '../catalogue/versions.ts'
 import type { Config } from '../config/config.ts'
 import { HOUR_MS, steadyNow } from '../contract/time.ts'
+import type { Keyring } from '../crypto/keyring.ts'
+import { keepErasuresFile } from '../people/keep-erasures-file.ts'
 import { toFirstKept } from '../statistics/steps.ts'
 import { ROWS_PER_STEP } from '../store/delete-some.ts'
 import type { Store } from '../store/store.ts'
@@ -19,12 +21,17 @@ type Forget = (isStopped: () => boolean) => Promise<unknown>
 /** Between two steps, for the requests that are waiting. */
 const PAUSE_MS = 20
 
+type CleanupConfig = Pick<Config, 'statisticsKeep' | 'dataDir' | 'checkpointDir'> & {
+  readonly keyring: Keyring
+  readonly workerNumber: number
+}
+
 /** Until the returned function is called: deletes expired rows and prepares the next months of the audit log every hour, and lets the first worker index the audit log. */
 export function startCleanup(
   log: Log,
-  { audit, reuse, accounts, statistics, sourceCalls, subjects, rates, catalogue, reviews }: Store,
+  { audit, reuse, accounts, statistics, sourceCalls, subjects, rates, catalogue, reviews, erasure }: Store,
   others: readonly { readonly forget: Forget }[],
-  { workerNumber, statisticsKeep }: Pick<Config, 'statisticsKeep'> & { readonly workerNumber: number },
+  { workerNumber, ...config }: CleanupConfig,
 ): () => Promise<void> {
   const tasks: readonly Forget[] = [
     () => audit.prepareMonths(Date.now()),
@@ -32,8 +39,8 @@ export function startCleanup(
     () => reuse.forget(steadyNow()),
     () => rates.forget(steadyNow()),
     () => forgetSessions(accounts),
-    () => statistics.forget(toFirstKept(Date.now(), statisticsKeep)),
-    () => sourceCalls.forget(toFirstKept(Date.now(), statisticsKeep)),
+    () => statistics.forget(toFirstKept(Date.now(), config.statisticsKeep)),
+    () => sourceCalls.forget(toFirstKept(Date.now(), config.statisticsKeep)),
     () => forgetVersions(catalogue, Date.now()),
     () => forgetReviews(reviews, Date.now()),
   ]
@@ -46,10 +53,14 @@ export function startCleanup(
   }
   const timer = setInterval(cleanUp, HOUR_MS).unref()
   const stopIndex = workerNumber === 1 ? startSubjectIndex(subjects, log.failure) : undefined
+  const stopErasures =
+    workerNumber === 1
+      ? keepErasuresFile({ table: erasure, keyring: config.keyring, config, onFailure: log.failure })
+      : undefined
   return async () => {
     isStopped = true
     clearInterval(timer)
-    await Promise.all([running, stopIndex?.()])
+    await Promise.all([running, stopIndex?.(), stopErasures?.()])
   }
 }
 

@@ -121,7 +121,8 @@ export async function createContext(
   const batches = startBatches(config, { store, audit, queue, log })
   const forgetting = [guessLimit, idempotency, sourceChain, nodes, webhooks, batches, toCleanup(queue)]
   const retention = createRetention(config, { store, audit, keyring, log, workerNumber })
-  const stopCleanup = startCleanup(log, store, [...forgetting, retention], { ...config, workerNumber })
+  const cleanupConfig = { ...config, keyring, workerNumber }
+  const stopCleanup = startCleanup(log, store, [...forgetting, retention], cleanupConfig)
   const context: Omit<Context, 'close'> = {
     config,
     log,
@@ -132,11 +133,7 @@ export async function createContext(
     authenticate: openAuthenticate(config, store, keyring),
     rateLimit,
     certificate,
-    catalogue,
-    registry,
-    guessLimit,
-    audit,
-    idempotency,
+    ...{ catalogue, registry, guessLimit, audit, idempotency },
     singleFlight: createSingleFlight(),
     local: openLocal(store, keyring, audit),
     ...{ queue, batches, webhooks },

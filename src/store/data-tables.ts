@@ -49,6 +49,7 @@ export const DATA_TABLES = [
   'checkpoints',
   'audit_losses',
   'audit_archives',
+  'erasures',
 ] as const
 export type DataTable = (typeof DATA_TABLES)[number]
 

@@ -46,6 +46,7 @@ import { sessionDetails } from './migrations/0043-session-details.ts'
 import { secondFactors } from './migrations/0044-second-factors.ts'
 import { passkeys } from './migrations/0045-passkeys.ts'
 import { identities } from './migrations/0046-identities.ts'
+import { erasures } from './migrations/0047-erasures.ts'
 
 /** `sql` runs on both engines; statements that differ stand under the name of the dialect. */
 type Migration = {
@@ -103,6 +104,7 @@ const MIGRATIONS: readonly Migration[] = [
   secondFactors,
   passkeys,
   identities,
+  erasures,
 ]
 
 /** The schema that this program knows. */

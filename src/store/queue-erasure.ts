@@ -47,9 +47,7 @@ export async function eraseQueued(
     )
     .run(packValues(pending.map(({ reference }) => [String(reference)])))
   await recordEnds(inside, ends)
-  const answered = await inside
-    .prepare(`UPDATE queued_verifications SET state = 'gone', answer = NULL WHERE ${ANSWERED}`)
-    .run(subject)
+  const answered = await eraseAnswered(inside, subject)
   const ended = pending.map((row) => ({
     reference: String(row.reference),
     keyId: String(row.key_id),
@@ -58,3 +56,9 @@ export async function eraseQueued(
   }))
   return { queued: pending.length + answered, ended }
 }
+
+/** Returns how many answers there were. */
+export const eraseAnswered = (inside: Database, subject: Uint8Array): Promise<number> =>
+  inside
+    .prepare(`UPDATE queued_verifications SET state = 'gone', answer = NULL WHERE ${ANSWERED}`)
+    .run(subject)

@@ -96,9 +96,9 @@ export async function finishInside(
        FROM ${rows('$1')} WHERE queued.reference = ${text(0)}`,
     )
     .run(packValues(finished.map(toFinishValues)), now)
-  for (const { reference, stored, keepMs } of finished) {
-    const row = held.get(reference)
-    if (row?.idempotency) await replaceStored(inside, row, stored, keepMs, now)
+  for (const finish of finished) {
+    const row = held.get(finish.reference)
+    if (row?.idempotency) await replaceStored(inside, row, finish, now)
   }
   const ends = finished.flatMap(({ reference, outcome }) => {
     const row = held.get(reference)
@@ -119,8 +119,7 @@ const toFinishValues = ({ reference, state, outcome, answer, keepMs, subject }: 
 async function replaceStored(
   inside: Database,
   { lineage, operation, idempotency }: HeldRow,
-  stored: Uint8Array | undefined,
-  keepMs: number,
+  { stored, keepMs, subject }: Finish,
   now: number,
 ): Promise<void> {
   const same = 'key_id = $1 AND operation = $2 AND name = $3 AND sealed IS NOT NULL'
@@ -130,6 +129,8 @@ async function replaceStored(
   }
   const until = `${toSharedNow(inside, '$5')} + CAST($6 AS BIGINT)`
   await inside
-    .prepare(`UPDATE idempotency SET sealed = $4, expires_at = ${until} WHERE ${same}`)
-    .run(lineage, operation, idempotency, stored, now, keepMs)
+    .prepare(
+      `UPDATE idempotency SET sealed = $4, expires_at = ${until}, subject = COALESCE($7, subject) WHERE ${same}`,
+    )
+    .run(lineage, operation, idempotency, stored, now, keepMs, subject ?? null)
 }

@@ -15,8 +15,8 @@ export function createSqliteAppend(sync: SyncDatabase): (batch: AuditBatch<Encod
   const insert = sync.prepare(INSERT)
   const addTally = sync.prepare(ADD_TALLY)
   const store = sync.prepare(COMPLETE)
-  const complete = ({ claim: { keyId, operation, name, owner }, sealed, expiresAt }: Completion) =>
-    store.run(keyId, operation, name, owner, sealed, expiresAt) > 0
+  const complete = ({ claim, sealed, expiresAt, subject }: Completion) =>
+    store.run(claim.keyId, claim.operation, claim.name, claim.owner, sealed, expiresAt, subject ?? null) > 0
   return ({ rows, completions, tallies, checks }) => {
     const refused = checks ? applyChecks(checks) : []
     if (refused.length > 0) return { refused, late: [] }

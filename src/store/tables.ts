@@ -126,7 +126,7 @@ export const WRITES: { readonly [Table in keyof Tables]: readonly (keyof Tables[
   sourceCalls: ['add', 'forget'],
   sourceOrders: ['set', 'remove'],
   reuse: ['keep', 'forget'],
-  erasure: ['erase', 'eraseKept'],
+  erasure: ['erase', 'eraseAgain', 'eraseKept', 'eraseLate'],
   catalogue: ['append', 'claimSync', 'recordSync'],
   reviews: ['raise', 'decide', 'withdraw'],
   factors: ['addTotp', 'useStep', 'useRecoveryCode', 'replaceRecoveryCodes', 'removeTotp', 'reset'],

@@ -5,6 +5,7 @@ import type { Mode } from '../contract/scope.ts'
 import type { Kind } from '../crypto/blind-index.ts'
 import type { CallGuard } from '../sources/guard/call-guard.ts'
 import type { Source } from '../sources/source.ts'
+import type { ErasureTable } from '../store/erasure-table.ts'
 import type { LookupTable } from '../store/lookup.ts'
 import type { GuessLimit } from './guess-limit.ts'
 import type { Idempotency } from './idempotency.ts'
@@ -28,6 +29,7 @@ export type VerificationDeps = {
   readonly local: LocalDeps
   readonly queue: QueueDeps
   readonly config: Pick<Config, 'purposes'>
+  readonly store: { readonly erasure: Pick<ErasureTable, 'eraseLate'> }
   /** Hashes numbers for the audit log, the guess limit and idempotency. */
   readonly subjectKey: KeyObject
   /** Signs links to pictures. */

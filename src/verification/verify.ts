@@ -6,6 +6,7 @@ import type { Reservation } from './guess-limit.ts'
 import type { IdType } from './id-type.ts'
 import type { IdempotencyClaim, StoredResponse } from './idempotency.ts'
 import { type Decision, isFailedGuess } from './match.ts'
+import { toOtherSubject } from './other-subject.ts'
 import { queueInstead } from './queue/queue-instead.ts'
 import { replay, toKeyUse, type VerificationResponse } from './replay.ts'
 import { toStoredResponse } from './stored-response.ts'
@@ -94,8 +95,11 @@ async function recordOutcome<T>(
 ): Promise<void> {
   const { deps, request } = verification
   const entry = toOutcome(verification, decision, response, null)
-  const stored = claim && response && deps.idempotency.complete(claim, response)
+  const subject = toOtherSubject(verification, decision)
+  const stored = claim && response && { ...deps.idempotency.complete(claim, response), subject }
   await endAfter(request.trace?.startStep('commit'), deps.audit.record([entry], stored))
+  // The person may have been erased while the source was asked: only now the number is known.
+  if (stored && subject) await deps.store.erasure.eraseLate(subject)
   await keepForReuse(verification, decision)
 }
 

@@ -1,9 +1,9 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { revokeKey, rollKey } from '../../src/keys/manage.ts'
+import { erasePerson } from '../../src/people/erase-person.ts'
 import { dojah } from '../../src/simulator/dojah.ts'
 import { toPhoneCoreOf } from '../../src/simulator/people.ts'
 import { openStandIn } from '../../src/simulator/stand-in.ts'
-import { erasePerson } from '../../src/people/erase-person.ts'
 import { bearer, openTestApp, PHONE } from '../app.ts'
 import { createTestDatabase, hasPostgres } from '../postgres.ts'
 

@@ -1,13 +1,14 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
+import { erasePerson } from '../../src/people/erase-person.ts'
 import { dojah } from '../../src/simulator/dojah.ts'
 import { toNinBehind, toPhoneCoreOf } from '../../src/simulator/people.ts'
 import { prembly } from '../../src/simulator/prembly.ts'
 import { openStandIn, type StandIn, type VendorScript } from '../../src/simulator/stand-in.ts'
 import { youverify } from '../../src/simulator/youverify.ts'
-import { erasePerson } from '../../src/people/erase-person.ts'
 import { bearer, openTestApp } from '../app.ts'
+import { openGate } from '../people/gate.ts'
 import { createTestDatabase, hasPostgres } from '../postgres.ts'
 
 const VNIN = 'AB012345678910YZ'
@@ -207,6 +208,40 @@ describe.each(engines)('with vendors, on %s', (engine) => {
     const deps = { ...context, keyring: context.keyring() }
     expect((await erasePerson(deps, 'nin', toNinBehind(VNIN))).queued).toBe(1)
     expect(await node.read(place)).toBe(410)
+  })
+
+  it('stores no answer of a request that was running when the NIN behind it was erased', async () => {
+    const vendor = await openStandIn(prembly)
+    const gate = await openGate(vendor.url)
+    opened.push(vendor, gate)
+    const node = await open([], { ...prembly.settings(gate.url), TABBAT_NIN_SOURCES: 'prembly' })
+    const { context } = node
+    const deps = { ...context, keyring: context.keyring() }
+    const countAnswers = async () =>
+      Number(
+        (
+          await context.store.database
+            .prepare('SELECT COUNT(*) AS kept FROM idempotency WHERE sealed IS NOT NULL')
+            .get()
+        )?.kept,
+      )
+    const first = gate.hold()
+    const running = node.verify(node.key, VNIN, PHONE, 'order-1')
+    await first.arrived
+    await erasePerson(deps, 'nin', toNinBehind(VNIN))
+    first.letGo()
+    expect((await running).status).toBe(200)
+    expect(await countAnswers()).toBe(0)
+    expect((await node.verify(node.key, VNIN, PHONE, 'order-1')).status).toBe(503)
+
+    const second = gate.hold()
+    const pending = await node.verify(node.key, VNIN, PHONE, 'order-2', { prefer: 'respond-async' })
+    expect(pending.status).toBe(202)
+    await second.arrived
+    await erasePerson(deps, 'nin', toNinBehind(VNIN))
+    second.letGo()
+    await expect.poll(() => node.read(pending.headers.get('location') ?? ''), { timeout: 10_000 }).toBe(410)
+    expect(await countAnswers()).toBe(0)
   })
 
   it('has a hash of its own in the audit log', async () => {

@@ -4,9 +4,9 @@ import { PassThrough } from 'node:stream'
 import { describe, expect, it } from 'vitest'
 import type { AuditEntry } from '../../src/audit/row.ts'
 import { confirm, readSecret } from '../../src/cli/prompt.ts'
+import { erasePerson } from '../../src/people/erase-person.ts'
 import { rotateRoot } from '../../src/registry/rotate.ts'
 import type { SealedStore } from '../../src/store/sealed-store.ts'
-import { erasePerson } from '../../src/people/erase-person.ts'
 import { createReuse } from '../../src/verification/reuse.ts'
 import {
   countReadable,
@@ -30,6 +30,7 @@ describe.each(ENGINES)('an erasure on %s', (engine) => {
       const entries: AuditEntry[] = []
       const deps = {
         ...sealed,
+        config: toConfig(settings),
         audit: { record: async (rows: readonly AuditEntry[]) => void entries.push(...rows) },
       }
       const nothing = { records: 0, pictures: 0, keptAnswers: 0, reusedResults: 0, queued: 0 }
@@ -63,6 +64,7 @@ describe('a stored result of a vendor', () => {
       await keepResult(sealed, toNumber(2))
       const deps = {
         ...sealed,
+        config: toConfig(settings),
         audit: { record: async (rows: readonly AuditEntry[]) => void entries.push(...rows) },
       }
       expect(await erasePerson(deps, 'nin', toNumber(0))).toMatchObject({ records: 1, reusedResults: 1 })
@@ -88,7 +90,11 @@ describe('SQLite', () => {
     const needle = Buffer.from(sealed?.sealed ?? []).subarray(0, 40)
     expect(readFileSync(file).includes(needle)).toBe(true)
     await withSealed(settings, (opened) =>
-      erasePerson({ ...opened, audit: { record: async () => {} } }, 'nin', toNumber(0)),
+      erasePerson(
+        { ...opened, config: toConfig(settings), audit: { record: async () => {} } },
+        'nin',
+        toNumber(0),
+      ),
     )
     expect(readFileSync(file).includes(needle)).toBe(false)
   })

@@ -15,6 +15,7 @@ import { sealEntry, sealMedia, toSubject } from '../../src/registry/sealed-entry
 import { loadKeyring, openSealedStore, type SealedStore } from '../../src/store/sealed-store.ts'
 import { createTestDatabase, hasPostgres } from '../postgres.ts'
 import type { Finished, Settings } from '../process/tabbat.ts'
+import { toErasureSubject } from '../store/erasure-subject.ts'
 
 export const ENGINES = hasPostgres() ? (['sqlite', 'postgres'] as const) : (['sqlite'] as const)
 export type Engine = (typeof ENGINES)[number]
@@ -48,10 +49,7 @@ export async function withSealed<T>(
 
 /** Erases a record without an audit row. */
 export const removeRecord = ({ store }: Pick<SealedStore, 'store'>, subject: Uint8Array) =>
-  store.erasure.erase(
-    { record: subject, reusedResult: subject, keptAnswers: subject, unnamed: [] },
-    Date.now(),
-  )
+  store.erasure.erase(toErasureSubject(subject), Date.now())
 
 export const toNumber = (index: number) => String(70_000_000_000 + index)
 

@@ -4,6 +4,7 @@ import { steadyNow } from '../../src/contract/time.ts'
 import type { NewBatchRow } from '../../src/store/batch.ts'
 import type { Store } from '../../src/store/store.ts'
 import { describeEngines, ENGINES } from './engines.ts'
+import { toErasureSubject } from './erasure-subject.ts'
 
 const FEED = { intervalMs: 100, aheadMs: 1000, mostQueued: 50, lifeMs: 60_000 }
 const OWNER = 'here'
@@ -315,7 +316,7 @@ describeEngines(ENGINES, ({ createPlace }) => {
       const first = await receive([toRow(1), toRow(3)])
       await feedAll({ ...FEED, intervalMs: 0.001, mostQueued: 1 })
       const second = await receive([toRow(3)], 'other')
-      const subject = { record: SUBJECT, reusedResult: SUBJECT, keptAnswers: SUBJECT, unnamed: [] }
+      const subject = toErasureSubject(SUBJECT)
       expect((await store.erasure.count(subject)).queued).toBe(2)
       const { queued, ended } = await store.erasure.erase(subject, steadyNow())
       expect([queued, ended.length]).toEqual([2, 2])

@@ -6,6 +6,7 @@ import type { KeyRow } from '../../src/store/key-table.ts'
 import type { SealedMedia, SealedRecord } from '../../src/store/sealed-record.ts'
 import type { Store } from '../../src/store/store.ts'
 import { describeEngines, ENGINES, type Engine } from './engines.ts'
+import { toErasureSubject } from './erasure-subject.ts'
 import { toGuess } from './guess.ts'
 
 /** Larger than 32 bits, as times are. */
@@ -292,12 +293,17 @@ function describeRegistry(engine: Engine): void {
         hex(picture.sealed),
       ])
       const { subject } = record
-      const person = { record: subject, reusedResult: subject, keptAnswers: subject, unnamed: [] }
-      expect(await store.erasure.erase(person, NOW)).toMatchObject({ records: 1, pictures: 1 })
+      expect(await store.erasure.erase(toErasureSubject(subject), NOW)).toMatchObject({
+        records: 1,
+        pictures: 1,
+      })
       expect(await store.registry.find(record.subject)).toBeUndefined()
       expect(await store.registry.findMedia(picture.id)).toBeUndefined()
       expect(await store.registry.findMedia(kept.id)).toBeDefined()
-      expect(await store.erasure.erase(person, NOW)).toMatchObject({ records: 0, pictures: 0 })
+      expect(await store.erasure.erase(toErasureSubject(subject), NOW)).toMatchObject({
+        records: 0,
+        pictures: 0,
+      })
     })
 
     it('keeps the picture of an unchanged record, and only the last one of a changed record', async () => {

@@ -6,6 +6,7 @@ import type { NewQueued, QueueClass } from '../../src/store/queue-rows.ts'
 import { TOMBSTONE_MS } from '../../src/store/queue-table.ts'
 import type { Store } from '../../src/store/store.ts'
 import { describeEngines, ENGINES } from './engines.ts'
+import { toErasureSubject } from './erasure-subject.ts'
 
 const NIN: QueueClass = { lane: 'single', mode: 'live', operation: 'verify_nin' }
 const MANY = { perKey: 1000, all: 1000 }
@@ -360,9 +361,7 @@ describeEngines(ENGINES, (engine) => {
         string,
       ]
       await change(finish(first))
-      const person = {
-        ...{ record: randomBytes(32), reusedResult: randomBytes(32), keptAnswers: subject, unnamed: [] },
-      }
+      const person = toErasureSubject(subject)
       expect(await store.erasure.count(person)).toMatchObject({ queued: 3 })
       const { queued, ended } = await store.erasure.erase(person, Date.now())
       expect(queued).toBe(3)

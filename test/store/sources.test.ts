@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createSourceCalls } from '../../src/statistics/source-calls.ts'
 import type { Store } from '../../src/store/store.ts'
 import { describeEngines, ENGINES } from './engines.ts'
+import { toErasureSubject } from './erasure-subject.ts'
 
 const DAY = 20_777
 const NOW = 1_790_000_000_123
@@ -182,10 +183,9 @@ describeEngines(ENGINES, (engine) => {
       expect(await other.reuse.find(subject, NOW + 1000)).toBeUndefined()
       await one.reuse.forget(NOW + 999)
       expect(await other.reuse.find(subject, NOW)).toBeDefined()
-      const person = { record: subject, reusedResult: subject, keptAnswers: subject, unnamed: [] }
-      expect(await other.erasure.erase(person, NOW)).toMatchObject({ reusedResults: 1 })
+      expect(await other.erasure.erase(toErasureSubject(subject), NOW)).toMatchObject({ reusedResults: 1 })
       expect(await one.reuse.find(subject, NOW)).toBeUndefined()
-      expect(await other.erasure.erase(person, NOW)).toMatchObject({ reusedResults: 0 })
+      expect(await other.erasure.erase(toErasureSubject(subject), NOW)).toMatchObject({ reusedResults: 0 })
       // For a minute after an erasure, results of requests in progress are not stored.
       await one.reuse.keep(subject, first, NOW + 90_000, NOW + 59_999)
       expect(await one.reuse.find(subject, NOW + 59_999)).toBeUndefined()

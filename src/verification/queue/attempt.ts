@@ -1,4 +1,3 @@
-import { toBlindIndex } from '../../crypto/blind-index.ts'
 import { AppError, type ErrorCode } from '../../errors.ts'
 import type { SourceAttempt } from '../../sources/search.ts'
 import type { Finish, Retry } from '../../store/queue-change.ts'
@@ -8,6 +7,7 @@ import type { Reservation } from '../guess-limit.ts'
 import { BVN, type IdType, NIN } from '../id-type.ts'
 import { isSourceFailure, type StoredResponse } from '../idempotency.ts'
 import { type Decision, isFailedGuess } from '../match.ts'
+import { toOtherSubject } from '../other-subject.ts'
 import { toStoredResponse } from '../stored-response.ts'
 import { toAttempt, toIntent, toOutcome, type Verification } from '../verification.ts'
 import type { VerificationDeps } from '../verification-deps.ts'
@@ -106,28 +106,19 @@ async function end<T>(
 ): Promise<boolean> {
   const { deps, auditFields, sourceAttempts } = verification
   const { outcome } = response
-  const change: Finish = {
-    ...toEnd(deps.queue, claimed, response),
-    subject: toOtherSubject(verification, decision),
-  }
+  const subject = toOtherSubject(verification, decision)
+  const change: Finish = { ...toEnd(deps.queue, claimed, response), subject }
   const entry =
     decision && !('error' in decision)
       ? toOutcome(verification, decision, response, null)
       : { ...auditFields, phase: 'outcome', outcome, sources: JSON.stringify(sourceAttempts) }
   const refusal = await deps.audit.recordChange(change, [entry])
   if (refusal) return false
+  // The person may have been erased while the source was asked: only now the number is known.
+  if (subject) await deps.store.erasure.eraseLate(subject)
   if (change.event) deps.queue.announce(change.event)
   deps.queue.signals.end(claimed.reference, outcome)
   return true
-}
-
-/** Of an answer with the NIN behind a virtual NIN. */
-function toOtherSubject<T>(
-  { deps, idType, request }: Verification<T>,
-  decision: Decision<T> | undefined,
-): Buffer | undefined {
-  const number = decision && 'record' in decision ? idType.numberIn(decision.record) : request.number
-  return number === request.number ? undefined : toBlindIndex(deps.subjectKey, idType.kind, number)
 }
 
 async function retry<T>(

@@ -1,0 +1,19 @@
+/** What an erasure leaves, and why: for the operator, who tells the person. */
+export const REMAINS: readonly { readonly what: string; readonly why: string }[] = [
+  {
+    what: 'the rows of the audit log, with a keyed hash in place of the number',
+    why: 'The law demands a record of who asked and when; without the root key the hash names no person.',
+  },
+  {
+    what: 'counters of failed matches and of people per day, under a keyed hash, for up to two days',
+    why: 'Without them an erasure would reset the limits on guessing.',
+  },
+  {
+    what: 'a tombstone: keyed hashes of the number and the time',
+    why: 'A restore of an older backup erases the person again by it.',
+  },
+  {
+    what: 'backups that were made before',
+    why: 'They are not changed; delete them when their time is over.',
+  },
+]

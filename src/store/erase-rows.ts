@@ -1,0 +1,126 @@
+import { countBatchRows, eraseBatchRows, lockBatchRows } from './batch-erasure.ts'
+import type { Database } from './database.ts'
+import { toPersonLock } from './guess-table.ts'
+import { NO_PAID_CALLS_LEFT } from './paid-calls.ts'
+import { countQueued, type EndedQueued, eraseAnswered, eraseQueued } from './queue-erasure.ts'
+import { REGISTRY_LOCK } from './save-records.ts'
+import { IN_FLIGHT_MS, insertEarlierTombstone, type Tombstone, wasJustErased } from './tombstone-table.ts'
+
+/** One person, and the id of the erasure. */
+export type ErasureSubject = Omit<Tombstone, 'erasedAt'> & {
+  /** Stored responses about this person that name no subject. */
+  readonly unnamed: readonly UnnamedAnswer[]
+}
+
+/** A stored response about a virtual NIN, or written by an older version: its subject is known only after it is unsealed. */
+export type UnnamedAnswer = { readonly operation: string; readonly keyId: string; readonly name: Uint8Array }
+
+/** How many rows of each kind. */
+export type Erased = {
+  readonly records: number
+  readonly pictures: number
+  /** Responses stored under Idempotency-Keys. */
+  readonly keptAnswers: number
+  /** Results of vendors stored for reuse. */
+  readonly reusedResults: number
+  /** Verifications in the queue: questions that wait, and answers that are kept. */
+  readonly queued: number
+}
+
+/** With the verifications that were still waiting, which end here. */
+export type ErasedRows = Erased & { readonly ended: readonly EndedQueued[] }
+
+export type EarlierErasure = ErasureSubject & Pick<Tombstone, 'erasedAt'>
+
+export type ErasedAgain = ErasedRows & { readonly erasure: Tombstone }
+
+/** Of all rows, by the index on the expiry and the subject: see migration 20. */
+const ABOUT = 'expires_at >= 0 AND subject = $1'
+const NAMED = `${ABOUT} AND sealed IS NOT NULL`
+/** The response is deleted. The row stays, with its budget of paid calls used up. */
+const REMOVE = `UPDATE idempotency SET sealed = NULL, owner = '', lease_until = 0, paid_calls = ${NO_PAID_CALLS_LEFT}`
+
+/** In the transaction of a restore, or in one of its own. */
+export async function eraseAgainInside(
+  inside: Database,
+  erasures: readonly EarlierErasure[],
+  now: number,
+): Promise<ErasedAgain[]> {
+  const done: ErasedAgain[] = []
+  for (const erasure of erasures)
+    if (await insertEarlierTombstone(inside, erasure))
+      done.push({ ...(await eraseInside(inside, erasure, now)), erasure })
+  return done
+}
+
+export async function countAll(database: Database, subject: ErasureSubject): Promise<Erased> {
+  const count = async (from: string, value: Uint8Array) =>
+    Number((await database.prepare(`SELECT COUNT(*) AS found FROM ${from}`).get(value))?.found)
+  return {
+    records: await count('registry WHERE subject = $1', subject.record),
+    pictures: await count('media WHERE subject = $1', subject.record),
+    keptAnswers: subject.unnamed.length + (await count(`idempotency WHERE ${NAMED}`, subject.subject)),
+    reusedResults: await count(
+      'reused_results WHERE subject = $1 AND length(sealed) > 0',
+      subject.reusedResult,
+    ),
+    queued:
+      (await countQueued(database, subject.subject)) + (await countBatchRows(database, subject.subject)),
+  }
+}
+
+export async function eraseInside(
+  inside: Database,
+  subject: Omit<ErasureSubject, 'id' | 'kind'>,
+  now: number,
+): Promise<ErasedRows> {
+  // First, as in append-audit.ts: another order of the locks would be a deadlock.
+  await lockBatchRows(inside)
+  const { queued, ended } = await eraseQueued(inside, subject.subject)
+  const rows = await eraseBatchRows(inside, subject.subject)
+  await inside.lock(REGISTRY_LOCK)
+  // A response about this person is stored either before this, and deleted below, or after it, and then refused.
+  await inside.lock(toPersonLock(subject.subject))
+  const remove = (sql: string, value: Uint8Array) => inside.prepare(sql).run(value)
+  const pictures = await remove('DELETE FROM media WHERE subject = $1', subject.record)
+  const records = await remove('DELETE FROM registry WHERE subject = $1', subject.record)
+  let keptAnswers = await eraseKept(inside, subject.subject)
+  for (const { operation, keyId, name } of subject.unnamed)
+    keptAnswers += await inside
+      .prepare(`${REMOVE} WHERE key_id = $1 AND operation = $2 AND name = $3 AND subject IS NULL`)
+      .run(keyId, operation, name)
+  return {
+    records,
+    pictures,
+    keptAnswers,
+    reusedResults: await eraseReused(inside, subject.reusedResult, now),
+    queued: queued + rows.length,
+    ended: [...ended, ...rows],
+  }
+}
+
+/** First voids the claims of running requests: from then on, no response can be stored in these rows. */
+export async function eraseKept(inside: Database, subject: Uint8Array): Promise<number> {
+  await inside.prepare(`UPDATE idempotency SET owner = '', lease_until = 0 WHERE ${ABOUT}`).run(subject)
+  return inside.prepare(`${REMOVE} WHERE ${NAMED}`).run(subject)
+}
+
+export async function eraseLate(inside: Database, subject: Uint8Array): Promise<number> {
+  if (!(await wasJustErased(inside, subject))) return 0
+  const queued = await eraseAnswered(inside, subject)
+  return queued + (await inside.prepare(`${REMOVE} WHERE ${NAMED}`).run(subject))
+}
+
+/** An empty row stays for a minute: see `keep` in reuse-table.ts. */
+async function eraseReused(inside: Database, subject: Uint8Array, now: number): Promise<number> {
+  const removed = await inside
+    .prepare('DELETE FROM reused_results WHERE subject = $1 AND length(sealed) > 0')
+    .run(subject)
+  await inside
+    .prepare(
+      `INSERT INTO reused_results (subject, sealed, expires_at) VALUES ($1, $2, $3)
+       ON CONFLICT (subject) DO UPDATE SET sealed = excluded.sealed, expires_at = excluded.expires_at`,
+    )
+    .run(subject, new Uint8Array(0), now + IN_FLIGHT_MS)
+  return removed
+}
