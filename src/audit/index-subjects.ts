@@ -20,13 +20,13 @@ const CHECK_EVERY_MS = 10_000
 
 /** Keeps the blocks up to date until the returned function is called. Of several nodes, the first to write a block wins. */
 export function startSubjectIndex(
-  table: SubjectTable,
+  tables: readonly SubjectTable[],
   onFailure: (error: unknown) => void,
 ): () => Promise<void> {
   let running: Promise<unknown> | undefined
   let isStopped = false
   const timer = setInterval(() => {
-    running ??= indexSubjects(table, { isStopped: () => isStopped })
+    running ??= indexAll(tables, () => isStopped)
       .catch(onFailure)
       .finally(() => {
         running = undefined
@@ -37,6 +37,10 @@ export function startSubjectIndex(
     clearInterval(timer)
     await running
   }
+}
+
+async function indexAll(tables: readonly SubjectTable[], isStopped: () => boolean): Promise<void> {
+  for (const table of tables) await indexSubjects(table, { isStopped })
 }
 
 /** Writes every block that is due. Returns how many were written. */

@@ -27,6 +27,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<(program: Command) => void
   import: async () => (await import('./import.ts')).addImportCommand,
   registry: async () => (await import('./registry.ts')).addRegistryCommand,
   person: async () => (await import('./person.ts')).addPersonCommand,
+  consents: async () => (await import('./consents.ts')).addConsentsCommand,
   sources: async () => (await import('./sources.ts')).addSourcesCommand,
   webhooks: async () => (await import('./webhooks.ts')).addWebhooksCommand,
   simulate: async () => (await import('./simulate.ts')).addSimulateCommand,

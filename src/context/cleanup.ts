@@ -29,10 +29,11 @@ type CleanupConfig = Pick<Config, 'statisticsKeep' | 'dataDir' | 'checkpointDir'
 /** Until the returned function is called: deletes expired rows and prepares the next months of the audit log every hour, and lets the first worker index the audit log. */
 export function startCleanup(
   log: Log,
-  { audit, reuse, accounts, statistics, sourceCalls, subjects, rates, catalogue, reviews, erasure }: Store,
+  tables: Store,
   others: readonly { readonly forget: Forget }[],
   { workerNumber, ...config }: CleanupConfig,
 ): () => Promise<void> {
+  const { audit, reuse, accounts, statistics, sourceCalls, rates, catalogue, reviews } = tables
   const tasks: readonly Forget[] = [
     () => audit.prepareMonths(Date.now()),
     ...others.map(({ forget }) => forget),
@@ -52,10 +53,11 @@ export function startCleanup(
     })
   }
   const timer = setInterval(cleanUp, HOUR_MS).unref()
-  const stopIndex = workerNumber === 1 ? startSubjectIndex(subjects, log.failure) : undefined
+  const stopIndex =
+    workerNumber === 1 ? startSubjectIndex([tables.subjects, tables.consents], log.failure) : undefined
   const stopErasures =
     workerNumber === 1
-      ? keepErasuresFile({ table: erasure, keyring: config.keyring, config, onFailure: log.failure })
+      ? keepErasuresFile({ table: tables.erasure, keyring: config.keyring, config, onFailure: log.failure })
       : undefined
   return async () => {
     isStopped = true

@@ -69,6 +69,8 @@ export const TRANSIENT_TABLES = [
   'audit_subject_pages',
   'request_blocks',
   'storage_sizes',
+  'audit_consent_blocks',
+  'audit_consent_pages',
 ] as const
 
 /** Triggers in the database refuse to delete rows of these. */

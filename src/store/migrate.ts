@@ -47,6 +47,7 @@ import { secondFactors } from './migrations/0044-second-factors.ts'
 import { passkeys } from './migrations/0045-passkeys.ts'
 import { identities } from './migrations/0046-identities.ts'
 import { erasures } from './migrations/0047-erasures.ts'
+import { consentBlocks } from './migrations/0048-consent-blocks.ts'
 
 /** `sql` runs on both engines; statements that differ stand under the name of the dialect. */
 type Migration = {
@@ -105,6 +106,7 @@ const MIGRATIONS: readonly Migration[] = [
   passkeys,
   identities,
   erasures,
+  consentBlocks,
 ]
 
 /** The schema that this program knows. */

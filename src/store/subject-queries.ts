@@ -2,12 +2,24 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { LoggedRow } from './audit-row.ts'
 import type { Database } from './database.ts'
 import { findInPage, toBucket } from './subject-blocks.ts'
-import { type IndexedChain, LIST_CHAINS, toIndexedChain } from './subject-table.ts'
+import {
+  type BlockIndex,
+  CONSENT_INDEX,
+  type IndexedChain,
+  SUBJECT_INDEX,
+  toIndexedChain,
+  toListChains,
+} from './subject-table.ts'
 
-export type SubjectQueries = {
-  /** The rows that name this subject, oldest first. With `most`, at least that many of them, if there are. */
-  readonly bySubject: (subject: string, most?: number) => Promise<LoggedRow[]>
-}
+/** The rows that name this text, oldest first. With `most`, at least that many of them, if there are. */
+type FindRows = (text: string, most?: number) => Promise<LoggedRow[]>
+
+export type SubjectQueries = { readonly bySubject: FindRows; readonly byConsent: FindRows }
+
+export const createSubjectQueries = (database: Database, columns: string): SubjectQueries => ({
+  bySubject: createFindRows(database, columns, SUBJECT_INDEX),
+  byConsent: createFindRows(database, columns, CONSENT_INDEX),
+})
 
 const PAGES_AT_ONCE = 200
 /** Few enough not to delay requests: SQLite answers synchronously. */
@@ -19,28 +31,30 @@ const IN_LIST = {
 } as const
 
 /** Rows that are in blocks are found by them; the others, at the end of each chain, are scanned. */
-export function createSubjectQueries(database: Database, columns: string): SubjectQueries {
-  const chains = database.prepare(LIST_CHAINS)
+function createFindRows(database: Database, columns: string, index: BlockIndex): FindRows {
+  const { column } = index
+  const chains = database.prepare(toListChains(index))
   const pages = database.prepare(
-    `SELECT blocks.first_sequence, entries FROM audit_subject_blocks AS blocks
-     JOIN audit_subject_pages AS pages
+    `SELECT blocks.first_sequence, entries FROM ${index.blocks} AS blocks
+     JOIN ${index.pages} AS pages
        ON pages.chain = blocks.chain AND pages.first_sequence = blocks.first_sequence AND bucket = $4
      WHERE blocks.chain = $1 AND blocks.first_sequence > $2 AND last_sequence <= $3
      ORDER BY blocks.first_sequence LIMIT ${PAGES_AT_ONCE}`,
   )
   const rows = database.prepare(
-    `SELECT ${columns} FROM audit WHERE chain = $1 AND sequence IN (${IN_LIST[database.dialect]}) AND subject = $3`,
+    `SELECT ${columns} FROM audit WHERE chain = $1 AND sequence IN (${IN_LIST[database.dialect]}) AND ${column} = $3`,
   )
   const scan = database.prepare(
-    `SELECT ${columns} FROM audit WHERE chain = $1 AND sequence > $2 AND sequence <= $3 AND subject = $4`,
+    `SELECT ${columns} FROM audit WHERE chain = $1 AND sequence > $2 AND sequence <= $3 AND ${column} = $4`,
   )
 
   async function* findInBlocks({ chain, indexed }: IndexedChain, subject: string) {
-    const bucket = toBucket(subject)
+    const key = index.prefix + subject
+    const bucket = toBucket(key)
     for (let after = 0; after < indexed; ) {
       const found = await pages.all(chain, after, indexed, bucket)
       const sequences = found.flatMap(({ first_sequence, entries }) =>
-        findInPage(entries as Uint8Array, subject, Number(first_sequence)),
+        findInPage(entries as Uint8Array, key, Number(first_sequence)),
       )
       if (sequences.length > 0) yield await rows.all(chain, JSON.stringify(sequences), subject)
       if (found.length < PAGES_AT_ONCE) return
@@ -56,17 +70,15 @@ export function createSubjectQueries(database: Database, columns: string): Subje
     }
   }
 
-  return {
-    bySubject: async (subject, most = Number.POSITIVE_INFINITY) => {
-      const found: LoggedRow[] = []
-      for (const chain of (await chains.all()).map(toIndexedChain))
-        for (const search of [findInBlocks, scanTail])
-          for await (const some of search(chain, subject)) {
-            found.push(...(some as LoggedRow[]))
-            if (found.length >= most) return found.sort(compareTime)
-          }
-      return found.sort(compareTime)
-    },
+  return async (text, most = Number.POSITIVE_INFINITY) => {
+    const found: LoggedRow[] = []
+    for (const chain of (await chains.all()).map(toIndexedChain))
+      for (const search of [findInBlocks, scanTail])
+        for await (const some of search(chain, text)) {
+          found.push(...(some as LoggedRow[]))
+          if (found.length >= most) return found.sort(compareTime)
+        }
+    return found.sort(compareTime)
   }
 }
 

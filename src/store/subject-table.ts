@@ -12,7 +12,28 @@ export type IndexedChain = {
   readonly indexed: number
 }
 
-/** The blocks in which the audit rows of a person are found; see subject-blocks.ts. */
+/** A text column of the audit log whose rows are found by blocks. */
+export type BlockIndex = {
+  readonly column: 'subject' | 'consent_reference'
+  readonly blocks: string
+  readonly pages: string
+  /** Before each text. A keyed hash has none: its first bytes are its place. Any other text is hashed. */
+  readonly prefix: string
+}
+
+export const SUBJECT_INDEX: BlockIndex = {
+  ...{ column: 'subject', blocks: 'audit_subject_blocks', pages: 'audit_subject_pages', prefix: '' },
+}
+export const CONSENT_INDEX: BlockIndex = {
+  ...{
+    column: 'consent_reference',
+    blocks: 'audit_consent_blocks',
+    pages: 'audit_consent_pages',
+    prefix: '=',
+  },
+}
+
+/** The blocks in which the audit rows of a person, or of a consent, are found; see subject-blocks.ts. */
 export type SubjectTable = {
   readonly chains: () => Promise<IndexedChain[]>
   /** The rows of a range that have a subject. */
@@ -21,47 +42,50 @@ export type SubjectTable = {
   readonly insertBlock: (block: SubjectBlock) => Promise<boolean>
 }
 
-export const LIST_CHAINS = `SELECT chain, owner, beat_at,
+export const toListChains = ({ blocks }: BlockIndex) => `SELECT chain, owner, beat_at,
     (SELECT COALESCE(MAX(sequence), 0) FROM audit WHERE audit.chain = audit_chains.chain) AS head,
-    COALESCE((SELECT last_sequence FROM audit_subject_blocks AS blocks WHERE blocks.chain = audit_chains.chain
+    COALESCE((SELECT last_sequence FROM ${blocks} AS blocks WHERE blocks.chain = audit_chains.chain
               ORDER BY first_sequence DESC LIMIT 1), 0) AS indexed
   FROM audit_chains WHERE archive IS NULL ORDER BY chain`
 
-export function createSubjectTable(database: Database): SubjectTable {
-  const chains = database.prepare(LIST_CHAINS)
+export function createSubjectTable(database: Database, index = SUBJECT_INDEX): SubjectTable {
+  const { column } = index
+  const chains = database.prepare(toListChains(index))
   // As one text: reading row by row costs several times as much.
   const subjects = database.prepare(
-    `SELECT string_agg(sequence || ' ' || subject, '\n' ORDER BY sequence) AS list FROM audit
-     WHERE chain = $1 AND sequence > $2 AND sequence <= $3 AND subject IS NOT NULL`,
+    `SELECT string_agg(sequence || ' ' || ${column}, '\n' ORDER BY sequence) AS list FROM audit
+     WHERE chain = $1 AND sequence > $2 AND sequence <= $3 AND ${column} IS NOT NULL`,
   )
   return {
     chains: async () => (await chains.all()).map(toIndexedChain),
-    subjects: async (chain, after, upTo) => toSubjects((await subjects.get(chain, after, upTo))?.list),
-    insertBlock: (block) => database.transaction((inside) => insertBlock(inside, block)),
+    subjects: async (chain, after, upTo) => toSubjects((await subjects.get(chain, after, upTo))?.list, index),
+    insertBlock: (block) => database.transaction((inside) => insertBlock(inside, index, block)),
   }
 }
 
-async function insertBlock(inside: Database, { chain, first, last, pages }: SubjectBlock): Promise<boolean> {
+async function insertBlock(
+  inside: Database,
+  index: BlockIndex,
+  { chain, first, last, pages }: SubjectBlock,
+): Promise<boolean> {
   const isNew = await inside
     .prepare(
-      `INSERT INTO audit_subject_blocks (chain, first_sequence, last_sequence) VALUES ($1, $2, $3)
+      `INSERT INTO ${index.blocks} (chain, first_sequence, last_sequence) VALUES ($1, $2, $3)
        ON CONFLICT (chain, first_sequence) DO NOTHING`,
     )
     .run(chain, first, last)
   if (isNew === 0) return false
   await inside
-    .prepare(
-      'INSERT INTO audit_subject_pages (chain, first_sequence, bucket, entries) VALUES ($1, $2, $3, $4)',
-    )
+    .prepare(`INSERT INTO ${index.pages} (chain, first_sequence, bucket, entries) VALUES ($1, $2, $3, $4)`)
     .runAll(pages.map(([bucket, entries]) => [chain, first, bucket, entries]))
   return true
 }
 
-function toSubjects(list: unknown): SubjectOfRow[] {
+function toSubjects(list: unknown, { prefix }: BlockIndex): SubjectOfRow[] {
   if (typeof list !== 'string') return []
   return list.split('\n').map((line) => {
     const space = line.indexOf(' ')
-    return { sequence: Number(line.slice(0, space)), subject: line.slice(space + 1) }
+    return { sequence: Number(line.slice(0, space)), subject: prefix + line.slice(space + 1) }
   })
 }
 

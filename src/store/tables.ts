@@ -33,6 +33,7 @@ import { createStatisticsTable, type StatisticsTable } from './statistics-table.
 import { createStorageTable, type StorageTable } from './storage-table.ts'
 import { createSubjectTable, type SubjectTable } from './subject-table.ts'
 import { createThrottleTable, type ThrottleTable } from './throttle-table.ts'
+import { CONSENT_INDEX, createSubjectTable, type SubjectTable } from './subject-table.ts'
 import { createWebhookTable, type WebhookTable } from './webhook-table.ts'
 
 /** Every query of the program, grouped by table. An absent value is undefined. */
@@ -63,6 +64,7 @@ export type Tables = {
   readonly statistics: StatisticsTable
   readonly subjects: SubjectTable
   readonly storage: StorageTable
+  readonly consents: SubjectTable
   readonly nodes: NodeTable
   readonly rates: RateTable
   readonly events: EventTable
@@ -100,6 +102,7 @@ export const createTables = (database: Database): Tables => ({
   statistics: createStatisticsTable(database),
   subjects: createSubjectTable(database),
   storage: createStorageTable(database),
+  consents: createSubjectTable(database, CONSENT_INDEX),
   nodes: createNodeTable(database),
   rates: createRateTable(database),
   events: createEventTable(database),
@@ -136,6 +139,7 @@ export const WRITES: { readonly [Table in keyof Tables]: readonly (keyof Tables[
   statistics: ['addLatencies', 'forget'],
   subjects: ['insertBlock'],
   storage: ['record'],
+  consents: ['insertBlock'],
   nodes: ['sendHeartbeat', 'leave', 'forget'],
   rates: ['lease', 'giveBack', 'forget'],
   events: ['append', 'change', 'markLogged'],
