@@ -23,6 +23,7 @@ const TAGS: Readonly<Record<Tag, string>> = {
   Catalogue: 'Lists of bundles and TV add-ons.',
   Sources: 'Vendors and their state.',
   Records: 'The records of the registry.',
+  People: 'Reports about a person, and erasure.',
   Settings: 'Settings and state of the server.',
 }
 

@@ -18,6 +18,7 @@ export type Tag =
   | 'Catalogue'
   | 'Sources'
   | 'Records'
+  | 'People'
   | 'Settings'
 
 type AdminRequest<Input> = {

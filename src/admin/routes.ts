@@ -10,6 +10,7 @@ import { KEY_ROUTES } from './routes/keys.ts'
 import { NODE_ROUTES } from './routes/nodes.ts'
 import { OVERVIEW_ROUTES } from './routes/overview.ts'
 import { PASSKEY_ROUTES } from './routes/passkeys.ts'
+import { PEOPLE_ROUTES } from './routes/people.ts'
 import { RECORD_ROUTES } from './routes/records.ts'
 import { REQUEST_ROUTES } from './routes/requests.ts'
 import { FACTOR_ROUTES } from './routes/second-factors.ts'
@@ -43,6 +44,7 @@ export const ADMIN_ROUTES: readonly AdminRoute[] = [
   ...CATALOGUE_REVIEW_ROUTES,
   ...SOURCE_ROUTES,
   ...RECORD_ROUTES,
+  ...PEOPLE_ROUTES,
   ...SETTINGS_ROUTES,
   ...NODE_ROUTES,
   ...STORAGE_ROUTES,

@@ -16,6 +16,7 @@ export const AUDIT_PHASES = [
   'record_revealed',
   'record_erased',
   'records_expired',
+  'person_reported',
   'import_started',
   'imported',
   'catalogue_changed',

@@ -2,17 +2,19 @@ import { Argument, type Command } from 'commander'
 import { KINDS, type Kind } from '../crypto/blind-index.ts'
 import { addHelp, EXIT_CODES, NUMBER_NOTE } from './help.ts'
 import { type EraseOptions, runErase, runEraseAgain, sayRemains } from './person-erase.ts'
+import { addPersonReportCommand } from './person-report.ts'
 
 export function addPersonCommand(program: Command): void {
   const person = program
     .command('person')
-    .description('the rights of one person: erasure')
+    .description('the rights of one person: a report of what is held and who asked, and erasure')
   addHelp(person, {
     examples: {
+      'person report nin --reason "Request of access, case 17"': 'what is held, and who asked',
       'person erase nin --reason "Request of erasure, case 17"': 'erase one person',
-      'person erase-again /srv/tabbat.old': 'apply erasures again after a restore',
     },
   })
+  addPersonReportCommand(person)
   addEraseCommand(person)
   addEraseAgainCommand(person)
 }

@@ -19,6 +19,7 @@ import { createLossTable, type LossTable } from './loss-table.ts'
 import { createMetaTable, type MetaTable } from './meta-table.ts'
 import { createNodeTable, type NodeTable } from './node-table.ts'
 import { createPasskeyTable, type PasskeyTable } from './passkey-table.ts'
+import { createPersonTable, type PersonTable } from './person-table.ts'
 import { createQueueTable, type QueueTable } from './queue-table.ts'
 import { createRateTable, type RateTable } from './rate-table.ts'
 import { createRegistryTable, type RegistryTable } from './registry-table.ts'
@@ -48,6 +49,7 @@ export type Tables = {
   readonly idempotency: IdempotencyTable
   readonly lookups: LookupTable
   readonly erasure: ErasureTable
+  readonly people: PersonTable
   readonly rotation: RotationTable
   readonly sources: SourceTable
   readonly sourceCalls: SourceCallTable
@@ -86,6 +88,7 @@ export const createTables = (database: Database): Tables => ({
   idempotency: createIdempotencyTable(database),
   lookups: createLookupTable(database),
   erasure: createErasureTable(database),
+  people: createPersonTable(database),
   rotation: createRotationTable(database),
   sources: createSourceTable(database),
   sourceCalls: createSourceCallTable(database),
@@ -124,6 +127,7 @@ export const WRITES: { readonly [Table in keyof Tables]: readonly (keyof Tables[
   archives: ['record', 'removeRows', 'removeBlocks', 'removeCheckpoints', 'finish'],
   idempotency: ['claim', 'release', 'forget'],
   lookups: [],
+  people: [],
   rotation: ['begin', 'replace', 'finish'],
   sources: ['disable', 'enable', 'spend', 'refund', 'publish', 'retire', 'forget'],
   sourceCalls: ['add', 'forget'],

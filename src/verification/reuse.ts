@@ -22,9 +22,7 @@ export function createReuse(
 ): Reuse {
   const key = keyring.reuse
   const toSubject = (kind: Kind, number: string) => toReuseSubject(keyring, kind, number)
-  const bound = (subject: Uint8Array) => toAssociatedData('reused_results', subject, 1)
-  const open = <T>(subject: Uint8Array, sealed: Uint8Array) =>
-    JSON.parse(unseal(key, sealed, bound(subject)).toString()) as Reused<T>
+  const open = <T>(subject: Uint8Array, sealed: Uint8Array) => openReused<T>(keyring, subject, sealed)
   const decoy = createDecoy((subject, bytes) => seal(key, bytes, bound(subject)))
   return {
     find: async <T>(kind: Kind, number: string) => {
@@ -41,6 +39,14 @@ export function createReuse(
     },
   }
 }
+
+const bound = (subject: Uint8Array) => toAssociatedData('reused_results', subject, 1)
+
+export const openReused = <T>(
+  keyring: Pick<Keyring, 'reuse'>,
+  subject: Uint8Array,
+  sealed: Uint8Array,
+): Reused<T> => JSON.parse(unseal(keyring.reuse, sealed, bound(subject)).toString()) as Reused<T>
 
 const toReuseSubject = (keyring: Keyring, kind: Kind, number: string) =>
   toBlindIndex(keyring['reuse-index'], kind, number)

@@ -1,0 +1,101 @@
+import { auditBy } from '../../audit/audit-by.ts'
+import { PersonReport } from '../../contract/person-report.ts'
+import type { Actor } from '../../contract/role.ts'
+import { readPersonNumber } from '../../contract/virtual-nin.ts'
+import type { Kind } from '../../crypto/blind-index.ts'
+import { AppError } from '../../errors.ts'
+import { erasePerson } from '../../people/erase-person.ts'
+import { createPersonReport } from '../../people/person-report.ts'
+import { REMAINS } from '../../people/remains.ts'
+import type { AdminDeps } from '../admin-deps.ts'
+import { requireReason } from '../require-reason.ts'
+import { type AdminRoute, defineRoute } from '../route.ts'
+import { ErasedPerson, PersonAction, PersonReportRequest } from '../shapes/people.ts'
+
+const tag = 'People'
+
+const report = defineRoute({
+  name: 'report_person',
+  tag,
+  method: 'POST',
+  path: '/admin/people/report',
+  summary: 'What is held about a person and who asked, without values of fields. Needs a reason. Audited.',
+  role: 'operator',
+  input: PersonReportRequest,
+  output: PersonReport,
+  run: (deps, { input, actor }) => readReport(deps, actor, input, false),
+})
+
+const reveal = defineRoute({
+  name: 'reveal_person',
+  tag,
+  method: 'POST',
+  path: '/admin/people/reveal',
+  summary: 'The same report with all values. Needs the password again and a reason. Audited.',
+  role: 'owner',
+  input: PersonAction,
+  output: PersonReport,
+  run: async (deps, { input: { password, ...asked }, actor }) => {
+    await deps.authentication.confirmPassword(actor, password)
+    return readReport(deps, actor, asked, true)
+  },
+})
+
+const erase = defineRoute({
+  name: 'erase_person',
+  tag,
+  method: 'POST',
+  path: '/admin/people/erase',
+  summary:
+    'Erase all data stored about a person: record, picture, kept answers, pending questions, batch rows, reused results. Needs the password again and a reason. Audited.',
+  role: 'owner',
+  input: PersonAction,
+  output: ErasedPerson,
+  run: async (deps, { input: { kind, number: text, reason: reasonText, password }, actor }) => {
+    const [number, reason] = [requireNumber(kind, text), requireReason(reasonText)]
+    await deps.authentication.confirmPassword(actor, password)
+    const { store, config, keyring } = deps.context
+    const audit = auditBy(deps, actor)
+    const erased = await erasePerson({ store, config, keyring: keyring(), audit }, kind, number, reason)
+    return {
+      records: erased.records,
+      pictures: erased.pictures,
+      kept_answers: erased.keptAnswers,
+      reused_results: erased.reusedResults,
+      queued_verifications: erased.queued,
+      remains: [...REMAINS],
+      is_in_file: erased.fileProblem === undefined,
+    }
+  },
+})
+
+type Asked = { readonly kind: Kind; readonly number: string; readonly reason: string }
+
+/** Reads everything, and writes the access to the audit log before it returns. */
+async function readReport(
+  deps: AdminDeps,
+  actor: Actor,
+  { kind, number: text, reason: reasonText }: Asked,
+  withValues: boolean,
+): Promise<PersonReport> {
+  const [number, reason] = [requireNumber(kind, text), requireReason(reasonText)]
+  const { store, keyring, registry, toSubjectHash } = deps.context
+  const found = await createPersonReport(
+    { store, registry, keyring: keyring() },
+    { kind, number, reason, by: actor.name, withValues },
+  )
+  const detail = `${kind}, ${withValues ? 'with values' : 'without values'}; reason: ${reason}`
+  await auditBy(deps, actor).record([
+    { phase: 'person_reported', subject: toSubjectHash(kind, number), outcome: 'ok', detail },
+  ])
+  return found
+}
+
+/** A virtual NIN is a NIN only. */
+function requireNumber(kind: Kind, text: string): string {
+  const number = readPersonNumber(kind, text)
+  if (number !== undefined) return number
+  throw new AppError('validation_failed', { errors: { number: ['number must be 11 digits'] } })
+}
+
+export const PEOPLE_ROUTES: readonly AdminRoute[] = [report, reveal, erase]
