@@ -42,6 +42,7 @@ const GROUPS: readonly Group[] = [
     name: 'data',
     pages: [
       { name: 'records', load: async () => (await import('./pages/records.tsx')).Records },
+      { name: 'people', load: async () => (await import('./pages/people.tsx')).People },
       { name: 'catalogue', load: async () => (await import('./pages/catalogue.tsx')).Catalogue },
     ],
   },

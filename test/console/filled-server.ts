@@ -17,6 +17,7 @@ export const PAGES = [
   { name: 'sources', title: 'Sources', ready: 'Updating live' },
   { name: 'records', title: 'Records', ready: 'NIN records' },
   { name: 'storage', title: 'Storage', ready: 'TABBAT_AUDIT_KEEP' },
+  { name: 'people', title: 'People', ready: 'Make the report' },
   { name: 'settings', title: 'Settings', ready: 'TABBAT_PORT' },
   { name: 'accounts', title: 'Accounts', ready: 'Reset password' },
   { name: 'tokens', title: 'Tokens', ready: 'grafana' },

@@ -1,5 +1,6 @@
 import type { ListedBatch } from '../../../src/admin/shapes/batches.ts'
 import { useAppContext } from '../app-context.ts'
+import { saveFile } from '../save-file.ts'
 import { useMutation } from '../use-mutation.ts'
 import { BatchKeyField } from './batch-upload.tsx'
 import { Confirm, Dialog, SubmitButton } from './dialog.tsx'
@@ -40,7 +41,7 @@ export function DownloadResults({ batch, apiKey, onKey, hasSandbox, onClose }: D
   const download = useMutation(async () => {
     const key = apiKey.trim()
     const file = await api.download(`/admin/batches/${batch.id}/results`, key === '' ? {} : { key })
-    save(file, `${batch.id}.csv`)
+    saveFile(`${batch.id}.csv`, 'text/csv', file)
     onClose()
   })
   return (
@@ -68,13 +69,4 @@ export function DownloadResults({ batch, apiKey, onKey, hasSandbox, onClose }: D
       </form>
     </Dialog>
   )
-}
-
-function save(file: Blob, name: string): void {
-  const link = document.createElement('a')
-  link.href = URL.createObjectURL(file)
-  link.download = name
-  link.click()
-  // After the browser has begun to read it.
-  setTimeout(() => URL.revokeObjectURL(link.href), 10_000)
 }

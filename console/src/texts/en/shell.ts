@@ -23,6 +23,7 @@ export const shellTexts = defineTexts('shell', {
     accounts: 'Accounts',
     tokens: 'Tokens',
     records: 'Records',
+    people: 'People',
     catalogue: 'Catalogue',
     sources: 'Sources',
     storage: 'Storage',

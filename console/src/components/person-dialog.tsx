@@ -1,0 +1,56 @@
+import { useState } from 'preact/hooks'
+import { rethrowPasswordError } from '../api-client.ts'
+import { useAppContext } from '../app-context.ts'
+import { peopleTexts as texts } from '../texts/en/people.ts'
+import { useMutation } from '../use-mutation.ts'
+import { Confirm } from './dialog.tsx'
+import { SecretField, TextField } from './field.tsx'
+
+type PersonDialogProps<T> = {
+  readonly title: string
+  readonly note: string
+  readonly verb: string
+  readonly path: string
+  readonly query: object
+  readonly isDanger?: boolean
+  readonly onClose: () => void
+  readonly onDone: (result: T) => void
+}
+
+/** Asks for a reason and the password, and sends both with the number. */
+export function PersonDialog<T>(props: PersonDialogProps<T>) {
+  const { title, note, verb, path, query, isDanger = false, onClose, onDone } = props
+  const { api } = useAppContext()
+  const [reason, setReason] = useState('')
+  const [password, setPassword] = useState('')
+  const mutation = useMutation(async () => {
+    const body = { ...query, reason: reason.trim(), password }
+    const result = await api.post<T>(path, body).catch(rethrowPasswordError)
+    onClose()
+    onDone(result)
+  })
+  return (
+    <Confirm title={title} verb={verb} mutation={mutation} onClose={onClose} isDanger={isDanger}>
+      <p>{note}</p>
+      <TextField
+        label={texts.reason}
+        value={reason}
+        onValue={setReason}
+        help={texts.reasonHelp}
+        error={mutation.error?.fields.reason}
+        minLength={10}
+        maxLength={200}
+        autocomplete="off"
+        required
+      />
+      <SecretField
+        label={texts.password}
+        value={password}
+        onValue={setPassword}
+        autocomplete="current-password"
+        error={mutation.error?.fields.password}
+        required
+      />
+    </Confirm>
+  )
+}

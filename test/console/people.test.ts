@@ -1,0 +1,92 @@
+import { readFileSync } from 'node:fs'
+import type { Browser } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { CHROMIUM, findAxeViolations, launch, type Visit, visit } from './browser.ts'
+import { acceptInvitation, type ConsoleServer, PASSWORD } from './console-server.ts'
+import { HOSTILE, PERSON, startFilledServer } from './filled-server.ts'
+
+const REASON = 'Request of access, case 17'
+
+describe.skipIf(!CHROMIUM)('the page People', () => {
+  let server: ConsoleServer
+  let browser: Browser
+  let visitor: Visit
+  beforeAll(async () => {
+    server = await startFilledServer()
+    browser = await launch()
+    visitor = await visit(browser)
+    await acceptInvitation(visitor.page, await server.invite('owner'), 'ada')
+    await visitor.page.goto(`${server.admin}/console#/people`)
+  })
+  afterAll(async () => {
+    await browser?.close()
+    await server?.stop()
+  })
+
+  const ask = async (number: string) => {
+    const { page } = visitor
+    await page.getByLabel('Number', { exact: true }).fill(number)
+    await page.getByLabel('Reason').fill(REASON)
+    await page.getByRole('button', { name: 'Make the report' }).click()
+    await page.getByRole('heading', { name: 'Who asked' }).waitFor()
+  }
+
+  const confirm = async (button: string, verb: string) => {
+    const { page } = visitor
+    await page.getByRole('button', { name: button }).click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByLabel('Reason').fill(REASON)
+    await dialog.getByLabel('Your password', { exact: true }).fill(PASSWORD)
+    await dialog.getByRole('button', { name: verb, exact: true }).click()
+    await dialog.waitFor({ state: 'hidden' })
+  }
+
+  it.each(['light', 'dark'] as const)(
+    'makes a report without values, axe clean in the %s theme',
+    async (scheme) => {
+      const { page } = visitor
+      await page.emulateMedia({ colorScheme: scheme })
+      await ask(PERSON.nin)
+      await page.getByText('****').first().waitFor()
+      expect(await page.textContent('main')).not.toContain(PERSON.phone)
+      expect(page.url()).not.toContain(PERSON.nin)
+      expect(await findAxeViolations(page)).toEqual([])
+      visitor.expectClean()
+    },
+  )
+
+  it('shows the values after the password, as text and not as markup, and saves them', async () => {
+    const { page } = visitor
+    await confirm('Show values…', 'Show values')
+    await page.getByText(HOSTILE).first().waitFor()
+    for (const [button, sign] of [
+      ['Save as JSON', '"values": "shown"'],
+      ['Save as CSV', 'section,row,column,value'],
+      ['Save for print', '&lt;script&gt;alert(1)&lt;/script&gt;'],
+    ] as const) {
+      const downloading = page.waitForEvent('download')
+      await page.getByRole('button', { name: button }).click()
+      const file = await downloading
+      expect(file.suggestedFilename()).not.toMatch(/\d/)
+      const text = readFileSync(await file.path(), 'utf8')
+      expect(text).toContain(sign)
+      expect(text).toContain(PERSON.nin)
+    }
+    visitor.expectClean()
+  })
+
+  it('erases the person after the password, and says what remains', async () => {
+    const { page } = visitor
+    await page.setViewportSize({ width: 390, height: 844 })
+    await page.getByRole('button', { name: 'Erase this person…' }).click()
+    expect(await findAxeViolations(page)).toEqual([])
+    await page.keyboard.press('Escape')
+    await confirm('Erase this person…', 'Erase')
+    await page.getByRole('heading', { name: 'What remains, and why' }).waitFor()
+    expect(await page.textContent('main')).toContain('keyed hash')
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(390)
+    await ask(PERSON.nin)
+    await page.getByText('There is no record of this number.').waitFor()
+    visitor.expectClean()
+  })
+})
