@@ -32,9 +32,8 @@ import { createSourceOrderTable, type SourceOrderTable } from './source-order-ta
 import { createSourceTable, type SourceTable } from './source-table.ts'
 import { createStatisticsTable, type StatisticsTable } from './statistics-table.ts'
 import { createStorageTable, type StorageTable } from './storage-table.ts'
-import { createSubjectTable, type SubjectTable } from './subject-table.ts'
-import { createThrottleTable, type ThrottleTable } from './throttle-table.ts'
 import { CONSENT_INDEX, createSubjectTable, type SubjectTable } from './subject-table.ts'
+import { createThrottleTable, type ThrottleTable } from './throttle-table.ts'
 import { createWebhookTable, type WebhookTable } from './webhook-table.ts'
 
 /** Every query of the program, grouped by table. An absent value is undefined. */
