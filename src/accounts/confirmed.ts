@@ -5,5 +5,5 @@ import { MINUTE_MS, steadyNow } from '../contract/time.ts'
 const CONFIRMED_MS = 10 * MINUTE_MS
 
 /** Whether the account proved who it is a few minutes ago. A token cannot do that. */
-export const isConfirmed = ({ confirmedAt }: Actor): boolean =>
-  confirmedAt === undefined || steadyNow() - confirmedAt < CONFIRMED_MS
+export const isConfirmed = ({ token, confirmedAt }: Actor): boolean =>
+  token === undefined && (confirmedAt === undefined || steadyNow() - confirmedAt < CONFIRMED_MS)

@@ -64,11 +64,13 @@ export type AdminRoute<Input extends TObject = TObject, Output extends TSchema =
 const ACCESS_TAGS: readonly Tag[] = ['Session', 'Accounts', 'Tokens']
 
 /**
- * Whether only a signed-in account may call the route: it needs a password, or it changes accounts, sessions or tokens. A
- * stolen token must not be able to create access that outlives it, and cannot know a password.
+ * Whether only a signed-in account may call the route: it needs a password or a recent confirmation, or it changes accounts,
+ * sessions or tokens. A stolen token must not be able to create access that outlives it, and cannot prove who sends it.
  */
-export const refusesTokens = ({ tag, method, input }: AdminRoute): boolean =>
-  (method === 'POST' && ACCESS_TAGS.includes(tag)) || Object.hasOwn(input?.properties ?? {}, 'password')
+export const refusesTokens = ({ tag, method, input, isSensitive = false }: AdminRoute): boolean =>
+  isSensitive ||
+  (method === 'POST' && ACCESS_TAGS.includes(tag)) ||
+  Object.hasOwn(input?.properties ?? {}, 'password')
 
 /** A response with headers of its own, such as a cookie or a file name. */
 export class WithHeaders<Body> {

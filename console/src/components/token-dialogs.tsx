@@ -25,13 +25,13 @@ type Draft = {
   readonly password: string
 }
 
-function toRequest({ name, role, expiry, addresses, password }: Draft): TokenRequest {
+function toRequest({ name, role, expiry, addresses, password }: Draft, hasPassword: boolean): TokenRequest {
   const list = addresses.split(/[\s,]+/).filter((part) => part !== '')
   return {
     name: name.trim(),
     role,
     expires_in: expiry,
-    password,
+    ...(hasPassword && { password }),
     ...(list.length === 0 ? {} : { allowed_ips: list }),
   }
 }
@@ -39,7 +39,7 @@ function toRequest({ name, role, expiry, addresses, password }: Draft): TokenReq
 type CreateProps = { readonly onClose: () => void; readonly onCreated: (created: CreatedToken) => void }
 
 export function CreateTokenDialog({ onClose, onCreated }: CreateProps) {
-  const { api } = useAppContext()
+  const { api, session } = useAppContext()
   const [draft, setDraft] = useState<Draft>({
     name: '',
     role: 'viewer',
@@ -49,7 +49,11 @@ export function CreateTokenDialog({ onClose, onCreated }: CreateProps) {
   })
   const change = (part: Partial<Draft>) => setDraft((old) => ({ ...old, ...part }))
   const create = useMutation(async () =>
-    onCreated(await api.post<CreatedToken>('/admin/tokens', toRequest(draft)).catch(rethrowPasswordError)),
+    onCreated(
+      await api
+        .post<CreatedToken>('/admin/tokens', toRequest(draft, session.has_password))
+        .catch(rethrowPasswordError),
+    ),
   )
   const { fields = {} } = create.error ?? {}
   return (
@@ -60,57 +64,76 @@ export function CreateTokenDialog({ onClose, onCreated }: CreateProps) {
           create.run()
         }}
       >
-        <TextField
-          label={texts.name}
-          value={draft.name}
-          onValue={(name) => change({ name })}
-          placeholder={texts.nameExample}
-          help={texts.nameHelp}
-          error={fields.name}
-          maxLength={80}
-          required
-        />
-        <SelectField
-          label={texts.role}
-          value={draft.role}
-          onValue={(role) => change({ role: role as Draft['role'] })}
-          options={ROLES}
-          help={texts.roleHelp}
-        />
-        <SelectField
-          label={texts.expires}
-          value={draft.expiry}
-          onValue={(expiry) => change({ expiry })}
-          options={EXPIRIES}
-          error={fields.expires_in}
-        />
-        <TextField
-          label={texts.addresses}
-          value={draft.addresses}
-          onValue={(addresses) => change({ addresses })}
-          placeholder="203.0.113.7, 10.0.0.0/8"
-          help={texts.addressesHelp}
-          error={fields.allowed_ips}
-        />
-        <SecretField
-          label={texts.password}
-          value={draft.password}
-          onValue={(password) => change({ password })}
-          autocomplete="current-password"
-          error={fields.password}
-          required
-        />
+        <TokenFields draft={draft} onChange={change} errors={fields} />
+        {session.has_password && (
+          <SecretField
+            label={texts.password}
+            value={draft.password}
+            onValue={(password) => change({ password })}
+            autocomplete="current-password"
+            error={fields.password}
+            required
+          />
+        )}
         <ErrorNote error={create.error} />
         <footer>
           <button type="button" class="plain" onClick={onClose}>
             {texts.cancel}
           </button>
-          <SubmitButton isBusy={create.isBusy} isDisabled={draft.name.trim() === '' || draft.password === ''}>
+          <SubmitButton
+            isBusy={create.isBusy}
+            isDisabled={draft.name.trim() === '' || (session.has_password && draft.password === '')}
+          >
             {texts.create}
           </SubmitButton>
         </footer>
       </form>
     </Dialog>
+  )
+}
+
+type FieldsProps = {
+  readonly draft: Draft
+  readonly onChange: (part: Partial<Draft>) => void
+  readonly errors: Readonly<Record<string, string>>
+}
+
+function TokenFields({ draft, onChange, errors }: FieldsProps) {
+  return (
+    <>
+      <TextField
+        label={texts.name}
+        value={draft.name}
+        onValue={(name) => onChange({ name })}
+        placeholder={texts.nameExample}
+        help={texts.nameHelp}
+        error={errors.name}
+        maxLength={80}
+        required
+      />
+      <SelectField
+        label={texts.role}
+        value={draft.role}
+        onValue={(role) => onChange({ role: role as Draft['role'] })}
+        options={ROLES}
+        help={texts.roleHelp}
+      />
+      <SelectField
+        label={texts.expires}
+        value={draft.expiry}
+        onValue={(expiry) => onChange({ expiry })}
+        options={EXPIRIES}
+        error={errors.expires_in}
+      />
+      <TextField
+        label={texts.addresses}
+        value={draft.addresses}
+        onValue={(addresses) => onChange({ addresses })}
+        placeholder="203.0.113.7, 10.0.0.0/8"
+        help={texts.addressesHelp}
+        error={errors.allowed_ips}
+      />
+    </>
   )
 }
 

@@ -32,7 +32,8 @@ export const CreateTokenRequest = Type.Object(
     expires_in: Type.Optional(Type.String({ maxLength: 20 })),
     /** Absent: any address. */
     allowed_ips: Type.Optional(Type.Array(Type.String({ maxLength: 60 }), { maxItems: 50 })),
-    password: Password,
+    /** Absent for an account without a password, which confirms in another way. */
+    password: Type.Optional(Password),
   },
   strict,
 )
