@@ -6,8 +6,6 @@ import { lazy } from './components/lazy.tsx'
 import { LoadError, Loading } from './components/query-result.tsx'
 import { toHash } from './hash.ts'
 import { findPage } from './navigation.ts'
-import { Invite } from './pages/invite.tsx'
-import { SignIn } from './pages/sign-in.tsx'
 import { useRoute } from './route.ts'
 import { Shell } from './shell.tsx'
 import { shellTexts } from './texts/en/shell.ts'
@@ -15,6 +13,8 @@ import { useConfirmation } from './use-confirmation.ts'
 import { useConnection } from './use-connection.ts'
 
 const ConfirmIdentity = lazy(async () => (await import('./components/confirm-identity.tsx')).ConfirmIdentity)
+const Invite = lazy(async () => (await import('./pages/invite.tsx')).Invite)
+const SignIn = lazy(async () => (await import('./pages/sign-in.tsx')).SignIn)
 const RequiredFactor = lazy(async () => (await import('./pages/required-factor.tsx')).RequiredFactor)
 
 /** Null: not signed in. Undefined: not known yet. */
