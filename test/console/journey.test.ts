@@ -38,6 +38,9 @@ describe.skipIf(!CHROMIUM)('a user of the console', () => {
     expect(page.url()).not.toContain(link.split('/').at(-1))
     await acceptInvitation(page, link, 'ada')
     await page.goto(`${server.admin}/console#/account`)
+    // Requests that arrive after the sign-out would be refused.
+    await page.getByRole('region', { name: 'Your sessions' }).waitFor()
+    await page.getByRole('heading', { name: 'Passkeys' }).waitFor()
     await page.getByRole('button', { name: 'Sign out' }).click()
     await page.getByRole('heading', { name: 'Sign in to Tabbat' }).waitFor()
     await signIn(page, 'ada')

@@ -4,17 +4,15 @@ import { rethrowPasswordError } from '../api-client.ts'
 import { useAppContext } from '../app-context.ts'
 import { SubmitButton } from '../components/dialog.tsx'
 import { ErrorNote } from '../components/error-note.tsx'
+import { FactorPanel } from '../components/factor-panel.tsx'
 import { Facts } from '../components/facts.tsx'
 import { SecretField } from '../components/field.tsx'
-import { lazy } from '../components/lazy.tsx'
 import { isPasswordReady, NewPassword } from '../components/new-password.tsx'
 import { Panel } from '../components/panel.tsx'
+import { OwnSessions } from '../components/session-list.tsx'
 import { When } from '../components/when.tsx'
 import { useMutation } from '../use-mutation.ts'
 import { useQuery } from '../use-query.ts'
-
-const FactorPanel = lazy(async () => (await import('../components/factor-panel.tsx')).FactorPanel)
-const OwnSessions = lazy(async () => (await import('../components/session-list.tsx')).OwnSessions)
 
 export function Account() {
   const { api, session, recheckSession } = useAppContext()

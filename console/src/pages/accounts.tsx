@@ -15,10 +15,10 @@ import {
   RoleDialog,
 } from '../components/account-dialogs.tsx'
 import { InvitationList } from '../components/invitation-list.tsx'
-import { lazy } from '../components/lazy.tsx'
 import { Panel } from '../components/panel.tsx'
 import { Pill } from '../components/pill.tsx'
 import { QueryResult } from '../components/query-result.tsx'
+import { SessionsDialog } from '../components/session-list.tsx'
 import { ShownOnce } from '../components/shown-once.tsx'
 import { Table } from '../components/table.tsx'
 import { When } from '../components/when.tsx'
@@ -32,8 +32,6 @@ type Open =
   | { readonly what: 'invite' }
   | { readonly what: 'link'; readonly link: Link }
   | { readonly what: 'role' | 'reset' | 'remove' | 'sessions' | 'factors'; readonly account: Account }
-
-const SessionsDialog = lazy(async () => (await import('../components/session-list.tsx')).SessionsDialog)
 
 export function Accounts() {
   const query = useQuery<Static<typeof AccountsShape>>('/admin/accounts')
