@@ -1,7 +1,8 @@
 import { promisify } from 'node:util'
 import { constants, zstdCompress, zstdDecompress } from 'node:zlib'
 import type { BlockId, RequestTable } from '../store/request-table.ts'
-import { BLOCK_BYTES, type PlainBlock } from './block-writer.ts'
+import { BLOCK_REQUESTS, type PlainBlock } from './block-writer.ts'
+import { type Columns, createColumns, decodeColumns, encodeColumns } from './columns.ts'
 import { parseCounts, toCountLine, toHourStart, toKindText } from './line.ts'
 
 /** Writes the blocks of one process. */
@@ -9,6 +10,7 @@ type BlockStore = { readonly write: (block: PlainBlock) => Promise<void> }
 
 /** So many small blocks become one, so that few requests do not make many blocks. */
 const MOST_PARTS = 64
+const SMALL = BLOCK_REQUESTS / 2
 
 export function createBlockStore(table: Pick<RequestTable, 'append'>): BlockStore {
   /** The last small blocks in the database. */
@@ -17,11 +19,11 @@ export function createBlockStore(table: Pick<RequestTable, 'append'>): BlockStor
     write: async (block) => {
       const joined = [...parts, block]
       const isSameHour = parts.every(({ fromAt }) => toHourStart(fromAt) === toHourStart(block.fromAt))
-      const bytes = joined.reduce((sum, { lines }) => sum + lines.length, 0)
-      if (!isSameHour || bytes > BLOCK_BYTES) {
+      const requests = joined.reduce((sum, each) => sum + each.requests, 0)
+      if (!isSameHour || requests > BLOCK_REQUESTS) {
         await append(table, block, [])
-        parts = block.lines.length < BLOCK_BYTES / 2 ? [block] : []
-      } else if (joined.length < MOST_PARTS && bytes < BLOCK_BYTES / 2) {
+        parts = block.requests < SMALL ? [block] : []
+      } else if (joined.length < MOST_PARTS && requests < SMALL) {
         await append(table, block, [])
         parts = joined
       } else {
@@ -34,28 +36,52 @@ export function createBlockStore(table: Pick<RequestTable, 'append'>): BlockStor
 
 const append = async (
   table: Pick<RequestTable, 'append'>,
-  block: PlainBlock,
+  { columns, ...head }: PlainBlock,
   replaced: readonly BlockId[],
 ): Promise<void> => {
-  const lines = await compress(block.lines)
+  const lines = await compress(encodeColumns(columns))
   await table.append(
-    [{ ...block, lines }],
+    [{ ...head, lines }],
     replaced.map(({ owner, first }) => ({ owner, first })),
   )
 }
 
+/** In the order of their numbers. */
 function joinBlocks(blocks: readonly PlainBlock[]): PlainBlock {
   const counts = new Map<string, number>()
-  for (const { count, ...kind } of blocks.flatMap((block) => parseCounts(block.counts)))
-    counts.set(toKindText(kind), (counts.get(toKindText(kind)) ?? 0) + count)
+  const columns: Columns = { ...createColumns(0), starts: [] }
+  for (const block of blocks) {
+    const texts = parseCounts(block.counts).map(({ count, ...kind }) => {
+      const text = toKindText(kind)
+      counts.set(text, (counts.get(text) ?? 0) + count)
+      return text
+    })
+    addColumns(
+      columns,
+      block.columns,
+      texts.map((text) => [...counts.keys()].indexOf(text)),
+    )
+  }
   return {
     ...(blocks[0] as PlainBlock),
     fromAt: Math.min(...blocks.map(({ fromAt }) => fromAt)),
     toAt: Math.max(...blocks.map(({ toAt }) => toAt)),
-    requests: blocks.reduce((sum, { requests }) => sum + requests, 0),
+    requests: columns.ids.length,
     counts: [...counts].map(([text, count]) => toCountLine(text, count)).join(''),
-    lines: Buffer.concat(blocks.map(({ lines }) => lines)),
+    columns,
   }
+}
+
+/** `places` are those of the kinds among the kinds of all. */
+function addColumns(all: Columns, added: Columns, places: readonly number[]): void {
+  const offset = all.ids.length
+  all.times.push(...added.times)
+  all.micros.push(...added.micros)
+  all.kinds.push(...added.kinds.map((place) => places[place] as number))
+  all.ids.push(...added.ids)
+  all.references.push(...added.references)
+  for (const [place, names] of added.fields) all.fields.set(offset + place, names)
+  all.starts.push(...added.starts.map(([place, number]) => [offset + place, number] as const))
 }
 
 const zip = promisify(zstdCompress)
@@ -63,17 +89,12 @@ const unzip = promisify(zstdDecompress)
 
 /** Fast rather than small. In a thread of Node.js: the event loop does not wait. */
 const OPTIONS = { params: { [constants.ZSTD_c_compressionLevel]: 1 } }
-/** A shorter text gains nothing. */
-const LEAST_COMPRESSED = 200
-const ZSTD_MAGIC = 0xfd2fb528
+/** No block is larger: an id and a reference have 64 characters at most. */
+const MOST_BYTES = 4 * 1024 * 1024
 
 /** Copied: what is sent to the writer thread takes its whole buffer along. */
-const compress = async (lines: Buffer): Promise<Uint8Array> =>
-  new Uint8Array(lines.length < LEAST_COMPRESSED ? lines : await zip(lines, OPTIONS))
+const compress = async (bytes: Buffer): Promise<Uint8Array> => new Uint8Array(await zip(bytes, OPTIONS))
 
-/** The lines of a block as text. */
-export async function decompress(stored: Uint8Array): Promise<string> {
-  const bytes = Buffer.from(stored.buffer, stored.byteOffset, stored.byteLength)
-  const isCompressed = bytes.length >= 4 && bytes.readUInt32LE(0) === ZSTD_MAGIC
-  return (isCompressed ? await unzip(bytes, { maxOutputLength: 2 * BLOCK_BYTES }) : bytes).toString('latin1')
-}
+/** The requests of a block that was read. */
+export const decompress = async (stored: Uint8Array, requests: number): Promise<Columns> =>
+  decodeColumns(await unzip(stored, { maxOutputLength: MOST_BYTES }), requests)

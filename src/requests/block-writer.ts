@@ -1,5 +1,5 @@
-import { steadyNow } from '../contract/time.ts'
-import type { NewBlock } from '../store/request-table.ts'
+import type { BlockHead } from '../store/request-table.ts'
+import { type Columns, createColumns } from './columns.ts'
 import { type RequestKind, toCountLine, toHourStart, toKindText } from './line.ts'
 
 /** One request, as the log is given it. */
@@ -11,28 +11,22 @@ export type FinishedRequest = RequestKind & {
   readonly fields: readonly string[] | undefined
 }
 
-/** A block that is not compressed yet. */
-export type PlainBlock = NewBlock & { readonly lines: Buffer }
+/** A block that is not written yet. */
+export type PlainBlock = BlockHead & { readonly columns: Columns }
 
-type Counted = RequestKind & { readonly text: string; count: number }
+type Counted = RequestKind & { readonly place: number; readonly text: string; count: number }
 
-/** Room for the lines of a block, about two thousand. */
-export const BLOCK_BYTES = 256 * 1024
-/** No line is longer: ids and references have 64 characters at most, the other values come from short lists. */
-const LONGEST_LINE = 1024
+/** Requests of a block. */
+export const BLOCK_REQUESTS = 2000
+const MOST_MICROS = 0xffffffff
 
-/**
- * Collects the lines of one process in a buffer. Every request pays for this, so it makes one short string for each, and what
- * requests of an operation have in common is printed once.
- */
+/** Collects the requests of one process. Every request pays for `add`, so it prints nothing and allocates next to nothing. */
 export class BlockWriter {
   readonly #owner: string
   readonly #onFull: (block: PlainBlock) => void
-  #bytes = Buffer.allocUnsafeSlow(BLOCK_BYTES)
-  #length = 0
+  #columns = createColumns(0)
   #number = 0
   #first = 0
-  #requests = 0
   #hour = 0
   #fromAt = 0
   #toAt = 0
@@ -46,65 +40,58 @@ export class BlockWriter {
   }
 
   add(request: FinishedRequest): void {
-    this.#begin(steadyNow())
+    const at = Date.now()
+    this.#begin(at)
     const { requestId, reference = '', operation, durationMs, fields } = request
     const last = this.#last.get(operation)
     const counted = last && isAlike(last, request) ? last : this.#find(request)
     counted.count += 1
-    const micros = Math.round(durationMs * 1000)
-    const start = `${this.#number}\t${this.#toAt - this.#hour}\t${requestId}\t${reference}\t`
-    const line = `${start}${counted.text}\t${micros}\t${fields ? toFieldText(fields) : ''}\n`
-    this.#length += this.#bytes.write(line, this.#length, 'latin1')
+    const { times, micros, kinds, ids, references } = this.#columns
+    times.push(at - this.#hour)
+    micros.push(Math.min(Math.round(durationMs * 1000), MOST_MICROS))
+    kinds.push(counted.place)
+    references.push(reference)
+    if (fields) this.#columns.fields.set(ids.length, toFieldText(fields))
     this.#number += 1
-    this.#requests += 1
-    if (this.#length > BLOCK_BYTES - LONGEST_LINE) this.seal()
+    if (ids.push(requestId) === BLOCK_REQUESTS) this.seal()
   }
 
   /** A request without a valid key: only its status is counted. */
   countKeyless(status: number): void {
-    this.#begin(steadyNow())
+    this.#begin(Date.now())
     this.#keyless.set(status, (this.#keyless.get(status) ?? 0) + 1)
   }
 
-  get hasLines(): boolean {
-    return this.#requests > 0
+  get hasRequests(): boolean {
+    return this.#columns.ids.length > 0
   }
 
   /** Ends the block, if it has anything. */
   seal(): void {
-    if (this.#requests === 0 && this.#keyless.size === 0) return
+    if (!this.hasRequests && this.#keyless.size === 0) return
     const counts = [
       ...[...this.#counted.values()].map(({ text, count }) => toCountLine(text, count)),
       ...[...this.#keyless].map(([status, count]) => toCountLine(toKindText({ ...KEYLESS, status }), count)),
     ].join('')
     const block = {
       ...{ owner: this.#owner, first: this.#first, fromAt: this.#fromAt, toAt: this.#toAt },
-      ...{ requests: this.#requests, counts, lines: this.#takeLines() },
+      ...{ requests: this.#columns.ids.length, counts, columns: this.#columns },
     }
-    this.#length = 0
-    this.#requests = 0
-    // Also without a line: the name of the next block must be another.
+    // Also without a request: the name of the next block must be another.
     this.#number += 1
+    this.#columns = createColumns(this.#number)
     this.#last = new Map()
     this.#counted = new Map()
     this.#keyless = new Map()
     this.#onFull(block)
   }
 
-  /** A small block is copied, so that it does not hold the whole buffer. */
-  #takeLines(): Buffer {
-    const lines = this.#bytes.subarray(0, this.#length)
-    if (lines.length < BLOCK_BYTES / 2) return Buffer.concat([lines])
-    this.#bytes = Buffer.allocUnsafeSlow(BLOCK_BYTES)
-    return lines
-  }
-
   #begin(at: number): void {
-    const isEmpty = this.#requests === 0 && this.#keyless.size === 0
     const hour = toHourStart(at)
-    if (!isEmpty && hour === this.#hour) {
-      // A clock that is set back does not change the order of the lines.
+    if (hour === this.#hour && (this.hasRequests || this.#keyless.size > 0)) {
       if (at > this.#toAt) this.#toAt = at
+      // The clock was set back.
+      else if (at < this.#fromAt) this.#fromAt = at
       return
     }
     this.seal()
@@ -115,17 +102,11 @@ export class BlockWriter {
   }
 
   #find(request: FinishedRequest): Counted {
-    const { keyId, mode, operation, method, status, code } = request
     const text = toKindText(request)
+    const { keyId, mode, operation, method, status, code } = request
+    const place = this.#counted.size
     const counted = this.#counted.get(text) ?? {
-      keyId,
-      mode,
-      operation,
-      method,
-      status,
-      code,
-      text,
-      count: 0,
+      ...{ keyId, mode, operation, method, status, code, place, text, count: 0 },
     }
     this.#counted.set(text, counted)
     this.#last.set(operation, counted)

@@ -1,5 +1,4 @@
 import { HOUR_MS } from '../contract/time.ts'
-import type { BlockHead } from '../store/request-table.ts'
 
 /** What the request log has about one request: no address, header, query, body or value of a field. */
 export type LoggedRequest = {
@@ -29,38 +28,21 @@ export type RequestKind = Pick<LoggedRequest, 'keyId' | 'mode' | 'operation' | '
 
 export type KindCount = RequestKind & { readonly count: number }
 
+/** No value has a tab or a line break. */
 export const toKindText = ({ keyId, mode, operation, method, status, code }: RequestKind): string =>
   `${keyId}\t${mode}\t${operation}\t${method}\t${status}\t${code}`
 
 export const toCountLine = (kindText: string, count: number): string => `${kindText}\t${count}\n`
 
-/** Times of lines are relative to it, which is cheaper to print. */
+/** Times of requests are stored relative to it. */
 export const toHourStart = (at: number): number => at - (at % HOUR_MS)
 
-/** As text: number, time, id, reference, kind, microseconds, fields. No value has a tab or a line break. */
-export function parseLine(head: Pick<BlockHead, 'owner' | 'fromAt'>, line: string): LoggedRequest {
-  const [number, after, requestId = '', reference = '', ...rest] = line.split('\t')
-  const [micros, fields] = rest.slice(6)
-  return {
-    row: `${head.owner}/${number}`,
-    at: toHourStart(head.fromAt) + Number(after),
-    requestId,
-    reference,
-    ...parseKind(rest),
-    durationMs: Number(micros) / 1000,
-    fields: fields ? fields.split(',') : [],
-  }
-}
-
+/** In the order of the lines, by which requests name their kinds. */
 export const parseCounts = (counts: string): KindCount[] =>
   counts
     .split('\n')
     .filter((line) => line !== '')
     .map((line) => {
-      const parts = line.split('\t')
-      return { ...parseKind(parts), count: Number(parts[6]) }
+      const [keyId = '', mode = '', operation = '', method = '', status, code = '', count] = line.split('\t')
+      return { keyId, mode, operation, method, status: Number(status), code, count: Number(count) }
     })
-
-const parseKind = ([keyId = '', mode = '', operation = '', method = '', status, code = '']: string[]) => ({
-  ...{ keyId, mode, operation, method, status: Number(status), code },
-})

@@ -1,7 +1,7 @@
 import { MINUTE_MS } from '../contract/time.ts'
 import type { RequestTable } from '../store/request-table.ts'
 import { createBlockStore } from './block-store.ts'
-import { BLOCK_BYTES, BlockWriter, type FinishedRequest, type PlainBlock } from './block-writer.ts'
+import { BlockWriter, type FinishedRequest, type PlainBlock } from './block-writer.ts'
 
 /** The requests of this process, collected in memory and written every two seconds: a crash loses a few seconds of them. */
 export type RequestLog = {
@@ -18,8 +18,8 @@ export type RequestLog = {
 const FLUSH_EVERY_MS = 2000
 /** Requests without a key are written at least so often: health checks alone do not cause a commit every two seconds. */
 const KEYLESS_EVERY_MS = MINUTE_MS
-/** Blocks that wait for the store, 16 MB at most. */
-const MOST_WAITING = (16 * 1024 * 1024) / BLOCK_BYTES
+/** Blocks that wait for the store: about a hundred thousand requests, 16 MB. */
+const MOST_WAITING = 50
 /** So many full blocks are written before the next flush is due. */
 const FLUSH_AT = 8
 
@@ -54,7 +54,7 @@ export function createRequestLog(table: Pick<RequestTable, 'append'>, owner: str
   }
   const tick = () => {
     const isDue = performance.now() - keylessAt >= KEYLESS_EVERY_MS
-    if (writer.hasLines || isDue) {
+    if (writer.hasRequests || isDue) {
       keylessAt = performance.now()
       writer.seal()
     }

@@ -1,7 +1,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { BlockHead, RequestTable } from '../store/request-table.ts'
+import type { BlockHead, BlockId, RequestTable } from '../store/request-table.ts'
 import { decompress } from './block-store.ts'
-import { type LoggedRequest, parseCounts, parseLine, type RequestKind } from './line.ts'
+import { type Columns, toNumber } from './columns.ts'
+import { type KindCount, type LoggedRequest, parseCounts, type RequestKind, toHourStart } from './line.ts'
 
 /** All given conditions must hold. */
 export type RequestFilter = {
@@ -30,7 +31,7 @@ type RequestPage = {
   readonly isCut: boolean
 }
 
-export type SearchTable = Pick<RequestTable, 'list' | 'readLines'>
+export type SearchTable = Pick<RequestTable, 'list' | 'read'>
 
 /** `blocks` is about half a million requests. */
 const REQUEST_LIMITS = { rows: 50, blocks: 300 } as const
@@ -95,33 +96,49 @@ function compareRequests(one: RequestPosition, other: RequestPosition): number {
 const sortUnique = (rows: readonly LoggedRequest[]): LoggedRequest[] =>
   [...new Map(rows.map((row) => [row.row, row])).values()].sort(compareRequests)
 
-async function readRows(
-  table: SearchTable,
-  head: BlockHead,
-  filter: RequestFilter,
-): Promise<LoggedRequest[]> {
-  const stored = head.requests > 0 ? await table.readLines(head) : undefined
+async function readRows(table: SearchTable, id: BlockId, filter: RequestFilter): Promise<LoggedRequest[]> {
+  const block = await table.read(id)
   // Removed meanwhile, or joined to the block before it.
-  if (!stored) return []
-  const text = await decompress(stored)
-  const { requestId = '', reference = '' } = filter
-  if (!text.includes(requestId) || !text.includes(reference)) return []
-  return text
-    .split('\n')
-    .filter((line) => line !== '' && line.includes(requestId) && line.includes(reference))
-    .map((line) => parseLine(head, line))
-    .filter((row) => matches(row, filter))
+  if (!block) return []
+  const columns = await decompress(block.lines, block.requests)
+  const kinds = parseCounts(block.counts)
+  const isWanted = kinds.map((kind) => matchesKind(kind, filter))
+  const { requestId, reference } = filter
+  const rows: LoggedRequest[] = []
+  for (const [place, id] of columns.ids.entries()) {
+    if (!isWanted[columns.kinds[place] as number]) continue
+    if (requestId !== undefined && requestId !== id) continue
+    if (reference !== undefined && reference !== columns.references[place]) continue
+    const row = toRow(block, kinds, columns, place)
+    if (isWithin(row, filter)) rows.push(row)
+  }
+  return rows
+}
+
+function toRow(
+  { owner, fromAt }: BlockHead,
+  kinds: readonly KindCount[],
+  columns: Columns,
+  place: number,
+): LoggedRequest {
+  const { times, micros, ids, references, fields, starts } = columns
+  const { count: _count, ...kind } = kinds[columns.kinds[place] as number] as KindCount
+  return {
+    row: `${owner}/${toNumber(starts, place)}`,
+    at: toHourStart(fromAt) + (times[place] as number),
+    requestId: ids[place] as string,
+    reference: references[place] as string,
+    ...kind,
+    durationMs: (micros[place] as number) / 1000,
+    fields: fields.get(place)?.split(',') ?? [],
+  }
 }
 
 const canMatch = ({ counts, requests }: BlockHead, filter: RequestFilter) =>
   requests > 0 && parseCounts(counts).some((kind) => kind.keyId !== '' && matchesKind(kind, filter))
 
-const matches = (row: LoggedRequest, filter: RequestFilter) =>
-  matchesKind(row, filter) &&
-  (filter.requestId === undefined || filter.requestId === row.requestId) &&
-  (filter.reference === undefined || filter.reference === row.reference) &&
-  (filter.from === undefined || row.at >= filter.from) &&
-  (filter.until === undefined || row.at <= filter.until)
+const isWithin = ({ at }: LoggedRequest, { from, until }: RequestFilter) =>
+  (from === undefined || at >= from) && (until === undefined || at <= until)
 
 const matchesKind = (kind: RequestKind, { keyId, mode, operation, code, status }: RequestFilter) =>
   (keyId === undefined || keyId === kind.keyId) &&

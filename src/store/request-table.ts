@@ -8,7 +8,7 @@ export type BlockId = { readonly owner: string; readonly first: number }
 export type BlockHead = BlockId & {
   readonly fromAt: number
   readonly toAt: number
-  /** How many lines. */
+  /** How many requests. */
   readonly requests: number
   /** One line for each kind of request, with the number of them; see requests/line.ts. */
   readonly counts: string
@@ -30,8 +30,8 @@ export type RequestTable = {
   readonly append: (blocks: readonly NewBlock[], replaced: readonly BlockId[]) => Promise<void>
   /** The newest first, by their last line. */
   readonly list: (range: BlockRange) => Promise<BlockHead[]>
-  /** Undefined if the block was removed. */
-  readonly readLines: (id: BlockId) => Promise<Uint8Array | undefined>
+  /** Undefined if the block was removed. It may have more requests than when it was listed: see `append`. */
+  readonly read: (id: BlockId) => Promise<NewBlock | undefined>
   /** How many requests the log has. */
   readonly count: () => Promise<number>
   /** Deletes a few of the blocks that end before a time, or that are the oldest of more than `mostRequests`. Returns how many. */
@@ -49,7 +49,7 @@ export function createRequestTable(database: Database): RequestTable {
      WHERE to_at >= $1 AND from_at <= $2 AND to_at <= $3 AND (to_at, owner, first) < ($3, $4, $5)
      ORDER BY to_at DESC, owner DESC, first DESC LIMIT $6`,
   )
-  const lines = database.prepare('SELECT lines FROM request_blocks WHERE owner = $1 AND first = $2')
+  const read = database.prepare(`SELECT ${HEAD}, lines FROM request_blocks WHERE owner = $1 AND first = $2`)
   const total = database.prepare('SELECT COALESCE(SUM(requests), 0) AS total FROM request_blocks')
   const oldest = database.prepare(
     `SELECT owner, first, to_at, requests FROM request_blocks ORDER BY to_at LIMIT ${BLOCKS_PER_STEP}`,
@@ -61,7 +61,10 @@ export function createRequestTable(database: Database): RequestTable {
       const { toAt, owner, first } = after ?? toNewest(until)
       return (await list.all(from, until, toAt, owner, first, most)).map(toHead)
     },
-    readLines: async ({ owner, first }) => (await lines.get(owner, first))?.lines as Uint8Array | undefined,
+    read: async ({ owner, first }) => {
+      const row = await read.get(owner, first)
+      return row && { ...toHead(row), lines: row.lines as Uint8Array }
+    },
     count,
     prune: async (before, mostRequests) => {
       let excess = (await count()) - mostRequests
