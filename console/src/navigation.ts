@@ -22,6 +22,7 @@ const GROUPS: readonly Group[] = [
       { name: 'overview', load: async () => (await import('./pages/overview.tsx')).Overview },
       { name: 'try', load: async () => (await import('./pages/try-it.tsx')).TryIt },
       { name: 'batches', load: async () => (await import('./pages/batches.tsx')).Batches },
+      { name: 'requests', load: async () => (await import('./pages/requests.tsx')).Requests },
       { name: 'audit', load: async () => (await import('./pages/audit.tsx')).Audit },
     ],
   },

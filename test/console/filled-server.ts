@@ -12,6 +12,7 @@ export const PAGES = [
   { name: 'batches', title: 'Batches', ready: 'completed' },
   { name: 'keys', title: 'Keys', ready: 'loans app' },
   { name: 'webhooks', title: 'Webhooks', ready: 'hooks.example.com' },
+  { name: 'requests', title: 'Requests', ready: 'Errors by key' },
   { name: 'audit', title: 'Audit', ready: 'Verify the log against its checkpoints' },
   { name: 'catalogue', title: 'Catalogue', ready: 'is active' },
   { name: 'sources', title: 'Sources', ready: 'Updating live' },

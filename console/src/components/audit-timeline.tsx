@@ -10,6 +10,7 @@ import { Facts } from './facts.tsx'
 import { Panel } from './panel.tsx'
 import { Pill, type Tone, toOutcomeTone } from './pill.tsx'
 import { Empty, QueryResult } from './query-result.tsx'
+import { RequestsOf } from './requests-of-verification.tsx'
 import { When } from './when.tsx'
 
 /** All audit rows of one verification, oldest first. */
@@ -41,6 +42,7 @@ export function AuditTimelinePanel({ reference }: { reference: string }) {
                     </Fragment>
                   ))}
                 </ol>
+                <RequestsOf reference={reference} />
               </>
             )
           }

@@ -6,6 +6,7 @@ import type { factorsTexts } from './en/factors.ts'
 import type { overviewTexts } from './en/overview.ts'
 import type { passkeyTexts } from './en/passkeys.ts'
 import type { peopleTexts } from './en/people.ts'
+import type { requestsTexts } from './en/requests.ts'
 import type { searchTexts } from './en/search.ts'
 import type { sessionsTexts } from './en/sessions.ts'
 import type { settingsTexts } from './en/settings.ts'
@@ -32,6 +33,7 @@ export type Translation = {
   readonly audit: Translated<typeof auditTexts>
   readonly overview: Translated<typeof overviewTexts>
   readonly people: Translated<typeof peopleTexts>
+  readonly requests: Translated<typeof requestsTexts>
   readonly search: Translated<typeof searchTexts>
   readonly shell: Translated<typeof shellTexts>
   readonly sources: Translated<typeof sourcesTexts>

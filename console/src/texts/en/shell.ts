@@ -17,6 +17,7 @@ export const shellTexts = defineTexts('shell', {
     overview: 'Overview',
     try: 'Try it',
     batches: 'Batches',
+    requests: 'Requests',
     audit: 'Audit',
     keys: 'Keys',
     webhooks: 'Webhooks',

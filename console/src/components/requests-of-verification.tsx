@@ -1,0 +1,28 @@
+import type { RequestsOfVerification } from '../../../src/admin/shapes/requests.ts'
+import { requestsTexts as texts } from '../texts/en/requests.ts'
+import { useQuery } from '../use-query.ts'
+import { StatusPill } from './request-rows.tsx'
+import { When } from './when.tsx'
+
+/** The requests of a verification, while the request log has them. */
+export function RequestsOf({ reference }: { reference: string }) {
+  const path = `/admin/requests/verifications/${encodeURIComponent(reference)}`
+  const { value } = useQuery<RequestsOfVerification>(path)
+  if (!value) return null
+  return (
+    <>
+      <h3>{texts.ofVerification}</h3>
+      {value.requests.length === 0 && <p class="dim">{texts.noneOfVerification}</p>}
+      <ul class="attempts">
+        {value.requests.map((request) => (
+          <li key={request.row}>
+            <When at={request.time} to="exact" /> <StatusPill request={request} />{' '}
+            <a href={`#/requests?request_id=${request.request_id}`}>
+              <code class="breaks">{request.request_id}</code>
+            </a>
+          </li>
+        ))}
+      </ul>
+    </>
+  )
+}

@@ -1,0 +1,113 @@
+import { useState } from 'preact/hooks'
+import type { RequestList, RequestView } from '../../../src/admin/shapes/requests.ts'
+import { Checkbox } from '../components/field.tsx'
+import { Panel } from '../components/panel.tsx'
+import { Empty, LoadError, Loading } from '../components/query-result.tsx'
+import { RequestDialog } from '../components/request-dialog.tsx'
+import { RequestFilters } from '../components/request-filters.tsx'
+import { RequestRatesPanel } from '../components/request-rates.tsx'
+import { RequestRows } from '../components/request-rows.tsx'
+import { toMoment } from '../format.ts'
+import { useFilters } from '../route.ts'
+import { requestsTexts as texts } from '../texts/en/requests.ts'
+import { fill } from '../texts/fill.ts'
+import { useRequestEvents } from '../use-request-events.ts'
+import { type RequestPages, useRequestPages } from '../use-request-pages.ts'
+
+/** The filters of the list, as they are in the address and in the query. */
+const LIST = [
+  'request_id',
+  'request_reference',
+  'key_id',
+  'operation',
+  'status',
+  'code',
+  'mode',
+  'from',
+  'to',
+]
+const TIMES = ['from', 'to']
+
+export function Requests() {
+  const [filters, change] = useFilters()
+  const toQuery = (names: readonly string[]) =>
+    new URLSearchParams(
+      [...filters].filter(([name, value]) => names.includes(name) && value !== ''),
+    ).toString()
+  const query = toQuery(LIST)
+  const isLive = filters.get('live') === 'on'
+  const pages = useRequestPages(query)
+  const events = useRequestEvents(toQuery(LIST.filter((name) => !TIMES.includes(name))), isLive)
+  const first = pages.value?.[0]
+  return (
+    <>
+      <p class="dim">{texts.intro}</p>
+      {first?.recorded === false && (
+        <div class="note warn">
+          <p>{fill(texts.off, { setting: <code>TABBAT_REQUESTS_KEEP</code> })}</p>
+        </div>
+      )}
+      <RequestRatesPanel filters={filters} onChange={change} />
+      <Panel title={texts.filters}>
+        <RequestFilters key={query} filters={filters} options={first} onChange={change} error={pages.error} />
+      </Panel>
+      <Panel
+        title={texts.list}
+        aside={
+          <div class="bar push">
+            {isLive && (
+              <span class="dim" role="status">
+                {texts.liveStates[events.state]}
+              </span>
+            )}
+            <Checkbox
+              label={texts.live}
+              isOn={isLive}
+              onChange={(isOn) => change({ live: isOn ? 'on' : undefined })}
+            />
+          </div>
+        }
+      >
+        {events.isCut && <p class="dim">{texts.cut}</p>}
+        <Results pages={pages} added={events.rows} isFiltered={query !== ''} />
+      </Panel>
+    </>
+  )
+}
+
+type ResultsProps = {
+  readonly pages: RequestPages
+  /** Newest first. */
+  readonly added: readonly RequestView[]
+  readonly isFiltered: boolean
+}
+
+function Results({ pages: { value, error, isBusy, load }, added, isFiltered }: ResultsProps) {
+  const [open, setOpen] = useState<RequestView>()
+  if (!value) return error ? <LoadError error={error} onRetry={() => load(undefined)} /> : <Loading />
+  const rows = toUnique([...added, ...value.flatMap((page) => page.rows)])
+  const { next, searched_back_to: searchedBackTo, commands } = value.at(-1) as RequestList
+  return (
+    <>
+      {isBusy && <progress class="thin" aria-label={texts.searching} />}
+      {rows.length === 0 ? (
+        <Empty>
+          <p>{isFiltered ? (searchedBackTo ? texts.noneYet : texts.none) : texts.empty}</p>
+        </Empty>
+      ) : (
+        <RequestRows rows={rows} onOpen={setOpen} />
+      )}
+      {searchedBackTo && <p class="dim">{texts.toSearchedBack(toMoment(searchedBackTo))}</p>}
+      {next !== null && (
+        <button type="button" disabled={isBusy} aria-busy={isBusy} onClick={() => load(next)}>
+          {searchedBackTo ? texts.further : texts.older}
+        </button>
+      )}
+      {open && (
+        <RequestDialog request={open} command={commands[open.operation]} onClose={() => setOpen(undefined)} />
+      )}
+    </>
+  )
+}
+
+const toUnique = (rows: readonly RequestView[]) => [...new Map(rows.map((row) => [row.row, row])).values()]
