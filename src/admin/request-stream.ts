@@ -1,11 +1,14 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Context } from '../context/context.ts'
+import { steadyNow } from '../contract/time.ts'
 import { readKeyNames } from '../keys/key-names.ts'
 import { toRequestView } from '../requests/request-view.ts'
 import type { RequestFilter } from '../requests/search.ts'
 import { createTail } from '../requests/tail.ts'
 
 const POLL_MS = 2000
+/** Requests that were answered before, and may not have been written when the page was loaded. */
+const BEFORE_MS = 5000
 /** Proxies close silent connections. */
 const KEEP_ALIVE_MS = 15_000
 
@@ -15,7 +18,7 @@ export async function* streamRequests(
   filter: RequestFilter,
   isSignedIn: () => Promise<boolean>,
 ): AsyncIterable<string> {
-  const tail = createTail(store.requests, filter)
+  const tail = createTail(store.requests, filter, steadyNow() - BEFORE_MS)
   let sentAt = performance.now()
   yield ': begins\n\n'
   while (!lifecycle.stopping) {

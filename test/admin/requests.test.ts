@@ -112,13 +112,15 @@ it('GET /admin/requests/rates counts what was not answered, and requests without
 })
 
 it('GET /admin/requests/events sends new requests that match', async () => {
-  const sent = request(`${server.url}/admin/requests/events?status=4xx`, { headers: { cookie } })
+  const watched = await server.createKey({ name: 'watched' })
+  const query = `status=4xx&key_id=${watched.slice(9, 17)}`
+  const sent = request(`${server.url}/admin/requests/events?${query}`, { headers: { cookie } })
   sent.end()
   const [response] = (await once(sent, 'response')) as [IncomingMessage]
   response.setEncoding('utf8')
   await once(response, 'data')
-  await verify({ nin: '12345678901', phone: PHONE })
-  const { id } = await verify({ nin: '1', phone: 'x' })
+  await verify({ nin: '12345678901', phone: PHONE }, undefined, watched)
+  const { id } = await verify({ nin: '1', phone: 'x' }, undefined, watched)
   let received = ''
   for await (const piece of response) {
     received += piece

@@ -37,7 +37,7 @@ describe.skipIf(!CHROMIUM)('the page Requests', () => {
     const { page } = visitor
     await page.goto(`${server.admin}/console#/requests`)
     await page.getByLabel('Status').selectOption('5xx')
-    await page.getByRole('button', { name: 'Search', exact: true }).click()
+    await page.locator('#main').getByRole('button', { name: 'Search', exact: true }).click()
     const rows = page.getByRole('table').last().getByRole('row')
     await page.getByText('503 source unavailable').waitFor()
     expect(page.url()).toContain('status=5xx')
@@ -76,9 +76,9 @@ describe.skipIf(!CHROMIUM)('the page Requests', () => {
     })
     const { page } = visitor
     await page.goto(`${server.admin}/console#/requests?live=on`)
-    await page.getByText('SME bundles').first().waitFor()
+    await page.getByRole('cell', { name: 'SME bundles' }).waitFor()
     await page.getByLabel('Request id or reference').fill(own)
-    await page.getByRole('button', { name: 'Search', exact: true }).click()
+    await page.locator('#main').getByRole('button', { name: 'Search', exact: true }).click()
     await page.getByRole('button', { name: /^Details of own_/ }).waitFor()
     expect(page.url()).toContain('request_id=own_')
     expect(page.url()).not.toContain(own)

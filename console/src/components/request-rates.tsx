@@ -68,7 +68,7 @@ const toColumns = (onKey: (keyId: string) => void): readonly Column<KeyRateView>
       <button
         type="button"
         class="plain small"
-        aria-label={texts.toShowLabel(rate.key_name ?? rate.key_id)}
+        title={texts.toShowLabel(rate.key_name ?? rate.key_id)}
         onClick={() => onKey(rate.key_id)}
       >
         <KeyText {...rate} />
