@@ -1,4 +1,5 @@
 import { toLabel, toSentence } from './format.ts'
+import { commonTexts as texts } from './texts/en/common.ts'
 
 /** A failed request. `fields` has a sentence for each invalid input. */
 export class ApiError extends Error {
@@ -76,18 +77,12 @@ const isFromProxy = ({ status, headers }: Response) =>
   status >= 502 && status <= 504 && !headers.get('content-type')?.includes('json')
 
 const toUnreachableError = (isPost: boolean) =>
-  new ApiError(
-    0,
-    'unreachable',
-    isPost
-      ? 'The server did not respond. The change may have been made. Check before you try again.'
-      : 'The server cannot be reached.',
-  )
+  new ApiError(0, 'unreachable', isPost ? texts.noAnswer : texts.unreachable)
 
 /** For forms that ask only for the password: the message must not mention a name. */
 export function rethrowPasswordError(thrown: unknown): never {
   if (thrown instanceof ApiError && thrown.code === 'wrong_password')
-    throw new ApiError(thrown.status, thrown.code, 'The password is wrong.')
+    throw new ApiError(thrown.status, thrown.code, texts.wrongPassword)
   throw thrown
 }
 
@@ -104,8 +99,8 @@ async function readError(response: Response): Promise<ApiError> {
     status,
     code ?? 'unknown',
     status === 429 && headers.has('retry-after')
-      ? `Too many attempts. Wait ${headers.get('retry-after')} seconds, then try again.`
-      : (message ?? `The server returned status ${status} without a message.`),
+      ? texts.toTooMany(headers.get('retry-after') ?? '')
+      : (message ?? texts.toStatus(status)),
     Object.fromEntries(fields),
   )
 }

@@ -3,7 +3,7 @@ import type {
   PublicKeyCredentialRequestOptionsJSON,
 } from '@simplewebauthn/browser'
 import { type ApiClient, ApiError } from './api-client.ts'
-import { passkeyTexts as texts } from './texts/en/passkeys.ts'
+import { passkeysTexts as texts } from './texts/en/passkeys.ts'
 
 /** Browsers offer passkeys only over https and on localhost, and never for an IP address. */
 export const hasPasskeys = (): boolean =>

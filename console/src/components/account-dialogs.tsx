@@ -3,7 +3,9 @@ import type { Account, OneTimeLink } from '../../../src/admin/shapes/session.ts'
 import type { Role } from '../../../src/contract/role.ts'
 import type { Static } from '../../../src/contract/schema.ts'
 import { useAppContext } from '../app-context.ts'
+import { accountsTexts as texts } from '../texts/en/accounts.ts'
 import { factorsTexts } from '../texts/en/factors.ts'
+import { fill } from '../texts/fill.ts'
 import { useMutation } from '../use-mutation.ts'
 import { Confirm } from './dialog.tsx'
 import { SelectField } from './field.tsx'
@@ -11,9 +13,9 @@ import { SelectField } from './field.tsx'
 export type Link = Static<typeof OneTimeLink>
 
 const ROLES = [
-  { value: 'viewer', text: 'Viewer: reads, changes nothing' },
-  { value: 'operator', text: 'Operator: also changes keys, catalogue and sources' },
-  { value: 'owner', text: 'Owner: also manages accounts and reveals records' },
+  { value: 'viewer', text: texts.viewer },
+  { value: 'operator', text: texts.operator },
+  { value: 'owner', text: texts.owner },
 ]
 
 export function InviteDialog({ onClose, onLink }: { onClose: () => void; onLink: (link: Link) => void }) {
@@ -21,8 +23,8 @@ export function InviteDialog({ onClose, onLink }: { onClose: () => void; onLink:
   const [role, setRole] = useState('operator')
   const mutation = useMutation(async () => onLink(await api.post<Link>('/admin/invitations', { role })))
   return (
-    <Confirm title="Create an invitation" verb="Create link" mutation={mutation} onClose={onClose}>
-      <SelectField label="Role" value={role} onValue={setRole} options={ROLES} />
+    <Confirm title={texts.invitationTitle} verb={texts.createLink} mutation={mutation} onClose={onClose}>
+      <SelectField label={texts.role} value={role} onValue={setRole} options={ROLES} />
     </Confirm>
   )
 }
@@ -41,8 +43,13 @@ export function RoleDialog({ account, onClose, onDone }: AccountProps & { onDone
     if (account.name === session.name) recheckSession()
   })
   return (
-    <Confirm title={`Role of ${account.name}`} verb="Change role" mutation={mutation} onClose={onClose}>
-      <SelectField label="Role" value={role} onValue={setRole} options={ROLES} />
+    <Confirm
+      title={texts.toRoleTitle(account.name)}
+      verb={texts.changeRole}
+      mutation={mutation}
+      onClose={onClose}
+    >
+      <SelectField label={texts.role} value={role} onValue={setRole} options={ROLES} />
     </Confirm>
   )
 }
@@ -52,15 +59,12 @@ export function ResetDialog({ account, onClose, onLink }: AccountProps & { onLin
   const mutation = useMutation(async () => onLink(await api.post<Link>(toPath(account, 'reset'))))
   return (
     <Confirm
-      title={`Reset the password of ${account.name}?`}
-      verb="Create link"
+      title={texts.toResetTitle(account.name)}
+      verb={texts.createLink}
       mutation={mutation}
       onClose={onClose}
     >
-      <p>
-        This creates a one-time link with which {account.name} sets a new password. The old password works
-        until then.
-      </p>
+      <p>{fill(texts.resetText, { name: account.name })}</p>
     </Confirm>
   )
 }
@@ -73,14 +77,14 @@ export function RemoveDialog({ account, onClose, onDone }: AccountProps & { onDo
   })
   return (
     <Confirm
-      title={`Remove ${account.name}?`}
-      verb="Remove"
+      title={texts.toRemoveTitle(account.name)}
+      verb={texts.remove}
       mutation={mutation}
       onClose={onClose}
       typed={account.name}
       isDanger
     >
-      <p>The account and its sessions end at once. Its rows in the audit log remain.</p>
+      <p>{texts.removeText}</p>
     </Confirm>
   )
 }

@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks'
 import { rethrowPasswordError } from '../api-client.ts'
 import { useAppContext } from '../app-context.ts'
 import { hasPasskeys, usePasskey } from '../passkey.ts'
-import { passkeyTexts } from '../texts/en/passkeys.ts'
+import { passkeysTexts } from '../texts/en/passkeys.ts'
 import { sessionsTexts as texts } from '../texts/en/sessions.ts'
 import { signInTexts } from '../texts/en/sign-in.ts'
 import { useMutation } from '../use-mutation.ts'
@@ -42,7 +42,7 @@ export function ConfirmIdentity({ onEnd }: { onEnd: (isConfirmed: boolean) => vo
       <input type="text" name="username" autocomplete="username" value={session.name} readOnly hidden />
       {hasPasskeys() && (
         <button type="button" disabled={withPasskey.isBusy} onClick={() => withPasskey.run()}>
-          {passkeyTexts.confirm}
+          {passkeysTexts.confirm}
         </button>
       )}
     </Confirm>

@@ -1,6 +1,8 @@
 import { useState } from 'preact/hooks'
 import type { OpenInvitation } from '../../../src/admin/shapes/session.ts'
 import { useAppContext } from '../app-context.ts'
+import { accountsTexts as texts } from '../texts/en/accounts.ts'
+import { fill } from '../texts/fill.ts'
 import { useMutation } from '../use-mutation.ts'
 import { Confirm } from './dialog.tsx'
 import { Pill } from './pill.tsx'
@@ -16,28 +18,31 @@ export function InvitationList({ invitations, onDone }: ListProps) {
     close()
     onDone()
   }
-  if (invitations.length === 0) return <p class="dim">There are no open invitations.</p>
+  if (invitations.length === 0) return <p class="dim">{texts.noInvitations}</p>
   return (
     <>
       <Table
-        label="Open invitations"
+        label={texts.openInvitations}
         rows={invitations}
         keyOf={({ id }) => id}
         columns={[
-          { title: 'For', cell: (invitation) => <b>{toPurpose(invitation)}</b> },
-          { title: 'Role', cell: ({ role }) => <Pill tone={role === 'owner' ? 'live' : 'dim'}>{role}</Pill> },
-          { title: 'Created by', cell: ({ made_by }) => made_by },
-          { title: 'Expires', cell: ({ expires_at }) => <When at={expires_at} /> },
+          { title: texts.forWhom, cell: (invitation) => <b>{toPurpose(invitation)}</b> },
+          {
+            title: texts.role,
+            cell: ({ role }) => <Pill tone={role === 'owner' ? 'live' : 'dim'}>{role}</Pill>,
+          },
+          { title: texts.createdBy, cell: ({ made_by }) => made_by },
+          { title: texts.expires, cell: ({ expires_at }) => <When at={expires_at} /> },
           {
             title: '',
             cell: (invitation) => (
               <button
                 type="button"
                 class="small"
-                aria-label={`Void: ${toPurpose(invitation)}, ${invitation.id}`}
+                aria-label={texts.toVoidLabel(toPurpose(invitation), invitation.id)}
                 onClick={() => setChosen(invitation)}
               >
-                Void
+                {texts.void}
               </button>
             ),
           },
@@ -49,7 +54,7 @@ export function InvitationList({ invitations, onDone }: ListProps) {
 }
 
 const toPurpose = ({ account }: OpenInvitation) =>
-  account === null ? 'new account' : `password of ${account}`
+  account === null ? texts.newAccount : texts.toPasswordOf(account)
 
 type VoidProps = {
   readonly invitation: OpenInvitation
@@ -64,10 +69,8 @@ function VoidDialog({ invitation, onClose, onDone }: VoidProps) {
     onDone()
   })
   return (
-    <Confirm title="Void this link?" verb="Void" mutation={mutation} onClose={onClose} isDanger>
-      <p>
-        The link for the {toPurpose(invitation)}, created by {invitation.made_by}, stops working at once.
-      </p>
+    <Confirm title={texts.voidTitle} verb={texts.void} mutation={mutation} onClose={onClose} isDanger>
+      <p>{fill(texts.voidText, { invitation: toPurpose(invitation), madeby: invitation.made_by })}</p>
     </Confirm>
   )
 }

@@ -11,6 +11,7 @@ import { isPasswordReady, NewPassword } from '../components/new-password.tsx'
 import { Panel } from '../components/panel.tsx'
 import { OwnSessions } from '../components/session-list.tsx'
 import { When } from '../components/when.tsx'
+import { accountTexts as texts } from '../texts/en/account.ts'
 import { useMutation } from '../use-mutation.ts'
 import { useQuery } from '../use-query.ts'
 
@@ -24,13 +25,13 @@ export function Account() {
   })
   return (
     <>
-      <Panel title="This session">
+      <Panel title={texts.thisSession}>
         <Facts
           facts={[
-            ['Name', session.name],
-            ['Role', session.role],
-            ['Ends without activity', <When key="idle" at={current.idle_until} />],
-            ['Ends at the latest', <When key="end" at={current.expires_at} />],
+            [texts.name, session.name],
+            [texts.role, session.role],
+            [texts.idleEnd, <When key="idle" at={current.idle_until} />],
+            [texts.latestEnd, <When key="end" at={current.expires_at} />],
           ]}
         />
         <ErrorNote error={signOut.error} />
@@ -40,7 +41,7 @@ export function Account() {
           aria-busy={signOut.isBusy}
           onClick={() => signOut.run()}
         >
-          Sign out
+          {texts.signOut}
         </button>
       </Panel>
       <OwnSessions />
@@ -64,7 +65,7 @@ function ChangePassword() {
   })
   const isReady = current !== '' && isPasswordReady(password, repeated)
   return (
-    <Panel title="Change your password">
+    <Panel title={texts.passwordTitle}>
       <form
         class="narrow"
         onSubmit={(event) => {
@@ -74,7 +75,7 @@ function ChangePassword() {
       >
         <input type="text" name="username" autocomplete="username" value={session.name} readOnly hidden />
         <SecretField
-          label="Current password"
+          label={texts.currentPassword}
           value={current}
           onValue={setCurrent}
           autocomplete="current-password"
@@ -90,11 +91,11 @@ function ChangePassword() {
         <ErrorNote error={change.error} />
         {isDone && (
           <p class="note good" role="status">
-            Password changed. Your other sessions have ended.
+            {texts.passwordChanged}
           </p>
         )}
         <SubmitButton isBusy={change.isBusy} isDisabled={!isReady}>
-          Change password
+          {texts.changePassword}
         </SubmitButton>
       </form>
     </Panel>

@@ -24,8 +24,10 @@ import { Table } from '../components/table.tsx'
 import { When } from '../components/when.tsx'
 import { toMoment } from '../format.ts'
 import { toHash } from '../hash.ts'
+import { accountsTexts as texts } from '../texts/en/accounts.ts'
 import { factorsTexts } from '../texts/en/factors.ts'
 import { sessionsTexts } from '../texts/en/sessions.ts'
+import { fill } from '../texts/fill.ts'
 import { useQuery } from '../use-query.ts'
 
 type Open =
@@ -50,10 +52,10 @@ export function Accounts() {
   return (
     <>
       <Panel
-        title="Accounts"
+        title={texts.accounts}
         aside={
           <button type="button" class="main push" onClick={() => setOpen({ what: 'invite' })}>
-            Create invitation
+            {texts.createInvitation}
           </button>
         }
       >
@@ -61,7 +63,7 @@ export function Accounts() {
           {({ accounts }) => <AccountList accounts={accounts} onOpen={setOpen} />}
         </QueryResult>
       </Panel>
-      <Panel title="Open invitations">
+      <Panel title={texts.openInvitations}>
         <QueryResult query={invitations} lines={2}>
           {({ invitations: links }) => <InvitationList invitations={links} onDone={invitations.reload} />}
         </QueryResult>
@@ -69,13 +71,12 @@ export function Accounts() {
       {open?.what === 'invite' && <InviteDialog onClose={close} onLink={showLink} />}
       {open?.what === 'link' && (
         <ShownOnce
-          title="One-time link"
+          title={texts.oneTimeLink}
           what="the link"
           text={`${location.origin}/console${toHash('invite', open.link.token)}`}
           onClose={close}
         >
-          Send it over a channel you trust. It works once, until {toMoment(open.link.expires_at)}, and is not
-          shown again.
+          {fill(texts.linkHelp, { expiresat: toMoment(open.link.expires_at) })}
         </ShownOnce>
       )}
       {open?.what === 'role' && <RoleDialog account={open.account} onClose={close} onDone={done} />}
@@ -93,25 +94,31 @@ function AccountList({ accounts, onOpen }: { accounts: readonly Account[]; onOpe
   const { session } = useAppContext()
   return (
     <Table
-      label="Accounts"
+      label={texts.accounts}
       rows={accounts}
       keyOf={({ name }) => name}
       columns={[
         {
-          title: 'Name',
+          title: texts.name,
           cell: ({ name }) => (
             <>
-              <b>{name}</b> {name === session.name && <small class="dim">you</small>}
+              <b>{name}</b> {name === session.name && <small class="dim">{texts.you}</small>}
             </>
           ),
         },
-        { title: 'Role', cell: ({ role }) => <Pill tone={role === 'owner' ? 'live' : 'dim'}>{role}</Pill> },
+        {
+          title: texts.role,
+          cell: ({ role }) => <Pill tone={role === 'owner' ? 'live' : 'dim'}>{role}</Pill>,
+        },
         {
           title: factorsTexts.title,
           cell: ({ has_second_factor }) => (has_second_factor ? factorsTexts.yes : factorsTexts.no),
         },
-        { title: 'Created', cell: ({ created_at }) => <When at={created_at} /> },
-        { title: 'Last seen', cell: ({ last_seen_at }) => <When at={last_seen_at} otherwise="never" /> },
+        { title: texts.created, cell: ({ created_at }) => <When at={created_at} /> },
+        {
+          title: texts.lastSeen,
+          cell: ({ last_seen_at }) => <When at={last_seen_at} otherwise={texts.never} />,
+        },
         { title: '', cell: (account) => <AccountActions account={account} onOpen={onOpen} /> },
       ]}
     />
@@ -119,11 +126,11 @@ function AccountList({ accounts, onOpen }: { accounts: readonly Account[]; onOpe
 }
 
 const ACTIONS = [
-  { what: 'role', text: 'Change role' },
-  { what: 'reset', text: 'Reset password' },
+  { what: 'role', text: texts.changeRole },
+  { what: 'reset', text: texts.resetPassword },
   { what: 'sessions', text: sessionsTexts.sessions },
   { what: 'factors', text: factorsTexts.reset },
-  { what: 'remove', text: 'Remove' },
+  { what: 'remove', text: texts.remove },
 ] as const
 
 function AccountActions({ account, onOpen }: { account: Account; onOpen: (open: Open) => void }) {

@@ -10,6 +10,8 @@ import { LoadError, Loading } from '../components/query-result.tsx'
 import { toMoment, toZone } from '../format.ts'
 import { toHash } from '../hash.ts'
 import { Mark } from '../shell.tsx'
+import { accountsTexts as texts } from '../texts/en/accounts.ts'
+import { fill } from '../texts/fill.ts'
 import { useMutation } from '../use-mutation.ts'
 
 type InviteProps = {
@@ -22,21 +24,20 @@ export function Invite({ api, token, onEnter }: InviteProps) {
   const [invitation, setInvitation] = useState<Invitation>()
   const [error, setError] = useState<ApiError>()
   useEffect(() => {
-    document.title = 'One-time link · Tabbat console'
-    if (token === '')
-      setError(new ApiError(0, 'no_token', 'This page does not store the link. Open the link again.'))
+    document.title = texts.linkPageTitle
+    if (token === '') setError(new ApiError(0, 'no_token', texts.linkNotStored))
     else api.post<Invitation>('/admin/invitations/inspect', { token }).then(setInvitation, setError)
   }, [api, token])
   return (
     <main id="main" class="alone" tabIndex={-1}>
       <div class="panel">
         <h1>
-          <Mark /> {invitation?.name ? 'Set a new password' : 'Create your account'}
+          <Mark /> {invitation?.name ? texts.setPasswordTitle : texts.createAccountTitle}
         </h1>
         {error && (
           <>
             <LoadError error={toLinkError(error)} />
-            <a href={toHash('overview')}>Sign in instead</a>
+            <a href={toHash('overview')}>{texts.signInInstead}</a>
           </>
         )}
         {!error && !invitation && <Loading lines={3} />}
@@ -48,9 +49,7 @@ export function Invite({ api, token, onEnter }: InviteProps) {
 
 /** The token is the only input here, so an invalid field means an incomplete link. */
 const toLinkError = (error: ApiError): ApiError =>
-  error.code === 'validation_failed'
-    ? Object.assign(error, { message: 'This link is incomplete. Copy the whole link.' })
-    : error
+  error.code === 'validation_failed' ? Object.assign(error, { message: texts.linkIncomplete }) : error
 
 function AcceptForm({ api, token, invitation, onEnter }: InviteProps & { invitation: Invitation }) {
   const [name, setName] = useState(invitation.name ?? '')
@@ -70,21 +69,22 @@ function AcceptForm({ api, token, invitation, onEnter }: InviteProps & { invitat
       }}
     >
       <p class="dim">
-        {invitation.name
-          ? `This link sets a new password for ${invitation.name}.`
-          : `You are invited as ${invitation.role}. Choose a name and a password.`}{' '}
-        The link works once, until {toMoment(invitation.expires_at)}, {toZone()}.
+        {fill(texts.linkUse, {
+          choice: invitation.name
+            ? texts.toResetIntro(invitation.name)
+            : texts.toInviteIntro(invitation.role),
+          expiresat: toMoment(invitation.expires_at),
+          toZone: toZone(),
+        })}
       </p>
       <TextField
-        label="Name"
+        label={texts.name}
         value={name}
         onValue={setName}
         readOnly={invitation.name !== null}
         autocomplete="username"
         autocapitalize="none"
-        help={
-          invitation.name ? undefined : '2 to 40 lower-case letters, digits, dots, hyphens or underscores.'
-        }
+        help={invitation.name ? undefined : texts.nameHelp}
         error={fields.name}
         required
       />
@@ -98,7 +98,7 @@ function AcceptForm({ api, token, invitation, onEnter }: InviteProps & { invitat
       {codeField}
       <ErrorNote error={accept.error} />
       <SubmitButton isBusy={accept.isBusy} isDisabled={!isPasswordReady(password, repeated)}>
-        {invitation.name ? 'Set password and sign in' : 'Create account'}
+        {invitation.name ? texts.setPassword : texts.createAccount}
       </SubmitButton>
     </form>
   )

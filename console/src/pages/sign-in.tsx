@@ -8,7 +8,7 @@ import { SecretField, TextField } from '../components/field.tsx'
 import { toHash } from '../hash.ts'
 import { hasPasskeys, usePasskey } from '../passkey.ts'
 import { Mark } from '../shell.tsx'
-import { passkeyTexts } from '../texts/en/passkeys.ts'
+import { passkeysTexts } from '../texts/en/passkeys.ts'
 import { signInTexts } from '../texts/en/sign-in.ts'
 import { useMutation } from '../use-mutation.ts'
 
@@ -82,7 +82,7 @@ function OtherWays({ api, onEnter }: SignInProps) {
       <ErrorNote error={passkey.error} />
       {hasPasskeys() && (
         <button type="button" disabled={passkey.isBusy} onClick={() => passkey.run()}>
-          {passkeyTexts.signIn}
+          {passkeysTexts.signIn}
         </button>
       )}
       {hasSso && (

@@ -1,10 +1,12 @@
+import type { accountTexts } from './en/account.ts'
+import type { accountsTexts } from './en/accounts.ts'
 import type { auditTexts } from './en/audit.ts'
 import type { batchesTexts } from './en/batches.ts'
 import type { catalogueTexts } from './en/catalogue.ts'
 import type { commonTexts } from './en/common.ts'
 import type { factorsTexts } from './en/factors.ts'
 import type { overviewTexts } from './en/overview.ts'
-import type { passkeyTexts } from './en/passkeys.ts'
+import type { passkeysTexts, passkeyTexts } from './en/passkeys.ts'
 import type { peopleTexts } from './en/people.ts'
 import type { requestsTexts } from './en/requests.ts'
 import type { searchTexts } from './en/search.ts'
@@ -45,7 +47,9 @@ export type Translation = {
   readonly catalogue: Translated<typeof catalogueTexts>
   readonly batches: Translated<typeof batchesTexts>
   readonly factors: Translated<typeof factorsTexts>
-  readonly passkeys: Translated<typeof passkeyTexts>
+  readonly passkeys: Translated<typeof passkeysTexts>
   readonly sessions: Translated<typeof sessionsTexts>
   readonly signIn: Translated<typeof signInTexts>
+  readonly accounts: Translated<typeof accountsTexts>
+  readonly account: Translated<typeof accountTexts>
 }

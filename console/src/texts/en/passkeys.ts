@@ -1,7 +1,7 @@
 import { defineTexts } from '../language.ts'
 
 /** Passkeys: on the page Your account, when signing in, and when proving again who you are. */
-export const passkeyTexts = defineTexts('passkeys', {
+export const passkeysTexts = defineTexts('passkeys', {
   title: 'Passkeys',
   intro:
     'A passkey signs in without a password: with the fingerprint, face or PIN of a device, or with a security key.',
