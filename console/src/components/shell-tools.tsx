@@ -1,7 +1,9 @@
 import { useEffect, useState } from 'preact/hooks'
 import { searchTexts as texts } from '../texts/en/search.ts'
-import { SearchDialog } from './search-dialog.tsx'
-import { ShortcutsDialog } from './shortcuts-dialog.tsx'
+import { lazy } from './lazy.tsx'
+
+const SearchDialog = lazy(async () => (await import('./search-dialog.tsx')).SearchDialog)
+const ShortcutsDialog = lazy(async () => (await import('./shortcuts-dialog.tsx')).ShortcutsDialog)
 
 type Tool = 'search' | 'shortcuts'
 

@@ -40,5 +40,6 @@ export const shellTexts = defineTexts('shell', {
   notFound: 'The console has no page at this address, or your role cannot open it.',
   toOverview: 'Go to the overview',
   pageFailed: 'This page could not be loaded. If the server was updated, reload the console.',
+  partFailed: 'A part of this page could not be loaded.',
   reload: 'Reload',
 })
