@@ -36,7 +36,10 @@ describe.skipIf(!CHROMIUM)('the console', () => {
   it('shows empty states for an empty database', async () => {
     const { page } = visitor
     await acceptInvitation(page, await server.invite('owner'), 'ada')
-    await expect.poll(() => page.textContent('main')).toMatch(/no verifications/i)
+    await page
+      .getByText(/no verifications/i)
+      .first()
+      .waitFor()
     await go(page, 'Keys')
     await page.getByText('There are no keys yet.').waitFor()
     await go(page, 'Records')

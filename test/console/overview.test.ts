@@ -5,6 +5,9 @@ import { CHROMIUM, findAxeViolations, launch, type Visit, visit } from './browse
 import { acceptInvitation, type ConsoleServer, go, verifyNin } from './console-server.ts'
 import { startFilledServer } from './filled-server.ts'
 
+/** Enough on a busy machine. */
+const SLOW = { timeout: 20_000 }
+
 describe.skipIf(!CHROMIUM)('the overview', () => {
   let server: ConsoleServer
   let browser: Browser
@@ -30,14 +33,14 @@ describe.skipIf(!CHROMIUM)('the overview', () => {
 
   it('shows live traffic only, unless the address says otherwise', async () => {
     const { page } = visitor
-    await expect.poll(() => tile('Verifications')).toBe('2')
+    await expect.poll(() => tile('Verifications'), SLOW).toBe('2')
     await page.getByRole('radio', { name: 'All', exact: true }).check()
-    await expect.poll(() => tile('Verifications')).not.toBe('2')
+    await expect.poll(() => tile('Verifications'), SLOW).not.toBe('2')
     expect(page.url()).toContain('mode=all')
     const shared = page.url()
     await page.goto('about:blank')
     await page.goto(shared)
-    await expect.poll(async () => Number(await tile('Verifications'))).toBeGreaterThan(20)
+    await expect.poll(async () => Number(await tile('Verifications')), SLOW).toBeGreaterThan(20)
     visitor.expectClean()
   })
 
@@ -55,7 +58,7 @@ describe.skipIf(!CHROMIUM)('the overview', () => {
     await page.getByRole('button', { name: 'Show', exact: true }).click()
     await page.getByRole('alert').waitFor()
     await page.getByRole('radio', { name: 'Day', exact: true }).check()
-    await expect.poll(() => tile('Verifications')).toBe('2')
+    await expect.poll(() => tile('Verifications'), SLOW).toBe('2')
     visitor.expectClean()
   })
 
@@ -70,7 +73,7 @@ describe.skipIf(!CHROMIUM)('the overview', () => {
     await page.locator('.legend').getByText(text).waitFor()
     expect(page.url()).toContain(`chart=${name.toLowerCase()}`)
     await page.getByText('Show as table').click()
-    await expect.poll(() => page.locator('details[open] tbody tr').count()).toBeGreaterThan(0)
+    await expect.poll(() => page.locator('details[open] tbody tr').count(), SLOW).toBeGreaterThan(0)
     expect(await findAxeViolations(page)).toEqual([])
     visitor.expectClean()
   })
@@ -79,7 +82,7 @@ describe.skipIf(!CHROMIUM)('the overview', () => {
     const { page } = visitor
     await page.goto(`${server.admin}/console#/overview?chart=vendors`)
     const row = page.getByRole('region', { name: 'Calls to vendors' }).getByRole('row', { name: /dojah/ })
-    await expect.poll(() => row.textContent()).toMatch(/dojah2.*₦100\.00/)
+    await expect.poll(() => row.textContent(), SLOW).toMatch(/dojah2.*₦100\.00/)
     visitor.expectClean()
   })
 
@@ -143,7 +146,7 @@ describe.skipIf(!CHROMIUM)('the overview', () => {
   it('does not take / while a text is typed, and has the search at 390 px', async () => {
     const { page } = visitor
     await page.goto(`${server.admin}/console#/audit`)
-    const reference = page.getByRole('textbox', { name: 'Reference' })
+    const reference = page.getByRole('textbox', { name: 'Reference', exact: true })
     await reference.fill('a')
     await reference.press('/')
     expect([await reference.inputValue(), await page.getByRole('dialog').count()]).toEqual(['a/', 0])
