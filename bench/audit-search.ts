@@ -15,8 +15,8 @@ import { openStore, type Store } from '../src/store/store.ts'
 import { fillAuditLog } from './audit-sample.ts'
 
 const [folder = '', rows = '1000000'] = process.argv.slice(2)
-const TURNS = 15
-const EXTRACTED = 100_000
+const TURNS = 7
+const EXTRACTED = 50_000
 
 async function measure(what: string, work: () => Promise<unknown>): Promise<void> {
   const times: number[] = []

@@ -19,7 +19,7 @@ export type SearchLimits = {
   readonly page: number
   /** Rows that one search reads. */
   readonly looks: number
-  /** A subject with more rows than this is searched by a scan instead of the index. */
+  /** A subject or a consent with more rows than this is searched by a scan instead of the index. */
   readonly indexed: number
 }
 

@@ -10,7 +10,7 @@ import {
   type SearchStep,
 } from './search-page.ts'
 
-export type SearchTable = ReverseScanTable & Pick<AuditTable, 'byReference' | 'bySubject'>
+export type SearchTable = ReverseScanTable & Pick<AuditTable, 'byReference' | 'bySubject' | 'byConsent'>
 
 /** One page of the rows that fit. */
 export const searchAudit = (
@@ -40,12 +40,14 @@ export async function* findRows(
 /** All candidate rows, when an index finds them and they are few. */
 export async function findIndexed(
   table: SearchTable,
-  { request_reference, subject }: AuditFilter,
+  { request_reference, subject, consent_reference: consent }: AuditFilter,
   { indexed }: Pick<SearchLimits, 'indexed'>,
 ): Promise<LoggedRow[] | undefined> {
   if (request_reference) return table.byReference(request_reference)
-  if (!subject) return undefined
-  const rows = await table.bySubject(subject, indexed + 1)
+  if (!subject && !consent) return undefined
+  const rows = await (subject
+    ? table.bySubject(subject, indexed + 1)
+    : table.byConsent(consent ?? '', indexed + 1))
   return rows.length > indexed ? undefined : rows
 }
 

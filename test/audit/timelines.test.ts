@@ -116,7 +116,7 @@ describeEngines(ENGINES, (engine) => {
       const rows = linkEntries(chain, EMPTY_HEAD, others)
       await store.audit.append(store.audit.packRows(rows), [])
     }
-    await indexSubjects(store.subjects, { blockRows: 40 })
+    for (const index of [store.subjects, store.consents]) await indexSubjects(index, { blockRows: 40 })
   })
   afterAll(() => store.close())
 
