@@ -204,15 +204,22 @@ describe('a confirmation by single sign-on', () => {
       const answer = await server.request('/admin/invitations', { body: { role: 'viewer' }, cookie })
       return [answer.status, answer.json().code]
     }
-    const reveal = async (cookie: string) => {
-      const body = { kind: 'nin', number: '12345678901', reason: 'a reason that is long enough' }
-      return (await server.request('/admin/records/reveal', { body, cookie })).status
-    }
-    expect([await invite(before), await reveal(before)]).toEqual([[403, 'confirm_first'], 403])
+    const body = { kind: 'nin', number: '12345678901', reason: 'a reason that is long enough' }
+    const reveal = async (cookie: string) => [
+      (await server.request('/admin/records/reveal', { body, cookie })).status,
+      (await server.request('/admin/people/reveal', { body, cookie })).status,
+    ]
+    expect([await invite(before), await reveal(before)]).toEqual([
+      [403, 'confirm_first'],
+      [403, 403],
+    ])
     const confirmed = await signIn('ladi+operators', agent, `${START}?confirm=1`)
     expect(confirmed.authorization.searchParams.get('prompt')).toBe('login')
     const after = `tabbat_console=${agent.cookies.get('tabbat_console')}`
-    expect([await invite(after), await reveal(after)]).toEqual([[200, undefined], 200])
+    expect([await invite(after), await reveal(after)]).toEqual([
+      [200, undefined],
+      [200, 200],
+    ])
     expect(await invite(before)).toEqual([401, 'signed_out'])
   })
 })

@@ -20,11 +20,11 @@ type PersonDialogProps<T> = {
 /** Asks for a reason and the password, and sends both with the number. */
 export function PersonDialog<T>(props: PersonDialogProps<T>) {
   const { title, note, verb, path, query, isDanger = false, onClose, onDone } = props
-  const { api } = useAppContext()
+  const { api, session } = useAppContext()
   const [reason, setReason] = useState('')
   const [password, setPassword] = useState('')
   const mutation = useMutation(async () => {
-    const body = { ...query, reason: reason.trim(), password }
+    const body = { ...query, reason: reason.trim(), ...(session.has_password && { password }) }
     const result = await api.post<T>(path, body).catch(rethrowPasswordError)
     onClose()
     onDone(result)
@@ -43,14 +43,16 @@ export function PersonDialog<T>(props: PersonDialogProps<T>) {
         autocomplete="off"
         required
       />
-      <SecretField
-        label={texts.password}
-        value={password}
-        onValue={setPassword}
-        autocomplete="current-password"
-        error={mutation.error?.fields.password}
-        required
-      />
+      {session.has_password && (
+        <SecretField
+          label={texts.password}
+          value={password}
+          onValue={setPassword}
+          autocomplete="current-password"
+          error={mutation.error?.fields.password}
+          required
+        />
+      )}
     </Confirm>
   )
 }

@@ -13,7 +13,8 @@ const person = {
 }
 
 export const PersonReportRequest = Type.Object(person, strict)
-export const PersonAction = Type.Object({ ...person, password: Password }, strict)
+/** The password is absent for an account without one, which confirms in another way. */
+export const PersonAction = Type.Object({ ...person, password: Type.Optional(Password) }, strict)
 
 export const ErasedPerson = Type.Object({
   records: Type.Integer(),
