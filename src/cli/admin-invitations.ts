@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { listOpenInvitations, voidInvitation } from '../accounts/open-invitations.ts'
 import { say, sayJson, toTable } from '../app/terminal.ts'
-import { COMMAND_LINE } from '../store/account-table.ts'
+import { toCommandAuthor } from '../contract/command-author.ts'
 import type { Store } from '../store/store.ts'
 import { EXISTING, withCommandContext, withStore } from './command-context.ts'
 import { addHelp, EXIT_CODES } from './help.ts'
@@ -42,7 +42,7 @@ async function list(store: Store, json: true | undefined): Promise<void> {
 
 const runVoid = (id: string, json: true | undefined) =>
   withCommandContext(async ({ store, auditLog: audit, database }) => {
-    await voidInvitation({ store, audit, by: COMMAND_LINE }, id)
+    await voidInvitation({ store, audit, by: toCommandAuthor() }, id)
     if (json) sayJson({ database }, { id, voided: true })
     else say(`The invitation ${id} is void.`)
   }, EXISTING)

@@ -3,9 +3,9 @@ import { type AccountDeps, inviteAccount, type NewInvitation, resetAccount } fro
 import { dim, say, sayJson, strong, warn } from '../app/terminal.ts'
 import type { Config } from '../config/config.ts'
 import { toListenerUrl } from '../config/listener-url.ts'
+import { toCommandAuthor } from '../contract/command-author.ts'
 import { ROLES, type Role } from '../contract/role.ts'
 import { UserError } from '../errors.ts'
-import { COMMAND_LINE } from '../store/account-table.ts'
 import { type CommandContext, EXISTING, withCommandContext } from './command-context.ts'
 import { addHelp, EXIT_CODES } from './help.ts'
 
@@ -74,7 +74,7 @@ function addResetCommand(admin: Command): void {
 export const toAccountDeps = ({ store, auditLog: audit }: CommandContext): AccountDeps => ({
   store,
   audit,
-  by: COMMAND_LINE,
+  by: toCommandAuthor(),
 })
 
 /** The first account is an owner, because an owner is needed to invite others. Later, the role must be given. */

@@ -1,8 +1,8 @@
 import type { Command } from 'commander'
 import { say, sayJson, strong, toCount } from '../app/terminal.ts'
 import { acceptLoss } from '../audit/loss-statement.ts'
+import { toCommandAuthor } from '../contract/command-author.ts'
 import { UserError } from '../errors.ts'
-import { COMMAND_LINE } from '../store/account-table.ts'
 import type { Loss } from '../store/loss-table.ts'
 import { withCommandContext } from './command-context.ts'
 import { addHelp, EXIT_CODES } from './help.ts'
@@ -41,7 +41,7 @@ const runAcceptLoss = ({ yes, json }: Options): Promise<void> =>
       await requireConfirmation('Accept that these rows are lost?', yes, 'Nothing was changed.')
       const record = auditLog.record.bind(auditLog)
       for (const loss of losses)
-        await acceptLoss(loss, { losses: store.losses, signer, record, by: COMMAND_LINE })
+        await acceptLoss(loss, { losses: store.losses, signer, record, by: toCommandAuthor() })
       if (json) return sayJson({ database }, { accepted: losses })
       say(`${strong('The loss is recorded in the audit log.')} Running servers continue; start the others.`)
     },

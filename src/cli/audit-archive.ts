@@ -4,7 +4,7 @@ import { archiveLog } from '../audit/archive/archive-log.ts'
 import type { ArchiveStatement } from '../audit/archive/archive-statement.ts'
 import { ARCHIVE_SUFFIX } from '../audit/archive/search-archives.ts'
 import { UserError } from '../errors.ts'
-import { COMMAND_LINE } from '../store/account-table.ts'
+import { toCommandAuthor } from '../contract/command-author.ts'
 import { EXISTING, withCommandContext } from './command-context.ts'
 import { addHelp, EXIT_CODES } from './help.ts'
 import { createProgress } from './progress.ts'
@@ -53,7 +53,7 @@ function readFileName(text: string): string {
 const runArchive = ({ before, to, json }: Options): Promise<void> =>
   withCommandContext(async ({ store, signer, auditLog, database }) => {
     const progress = createProgress()
-    const deps = { store, signer, audit: auditLog, by: COMMAND_LINE, onProgress: progress.show }
+    const deps = { store, signer, audit: auditLog, by: toCommandAuthor(), onProgress: progress.show }
     const { archived, left } = await archiveLog(before, to, deps).finally(progress.clear)
     if (json) return sayJson({ database }, { file: archived ? to : null, ...toFigures(archived), left })
     for (const line of left) say(line)

@@ -6,6 +6,7 @@ import { toPlainChange } from '../catalogue/diff.ts'
 import type { CatalogueDeps, SaveResult } from '../catalogue/versions.ts'
 import { loadConfig } from '../config/config.ts'
 import { toDatabaseText } from '../config/database-text.ts'
+import { toCommandAuthor } from '../contract/command-author.ts'
 import { UserError } from '../errors.ts'
 import type { VendorName } from '../sources/vendors.ts'
 import { toChangeRows } from './catalogue-show.ts'
@@ -13,8 +14,6 @@ import { type CommandContext, EXISTING, withCommandContext } from './command-con
 
 export type ImportOptions = { dryRun?: true; force?: true; json?: true }
 export type SyncOptions = ImportOptions
-
-export const AUTHOR = 'command line'
 
 export const toCatalogueDeps = ({ store, audit }: CommandContext): CatalogueDeps => ({
   table: store.catalogue,
@@ -24,7 +23,7 @@ export const toCatalogueDeps = ({ store, audit }: CommandContext): CatalogueDeps
 })
 
 const toChangeOptions = ({ force, dryRun }: ImportOptions) => ({
-  author: AUTHOR,
+  author: toCommandAuthor(),
   force: force === true,
   dryRun: dryRun === true,
 })
@@ -67,7 +66,10 @@ export async function runRollback(
   { json }: { json?: true },
 ): Promise<void> {
   report(
-    await withCommandContext((context) => rollBack(toCatalogueDeps(context), target, AUTHOR), EXISTING),
+    await withCommandContext(
+      (context) => rollBack(toCatalogueDeps(context), target, toCommandAuthor()),
+      EXISTING,
+    ),
     json,
   )
 }

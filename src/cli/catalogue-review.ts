@@ -1,8 +1,9 @@
 import { say, sayJson, toTable, warn } from '../app/terminal.ts'
 import { toPlainChange } from '../catalogue/diff.ts'
 import { acceptReview, readReview, rejectReview } from '../catalogue/review.ts'
+import { toCommandAuthor } from '../contract/command-author.ts'
 import { UserError } from '../errors.ts'
-import { AUTHOR, report, toCatalogueDeps } from './catalogue-change.ts'
+import { report, toCatalogueDeps } from './catalogue-change.ts'
 import { toChangeRows, toTime } from './catalogue-show.ts'
 import { type CommandContext, EXISTING, withCommandContext, withStore } from './command-context.ts'
 import { confirm, isInteractive } from './prompt.ts'
@@ -57,8 +58,9 @@ async function decide(verb: 'accept' | 'reject', id: number, options: ReviewOpti
   if (isShown && !(await confirm(question))) throw new UserError('Nothing was changed.')
   if (!yes && !isShown) throw new UserError(`Without a terminal, confirm with --yes to ${verb} review ${id}.`)
   const apply = async (context: CommandContext) => {
-    if (verb === 'accept') return report(await acceptReview(toCatalogueDeps(context), id, AUTHOR), json)
-    await rejectReview(toCatalogueDeps(context), id, AUTHOR)
+    if (verb === 'accept')
+      return report(await acceptReview(toCatalogueDeps(context), id, toCommandAuthor()), json)
+    await rejectReview(toCatalogueDeps(context), id, toCommandAuthor())
     if (json) return sayJson(context, { outcome: 'rejected', review: id })
     say(`Review ${id} is rejected. The active lists stay, and the same lists are not proposed again.`)
   }

@@ -3,8 +3,8 @@ import { type AuditLog, openAuditLog } from '../audit/audit-log.ts'
 import { createSigner, type Signer } from '../audit/signing.ts'
 import { type Config, loadConfig } from '../config/config.ts'
 import { toDatabaseText } from '../config/database-text.ts'
+import { toCommandAuthor } from '../contract/command-author.ts'
 import { UserError } from '../errors.ts'
-import { COMMAND_LINE } from '../store/account-table.ts'
 import { type Fatal, toFatal } from '../store/failure.ts'
 import { openSealedStore, type SealedStore } from '../store/sealed-store.ts'
 import { printDatabase, refuseStrayDatabase } from './database.ts'
@@ -18,7 +18,7 @@ export type ReadContext = SealedStore & {
 
 /** What a command that changes something works with: the store, its keys and the audit log. */
 export type CommandContext = ReadContext & {
-  /** Adds "by command line" to each row. */
+  /** Adds the system user to each row: "by ada (cli)". */
   readonly audit: Pick<AuditLog, 'record' | 'owner'>
   /** The log itself, for functions that add the author themselves. */
   readonly auditLog: AuditLog
@@ -64,7 +64,7 @@ export async function withCommandContext<T>(
       losses:
         config.databaseUrl === undefined
           ? undefined
-          : { losses: sealed.store.losses, isRecorded: false, by: COMMAND_LINE, onLoss: () => {} },
+          : { losses: sealed.store.losses, isRecorded: false, by: toCommandAuthor(), onLoss: () => {} },
       onUnavailable: () => {},
       onCheckpointFailure: () => {},
       onCorruption: (error) => {
@@ -74,7 +74,7 @@ export async function withCommandContext<T>(
     try {
       const audit = {
         owner: auditLog.owner,
-        ...auditBy({ context: { audit: auditLog } }, { name: COMMAND_LINE }),
+        ...auditBy({ context: { audit: auditLog } }, { name: toCommandAuthor() }),
       }
       return await work({ ...sealed, config, database, audit, auditLog, signer })
     } finally {

@@ -8,7 +8,7 @@ import {
 } from '../accounts/admin-tokens.ts'
 import { dim, say, sayJson, strong, toTable, warn } from '../app/terminal.ts'
 import { ROLES, type Role } from '../contract/role.ts'
-import { COMMAND_LINE } from '../store/account-table.ts'
+import { toCommandAuthor } from '../contract/command-author.ts'
 import type { Store } from '../store/store.ts'
 import { type CommandContext, EXISTING, withCommandContext, withStore } from './command-context.ts'
 import { addHelp, EXIT_CODES } from './help.ts'
@@ -134,5 +134,5 @@ const toTokenDeps = ({ store, keyring, auditLog }: CommandContext): AdminTokenDe
   store,
   keyring,
   audit: auditLog,
-  by: COMMAND_LINE,
+  by: toCommandAuthor(),
 })

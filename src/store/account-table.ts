@@ -1,3 +1,4 @@
+import { isCommandAuthor } from '../contract/command-author.ts'
 import type { Role } from '../contract/role.ts'
 import { UserError } from '../errors.ts'
 import { type AccountRow, type InvitationRow, toAccount, toInvitation } from './account-rows.ts'
@@ -5,9 +6,6 @@ import type { Database } from './database.ts'
 import { createPasskeyTable } from './passkey-table.ts'
 import { createSessionTable, type SessionTable } from './session-table.ts'
 import { createThrottleTable } from './throttle-table.ts'
-
-/** The creator of invitations from the command line; no account can have this name. */
-export const COMMAND_LINE = 'command line'
 
 export type NewPassword = {
   readonly name: string
@@ -159,7 +157,7 @@ const toMissingAccount = (name: string) => new UserError(`There is no account ${
 
 /** Removing an owner deletes their invitations; the lock covers one that is being created at the same moment. */
 async function refuseFormerOwner(inside: Database, name: string): Promise<void> {
-  if (name === COMMAND_LINE) return
+  if (isCommandAuthor(name)) return
   await inside.lock('people')
   const owner = await inside.prepare("SELECT name FROM accounts WHERE role = 'owner' AND name = $1").get(name)
   if (!owner) throw new UserError('Only an owner may create a one-time link.')

@@ -5,8 +5,8 @@ import { text } from 'node:stream/consumers'
 import { createToken, toTokenId } from '../../src/accounts/token.ts'
 import { buildAdminServer } from '../../src/admin/server.ts'
 import type { Context } from '../../src/context/context.ts'
+import { toCommandAuthor } from '../../src/contract/command-author.ts'
 import type { Role } from '../../src/contract/role.ts'
-import { COMMAND_LINE } from '../../src/store/account-table.ts'
 import { openTestApp, type TestApp } from '../app.ts'
 
 export type TestRequest = {
@@ -90,7 +90,7 @@ export async function createSession(
       id,
       role,
       account: undefined,
-      madeBy: COMMAND_LINE,
+      madeBy: toCommandAuthor(),
       createdAt: now,
       expiresAt: now + 1000,
     }

@@ -58,7 +58,7 @@ describe.skipIf(!CHROMIUM)('another site, while a user is signed in', () => {
     (await server.run('audit', 'export'))
       .trim()
       .split('\n')
-      .filter((row) => !/"phase":"audit_exported".*by command line/.test(row))
+      .filter((row) => !/"phase":"audit_exported".*by \S+ \(cli\)/.test(row))
 
   // Browsers treat two ports of one host as the same site and send the cookie.
   it.each(['127.0.0.1', 'localhost'])('cannot change or read anything: %s', async (host) => {

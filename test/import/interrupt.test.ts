@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { text } from 'node:stream/consumers'
 import { beforeEach, describe, expect, it } from 'vitest'
+import { toCommandAuthor } from '../../src/contract/command-author.ts'
 import { tabbat } from '../process/tabbat.ts'
 
 let folder: string
@@ -70,7 +71,7 @@ describe('an import that gets a signal', () => {
       expect(kept).toBe(countRecords())
       expect(stdout).toContain('This input cannot be continued. Import it again from the start')
       expect(listEnds()).toEqual([
-        `interrupted: nin: ${kept} records, ${kept} new or changed, 0 rejected; by command line`,
+        `interrupted: nin: ${kept} records, ${kept} new or changed, 0 rejected; by ${toCommandAuthor()}`,
       ])
     },
   )
@@ -92,7 +93,7 @@ describe('an import that gets a signal', () => {
     expect(countRecords()).toBe(total)
     expect(listEnds()).toEqual([
       expect.stringMatching(/^interrupted: nin: /),
-      `ok: nin: ${total} records, ${total} new or changed, 0 rejected; by command line`,
+      `ok: nin: ${total} records, ${total} new or changed, 0 rejected; by ${toCommandAuthor()}`,
     ])
   })
 
@@ -100,6 +101,6 @@ describe('an import that gets a signal', () => {
     const file = join(folder, 'people.ndjson')
     writeFileSync(file, `${toRows(1)}\nbad`)
     expect((await tabbat(settings(), 'import', 'nin', '--strict', file)).code).toBe(1)
-    expect(listEnds()).toEqual([expect.stringMatching(/^failed: nin: .*; by command line$/)])
+    expect(listEnds()).toEqual([expect.stringMatching(/^failed: nin: .*; by \S+ \(cli\)$/)])
   })
 })

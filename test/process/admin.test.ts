@@ -58,7 +58,7 @@ describe('tabbat admin', () => {
     const [open] = JSON.parse((await admin('invitations', '--json')).stdout) as { id: string }[]
     const id = open?.id ?? ''
     expect((await admin('invitations')).stdout).toMatch(
-      new RegExp(`^id +for +role +created by.*\\n${id} +new account +viewer +command line `),
+      new RegExp(`^id +for +role +created by.*\\n${id} +new account +viewer +\\S+ \\(cli\\) `),
     )
     expect((await admin('invitations', '--void', id)).stdout).toBe(`The invitation ${id} is void.\n`)
     const voided = await admin('invitations', '--void', id)
@@ -78,7 +78,7 @@ describe('tabbat admin', () => {
     expect([last.code, last.stderr]).toEqual([1, expect.stringContaining('last owner')])
     const rows = (await tabbat(settings, 'audit', 'export')).stdout
     for (const phase of ['account_invited', 'role_changed', 'account_reset', 'account_removed'])
-      expect(rows).toMatch(new RegExp(`"${phase}".*by command line`))
+      expect(rows).toMatch(new RegExp(`"${phase}".*by \\S+ \\(cli\\)`))
     expect(rows).not.toContain(toToken(link))
   })
 

@@ -5,8 +5,8 @@ import { expect, it } from 'vitest'
 import { createToken, toTokenId } from '../../src/accounts/token.ts'
 import { loadConfig } from '../../src/config/config.ts'
 import { createContext } from '../../src/context/context.ts'
+import { toCommandAuthor } from '../../src/contract/command-author.ts'
 import { SANDBOX_KEY } from '../../src/keys/sandbox-key.ts'
-import { COMMAND_LINE } from '../../src/store/account-table.ts'
 import { newDataDir, startServer } from './tabbat.ts'
 
 const REQUEST = `GET /api/v2/sme-data/list HTTP/1.1\r\nHost: x\r\nAuthorization: ${SANDBOX_KEY}\r\nConnection: close\r\n\r\n`
@@ -53,7 +53,7 @@ async function fillLog(dataDir: string): Promise<string> {
   const [token, now] = [createToken(), Date.now()]
   const id = toTokenId(token) as Uint8Array
   const role = 'operator'
-  const invitation = { id, role, account: undefined, madeBy: COMMAND_LINE, createdAt: now } as const
+  const invitation = { id, role, account: undefined, madeBy: toCommandAuthor(), createdAt: now } as const
   await store.accounts.invite({ ...invitation, expiresAt: now + 60_000 })
   const password = 'none'
   await store.accounts.accept(id, { name: 'ada', role, password, createdAt: now, lastSeenAt: undefined })

@@ -4,8 +4,8 @@ import { createSessions } from '../../src/accounts/sessions.ts'
 import { createToken, toTokenId } from '../../src/accounts/token.ts'
 import { claimChain } from '../../src/audit/chain-claim.ts'
 import { EMPTY_HEAD, linkEntries } from '../../src/audit/row.ts'
+import { toCommandAuthor } from '../../src/contract/command-author.ts'
 import { DAY_MS } from '../../src/contract/time.ts'
-import { COMMAND_LINE } from '../../src/store/account-table.ts'
 import type { Store } from '../../src/store/store.ts'
 import { describeEngines, POSTGRES, SQLITE } from './engines.ts'
 
@@ -62,7 +62,7 @@ describeEngines([SQLITE, POSTGRES], (engine) => {
     const sessions = createSessions(store.accounts)
     const id = randomBytes(32)
     const now = Date.now()
-    const invitation = { id, role: 'owner' as const, account: undefined, madeBy: COMMAND_LINE }
+    const invitation = { id, role: 'owner' as const, account: undefined, madeBy: toCommandAuthor() }
     await store.accounts.invite({ ...invitation, createdAt: now, expiresAt: now + 1000 })
     const password = randomBytes(8).toString('hex')
     await store.accounts.accept(id, {
