@@ -12,7 +12,7 @@ import { createToken, toTokenId } from './token.ts'
 export type AccountDeps = {
   readonly store: Pick<Store, 'accounts'>
   readonly audit: Pick<AuditLog, 'record'>
-  /** Who makes the change: the name of an account, or `command line`. */
+  /** Who makes the change: the name of an account, or the system user on the command line. */
   readonly by: string
 }
 
@@ -43,7 +43,8 @@ async function invite(
   const createdAt = steadyNow()
   const expiresAt = createdAt + INVITATION_MS
   const invitation = { id, role, account, madeBy: deps.by, createdAt, expiresAt }
-  await withAudit(deps, entry, () => deps.store.accounts.invite(invitation))
+  const detail = `${entry.detail}, link works until ${new Date(expiresAt).toISOString()}`
+  await withAudit(deps, { ...entry, detail }, () => deps.store.accounts.invite(invitation))
   return { token, role, expiresAt }
 }
 
@@ -56,8 +57,10 @@ export async function changeRole(deps: AccountDeps, name: string, role: Role): P
 }
 
 export async function removeAccount(deps: AccountDeps, name: string): Promise<void> {
-  await refuseLastOwner(deps, await findAccount(deps, name))
-  await withAudit(deps, { phase: 'account_removed', detail: name }, () => deps.store.accounts.remove(name))
+  const account = await findAccount(deps, name)
+  await refuseLastOwner(deps, account)
+  const detail = `${name}, ${account.role}`
+  await withAudit(deps, { phase: 'account_removed', detail }, () => deps.store.accounts.remove(name))
 }
 
 /**

@@ -5,6 +5,7 @@ import { UserError } from '../errors.ts'
 import type { KeyRow } from '../store/key-table.ts'
 import type { Store } from '../store/store.ts'
 import { createApiKey, toKeyHash } from './api-key.ts'
+import { toGrantedText } from './key-grants.ts'
 
 /** A key with its secret. The secret is shown once and never stored. */
 export type NewKey = { readonly text: string; readonly row: KeyRow }
@@ -33,9 +34,7 @@ export type KeyDeps = {
 
 export async function createKey(deps: KeyDeps, options: KeyOptions): Promise<NewKey> {
   const created = toNewKey(deps, options)
-  await deps.audit.record([
-    { phase: 'key_created', key_id: created.row.id, mode: created.row.mode, outcome: 'ok' },
-  ])
+  await deps.audit.record([toEntry('key_created', created.row, toGrantedText(created.row))])
   await deps.store.keys.insert(created.row)
   return created
 }
@@ -44,7 +43,7 @@ export async function revokeKey({ store, audit }: KeyDeps, id: string): Promise<
   const key = await store.keys.find(id)
   if (!key) throw toUnknownKey(id)
   if (key.revokedAt !== undefined) throw new UserError(`Key ${id} was revoked before.`)
-  await audit.record([{ phase: 'key_revoked', key_id: id, mode: key.mode, outcome: 'ok' }])
+  await audit.record([toEntry('key_revoked', key, toNameText(key))])
   await store.keys.revoke(id, steadyNow())
 }
 
@@ -68,9 +67,10 @@ export async function rollKey(
   const lifetimeMs = old.expiresAt === undefined ? undefined : old.expiresAt - old.createdAt
   const expiresAt = lifetimeMs === undefined ? undefined : steadyNow() + lifetimeMs
   const successor = toNewKey(deps, { ...old, ...changes, expiresAt })
-  const detail = `successor ${successor.row.id}`
-  await audit.record([{ phase: 'key_rolled', key_id: id, mode: old.mode, outcome: 'ok', detail }])
-  await store.keys.roll(id, successor.row, steadyNow() + overlapMs)
+  const endsAt = steadyNow() + overlapMs
+  const detail = `successor ${successor.row.id} ${toGrantedText(successor.row)}; ends at ${new Date(endsAt).toISOString()}`
+  await audit.record([toEntry('key_rolled', old, detail)])
+  await store.keys.roll(id, successor.row, endsAt)
   return successor
 }
 
@@ -107,6 +107,16 @@ function toNewKey({ keyring }: KeyDeps, options: KeyOptions): NewKey {
   }
   return { text, row }
 }
+
+const toEntry = (phase: string, { id, mode }: KeyRow, detail: string): AuditEntry => ({
+  phase,
+  key_id: id,
+  mode,
+  outcome: 'ok',
+  detail,
+})
+
+const toNameText = ({ name }: KeyRow) => JSON.stringify({ name })
 
 /** The id is repeated only if it looks like an id: it may be a whole key, pasted by mistake. */
 const toUnknownKey = (id: string) =>

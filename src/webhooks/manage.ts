@@ -33,7 +33,7 @@ export async function createEndpoint(deps: EndpointDeps, request: EndpointReques
   const id = `whk_${randomBytes(8).toString('hex')}`
   const secret = createSecret()
   const sealed = sealSecret(keyring['webhook-secret'], id, secret)
-  await audit.record([toEntry('webhook_created', id)])
+  await audit.record([toEntry('webhook_created', id, toGrantedText(options))])
   const row = { id, ...options, createdAt: steadyNow(), secret: sealed }
   if (!(await store.webhooks.insert(row, MAX_ENDPOINTS)))
     throw new UserError(`There are ${MAX_ENDPOINTS} endpoints, which is the most. Delete one first.`)
@@ -67,8 +67,8 @@ export async function enableEndpoint(deps: EndpointDeps, id: string): Promise<vo
 }
 
 export async function deleteEndpoint(deps: EndpointDeps, id: string): Promise<void> {
-  await findEndpoint(deps, id)
-  await deps.audit.record([toEntry('webhook_deleted', id)])
+  const endpoint = await findEndpoint(deps, id)
+  await deps.audit.record([toEntry('webhook_deleted', id, toGrantedText(endpoint))])
   await deps.store.webhooks.remove(id)
 }
 
@@ -102,6 +102,15 @@ export async function findEndpoint({ store }: Pick<EndpointDeps, 'store'>, id: s
 const toUnknown = () => new UserError('There is no endpoint with this id. See: tabbat webhooks list')
 
 const isEventId = (text: string) => /^evt_[0-9a-z]{33}$/.test(text)
+
+/** The address without its path, which may hold a token. */
+const toGrantedText = ({
+  name,
+  url,
+  events,
+  lineages,
+}: Pick<EndpointRow, 'name' | 'url' | 'events' | 'lineages'>) =>
+  `granted ${JSON.stringify({ name, origin: new URL(url).origin, events, keys: lineages })}`
 
 const toEntry = (phase: string, id: string, detail?: string): AuditEntry => ({
   phase,

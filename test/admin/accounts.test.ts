@@ -160,7 +160,7 @@ describe('a password reset', () => {
     expect([(await signIn(name)).status, (await signIn(name, password)).status]).toEqual([401, 200])
     expect(await readAudit(name)).toEqual(
       expect.arrayContaining([
-        `account_reset ok: ${name}; by owner`,
+        expect.stringMatching(`^account_reset ok: ${name}, link works until 2.*; by owner$`),
         expect.stringContaining('password_changed ok'),
       ]),
     )
@@ -224,7 +224,7 @@ describe('an account', () => {
     const { name, cookie } = await makeAccount()
     expect((await post(`/admin/accounts/${name}/remove`, {}, owner)).status).toBe(200)
     expect([await isSignedIn(cookie), (await signIn(name)).status]).toEqual([false, 401])
-    expect(await readAudit(name)).toContain(`account_removed ok: ${name}; by owner`)
+    expect(await readAudit(name)).toContain(`account_removed ok: ${name}, viewer; by owner`)
   })
 
   it.each(['nobody-here', 'NOT A NAME <b>'])('that does not exist cannot be changed: %s', async (name) => {

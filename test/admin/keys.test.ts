@@ -50,7 +50,10 @@ describe('a new key', () => {
       expires_at: expect.any(String),
     })
     expect(JSON.stringify(await list())).not.toContain(key)
-    expect(await lastRow('key_created')).toMatchObject({ key_id: row.id, detail: 'by operator' })
+    expect(await lastRow('key_created')).toMatchObject({
+      key_id: row.id,
+      detail: expect.stringMatching(/^granted \{"name":.*"scopes":\[.*\}; by operator$/),
+    })
   })
 
   it('is listed with its usage', async () => {
@@ -100,7 +103,7 @@ describe('revoking and rolling', () => {
     expect((await post(`/admin/keys/${row.id}/revoke`, {})).json()).toEqual({ ok: true })
     expect(await find(row.id)).toMatchObject({ state: 'revoked' })
     expect((await verify(key)).statusCode).toBe(401)
-    expect(await lastRow('key_revoked')).toMatchObject({ key_id: row.id, detail: 'by operator' })
+    expect(await lastRow('key_revoked')).toMatchObject({ key_id: row.id, detail: `${JSON.stringify({ name: row.name })}; by operator` })
     const again = await post(`/admin/keys/${row.id}/revoke`, {})
     expect(again.status).toBe(409)
     expect(again.json()).toMatchObject({ code: 'refused', message: expect.stringContaining('before') })
@@ -113,7 +116,9 @@ describe('revoking and rolling', () => {
     for (const text of [key, next.key]) expect((await verify(text)).statusCode).toBe(200)
     expect(await lastRow('key_rolled')).toMatchObject({
       key_id: row.id,
-      detail: `successor ${next.row.id}; by operator`,
+      detail: expect.stringMatching(
+        new RegExp(`^successor ${next.row.id} granted {.*}; ends at 2.*Z; by operator$`),
+      ),
     })
     expect(errorsOf(await post(`/admin/keys/${next.row.id}/roll`, { overlap: 'soon' }))).toEqual(['overlap'])
   })

@@ -46,7 +46,11 @@ describe('an endpoint', () => {
     const list = await get('/admin/webhooks')
     expect((list.endpoints as Row[]).map(({ id }) => id)).toContain(row.id)
     expect(JSON.stringify(list)).not.toContain(secret.slice(6))
-    expect(await lastRow('webhook_created')).toMatchObject({ detail: `endpoint ${row.id}; by operator` })
+    expect(await lastRow('webhook_created')).toMatchObject({
+      detail: expect.stringMatching(
+        `^endpoint ${row.id} granted {"name":"shop","origin":"http.*}; by operator$`,
+      ),
+    })
   })
 
   it('is tested, and the signature is right', async () => {
@@ -95,7 +99,9 @@ describe('an endpoint', () => {
       ['delete', 'webhook_deleted'],
     ] as const) {
       expect((await post(`/admin/webhooks/${row.id}/${change}`)).status).toBe(200)
-      expect(await lastRow(phase)).toMatchObject({ detail: `endpoint ${row.id}; by operator` })
+      expect(await lastRow(phase)).toMatchObject({
+        detail: expect.stringMatching(`^endpoint ${row.id}( granted {.*})?; by operator$`),
+      })
     }
     expect((await post(`/admin/webhooks/${row.id}/test`)).text).toContain('There is no endpoint')
   })

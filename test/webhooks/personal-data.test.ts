@@ -116,7 +116,7 @@ describe.each(ENGINES)('webhooks on %s', (engine, toSettings) => {
       "SELECT phase, detail FROM audit WHERE phase LIKE 'webhook%' ORDER BY chain, sequence",
     )
     expect(JSON.parse(phases)).toEqual([
-      { phase: 'webhook_created', detail: `endpoint ${id}` },
+      { phase: 'webhook_created', detail: expect.stringMatching(`^endpoint ${id} granted {"name":`) },
       { phase: 'webhook_rolled', detail: `endpoint ${id}` },
       { phase: 'webhook_tested', detail: `endpoint ${id}` },
       { phase: 'webhook_resent', detail: `endpoint ${id} ${eventId}` },
