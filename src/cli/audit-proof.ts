@@ -5,7 +5,7 @@ import { checkProof, type ProofResult } from '../audit/check-proof.ts'
 import { prove } from '../audit/prove.ts'
 import { UserError } from '../errors.ts'
 import { findPublicKey, readInputFile, toSigner } from './audit-key.ts'
-import { withStore } from './command-context.ts'
+import { EXISTING, withCommandContext, withStore } from './command-context.ts'
 import { addHelp, EXIT_CODES } from './help.ts'
 
 type ReadReference = (text: string) => string
@@ -40,7 +40,7 @@ function addProveCommand(audit: Command, readReference: ReadReference): void {
     .action(runProve)
   addHelp(command, {
     details:
-      'Anyone with the proof and the public key can check it without this server: tabbat audit check-proof FILE. The proof names no person: the number is in it as a keyed hash. docs/audit-format.md describes the format.',
+      'Anyone with the proof and the public key can check it without this server: tabbat audit check-proof FILE. The proof names no person: the number is in it as a keyed hash. That it was made is recorded in the audit log. docs/audit-format.md describes the format.',
     usesDatabase: true,
     settings: ['TABBAT_CHECKPOINT_DIR'],
     exitCodes: EXIT_CODES,
@@ -71,9 +71,10 @@ function addCheckProofCommand(audit: Command): void {
 }
 
 function runProve(reference: string, { out }: { out?: string }): Promise<void> {
-  return withStore(async ({ store, keyring, config }) => {
+  return withCommandContext(async ({ store, signer, config, audit }) => {
     const checkpointDir = config.checkpointDir ?? config.dataDir
-    const text = await prove({ store, signer: toSigner(keyring), checkpointDir }, reference)
+    const text = await prove({ store, signer, checkpointDir }, reference)
+    await audit.record([{ phase: 'audit_proved', outcome: 'ok', detail: `reference ${reference}` }])
     if (out === undefined) return void process.stdout.write(text)
     try {
       writeFileSync(out, text)
@@ -81,7 +82,7 @@ function runProve(reference: string, { out }: { out?: string }): Promise<void> {
       throw new UserError(`${out} cannot be written.`)
     }
     say(`The proof is in ${out}.`)
-  })
+  }, EXISTING)
 }
 
 type CheckOptions = { publicKey?: string; json?: true }

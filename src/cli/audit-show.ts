@@ -10,7 +10,7 @@ import type { LoggedRequest } from '../requests/line.ts'
 import { findRequestsOf, toTimes } from '../requests/of-reference.ts'
 import type { LoggedRow } from '../store/audit-row.ts'
 import { ARCHIVE_NOTE, ARCHIVE_OPTION, searchNamed, warnAboutArchives } from './archive-option.ts'
-import { EXISTING, withCommandContext, withStore } from './command-context.ts'
+import { EXISTING, withCommandContext } from './command-context.ts'
 import { addHelp, EXIT_CODES, NUMBER_NOTE } from './help.ts'
 import { readSecret } from './prompt.ts'
 
@@ -24,16 +24,20 @@ export function addAuditShowCommands(audit: Command, readReference: (text: strin
     .option(...ARCHIVE_OPTION)
     .option('--json', 'print a JSON array of rows')
     .action((reference: string, { archive, json }: Options) =>
-      withStore(async ({ store, keyring, config }) => {
+      withCommandContext(async ({ store, keyring, config, audit }) => {
         const archived = await searchNamed(archive, config, keyring, { request_reference: reference })
         const rows = mergeRows(await store.audit.byReference(reference), archived)
-        if (rows.length === 0) await warnAboutArchives(store, archive, config)
+        if (rows.length === 0) {
+          await warnAboutArchives(store, archive, config)
+          throw new UserError('The audit log has no row with this reference.')
+        }
         const requests = await findRequestsOf(store.requests, reference, rows.flatMap(toTimes))
+        await audit.record([{ phase: 'audit_viewed', outcome: 'ok', detail: `reference ${reference}` }])
         showTimeline(reference, rows, requests, json)
-      }),
+      }, EXISTING),
     )
   addHelp(show, {
-    details: ARCHIVE_NOTE,
+    details: `${ARCHIVE_NOTE} That it was shown is recorded in the audit log first.`,
     usesDatabase: true,
     settings: ['TABBAT_AUDIT_ARCHIVE_DIR'],
     exitCodes: { 0: 'shown', 1: 'no row has this reference, or the log could not be read' },
@@ -68,7 +72,6 @@ function showTimeline(
   requests: readonly LoggedRequest[],
   json: true | undefined,
 ): void {
-  if (rows.length === 0) throw new UserError('The audit log has no row with this reference.')
   if (json) {
     say(JSON.stringify(rows.map(toPlainRow)))
     return

@@ -1,8 +1,10 @@
 import { statSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
 import type { Command } from 'commander'
 import { say, sayJson, strong, toCount, warn } from '../app/terminal.ts'
 import { deleteOldBackups, toBackupFile } from '../backup/retention.ts'
 import { type Backup, writeBackup } from '../backup/write-backup.ts'
+import { holdsPersonNumber } from '../contract/free-text.ts'
 import { addBackupCheckCommand } from './backup-check.ts'
 import { type CommandContext, EXISTING, withCommandContext } from './command-context.ts'
 import { addHelp, EXIT_CODES } from './help.ts'
@@ -57,17 +59,25 @@ async function writeRecorded(
   force: boolean,
 ): Promise<Backup> {
   const progress = createProgress()
-  await audit.record([{ phase: 'backup_written', outcome: 'ok' }])
+  const entry = { phase: 'backup_written', detail: toPlace(file) }
+  await audit.record([{ ...entry, outcome: 'ok' }])
   try {
     const backup = await writeBackup(store, file, { force, onProgress: progress.show })
     await store.meta.set({ last_backup_at: backup.header.created_at })
     return backup
   } catch (error) {
-    await audit.record([{ phase: 'backup_written', outcome: 'failed' }]).catch(() => {})
+    await audit.record([{ ...entry, outcome: 'failed' }]).catch(() => {})
     throw error
   } finally {
     progress.clear()
   }
+}
+
+/** Where the data went. A name that looks like the number of a person is left out. */
+function toPlace(file: string): string | null {
+  const path = resolve(file)
+  const shown = [path, dirname(path)].find((each) => !holdsPersonNumber(each))
+  return shown === undefined ? null : `to ${JSON.stringify(shown)}`
 }
 
 function report(

@@ -1,8 +1,12 @@
+import { join } from 'node:path'
 import { Argument, type Command } from 'commander'
 import { say, sayJson, toTable } from '../app/terminal.ts'
+import { loadConfig } from '../config/config.ts'
 import { KINDS, type Kind } from '../crypto/blind-index.ts'
 import { readRegistryStats } from '../registry/stats.ts'
-import { type ReadContext, withStore } from './command-context.ts'
+import { isReadOnly } from '../store/read-only-copy.ts'
+import { SQLITE_FILE } from '../store/store.ts'
+import { EXISTING, type ReadContext, withCommandContext, withStore } from './command-context.ts'
 import { addHelp, EXIT_CODES, NUMBER_NOTE } from './help.ts'
 import { type EraseOptions, runErase } from './person-erase.ts'
 
@@ -16,8 +20,10 @@ export function addRegistryCommand(program: Command): void {
     .command('stats')
     .description('count the records, without decrypting any')
     .option('--json', 'print a JSON object')
-    .action((options: { json?: true }) => withStore((context) => showStats(context, options.json)))
+    .action(({ json }: { json?: true }) => runStats(json))
   addHelp(stats, {
+    details:
+      'That it was counted is recorded in the audit log first, unless the database is on a read-only file system.',
     usesDatabase: true,
     exitCodes: EXIT_CODES,
     examples: { 'registry stats': 'a table', 'registry stats --json': 'a JSON object' },
@@ -40,6 +46,17 @@ export function addRegistryCommand(program: Command): void {
       'registry erase bvn --yes --json < bvn.txt': 'for a program',
     },
   })
+}
+
+/** The counts name no person, so they can also be read where no row can be written. */
+function runStats(json: true | undefined): Promise<void> {
+  const { databaseUrl, dataDir } = loadConfig()
+  if (databaseUrl === undefined && isReadOnly(join(dataDir, SQLITE_FILE)))
+    return withStore((context) => showStats(context, json))
+  return withCommandContext(async (context) => {
+    await context.audit.record([{ phase: 'registry_counted', outcome: 'ok' }])
+    await showStats(context, json)
+  }, EXISTING)
 }
 
 async function showStats({ store, keyring, database }: ReadContext, json: true | undefined): Promise<void> {

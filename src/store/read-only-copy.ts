@@ -30,7 +30,8 @@ export function copyIfReadOnly(path: string): ReadableFile {
   }
 }
 
-function isReadOnly(path: string): boolean {
+/** Whether the file is on a read-only file system. */
+export function isReadOnly(path: string): boolean {
   try {
     accessSync(dirname(path), constants.W_OK)
     return false

@@ -316,7 +316,8 @@ describe('tabbat audit prove and check-proof', () => {
     )
     expect(code).toBe(0)
     expect(JSON.parse(stdout)).toMatchObject({ sound: true, row: { request_reference: young } })
-    expect(await count()).toBe(before + 1)
+    // One for the proof, and one for the row that records it.
+    expect(await count()).toBe(before + 2)
   })
 })
 

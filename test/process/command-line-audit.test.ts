@@ -1,11 +1,15 @@
 import { spawnSync } from 'node:child_process'
-import { tmpdir } from 'node:os'
+import { tmpdir, userInfo } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { openAuditLog } from '../../src/audit/audit-log.ts'
+import { createSigner } from '../../src/audit/signing.ts'
 import { ENGINES, newSettings, withSealed } from '../registry/sealed-registry.ts'
 import { type Settings, tabbat } from './tabbat.ts'
 
 type Row = { phase: string; outcome: string | null; detail: string | null; subject: string | null }
+
+const BY = `by ${userInfo().username} (cli)`
 
 const readRows = (settings: Settings): Promise<Row[]> =>
   withSealed(settings, async ({ store: { audit } }) => {
@@ -14,7 +18,7 @@ const readRows = (settings: Settings): Promise<Row[]> =>
   })
 
 describe.each(ENGINES)('commands on %s', (engine) => {
-  it('leave a row that says "by command line"', async () => {
+  it('leave a row that names the system user and the word cli', async () => {
     const settings = await newSettings(engine)
     const made = JSON.parse(
       (await tabbat(settings, 'keys', 'create', '--name', 'shop', '--mode', 'test', '--json')).stdout,
@@ -48,7 +52,7 @@ describe.each(ENGINES)('commands on %s', (engine) => {
       ]),
     )
     // Once, not twice.
-    expect(rows.filter(({ detail }) => detail?.split('by command line').length !== 2)).toEqual([])
+    expect(rows.filter(({ detail }) => detail?.split(BY).length !== 2)).toEqual([])
   })
 
   it('that export data record it first, so that the export contains the row', async () => {
@@ -59,7 +63,7 @@ describe.each(ENGINES)('commands on %s', (engine) => {
     expect(JSON.parse(exported.at(-1) ?? '')).toMatchObject({
       phase: 'audit_exported',
       outcome: 'ok',
-      detail: 'by command line',
+      detail: BY,
     })
     const file = join(settings.TABBAT_DATA_DIR ?? tmpdir(), 'all.backup')
     const { rows } = JSON.parse((await tabbat(settings, 'backup', file, '--json')).stdout)
@@ -71,12 +75,58 @@ describe.each(ENGINES)('commands on %s', (engine) => {
     })
     const written = (await readRows(settings)).slice(1)
     expect(written.map(({ phase, outcome, detail }) => `${phase} ${outcome} ${detail}`)).toEqual([
-      'audit_exported ok by command line',
-      'backup_written ok by command line',
-      'backup_written ok by command line',
-      'backup_written failed by command line',
-      'audit_searched ok by command line',
+      `audit_exported ok ${BY}`,
+      `backup_written ok to ${JSON.stringify(file)}; ${BY}`,
+      `backup_written ok to ${JSON.stringify(join(file, 'no-folder'))}; ${BY}`,
+      `backup_written failed to ${JSON.stringify(join(file, 'no-folder'))}; ${BY}`,
+      `audit_searched ok ${BY}`,
     ])
     expect(written.at(-1)?.subject).toMatch(/^[0-9a-f]{64}$/)
+  })
+
+  it('record what a key was granted', async () => {
+    const settings = await newSettings(engine)
+    const options = ['--scope', 'kyc:nin', '--ip', '10.0.0.0/8', '--reveal', 'next_of_kin', '--hide', 'religion']
+    const limits = ['--subjects-per-day', '7', '--require-consent', '--expires', '30d']
+    const name = 'x"}; by root (cli)'
+    await tabbat(settings, 'keys', 'create', '--name', name, '--mode', 'test', ...options, ...limits)
+    const { detail } = (await readRows(settings))[0] ?? {}
+    const [, granted = ''] = /^granted (.*); by \S+ \(cli\)$/.exec(detail ?? '') ?? []
+    expect(JSON.parse(granted)).toEqual({
+      name,
+      scopes: ['kyc:nin'],
+      allowed_ips: ['10.0.0.0/8'],
+      hide: ['religion'],
+      reveal: ['next_of_kin'],
+      subjects_per_day: 7,
+      requires_consent: true,
+      expires_at: expect.stringMatching(/^20/),
+    })
+  })
+
+  it('that show data record it first', async () => {
+    const settings = await newSettings(engine)
+    const reference = `ver_${'0'.repeat(36)}`
+    await withSealed(settings, async ({ store, keyring }) => {
+      const log = await openAuditLog({
+        ...{ table: store.audit, dataDir: settings.TABBAT_DATA_DIR ?? '', losses: undefined },
+        signer: createSigner(keyring['audit-signing']),
+        checkpointDir: settings.TABBAT_DATA_DIR ?? '',
+        ...{ onUnavailable: () => {}, onCheckpointFailure: () => {}, onCorruption: () => {} },
+      })
+      await log.record([{ phase: 'outcome', request_reference: reference, outcome: 'verified' }])
+      await log.close()
+    })
+    expect((await tabbat(settings, 'audit', 'show', reference)).stdout).toContain('verified')
+    expect((await tabbat(settings, 'audit', 'prove', reference)).stdout).toContain('tabbat-audit-proof')
+    expect((await tabbat(settings, 'registry', 'stats')).stdout).toContain('NIN records')
+    const written = (await readRows(settings)).slice(1)
+    expect(written.map(({ phase, outcome, detail }) => `${phase} ${outcome} ${detail}`)).toEqual([
+      `audit_viewed ok reference ${reference}; ${BY}`,
+      `audit_proved ok reference ${reference}; ${BY}`,
+      `registry_counted ok ${BY}`,
+    ])
+    // The timeline of the verification itself has no new row.
+    expect(JSON.parse((await tabbat(settings, 'audit', 'show', reference, '--json')).stdout)).toHaveLength(1)
   })
 })
