@@ -10,6 +10,7 @@ export const AUDIT_PHASES = [
   'batch_cancelled',
   'picture_fetched',
   'key_created',
+  'key_changed',
   'key_revoked',
   'key_rolled',
   'record_viewed',

@@ -15,6 +15,8 @@ import {
   readFields,
   readLifetime,
   readName,
+  readNote,
+  readOwner,
   readScopes,
 } from './options.ts'
 
@@ -31,6 +33,8 @@ type CreateOptions = {
   requireConsent?: true
   asyncWhenDown?: true
   requireMatch?: RequireMatch
+  owner?: string
+  note?: string
   json?: true
 }
 
@@ -85,6 +89,8 @@ export function addCreateKeyCommand(keys: Command): void {
         'details that each verification must give, and that must match: name, dob (date of birth) or both',
       ).choices(Object.keys(REQUIRE_MATCH)),
     )
+    .option('--owner <text>', 'the team that answers for the key', readOwner)
+    .option('--note <text>', 'a note of one line', readNote)
     .option('--json', 'print a JSON object')
     .action((options: CreateOptions) => withCommandContext((context) => create(context, options)))
   addHelp(command, {
@@ -101,7 +107,7 @@ export function addCreateKeyCommand(keys: Command): void {
 
 async function create(context: CommandContext, options: CreateOptions): Promise<void> {
   const { name, mode, scope = [...SCOPES], expires, ip, clientCert, hide, reveal } = options
-  const { subjectsPerDay, requireConsent = false, asyncWhenDown = false, requireMatch } = options
+  const { subjectsPerDay, requireConsent = false, asyncWhenDown = false, requireMatch, owner, note } = options
   const expiresAt = expires === undefined ? undefined : Date.now() + expires
   const keyOptions = {
     name,
@@ -114,6 +120,8 @@ async function create(context: CommandContext, options: CreateOptions): Promise<
     requiresConsent: requireConsent,
     asyncWhenDown,
     requireMatch,
+    owner,
+    note,
   }
   showNewKey(
     context,

@@ -6,6 +6,7 @@ import { revokeKey, rollKey } from '../keys/manage.ts'
 import type { Store } from '../store/store.ts'
 import { EXISTING, withCommandContext, withStore } from './command-context.ts'
 import { addHelp, EXIT_CODES } from './help.ts'
+import { addChangeKeyCommand } from './keys-change.ts'
 import { addCreateKeyCommand, CLIENT_CERT, showNewKey, toDay } from './keys-create.ts'
 import { readClientCerts, readKeyDuration } from './options.ts'
 import { addRotateRootCommand } from './rotate-root.ts'
@@ -15,7 +16,7 @@ const ID = 'id of the key, as "tabbat keys list" shows it'
 export function addKeysCommand(program: Command): void {
   const keys = program
     .command('keys')
-    .description('create, list, revoke and roll API keys; rotate the root key')
+    .description('create, list, change, revoke and roll API keys; rotate the root key')
   addHelp(keys, {
     examples: {
       'keys create --name shop --mode live': 'create a key for live requests',
@@ -24,6 +25,7 @@ export function addKeysCommand(program: Command): void {
   })
   addCreateKeyCommand(keys)
   addListCommand(keys)
+  addChangeKeyCommand(keys, ID)
   addRevokeCommand(keys)
   addRollCommand(keys)
   addRotateRootCommand(keys)

@@ -25,3 +25,11 @@ export const readClientCerts = asOption(keyOptions.readClientCerts)
 export const readName = asOption<string>(keyOptions.readName)
 export const readFields = asOption(keyOptions.readFields)
 export const readCount = asOption<number>(keyOptions.readCount)
+export const readOwner = asOption<string>(keyOptions.readOwner)
+export const readNote = asOption<string>(keyOptions.readNote)
+
+/** A word that removes the option: null. */
+export const orWord =
+  <T>(word: string, read: (text: string, before?: T) => T) =>
+  (text: string, before?: T | null): T | null =>
+    text.trim().toLowerCase() === word ? null : read(text, before ?? undefined)

@@ -1,7 +1,7 @@
 import type { KeyRow } from '../store/key-table.ts'
 import { toKeyView } from './key-view.ts'
 
-/** What a key may do, as the audit log records it. */
+/** What is recorded about a key in the audit log. */
 const GRANTS = [
   'name',
   'scopes',
@@ -14,6 +14,8 @@ const GRANTS = [
   'async_when_down',
   'require_match',
   'expires_at',
+  'owner',
+  'note',
 ] as const
 
 /** As JSON, so that no name can be mistaken for the text around it. Options that are not used are left out. */
@@ -21,6 +23,15 @@ export function toGrantedText(row: KeyRow): string {
   const view = toKeyView(row)
   const granted = GRANTS.map((name) => [name, view[name]] as const).filter(([, value]) => isUsed(value))
   return `granted ${JSON.stringify(Object.fromEntries(granted))}`
+}
+
+/** The options that differ, before and after. Undefined: none does. */
+export function toChangedText(before: KeyRow, after: KeyRow): string | undefined {
+  const [from, to] = [toKeyView(before), toKeyView(after)]
+  const changed = GRANTS.filter((name) => JSON.stringify(from[name]) !== JSON.stringify(to[name]))
+  if (changed.length === 0) return undefined
+  const entries = changed.map((name) => [name, { from: from[name], to: to[name] }])
+  return `changed ${JSON.stringify(Object.fromEntries(entries))}`
 }
 
 const isUsed = (value: unknown) =>

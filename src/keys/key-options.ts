@@ -66,6 +66,17 @@ export function readName(text: string): string {
   return name
 }
 
+export const readOwner = (text: string) => readFreeText('owner', text, 80)
+export const readNote = (text: string) => readFreeText('note', text, 500)
+
+function readFreeText(what: string, given: string, most: number): string {
+  const text = given.trim()
+  if (text === '' || text.length > most || /\p{Cc}/u.test(text))
+    throw new InvalidOption(`Give one line of 1 to ${most} characters.`)
+  if (holdsPersonNumber(text)) throw new PersonNumber(`The ${what} ${PERSON_NUMBER_RULE}.`)
+  return text
+}
+
 /** Returned as given: a group stays a group when the contract adds fields to it. */
 export function readFields(text: string, before: readonly string[] = []): string[] {
   const words = [...before, ...toList(text)]

@@ -20,6 +20,8 @@ export function toKeyView(row: KeyRow) {
     requires_consent: row.requiresConsent,
     async_when_down: row.asyncWhenDown,
     require_match: row.requireMatch ?? null,
+    owner: row.owner ?? null,
+    note: row.note ?? null,
     subjects_per_day: row.subjectsPerDay ?? SUBJECTS_PER_DAY,
     created_at: time(row.createdAt),
     expires_at: time(row.expiresAt),

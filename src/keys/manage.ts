@@ -21,6 +21,8 @@ export type KeyOptions = Pick<KeyRow, 'name' | 'mode' | 'scopes' | 'expiresAt' |
       | 'requiresConsent'
       | 'asyncWhenDown'
       | 'requireMatch'
+      | 'owner'
+      | 'note'
       | 'lineage'
     >
   >
@@ -34,7 +36,7 @@ export type KeyDeps = {
 
 export async function createKey(deps: KeyDeps, options: KeyOptions): Promise<NewKey> {
   const created = toNewKey(deps, options)
-  await deps.audit.record([toEntry('key_created', created.row, toGrantedText(created.row))])
+  await deps.audit.record([toKeyEntry('key_created', created.row, toGrantedText(created.row))])
   await deps.store.keys.insert(created.row)
   return created
 }
@@ -43,7 +45,7 @@ export async function revokeKey({ store, audit }: KeyDeps, id: string): Promise<
   const key = await store.keys.find(id)
   if (!key) throw toUnknownKey(id)
   if (key.revokedAt !== undefined) throw new UserError(`Key ${id} was revoked before.`)
-  await audit.record([toEntry('key_revoked', key, toNameText(key))])
+  await audit.record([toKeyEntry('key_revoked', key, toNameText(key))])
   await store.keys.revoke(id, steadyNow())
 }
 
@@ -69,7 +71,7 @@ export async function rollKey(
   const successor = toNewKey(deps, { ...old, ...changes, expiresAt })
   const endsAt = steadyNow() + overlapMs
   const detail = `successor ${successor.row.id} ${toGrantedText(successor.row)}; ends at ${new Date(endsAt).toISOString()}`
-  await audit.record([toEntry('key_rolled', old, detail)])
+  await audit.record([toKeyEntry('key_rolled', old, detail)])
   await store.keys.roll(id, successor.row, endsAt)
   return successor
 }
@@ -83,6 +85,8 @@ function toNewKey({ keyring }: KeyDeps, options: KeyOptions): NewKey {
     requiresConsent = false,
     asyncWhenDown = false,
     requireMatch,
+    owner,
+    note,
     lineage = id,
   } = options
   const row: KeyRow = {
@@ -104,11 +108,13 @@ function toNewKey({ keyring }: KeyDeps, options: KeyOptions): NewKey {
     requiresConsent,
     asyncWhenDown,
     requireMatch,
+    owner,
+    note,
   }
   return { text, row }
 }
 
-const toEntry = (phase: string, { id, mode }: KeyRow, detail: string): AuditEntry => ({
+export const toKeyEntry = (phase: string, { id, mode }: KeyRow, detail: string): AuditEntry => ({
   phase,
   key_id: id,
   mode,
@@ -119,5 +125,5 @@ const toEntry = (phase: string, { id, mode }: KeyRow, detail: string): AuditEntr
 const toNameText = ({ name }: KeyRow) => JSON.stringify({ name })
 
 /** The id is repeated only if it looks like an id: it may be a whole key, pasted by mistake. */
-const toUnknownKey = (id: string) =>
+export const toUnknownKey = (id: string) =>
   new UserError(`There is no key ${/^[0-9A-Za-z]{8}$/.test(id) ? id : 'with this id'}. See: tabbat keys list`)

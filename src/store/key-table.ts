@@ -1,7 +1,7 @@
 import type { RequireMatch } from '../contract/person-details.ts'
 import type { Mode, Scope } from '../contract/scope.ts'
 import { UserError } from '../errors.ts'
-import type { Database, Row } from './database.ts'
+import type { Database, Row, Value } from './database.ts'
 
 export type KeyRow = {
   readonly id: string
@@ -29,6 +29,9 @@ export type KeyRow = {
   readonly asyncWhenDown: boolean
   /** Details that every verification must give and that must match. */
   readonly requireMatch?: RequireMatch | undefined
+  /** Who answers for the key, and a note about it. */
+  readonly owner?: string | undefined
+  readonly note?: string | undefined
 }
 
 export type KeyTable = {
@@ -37,6 +40,8 @@ export type KeyTable = {
   readonly list: () => Promise<KeyRow[]>
   /** The earliest expiry after `now` of a live key that is neither revoked nor rolled. */
   readonly findNextExpiry: (now: number) => Promise<number | undefined>
+  /** Writes all options of `after`. False when the stored key is no longer `before`: of two changes at once, one wins. */
+  readonly change: (before: KeyRow, after: KeyRow) => Promise<boolean>
   /** False when the key does not exist or was revoked before. */
   readonly revoke: (id: string, at: number) => Promise<boolean>
   /**
@@ -48,7 +53,9 @@ export type KeyTable = {
 
 /** Listed: PostgreSQL fails a prepared `SELECT *` when another node adds a column. */
 const COLUMNS = `id, mode, name, hash, scopes, allowed_ips, created_at, expires_at, revoked_at, rolled_to,
-  hide, reveal, subjects_per_day, requires_consent, lineage, client_certs, async_when_down, require_match`
+  hide, reveal, subjects_per_day, requires_consent, lineage, client_certs, async_when_down, require_match,
+  owner, note`
+const NAMES = COLUMNS.split(',').map((column) => column.trim())
 
 /** Column values for an unknown id, so that the response time does not tell which ids exist. */
 const IF_MISSING: Readonly<Record<string, string>> = {
@@ -66,14 +73,11 @@ const IF_MISSING: Readonly<Record<string, string>> = {
 const NO_HASH = Buffer.alloc(32)
 
 /** Returns one row with the same columns, whether the id exists or not. */
-const FIND = `SELECT ${COLUMNS.split(',')
-  .map((column) => column.trim())
-  .map((name) =>
-    name in IF_MISSING
-      ? `COALESCE(api_keys.${name}, ${IF_MISSING[name]}) AS ${name}`
-      : `api_keys.${name} AS ${name}`,
-  )
-  .join(', ')}
+const FIND = `SELECT ${NAMES.map((name) =>
+  name in IF_MISSING
+    ? `COALESCE(api_keys.${name}, ${IF_MISSING[name]}) AS ${name}`
+    : `api_keys.${name} AS ${name}`,
+).join(', ')}
   FROM (SELECT CAST($1 AS TEXT) AS wanted) AS question LEFT JOIN api_keys ON api_keys.id = question.wanted`
 
 export function createKeyTable(database: Database): KeyTable {
@@ -89,6 +93,7 @@ export function createKeyTable(database: Database): KeyTable {
     },
     list: async () => (await list.all()).map(toKeyRow),
     findNextExpiry: async (now) => toOptionalNumber((await nextExpiry.get(now))?.at),
+    change: (before, after) => database.transaction((inside) => changeKey(inside, before, after)),
     revoke: async (id, at) => (await revoke.run(id, at)) > 0,
     roll: (id, successor, oldEndsAt) =>
       database.transaction(async (inside) => {
@@ -109,33 +114,47 @@ const END_OLD_KEY = `UPDATE api_keys SET rolled_to = $3,
     expires_at = CASE WHEN expires_at IS NULL OR expires_at > $2 THEN $2 ELSE expires_at END
   WHERE id = $1 AND rolled_to IS NULL AND revoked_at IS NULL`
 
-async function insertKey(database: Database, row: KeyRow): Promise<void> {
-  await database
-    .prepare(
-      `INSERT INTO api_keys (${COLUMNS})
-       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)`,
-    )
-    .run(
-      row.id,
-      row.mode,
-      row.name,
-      row.hash,
-      row.scopes.join(','),
-      row.allowedIps?.join(',') ?? null,
-      row.createdAt,
-      row.expiresAt ?? null,
-      row.revokedAt ?? null,
-      row.rolledTo ?? null,
-      row.hide.join(',') || null,
-      row.reveal.join(',') || null,
-      row.subjectsPerDay ?? null,
-      row.requiresConsent ? 1 : 0,
-      row.lineage,
-      row.clientCerts?.join(',') ?? null,
-      row.asyncWhenDown ? 1 : 0,
-      row.requireMatch ?? null,
-    )
+const PLACES = NAMES.map((_name, index) => `$${index + 1}`)
+const INSERT = `INSERT INTO api_keys (${COLUMNS}) VALUES (${PLACES.join(', ')})`
+const REPLACE = `UPDATE api_keys SET ${NAMES.map((name, index) => `${name} = ${PLACES[index]}`).join(', ')} WHERE id = $1`
+
+/** The row stays locked until the commit, so a revocation at the same time is not undone. */
+async function changeKey(inside: Database, before: KeyRow, after: KeyRow): Promise<boolean> {
+  const lock = inside.dialect === 'postgres' ? 'FOR UPDATE' : ''
+  const row = await inside.prepare(`SELECT ${COLUMNS} FROM api_keys WHERE id = $1 ${lock}`).get(before.id)
+  if (!row || toComparable(toKeyRow(row)) !== toComparable(before)) return false
+  return (await inside.prepare(REPLACE).run(...toValues(after))) > 0
 }
+
+const toComparable = (row: KeyRow) => JSON.stringify({ ...row, hash: undefined })
+
+async function insertKey(database: Database, row: KeyRow): Promise<void> {
+  await database.prepare(INSERT).run(...toValues(row))
+}
+
+/** In the order of the columns. */
+const toValues = (row: KeyRow): Value[] => [
+  row.id,
+  row.mode,
+  row.name,
+  row.hash,
+  row.scopes.join(','),
+  row.allowedIps?.join(',') ?? null,
+  row.createdAt,
+  row.expiresAt ?? null,
+  row.revokedAt ?? null,
+  row.rolledTo ?? null,
+  row.hide.join(',') || null,
+  row.reveal.join(',') || null,
+  row.subjectsPerDay ?? null,
+  row.requiresConsent ? 1 : 0,
+  row.lineage,
+  row.clientCerts?.join(',') ?? null,
+  row.asyncWhenDown ? 1 : 0,
+  row.requireMatch ?? null,
+  row.owner ?? null,
+  row.note ?? null,
+]
 
 const toOptionalNumber = (value: unknown) =>
   value === null || value === undefined ? undefined : Number(value)
@@ -160,7 +179,11 @@ function toKeyRow(row: Row): KeyRow {
     asyncWhenDown: Number(row.async_when_down) === 1,
     requireMatch: row.require_match === null ? undefined : (row.require_match as RequireMatch),
     requiresConsent: Number(row.requires_consent) === 1,
+    owner: toOptionalText(row.owner),
+    note: toOptionalText(row.note),
   }
 }
+
+const toOptionalText = (value: unknown) => (typeof value === 'string' ? value : undefined)
 
 const toList = (text: unknown) => (typeof text === 'string' ? text.split(',') : [])

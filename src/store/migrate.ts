@@ -48,6 +48,7 @@ import { passkeys } from './migrations/0045-passkeys.ts'
 import { identities } from './migrations/0046-identities.ts'
 import { erasures } from './migrations/0047-erasures.ts'
 import { consentBlocks } from './migrations/0048-consent-blocks.ts'
+import { keyNotes } from './migrations/0049-key-notes.ts'
 
 /** `sql` runs on both engines; statements that differ stand under the name of the dialect. */
 type Migration = {
@@ -107,6 +108,7 @@ const MIGRATIONS: readonly Migration[] = [
   identities,
   erasures,
   consentBlocks,
+  keyNotes,
 ]
 
 /** The schema that this program knows. */

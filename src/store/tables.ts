@@ -117,7 +117,7 @@ export const createTables = (database: Database): Tables => ({
 
 /** The methods that write. A server on SQLite runs them in a writer thread, so that the event loop never waits for the disk. */
 export const WRITES: { readonly [Table in keyof Tables]: readonly (keyof Tables[Table])[] } = {
-  keys: ['insert', 'revoke', 'roll'],
+  keys: ['insert', 'change', 'revoke', 'roll'],
   meta: ['insert', 'set'],
   registry: ['save', 'finishImport', 'eraseOld'],
   guesses: ['admit', 'check', 'withdraw', 'confirm', 'withdrawAll', 'forget'],

@@ -97,13 +97,68 @@ describe('a new key', () => {
   })
 })
 
+describe('changing', () => {
+  const change = (id: string, body: object, role?: string) => post(`/admin/keys/${id}/change`, body, role)
+
+  it('changes the options of a key, keeps its secret, and records both values', async () => {
+    const { key, row } = await create({ expires_in: '90d', note: 'first' })
+    const body = { name: 'till', subjects_per_day: 5, expires_in: null, owner: 'payments', note: null }
+    const answer = await change(row.id, { ...body, hide: ['religion'], require_match: 'dob' })
+    expect([answer.status, answer.json()]).toMatchObject([200, { row: { id: row.id, name: 'till' } }])
+    expect(await find(row.id)).toMatchObject({
+      ...{ name: 'till', subjects_per_day: 5, expires_at: null, owner: 'payments', note: null },
+      ...{ hide: ['religion'], require_match: 'dob', scopes: ['kyc:nin'] },
+    })
+    const { detail } = (await lastRow('key_changed')) ?? {}
+    expect(detail).toMatch(/^changed .*; by operator$/)
+    expect(JSON.parse(String(detail).slice('changed '.length, -'; by operator'.length))).toMatchObject({
+      name: { from: 'shop', to: 'till' },
+      expires_at: { from: row.expires_at, to: null },
+      require_match: { from: null, to: 'dob' },
+      note: { from: 'first', to: null },
+    })
+    await change(row.id, { scopes: ['catalogue:read'], require_match: null })
+    await expect.poll(async () => (await verify(key)).statusCode).toBe(403)
+  })
+
+  it('refuses an ended, rolled or unknown key, and a change of nothing', async () => {
+    const { row } = await create()
+    expect((await change(row.id, { name: 'shop' })).json().message).toMatch(/Nothing was changed/)
+    await post(`/admin/keys/${row.id}/roll`, { overlap: '1h' })
+    expect((await change(row.id, { name: 'x' })).json().message).toMatch(/was rolled/)
+    await post(`/admin/keys/${row.id}/revoke`, {})
+    expect((await change(row.id, { name: 'x' })).json().message).toMatch(/has ended/)
+    expect((await change('Unknown8', { name: 'x' })).json().message).toMatch(/no key/)
+  })
+
+  it('reports every bad field, and repeats no number', async () => {
+    const { row } = await create()
+    const body = { name: '12345678901', owner: '0803 123 4567', note: '22345678901', allowed_ips: ['here'] }
+    const answer = await change(row.id, body)
+    expect(errorsOf(answer)).toEqual(['name', 'allowed_ips', 'owner', 'note'])
+    expect(answer.body).not.toMatch(/1234567|2234567/)
+    expect(errorsOf(await change(row.id, { subjects_per_day: 0 }))).toEqual(['subjects_per_day'])
+    expect(errorsOf(await change(row.id, { mode: 'live' }))).toEqual(['mode'])
+  })
+
+  it('of a key that reveals hidden fields needs an owner', async () => {
+    const { row } = await create({ reveal: ['place_of_origin'] }, 'owner')
+    expect((await change(row.id, { name: 'x' })).json().code).toBe('wrong_role')
+    expect((await change(row.id, { reveal: [] }, 'owner')).status).toBe(200)
+    expect((await change(row.id, { reveal: ['next_of_kin'] })).json().code).toBe('wrong_role')
+  })
+})
+
 describe('revoking and rolling', () => {
   it('revokes a key', async () => {
     const { key, row } = await create()
     expect((await post(`/admin/keys/${row.id}/revoke`, {})).json()).toEqual({ ok: true })
     expect(await find(row.id)).toMatchObject({ state: 'revoked' })
     expect((await verify(key)).statusCode).toBe(401)
-    expect(await lastRow('key_revoked')).toMatchObject({ key_id: row.id, detail: `${JSON.stringify({ name: row.name })}; by operator` })
+    expect(await lastRow('key_revoked')).toMatchObject({
+      key_id: row.id,
+      detail: '{"name":"shop"}; by operator',
+    })
     const again = await post(`/admin/keys/${row.id}/revoke`, {})
     expect(again.status).toBe(409)
     expect(again.json()).toMatchObject({ code: 'refused', message: expect.stringContaining('before') })

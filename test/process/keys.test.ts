@@ -47,6 +47,37 @@ describe('tabbat keys', () => {
     expect([bad.code, bad.stderr]).toEqual([1, expect.stringContaining('SHA-256 fingerprints')])
   })
 
+  it('changes a key that a running server knows', async () => {
+    const { key, id } = await create(
+      '--mode',
+      'test',
+      '--scope',
+      'kyc:nin',
+      '--ip',
+      '10.0.0.1',
+      '--note',
+      'old',
+    )
+    expect(await status(key)).toBe(403)
+    const options = ['--scope', 'catalogue:read', '--ip', 'any', '--expires', '1d', '--note', 'none']
+    const changed = await tabbat(settings, 'keys', 'change', id, ...options, '--require-consent', '--json')
+    expect(JSON.parse(changed.stdout)).toMatchObject({
+      ...{ id, scopes: ['catalogue:read'], allowed_ips: null, note: null, requires_consent: true },
+      expires_at: expect.any(String),
+    })
+    await expect.poll(() => status(key)).toBe(200)
+    const back = ['--no-require-consent', '--expires', 'never']
+    expect(
+      JSON.parse((await tabbat(settings, 'keys', 'change', id, ...back, '--json')).stdout),
+    ).toMatchObject({
+      ...{ requires_consent: false, expires_at: null, scopes: ['catalogue:read'] },
+    })
+    const none = await tabbat(settings, 'keys', 'change', id)
+    expect([none.code, none.stderr]).toEqual([1, expect.stringContaining('Give at least one option')])
+    const bad = await tabbat(settings, 'keys', 'change', id, '--note', 'NIN 12345678901')
+    expect([bad.code, bad.stderr]).toEqual([1, expect.not.stringContaining('12345678901')])
+  })
+
   it('stores scopes and expiry', async () => {
     const made = await create('--mode', 'live', '--scope', 'kyc:nin,kyc:bvn', '--expires', '90d')
     expect(made.key).toMatch(/^tbt_live_/)

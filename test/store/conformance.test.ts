@@ -100,6 +100,28 @@ describeEngines(ENGINES, (engine) => {
       expect((await store.keys.find(key.id))?.name).toBe(key.name)
     })
 
+    it('are changed if they are still as they were read', async () => {
+      const key = toKey({ owner: 'payments', note: 'for the till' })
+      await store.keys.insert(key)
+      const before = (await store.keys.find(key.id)) as KeyRow
+      const [one, two] = [
+        { ...before, name: 'one', allowedIps: undefined, note: undefined },
+        { ...before, name: 'two', subjectsPerDay: 5 },
+      ]
+      const done = await Promise.all([store.keys.change(before, one), store.keys.change(before, two)])
+      expect(done.toSorted()).toEqual([false, true])
+      expect(plain(await store.keys.find(key.id))).toEqual(plain(done[0] ? one : two))
+    })
+
+    it('that were revoked meanwhile are not changed', async () => {
+      const { id } = toKey()
+      await store.keys.insert(toKey({ id }))
+      const before = (await store.keys.find(id)) as KeyRow
+      await store.keys.revoke(id, NOW)
+      expect(await store.keys.change(before, { ...before, name: 'other' })).toBe(false)
+      expect(await store.keys.find(id)).toMatchObject({ revokedAt: NOW, name: before.name })
+    })
+
     it('are revoked once', async () => {
       const { id } = toKey()
       await store.keys.insert(toKey({ id }))

@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks'
 import type { CreatedKey, Keys as KeysShape, KeyWithUsage } from '../../../src/admin/shapes/keys.ts'
 import { useHasRole } from '../app-context.ts'
+import { ChangeKeyDialog } from '../components/change-key-dialog.tsx'
 import { CreateKeyDialog } from '../components/create-key-dialog.tsx'
 import { Segments, TextField } from '../components/field.tsx'
 import { KeyDialog, RevokeDialog, RollDialog } from '../components/key-dialogs.tsx'
@@ -14,7 +15,7 @@ import { toCount } from '../format.ts'
 import { useQuery } from '../use-query.ts'
 
 type Open = { readonly what: 'new' } | { readonly what: 'created'; readonly key: string } | OpenKey
-type OpenKey = { readonly what: 'revoke' | 'roll' | 'facts'; readonly row: KeyWithUsage }
+type OpenKey = { readonly what: 'change' | 'revoke' | 'roll' | 'facts'; readonly row: KeyWithUsage }
 
 export function Keys() {
   const query = useQuery<KeysShape>('/admin/keys')
@@ -25,7 +26,7 @@ export function Keys() {
     setOpen({ what: 'created', key })
     query.reload()
   }
-  const revoked = () => {
+  const done = () => {
     close()
     query.reload()
   }
@@ -53,7 +54,10 @@ export function Keys() {
           Copy the key now. It is not shown again: only a hash is stored.
         </ShownOnce>
       )}
-      {open?.what === 'revoke' && <RevokeDialog row={open.row} onClose={close} onDone={revoked} />}
+      {open?.what === 'change' && query.value && (
+        <ChangeKeyDialog keys={query.value} row={open.row} onClose={close} onDone={done} />
+      )}
+      {open?.what === 'revoke' && <RevokeDialog row={open.row} onClose={close} onDone={done} />}
       {open?.what === 'roll' && <RollDialog row={open.row} onClose={close} onCreated={finish} />}
       {open?.what === 'facts' && <KeyDialog row={open.row} onClose={close} />}
     </>
@@ -150,10 +154,21 @@ function KeyActions({ row, onOpen }: { row: KeyWithUsage; onOpen: (open: OpenKey
   const isOperator = useHasRole('operator')
   const isOwner = useHasRole('owner')
   if (!isOperator || row.state !== 'active') return null
-  const canRoll = row.rolled_to === null && (isOwner || row.reveal.length === 0)
+  // Only an owner may change or roll a key that reveals hidden fields.
+  const canChange = row.rolled_to === null && (isOwner || row.reveal.length === 0)
   return (
     <span class="actions">
-      {canRoll && (
+      {canChange && (
+        <button
+          type="button"
+          class="small"
+          aria-label={`Change ${row.name}`}
+          onClick={() => onOpen({ what: 'change', row })}
+        >
+          Change
+        </button>
+      )}
+      {canChange && (
         <button
           type="button"
           class="small"

@@ -5,6 +5,7 @@ import type { Static } from '../../contract/schema.ts'
 import { SCOPES } from '../../contract/scope.ts'
 import { DAY_MS, steadyNow } from '../../contract/time.ts'
 import { SUBJECTS_PER_DAY } from '../../keys/api-key.ts'
+import { changeKey } from '../../keys/change-key.ts'
 import { listFieldGroups, toHiddenFields } from '../../keys/field-policy.ts'
 import { OVERLAP } from '../../keys/key-options.ts'
 import { toKeyView } from '../../keys/key-view.ts'
@@ -14,10 +15,12 @@ import { toNinRecord } from '../../sources/sandbox/nin-record.ts'
 import { toSpanName } from '../../store/span.ts'
 import { mask } from '../../verification/mask.ts'
 import type { AdminDeps } from '../admin-deps.ts'
-import { readKeyOptions, readOverlap } from '../key-request.ts'
+import { readKeyChanges, readKeyOptions, readOverlap } from '../key-request.ts'
 import { type AdminRoute, defineRoute } from '../route.ts'
 import { Ok } from '../shapes/fields.ts'
 import {
+  ChangedKey,
+  ChangeKeyRequest,
   CreatedKey,
   CreateKeyRequest,
   Keys,
@@ -86,13 +89,31 @@ const createKeyRoute = defineRoute({
 function requireOwnerToReveal({ role }: Actor, reveal: readonly string[] = []): void {
   if (reveal.length > 0 && !isAtLeast(role, 'owner'))
     throw new AdminError('wrong_role', {
-      message: 'Only an owner may create or roll a key that reveals hidden fields.',
+      message: 'Only an owner may create, change or roll a key that reveals hidden fields.',
     })
 }
 
 const toCreatedKey = ({ text, row }: NewKey): Static<typeof CreatedKey> => ({
   key: text,
   row: toKeyView(row),
+})
+
+const change = defineRoute({
+  name: 'change_key',
+  tag,
+  method: 'POST',
+  path: '/admin/keys/:id/change',
+  summary:
+    'Change the options of a key; its secret stays the same. Only an owner may change a key that reveals hidden fields.',
+  role: 'operator',
+  input: ChangeKeyRequest,
+  output: ChangedKey,
+  run: async (deps, { input, params: { id = '' }, actor }) => {
+    const changes = readKeyChanges(input)
+    const { reveal = [] } = (await deps.context.store.keys.find(id)) ?? {}
+    requireOwnerToReveal(actor, [...reveal, ...(changes.reveal ?? [])])
+    return { row: toKeyView(await changeKey(toKeyDeps(deps, actor), id, changes)) }
+  },
 })
 
 const revoke = defineRoute({
@@ -143,4 +164,4 @@ const preview = defineRoute({
 
 const PHONE = '8031234567'
 
-export const KEY_ROUTES: readonly AdminRoute[] = [listKeys, createKeyRoute, preview, revoke, roll]
+export const KEY_ROUTES: readonly AdminRoute[] = [listKeys, createKeyRoute, preview, change, revoke, roll]

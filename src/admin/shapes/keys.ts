@@ -20,6 +20,8 @@ export const Key = Type.Object({
   async_when_down: Type.Boolean(),
   /** Details that must be given and must match. */
   require_match: Type.Nullable(RequireMatch),
+  owner: Type.Nullable(Type.String()),
+  note: Type.Nullable(Type.String()),
   subjects_per_day: Type.Integer(),
   created_at: Type.Nullable(Time),
   expires_at: Type.Nullable(Time),
@@ -62,9 +64,34 @@ export const CreateKeyRequest = Type.Object(
     requires_consent: Type.Optional(Type.Boolean()),
     async_when_down: Type.Optional(Type.Boolean()),
     require_match: Type.Optional(RequireMatch),
+    /** The team that answers for the key. */
+    owner: Type.Optional(Type.String({ maxLength: 80 })),
+    note: Type.Optional(Type.String({ maxLength: 500 })),
   },
   strict,
 )
+const orNull = <T extends Parameters<typeof Type.Nullable>[0]>(type: T) => Type.Optional(Type.Nullable(type))
+/** Absent: unchanged. Null, or an empty list: removed. */
+export const ChangeKeyRequest = Type.Object(
+  {
+    name: Type.Optional(CreateKeyRequest.properties.name),
+    scopes: Type.Optional(CreateKeyRequest.properties.scopes),
+    /** A duration from now, such as 90d. Null: never. */
+    expires_in: orNull(Type.String({ maxLength: 20 })),
+    allowed_ips: orNull(Type.Array(Type.String({ maxLength: 60 }), { maxItems: 50 })),
+    client_certs: orNull(Type.Array(Type.String({ maxLength: 110 }), { maxItems: 8 })),
+    hide: Type.Optional(Fields),
+    reveal: Type.Optional(Fields),
+    subjects_per_day: orNull(Type.Integer({ minimum: 1, maximum: 100_000_000 })),
+    requires_consent: Type.Optional(Type.Boolean()),
+    async_when_down: Type.Optional(Type.Boolean()),
+    require_match: orNull(RequireMatch),
+    owner: orNull(Type.String({ maxLength: 80 })),
+    note: orNull(Type.String({ maxLength: 500 })),
+  },
+  strict,
+)
+export const ChangedKey = Type.Object({ row: Key })
 /** `key` is returned only here. */
 export const CreatedKey = Type.Object({ key: Type.String(), row: Key })
 export type CreatedKey = Static<typeof CreatedKey>
