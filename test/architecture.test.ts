@@ -20,6 +20,7 @@ const ROOMS = [
   'catalogue',
   'backup',
   'config',
+  'witness',
   'webhooks',
   'sources',
   'accounts',

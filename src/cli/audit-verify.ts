@@ -1,8 +1,6 @@
 import type { KeyObject } from 'node:crypto'
 import type { Command } from 'commander'
 import { dim, say, strong } from '../app/terminal.ts'
-import { type CheckpointFile, findCheckpointFile } from '../audit/checkpoint-file.ts'
-import { findPlace } from '../audit/checkpoint-place.ts'
 import { type ComparedFile, toVerdictText } from '../audit/verdict-text.ts'
 import type { Verdict } from '../audit/verify-audit-log.ts'
 import { verifyStore } from '../audit/verify-store.ts'
@@ -16,9 +14,16 @@ import { readKeyFile, toPublicKeyOf } from './audit-key.ts'
 import { withStore } from './command-context.ts'
 import { printDatabase } from './database.ts'
 import { addHelp } from './help.ts'
+import { type OutsideCheckpoints, withOutsideCheckpoints } from './outside-checkpoints.ts'
 import { createProgress } from './progress.ts'
 
-type Options = { checkpoints?: string; archive?: string[]; publicKey?: string; json?: true }
+type Options = {
+  checkpoints?: string
+  witness?: true
+  archive?: string[]
+  publicKey?: string
+  json?: true
+}
 
 export function addAuditVerifyCommand(audit: Command): void {
   const command = audit
@@ -28,21 +33,25 @@ export function addAuditVerifyCommand(audit: Command): void {
       '--checkpoints <path>',
       'a copy of checkpoints.log (also .gz), or of its folder, kept away from this server',
     )
+    .option('--witness', 'compare with the checkpoints of the witness: see TABBAT_WITNESS')
     .option(...ARCHIVE_OPTION)
     .option('--public-key <file>', 'public key of the checkpoints; with it, no root key is needed')
     .option('--json', 'print a JSON object')
     .action((options: Options) =>
-      withKeyAndStore(options, (publicKey, store) => runVerify(publicKey, store, options)),
+      withKeyAndStore(options, (publicKey, store) =>
+        withOutsideCheckpoints(options, (outside) => runVerify(publicKey, store, outside, options)),
+      ),
     )
   addHelp(command, {
     details:
-      'It prints what was compared, and what the comparison cannot show. From the database alone it finds rows that were changed, deleted, swapped or inserted. Only --checkpoints finds a log that was cut off, rewritten from some row on, or replaced by an older copy: an attacker who can do that can also remove the checkpoints from the database. Without --checkpoints, the log is also compared with TABBAT_CHECKPOINT_DIR, if that is outside the data folder. docs/audit-format.md describes the format.\n\nRows that were archived are verified in their archives, which --archive or TABBAT_AUDIT_ARCHIVE_DIR names. Archives that are not given are listed.\n\nServers may run meanwhile.',
+      'It prints what was compared, and what the comparison cannot show. From the database alone it finds rows that were changed, deleted, swapped or inserted. Only --checkpoints and --witness find a log that was cut off, rewritten from some row on, or replaced by an older copy: an attacker who can do that can also remove the checkpoints from the database. Without them, the log is also compared with TABBAT_CHECKPOINT_DIR, if that is outside the data folder. docs/audit-format.md describes the format.\n\nRows that were archived are verified in their archives, which --archive or TABBAT_AUDIT_ARCHIVE_DIR names. Archives that are not given are listed.\n\nServers may run meanwhile.',
     usesDatabase: true,
-    settings: ['TABBAT_CHECKPOINT_DIR', 'TABBAT_AUDIT_ARCHIVE_DIR'],
+    settings: ['TABBAT_CHECKPOINT_DIR', 'TABBAT_WITNESS', 'TABBAT_WITNESS_TOKEN', 'TABBAT_AUDIT_ARCHIVE_DIR'],
     exitCodes: { 0: 'no fault found', 1: 'a fault was found, or the log could not be read' },
     examples: {
       'audit verify': 'check the log against the checkpoints in the database',
       'audit verify --checkpoints /elsewhere/checkpoints.log': 'check it against a copy kept elsewhere',
+      'audit verify --witness': 'check it against the checkpoints that the witness has',
     },
   })
 }
@@ -60,37 +69,24 @@ async function withKeyAndStore(
   return work(key, store).finally(store.close)
 }
 
-async function runVerify(publicKey: KeyObject, store: Store, options: Options): Promise<void> {
-  const { checkpoints, json } = options
+async function runVerify(
+  publicKey: KeyObject,
+  store: Store,
+  { file, compared, isNamed }: OutsideCheckpoints,
+  options: Options,
+): Promise<void> {
   const startedAt = performance.now()
-  // Read before the database, which then has every checkpoint of the file.
-  const file = checkpoints === undefined ? findOwnFile() : findCheckpointFile(checkpoints)
   const progress = createProgress()
   const archives = findNamed(options.archive, loadConfig())
   const named = { publicKey, file, archives, onProgress: progress.show }
   const verdict = await verifyStore(store, named).finally(progress.clear)
-  if (verdict.sound && checkpoints !== undefined && verdict.file.checkpoints === 0)
-    throw new UserError(`There is no checkpoint in ${checkpoints}.`)
+  if (verdict.sound && isNamed && verdict.file.checkpoints === 0)
+    throw new UserError(`There is no checkpoint in ${file?.path}.`)
   const seconds = (performance.now() - startedAt) / 1000
   if (!verdict.sound) process.exitCode = 1
-  const compared = file && toComparedFile(file.path)
-  if (json) say(toJson(verdict, seconds, compared))
+  if (options.json) say(toJson(verdict, seconds, compared))
   else report(verdict, seconds, compared)
 }
-
-/** The checkpoints of this server, if they are in another folder than its data. */
-function findOwnFile(): CheckpointFile | undefined {
-  const { dataDir, checkpointDir = dataDir } = loadConfig()
-  if (findPlace(checkpointDir, { dataDir, checkpointDir }) === 'data folder') return undefined
-  try {
-    return findCheckpointFile(checkpointDir)
-  } catch {
-    // The result says that no file was compared.
-    return undefined
-  }
-}
-
-const toComparedFile = (path: string): ComparedFile => ({ path, place: findPlace(path, loadConfig()) })
 
 function toJson(verdict: Verdict, seconds: number, compared: ComparedFile | undefined): string {
   const { sound, rows, chains, checkpoints, ends, file, archives, fault } = verdict

@@ -17,7 +17,9 @@ import { addHelp } from './help.ts'
 export function addDoctorCommand(program: Command): void {
   const command = program
     .command('doctor')
-    .description('check settings, permissions, disk, TLS, root key, clock, checkpoints, backups and sources')
+    .description(
+      'check settings, permissions, disk, TLS, root key, clock, checkpoints, witness, backups and sources',
+    )
     .option('--json', 'print a JSON object')
     .action(runDoctor)
   addHelp(command, {

@@ -8,6 +8,7 @@ import { readVendors } from '../sources/vendor-reader.ts'
 import { VENDOR_NAMES, VENDORS, type VendorValues } from '../sources/vendors.ts'
 import { listSsoProblems } from './access-settings.ts'
 import { SETTINGS } from './server-settings.ts'
+import { listWitnessProblems } from './witness-settings.ts'
 import { listShareProblems } from './worker-share.ts'
 
 export type Config = ValuesOf<typeof SETTINGS> & {
@@ -60,7 +61,7 @@ export function loadConfig(environment: Environment = process.env, envFile = '.e
     problems.push(
       'TABBAT_AUDIT_KEEP needs TABBAT_AUDIT_ARCHIVE_DIR, the folder for the archives: audit rows are never removed without an archive',
     )
-  problems.push(...listShareProblems(values), ...listSsoProblems(given))
+  problems.push(...listShareProblems(values), ...listSsoProblems(given), ...listWitnessProblems(values))
   if (problems.length > 0) throw new ConfigError(problems)
   const shownSettings = listSettings().map((entry) => toShownSetting(entry, fromEnvironment, fromFile))
   const hasSecrets = shownSettings.some(({ isSecret, origin }) => isSecret && origin === '.env')

@@ -22,6 +22,7 @@ import { PEOPLE_SETTINGS } from './people-settings.ts'
 import { REQUEST_SETTINGS } from './request-settings.ts'
 import { RETENTION_SETTINGS } from './retention-settings.ts'
 import { TELEMETRY_SETTINGS } from './telemetry-settings.ts'
+import { WITNESS_SETTINGS } from './witness-settings.ts'
 
 export type SourceName = 'registry' | VendorName
 
@@ -217,6 +218,7 @@ export const SETTINGS = {
   ...BATCH_SETTINGS,
   ...REQUEST_SETTINGS,
   ...PEOPLE_SETTINGS,
+  ...WITNESS_SETTINGS,
   ...LISTENER_SETTINGS,
   ...ACCESS_SETTINGS,
   logLevel: setting(

@@ -38,6 +38,7 @@ import { openRequests } from './open-requests.ts'
 import { openTelemetry } from './open-telemetry.ts'
 import { openGuessLimit, openIdempotency, openLocal } from './open-verification.ts'
 import { openContextWebhooks } from './open-webhooks.ts'
+import { openContextWitness } from './open-witness.ts'
 import { createRetention } from './retention.ts'
 import { openSourceChain, type SourceChain } from './source-chain.ts'
 import { openTlsCertificate, type TlsCertificate } from './tls-certificate.ts'
@@ -147,12 +148,13 @@ export async function createContext(
     lifecycle: { stopping: false },
   }
   const stopQueue = startQueue(context)
+  const witness = openContextWitness(config, context, workerNumber)
   return {
     ...context,
     close: () =>
       closeAll({
         ...{ stopQueue, certificate, rateLimit, stopCleanup, nodes, scrub, webhooks, catalogue, sourceChain },
-        ...{ guessLimit, latencies, sourceCalls, requestLog, audit, store, telemetry, batches },
+        ...{ guessLimit, latencies, sourceCalls, requestLog, audit, store, telemetry, batches, witness },
       }),
   }
 }
@@ -177,6 +179,7 @@ type Closing = Pick<
   readonly scrub: { readonly close: () => Promise<void> } | undefined
   readonly telemetry: { readonly close: () => Promise<void> }
   readonly requestLog: { readonly close: () => Promise<void> }
+  readonly witness: { readonly close: () => Promise<void> } | undefined
 }
 
 /** In the order of dependence: the store is last. */
@@ -196,6 +199,7 @@ async function closeAll(parts: Closing): Promise<void> {
   await parts.requestLog.close()
   await parts.sourceCalls.close()
   await parts.audit.close()
+  await parts.witness?.close()
   await parts.store.close()
   await sending
 }

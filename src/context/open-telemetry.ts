@@ -11,6 +11,7 @@ import { createMetrics, type Metrics, type MetricsOptions } from './metrics.ts'
 import { createQueueMetrics } from './queue-metrics.ts'
 import { createSizeMetrics } from './size-metrics.ts'
 import { createStoreMetrics } from './store-metrics.ts'
+import { createWitnessMetrics } from './witness-metrics.ts'
 
 type TelemetryDeps = Omit<MetricsOptions, 'readers' | 'mostKeys'> & {
   readonly store: Store
@@ -33,11 +34,12 @@ export async function openTelemetry(config: Config, deps: TelemetryDeps): Promis
   return { metrics, tracing: otlp?.tracing, close: async () => otlp?.close() }
 }
 
-const listReaders = ({ dataDir, checkpointDir = dataDir }: Config, store: Store) => [
+const listReaders = (config: Config, store: Store) => [
   createSizeMetrics(store),
   createStoreMetrics(store),
   createQueueMetrics(store),
-  createDiskMetrics({ data: dataDir, checkpoints: checkpointDir }),
+  createDiskMetrics({ data: config.dataDir, checkpoints: config.checkpointDir ?? config.dataDir }),
+  createWitnessMetrics(config, store),
 ]
 
 /** Undefined unless OTEL_EXPORTER_OTLP_ENDPOINT is set. Only then are the libraries loaded. */

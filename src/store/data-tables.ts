@@ -50,6 +50,8 @@ export const DATA_TABLES = [
   'audit_losses',
   'audit_archives',
   'erasures',
+  'witness_states',
+  'witness_receipts',
 ] as const
 export type DataTable = (typeof DATA_TABLES)[number]
 

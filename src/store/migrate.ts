@@ -49,6 +49,7 @@ import { identities } from './migrations/0046-identities.ts'
 import { erasures } from './migrations/0047-erasures.ts'
 import { consentBlocks } from './migrations/0048-consent-blocks.ts'
 import { keyNotes } from './migrations/0049-key-notes.ts'
+import { witness } from './migrations/0050-witness.ts'
 
 /** `sql` runs on both engines; statements that differ stand under the name of the dialect. */
 type Migration = {
@@ -109,6 +110,7 @@ const MIGRATIONS: readonly Migration[] = [
   erasures,
   consentBlocks,
   keyNotes,
+  witness,
 ]
 
 /** The schema that this program knows. */

@@ -35,6 +35,7 @@ import { createStorageTable, type StorageTable } from './storage-table.ts'
 import { CONSENT_INDEX, createSubjectTable, type SubjectTable } from './subject-table.ts'
 import { createThrottleTable, type ThrottleTable } from './throttle-table.ts'
 import { createWebhookTable, type WebhookTable } from './webhook-table.ts'
+import { createWitnessTable, type WitnessTable } from './witness-table.ts'
 
 /** Every query of the program, grouped by table. An absent value is undefined. */
 export type Tables = {
@@ -74,6 +75,7 @@ export type Tables = {
   readonly queue: QueueTable
   readonly batches: BatchTable
   readonly requests: RequestTable
+  readonly witness: WitnessTable
 }
 
 export const createTables = (database: Database): Tables => ({
@@ -113,6 +115,7 @@ export const createTables = (database: Database): Tables => ({
   queue: createQueueTable(database),
   batches: createBatchTable(database),
   requests: createRequestTable(database),
+  witness: createWitnessTable(database),
 })
 
 /** The methods that write. A server on SQLite runs them in a writer thread, so that the event loop never waits for the disk. */
@@ -152,6 +155,7 @@ export const WRITES: { readonly [Table in keyof Tables]: readonly (keyof Tables[
   adminTokens: ['insert', 'revoke', 'touch'],
   batches: ['begin', 'addRows', 'accept', 'breakOff', 'feed', 'stop', 'forget'],
   requests: ['append', 'prune'],
+  witness: ['claim', 'release', 'markSent', 'markFailed'],
   accounts: [
     'invite',
     'voidInvitation',

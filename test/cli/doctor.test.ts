@@ -85,6 +85,7 @@ describe.each(ENGINES)('tabbat doctor on %s', (engine) => {
         /^warning: It is the one of this database \(version 1\).*beside the data/,
       ),
       checkpoints: expect.stringMatching(/^(warning: The copies lie beside|ok: There is none yet)/),
+      witness: expect.stringMatching(/^skipped: None is configured/),
       backups: expect.stringMatching(/^warning: None was made/),
       sources: 'ok: No vendor is configured.',
       nodes: 'ok: No server is running on this database.',

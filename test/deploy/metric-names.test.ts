@@ -1,4 +1,6 @@
-import { globSync, readFileSync } from 'node:fs'
+import { globSync, mkdtempSync, readFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { buildMetricsServer } from '../../src/admin/metrics-server.ts'
 import { ERRORS } from '../../src/errors.ts'
@@ -32,7 +34,10 @@ describe.skipIf(!hasPostgres())('a scrape of a server', () => {
   beforeAll(async () => {
     const tls = writeCertificate(createCertificate())
     const database = { TABBAT_DATABASE_URL: await createTestDatabase() }
-    server = await openTestApp({ ...VENDOR, ...tls, ...database, TABBAT_METRICS_TOKEN: TOKEN })
+    const witness = {
+      TABBAT_WITNESS: `sqlite:${join(mkdtempSync(join(tmpdir(), 'tabbat-names-')), 'witness.db')}`,
+    }
+    server = await openTestApp({ ...VENDOR, ...tls, ...database, ...witness, TABBAT_METRICS_TOKEN: TOKEN })
     metrics = buildMetricsServer(server.context)
     await server.createKey({ mode: 'live', expiresAt: Date.now() + 86_400_000 })
     await server.context.store.meta.set({ last_backup_at: new Date().toISOString() })

@@ -12,6 +12,7 @@ import { readDatabaseClock } from '../../store/database-clock.ts'
 import type { Store } from '../../store/store.ts'
 import { type Finding, failed, ok, skipped, toWorst, warning } from './finding.ts'
 import { checkNodes } from './node-check.ts'
+import { checkWitness } from './witness-check.ts'
 
 type Opened = {
   readonly config: Config
@@ -25,6 +26,7 @@ export const runDataChecks = async (opened: Opened, now = Date.now()): Promise<F
   await checkClock(opened),
   await checkRootKey(opened),
   await checkCheckpoints(opened, now),
+  await checkWitness(opened.config, opened.store),
   await checkBackups(opened, now),
   await checkSources(opened),
   await checkNodes(opened.store, await listRunning(opened.store, now)),
