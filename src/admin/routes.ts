@@ -1,11 +1,13 @@
 import type { AdminRoute } from './route.ts'
 import { ACCOUNT_ROUTES } from './routes/accounts.ts'
+import { ATTEMPT_ROUTES } from './routes/attempts.ts'
 import { AUDIT_ROUTES } from './routes/audit.ts'
 import { AUDIT_CHECK_ROUTES } from './routes/audit-check.ts'
 import { AUDIT_EXPORT_ROUTES } from './routes/audit-export.ts'
 import { BATCH_ROUTES } from './routes/batches.ts'
 import { CATALOGUE_ROUTES } from './routes/catalogue.ts'
 import { CATALOGUE_REVIEW_ROUTES } from './routes/catalogue-reviews.ts'
+import { KEY_USAGE_ROUTES } from './routes/key-usage.ts'
 import { KEY_ROUTES } from './routes/keys.ts'
 import { NODE_ROUTES } from './routes/nodes.ts'
 import { OVERVIEW_ROUTES } from './routes/overview.ts'
@@ -35,6 +37,7 @@ export const ADMIN_ROUTES: readonly AdminRoute[] = [
   ...TRY_ROUTES,
   ...BATCH_ROUTES,
   ...KEY_ROUTES,
+  ...KEY_USAGE_ROUTES,
   ...WEBHOOK_ROUTES,
   ...AUDIT_ROUTES,
   ...REQUEST_ROUTES,
@@ -45,6 +48,7 @@ export const ADMIN_ROUTES: readonly AdminRoute[] = [
   ...SOURCE_ROUTES,
   ...RECORD_ROUTES,
   ...PEOPLE_ROUTES,
+  ...ATTEMPT_ROUTES,
   ...SETTINGS_ROUTES,
   ...NODE_ROUTES,
   ...STORAGE_ROUTES,

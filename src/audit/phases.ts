@@ -18,6 +18,7 @@ export const AUDIT_PHASES = [
   'record_erased',
   'records_expired',
   'person_reported',
+  'number_unlocked',
   'import_started',
   'imported',
   'catalogue_changed',

@@ -28,6 +28,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<(program: Command) => void
   registry: async () => (await import('./registry.ts')).addRegistryCommand,
   person: async () => (await import('./person.ts')).addPersonCommand,
   consents: async () => (await import('./consents.ts')).addConsentsCommand,
+  unlock: async () => (await import('./unlock.ts')).addUnlockCommand,
   sources: async () => (await import('./sources.ts')).addSourcesCommand,
   webhooks: async () => (await import('./webhooks.ts')).addWebhooksCommand,
   simulate: async () => (await import('./simulate.ts')).addSimulateCommand,

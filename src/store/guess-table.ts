@@ -17,6 +17,8 @@ export type GuessTable = {
   readonly confirm: (subject: Uint8Array, id: string) => Promise<void>
   /** Removes the guesses that were neither confirmed nor withdrawn, because the process that counted them died. */
   readonly withdrawAll: (idPrefix: string) => Promise<void>
+  /** Deletes the failed guesses about a person, of all keys; those under way stay. Resolves to their number. */
+  readonly unlock: (subject: Uint8Array) => Promise<number>
   /** Deletes some of what is outside the limits' time windows; see delete-some.ts. */
   readonly forget: (failuresBefore: number, daysBefore: number) => Promise<number>
 }
@@ -67,6 +69,8 @@ export function createGuessTable(database: Database): GuessTable {
     withdrawAll: async (idPrefix) => {
       await database.prepare('DELETE FROM attempts WHERE id LIKE $1').run(`${idPrefix}%`)
     },
+    unlock: (subject) =>
+      database.prepare('DELETE FROM attempts WHERE subject = $1 AND id IS NULL').run(subject),
     forget: async (failuresBefore, daysBefore) => {
       const attempts = await deleteSome(database, 'attempts', 'at < $1', failuresBefore)
       const people = await deleteSome(database, 'key_subjects', 'day < $1', daysBefore)

@@ -123,7 +123,7 @@ export const WRITES: { readonly [Table in keyof Tables]: readonly (keyof Tables[
   keys: ['insert', 'change', 'revoke', 'roll'],
   meta: ['insert', 'set'],
   registry: ['save', 'finishImport', 'eraseOld'],
-  guesses: ['admit', 'check', 'withdraw', 'confirm', 'withdrawAll', 'forget'],
+  guesses: ['admit', 'check', 'withdraw', 'confirm', 'withdrawAll', 'unlock', 'forget'],
   audit: ['append', 'insertPolicies', 'claim', 'sendHeartbeat', 'release', 'retire', 'insertCheckpoint'],
   losses: ['insert', 'accept'],
   archives: ['record', 'removeRows', 'removeBlocks', 'removeCheckpoints', 'finish'],

@@ -104,6 +104,26 @@ describe.each(ENGINES)('commands on %s', (engine) => {
     })
   })
 
+  it('that unlock a number record the reason, and never the number', async () => {
+    const settings = await newSettings(engine)
+    await tabbat(settings, 'keys', 'create', '--name', 'shop', '--mode', 'test')
+    const unlock = (reason: string) =>
+      spawnSync('bin/tabbat', ['unlock', 'nin', '--reason', reason, '--json'], {
+        env: { PATH: process.env.PATH ?? '', HOME: tmpdir(), ...settings },
+        input: '12345678901\n',
+        encoding: 'utf8',
+      })
+    const done = unlock('wrong phone in the import')
+    expect(JSON.parse(done.stdout)).toMatchObject({ unlocked: false, failed_matches: 0 })
+    const bad = unlock('NIN 12345678901')
+    expect([bad.status, bad.stderr]).toEqual([1, expect.not.stringContaining('12345678901')])
+    const written = (await readRows(settings)).slice(1)
+    expect(written.map(({ phase, detail }) => `${phase} ${detail}`)).toEqual([
+      `number_unlocked nin; reason: wrong phone in the import; ${BY}`,
+    ])
+    expect(written[0]?.subject).toMatch(/^[0-9a-f]{64}$/)
+  })
+
   it('that show data record it first', async () => {
     const settings = await newSettings(engine)
     const reference = `ver_${'0'.repeat(36)}`

@@ -430,6 +430,17 @@ function describeGuesses(store: () => Store): void {
       expect(await countAdmitted(times(9, () => ({ subject, keyId })))).toBe(3)
     })
 
+    it('are forgotten when a number is unlocked, but for those under way', async () => {
+      const [subject, keyId] = [newSubject(), newId()]
+      const ids = times(5, (index) => `${keyId}/${index}`)
+      for (const id of ids) expect(await admit({ id, subject, keyId })).toBe('admitted')
+      for (const id of ids.slice(1)) await store().guesses.confirm(subject, id)
+      expect(await admit({ subject, keyId })).toBe('too_many_attempts')
+      expect(await store().guesses.unlock(subject)).toBe(4)
+      expect(await countAdmitted(times(9, () => ({ subject, keyId })))).toBe(4)
+      expect(await store().guesses.unlock(newSubject())).toBe(0)
+    })
+
     it('are deleted when they are old', async () => {
       const [subject, keyId] = [newSubject(), newId()]
       for (const at of [NOW - 2, NOW - 1, NOW]) await admit({ subject, keyId, at })

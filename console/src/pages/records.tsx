@@ -8,6 +8,7 @@ import { SecretField, SelectField } from '../components/field.tsx'
 import { FoundRecord, type RecordQuery, type ShownRecord } from '../components/found-record.tsx'
 import { Panel } from '../components/panel.tsx'
 import { Empty, QueryResult } from '../components/query-result.tsx'
+import { UnlockPanel } from '../components/unlock-panel.tsx'
 import { toCount } from '../format.ts'
 import { useMutation } from '../use-mutation.ts'
 import { useQuery } from '../use-query.ts'
@@ -42,7 +43,10 @@ export function Records() {
         </QueryResult>
       </Panel>
       {isOperator ? (
-        <LookUp />
+        <>
+          <LookUp />
+          <UnlockPanel />
+        </>
       ) : (
         <p class="dim">Your role shows only the number of records. Looking one up needs the role operator.</p>
       )}

@@ -1,5 +1,5 @@
 import { auditBy } from '../../audit/audit-by.ts'
-import { holdsPersonNumber, PERSON_NUMBER_RULE } from '../../contract/free-text.ts'
+import { readReason } from '../../contract/reason.ts'
 import type { Actor } from '../../contract/role.ts'
 import type { Kind } from '../../crypto/blind-index.ts'
 import { AppError } from '../../errors.ts'
@@ -49,20 +49,16 @@ const reveal = defineRoute({
   input: RevealRecordRequest,
   output: RecordView,
   run: async (deps, { input: { kind, number, reason, password }, actor }) => {
-    const checkedReason = readReason(reason)
+    const checkedReason = checkReason(reason)
     await deps.authentication.confirmPassword(actor, password)
     return open(deps, actor, { phase: 'record_revealed', kind, number, reason: checkedReason })
   },
 })
 
-/** The reason is written to the audit log, so it must not contain a NIN, BVN or phone. */
-function readReason(text: string): string {
-  const reason = text.replaceAll(/[\p{C}\s]+/gu, ' ').trim()
-  const refuse = (rule: string) =>
-    new AppError('validation_failed', { errors: { reason: [`reason ${rule}`] } })
-  if (reason.length < 10) throw refuse('must have 10 to 200 characters')
-  if (holdsPersonNumber(reason)) throw refuse(PERSON_NUMBER_RULE)
-  return reason
+function checkReason(text: string): string {
+  const given = readReason(text)
+  if ('reason' in given) return given.reason
+  throw new AppError('validation_failed', { errors: { reason: [`reason ${given.problem}`] } })
 }
 
 type RecordAccess = {

@@ -1,0 +1,46 @@
+import { Argument, type Command } from 'commander'
+import { say, sayJson } from '../app/terminal.ts'
+import { readReason } from '../contract/reason.ts'
+import { readPersonNumber } from '../contract/virtual-nin.ts'
+import { KINDS, type Kind } from '../crypto/blind-index.ts'
+import { UserError } from '../errors.ts'
+import { unlockNumber } from '../verification/unlock-number.ts'
+import { EXISTING, withCommandContext } from './command-context.ts'
+import { addHelp, EXIT_CODES, NUMBER_NOTE } from './help.ts'
+import { readSecret } from './prompt.ts'
+
+type UnlockOptions = { reason: string; json?: true }
+
+export function addUnlockCommand(program: Command): void {
+  const command = program
+    .command('unlock')
+    .description('let a number be verified again after too many failed matches (429 too_many_attempts)')
+    .addArgument(new Argument('<kind>', 'kind of number').choices(KINDS))
+    .requiredOption('--reason <text>', 'why, for the audit log: 10 to 200 characters, no number of a person')
+    .option('--json', 'print a JSON object')
+    .action(runUnlock)
+  addHelp(command, {
+    details: `${NUMBER_NOTE} It forgets the failed matches of all keys for this number. It is recorded in the audit log, with the reason.`,
+    usesDatabase: true,
+    exitCodes: EXIT_CODES,
+    examples: {
+      'unlock nin --reason "customer changed the phone, ticket 481"': 'ask for the NIN',
+      'unlock bvn --reason "wrong phone in the import" --json < bvn.txt': 'read the BVN from a file',
+    },
+  })
+}
+
+async function runUnlock(kind: Kind, { reason: text, json }: UnlockOptions): Promise<void> {
+  const given = readReason(text)
+  if ('problem' in given) throw new UserError(`The reason ${given.problem}.`)
+  const name = kind.toUpperCase()
+  const number = readPersonNumber(kind, (await readSecret(`${name} (not shown): `)).trim())
+  if (number === undefined)
+    throw new UserError(`A ${name} has 11 digits. Give one number, on standard input or at the prompt.`)
+  await withCommandContext(async (context) => {
+    const failed = await unlockNumber(context, { kind, number, ...given })
+    if (json) sayJson(context, { unlocked: failed > 0, failed_matches: failed })
+    else if (failed === 0) say(`This ${name} has no failed matches in the last 24 hours. Nothing was changed.`)
+    else say(`This ${name} can be verified again: failed matches forgotten: ${failed}.`)
+  }, EXISTING)
+}
