@@ -8,6 +8,7 @@ import { EXISTING, withCommandContext, withStore } from './command-context.ts'
 import { addHelp, EXIT_CODES } from './help.ts'
 import { addChangeKeyCommand } from './keys-change.ts'
 import { addCreateKeyCommand, CLIENT_CERT, showNewKey, toDay } from './keys-create.ts'
+import { addKeyUsageCommand } from './keys-usage.ts'
 import { readClientCerts, readKeyDuration } from './options.ts'
 import { addRotateRootCommand } from './rotate-root.ts'
 
@@ -28,6 +29,7 @@ export function addKeysCommand(program: Command): void {
   addChangeKeyCommand(keys, ID)
   addRevokeCommand(keys)
   addRollCommand(keys)
+  addKeyUsageCommand(keys)
   addRotateRootCommand(keys)
 }
 

@@ -2,6 +2,7 @@ import { InvalidArgumentError } from 'commander'
 import * as adminTokens from '../accounts/admin-tokens.ts'
 import { UserError } from '../errors.ts'
 import * as keyOptions from '../keys/key-options.ts'
+import * as keyUsage from '../keys/key-usage.ts'
 
 /** Adapts a reader of key options to commander, which prints the error with the option's name. */
 const asOption =
@@ -25,11 +26,15 @@ export const readClientCerts = asOption(keyOptions.readClientCerts)
 export const readName = asOption<string>(keyOptions.readName)
 export const readFields = asOption(keyOptions.readFields)
 export const readCount = asOption<number>(keyOptions.readCount)
+export const readMonth = asOption<string>(keyUsage.readMonth)
 export const readOwner = asOption<string>(keyOptions.readOwner)
 export const readNote = asOption<string>(keyOptions.readNote)
 
-/** A word that removes the option: null. */
+/** An option that is removed. Null has another meaning to commander. */
+export const REMOVED = Symbol('removed')
+
+/** A word that removes the option. */
 export const orWord =
   <T>(word: string, read: (text: string, before?: T) => T) =>
-  (text: string, before?: T | null): T | null =>
-    text.trim().toLowerCase() === word ? null : read(text, before ?? undefined)
+  (text: string, before?: T | typeof REMOVED): T | typeof REMOVED =>
+    text.trim().toLowerCase() === word ? REMOVED : read(text, before === REMOVED ? undefined : before)

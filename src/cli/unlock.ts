@@ -40,7 +40,8 @@ async function runUnlock(kind: Kind, { reason: text, json }: UnlockOptions): Pro
   await withCommandContext(async (context) => {
     const failed = await unlockNumber(context, { kind, number, ...given })
     if (json) sayJson(context, { unlocked: failed > 0, failed_matches: failed })
-    else if (failed === 0) say(`This ${name} has no failed matches in the last 24 hours. Nothing was changed.`)
+    else if (failed === 0)
+      say(`This ${name} has no failed matches in the last 24 hours. Nothing was changed.`)
     else say(`This ${name} can be verified again: failed matches forgotten: ${failed}.`)
   }, EXISTING)
 }

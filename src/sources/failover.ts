@@ -47,11 +47,11 @@ const TOO_LATE = 'too_late'
 /** Waits for the permit until the deadline. A permit that arrives later is released. */
 async function admitInTime<T>(
   { guard }: SourceQuery<T>,
-  { signal, paidCalls }: Search<T>,
+  { signal, paidCalls, keyId }: Search<T>,
 ): Promise<Permit | SkipReason | typeof TOO_LATE | undefined> {
   if (signal?.aborted) return TOO_LATE
   if (!guard) return undefined
-  const admitting = guard.admit(paidCalls)
+  const admitting = guard.admit(paidCalls, keyId)
   const permit = await orWhenAborted(admitting, signal, (): typeof TOO_LATE => TOO_LATE)
   if (!signal?.aborted) return permit
   const release = (late: Permit | SkipReason) => typeof late !== 'string' && late.release()

@@ -41,6 +41,8 @@ export type Search<T> = {
   readonly paid?: { calls: number }
   /** Absent without an Idempotency-Key, outside the queue. */
   readonly paidCalls?: PaidCalls | undefined
+  /** The API key that pays. */
+  readonly keyId?: string
   /** Numbers that must not be written to the audit log, even when a vendor's reference contains them. */
   readonly secrets?: readonly string[]
   readonly trace?: Pick<RequestTrace, 'startAttempt'> | undefined

@@ -23,6 +23,7 @@ export const DATA_TABLES = [
   'source_switches',
   'source_orders',
   'source_spend',
+  'key_spend',
   'source_states',
   'reused_results',
   'catalogue_versions',

@@ -50,6 +50,7 @@ import { erasures } from './migrations/0047-erasures.ts'
 import { consentBlocks } from './migrations/0048-consent-blocks.ts'
 import { keyNotes } from './migrations/0049-key-notes.ts'
 import { witness } from './migrations/0050-witness.ts'
+import { keySpend } from './migrations/0051-key-spend.ts'
 
 /** `sql` runs on both engines; statements that differ stand under the name of the dialect. */
 type Migration = {
@@ -111,6 +112,7 @@ const MIGRATIONS: readonly Migration[] = [
   consentBlocks,
   keyNotes,
   witness,
+  keySpend,
 ]
 
 /** The schema that this program knows. */

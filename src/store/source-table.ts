@@ -1,4 +1,5 @@
 import type { Database } from './database.ts'
+import { addKeySpend, refundKeySpend, type SpendKey } from './key-spend.ts'
 import { countPaidCall, type PaidCall, type Payer, refundPaidCall } from './paid-calls.ts'
 
 /** State of the sources that all nodes share. */
@@ -16,12 +17,19 @@ export type SourceTable = {
   /** Uncounts a call that was not billed. Never below zero, and each id once, however often it is sent. */
   readonly refund: (refund: Refund) => Promise<void>
   readonly listSpend: (day: number) => Promise<Spent[]>
+  /** Paid calls of each key, in all months from one to another. */
+  readonly listKeySpend: (from: string, to: string) => Promise<KeySpent[]>
   /** Stores how this node sees its sources, for the console and the command line. */
   readonly publish: (states: readonly PublishedState[]) => Promise<void>
   readonly listStates: (since: number) => Promise<PublishedState[]>
   /** Deletes the states of a node that stops. */
   readonly retire: (node: string) => Promise<void>
-  readonly forget: (before: { states: number; spendDay: number; refundDay: number }) => Promise<void>
+  readonly forget: (before: {
+    states: number
+    spendDay: number
+    refundDay: number
+    month: string
+  }) => Promise<void>
 }
 
 type SpendRequest = {
@@ -31,6 +39,8 @@ type SpendRequest = {
   readonly capKobo: number | null
   /** Absent without an Idempotency-Key, outside the queue. */
   readonly paidCall?: PaidCall | undefined
+  /** Absent for calls that no key has caused. */
+  readonly key?: SpendKey | undefined
 }
 
 type Admission = 'admitted' | 'spend_cap' | 'paid_calls'
@@ -41,6 +51,13 @@ export type Refund = Omit<SpendRequest, 'capKobo' | 'paidCall'> & {
 }
 
 export type Spent = { readonly name: string; readonly calls: number; readonly kobo: number }
+
+type KeySpent = {
+  readonly month: string
+  readonly key_id: string
+  readonly calls: number
+  readonly kobo: number
+}
 
 export type PublishedState = {
   readonly node: string
@@ -54,6 +71,10 @@ export type PublishedState = {
 export function createSourceTable(database: Database): SourceTable {
   const disabled = database.prepare('SELECT name FROM source_switches ORDER BY name')
   const spent = database.prepare('SELECT name, calls, kobo FROM source_spend WHERE day = $1 ORDER BY name')
+  const keySpent = database.prepare(
+    `SELECT month, key_id, SUM(calls) AS calls, SUM(kobo) AS kobo FROM key_spend
+     WHERE month >= $1 AND month <= $2 GROUP BY month, key_id HAVING SUM(calls) > 0`,
+  )
   const states = database.prepare(
     'SELECT node, name, operation, state, at FROM source_states WHERE at >= $1 ORDER BY name, operation, node',
   )
@@ -75,6 +96,10 @@ export function createSourceTable(database: Database): SourceTable {
         calls: Number(calls),
         kobo: Number(kobo),
       })),
+    listKeySpend: async (from, to) =>
+      (await keySpent.all(from, to)).map(({ month, key_id, calls, kobo }) => ({
+        ...{ month: String(month), key_id: String(key_id), calls: Number(calls), kobo: Number(kobo) },
+      })),
     publish: (list) =>
       database.transaction(async (inside) => {
         const save = inside.prepare(
@@ -88,20 +113,23 @@ export function createSourceTable(database: Database): SourceTable {
     retire: async (node) => {
       await database.prepare('DELETE FROM source_states WHERE node = $1').run(node)
     },
-    forget: async ({ states: statesBefore, spendDay, refundDay }) => {
+    forget: async ({ states: statesBefore, spendDay, refundDay, month }) => {
       await database.prepare('DELETE FROM source_states WHERE at < $1').run(statesBefore)
       await database.prepare('DELETE FROM source_spend WHERE day < $1').run(spendDay)
       await database.prepare('DELETE FROM source_refunds WHERE day < $1').run(refundDay)
+      await database.prepare('DELETE FROM key_spend WHERE month < $1').run(month)
     },
   }
 }
 
 /** The row that all calls of a source share is changed last, because it stays locked until the commit. */
 async function spendInside(inside: Database, request: SpendRequest): Promise<Admission> {
-  const { paidCall } = request
+  const { paidCall, key } = request
   if (paidCall && !(await countPaidCall(inside, paidCall))) return 'paid_calls'
+  if (key) await addKeySpend(inside, key, request)
   if (await spendMoney(inside, request)) return 'admitted'
   if (paidCall) await refundPaidCall(inside, paidCall.payer)
+  if (key) await refundKeySpend(inside, key, request)
   return 'spend_cap'
 }
 
@@ -124,12 +152,13 @@ async function spendMoney(inside: Database, { name, day, kobo, capKobo }: SpendR
 }
 
 /** The id and the change are one commit, so a refund can be sent again when its confirmation is lost. */
-async function refundInside(inside: Database, { id, name, day, kobo, payer }: Refund): Promise<void> {
+async function refundInside(inside: Database, { id, name, day, kobo, payer, key }: Refund): Promise<void> {
   const isNew = await inside
     .prepare('INSERT INTO source_refunds (id, day) VALUES ($1, $2) ON CONFLICT (id) DO NOTHING')
     .run(id, day)
   if (isNew === 0) return
   if (payer) await refundPaidCall(inside, payer)
+  if (key) await refundKeySpend(inside, key, { name, kobo })
   await inside
     .prepare(
       `UPDATE source_spend SET calls = calls - 1, kobo = kobo - $3

@@ -1,5 +1,6 @@
 import type { Database, Row } from './database.ts'
 import { deleteSome } from './delete-some.ts'
+import { createKeyMonthQueries, type KeyMonthQueries } from './key-months.ts'
 import { createLatencyQueries, type LatencyQueries } from './latency-queries.ts'
 import { SPANS, type Span, toSpanName } from './span.ts'
 import { type StatisticsPeriod as Period, toPeriodValues, toWithin } from './statistics-period.ts'
@@ -18,7 +19,8 @@ type LastError = {
   readonly count: number
 }
 
-export type StatisticsTable = LatencyQueries & {
+export type StatisticsTable = LatencyQueries &
+  KeyMonthQueries & {
   readonly outcomes: (period: Period) => Promise<OutcomeCount[]>
   readonly byKey: (period: Period, most: number) => Promise<KeyCount[]>
   /** Verifications of these keys in each span; at most MOST_KEY_STEPS keys. */
@@ -62,6 +64,7 @@ export function createStatisticsTable(database: Database): StatisticsTable {
   )
   return {
     ...createLatencyQueries(database),
+    ...createKeyMonthQueries(database),
     outcomes: async (period) =>
       (await outcomes.all(...toPeriodValues(period))).map(({ at, outcome, count }) => ({
         at: String(at),

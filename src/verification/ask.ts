@@ -112,6 +112,7 @@ function askExternal<T>({
       matches: (record) => isPhoneOf(phone, idType.phonesIn(record)),
       markWatchlisted: idType.markWatchlisted,
       paidCalls: budget?.paidCalls,
+      keyId: caller.keyId,
       paid,
       secrets: [number.replace(/\D/g, ''), phone],
       trace: request.trace,

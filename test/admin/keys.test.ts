@@ -136,7 +136,7 @@ describe('changing', () => {
     const body = { name: '12345678901', owner: '0803 123 4567', note: '22345678901', allowed_ips: ['here'] }
     const answer = await change(row.id, body)
     expect(errorsOf(answer)).toEqual(['name', 'allowed_ips', 'owner', 'note'])
-    expect(answer.body).not.toMatch(/1234567|2234567/)
+    expect(answer.text).not.toMatch(/1234567|2234567/)
     expect(errorsOf(await change(row.id, { subjects_per_day: 0 }))).toEqual(['subjects_per_day'])
     expect(errorsOf(await change(row.id, { mode: 'live' }))).toEqual(['mode'])
   })

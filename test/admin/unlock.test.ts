@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { sealEntry } from '../../src/registry/sealed-entry.ts'
+import { toNinRecord } from '../../src/sources/sandbox/nin-record.ts'
 import { bearer } from '../app.ts'
 import { readRows } from './audit-rows.ts'
 import { openTestConsole, type TestConsole } from './test-console.ts'
@@ -12,6 +14,9 @@ beforeAll(async () => {
   at = await openTestConsole()
   cookie = await at.openSession('operator', 'bola')
   key = await at.createKey({ mode: 'live' })
+  const { store, keyring } = at.context
+  const entry = { record: toNinRecord(NIN, '9031234567'), mediaId: null }
+  await store.registry.save({ records: [sealEntry(keyring(), 'nin', NIN, entry)], media: [], at: 1 })
 })
 afterAll(() => at.close())
 
@@ -25,7 +30,10 @@ const guess = async (index: number) =>
     })
   ).statusCode
 const unlock = (change: object = {}) =>
-  at.request('/admin/attempts/unlock', { cookie, body: { kind: 'nin', number: NIN, reason: REASON, ...change } })
+  at.request('/admin/attempts/unlock', {
+    cookie,
+    body: { kind: 'nin', number: NIN, reason: REASON, ...change },
+  })
 
 describe('unlocking a number', () => {
   it('lets it be verified again, with a reason in the audit log and no number', async () => {

@@ -135,8 +135,12 @@ describe.skipIf(!CHROMIUM)('a user of the console', () => {
     expect(await page.content()).not.toContain(key)
     expect((await verifyNin(server.api, key, '20000000001')).status).toBe(200)
     await page.reload()
-    const row = page.getByRole('row', { name: /loans app/ })
+    const row = page
+      .getByRole('region', { name: 'Keys', exact: true })
+      .getByRole('row', { name: /loans app/ })
     await expect.poll(() => row.textContent()).toMatch(/active1/)
+    const usage = page.getByRole('region', { name: 'Usage of keys' }).getByRole('row', { name: /loans app/ })
+    await expect.poll(() => usage.textContent()).toMatch(/^20\d\d-\d\dloans app .*10000\.00$/)
     await row.getByRole('button', { name: 'Change loans app' }).click()
     const form = page.getByRole('dialog', { name: 'Change this key' })
     await form.getByRole('textbox', { name: 'Owner' }).fill('Payments team')
@@ -154,6 +158,17 @@ describe.skipIf(!CHROMIUM)('a user of the console', () => {
     await sure.getByRole('button', { name: 'Revoke' }).click()
     await expect.poll(() => row.textContent()).toContain('revoked')
     await expect.poll(async () => (await verifyNin(server.api, key, '20000000001')).status).toBe(401)
+    visitor.expectClean()
+  })
+
+  it('unlocks a number with a reason', async () => {
+    const { page } = visitor
+    await go(page, 'Records')
+    await page.getByRole('textbox', { name: 'Number to unlock' }).fill('20000000009')
+    await page.getByRole('textbox', { name: 'Reason' }).fill('Complaint 4711 of the customer')
+    await page.getByRole('button', { name: 'Unlock' }).click()
+    await page.getByText('The number has no failed matches in the last 24 hours.').waitFor()
+    expect(await page.content()).not.toContain('20000000009')
     visitor.expectClean()
   })
 
@@ -240,7 +255,9 @@ describe.skipIf(!CHROMIUM)('a user of the console', () => {
         'audit_searched',
         'audit_verified',
         'key_created',
+        'key_changed',
         'key_revoked',
+        'number_unlocked',
         'catalogue_changed',
         'source_disabled',
         'source_enabled',

@@ -86,7 +86,16 @@ describe.each(ENGINES)('commands on %s', (engine) => {
 
   it('record what a key was granted', async () => {
     const settings = await newSettings(engine)
-    const options = ['--scope', 'kyc:nin', '--ip', '10.0.0.0/8', '--reveal', 'next_of_kin', '--hide', 'religion']
+    const options = [
+      '--scope',
+      'kyc:nin',
+      '--ip',
+      '10.0.0.0/8',
+      '--reveal',
+      'next_of_kin',
+      '--hide',
+      'religion',
+    ]
     const limits = ['--subjects-per-day', '7', '--require-consent', '--expires', '30d']
     const name = 'x"}; by root (cli)'
     await tabbat(settings, 'keys', 'create', '--name', name, '--mode', 'test', ...options, ...limits)

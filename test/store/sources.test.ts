@@ -125,6 +125,22 @@ describeEngines(ENGINES, (engine) => {
       expect(await other.sources.spend(call)).toBe('spend_cap')
     })
 
+    it('is counted for the key and the month, and taken off again', async () => {
+      const key = { id: 'Key45678', month: '2026-10' }
+      const call = { name: 'of a key', day: DAY, kobo: 250, capKobo: 600, key }
+      for (const month of ['2026-10', '2026-10', '2026-11'])
+        await one.sources.spend({ ...call, key: { ...key, month } })
+      expect(await other.sources.listKeySpend('2026-10', '2026-11')).toEqual([
+        { month: '2026-10', key_id: 'Key45678', calls: 2, kobo: 500 },
+      ])
+      await one.sources.refund({ ...call, id: 'of a key' })
+      await other.sources.refund({ ...call, id: 'of a key' })
+      expect(await one.sources.listKeySpend('2026-10', '2026-10')).toEqual([
+        { month: '2026-10', key_id: 'Key45678', calls: 1, kobo: 250 },
+      ])
+      expect(await one.sources.listKeySpend('2026-11', '2026-12')).toEqual([])
+    })
+
     it('is never refunded twice', async () => {
       const call = { name: 'prembly', day: DAY, kobo: 5050, capKobo: null }
       for (let count = 0; count < 3; count++) await one.sources.spend(call)
@@ -159,7 +175,7 @@ describeEngines(ENGINES, (engine) => {
       await one.sources.publish([state, { ...state, node: 'b', at: NOW - 1000 }])
       await one.sources.publish([{ ...state, state: '{}' }])
       expect(await other.sources.listStates(NOW)).toEqual([{ ...state, state: '{}' }])
-      await other.sources.forget({ states: NOW, spendDay: DAY + 1, refundDay: DAY + 1 })
+      await other.sources.forget({ states: NOW, spendDay: DAY + 1, refundDay: DAY + 1, month: '2026-11' })
       expect(await one.sources.listStates(0)).toHaveLength(1)
       expect(await one.sources.listSpend(DAY)).toEqual([])
       expect(await one.database.prepare('SELECT * FROM source_refunds').all()).toEqual([])

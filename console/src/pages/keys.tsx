@@ -5,6 +5,7 @@ import { ChangeKeyDialog } from '../components/change-key-dialog.tsx'
 import { CreateKeyDialog } from '../components/create-key-dialog.tsx'
 import { Segments, TextField } from '../components/field.tsx'
 import { KeyDialog, RevokeDialog, RollDialog } from '../components/key-dialogs.tsx'
+import { KeyUsage } from '../components/key-usage.tsx'
 import { Panel } from '../components/panel.tsx'
 import { Pill } from '../components/pill.tsx'
 import { Empty, QueryResult } from '../components/query-result.tsx'
@@ -46,6 +47,7 @@ export function Keys() {
       >
         <QueryResult query={query}>{(keys) => <KeyList keys={keys} onOpen={setOpen} />}</QueryResult>
       </Panel>
+      <KeyUsage />
       {open?.what === 'new' && query.value && (
         <CreateKeyDialog keys={query.value} onClose={close} onCreated={finish} />
       )}

@@ -28,7 +28,8 @@ export type Permit = {
 export type CallGuard = {
   readonly name: string
   readonly operation: string
-  readonly admit: (paidCalls?: PaidCalls) => Promise<Permit | SkipReason>
+  /** `keyId` is the API key that the call is made for. */
+  readonly admit: (paidCalls?: PaidCalls, keyId?: string) => Promise<Permit | SkipReason>
   readonly read: () => GuardFigures
   /** As far as is known without the store: not disabled, no open breaker, no cooldown. */
   readonly isAvailable: () => boolean
@@ -56,8 +57,12 @@ export type GuardEvent = {
 /** State that all nodes share through the store. */
 export type SharedState = {
   readonly isDisabled: (name: string) => boolean
-  /** Counts the price of a call, and the call itself against its payer, if there is one. */
-  readonly spend: (name: string, paidCalls?: PaidCalls) => Promise<Spending | 'spend_cap' | 'paid_calls'>
+  /** Counts the price of a call, also for the key, and the call itself against its payer, if there is one. */
+  readonly spend: (
+    name: string,
+    paidCalls?: PaidCalls,
+    keyId?: string,
+  ) => Promise<Spending | 'spend_cap' | 'paid_calls'>
 }
 
 /**
@@ -144,12 +149,12 @@ export function createCallGuard(
   return {
     name,
     operation,
-    admit: async (paidCalls) => {
+    admit: async (paidCalls, keyId) => {
       if (sharedState.isDisabled(name)) return 'disabled'
       if (cooldown.remainingMs() > 0) return 'retry_after'
       const admitted = breaker.admit()
       if (admitted === undefined) return 'breaker_open'
-      const spending = await sharedState.spend(name, paidCalls).catch((error) => {
+      const spending = await sharedState.spend(name, paidCalls, keyId).catch((error) => {
         breaker.release(admitted)
         throw error
       })

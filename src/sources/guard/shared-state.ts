@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { DAY_MS, steadyNow, toLagosDay } from '../../contract/time.ts'
+import { DAY_MS, steadyNow, toLagosDate, toLagosDay } from '../../contract/time.ts'
 import type { SourceOrderTable } from '../../store/source-order-table.ts'
 import type { SourceTable, Spent } from '../../store/source-table.ts'
 import type { CallGuard, PaidCalls, SharedState } from './call-guard.ts'
@@ -17,6 +17,8 @@ const PUBLISH_MS = 10_000
 /** A node whose state is older than this is no longer running. */
 export const STATE_LIFE_MS = 30_000
 const KEEP_DAYS = 400
+/** For the usage of keys. */
+const KEEP_KEY_DAYS = 800
 
 /** How long a paid call counts against its Idempotency-Key. */
 const PAID_CALLS_MS = DAY_MS
@@ -104,6 +106,7 @@ export function createSharedState(options: Options): StoredSharedState {
         states: now() - STATE_LIFE_MS,
         spendDay: today - KEEP_DAYS,
         refundDay: today - REFUND_DAYS,
+        month: toMonth(now() - KEEP_KEY_DAYS * DAY_MS),
       })
     },
     close: async () => {
@@ -118,16 +121,19 @@ export function createSharedState(options: Options): StoredSharedState {
   }
 }
 
+const toMonth = (at: number) => toLagosDate(at).slice(0, 'yyyy-mm'.length)
+
 function createSpend(
   table: SourceTable,
   prices: Prices,
   refunds: Refunds,
   now: () => number,
 ): SharedState['spend'] {
-  return async (name, paidCalls) => {
+  return async (name, paidCalls, keyId) => {
     refunds.retry()
     const { price, dailyCap } = prices[name] ?? { price: 0, dailyCap: undefined }
-    const call = { id: randomUUID(), name, day: toLagosDay(now()), kobo: price }
+    const key = keyId === undefined ? undefined : { id: keyId, month: toMonth(now()) }
+    const call = { id: randomUUID(), name, day: toLagosDay(now()), kobo: price, key }
     const admission = await table.spend({
       ...call,
       capKobo: dailyCap ?? null,
