@@ -21,20 +21,20 @@ type LastError = {
 
 export type StatisticsTable = LatencyQueries &
   KeyMonthQueries & {
-  readonly outcomes: (period: Period) => Promise<OutcomeCount[]>
-  readonly byKey: (period: Period, most: number) => Promise<KeyCount[]>
-  /** Verifications of these keys in each span; at most MOST_KEY_STEPS keys. */
-  readonly keySteps: (period: Period, keys: readonly string[]) => Promise<KeyStep[]>
-  readonly bySource: (period: Period) => Promise<NamedCount[]>
-  /** Equal failures of one key in one span are one row, with their count. */
-  readonly lastErrors: (period: Period, most: number) => Promise<LastError[]>
-  /** Verifications of each key since a day, and the hour of the last. */
-  readonly usageByKey: (
-    sinceDay: string,
-  ) => Promise<{ key_id: string; verifications: number; last_hour: string }[]>
-  /** Deletes some of the spans before these; see delete-some.ts. */
-  readonly forget: (firstKept: Readonly<Record<Span, string>>) => Promise<number>
-}
+    readonly outcomes: (period: Period) => Promise<OutcomeCount[]>
+    readonly byKey: (period: Period, most: number) => Promise<KeyCount[]>
+    /** Verifications of these keys in each span; at most MOST_KEY_STEPS keys. */
+    readonly keySteps: (period: Period, keys: readonly string[]) => Promise<KeyStep[]>
+    readonly bySource: (period: Period) => Promise<NamedCount[]>
+    /** Equal failures of one key in one span are one row, with their count. */
+    readonly lastErrors: (period: Period, most: number) => Promise<LastError[]>
+    /** Verifications of each key since a day, and the hour of the last. */
+    readonly usageByKey: (
+      sinceDay: string,
+    ) => Promise<{ key_id: string; verifications: number; last_hour: string }[]>
+    /** Deletes some of the spans before these; see delete-some.ts. */
+    readonly forget: (firstKept: Readonly<Record<Span, string>>) => Promise<number>
+  }
 
 const FAILED = `CASE WHEN outcome IN ('verified', 'not_verified') THEN 0 ELSE count END`
 export const MOST_KEY_STEPS = 5

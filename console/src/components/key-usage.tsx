@@ -1,6 +1,6 @@
-import { useState } from 'preact/hooks'
 import type { KeyUsageReport } from '../../../src/admin/shapes/key-usage.ts'
 import { toCount } from '../format.ts'
+import { useFilters } from '../route.ts'
 import { keyUsageTexts as texts } from '../texts/en/key-usage.ts'
 import { useQuery } from '../use-query.ts'
 import { SelectField } from './field.tsx'
@@ -19,11 +19,14 @@ const MONTHS = Array.from({ length: MONTHS_LISTED }, (_each, index) => {
   const month = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - index)).toISOString()
   return { value: month.slice(0, 'yyyy-mm'.length), text: month.slice(0, 'yyyy-mm'.length) }
 })
-const THIS_MONTH = MONTHS[0]?.value ?? ''
+/** The present month, unless the address has one of the list. */
+const toListed = (month: string | null) =>
+  (MONTHS.find(({ value }) => value === month) ?? MONTHS[0])?.value ?? ''
 
 export function KeyUsage() {
-  const [from, setFrom] = useState(THIS_MONTH)
-  const [to, setTo] = useState(from)
+  const [filters, change] = useFilters()
+  const to = toListed(filters.get('to'))
+  const from = toListed(filters.get('from') ?? to)
   const search = new URLSearchParams({ from, to })
   const query = useQuery<KeyUsageReport>(`/admin/keys/usage?${search}`)
   return (
@@ -36,8 +39,18 @@ export function KeyUsage() {
       }
     >
       <div class="bar ends">
-        <SelectField label={texts.from} value={from} onValue={setFrom} options={MONTHS} />
-        <SelectField label={texts.to} value={to} onValue={setTo} options={MONTHS} />
+        <SelectField
+          label={texts.from}
+          value={from}
+          onValue={(month) => change({ from: month })}
+          options={MONTHS}
+        />
+        <SelectField
+          label={texts.to}
+          value={to}
+          onValue={(month) => change({ to: month })}
+          options={MONTHS}
+        />
       </div>
       <QueryResult query={query}>
         {({ usage }) =>

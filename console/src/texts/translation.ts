@@ -5,6 +5,8 @@ import type { batchesTexts } from './en/batches.ts'
 import type { catalogueTexts } from './en/catalogue.ts'
 import type { commonTexts } from './en/common.ts'
 import type { factorsTexts } from './en/factors.ts'
+import type { keyFormTexts } from './en/key-form.ts'
+import type { keyUsageTexts } from './en/key-usage.ts'
 import type { overviewTexts } from './en/overview.ts'
 import type { passkeysTexts } from './en/passkeys.ts'
 import type { peopleTexts } from './en/people.ts'
@@ -18,6 +20,7 @@ import type { sourcesTexts } from './en/sources.ts'
 import type { storageTexts } from './en/storage.ts'
 import type { tokensTexts } from './en/tokens.ts'
 import type { tryItTexts } from './en/try-it.ts'
+import type { unlockTexts } from './en/unlock.ts'
 import type { webhooksTexts } from './en/webhooks.ts'
 
 /** The same members with any text. A text with values in it is a function. */
@@ -52,4 +55,7 @@ export type Translation = {
   readonly signIn: Translated<typeof signInTexts>
   readonly accounts: Translated<typeof accountsTexts>
   readonly account: Translated<typeof accountTexts>
+  readonly keyForm: Translated<typeof keyFormTexts>
+  readonly keyUsage: Translated<typeof keyUsageTexts>
+  readonly unlock: Translated<typeof unlockTexts>
 }

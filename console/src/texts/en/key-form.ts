@@ -1,5 +1,7 @@
+import { defineTexts } from '../language.ts'
+
 /** The form for a new key, and for changes of a key. */
-export const keyFormTexts = {
+export const keyFormTexts = defineTexts('keyForm', {
   createTitle: 'Create a key',
   create: 'Create key',
   changeTitle: 'Change this key',
@@ -43,4 +45,4 @@ export const keyFormTexts = {
   matchBoth: 'Name and date of birth',
   consent: 'Require a consent reference',
   asyncWhenDown: 'Answer 202 (pending) while no source can answer',
-} as const
+})

@@ -1,5 +1,7 @@
+import { defineTexts } from '../language.ts'
+
 /** Usage and cost of keys by month. */
-export const keyUsageTexts = {
+export const keyUsageTexts = defineTexts('keyUsage', {
   title: 'Usage and cost by month',
   from: 'From',
   to: 'To',
@@ -16,4 +18,4 @@ export const keyUsageTexts = {
   failed: 'Failed',
   paidCalls: 'Paid calls',
   cost: 'Cost (₦)',
-} as const
+})

@@ -1,5 +1,7 @@
+import { defineTexts } from '../language.ts'
+
 /** Lets a number be verified again after too many failed matches. */
-export const unlockTexts = {
+export const unlockTexts = defineTexts('unlock', {
   title: 'Unlock a number',
   type: 'Type',
   number: 'Number to unlock',
@@ -11,4 +13,4 @@ export const unlockTexts = {
   help: 'After five failed matches by one key in 24 hours, or twenty by all, a number gets 429 too_many_attempts. Unlocking forgets them. It is written to the audit log, with the reason.',
   done: 'The number can be verified again. Failed matches forgotten: ',
   notLocked: 'The number has no failed matches in the last 24 hours.',
-} as const
+})
