@@ -1,8 +1,8 @@
 import { auditBy } from '../../audit/audit-by.ts'
-import { readReason } from '../../contract/reason.ts'
 import { readPersonNumber } from '../../contract/virtual-nin.ts'
 import { AppError } from '../../errors.ts'
 import { unlockNumber } from '../../verification/unlock-number.ts'
+import { requireReason } from '../require-reason.ts'
 import { type AdminRoute, defineRoute } from '../route.ts'
 import { Unlocked, UnlockRequest } from '../shapes/attempts.ts'
 
@@ -17,17 +17,16 @@ const unlock = defineRoute({
   input: UnlockRequest,
   output: Unlocked,
   run: async (deps, { input: { kind, number: text, reason }, actor }) => {
-    const given = readReason(reason)
-    if ('problem' in given) throw toInvalid('reason', given.problem)
+    const checkedReason = requireReason(reason)
     const number = readPersonNumber(kind, text.trim())
-    if (number === undefined) throw toInvalid('number', 'must be 11 digits, or a virtual NIN')
+    if (number === undefined) throw toInvalid()
     const { store, keyring } = deps.context
     const unlocking = { store, keyring: keyring(), audit: auditBy(deps, actor) }
-    return { failed_matches: await unlockNumber(unlocking, { kind, number, ...given }) }
+    return { failed_matches: await unlockNumber(unlocking, { kind, number, reason: checkedReason }) }
   },
 })
 
-const toInvalid = (field: string, rule: string) =>
-  new AppError('validation_failed', { errors: { [field]: [`${field} ${rule}`] } })
+const toInvalid = () =>
+  new AppError('validation_failed', { errors: { number: ['number must be 11 digits, or a virtual NIN'] } })
 
 export const ATTEMPT_ROUTES: readonly AdminRoute[] = [unlock]

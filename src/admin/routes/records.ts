@@ -1,10 +1,9 @@
 import { auditBy } from '../../audit/audit-by.ts'
-import { readReason } from '../../contract/reason.ts'
 import type { Actor } from '../../contract/role.ts'
 import type { Kind } from '../../crypto/blind-index.ts'
-import { AppError } from '../../errors.ts'
 import { HIDDEN } from '../../verification/mask.ts'
 import type { AdminDeps } from '../admin-deps.ts'
+import { requireReason } from '../require-reason.ts'
 import { type AdminRoute, defineRoute } from '../route.ts'
 import { LookUpRecordRequest, RecordCounts, RecordView, RevealRecordRequest } from '../shapes/records.ts'
 
@@ -49,17 +48,11 @@ const reveal = defineRoute({
   input: RevealRecordRequest,
   output: RecordView,
   run: async (deps, { input: { kind, number, reason, password }, actor }) => {
-    const checkedReason = checkReason(reason)
+    const checkedReason = requireReason(reason)
     await deps.authentication.confirmPassword(actor, password)
     return open(deps, actor, { phase: 'record_revealed', kind, number, reason: checkedReason })
   },
 })
-
-function checkReason(text: string): string {
-  const given = readReason(text)
-  if ('reason' in given) return given.reason
-  throw new AppError('validation_failed', { errors: { reason: [`reason ${given.problem}`] } })
-}
 
 type RecordAccess = {
   readonly phase: 'record_viewed' | 'record_revealed'
