@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { rm, writeFile } from 'node:fs/promises'
 import { Argument, type Command, Option } from 'commander'
 import { print, say, strong, toTable } from '../app/terminal.ts'
+import { toCommandAuthor } from '../contract/command-author.ts'
 import type { PersonReport } from '../contract/person-report.ts'
 import { KINDS, type Kind, toBlindIndexText } from '../crypto/blind-index.ts'
 import { UserError } from '../errors.ts'
@@ -10,7 +11,6 @@ import { toReportCsv } from '../people/report-csv.ts'
 import { toReportPage } from '../people/report-page.ts'
 import { toReportSections } from '../people/report-sections.ts'
 import { createRegistry } from '../registry/registry.ts'
-import { COMMAND_LINE } from '../store/account-table.ts'
 import { loadKeyring } from '../store/sealed-store.ts'
 import { type CommandContext, EXISTING, withCommandContext } from './command-context.ts'
 import { addHelp, EXIT_CODES, NUMBER_NOTE } from './help.ts'
@@ -81,7 +81,7 @@ function readReport({ store, keyring, config }: CommandContext, kind: Kind, numb
     },
   })
   const deps = { store, keyring, registry }
-  return createPersonReport(deps, { kind, number, reason, by: COMMAND_LINE, withValues: true })
+  return createPersonReport(deps, { kind, number, reason, by: toCommandAuthor(), withValues: true })
 }
 
 const TEXTS: Readonly<Record<Format, (report: PersonReport) => string>> = {
