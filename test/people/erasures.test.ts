@@ -67,10 +67,8 @@ describe.each(ENGINES)('an erasure on %s', (engine) => {
       expect(erasures.map(({ id }) => id)).toEqual(rows.map(({ id }) => id))
     })
     expect(await listErased(source)).toEqual([
-      expect.stringMatching(
-        /^erased nin: 1 record, 1 picture; reason: Request of erasure, case 17; by command line/,
-      ),
-      expect.stringMatching(/^not_found nin; reason: Request of erasure, case 17; by command line/),
+      expect.stringMatching(/^erased nin: 1 record, 1 picture; reason: Request of erasure, case 17; by /),
+      expect.stringMatching(/^not_found nin; reason: Request of erasure, case 17; by /),
     ])
   })
 
