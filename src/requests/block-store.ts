@@ -95,6 +95,12 @@ const MOST_BYTES = 4 * 1024 * 1024
 /** Copied: what is sent to the writer thread takes its whole buffer along. */
 const compress = async (bytes: Buffer): Promise<Uint8Array> => new Uint8Array(await zip(bytes, OPTIONS))
 
-/** The requests of a block that was read. */
-export const decompress = async (stored: Uint8Array, requests: number): Promise<Columns> =>
-  decodeColumns(await unzip(stored, { maxOutputLength: MOST_BYTES }), requests)
+/** The requests of a block that was read. Undefined if it does not contain all these texts, which is found out sooner. */
+export async function decompress(
+  stored: Uint8Array,
+  requests: number,
+  texts: readonly string[],
+): Promise<Columns | undefined> {
+  const bytes = await unzip(stored, { maxOutputLength: MOST_BYTES })
+  return texts.every((text) => bytes.includes(text, 0, 'latin1')) ? decodeColumns(bytes, requests) : undefined
+}

@@ -100,10 +100,12 @@ async function readRows(table: SearchTable, id: BlockId, filter: RequestFilter):
   const block = await table.read(id)
   // Removed meanwhile, or joined to the block before it.
   if (!block) return []
-  const columns = await decompress(block.lines, block.requests)
+  const { requestId, reference } = filter
+  const texts = [requestId, reference].filter((text) => text !== undefined)
+  const columns = await decompress(block.lines, block.requests, texts)
+  if (!columns) return []
   const kinds = parseCounts(block.counts)
   const isWanted = kinds.map((kind) => matchesKind(kind, filter))
-  const { requestId, reference } = filter
   const rows: LoggedRequest[] = []
   for (const [place, id] of columns.ids.entries()) {
     if (!isWanted[columns.kinds[place] as number]) continue
