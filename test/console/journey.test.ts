@@ -166,7 +166,7 @@ describe.skipIf(!CHROMIUM)('a user of the console', () => {
     await go(page, 'Records')
     await page.getByRole('textbox', { name: 'Number to unlock' }).fill('20000000009')
     await page.getByRole('textbox', { name: 'Reason' }).fill('Complaint 4711 of the customer')
-    await page.getByRole('button', { name: 'Unlock' }).click()
+    await page.getByRole('button', { name: 'Unlock', exact: true }).click()
     await page.getByText('The number has no failed matches in the last 24 hours.').waitFor()
     expect(await page.content()).not.toContain('20000000009')
     visitor.expectClean()
