@@ -1,5 +1,5 @@
 import { parentPort, workerData } from 'node:worker_threads'
-import { findArchives } from '../audit/archive/search-archives.ts'
+import { findArchivesOf } from '../audit/archive/search-archives.ts'
 import { type CheckpointFile, findCheckpointFile } from '../audit/checkpoint-file.ts'
 import { verifyStore } from '../audit/verify-store.ts'
 import { UserError } from '../errors.ts'
@@ -26,7 +26,7 @@ async function check(): Promise<CheckMessage> {
   try {
     const onProgress = (rows: number, total: number) => send({ rows, total })
     // The other processors are for requests.
-    const archives = archiveDir === undefined ? [] : findArchives([archiveDir])
+    const archives = findArchivesOf(archiveDir)
     const verdict = await verifyStore(store, { publicKey, file, archives, onProgress, threads: 1 })
     if (uploaded !== undefined && verdict.sound && verdict.file.checkpoints === 0)
       throw new UserError(`There is no checkpoint in ${UPLOADED}. Upload a checkpoints.log, not compressed.`)

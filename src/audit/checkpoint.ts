@@ -75,8 +75,9 @@ const parseCheckpoint = ({ body }: Pick<Checkpoint, 'body'>): CheckpointBody =>
 export async function findShortened(table: AuditTable, folder: string): Promise<Loss[]> {
   const last = await readLastCheckpoint(folder)
   const shortened: Loss[] = []
+  const chains = new Map(last ? (await table.chains()).map((each) => [each.chain, each]) : [])
   for (const { chain, sequence, hash } of last ? parseCheckpoint(last).heads : []) {
-    const known = (await table.chains()).find((each) => each.chain === chain)
+    const known = chains.get(chain)
     if (known?.isArchived) continue
     const row = await table.find(chain, sequence)
     if (row && Buffer.from(row.hash).toString('hex') === hash) continue

@@ -45,7 +45,10 @@ export async function prove(deps: ProveDeps, reference: string): Promise<string>
 async function findRow({ audit }: Store, reference: string): Promise<LoggedRow> {
   const rows = await audit.byReference(reference)
   const row = rows.find(({ phase }) => phase === 'outcome') ?? rows[0]
-  if (!row) throw new UserError('The audit log has no row with this reference.')
+  if (!row)
+    throw new UserError(
+      'The database has no audit row with this reference. If the row was archived, the archive itself proves it: tabbat audit verify --archive FILE',
+    )
   return row
 }
 

@@ -1,5 +1,5 @@
 import { warn } from '../app/terminal.ts'
-import { findArchives, searchArchives } from '../audit/archive/search-archives.ts'
+import { findArchives, findArchivesOf, searchArchives } from '../audit/archive/search-archives.ts'
 import type { Config } from '../config/config.ts'
 import type { Keyring } from '../crypto/keyring.ts'
 import type { LoggedRow } from '../store/audit-row.ts'
@@ -20,7 +20,7 @@ type ArchiveConfig = Pick<Config, 'auditArchiveDir'>
 export const findNamed = (
   named: readonly string[] | undefined,
   { auditArchiveDir }: ArchiveConfig,
-): string[] => findArchives(named ?? (auditArchiveDir === undefined ? [] : [auditArchiveDir]))
+): string[] => (named ? findArchives(named) : findArchivesOf(auditArchiveDir))
 
 /** The rows in the archives that the option or the setting names. */
 export const searchNamed = (

@@ -1,4 +1,4 @@
-import { mkdir } from 'node:fs/promises'
+import { mkdir, readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { archiveLog } from '../audit/archive/archive-log.ts'
 import { ARCHIVE_SUFFIX } from '../audit/archive/search-archives.ts'
@@ -6,11 +6,12 @@ import { Stopped } from '../audit/archive/write-archive.ts'
 import type { AuditLog } from '../audit/audit-log.ts'
 import { createSigner } from '../audit/signing.ts'
 import type { Config } from '../config/config.ts'
+import { DAY_MS } from '../contract/time.ts'
 import type { Keyring } from '../crypto/keyring.ts'
 import { UserError } from '../errors.ts'
-import { startOf, toMonth } from '../store/audit-months.ts'
+import { endOf, monthOf, startOf, toMonth } from '../store/audit-months.ts'
 import { ARCHIVE_LOCK } from '../store/process-lock.ts'
-import type { Store } from '../store/store.ts'
+import { openStore, type Store } from '../store/store.ts'
 import type { Log } from '../telemetry/log.ts'
 
 export type ArchivingDeps = {
@@ -30,10 +31,16 @@ export async function archiveDue(
   const before = startOf(toMonth(Date.now() - auditKeep))
   try {
     await mkdir(auditArchiveDir, { recursive: true, mode: 0o700 })
+    await removeDrafts(auditArchiveDir)
+    if (!(await isDue(store, before))) return
     const path = join(auditArchiveDir, toName(before))
     const signer = createSigner(keyring['audit-signing'])
-    const deps = { store, signer, audit, by: 'TABBAT_AUDIT_KEEP', ...(isStopped && { isStopped }) }
-    const { archived, left } = await archiveLog(before, path, deps)
+    const { archived, left } = await withPatientStore(store, (patient) =>
+      archiveLog(before, path, {
+        ...{ store: patient, signer, audit, by: 'TABBAT_AUDIT_KEEP' },
+        ...(isStopped && { isStopped }),
+      }),
+    )
     if (archived) log.event('info', 'audit_archived', { number: archived.number, rows: archived.rows })
     for (const reason of left) log.event('warn', 'audit_month_kept', { reason })
   } catch (error) {
@@ -42,6 +49,34 @@ export async function archiveDue(
     const reason = error instanceof UserError ? error.message : 'internal error'
     log.event('error', 'audit_archive_failed', { reason })
     if (!(error instanceof UserError)) log.failure(error)
+  }
+}
+
+/** Whether there may be something to archive or to remove. */
+async function isDue({ audit, archives }: Store, before: number): Promise<boolean> {
+  if ((await archives.list()).some(({ removedAt }) => removedAt === undefined)) return true
+  return (await audit.chains()).some(({ chain, isArchived }) => {
+    const month = monthOf(chain)
+    return !isArchived && (month === undefined || endOf(month) <= before)
+  })
+}
+
+/** The calls of a server to PostgreSQL have short timeouts. SQLite is written by the thread of the server. */
+async function withPatientStore<T>(store: Store, work: (store: Store) => Promise<T>): Promise<T> {
+  const { databaseUrl } = store
+  if (databaseUrl === undefined) return work(store)
+  const patient = await openStore({ dataDir: '', databaseUrl, databaseConnections: CONNECTIONS })
+  return work(patient).finally(patient.close)
+}
+
+/** One holds the lock. */
+const CONNECTIONS = 5
+
+/** An interrupted run may have left an incomplete file. A younger one may be that of another node. */
+async function removeDrafts(folder: string): Promise<void> {
+  for (const name of (await readdir(folder)).filter((each) => each.endsWith(`${ARCHIVE_SUFFIX}.part`))) {
+    const path = join(folder, name)
+    if ((await stat(path)).mtimeMs < Date.now() - DAY_MS) await rm(path, { force: true })
   }
 }
 

@@ -3,6 +3,7 @@ import { IS_RETIRED } from './audit-chains.ts'
 import { monthOf } from './audit-months.ts'
 import type { Database, Row } from './database.ts'
 import { deleteSome, ROWS_PER_STEP } from './delete-some.ts'
+import { dropMonth } from './drop-month.ts'
 
 /** An archive of the audit log: its signed statement, and whether its rows are removed from the database. */
 export type ArchiveRow = {
@@ -108,50 +109,6 @@ async function removeEnd(database: Database, chain: string): Promise<number> {
   return database
     .prepare(`DELETE FROM ${table} WHERE chain = $1 AND sequence > $2`)
     .run(chain, Number(last.last) - ROWS_PER_STEP)
-}
-
-const LOCK_TIMEOUT = '300ms'
-const LOCK_NOT_AVAILABLE = '55P03'
-
-/**
- * Detaches the partition, which is a table of its own then, and drops it. For the first, all other statements on the log wait:
- * not longer than the timeout. A month whose rows are not all archived is left as it is.
- */
-async function dropMonth(database: Database, month: string): Promise<'done' | 'busy'> {
-  const table = `audit_${month}`
-  try {
-    await database.transaction(async (inside) => {
-      await inside.prepare(`SET LOCAL lock_timeout = '${LOCK_TIMEOUT}'`).run()
-      const attached = await inside
-        .prepare('SELECT 1 AS found FROM pg_inherits WHERE inhrelid = to_regclass($1)')
-        .get(table)
-      if (!attached) return
-      await inside.prepare(`LOCK TABLE ${table} IN ACCESS EXCLUSIVE MODE`).run()
-      await refuseOtherRows(inside, table)
-      await inside.prepare(`ALTER TABLE audit DETACH PARTITION ${table}`).run()
-    })
-    await database.transaction((inside) => inside.prepare(`DROP TABLE IF EXISTS ${table}`).run(), {
-      patient: true,
-    })
-    return 'done'
-  } catch (error) {
-    if ((error as { code?: unknown }).code === LOCK_NOT_AVAILABLE) return 'busy'
-    throw error
-  }
-}
-
-/** By the last row of each chain: chains are in audit_chains before they have rows. */
-async function refuseOtherRows(inside: Database, table: string): Promise<void> {
-  const other = await inside
-    .prepare(
-      `SELECT chain FROM audit_chains WHERE EXISTS (SELECT 1 FROM ${table} AS month
-         WHERE month.chain = audit_chains.chain AND month.sequence > COALESCE(archived_rows, 0)) LIMIT 1`,
-    )
-    .get()
-  if (other)
-    throw new UserError(
-      `The partition ${table} has rows of chain ${String(other.chain)} that are not archived. It was not removed.`,
-    )
 }
 
 async function removeCheckpoints(

@@ -14,6 +14,8 @@ const RECORDS_PER_STEP = 500
 
 /** Decoys belong to no person and are not imported. */
 const IS_OLD = "updated_at < $1 AND kind <> 'decoy'"
+/** The same ones for both statements. */
+const SOME_OLD = `SELECT subject FROM registry WHERE ${IS_OLD} ORDER BY updated_at, subject LIMIT ${RECORDS_PER_STEP}`
 
 export function createOldRecords(database: Database): OldRecords {
   const count = database.prepare(`SELECT COUNT(*) AS records FROM registry WHERE ${IS_OLD}`)
@@ -25,12 +27,8 @@ export function createOldRecords(database: Database): OldRecords {
 
 async function eraseInside(inside: Database, before: number) {
   await inside.lock(REGISTRY_LOCK)
-  const subjects = await inside
-    .prepare(`SELECT subject FROM registry WHERE ${IS_OLD} ORDER BY updated_at LIMIT ${RECORDS_PER_STEP}`)
-    .all(before)
-  const values = subjects.map(({ subject }) => [subject as Uint8Array])
-  const pictures = await inside.prepare('DELETE FROM media WHERE subject = $1').runAll(values)
-  const records = await inside.prepare('DELETE FROM registry WHERE subject = $1').runAll(values)
+  const pictures = await inside.prepare(`DELETE FROM media WHERE subject IN (${SOME_OLD})`).run(before)
+  const records = await inside.prepare(`DELETE FROM registry WHERE subject IN (${SOME_OLD})`).run(before)
   return { records, pictures }
 }
 

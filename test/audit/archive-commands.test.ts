@@ -79,6 +79,20 @@ it('archives while the server runs, and verifies and searches the archive', asyn
   expect([shown.code, shown.stdout]).toEqual([0, expect.stringContaining('outcome: verified')])
 })
 
+it('takes a folder for archives that does not exist yet for one without archives', async () => {
+  const settings = { TABBAT_DATA_DIR: folder, TABBAT_AUDIT_ARCHIVE_DIR: join(folder, 'later') }
+  const { code, stdout } = await tabbat(settings, 'audit', 'verify')
+  expect([code, stdout]).toEqual([0, expect.stringContaining('Not compared: 121 rows in 1 archive')])
+})
+
+it('proves no archived row, and says so', async () => {
+  const { code, stderr } = await run('audit', 'prove', rows[0]?.reference ?? '')
+  expect([code, stderr]).toEqual([
+    1,
+    expect.stringContaining('If the row was archived, the archive itself proves it'),
+  ])
+})
+
 it('lists the archived look-ups of a person', async () => {
   const env = {
     PATH: process.env.PATH ?? '',

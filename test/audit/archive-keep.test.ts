@@ -1,5 +1,5 @@
 import { createSecretKey } from 'node:crypto'
-import { readdirSync, statSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
 import { findArchives } from '../../src/audit/archive/search-archives.ts'
@@ -74,6 +74,16 @@ describeEngines([SQLITE_WITH_WRITER, POSTGRES], (engine) => {
     expect(events).toEqual([])
     expect(readdirSync(archives)).toEqual([])
     expect(await store.archives.list()).toEqual([])
+  })
+
+  it('removes incomplete files of interrupted runs after a day', async () => {
+    const { deps, archives } = await openPlace()
+    mkdirSync(archives)
+    for (const name of ['old', 'young']) writeFileSync(join(archives, `${name}.audit.zst.part`), 'x')
+    const before = (Date.now() - 2 * DAY_MS) / 1000
+    utimesSync(join(archives, 'old.audit.zst.part'), before, before)
+    await createRetention(config(archives), deps).forget(never)
+    expect(readdirSync(archives).filter((name) => name.endsWith('.part'))).toEqual(['young.audit.zst.part'])
   })
 
   it('reports a folder that cannot be used, and removes nothing', async () => {

@@ -11,17 +11,22 @@ import { type ArchiveReader, openArchive } from './read-archive.ts'
 
 export const ARCHIVE_SUFFIX = '.audit.zst'
 
+const isFolder = (path: string) => statSync(path, { throwIfNoEntry: false })?.isDirectory() === true
+
 /** The archives under these paths: files, or folders with files of that suffix. */
-export function findArchives(paths: readonly string[]): string[] {
-  const found = paths.flatMap((path) => {
-    if (!statSync(path, { throwIfNoEntry: false })?.isDirectory()) return [path]
-    return readdirSync(path)
-      .filter((name) => name.endsWith(ARCHIVE_SUFFIX))
-      .toSorted()
-      .map((name) => join(path, name))
-  })
-  return [...new Set(found)]
-}
+export const findArchives = (paths: readonly string[]): string[] => [
+  ...new Set(paths.flatMap((path) => (isFolder(path) ? listFolder(path) : [path]))),
+]
+
+/** The archives in the folder of TABBAT_AUDIT_ARCHIVE_DIR, which does not exist before the first one. */
+export const findArchivesOf = (folder: string | undefined): string[] =>
+  folder !== undefined && isFolder(folder) ? listFolder(folder) : []
+
+const listFolder = (folder: string) =>
+  readdirSync(folder)
+    .filter((name) => name.endsWith(ARCHIVE_SUFFIX))
+    .toSorted()
+    .map((name) => join(folder, name))
 
 type Wanted = { readonly subject: string } | { readonly request_reference: string }
 

@@ -93,7 +93,8 @@ async function verifyFiles(
       const result = await verifyArchive(reader, { publicKey, onRows, onCheckpoint: checkpoints.add })
       const fault = 'reason' in result ? result : await compare(scan, stated, path, result)
       if (fault) return fault
-      if (!('reason' in result)) compared.push({ path, number: result.number, rows: result.rows })
+      if ('digest' in result && isStated(stated, result))
+        compared.push({ path, number: result.number, rows: result.rows })
     } finally {
       await reader.close()
     }
@@ -106,10 +107,10 @@ async function compare(
   scan: AuditSnapshot,
   stated: StatedArchives,
   path: string,
-  { digest, chains }: ArchiveStatement,
+  statement: ArchiveStatement,
 ): Promise<Fault | undefined> {
-  if (stated.list.some((each) => each.digest === digest)) return undefined
-  for (const { chain, sequence, hash: last } of chains) {
+  if (isStated(stated, statement)) return undefined
+  for (const { chain, sequence, hash: last } of statement.chains) {
     const [found] = await scan.hashes(chain, sequence - 1, sequence)
     if (found !== last && stated.find(chain)?.hash !== last)
       return {
@@ -120,6 +121,9 @@ async function compare(
   }
   return undefined
 }
+
+const isStated = ({ list }: StatedArchives, { digest }: ArchiveStatement) =>
+  list.some((each) => each.digest === digest)
 
 type ArchivedCheckpoints = {
   readonly add: (checkpoint: Checkpoint) => void
