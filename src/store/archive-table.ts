@@ -4,6 +4,7 @@ import { monthOf } from './audit-months.ts'
 import type { Database, Row } from './database.ts'
 import { deleteSome, ROWS_PER_STEP } from './delete-some.ts'
 import { dropMonth } from './drop-month.ts'
+import { CONSENT_INDEX, SUBJECT_INDEX } from './subject-table.ts'
 
 /** An archive of the audit log: its signed statement, and whether its rows are removed from the database. */
 export type ArchiveRow = {
@@ -31,7 +32,7 @@ export type ArchiveTable = {
   readonly record: (archive: NewArchive) => Promise<void>
   /** Removes some rows, from the end of a chain: what is left is a sound chain. In PostgreSQL, whole months. */
   readonly removeRows: (number: number) => Promise<RemovalStep>
-  /** Removes some blocks of subjects. */
+  /** Removes some blocks of subjects and consents. */
   readonly removeBlocks: (number: number) => Promise<RemovalStep>
   /** Removes checkpoints, of those after a time, which name no chain that is not archived. Returns the last time that was read. */
   readonly removeCheckpoints: (number: number, after: string) => Promise<string | undefined>
@@ -59,7 +60,7 @@ export function createArchiveTable(database: Database): ArchiveTable {
       return 'done'
     },
     removeBlocks: async (number) => {
-      for (const table of ['audit_subject_pages', 'audit_subject_blocks'])
+      for (const table of BLOCK_TABLES)
         if ((await deleteSome(database, table, OF_ARCHIVE, number)) >= ROWS_PER_STEP) return 'more'
       return 'done'
     },
@@ -71,6 +72,7 @@ export function createArchiveTable(database: Database): ArchiveTable {
   }
 }
 
+const BLOCK_TABLES = [SUBJECT_INDEX, CONSENT_INDEX].flatMap(({ pages, blocks }) => [pages, blocks])
 const OF_ARCHIVE = 'chain IN (SELECT chain FROM audit_chains WHERE archive = $1)'
 
 const listChains = async (database: Database, number: number): Promise<string[]> =>

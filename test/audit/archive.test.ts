@@ -291,8 +291,10 @@ describeEngines(ENGINES, (engine) => {
     await archive()
     const { database } = store
     expect(await scrubSubjects(createSubjectScrub(database), async () => {})).toBe(0)
-    const counts = await database.prepare('SELECT COUNT(*) AS blocks FROM audit_subject_pages').get()
-    expect(Number(counts?.blocks)).toBe(0)
+    for (const table of ['audit_subject_pages', 'audit_consent_pages', 'audit_consent_blocks']) {
+      const counts = await database.prepare(`SELECT COUNT(*) AS blocks FROM ${table}`).get()
+      expect([table, Number(counts?.blocks)]).toEqual([table, 0])
+    }
     expect(await findLosses(store.audit, folder)).toEqual([])
     await audit.close()
     // The last checkpoint of the file may be older than the archive.
