@@ -81,7 +81,8 @@ function readReport({ store, keyring, config }: CommandContext, kind: Kind, numb
     },
   })
   const deps = { store, keyring, registry }
-  return createPersonReport(deps, { kind, number, reason, by: toCommandAuthor(), withValues: true })
+  const asked = { kind, number, reason, by: toCommandAuthor(), withValues: true }
+  return createPersonReport(deps, { ...asked, archiveDir: config.auditArchiveDir })
 }
 
 const TEXTS: Readonly<Record<Format, (report: PersonReport) => string>> = {

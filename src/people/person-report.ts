@@ -3,6 +3,7 @@ import { steadyNow, toIsoTime } from '../contract/time.ts'
 import { isVirtualNin } from '../contract/virtual-nin.ts'
 import { type Kind, toBlindIndex } from '../crypto/blind-index.ts'
 import type { LoggedRow } from '../store/audit-row.ts'
+import { addArchivedRows } from './archived-rows.ts'
 import { foldRequests, isOfVerification } from './fold-requests.ts'
 import { type KeyNames, openKeyNames } from './key-names.ts'
 import { type HeldDeps, readHeld } from './read-held.ts'
@@ -16,6 +17,8 @@ type Asked = {
   readonly by: string
   /** Without them, the report tells which fields are filled. */
   readonly withValues: boolean
+  /** The folder of archives of the audit log. */
+  readonly archiveDir: string | undefined
 }
 
 /** Audit rows in one report. A person has some; a number that a client uses in its tests may have millions. */
@@ -27,7 +30,9 @@ export async function createPersonReport(deps: HeldDeps, asked: Asked): Promise<
   const subject = toBlindIndex(deps.keyring.subject, kind, number)
   const keys = await openKeyNames(deps.store.keys)
   const held = await readHeld(deps, kind, number, keys)
-  const rows = await deps.store.audit.bySubject(subject.toString('hex'), MOST_ROWS + 1)
+  const hash = subject.toString('hex')
+  const stored = await deps.store.audit.bySubject(hash, MOST_ROWS + 1)
+  const { rows, limits } = await addArchivedRows(deps, asked.archiveDir, hash, stored)
   const erasures = await deps.store.erasure.findTombstones(subject)
   return {
     generated_at: toIsoTime(steadyNow()),
@@ -44,6 +49,7 @@ export async function createPersonReport(deps: HeldDeps, asked: Asked): Promise<
       ...(rows.length > MOST_ROWS
         ? [`The audit log has more rows about this number: ${MOST_ROWS} of them are in this report.`]
         : []),
+      ...limits,
       ...LIMITS[isVirtualNin(number) ? 'vnin' : kind],
       ...COMMON_LIMITS,
     ],

@@ -14,7 +14,7 @@ import { type ReportFields, toReportFields } from './record-fields.ts'
 import { findUnnamed } from './unnamed-answers.ts'
 
 export type HeldDeps = {
-  readonly store: Pick<Store, 'people' | 'erasure' | 'audit' | 'keys'>
+  readonly store: Pick<Store, 'people' | 'erasure' | 'audit' | 'keys' | 'archives'>
   readonly keyring: Keyring
   readonly registry: Pick<Registry, 'find' | 'findPicture'>
 }

@@ -93,15 +93,28 @@ it('proves no archived row, and says so', async () => {
   ])
 })
 
-it('lists the archived look-ups of a person', async () => {
-  const env = {
-    PATH: process.env.PATH ?? '',
-    HOME: tmpdir(),
-    TABBAT_DATA_DIR: folder,
-    TABBAT_AUDIT_ARCHIVE_DIR: folder,
-  }
-  const child = spawn('bin/tabbat', ['audit', 'subject', 'nin', '--json'], { env, stdio: 'pipe' })
+/** Runs a command with the number on standard input. */
+async function ask(settings: Record<string, string>, ...args: string[]): Promise<string> {
+  const env = { PATH: process.env.PATH ?? '', HOME: tmpdir(), TABBAT_DATA_DIR: folder, ...settings }
+  const child = spawn('bin/tabbat', args, { env, stdio: 'pipe' })
   child.stdin.end(NIN)
   const [stdout] = await Promise.all([text(child.stdout), once(child, 'close')])
+  return stdout
+}
+
+it('lists the archived look-ups of a person', async () => {
+  const stdout = await ask({ TABBAT_AUDIT_ARCHIVE_DIR: folder }, 'audit', 'subject', 'nin', '--json')
   expect(JSON.parse(stdout)).toMatchObject([{ chain: FIRST, sequence: 1, outcome: 'verified' }])
+})
+
+it('reports about a person what is archived, or that archives were not searched', async () => {
+  const args = ['person', 'report', 'nin', '--reason', 'asked by the person', '--format', 'json']
+  const whole = JSON.parse(await ask({ TABBAT_AUDIT_ARCHIVE_DIR: folder }, ...args))
+  expect(JSON.stringify(whole)).toContain('2019-01-01T00:00:00.000Z')
+  const part = JSON.parse(await ask({}, ...args))
+  expect(JSON.stringify(part)).not.toContain('2019-01-01T00:00:00.000Z')
+  expect(part.limits).toContainEqual(
+    expect.stringMatching(/^1 of the archives of the audit log were not searched/),
+  )
+  expect(JSON.stringify(whole.limits)).not.toContain('not searched')
 })

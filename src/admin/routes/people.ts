@@ -79,10 +79,10 @@ async function readReport(
   withValues: boolean,
 ): Promise<PersonReport> {
   const [number, reason] = [requireNumber(kind, text), requireReason(reasonText)]
-  const { store, keyring, registry, toSubjectHash } = deps.context
+  const { store, keyring, registry, toSubjectHash, config } = deps.context
   const found = await createPersonReport(
     { store, registry, keyring: keyring() },
-    { kind, number, reason, by: actor.name, withValues },
+    { kind, number, reason, by: actor.name, withValues, archiveDir: config.auditArchiveDir },
   )
   const detail = `${kind}, ${withValues ? 'with values' : 'without values'}; reason: ${reason}`
   await auditBy(deps, actor).record([
