@@ -113,7 +113,7 @@ describe('tabbat admin', () => {
     expect([again.code, again.stderr]).toEqual([1, expect.stringContaining('chioma has no second factor')])
     const rows = (await tabbat(settings, 'audit', 'export')).stdout
     for (const phase of ['sessions_ended', 'second_factor_reset'])
-      expect(rows).toMatch(new RegExp(`"${phase}".*chioma.*by command line`))
+      expect(rows).toMatch(new RegExp(`"${phase}".*chioma.*by \\S+ \\(cli\\)`))
   })
 
   it.each([
