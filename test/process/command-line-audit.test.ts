@@ -33,7 +33,7 @@ describe.each(ENGINES)('commands on %s', (engine) => {
       id: token.id,
       state: 'revoked',
       role: 'operator',
-      made_by: 'command line',
+      made_by: expect.stringMatching(/ \(cli\)$/),
     })
     await tabbat(settings, 'admin', 'invite', '--url', 'http://127.0.0.1:8081')
     await tabbat(settings, 'sources', 'disable', 'dojah')
