@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { toName, toRole } from './sso-account.ts'
+import { toName, toRole, toSignInTime } from './sso-account.ts'
 
 const ISSUER = { iss: 'https://login.example.com', sub: 'a-subject' }
 const RULES = {
@@ -27,6 +27,17 @@ describe('the role of claims', () => {
     expect(toRole({ ...ISSUER, 'realm_access.roles': ['staff'] }, rules)).toBe('viewer')
     expect(toRole({ ...ISSUER, realm_access: null }, rules)).toBeUndefined()
     expect(toRole(ISSUER, { ...RULES, roleClaim: '__proto__.constructor' })).toBeUndefined()
+  })
+})
+
+describe('the time of a sign-in at the provider', () => {
+  it.each([[{}], [{ auth_time: '1700000000' }], [{ auth_time: null }]])('is unknown in %j', (claims) => {
+    expect(toSignInTime({ ...ISSUER, ...claims })).toBe(0)
+  })
+
+  it('is the one of the claim, and never in the future', () => {
+    expect(toSignInTime({ ...ISSUER, auth_time: 1_700_000_000 })).toBe(1_700_000_000_000)
+    expect(toSignInTime({ ...ISSUER, auth_time: 9_999_999_999 })).toBeLessThan(9_999_999_999_000)
   })
 })
 

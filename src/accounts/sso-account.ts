@@ -84,6 +84,13 @@ function readClaim(claims: Claims, name: string): unknown {
     )
 }
 
+/**
+ * When the person last signed in at the provider; 0 if it does not say. An open session there signs in without the person, so
+ * that alone confirms nothing.
+ */
+export const toSignInTime = ({ auth_time: seconds }: Claims): number =>
+  typeof seconds === 'number' ? Math.min(seconds * 1000, steadyNow()) : 0
+
 /** Made of the claim if it can be the name of an account; else one that says nothing about the person. */
 export function toName(claims: Claims, { nameClaim }: Pick<ClaimRules, 'nameClaim'>): string {
   const given = readClaim(claims, nameClaim)

@@ -48,10 +48,10 @@ export type Authentication = Pick<Sessions, 'findActor' | 'describe'> &
     readonly signIn: (request: SignInRequest) => Promise<SessionTokens>
     readonly passkeys: PasskeyActions
     readonly signInWithPasskey: (site: PasskeySite, request: PasskeySignIn) => Promise<SessionTokens>
-    /** After the provider has said who it is. */
+    /** After the provider has said who it is. `confirmedAt` is when the person last signed in there. */
     readonly openSsoSession: (
       account: AccountRow,
-      origin: SessionOrigin & { readonly device: string | undefined },
+      origin: SessionOrigin & { readonly device: string | undefined; readonly confirmedAt: number },
     ) => Promise<SessionTokens>
     /** Ends the session of this cookie, if there is one. */
     readonly endToken: (token: string) => Promise<void>

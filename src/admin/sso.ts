@@ -1,4 +1,4 @@
-import { findSsoAccount } from '../accounts/sso-account.ts'
+import { findSsoAccount, toSignInTime } from '../accounts/sso-account.ts'
 import { AdminError } from '../contract/admin-error.ts'
 import type { App } from '../http/app.ts'
 import type { Exchange, Reply } from '../http/exchange.ts'
@@ -54,6 +54,7 @@ export function addSso(app: App, deps: AdminDeps, client: OidcClient, { rules }:
     const tokens = await authentication.openSsoSession(account, {
       ...toOrigin(deps, exchange),
       device: readDeviceCookie(cookie, isSecure),
+      confirmedAt: toSignInTime(claims),
     })
     if (state.session !== undefined) await authentication.endToken(state.session)
     const cookies = [

@@ -51,7 +51,8 @@ export const ADMIN_ERRORS: Readonly<
   },
   confirm_first: {
     status: 403,
-    message: 'It is more than 10 minutes since you proved who you are. Enter your password again.',
+    message:
+      'This needs a proof of who you are in the last 10 minutes. Enter your password again; with single sign-on, sign in again at the provider.',
   },
   second_factor_needed: {
     status: 401,

@@ -30,6 +30,8 @@ export type SessionDetails = {
   readonly address: string | undefined
   /** Such as `Firefox on Linux`. */
   readonly browser: string | undefined
+  /** If that was not when the session was opened. */
+  readonly confirmedAt?: number
 }
 
 export type InvitationRow = {

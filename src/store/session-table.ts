@@ -77,8 +77,11 @@ async function openInside(inside: Database, opening: Opening): Promise<boolean> 
   await inside
     .prepare(
       `INSERT INTO sessions (id, account, created_at, seen_at, confirmed_at, method, address, browser)
-       VALUES ($1, $2, $3, $3, $3, $4, $5, $6)`,
+       VALUES ($1, $2, $3, $3, $4, $5, $6, $7)`,
     )
-    .run(id, account, at, details?.method ?? null, details?.address ?? null, details?.browser ?? null)
+    .run(
+      ...[id, account, at, details?.confirmedAt ?? at],
+      ...[details?.method ?? null, details?.address ?? null, details?.browser ?? null],
+    )
   return true
 }

@@ -115,7 +115,7 @@ describe('single sign-on', () => {
   })
 
   it('has no password here', async () => {
-    const { agent } = await signIn('folake+staff')
+    const { agent } = await signIn('folake+staff', createUserAgent(), `${START}?confirm=1`)
     const { store, audit } = server.context
     await expect(resetAccount({ store, audit, by: 'command line' }, 'folake')).rejects.toThrow('no password')
     for (const password of ['', 'none', ' '.repeat(12)])
@@ -221,6 +221,20 @@ describe('a confirmation by single sign-on', () => {
       [200, 200],
     ])
     expect(await invite(before)).toEqual([401, 'signed_out'])
+  })
+})
+
+describe('a sign-in by an open session of the provider', () => {
+  it('is no confirmation: a browser that was left open signs in without a person', async () => {
+    const { agent } = await signIn('musa+operators')
+    await server.context.store.accounts.setRole('musa', 'owner')
+    const started = await agent.get(`${server.url}${START}`)
+    const isCallback = (location: string) => new URL(location).pathname === '/admin/sso/callback'
+    const { location } = await agent.follow(started, `${server.url}${START}`, isCallback)
+    expect((await agent.get(location)).headers.location).toBe('/console')
+    const cookie = `tabbat_console=${agent.cookies.get('tabbat_console')}`
+    const answer = await server.request('/admin/invitations', { body: { role: 'owner' }, cookie })
+    expect([answer.status, answer.json().code]).toEqual([403, 'confirm_first'])
   })
 })
 
