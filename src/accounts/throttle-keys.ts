@@ -22,10 +22,10 @@ export const toSignInThrottleKeys = (
 
 /** For the code after a right password. An attacker who has the password gets about a hundred guesses a day, for a million codes. */
 export const toCodeThrottleKeys = (name: string): readonly ThrottleKey[] => [
-  { key: `code ${name}`, name, free: 5, longestWaitMs: 3 * FIVE_MINUTES_MS },
+  { key: `code ${name}`, name, free: 5, longestWaitMs: 3 * FIVE_MINUTES_MS, isKept: true },
 ]
 
 /** For a signed-in account that enters its password again. */
 export const toConfirmThrottleKeys = (name: string): readonly ThrottleKey[] => [
-  { key: `confirm ${name}`, name, free: 5, longestWaitMs: FIVE_MINUTES_MS },
+  { key: `confirm ${name}`, name, free: 5, longestWaitMs: FIVE_MINUTES_MS, isKept: true },
 ]

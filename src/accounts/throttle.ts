@@ -2,7 +2,7 @@ import type { KeyObject } from 'node:crypto'
 import { AdminError } from '../contract/admin-error.ts'
 import { steadyNow } from '../contract/time.ts'
 import { toTextMac } from '../crypto/mac.ts'
-import type { ThrottleTable } from '../store/throttle-table.ts'
+import { KEPT, type ThrottleTable } from '../store/throttle-table.ts'
 
 /** A counter of wrong passwords or codes. */
 export type ThrottleKey = {
@@ -12,6 +12,8 @@ export type ThrottleKey = {
   /** Failures without a wait. */
   readonly free: number
   readonly longestWaitMs: number
+  /** Only who has the password, or a session, gets this far: the count lasts a day, whatever else is counted. */
+  readonly isKept?: boolean
 }
 
 type Attempt = {
@@ -39,8 +41,8 @@ export const toTooManyTries = (waitMs: number) =>
 /** Counts failures in the database, under keyed hashes of names and addresses. */
 export function createThrottle(table: ThrottleTable, secret: () => KeyObject, now = steadyNow): Throttle {
   const toHash = (text: string) => toTextMac(secret(), `sign-in ${text}`)
-  const toCounter = ({ key, name, free, longestWaitMs }: ThrottleKey) => ({
-    id: toHash(key),
+  const toCounter = ({ key, name, free, longestWaitMs, isKept = false }: ThrottleKey) => ({
+    id: `${isKept ? KEPT : ''}${toHash(key)}`,
     account: name === undefined ? undefined : toHash(`account ${name}`),
     free,
     longestWaitMs,

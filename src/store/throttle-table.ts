@@ -1,10 +1,11 @@
-import { HOUR_MS } from '../contract/time.ts'
+import { DAY_MS, HOUR_MS } from '../contract/time.ts'
 import type { Database } from './database.ts'
 import { toSharedNow } from './database-clock.ts'
 import { deleteSome } from './delete-some.ts'
 
 /** A count of failures. */
 type FailureCounter = {
+  /** With `KEPT` before it for a counter that only a signed-in account, or a right password, creates. */
   readonly id: string
   /** The counts that `reset` deletes together. */
   readonly account: string | undefined
@@ -30,8 +31,11 @@ export type ThrottleTable = {
 type Count = { readonly failures: number; readonly waitUntil: number }
 
 const FIRST_WAIT_MS = 1000
+/** Such counters last longer, and are never deleted to make room: strangers could make so many others that they go. */
+export const KEPT = 'kept:'
 /** A counter starts anew after this time without a failure. */
 const FORGET_AFTER_MS = HOUR_MS
+const FORGET_KEPT_AFTER_MS = DAY_MS
 /** Beyond these, the counters with the oldest failure are deleted. */
 const MOST_COUNTERS = 10_000
 
@@ -75,7 +79,8 @@ export function createThrottleTable(database: Database): ThrottleTable {
     // Also one that a clock which was ahead has written.
     forget: (now) => {
       const shared = toSharedNow(database, '$1')
-      const isOver = `at <= ${shared} - ${FORGET_AFTER_MS} OR at > ${shared} + ${FORGET_AFTER_MS}`
+      const life = `CASE WHEN id LIKE '${KEPT}%' THEN ${FORGET_KEPT_AFTER_MS} ELSE ${FORGET_AFTER_MS} END`
+      const isOver = `at <= ${shared} - ${life} OR at > ${shared} + ${FORGET_AFTER_MS}`
       return deleteSome(database, 'sign_in_failures', isOver, now)
     },
   }
@@ -98,7 +103,8 @@ async function readCounts(
   for (const { id } of counters) {
     const row = await select.get(id)
     const [failures, waitUntil, at] = [row?.failures, row?.wait_until, row?.at].map(Number)
-    if (!row || now - Number(at) >= FORGET_AFTER_MS) counts.push(NONE)
+    const lifeMs = id.startsWith(KEPT) ? FORGET_KEPT_AFTER_MS : FORGET_AFTER_MS
+    if (!row || now - Number(at) >= lifeMs) counts.push(NONE)
     // The clock was ahead when it was written, so the end of the wait is unknown.
     else counts.push({ failures: Number(failures), waitUntil: Number(at) > now ? 0 : Number(waitUntil) })
   }
@@ -130,7 +136,8 @@ async function takeOff(inside: Database, counters: readonly FailureCounter[]): P
 async function evict(inside: Database): Promise<void> {
   await inside
     .prepare(
-      `DELETE FROM sign_in_failures WHERE at <= (SELECT at FROM sign_in_failures ORDER BY at DESC LIMIT 1 OFFSET ${MOST_COUNTERS})`,
+      `DELETE FROM sign_in_failures WHERE id NOT LIKE '${KEPT}%'
+       AND at <= (SELECT at FROM sign_in_failures ORDER BY at DESC LIMIT 1 OFFSET ${MOST_COUNTERS})`,
     )
     .run()
 }

@@ -76,6 +76,30 @@ describeEngines(ENGINES, (engine) => {
     expect(await isWaiting(toKey('a'))).toBe(false)
   })
 
+  it('counts that are kept last a day, and are not deleted to make room for others', async () => {
+    const { database, throttle } = stores[0] as Store
+    const kept = { ...toKey('code ada', 'ada'), isKept: true }
+    await throttleOf().begin([kept, toKey('pair ada', 'ada')])
+    await age(10_000)
+    await database
+      .prepare(
+        `INSERT INTO sign_in_failures (id, account, failures, wait_until, at)
+         WITH RECURSIVE numbers(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 10001)
+         SELECT 'other' || n, NULL, 1, 0, CAST($1 AS BIGINT) FROM numbers`,
+      )
+      .run(Date.now() - 5000)
+    await throttleOf().begin([toKey('one more')])
+    expect([await isWaiting(kept), await isWaiting(toKey('pair ada'))]).toEqual([true, false])
+    await database.prepare("DELETE FROM sign_in_failures WHERE id NOT LIKE 'kept:%'").run()
+    await age(20 * 3_600_000)
+    expect(await throttle.forget(Date.now())).toBe(0)
+    await throttleOf().begin([kept])
+    const rows = await database.prepare('SELECT failures FROM sign_in_failures').all()
+    expect(rows.map(({ failures }) => Number(failures))).toEqual([2])
+    await age(86_400_001)
+    expect(await throttle.forget(Date.now())).toBe(1)
+  })
+
   it('counts are deleted an hour after the last failure, and hold no name and no address', async () => {
     await throttleOf().begin([toKey('pair nkem 203.0.113.7', 'nkem')])
     const [store] = stores as [Store]
