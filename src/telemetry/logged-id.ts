@@ -5,4 +5,4 @@
 export const isDrawnByChance = (id: string): boolean => DRAWN_BY_CHANCE.test(id)
 
 const DRAWN_BY_CHANCE =
-  /^(req_[0-9a-f]{32}|(?=(?:[^a-f]*[a-f]){2})[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|[0-7][0-9A-HJKMNP-TV-Z]{25})$/i
+  /^(req_[0-9a-f]{32}|(?=(?:[^a-f]*[a-f]){2})[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|(?=(?:\d*[A-Z]){2})[0-7][0-9A-HJKMNP-TV-Z]{25})$/i
