@@ -11,7 +11,10 @@ export const toTimes = ({
   readonly started_at: string | null
 }) => [time, ...(started_at === null ? [] : [started_at])]
 
-/** The requests of one verification that the log still has, oldest first: the first one, retries, and reads of its answer. */
+/**
+ * The requests of one verification that the log still has, oldest first: the first one, retries, and reads of its answer up to
+ * an hour after its last audit row.
+ */
 export async function findRequestsOf(
   table: SearchTable,
   reference: string,

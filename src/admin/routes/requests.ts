@@ -119,7 +119,8 @@ const ofReference = defineRoute({
   tag,
   method: 'GET',
   path: '/admin/requests/verifications/:reference',
-  summary: 'The requests of one verification that the request log still has, oldest first.',
+  summary:
+    'The requests of one verification that the request log still has, oldest first, up to an hour after its last audit row. For later ones, search by request_reference.',
   role: 'viewer',
   output: RequestsOfVerification,
   run: async ({ context: { store } }, { params: { reference = '' } }) => {
