@@ -2,7 +2,7 @@ import type { Database } from './database.ts'
 import { REGISTRY_LOCK } from './save-records.ts'
 import type { SealedRecord } from './sealed-record.ts'
 
-/** Records of the registry that no import has refreshed since a time. */
+/** Records of the registry that no import has contained since a time. */
 export type OldRecords = {
   readonly countOld: (before: number) => Promise<number>
   /** Erases some of them with their pictures. */
@@ -12,8 +12,11 @@ export type OldRecords = {
 /** Few enough that no request waits noticeably. */
 const RECORDS_PER_STEP = 500
 
-/** Decoys belong to no person and are not imported. */
-const IS_OLD = "updated_at < $1 AND kind <> 'decoy'"
+/** Written at most once a day: an import of unchanged records must stay fast. */
+const REFRESH_EVERY_MS = 24 * 60 * 60 * 1000
+
+/** The last import may be up to that much later than updated_at. Decoys belong to no person and are not imported. */
+const IS_OLD = `updated_at < CAST($1 AS BIGINT) - ${REFRESH_EVERY_MS} AND kind <> 'decoy'`
 /** The same ones for both statements. */
 const SOME_OLD = `SELECT subject FROM registry WHERE ${IS_OLD} ORDER BY updated_at, subject LIMIT ${RECORDS_PER_STEP}`
 
@@ -31,9 +34,6 @@ async function eraseInside(inside: Database, before: number) {
   const records = await inside.prepare(`DELETE FROM registry WHERE subject IN (${SOME_OLD})`).run(before)
   return { records, pictures }
 }
-
-/** Written at most once a day: an import of unchanged records must stay fast. */
-const REFRESH_EVERY_MS = 24 * 60 * 60 * 1000
 
 /** Notes that an import contained these records, for those that it did not change. */
 export async function refreshRecords(

@@ -69,6 +69,16 @@ describeEngines(ENGINES, (engine) => {
     expect(await countLeft(store, records.slice(0, 150))).toBe(150)
   })
 
+  it('keeps records of an import that came less than a day after the one before', async () => {
+    const store = await openPlace()
+    const records = [createRecord(), createRecord()]
+    await save(store, records, NOW - 2 * DAY_MS)
+    expect(await save(store, records, NOW - DAY_MS - 1000)).toBe(0)
+    expect((await expire(store, NOW - DAY_MS - 60_000)).erased).toBe(0)
+    expect(await countLeft(store, records)).toBe(2)
+    expect((await expire(store, NOW)).erased).toBe(2)
+  })
+
   it('is done by one process at a time', async () => {
     const store = await openPlace()
     await withProcessLock(store, EXPIRY_LOCK, async () => {
