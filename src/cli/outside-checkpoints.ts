@@ -1,10 +1,10 @@
 import { type CheckpointFile, findCheckpointFile } from '../audit/checkpoint-file.ts'
-import { findPlace } from '../audit/checkpoint-place.ts'
+import { type CheckpointPlace, findPlace } from '../audit/checkpoint-place.ts'
 import type { ComparedFile } from '../audit/verdict-text.ts'
 import { loadConfig } from '../config/config.ts'
 import { UserError } from '../errors.ts'
 import { withWitnessCopy } from '../witness/read-witness.ts'
-import { toWitnessTarget } from '../witness/target.ts'
+import { toWitnessTarget, type WitnessTarget } from '../witness/target.ts'
 
 type Options = { readonly checkpoints?: string; readonly witness?: true }
 
@@ -32,9 +32,13 @@ export async function withOutsideCheckpoints(
   if (config.witness === undefined) throw new UserError('No witness is configured. Set TABBAT_WITNESS.')
   const target = toWitnessTarget(config.witness, config.witnessToken)
   await withWitnessCopy(target, config.webhooksPrivate === 'on', (file) =>
-    work({ file, compared: { path: file.path, place: 'elsewhere' }, isNamed: true }),
+    work({ file, compared: { path: file.path, place: toPlace(target) }, isNamed: true }),
   )
 }
+
+/** This server can write to all of a SQLite file, and only add to the others. */
+const toPlace = ({ kind }: WitnessTarget): CheckpointPlace =>
+  kind === 'sqlite' ? 'other folder' : 'elsewhere'
 
 /** The checkpoints of this server, if they are in another folder than its data. */
 function findOwnFile(): CheckpointFile | undefined {

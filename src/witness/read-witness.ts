@@ -54,6 +54,10 @@ function* readFile(path: string): Iterable<Checkpoint[]> {
   }
 }
 
+/** Without this, the list would never end. */
+const SAME_PAGE =
+  'The webhook of the witness returns the same checkpoints for another position: it must answer ?from=N from position N on. See docs/audit-format.md.'
+
 /** Pages by position: the list of a witness only grows. */
 async function* readWebhook(
   { url, token }: Extract<WitnessTarget, { kind: 'webhook' }>,
@@ -65,13 +69,17 @@ async function* readWebhook(
   const path = new URL(url).pathname === '/' ? '/' : ''
   const call = { signal: new AbortController().signal, reference: '' }
   try {
+    let previous: string | undefined
     for (let from = 0; ; ) {
       const request = { method: 'GET', path, query: { from: String(from) }, headers } as const
       const { status, body } = await send(request, call)
       if (status !== 200) throw new SourceError('witness', 'bad_response', { problem: 'unknown_path' })
       const page = toPage(body)
-      if (page.length === 0) return
+      const first = page[0]?.signature
+      if (first === undefined) return
+      if (first === previous) throw new UserError(SAME_PAGE)
       yield page
+      previous = first
       from += page.length
     }
   } finally {

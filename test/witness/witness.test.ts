@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { Client } from 'pg'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { createTestDatabase, hasPostgres } from '../postgres.ts'
 import { newDataDir, type Settings, startServer, tabbat } from '../process/tabbat.ts'
 import { startReceiver } from './receiver.ts'
@@ -84,7 +84,10 @@ describe.each(KINDS)('a witness: %s', (kind) => {
     const { sound, checkpoints, file, limits } = JSON.parse(stdout)
     expect([code, sound, file.checkpoints]).toEqual([0, true, checkpoints])
     expect(checkpoints).toBeGreaterThan(1)
-    expect(limits).toEqual([expect.stringMatching(/^This holds up to 2.* the witness /)])
+    // This server can change all of a SQLite file.
+    const limit =
+      kind === 'sqlite' ? /^Not compared: .* this server cannot change/ : /^This holds up to 2.* the witness /
+    expect(limits[0]).toMatch(limit)
     const doctor = JSON.parse((await tabbat(settings, 'doctor', '--json')).stdout)
     expect(doctor.checks).toContainEqual(
       expect.objectContaining({ check: 'witness', status: 'ok', text: expect.stringContaining(file.last) }),
@@ -138,5 +141,31 @@ describe('tabbat audit verify --witness', () => {
     expect(await verify(closed)).toMatch(/cannot be read \(no_connection\)\..*--checkpoints/)
     expect(await verify({ TABBAT_WITNESS: 'http://127.0.0.1:9/hook' })).toContain('must be an https address')
     expect(await verify(closed, '--checkpoints', 'x')).toContain('not both')
+  })
+
+  it('ends when a webhook answers every position with the same list', async () => {
+    const receiver = await startReceiver()
+    onTestFinished(receiver.close)
+    receiver.state.ignoresPosition = true
+    const settings = {
+      ...{ TABBAT_DATA_DIR: newDataDir(), TABBAT_LOG_LEVEL: 'silent' },
+      ...{ TABBAT_WITNESS: receiver.url, TABBAT_WEBHOOKS_PRIVATE: 'on' },
+    }
+    await serveOnce(settings)
+    const { code, stderr } = await tabbat(settings, 'audit', 'verify', '--witness')
+    expect([code, stderr]).toEqual([1, expect.stringContaining('the same checkpoints for another position')])
+  })
+
+  it('does not call a file elsewhere that this server writes', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'tabbat-witness-test-'))
+    onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+    const settings = {
+      ...{ TABBAT_DATA_DIR: newDataDir(), TABBAT_LOG_LEVEL: 'silent' },
+      TABBAT_WITNESS: `sqlite:${join(folder, 'witness.db')}`,
+    }
+    await serveOnce(settings)
+    expect((await tabbat(settings, 'audit', 'verify', '--witness')).stdout).toMatch(
+      /^No difference .* cannot be seen if it was also made there, where this server can write\./,
+    )
   })
 })
