@@ -1,7 +1,11 @@
 /** What an erasure leaves, and why: for the operator, who tells the person. */
 export const REMAINS: readonly { readonly what: string; readonly why: string }[] = [
   {
-    what: 'the rows of the audit log, with a keyed hash in place of the number',
+    what: 'what is stored under another number of the person: a NIN, a BVN or a virtual NIN',
+    why: 'Nothing tells that the numbers belong together, also if a BVN record contains the NIN; erase by each number.',
+  },
+  {
+    what: 'the rows of the audit log and of its archives, with a keyed hash in place of the number',
     why: 'The law demands a record of who asked and when; without the root key the hash names no person.',
   },
   {
