@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError } from 'commander'
-import { say, sayJson, toTable, warn } from '../app/terminal.ts'
+import { say, sayJson, toCount, toTable, warn } from '../app/terminal.ts'
 import { toPurpose } from '../contract/purpose.ts'
 import { readDuration } from '../contract/time.ts'
 import { UserError } from '../errors.ts'
@@ -58,6 +58,8 @@ async function runConsents(reference: string | undefined, options: Options): Pro
   const filter = { from: since, to: until, purpose, keyId: key }
   await withCommandContext(async (context) => {
     await context.audit.record([{ phase: 'audit_searched', outcome: 'ok', detail: 'consents' }])
+    const archives = await context.store.archives.count()
+    if (archives > 0) warn(`The rows of ${toCount(archives, 'archive')} of the audit log were not searched.`)
     return reference === undefined
       ? showConsents(context, { ...filter, from: since ?? readTime(DEFAULT_SINCE) }, options.json)
       : showConsent(context, reference, filter, options.json)

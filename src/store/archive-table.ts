@@ -28,6 +28,7 @@ export type RemovalStep = 'more' | 'done' | 'busy'
 
 export type ArchiveTable = {
   readonly list: () => Promise<ArchiveRow[]>
+  readonly count: () => Promise<number>
   /** From now on its chains cannot be extended, and their rows can be removed. Refused if one was extended meanwhile. */
   readonly record: (archive: NewArchive) => Promise<void>
   /** Removes some rows, from the end of a chain: what is left is a sound chain. In PostgreSQL, whole months. */
@@ -46,9 +47,11 @@ const CHECKPOINTS_AT_ONCE = 200
 
 export function createArchiveTable(database: Database): ArchiveTable {
   const list = database.prepare('SELECT * FROM audit_archives ORDER BY number')
+  const count = database.prepare('SELECT COUNT(*) AS archives FROM audit_archives')
   const finish = database.prepare('UPDATE audit_archives SET removed_at = $2 WHERE number = $1')
   return {
     list: async () => (await list.all()).map(toArchive),
+    count: async () => Number((await count.get())?.archives ?? 0),
     record: (archive) => database.transaction((inside) => recordInside(inside, archive)),
     removeRows: async (number) => {
       const chains = await listChains(database, number)

@@ -363,3 +363,13 @@ describe('the verification of the whole log', () => {
       .toBe('sound')
   })
 })
+
+it('tells how many archives a search does not read', async () => {
+  const search = async (path: string) =>
+    (await at.request(path, { cookie: viewer, body: {} })).json() as unknown as { archives: number }
+  expect((await search('/admin/audit/search')).archives).toBe(0)
+  const statement = { statement: '{}', signature: '', checkpointsUntil: '' }
+  await at.context.store.archives.record({ number: 1, ...statement, recordedAt: 1, chains: [] })
+  for (const path of ['/admin/audit/search', '/admin/audit/verifications/search'])
+    expect((await search(path)).archives).toBe(1)
+})

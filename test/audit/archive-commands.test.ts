@@ -118,3 +118,8 @@ it('reports about a person what is archived, or that archives were not searched'
   )
   expect(JSON.stringify(whole.limits)).not.toContain('not searched')
 })
+
+it('says that consents in archives are not searched', async () => {
+  const { code, stderr } = await run('consents')
+  expect([code, stderr]).toEqual([0, expect.stringContaining('The rows of 1 archive of the audit log')])
+})

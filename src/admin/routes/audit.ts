@@ -40,7 +40,7 @@ const searchVerifications = defineRoute({
     const { filter, before, keyNames } = await readSearch(deps, input, actor)
     const page = await searchTimelines(deps.context.store.audit, filter, before)
     const verifications = page.found.map((timeline) => toVerificationView(timeline, keyNames))
-    return { verifications, ...toPageFields(page, filter) }
+    return { verifications, ...(await toPageFields(deps, page, filter)) }
   },
 })
 
@@ -57,7 +57,8 @@ const search = defineRoute({
   run: async (deps, { input, actor }) => {
     const { filter, before, keyNames } = await readSearch(deps, input, actor)
     const page = await searchAudit(deps.context.store.audit, filter, before)
-    return { rows: page.found.map((row) => toRowView(row, keyNames)), ...toPageFields(page, filter) }
+    const rows = page.found.map((row) => toRowView(row, keyNames))
+    return { rows, ...(await toPageFields(deps, page, filter)) }
   },
 })
 
@@ -73,10 +74,15 @@ async function readSearch(deps: AdminDeps, input: AuditSearch, actor: Actor) {
   return { filter, keyNames, before: position }
 }
 
-const toPageFields = ({ next, isCut, looked }: SearchPage<unknown>, { subject }: AuditFilter) => ({
+const toPageFields = async (
+  { context }: AdminDeps,
+  { next, isCut, looked }: SearchPage<unknown>,
+  { subject }: AuditFilter,
+) => ({
   next: next ? toCursor(next) : null,
   searched_back_to: isCut && next ? next.time : null,
   searched_rows: looked,
+  archives: await context.store.archives.count(),
   person: subject ?? null,
 })
 

@@ -94,6 +94,8 @@ const PAGE = {
   searched_back_to: Type.Nullable(Time),
   /** Rows of the log that this search read. */
   searched_rows: Type.Integer(),
+  /** Archives of the log. Their rows are not searched. */
+  archives: Type.Integer(),
   /** The keyed hash of the number that was searched for. */
   person: Text,
 }
