@@ -54,8 +54,10 @@ export async function printPdf(program: string, page: string, out: string): Prom
       ...(process.getuid?.() === 0 ? ['--no-sandbox'] : []),
       ...[`--print-to-pdf=${target}`, pathToFileURL(source).href],
     ])
-    await copyFile(target, out)
-    await chmod(out, 0o600)
+    // Before it is where others could open it. The copy has the same permissions.
+    await chmod(target, 0o600)
+    await rm(out, { force: true })
+    await copyFile(target, out, constants.COPYFILE_EXCL)
   } finally {
     await rm(folder, { recursive: true, force: true, maxRetries: 5 })
   }
