@@ -12,7 +12,7 @@ export const RETENTION_SETTINGS = {
     'TABBAT_AUDIT_ARCHIVE_DIR',
     undefined,
     plain,
-    'Folder of the archives of the audit log. The server writes them if TABBAT_AUDIT_KEEP is set. The commands audit verify, show and subject, and the verification in the console, read the archives in it.',
+    'Folder of the archives of the audit log. The server writes them if TABBAT_AUDIT_KEEP is set. The commands audit verify, show and subject, reports about a person, and the verification in the console read the archives in it.',
   ),
   recordsKeep: setting(
     'TABBAT_RECORDS_KEEP',

@@ -95,5 +95,5 @@ const LIMITS: Readonly<Record<'nin' | 'bvn' | 'vnin', readonly string[]>> = {
 }
 
 const COMMON_LIMITS: readonly string[] = [
-  'Not in this report: backups, archives of the audit log, copies that callers have stored, and what vendors hold.',
+  'Not in this report: backups, copies that callers have stored, and what vendors hold.',
 ]

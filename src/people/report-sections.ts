@@ -41,7 +41,7 @@ function toHeldSections({ held }: PersonReport): ReportSection[] {
       columns: ['field', 'value'],
       rows: record
         ? [
-            ['last changed', record.updated_at],
+            ['last import that contained it, to the day', record.updated_at],
             ...record.fields.map(({ name, value }) => [name, value]),
             ...(picture ? [['picture', `${picture.media_type}, ${picture.bytes} bytes`]] : []),
           ]

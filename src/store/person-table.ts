@@ -2,7 +2,7 @@ import type { Database, Row } from './database.ts'
 
 /** What is stored about one person, sealed. Each table knows the number by a keyed hash of its own. */
 export type PersonTable = {
-  /** When the record was last imported with a change. */
+  /** When an import last contained the record; noted at most once a day. */
   readonly findRecordTime: (record: Uint8Array) => Promise<number | undefined>
   /** By the subject, and those that name none: see UnnamedAnswer. */
   readonly listKept: (subject: Uint8Array) => Promise<KeptAnswer[]>
