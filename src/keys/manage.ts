@@ -71,8 +71,14 @@ export async function rollKey(
   const successor = toNewKey(deps, { ...old, ...changes, expiresAt })
   const endsAt = steadyNow() + overlapMs
   const detail = `successor ${successor.row.id} ${toGrantedText(successor.row)}; ends at ${new Date(endsAt).toISOString()}`
-  await audit.record([toKeyEntry('key_rolled', old, detail)])
-  await store.keys.roll(id, successor.row, endsAt)
+  const entry = toKeyEntry('key_rolled', old, detail)
+  await audit.record([entry])
+  try {
+    await store.keys.roll(old, successor.row, endsAt)
+  } catch (error) {
+    if (error instanceof UserError) await audit.record([{ ...entry, outcome: 'refused' }])
+    throw error
+  }
   return successor
 }
 

@@ -46,9 +46,9 @@ export type KeyTable = {
   readonly revoke: (id: string, at: number) => Promise<boolean>
   /**
    * Adds the successor and sets the expiry of the old key to `oldEndsAt`, never later than before; both or neither. Refused
-   * when the key was rolled or revoked before: of two at once, one wins.
+   * when the stored key is no longer `before`: of two at once, one wins, and the successor has the options of the last change.
    */
-  readonly roll: (id: string, successor: KeyRow, oldEndsAt: number) => Promise<void>
+  readonly roll: (before: KeyRow, successor: KeyRow, oldEndsAt: number) => Promise<void>
 }
 
 /** Listed: PostgreSQL fails a prepared `SELECT *` when another node adds a column. */
@@ -95,12 +95,12 @@ export function createKeyTable(database: Database): KeyTable {
     findNextExpiry: async (now) => toOptionalNumber((await nextExpiry.get(now))?.at),
     change: (before, after) => database.transaction((inside) => changeKey(inside, before, after)),
     revoke: async (id, at) => (await revoke.run(id, at)) > 0,
-    roll: (id, successor, oldEndsAt) =>
+    roll: (before, successor, oldEndsAt) =>
       database.transaction(async (inside) => {
-        const ended = await inside.prepare(END_OLD_KEY).run(id, oldEndsAt, successor.id)
-        if (ended === 0)
+        const isSame = await isUnchanged(inside, before)
+        if (!isSame || (await inside.prepare(END_OLD_KEY).run(before.id, oldEndsAt, successor.id)) === 0)
           throw new UserError(
-            'The key was rolled or revoked meanwhile, so nothing was changed. See: tabbat keys list',
+            'The key was changed, rolled or revoked meanwhile, so nothing was changed. See: tabbat keys list',
           )
         await insertKey(inside, successor)
       }),
@@ -118,12 +118,15 @@ const PLACES = NAMES.map((_name, index) => `$${index + 1}`)
 const INSERT = `INSERT INTO api_keys (${COLUMNS}) VALUES (${PLACES.join(', ')})`
 const REPLACE = `UPDATE api_keys SET ${NAMES.map((name, index) => `${name} = ${PLACES[index]}`).join(', ')} WHERE id = $1`
 
-/** The row stays locked until the commit, so a revocation at the same time is not undone. */
 async function changeKey(inside: Database, before: KeyRow, after: KeyRow): Promise<boolean> {
+  return (await isUnchanged(inside, before)) && (await inside.prepare(REPLACE).run(...toValues(after))) > 0
+}
+
+/** The row stays locked until the commit, so a revocation at the same time is not undone. */
+async function isUnchanged(inside: Database, before: KeyRow): Promise<boolean> {
   const lock = inside.dialect === 'postgres' ? 'FOR UPDATE' : ''
   const row = await inside.prepare(`SELECT ${COLUMNS} FROM api_keys WHERE id = $1 ${lock}`).get(before.id)
-  if (!row || toComparable(toKeyRow(row)) !== toComparable(before)) return false
-  return (await inside.prepare(REPLACE).run(...toValues(after))) > 0
+  return row !== undefined && toComparable(toKeyRow(row)) === toComparable(before)
 }
 
 const toComparable = (row: KeyRow) => JSON.stringify({ ...row, hash: undefined })

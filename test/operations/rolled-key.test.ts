@@ -1,5 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest'
+import type { AuditEntry } from '../../src/audit/row.ts'
 import { DAY_MS } from '../../src/contract/time.ts'
+import { changeKey } from '../../src/keys/change-key.ts'
 import { rollKey } from '../../src/keys/manage.ts'
 import { sealEntry } from '../../src/registry/sealed-entry.ts'
 import { toNinRecord } from '../../src/sources/sandbox/nin-record.ts'
@@ -52,6 +54,25 @@ async function openRolled(
 const engines = hasPostgres() ? ['SQLite', 'PostgreSQL'] : ['SQLite']
 
 describe.each(engines)('a key that was rolled, on %s', (engine) => {
+  it('does not get back what a change at the same moment took from it', async () => {
+    const { server, first } = await openRolled(engine)
+    const { context } = server
+    const id = first.slice(9, 17)
+    const outcomes: unknown[] = []
+    // The other change is made while the roll writes its audit row.
+    const record = async (entries: readonly AuditEntry[]) => {
+      outcomes.push(...entries.map(({ outcome }) => outcome))
+      if (outcomes.length === 1) await changeKey(context, id, { allowedIps: ['203.0.113.7'] })
+    }
+    const rolling = rollKey({ ...context, keyring: context.keyring(), audit: { record } }, id, DAY_MS)
+    await expect(rolling).rejects.toThrow('changed')
+    expect(outcomes).toEqual(['ok', 'refused'])
+    const rows = (await context.store.keys.list()).filter(({ mode }) => mode === 'live')
+    expect(rows.map(({ allowedIps, rolledTo }) => [allowedIps, rolledTo])).toEqual([
+      [['203.0.113.7'], undefined],
+    ])
+  })
+
   it('counts the failed matches of its predecessors', async () => {
     const { first, roll, verify } = await openRolled(engine)
     const keys = [first, await roll(first)]

@@ -131,13 +131,18 @@ describeEngines(ENGINES, (engine) => {
       expect(await store.keys.revoke('unknown', NOW)).toBe(false)
     })
 
+    const insertKey = async (row: KeyRow): Promise<KeyRow> => {
+      await store.keys.insert(row)
+      return (await store.keys.find(row.id)) as KeyRow
+    }
+
     it('are rolled once, in one transaction with their successor', async () => {
       const old = toKey({ expiresAt: undefined })
       const [first, second] = [toKey(), toKey()]
-      await store.keys.insert(old)
+      const before = await insertKey(old)
       const rolls = await Promise.allSettled([
-        store.keys.roll(old.id, first, NOW + 10),
-        store.keys.roll(old.id, second, NOW + 10),
+        store.keys.roll(before, first, NOW + 10),
+        store.keys.roll(before, second, NOW + 10),
       ])
       const winner = rolls[0]?.status === 'fulfilled' ? first : second
       expect(rolls.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected'])
@@ -148,21 +153,31 @@ describeEngines(ENGINES, (engine) => {
 
     it('stay as they were when the successor cannot be inserted', async () => {
       const old = toKey()
-      await store.keys.insert(old)
-      await expect(store.keys.roll(old.id, toKey({ id: old.id }), NOW)).rejects.toThrow()
+      const before = await insertKey(old)
+      await expect(store.keys.roll(before, toKey({ id: old.id }), NOW)).rejects.toThrow()
       expect(plain(await store.keys.find(old.id))).toEqual(plain(old))
     })
 
     it('never expire later after they were rolled', async () => {
       const old = toKey({ expiresAt: NOW + 5 })
-      await store.keys.insert(old)
-      await store.keys.roll(old.id, toKey(), NOW + 10)
+      await store.keys.roll(await insertKey(old), toKey(), NOW + 10)
       expect((await store.keys.find(old.id))?.expiresAt).toBe(NOW + 5)
+    })
+
+    it('are not rolled after a change that the successor does not have', async () => {
+      const before = await insertKey(toKey({ expiresAt: undefined }))
+      const successor = toKey()
+      await store.keys.change(before, { ...before, allowedIps: ['203.0.113.7'] })
+      await expect(store.keys.roll(before, successor, NOW)).rejects.toThrow(/nothing was changed/)
+      expect(await store.keys.find(successor.id)).toBeUndefined()
+      expect(await store.keys.find(before.id)).toMatchObject({ rolledTo: undefined, expiresAt: undefined })
     })
 
     it('an unknown key cannot be rolled, and no successor is stored', async () => {
       const successor = toKey()
-      await expect(store.keys.roll('unknown', successor, NOW)).rejects.toThrow(/nothing was changed/)
+      await expect(store.keys.roll(toKey({ id: 'unknown' }), successor, NOW)).rejects.toThrow(
+        /nothing was changed/,
+      )
       expect(await store.keys.find(successor.id)).toBeUndefined()
     })
   })
