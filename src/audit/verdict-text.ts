@@ -35,8 +35,9 @@ export function toVerdictText(verdict: Verdict, file?: ComparedFile): VerdictTex
 }
 
 /** The sentence that says what was found also says what cannot be found: it may be all that is read. */
-function toSoundHeadline({ file: { last } }: Verdict, file?: ComparedFile): string {
-  const found = 'No difference was found between the audit log and the checkpoints'
+function toSoundHeadline({ file: { last }, archives: { missing } }: Verdict, file?: ComparedFile): string {
+  const without = missing.length > 0 ? `, without ${count(missing.length, 'archive')} of it,` : ''
+  const found = `No difference was found between the audit log${without} and the checkpoints`
   if (!file || last === undefined || file.place === 'data folder')
     return `${found} on this server, but a cut at the end of the log cannot be seen without checkpoints that were kept elsewhere.`
   if (file.place === 'other folder')

@@ -67,7 +67,11 @@ it('archives while the server runs, and verifies and searches the archive', asyn
   const alone = await run('audit', 'verify')
   expect(alone.code).toBe(0)
   expect(alone.stdout).toContain('Not compared: 121 rows in 1 archive (number 1).')
+  expect(alone.stdout).toMatch(
+    /^No difference was found between the audit log, without 1 archive of it, and /,
+  )
   const whole = await run('audit', 'verify', '--archive', file())
+  expect(whole.stdout).toMatch(/^No difference was found between the audit log and /)
   expect([whole.code, whole.stdout]).toEqual([0, expect.stringContaining('121 rows in 1 archive.')])
   const [{ reference = '' } = {}] = rows
   const missing = await run('audit', 'show', reference)
