@@ -11,11 +11,12 @@ export type KeyChanges = Partial<
 
 /** Changes a key and leaves its secret as it is. Running servers follow as they do for a revocation. */
 export async function changeKey(
-  { store, audit }: Pick<KeyDeps, 'store' | 'audit'>,
+  { store, audit, allow }: Pick<KeyDeps, 'store' | 'audit' | 'allow'>,
   id: string,
   changes: KeyChanges,
 ): Promise<KeyRow> {
   const before = await findChangeable(store, id)
+  allow?.(before)
   const after: KeyRow = { ...before, ...changes }
   const changed = toChangedText(before, after)
   if (changed === undefined) throw new UserError(`Key ${id} has these options already. Nothing was changed.`)

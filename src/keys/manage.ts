@@ -32,6 +32,8 @@ export type KeyDeps = {
   readonly store: Pick<Store, 'keys'>
   readonly keyring: Pick<Keyring, 'api-key-pepper'>
   readonly audit: { readonly record: (entries: readonly AuditEntry[]) => Promise<void> }
+  /** Throws if this key may not be changed or rolled by who asks. */
+  readonly allow?: (key: KeyRow) => void
 }
 
 export async function createKey(deps: KeyDeps, options: KeyOptions): Promise<NewKey> {
@@ -62,6 +64,7 @@ export async function rollKey(
   const { store, audit } = deps
   const old = await store.keys.find(id)
   if (!old) throw toUnknownKey(id)
+  deps.allow?.(old)
   if (old.revokedAt !== undefined || (old.expiresAt ?? Number.POSITIVE_INFINITY) <= steadyNow())
     throw new UserError(`Key ${id} has ended. Create a new one with: tabbat keys create`)
   if (old.rolledTo !== undefined)

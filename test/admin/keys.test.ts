@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import type { KeyRow } from '../../src/store/key-table.ts'
 import { bearer, PHONE } from '../app.ts'
 import { openTestConsole, type TestConsole, type TestResponse } from './test-console.ts'
 
@@ -176,6 +177,22 @@ describe('revoking and rolling', () => {
       ),
     })
     expect(errorsOf(await post(`/admin/keys/${next.row.id}/roll`, { overlap: 'soon' }))).toEqual(['overlap'])
+  })
+
+  it.each(['roll', 'change'])('refuses an operator whose %s meets a new reveal', async (action) => {
+    const { row } = await create()
+    const { keys } = at.context.store
+    const read = keys.find
+    // An owner changes the key right after it was read for the first time.
+    const spy = vi.spyOn(keys, 'find').mockImplementationOnce(async (id) => {
+      const before = (await read(id)) as KeyRow
+      await keys.change(before, { ...before, reveal: ['next_of_kin'] })
+      return before
+    })
+    const answer = await post(`/admin/keys/${row.id}/${action}`, action === 'roll' ? {} : { name: 'mine' })
+    spy.mockRestore()
+    expect(answer.status).not.toBe(200)
+    expect(await find(row.id)).toMatchObject({ name: 'shop', reveal: ['next_of_kin'], rolled_to: null })
   })
 
   it('rolls a key with revealed fields only for an owner', async () => {

@@ -38,6 +38,7 @@ const toKeyDeps = (deps: AdminDeps, actor: Actor): KeyDeps => ({
   store: deps.context.store,
   keyring: deps.context.keyring(),
   audit: auditBy(deps, actor),
+  allow: ({ reveal }) => requireOwnerToReveal(actor, reveal),
 })
 
 const listKeys = defineRoute({
@@ -110,8 +111,7 @@ const change = defineRoute({
   output: ChangedKey,
   run: async (deps, { input, params: { id = '' }, actor }) => {
     const changes = readKeyChanges(input)
-    const { reveal = [] } = (await deps.context.store.keys.find(id)) ?? {}
-    requireOwnerToReveal(actor, [...reveal, ...(changes.reveal ?? [])])
+    requireOwnerToReveal(actor, changes.reveal)
     return { row: toKeyView(await changeKey(toKeyDeps(deps, actor), id, changes)) }
   },
 })
@@ -142,7 +142,6 @@ const roll = defineRoute({
   output: CreatedKey,
   run: async (deps, { input, params: { id = '' }, actor }) => {
     const overlapMs = readOverlap(input.overlap?.trim() || OVERLAP)
-    requireOwnerToReveal(actor, (await deps.context.store.keys.find(id))?.reveal)
     return toCreatedKey(await rollKey(toKeyDeps(deps, actor), id, overlapMs))
   },
 })
