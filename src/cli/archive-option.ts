@@ -1,5 +1,10 @@
 import { warn } from '../app/terminal.ts'
-import { findArchives, findArchivesOf, searchArchives } from '../audit/archive/search-archives.ts'
+import {
+  countMissing,
+  findArchives,
+  findArchivesOf,
+  searchArchives,
+} from '../audit/archive/search-archives.ts'
 import type { Config } from '../config/config.ts'
 import type { Keyring } from '../crypto/keyring.ts'
 import type { LoggedRow } from '../store/audit-row.ts'
@@ -36,10 +41,10 @@ export async function warnAboutArchives(
   named: readonly string[] | undefined,
   config: ArchiveConfig,
 ): Promise<void> {
-  const stated = (await archives.list()).length
-  const searched = findNamed(named, config).length
-  if (searched < stated)
+  const stated = await archives.list()
+  const missing = await countMissing(stated, findNamed(named, config))
+  if (missing > 0)
     warn(
-      `${stated - searched} of ${stated} archives of the audit log were not searched. Name them with --archive.`,
+      `${missing} of ${stated.length} archives of the audit log were not searched. Name them with --archive.`,
     )
 }

@@ -1,4 +1,4 @@
-import { findArchivesOf, mergeRows, searchArchives } from '../audit/archive/search-archives.ts'
+import { countMissing, findArchivesOf, mergeRows, searchArchives } from '../audit/archive/search-archives.ts'
 import { toPublicKey } from '../audit/open-checkpoint.ts'
 import { createSigner } from '../audit/signing.ts'
 import type { Keyring } from '../crypto/keyring.ts'
@@ -17,7 +17,7 @@ export async function addArchivedRows(
   const paths = findArchivesOf(archiveDir)
   const publicKey = toPublicKey(createSigner(keyring['audit-signing']).publicKey, 'The key')
   const archived = await searchArchives(paths, { subject }, publicKey)
-  const missing = (await store.archives.list()).length - paths.length
+  const missing = await countMissing(await store.archives.list(), paths)
   const limits =
     missing > 0
       ? [

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync } from 'node:fs'
+import { copyFileSync, existsSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
@@ -126,4 +126,17 @@ it('reports about a person what is archived, or that archives were not searched'
 it('says that consents in archives are not searched', async () => {
   const { code, stderr } = await run('consents')
   expect([code, stderr]).toEqual([0, expect.stringContaining('The rows of 1 archive of the audit log')])
+})
+
+it('does not take a copy of an archive for another one', async () => {
+  copyFileSync(file(), join(folder, 'copy.audit.zst'))
+  const statement = { statement: '{}', signature: '', checkpointsUntil: '' }
+  await app.context.store.archives.record({ number: 2, ...statement, recordedAt: 1, chains: [] })
+  const args = ['person', 'report', 'nin', '--reason', 'asked by the person', '--format', 'json']
+  const { limits } = JSON.parse(await ask({ TABBAT_AUDIT_ARCHIVE_DIR: folder }, ...args))
+  expect(limits).toContainEqual(
+    expect.stringMatching(/^1 of the archives of the audit log were not searched/),
+  )
+  const shown = await run('audit', 'show', `ver_${'0'.repeat(36)}`, '--archive', folder)
+  expect(shown.stderr).toContain('1 of 2 archives of the audit log were not searched')
 })

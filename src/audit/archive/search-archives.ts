@@ -28,6 +28,20 @@ const listFolder = (folder: string) =>
     .toSorted()
     .map((name) => join(folder, name))
 
+/** How many archives that the database names are not among these files, which may be copies or of an interrupted run. */
+export async function countMissing(
+  stated: readonly { readonly statement: string }[],
+  paths: readonly string[],
+): Promise<number> {
+  const found = new Set<string>()
+  for (const path of paths) {
+    const { signed, close } = await openArchive(path)
+    found.add(signed.statement)
+    await close()
+  }
+  return stated.filter(({ statement }) => !found.has(statement)).length
+}
+
 type Wanted = { readonly subject: string } | { readonly request_reference: string }
 
 /** The rows with this reference or subject in all archives, oldest first. An archive of another log is refused. */
