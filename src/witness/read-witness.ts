@@ -54,6 +54,8 @@ function* readFile(path: string): Iterable<Checkpoint[]> {
   }
 }
 
+/** A checkpoint may have arrived several times, and a page may hold one. */
+const MOST_REPEATED = 20
 /** Without this, the list would never end. */
 const SAME_PAGE =
   'The webhook of the witness returns the same checkpoints for another position: it must answer ?from=N from position N on. See docs/audit-format.md.'
@@ -70,6 +72,7 @@ async function* readWebhook(
   const call = { signal: new AbortController().signal, reference: '' }
   try {
     let previous: string | undefined
+    let repeated = 0
     for (let from = 0; ; ) {
       const request = { method: 'GET', path, query: { from: String(from) }, headers } as const
       const { status, body } = await send(request, call)
@@ -77,7 +80,8 @@ async function* readWebhook(
       const page = toPage(body)
       const first = page[0]?.signature
       if (first === undefined) return
-      if (first === previous) throw new UserError(SAME_PAGE)
+      repeated = first === previous ? repeated + 1 : 0
+      if (repeated === MOST_REPEATED) throw new UserError(SAME_PAGE)
       yield page
       previous = first
       from += page.length
