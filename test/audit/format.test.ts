@@ -1,5 +1,6 @@
 import { createSecretKey, hash as digest } from 'node:crypto'
 import { globSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { checkProof, PROOF_KIND, type ProofRow, toProofText } from '../../src/audit/check-proof.ts'
 import { computeMerkleRoot, toMerklePath } from '../../src/audit/merkle.ts'
@@ -148,9 +149,15 @@ describe('writer and verifier agree', () => {
 it('the verifier imports nothing of the writer', () => {
   const checks = '{verify-*,check-proof,open-checkpoint,checkpoint-file,checkpoint-verifier,read-extract}.ts'
   // The layout of lines is shared: a wrong one is no wrong hash.
-  const files = globSync([`src/audit/${checks}`, 'src/audit/extract-{record,csv}.ts'])
+  const layouts = '{extract-record,extract-csv,archive/archive-format,archive/archive-statement}.ts'
+  const archives = 'archive/{verify-*,read-archive,head-checks,stated-archives}.ts'
+  const files = globSync([checks, layouts, archives].map((pattern) => `src/audit/${pattern}`))
   expect(files.length).toBeGreaterThan(9)
   for (const file of files)
-    for (const [, target] of readFileSync(file, 'utf8').matchAll(/ from '\.\/([^']+)'/g))
-      expect(files, file).toContain(`src/audit/${target}`)
+    for (const [, target] of readFileSync(file, 'utf8').matchAll(
+      /^import (?!type )[^']* from '(\.[^']+)'/gm,
+    )) {
+      const imported = join(dirname(file), target ?? '')
+      if (imported.startsWith('src/audit/')) expect(files, file).toContain(imported)
+    }
 })
