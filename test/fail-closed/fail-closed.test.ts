@@ -42,8 +42,11 @@ async function expectRefusals(server: Watched): Promise<void> {
   for (const reply of replies) {
     expect(codeOf(reply)).toEqual([503, 'audit_unavailable'])
     expect(reply.headers['retry-after']).toBe('5')
-    expect(Object.keys(JSON.parse(reply.body)).toSorted()).toEqual([
+    const body = JSON.parse(reply.body)
+    expect(Object.keys(body.data)).toEqual(['request_reference'])
+    expect(Object.keys(body).toSorted()).toEqual([
       'code',
+      'data',
       'message',
       'request_id',
       'retryable',
