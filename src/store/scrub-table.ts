@@ -1,4 +1,5 @@
 import type { Database, Row } from './database.ts'
+import { DamagedIndex } from './failure.ts'
 import { openStore, type StoreOptions } from './store.ts'
 import { createSubjectScrub, type SubjectScrub } from './subject-scrub.ts'
 
@@ -46,26 +47,35 @@ export async function openScrubTable(
   return { ...createForSqlite(database), close }
 }
 
+/** The names in the statements come from the schema. SQLite cannot parse them if one of them was damaged. */
+const SQLITE_CANNOT_PARSE = 1
+
 function createForSqlite(database: Database): ScrubTable {
+  const get = async (sql: string, ...values: number[]): Promise<Row | undefined> => {
+    try {
+      return await database.prepare(sql).get(...values)
+    } catch (error) {
+      throw (error as { errcode?: number }).errcode === SQLITE_CANNOT_PARSE ? new DamagedIndex() : error
+    }
+  }
   return {
     listIndexes: async () => (await database.prepare(LIST_SQLITE_INDEXES).all()).map(toIndexInfo),
     nextPlace: async (table, place) => {
-      const row = await database
-        .prepare(
-          `SELECT MAX(place) AS place FROM
-           (SELECT rowid AS place FROM ${table} NOT INDEXED WHERE rowid > $1 ORDER BY rowid LIMIT ${PIECE_ROWS})`,
-        )
-        .get(place)
+      const row = await get(
+        `SELECT MAX(place) AS place FROM
+         (SELECT rowid AS place FROM ${table} NOT INDEXED WHERE rowid > $1 ORDER BY rowid LIMIT ${PIECE_ROWS})`,
+        place,
+      )
       return row?.place === null ? undefined : Number(row?.place)
     },
     countMissing: async ({ table, index, columns }, from, to) => {
-      const row = await database
-        .prepare(
-          `SELECT COUNT(*) AS missing FROM ${table} AS t NOT INDEXED
-           WHERE t.rowid > $1 AND t.rowid <= $2 AND ${areSet(columns)} AND NOT EXISTS (
-             SELECT 1 FROM ${table} AS i INDEXED BY ${index} WHERE ${areEqual(columns)} AND i.rowid = t.rowid)`,
-        )
-        .get(from, to)
+      const row = await get(
+        `SELECT COUNT(*) AS missing FROM ${table} AS t NOT INDEXED
+         WHERE t.rowid > $1 AND t.rowid <= $2 AND ${areSet(columns)} AND NOT EXISTS (
+           SELECT 1 FROM ${table} AS i INDEXED BY ${index} WHERE ${areEqual(columns)} AND i.rowid = t.rowid)`,
+        from,
+        to,
+      )
       return Number(row?.missing)
     },
     readSealed: async (table, from, to) => {
