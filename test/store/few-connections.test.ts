@@ -76,7 +76,7 @@ describe.skipIf(!hasOwnPostgres())(`PostgreSQL with a limit of ${LIMIT} connecti
   })
 
   it('fails after the time of an operation when no connection becomes free', async () => {
-    const database = await openPostgres(url, { connections: 2, operationTimeoutMs: 200 })
+    const database = await openPostgres(url, { connections: 2, operationTimeoutMs: 2000 })
     await execute(server.url, 'ALTER ROLE limited CONNECTION LIMIT 1')
     const statement = database.prepare('SELECT 1 AS one')
     const busy = database.transaction(async () => {

@@ -54,7 +54,7 @@ describe.skipIf(!hasPostgres())('verifications on PostgreSQL', () => {
     /** The least of several: the node also asks the database for its own purposes. */
     const countLeast = async (work: (attempt: number) => Promise<unknown>) => {
       const counts: number[] = []
-      for (let attempt = 0; attempt < 5; attempt++) {
+      for (let attempt = 0; attempt < 9; attempt++) {
         const before = proxy.count()
         await work(attempt)
         const after = proxy.count()
