@@ -69,7 +69,7 @@ describe('tabbat verify-file', () => {
       readCsv(out).map(({ line, reference, state, status }) => [line, reference, state, status]),
     ).toEqual([
       ['2', 'Ada, "A"', 'done', '200'],
-      ['3', '', 'refused', '422'],
+      ['3', 'bad', 'refused', '422'],
       ['4', '', 'refused', '422'],
       ['5', "'=1+1", 'done', '422'],
     ])
