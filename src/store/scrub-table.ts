@@ -133,9 +133,12 @@ const areSet = (columns: readonly string[]) =>
 const areEqual = (columns: readonly string[]) =>
   columns.map((column) => `i.${column} = t.${column}`).join(' AND ')
 
+/** Without partial indexes, which answer only queries with their condition. `isSound` checks them. */
 const LIST_SQLITE_INDEXES = `SELECT tbl_name AS table_name, name AS index_name,
     (SELECT group_concat(info.name ORDER BY info.seqno) FROM pragma_index_info(sqlite_schema.name) AS info) AS columns
-  FROM sqlite_schema WHERE type = 'index' ORDER BY tbl_name, name`
+  FROM sqlite_schema WHERE type = 'index'
+    AND NOT (SELECT list.partial FROM pragma_index_list(tbl_name) AS list WHERE list.name = sqlite_schema.name)
+  ORDER BY tbl_name, name`
 
 const LIST_POSTGRES_INDEXES = `SELECT tables.relname AS table_name, indexes.relname AS index_name,
     (SELECT string_agg(attname, ',' ORDER BY attnum) FROM pg_attribute WHERE attrelid = indexes.oid) AS columns

@@ -40,6 +40,17 @@ describe.each([SQLITE, ...(hasPostgres() ? [POSTGRES] : [])])('a scrub of $name'
     await store.close()
   })
 
+  it('can use every index that it lists', async () => {
+    const { options, open } = await createPlace()
+    const store = await open()
+    const table = await openScrubTable(options)
+    const indexes = await table.listIndexes()
+    expect(indexes.length).toBeGreaterThan(5)
+    for (const index of indexes) expect(await table.countMissing(index, 0, 1), index.index).toBe(0)
+    await table.close()
+    await store.close()
+  })
+
   it.each([
     [
       'an entry that was changed',
