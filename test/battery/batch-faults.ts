@@ -105,7 +105,7 @@ function checkResult({ line, reference, state }: Result, row: number, nin: strin
 /** Each row of the batch has one outcome in the audit log. */
 async function checkOutcomes(store: Store, id: string): Promise<string[]> {
   const rows = await store.database
-    .prepare('SELECT line, reference FROM batch_rows WHERE batch = $1 AND reference IS NOT NULL')
+    .prepare('SELECT line, reference FROM batch_rows WHERE batch = $1 AND refusals IS NULL')
     .all(id)
   const faults = rows.length === GOOD_ROWS ? [] : [`${rows.length} rows were accepted`]
   for (const { line, reference } of rows) {

@@ -38,7 +38,7 @@ describe.skipIf(!CHROMIUM)('a text that contains a script', () => {
   it('is shown as text in a record, which is masked, revealed and hidden again', async () => {
     const { page } = visitor
     await go(page, 'Records')
-    await page.getByRole('textbox', { name: 'Number' }).fill(PERSON.nin)
+    await page.getByRole('textbox', { name: 'Number', exact: true }).fill(PERSON.nin)
     await page.getByRole('button', { name: 'Look up' }).click()
     await page.getByText('****').first().waitFor()
     expect(await page.textContent('main')).not.toContain('alert')
