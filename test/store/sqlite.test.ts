@@ -221,9 +221,9 @@ describe('the writer', () => {
 
   it('passes the message of a UserError on', () =>
     withWriter(async (writer) => {
-      const successor = { id: 'next', scopes: [], hide: [], reveal: [] }
+      const unknown = { id: 'unknown', hash: Buffer.alloc(32), scopes: [], hide: [], reveal: [] }
       await expect(
-        writer.call({ table: 'keys', method: 'roll', args: ['nobody', successor, 1] }),
+        writer.call({ table: 'keys', method: 'roll', args: [unknown, { ...unknown, id: 'next' }, 1] }),
       ).rejects.toMatchObject(refusal(/nothing was changed/))
     }))
 
