@@ -1,19 +1,15 @@
 import {
-  command,
   databaseUrl,
   duration,
-  InvalidSetting,
   oneOf,
   origin,
   orOff,
   plain,
   port,
-  rootKey,
   type Setting,
   setting,
   wholeNumber,
 } from '../settings/setting.ts'
-import { namesWith, type VendorName } from '../sources/vendors.ts'
 import { ACCESS_SETTINGS } from './access-settings.ts'
 import { BATCH_SETTINGS } from './batch-settings.ts'
 import { LISTENER_SETTINGS } from './listener-settings.ts'
@@ -21,24 +17,11 @@ import { PENDING_SETTINGS } from './pending-settings.ts'
 import { PEOPLE_SETTINGS } from './people-settings.ts'
 import { REQUEST_SETTINGS } from './request-settings.ts'
 import { RETENTION_SETTINGS } from './retention-settings.ts'
+import { ROOT_KEY_SETTINGS } from './root-key-settings.ts'
+import { CATALOGUE_SETTINGS, SOURCE_SETTINGS } from './source-settings.ts'
 import { TELEMETRY_SETTINGS } from './telemetry-settings.ts'
+import { WEBHOOK_SETTINGS } from './webhook-settings.ts'
 import { WITNESS_SETTINGS } from './witness-settings.ts'
-
-export type SourceName = 'registry' | VendorName
-
-/** A list of known names without duplicates. */
-const namesOf =
-  <Name extends string>(what: string, known: readonly Name[]) =>
-  (text: string): Name[] => {
-    const names = text.split(',').map((part) => part.trim().toLowerCase()) as Name[]
-    if (names.every((name) => known.includes(name)) && new Set(names).size === names.length) return names
-    throw new InvalidSetting(
-      `must be ${what} separated by commas, each at most once, out of: ${known.join(', ')}`,
-    )
-  }
-
-const sourceNames = (ability: 'nin' | 'bvn') =>
-  namesOf<SourceName>('sources', ['registry', ...namesWith(ability)])
 
 /** The settings of the server. Those of the vendors are in sources/. */
 export const SETTINGS = {
@@ -75,78 +58,9 @@ export const SETTINGS = {
     orOff(duration({ least: '1s', most: '24d' })),
     'Pause between two searches for damage in the database. A search takes about 2 % of one processor: see docs/reliability.md. off: damage is found only when a damaged row is read.',
   ),
-  ninSources: setting(
-    'TABBAT_NIN_SOURCES',
-    'registry',
-    sourceNames('nin'),
-    `Sources of NIN records for live keys, called in this order. registry is your own records. Vendors: ${namesWith('nin').join(', ')}. See docs/sources.md.`,
-  ),
-  bvnSources: setting(
-    'TABBAT_BVN_SOURCES',
-    'registry',
-    sourceNames('bvn'),
-    `Sources of BVN records for live keys, called in this order. registry is your own records. Vendors: ${namesWith('bvn').join(', ')}.`,
-  ),
-  notFound: setting(
-    'TABBAT_NOT_FOUND',
-    'stop',
-    oneOf('stop', 'next'),
-    'What follows when a source has no record, or one with another phone. stop: the search ends. next: the next source is called, for a first source that is incomplete.',
-  ),
-  reuse: setting(
-    'TABBAT_REUSE',
-    'off',
-    orOff(duration({ most: '30d' })),
-    'How long a verified result of a vendor is stored (sealed) and reused, for example 24h, at most 30d. off: every verification calls a source.',
-  ),
-  paidCalls: setting(
-    'TABBAT_PAID_CALLS',
-    '2',
-    wholeNumber(1, 100),
-    'Paid calls that one Idempotency-Key may cause in 24 hours, over all nodes, retries and crashes. After that only free sources are called, and the last failure is returned. A single request never makes more than two. A pending verification has the same budget for all its attempts.',
-  ),
-  sourcesPrivate: setting(
-    'TABBAT_SOURCES_PRIVATE',
-    'off',
-    oneOf('on', 'off'),
-    'Whether vendors may have private IP addresses. Loopback is always allowed.',
-  ),
-  sourcesPlainHttp: setting(
-    'TABBAT_SOURCES_PLAIN_HTTP',
-    'off',
-    oneOf('on', 'off'),
-    'Whether vendors may be called over plain http, which others on the network can read. Loopback is always allowed. With on, the server prints a warning at the start.',
-  ),
-  webhooksPrivate: setting(
-    'TABBAT_WEBHOOKS_PRIVATE',
-    'off',
-    oneOf('on', 'off'),
-    'Whether webhooks may go to private, loopback and link-local addresses, and over plain http. See docs/webhooks.md.',
-  ),
-  webhooksLog: setting(
-    'TABBAT_WEBHOOKS_LOG',
-    '30d',
-    duration({ least: '1h', most: '400d' }),
-    'How long finished deliveries of webhooks stay in their log.',
-  ),
-  spendAlert: setting(
-    'TABBAT_SPEND_ALERT',
-    '80',
-    orOff(wholeNumber(1, 100)),
-    'Share of the daily cap of a vendor, in percent, from which the event spend.near_cap is sent, once a day. off: never.',
-  ),
-  catalogueSources: setting(
-    'TABBAT_CATALOGUE_SOURCES',
-    undefined,
-    namesOf('vendors', namesWith('catalogue')),
-    `Vendors whose lists are fetched on the schedule of TABBAT_CATALOGUE_SYNC: ${namesWith('catalogue').join(', ')}.`,
-  ),
-  catalogueSync: setting(
-    'TABBAT_CATALOGUE_SYNC',
-    'off',
-    orOff(duration({ least: '1m' })),
-    'How often the lists of TABBAT_CATALOGUE_SOURCES are fetched, for example 6h, at least 1m.',
-  ),
+  ...SOURCE_SETTINGS,
+  ...WEBHOOK_SETTINGS,
+  ...CATALOGUE_SETTINGS,
   statisticsKeep: setting(
     'TABBAT_STATISTICS_KEEP',
     '800d',
@@ -233,25 +147,6 @@ export const SETTINGS = {
     plain,
     'File to which the log is appended. SIGHUP opens it again, after a rotation. Unset: standard error.',
   ),
-  rootKey: setting(
-    'TABBAT_ROOT_KEY',
-    undefined,
-    rootKey,
-    'Root key: 32 bytes as base64 or hex. Unset: the file root.key in the data folder, which is created at the first start.',
-    true,
-  ),
-  rootKeyPrevious: setting(
-    'TABBAT_ROOT_KEY_PREVIOUS',
-    undefined,
-    rootKey,
-    'The previous root key, while TABBAT_ROOT_KEY is being rotated.',
-    true,
-  ),
-  rootKeyCommand: setting(
-    'TABBAT_ROOT_KEY_COMMAND',
-    undefined,
-    command,
-    'Command that prints the root key, for example vault kv get -field=key secret/tabbat. It runs without a shell, for at most 10 seconds. Its words are separated by spaces; quotes keep spaces. It must not contain a secret. See docs/keys.md.',
-  ),
+  ...ROOT_KEY_SETTINGS,
   ...TELEMETRY_SETTINGS,
 } satisfies Record<string, Setting<unknown>>

@@ -1,5 +1,5 @@
 import type { Config } from '../config/config.ts'
-import type { SourceName } from '../config/server-settings.ts'
+import type { SourceName } from '../config/source-settings.ts'
 import type { NinRecord } from '../contract/nin.ts'
 import type { Kind } from '../crypto/blind-index.ts'
 import { toPictureMark } from '../registry/media-link.ts'
