@@ -32,7 +32,7 @@ export type KeyDeps = {
   readonly store: Pick<Store, 'keys'>
   readonly keyring: Pick<Keyring, 'api-key-pepper'>
   readonly audit: { readonly record: (entries: readonly AuditEntry[]) => Promise<void> }
-  /** Throws if this key may not be changed or rolled by who asks. */
+  /** Throws if the caller may not change or roll this key. */
   readonly allow?: (key: KeyRow) => void
 }
 

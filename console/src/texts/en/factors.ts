@@ -41,5 +41,5 @@ export const factorsTexts = defineTexts('factors', {
   reset: 'Reset second factor',
   resetQuestion: (name: string) => `Delete the second factors of ${name}?`,
   resetEffect: (name: string) =>
-    `For a person who has lost them. Make sure that it is ${name} who asks: the password alone then signs in. The sessions of ${name} end.`,
+    `Use this if ${name} has lost all second factors. Check first that the request comes from ${name}: afterwards the password alone is enough to sign in. All sessions of ${name} end.`,
 })
