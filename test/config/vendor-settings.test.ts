@@ -1,24 +1,6 @@
-import { chmodSync, mkdtempSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { type ConfigError, loadConfig } from './config.ts'
-
-const folder = mkdtempSync(join(tmpdir(), 'tabbat-config-'))
-const file = (name: string, content: string, mode = 0o600) => {
-  writeFileSync(join(folder, name), content)
-  chmodSync(join(folder, name), mode)
-  return join(folder, name)
-}
-
-function problemsOf(environment: Record<string, string>): readonly string[] {
-  try {
-    loadConfig(environment, '')
-    return []
-  } catch (error) {
-    return (error as ConfigError).problems
-  }
-}
+import { loadConfig } from '../../src/config/config.ts'
+import { problemsOf, writeSettingFile } from './problems.ts'
 
 describe('the settings of a vendor', () => {
   const DOJAH = { TABBAT_DOJAH_APP_ID: 'a', TABBAT_DOJAH_SECRET: 's' }
@@ -61,7 +43,7 @@ describe('the settings of a vendor', () => {
   })
 
   it('can be read from a file only if they are secret', () => {
-    const path = file('secret', 's')
+    const path = writeSettingFile('secret', 's')
     expect(
       problemsOf({
         TABBAT_NIN_SOURCES: 'dojah',

@@ -1,24 +1,7 @@
-import { chmodSync, mkdtempSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { type ConfigError, loadConfig } from './config.ts'
-
-const folder = mkdtempSync(join(tmpdir(), 'tabbat-config-'))
-const file = (name: string, content: string, mode = 0o600) => {
-  writeFileSync(join(folder, name), content)
-  chmodSync(join(folder, name), mode)
-  return join(folder, name)
-}
-
-function problemsOf(environment: Record<string, string>): readonly string[] {
-  try {
-    loadConfig(environment, '')
-    return []
-  } catch (error) {
-    return (error as ConfigError).problems
-  }
-}
+import { loadConfig } from '../../src/config/config.ts'
+import { problemsOf, settingFolder, writeSettingFile } from './problems.ts'
 
 describe('the settings', () => {
   it('all have a default', () => {
@@ -34,7 +17,7 @@ describe('the settings', () => {
   })
 
   it('come from the environment first, then from .env', () => {
-    const envFile = file('.env', 'TABBAT_PORT=1\nTABBAT_HOST="::1"\nTABBAT_RATE_LIMIT=off\n')
+    const envFile = writeSettingFile('.env', 'TABBAT_PORT=1\nTABBAT_HOST="::1"\nTABBAT_RATE_LIMIT=off\n')
     expect(loadConfig({ TABBAT_PORT: '2', TABBAT_RATE_LIMIT: '' }, envFile)).toMatchObject({
       port: 2,
       host: '::1',
@@ -62,18 +45,18 @@ describe('the settings', () => {
   })
 
   it('read a secret from a file', () => {
-    const path = file('root', `${'ab'.repeat(32)}\n`)
+    const path = writeSettingFile('root', `${'ab'.repeat(32)}\n`)
     expect(loadConfig({ TABBAT_ROOT_KEY_FILE: path }, '').rootKey).toBe('ab'.repeat(32))
   })
 
   it('do not read a secret from a file that every user can read, or that others can change', () => {
     for (const mode of [0o644, 0o660, 0o602]) {
-      const path = file('open', `${'ab'.repeat(32)}\n`, mode)
+      const path = writeSettingFile('open', `${'ab'.repeat(32)}\n`, mode)
       expect(problemsOf({ TABBAT_ROOT_KEY_FILE: path })).toEqual([
         expect.stringMatching(/^TABBAT_ROOT_KEY cannot be read from its file: .* Type: chmod 640 \S+\/open$/),
       ])
     }
-    const shared = file('shared', `${'ab'.repeat(32)}\n`, 0o640)
+    const shared = writeSettingFile('shared', `${'ab'.repeat(32)}\n`, 0o640)
     expect(problemsOf({ TABBAT_ROOT_KEY_FILE: shared })).toEqual([])
   })
 
@@ -96,8 +79,8 @@ describe('the settings', () => {
   it('name a .env with secrets that every user can read', () => {
     const secret = `TABBAT_ROOT_KEY=${'ab'.repeat(32)}\n`
     const exposed = (content: string, mode: number) =>
-      loadConfig({}, file('.env', content, mode)).exposedEnvFile
-    expect(exposed(secret, 0o644)).toBe(join(folder, '.env'))
+      loadConfig({}, writeSettingFile('.env', content, mode)).exposedEnvFile
+    expect(exposed(secret, 0o644)).toBe(join(settingFolder, '.env'))
     expect(exposed(secret, 0o640)).toBeUndefined()
     expect(exposed('TABBAT_PORT=1\n', 0o644)).toBeUndefined()
   })
@@ -141,7 +124,7 @@ describe('the settings', () => {
   })
 
   it('list unknown TABBAT_ variables', () => {
-    const TABBAT_ROOT_KEY_FILE = file('root', `${'ab'.repeat(32)}\n`)
+    const TABBAT_ROOT_KEY_FILE = writeSettingFile('root', `${'ab'.repeat(32)}\n`)
     const { unknownSettings } = loadConfig(
       { TABBAT_PROT: '1', TABBAT_PORT: '1', TABBAT_ROOT_KEY_FILE, PATH: 'x' },
       '',
@@ -150,12 +133,12 @@ describe('the settings', () => {
   })
 
   it('are shown with their origin, without secrets', () => {
-    const envFile = file('.env', 'TABBAT_HOST=::1\nTABBAT_PORT=1\n')
+    const envFile = writeSettingFile('.env', 'TABBAT_HOST=::1\nTABBAT_PORT=1\n')
     const { shownSettings } = loadConfig(
       {
         TABBAT_PORT: '2',
         TABBAT_DATABASE_URL: 'postgres://user:hush@localhost/x',
-        TABBAT_ROOT_KEY_FILE: file('root', `${'ab'.repeat(32)}\n`),
+        TABBAT_ROOT_KEY_FILE: writeSettingFile('root', `${'ab'.repeat(32)}\n`),
       },
       envFile,
     )
@@ -179,7 +162,10 @@ describe('the settings of OpenTelemetry', () => {
     loadConfig({ OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:4318/', ...more }, '')
 
   it('are read, with a secret from a file', () => {
-    const OTEL_EXPORTER_OTLP_HEADERS_FILE = file('headers', 'authorization=Bearer%20x, x-tenant = a\n')
+    const OTEL_EXPORTER_OTLP_HEADERS_FILE = writeSettingFile(
+      'headers',
+      'authorization=Bearer%20x, x-tenant = a\n',
+    )
     const more = { OTEL_TRACES_SAMPLER_ARG: '.25', OTEL_RESOURCE_ATTRIBUTES: 'a.b=c%2Cd,e=f,' }
     expect(
       at({ ...more, OTEL_EXPORTER_OTLP_HEADERS_FILE, OTEL_PROPAGATORS: 'tracecontext,baggage' }),

@@ -1,16 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import { type Config, ConfigError, loadConfig } from './config.ts'
+import { type Config, loadConfig } from '../../src/config/config.ts'
+import { problemsOf } from './problems.ts'
 
 const load = (environment: Record<string, string>): Config => loadConfig(environment, 'no-such-file')
-
-function problemsOf(environment: Record<string, string>): readonly string[] {
-  try {
-    load(environment)
-    return []
-  } catch (error) {
-    return error instanceof ConfigError ? error.problems : [String(error)]
-  }
-}
 
 describe('TABBAT_TWO_FACTOR', () => {
   it.each([
