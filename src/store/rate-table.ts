@@ -32,6 +32,12 @@ export type RateTable = {
 
 const WINDOW_MS = 60_000
 
+/**
+ * A minute that ends later than this is of a clock that was ahead. More than one minute, because leases at the same moment are
+ * not written in the order of their times.
+ */
+const LATEST_END_MS = 2 * WINDOW_MS
+
 export function createRateTable(database: Database): RateTable {
   const lease = database.prepare(toLease(database))
   return {
@@ -57,12 +63,12 @@ export function createRateTable(database: Database): RateTable {
   }
 }
 
-/** One statement, so concurrent leases of a key follow each other. A minute that ends too late is of a clock that was ahead. */
+/** One statement, so concurrent leases of a key follow each other. */
 function toLease(database: Database): string {
   const least = database.dialect === 'postgres' ? 'LEAST' : 'MIN'
   const now = toSharedNow(database, '$2')
   const [limit, owed, wanted] = ['$3', '$4', '$5'].map((parameter) => `CAST(${parameter} AS BIGINT)`)
-  const isOver = `(w.ends_at <= ${now} OR w.ends_at > ${now} + ${WINDOW_MS})`
+  const isOver = `(w.ends_at <= ${now} OR w.ends_at > ${now} + ${LATEST_END_MS})`
   const before = `(CASE WHEN ${isOver} THEN 0 ELSE w.used END)`
   const toUsed = (used: string) => `${least}(${limit}, ${used} + ${owed} + ${wanted})`
   const toGranted = (used: string) => `${toUsed(used)} - ${least}(${limit}, ${used} + ${owed})`

@@ -20,6 +20,14 @@ describeEngines(ENGINES, (engine) => {
     expect(await lease(1)).toMatchObject({ tokens: 0, left: 0 })
   })
 
+  it('a lease with an earlier time does not start the minute again', async () => {
+    const [store] = stores as [Store]
+    const now = Date.now()
+    const leaseAt = (at: number) => store.rates.lease({ keyId: 'a', limit: 100, wanted: 80, owed: 0 }, at)
+    expect(await leaseAt(now)).toMatchObject({ tokens: 80 })
+    expect(await leaseAt(now - 5)).toMatchObject({ tokens: 20 })
+  })
+
   it('what is given back can be leased again, in its own minute only', async () => {
     const first = await lease(100)
     expect(first).toMatchObject({ tokens: 100, left: 0 })
