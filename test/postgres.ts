@@ -1,19 +1,31 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { chownSync, cpSync, existsSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  chownSync,
+  cpSync,
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { createRequire } from 'node:module'
 import { type AddressInfo, createServer } from 'node:net'
 import { arch, platform, tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { Client } from 'pg'
-import { inject } from 'vitest'
+import { inject, type ProvidedContext } from 'vitest'
 import type { TestProject } from 'vitest/node'
+import { openStore } from '../src/store/store.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {
     /** Address of the server of this run, or the reason why there is none. */
-    readonly postgres: { readonly url: string; readonly run: string } | { readonly missing: string }
+    readonly postgres:
+      | { readonly url: string; readonly run: string; readonly template: string }
+      | { readonly missing: string }
   }
 }
 
@@ -21,8 +33,8 @@ declare module 'vitest' {
 export type Postgres = {
   /** Address with the rights of a superuser. */
   readonly url: string
-  /** The address of a fresh database. */
-  readonly createDatabase: () => Promise<string>
+  /** The address of a fresh database: without tables, or with those of a template. */
+  readonly createDatabase: (template?: string) => Promise<string>
   /** Stops our own server, or drops the databases of this run on a given one. */
   readonly stop: () => Promise<void>
   /** Kills it, as a power failure would. */
@@ -47,15 +59,35 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   }
   const run = createRunName()
   const postgres = await startPostgres(run)
-  project.provide('postgres', { url: postgres.url, run })
+  const template = await createTemplate(postgres)
+  project.provide('postgres', { url: postgres.url, run, template })
   return postgres.stop
 }
 
-/** A fresh database on the server of this run. A test that needs one is skipped where `hasPostgres` is false. */
-export async function createTestDatabase(): Promise<string> {
+/** A database with the tables of a store: copying it takes a fifth of the time of the migrations. */
+async function createTemplate(postgres: Postgres): Promise<string> {
+  const databaseUrl = await postgres.createDatabase()
+  const dataDir = mkdtempSync(join(tmpdir(), 'tabbat-template-'))
+  await (await openStore({ dataDir, databaseUrl })).close()
+  rmSync(dataDir, { recursive: true })
+  return new URL(databaseUrl).pathname.slice(1)
+}
+
+/**
+ * A database with the tables of a store, and no rows, on the server of this run. A test that needs one is skipped where
+ * `hasPostgres` is false.
+ */
+export const createTestDatabase = () => createOnServer(({ template }) => template)
+
+/** A database without tables, for tests of the migrations. */
+export const createEmptyDatabase = () => createOnServer(() => undefined)
+
+type RunningServer = Extract<ProvidedContext['postgres'], { readonly url: string }>
+
+async function createOnServer(toTemplate: (server: RunningServer) => string | undefined): Promise<string> {
   const server = inject('postgres')
   if ('missing' in server) throw new Error(server.missing)
-  return useServer(server.url, server.run).createDatabase()
+  return useServer(server.url, server.run).createDatabase(toTemplate(server))
 }
 
 export const hasPostgres = () => 'url' in inject('postgres')
@@ -83,9 +115,9 @@ function useServer(url: string, run: string): Postgres {
   const prefix = `tabbat_test_${run}_`
   return {
     url,
-    createDatabase: async () => {
+    createDatabase: async (template = 'template1') => {
       const name = `${prefix}${createRunName()}`
-      await execute(url, `CREATE DATABASE ${name}`)
+      await execute(url, `CREATE DATABASE ${name} TEMPLATE ${template}`)
       return Object.assign(new URL(url), { pathname: name }).href
     },
     stop: async () => {

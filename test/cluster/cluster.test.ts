@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createClient } from '../battery/client.ts'
 import { createLedger } from '../battery/ledger.ts'
 import { createPlace, type Place, readAudit } from '../battery/place.ts'
-import { createTestDatabase, hasPostgres } from '../postgres.ts'
+import { createEmptyDatabase, hasPostgres } from '../postgres.ts'
 import { type ClusterNode, createNodes } from './node.ts'
 import { waitUntil, whyMissing } from './programs.ts'
 import { type HaProxy, startHaproxy } from './proxy.ts'
@@ -16,7 +16,7 @@ const newRootKey = () => randomBytes(32).toString('hex')
 
 it.skipIf(!hasPostgres())('five nodes start at once on an empty database', async () => {
   const nodes = await createNodes(5, {
-    TABBAT_DATABASE_URL: await createTestDatabase(),
+    TABBAT_DATABASE_URL: await createEmptyDatabase(),
     TABBAT_ROOT_KEY: newRootKey(),
     TABBAT_LOG_LEVEL: 'silent',
   })
@@ -33,7 +33,7 @@ describe('two nodes behind HAProxy', () => {
   let nodes: ClusterNode[]
   let proxy: HaProxy
   beforeAll(async () => {
-    const url = new URL(await createTestDatabase())
+    const url = new URL(await createEmptyDatabase())
     network = await startTcpProxy({ host: url.hostname, port: Number(url.port) })
     place = await createPlace({ TABBAT_DATABASE_URL: url.href, TABBAT_ROOT_KEY: newRootKey() })
     nodes = await createNodes(2, {

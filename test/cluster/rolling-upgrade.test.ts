@@ -8,7 +8,7 @@ import { SANDBOX_KEY } from '../../src/keys/sandbox-key.ts'
 import { createLedger } from '../battery/ledger.ts'
 import { createCallers } from '../battery/load.ts'
 import { readAudit } from '../battery/place.ts'
-import { createTestDatabase, hasPostgres } from '../postgres.ts'
+import { createEmptyDatabase, hasPostgres } from '../postgres.ts'
 import { newDataDir, startServer, tabbat } from '../process/tabbat.ts'
 
 const git = (...args: string[]) =>
@@ -41,7 +41,7 @@ it.skipIf(missing)(
   `a node of the last release goes on while a new one changes the database ${missing && `(skipped: ${missing})`}`,
   async () => {
     const settings = {
-      TABBAT_DATABASE_URL: await createTestDatabase(),
+      TABBAT_DATABASE_URL: await createEmptyDatabase(),
       TABBAT_ROOT_KEY: randomBytes(32).toString('hex'),
       TABBAT_LOG_LEVEL: 'silent',
       TABBAT_RATE_LIMIT: 'off',

@@ -3,12 +3,17 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe } from 'vitest'
 import { openStore, type Store, type StoreOptions } from '../../src/store/store.ts'
-import { createTestDatabase, hasPostgres } from '../postgres.ts'
+import { createEmptyDatabase, createTestDatabase, hasPostgres } from '../postgres.ts'
 
 /** A fresh database of one kind. `open` may be called more than once: each store is a node. */
 export type Place = { readonly options: StoreOptions; readonly open: () => Promise<Store> }
 
-export type Engine = { readonly name: string; readonly createPlace: () => Promise<Place> }
+export type Engine = {
+  readonly name: string
+  readonly createPlace: () => Promise<Place>
+  /** Without tables, for tests of the migrations. */
+  readonly createEmptyPlace: () => Promise<Place>
+}
 
 const folders: string[] = []
 afterAll(() => {
@@ -24,19 +29,19 @@ export function newFolder(): string {
 
 const toPlace = (options: StoreOptions): Place => ({ options, open: () => openStore(options) })
 
-export const SQLITE: Engine = {
-  name: 'SQLite',
-  createPlace: async () => toPlace({ dataDir: newFolder(), databaseUrl: undefined }),
+const toSqlite = (name: string, writerThread: boolean): Engine => {
+  const createPlace = async () => toPlace({ dataDir: newFolder(), databaseUrl: undefined, writerThread })
+  return { name, createPlace, createEmptyPlace: createPlace }
 }
 
-export const SQLITE_WITH_WRITER: Engine = {
-  name: 'SQLite with a writer thread',
-  createPlace: async () => toPlace({ dataDir: newFolder(), databaseUrl: undefined, writerThread: true }),
-}
+export const SQLITE = toSqlite('SQLite', false)
+
+export const SQLITE_WITH_WRITER = toSqlite('SQLite with a writer thread', true)
 
 export const POSTGRES: Engine = {
   name: 'PostgreSQL',
   createPlace: async () => toPlace({ dataDir: newFolder(), databaseUrl: await createTestDatabase() }),
+  createEmptyPlace: async () => toPlace({ dataDir: newFolder(), databaseUrl: await createEmptyDatabase() }),
 }
 
 /** Runs the tests on each engine. Without PostgreSQL, its tests are skipped. */

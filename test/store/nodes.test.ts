@@ -26,7 +26,7 @@ describeEngines(ENGINES, (engine) => {
   describe('two nodes on one database', () => {
     let stores: Store[]
     beforeAll(async () => {
-      const { open } = await engine.createPlace()
+      const { open } = await engine.createEmptyPlace()
       stores = await Promise.all([open(), open()])
     })
     afterAll(() => closeAll(stores))
@@ -61,7 +61,7 @@ describeEngines(ENGINES, (engine) => {
 
 describeEngines([SQLITE, POSTGRES], (engine) => {
   it('counts exactly across processes', async () => {
-    const { options, open } = await engine.createPlace()
+    const { options, open } = await engine.createEmptyPlace()
     const subject = randomBytes(32).toString('hex')
     const children = Array.from({ length: 3 }, (_, index) =>
       startChild({ do: 'fail', options, subject, keyId: `key ${index % 2}`, times: 20 }),
@@ -78,7 +78,7 @@ describeEngines([SQLITE, POSTGRES], (engine) => {
 
   describe('the migration', () => {
     it('is done once when ten nodes start at once', async () => {
-      const { open } = await engine.createPlace()
+      const { open } = await engine.createEmptyPlace()
       const stores = await Promise.all(Array.from({ length: 10 }, open))
       for (const store of stores) await store.meta.set({ root_fingerprint: 'a' })
       const [store] = stores as [Store]
@@ -89,7 +89,7 @@ describeEngines([SQLITE, POSTGRES], (engine) => {
     })
 
     it('is done once when processes start at once', async () => {
-      const { options, open } = await engine.createPlace()
+      const { options, open } = await engine.createEmptyPlace()
       const children = Array.from({ length: 4 }, () => startChild({ do: 'open', options }))
       const lines = await Promise.all(children.map(({ read }) => read()))
       expect(lines).toEqual(children.map(() => 'opened'))
@@ -99,7 +99,7 @@ describeEngines([SQLITE, POSTGRES], (engine) => {
     })
 
     it('is rolled back completely wherever it fails', async () => {
-      const { options, open } = await engine.createPlace()
+      const { options, open } = await engine.createEmptyPlace()
       const database = await openDatabase(options)
       const fail = async () => {
         throw new Error('failed on purpose')
@@ -121,7 +121,7 @@ describeEngines([SQLITE, POSTGRES], (engine) => {
     })
 
     it('is done by the next node after kill -9 in the middle of it', async () => {
-      const { options, open } = await engine.createPlace()
+      const { options, open } = await engine.createEmptyPlace()
       const { child, read, closed } = startChild({ do: 'hang in migration', options, after: 12 })
       expect(await read()).toBe('inside')
       let opened = false
@@ -129,7 +129,7 @@ describeEngines([SQLITE, POSTGRES], (engine) => {
         opened = true
         return store
       })
-      await (await engine.createPlace()).open().then((other) => other.close())
+      await (await engine.createEmptyPlace()).open().then((other) => other.close())
       expect(opened).toBe(false)
       child.kill('SIGKILL')
       await closed
@@ -139,7 +139,7 @@ describeEngines([SQLITE, POSTGRES], (engine) => {
     })
 
     it('refuses a schema that is newer than the program', async () => {
-      const { open } = await engine.createPlace()
+      const { open } = await engine.createEmptyPlace()
       const store = await open()
       await store.database.prepare('INSERT INTO schema_version (id) VALUES (999)').run()
       await store.close()

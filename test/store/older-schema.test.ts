@@ -89,7 +89,7 @@ async function countAll(database: Database): Promise<Record<string, number>> {
 
 describeEngines(ENGINES, (engine) => {
   it('a database of version 0.1 is migrated with all its rows', async () => {
-    const place = await engine.createPlace()
+    const place = await engine.createEmptyPlace()
     const { schema_version: _, ...before } = await createOldDatabase(place.options)
     expect(Object.values(before)).not.toContain(0)
     const store = await place.open()
@@ -119,7 +119,7 @@ describeEngines(ENGINES, (engine) => {
 it.skipIf(!hasPostgres())(
   'a database of version 0.2 that was prepared as the documentation says is migrated without building an index',
   async () => {
-    const place = await POSTGRES.createPlace()
+    const place = await POSTGRES.createEmptyPlace()
     const url = place.options.databaseUrl ?? ''
     const { schema_version: _, ...before } = await createOldDatabase(place.options, SCHEMA_2)
     const [, block = ''] = /```sql\n([\s\S]*?)```/.exec(readFileSync('docs/upgrading.md', 'utf8')) ?? []

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { Client } from 'pg'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
-import { createTestDatabase, hasPostgres } from '../postgres.ts'
+import { createEmptyDatabase, hasPostgres } from '../postgres.ts'
 import { newDataDir, type Settings, startServer, tabbat } from '../process/tabbat.ts'
 import { startReceiver } from './receiver.ts'
 
@@ -41,7 +41,7 @@ const [, documented = ''] = /```sql\n(CREATE TABLE tabbat_checkpoints[^`]*)```/.
 
 /** A second database, and the address of a role that may only add and read. */
 async function createWitnessDatabase(): Promise<{ owner: string; address: string }> {
-  const owner = await createTestDatabase()
+  const owner = await createEmptyDatabase()
   const role = `witness_${process.pid}_${Date.now()}`
   const client = new Client(owner)
   await client.connect()
