@@ -6,6 +6,8 @@ export default defineConfig({
     globalSetup: ['test/postgres.ts'],
     // Many tests wait for disks, sockets and processes: three at once are done sooner, also on two cores.
     maxWorkers: 3,
+    // A worker runs many files, and loads the modules of the product once.
+    isolate: false,
     testTimeout: 60_000,
     hookTimeout: 60_000,
   },
