@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import type { Database } from '../../src/store/database.ts'
 import { openPostgres } from '../../src/store/postgres.ts'
 import { openSqlite } from '../../src/store/sqlite.ts'
-import { createTestDatabase, hasPostgres } from '../postgres.ts'
+import { createEmptyDatabase, hasPostgres } from '../postgres.ts'
 import { newDataDir, type Settings, tabbat } from './tabbat.ts'
 
 type Check = { readonly check: string; readonly status: string; readonly text: string }
@@ -89,7 +89,7 @@ describe('tabbat doctor', () => {
 
 const newSettings = async (engine: string): Promise<Settings> => ({
   TABBAT_DATA_DIR: newDataDir(),
-  ...(engine === 'SQLite' ? {} : { TABBAT_DATABASE_URL: await createTestDatabase() }),
+  ...(engine === 'SQLite' ? {} : { TABBAT_DATABASE_URL: await createEmptyDatabase() }),
 })
 
 async function withDatabase<T>(settings: Settings, work: (database: Database) => Promise<T>): Promise<T> {
