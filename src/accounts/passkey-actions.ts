@@ -59,7 +59,9 @@ export function createPasskeyActions({ context: { audit, store }, key }: FactorD
       const found = await passkeys.find(id)
       if (found?.account !== actor.name) throw new UserError('This account has no such passkey.')
       if (isRequired) await refuseLastFactor(store.factors, actor.name)
-      await change(actor, 'second_factor_removed', found.name, () => passkeys.remove(actor.name, id))
+      await change(actor, 'second_factor_removed', found.name, () =>
+        passkeys.remove(actor.name, id, isRequired),
+      )
     },
     beginSignIn: (site) => createUseOptions(key(), site, 'sign-in'),
     findSigner: async (site, response) => {

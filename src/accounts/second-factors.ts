@@ -5,6 +5,7 @@ import type { Actor } from '../contract/role.ts'
 import { steadyNow } from '../contract/time.ts'
 import { UserError } from '../errors.ts'
 import type { AccountTable } from '../store/account-table.ts'
+import { LAST_FACTOR } from '../store/factor-rows.ts'
 import type { FactorTable } from '../store/factor-table.ts'
 import type { PasskeyRow } from '../store/passkey-table.ts'
 import type { Store } from '../store/store.ts'
@@ -83,7 +84,9 @@ export function createSecondFactors({ context: { audit, store }, key, throttle }
       const { totp } = await factors.find(actor.name)
       if (!totp) throw new UserError('This account has no authenticator app.')
       if (isRequired) await refuseLastFactor(factors, actor.name)
-      await change(actor, 'second_factor_removed', 'authenticator app', () => factors.removeTotp(actor.name))
+      await change(actor, 'second_factor_removed', 'authenticator app', () =>
+        factors.removeTotp(actor.name, isRequired),
+      )
     },
     renewRecoveryCodes: async (actor) => {
       const { totp, passkeys } = await factors.find(actor.name)
@@ -106,10 +109,11 @@ export function createHashedCodes(key: KeyObject, account: string) {
   return { codes, hashes: codes.map((code) => toRecoveryHash(key, account, code)) }
 }
 
+/** Checked before the audit row is written. The store checks again: two removals may arrive at the same moment. */
 export async function refuseLastFactor(table: FactorTable, account: string): Promise<void> {
   const { totp, passkeys } = await table.find(account)
   if ((totp ? 1 : 0) + passkeys > 1) return
-  throw new UserError('Your role requires a second factor, and this is the last one. Add another one first.')
+  throw new UserError(LAST_FACTOR)
 }
 
 /** The provider of single sign-on decides about the factors of its accounts, and can withdraw them. */

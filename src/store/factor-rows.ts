@@ -33,14 +33,22 @@ export async function insertCodes(
 export const deleteCodes = (inside: Database, account: string): Promise<number> =>
   inside.prepare('DELETE FROM recovery_codes WHERE account = $1').run(account)
 
-/** Without a second factor, recovery codes are of no use. */
-export async function deleteUselessCodes(inside: Database, account: string): Promise<void> {
+export const LAST_FACTOR =
+  'Your role requires a second factor, and this is the last one. Add another one first.'
+
+/**
+ * After a factor was removed. Without one, recovery codes are of no use. If the role requires a factor, the removal of the
+ * last one is refused: of two removals at once, the second waits for the lock of the account.
+ */
+export async function finishRemoval(inside: Database, account: string, isRequired: boolean): Promise<void> {
   const row = await inside
     .prepare(
       'SELECT account FROM totp_secrets WHERE account = $1 UNION ALL SELECT account FROM passkeys WHERE account = $1 LIMIT 1',
     )
     .get(account)
-  if (!row) await deleteCodes(inside, account)
+  if (row) return
+  if (isRequired) throw new UserError(LAST_FACTOR)
+  await deleteCodes(inside, account)
 }
 
 /** The session that has set up a second factor. Those that were opened without one end. */

@@ -3,7 +3,7 @@ import type { Database, Row } from './database.ts'
 import {
   type AddedFactor,
   deleteCodes,
-  deleteUselessCodes,
+  finishRemoval,
   insertCodes,
   insertFirstCodes,
   keepSession,
@@ -43,8 +43,8 @@ export type FactorTable = {
   /** Deletes a recovery code. False when it is not one, or was used before. */
   readonly useRecoveryCode: (account: string, hash: string) => Promise<boolean>
   readonly replaceRecoveryCodes: (account: string, hashes: readonly string[]) => Promise<void>
-  /** With the last factor, the recovery codes are deleted too. False when there is none. */
-  readonly removeTotp: (account: string) => Promise<boolean>
+  /** With the last factor, the recovery codes are deleted too; refused if one `isRequired`. False when there is none. */
+  readonly removeTotp: (account: string, isRequired: boolean) => Promise<boolean>
   /** Deletes all factors and ends all sessions. False when there was no factor. */
   readonly reset: (account: string) => Promise<boolean>
 }
@@ -76,11 +76,11 @@ export function createFactorTable(database: Database): FactorTable {
         await deleteCodes(inside, account)
         await insertCodes(inside, account, hashes)
       }),
-    removeTotp: (account) =>
+    removeTotp: (account, isRequired) =>
       database.transaction(async (inside) => {
         await lockAccount(inside, account)
         const removed = await inside.prepare('DELETE FROM totp_secrets WHERE account = $1').run(account)
-        await deleteUselessCodes(inside, account)
+        if (removed > 0) await finishRemoval(inside, account, isRequired)
         return removed > 0
       }),
     reset: (account) =>

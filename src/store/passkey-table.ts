@@ -3,13 +3,7 @@ import { UserError } from '../errors.ts'
 import type { Database, Row } from './database.ts'
 import { toSharedNow } from './database-clock.ts'
 import { deleteSome } from './delete-some.ts'
-import {
-  type AddedFactor,
-  deleteUselessCodes,
-  insertFirstCodes,
-  keepSession,
-  lockAccount,
-} from './factor-rows.ts'
+import { type AddedFactor, finishRemoval, insertFirstCodes, keepSession, lockAccount } from './factor-rows.ts'
 
 export type PasskeyRow = {
   /** The credential id of the authenticator. */
@@ -52,8 +46,8 @@ export type PasskeyTable = {
   readonly add: (added: NewPasskey) => Promise<AddedFactor>
   /** False if the challenge was answered before, or the counter has not grown: a copy of the passkey may exist. */
   readonly use: (use: PasskeyUse) => Promise<boolean>
-  /** With the last second factor, the recovery codes are deleted too. False when there is none. */
-  readonly remove: (account: string, id: string) => Promise<boolean>
+  /** As `removeTotp`: the last second factor goes with the recovery codes, and stays if one `isRequired`. */
+  readonly remove: (account: string, id: string, isRequired: boolean) => Promise<boolean>
   /** Deletes challenges that expired an hour ago, because the clocks of nodes differ. */
   readonly forget: (now: number) => Promise<number>
 }
@@ -69,13 +63,13 @@ export function createPasskeyTable(database: Database): PasskeyTable {
     list: async (account) => (await list.all(account)).flatMap((row) => toPasskey(row) ?? []),
     add: (added) => database.transaction((inside) => addInside(inside, added)),
     use: (use) => database.transaction((inside) => useInside(inside, use)),
-    remove: (account, id) =>
+    remove: (account, id, isRequired) =>
       database.transaction(async (inside) => {
         await lockAccount(inside, account)
         const removed = await inside
           .prepare('DELETE FROM passkeys WHERE account = $1 AND id = $2')
           .run(account, id)
-        await deleteUselessCodes(inside, account)
+        if (removed > 0) await finishRemoval(inside, account, isRequired)
         return removed > 0
       }),
     forget: (now) =>

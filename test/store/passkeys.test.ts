@@ -75,6 +75,24 @@ describeEngines(ENGINES, (engine) => {
       expect((await store.passkeys.find(passkey.id))?.lastUsedAt).toBe(NOW + 5)
     })
 
+    it('of two second factors removed at the same moment, one stays if one is required', async () => {
+      const { account, session } = await makeAccount()
+      const [one, two] = [toPasskey(account), toPasskey(account)]
+      await add(one, session)
+      await add(two, session)
+      const at = { account, sealed: Buffer.alloc(48), step: 5, at: NOW, recoveryHashes: [], session }
+      await store.factors.addTotp(at)
+      const results = await Promise.allSettled([
+        store.passkeys.remove(account, one.id, true),
+        store.factors.removeTotp(account, true),
+        store.passkeys.remove(account, two.id, true),
+      ])
+      const refused = results.flatMap((result) => (result.status === 'rejected' ? [result.reason] : []))
+      expect(refused.map(({ message }) => message)).toEqual([expect.stringContaining('the last one')])
+      const { totp, passkeys, recoveryCodes } = await store.factors.find(account)
+      expect([(totp ? 1 : 0) + passkeys, recoveryCodes]).toEqual([1, 2])
+    })
+
     it('are refused when their counter does not grow', async () => {
       const { account, session } = await makeAccount()
       const passkey = toPasskey(account, { counter: 5 })
@@ -95,10 +113,10 @@ describeEngines(ENGINES, (engine) => {
       const [one, two] = [toPasskey(account), toPasskey(account)]
       await add(one, session)
       await add(two, session)
-      expect(await store.passkeys.remove(other.account, one.id)).toBe(false)
-      expect(await store.passkeys.remove(account, one.id)).toBe(true)
+      expect(await store.passkeys.remove(other.account, one.id, false)).toBe(false)
+      expect(await store.passkeys.remove(account, one.id, false)).toBe(true)
       expect((await store.factors.find(account)).recoveryCodes).toBe(2)
-      expect(await store.passkeys.remove(account, two.id)).toBe(true)
+      expect(await store.passkeys.remove(account, two.id, false)).toBe(true)
       expect(await store.factors.find(account)).toEqual({ totp: undefined, passkeys: 0, recoveryCodes: 0 })
     })
 
