@@ -42,7 +42,7 @@ export async function erasePerson(
   const subject = { ...hashes, id: createErasureId(), unnamed }
   const found = await store.erasure.count(subject)
   const outcome = isAnything(found) ? 'erased' : 'not_found'
-  const detail = toErasureDetail(kind, found, reason)
+  const detail = toErasureDetail(hashes.kind, found, reason)
   await audit.record([{ phase: 'record_erased', subject: subjectHash, outcome, detail }])
   const { ended, erasedAt, ...erased } = await store.erasure.erase(subject, steadyNow())
   if (ended.length > 0) await audit.record(ended.map((each) => toErasedEnd(each, subjectHash)))

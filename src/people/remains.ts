@@ -1,5 +1,19 @@
-/** What an erasure leaves, and why: for the operator, who tells the person. */
-export const REMAINS: readonly { readonly what: string; readonly why: string }[] = [
+import { isVirtualNin } from '../contract/virtual-nin.ts'
+
+type Remaining = { readonly what: string; readonly why: string }
+
+/** What an erasure by this number leaves, and why: for the operator, who tells the person. */
+export const listRemains = (number: string): Remaining[] => [
+  ...(isVirtualNin(number) ? [BEHIND_VIRTUAL_NIN] : []),
+  ...REMAINS,
+]
+
+const BEHIND_VIRTUAL_NIN: Remaining = {
+  what: 'what is stored under the NIN behind this virtual NIN: the record, and answers in which a vendor returned the NIN',
+  why: 'A virtual NIN does not tell its NIN without a call to a vendor; erase by the NIN as well.',
+}
+
+const REMAINS: readonly Remaining[] = [
   {
     what: 'what is stored under another number of the person: a NIN, a BVN or a virtual NIN',
     why: 'Nothing tells that the numbers belong together, also if a BVN record contains the NIN; erase by each number.',

@@ -6,7 +6,7 @@ import type { Kind } from '../../crypto/blind-index.ts'
 import { AppError } from '../../errors.ts'
 import { erasePerson } from '../../people/erase-person.ts'
 import { createPersonReport } from '../../people/person-report.ts'
-import { REMAINS } from '../../people/remains.ts'
+import { listRemains } from '../../people/remains.ts'
 import type { AdminDeps } from '../admin-deps.ts'
 import { requireReason } from '../require-reason.ts'
 import { type AdminRoute, defineRoute } from '../route.ts'
@@ -63,7 +63,7 @@ const erase = defineRoute({
       kept_answers: erased.keptAnswers,
       reused_results: erased.reusedResults,
       queued_verifications: erased.queued,
-      remains: [...REMAINS],
+      remains: listRemains(number),
       is_in_file: erased.fileProblem === undefined,
     }
   },

@@ -27,7 +27,7 @@ export const peopleTexts = defineTexts('people', {
   saveCsv: 'Save as CSV',
   savePage: 'Save for print',
   erasedTitle: 'Erased',
-  erasedNothing: 'No data was stored about this number. Nothing was erased.',
+  erasedNothing: 'No data was stored under this number. Nothing was erased.',
   erasedWhat: 'Erased',
   remains: 'What remains, and why',
   notInFile:
