@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import type { Command } from 'commander'
 import { say, sayJson, strong, toCount, warn } from '../app/terminal.ts'
 import { ACKNOWLEDGED_FOLDER } from '../audit/acknowledged-file.ts'
+import type { Counts } from '../backup/format.ts'
 import { restoreBackup } from '../backup/restore-backup.ts'
 import { type Config, loadConfig } from '../config/config.ts'
 import { toDatabaseText } from '../config/database-text.ts'
@@ -63,6 +64,7 @@ async function runRestore(file: string, { force = false, yes, json, erasures }: 
     acceptOlder: true,
     isPrinted: true,
   })
+  warnOfAccess(counts, header.created_at)
   if (json) {
     const database = toDatabaseText(config)
     const again = { erasure_files: files.map((each) => each.file), erased_again: erasedAgain.length }
@@ -74,6 +76,14 @@ async function runRestore(file: string, { force = false, yes, json, erasures }: 
     `${toCount(registry, 'row')} of the registry, ${toCount(media, 'picture')}, ${toCount(api_keys, 'API key')}. Start the servers now.`,
   )
   sayErasures(files, erasedAgain.length, header.created_at)
+}
+
+/** A key that was revoked because it was stolen works again after a restore of an older backup. */
+function warnOfAccess({ api_keys = 0, admin_tokens = 0, accounts = 0 }: Counts, backupTime: string): void {
+  if (api_keys + admin_tokens + accounts > 0)
+    warn(
+      `API keys, tokens, accounts and second factors are those of ${backupTime}. What was revoked, removed or changed later is valid again. Before you start the servers, check: tabbat keys list, tabbat tokens list, tabbat admin list`,
+    )
 }
 
 function sayErasures(files: readonly ErasuresFile[], count: number, backupTime: string): void {

@@ -218,4 +218,21 @@ describe('tabbat backup and restore', () => {
     const other = await tabbat(await newTarget('sqlite', settings), ['restore', file, '--json'])
     expect(JSON.parse(other.stdout)).toMatchObject({ rows: { registry: 3 } })
   })
+
+  it('say that a key which was revoked after the backup is valid again', async () => {
+    const settings = await newSettings('sqlite')
+    const file = inFolder(settings, 'a.backup')
+    const made = await tabbat(settings, ['keys', 'create', '--name', 'shop', '--mode', 'live', '--json'])
+    const { id } = JSON.parse(made.stdout) as { id: string }
+    await tabbat(settings, ['backup', file])
+    await tabbat(settings, ['keys', 'revoke', id])
+    const target = await newTarget('sqlite', settings)
+    const restored = await tabbat(target, ['restore', file])
+    expect([restored.code, restored.stderr]).toEqual([
+      0,
+      expect.stringContaining('What was revoked, removed or changed later is valid again.'),
+    ])
+    const { stdout } = await tabbat(target, ['keys', 'list', '--json'])
+    expect(JSON.parse(stdout)).toMatchObject([{ id, state: 'active' }])
+  })
 })
