@@ -24,9 +24,12 @@ const AHEAD_MS = 60_000
  * set back.
  */
 export async function claimChain(table: AuditTable, node: string, owner: string): Promise<string> {
-  const month = await table.openMonth(steadyNow())
+  const open = await table.openMonth(steadyNow())
   for (;;) {
     const all = await table.chains()
+    // By a clock that is far behind, a month that is archived.
+    const isClosed = all.some(({ chain, isArchived }) => isArchived && monthOf(chain) === open)
+    const month = isClosed ? undefined : open
     const chains = all.filter(({ chain }) => monthOf(chain) === month)
     const mine = chains.filter(({ chain }) => isOf(node, chain))
     const free = [

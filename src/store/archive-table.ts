@@ -98,10 +98,29 @@ async function recordInside(inside: Database, archive: NewArchive): Promise<void
        AND (SELECT MAX(sequence) FROM audit WHERE audit.chain = audit_chains.chain) = $5`,
   )
   for (const { chain, sequence } of chains)
-    if ((await take.run(chain, number, NO_PROCESS, FOR_EVER, sequence)) !== 1)
-      throw new UserError(
-        `Chain ${chain} was extended or archived by another process meanwhile. No audit row was removed. Run the command again.`,
-      )
+    if ((await take.run(chain, number, NO_PROCESS, FOR_EVER, sequence)) !== 1) throw toExtended(chain)
+  await takeEmpty(inside, archive)
+}
+
+const toExtended = (chain: string) =>
+  new UserError(
+    `Chain ${chain} was extended or archived by another process meanwhile. No audit row was removed. Run the command again.`,
+  )
+
+/**
+ * The chains of these months that have no rows are taken as well: PostgreSQL drops the month, so the process that claimed one
+ * must begin another chain with its first row.
+ */
+async function takeEmpty(inside: Database, { number, chains }: NewArchive): Promise<void> {
+  const months = new Set(chains.flatMap(({ chain }) => monthOf(chain) ?? []))
+  const others = await inside.prepare('SELECT chain FROM audit_chains WHERE archive IS NULL').all()
+  const take = inside.prepare(
+    `UPDATE audit_chains SET archive = $2, owner = $3, beat_at = $4, retired_at = $4, archived_rows = 0
+     WHERE chain = $1 AND NOT EXISTS (SELECT 1 FROM audit WHERE audit.chain = audit_chains.chain)`,
+  )
+  for (const chain of others.map((row) => String(row.chain)))
+    if (months.has(monthOf(chain) ?? '') && (await take.run(chain, number, NO_PROCESS, FOR_EVER)) !== 1)
+      throw toExtended(chain)
 }
 
 /** The rows of a step, from the end. PostgreSQL has such chains in a partition of their own, which alone allows it. */

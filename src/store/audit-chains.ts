@@ -1,3 +1,4 @@
+import { monthOf } from './audit-months.ts'
 import type { Database, Row } from './database.ts'
 
 /** A position in a chain. */
@@ -25,7 +26,7 @@ export type ChainTable = {
   readonly ends: () => Promise<ChainEnd[]>
   /** Retires chains that nothing has extended since a time. */
   readonly retire: (chains: readonly string[], unusedSince: number, now: number) => Promise<void>
-  /** Takes a chain from the owner that was read (null: a free or a new chain). False when another process was faster. */
+  /** Takes a chain from the owner that was read (null: a free or a new chain). False when another process was faster, or its month is archived. */
   readonly claim: (chain: string, seen: string | null, owner: string, now: number) => Promise<boolean>
   /** Renews the claim of the owner. Fails when the log cannot be written. */
   readonly sendHeartbeat: (chain: string, owner: string, now: number) => Promise<void>
@@ -87,6 +88,7 @@ async function claim(
     .prepare(`SELECT owner, ${IS_RETIRED} AS retired FROM audit_chains WHERE chain = $1`)
     .get(chain)
   if (!row) {
+    if (await isMonthArchived(inside, chain)) return false
     await inside
       .prepare('INSERT INTO audit_chains (chain, owner, beat_at) VALUES ($1, $2, $3)')
       .run(chain, owner, now)
@@ -97,6 +99,16 @@ async function claim(
     .prepare('UPDATE audit_chains SET owner = $2, beat_at = $3 WHERE chain = $1')
     .run(chain, owner, now)
   return true
+}
+
+/** In PostgreSQL the month is dropped then. */
+async function isMonthArchived(inside: Database, chain: string): Promise<boolean> {
+  const month = monthOf(chain)
+  if (month === undefined) return false
+  const archived = await inside
+    .prepare('SELECT 1 AS found FROM audit_chains WHERE archive IS NOT NULL AND chain LIKE $1 LIMIT 1')
+    .get(`${month}-%`)
+  return archived !== undefined
 }
 
 const toChain = (row: Row): Chain => ({

@@ -169,6 +169,21 @@ describeEngines(ENGINES, (engine) => {
     expect(await verify(inFolder())).toMatchObject({ sound: true, chains: 3 })
   })
 
+  it('lets a process that wrote nothing in an archived month begin another chain', async () => {
+    // As a process sees it whose clock is behind.
+    const table = { ...store.audit, openMonth: async () => 'y2020m01' }
+    const idle = await openLog({ ...store, audit: table }, newFolder())
+    const claimed = (await store.audit.chains()).find(({ owner }) => owner === idle.owner)?.chain ?? ''
+    expect(claimed).toMatch(/^y2020m01-/)
+    expect((await archive()).archived?.chains.map(({ chain }) => chain)).toEqual(OLD_CHAINS)
+    await idle.record([{ phase: 'outcome', request_reference: 'ver_idle' }])
+    const [row] = await store.audit.byReference('ver_idle')
+    expect(row?.chain).toMatch(/^[0-9a-f]{8}-\d+$/)
+    await idle.close()
+    expect(await archive(MARCH, 'again.audit.zst')).toEqual({ archived: undefined, left: [] })
+    expect(await verify(inFolder())).toMatchObject({ sound: true, archives: { notRemoved: 0 } })
+  })
+
   it('refuses a chain that is extended while the file is written', async () => {
     const extend = async (step: string) => {
       if (step === 'proved') await append(store, FIRST, [{ phase: 'outcome' }])
