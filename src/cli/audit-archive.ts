@@ -5,6 +5,7 @@ import type { ArchiveStatement } from '../audit/archive/archive-statement.ts'
 import { ARCHIVE_SUFFIX } from '../audit/archive/search-archives.ts'
 import { toCommandAuthor } from '../contract/command-author.ts'
 import { UserError } from '../errors.ts'
+import { findTargetId } from '../witness/target.ts'
 import { EXISTING, withCommandContext } from './command-context.ts'
 import { addHelp, EXIT_CODES } from './help.ts'
 import { createProgress } from './progress.ts'
@@ -51,9 +52,10 @@ function readFileName(text: string): string {
 }
 
 const runArchive = ({ before, to, json }: Options): Promise<void> =>
-  withCommandContext(async ({ store, signer, auditLog, database }) => {
+  withCommandContext(async ({ store, signer, auditLog, database, config }) => {
     const progress = createProgress()
-    const deps = { store, signer, audit: auditLog, by: toCommandAuthor(), onProgress: progress.show }
+    const [by, witness] = [toCommandAuthor(), findTargetId(config)]
+    const deps = { store, signer, audit: auditLog, by, witness, onProgress: progress.show }
     const { archived, left } = await archiveLog(before, to, deps).finally(progress.clear)
     if (json) return sayJson({ database }, { file: archived ? to : null, ...toFigures(archived), left })
     for (const line of left) say(line)

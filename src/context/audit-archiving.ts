@@ -13,6 +13,7 @@ import { endOf, monthOf, startOf, toMonth } from '../store/audit-months.ts'
 import { ARCHIVE_LOCK } from '../store/process-lock.ts'
 import { openStore, type Store } from '../store/store.ts'
 import type { Log } from '../telemetry/log.ts'
+import { findTargetId } from '../witness/target.ts'
 
 export type ArchivingDeps = {
   readonly store: Store
@@ -22,9 +23,11 @@ export type ArchivingDeps = {
   readonly isStopped?: () => boolean
 }
 
+export type ArchivingConfig = Pick<Config, 'auditKeep' | 'auditArchiveDir' | 'witness' | 'witnessToken'>
+
 /** Archives what is due now. Of several nodes one does it; the others try again an hour later. */
 export async function archiveDue(
-  { auditKeep, auditArchiveDir }: Pick<Config, 'auditKeep' | 'auditArchiveDir'>,
+  { auditKeep, auditArchiveDir, ...sending }: ArchivingConfig,
   { store, audit, keyring, log, isStopped }: ArchivingDeps,
 ): Promise<void> {
   if (auditKeep === 'off' || auditArchiveDir === undefined) return
@@ -37,7 +40,7 @@ export async function archiveDue(
     const signer = createSigner(keyring['audit-signing'])
     const { archived, left } = await withPatientStore(store, (patient) =>
       archiveLog(before, path, {
-        ...{ store: patient, signer, audit, by: 'TABBAT_AUDIT_KEEP' },
+        ...{ store: patient, signer, audit, by: 'TABBAT_AUDIT_KEEP', witness: findTargetId(sending) },
         ...(isStopped && { isStopped }),
       }),
     )

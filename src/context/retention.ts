@@ -2,10 +2,10 @@ import type { Config } from '../config/config.ts'
 import { UserError } from '../errors.ts'
 import { EXPIRY_LOCK, expireRecords } from '../registry/expire-records.ts'
 import type { Log } from '../telemetry/log.ts'
-import { type ArchivingDeps, archiveDue } from './audit-archiving.ts'
+import { type ArchivingConfig, type ArchivingDeps, archiveDue } from './audit-archiving.ts'
 import { recordSizes } from './storage-report.ts'
 
-type RetentionConfig = Pick<Config, 'auditKeep' | 'auditArchiveDir' | 'recordsKeep'>
+type RetentionConfig = ArchivingConfig & Pick<Config, 'recordsKeep'>
 
 type RetentionDeps = Omit<ArchivingDeps, 'isStopped'> & { readonly workerNumber: number }
 

@@ -18,6 +18,16 @@ export function toWitnessTarget(address: string, token: string | undefined): Wit
 export const toTargetId = (target: WitnessTarget): string =>
   hash('sha256', `${target.kind} ${toPlace(target)}`).slice(0, 32)
 
+/** The id of the witness in the settings. */
+export const findTargetId = ({
+  witness,
+  witnessToken,
+}: {
+  readonly witness: string | undefined
+  readonly witnessToken: string | undefined
+}): string | undefined =>
+  witness === undefined ? undefined : toTargetId(toWitnessTarget(witness, witnessToken))
+
 /** For people. Without credentials, and without the path of an address, which may hold a token. */
 export const toShownTarget = (target: WitnessTarget): string =>
   target.kind === 'webhook' ? new URL(target.url).origin : toPlace(target)

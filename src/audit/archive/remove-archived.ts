@@ -7,6 +7,8 @@ type RemovalOptions = {
   readonly isStopped?: (() => boolean) | undefined
   readonly onStep?: ((step: 'rows' | 'blocks' | 'checkpoints') => void) | undefined
   readonly busyPauseMs?: number
+  /** The id of the witness: checkpoints that it has not accepted are not removed. */
+  readonly witness?: string | undefined
 }
 
 /** Between two steps, for the requests that are waiting. */
@@ -22,7 +24,7 @@ export async function removeArchived(table: ArchiveTable, options: RemovalOption
     await repeat(() => table.removeBlocks(number), 'blocks', options)
     let after: string | undefined = ''
     while (after !== undefined && !isStopped()) {
-      after = await table.removeCheckpoints(number, after)
+      after = await table.removeCheckpoints(number, after, options.witness)
       onStep('checkpoints')
       await pause(PAUSE_MS)
     }
