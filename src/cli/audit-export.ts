@@ -14,6 +14,7 @@ import { readKeyNames } from '../keys/key-names.ts'
 import { type CommandContext, EXISTING, withCommandContext } from './command-context.ts'
 import { addHelp, EXIT_CODES, NUMBER_NOTE } from './help.ts'
 import { readSecret } from './prompt.ts'
+import { DATE_NOTE, readSince, readUntil } from './time-option.ts'
 
 type FilterOptions = Omit<GivenFilter, 'person' | 'consent_reference'> & { consent?: string; person?: Kind }
 type Extraction = { format?: ExtractFormat | undefined; rows?: true | undefined }
@@ -32,15 +33,15 @@ export function addAuditExportCommand(audit: Command): void {
     .option('--operation <operation>', 'verify_nin or verify_bvn')
     .option('--source <source>', 'a source that was called or skipped, such as registry or dojah')
     .option('--consent <reference>', 'the X-Consent-Reference of the caller')
-    .option('--from <time>', 'not before this time, such as 2026-11-01 or 2026-11-01T09:30:00Z', readTime)
-    .option('--to <time>', 'not after this time', readTime)
+    .option('--from <time>', 'not before this time, such as 2026-11-01 or 2026-11-01T09:30:00Z', readSince)
+    .option('--to <time>', 'not after this time; with a date, up to its end', readUntil)
     .addOption(new Option('--person <kind>', 'verifications of one person').choices(KINDS))
     .option('--rows', 'each row that fits, also of administrative events, instead of whole verifications')
     .option('--phase <phase>', 'rows of this phase, such as key_created; only with --rows')
     .option('--out <file>', 'file to write (default: standard output)')
     .action(runExport)
   addHelp(command, {
-    details: `Without a filter and --format, every row is written, chain by chain: check it with tabbat audit verify. Otherwise the file is an extract with all rows of each verification that fits, the filter, checkpoints and a signature. Check it with: tabbat audit verify-extract FILE. A time without a zone is the time of this machine; a date is its first moment in UTC. With --person: ${NUMBER_NOTE}\n\nThe export itself is recorded in the audit log first. docs/audit-format.md explains the columns and the format.`,
+    details: `Without a filter and --format, every row is written, chain by chain: check it with tabbat audit verify. Otherwise the file is an extract with all rows of each verification that fits, the filter, checkpoints and a signature. Check it with: tabbat audit verify-extract FILE. ${DATE_NOTE} With --person: ${NUMBER_NOTE}\n\nThe export itself is recorded in the audit log first. docs/audit-format.md explains the columns and the format.`,
     usesDatabase: true,
     settings: ['TABBAT_CHECKPOINT_DIR'],
     exitCodes: EXIT_CODES,
@@ -51,12 +52,6 @@ export function addAuditExportCommand(audit: Command): void {
       'audit export --person nin --out person.ndjson < nin.txt': 'the verifications of one person',
     },
   })
-}
-
-function readTime(text: string): string {
-  if (Number.isNaN(Date.parse(text)))
-    throw new UserError('A time is written as 2026-11-01 or 2026-11-01T09:30:00Z.')
-  return new Date(text).toISOString()
 }
 
 async function runExport({ out, format, rows, person, consent, ...others }: Options): Promise<void> {

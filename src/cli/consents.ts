@@ -1,13 +1,13 @@
-import { type Command, InvalidArgumentError } from 'commander'
+import type { Command } from 'commander'
 import { say, sayJson, toCount, toTable, warn } from '../app/terminal.ts'
 import { toPurpose } from '../contract/purpose.ts'
-import { readDuration } from '../contract/time.ts'
 import { UserError } from '../errors.ts'
 import { openKeyNames } from '../keys/key-names.ts'
 import { type ConsentFilter, listConsents } from '../people/consents.ts'
 import { foldRequests } from '../people/fold-requests.ts'
 import { type CommandContext, EXISTING, withCommandContext } from './command-context.ts'
 import { addHelp } from './help.ts'
+import { DATE_NOTE, readSince, readUntil } from './time-option.ts'
 
 type Options = { since?: string; until?: string; purpose?: string; key?: string; json?: true }
 
@@ -22,16 +22,15 @@ export function addConsentsCommand(program: Command): void {
     .option(
       '--since <time>',
       'from this time on, such as 30d or 2026-01-31 (default: 30d; with a reference: all)',
-      readTime,
+      readSince,
     )
-    .option('--until <time>', 'up to this time', readTime)
+    .option('--until <time>', 'up to this time; with a date, up to its end', readUntil)
     .option('--purpose <word>', 'with this X-Purpose only')
     .option('--key <id>', 'by this API key only')
     .option('--json', 'print a JSON object')
     .action(runConsents)
   addHelp(command, {
-    details:
-      'Without a reference it reads the audit log backwards, at most 500 000 rows. With one, it finds the rows by an index. People are counted by the keyed hash of their number, and not named. The search is recorded in the audit log. See docs/people.md.',
+    details: `Without a reference it reads the audit log backwards, at most 500 000 rows. With one, it finds the rows by an index. People are counted by the keyed hash of their number, and not named. The search is recorded in the audit log. ${DATE_NOTE} See docs/people.md.`,
     usesDatabase: true,
     exitCodes: { 0: 'listed', 1: 'no verification has this consent reference, or the log could not be read' },
     examples: {
@@ -39,15 +38,6 @@ export function addConsentsCommand(program: Command): void {
       'consents shop/2026/000123 --json': 'the verifications under one consent, for a program',
     },
   })
-}
-
-/** A date, a time, or how long ago. */
-function readTime(text: string): string {
-  const ago = readDuration(text)
-  const at = ago === undefined ? Date.parse(text) : Date.now() - ago
-  if (Number.isNaN(at))
-    throw new InvalidArgumentError('Give a time such as 30d, 2026-01-31 or 2026-01-31T09:30Z.')
-  return new Date(at).toISOString()
 }
 
 const DEFAULT_SINCE = '30d'
@@ -61,7 +51,7 @@ async function runConsents(reference: string | undefined, options: Options): Pro
     const archives = await context.store.archives.count()
     if (archives > 0) warn(`The rows of ${toCount(archives, 'archive')} of the audit log were not searched.`)
     return reference === undefined
-      ? showConsents(context, { ...filter, from: since ?? readTime(DEFAULT_SINCE) }, options.json)
+      ? showConsents(context, { ...filter, from: since ?? readSince(DEFAULT_SINCE) }, options.json)
       : showConsent(context, reference, filter, options.json)
   }, EXISTING)
 }

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { dim, say, strong, toTable } from '../app/terminal.ts'
 import { toListenerUrl } from '../config/listener-url.ts'
-import { readDuration, steadyNow } from '../contract/time.ts'
+import { steadyNow } from '../contract/time.ts'
 import { UserError } from '../errors.ts'
 import { readKeyNames } from '../keys/key-names.ts'
 import { toCurlCommand } from '../reference/curl-command.ts'
@@ -21,6 +21,7 @@ type FilterOptions = {
   readonly operation?: string
   readonly status?: string
   readonly code?: string
+  /** In ISO form. */
   readonly since?: string
   readonly until?: string
   readonly json?: true
@@ -68,16 +69,9 @@ function toFilter({ keyring, config: { requestsKeep } }: ReadContext, options: F
   return {
     requestId: id && toSearchedId(keyring['request-id'], id),
     ...{ reference, keyId, mode, operation, status, code },
-    from: Math.max(oldest, since === undefined ? 0 : readTime(since)),
-    until: until === undefined ? undefined : readTime(until),
+    from: Math.max(oldest, since === undefined ? 0 : Date.parse(since)),
+    until: until === undefined ? undefined : Date.parse(until),
   }
-}
-
-function readTime(text: string): number {
-  const age = readDuration(text)
-  const at = age === undefined ? Date.parse(text) : steadyNow() - age
-  if (!Number.isNaN(at)) return at
-  throw new UserError('A time is like 2026-11-16T08:00Z, or an age such as 30m, 6h or 2d.')
 }
 
 async function findAll(

@@ -3,6 +3,7 @@ import { UserError } from '../errors.ts'
 import { isDrawnByChance } from '../telemetry/logged-id.ts'
 import { addHelp, EXIT_CODES } from './help.ts'
 import { listRequests, showRequest, tailRequests } from './requests-show.ts'
+import { DATE_NOTE, readSince, readUntil } from './time-option.ts'
 
 const SETTINGS = ['TABBAT_REQUESTS_KEEP', 'TABBAT_REQUESTS_MAX']
 const NOTE =
@@ -15,13 +16,13 @@ export function addRequestsCommand(program: Command): void {
 
   const list = addFilters(requests.command('list'))
     .description('list requests, newest first')
-    .option('--since <time>', 'not before a time (2026-11-16T08:00Z) or an age (30m, 6h, 2d)')
-    .option('--until <time>', 'not after a time or an age')
+    .option('--since <time>', 'not before a time (2026-11-16T08:00Z) or an age (30m, 6h, 2d)', readSince)
+    .option('--until <time>', 'not after a time or an age; with a date, up to its end', readUntil)
     .option('--limit <count>', 'most requests', readLimit, 50)
     .option('--json', 'print a JSON array')
     .action(listRequests)
   addHelp(list, {
-    details: NOTE,
+    details: `${NOTE} ${DATE_NOTE}`,
     usesDatabase: true,
     settings: SETTINGS,
     exitCodes: EXIT_CODES,
