@@ -16,7 +16,7 @@ export async function eraseAgainIn(
   keyring: Keyring,
   files: readonly ErasuresFile[],
 ): Promise<ErasedAgain[]> {
-  const list: ErasureTable['listUnnamed'] = (after, most) => listUnnamed(inside, after, most)
+  const list: ErasureTable['listUnnamed'] = (operation, from) => listUnnamed(inside, operation, from)
   const erasures = await toEarlierErasures(list, keyring, parseAll(files, keyring))
   return eraseAgainInside(inside, erasures, steadyNow())
 }

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type Kind, toBlindIndexText } from '../crypto/blind-index.ts'
 import type { Keyring } from '../crypto/keyring.ts'
 import type { UnnamedAnswer } from '../store/erase-rows.ts'
@@ -6,33 +7,37 @@ import { openStoredResponse } from '../verification/idempotency.ts'
 
 type ListUnnamed = ErasureTable['listUnnamed']
 
-const ANSWERS_AT_ONCE = 500
+/** Answers that are decrypted before other work has a turn. */
+const ANSWERS_PER_TURN = 20
+
+type FoundAnswer = UnnamedAnswer & { readonly subject: string | undefined }
 
 /**
  * Stored responses of version 0.1, and about virtual NINs whose source returned no NIN, have no subject. They live for 24 hours,
  * and are decrypted to find it. `isWanted` takes the keyed hash of the number in the response, in hex. A response that cannot be
- * decrypted cannot be replayed either, and may be about anyone: it counts as wanted.
+ * decrypted cannot be replayed either, and may be about anyone: it counts as wanted. There may be many: requests are answered
+ * meanwhile.
  */
 export async function findUnnamed(
   list: ListUnnamed,
   keyring: Keyring,
   kind: Kind,
   isWanted: (subject: string) => boolean,
-): Promise<(UnnamedAnswer & { readonly subject: string | undefined })[]> {
-  const found: (UnnamedAnswer & { readonly subject: string | undefined })[] = []
+): Promise<FoundAnswer[]> {
+  const found: FoundAnswer[] = []
   const operation = `verify_${kind}`
-  let after: UnnamedAnswer = { operation, keyId: '', name: new Uint8Array(0) }
-  for (;;) {
-    const answers = await list(after, ANSWERS_AT_ONCE)
-    const last = answers.at(-1)
-    if (!last) return found
-    for (const { keyId, name, sealed } of answers) {
+  for (let from: number | undefined = 0; from !== undefined; ) {
+    const part: Awaited<ReturnType<ListUnnamed>> = await list(operation, from)
+    for (const [index, { keyId, name, sealed }] of part.answers.entries()) {
+      if (index % ANSWERS_PER_TURN === ANSWERS_PER_TURN - 1) await nextTurn()
       const subject = readSubject(keyring, kind, name, sealed)
       if (subject === 'none' || (subject !== undefined && !isWanted(subject))) continue
       found.push({ operation, keyId, name, subject })
     }
-    after = { operation, keyId: last.keyId, name: last.name }
+    await nextTurn()
+    from = part.next
   }
+  return found
 }
 
 /** `none`: the response is about no person. Undefined: it cannot be decrypted. */

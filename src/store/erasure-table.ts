@@ -35,11 +35,14 @@ export type ErasureTable = TombstoneTable & {
    * answer told the number.
    */
   readonly eraseLate: (subject: Uint8Array) => Promise<number>
-  /** The next stored responses that name no subject. */
-  readonly listUnnamed: (
-    after: UnnamedAnswer,
-    most: number,
-  ) => Promise<(UnnamedAnswer & { readonly sealed: Uint8Array })[]>
+  /** A part of the stored responses that name no subject: those that expire at `from` or later. */
+  readonly listUnnamed: (operation: string, from: number) => Promise<UnnamedPart>
+}
+
+type UnnamedPart = {
+  readonly answers: readonly (UnnamedAnswer & { readonly sealed: Uint8Array })[]
+  /** Where the next part begins; undefined after the last one. */
+  readonly next: number | undefined
 }
 
 export function createErasureTable(database: Database): ErasureTable {
@@ -55,28 +58,33 @@ export function createErasureTable(database: Database): ErasureTable {
       database.transaction((inside) => eraseAgainInside(inside, erasures, now), { patient: true }),
     eraseKept: (subject) => database.transaction((inside) => eraseKept(inside, subject)),
     eraseLate: (subject) => database.transaction((inside) => eraseLate(inside, subject)),
-    listUnnamed: (after, most) => listUnnamed(database, after, most),
+    listUnnamed: (operation, from) => listUnnamed(database, operation, from),
   }
 }
 
-/** The next stored responses that name no subject. */
-export async function listUnnamed(
-  database: Database,
-  { operation, keyId, name }: UnnamedAnswer,
-  most: number,
-): Promise<(UnnamedAnswer & { readonly sealed: Uint8Array })[]> {
+/** Rows of the index that one part reads: in SQLite, requests wait meanwhile. */
+const ROWS_PER_PART = 1000
+
+/** By the index on the expiry: see migration 20. Rows that are stored meanwhile are added at its end. */
+export async function listUnnamed(database: Database, operation: string, from: number): Promise<UnnamedPart> {
+  const last = await database
+    .prepare(
+      `SELECT expires_at FROM idempotency WHERE expires_at >= $1 ORDER BY expires_at LIMIT 1 OFFSET ${ROWS_PER_PART}`,
+    )
+    .get(from)
+  // Rows of the same millisecond are in one part.
+  const next = last && Math.max(Number(last.expires_at), from + 1)
   const rows = await database
     .prepare(
       `SELECT key_id, name, sealed FROM idempotency
-           WHERE expires_at >= 0 AND subject IS NULL AND sealed IS NOT NULL AND operation = $1
-             AND (key_id || '', name) > ($2, $3)
-           ORDER BY key_id || '', name LIMIT $4`,
+       WHERE expires_at >= $1 AND expires_at < $2 AND subject IS NULL AND sealed IS NOT NULL AND operation = $3`,
     )
-    .all(operation, keyId, name, most)
-  return rows.map((row) => ({
+    .all(from, next ?? Number.MAX_SAFE_INTEGER, operation)
+  const answers = rows.map((row) => ({
     operation,
     keyId: String(row.key_id),
     name: row.name as Uint8Array,
     sealed: row.sealed as Uint8Array,
   }))
+  return { answers, next }
 }
