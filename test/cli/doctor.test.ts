@@ -120,6 +120,25 @@ describe.each(ENGINES)('tabbat doctor on %s', (engine) => {
     expect((await check(settings)).checkpoints).toMatch(/^failed: There is no copy/)
   })
 
+  it('finds rows that no checkpoint covers, and no fault in a server without new rows', async () => {
+    const settings = await open({ TABBAT_CHECKPOINT_DIR: newFolder() })
+    const context = await createContext(toConfig(settings))
+    await context.audit.record([{ phase: 'imported' }])
+    await context.audit.checkpoint()
+    const later = Date.now() + 10 * 60_000
+    const { owner } = context.audit
+    await withSealed(settings, async ({ store }) => {
+      const own = (await store.audit.chains()).find((each) => each.owner === owner)
+      await store.audit.sendHeartbeat(own?.chain ?? '', owner, later)
+    })
+    expect((await check(settings, later)).checkpoints).toMatch(/^ok: The last is of /)
+    await context.audit.record([{ phase: 'imported' }])
+    expect((await check(settings, later)).checkpoints).toMatch(
+      /^failed: A server is running, but rows of the last minutes are in no checkpoint/,
+    )
+    await context.close()
+  })
+
   it('finds a database that is older than its checkpoints', async () => {
     const checkpoints = join(newFolder(), 'copies')
     const settings = await open({ TABBAT_CHECKPOINT_DIR: checkpoints })

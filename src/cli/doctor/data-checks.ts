@@ -1,7 +1,4 @@
 import { DEAD_AFTER_MS } from '../../audit/chain-claim.ts'
-import { readLastCheckpoint } from '../../audit/checkpoint-folder.ts'
-import { openCheckpoint, toPublicKey } from '../../audit/open-checkpoint.ts'
-import { createSigner } from '../../audit/signing.ts'
 import type { Config } from '../../config/config.ts'
 import { readSourceReports } from '../../context/source-control.ts'
 import { DAY_MS } from '../../contract/time.ts'
@@ -10,6 +7,7 @@ import type { RootKeys } from '../../crypto/root-key.ts'
 import type { SourceReport } from '../../sources/status-report.ts'
 import { readDatabaseClock } from '../../store/database-clock.ts'
 import type { Store } from '../../store/store.ts'
+import { checkCheckpoints } from './checkpoint-check.ts'
 import { type Finding, failed, ok, skipped, toWorst, warning } from './finding.ts'
 import { checkNodes } from './node-check.ts'
 import { checkWitness } from './witness-check.ts'
@@ -25,7 +23,7 @@ type Opened = {
 export const runDataChecks = async (opened: Opened, now = Date.now()): Promise<Finding[]> => [
   await checkClock(opened),
   await checkRootKey(opened),
-  await checkCheckpoints(opened, now),
+  await checkCheckpoints(opened, await listRunning(opened.store, now), now),
   await checkWitness(opened.config, opened.store),
   await checkBackups(opened, now),
   await checkSources(opened),
@@ -56,40 +54,6 @@ async function checkRootKey({ store, keyring, rootKeys }: Opened): Promise<Findi
     ? warning(check, `${text} It lies beside the data: see docs/keys.md for other places.`)
     : ok(check, text)
 }
-
-async function checkCheckpoints({ config, store, keyring }: Opened, now: number): Promise<Finding> {
-  const check = 'checkpoints'
-  const folder = config.checkpointDir ?? config.dataDir
-  const [stored, copied] = [await store.audit.lastCheckpoint(), await readLastCheckpoint(folder)]
-  if (!stored)
-    return ok(check, 'There is none yet. The first is made a minute after the start of the server.')
-  if (!copied)
-    return failed(
-      check,
-      `There is no copy of the checkpoints in ${folder}. Without it, a shortened audit log is not noticed.`,
-    )
-  const publicKey = toPublicKey(createSigner(keyring['audit-signing']).publicKey, 'The root key')
-  const findings = [stored, copied].flatMap((each) => {
-    const opened = openCheckpoint(each, publicKey)
-    return 'wrong' in opened ? [failed('', `The checkpoint of ${each.time} ${opened.wrong}.`)] : []
-  })
-  if (copied.time > stored.time)
-    findings.push(
-      failed('', `The database is older than its last checkpoint in ${folder}. Run: tabbat audit verify`),
-    )
-  if (Date.parse(stored.time) > now + CLOCK_FAILURE_MS)
-    findings.push(failed('', 'The last checkpoint is in the future. Check the clock.'))
-  if ((await listRunning(store, now)).length > 0 && now - Date.parse(stored.time) > LATE_MS)
-    findings.push(
-      failed('', `A server is running, but the last checkpoint is of ${stored.time}. See its log.`),
-    )
-  if (config.checkpointDir === undefined)
-    findings.push(warning('', 'The copies lie beside the data. Set TABBAT_CHECKPOINT_DIR to another disk.'))
-  return toWorst(check, findings, `The last is of ${stored.time}, with copies in ${folder}.`)
-}
-
-/** Running servers make one every minute. */
-const LATE_MS = 5 * 60_000
 
 const BACKUP_DAYS = 7
 

@@ -1,0 +1,64 @@
+import { readLastCheckpoint } from '../../audit/checkpoint-folder.ts'
+import { openCheckpoint, type SignedHead, toPublicKey } from '../../audit/open-checkpoint.ts'
+import { createSigner } from '../../audit/signing.ts'
+import type { Config } from '../../config/config.ts'
+import type { Keyring } from '../../crypto/keyring.ts'
+import type { Store } from '../../store/store.ts'
+import { type Finding, failed, ok, toWorst, warning } from './finding.ts'
+
+type Opened = { readonly config: Config; readonly store: Store; readonly keyring: Keyring }
+
+const CLOCK_FAILURE_MS = 30_000
+/** Running servers make a checkpoint every minute if there are new rows. */
+const LATE_MS = 5 * 60_000
+
+/** `running`: the processes that write to the audit log. */
+export async function checkCheckpoints(
+  { config, store, keyring }: Opened,
+  running: readonly string[],
+  now: number,
+): Promise<Finding> {
+  const check = 'checkpoints'
+  const folder = config.checkpointDir ?? config.dataDir
+  const [stored, copied] = [await store.audit.lastCheckpoint(), await readLastCheckpoint(folder)]
+  if (!stored)
+    return ok(check, 'There is none yet. The first is made a minute after the start of the server.')
+  if (!copied)
+    return failed(
+      check,
+      `There is no copy of the checkpoints in ${folder}. Without it, a shortened audit log is not noticed.`,
+    )
+  const publicKey = toPublicKey(createSigner(keyring['audit-signing']).publicKey, 'The root key')
+  const findings = [stored, copied].flatMap((each) => {
+    const opened = openCheckpoint(each, publicKey)
+    return 'wrong' in opened ? [failed('', `The checkpoint of ${each.time} ${opened.wrong}.`)] : []
+  })
+  if (copied.time > stored.time)
+    findings.push(
+      failed('', `The database is older than its last checkpoint in ${folder}. Run: tabbat audit verify`),
+    )
+  if (Date.parse(stored.time) > now + CLOCK_FAILURE_MS)
+    findings.push(failed('', 'The last checkpoint is in the future. Check the clock.'))
+  const last = openCheckpoint(stored, publicKey)
+  if (running.length > 0 && 'heads' in last && (await hasLateRow(store, last.heads, now)))
+    findings.push(
+      failed(
+        '',
+        `A server is running, but rows of the last minutes are in no checkpoint: the last is of ${stored.time}. See its log.`,
+      ),
+    )
+  if (config.checkpointDir === undefined)
+    findings.push(warning('', 'The copies lie beside the data. Set TABBAT_CHECKPOINT_DIR to another disk.'))
+  return toWorst(check, findings, `The last is of ${stored.time}, with copies in ${folder}.`)
+}
+
+/** Whether a row waits for a checkpoint for long. Without new rows no checkpoint is made. */
+async function hasLateRow({ audit }: Store, heads: readonly SignedHead[], now: number): Promise<boolean> {
+  const signed = new Map(heads.map(({ chain, sequence }) => [chain, sequence]))
+  for (const { chain, sequence } of await audit.ends()) {
+    const covered = signed.get(chain) ?? 0
+    const [first] = sequence > covered ? await audit.page(chain, covered, 1) : []
+    if (first && now - Date.parse(first.time) > LATE_MS) return true
+  }
+  return false
+}
