@@ -1,6 +1,7 @@
 import { auditBy } from '../audit/audit-by.ts'
 import type { AuditLog } from '../audit/audit-log.ts'
 import type { AuditEntry } from '../audit/row.ts'
+import { AdminError } from '../contract/admin-error.ts'
 import type { Role } from '../contract/role.ts'
 import { DAY_MS, steadyNow } from '../contract/time.ts'
 import { UserError } from '../errors.ts'
@@ -65,7 +66,7 @@ export async function removeAccount(deps: AccountDeps, name: string): Promise<vo
 
 /**
  * Writes the audit row before the change. If the store then refuses, because another change came first (the work throws
- * a `UserError` or returns false), a second row records that.
+ * a `UserError` or an `AdminError`, or returns false), a second row records that.
  */
 export async function withAudit<T>(
   { audit, by }: Pick<AccountDeps, 'audit' | 'by'>,
@@ -80,7 +81,7 @@ export async function withAudit<T>(
     if (done === false) await recordRefusal()
     return done
   } catch (error) {
-    if (error instanceof UserError) await recordRefusal()
+    if (error instanceof UserError || error instanceof AdminError) await recordRefusal()
     throw error
   }
 }

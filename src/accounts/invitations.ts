@@ -4,6 +4,7 @@ import { steadyNow } from '../contract/time.ts'
 import { AppError, UserError } from '../errors.ts'
 import type { InvitationRow } from '../store/account-rows.ts'
 import type { AccountTable } from '../store/account-table.ts'
+import type { FactorUse } from '../store/factor-rows.ts'
 import { type AccountDeps, withAudit } from './accounts.ts'
 import { type Passwords, refuseWeakPassword } from './passwords.ts'
 import { toTokenId } from './token.ts'
@@ -27,10 +28,11 @@ export async function inspectInvitation(table: AccountTable, token: string): Pro
   return { role, name: account ?? null, expires_at: new Date(expiresAt).toISOString() }
 }
 
-/** Creates the account, or sets its new password. */
+/** Creates the account, or sets its new password and uses the code up. */
 export async function acceptInvitation(
   deps: InvitationDeps,
   acceptance: Acceptance,
+  factor?: FactorUse,
 ): Promise<AcceptedAccount> {
   const { store, passwords } = deps
   const { token, name, password } = acceptance
@@ -40,7 +42,7 @@ export async function acceptInvitation(
   const passwordHash = await passwords.hash(name, password)
   const isDone = await (invitation.account === undefined
     ? createAccount(deps, invitation, name, passwordHash)
-    : setPassword(deps, invitation, name, passwordHash))
+    : setPassword(deps, invitation, name, { password: passwordHash, factor }))
   if (!isDone) throw new AdminError('invitation_void')
   return { name, password: passwordHash }
 }
@@ -70,12 +72,14 @@ function setPassword(
   { store, audit }: InvitationDeps,
   { id, madeBy }: InvitationRow,
   name: string,
-  password: string,
+  reset: { readonly password: string; readonly factor: FactorUse | undefined },
 ): Promise<boolean> {
   const detail = `${name}, link made by ${madeBy}`
-  return withAudit({ audit, by: name }, { phase: 'password_changed', detail }, () =>
-    store.accounts.acceptReset(id, password, steadyNow()),
-  )
+  return withAudit({ audit, by: name }, { phase: 'password_changed', detail }, async () => {
+    const refusal = await store.accounts.acceptReset(id, { ...reset, now: steadyNow() })
+    if (refusal) throw new AdminError(refusal)
+    return true
+  })
 }
 
 async function findInvitation(table: AccountTable, token: string): Promise<InvitationRow> {

@@ -1,7 +1,7 @@
 import type { AuditLog } from '../audit/audit-log.ts'
-import { AdminError } from '../contract/admin-error.ts'
 import type { SignInMethod } from '../contract/sign-in-method.ts'
 import type { AccountRow, SessionDetails } from '../store/account-rows.ts'
+import type { FactorUse } from '../store/factor-rows.ts'
 import { withAudit } from './accounts.ts'
 import type { Devices } from './devices.ts'
 import type { Sessions } from './sessions.ts'
@@ -21,18 +21,17 @@ type Deps = { readonly audit: AuditLog; readonly sessions: Sessions; readonly de
 
 export type OpenSession = (
   account: Pick<AccountRow, 'name' | 'password'>,
-  details: SessionDetails,
+  details: SessionDetails & { readonly factor?: FactorUse },
   device?: string,
 ) => Promise<SessionTokens>
 
 /** Opens a session for an account that has proved who it is. The browser keeps its device cookie, or gets one. */
 export const createOpenSession =
   ({ audit, sessions, devices }: Deps): OpenSession =>
-  async (account, details, device = devices.create(account.name)) => {
+  async (account, { factor, ...details }, device = devices.create(account.name)) => {
     const detail = METHODS[details.method]
     const entry = { phase: 'signed_in', ...(detail !== undefined && { detail }) }
     const by = { audit, by: account.name }
-    const token = await withAudit(by, entry, async () => (await sessions.open(account, details)) ?? false)
-    if (token === false) throw new AdminError('wrong_password')
-    return { session: token, device }
+    const session = await withAudit(by, entry, () => sessions.open(account, details, factor))
+    return { session, device }
   }

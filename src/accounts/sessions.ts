@@ -1,7 +1,9 @@
+import { AdminError } from '../contract/admin-error.ts'
 import type { Actor } from '../contract/role.ts'
 import { HOUR_MS, MINUTE_MS, steadyNow } from '../contract/time.ts'
 import type { SessionDetails, SessionRow } from '../store/account-rows.ts'
 import type { AccountTable } from '../store/account-table.ts'
+import type { FactorUse } from '../store/factor-rows.ts'
 import { VERSION } from '../version.ts'
 import { lacksFactor, type RequiredRoles } from './required-factor.ts'
 import { createToken, toTokenId } from './token.ts'
@@ -22,11 +24,12 @@ export type Sessions = {
   readonly findActor: (token: string, options: { isBackground: boolean }) => Promise<Actor | undefined>
   /** What the console shows about a session; undefined when it has ended. */
   readonly describe: (actor: Actor) => Promise<Session | undefined>
-  /** The token for the cookie; undefined when the password has changed meanwhile. */
+  /** The token for the cookie. Uses the code up. Throws `wrong_password` or `wrong_code` if either has changed meanwhile. */
   readonly open: (
     account: { readonly name: string; readonly password: string },
     details: SessionDetails,
-  ) => Promise<string | undefined>
+    factor?: FactorUse,
+  ) => Promise<string>
   readonly end: (actor: Actor) => Promise<void>
 }
 
@@ -45,11 +48,13 @@ export const createSessions = (table: AccountTable, required: RequiredRoles = 'o
     const row = await table.findSession(toSessionId(actor), toLimits(now))
     return row && !isAhead(row, now) ? toSession(row, required) : undefined
   },
-  open: async ({ name, password }, details) => {
+  open: async ({ name, password }, details, factor) => {
     const token = createToken()
     const id = toTokenId(token) as Uint8Array
-    const opening = { id, account: name, password, at: steadyNow(), details }
-    return (await table.open(opening)) ? token : undefined
+    const opening = { id, account: name, password, at: steadyNow(), details, factor }
+    const refusal = await table.open(opening)
+    if (refusal) throw new AdminError(refusal)
+    return token
   },
   end: async (actor) => {
     await table.end(toSessionId(actor))

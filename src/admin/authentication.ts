@@ -1,7 +1,7 @@
 import type { AuthenticationResponseJSON } from '@simplewebauthn/server'
 import { withAudit } from '../accounts/accounts.ts'
 import { createPasswordCheck } from '../accounts/check-password.ts'
-import { createSecondFactorCheck } from '../accounts/check-second-factor.ts'
+import { createSecondFactorCheck, type SignInProof } from '../accounts/check-second-factor.ts'
 import { createDevices } from '../accounts/devices.ts'
 import { type Acceptance, acceptInvitation, inspectInvitation } from '../accounts/invitations.ts'
 import { createOpenSession, type SessionTokens } from '../accounts/open-session.ts'
@@ -15,7 +15,6 @@ import { createThrottle } from '../accounts/throttle.ts'
 import { toSignInThrottleKeys } from '../accounts/throttle-keys.ts'
 import type { Context } from '../context/context.ts'
 import type { Actor } from '../contract/role.ts'
-import type { SignInMethod } from '../contract/sign-in-method.ts'
 import { steadyNow } from '../contract/time.ts'
 import type { AccountRow } from '../store/account-rows.ts'
 
@@ -75,9 +74,9 @@ export function createAuthentication(context: Context, now = steadyNow): Authent
   const open = createOpenSession({ audit, sessions, devices })
 
   /** A reset link replaces the password, not the second factor. */
-  const checkAcceptance = async ({ token, password, code }: Acceptance): Promise<SignInMethod> => {
+  const checkAcceptance = async ({ token, password, code }: Acceptance): Promise<SignInProof> => {
     const { name } = await inspectInvitation(store.accounts, token)
-    if (name === null) return 'password'
+    if (name === null) return { method: 'password' }
     refuseWeakPassword(name, password)
     return checkFactor(name, code)
   }
@@ -93,7 +92,7 @@ export function createAuthentication(context: Context, now = steadyNow): Authent
       const account = await check({ name, password, throttleKeys, isKnown: known !== undefined })
       return open(
         account,
-        { method: await checkFactor(name, code), address, browser },
+        { ...(await checkFactor(name, code)), address, browser },
         known === undefined ? undefined : device,
       )
     },
@@ -115,8 +114,8 @@ export function createAuthentication(context: Context, now = steadyNow): Authent
       withAudit({ audit, by: actor.name }, { phase: 'signed_out' }, () => sessions.end(actor)),
     ...createPasswordActions({ audit, store, passwords, check }),
     accept: async (acceptance, origin) => {
-      const method = await checkAcceptance(acceptance)
-      const account = await acceptInvitation({ store, audit, passwords }, acceptance)
+      const { method, factor } = await checkAcceptance(acceptance)
+      const account = await acceptInvitation({ store, audit, passwords }, acceptance, factor)
       await throttle.reset(account.name)
       return open(account, { method, ...origin })
     },

@@ -7,6 +7,24 @@ export async function lockAccount(inside: Database, account: string): Promise<vo
   if (found === 0) throw new UserError('This account has been removed.')
 }
 
+/** A code that was right: the time step of the authenticator app, or the hash of a recovery code. */
+export type FactorUse = { readonly step: number } | { readonly recoveryHash: string }
+
+/**
+ * Uses a code up, in the transaction of what it is for: a request that is refused uses none. False when it was used before:
+ * of two at once, one wins.
+ */
+export async function useFactor(inside: Database, account: string, use: FactorUse): Promise<boolean> {
+  const used = await ('step' in use
+    ? inside
+        .prepare('UPDATE totp_secrets SET last_step = $2 WHERE account = $1 AND last_step < $2')
+        .run(account, use.step)
+    : inside
+        .prepare('DELETE FROM recovery_codes WHERE account = $1 AND hash = $2')
+        .run(account, use.recoveryHash))
+  return used > 0
+}
+
 /** Whether recovery codes were stored. */
 export type AddedFactor = { readonly hasNewCodes: boolean }
 

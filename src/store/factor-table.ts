@@ -38,10 +38,8 @@ export type FactorTable = {
   readonly listAccounts: () => Promise<ReadonlySet<string>>
   /** Refused if the account has one already. */
   readonly addTotp: (totp: NewTotp) => Promise<AddedFactor>
-  /** Marks a time step as used. False when it, or a later one, was used before: of two at once, one wins. */
-  readonly useStep: (account: string, step: number) => Promise<boolean>
-  /** Deletes a recovery code. False when it is not one, or was used before. */
-  readonly useRecoveryCode: (account: string, hash: string) => Promise<boolean>
+  /** Whether it is a recovery code that was not used. Opening a session, or a new password, uses it up. */
+  readonly hasRecoveryCode: (account: string, hash: string) => Promise<boolean>
   readonly replaceRecoveryCodes: (account: string, hashes: readonly string[]) => Promise<void>
   /** With the last factor, the recovery codes are deleted too; refused if one `isRequired`. False when there is none. */
   readonly removeTotp: (account: string, isRequired: boolean) => Promise<boolean>
@@ -53,6 +51,7 @@ export function createFactorTable(database: Database): FactorTable {
   const totp = database.prepare('SELECT sealed, last_step, created_at FROM totp_secrets WHERE account = $1')
   const passkeys = database.prepare('SELECT COUNT(*) AS count FROM passkeys WHERE account = $1')
   const codes = database.prepare('SELECT COUNT(*) AS count FROM recovery_codes WHERE account = $1')
+  const code = database.prepare('SELECT hash FROM recovery_codes WHERE account = $1 AND hash = $2')
   const accounts = database.prepare('SELECT account FROM totp_secrets UNION SELECT account FROM passkeys')
   return {
     find: async (account) => ({
@@ -62,14 +61,7 @@ export function createFactorTable(database: Database): FactorTable {
     }),
     listAccounts: async () => new Set((await accounts.all()).map(({ account }) => String(account))),
     addTotp: (added) => database.transaction((inside) => addTotpInside(inside, added)),
-    useStep: async (account, step) =>
-      (await database
-        .prepare('UPDATE totp_secrets SET last_step = $2 WHERE account = $1 AND last_step < $2')
-        .run(account, step)) > 0,
-    useRecoveryCode: async (account, hash) =>
-      (await database
-        .prepare('DELETE FROM recovery_codes WHERE account = $1 AND hash = $2')
-        .run(account, hash)) > 0,
+    hasRecoveryCode: async (account, hash) => (await code.get(account, hash)) !== undefined,
     replaceRecoveryCodes: (account, hashes) =>
       database.transaction(async (inside) => {
         await lockAccount(inside, account)

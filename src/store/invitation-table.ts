@@ -2,6 +2,14 @@ import { isCommandAuthor } from '../contract/command-author.ts'
 import { UserError } from '../errors.ts'
 import { type AccountRow, type InvitationRow, toInvitation } from './account-rows.ts'
 import type { Database } from './database.ts'
+import { type FactorUse, lockAccount, useFactor } from './factor-rows.ts'
+
+type PasswordReset = {
+  readonly password: string
+  readonly now: number
+  /** The code of the second factor, which is used up with this. */
+  readonly factor?: FactorUse | undefined
+}
 
 /** One-time links that create an account of the console or reset its password. */
 export type InvitationTable = {
@@ -14,8 +22,14 @@ export type InvitationTable = {
   readonly invite: (invitation: InvitationRow) => Promise<void>
   /** Creates the account and deletes the invitation, both or neither. False when it is void: of two at once, one wins. */
   readonly accept: (id: Uint8Array, account: AccountRow) => Promise<boolean>
-  /** Sets the password of its account, ends the sessions of that account, and deletes all its reset links. */
-  readonly acceptReset: (id: Uint8Array, password: string, now: number) => Promise<boolean>
+  /**
+   * Sets the password of its account, ends the sessions of that account, and deletes all its reset links. Resolves to
+   * why nothing was changed: the link is void, or the code was used meanwhile.
+   */
+  readonly acceptReset: (
+    id: Uint8Array,
+    reset: PasswordReset,
+  ) => Promise<'invitation_void' | 'wrong_code' | undefined>
 }
 
 const COLUMNS = 'id, role, account, made_by, created_at, expires_at'
@@ -38,8 +52,7 @@ export function createInvitationTable(database: Database): InvitationTable {
     voidInvitation: async (id) =>
       (await database.prepare('DELETE FROM invitations WHERE id = $1').run(id)) > 0,
     accept: (id, account) => database.transaction((inside) => acceptInside(inside, id, account)),
-    acceptReset: (id, password, now) =>
-      database.transaction((inside) => acceptResetInside(inside, id, password, now)),
+    acceptReset: (id, reset) => database.transaction((inside) => acceptResetInside(inside, id, reset)),
   }
 }
 
@@ -57,22 +70,19 @@ async function acceptInside(inside: Database, id: Uint8Array, account: AccountRo
   return true
 }
 
-async function acceptResetInside(
-  inside: Database,
-  id: Uint8Array,
-  password: string,
-  now: number,
-): Promise<boolean> {
+async function acceptResetInside(inside: Database, id: Uint8Array, { password, now, factor }: PasswordReset) {
   await inside.lock('people')
   const row = await inside
     .prepare('SELECT account FROM invitations WHERE id = $1 AND expires_at > $2 AND account IS NOT NULL')
     .get(id, now)
-  if (!row) return false
+  if (!row) return 'invitation_void'
   const name = String(row.account)
+  await lockAccount(inside, name)
+  if (factor && !(await useFactor(inside, name, factor))) return 'wrong_code'
   await inside.prepare('UPDATE accounts SET password = $1 WHERE name = $2').run(password, name)
   await voidResets(inside, name)
   await inside.prepare('DELETE FROM sessions WHERE account = $1').run(name)
-  return true
+  return undefined
 }
 
 export const voidResets = (inside: Database, account: string): Promise<number> =>

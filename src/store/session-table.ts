@@ -1,5 +1,6 @@
 import { type SessionDetails, type SessionRow, toSession } from './account-rows.ts'
 import type { Database } from './database.ts'
+import { type FactorUse, useFactor } from './factor-rows.ts'
 
 /** Sessions that were opened or last seen before these times have ended. */
 type SessionLimits = { readonly openedAfter: number; readonly seenAfter: number }
@@ -11,6 +12,8 @@ type Opening = {
   readonly password: string
   readonly at: number
   readonly details?: SessionDetails
+  /** The code of the second factor, which is used up with this. */
+  readonly factor?: FactorUse | undefined
 }
 
 /** Sessions of the accounts of the console. */
@@ -18,7 +21,8 @@ export type SessionTable = {
   readonly findSession: (id: Uint8Array, limits: SessionLimits) => Promise<SessionRow | undefined>
   /** Of one account, or of all. The most recently seen first. */
   readonly listSessions: (account: string | undefined, limits: SessionLimits) => Promise<SessionRow[]>
-  readonly open: (opening: Opening) => Promise<boolean>
+  /** Resolves to why no session was opened: the password was changed, or the code used, meanwhile. */
+  readonly open: (opening: Opening) => Promise<'wrong_password' | 'wrong_code' | undefined>
   readonly touch: (id: Uint8Array, at: number) => Promise<void>
   readonly end: (id: Uint8Array) => Promise<boolean>
   /** Ends all sessions of an account but one. Resolves to their number. */
@@ -68,12 +72,13 @@ export function createSessionTable(database: Database): SessionTable {
   }
 }
 
-async function openInside(inside: Database, opening: Opening): Promise<boolean> {
-  const { id, account, password, at, details } = opening
+async function openInside(inside: Database, opening: Opening) {
+  const { id, account, password, at, details, factor } = opening
   const seen = await inside
     .prepare('UPDATE accounts SET last_seen_at = $1 WHERE name = $2 AND password = $3')
     .run(at, account, password)
-  if (seen === 0) return false
+  if (seen === 0) return 'wrong_password'
+  if (factor && !(await useFactor(inside, account, factor))) return 'wrong_code'
   await inside
     .prepare(
       `INSERT INTO sessions (id, account, created_at, seen_at, confirmed_at, method, address, browser)
@@ -83,5 +88,5 @@ async function openInside(inside: Database, opening: Opening): Promise<boolean> 
       ...[id, account, at, details?.confirmedAt ?? at],
       ...[details?.method ?? null, details?.address ?? null, details?.browser ?? null],
     )
-  return true
+  return undefined
 }

@@ -138,7 +138,7 @@ export const WRITES: { readonly [Table in keyof Tables]: readonly (keyof Tables[
   erasure: ['erase', 'eraseAgain', 'eraseKept', 'eraseLate'],
   catalogue: ['append', 'claimSync', 'recordSync'],
   reviews: ['raise', 'decide', 'withdraw'],
-  factors: ['addTotp', 'useStep', 'useRecoveryCode', 'replaceRecoveryCodes', 'removeTotp', 'reset'],
+  factors: ['addTotp', 'replaceRecoveryCodes', 'removeTotp', 'reset'],
   passkeys: ['add', 'use', 'remove', 'forget'],
   identities: ['create'],
   throttle: ['begin', 'fail', 'takeOff', 'succeed', 'reset', 'forget'],

@@ -178,6 +178,19 @@ describe('a recovery code', () => {
     expect(await readAudit('idris')).toContain('signed_in ok: with a recovery code; by idris')
   })
 
+  it('is not used up by a link for another account', async () => {
+    const cookie = await makeAccount('iyabo')
+    const { codes } = await setUp(cookie)
+    const { store, audit } = server.context
+    const { token } = await resetAccount({ store, audit, by: 'command line' }, 'iyabo')
+    const body = { token, password: 'another well-kept one', code: codes[0] }
+    expect((await post('/admin/invitations/accept', { ...body, name: 'idris' })).status).toBe(409)
+    expect(await readFactors(cookie)).toMatchObject({ recovery_codes: 10 })
+    const answer = await post('/admin/invitations/accept', { ...body, name: 'iyabo' })
+    expect([answer.status, answer.json().method]).toEqual([200, 'recovery_code'])
+    expect(await readFactors(toCookie(answer))).toMatchObject({ recovery_codes: 9 })
+  })
+
   it('is void after new ones were made', async () => {
     const cookie = await makeAccount('jide')
     const { codes } = await setUp(cookie)

@@ -43,7 +43,7 @@ describeEngines(ENGINES, (engine) => {
   })
   async function openSession(name: string, at = NOW): Promise<Uint8Array> {
     const id = newId()
-    expect(await store.accounts.open({ id, account: name, password: `of ${name}`, at })).toBe(true)
+    expect(await store.accounts.open({ id, account: name, password: `of ${name}`, at })).toBeUndefined()
     return id
   }
 
@@ -110,9 +110,8 @@ describeEngines(ENGINES, (engine) => {
       expect((await store.accounts.find(name))?.password).toBe('new')
       expect(await store.accounts.findSession(keep, LIMITS)).toBeDefined()
       expect(await store.accounts.findSession(other, LIMITS)).toBeUndefined()
-      expect(await store.accounts.open({ id: newId(), account: name, password: `of ${name}`, at: NOW })).toBe(
-        false,
-      )
+      const opening = { id: newId(), account: name, password: `of ${name}`, at: NOW }
+      expect(await store.accounts.open(opening)).toBe('wrong_password')
     })
   })
 
@@ -148,11 +147,13 @@ describeEngines(ENGINES, (engine) => {
       const links = [toInvitation({ account: name }), toInvitation({ account: name })]
       for (const link of links) await store.accounts.invite(link)
       expect(await store.accounts.accept(links[0]?.id ?? newId(), toAccount(newName()))).toBe(false)
-      const won = await Promise.all(
-        [...links, ...links].map((link, at) => store.accounts.acceptReset(link.id, `new ${at}`, NOW)),
+      const refusals = await Promise.all(
+        [...links, ...links].map((link, at) =>
+          store.accounts.acceptReset(link.id, { password: `new ${at}`, now: NOW }),
+        ),
       )
-      expect(won.filter(Boolean)).toHaveLength(1)
-      expect((await store.accounts.find(name))?.password).toBe(`new ${won.indexOf(true)}`)
+      expect(refusals.filter((refusal) => refusal === undefined)).toHaveLength(1)
+      expect((await store.accounts.find(name))?.password).toBe(`new ${refusals.indexOf(undefined)}`)
       expect(await store.accounts.findSession(id, LIMITS)).toBeUndefined()
     })
 

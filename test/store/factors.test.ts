@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { FactorUse } from '../../src/store/factor-rows.ts'
 import type { Store } from '../../src/store/store.ts'
 import { describeEngines, ENGINES } from './engines.ts'
 
@@ -70,15 +71,42 @@ describeEngines(ENGINES, (engine) => {
     it('accept a time step and a recovery code once, of many at the same time', async () => {
       const { account, sessions } = await makeAccount()
       await add(account, sessions[0])
-      const countTrue = async (work: () => Promise<boolean>) =>
-        (await Promise.all(Array.from({ length: 8 }, work))).filter(Boolean).length
-      expect(await countTrue(() => store.factors.useStep(account, 6))).toBe(1)
-      expect(await store.factors.useStep(account, 5)).toBe(false)
-      expect(await countTrue(() => store.factors.useRecoveryCode(account, 'a'))).toBe(1)
-      expect(await store.factors.useRecoveryCode(account, 'c')).toBe(false)
+      const use = (factor: FactorUse) =>
+        store.accounts.open({ id: randomBytes(32), account, password: 'none', at: NOW, factor })
+      const countOpened = async (factor: FactorUse) =>
+        (await Promise.all(Array.from({ length: 8 }, () => use(factor)))).filter(
+          (refusal) => refusal === undefined,
+        ).length
+      expect(await countOpened({ step: 6 })).toBe(1)
+      expect(await use({ step: 5 })).toBe('wrong_code')
+      expect(await countOpened({ recoveryHash: 'a' })).toBe(1)
+      expect(await use({ recoveryHash: 'c' })).toBe('wrong_code')
+      expect(await countSessions(account)).toBe(3)
       await store.factors.replaceRecoveryCodes(account, ['c', 'd', 'e'])
-      expect(await store.factors.useRecoveryCode(account, 'b')).toBe(false)
-      expect(await store.factors.useRecoveryCode(account, 'c')).toBe(true)
+      const has = (hash: string) => store.factors.hasRecoveryCode(account, hash)
+      expect([await has('b'), await has('c')]).toEqual([false, true])
+      expect(await use({ recoveryHash: 'c' })).toBe(undefined)
+      expect(await has('c')).toBe(false)
+    })
+
+    it('keep a code of a request that is refused', async () => {
+      const { account, sessions } = await makeAccount()
+      await add(account, sessions[0])
+      const opening = { id: randomBytes(32), account, password: 'changed', at: NOW }
+      const factor = { recoveryHash: 'a' }
+      expect(await store.accounts.open({ ...opening, factor })).toBe('wrong_password')
+      const reset = { password: 'new', now: NOW, factor }
+      expect(await store.accounts.acceptReset(randomBytes(32), reset)).toBe('invitation_void')
+      expect(await store.factors.hasRecoveryCode(account, 'a')).toBe(true)
+      // And a code that was used changes nothing.
+      const id = randomBytes(32)
+      const link = { id, role: 'viewer', account, madeBy: 'command line', createdAt: NOW } as const
+      await store.accounts.invite({ ...link, expiresAt: NOW + 10 })
+      const used = { ...reset, factor: { recoveryHash: 'used' } }
+      expect(await store.accounts.acceptReset(id, used)).toBe('wrong_code')
+      expect((await store.accounts.find(account))?.password).toBe('none')
+      expect(await store.accounts.acceptReset(id, reset)).toBe(undefined)
+      expect(await store.factors.hasRecoveryCode(account, 'a')).toBe(false)
     })
 
     it('are removed with their recovery codes, and a reset ends the sessions', async () => {
