@@ -18,7 +18,7 @@ export function addDoctorCommand(program: Command): void {
   const command = program
     .command('doctor')
     .description(
-      'check settings, permissions, disk, TLS, root key, clock, checkpoints, witness, backups and sources',
+      'check settings, permissions, disk, TLS, root key, clock, checkpoints, witness, erasures, backups and sources',
     )
     .option('--json', 'print a JSON object')
     .action(runDoctor)

@@ -9,7 +9,6 @@ import { type Config, loadConfig } from '../config/config.ts'
 import { toDatabaseText } from '../config/database-text.ts'
 import { eraseAgainIn, toAgainEntries } from '../people/erase-again.ts'
 import { ERASURES_FILE, type ErasuresFile, toErasureFolder } from '../people/erasures-file.ts'
-import type { ErasedAgain } from '../store/erase-rows.ts'
 import { openStore } from '../store/store.ts'
 import { withCommandContext } from './command-context.ts'
 import { printDatabase, refuseStrayDatabase } from './database.ts'
@@ -54,7 +53,7 @@ async function runRestore(file: string, { force = false, yes, json, erasures }: 
   printDatabase(config)
   await refuseStrayDatabase(config)
   if (force) await requireConfirmation('Replace the data in this database?', yes, 'Nothing was changed.')
-  const { header, counts, place, erasedAgain } = await restore(config, file, force, files)
+  const { header, counts, place, erasedAgain, missing } = await restore(config, file, force, files)
   await rm(join(config.dataDir, ACKNOWLEDGED_FOLDER), { recursive: true, force: true })
   // The restored log may be older than the last checkpoint of this node. This row and the next checkpoint explain it.
   const row = { phase: 'restored', outcome: 'ok', detail: `backup of ${header.created_at}` }
@@ -68,7 +67,8 @@ async function runRestore(file: string, { force = false, yes, json, erasures }: 
   if (json) {
     const database = toDatabaseText(config)
     const again = { erasure_files: files.map((each) => each.file), erased_again: erasedAgain.length }
-    return sayJson({ database }, { place, created_at: header.created_at, rows: counts, ...again })
+    const gaps = { erasures_missing: files.length > 0 ? missing : null }
+    return sayJson({ database }, { place, created_at: header.created_at, rows: counts, ...again, ...gaps })
   }
   const { registry = 0, media = 0, api_keys = 0 } = counts
   say(strong(`The backup of ${header.created_at} is restored to ${place}.`))
@@ -76,6 +76,7 @@ async function runRestore(file: string, { force = false, yes, json, erasures }: 
     `${toCount(registry, 'row')} of the registry, ${toCount(media, 'picture')}, ${toCount(api_keys, 'API key')}. Start the servers now.`,
   )
   sayErasures(files, erasedAgain.length, header.created_at)
+  if (files.length > 0 && missing > 0) warnOfGaps(missing, header.created_at)
 }
 
 /** A key that was revoked because it was stolen works again after a restore of an older backup. */
@@ -95,19 +96,24 @@ function sayErasures(files: readonly ErasuresFile[], count: number, backupTime: 
     )
 }
 
+const warnOfGaps = (missing: number, backupTime: string) =>
+  warn(
+    `${toCount(missing, 'erasure')} of the backup ${missing === 1 ? 'is' : 'are'} not in ${ERASURES_FILE}: the file was deleted or cut. Those of the backup hold. If people were erased after ${backupTime} and are not in the file, they are back. If you have another copy of it, run: tabbat person erase-again FILE`,
+  )
+
 async function restore(config: Config, file: string, force: boolean, files: readonly ErasuresFile[]) {
   const store = await openStore({ dataDir: config.dataDir, databaseUrl: config.databaseUrl })
   const progress = createProgress()
   try {
-    let erasedAgain: readonly ErasedAgain[] = []
+    let erasures: Awaited<ReturnType<typeof eraseAgainIn>> = { erasedAgain: [], missing: 0 }
     const contents = await restoreBackup(config, store, file, {
       force,
       onProgress: progress.show,
       afterRows: async (inside, keyring) => {
-        erasedAgain = await eraseAgainIn(inside, keyring, files)
+        erasures = await eraseAgainIn(inside, keyring, files)
       },
     })
-    return { ...contents, place: store.place, erasedAgain }
+    return { ...contents, place: store.place, ...erasures }
   } finally {
     progress.clear()
     await store.close()

@@ -57,7 +57,7 @@ export function startCleanup(
     workerNumber === 1 ? startSubjectIndex([tables.subjects, tables.consents], log.failure) : undefined
   const stopErasures =
     workerNumber === 1
-      ? keepErasuresFile({ table: tables.erasure, keyring: config.keyring, config, onFailure: log.failure })
+      ? keepErasuresFile({ table: tables.erasure, keyring: config.keyring, config, log })
       : undefined
   return async () => {
     isStopped = true

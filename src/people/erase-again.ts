@@ -5,9 +5,10 @@ import type { Keyring } from '../crypto/keyring.ts'
 import type { Database } from '../store/database.ts'
 import { type EarlierErasure, type ErasedAgain, eraseAgainInside } from '../store/erase-rows.ts'
 import { type ErasureTable, listUnnamed } from '../store/erasure-table.ts'
-import type { Tombstone } from '../store/tombstone-table.ts'
+import { createTombstoneTable, type Tombstone } from '../store/tombstone-table.ts'
 import { isAnything, toErasedEnd, toErasureDetail } from './erase-person.ts'
 import { type ErasuresFile, parseErasures } from './erasures-file.ts'
+import { countMissing } from './keep-erasures-file.ts'
 import { findUnnamed } from './unnamed-answers.ts'
 
 /** Erases the people of these files again, inside the transaction of a restore. */
@@ -15,10 +16,17 @@ export async function eraseAgainIn(
   inside: Database,
   keyring: Keyring,
   files: readonly ErasuresFile[],
-): Promise<ErasedAgain[]> {
+): Promise<Restored> {
   const list: ErasureTable['listUnnamed'] = (operation, from) => listUnnamed(inside, operation, from)
   const erasures = await toEarlierErasures(list, keyring, parseAll(files, keyring))
-  return eraseAgainInside(inside, erasures, steadyNow())
+  const { missing } = await countMissing(createTombstoneTable(inside), keyring, files)
+  return { erasedAgain: await eraseAgainInside(inside, erasures, steadyNow()), missing }
+}
+
+type Restored = {
+  readonly erasedAgain: readonly ErasedAgain[]
+  /** Erasures of the backup that are not in the files: they were deleted or cut, and may lack later ones as well. */
+  readonly missing: number
 }
 
 /** The same in a database that is in use, in one transaction. */

@@ -9,7 +9,8 @@ import type { EndedQueued } from '../store/queue-erasure.ts'
 import type { SealedStore } from '../store/sealed-store.ts'
 import type { Tombstone } from '../store/tombstone-table.ts'
 import { createErasureId } from './erasure-id.ts'
-import { appendErasures, toErasureFolder } from './erasures-file.ts'
+import { toErasureFolder } from './erasures-file.ts'
+import { addErasure } from './keep-erasures-file.ts'
 import { findUnnamed } from './unnamed-answers.ts'
 
 type EraseDeps = Pick<SealedStore, 'store' | 'keyring'> & {
@@ -47,7 +48,8 @@ export async function erasePerson(
   const { ended, erasedAt, ...erased } = await store.erasure.erase(subject, steadyNow())
   if (ended.length > 0) await audit.record(ended.map((each) => toErasedEnd(each, subjectHash)))
   const late = await store.erasure.eraseKept(subject.subject)
-  const fileProblem = await appendErasures(toErasureFolder(deps.config), keyring, [{ ...subject, erasedAt }])
+  const folder = toErasureFolder(deps.config)
+  const fileProblem = await addErasure(store.erasure, keyring, folder, { ...subject, erasedAt })
     .then(() => undefined)
     .catch((error: NodeJS.ErrnoException) => error.code ?? 'unknown error')
   return { ...erased, keptAnswers: erased.keptAnswers + late, fileProblem }

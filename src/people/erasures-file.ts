@@ -67,6 +67,16 @@ export async function readErasuresFile(path: string): Promise<ErasuresFile | und
   }
 }
 
+/** The bytes of `erasures.log` in a folder; 0 if there is none. */
+export async function readSize(folder: string): Promise<number> {
+  try {
+    return (await stat(join(folder, ERASURES_FILE))).size
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return 0
+    throw error
+  }
+}
+
 export type ErasuresFile = { readonly file: string; readonly text: string }
 
 /** The erasures of a file, each id once. Refuses a line that this database has not signed. */

@@ -1,8 +1,16 @@
 import type { Config } from '../config/config.ts'
 import type { Keyring } from '../crypto/keyring.ts'
 import type { ErasureTable } from '../store/erasure-table.ts'
-import type { TombstonePosition } from '../store/tombstone-table.ts'
-import { appendErasures, readErasuresFile, scanErasures, toErasureFolder } from './erasures-file.ts'
+import type { Tombstone, TombstonePosition } from '../store/tombstone-table.ts'
+import type { Log } from '../telemetry/log.ts'
+import {
+  appendErasures,
+  type ErasuresFile,
+  readErasuresFile,
+  readSize,
+  scanErasures,
+  toErasureFolder,
+} from './erasures-file.ts'
 
 const EVERY_MS = 60_000
 const ROWS_AT_ONCE = 500
@@ -14,23 +22,17 @@ type FileDeps = {
   readonly table: Pick<ErasureTable, 'listTombstones'>
   readonly keyring: Keyring
   readonly config: Pick<Config, 'dataDir' | 'checkpointDir'>
-  readonly onFailure: (error: unknown) => void
+  readonly log: Pick<Log, 'event' | 'failure'>
 }
 
 /** Adds the erasures of all nodes to the file of this one, now and every minute, until the returned function is called. */
-export function keepErasuresFile({ table, keyring, config, onFailure }: FileDeps): () => Promise<void> {
-  const folder = toErasureFolder(config)
-  let from = START
+export function keepErasuresFile(deps: FileDeps): () => Promise<void> {
+  const step = createFileStep(deps)
   let running: Promise<unknown> | undefined
   const run = () => {
-    running ??= addMissing(table, keyring, folder, from)
-      .then((last) => {
-        from = { erasedAt: Math.max(0, last - OVERLAP_MS), id: '' }
-      })
-      .catch(onFailure)
-      .finally(() => {
-        running = undefined
-      })
+    running ??= step().finally(() => {
+      running = undefined
+    })
   }
   run()
   const timer = setInterval(run, EVERY_MS).unref()
@@ -40,6 +42,42 @@ export function keepErasuresFile({ table, keyring, config, onFailure }: FileDeps
   }
 }
 
+/** Adds what is new. A file that was deleted or cut gets all erasures again, and the log says so. */
+export function createFileStep({ table, keyring, config, log }: FileDeps): () => Promise<void> {
+  const folder = toErasureFolder(config)
+  let from = START
+  let size = 0
+  let isFailing = false
+  const add = async () => {
+    if ((await readSize(folder)) < size) {
+      log.event('warn', 'erasures_file_cut', { folder })
+      from = START
+    }
+    const last = await addMissing(table, keyring, folder, from)
+    from = { erasedAt: Math.max(0, last - OVERLAP_MS), id: '' }
+    size = await readSize(folder)
+    if (isFailing) log.event('info', 'erasures_file_written', { folder })
+    isFailing = false
+  }
+  return () =>
+    add().catch((error: NodeJS.ErrnoException) => {
+      if (!isFailing) log.event('error', 'erasures_file_failed', { folder, reason: error.code ?? error.name })
+      isFailing = true
+      log.failure(error)
+    })
+}
+
+/** Adds an erasure that is in the table. A file that is missing or empty gets all of them: it may have been deleted. */
+export async function addErasure(
+  table: Pick<ErasureTable, 'listTombstones'>,
+  keyring: Keyring,
+  folder: string,
+  erasure: Tombstone,
+): Promise<void> {
+  if ((await readSize(folder)) === 0) await addMissing(table, keyring, folder)
+  else await appendErasures(folder, keyring, [erasure])
+}
+
 /** Returns the time of the last erasure. */
 export async function addMissing(
   table: Pick<ErasureTable, 'listTombstones'>,
@@ -47,22 +85,49 @@ export async function addMissing(
   folder: string,
   from = START,
 ): Promise<number> {
-  let known: Set<string> | undefined
-  for (let after = from; ; ) {
-    const rows = await table.listTombstones(after, ROWS_AT_ONCE)
-    const last = rows.at(-1)
-    if (!last) return after.erasedAt
-    known ??= await readKnown(folder, keyring)
+  let known: ReadonlySet<string> | undefined
+  let last = from.erasedAt
+  for await (const rows of listPages(table, from)) {
+    known ??= toIds(await readErasuresFile(folder), keyring)
     await appendErasures(
       folder,
       keyring,
       rows.filter(({ id }) => !known?.has(id)),
     )
+    last = rows.at(-1)?.erasedAt ?? last
+  }
+  return last
+}
+
+/** The erasures of the database, up to a time, that are not in these files. */
+export async function countMissing(
+  table: Pick<ErasureTable, 'listTombstones'>,
+  keyring: Keyring,
+  files: readonly ErasuresFile[],
+  until = Number.MAX_SAFE_INTEGER,
+): Promise<{ readonly missing: number; readonly all: number }> {
+  const known = new Set(files.flatMap((file) => [...toIds(file, keyring)]))
+  let [missing, all] = [0, 0]
+  for await (const rows of listPages(table, START)) {
+    const due = rows.filter(({ erasedAt }) => erasedAt <= until)
+    all += due.length
+    missing += due.filter(({ id }) => !known.has(id)).length
+  }
+  return { missing, all }
+}
+
+async function* listPages(
+  table: Pick<ErasureTable, 'listTombstones'>,
+  from: TombstonePosition,
+): AsyncIterable<readonly Tombstone[]> {
+  for (let after = from; ; ) {
+    const rows = await table.listTombstones(after, ROWS_AT_ONCE)
+    const last = rows.at(-1)
+    if (!last) return
+    yield rows
     after = last
   }
 }
 
-async function readKnown(folder: string, keyring: Keyring): Promise<Set<string>> {
-  const file = await readErasuresFile(folder)
-  return new Set(file ? scanErasures(file, keyring).erasures.map(({ id }) => id) : [])
-}
+const toIds = (file: ErasuresFile | undefined, keyring: Keyring): ReadonlySet<string> =>
+  new Set(file ? scanErasures(file, keyring).erasures.map(({ id }) => id) : [])

@@ -86,6 +86,7 @@ describe.each(ENGINES)('tabbat doctor on %s', (engine) => {
       ),
       checkpoints: expect.stringMatching(/^(warning: The copies lie beside|ok: There is none yet)/),
       witness: expect.stringMatching(/^skipped: None is configured/),
+      erasures: 'ok: No person was erased.',
       backups: expect.stringMatching(/^warning: None was made/),
       sources: 'ok: No vendor is configured.',
       nodes: 'ok: No server is running on this database.',

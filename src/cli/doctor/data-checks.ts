@@ -8,6 +8,7 @@ import type { SourceReport } from '../../sources/status-report.ts'
 import { readDatabaseClock } from '../../store/database-clock.ts'
 import type { Store } from '../../store/store.ts'
 import { checkCheckpoints } from './checkpoint-check.ts'
+import { checkErasures } from './erasures-check.ts'
 import { type Finding, failed, ok, skipped, toWorst, warning } from './finding.ts'
 import { checkNodes } from './node-check.ts'
 import { checkWitness } from './witness-check.ts'
@@ -25,6 +26,7 @@ export const runDataChecks = async (opened: Opened, now = Date.now()): Promise<F
   await checkRootKey(opened),
   await checkCheckpoints(opened, await listRunning(opened.store, now), now),
   await checkWitness(opened.config, opened.store),
+  await checkErasures(opened, now),
   await checkBackups(opened, now),
   await checkSources(opened),
   await checkNodes(opened.store, await listRunning(opened.store, now)),
