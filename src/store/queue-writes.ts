@@ -1,3 +1,4 @@
+import { DAY_MS } from '../contract/time.ts'
 import type { Database } from './database.ts'
 import { toSharedNow } from './database-clock.ts'
 import { appendEvents } from './event-table.ts'
@@ -13,6 +14,7 @@ export type HeldRow = {
   readonly operation: string
   readonly batch: string | null
   readonly idempotency: Uint8Array | null
+  readonly paid_calls: number | bigint | string
 }
 
 /**
@@ -29,7 +31,8 @@ export async function lockHeld(
   const lock = inside.dialect === 'postgres' ? 'FOR UPDATE OF queued' : ''
   const found = await inside
     .prepare(
-      `SELECT queued.reference, queued.lineage, queued.lane, queued.operation, queued.batch, queued.idempotency
+      `SELECT queued.reference, queued.lineage, queued.lane, queued.operation, queued.batch, queued.idempotency,
+         queued.paid_calls
        FROM ${rows('$1')} JOIN queued_verifications AS queued ON queued.reference = ${text(0)}
        WHERE queued.due_at IS NOT NULL AND (queued.lease = ${text(1)} OR (queued.lineage = ${text(2)}
          AND (queued.lease IS NULL OR queued.due_at <= ${toSharedNow(inside, '$2')})))
@@ -115,22 +118,37 @@ const toFinishValues = ({ reference, state, outcome, answer, keepMs, subject }: 
   ...[reference, state, outcome, answer ?? null, keepMs, subject ?? null],
 ]
 
-/** The answer takes the place of the response "pending". An erased response stays erased. */
-async function replaceStored(
-  inside: Database,
-  { lineage, operation, idempotency }: HeldRow,
-  { stored, keepMs, subject }: Finish,
-  now: number,
-): Promise<void> {
-  const same = 'key_id = $1 AND operation = $2 AND name = $3 AND sealed IS NOT NULL'
-  if (!stored) {
-    await inside.prepare(`DELETE FROM idempotency WHERE ${same}`).run(lineage, operation, idempotency)
-    return
-  }
+/** The row that holds the response "pending". An erased response stays erased. */
+const STORED = 'key_id = $1 AND operation = $2 AND name = $3 AND sealed IS NOT NULL'
+
+/** The answer takes the place of the response "pending". */
+async function replaceStored(inside: Database, row: HeldRow, finish: Finish, now: number): Promise<void> {
+  const { lineage, operation, idempotency } = row
+  const { stored, keepMs, subject } = finish
+  if (!stored) return freeKey(inside, row, now)
   const until = `${toSharedNow(inside, '$5')} + CAST($6 AS BIGINT)`
   await inside
     .prepare(
-      `UPDATE idempotency SET sealed = $4, expires_at = ${until}, subject = COALESCE($7, subject) WHERE ${same}`,
+      `UPDATE idempotency SET sealed = $4, expires_at = ${until}, subject = COALESCE($7, subject) WHERE ${STORED}`,
     )
     .run(lineage, operation, idempotency, stored, now, keepMs, subject ?? null)
+}
+
+/** The Idempotency-Key can be used again. After a paid call its row stays, with the count. */
+async function freeKey(
+  inside: Database,
+  { lineage, operation, idempotency, paid_calls }: HeldRow,
+  now: number,
+): Promise<void> {
+  const paidCalls = Number(paid_calls)
+  if (paidCalls === 0) {
+    await inside.prepare(`DELETE FROM idempotency WHERE ${STORED}`).run(lineage, operation, idempotency)
+    return
+  }
+  const until = `${toSharedNow(inside, '$5')} + ${DAY_MS}`
+  await inside
+    .prepare(
+      `UPDATE idempotency SET sealed = NULL, lease_until = 0, paid_calls = $4, expires_at = ${until} WHERE ${STORED}`,
+    )
+    .run(lineage, operation, idempotency, paidCalls, now)
 }

@@ -1,0 +1,63 @@
+import { afterEach, describe, expect, it } from 'vitest'
+import { dojah } from '../../src/simulator/dojah.ts'
+import { toPhoneCoreOf } from '../../src/simulator/people.ts'
+import { openStandIn } from '../../src/simulator/stand-in.ts'
+import { bearer, openTestApp } from '../app.ts'
+import { createTestDatabase, hasPostgres } from '../postgres.ts'
+
+const NIN = '12345678901'
+const PHONE = `0${toPhoneCoreOf(NIN)}`
+const opened: { close: () => Promise<unknown> }[] = []
+afterEach(async () => {
+  for (const each of opened.splice(0).reverse()) await each.close()
+})
+
+/** A server with one vendor, and a key that asks it later. */
+async function openServer(engine: string) {
+  const database = engine === 'PostgreSQL' ? { TABBAT_DATABASE_URL: await createTestDatabase() } : {}
+  const vendor = await openStandIn(dojah)
+  opened.push(vendor)
+  const server = await openTestApp({ ...database, TABBAT_NIN_SOURCES: 'dojah', ...vendor.settings })
+  opened.push(server)
+  const { queue, store } = server.context
+  const key = await server.createKey({ mode: 'live' })
+  const ask = async (idempotencyKey: string, phone = PHONE) => {
+    const answer = await server.app.inject({
+      method: 'POST',
+      url: '/api/v2/kyc/verify-nin',
+      headers: { ...bearer(key), prefer: 'respond-async', 'idempotency-key': idempotencyKey },
+      payload: { nin: NIN, phone },
+    })
+    return { status: answer.statusCode, reference: String(answer.json().data.request_reference) }
+  }
+  const call = (method: 'GET' | 'DELETE', reference: string) =>
+    server.app.inject({ method, url: `/api/v2/kyc/verifications/${reference}`, headers: bearer(key) })
+  /** Until the attempt under way has failed or answered. */
+  const attempted = async (reference: string) => {
+    for (;;) {
+      const rows = await store.audit.byReference(reference)
+      if (rows.some(({ phase }) => phase === 'attempt' || phase === 'outcome')) return
+      await queue.signals.waitForEnd(reference, 20)
+    }
+  }
+  return { ...server, vendor, ask, call, attempted }
+}
+
+const engines = hasPostgres() ? ['SQLite', 'PostgreSQL'] : ['SQLite']
+
+describe.each(engines)('the Idempotency-Key of a pending verification on %s', (engine) => {
+  it('keeps its count of paid calls when the verification is cancelled', async () => {
+    const { vendor, ask, call, attempted } = await openServer(engine)
+    vendor.fail('malformed_json')
+    const references = new Set<string>()
+    for (let round = 0; round < 4; round++) {
+      const { status, reference } = await ask('order-1')
+      if (status !== 202) break
+      references.add(reference)
+      await attempted(reference)
+      await call('DELETE', reference)
+    }
+    expect(references.size).toBeGreaterThanOrEqual(2)
+    expect(vendor.count()).toBe(2)
+  })
+})
