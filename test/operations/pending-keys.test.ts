@@ -7,6 +7,7 @@ import { createTestDatabase, hasPostgres } from '../postgres.ts'
 
 const NIN = '12345678901'
 const PHONE = `0${toPhoneCoreOf(NIN)}`
+const toWrongPhone = (order: number) => `0809999999${order}`
 const opened: { close: () => Promise<unknown> }[] = []
 afterEach(async () => {
   for (const each of opened.splice(0).reverse()) await each.close()
@@ -59,5 +60,26 @@ describe.each(engines)('the Idempotency-Key of a pending verification on %s', (e
     }
     expect(references.size).toBeGreaterThanOrEqual(2)
     expect(vendor.count()).toBe(2)
+  })
+
+  it('runs again after a limit was reached, when the limit is lifted', async () => {
+    const { context, ask, call, attempted } = await openServer(engine)
+    // More guesses than the limit allows are accepted before one is counted.
+    context.lifecycle.stopping = true
+    const asked = await Promise.all(
+      [1, 2, 3, 4, 5, 6].map((order) => ask(`order-${order}`, toWrongPhone(order))),
+    )
+    context.lifecycle.stopping = false
+    for (const { reference } of asked) await attempted(reference)
+    const codes = await Promise.all(
+      asked.map(async ({ reference }) => (await call('GET', reference)).json().code),
+    )
+    expect(codes.toSorted()).toEqual([...Array(5).fill('not_verified'), 'too_many_attempts'])
+    const refused = codes.indexOf('too_many_attempts') + 1
+    await context.store.database.prepare('DELETE FROM attempts').run()
+    const again = await ask(`order-${refused}`, toWrongPhone(refused))
+    expect(again.reference).not.toBe(asked[refused - 1]?.reference)
+    await attempted(again.reference)
+    expect((await call('GET', again.reference)).json().code).toBe('not_verified')
   })
 })

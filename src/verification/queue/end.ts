@@ -1,5 +1,6 @@
 import { createEvent, type NewEvent } from '../../contract/event.ts'
 import { steadyNow } from '../../contract/time.ts'
+import { ERRORS, type ErrorCode } from '../../errors.ts'
 import type { Finish } from '../../store/queue-change.ts'
 import type { Claimed } from '../../store/queue-rows.ts'
 import { type StoredResponse, sealStoredResponse } from '../idempotency.ts'
@@ -22,10 +23,15 @@ export function toEnd(
     state: outcome === 'expired' ? 'expired' : 'answered',
     outcome,
     answer: sealAnswer(keyring, response),
-    stored: idempotency && sealStoredResponse(keyring, idempotency, response),
+    stored:
+      idempotency && !isRetryable(outcome) ? sealStoredResponse(keyring, idempotency, response) : undefined,
     event: claimed.lane === 'single' ? toEvent(claimed, outcome) : undefined,
   }
 }
+
+/** The caller is told to ask again: the same Idempotency-Key then runs again. */
+const isRetryable = (outcome: string) =>
+  Object.hasOwn(ERRORS, outcome) && ERRORS[outcome as ErrorCode].retryable
 
 const STATUS_TEXTS: Readonly<Record<string, string>> = {
   verified: 'VERIFIED',

@@ -50,7 +50,7 @@ async function endUnasked(
 ): Promise<void> {
   const { reference, keyId, mode, operation } = claimed
   const outcome = response?.outcome ?? 'cancelled'
-  const change = { ...toEnd(queue, claimed, response), stored: undefined }
+  const change = toEnd(queue, claimed, response)
   const about = { request_reference: reference, key_id: keyId, mode, operation, subject: toSubject(claimed) }
   if (await audit.recordChange(change, [{ ...about, phase: 'outcome', outcome, detail }])) return
   if (change.event) queue.announce(change.event)
