@@ -1,5 +1,4 @@
 import { existsSync } from 'node:fs'
-import http from 'node:http'
 import https from 'node:https'
 import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -8,6 +7,7 @@ import type { Config } from '../config/config.ts'
 import { toDatabaseText } from '../config/database-text.ts'
 import { toListenerUrl } from '../config/listener-url.ts'
 import { UserError } from '../errors.ts'
+import { nodeHttp } from '../http/node-http.ts'
 import { SQLITE_FILE } from '../store/store.ts'
 import { confirm, isInteractive } from './prompt.ts'
 
@@ -57,7 +57,7 @@ function findRunningServer(config: Config): Promise<string | undefined> {
   const url = toListenerUrl(config, config)
   if (config.port === 0) return Promise.resolve(undefined)
   const { promise, resolve: settle } = Promise.withResolvers<string | undefined>()
-  const get = config.tlsCert === undefined ? http.get : https.get
+  const get = config.tlsCert === undefined ? nodeHttp.get : https.get
   // Nothing is sent, and the name in the certificate may be another.
   const options = { timeout: PROBE_TIMEOUT_MS, rejectUnauthorized: false }
   const request = get(`${url}/health/live`, options, async (response) => {

@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { AddressInfo, Server as NetServer, Socket } from 'node:net'
 import { hasBody } from './body.ts'
 import { createBrokenRequestHandlers } from './broken-requests.ts'
@@ -8,6 +8,7 @@ import { type Connections, watchConnections } from './connections.ts'
 import { Exchange, type Reply } from './exchange.ts'
 import type { Hooks } from './hooks.ts'
 import { requireHost } from './host.ts'
+import { nodeHttp } from './node-http.ts'
 import { createRouter, type Route } from './router.ts'
 import { createSender } from './send.ts'
 import { createTlsListener, HSTS, type TlsOptions } from './tls-listener.ts'
@@ -92,7 +93,8 @@ export function createApp(hooks: Hooks, limits = UNLIMITED, tls?: TlsOptions): A
     onBrokenRequest,
     tls ? HSTS : [],
   )
-  const server = createServer(LIMITS, (raw, response) => dispatch(raw, response, false))
+  const server = nodeHttp
+    .createServer(LIMITS, (raw, response) => dispatch(raw, response, false))
     .on('checkContinue', (raw, response) => dispatch(raw, response, true))
     .on('checkExpectation', broken.onUnknownExpectation)
     .on('clientError', (error, socket) => broken.onBrokenRequest(error, socket as Socket))

@@ -1,9 +1,10 @@
-import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { AppError, ERRORS, type ErrorCode, toErrorBody } from '../errors.ts'
 import { closeAfterResponse } from './close-after-response.ts'
 import type { Connection } from './connection.ts'
 import type { Hooks } from './hooks.ts'
+import { nodeHttp } from './node-http.ts'
 import { toHeadText } from './prepared-head.ts'
 import { toRequestId } from './request-id.ts'
 
@@ -64,7 +65,7 @@ function toResponse(code: ErrorCode, requestId: string, headers: string): string
   const { status } = ERRORS[code]
   const body = JSON.stringify(toErrorBody(new AppError(code), requestId))
   return (
-    `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nContent-Type: application/json; charset=utf-8\r\n${headers}` +
+    `HTTP/1.1 ${status} ${nodeHttp.STATUS_CODES[status]}\r\nContent-Type: application/json; charset=utf-8\r\n${headers}` +
     `Content-Length: ${Buffer.byteLength(body)}\r\nX-Request-Id: ${requestId}\r\nConnection: close\r\n\r\n${body}`
   )
 }

@@ -1,11 +1,12 @@
 import { once } from 'node:events'
-import { type IncomingHttpHeaders, type IncomingMessage, request } from 'node:http'
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import { type Duplex, duplexPair, Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import { pipeline } from 'node:stream/promises'
 import { AppError } from '../errors.ts'
 import type { App } from './app.ts'
+import { nodeHttp } from './node-http.ts'
 
 export type LocalRequest = {
   readonly method: string
@@ -42,7 +43,7 @@ export async function openLocally(
 ): Promise<IncomingMessage> {
   const length = body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) }
   const createConnection = () => connectLocally(app, address, account)
-  const sent = request({ createConnection, method, path, headers: { ...length, ...headers } })
+  const sent = nodeHttp.request({ createConnection, method, path, headers: { ...length, ...headers } })
   const answered = once(sent, 'response') as Promise<[IncomingMessage]>
   // If the body does not arrive whole, neither does the response.
   if (pieces) pipeline(Readable.from(pieces), sent).catch(() => {})

@@ -1,5 +1,5 @@
-import { ServerResponse } from 'node:http'
 import type { Exchange } from './exchange.ts'
+import { nodeHttp } from './node-http.ts'
 
 /**
  * Sends the headers of a 200 that were joined to text before. `writeHead` checks and joins every header of every response,
@@ -9,7 +9,8 @@ import type { Exchange } from './exchange.ts'
  */
 type StoreHeader = (firstLines: string, headers: readonly string[]) => void
 
-const storeHeader = (ServerResponse.prototype as unknown as { _storeHeader?: StoreHeader })._storeHeader
+const storeHeader = (nodeHttp.ServerResponse.prototype as unknown as { _storeHeader?: StoreHeader })
+  ._storeHeader
 
 /** Names and values in turn, as lines. For constants and numbers only: nothing is checked. */
 export function toHeadText(headers: readonly string[]): string {

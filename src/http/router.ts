@@ -1,9 +1,9 @@
-import { METHODS } from 'node:http'
 import createFindMyWay, { type HTTPMethod } from 'find-my-way'
 import type { NeededScope } from '../contract/scope.ts'
 import { AppError } from '../errors.ts'
 import { createBoundedMap } from '../keys/bounded-map.ts'
 import type { Exchange, Params, Reply } from './exchange.ts'
+import { nodeHttp } from './node-http.ts'
 
 /** A path and its handler. A GET route answers HEAD as well. */
 export type Route = {
@@ -59,7 +59,7 @@ export function createRouter(): Router {
         exchange.params = found.params as Params
         return found.store as Route
       }
-      const allowed = METHODS.filter((method) => lookUp(method, path))
+      const allowed = nodeHttp.METHODS.filter((method) => lookUp(method, path))
       if (allowed.length === 0) throw new AppError('not_found')
       throw new AppError('method_not_allowed', { headers: { allow: allowed.join(', ') } })
     },
