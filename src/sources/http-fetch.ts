@@ -1,6 +1,6 @@
 import { isLoopback } from '../settings/setting.ts'
 import { withDeadline } from './deadline.ts'
-import { openClient } from './http.ts'
+import { openClient } from './http-client.ts'
 import { isPrivateAddress, PrivateAddress } from './public-address.ts'
 
 type FetchInit = {
@@ -21,10 +21,10 @@ const LARGEST_REPLY = 1024 * 1024
  * `trusted`: private addresses are allowed.
  */
 export function openFetch(trusted: boolean): { readonly send: Fetch; readonly close: () => Promise<void> } {
-  const { client, close } = openClient(trusted, TIMEOUT_MS)
+  const { request, close } = openClient(trusted, TIMEOUT_MS)
   const sendBefore = async (signal: AbortSignal, url: string, { method, headers, body }: FetchInit) => {
     const { origin, pathname, search } = readUrl(url, trusted)
-    const reply = await client.request({
+    const reply = await request({
       origin,
       path: pathname + search,
       method: method as 'GET' | 'POST',

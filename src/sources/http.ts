@@ -1,8 +1,7 @@
-import type { Socket } from 'node:net'
-import { Agent, buildConnector, type Dispatcher } from 'undici'
 import { withDeadline } from './deadline.ts'
-import { type Progress, SlowConnection, toSourceError } from './http-failure.ts'
-import { isPrivateAddress, lookupPublic, PrivateAddress } from './public-address.ts'
+import { openClient, type RawReply } from './http-client.ts'
+import { type Progress, toSourceError } from './http-failure.ts'
+import { isPrivateAddress, PrivateAddress } from './public-address.ts'
 import { readRetryAfterMs } from './retry-after.ts'
 import { type Call, type HttpReply, type HttpRequest, type Send, SourceError } from './source.ts'
 import type { SourceProblem } from './source-problem.ts'
@@ -20,17 +19,17 @@ type HttpOptions = {
   readonly attemptMs?: number
 }
 
-const CONNECT_MS = 2000
 export const ATTEMPT_MS = 8000
 const LARGEST_REPLY = 2 * 1024 * 1024
-const CONNECTIONS = 128
 
 /** The only outbound HTTP client. No redirects, no compression, a size limit, a time limit. */
 export function openHttp(options: HttpOptions): Http {
   const { source, url, allowPrivate, sendsTraceparent = false, attemptMs = ATTEMPT_MS } = options
   const base = new URL(url)
   const trusted = allowPrivate || isPrivateAddress(base.hostname)
-  const { client, close } = openClient(trusted, attemptMs)
+  const { request, load, close } = openClient(trusted, attemptMs)
+  // No call of a vendor waits for it.
+  void load()
   const prefix = base.pathname.replace(/\/$/, '')
 
   const sendBefore = async (
@@ -40,7 +39,7 @@ export function openHttp(options: HttpOptions): Http {
   ): Promise<HttpReply> => {
     const progress: Progress = { sent: false, answered: false }
     try {
-      const reply = await client.request({
+      const reply = await request({
         origin: base.origin,
         path: prefix + path + (query ? `?${new URLSearchParams(query)}` : ''),
         method,
@@ -69,18 +68,6 @@ export function openHttp(options: HttpOptions): Http {
   return { send, close }
 }
 
-/** A client that connects under the rules of this program. `trusted`: also to private addresses. */
-export function openClient(trusted: boolean, timeoutMs?: number) {
-  const agent = new Agent({
-    connections: CONNECTIONS,
-    pipelining: 1,
-    maxHeaderSize: 16 * 1024,
-    ...(timeoutMs !== undefined && { headersTimeout: timeoutMs, bodyTimeout: timeoutMs }),
-    connect: createConnect(trusted),
-  })
-  return { client: agent.compose(recordSending), close: () => agent.destroy() }
-}
-
 type PostRequest = {
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
@@ -105,7 +92,7 @@ type PostOptions = {
 /** The client of webhooks: the body of a reply is read and dropped. */
 export function openPost(options: PostOptions): { readonly post: Post; readonly close: () => Promise<void> } {
   const { allowPrivate, timeoutMs, largestReply, longestRetryAfterMs } = options
-  const { client, close } = openClient(allowPrivate)
+  const { request, close } = openClient(allowPrivate)
   const postBefore = async (signal: AbortSignal, { url, headers, body }: PostRequest): Promise<PostReply> => {
     const progress: Progress = { sent: false, answered: false }
     try {
@@ -113,7 +100,7 @@ export function openPost(options: PostOptions): { readonly post: Post; readonly 
       // An address in the URL is not looked up, so it is checked here.
       if (!allowPrivate && isPrivateAddress(hostname)) throw new PrivateAddress()
       const path = pathname + search
-      const reply = await client.request({
+      const reply = await request({
         origin,
         path,
         method: 'POST',
@@ -143,37 +130,6 @@ async function drop(body: RawReply['body'], most: number): Promise<void> {
     }
   } catch {}
 }
-
-/** undici calls onRequestStart when it has a connection and starts to write the request. */
-const recordSending: Dispatcher.DispatcherComposeInterceptor = (dispatch) => (options, handler) => {
-  const progress = (options as { opaque?: Progress }).opaque
-  const start = handler.onRequestStart?.bind(handler)
-  handler.onRequestStart = (...given) => {
-    if (progress) progress.sent = true
-    start?.(...given)
-  }
-  return dispatch(options, handler)
-}
-
-/** Connects within two seconds, DNS and TLS included. undici's own timeout may be a second late. */
-function createConnect(trusted: boolean): buildConnector.connector {
-  const connect = buildConnector({
-    timeout: 0,
-    // Explicit, so that NODE_TLS_REJECT_UNAUTHORIZED cannot disable it.
-    rejectUnauthorized: true,
-    ...(trusted ? {} : { lookup: lookupPublic }),
-  })
-  return (options, done) => {
-    // buildConnector returns the socket; its type does not declare that.
-    const socket = connect(options, (...result) => {
-      clearTimeout(timer)
-      done(...result)
-    }) as unknown as Socket
-    const timer = setTimeout(() => socket.destroy(new SlowConnection()), CONNECT_MS)
-  }
-}
-
-type RawReply = Awaited<ReturnType<Agent['request']>>
 
 async function readBody(source: string, { headers, body }: RawReply): Promise<Buffer> {
   const discard = (problem: SourceProblem) => {
