@@ -1,5 +1,4 @@
 import { existsSync } from 'node:fs'
-import https from 'node:https'
 import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { isCheckout } from '../assets/asset.ts'
@@ -57,7 +56,7 @@ function findRunningServer(config: Config): Promise<string | undefined> {
   const url = toListenerUrl(config, config)
   if (config.port === 0) return Promise.resolve(undefined)
   const { promise, resolve: settle } = Promise.withResolvers<string | undefined>()
-  const get = config.tlsCert === undefined ? nodeHttp.get : https.get
+  const get = config.tlsCert === undefined ? nodeHttp.get : process.getBuiltinModule('node:https').get
   // Nothing is sent, and the name in the certificate may be another.
   const options = { timeout: PROBE_TIMEOUT_MS, rejectUnauthorized: false }
   const request = get(`${url}/health/live`, options, async (response) => {

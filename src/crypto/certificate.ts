@@ -1,6 +1,5 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { createSecureContext } from 'node:tls'
 import { DAY_MS } from '../contract/time.ts'
 import { UserError } from '../errors.ts'
 import { ExposedSecret, readSecretFile } from './secret-file.ts'
@@ -44,7 +43,7 @@ export function readCertificate(certPath: string, keyPath: string): Certificate 
       'The private key of TABBAT_TLS_KEY does not belong to the first certificate of TABBAT_TLS_CERT. Set both to files of one certificate.',
     )
   attempt(
-    () => createSecureContext({ cert, key, minVersion: 'TLSv1.2' }),
+    () => process.getBuiltinModule('node:tls').createSecureContext({ cert, key, minVersion: 'TLSv1.2' }),
     'The certificate of TABBAT_TLS_CERT cannot be used for TLS 1.2 or later. Use an RSA key of at least 2048 bits or an EC key.',
   )
   return {

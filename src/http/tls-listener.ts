@@ -1,7 +1,7 @@
 import { constants } from 'node:crypto'
 import type { Server as HttpServer } from 'node:http'
 import type { Server, Socket } from 'node:net'
-import { createServer, type TLSSocket } from 'node:tls'
+import type { TLSSocket } from 'node:tls'
 import type { TlsCertificate } from '../context/tls-certificate.ts'
 import type { Certificate } from '../crypto/certificate.ts'
 
@@ -27,7 +27,8 @@ export function createTlsListener(
 ): Server {
   // The default is made of the arguments of the process, which differ between workers.
   const sessionIdContext = asksCaller ? 'tabbat api' : 'tabbat admin'
-  const listener = createServer(
+  // Not imported: a server without TLS does not load it.
+  const listener = process.getBuiltinModule('node:tls').createServer(
     {
       ...toContext(certificate.current()),
       sessionIdContext,
