@@ -1,7 +1,7 @@
 import { createSecretKey } from 'node:crypto'
 import { expect, it } from 'vitest'
 import { SCOPES } from '../contract/scope.ts'
-import type { KeyRow } from '../store/key-table.ts'
+import type { KeyRow } from '../store/key-rows.ts'
 import { createApiKey, toKeyHash } from './api-key.ts'
 import { createAuthenticate } from './authenticate.ts'
 

@@ -1,5 +1,5 @@
 import { UserError } from '../errors.ts'
-import type { KeyRow } from '../store/key-table.ts'
+import type { KeyRow } from '../store/key-rows.ts'
 import { toChangedText } from './key-grants.ts'
 import { toKeyState } from './key-view.ts'
 import { type KeyDeps, toKeyEntry, toUnknownKey } from './manage.ts'

@@ -1,5 +1,6 @@
 import { steadyNow } from '../contract/time.ts'
-import type { KeyRow, KeyTable } from '../store/key-table.ts'
+import type { KeyRow } from '../store/key-rows.ts'
+import type { KeyTable } from '../store/key-table.ts'
 import { toCaller } from './authenticate.ts'
 import type { Caller } from './caller.ts'
 import { sandboxCaller } from './sandbox-key.ts'

@@ -1,4 +1,4 @@
-import type { KeyRow } from '../store/key-table.ts'
+import type { KeyRow } from '../store/key-rows.ts'
 import { toKeyView } from './key-view.ts'
 
 /** What is recorded about a key in the audit log. */

@@ -1,5 +1,5 @@
 import { steadyNow } from '../contract/time.ts'
-import type { KeyRow } from '../store/key-table.ts'
+import type { KeyRow } from '../store/key-rows.ts'
 import { SUBJECTS_PER_DAY } from './api-key.ts'
 
 type KeyState = 'active' | 'revoked' | 'expired'

@@ -1,38 +1,13 @@
-import type { RequireMatch } from '../contract/person-details.ts'
-import type { Mode, Scope } from '../contract/scope.ts'
 import { UserError } from '../errors.ts'
-import type { Database, Row, Value } from './database.ts'
-
-export type KeyRow = {
-  readonly id: string
-  readonly mode: Mode
-  readonly name: string
-  readonly hash: Uint8Array
-  readonly scopes: readonly Scope[]
-  readonly allowedIps: readonly string[] | undefined
-  /** Fingerprints of the TLS client certificates it may be used with, as sha256:<hex>. */
-  readonly clientCerts: readonly string[] | undefined
-  readonly createdAt: number
-  readonly expiresAt: number | undefined
-  readonly revokedAt: number | undefined
-  readonly rolledTo: string | undefined
-  /** Id of the first key of its lineage: a key and the keys it was rolled from share their counters. */
-  readonly lineage: string
-  /** Dotted names of fields to hide in addition to the default, or to show in spite of it. */
-  readonly hide: readonly string[]
-  readonly reveal: readonly string[]
-  /** Every verification must name the customer's consent. */
-  readonly requiresConsent: boolean
-  /** Distinct people that the key may ask about in a day. */
-  readonly subjectsPerDay: number | undefined
-  /** A verification becomes pending when no source can answer. */
-  readonly asyncWhenDown: boolean
-  /** Details that every verification must give and that must match. */
-  readonly requireMatch?: RequireMatch | undefined
-  /** Who answers for the key, and a note about it. */
-  readonly owner?: string | undefined
-  readonly note?: string | undefined
-}
+import type { Database, Row } from './database.ts'
+import {
+  KEY_COLUMN_NAMES,
+  KEY_COLUMNS,
+  type KeyRow,
+  toKeyRow,
+  toKeyValues,
+  toOptionalNumber,
+} from './key-rows.ts'
 
 export type KeyTable = {
   readonly insert: (row: KeyRow) => Promise<void>
@@ -51,12 +26,6 @@ export type KeyTable = {
   readonly roll: (before: KeyRow, successor: KeyRow, oldEndsAt: number) => Promise<void>
 }
 
-/** Listed: PostgreSQL fails a prepared `SELECT *` when another node adds a column. */
-const COLUMNS = `id, mode, name, hash, scopes, allowed_ips, created_at, expires_at, revoked_at, rolled_to,
-  hide, reveal, subjects_per_day, requires_consent, lineage, client_certs, async_when_down, require_match,
-  owner, note`
-const NAMES = COLUMNS.split(',').map((column) => column.trim())
-
 /** Column values for an unknown id, so that the response time does not tell which ids exist. */
 const IF_MISSING: Readonly<Record<string, string>> = {
   id: "'--------'",
@@ -73,7 +42,7 @@ const IF_MISSING: Readonly<Record<string, string>> = {
 const NO_HASH = Buffer.alloc(32)
 
 /** Returns one row with the same columns, whether the id exists or not. */
-const FIND = `SELECT ${NAMES.map((name) =>
+const FIND = `SELECT ${KEY_COLUMN_NAMES.map((name) =>
   name in IF_MISSING
     ? `COALESCE(api_keys.${name}, ${IF_MISSING[name]}) AS ${name}`
     : `api_keys.${name} AS ${name}`,
@@ -82,7 +51,7 @@ const FIND = `SELECT ${NAMES.map((name) =>
 
 export function createKeyTable(database: Database): KeyTable {
   const find = database.prepare(FIND)
-  const list = database.prepare(`SELECT ${COLUMNS} FROM api_keys ORDER BY created_at, id`)
+  const list = database.prepare(`SELECT ${KEY_COLUMNS} FROM api_keys ORDER BY created_at, id`)
   const nextExpiry = database.prepare(NEXT_EXPIRY)
   const revoke = database.prepare('UPDATE api_keys SET revoked_at = $2 WHERE id = $1 AND revoked_at IS NULL')
   return {
@@ -114,79 +83,23 @@ const END_OLD_KEY = `UPDATE api_keys SET rolled_to = $3,
     expires_at = CASE WHEN expires_at IS NULL OR expires_at > $2 THEN $2 ELSE expires_at END
   WHERE id = $1 AND rolled_to IS NULL AND revoked_at IS NULL`
 
-const PLACES = NAMES.map((_name, index) => `$${index + 1}`)
-const INSERT = `INSERT INTO api_keys (${COLUMNS}) VALUES (${PLACES.join(', ')})`
-const REPLACE = `UPDATE api_keys SET ${NAMES.map((name, index) => `${name} = ${PLACES[index]}`).join(', ')} WHERE id = $1`
+const PLACES = KEY_COLUMN_NAMES.map((_name, index) => `$${index + 1}`)
+const INSERT = `INSERT INTO api_keys (${KEY_COLUMNS}) VALUES (${PLACES.join(', ')})`
+const REPLACE = `UPDATE api_keys SET ${KEY_COLUMN_NAMES.map((name, index) => `${name} = ${PLACES[index]}`).join(', ')} WHERE id = $1`
 
 async function changeKey(inside: Database, before: KeyRow, after: KeyRow): Promise<boolean> {
-  return (await isUnchanged(inside, before)) && (await inside.prepare(REPLACE).run(...toValues(after))) > 0
+  return (await isUnchanged(inside, before)) && (await inside.prepare(REPLACE).run(...toKeyValues(after))) > 0
 }
 
 /** The row stays locked until the commit, so a revocation at the same time is not undone. */
 async function isUnchanged(inside: Database, before: KeyRow): Promise<boolean> {
   const lock = inside.dialect === 'postgres' ? 'FOR UPDATE' : ''
-  const row = await inside.prepare(`SELECT ${COLUMNS} FROM api_keys WHERE id = $1 ${lock}`).get(before.id)
+  const row = await inside.prepare(`SELECT ${KEY_COLUMNS} FROM api_keys WHERE id = $1 ${lock}`).get(before.id)
   return row !== undefined && toComparable(toKeyRow(row)) === toComparable(before)
 }
 
 const toComparable = (row: KeyRow) => JSON.stringify({ ...row, hash: undefined })
 
 async function insertKey(database: Database, row: KeyRow): Promise<void> {
-  await database.prepare(INSERT).run(...toValues(row))
+  await database.prepare(INSERT).run(...toKeyValues(row))
 }
-
-/** In the order of the columns. */
-const toValues = (row: KeyRow): Value[] => [
-  row.id,
-  row.mode,
-  row.name,
-  row.hash,
-  row.scopes.join(','),
-  row.allowedIps?.join(',') ?? null,
-  row.createdAt,
-  row.expiresAt ?? null,
-  row.revokedAt ?? null,
-  row.rolledTo ?? null,
-  row.hide.join(',') || null,
-  row.reveal.join(',') || null,
-  row.subjectsPerDay ?? null,
-  row.requiresConsent ? 1 : 0,
-  row.lineage,
-  row.clientCerts?.join(',') ?? null,
-  row.asyncWhenDown ? 1 : 0,
-  row.requireMatch ?? null,
-  row.owner ?? null,
-  row.note ?? null,
-]
-
-const toOptionalNumber = (value: unknown) =>
-  value === null || value === undefined ? undefined : Number(value)
-
-function toKeyRow(row: Row): KeyRow {
-  return {
-    id: String(row.id),
-    mode: row.mode as Mode,
-    name: String(row.name),
-    hash: row.hash as Uint8Array,
-    scopes: String(row.scopes).split(',') as Scope[],
-    allowedIps: row.allowed_ips === null ? undefined : String(row.allowed_ips).split(','),
-    clientCerts: row.client_certs === null ? undefined : String(row.client_certs).split(','),
-    createdAt: Number(row.created_at),
-    expiresAt: toOptionalNumber(row.expires_at),
-    revokedAt: toOptionalNumber(row.revoked_at),
-    rolledTo: row.rolled_to === null ? undefined : String(row.rolled_to),
-    lineage: String(row.lineage ?? row.id),
-    hide: toList(row.hide),
-    reveal: toList(row.reveal),
-    subjectsPerDay: toOptionalNumber(row.subjects_per_day),
-    asyncWhenDown: Number(row.async_when_down) === 1,
-    requireMatch: row.require_match === null ? undefined : (row.require_match as RequireMatch),
-    requiresConsent: Number(row.requires_consent) === 1,
-    owner: toOptionalText(row.owner),
-    note: toOptionalText(row.note),
-  }
-}
-
-const toOptionalText = (value: unknown) => (typeof value === 'string' ? value : undefined)
-
-const toList = (text: unknown) => (typeof text === 'string' ? text.split(',') : [])

@@ -5,7 +5,7 @@ import { changeKey } from '../../src/keys/change-key.ts'
 import { rollKey } from '../../src/keys/manage.ts'
 import { sealEntry } from '../../src/registry/sealed-entry.ts'
 import { toNinRecord } from '../../src/sources/sandbox/nin-record.ts'
-import type { KeyRow } from '../../src/store/key-table.ts'
+import type { KeyRow } from '../../src/store/key-rows.ts'
 import { bearer, openTestApp, PHONE, type TestApp } from '../app.ts'
 import { createTestDatabase, hasPostgres } from '../postgres.ts'
 
