@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import { say, sayJson, toTable } from '../app/terminal.ts'
+import { steadyNow } from '../contract/time.ts'
 import { OVERLAP } from '../keys/key-options.ts'
 import { toKeyState, toKeyView } from '../keys/key-view.ts'
 import { revokeKey, rollKey } from '../keys/manage.ts'
@@ -9,7 +10,7 @@ import { addHelp, EXIT_CODES } from './help.ts'
 import { addChangeKeyCommand } from './keys-change.ts'
 import { addCreateKeyCommand, CLIENT_CERT, showNewKey, toDay } from './keys-create.ts'
 import { addKeyUsageCommand } from './keys-usage.ts'
-import { readClientCerts, readKeyDuration } from './options.ts'
+import { orWord, REMOVED, readClientCerts, readKeyDuration, readLifetime } from './options.ts'
 import { addRotateRootCommand } from './rotate-root.ts'
 
 const ID = 'id of the key, as "tabbat keys list" shows it'
@@ -64,7 +65,7 @@ function addRevokeCommand(keys: Command): void {
   })
 }
 
-type RollOptions = { overlap?: number; clientCert?: string[]; json?: true }
+type RollOptions = { overlap?: number; expires?: number | typeof REMOVED; clientCert?: string[]; json?: true }
 
 function addRollCommand(keys: Command): void {
   const command = keys
@@ -72,6 +73,11 @@ function addRollCommand(keys: Command): void {
     .description('replace a key by a new one with the same rights; the old one works until the overlap ends')
     .argument('<id>', ID)
     .option('--overlap <time>', `how long the old key still works (default: ${OVERLAP})`, readKeyDuration)
+    .option(
+      '--expires <time>',
+      'time from now until the new key expires, for example 90d, or never (default: as long as the old key was made for)',
+      orWord('never', readLifetime),
+    )
     .option(
       '--client-cert <fingerprints>',
       `${CLIENT_CERT.replace(/default: .*\)/, 'default: as before)')}`,
@@ -81,8 +87,7 @@ function addRollCommand(keys: Command): void {
     .action((id: string, options: RollOptions) =>
       withCommandContext(async (context) => {
         const overlapMs = options.overlap ?? readKeyDuration(OVERLAP)
-        const changes = options.clientCert ? { clientCerts: options.clientCert } : {}
-        showNewKey(context, await rollKey(context, id, overlapMs, changes), options.json)
+        showNewKey(context, await rollKey(context, id, overlapMs, toChanges(options)), options.json)
       }, EXISTING),
     )
   addHelp(command, {
@@ -95,6 +100,11 @@ function addRollCommand(keys: Command): void {
     },
   })
 }
+
+const toChanges = ({ clientCert, expires }: RollOptions) => ({
+  ...(clientCert && { clientCerts: clientCert }),
+  ...(expires !== undefined && { expiresAt: expires === REMOVED ? undefined : steadyNow() + expires }),
+})
 
 /** No confirmation: a leaked key must end at once. */
 const runRevoke = (id: string, { json }: { json?: true }) =>

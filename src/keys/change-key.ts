@@ -2,11 +2,11 @@ import { UserError } from '../errors.ts'
 import type { KeyRow } from '../store/key-rows.ts'
 import { toChangedText } from './key-grants.ts'
 import { toKeyState } from './key-view.ts'
-import { type KeyDeps, toKeyEntry, toUnknownKey } from './manage.ts'
+import { type KeyDeps, toKeyEntry, toLifetime, toUnknownKey } from './manage.ts'
 
 /** The options to change. An option that is present and undefined is removed; an absent one stays as it is. */
 export type KeyChanges = Partial<
-  Omit<KeyRow, 'id' | 'mode' | 'hash' | 'createdAt' | 'revokedAt' | 'rolledTo' | 'lineage'>
+  Omit<KeyRow, 'id' | 'mode' | 'hash' | 'createdAt' | 'lifetimeMs' | 'revokedAt' | 'rolledTo' | 'lineage'>
 >
 
 /** Changes a key and leaves its secret as it is. Running servers follow as they do for a revocation. */
@@ -17,7 +17,8 @@ export async function changeKey(
 ): Promise<KeyRow> {
   const before = await findChangeable(store, id)
   allow?.(before)
-  const after: KeyRow = { ...before, ...changes }
+  const lifetime = 'expiresAt' in changes && { lifetimeMs: toLifetime(changes.expiresAt) }
+  const after: KeyRow = { ...before, ...changes, ...lifetime }
   const changed = toChangedText(before, after)
   if (changed === undefined) throw new UserError(`Key ${id} has these options already. Nothing was changed.`)
   const entry = toKeyEntry('key_changed', before, changed)

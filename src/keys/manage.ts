@@ -24,6 +24,7 @@ export type KeyOptions = Pick<KeyRow, 'name' | 'mode' | 'scopes' | 'expiresAt' |
       | 'owner'
       | 'note'
       | 'lineage'
+      | 'lifetimeMs'
     >
   >
 
@@ -52,14 +53,14 @@ export async function revokeKey({ store, audit }: KeyDeps, id: string): Promise<
 }
 
 /**
- * Creates a successor with the same rights, limits and lifetime, but for the changes, and ends the old key after the overlap. Both are one
- * transaction.
+ * Creates a successor with the same rights and limits, but for the changes, and ends the old key after the overlap. Both are
+ * one transaction. The successor lives as long as the old key was made for.
  */
 export async function rollKey(
   deps: KeyDeps,
   id: string,
   overlapMs: number,
-  changes: Pick<KeyOptions, 'clientCerts'> = {},
+  changes: Partial<Pick<KeyOptions, 'clientCerts' | 'expiresAt'>> = {},
 ): Promise<NewKey> {
   const { store, audit } = deps
   const old = await store.keys.find(id)
@@ -69,9 +70,8 @@ export async function rollKey(
     throw new UserError(`Key ${id} has ended. Create a new one with: tabbat keys create`)
   if (old.rolledTo !== undefined)
     throw new UserError(`Key ${id} was rolled before; its successor is ${old.rolledTo}.`)
-  const lifetimeMs = old.expiresAt === undefined ? undefined : old.expiresAt - old.createdAt
-  const expiresAt = lifetimeMs === undefined ? undefined : steadyNow() + lifetimeMs
-  const successor = toNewKey(deps, { ...old, ...changes, expiresAt })
+  const expiry = 'expiresAt' in changes ? { lifetimeMs: undefined } : toExpiry(old)
+  const successor = toNewKey(deps, { ...old, ...changes, ...expiry })
   const endsAt = steadyNow() + overlapMs
   const detail = `successor ${successor.row.id} ${toGrantedText(successor.row)}; ends at ${new Date(endsAt).toISOString()}`
   const entry = toKeyEntry('key_rolled', old, detail)
@@ -85,8 +85,20 @@ export async function rollKey(
   return successor
 }
 
+/** The expiry of a successor. A key of an older version has no lifetime: its age at its expiry is the best guess. */
+function toExpiry({ expiresAt, ...old }: KeyRow): Pick<KeyRow, 'expiresAt' | 'lifetimeMs'> {
+  if (expiresAt === undefined) return { expiresAt, lifetimeMs: undefined }
+  const lifetimeMs = old.lifetimeMs ?? expiresAt - old.createdAt
+  return { expiresAt: steadyNow() + lifetimeMs, lifetimeMs }
+}
+
+/** What is stored of an expiry that was given now. */
+export const toLifetime = (expiresAt: number | undefined, now = steadyNow()): number | undefined =>
+  expiresAt === undefined ? undefined : expiresAt - now
+
 function toNewKey({ keyring }: KeyDeps, options: KeyOptions): NewKey {
   const { id, text } = createApiKey(options.mode)
+  const createdAt = steadyNow()
   const { name, mode, scopes, expiresAt, allowedIps, hide = [], reveal = [] } = options
   const {
     clientCerts,
@@ -97,6 +109,7 @@ function toNewKey({ keyring }: KeyDeps, options: KeyOptions): NewKey {
     owner,
     note,
     lineage = id,
+    lifetimeMs = toLifetime(expiresAt, createdAt),
   } = options
   const row: KeyRow = {
     id,
@@ -106,8 +119,9 @@ function toNewKey({ keyring }: KeyDeps, options: KeyOptions): NewKey {
     scopes,
     allowedIps,
     clientCerts,
-    createdAt: steadyNow(),
+    createdAt,
     expiresAt,
+    lifetimeMs,
     revokedAt: undefined,
     rolledTo: undefined,
     lineage,

@@ -13,6 +13,8 @@ export type KeyRow = {
   readonly clientCerts: readonly string[] | undefined
   readonly createdAt: number
   readonly expiresAt: number | undefined
+  /** The lifetime that was last given to it. Undefined: it has none, or comes from an older version. */
+  readonly lifetimeMs?: number | undefined
   readonly revokedAt: number | undefined
   readonly rolledTo: string | undefined
   /** Id of the first key of its lineage: a key and the keys it was rolled from share their counters. */
@@ -36,7 +38,7 @@ export type KeyRow = {
 /** Listed: PostgreSQL fails a prepared `SELECT *` when another node adds a column. */
 export const KEY_COLUMNS = `id, mode, name, hash, scopes, allowed_ips, created_at, expires_at, revoked_at, rolled_to,
   hide, reveal, subjects_per_day, requires_consent, lineage, client_certs, async_when_down, require_match,
-  owner, note`
+  owner, note, lifetime_ms`
 export const KEY_COLUMN_NAMES = KEY_COLUMNS.split(',').map((column) => column.trim())
 
 /** In the order of the columns. */
@@ -61,6 +63,7 @@ export const toKeyValues = (row: KeyRow): Value[] => [
   row.requireMatch ?? null,
   row.owner ?? null,
   row.note ?? null,
+  row.lifetimeMs ?? null,
 ]
 
 export const toOptionalNumber = (value: unknown) =>
@@ -88,6 +91,7 @@ export function toKeyRow(row: Row): KeyRow {
     requiresConsent: Number(row.requires_consent) === 1,
     owner: toOptionalText(row.owner),
     note: toOptionalText(row.note),
+    lifetimeMs: toOptionalNumber(row.lifetime_ms),
   }
 }
 

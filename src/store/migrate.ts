@@ -51,6 +51,7 @@ import { consentBlocks } from './migrations/0048-consent-blocks.ts'
 import { keyNotes } from './migrations/0049-key-notes.ts'
 import { witness } from './migrations/0050-witness.ts'
 import { keySpend } from './migrations/0051-key-spend.ts'
+import { keyLifetime } from './migrations/0052-key-lifetime.ts'
 
 /** `sql` runs on both engines; statements that differ stand under the name of the dialect. */
 type Migration = {
@@ -113,6 +114,7 @@ const MIGRATIONS: readonly Migration[] = [
   keyNotes,
   witness,
   keySpend,
+  keyLifetime,
 ]
 
 /** The schema that this program knows. */

@@ -73,6 +73,44 @@ describe.each(engines)('a key that was rolled, on %s', (engine) => {
     ])
   })
 
+  it('has a successor that lives as long as it was made for, however old it was', async () => {
+    const { server, first } = await openRolled(engine, {})
+    const context = { ...server.context, keyring: server.context.keyring() }
+    const { keys, database } = context.store
+    const [id, lifetimeMs] = [first.slice(9, 17), 365 * DAY_MS]
+    /** As if the key had been created and changed earlier. */
+    const age = (days: number) =>
+      database
+        .prepare('UPDATE api_keys SET created_at = created_at - $1, expires_at = expires_at - $1')
+        .run(days * DAY_MS)
+    const change = (expiresAt: number | undefined) => changeKey(context, id, { expiresAt })
+    const roll = async (of: string, changes = {}) => (await rollKey(context, of, DAY_MS, changes)).row
+    await age(90)
+    // Its expiry is now 455 days after its creation.
+    const given = (await change(Date.now() + lifetimeMs)).lifetimeMs ?? 0
+    expect(Math.round(given / DAY_MS)).toBe(365)
+    await age(10)
+    const second = await roll(id)
+    expect([second.lifetimeMs, Math.round(((second.expiresAt ?? 0) - Date.now()) / DAY_MS)]).toEqual([
+      given,
+      365,
+    ])
+    expect((await keys.find(second.id))?.lifetimeMs).toBe(given)
+    const third = await roll(second.id, { expiresAt: Date.now() + 30 * DAY_MS })
+    expect(Math.round((third.lifetimeMs ?? 0) / DAY_MS)).toBe(30)
+    const fourth = await roll(third.id, { expiresAt: undefined })
+    expect([fourth.lifetimeMs, (await roll(fourth.id)).expiresAt]).toEqual([undefined, undefined])
+  })
+
+  it('of an older version has a successor with the time from its creation to its expiry', async () => {
+    const { server } = await openRolled(engine)
+    const context = { ...server.context, keyring: server.context.keyring() }
+    const old = await server.createKey({ mode: 'live', expiresAt: Date.now() + 40 * DAY_MS })
+    await context.store.database.prepare('UPDATE api_keys SET lifetime_ms = NULL').run()
+    const { row } = await rollKey(context, old.slice(9, 17), DAY_MS)
+    expect(Math.round((row.lifetimeMs ?? 0) / DAY_MS)).toBe(40)
+  })
+
   it('counts the failed matches of its predecessors', async () => {
     const { first, roll, verify } = await openRolled(engine)
     const keys = [first, await roll(first)]

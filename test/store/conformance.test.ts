@@ -26,6 +26,7 @@ const toKey = (values: Partial<KeyRow> = {}): KeyRow => ({
   clientCerts: ['sha256:aa', 'sha256:bb'],
   createdAt: NOW,
   expiresAt: NOW + DAY_MS,
+  lifetimeMs: 2 ** 33,
   revokedAt: undefined,
   rolledTo: undefined,
   lineage: 'first0id',
