@@ -22,6 +22,8 @@ export type DeliveryOptions = {
   readonly onDisabled: (endpointId: string, reason: DisabledReason) => void
   readonly onError: (error: unknown) => void
   readonly now?: () => number
+  /** Receivers compare the time of a request with their own clock, so it follows the clock of the machine, also backwards. */
+  readonly wallNow?: () => number
   readonly random?: () => number
 }
 
@@ -29,12 +31,12 @@ export type DeliveryOptions = {
 type DeliverOne = (endpoint: DueEndpoint, signal: AbortSignal) => Promise<boolean>
 
 export function createDeliverOne(options: DeliveryOptions): DeliverOne {
-  const { table, post, key, now = steadyNow } = options
+  const { table, post, key, now = steadyNow, wallNow = Date.now } = options
   return async (endpoint, signal) => {
     const [delivery] = await table.claim({ endpointId: endpoint.id, most: 1, leaseMs: LEASE_MS }, now())
     if (!delivery) return false
     const target = { url: endpoint.url, secrets: toSecrets(key, endpoint, now()) }
-    const message = { id: delivery.eventId, at: now(), body: delivery.body }
+    const message = { id: delivery.eventId, at: wallNow(), body: delivery.body }
     const result = await attemptDelivery(post, target, message, signal)
     // Broken off by the shutdown, which is not a failure of the receiver.
     if (signal.aborted && result.problem !== undefined) await table.release(delivery, now())

@@ -89,7 +89,8 @@ export async function testEndpoint(deps: EndpointDeps, id: string, post: Post): 
   const data = { reference: id, status: 'test' }
   const event = createEvent({ type: TEST_EVENT, at, keyId: '', reference: id, data })
   const secrets = toSecrets(deps.keyring['webhook-secret'], endpoint, at)
-  return attemptDelivery(post, { url: endpoint.url, secrets }, { id: event.id, at, body: toEventBody(event) })
+  const message = { id: event.id, at: Date.now(), body: toEventBody(event) }
+  return attemptDelivery(post, { url: endpoint.url, secrets }, message)
 }
 
 export async function findEndpoint({ store }: Pick<EndpointDeps, 'store'>, id: string): Promise<EndpointRow> {

@@ -33,9 +33,8 @@ export function createMemoryDelivery(options: MemoryOptions): MemoryDelivery {
   const ending = new AbortController()
 
   const attempt = async (target: Target, event: NewEvent, tries: number): Promise<void> => {
-    const at = steadyNow()
-    const message = { id: event.id, at, body: toEventBody(event) }
-    const secrets = toSecrets(key, target, at)
+    const message = { id: event.id, at: Date.now(), body: toEventBody(event) }
+    const secrets = toSecrets(key, target, steadyNow())
     const { problem, retryAfterMs } = await attemptDelivery(
       post,
       { url: target.url, secrets },

@@ -26,7 +26,8 @@ export const toDeps = (store: Store, allowPrivate = true): EndpointDeps => ({
   allowPrivate,
 })
 
-type Clock = { ms: number }
+/** `wallMs` is the clock of the machine, if it was set back. */
+type Clock = { ms: number; readonly wallMs?: number }
 
 /** The delivery of one node, with a clock that the test sets. */
 export function openDelivery(store: Store, clock?: Clock, allowPrivate = true) {
@@ -39,7 +40,7 @@ export function openDelivery(store: Store, clock?: Clock, allowPrivate = true) {
     onDisabled: (id, reason) => void disabled.push([id, reason]),
     onGivenUp: (each) => void givenUp.push(each),
     onError: (error) => void errors.push(error),
-    ...(clock ? { now: () => clock.ms } : {}),
+    ...(clock ? { now: () => clock.ms, wallNow: () => clock.wallMs ?? clock.ms } : {}),
     random: () => 0.5,
   })
   return {
