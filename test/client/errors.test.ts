@@ -96,3 +96,14 @@ it('an error keeps what helps: the message of the server, its fields and its id'
   })
   expect(error.requestId).toMatch(/^req_/)
 })
+
+it('an error about a header names the header', async () => {
+  const error = await errorOf(
+    server
+      .connect()
+      .verifyNin({ nin: '12345678901', phone: '08031234567' }, { consentReference: 'not|allowed' }),
+  )
+  expect(error.fields).toEqual({
+    'X-Consent-Reference': [expect.stringContaining('X-Consent-Reference must')],
+  })
+})

@@ -31,7 +31,7 @@ const toObject = (value: unknown): Record<string, unknown> =>
 
 function toFields(errors: unknown, sent: readonly string[]): ErrorFields | undefined {
   const fields = Object.entries(toObject(errors))
-    .filter(([name]) => /^[A-Za-z_]{1,64}$/.test(name) && toSafe(name, sent) !== undefined)
+    .filter(([name]) => /^[A-Za-z_-]{1,64}$/.test(name) && toSafe(name, sent) !== undefined)
     .map(([name, problems]): [string, string[]] => [
       name,
       (Array.isArray(problems) ? problems : []).map((each) => toSafe(each, sent) ?? `${name} is wrong`),
