@@ -129,7 +129,8 @@ function findConsentProblem(
   if (!CONSENT.test(reference)) return 'X-Consent-Reference must be 1 to 100 letters, digits or . _ : / -'
   if (holdsPersonNumber(reference)) return `X-Consent-Reference ${PERSON_NUMBER_RULE}`
   const digits = reference.replace(/[^0-9]/g, '')
-  return digits.includes(number) || digits.includes(phone)
+  // Of a virtual NIN, the digits between its letters.
+  return digits.includes(number.replace(/[^0-9]/g, '')) || digits.includes(phone)
     ? 'X-Consent-Reference must not contain the number or the phone'
     : undefined
 }

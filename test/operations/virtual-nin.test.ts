@@ -77,6 +77,13 @@ describe('in the sandbox', () => {
     const node = await openNode([])
     expect((await node.verify(undefined, VNIN, '08000000000')).body.code).toBe('not_verified')
   })
+
+  it('is found in a consent reference, whatever is between its digits', async () => {
+    const node = await openNode([])
+    const more = { 'x-consent-reference': 'a0b12cd345e6789f10' }
+    const answer = await node.verify(undefined, VNIN, PHONE, undefined, more)
+    expect([answer.status, Object.keys(answer.body.errors ?? {})]).toEqual([422, ['X-Consent-Reference']])
+  })
 })
 
 describe('without a source that accepts it', () => {
