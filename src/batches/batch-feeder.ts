@@ -1,4 +1,5 @@
 import { MINUTE_MS, steadyNow } from '../contract/time.ts'
+import { toLifeMs } from '../verification/queue/enqueue.ts'
 import type { BatchDeps } from './batch-deps.ts'
 import { cancelQueued } from './cancel-queued.ts'
 
@@ -21,7 +22,7 @@ export function startBatchFeeder(deps: BatchDeps): BatchFeeder {
     intervalMs: MINUTE_MS / rowsPerMinute,
     aheadMs: AHEAD_MS,
     mostQueued: MOST_QUEUED,
-    lifeMs: queue.settings.limitMs,
+    lifeMs: { test: toLifeMs(queue.settings, 'test'), live: toLifeMs(queue.settings, 'live') },
   }
   let isStopped = false
   let running: Promise<void> | undefined

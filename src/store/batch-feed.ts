@@ -14,7 +14,7 @@ export type FeedOptions = {
   /** Rows of one key that may be in the queue. */
   readonly mostQueued: number
   /** How long a row may wait for its answer after it is due. */
-  readonly lifeMs: number
+  readonly lifeMs: Readonly<Record<Mode, number>>
 }
 
 /** Held while rows are moved to the queue. */
@@ -145,7 +145,7 @@ function toQueued(
     lane: 'batch',
     batch: id,
     delayMs,
-    lifeMs: delayMs + lifeMs,
+    lifeMs: delayMs + lifeMs[mode],
     question: question as Uint8Array,
   }
 }

@@ -68,6 +68,18 @@ describe.each(ENGINES)('batches on %s', (engine, toSettings) => {
   }
 
   describe('202', () => {
+    test('gives a row of a test key up as soon as a single verification of it', async () => {
+      const { id } = (await send(toNdjson([nin(0, { nin: '00000000503' })]))).json().data
+      const life = server.context.store.database.prepare(
+        'SELECT expires_at - accepted_at AS ms FROM queued_verifications WHERE batch = $1',
+      )
+      await expect.poll(async () => (await life.get(id)) !== undefined).toBe(true)
+      // It is due some milliseconds after it was accepted.
+      expect(Number((await life.get(id))?.ms)).toBeLessThan(40_000)
+      await server.app.inject({ method: 'DELETE', url: `${URL_OF_BATCHES}/${id}`, headers: bearer() })
+      await waitForEnd(id)
+    })
+
     test('takes NDJSON, refuses bad rows alone, and answers each row as a single verification', async () => {
       const rows = [
         nin(1, { reference: 'Customer "1"' }),

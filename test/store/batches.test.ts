@@ -6,7 +6,7 @@ import type { Store } from '../../src/store/store.ts'
 import { describeEngines, ENGINES } from './engines.ts'
 import { toErasureSubject } from './erasure-subject.ts'
 
-const FEED = { intervalMs: 100, aheadMs: 1000, mostQueued: 50, lifeMs: 60_000 }
+const FEED = { intervalMs: 100, aheadMs: 1000, mostQueued: 50, lifeMs: { test: 60_000, live: 60_000 } }
 const OWNER = 'here'
 const SUBJECT = Buffer.alloc(32, 7)
 

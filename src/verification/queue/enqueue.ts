@@ -1,4 +1,5 @@
 import type { AuditEntry } from '../../audit/row.ts'
+import type { Mode } from '../../contract/scope.ts'
 import { steadyNow } from '../../contract/time.ts'
 import { AppError } from '../../errors.ts'
 import type { Enqueue, QueueRefusal } from '../../store/queue-change.ts'
@@ -6,6 +7,7 @@ import type { IdempotencyClaim } from '../idempotency.ts'
 import type { Verification } from '../verification.ts'
 import type { VerificationDeps } from '../verification-deps.ts'
 import { toCodeResponse } from './pending-response.ts'
+import type { QueueSettings } from './queue-deps.ts'
 import { sealQuestion } from './sealed-question.ts'
 
 /**
@@ -13,6 +15,10 @@ import { sealQuestion } from './sealed-question.ts'
  * sandbox together, so that it survives the death of the process that works on it.
  */
 const TEST_LIMIT_MS = 30_000
+
+/** How long a verification may be pending. */
+export const toLifeMs = ({ limitMs }: Pick<QueueSettings, 'limitMs'>, mode: Mode): number =>
+  mode === 'test' ? Math.min(TEST_LIMIT_MS, limitMs) : limitMs
 
 type EnqueueOptions = {
   readonly claim: IdempotencyClaim | undefined
@@ -30,7 +36,7 @@ export async function enqueue<T>(
   const { deps, idType, request, reference, auditFields } = verification
   const { caller, requestId } = request
   const { settings, keyring, signals } = deps.queue
-  const lifeMs = caller.mode === 'test' ? Math.min(TEST_LIMIT_MS, settings.limitMs) : settings.limitMs
+  const lifeMs = toLifeMs(settings, caller.mode)
   const response = toCodeResponse('pending', reference, requestId)
   const change: Enqueue = {
     kind: 'enqueue',
