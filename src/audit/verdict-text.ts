@@ -110,7 +110,7 @@ const WITHOUT_CHECKPOINTS = [
 ]
 
 const toLimitOfFile = (path: string, last: string) =>
-  `This holds up to ${last}. To find rows that were removed or rewritten after that, use a newer copy than ${path}.`
+  `This holds up to ${last}, the time of the last checkpoint in ${path}. Rows that were removed or rewritten after that time can be found only by a later check, with a newer checkpoint from there.`
 
 const toLossText = ({ chain, kept, acknowledged, by, time }: StatedLoss) =>
   `Lost and recorded at ${toVisible(time)} by ${toVisible(by)}: rows ${kept + 1} to ${acknowledged} of chain ${toVisible(chain)}, which callers were answered on.`
