@@ -29,16 +29,32 @@ type FilterOptions = {
 
 type View = ReturnType<typeof toRequestView>
 
-export const listRequests = ({ limit, json, ...options }: FilterOptions & { limit: number }): Promise<void> =>
-  withStore(async (context) => {
+export async function listRequests({
+  limit,
+  json,
+  ...given
+}: FilterOptions & { limit: number }): Promise<void> {
+  const options = await readGivenId(given)
+  await withStore(async (context) => {
     const views = await toViews(context, await findAll(context, toFilter(context, options), limit))
     if (json) say(JSON.stringify(views))
     else if (views.length === 0) say(noneFound(context))
     else say(toTable([TITLES, ...views.map(toCells)]))
   })
+}
+
+/** `-` stands for an id on standard input or at a prompt. */
+const readGivenId = async <T extends Pick<FilterOptions, 'id'>>(options: T): Promise<T> =>
+  options.id === '-' ? { ...options, id: await readId() } : options
+
+async function readId(): Promise<string> {
+  const id = (await readSecret('request_id: ')).trim()
+  if (id !== '') return id
+  throw new UserError('No request_id was given on standard input.')
+}
 
 export async function showRequest(given: string, { json }: { json?: true }): Promise<void> {
-  const id = given === '-' ? (await readSecret('request_id: ')).trim() : given
+  const id = given === '-' ? await readId() : given
   await withStore(async (context) => {
     const filter = id.startsWith('ver_') ? { reference: id } : { id }
     const views = await toViews(context, await findAll(context, toFilter(context, filter), 1000))
@@ -50,8 +66,9 @@ export async function showRequest(given: string, { json }: { json?: true }): Pro
 
 const POLL_MS = 1000
 
-export const tailRequests = ({ json, ...options }: FilterOptions): Promise<void> =>
-  withStore(async (context) => {
+export async function tailRequests({ json, ...given }: FilterOptions): Promise<void> {
+  const options = await readGivenId(given)
+  await withStore(async (context) => {
     const { from: _from, until: _until, ...filter } = toFilter(context, options)
     // Since the command was started: opening the database takes a moment.
     const tail = createTail(context.store.requests, filter, Math.floor(performance.timeOrigin))
@@ -62,6 +79,7 @@ export const tailRequests = ({ json, ...options }: FilterOptions): Promise<void>
       await pause(POLL_MS)
     }
   })
+}
 
 function toFilter({ keyring, config: { requestsKeep } }: ReadContext, options: FilterOptions): RequestFilter {
   const { id, reference, key: keyId, mode, operation, status, code, since, until } = options

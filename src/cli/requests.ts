@@ -74,7 +74,7 @@ export function addRequestsCommand(program: Command): void {
 
 const addFilters = (command: Command): Command =>
   command
-    .option('--id <id>', 'with this request_id', readId)
+    .option('--id <id>', 'with this request_id; - reads it from standard input', readId)
     .option('--reference <reference>', 'of this verification')
     .option('--key <id>', 'of this key, by its public id')
     .addOption(new Option('--mode <mode>', 'of keys of this mode').choices(['test', 'live']))
@@ -102,6 +102,6 @@ const NAMED = /^(-|ver_[0-9a-z]{36}|own_[0-9a-f]{32})$/
 function readId(text: string): string {
   if (NAMED.test(text) || isDrawnByChance(text)) return text
   throw new UserError(
-    "This does not look like an id that was drawn by chance, so it may be personal. Give a caller's own id on standard input: tabbat requests show -",
+    "This does not look like an id that was drawn by chance, so it may be personal. Give a caller's own id on standard input, with - in its place: tabbat requests show -",
   )
 }

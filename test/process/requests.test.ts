@@ -1,10 +1,19 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { text } from 'node:stream/consumers'
 import { expect, it } from 'vitest'
 import { SANDBOX_KEY } from '../../src/keys/sandbox-key.ts'
 import { newDataDir, startServer, tabbat } from './tabbat.ts'
 
 const OWN_ID = 'customer-12345678901'
+const DASHED_ID = '-12345678901'
+
+async function withInput(settings: Record<string, string>, input: string, ...args: string[]) {
+  const env = { PATH: process.env.PATH ?? '', ...settings }
+  const child = spawn('bin/tabbat', args, { env, stdio: ['pipe', 'pipe', 'inherit'] })
+  child.stdin.end(`${input}\n`)
+  return JSON.parse(await text(child.stdout))
+}
 
 it('tabbat requests finds what a caller quotes, and follows the log', async () => {
   const settings = { TABBAT_DATA_DIR: newDataDir() }
@@ -22,7 +31,7 @@ it('tabbat requests finds what a caller quotes, and follows the log', async () =
     })
     // It has opened the database when it says which.
     await once(tail.stderr, 'data')
-    await verify('1')
+    await verify('1', { 'x-request-id': DASHED_ID })
     await verify('12345678901', { 'x-request-id': OWN_ID })
     const failed = await verify('00000000503')
     const id = failed.headers.get('x-request-id') ?? ''
@@ -49,7 +58,13 @@ it('tabbat requests finds what a caller quotes, and follows the log', async () =
 
     const refused = await tabbat(settings, 'requests', 'show', OWN_ID)
     expect([refused.code, refused.stderr.includes(OWN_ID)]).toEqual([1, false])
-    const none = await tabbat(settings, 'requests', 'show', 'req_00000000000000000000000000000000')
+    const own = await withInput(settings, OWN_ID, 'requests', 'list', '--id', '-', '--json')
+    expect(own).toMatchObject([{ request_id: expect.stringMatching(/^own_/), status: 200 }])
+    const dashed = await withInput(settings, DASHED_ID, 'requests', 'show', '-', '--json')
+    expect(dashed).toMatchObject([{ status: 422 }])
+    const empty = await tabbat(settings, 'requests', 'list', '--id', '-')
+    expect([empty.code, empty.stderr]).toEqual([1, expect.stringContaining('No request_id was given')])
+    const none = await tabbat(settings, 'requests', 'show', 'req_ab000000000000000000000000000000')
     expect([none.code, none.stderr]).toEqual([1, expect.stringContaining('has no such request')])
   } finally {
     await server.stop()
