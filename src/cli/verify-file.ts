@@ -97,7 +97,7 @@ async function runVerifyFile(kind: Kind, path: string, options: Options): Promis
   const key = await readKey(config)
   const checked = await checkFile(path, kind, file.format, key)
   const { price, url } = options
-  const estimate = toEstimate(config, {
+  const estimate = await toEstimate(config, {
     kind,
     rows: checked.good,
     key,

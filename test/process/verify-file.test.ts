@@ -7,6 +7,7 @@ import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { SANDBOX_KEY } from '../../src/keys/sandbox-key.ts'
 import { toCells } from '../../src/registry/import/csv.ts'
+import { ENGINES, newSettings } from '../registry/sealed-registry.ts'
 import { newDataDir, type RunningServer, startServer, tabbat } from './tabbat.ts'
 
 const KEY = { TABBAT_API_KEY: SANDBOX_KEY }
@@ -149,6 +150,22 @@ describe('tabbat verify-file', () => {
     expect(code).toBe(1)
     expect(stderr).toContain('Cost: up to ₦101.00 (2 rows × ₦50.50, the price of dojah).')
     expect(stderr).toContain('Nothing was sent. Without a terminal, confirm the cost with --yes')
+  })
+
+  it.each(ENGINES)('takes the price from the changed order of the sources on %s', async (engine) => {
+    writeFileSync(input, toCsv(2))
+    const settings = {
+      ...(await newSettings(engine)),
+      TABBAT_API_KEY: `tbt_live_${'x'.repeat(46)}`,
+      TABBAT_NIN_SOURCES: 'dojah,prembly',
+      TABBAT_DOJAH_APP_ID: 'app',
+      TABBAT_DOJAH_SECRET: 'secret',
+      TABBAT_DOJAH_PRICE: '50.50',
+      ...{ TABBAT_PREMBLY_API_KEY: 'key', TABBAT_PREMBLY_APP_ID: 'app', TABBAT_PREMBLY_PRICE: '20' },
+    }
+    expect(await tabbat(settings, 'sources', 'order', 'nin', 'prembly,dojah')).toMatchObject({ code: 0 })
+    const { stderr } = await tabbat(settings, 'verify-file', 'nin', input, '--dry-run')
+    expect(stderr).toContain('Cost: up to ₦40.00 (2 rows × ₦20.00, the price of prembly).')
   })
 
   it.each([

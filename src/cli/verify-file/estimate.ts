@@ -1,8 +1,12 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
 import { toCount } from '../../app/terminal.ts'
 import type { Config } from '../../config/config.ts'
+import { readCallOrders } from '../../context/source-control.ts'
 import type { Kind } from '../../crypto/blind-index.ts'
 import { UserError } from '../../errors.ts'
 import type { VendorName } from '../../sources/vendors.ts'
+import { openStore, SQLITE_FILE } from '../../store/store.ts'
 import { confirm, isInteractive } from '../prompt.ts'
 
 /** What a run costs, in kobo. Undefined: the price is not known here. */
@@ -19,7 +23,7 @@ type EstimateOptions = {
 }
 
 /** Rows × price of the first source that has a price. Further sources are asked only if it fails. */
-export function toEstimate(config: Config, options: EstimateOptions): Estimate {
+export async function toEstimate(config: Config, options: EstimateOptions): Promise<Estimate> {
   const { rows, key, isRemote, price } = options
   if (key.startsWith('tbt_test_')) return { kobo: 0, text: 'Cost: none. A test key gets synthetic people.' }
   if (price !== undefined) return toCost(rows, price, '--price')
@@ -28,15 +32,24 @@ export function toEstimate(config: Config, options: EstimateOptions): Estimate {
       kobo: undefined,
       text: 'Cost: the prices of that server are not known here. Give --price to compute it.',
     }
-  const paid = findPaidSource(config, options.kind)
+  const paid = findPaidSource(config, await readOrder(config, options.kind))
   return paid ? toCost(rows, paid.price, paid.name) : { kobo: 0, text: 'Cost: none. No source has a price.' }
 }
 
-function findPaidSource({ ninSources, bvnSources, vendors }: Config, kind: Kind) {
-  return (kind === 'nin' ? ninSources : bvnSources)
-    .map((name) => ({ name, price: toPrice(vendors[name as VendorName]) }))
-    .find(({ price }) => price > 0)
+/** As it was changed while the servers run, or else that of the settings. */
+async function readOrder(config: Config, kind: Kind): Promise<readonly string[]> {
+  const { dataDir, databaseUrl } = config
+  if (databaseUrl === undefined && !existsSync(join(dataDir, SQLITE_FILE))) return config[`${kind}Sources`]
+  const store = await openStore({ dataDir, databaseUrl, mustExist: true, isReading: true })
+  try {
+    return (await readCallOrders(store, config))[kind].names
+  } finally {
+    await store.close()
+  }
 }
+
+const findPaidSource = ({ vendors }: Config, names: readonly string[]) =>
+  names.map((name) => ({ name, price: toPrice(vendors[name as VendorName]) })).find(({ price }) => price > 0)
 
 /** Vendors of lists have no price. */
 const toPrice = (values: object | undefined) => (values && 'price' in values ? Number(values.price) : 0)
