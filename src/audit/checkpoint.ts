@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { DAY_MS, steadyNow } from '../contract/time.ts'
 import { UserError } from '../errors.ts'
 import type { ChainEnd } from '../store/audit-chains.ts'
 import type { AuditTable, Checkpoint } from '../store/audit-table.ts'
@@ -42,13 +43,23 @@ export async function makeCheckpoint(table: AuditTable, signer: Signer, folder: 
     // A chain without new rows keeps its entry of the last checkpoint.
     else heads.push(isCovered ? last : await toHead(table, end, last?.sequence ?? 0))
   }
-  const body: CheckpointBody = { version: 1, time: new Date().toISOString(), heads }
+  const body: CheckpointBody = { version: 1, time: toNextTime(before), heads }
   const text = JSON.stringify(body)
   const checkpoint = { time: body.time, body: text, signature: signer.sign(text) }
   await table.insertCheckpoint(checkpoint)
   await appendCheckpoint(folder, checkpoint)
   await table.retire(retired, unusedSince, Date.now())
   return checkpoint
+}
+
+/**
+ * Later than the last checkpoint, also after the clock was set back: the last one by time must be the last one that was made, and
+ * the witness takes those of earlier times as sent. One of a clock that was ahead by more than a day is not followed.
+ */
+function toNextTime(before: Checkpoint | undefined): string {
+  const now = steadyNow()
+  const next = before ? Date.parse(before.time) + 1 : 0
+  return new Date(next > now && next - now < DAY_MS ? next : now).toISOString()
 }
 
 async function toHead(table: AuditTable, end: ChainEnd, from: number): Promise<ChainHead> {

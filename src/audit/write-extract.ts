@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { LoggedRow } from '../store/audit-row.ts'
-import type { Checkpoint } from '../store/audit-table.ts'
+import type { AuditTable, Checkpoint } from '../store/audit-table.ts'
 import type { Store } from '../store/store.ts'
 import type { AuditFilter } from './audit-filter.ts'
 import { toPlainRow } from './export.ts'
@@ -44,7 +44,8 @@ type ExtractOptions = {
 export async function* writeExtract(deps: ExtractDeps, options: ExtractOptions): AsyncIterable<string> {
   const { view, format, filter, shownFilter, keyNames } = options
   const made_at = new Date().toISOString()
-  const to = filter.to !== undefined && filter.to < made_at ? filter.to : made_at
+  const until = await findEnd(deps.store.audit, made_at)
+  const to = filter.to !== undefined && filter.to < until ? filter.to : until
   const file = createFile(format)
   const archives = (await deps.store.archives.list()).length
   const about: ExtractAbout = { kind: EXTRACT_KIND, version: 1, made_at, view, filter: shownFilter, archives }
@@ -66,6 +67,16 @@ export async function* writeExtract(deps: ExtractDeps, options: ExtractOptions):
     sha256: file.digest(),
   }
   yield file.toLine(toEnd(statement, deps.signer))
+}
+
+/** The time of the newest row, if the clock was set back since then. */
+async function findEnd(table: AuditTable, now: string): Promise<string> {
+  let end = now
+  for (const { chain, sequence } of await table.ends()) {
+    const last = await table.find(chain, sequence)
+    if (last && last.time > end) end = last.time
+  }
+  return end
 }
 
 function toEnd(statement: ExtractStatement, signer: Signer): ExtractEnd {
