@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest'
+import { changeKey } from '../../src/keys/change-key.ts'
 import { dojah } from '../../src/simulator/dojah.ts'
 import { toPhoneCoreOf } from '../../src/simulator/people.ts'
 import { openStandIn } from '../../src/simulator/stand-in.ts'
@@ -41,10 +42,29 @@ async function openServer(engine: string) {
       await queue.signals.waitForEnd(reference, 20)
     }
   }
-  return { ...server, vendor, ask, call, attempted }
+  return { ...server, vendor, key, ask, call, attempted }
 }
 
 const engines = hasPostgres() ? ['SQLite', 'PostgreSQL'] : ['SQLite']
+
+it.each(engines)(
+  'a pending verification is cancelled when its key loses the scope, on %s',
+  async (engine) => {
+    const { context, vendor, key, ask, attempted } = await openServer(engine)
+    context.lifecycle.stopping = true
+    const { reference } = await ask('order-1')
+    const deps = { ...context, keyring: context.keyring() }
+    await changeKey(deps, key.slice(9, 17), { scopes: ['catalogue:read'] })
+    context.lifecycle.stopping = false
+    await attempted(reference)
+    const rows = await context.store.audit.byReference(reference)
+    expect(rows.map(({ phase, outcome, detail }) => [phase, outcome, detail])).toEqual([
+      ['queued', null, null],
+      ['outcome', 'cancelled', 'the key has lost the scope'],
+    ])
+    expect(vendor.count()).toBe(0)
+  },
+)
 
 describe.each(engines)('the Idempotency-Key of a pending verification on %s', (engine) => {
   it('keeps its count of paid calls when the verification is cancelled', async () => {

@@ -10,7 +10,10 @@ import { openQuestion, type Question } from './sealed-question.ts'
 /** Without a verification it has ended here: `bug` is why its question cannot be opened, if that is the reason. */
 type Opened<T> = { readonly verification: Verification<T> } | { readonly bug?: unknown }
 
-/** Opens the question of a verification that was claimed. It ends if its key has ended, or if the question is damaged. */
+/**
+ * Opens the question of a verification that was claimed. It ends if its key has ended or lost the scope, or if the
+ * question is damaged.
+ */
 export async function openClaimed<T>(
   deps: VerificationDeps,
   idType: IdType<T>,
@@ -19,8 +22,8 @@ export async function openClaimed<T>(
   const { keyring, settings, findCaller } = deps.queue
   const { reference, lease, paidCalls: used } = claimed
   const caller = await findCaller(claimed.keyId)
-  if (!caller) {
-    await endUnasked(deps, claimed, undefined, 'the key has ended')
+  if (!caller?.scopes.has(`kyc:${idType.kind}`)) {
+    await endUnasked(deps, claimed, undefined, caller ? 'the key has lost the scope' : 'the key has ended')
     return {}
   }
   let question: Question
