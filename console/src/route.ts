@@ -51,5 +51,3 @@ export function useFilters(): readonly [URLSearchParams, (changes: FilterChanges
   }
   return [filters, change]
 }
-
-export { findKeySearch, toHash, toKeySearch } from './hash.ts'

@@ -1,6 +1,6 @@
 import type { RequestView } from '../../../src/admin/shapes/requests.ts'
 import { toMs } from '../format.ts'
-import { toHash } from '../route.ts'
+import { toHash } from '../hash.ts'
 import { requestsTexts as texts } from '../texts/en/requests.ts'
 import { CodeBlock, CopyButton } from './copy.tsx'
 import { Dialog } from './dialog.tsx'
