@@ -1,4 +1,4 @@
-import { useId, useState } from 'preact/hooks'
+import { useState } from 'preact/hooks'
 import type { UploadResult } from '../../../src/admin/shapes/batches.ts'
 import { ApiError } from '../api-client.ts'
 import { useAppContext } from '../app-context.ts'
@@ -9,6 +9,7 @@ import { useMutation } from '../use-mutation.ts'
 import { SubmitButton } from './dialog.tsx'
 import { ErrorNote } from './error-note.tsx'
 import { SecretField } from './field.tsx'
+import { FileField } from './file-field.tsx'
 import { Panel } from './panel.tsx'
 
 type KeyProps = {
@@ -40,7 +41,6 @@ const MOST_SHOWN = 20
 
 export function BatchUpload({ apiKey, onKey, hasSandbox, onDone }: KeyProps & { onDone: () => void }) {
   const { api } = useAppContext()
-  const id = useId()
   const [file, setFile] = useState<File>()
   const [accepted, setAccepted] = useState<Accepted>()
   const upload = useMutation(async () => {
@@ -60,19 +60,12 @@ export function BatchUpload({ apiKey, onKey, hasSandbox, onDone }: KeyProps & { 
           upload.run()
         }}
       >
-        <div class="field">
-          <label for={id}>{texts.file}</label>
-          <input
-            id={id}
-            type="file"
-            accept=".csv,.ndjson,.jsonl,.json"
-            aria-describedby={`${id}-help`}
-            onChange={(event) => setFile(event.currentTarget.files?.[0])}
-          />
-          <small id={`${id}-help`} class="dim">
-            {texts.fileHelp}
-          </small>
-        </div>
+        <FileField
+          label={texts.file}
+          help={texts.fileHelp}
+          accept=".csv,.ndjson,.jsonl,.json"
+          onFile={setFile}
+        />
         <BatchKeyField label={texts.key} apiKey={apiKey} onKey={onKey} hasSandbox={hasSandbox} />
         <SubmitButton isBusy={upload.isBusy} isDisabled={!file || (apiKey.trim() === '' && !hasSandbox)}>
           {texts.send}

@@ -8,6 +8,7 @@ import { useMutation } from '../use-mutation.ts'
 import { ActivateDialog, type ChangeDialogProps } from './activate-dialog.tsx'
 import { Dialog, SubmitButton } from './dialog.tsx'
 import { ErrorNote } from './error-note.tsx'
+import { FileField } from './file-field.tsx'
 import { Loading } from './query-result.tsx'
 
 /** Shows the changes first; they are activated in a second step. */
@@ -68,18 +69,13 @@ function Content({ text, onText }: { text: string; onText: (text: string) => voi
   const id = useId()
   return (
     <>
-      <div class="field">
-        <label for={`${id}-file`}>{texts.file}</label>
-        <input
-          id={`${id}-file`}
-          type="file"
-          accept="application/json,.json"
-          onChange={async (event) => {
-            const file = event.currentTarget.files?.[0]
-            if (file) onText(await file.text())
-          }}
-        />
-      </div>
+      <FileField
+        label={texts.file}
+        accept="application/json,.json"
+        onFile={async (file) => {
+          if (file) onText(await file.text())
+        }}
+      />
       <div class="field">
         <label for={`${id}-text`}>{texts.orPasteJson}</label>
         <textarea

@@ -1,4 +1,4 @@
-import { useEffect, useId, useState } from 'preact/hooks'
+import { useEffect, useState } from 'preact/hooks'
 import type { ChainCheck } from '../../../src/admin/shapes/audit.ts'
 import { useAppContext, useHasRole } from '../app-context.ts'
 import { toCount } from '../format.ts'
@@ -7,6 +7,7 @@ import { fill } from '../texts/fill.ts'
 import { useMutation } from '../use-mutation.ts'
 import { useQuery } from '../use-query.ts'
 import { ErrorNote } from './error-note.tsx'
+import { FileField } from './file-field.tsx'
 import { Panel } from './panel.tsx'
 import { QueryResult } from './query-result.tsx'
 import { When } from './when.tsx'
@@ -52,7 +53,6 @@ export function ChainCheckPanel() {
 
 /** A copy of the checkpoints that this server cannot have changed. */
 function KeptCopy({ isBusy, onFile }: { isBusy: boolean; onFile: (file: File) => void }) {
-  const id = useId()
   const [file, setFile] = useState<File>()
   return (
     <form
@@ -61,19 +61,7 @@ function KeptCopy({ isBusy, onFile }: { isBusy: boolean; onFile: (file: File) =>
         if (file) onFile(file)
       }}
     >
-      <div class="field">
-        <label for={id}>{texts.file}</label>
-        <input
-          id={id}
-          type="file"
-          accept=".log,.ndjson,.txt"
-          aria-describedby={`${id}-help`}
-          onChange={(event) => setFile(event.currentTarget.files?.[0])}
-        />
-        <small id={`${id}-help`} class="dim">
-          {texts.fileHelp}
-        </small>
-      </div>
+      <FileField label={texts.file} help={texts.fileHelp} accept=".log,.ndjson,.txt" onFile={setFile} />
       <button type="submit" disabled={isBusy || !file} aria-busy={isBusy}>
         {texts.verifyFile}
       </button>

@@ -9,7 +9,7 @@ type Common = {
 }
 
 /** A label, the input, help and error, linked for screen readers. */
-function FieldFrame({
+export function FieldFrame({
   label,
   help,
   error,
@@ -34,7 +34,7 @@ function FieldFrame({
   )
 }
 
-const toAriaProps = (id: string, { help, error }: Common) => ({
+export const toAriaProps = (id: string, { help, error }: Common) => ({
   id,
   'aria-describedby': [help && `${id}-help`, error && `${id}-error`].filter(Boolean).join(' ') || undefined,
   'aria-invalid': error ? ('true' as const) : undefined,
