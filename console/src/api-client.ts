@@ -93,7 +93,7 @@ async function readError(response: Response): Promise<ApiError> {
   const { code, message, errors } = (await response.json().catch(() => ({}))) as ErrorBody
   const fields = Object.entries(errors ?? {}).map(([name, sentences]) => [
     name,
-    toFieldSentence(name, sentences[0] ?? 'is not valid'),
+    toFieldSentence(name, sentences[0] ?? texts.notValid),
   ])
   return new ApiError(
     status,
@@ -110,7 +110,7 @@ function toFieldSentence(name: string, text: string): string {
   if (!text.startsWith(`${name} `)) return toSentence(text)
   const plain = text
     .slice(name.length + 1)
-    .replace('>=', 'at least')
-    .replace('<=', 'at most')
+    .replace('>=', texts.atLeast)
+    .replace('<=', texts.atMost)
   return toSentence(`${toLabel(name.split('.').at(-1) ?? name)} ${plain}`)
 }

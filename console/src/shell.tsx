@@ -30,7 +30,7 @@ export function Shell({ page, rest }: { page: Page; rest: string }) {
       <header class="side" data-open={isOpen}>
         <div class="brand">
           <a href={toHash('overview')}>
-            <Mark /> Tabbat
+            <Mark /> {shellTexts.brand}
           </a>
           <button
             type="button"

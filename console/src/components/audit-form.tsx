@@ -9,6 +9,7 @@ import {
   toLocalInput,
 } from '../audit-filters.ts'
 import { toLabel, toOperation } from '../format.ts'
+import { NUMBER_KINDS } from '../number-kinds.ts'
 import { auditTexts as texts } from '../texts/en/audit.ts'
 import type { TypedNumber } from '../use-audit-search.ts'
 import { SubmitButton } from './dialog.tsx'
@@ -176,11 +177,6 @@ function KeyField({ draft, keys, onChange }: FieldsProps & { keys: AuditOptions[
   )
 }
 
-const KINDS = [
-  { value: 'nin', text: 'NIN' },
-  { value: 'bvn', text: 'BVN' },
-]
-
 function Person({ draft, onChange, error }: FieldsProps & { error: string | undefined }) {
   return (
     <>
@@ -188,7 +184,7 @@ function Person({ draft, onChange, error }: FieldsProps & { error: string | unde
         label={texts.kind}
         value={draft.kind}
         onValue={(kind) => onChange({ kind: kind as Draft['kind'] })}
-        options={KINDS}
+        options={NUMBER_KINDS}
       />
       <SecretField
         label={texts.number}

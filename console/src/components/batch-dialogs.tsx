@@ -1,10 +1,10 @@
 import type { ListedBatch } from '../../../src/admin/shapes/batches.ts'
 import { useAppContext } from '../app-context.ts'
 import { saveFile } from '../save-file.ts'
+import { batchesTexts as texts } from '../texts/en/batches.ts'
 import { useMutation } from '../use-mutation.ts'
 import { BatchKeyField } from './batch-upload.tsx'
-import { Confirm, Dialog, SubmitButton } from './dialog.tsx'
-import { ErrorNote } from './error-note.tsx'
+import { Confirm, FormDialog } from './dialog.tsx'
 
 type CancelProps = {
   readonly batch: ListedBatch
@@ -19,11 +19,8 @@ export function CancelBatch({ batch, onClose, onDone }: CancelProps) {
     onDone()
   })
   return (
-    <Confirm title="Cancel this batch?" verb="Cancel the batch" mutation={cancel} onClose={onClose} isDanger>
-      <p>
-        Rows that have not begun are not verified. Rows that have begun are finished, and the results so far
-        stay.
-      </p>
+    <Confirm title={texts.cancelTitle} verb={texts.cancelVerb} mutation={cancel} onClose={onClose} isDanger>
+      <p>{texts.cancelText}</p>
     </Confirm>
   )
 }
@@ -45,28 +42,15 @@ export function DownloadResults({ batch, apiKey, onKey, hasSandbox, onClose }: D
     onClose()
   })
   return (
-    <Dialog title="Download the results" onClose={onClose}>
-      <form
-        onSubmit={(event) => {
-          event.preventDefault()
-          download.run()
-        }}
-      >
-        <p>The file holds personal data. The download is written to the audit log with your account.</p>
-        <BatchKeyField
-          label="Key that sent the batch"
-          apiKey={apiKey}
-          onKey={onKey}
-          hasSandbox={hasSandbox}
-        />
-        <ErrorNote error={download.error} />
-        <footer>
-          <button type="button" class="plain" onClick={onClose}>
-            Close
-          </button>
-          <SubmitButton isBusy={download.isBusy}>Download CSV</SubmitButton>
-        </footer>
-      </form>
-    </Dialog>
+    <FormDialog
+      title={texts.downloadTitle}
+      verb={texts.downloadVerb}
+      mutation={download}
+      onSubmit={download.run}
+      onClose={onClose}
+    >
+      <p>{texts.downloadNote}</p>
+      <BatchKeyField label={texts.downloadKey} apiKey={apiKey} onKey={onKey} hasSandbox={hasSandbox} />
+    </FormDialog>
   )
 }

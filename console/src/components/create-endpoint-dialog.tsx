@@ -5,6 +5,7 @@ import { useAppContext } from '../app-context.ts'
 import { webhooksTexts as texts } from '../texts/en/webhooks.ts'
 import { useMutation } from '../use-mutation.ts'
 import { useQuery } from '../use-query.ts'
+import { NameField } from './access-fields.tsx'
 import { Choices } from './choices.tsx'
 import { FormDialog } from './dialog.tsx'
 import { Segments, TextField } from './field.tsx'
@@ -59,14 +60,12 @@ export function CreateEndpointDialog({ endpoints, onClose, onCreated }: CreatePr
       isReady={isReady}
       isWide
     >
-      <TextField
+      <NameField
         label={texts.name}
         value={draft.name}
         onValue={(name) => change({ name })}
-        placeholder={texts.namePlaceholder}
+        example={texts.namePlaceholder}
         error={fields.name}
-        maxLength={80}
-        required
       />
       <TextField
         label={texts.address}

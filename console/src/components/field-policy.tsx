@@ -4,6 +4,10 @@ import type { Static } from '../../../src/contract/schema.ts'
 import type { ApiError } from '../api-client.ts'
 import { useAppContext, useHasRole } from '../app-context.ts'
 import { toLabel } from '../format.ts'
+import { NUMBER_KINDS } from '../number-kinds.ts'
+import { commonTexts } from '../texts/en/common.ts'
+import { fieldPolicyTexts as texts } from '../texts/en/field-policy.ts'
+import { fill } from '../texts/fill.ts'
 import { Checkbox, Segments } from './field.tsx'
 import { LoadError } from './query-result.tsx'
 import { ScrollBox } from './table.tsx'
@@ -11,11 +15,6 @@ import { ScrollBox } from './table.tsx'
 export type Policy = { readonly hide: readonly string[]; readonly reveal: readonly string[] }
 
 type Group = Static<typeof FieldGroup>
-
-const KINDS = [
-  { value: 'nin', text: 'NIN' },
-  { value: 'bvn', text: 'BVN' },
-] as const
 
 type FieldPolicyProps = {
   readonly groups: readonly Group[]
@@ -28,12 +27,9 @@ export function FieldPolicy({ groups, policy, onPolicy }: FieldPolicyProps) {
   const isOwner = useHasRole('owner')
   return (
     <details class="policy">
-      <summary>Fields in responses{toSummary(policy)}</summary>
+      <summary>{toSummary(policy)}</summary>
       <p class="dim">
-        Selected fields are returned, all others as <code>****</code>.{' '}
-        {isOwner
-          ? 'Fields that are hidden by default are marked.'
-          : 'Only an owner can select fields that are hidden by default.'}
+        {fill(texts.about, { mask: <code>****</code> })} {isOwner ? texts.marked : texts.onlyOwner}
       </p>
       <div class="halves">
         <div>
@@ -46,7 +42,7 @@ export function FieldPolicy({ groups, policy, onPolicy }: FieldPolicyProps) {
                   label={
                     <>
                       {toLabel(name.split('.').at(-1) ?? name)}
-                      {hidden_by_default && <small class="dim"> hidden by default</small>}
+                      {hidden_by_default && <small class="dim"> {texts.hiddenByDefault}</small>}
                     </>
                   }
                   isOn={hidden_by_default ? policy.reveal.includes(name) : !policy.hide.includes(name)}
@@ -65,10 +61,10 @@ export function FieldPolicy({ groups, policy, onPolicy }: FieldPolicyProps) {
 
 function toSummary({ hide, reveal }: Policy): string {
   const parts = [
-    hide.length > 0 && `${hide.length} hidden`,
-    reveal.length > 0 && `${reveal.length} revealed`,
+    hide.length > 0 && texts.toHidden(hide.length),
+    reveal.length > 0 && texts.toRevealed(reveal.length),
   ].filter(Boolean)
-  return parts.length === 0 ? '' : `: ${parts.join(', ')}`
+  return parts.length === 0 ? texts.title : `${texts.title}: ${parts.join(', ')}`
 }
 
 function toggle(policy: Policy, name: string, isHiddenByDefault: boolean, isOn: boolean): Policy {
@@ -105,13 +101,13 @@ function PolicyPreview({ policy }: { policy: Policy }) {
   return (
     <div class="preview">
       <div class="bar">
-        <b>Preview</b>
-        <Segments legend="Preview of" value={kind} options={KINDS} onValue={setKind} />
+        <b>{texts.preview}</b>
+        <Segments legend={texts.previewOf} value={kind} options={NUMBER_KINDS} onValue={setKind} />
       </div>
       {error && <LoadError error={error} />}
-      <ScrollBox label="A response to this key, about a synthetic person">
+      <ScrollBox label={texts.previewLabel}>
         <pre>
-          <code>{answer ?? 'Loading…'}</code>
+          <code>{answer ?? commonTexts.loading}</code>
         </pre>
       </ScrollBox>
     </div>

@@ -1,12 +1,11 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { RecordView } from '../../../src/admin/shapes/records.ts'
-import { type ApiError, rethrowPasswordError } from '../api-client.ts'
-import { useAppContext, useHasRole } from '../app-context.ts'
+import { useHasRole } from '../app-context.ts'
 import { toLabel } from '../format.ts'
-import { useMutation } from '../use-mutation.ts'
-import { Confirm } from './dialog.tsx'
+import { recordsTexts as texts } from '../texts/en/records.ts'
+import { fill } from '../texts/fill.ts'
 import { Facts } from './facts.tsx'
-import { SecretField, TextField } from './field.tsx'
+import { PersonDialog } from './person-dialog.tsx'
 import { Empty } from './query-result.tsx'
 
 export type RecordQuery = { readonly kind: string; readonly number: string }
@@ -26,7 +25,7 @@ export function FoundRecord({ shown, onShown, onHide }: FoundProps) {
   if (!view.found)
     return (
       <Empty>
-        <p>There is no record with this number.</p>
+        <p>{texts.notFound}</p>
       </Empty>
     )
   return (
@@ -34,18 +33,19 @@ export function FoundRecord({ shown, onShown, onHide }: FoundProps) {
       {until !== undefined && <Countdown until={until} onEnd={onHide} />}
       {isOwner && until === undefined && (
         <button type="button" onClick={() => setAsking(true)}>
-          Reveal…
+          {texts.reveal}
         </button>
       )}
       <Groups view={view} />
       {isAsking && (
-        <Reveal
+        <PersonDialog<RecordView>
+          title={texts.revealTitle}
+          note={texts.revealNote}
+          verb={texts.revealVerb}
+          path="/admin/records/reveal"
           query={query}
           onClose={() => setAsking(false)}
-          onRevealed={(revealed) => {
-            setAsking(false)
-            onShown({ query, view: revealed, until: Date.now() + REVEAL_MS })
-          }}
+          onDone={(revealed) => onShown({ query, view: revealed, until: Date.now() + REVEAL_MS })}
         />
       )}
     </div>
@@ -59,7 +59,7 @@ function Groups({ view }: { view: RecordView }) {
     <>
       {[...groups].map(([group, fields]) => (
         <section key={group}>
-          <h3>{group === '' ? 'Record' : toLabel(group)}</h3>
+          <h3>{group === '' ? texts.record : toLabel(group)}</h3>
           <Facts
             facts={fields.map(({ name, value }) => [toLabel(name.split('.').at(-1) ?? name), value] as const)}
           />
@@ -92,60 +92,11 @@ function Countdown({ until, onEnd }: { until: number; onEnd: () => void }) {
   }, [until, onEnd])
   return (
     <div class="note warn bar">
-      <span>
-        Visible for <b class="number">{left}</b> seconds
-      </span>
-      <progress value={left} max={REVEAL_MS / 1000} aria-label="Seconds left" />
+      <span>{fill(texts.visible, { seconds: <b class="number">{left}</b> })}</span>
+      <progress value={left} max={REVEAL_MS / 1000} aria-label={texts.secondsLeft} />
       <button ref={button} type="button" class="small" onClick={onEnd}>
-        Hide now
+        {texts.hide}
       </button>
     </div>
   )
 }
-
-type RevealProps = {
-  readonly query: RecordQuery
-  readonly onClose: () => void
-  readonly onRevealed: (view: RecordView) => void
-}
-
-function Reveal({ query, onClose, onRevealed }: RevealProps) {
-  const { api, session } = useAppContext()
-  const [reason, setReason] = useState('')
-  const [password, setPassword] = useState('')
-  const mutation = useMutation(async () => {
-    const body = { ...query, reason: reason.trim(), ...(session.has_password && { password }) }
-    onRevealed(await api.post<RecordView>('/admin/records/reveal', body).catch(rethrowPasswordError))
-  })
-  return (
-    <Confirm title="Reveal this record?" verb="Reveal for 60 seconds" mutation={mutation} onClose={onClose}>
-      <p>
-        Your name, the reason and the time are written to the audit log. The values are hidden after 60
-        seconds.
-      </p>
-      <TextField
-        label="Reason"
-        value={reason}
-        onValue={setReason}
-        help="10 to 200 characters. No names or numbers: the audit log cannot be edited."
-        error={toFieldError(mutation.error, 'reason')}
-        minLength={10}
-        maxLength={200}
-        autocomplete="off"
-        required
-      />
-      {session.has_password && (
-        <SecretField
-          label="Your password"
-          value={password}
-          onValue={setPassword}
-          autocomplete="current-password"
-          error={toFieldError(mutation.error, 'password')}
-          required
-        />
-      )}
-    </Confirm>
-  )
-}
-
-const toFieldError = (error: ApiError | undefined, name: string) => error?.fields[name]

@@ -5,13 +5,14 @@ import type {
   KeyWithUsage,
 } from '../../../src/admin/shapes/keys.ts'
 import type { Static } from '../../../src/contract/schema.ts'
+import { toList } from './access-fields.tsx'
 import type { Policy } from './field-policy.tsx'
 
 type KeyRequest = Static<typeof CreateKeyRequest>
 type ChangeRequest = Static<typeof ChangeKeyRequest>
 
 /** In a change: the expiry stays as it is. */
-export const AS_BEFORE = 'as before'
+export const AS_BEFORE = 'unchanged'
 
 /** The state of the form. */
 export type KeyDraft = {
@@ -69,8 +70,6 @@ const toFields = ({ field_groups }: Keys, words: readonly string[]): string[] =>
     .filter((name) =>
       words.some((word) => name === word || name.startsWith(`${word}.`) || name.endsWith(`.${word}`)),
     )
-
-const toList = (text: string) => text.split(/[\s,]+/).filter((part) => part !== '')
 
 export function toCreateRequest(draft: KeyDraft): KeyRequest {
   const [addresses, certificates] = [toList(draft.addresses), toList(draft.certificates)]

@@ -3,8 +3,9 @@ import { useState } from 'preact/hooks'
 import type { Keys } from '../../../src/admin/shapes/keys.ts'
 import { keyFormTexts as texts } from '../texts/en/key-form.ts'
 import type { Mutation } from '../use-mutation.ts'
-import { Dialog, SubmitButton } from './dialog.tsx'
-import { ErrorNote } from './error-note.tsx'
+import { AddressesField, NameField } from './access-fields.tsx'
+import { Choices } from './choices.tsx'
+import { FormDialog } from './dialog.tsx'
 import { Checkbox, SelectField, TextField } from './field.tsx'
 import { FieldPolicy } from './field-policy.tsx'
 import { AS_BEFORE, type KeyDraft } from './key-draft.ts'
@@ -27,46 +28,39 @@ export function KeyForm({ keys, initial, title, verb, mutation, onClose, childre
   const { fields = {} } = mutation.error ?? {}
   const section = { keys, draft, onChange: change, errors: fields }
   return (
-    <Dialog title={title} onClose={onClose} isWide>
-      <form
-        onSubmit={(event) => {
-          event.preventDefault()
-          mutation.run(draft)
-        }}
-      >
-        <TextField
-          label={texts.name}
-          value={draft.name}
-          onValue={(name) => change({ name })}
-          placeholder={texts.nameExample}
-          help={texts.nameHelp}
-          error={fields.name}
-          maxLength={80}
-          required
-        />
-        {children(draft, change)}
-        <Scopes {...section} />
-        <Limits {...section} isNew={initial.expiry !== AS_BEFORE} />
-        <Behaviour {...section} />
-        <FieldPolicy
-          groups={keys.field_groups}
-          policy={draft.policy}
-          onPolicy={(policy) => change({ policy })}
-        />
-        <ErrorNote error={mutation.error} />
-        <footer>
-          <button type="button" class="plain" onClick={onClose}>
-            {texts.cancel}
-          </button>
-          <SubmitButton
-            isBusy={mutation.isBusy}
-            isDisabled={draft.name.trim() === '' || draft.scopes.length === 0}
-          >
-            {verb}
-          </SubmitButton>
-        </footer>
-      </form>
-    </Dialog>
+    <FormDialog
+      title={title}
+      verb={verb}
+      mutation={mutation}
+      onSubmit={() => mutation.run(draft)}
+      onClose={onClose}
+      isReady={draft.name.trim() !== '' && draft.scopes.length > 0}
+      isWide
+    >
+      <NameField
+        label={texts.name}
+        value={draft.name}
+        onValue={(name) => change({ name })}
+        example={texts.nameExample}
+        help={texts.nameHelp}
+        error={fields.name}
+      />
+      {children(draft, change)}
+      <Choices
+        legend={texts.scopes}
+        names={keys.scopes}
+        labels={SCOPE_LABELS}
+        chosen={draft.scopes}
+        onChange={(scopes) => change({ scopes })}
+      />
+      <Limits {...section} isNew={initial.expiry !== AS_BEFORE} />
+      <Behaviour {...section} />
+      <FieldPolicy
+        groups={keys.field_groups}
+        policy={draft.policy}
+        onPolicy={(policy) => change({ policy })}
+      />
+    </FormDialog>
   )
 }
 
@@ -81,28 +75,6 @@ const SCOPE_LABELS: Readonly<Record<string, string>> = {
   'kyc:nin': texts.verifyNins,
   'kyc:bvn': texts.verifyBvns,
   'catalogue:read': texts.readLists,
-}
-
-function Scopes({ keys, draft, onChange }: SectionProps) {
-  const toggle = (scope: KeyDraft['scopes'][number], isOn: boolean) =>
-    onChange({ scopes: keys.scopes.filter((one) => (one === scope ? isOn : draft.scopes.includes(one))) })
-  return (
-    <fieldset>
-      <legend>{texts.scopes}</legend>
-      {keys.scopes.map((scope) => (
-        <Checkbox
-          key={scope}
-          label={
-            <>
-              {SCOPE_LABELS[scope] ?? scope} <code>{scope}</code>
-            </>
-          }
-          isOn={draft.scopes.includes(scope)}
-          onChange={(isOn) => toggle(scope, isOn)}
-        />
-      ))}
-    </fieldset>
-  )
 }
 
 const EXPIRIES = [
@@ -132,12 +104,9 @@ function Limits({ keys, draft, onChange, errors, isNew }: SectionProps & { isNew
         pattern="[0-9]{1,9}"
         error={errors.subjects_per_day}
       />
-      <TextField
-        label={texts.addresses}
+      <AddressesField
         value={draft.addresses}
         onValue={(addresses) => onChange({ addresses })}
-        placeholder="203.0.113.7, 10.0.0.0/8"
-        help={texts.addressesHelp}
         error={errors.allowed_ips}
       />
       <TextField

@@ -4,7 +4,8 @@ import { useAppContext } from '../app-context.ts'
 import { peopleTexts as texts } from '../texts/en/people.ts'
 import { useMutation } from '../use-mutation.ts'
 import { Confirm } from './dialog.tsx'
-import { SecretField, TextField } from './field.tsx'
+import { TextField } from './field.tsx'
+import { PasswordField } from './password-field.tsx'
 
 type PersonDialogProps<T> = {
   readonly title: string
@@ -43,16 +44,7 @@ export function PersonDialog<T>(props: PersonDialogProps<T>) {
         autocomplete="off"
         required
       />
-      {session.has_password && (
-        <SecretField
-          label={texts.password}
-          value={password}
-          onValue={setPassword}
-          autocomplete="current-password"
-          error={mutation.error?.fields.password}
-          required
-        />
-      )}
+      <PasswordField value={password} onValue={setPassword} error={mutation.error?.fields.password} />
     </Confirm>
   )
 }

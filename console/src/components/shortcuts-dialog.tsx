@@ -4,8 +4,8 @@ import { Dialog } from './dialog.tsx'
 const SHORTCUTS = [
   ['/', texts.keys.search],
   ['?', texts.keys.help],
-  ['Esc', texts.keys.close],
-  ['Enter', texts.keys.first],
+  [texts.escape, texts.keys.close],
+  [texts.enter, texts.keys.first],
 ] as const
 
 export function ShortcutsDialog({ onClose }: { onClose: () => void }) {

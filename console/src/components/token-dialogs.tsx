@@ -5,9 +5,10 @@ import { rethrowPasswordError } from '../api-client.ts'
 import { useAppContext } from '../app-context.ts'
 import { tokensTexts as texts } from '../texts/en/tokens.ts'
 import { useMutation } from '../use-mutation.ts'
-import { Confirm, Dialog, SubmitButton } from './dialog.tsx'
-import { ErrorNote } from './error-note.tsx'
-import { SecretField, SelectField, TextField } from './field.tsx'
+import { AddressesField, NameField, toList } from './access-fields.tsx'
+import { Confirm, FormDialog } from './dialog.tsx'
+import { SelectField } from './field.tsx'
+import { PasswordField } from './password-field.tsx'
 
 type TokenRequest = Static<typeof CreateTokenRequest>
 
@@ -26,7 +27,7 @@ type Draft = {
 }
 
 function toRequest({ name, role, expiry, addresses, password }: Draft, hasPassword: boolean): TokenRequest {
-  const list = addresses.split(/[\s,]+/).filter((part) => part !== '')
+  const list = toList(addresses)
   return {
     name: name.trim(),
     role,
@@ -57,38 +58,21 @@ export function CreateTokenDialog({ onClose, onCreated }: CreateProps) {
   )
   const { fields = {} } = create.error ?? {}
   return (
-    <Dialog title={texts.createTitle} onClose={onClose}>
-      <form
-        onSubmit={(event) => {
-          event.preventDefault()
-          create.run()
-        }}
-      >
-        <TokenFields draft={draft} onChange={change} errors={fields} />
-        {session.has_password && (
-          <SecretField
-            label={texts.password}
-            value={draft.password}
-            onValue={(password) => change({ password })}
-            autocomplete="current-password"
-            error={fields.password}
-            required
-          />
-        )}
-        <ErrorNote error={create.error} />
-        <footer>
-          <button type="button" class="plain" onClick={onClose}>
-            {texts.cancel}
-          </button>
-          <SubmitButton
-            isBusy={create.isBusy}
-            isDisabled={draft.name.trim() === '' || (session.has_password && draft.password === '')}
-          >
-            {texts.create}
-          </SubmitButton>
-        </footer>
-      </form>
-    </Dialog>
+    <FormDialog
+      title={texts.createTitle}
+      verb={texts.create}
+      mutation={create}
+      onSubmit={create.run}
+      onClose={onClose}
+      isReady={draft.name.trim() !== '' && (!session.has_password || draft.password !== '')}
+    >
+      <TokenFields draft={draft} onChange={change} errors={fields} />
+      <PasswordField
+        value={draft.password}
+        onValue={(password) => change({ password })}
+        error={fields.password}
+      />
+    </FormDialog>
   )
 }
 
@@ -101,15 +85,13 @@ type FieldsProps = {
 function TokenFields({ draft, onChange, errors }: FieldsProps) {
   return (
     <>
-      <TextField
+      <NameField
         label={texts.name}
         value={draft.name}
         onValue={(name) => onChange({ name })}
-        placeholder={texts.nameExample}
+        example={texts.nameExample}
         help={texts.nameHelp}
         error={errors.name}
-        maxLength={80}
-        required
       />
       <SelectField
         label={texts.role}
@@ -125,12 +107,9 @@ function TokenFields({ draft, onChange, errors }: FieldsProps) {
         options={EXPIRIES}
         error={errors.expires_in}
       />
-      <TextField
-        label={texts.addresses}
+      <AddressesField
         value={draft.addresses}
         onValue={(addresses) => onChange({ addresses })}
-        placeholder="203.0.113.7, 10.0.0.0/8"
-        help={texts.addressesHelp}
         error={errors.allowed_ips}
       />
     </>

@@ -26,7 +26,7 @@ export function TryExamples(call: Call) {
       {call.publicKey === undefined && (
         <p class="dim">{fill(texts.exampleKey, { code: <code>TABBAT_KEY</code> })}</p>
       )}
-      <CodeBlock text={FORMATTERS[language](call)} what={`the call in ${language}`} />
+      <CodeBlock text={FORMATTERS[language](call)} what={texts.toCallIn(language)} />
     </>
   )
 }

@@ -37,7 +37,7 @@ export function TryResponse({ result }: { result: TryResult }) {
       {view === 'card' ? (
         <Card body={body} />
       ) : (
-        <CodeBlock text={JSON.stringify(body, null, 2)} what="the response as JSON" />
+        <CodeBlock text={JSON.stringify(body, null, 2)} what={texts.responseAsJson} />
       )}
     </div>
   )
@@ -121,7 +121,7 @@ function Picture({ address }: { address: unknown }) {
   if (typeof address !== 'string' || !URL.canParse(address, location.href)) return null
   const { origin, href } = new URL(address, location.href)
   if (address === '' || origin !== location.origin) return null
-  return <img class="portrait" src={href} alt="Portrait from the record" width={96} height={112} />
+  return <img class="portrait" src={href} alt={texts.portrait} width={96} height={112} />
 }
 
 function Items({ items }: { items: readonly Body[] }) {

@@ -2,17 +2,13 @@ import { useState } from 'preact/hooks'
 import type { Unlocked } from '../../../src/admin/shapes/attempts.ts'
 import { useAppContext } from '../app-context.ts'
 import { toCount } from '../format.ts'
+import { NUMBER_KINDS } from '../number-kinds.ts'
 import { unlockTexts as texts } from '../texts/en/unlock.ts'
 import { useMutation } from '../use-mutation.ts'
 import { SubmitButton } from './dialog.tsx'
 import { ErrorNote } from './error-note.tsx'
 import { SecretField, SelectField, TextField } from './field.tsx'
 import { Panel } from './panel.tsx'
-
-const KINDS = [
-  { value: 'nin', text: 'NIN' },
-  { value: 'bvn', text: 'BVN' },
-]
 
 const EMPTY = { number: '', reason: '' }
 
@@ -37,7 +33,7 @@ export function UnlockPanel() {
           unlock.run()
         }}
       >
-        <SelectField label={texts.type} value={kind} onValue={setKind} options={KINDS} />
+        <SelectField label={texts.type} value={kind} onValue={setKind} options={NUMBER_KINDS} />
         <SecretField
           label={texts.number}
           value={input.number}

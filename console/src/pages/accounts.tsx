@@ -72,7 +72,7 @@ export function Accounts() {
       {open?.what === 'link' && (
         <ShownOnce
           title={texts.oneTimeLink}
-          what="the link"
+          what={texts.theLink}
           text={`${location.origin}/console${toHash('invite', open.link.token)}`}
           onClose={close}
         >

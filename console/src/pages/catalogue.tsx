@@ -103,7 +103,7 @@ function List({ list, isOpen }: ListProps) {
         <span class="list">
           <span>{toTitle(list.title)}</span>
           <small class="dim number">
-            {toCount(list.items.length)} {list.items.length === 1 ? 'item' : 'items'}
+            {list.items.length === 1 ? texts.oneItem : texts.toItems(toCount(list.items.length))}
           </small>
           <small class="dim">{fill(texts.asOf, { asof: toDay(list.as_of) })}</small>
         </span>

@@ -4,7 +4,7 @@ import { useHasRole } from '../app-context.ts'
 import { ChangeKeyDialog } from '../components/change-key-dialog.tsx'
 import { CreateKeyDialog } from '../components/create-key-dialog.tsx'
 import { Segments, TextField } from '../components/field.tsx'
-import { KeyDialog, RevokeDialog, RollDialog } from '../components/key-dialogs.tsx'
+import { KeyDialog, RevokeDialog, RollKeyDialog } from '../components/key-dialogs.tsx'
 import { KeyUsage } from '../components/key-usage.tsx'
 import { Panel } from '../components/panel.tsx'
 import { Pill } from '../components/pill.tsx'
@@ -13,6 +13,7 @@ import { ShownOnce } from '../components/shown-once.tsx'
 import { Table } from '../components/table.tsx'
 import { When } from '../components/when.tsx'
 import { toCount } from '../format.ts'
+import { keysTexts as texts } from '../texts/en/keys.ts'
 import { useQuery } from '../use-query.ts'
 
 type Open = { readonly what: 'new' } | { readonly what: 'created'; readonly key: string } | OpenKey
@@ -33,14 +34,14 @@ export function Keys() {
   }
   return (
     <>
-      <p class="dim">Use one key per purpose. A key is shown once, when it is created.</p>
+      <p class="dim">{texts.about}</p>
       <Panel
-        title="All keys"
+        title={texts.all}
         aside={
           isOperator &&
           query.value && (
             <button type="button" class="main push" onClick={() => setOpen({ what: 'new' })}>
-              Create key
+              {texts.create}
             </button>
           )
         }
@@ -52,15 +53,15 @@ export function Keys() {
         <CreateKeyDialog keys={query.value} onClose={close} onCreated={finish} />
       )}
       {open?.what === 'created' && (
-        <ShownOnce title="New key" what="the key" text={open.key} onClose={close}>
-          Copy the key now. It is not shown again: only a hash is stored.
+        <ShownOnce title={texts.newKey} what={texts.theKey} text={open.key} onClose={close}>
+          {texts.copyNow}
         </ShownOnce>
       )}
       {open?.what === 'change' && query.value && (
         <ChangeKeyDialog keys={query.value} row={open.row} onClose={close} onDone={done} />
       )}
       {open?.what === 'revoke' && <RevokeDialog row={open.row} onClose={close} onDone={done} />}
-      {open?.what === 'roll' && <RollDialog row={open.row} onClose={close} onCreated={finish} />}
+      {open?.what === 'roll' && <RollKeyDialog row={open.row} onClose={close} onCreated={finish} />}
       {open?.what === 'facts' && <KeyDialog row={open.row} onClose={close} />}
     </>
   )
@@ -69,8 +70,8 @@ export function Keys() {
 const TONES = { active: 'good', revoked: 'bad', expired: 'warn' } as const
 
 const STATES = [
-  { value: 'active', text: 'Active' },
-  { value: 'all', text: 'All' },
+  { value: 'active', text: texts.active },
+  { value: 'all', text: texts.every },
 ] as const
 
 const matches = ({ name, id }: KeyWithUsage, searched: string) =>
@@ -82,7 +83,7 @@ function KeyList({ keys: { keys }, onOpen }: { keys: KeysShape; onOpen: (open: O
   if (keys.length === 0)
     return (
       <Empty>
-        <p>There are no keys yet. Create one for each program that calls this server.</p>
+        <p>{texts.empty}</p>
       </Empty>
     )
   const searched = text.trim().toLowerCase()
@@ -92,21 +93,21 @@ function KeyList({ keys: { keys }, onOpen }: { keys: KeysShape; onOpen: (open: O
       {keys.length > FEW && (
         <div class="bar ends">
           <TextField
-            label="Search the keys"
+            label={texts.search}
             type="search"
             value={text}
             onValue={setText}
-            placeholder="Name or id"
+            placeholder={texts.searchExample}
           />
-          <Segments legend="State" value={state} options={STATES} onValue={setState} />
+          <Segments legend={texts.state} value={state} options={STATES} onValue={setState} />
           <span class="dim push" role="status">
-            {toCount(rows.length)} of {toCount(keys.length)} keys
+            {texts.toShown(toCount(rows.length), toCount(keys.length))}
           </span>
         </div>
       )}
       {rows.length === 0 ? (
         <Empty>
-          <p>No key matches.</p>
+          <p>{texts.noMatch}</p>
         </Empty>
       ) : (
         <KeyTable rows={rows} onOpen={onOpen} />
@@ -121,31 +122,34 @@ const FEW = 10
 function KeyTable({ rows, onOpen }: { rows: readonly KeyWithUsage[]; onOpen: (open: OpenKey) => void }) {
   return (
     <Table
-      label="Keys"
+      label={texts.label}
       rows={rows}
       keyOf={({ id }) => id}
       columns={[
         {
-          title: 'Name',
+          title: texts.name,
           cell: (row) => (
             <button type="button" class="link" onClick={() => onOpen({ what: 'facts', row })}>
               {row.name}
             </button>
           ),
         },
-        { title: 'Id', cell: ({ id }) => <code>{id}</code> },
-        { title: 'Mode', cell: ({ mode }) => <Pill tone={mode === 'live' ? 'live' : 'dim'}>{mode}</Pill> },
-        { title: 'State', cell: ({ state }) => <Pill tone={TONES[state]}>{state}</Pill> },
+        { title: texts.id, cell: ({ id }) => <code>{id}</code> },
         {
-          title: 'Used in 30 days',
+          title: texts.mode,
+          cell: ({ mode }) => <Pill tone={mode === 'live' ? 'live' : 'dim'}>{mode}</Pill>,
+        },
+        { title: texts.state, cell: ({ state }) => <Pill tone={TONES[state]}>{state}</Pill> },
+        {
+          title: texts.used,
           cell: ({ verifications_30d }) => toCount(verifications_30d),
           isNumber: true,
         },
         {
-          title: 'Last used',
-          cell: ({ last_used_at }) => <When at={last_used_at} to="hour" otherwise="never" />,
+          title: texts.lastUsed,
+          cell: ({ last_used_at }) => <When at={last_used_at} to="hour" otherwise={texts.never} />,
         },
-        { title: 'Expires', cell: ({ expires_at }) => <When at={expires_at} otherwise="never" /> },
+        { title: texts.expires, cell: ({ expires_at }) => <When at={expires_at} otherwise={texts.never} /> },
         { title: '', cell: (row) => <KeyActions row={row} onOpen={onOpen} /> },
       ]}
     />
@@ -164,29 +168,29 @@ function KeyActions({ row, onOpen }: { row: KeyWithUsage; onOpen: (open: OpenKey
         <button
           type="button"
           class="small"
-          aria-label={`Change ${row.name}`}
+          aria-label={texts.toChangeLabel(row.name)}
           onClick={() => onOpen({ what: 'change', row })}
         >
-          Change
+          {texts.change}
         </button>
       )}
       {canChange && (
         <button
           type="button"
           class="small"
-          aria-label={`Roll ${row.name}`}
+          aria-label={texts.toRollLabel(row.name)}
           onClick={() => onOpen({ what: 'roll', row })}
         >
-          Roll
+          {texts.roll}
         </button>
       )}
       <button
         type="button"
         class="small"
-        aria-label={`Revoke ${row.name}`}
+        aria-label={texts.toRevokeLabel(row.name)}
         onClick={() => onOpen({ what: 'revoke', row })}
       >
-        Revoke
+        {texts.revoke}
       </button>
     </span>
   )

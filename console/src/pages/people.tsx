@@ -7,15 +7,11 @@ import { ErrorNote } from '../components/error-note.tsx'
 import { SecretField, SelectField, TextField } from '../components/field.tsx'
 import { Panel } from '../components/panel.tsx'
 import { ErasedPanel, type PersonQuery, ReportView } from '../components/person-report.tsx'
+import { NUMBER_KINDS } from '../number-kinds.ts'
 import { peopleTexts as texts } from '../texts/en/people.ts'
 import { useMutation } from '../use-mutation.ts'
 
 type Shown = { readonly query: PersonQuery; readonly report: PersonReport }
-
-const KINDS = [
-  { value: 'nin', text: 'NIN' },
-  { value: 'bvn', text: 'BVN' },
-]
 
 /** The number is in no address: it is sent in the body of a POST and kept only while the page is open. */
 export function People() {
@@ -70,7 +66,7 @@ function AskForm({ onReport }: { onReport: (query: PersonQuery, report?: PersonR
           label={texts.type}
           value={query.kind}
           onValue={(kind) => setQuery({ ...query, kind })}
-          options={KINDS}
+          options={NUMBER_KINDS}
         />
         <SecretField
           label={texts.number}

@@ -10,6 +10,9 @@ import { Panel } from '../components/panel.tsx'
 import { Empty, QueryResult } from '../components/query-result.tsx'
 import { UnlockPanel } from '../components/unlock-panel.tsx'
 import { toCount } from '../format.ts'
+import { NUMBER_KINDS } from '../number-kinds.ts'
+import { recordsTexts as texts } from '../texts/en/records.ts'
+import { fill } from '../texts/fill.ts'
 import { useMutation } from '../use-mutation.ts'
 import { useQuery } from '../use-query.ts'
 
@@ -18,14 +21,12 @@ export function Records() {
   const isOperator = useHasRole('operator')
   return (
     <>
-      <Panel title="Your own records">
+      <Panel title={texts.title}>
         <QueryResult query={query} lines={2}>
           {({ nin, bvn, pictures }) =>
             nin + bvn === 0 ? (
               <Empty>
-                <p>
-                  There are no records. Import them with <code>tabbat import</code>; each record is encrypted.
-                </p>
+                <p>{fill(texts.none, { command: <code>tabbat import</code> })}</p>
               </Empty>
             ) : (
               <dl class="tiles">
@@ -48,7 +49,7 @@ export function Records() {
           <UnlockPanel />
         </>
       ) : (
-        <p class="dim">Your role shows only the number of records. Looking one up needs the role operator.</p>
+        <p class="dim">{texts.viewerNote}</p>
       )}
     </>
   )
@@ -56,15 +57,10 @@ export function Records() {
 
 const toTiles = ({ nin, bvn, pictures }: Static<typeof RecordCounts>) =>
   [
-    ['NIN records', nin],
-    ['BVN records', bvn],
-    ['Pictures', pictures],
+    [texts.ninRecords, nin],
+    [texts.bvnRecords, bvn],
+    [texts.pictures, pictures],
   ] as const
-
-const KINDS = [
-  { value: 'nin', text: 'NIN' },
-  { value: 'bvn', text: 'BVN' },
-]
 
 function LookUp() {
   const { api } = useAppContext()
@@ -76,7 +72,7 @@ function LookUp() {
   })
   const hide = useCallback(() => setShown(undefined), [])
   return (
-    <Panel title="Look up a record">
+    <Panel title={texts.lookUpTitle}>
       <form
         class="bar ends"
         onSubmit={(event) => {
@@ -85,22 +81,22 @@ function LookUp() {
         }}
       >
         <SelectField
-          label="Type"
+          label={texts.type}
           value={input.kind}
           onValue={(kind) => setInput({ ...input, kind })}
-          options={KINDS}
+          options={NUMBER_KINDS}
         />
         <SecretField
-          label="Number"
+          label={texts.number}
           value={input.number}
           onValue={(number) => setInput({ ...input, number })}
           inputMode="numeric"
-          placeholder="11 digits"
+          placeholder={texts.numberExample}
           maxLength={14}
         />
-        <SubmitButton isBusy={lookUp.isBusy}>Look up</SubmitButton>
+        <SubmitButton isBusy={lookUp.isBusy}>{texts.lookUp}</SubmitButton>
       </form>
-      <p class="dim">Values are masked. Each look-up is written to the audit log.</p>
+      <p class="dim">{texts.masked}</p>
       <ErrorNote error={lookUp.error} />
       {shown && <FoundRecord shown={shown} onShown={setShown} onHide={hide} />}
     </Panel>

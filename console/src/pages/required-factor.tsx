@@ -4,13 +4,14 @@ import { ErrorNote } from '../components/error-note.tsx'
 import { FactorPanel } from '../components/factor-panel.tsx'
 import { Mark } from '../shell.tsx'
 import { factorsTexts as texts } from '../texts/en/factors.ts'
+import { shellTexts } from '../texts/en/shell.ts'
 import { useMutation } from '../use-mutation.ts'
 
 /** Shown instead of any page while an account lacks the second factor that its role requires. */
 export function RequiredFactor() {
   const { api, session, recheckSession } = useAppContext()
   useEffect(() => {
-    document.title = `${texts.requiredTitle} · Tabbat console`
+    document.title = shellTexts.toTitle(texts.requiredTitle)
   }, [])
   const signOut = useMutation(async () => {
     await api.post('/admin/session/sign-out')

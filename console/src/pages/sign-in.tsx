@@ -9,7 +9,9 @@ import { toHash } from '../hash.ts'
 import { hasPasskeys, usePasskey } from '../passkey.ts'
 import { Mark } from '../shell.tsx'
 import { passkeysTexts } from '../texts/en/passkeys.ts'
+import { shellTexts } from '../texts/en/shell.ts'
 import { signInTexts } from '../texts/en/sign-in.ts'
+import { fill } from '../texts/fill.ts'
 import { useMutation } from '../use-mutation.ts'
 
 type SignInProps = { readonly api: ApiClient; readonly onEnter: (session: Session) => void }
@@ -20,7 +22,7 @@ export function SignIn({ api, onEnter }: SignInProps) {
   const [password, setPassword] = useState('')
   const form = useRef<HTMLFormElement>(null)
   useEffect(() => {
-    document.title = 'Sign in · Tabbat console'
+    document.title = shellTexts.toTitle(signInTexts.pageTitle)
     form.current?.querySelector('input')?.focus()
   }, [])
   const { codeField, withCode } = useCode()
@@ -39,11 +41,11 @@ export function SignIn({ api, onEnter }: SignInProps) {
         }}
       >
         <h1>
-          <Mark /> Sign in to Tabbat
+          <Mark /> {signInTexts.title}
         </h1>
-        <TextField label="Name" value={name} onValue={setName} autocomplete="username" required />
+        <TextField label={signInTexts.name} value={name} onValue={setName} autocomplete="username" required />
         <SecretField
-          label="Password"
+          label={signInTexts.password}
           value={password}
           onValue={setPassword}
           autocomplete="current-password"
@@ -51,10 +53,10 @@ export function SignIn({ api, onEnter }: SignInProps) {
         />
         {codeField}
         <ErrorNote error={signIn.error} />
-        <SubmitButton isBusy={signIn.isBusy}>Sign in</SubmitButton>
+        <SubmitButton isBusy={signIn.isBusy}>{signInTexts.signIn}</SubmitButton>
         <OtherWays api={api} onEnter={onEnter} />
         <small class="dim">
-          No account? Ask the operator of this server for a one-time link: <code>tabbat admin invite</code>.
+          {fill(signInTexts.noAccount, { command: <code>tabbat admin invite</code> })}
         </small>
       </form>
     </main>

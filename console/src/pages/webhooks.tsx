@@ -58,7 +58,7 @@ export function Webhooks() {
         <CreateEndpointDialog endpoints={query.value} onClose={close} onCreated={finish} />
       )}
       {open?.what === 'secret' && (
-        <ShownOnce title={texts.secretTitle} what="the secret" text={open.secret} onClose={close}>
+        <ShownOnce title={texts.secretTitle} what={texts.theSecret} text={open.secret} onClose={close}>
           {texts.secretHelp}
         </ShownOnce>
       )}

@@ -5,11 +5,14 @@ import type { batchesTexts } from './en/batches.ts'
 import type { catalogueTexts } from './en/catalogue.ts'
 import type { commonTexts } from './en/common.ts'
 import type { factorsTexts } from './en/factors.ts'
+import type { fieldPolicyTexts } from './en/field-policy.ts'
 import type { keyFormTexts } from './en/key-form.ts'
 import type { keyUsageTexts } from './en/key-usage.ts'
+import type { keysTexts } from './en/keys.ts'
 import type { overviewTexts } from './en/overview.ts'
 import type { passkeysTexts } from './en/passkeys.ts'
 import type { peopleTexts } from './en/people.ts'
+import type { recordsTexts } from './en/records.ts'
 import type { requestsTexts } from './en/requests.ts'
 import type { searchTexts } from './en/search.ts'
 import type { sessionsTexts } from './en/sessions.ts'
@@ -55,6 +58,9 @@ export type Translation = {
   readonly signIn: Translated<typeof signInTexts>
   readonly accounts: Translated<typeof accountsTexts>
   readonly account: Translated<typeof accountTexts>
+  readonly keys: Translated<typeof keysTexts>
+  readonly records: Translated<typeof recordsTexts>
+  readonly fieldPolicy: Translated<typeof fieldPolicyTexts>
   readonly keyForm: Translated<typeof keyFormTexts>
   readonly keyUsage: Translated<typeof keyUsageTexts>
   readonly unlock: Translated<typeof unlockTexts>

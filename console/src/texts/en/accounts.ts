@@ -4,6 +4,7 @@ export const accountsTexts = defineTexts('accounts', {
   accounts: 'Accounts',
   createInvitation: 'Create invitation',
   openInvitations: 'Open invitations',
+  theLink: 'the link',
   oneTimeLink: 'One-time link',
   linkHelp: 'Send it over a channel you trust. It works once, until {expiresat}, and is not shown again.',
   name: 'Name',

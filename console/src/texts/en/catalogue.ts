@@ -11,6 +11,8 @@ export const catalogueTexts = defineTexts('catalogue', {
   searchPlaceholder: 'Name, code or list',
   noLists: 'There are no lists. Import lists or sync with a vendor.',
   noMatch: 'No item matches.',
+  oneItem: '1 item',
+  toItems: (count: string) => `${count} items`,
   asOf: 'as of {asof}',
   emptyList: 'This list is empty.',
   code: 'Code',

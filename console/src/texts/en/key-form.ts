@@ -8,7 +8,6 @@ export const keyFormTexts = defineTexts('keyForm', {
   change: 'Save changes',
   changeNote:
     'The secret stays the same. Servers follow within 5 seconds. The audit log gets the values before and after.',
-  cancel: 'Cancel',
   name: 'Name',
   nameExample: 'Loans app, production',
   nameHelp: 'The program and purpose. Use one key per purpose.',
@@ -29,8 +28,6 @@ export const keyFormTexts = defineTexts('keyForm', {
   in90Days: 'In 90 days',
   in1Year: 'In 1 year',
   people: 'Distinct people per day, at most',
-  addresses: 'Allowed IP addresses',
-  addressesHelp: 'Separated by spaces or commas. Empty: any address.',
   certificates: 'TLS client certificates',
   certificatesHelp: 'SHA-256 fingerprints, separated by spaces or commas. Empty: none is needed.',
   owner: 'Owner',

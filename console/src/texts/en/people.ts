@@ -11,7 +11,6 @@ export const peopleTexts = defineTexts('people', {
   reason: 'Reason',
   reasonHelp: '10 to 200 characters. No names or numbers: the audit log cannot be edited.',
   make: 'Make the report',
-  password: 'Your password',
   showValues: 'Show values…',
   showTitle: 'Show the values of this report?',
   showNote:

@@ -16,6 +16,8 @@ export const searchTexts = defineTexts('search', {
   personNote: 'a number is entered on the audit page, so that it is in no address',
   shortcuts: 'Shortcuts',
   toShortcuts: 'Shortcuts (press ?)',
+  escape: 'Esc',
+  enter: 'Enter',
   keys: {
     search: 'search for a page, key, request or verification',
     help: 'show these shortcuts',

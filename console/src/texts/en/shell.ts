@@ -1,6 +1,7 @@
 import { defineTexts } from '../language.ts'
 
 export const shellTexts = defineTexts('shell', {
+  brand: 'Tabbat',
   product: 'Tabbat console',
   toTitle: (page: string) => `${page} · Tabbat console`,
   skip: 'Skip to content',

@@ -1,7 +1,12 @@
 import { defineTexts } from '../language.ts'
 
-/** Single sign-on, on the sign-in page. */
 export const signInTexts = defineTexts('signIn', {
+  title: 'Sign in to Tabbat',
+  pageTitle: 'Sign in',
+  name: 'Name',
+  password: 'Password',
+  signIn: 'Sign in',
+  noAccount: 'No account? Ask the operator of this server for a one-time link: {command}.',
   sso: 'Sign in with single sign-on',
   confirmSso:
     'Your account has no password here. Sign in again at your identity provider, then repeat the change.',

@@ -29,5 +29,8 @@ export const tryItTexts = defineTexts('tryIt', {
   typescript: 'TypeScript',
   python: 'Python',
   language: 'Language',
+  toCallIn: (language: string) => `the call in ${language}`,
+  responseAsJson: 'the response as JSON',
+  portrait: 'Portrait from the record',
   exampleKey: 'The example reads the key from {code}. The key you entered is not shown.',
 })

@@ -4,6 +4,7 @@ export const webhooksTexts = defineTexts('webhooks', {
   intro: 'Endpoints are told of events by signed requests, without personal data. See docs/webhooks.md.',
   endpoints: 'Endpoints',
   createEndpoint: 'Create endpoint',
+  theSecret: 'the secret',
   secretTitle: 'Secret of the endpoint',
   secretHelp: 'Copy the secret now, and give it to the receiver. It is not shown again.',
   noEndpoints: 'There are no endpoints yet. Create one to be told when a vendor is down or its cap is near.',
