@@ -6,6 +6,7 @@ import { useMutation } from '../use-mutation.ts'
 import { SubmitButton } from './dialog.tsx'
 import { ErrorNote } from './error-note.tsx'
 import { SecretField, SelectField, TextField } from './field.tsx'
+import { toInlineCode } from './inline-code.tsx'
 import { Panel } from './panel.tsx'
 import { Empty } from './query-result.tsx'
 import { TryExamples } from './try-examples.tsx'
@@ -42,7 +43,7 @@ export function OperationForm({ form, forms, apiKey, onKey }: OperationFormProps
     <div class="trial">
       <div>
         <Panel title={form.summary}>
-          <p class="dim">{form.description}</p>
+          <p class="dim">{toInlineCode(form.description)}</p>
           <Scenarios form={form} input={input} onInput={setInput} />
           <form
             onSubmit={(event) => {
@@ -85,6 +86,8 @@ type FormProps = {
   readonly onInput: (input: Input) => void
 }
 
+type Scenario = TryForm['scenarios'][number]
+
 function Scenarios({ form, input, onInput }: FormProps) {
   if (form.scenarios.length === 0) return null
   const isChosen = (values: Input) =>
@@ -101,7 +104,7 @@ function Scenarios({ form, input, onInput }: FormProps) {
           aria-pressed={isChosen(scenario.input)}
           onClick={() => onInput(scenario.input)}
         >
-          {toShort(scenario.title)}
+          {toChipText(scenario, form.scenarios)}
         </button>
       ))}
     </fieldset>
@@ -111,13 +114,20 @@ function Scenarios({ form, input, onInput }: FormProps) {
 /** `Not verified: not_verified.` becomes `Not verified`; the tooltip has the whole title. */
 const toShort = (title: string) => title.replace(/:.*$|\.$/s, '')
 
+/** The short title, or what follows the code if two have the same: `Pending. Verified after 5 seconds`. */
+function toChipText({ title }: Scenario, all: readonly Scenario[]): string {
+  const short = toShort(title)
+  const isUnique = all.every((other) => other.title === title || toShort(other.title) !== short)
+  return isUnique ? short : title.replace(/:[^.]*/, '').replace(/\.$/, '')
+}
+
 function Fields({ form, input, onInput, errors }: FormProps & { errors: Readonly<Record<string, string>> }) {
   return (
     <>
       {form.fields.map(({ name, description, example, required, choices }) => {
         const common = {
-          label: required ? name : `${name} (optional)`,
-          help: description,
+          label: required ? name : texts.toOptional(name),
+          help: toInlineCode(description),
           value: input[name] ?? '',
           onValue: (value: string) => onInput({ ...input, [name]: value }),
           error: errors[`input.${name}`],

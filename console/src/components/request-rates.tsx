@@ -67,7 +67,7 @@ const toColumns = (onKey: (keyId: string) => void): readonly Column<KeyRateView>
     cell: (rate) => (
       <button
         type="button"
-        class="plain small"
+        class="link"
         title={texts.toShowLabel(rate.key_name ?? rate.key_id)}
         onClick={() => onKey(rate.key_id)}
       >

@@ -18,20 +18,26 @@ export function RequestRows({ rows, onOpen }: RequestRowsProps) {
       keyOf={({ row }) => row}
       columns={[
         { title: texts.time, cell: ({ time }) => <When at={time} to="second" /> },
-        { title: texts.status, cell: (request) => <StatusPill request={request} /> },
+        {
+          title: texts.status,
+          cell: (request) => (
+            <>
+              <StatusPill request={request} /> <small class="dim">{request.fields.join(', ')}</small>
+            </>
+          ),
+        },
         {
           title: texts.operation,
           cell: ({ operation }) => <span class="nowrap">{toOperationText(operation)}</span>,
         },
         { title: texts.key, cell: (request) => <KeyText {...request} /> },
-        { title: texts.fields, cell: ({ fields }) => fields.join(', ') },
         { title: texts.duration, isNumber: true, cell: ({ duration_ms }) => toMs(duration_ms) },
         {
           title: texts.requestId,
           cell: (request) => (
             <button
               type="button"
-              class="plain small"
+              class="link"
               aria-label={texts.toDetailsLabel(request.request_id)}
               onClick={() => onOpen(request)}
             >
@@ -64,8 +70,7 @@ function toTone(status: number, code: string): Tone {
 export function KeyText({ key_id: id, key_name: name }: Pick<RequestView, 'key_id' | 'key_name'>) {
   return (
     <>
-      {name !== null && <span class="clip">{name} </span>}
-      <code>{id}</code>
+      {name !== null && <span class="clip">{name}</span>} <code>{id}</code>
     </>
   )
 }

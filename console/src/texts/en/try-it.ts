@@ -8,6 +8,7 @@ export const tryItTexts = defineTexts('tryIt', {
   noResponseYet: 'The response appears here.',
   codeExamples: 'Code examples',
   scenarios: 'Sandbox scenarios',
+  toOptional: (field: string) => `${field} (optional)`,
   choose: 'Choose…',
   apiKey: 'API key',
   keyPlaceholder: 'The public sandbox key',
