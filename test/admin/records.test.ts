@@ -1,30 +1,19 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { inviteAccount } from '../../src/accounts/accounts.ts'
-import { sealEntry } from '../../src/registry/sealed-entry.ts'
 import { toNinRecord } from '../../src/sources/sandbox/nin-record.ts'
 import { readRows } from './audit-rows.ts'
-import { openTestConsole, type TestConsole, toCookie } from './test-console.ts'
+import { openRecordConsole, PASSWORD, REASON } from './record-console.ts'
+import type { TestConsole } from './test-console.ts'
 
 const NIN = '70000000017'
 const UNKNOWN_NIN = '70000000018'
 const PERSON = toNinRecord(NIN, '8031234567')
 const RECORD = { ...PERSON, personal_info: { ...PERSON.personal_info, middle_name: '' } }
-const PASSWORD = 'a horse that reads the news'
-const REASON = 'Complaint 4711 of the customer'
 
 let at: TestConsole
 let operator: string
 let owner: string
 beforeAll(async () => {
-  at = await openTestConsole()
-  operator = await at.openSession('operator', 'bola')
-  const { store, audit, keyring } = at.context
-  const { token } = await inviteAccount({ store, audit, by: 'command line' }, 'owner')
-  owner = toCookie(
-    await at.request('/admin/invitations/accept', { body: { token, name: 'chidi', password: PASSWORD } }),
-  )
-  const entry = { record: RECORD, mediaId: null }
-  await store.registry.save({ records: [sealEntry(keyring(), 'nin', NIN, entry)], media: [], at: 1 })
+  ;({ at, operator, owner } = await openRecordConsole(NIN, RECORD))
 })
 afterAll(() => at.close())
 
