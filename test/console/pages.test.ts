@@ -1,9 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { gzipSync } from 'node:zlib'
-import type { Browser } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { CHROMIUM, findAxeViolations, launch, type Visit, visit } from './browser.ts'
-import { acceptInvitation, type ConsoleServer } from './console-server.ts'
+import { describe, expect, it } from 'vitest'
+import { CHROMIUM, findAxeViolations } from './browser.ts'
+import { setUpConsole } from './console-set-up.ts'
 import { PAGES, startFilledServer } from './filled-server.ts'
 
 const ASSETS = 'console/dist/assets'
@@ -39,40 +38,28 @@ describe('the compressed script', () => {
 })
 
 describe.skipIf(!CHROMIUM)('every page', () => {
-  let server: ConsoleServer
-  let browser: Browser
-  let visitor: Visit
-  beforeAll(async () => {
-    server = await startFilledServer()
-    browser = await launch()
-    visitor = await visit(browser)
-    await acceptInvitation(visitor.page, await server.invite('owner'), 'ada')
-  })
-  afterAll(async () => {
-    await browser?.close()
-    await server?.stop()
-  })
+  const at = setUpConsole({ start: startFilledServer })
 
   describe.each(['light', 'dark'] as const)('with the %s theme', (colorScheme) => {
     it.each(PAGES)('has no axe violations: $title', async ({ name, title, ready }) => {
-      const { page } = visitor
+      const { page } = at.visitor
       await page.emulateMedia({ colorScheme })
-      await page.goto(`${server.admin}/console#/${name}`)
+      await page.goto(`${at.server.admin}/console#/${name}`)
       await page.getByRole('heading', { name: title, level: 1 }).waitFor()
       await page.getByText(ready).first().waitFor()
       // The themes differ only in colours.
       expect(await findAxeViolations(page, colorScheme === 'dark' ? ['color-contrast'] : undefined)).toEqual(
         [],
       )
-      visitor.expectClean()
+      at.visitor.expectClean()
     })
   })
 
   const sizes = [320, 768, 1440].flatMap((width) => PAGES.map((page) => ({ ...page, width })))
   it.each(sizes)('fits on a $width px screen: $title', async ({ name, title, ready, width }) => {
-    const { page } = visitor
+    const { page } = at.visitor
     await page.setViewportSize({ width, height: 640 })
-    await page.goto(`${server.admin}/console#/${name}`)
+    await page.goto(`${at.server.admin}/console#/${name}`)
     await page.getByRole('heading', { name: title, level: 1 }).waitFor()
     await page.getByText(ready).first().waitFor()
     const [content, window] = (await page.evaluate(
@@ -80,44 +67,30 @@ describe.skipIf(!CHROMIUM)('every page', () => {
     )) as [number, number]
     expect(content).toBeLessThanOrEqual(window)
     await page.setViewportSize({ width: 1280, height: 900 })
-    visitor.expectClean()
+    at.visitor.expectClean()
   })
 
   it.each(['#/no-such-page', '#/audit%2Fx', '/no/such/page'])('is "not found" at %s', async (address) => {
-    const { page } = visitor
-    visitor.allow(/status of 404/)
+    const { page } = at.visitor
+    at.visitor.allow(/status of 404/)
     await page.goto('about:blank')
-    await page.goto(`${server.admin}/console${address}`)
+    await page.goto(`${at.server.admin}/console${address}`)
     await page.getByRole('heading', { name: 'Page not found', level: 1 }).waitFor()
     expect(await findAxeViolations(page)).toEqual([])
     await page.getByRole('link', { name: 'Go to the overview' }).click()
     await page.getByRole('heading', { name: 'Overview', level: 1 }).waitFor()
-    visitor.expectClean()
+    at.visitor.expectClean()
   })
 
   it('says what to do if its script cannot be loaded', async () => {
-    const { page } = visitor
-    visitor.allow(/Failed to (load resource|fetch)/)
+    const { page } = at.visitor
+    at.visitor.allow(/Failed to (load resource|fetch)/)
     await page.route(/assets\/webhooks-.*\.js/, (route) => route.abort())
-    await page.goto(`${server.admin}/console#/webhooks`)
+    await page.goto(`${at.server.admin}/console#/webhooks`)
     await page.getByText('This page could not be loaded.').waitFor()
     await page.unroute(/assets\/webhooks-.*\.js/)
     await page.getByRole('button', { name: 'Reload' }).click()
     await page.getByText('hooks.example.com').first().waitFor()
-    visitor.expectClean()
-  })
-
-  it('has dialogs that open and close with the keyboard', async () => {
-    const { page } = visitor
-    await page.goto(`${server.admin}/console#/keys`)
-    await page.getByRole('row', { name: /loans app/ }).waitFor()
-    const create = page.getByRole('button', { name: 'Create key' })
-    await create.focus()
-    await page.keyboard.press('Enter')
-    await page.getByRole('dialog').waitFor()
-    await page.keyboard.press('Escape')
-    await page.getByRole('dialog').waitFor({ state: 'detached' })
-    expect(await page.evaluate('document.activeElement.textContent')).toBe('Create key')
-    visitor.expectClean()
+    at.visitor.expectClean()
   })
 })

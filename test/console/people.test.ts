@@ -1,30 +1,20 @@
 import { readFileSync } from 'node:fs'
-import type { Browser } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { CHROMIUM, findAxeViolations, launch, type Visit, visit } from './browser.ts'
-import { acceptInvitation, type ConsoleServer, PASSWORD } from './console-server.ts'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { CHROMIUM, findAxeViolations } from './browser.ts'
+import { PASSWORD } from './console-server.ts'
+import { setUpConsole } from './console-set-up.ts'
 import { HOSTILE, PERSON, startFilledServer } from './filled-server.ts'
 
 const REASON = 'Request of access, case 17'
 
 describe.skipIf(!CHROMIUM)('the page People', () => {
-  let server: ConsoleServer
-  let browser: Browser
-  let visitor: Visit
+  const at = setUpConsole({ start: startFilledServer })
   beforeAll(async () => {
-    server = await startFilledServer()
-    browser = await launch()
-    visitor = await visit(browser)
-    await acceptInvitation(visitor.page, await server.invite('owner'), 'ada')
-    await visitor.page.goto(`${server.admin}/console#/people`)
-  })
-  afterAll(async () => {
-    await browser?.close()
-    await server?.stop()
+    await at.visitor.page.goto(`${at.server.admin}/console#/people`)
   })
 
   const ask = async (number: string) => {
-    const { page } = visitor
+    const { page } = at.visitor
     await page.getByLabel('Number', { exact: true }).fill(number)
     await page.getByLabel('Reason').fill(REASON)
     await page.getByRole('button', { name: 'Make the report' }).click()
@@ -32,7 +22,7 @@ describe.skipIf(!CHROMIUM)('the page People', () => {
   }
 
   const confirm = async (button: string, verb: string) => {
-    const { page } = visitor
+    const { page } = at.visitor
     await page.getByRole('button', { name: button }).click()
     const dialog = page.getByRole('dialog')
     await dialog.getByLabel('Reason').fill(REASON)
@@ -44,19 +34,19 @@ describe.skipIf(!CHROMIUM)('the page People', () => {
   it.each(['light', 'dark'] as const)(
     'makes a report without values, axe clean in the %s theme',
     async (scheme) => {
-      const { page } = visitor
+      const { page } = at.visitor
       await page.emulateMedia({ colorScheme: scheme })
       await ask(PERSON.nin)
       await page.getByText('****').first().waitFor()
       expect(await page.textContent('main')).not.toContain(PERSON.phone)
       expect(page.url()).not.toContain(PERSON.nin)
       expect(await findAxeViolations(page)).toEqual([])
-      visitor.expectClean()
+      at.visitor.expectClean()
     },
   )
 
   it('shows the values after the password, as text and not as markup, and saves them', async () => {
-    const { page } = visitor
+    const { page } = at.visitor
     await confirm('Show values…', 'Show values')
     await page.getByText(HOSTILE).first().waitFor()
     for (const [button, sign] of [
@@ -72,11 +62,11 @@ describe.skipIf(!CHROMIUM)('the page People', () => {
       expect(text).toContain(sign)
       expect(text).toContain(PERSON.nin)
     }
-    visitor.expectClean()
+    at.visitor.expectClean()
   })
 
   it('erases the person after the password, and says what remains', async () => {
-    const { page } = visitor
+    const { page } = at.visitor
     await page.setViewportSize({ width: 390, height: 844 })
     await page.getByRole('button', { name: 'Erase this person…' }).click()
     expect(await findAxeViolations(page)).toEqual([])
@@ -87,6 +77,6 @@ describe.skipIf(!CHROMIUM)('the page People', () => {
     expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(390)
     await ask(PERSON.nin)
     await page.getByText('There is no record of this number.').waitFor()
-    visitor.expectClean()
+    at.visitor.expectClean()
   })
 })

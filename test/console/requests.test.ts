@@ -1,41 +1,31 @@
-import type { Browser } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { SANDBOX_KEY } from '../../src/keys/sandbox-key.ts'
-import { CHROMIUM, findAxeViolations, launch, type Visit, visit } from './browser.ts'
-import { acceptInvitation, type ConsoleServer, startConsoleServer, verifyNin } from './console-server.ts'
+import { CHROMIUM, findAxeViolations } from './browser.ts'
+import { verifyNin } from './console-server.ts'
+import { setUpConsole } from './console-set-up.ts'
 
 describe.skipIf(!CHROMIUM)('the page Requests', () => {
-  let server: ConsoleServer
-  let browser: Browser
-  let visitor: Visit
+  const at = setUpConsole({ role: 'viewer', name: 'vera' })
   beforeAll(async () => {
-    server = await startConsoleServer()
-    browser = await launch()
-    visitor = await visit(browser)
-    await acceptInvitation(visitor.page, await server.invite('viewer'), 'vera')
-    await verifyNin(server.api, SANDBOX_KEY, '12345678901')
-    await verifyNin(server.api, SANDBOX_KEY, '00000000503')
-  })
-  afterAll(async () => {
-    await browser?.close()
-    await server?.stop()
+    await verifyNin(at.server.api, SANDBOX_KEY, '12345678901')
+    await verifyNin(at.server.api, SANDBOX_KEY, '00000000503')
   })
 
   it('adds new requests while it is live', async () => {
-    const { page } = visitor
-    await page.goto(`${server.admin}/console#/requests`)
+    const { page } = at.visitor
+    await page.goto(`${at.server.admin}/console#/requests`)
     await page.getByLabel('Live', { exact: true }).check()
     await page.getByText('New requests are added').waitFor()
     expect(page.url()).toContain('live=on')
-    await verifyNin(server.api, SANDBOX_KEY, '00000000504')
+    await verifyNin(at.server.api, SANDBOX_KEY, '00000000504')
     await page.getByText('504 source timeout').waitFor()
     await page.getByLabel('Live', { exact: true }).uncheck()
-    visitor.expectClean()
+    at.visitor.expectClean()
   })
 
-  it('keeps its filters in the address, which shows the same to another visitor', async () => {
-    const { page } = visitor
-    await page.goto(`${server.admin}/console#/requests`)
+  it('keeps its filters in the address, which shows the same to another at.visitor', async () => {
+    const { page } = at.visitor
+    await page.goto(`${at.server.admin}/console#/requests`)
     await page.getByLabel('Status').selectOption('5xx')
     await page.locator('#main').getByRole('button', { name: 'Search', exact: true }).click()
     const rows = page.getByRole('table').last().getByRole('row')
@@ -48,12 +38,12 @@ describe.skipIf(!CHROMIUM)('the page Requests', () => {
     await page.getByText('503 source unavailable').waitFor()
     expect(await page.getByLabel('Status').inputValue()).toBe('5xx')
     expect(await findAxeViolations(page)).toEqual([])
-    visitor.expectClean()
+    at.visitor.expectClean()
   })
 
   it('shows a request with its timeline, and as a command without the key', async () => {
-    const { page } = visitor
-    await page.goto(`${server.admin}/console#/requests?status=5xx`)
+    const { page } = at.visitor
+    await page.goto(`${at.server.admin}/console#/requests?status=5xx`)
     const row = page.getByRole('row', { name: /503 source unavailable/ })
     await row.getByRole('button', { name: /^Details of req_/ }).click()
     const dialog = page.getByRole('dialog')
@@ -66,22 +56,22 @@ describe.skipIf(!CHROMIUM)('the page Requests', () => {
     await page.getByRole('link', { name: requestId }).click()
     await page.getByText('503 source unavailable').waitFor()
     expect(page.url()).toContain(`request_id=${requestId}`)
-    visitor.expectClean()
+    at.visitor.expectClean()
   })
 
   it("finds a caller's own id, which does not come into the address", async () => {
     const own = 'customer-7-of-May'
-    await fetch(`${server.api}/api/v2/sme-data/list`, {
+    await fetch(`${at.server.api}/api/v2/sme-data/list`, {
       headers: { authorization: `Bearer ${SANDBOX_KEY}`, 'x-request-id': own },
     })
-    const { page } = visitor
-    await page.goto(`${server.admin}/console#/requests?live=on`)
+    const { page } = at.visitor
+    await page.goto(`${at.server.admin}/console#/requests?live=on`)
     await page.getByRole('cell', { name: 'SME bundles' }).waitFor()
     await page.getByLabel('Request id or reference').fill(own)
     await page.locator('#main').getByRole('button', { name: 'Search', exact: true }).click()
     await page.waitForURL(/request_id=own_/)
     await page.getByRole('button', { name: /^Details of own_/ }).waitFor()
     expect(page.url()).not.toContain(own)
-    visitor.expectClean()
+    at.visitor.expectClean()
   })
 })

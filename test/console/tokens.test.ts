@@ -1,27 +1,15 @@
-import type { Browser } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { CHROMIUM, findAxeViolations, launch, type Visit, visit } from './browser.ts'
-import { acceptInvitation, type ConsoleServer, PASSWORD, startConsoleServer } from './console-server.ts'
+import { describe, expect, it } from 'vitest'
+import { CHROMIUM, findAxeViolations } from './browser.ts'
+import { PASSWORD } from './console-server.ts'
+import { setUpConsole } from './console-set-up.ts'
 
 describe.skipIf(!CHROMIUM)('the page Tokens', () => {
-  let server: ConsoleServer
-  let browser: Browser
-  let visitor: Visit
-  beforeAll(async () => {
-    server = await startConsoleServer()
-    browser = await launch()
-    visitor = await visit(browser)
-    await acceptInvitation(visitor.page, await server.invite('owner'), 'ada')
-  })
-  afterAll(async () => {
-    await browser?.close()
-    await server?.stop()
-  })
+  const at = setUpConsole()
 
   it('creates a token with the password, shows it once, and revokes it', async () => {
-    const { page } = visitor
-    visitor.allow(/status of 401/)
-    await page.goto(`${server.admin}/console#/tokens`)
+    const { page } = at.visitor
+    at.visitor.allow(/status of 401/)
+    await page.goto(`${at.server.admin}/console#/tokens`)
     await page.getByText('There are no tokens yet').waitFor()
     await page.getByRole('button', { name: 'Create token' }).click()
     const dialog = page.getByRole('dialog')
@@ -39,7 +27,7 @@ describe.skipIf(!CHROMIUM)('the page Tokens', () => {
     await page.getByRole('row', { name: /grafana.*viewer.*active.*never/ }).waitFor()
     expect(await page.content()).not.toContain(token.slice(18))
     const ask = async () =>
-      (await fetch(`${server.admin}/admin/keys`, { headers: { authorization: `Bearer ${token}` } })).status
+      (await fetch(`${at.server.admin}/admin/keys`, { headers: { authorization: `Bearer ${token}` } })).status
     expect(await ask()).toBe(200)
     expect(await findAxeViolations(page)).toEqual([])
     await page.setViewportSize({ width: 390, height: 800 })
@@ -47,6 +35,6 @@ describe.skipIf(!CHROMIUM)('the page Tokens', () => {
     await dialog.getByRole('button', { name: 'Revoke' }).click()
     await page.getByRole('row', { name: /grafana.*revoked/ }).waitFor()
     expect(await ask()).toBe(401)
-    visitor.expectClean()
+    at.visitor.expectClean()
   })
 })

@@ -8,6 +8,8 @@ type SyntaxNode = { readonly type: string; readonly [name: string]: unknown }
 /** Attributes with a text for people. */
 const TEXT_ATTRIBUTES =
   /^(aria-label|title|label|legend|placeholder|help|alt|verb|what|otherwise|note|text|summary)$/
+/** Properties with a text for people, such as the title of a column. */
+const TEXT_PROPERTIES = /^(title|label|text|legend|placeholder|help|verb)$/
 /** Attributes and properties whose value is for the browser. */
 const TECHNICAL = /^(class|d|viewBox|rel|accept|font|autocomplete|path)$/
 /** Elements for words of programs and keyboards, which are not translated. */
@@ -15,8 +17,9 @@ const LITERAL_ELEMENTS = new Set(['code', 'kbd'])
 /** Calls whose argument is a selector, a media query or a message for developers. */
 const TECHNICAL_CALLS = /^(querySelector|querySelectorAll|matches|closest|matchMedia|Error)$/
 
-/** `Save`, `saved at once`; not `apiKey`, `text/csv` or `/admin/keys`. */
-const isWords = (text: string) => /^\p{Lu}\p{Ll}+(?!\p{L})|\p{L}{2}[.,;:]? \p{L}{2}/u.test(text.trim())
+/** `Save`, `saved at once`, `(optional)`; not `apiKey`, `text/csv` or `/admin/keys`. */
+const isWords = (text: string) =>
+  /^\p{Lu}\p{Ll}+(?!\p{L})|\p{L}{2}[.,;:]? \p{L}{2}|^\(\p{L}+\)$/u.test(text.trim())
 /** The shape of a value: `tbt_…`, `https://shop.example.com/webhooks`, `203.0.113.7, 10.0.0.0/8`. */
 const isExample = (text: string) => /^(\S*(…|:\/\/|_)\S*|\/\S+)$/.test(text) || !/\p{L}/u.test(text)
 
@@ -51,6 +54,7 @@ function toText(node: SyntaxNode): string | undefined {
 /** The value of an attribute is a text. What it compares or passes to a function need not be. */
 function toIsText(node: SyntaxNode, part: string, isText: boolean): boolean {
   if (node.type === 'JSXAttribute') return TEXT_ATTRIBUTES.test(toName(node.name))
+  if (node.type === 'Property') return TEXT_PROPERTIES.test(toName(node.key))
   if (node.type === 'ConditionalExpression') return isText && part !== 'test'
   return isText && /^(JSXExpressionContainer|LogicalExpression|TemplateLiteral)$/.test(node.type)
 }
@@ -98,7 +102,9 @@ describe('a text that a person sees', () => {
     // biome-ignore lint/suspicious/noTemplateCurlyInString: a source text
     ['const a = <b aria-label={`Revoke ${name}`} />', ['Revoke']],
     ['const a = <When otherwise={isOpen ? "never" : texts.soon} />', ['never']],
-    ['const columns = [{ title: "Last used" }]', ['Last used']],
+    ['const columns = [{ title: "Last used" }, { title: "id" }]', ['Last used', 'id']],
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: a source text
+    ['const common = { label: `${name} (optional)` }', ['(optional)']],
     ['const a = <p><code>tabbat import</code></p>', []],
     ['const a = <code>{answer ?? "Loading…"}</code>', ['Loading…']],
     ['const a = <Field label={texts.key} placeholder="tbt_…" class="wide bar" />', []],
