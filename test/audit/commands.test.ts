@@ -222,7 +222,7 @@ describe('tabbat audit export with a filter', () => {
   })
 
   it.each([
-    [['--from', 'yesterday'], 'A time is written as 2026-11-01 or 2026-11-01T09:30:00Z.'],
+    [['--from', 'yesterday'], 'Give a date such as 2026-11-30, a time such as'],
     [['--phase', 'outcome'], '--phase needs --rows.'],
     [['--format', 'csv', '--out', '/nowhere/extract.csv'], '/nowhere/extract.csv cannot be written.'],
   ])('refuses %j', async (args, message) => {
