@@ -1,4 +1,5 @@
-import { createWriteStream } from 'node:fs'
+import { createWriteStream, existsSync } from 'node:fs'
+import { rm } from 'node:fs/promises'
 import { Readable, type Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { type Command, Option } from 'commander'
@@ -18,7 +19,7 @@ import { DATE_NOTE, readSince, readUntil } from './time-option.ts'
 
 type FilterOptions = Omit<GivenFilter, 'person' | 'consent_reference'> & { consent?: string; person?: Kind }
 type Extraction = { format?: ExtractFormat | undefined; rows?: true | undefined }
-type Options = FilterOptions & Extraction & { out?: string }
+type Options = FilterOptions & Extraction & { out?: string; force?: true }
 
 export function addAuditExportCommand(audit: Command): void {
   const command = audit
@@ -38,7 +39,8 @@ export function addAuditExportCommand(audit: Command): void {
     .addOption(new Option('--person <kind>', 'verifications of one person').choices(KINDS))
     .option('--rows', 'each row that fits, also of administrative events, instead of whole verifications')
     .option('--phase <phase>', 'rows of this phase, such as key_created; only with --rows')
-    .option('--out <file>', 'file to write (default: standard output)')
+    .option('--out <file>', 'file to write, which only its owner can read (default: standard output)')
+    .option('--force', 'replace the file if it exists')
     .action(runExport)
   addHelp(command, {
     details: `Without a filter and --format, every row is written, chain by chain: check it with tabbat audit verify. Otherwise the file is an extract with all rows of each verification that fits, the filter, checkpoints and a signature. Check it with: tabbat audit verify-extract FILE. ${DATE_NOTE} With --person: ${NUMBER_NOTE}\n\nThe export itself is recorded in the audit log first. docs/audit-format.md explains the columns and the format.`,
@@ -54,7 +56,8 @@ export function addAuditExportCommand(audit: Command): void {
   })
 }
 
-async function runExport({ out, format, rows, person, consent, ...others }: Options): Promise<void> {
+async function runExport({ out, force, format, rows, person, consent, ...others }: Options): Promise<void> {
+  refuseExisting(out, force)
   if (others.phase !== undefined && !rows) throw new UserError('--phase needs --rows.')
   const given = { ...others, ...(consent !== undefined && { consent_reference: consent }) }
   const isExtract = format !== undefined || rows || person !== undefined || Object.keys(given).length > 0
@@ -68,7 +71,7 @@ async function runExport({ out, format, rows, person, consent, ...others }: Opti
     const archives = (await store.archives.list()).length
     if (archives > 0) warn(`The rows of ${archives} archives of the audit log are not in this export.`)
     const pieces = isExtract ? await openExtract(context, filter, { format, rows }) : exportRows(store.audit)
-    await writeOut(pieces, out)
+    await writeOut(pieces, out, force)
   }, EXISTING)
 }
 
@@ -101,10 +104,21 @@ async function openExtract(
   )
 }
 
-async function writeOut(pieces: AsyncIterable<string>, out: string | undefined): Promise<void> {
+function refuseExisting(out: string | undefined, force: boolean | undefined): void {
+  if (out !== undefined && existsSync(out) && !force)
+    throw new UserError(`${out} exists. Give another name, or --force to replace it.`)
+}
+
+async function writeOut(
+  pieces: AsyncIterable<string>,
+  out: string | undefined,
+  force: boolean | undefined,
+): Promise<void> {
   const input = Readable.from(pieces, { objectMode: false })
   if (out === undefined) return writeToOutput(input)
-  const file: Writable = createWriteStream(out, { mode: 0o600, flush: true })
+  // A file that is replaced would keep its mode.
+  if (force) await rm(out, { force: true })
+  const file: Writable = createWriteStream(out, { mode: 0o600, flags: 'wx', flush: true })
   await pipeline(input, file).catch((error: NodeJS.ErrnoException) => {
     throw error.syscall === 'open' ? new UserError(`${out} cannot be written.`) : error
   })

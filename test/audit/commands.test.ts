@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { copyFileSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
+import { copyFileSync, mkdtempSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -204,6 +204,21 @@ describe('tabbat audit export with a filter', () => {
       expect((await verifyElsewhere(file, key)).stdout).toMatch(/^The extract is NOT good: /)
     },
   )
+
+  it('replaces a file with --force only, and lets no other user read it', async () => {
+    const file = join(newFolder(), 'extract.ndjson')
+    writeFileSync(file, 'kept', { mode: 0o644 })
+    const args = ['audit', 'export', '--format', 'ndjson', '--out', file]
+    const refused = await tabbat(settings(), ...args)
+    expect([refused.code, refused.stderr.trim(), readFileSync(file, 'utf8')]).toEqual([
+      1,
+      `error: ${file} exists. Give another name, or --force to replace it.`,
+      'kept',
+    ])
+    expect((await tabbat(settings(), ...args, '--force')).code).toBe(0)
+    expect(readFileSync(file, 'utf8')).toMatch(/^\{"record":"extract"/)
+    if (process.platform !== 'win32') expect(statSync(file).mode & 0o777).toBe(0o600)
+  })
 
   it('finds a person by a number from standard input, and records neither', async () => {
     const { code, stdout } = await runShell('bin/tabbat audit export --person nin --source sandbox', OTHER)
