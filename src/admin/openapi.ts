@@ -1,9 +1,10 @@
-import { ADMIN_ERRORS, type AdminErrorCode } from '../contract/admin-error.ts'
+import { ADMIN_ERRORS } from '../contract/admin-error.ts'
 import { Type } from '../contract/schema.ts'
-import { ERRORS, type ErrorCode } from '../errors.ts'
+import { ERRORS } from '../errors.ts'
 import type { App } from '../http/app.ts'
 import { toJsonReply } from '../http/exchange.ts'
 import { VERSION } from '../version.ts'
+import { toFailures } from './openapi-failures.ts'
 import { type AdminRoute, refusesTokens, type Tag } from './route.ts'
 import { SESSION_COOKIE } from './session-cookie.ts'
 
@@ -157,43 +158,6 @@ const toSuccess = ({ output, stream }: AdminRoute) => ({
   description: stream === undefined ? 'Success.' : 'A stream.',
   content: { [stream ?? 'application/json']: { schema: stream === undefined ? output : { type: 'string' } } },
 })
-
-/** One response per status; its description lists the codes. */
-function toFailures(route: AdminRoute): Json {
-  const { role, method, input, stream, isSensitive } = route
-  const adminCodes: AdminErrorCode[] = [
-    ...(role === 'anyone'
-      ? (['wrong_password', 'invitation_void', 'too_many_tries'] as const)
-      : (['signed_out', 'token_refused', 'address_refused', 'too_many_tries'] as const)),
-    ...(role !== 'anyone' && refusesTokens(route) ? (['session_required'] as const) : []),
-    ...(role === 'anyone' || role === 'viewer' ? [] : (['wrong_role'] as const)),
-    ...(isSensitive ? (['confirm_first'] as const) : []),
-    ...(method === 'POST' ? (['foreign_origin', 'refused'] as const) : []),
-    ...(stream === undefined ? [] : (['too_many_streams'] as const)),
-    'unknown_host',
-  ]
-  const codes: ErrorCode[] = [
-    ...(method === 'POST' ? (['malformed_json', 'unsupported_media_type'] as const) : []),
-    ...(input ? (['validation_failed'] as const) : []),
-    'internal_error',
-    'audit_unavailable',
-  ]
-  const entries = [
-    ...adminCodes.map((code) => ({ code, ...ADMIN_ERRORS[code] })),
-    ...codes.map((code) => ({ code, status: ERRORS[code].status, message: ERRORS[code].message })),
-  ]
-  return Object.fromEntries(
-    Object.entries(Object.groupBy(entries, ({ status }) => status)).map(([status, list = []]) => [
-      status,
-      {
-        description: list
-          .map(({ code, message }) => `\`${code}\`: ${message || 'the message gives the reason.'}`)
-          .join(' '),
-        content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
-      },
-    ]),
-  )
-}
 
 const DESCRIPTION = `The console uses only this API. It is served by the admin listener and may change with any version.
 
