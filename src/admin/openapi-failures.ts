@@ -4,14 +4,16 @@ import { type AdminRoute, refusesTokens } from './route.ts'
 
 /** One response per status; its description lists the codes. */
 export function toFailures(route: AdminRoute): Record<string, unknown> {
-  const { role, method, input, stream, isSensitive } = route
+  const { role, method, input, stream, isSensitive, isSensitiveIfLive } = route
   const adminCodes: AdminErrorCode[] = [
     ...(role === 'anyone'
       ? (['wrong_password', 'invitation_void', 'too_many_tries'] as const)
       : (['signed_out', 'token_refused', 'address_refused', 'too_many_tries'] as const)),
-    ...(role !== 'anyone' && refusesTokens(route) ? (['session_required'] as const) : []),
+    ...(role !== 'anyone' && (refusesTokens(route) || isSensitiveIfLive)
+      ? (['session_required'] as const)
+      : []),
     ...(role === 'anyone' || role === 'viewer' ? [] : (['wrong_role'] as const)),
-    ...(isSensitive ? (['confirm_first'] as const) : []),
+    ...(isSensitive || isSensitiveIfLive ? (['confirm_first'] as const) : []),
     ...(method === 'POST' ? (['foreign_origin', 'refused'] as const) : []),
     ...(stream === undefined ? [] : (['too_many_streams'] as const)),
     'unknown_host',

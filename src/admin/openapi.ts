@@ -125,10 +125,13 @@ function toOperation(route: AdminRoute): Json {
 
 /** Who may call the route. */
 function toAccess(route: AdminRoute): Json {
-  const { role, isSensitive } = route
+  const { role, isSensitive, isSensitiveIfLive } = route
   if (role === 'anyone') return { description: 'Needs no session.', security: [] }
   const confirmed = isSensitive ? ' Needs a confirmation of the last 10 minutes.' : ''
-  const description = `Required role: \`${role}\`.${confirmed}`
+  const live = isSensitiveIfLive
+    ? ' For a live key it needs a confirmation of the last 10 minutes, and refuses tokens.'
+    : ''
+  const description = `Required role: \`${role}\`.${confirmed}${live}`
   return refusesTokens(route)
     ? { description: `${description} Refused for tokens.`, security: [{ session: [] }] }
     : { description }
@@ -166,8 +169,8 @@ People sign in, which sets a session cookie. Every change is a POST; with a sess
 no cookie is needed, and one that is sent too is ignored.
 
 A token has a role, an expiry and optionally addresses. Whatever its role, it may not call what needs the password again
-(revealing a record, for example), and may not change accounts, sessions or tokens: a stolen token must not create access that
-outlives it. These routes answer 403 \`session_required\`. More than 30 unknown tokens from an address in a minute are
+(revealing a record, for example), may not change accounts, sessions or tokens, and may not create, change or roll a live key: a
+stolen token must not create access that outlives it. These requests answer 403 \`session_required\`. More than 30 unknown tokens from an address in a minute are
 answered with 429.
 
 Every change is in the audit log with the name of the account, or with \`token\` and the id of the token. Roles: \`viewer\` reads, \`operator\` also changes things, \`owner\`

@@ -49,6 +49,8 @@ export type AdminRoute<Input extends TObject = TObject, Output extends TSchema =
   readonly isUpload?: boolean
   /** Changes who has access: refused unless the account proved who it is in the last 10 minutes. */
   readonly isSensitive?: boolean
+  /** The same for live keys, which `run` checks. Tokens may call it for test keys. */
+  readonly isSensitiveIfLive?: boolean
   /** Allowed before an account has the second factor that its role requires. */
   readonly isForSetup?: boolean
   /** In bytes; 16 KiB if not set. */

@@ -201,6 +201,35 @@ describe('revoking and rolling', () => {
     expect((await post(`/admin/keys/${row.id}/roll`, {}, 'owner')).status).toBe(200)
   })
 
+  it('of a live key, and creating and changing one, need a sign-in of the last 10 minutes', async () => {
+    const cookie = await at.openSession('operator', 'oye')
+    const send = async (path: string, body: object) => {
+      const { status, json } = await at.request(path, { cookie, body })
+      return [status, json().code]
+    }
+    const age = (ms: number) =>
+      at.context.store.database
+        .prepare("UPDATE sessions SET confirmed_at = $1 WHERE account = 'oye'")
+        .run(Date.now() - ms)
+    const [live, test] = [await at.createKey({ mode: 'live' }), await at.createKey()]
+    const [liveId, testId] = [live.slice(9, 17), test.slice(9, 17)]
+    await age(11 * 60_000)
+    const before = (await list()).keys.length
+    const refused = [403, 'confirm_first']
+    expect(await send('/admin/keys', { ...REQUEST, mode: 'live' })).toEqual(refused)
+    expect(await send(`/admin/keys/${liveId}/change`, { name: 'x' })).toEqual(refused)
+    expect(await send(`/admin/keys/${liveId}/roll`, {})).toEqual(refused)
+    expect((await list()).keys).toHaveLength(before)
+    expect((await send(`/admin/keys/${testId}/roll`, {}))[0]).toBe(200)
+    await age(0)
+    expect((await send('/admin/keys', { ...REQUEST, mode: 'live' }))[0]).toBe(200)
+    expect((await send(`/admin/keys/${liveId}/change`, { name: 'x' }))[0]).toBe(200)
+    expect((await send(`/admin/keys/${liveId}/roll`, {}))[0]).toBe(200)
+    await age(11 * 60_000)
+    // A leaked key must end at once.
+    expect((await send(`/admin/keys/${liveId}/revoke`, {}))[0]).toBe(200)
+  })
+
   it('does not repeat an invalid id', async () => {
     const { key } = await create()
     const answer = await post(`/admin/keys/${key}/revoke`, {})

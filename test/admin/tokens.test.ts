@@ -178,6 +178,24 @@ describe.each(HERE)('tokens of the admin API on %s', (_name, createSettings) => 
     ])
   })
 
+  it('may not create, change or roll a live key, whatever the role, but may revoke one', async () => {
+    const { text } = await create({ role: 'owner' })
+    const live = await server.createKey({ mode: 'live' })
+    const [id, before] = [live.slice(9, 17), (await server.context.store.keys.list()).length]
+    const body = { name: 'more', mode: 'live', scopes: ['kyc:nin'] }
+    const refused = [403, 'session_required']
+    expect(await toOutcome(ask(text, '/admin/keys', { body }))).toEqual(refused)
+    expect(await toOutcome(ask(text, `/admin/keys/${id}/roll`, { body: {} }))).toEqual(refused)
+    const change = { expires_in: '10y' }
+    expect(await toOutcome(ask(text, `/admin/keys/${id}/change`, { body: change }))).toEqual(refused)
+    expect(await server.context.store.keys.list()).toHaveLength(before)
+    expect(await server.context.store.keys.find(id)).toMatchObject({
+      rolledTo: undefined,
+      expiresAt: undefined,
+    })
+    expect((await ask(text, `/admin/keys/${id}/revoke`, { body: {} })).status).toBe(200)
+  })
+
   it('open live streams, which end when the token is revoked', async () => {
     const { text, row } = await create({ role: 'viewer' })
     const stream = await fetch(`${server.url}/admin/overview/events`, {

@@ -131,6 +131,30 @@ describe.skipIf(!CHROMIUM)('a user of the console', () => {
       .click()
   })
 
+  it('is asked for the password again before a live key is created, not before a test key', async () => {
+    const { page } = await open()
+    await acceptInvitation(page, await server.invite('operator'), 'ngozi')
+    server.ageSessions(TEN_MINUTES_MS + 60_000)
+    await go(page, 'Keys')
+    const create = async (name: string, mode: 'Test' | 'Live') => {
+      await page.getByRole('button', { name: 'Create key' }).click()
+      const dialog = page.getByRole('dialog')
+      await dialog.getByRole('textbox', { name: 'Name' }).fill(name)
+      await dialog.getByRole('radio', { name: mode, exact: true }).check()
+      await dialog.getByRole('button', { name: 'Create key' }).click()
+    }
+    const created = page.getByRole('dialog', { name: 'New key' })
+    await create('till', 'Test')
+    await created.getByRole('button', { name: 'I have saved it' }).click()
+    await create('shop', 'Live')
+    const again = page.getByRole('dialog', { name: 'Is it still you?' })
+    await again.getByRole('textbox', { name: 'Your password' }).fill(PASSWORD)
+    await again.getByRole('button', { name: 'Continue' }).click()
+    await expect.poll(() => created.locator('code').textContent()).toMatch(/^tbt_live_/)
+    await created.getByRole('button', { name: 'I have saved it' }).click()
+    await page.getByRole('region', { name: 'Keys', exact: true }).getByRole('row', { name: /shop/ }).waitFor()
+  })
+
   it('as an owner sees the sessions of an account, ends them, and resets a lost second factor', async () => {
     const [owner, person] = [await open(), await open()]
     await acceptInvitation(person.page, await server.invite('viewer'), 'chidi')

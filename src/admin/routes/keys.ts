@@ -1,8 +1,9 @@
+import { isConfirmed } from '../../accounts/confirmed.ts'
 import { auditBy } from '../../audit/audit-by.ts'
 import { AdminError } from '../../contract/admin-error.ts'
 import { type Actor, isAtLeast } from '../../contract/role.ts'
 import type { Static } from '../../contract/schema.ts'
-import { SCOPES } from '../../contract/scope.ts'
+import { type Mode, SCOPES } from '../../contract/scope.ts'
 import { DAY_MS, steadyNow } from '../../contract/time.ts'
 import { SUBJECTS_PER_DAY } from '../../keys/api-key.ts'
 import { changeKey } from '../../keys/change-key.ts'
@@ -38,7 +39,10 @@ const toKeyDeps = (deps: AdminDeps, actor: Actor): KeyDeps => ({
   store: deps.context.store,
   keyring: deps.context.keyring(),
   audit: auditBy(deps, actor),
-  allow: ({ reveal }) => requireOwnerToReveal(actor, reveal),
+  allow: ({ reveal, mode }) => {
+    requireOwnerToReveal(actor, reveal)
+    requireProofForLive(actor, mode)
+  },
 })
 
 const listKeys = defineRoute({
@@ -78,11 +82,13 @@ const createKeyRoute = defineRoute({
   summary:
     'Create a key. The key is returned only here. Only an owner may create one that reveals hidden fields.',
   role: 'operator',
+  isSensitiveIfLive: true,
   input: CreateKeyRequest,
   output: CreatedKey,
   run: async (deps, { input, actor }) => {
     const options = readKeyOptions(input)
     requireOwnerToReveal(actor, options.reveal)
+    requireProofForLive(actor, options.mode)
     return toCreatedKey(await createKey(toKeyDeps(deps, actor), options))
   },
 })
@@ -92,6 +98,17 @@ function requireOwnerToReveal({ role }: Actor, reveal: readonly string[] = []): 
     throw new AdminError('wrong_role', {
       message: 'Only an owner may create, change or roll a key that reveals hidden fields.',
     })
+}
+
+/** A live key reads data of people and stays when the session or the token ends, so a stolen cookie or token makes none. */
+function requireProofForLive(actor: Actor, mode: Mode): void {
+  if (mode !== 'live') return
+  if (actor.token !== undefined)
+    throw new AdminError('session_required', {
+      message:
+        'A token may not create, change or roll a live key. Sign in to the console, or use the command line.',
+    })
+  if (!isConfirmed(actor)) throw new AdminError('confirm_first')
 }
 
 const toCreatedKey = ({ text, row }: NewKey): Static<typeof CreatedKey> => ({
@@ -107,6 +124,7 @@ const change = defineRoute({
   summary:
     'Change the options of a key; its secret stays the same. Only an owner may change a key that reveals hidden fields.',
   role: 'operator',
+  isSensitiveIfLive: true,
   input: ChangeKeyRequest,
   output: ChangedKey,
   run: async (deps, { input, params: { id = '' }, actor }) => {
@@ -138,6 +156,7 @@ const roll = defineRoute({
   summary:
     'Replace a key with a new one that has the same options. The old key works until the overlap ends.',
   role: 'operator',
+  isSensitiveIfLive: true,
   input: RollKeyRequest,
   output: CreatedKey,
   run: async (deps, { input, params: { id = '' }, actor }) => {
