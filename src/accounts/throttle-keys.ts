@@ -1,10 +1,11 @@
+import { isIP } from 'node:net'
 import type { ThrottleKey } from './throttle.ts'
 
 const FIVE_MINUTES_MS = 300_000
 
 /**
- * The counters of a sign-in attempt. Name with address (strict), address alone (one password tried on many names), and name
- * alone (guesses from many addresses; loose, short waits). A browser that has signed in with this name before has its own
+ * The counters of a sign-in attempt. Name with address (strict), address alone (one password tried on many names; a right
+ * sign-in takes only itself off), and name alone (guesses from many addresses; loose, short waits). A browser that has signed in with this name before has its own
  * counter, so wrong passwords from elsewhere never lock its owner out. `device` is the id of such a browser.
  */
 export const toSignInThrottleKeys = (
@@ -15,7 +16,7 @@ export const toSignInThrottleKeys = (
   device === undefined
     ? [
         { key: `pair ${name} ${address}`, name, free: 5, longestWaitMs: FIVE_MINUTES_MS },
-        { key: `address ${address}`, free: 30, longestWaitMs: FIVE_MINUTES_MS },
+        { key: `address ${toNetwork(address)}`, free: 30, longestWaitMs: FIVE_MINUTES_MS },
         { key: `name ${name}`, name, free: 50, longestWaitMs: 30_000 },
       ]
     : [{ key: `device ${name} ${device}`, name, free: 5, longestWaitMs: FIVE_MINUTES_MS }]
@@ -29,3 +30,15 @@ export const toCodeThrottleKeys = (name: string): readonly ThrottleKey[] => [
 export const toConfirmThrottleKeys = (name: string): readonly ThrottleKey[] => [
   { key: `confirm ${name}`, name, free: 5, longestWaitMs: FIVE_MINUTES_MS, isKept: true },
 ]
+
+/** One host has a whole /64 of IPv6 addresses. */
+function toNetwork(address: string): string {
+  const plain = address.replace(/^::ffff:(?=\d+\.)/i, '')
+  if (isIP(plain) !== 6) return plain
+  const [head = '', tail = ''] = plain.split('::')
+  const toGroups = (text: string) => text.split(':').filter((group) => group !== '')
+  const [before, after] = [toGroups(head), toGroups(tail)]
+  const zeros = Array.from({ length: Math.max(0, 8 - before.length - after.length) }, () => '0')
+  const groups = [...before, ...zeros, ...after].slice(0, 4)
+  return groups.map((group) => Number.parseInt(group, 16).toString(16)).join(':')
+}

@@ -50,12 +50,12 @@ export function createThrottle(table: ThrottleTable, secret: () => KeyObject, no
   return {
     begin: async (throttleKeys) => {
       const counters = throttleKeys.map(toCounter)
-      const waitMs = await table.begin(counters, now())
+      const { waitMs, at } = await table.begin(counters, now())
       if (waitMs > 0) throw toTooManyTries(waitMs)
       return {
         fail: () => table.fail(counters, now()),
-        succeed: () => table.succeed(counters),
-        withdraw: () => table.takeOff(counters),
+        succeed: () => table.succeed(counters, at),
+        withdraw: () => table.takeOff(counters, at),
       }
     },
     reset: (name) => table.reset(toHash(`account ${name}`)),

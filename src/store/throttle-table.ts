@@ -16,17 +16,20 @@ type FailureCounter = {
 
 /** Counts of wrong passwords and codes, shared by all nodes. */
 export type ThrottleTable = {
-  /** Counts one failure more on every counter, and resolves to 0; or, during a wait, to its ms, and counts nothing. */
-  readonly begin: (counters: readonly FailureCounter[], now: number) => Promise<number>
+  /** Counts one failure more on every counter; or, during a wait, counts nothing. */
+  readonly begin: (counters: readonly FailureCounter[], now: number) => Promise<Begun>
   /** Starts the waits anew. */
   readonly fail: (counters: readonly FailureCounter[], now: number) => Promise<void>
-  /** Takes one failure off, and ends the wait. */
-  readonly takeOff: (counters: readonly FailureCounter[]) => Promise<void>
+  /** Takes the failure that was counted `at` this time off, and ends the wait unless another attempt came since. */
+  readonly takeOff: (counters: readonly FailureCounter[], at: number) => Promise<void>
   /** Deletes the first, and takes one failure off the others. */
-  readonly succeed: (counters: readonly FailureCounter[]) => Promise<void>
+  readonly succeed: (counters: readonly FailureCounter[], at: number) => Promise<void>
   readonly reset: (account: string) => Promise<void>
   readonly forget: (now: number) => Promise<number>
 }
+
+/** When the attempt was counted, or how long the next one must wait. */
+type Begun = { readonly waitMs: number; readonly at: number }
 
 type Count = { readonly failures: number; readonly waitUntil: number }
 
@@ -54,11 +57,11 @@ export function createThrottleTable(database: Database): ThrottleTable {
         const now = await readNow(inside, processNow)
         const counts = await readCounts(inside, counters, now)
         const waitMs = Math.max(...counts.map(({ waitUntil }) => waitUntil - now))
-        if (waitMs > 0) return waitMs
+        if (waitMs > 0) return { waitMs, at: now }
         for (const [index, counter] of counters.entries())
           await write(inside, counter, (counts[index] ?? NONE).failures + 1, now)
         await evict(inside)
-        return 0
+        return { waitMs: 0, at: now }
       }),
     fail: (counters, processNow) =>
       change(async (inside) => {
@@ -67,11 +70,11 @@ export function createThrottleTable(database: Database): ThrottleTable {
         for (const [index, counter] of counters.entries())
           await write(inside, counter, (counts[index] ?? NONE).failures, now)
       }),
-    takeOff: (counters) => change((inside) => takeOff(inside, counters)),
-    succeed: ([first, ...others]) =>
+    takeOff: (counters, at) => change((inside) => takeOff(inside, counters, at)),
+    succeed: ([first, ...others], at) =>
       change(async (inside) => {
         if (first) await inside.prepare('DELETE FROM sign_in_failures WHERE id = $1').run(first.id)
-        await takeOff(inside, others)
+        await takeOff(inside, others, at)
       }),
     reset: async (account) => {
       await database.prepare('DELETE FROM sign_in_failures WHERE account = $1').run(account)
@@ -124,13 +127,15 @@ async function write(inside: Database, counter: FailureCounter, failures: number
 const toWait = ({ free, longestWaitMs }: FailureCounter, failures: number) =>
   failures < free ? 0 : Math.min(FIRST_WAIT_MS * 2 ** (failures - free), longestWaitMs)
 
-async function takeOff(inside: Database, counters: readonly FailureCounter[]): Promise<void> {
+/** A wait that a later attempt has started stays: else a right sign-in would end the wait of guesses at other accounts. */
+async function takeOff(inside: Database, counters: readonly FailureCounter[], at: number): Promise<void> {
   for (const { id } of counters)
     await inside
       .prepare(
-        'UPDATE sign_in_failures SET failures = failures - 1, wait_until = 0 WHERE id = $1 AND failures > 0',
+        `UPDATE sign_in_failures SET failures = failures - 1, wait_until = CASE WHEN at = $2 THEN 0 ELSE wait_until END
+         WHERE id = $1 AND failures > 0`,
       )
-      .run(id)
+      .run(id, at)
 }
 
 async function evict(inside: Database): Promise<void> {

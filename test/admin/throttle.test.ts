@@ -133,6 +133,15 @@ describe('signing in', () => {
     expect(await waitOf(...toSignInThrottleKeys('ada', '203.0.113.2', undefined))).toBe(0)
   })
 
+  it('has one count for all addresses of a network of IPv6, because one host has them all', async () => {
+    await repeat(30, (time) =>
+      throttle.begin(toSignInThrottleKeys(`name${time}`, `2001:db8:0:7:${time}::9`, undefined)),
+    )
+    const waitFrom = (address: string) => waitOf(...toSignInThrottleKeys('ada', address, undefined))
+    expect(await waitFrom('2001:0DB8::7:0:0:0:1')).toBe(1)
+    expect([await waitFrom('2001:db8:0:8::1'), await waitFrom('::ffff:203.0.113.1')]).toEqual([0, 0])
+  })
+
   it('has no wait after a reset of the counters of that name', async () => {
     await repeat(5, () => throttle.begin(toSignInThrottleKeys('ada', '203.0.113.1', undefined)))
     await throttle.reset('ad')

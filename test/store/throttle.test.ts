@@ -59,8 +59,21 @@ describeEngines(ENGINES, (engine) => {
     await attempt.fail()
     await age(200_000)
     expect([await isWaiting(toKey('a')), await isWaiting(toKey('b'), stores[1])]).toEqual([true, true])
-    await attempt.succeed()
+    await age(200_000)
+    await (await throttleOf().begin([toKey('a'), toKey('b')])).succeed()
     expect([await isWaiting(toKey('a')), await isWaiting(toKey('b'))]).toEqual([false, false])
+  })
+
+  it('a success keeps the wait that a guess at another account has started meanwhile', async () => {
+    const address = toKey('address')
+    // Below the number of failures that causes a wait.
+    const own = await throttleOf().begin([toKey('own'), { ...address, free: 2 }])
+    const guess = await throttleOf(stores[1]).begin([toKey('other'), address])
+    await guess.fail()
+    // Else both could have the same millisecond.
+    await age(1)
+    await own.succeed()
+    expect([await isWaiting(toKey('own')), await isWaiting(address)]).toEqual([false, true])
   })
 
   it('a reset deletes the counts of one name', async () => {
