@@ -11,7 +11,8 @@ const STORED_MS = DAY_MS
 
 /** An Idempotency-Key whose request runs in this process. */
 export type RunningKey = Omit<AnswerQuestion, 'name'> & {
-  readonly reference: string
+  /** Of the verification whose response is given. Undefined while it is likely to be an earlier one that is not read yet. */
+  reference: string | undefined
   readonly name: Buffer
   readonly fingerprint: Buffer
   readonly subject: string
@@ -48,17 +49,23 @@ export function createLocalIdempotency(keyring: Keyring, owner: string): LocalId
       const text = `${keyId} ${operation} ${name.toString('hex')}`
       const other = running.get(text)
       if (other) throw toRunningError(other.fingerprint.equals(fingerprint), other.reference)
-      const key = { keyId, operation, reference, name, fingerprint, subject, text }
+      const known = recent.has(name) ? undefined : reference
+      const key = { keyId, operation, reference: known, name, fingerprint, subject, text }
       running.set(text, key)
       return key
     },
     isLikelyStored: ({ name }) => recent.has(name),
-    read: ({ name, fingerprint }, stored) => {
+    read: (key, stored) => {
+      const { name, fingerprint } = key
       const now = steadyNow()
       if (!stored || isOver(stored, now)) return undefined
       const isSame = fingerprint.equals(stored.fingerprint)
       if (!isSame) throw toRunningError(false)
-      if (stored.sealed) return openStoredResponse(keyring, name, stored.sealed)
+      if (stored.sealed) {
+        const response = openStoredResponse(keyring, name, stored.sealed)
+        key.reference = response.reference
+        return response
+      }
       if (stored.leaseUntil > now) throw toRunningError(true)
       return undefined
     },
