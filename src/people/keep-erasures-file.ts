@@ -99,7 +99,7 @@ export async function addMissing(
   return last
 }
 
-/** The erasures of the database, up to a time, that are not in these files. */
+/** How many erasures the database has, and how many of those up to a time are not in these files. */
 export async function countMissing(
   table: Pick<ErasureTable, 'listTombstones'>,
   keyring: Keyring,
@@ -109,9 +109,8 @@ export async function countMissing(
   const known = new Set(files.flatMap((file) => [...toIds(file, keyring)]))
   let [missing, all] = [0, 0]
   for await (const rows of listPages(table, START)) {
-    const due = rows.filter(({ erasedAt }) => erasedAt <= until)
-    all += due.length
-    missing += due.filter(({ id }) => !known.has(id)).length
+    all += rows.length
+    missing += rows.filter(({ id, erasedAt }) => erasedAt <= until && !known.has(id)).length
   }
   return { missing, all }
 }

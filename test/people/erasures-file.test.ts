@@ -63,7 +63,9 @@ describe.each(ENGINES)('erasures.log on %s', (engine) => {
       rmSync(fileOf(settings))
       const { step, events } = openStep(settings, sealed)
       await step()
-      expect(await diagnose(settings, sealed)).toBe(`ok: All 2 are in ${fileOf(settings)}.`)
+      expect(await diagnose(settings, sealed)).toBe(
+        `ok: 2 made. Those older than two minutes are in ${fileOf(settings)}.`,
+      )
       damage(fileOf(settings))
       expect(await diagnose(settings, sealed)).toMatch(/^failed: Not in erasures\.log .*: 2 of 2 erasures\./)
       await step()
@@ -83,6 +85,9 @@ describe.each(ENGINES)('erasures.log on %s', (engine) => {
       expect(countLines(settings)).toBe(3)
       await erase(settings, sealed, 3)
       expect(countLines(settings)).toBe(4)
+      // Also of the last minutes.
+      const found = await checkErasures({ ...sealed, config: toConfig(settings) }, Date.now())
+      expect(found).toMatchObject({ status: 'ok', text: expect.stringMatching(/^4 made/) })
     })
   })
 
@@ -101,7 +106,7 @@ describe.each(ENGINES)('erasures.log on %s', (engine) => {
       rmSync(folder)
       await step()
       expect(events).toEqual(['error erasures_file_failed', 'info erasures_file_written'])
-      expect(await diagnose(blocked, sealed)).toMatch(/^ok: All 1 are in /)
+      expect(await diagnose(blocked, sealed)).toMatch(/^ok: 1 made\. /)
     })
   })
 

@@ -19,14 +19,15 @@ export async function checkErasures({ config, store, keyring }: Opened, now: num
   const check = 'erasures'
   const folder = toErasureFolder(config)
   try {
-    const file = await readErasuresFile(join(folder, ERASURES_FILE))
+    const path = join(folder, ERASURES_FILE)
+    const file = await readErasuresFile(path)
     // A folder that does not exist is created by the first erasure.
-    if (file || existsSync(folder)) await access(file?.file ?? folder, constants.W_OK)
+    if (file || existsSync(folder)) await access(file ? path : folder, constants.W_OK)
     const unsigned = file && scanErasures(file, keyring).unsignedLine
     if (unsigned !== undefined)
       return failed(
         check,
-        `Line ${unsigned} of ${file?.file} is not an erasure that this database has signed, so a restore would refuse the file. Move the file away: a running server writes it again.`,
+        `Line ${unsigned} of ${path} is not an erasure that this database has signed, so a restore would refuse the file. Move the file away: a running server writes it again.`,
       )
     const { missing, all } = await countMissing(store.erasure, keyring, file ? [file] : [], now - LATE_MS)
     if (missing > 0)
@@ -34,7 +35,10 @@ export async function checkErasures({ config, store, keyring }: Opened, now: num
         check,
         `Not in ${ERASURES_FILE} in ${folder}: ${missing} of ${all} erasures. A restore of an older backup would bring these people back. A running server adds them within a minute.`,
       )
-    return ok(check, all === 0 ? 'No person was erased.' : `All ${all} are in ${file?.file}.`)
+    return ok(
+      check,
+      all === 0 ? 'No person was erased.' : `${all} made. Those older than two minutes are in ${path}.`,
+    )
   } catch (error) {
     const { code = 'unknown error' } = error as NodeJS.ErrnoException
     return failed(
