@@ -3,10 +3,11 @@ import { mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { archiveLog } from '../src/audit/archive/archive-log.ts'
-import { searchArchives } from '../src/audit/archive/search-archives.ts'
+import { openWholeLog } from '../src/audit/archive/whole-log.ts'
 import { openAuditLog } from '../src/audit/audit-log.ts'
 import { makeCheckpoint } from '../src/audit/checkpoint.ts'
 import { toPublicKey } from '../src/audit/open-checkpoint.ts'
+import { searchTimelines } from '../src/audit/search-timelines.ts'
 import { createSigner } from '../src/audit/signing.ts'
 import { verifyStore } from '../src/audit/verify-store.ts'
 import { DAY_MS } from '../src/contract/time.ts'
@@ -71,16 +72,21 @@ try {
   at = performance.now()
   const { sound } = await verifyStore(store, { publicKey, archives: [path] })
   lap(sound ? 'verified' : 'NOT SOUND')
-  for (const wanted of [
-    { request_reference: first?.request_reference ?? '' },
-    { subject: first?.subject ?? '' },
-  ]) {
-    const found = await searchArchives([path], wanted, publicKey)
-    console.log(
-      `search by ${Object.keys(wanted)[0]}: ${found.length} rows, ${(performance.now() - at).toFixed(0)} ms`,
-    )
-    at = performance.now()
+  const log = await openWholeLog(store, [path], { publicKey })
+  lap('compared with its digest')
+  const { byReference, bySubject, byConsent } = log.store.audit
+  const searches = {
+    reference: () => byReference(first?.request_reference ?? ''),
+    person: () => bySubject(first?.subject ?? ''),
+    consent: () => byConsent('no such consent'),
+    time: async () => (await searchTimelines(log.store.audit, { to: first?.time ?? '' })).found,
   }
+  for (const [name, search] of Object.entries(searches)) {
+    at = performance.now()
+    const { length } = await search()
+    console.log(`search by ${name}: ${length} found, ${(performance.now() - at).toFixed(0)} ms`)
+  }
+  await log.close()
   console.log(`memory: at most ${Math.round(process.resourceUsage().maxRSS / 1024)} MB`)
   await audit.close()
 } finally {

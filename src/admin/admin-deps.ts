@@ -2,6 +2,7 @@ import type { CheckAdminToken } from '../accounts/check-admin-token.ts'
 import type { Context } from '../context/context.ts'
 import type { Addresses } from '../http/address.ts'
 import type { App } from '../http/app.ts'
+import type { ArchiveReads } from './archive-reads.ts'
 import type { Authentication } from './authentication.ts'
 import type { ChainChecks } from './chain-check.ts'
 import type { OverviewCache } from './overview-cache.ts'
@@ -22,4 +23,5 @@ export type AdminDeps = {
   /** Verification of the whole audit log. */
   readonly checks: ChainChecks
   readonly counter: RecordCounter
+  readonly archives: ArchiveReads
 }

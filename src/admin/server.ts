@@ -11,6 +11,7 @@ import { type Exchange, type Reply, toJsonReply } from '../http/exchange.ts'
 import { addHealth } from '../http/health.ts'
 import type { AdminDeps } from './admin-deps.ts'
 import { createToAdminErrorReply } from './admin-error-reply.ts'
+import { createArchiveReads } from './archive-reads.ts'
 import { createAuthentication } from './authentication.ts'
 import { authorize, isAllowed } from './authorize.ts'
 import { createChainChecks } from './chain-check.ts'
@@ -73,6 +74,7 @@ export function buildAdminServer(
     addresses,
     checks,
     counter,
+    archives: createArchiveReads(context),
     overviewCache: createOverviewCache((query) => toOverview(context, query)),
     chartsCache: createOverviewCache((query) => toCharts(context, query)),
   }

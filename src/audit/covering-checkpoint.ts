@@ -3,6 +3,7 @@ import type { LoggedRow } from '../store/audit-row.ts'
 import { type AuditSnapshot, withAuditSnapshot } from '../store/audit-snapshot.ts'
 import type { Checkpoint } from '../store/audit-table.ts'
 import type { Store } from '../store/store.ts'
+import type { ArchivedLog } from './archive/archived-log.ts'
 import { openCheckpoint, type SignedHead } from './open-checkpoint.ts'
 
 /** A checkpoint, and its statement about the rows of a chain among which a row is. */
@@ -11,12 +12,21 @@ export type Covering = { readonly checkpoint: Checkpoint; readonly head: SignedH
 /** Nearly always one of the first checkpoints after the row covers it. */
 const FIRST_LOOK = 4
 
+/** The log, and its archives: the checkpoints of an archived row are in its archive. */
+export type LogWithArchives = {
+  readonly store: Store
+  readonly archived?: Pick<ArchivedLog, 'has' | 'checkpoints'> | undefined
+}
+
 /** The first checkpoint whose Merkle tree has the row. */
 export async function findCovering(
-  store: Store,
+  { store, archived }: LogWithArchives,
   publicKey: KeyObject,
   row: LoggedRow,
 ): Promise<Covering | undefined> {
+  const found =
+    archived?.has(row.chain) && (await findIn(archived.checkpoints(row.chain, row.time), publicKey, row))
+  if (found) return found
   for (const checkpoint of await store.audit.checkpointsFrom(row.time, FIRST_LOOK)) {
     const covering = toCovering(checkpoint, publicKey, row)
     if (covering) return covering
@@ -27,13 +37,15 @@ export async function findCovering(
   })
 }
 
-async function findAfter(
-  scan: AuditSnapshot,
+const findAfter = (scan: AuditSnapshot, publicKey: KeyObject, row: LoggedRow, after: string) =>
+  findIn(scan.checkpoints(after), publicKey, row)
+
+async function findIn(
+  pages: AsyncIterable<readonly Checkpoint[]>,
   publicKey: KeyObject,
   row: LoggedRow,
-  after: string,
 ): Promise<Covering | undefined> {
-  for await (const page of scan.checkpoints(after))
+  for await (const page of pages)
     for (const checkpoint of page) {
       const covering = toCovering(checkpoint, publicKey, row)
       if (covering) return covering
@@ -42,6 +54,8 @@ async function findAfter(
 }
 
 function toCovering(checkpoint: Checkpoint, publicKey: KeyObject, row: LoggedRow): Covering | undefined {
+  // A signature takes much longer to check.
+  if (!checkpoint.body.includes(row.chain)) return undefined
   const opened = openCheckpoint(checkpoint, publicKey)
   const head = 'heads' in opened ? opened.heads.find((each) => covers(each, row)) : undefined
   return head && { checkpoint, head }

@@ -38,7 +38,7 @@ export type ExtractAbout = {
   /** Whether it has every row of each verification that fits, or every row that fits. */
   readonly view: 'verifications' | 'rows'
   readonly filter: Readonly<Record<string, string>>
-  /** How many archives the log has. Their rows are not in the extract. */
+  /** How many archives of the log were not read. Their rows are not in the extract. */
   readonly archives: number
 }
 

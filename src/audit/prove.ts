@@ -4,15 +4,14 @@ import type { Checkpoint } from '../store/audit-table.ts'
 import type { Store } from '../store/store.ts'
 import { checkProof, PROOF_KIND, type Proof, type ProofRow, toProofText } from './check-proof.ts'
 import { makeCheckpoint } from './checkpoint.ts'
-import { findCovering } from './covering-checkpoint.ts'
+import { findCovering, type LogWithArchives } from './covering-checkpoint.ts'
 import { toMerklePath } from './merkle.ts'
 import { type SignedHead, toPublicKey } from './open-checkpoint.ts'
 import { refuseOlderStore } from './open-losses.ts'
 import type { Signer } from './signing.ts'
 
 /** The log, and the key that signs a new checkpoint where none covers the row yet. */
-type ProveDeps = {
-  readonly store: Store
+type ProveDeps = LogWithArchives & {
   readonly signer: Signer
   readonly checkpointDir: string
 }
@@ -23,8 +22,8 @@ export async function prove(deps: ProveDeps, reference: string): Promise<string>
   const publicKey = toPublicKey(signer.publicKey, 'The key')
   const row = await findRow(store, reference)
   const covering =
-    (await findCovering(store, publicKey, row)) ??
-    (await signNow(deps).then(() => findCovering(store, publicKey, row)))
+    (await findCovering(deps, publicKey, row)) ??
+    (await signNow(deps).then(() => findCovering(deps, publicKey, row)))
   if (!covering)
     throw new UserError('No checkpoint covers this row: some are missing. Run: tabbat audit verify')
   const proof: Proof = {
@@ -47,7 +46,7 @@ async function findRow({ audit }: Store, reference: string): Promise<LoggedRow> 
   const row = rows.find(({ phase }) => phase === 'outcome') ?? rows[0]
   if (!row)
     throw new UserError(
-      'The database has no audit row with this reference. If the row was archived, the archive itself proves it: tabbat audit verify --archive FILE',
+      'The audit log has no row with this reference. If the row was archived, name its archive with --archive or TABBAT_AUDIT_ARCHIVE_DIR.',
     )
   return row
 }

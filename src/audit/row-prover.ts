@@ -3,7 +3,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { LoggedRow } from '../store/audit-row.ts'
 import type { Checkpoint } from '../store/audit-table.ts'
 import type { Store } from '../store/store.ts'
-import { type Covering, covers, findCovering } from './covering-checkpoint.ts'
+import { type Covering, covers, findCovering, type LogWithArchives } from './covering-checkpoint.ts'
 import { buildMerkleTree, type MerkleTree, type Step } from './merkle.ts'
 
 /** The checkpoint that covers a row, and the path from the row to its signed root. */
@@ -20,25 +20,25 @@ const HASHES_AT_ONCE = 1000
  * missing or were changed. `signNow` makes a checkpoint; it is called at most once, for rows that were written after the last one.
  */
 export function createRowProver(
-  store: Store,
+  log: LogWithArchives,
   publicKey: KeyObject,
   signNow: () => Promise<void>,
 ): (row: LoggedRow) => Promise<RowProof | undefined> {
   const trees: Tree[] = []
   let isSigned = false
   const findNow = async (row: LoggedRow) => {
-    const covering = await findCovering(store, publicKey, row)
+    const covering = await findCovering(log, publicKey, row)
     if (covering || isSigned) return covering
     isSigned = true
     await signNow()
-    return findCovering(store, publicKey, row)
+    return findCovering(log, publicKey, row)
   }
   const open = async (row: LoggedRow): Promise<Tree | undefined> => {
     const known = trees.find(({ head }) => covers(head, row))
     if (known) return known
     const covering = await findNow(row)
     if (!covering) return undefined
-    const made = { ...covering, tree: await buildMerkleTree(readHashes(store, covering)) }
+    const made = { ...covering, tree: await buildMerkleTree(readHashes(log.store, covering)) }
     trees.unshift(made)
     trees.splice(MOST_TREES)
     return made

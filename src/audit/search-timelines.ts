@@ -1,7 +1,9 @@
+import { DAY_MS } from '../contract/time.ts'
+import type { Period } from '../store/audit-queries.ts'
 import type { LoggedRow } from '../store/audit-row.ts'
 import type { AuditTable } from '../store/audit-table.ts'
 import { type AuditFilter, compareAge } from './audit-filter.ts'
-import { type ScanPosition, type Step, scanBackwards } from './reverse-scan.ts'
+import { type ScanPosition, type Step, scanBackwards, toComparable } from './reverse-scan.ts'
 import { findIndexed, isAfter, type SearchTable, toPosition } from './search.ts'
 import { collectPage, SEARCH_LIMITS, type SearchPage, type SearchStep } from './search-page.ts'
 import { fitsTimeline, mayBeMain, type Timeline, toTimeline } from './timeline.ts'
@@ -99,14 +101,24 @@ async function readTimelines(
   table: TimelineTable,
   rows: readonly LoggedRow[],
 ): Promise<Map<string | null, Timeline>> {
+  if (rows.length === 0) return new Map()
   const references = new Set(rows.flatMap((row) => row.request_reference ?? []))
-  const all = await table.byReferences([...references], MOST_ROWS)
+  const all = await table.byReferences([...references], MOST_ROWS, toNear(rows))
   const timelines = new Map<string | null, Timeline>()
   for (const [reference, some] of Map.groupBy(all, (row) => row.request_reference ?? '')) {
     const timeline = toTimeline(reference, some, all.length < MOST_ROWS)
     if (timeline) timelines.set(reference, timeline)
   }
   return timelines
+}
+
+/** No row of a verification is further from the others: stored responses are kept for a day, queued verifications for days. */
+const NEAR_MS = 31 * DAY_MS
+
+function toNear(rows: readonly LoggedRow[]): Period {
+  const times = rows.map(({ time }) => time).sort()
+  const [first, last] = [Date.parse(times[0] ?? ''), Date.parse(times.at(-1) ?? '')]
+  return { from: toComparable(first - NEAR_MS), to: toComparable(last + NEAR_MS) }
 }
 
 const isSameRow = (one: LoggedRow, other: LoggedRow) =>

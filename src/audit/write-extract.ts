@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import type { LoggedRow } from '../store/audit-row.ts'
 import type { AuditTable, Checkpoint } from '../store/audit-table.ts'
-import type { Store } from '../store/store.ts'
 import type { AuditFilter } from './audit-filter.ts'
+import type { LogWithArchives } from './covering-checkpoint.ts'
 import { toPlainRow } from './export.ts'
 import { CSV_HEADER, toCsvLine } from './extract-csv.ts'
 import {
@@ -20,8 +20,9 @@ import { toPublicKey } from './open-checkpoint.ts'
 import { createRowProver } from './row-prover.ts'
 import type { Signer } from './signing.ts'
 
-type ExtractDeps = {
-  readonly store: Store
+type ExtractDeps = LogWithArchives & {
+  /** How many archives of the log are not read. */
+  readonly missingArchives: number
   readonly signer: Signer
   /** Makes a checkpoint. */
   readonly signNow: () => Promise<void>
@@ -47,7 +48,7 @@ export async function* writeExtract(deps: ExtractDeps, options: ExtractOptions):
   const until = await findEnd(deps.store.audit, made_at)
   const to = filter.to !== undefined && filter.to < until ? filter.to : until
   const file = createFile(format)
-  const archives = (await deps.store.archives.list()).length
+  const archives = deps.missingArchives
   const about: ExtractAbout = { kind: EXTRACT_KIND, version: 1, made_at, view, filter: shownFilter, archives }
   yield file.start({ record: 'extract', body: JSON.stringify(about) })
   const proveRow = createProveRow(deps)
@@ -101,8 +102,8 @@ function createFile(format: ExtractFormat) {
 }
 
 /** Numbers the checkpoints. Each is added to the file before the first row that it proves. */
-function createProveRow({ store, signer, signNow }: ExtractDeps) {
-  const find = createRowProver(store, toPublicKey(signer.publicKey, 'The key'), signNow)
+function createProveRow({ signer, signNow, ...log }: ExtractDeps) {
+  const find = createRowProver(log, toPublicKey(signer.publicKey, 'The key'), signNow)
   const numbers = new Map<string, number>()
   const toNumber = ({ signature, time, body }: Checkpoint, added: ExtractRecord[]): number => {
     const known = numbers.get(signature)

@@ -1,15 +1,9 @@
 import { warn } from '../app/terminal.ts'
-import {
-  countMissing,
-  findArchives,
-  findArchivesOf,
-  searchArchives,
-} from '../audit/archive/search-archives.ts'
+import { findArchives, findArchivesOf } from '../audit/archive/search-archives.ts'
+import { openWholeLog, toMissingText, type WholeLog } from '../audit/archive/whole-log.ts'
 import type { Config } from '../config/config.ts'
-import type { Keyring } from '../crypto/keyring.ts'
-import type { LoggedRow } from '../store/audit-row.ts'
-import type { Store } from '../store/store.ts'
 import { toPublicKeyOf } from './audit-key.ts'
+import type { CommandContext } from './command-context.ts'
 
 /** For commands that read the audit log. */
 export const ARCHIVE_OPTION = [
@@ -18,7 +12,7 @@ export const ARCHIVE_OPTION = [
 ] as const
 
 export const ARCHIVE_NOTE =
-  'Rows that were archived are found in their archives: name them with --archive or TABBAT_AUDIT_ARCHIVE_DIR.'
+  'Rows that were archived are read from their archives: name them with --archive or TABBAT_AUDIT_ARCHIVE_DIR. Each archive is first compared with its signed digest; one that was changed is refused.'
 
 type ArchiveConfig = Pick<Config, 'auditArchiveDir'>
 
@@ -27,24 +21,19 @@ export const findNamed = (
   { auditArchiveDir }: ArchiveConfig,
 ): string[] => (named ? findArchives(named) : findArchivesOf(auditArchiveDir))
 
-/** The rows in the archives that the option or the setting names. */
-export const searchNamed = (
+/** Opens the log with the archives that the option or the setting names. */
+export async function withWholeLog<T>(
+  { store, keyring, config }: Pick<CommandContext, 'store' | 'keyring' | 'config'>,
   named: readonly string[] | undefined,
-  config: ArchiveConfig,
-  keyring: Keyring,
-  wanted: Parameters<typeof searchArchives>[1],
-): Promise<LoggedRow[]> => searchArchives(findNamed(named, config), wanted, toPublicKeyOf(keyring))
+  work: (log: WholeLog) => Promise<T>,
+): Promise<T> {
+  const publicKey = toPublicKeyOf(keyring)
+  const log = await openWholeLog(store, findNamed(named, config), { publicKey })
+  return work(log).finally(log.close)
+}
 
-/** A list of look-ups must not look complete if it is not. */
-export async function warnAboutArchives(
-  { archives }: Store,
-  named: readonly string[] | undefined,
-  config: ArchiveConfig,
-): Promise<void> {
-  const stated = await archives.list()
-  const missing = await countMissing(stated, findNamed(named, config))
-  if (missing > 0)
-    warn(
-      `${missing} of ${stated.length} archives of the audit log were not searched. Name them with --archive.`,
-    )
+/** A list must not look complete if it is not. */
+export function warnAboutArchives(log: WholeLog): void {
+  const missing = toMissingText(log)
+  if (missing !== undefined) warn(`${missing} Name them with --archive.`)
 }

@@ -22,7 +22,7 @@ export function addAuditArchiveCommand(audit: Command): void {
     .action(runArchive)
   addHelp(command, {
     details:
-      'Whole months are archived, with their checkpoints. The file is written, read again and verified before the first row is removed from the database; the archive is recorded in the audit log by a signed statement (log_archived). A month in which a server still has an open chain stays: it is closed seven days after its last use. If the command is interrupted, run it again: no row is lost.\n\nKeep the file: "tabbat audit verify", "show" and "subject" read it with --archive. Servers may run meanwhile. TABBAT_AUDIT_KEEP archives without a command.',
+      'Whole months are archived, with their checkpoints. The file is written, read again and verified before the first row is removed from the database; the archive is recorded in the audit log by a signed statement (log_archived). A month in which a server still has an open chain stays: it is closed seven days after its last use. If the command is interrupted, run it again: no row is lost.\n\nKeep the file: the commands that read the audit log take it with --archive. Servers may run meanwhile. TABBAT_AUDIT_KEEP archives without a command.',
     usesDatabase: true,
     settings: ['TABBAT_AUDIT_KEEP', 'TABBAT_AUDIT_ARCHIVE_DIR'],
     exitCodes: EXIT_CODES,

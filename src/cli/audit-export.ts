@@ -3,7 +3,8 @@ import { rm } from 'node:fs/promises'
 import { Readable, type Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { type Command, Option } from 'commander'
-import { say, warn } from '../app/terminal.ts'
+import { say } from '../app/terminal.ts'
+import type { WholeLog } from '../audit/archive/whole-log.ts'
 import { exportRows } from '../audit/export.ts'
 import { EXTRACT_FORMATS, type ExtractFormat } from '../audit/extract-record.ts'
 import { type GivenFilter, toAuditFilter, toShownFilter } from '../audit/given-filter.ts'
@@ -12,6 +13,7 @@ import { readPersonNumber } from '../contract/virtual-nin.ts'
 import { KINDS, type Kind, toBlindIndexText } from '../crypto/blind-index.ts'
 import { UserError } from '../errors.ts'
 import { readKeyNames } from '../keys/key-names.ts'
+import { ARCHIVE_NOTE, ARCHIVE_OPTION, warnAboutArchives, withWholeLog } from './archive-option.ts'
 import { type CommandContext, EXISTING, withCommandContext } from './command-context.ts'
 import { addHelp, EXIT_CODES, NUMBER_NOTE } from './help.ts'
 import { readSecret } from './prompt.ts'
@@ -19,7 +21,7 @@ import { DATE_NOTE, readSince, readUntil } from './time-option.ts'
 
 type FilterOptions = Omit<GivenFilter, 'person' | 'consent_reference'> & { consent?: string; person?: Kind }
 type Extraction = { format?: ExtractFormat | undefined; rows?: true | undefined }
-type Options = FilterOptions & Extraction & { out?: string; force?: true }
+type Options = FilterOptions & Extraction & { archive?: string[]; out?: string; force?: true }
 
 export function addAuditExportCommand(audit: Command): void {
   const command = audit
@@ -39,13 +41,14 @@ export function addAuditExportCommand(audit: Command): void {
     .addOption(new Option('--person <kind>', 'verifications of one person').choices(KINDS))
     .option('--rows', 'each row that fits, also of administrative events, instead of whole verifications')
     .option('--phase <phase>', 'rows of this phase, such as key_created; only with --rows')
+    .option(...ARCHIVE_OPTION)
     .option('--out <file>', 'file to write, which only its owner can read (default: standard output)')
     .option('--force', 'replace the file if it exists')
     .action(runExport)
   addHelp(command, {
-    details: `Without a filter and --format, every row is written, chain by chain: check it with tabbat audit verify. Otherwise the file is an extract with all rows of each verification that fits, the filter, checkpoints and a signature. Check it with: tabbat audit verify-extract FILE. ${DATE_NOTE} With --person: ${NUMBER_NOTE}\n\nThe export itself is recorded in the audit log first. docs/audit-format.md explains the columns and the format.`,
+    details: `Without a filter and --format, every row is written, chain by chain: check it with tabbat audit verify. Otherwise the file is an extract with all rows of each verification that fits, the filter, checkpoints and a signature. Check it with: tabbat audit verify-extract FILE. ${DATE_NOTE} With --person: ${NUMBER_NOTE}\n\n${ARCHIVE_NOTE} The export itself is recorded in the audit log first. docs/audit-format.md explains the columns and the format.`,
     usesDatabase: true,
-    settings: ['TABBAT_CHECKPOINT_DIR'],
+    settings: ['TABBAT_CHECKPOINT_DIR', 'TABBAT_AUDIT_ARCHIVE_DIR'],
     exitCodes: EXIT_CODES,
     examples: {
       'audit export > audit.ndjson': 'write the whole log to a file',
@@ -56,22 +59,24 @@ export function addAuditExportCommand(audit: Command): void {
   })
 }
 
-async function runExport({ out, force, format, rows, person, consent, ...others }: Options): Promise<void> {
+async function runExport(options: Options): Promise<void> {
+  const { archive, out, force, format, rows, person, consent, ...others } = options
   refuseExisting(out, force)
   if (others.phase !== undefined && !rows) throw new UserError('--phase needs --rows.')
   const given = { ...others, ...(consent !== undefined && { consent_reference: consent }) }
   const isExtract = format !== undefined || rows || person !== undefined || Object.keys(given).length > 0
   const number = person && (await readNumber(person))
   await withCommandContext(async (context) => {
-    const { store, audit, keyring } = context
+    const { audit, keyring } = context
     const subject = person && toBlindIndexText(keyring.subject, person, number ?? '')
     const filter = { ...given, person: subject }
     const detail = isExtract ? toDetail(filter) : null
     await audit.record([{ phase: 'audit_exported', outcome: 'ok', subject: subject ?? null, detail }])
-    const archives = (await store.archives.list()).length
-    if (archives > 0) warn(`The rows of ${archives} archives of the audit log are not in this export.`)
-    const pieces = isExtract ? await openExtract(context, filter, { format, rows }) : exportRows(store.audit)
-    await writeOut(pieces, out, force)
+    await withWholeLog(context, archive, async (log) => {
+      const open = () => openExtract(context, log, filter, { format, rows })
+      await writeOut(isExtract ? await open() : exportRows(log.store.audit), out, force)
+      warnAboutArchives(log)
+    })
   }, EXISTING)
 }
 
@@ -87,13 +92,14 @@ async function readNumber(kind: Kind): Promise<string> {
 }
 
 async function openExtract(
-  { store, signer, auditLog }: CommandContext,
+  { signer, auditLog }: CommandContext,
+  { store, archived, missing }: WholeLog,
   given: GivenFilter,
   { format = 'ndjson', rows }: Extraction,
 ): Promise<AsyncIterable<string>> {
   const keyNames = await readKeyNames(store.keys)
   return writeExtract(
-    { store, signer, signNow: () => auditLog.checkpoint() },
+    { store, archived, missingArchives: missing.length, signer, signNow: () => auditLog.checkpoint() },
     {
       view: rows ? 'rows' : 'verifications',
       format,

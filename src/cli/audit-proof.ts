@@ -4,6 +4,7 @@ import { say, strong } from '../app/terminal.ts'
 import { checkProof, type ProofResult } from '../audit/check-proof.ts'
 import { prove } from '../audit/prove.ts'
 import { UserError } from '../errors.ts'
+import { ARCHIVE_NOTE, ARCHIVE_OPTION, withWholeLog } from './archive-option.ts'
 import { findPublicKey, readInputFile, toSigner } from './audit-key.ts'
 import { EXISTING, withCommandContext, withStore } from './command-context.ts'
 import { addHelp, EXIT_CODES } from './help.ts'
@@ -36,13 +37,13 @@ function addProveCommand(audit: Command, readReference: ReadReference): void {
     .command('prove')
     .description('write a proof that the outcome of a verification is in the audit log')
     .argument('<reference>', 'its request_reference', readReference)
+    .option(...ARCHIVE_OPTION)
     .option('--out <file>', 'file to write (default: standard output)')
     .action(runProve)
   addHelp(command, {
-    details:
-      'Anyone with the proof and the public key can check it without this server: tabbat audit check-proof FILE. The proof names no person: the number is in it as a keyed hash. That it was made is recorded in the audit log. docs/audit-format.md describes the format.',
+    details: `Anyone with the proof and the public key can check it without this server: tabbat audit check-proof FILE. The proof names no person: the number is in it as a keyed hash. That it was made is recorded in the audit log. docs/audit-format.md describes the format.\n\n${ARCHIVE_NOTE}`,
     usesDatabase: true,
-    settings: ['TABBAT_CHECKPOINT_DIR'],
+    settings: ['TABBAT_CHECKPOINT_DIR', 'TABBAT_AUDIT_ARCHIVE_DIR'],
     exitCodes: EXIT_CODES,
     examples: {
       'audit prove ver_01k8s2m4q0v6x8z2b4d6f8h0j2k4m6n8p0r2': 'print the proof',
@@ -70,10 +71,13 @@ function addCheckProofCommand(audit: Command): void {
   })
 }
 
-function runProve(reference: string, { out }: { out?: string }): Promise<void> {
-  return withCommandContext(async ({ store, signer, config, audit }) => {
+function runProve(reference: string, { archive, out }: { archive?: string[]; out?: string }): Promise<void> {
+  return withCommandContext(async (context) => {
+    const { signer, config, audit } = context
     const checkpointDir = config.checkpointDir ?? config.dataDir
-    const text = await prove({ store, signer, checkpointDir }, reference)
+    const text = await withWholeLog(context, archive, ({ store, archived }) =>
+      prove({ store, archived, signer, checkpointDir }, reference),
+    )
     await audit.record([{ phase: 'audit_proved', outcome: 'ok', detail: `reference ${reference}` }])
     if (out === undefined) return void process.stdout.write(text)
     try {

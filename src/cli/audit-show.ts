@@ -1,6 +1,6 @@
 import { Argument, type Command } from 'commander'
 import { dim, say, strong, toTable } from '../app/terminal.ts'
-import { mergeRows } from '../audit/archive/search-archives.ts'
+import type { WholeLog } from '../audit/archive/whole-log.ts'
 import { readSourceAttempts, toPlainRow } from '../audit/export.ts'
 import { toIsoTime } from '../contract/time.ts'
 import { readPersonNumber } from '../contract/virtual-nin.ts'
@@ -9,7 +9,7 @@ import { UserError } from '../errors.ts'
 import type { LoggedRequest } from '../requests/line.ts'
 import { findRequestsOf, toTimes } from '../requests/of-reference.ts'
 import type { LoggedRow } from '../store/audit-row.ts'
-import { ARCHIVE_NOTE, ARCHIVE_OPTION, searchNamed, warnAboutArchives } from './archive-option.ts'
+import { ARCHIVE_NOTE, ARCHIVE_OPTION, warnAboutArchives, withWholeLog } from './archive-option.ts'
 import { EXISTING, withCommandContext } from './command-context.ts'
 import { addHelp, EXIT_CODES, NUMBER_NOTE } from './help.ts'
 import { readSecret } from './prompt.ts'
@@ -24,13 +24,9 @@ export function addAuditShowCommands(audit: Command, readReference: (text: strin
     .option(...ARCHIVE_OPTION)
     .option('--json', 'print a JSON array of rows')
     .action((reference: string, { archive, json }: Options) =>
-      withCommandContext(async ({ store, keyring, config, audit }) => {
-        const archived = await searchNamed(archive, config, keyring, { request_reference: reference })
-        const rows = mergeRows(await store.audit.byReference(reference), archived)
-        if (rows.length === 0) {
-          await warnAboutArchives(store, archive, config)
-          throw new UserError('The audit log has no row with this reference.')
-        }
+      withCommandContext(async (context) => {
+        const { store, audit } = context
+        const rows = await withWholeLog(context, archive, (log) => findTimeline(log, reference))
         const requests = await findRequestsOf(store.requests, reference, rows.flatMap(toTimes))
         await audit.record([{ phase: 'audit_viewed', outcome: 'ok', detail: `reference ${reference}` }])
         showTimeline(reference, rows, requests, json)
@@ -64,6 +60,13 @@ export function addAuditShowCommands(audit: Command, readReference: (text: strin
       'audit subject bvn --json < bvn.txt': 'read the BVN from a file',
     },
   })
+}
+
+async function findTimeline(log: WholeLog, reference: string): Promise<LoggedRow[]> {
+  const rows = await log.store.audit.byReference(reference)
+  if (rows.length > 0) return rows
+  warnAboutArchives(log)
+  throw new UserError('The audit log has no row with this reference.')
 }
 
 function showTimeline(
@@ -113,14 +116,15 @@ async function runSubject(kind: Kind, { archive, json }: Options): Promise<void>
   const number = readPersonNumber(kind, (await readSecret(`${name} (not shown): `)).trim())
   if (number === undefined)
     throw new UserError(`A ${name} has 11 digits. Give one number, on standard input or at the prompt.`)
-  await withCommandContext(async ({ store, keyring, audit, config }) => {
-    const subject = toBlindIndex(keyring.subject, kind, number).toString('hex')
-    const archived = await searchNamed(archive, config, keyring, { subject })
-    const rows = mergeRows(await store.audit.bySubject(subject), archived)
-    await audit.record([{ phase: 'audit_searched', subject, outcome: 'ok' }])
-    if (json) say(JSON.stringify(rows.map(toPlainRow)))
-    else showLookUps(rows)
-    await warnAboutArchives(store, archive, config)
+  await withCommandContext(async (context) => {
+    const subject = toBlindIndex(context.keyring.subject, kind, number).toString('hex')
+    await withWholeLog(context, archive, async (log) => {
+      const rows = await log.store.audit.bySubject(subject)
+      await context.audit.record([{ phase: 'audit_searched', subject, outcome: 'ok' }])
+      if (json) say(JSON.stringify(rows.map(toPlainRow)))
+      else showLookUps(rows)
+      warnAboutArchives(log)
+    })
   }, EXISTING)
 }
 

@@ -1,15 +1,23 @@
 import type { Command } from 'commander'
-import { say, sayJson, toCount, toTable, warn } from '../app/terminal.ts'
+import { say, sayJson, toTable, warn } from '../app/terminal.ts'
 import { toPurpose } from '../contract/purpose.ts'
 import { UserError } from '../errors.ts'
 import { openKeyNames } from '../keys/key-names.ts'
 import { type ConsentFilter, listConsents } from '../people/consents.ts'
 import { foldRequests } from '../people/fold-requests.ts'
+import { ARCHIVE_NOTE, ARCHIVE_OPTION, warnAboutArchives, withWholeLog } from './archive-option.ts'
 import { type CommandContext, EXISTING, withCommandContext } from './command-context.ts'
 import { addHelp } from './help.ts'
 import { DATE_NOTE, readSince, readUntil } from './time-option.ts'
 
-type Options = { since?: string; until?: string; purpose?: string; key?: string; json?: true }
+type Options = {
+  since?: string
+  until?: string
+  purpose?: string
+  key?: string
+  archive?: string[]
+  json?: true
+}
 
 /** Rows of one consent. */
 const MOST_ROWS = 20_000
@@ -27,11 +35,13 @@ export function addConsentsCommand(program: Command): void {
     .option('--until <time>', 'up to this time; with a date, up to its end', readUntil)
     .option('--purpose <word>', 'with this X-Purpose only')
     .option('--key <id>', 'by this API key only')
+    .option(...ARCHIVE_OPTION)
     .option('--json', 'print a JSON object')
     .action(runConsents)
   addHelp(command, {
-    details: `Without a reference it reads the audit log backwards, at most 500 000 rows. With one, it finds the rows by an index. People are counted by the keyed hash of their number, and not named. The search is recorded in the audit log. ${DATE_NOTE} See docs/people.md.`,
+    details: `Without a reference it reads the audit log backwards, at most 500 000 rows. With one, it finds the rows by an index, and reads all of each archive. People are counted by the keyed hash of their number, and not named. The search is recorded in the audit log. ${DATE_NOTE} See docs/people.md.\n\n${ARCHIVE_NOTE}`,
     usesDatabase: true,
+    settings: ['TABBAT_AUDIT_ARCHIVE_DIR'],
     exitCodes: { 0: 'listed', 1: 'no verification has this consent reference, or the log could not be read' },
     examples: {
       'consents --since 7d': 'the consents of the last week',
@@ -48,11 +58,13 @@ async function runConsents(reference: string | undefined, options: Options): Pro
   const filter = { from: since, to: until, purpose, keyId: key }
   await withCommandContext(async (context) => {
     await context.audit.record([{ phase: 'audit_searched', outcome: 'ok', detail: 'consents' }])
-    const archives = await context.store.archives.count()
-    if (archives > 0) warn(`The rows of ${toCount(archives, 'archive')} of the audit log were not searched.`)
-    return reference === undefined
-      ? showConsents(context, { ...filter, from: since ?? readSince(DEFAULT_SINCE) }, options.json)
-      : showConsent(context, reference, filter, options.json)
+    await withWholeLog(context, options.archive, async (log) => {
+      warnAboutArchives(log)
+      const opened = { ...context, store: log.store }
+      return reference === undefined
+        ? showConsents(opened, { ...filter, from: since ?? readSince(DEFAULT_SINCE) }, options.json)
+        : showConsent(opened, reference, filter, options.json)
+    })
   }, EXISTING)
 }
 

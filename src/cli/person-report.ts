@@ -6,12 +6,14 @@ import { toCommandAuthor } from '../contract/command-author.ts'
 import type { PersonReport } from '../contract/person-report.ts'
 import { KINDS, type Kind, toBlindIndexText } from '../crypto/blind-index.ts'
 import { UserError } from '../errors.ts'
+import { toArchiveLimits } from '../people/archive-limits.ts'
 import { createPersonReport } from '../people/person-report.ts'
 import { toReportCsv } from '../people/report-csv.ts'
 import { toReportPage } from '../people/report-page.ts'
 import { toReportSections } from '../people/report-sections.ts'
 import { createRegistry } from '../registry/registry.ts'
 import { loadKeyring } from '../store/sealed-store.ts'
+import { ARCHIVE_NOTE, ARCHIVE_OPTION, withWholeLog } from './archive-option.ts'
 import { type CommandContext, EXISTING, withCommandContext } from './command-context.ts'
 import { addHelp, EXIT_CODES, NUMBER_NOTE } from './help.ts'
 import { readNumber, requireReason } from './person-input.ts'
@@ -19,7 +21,14 @@ import { printPdf, requireChromium } from './print-pdf.ts'
 
 const FORMATS = ['text', 'json', 'csv', 'html', 'pdf'] as const
 type Format = (typeof FORMATS)[number]
-type Options = { reason: string; numberFile?: string; format: Format; out?: string; force?: true }
+type Options = {
+  reason: string
+  numberFile?: string
+  format: Format
+  archive?: string[]
+  out?: string
+  force?: true
+}
 
 export function addPersonReportCommand(person: Command): void {
   const report = person
@@ -32,12 +41,14 @@ export function addPersonReportCommand(person: Command): void {
     )
     .option('--number-file <file>', 'file that holds the number')
     .addOption(new Option('--format <format>', 'form of the report').choices(FORMATS).default('text'))
+    .option(...ARCHIVE_OPTION)
     .option('--out <file>', 'write to a file that only its owner can read; required for pdf')
     .option('--force', 'replace an existing file')
     .action(runReport)
   addHelp(report, {
-    details: `${NUMBER_NOTE} The report holds personal data in the clear. It is recorded in the audit log before it is printed. html is a document for print; pdf needs Chromium on this machine. See docs/people.md.`,
+    details: `${NUMBER_NOTE} The report holds personal data in the clear. It is recorded in the audit log before it is printed. html is a document for print; pdf needs Chromium on this machine. See docs/people.md.\n\n${ARCHIVE_NOTE}`,
     usesDatabase: true,
+    settings: ['TABBAT_AUDIT_ARCHIVE_DIR'],
     exitCodes: EXIT_CODES,
     examples: {
       'person report nin --reason "Request of access, case 17"': 'ask for the NIN, then print the report',
@@ -56,7 +67,7 @@ async function runReport(kind: Kind, options: Options): Promise<void> {
   const chromium = format === 'pdf' ? requireChromium() : undefined
   const number = await readNumber(kind, options.numberFile)
   await withCommandContext(async (context) => {
-    const report = await readReport(context, kind, number, reason)
+    const report = await readReport(context, options.archive, { kind, number, reason })
     const subject = toBlindIndexText(context.keyring.subject, kind, number)
     const detail = `${kind}, ${format}; reason: ${reason}`
     await context.audit.record([{ phase: 'person_reported', subject, outcome: 'ok', detail }])
@@ -70,7 +81,10 @@ async function runReport(kind: Kind, options: Options): Promise<void> {
     say(`The report is in ${out}. It holds personal data: delete it when it was handed over.`)
 }
 
-function readReport({ store, keyring, config }: CommandContext, kind: Kind, number: string, reason: string) {
+type Asked = { readonly kind: Kind; readonly number: string; readonly reason: string }
+
+function readReport(context: CommandContext, archive: string[] | undefined, asked: Asked) {
+  const { store, keyring, config } = context
   let keys = keyring
   const registry = createRegistry({
     table: store.registry,
@@ -80,9 +94,12 @@ function readReport({ store, keyring, config }: CommandContext, kind: Kind, numb
       return keys
     },
   })
-  const deps = { store, keyring, registry }
-  const asked = { kind, number, reason, by: toCommandAuthor(), withValues: true }
-  return createPersonReport(deps, { ...asked, archiveDir: config.auditArchiveDir })
+  return withWholeLog(context, archive, (log) =>
+    createPersonReport(
+      { store: log.store, keyring, registry },
+      { ...asked, by: toCommandAuthor(), withValues: true, limits: toArchiveLimits(log) },
+    ),
+  )
 }
 
 const TEXTS: Readonly<Record<Format, (report: PersonReport) => string>> = {

@@ -4,7 +4,6 @@ import { isVirtualNin } from '../contract/virtual-nin.ts'
 import { type Kind, toBlindIndex } from '../crypto/blind-index.ts'
 import { type KeyNames, openKeyNames } from '../keys/key-names.ts'
 import type { LoggedRow } from '../store/audit-row.ts'
-import { addArchivedRows } from './archived-rows.ts'
 import { foldRequests, isOfVerification } from './fold-requests.ts'
 import { type HeldDeps, readHeld } from './read-held.ts'
 import { hideFields, hideValue } from './record-fields.ts'
@@ -17,8 +16,8 @@ type Asked = {
   readonly by: string
   /** Without them, the report tells which fields are filled. */
   readonly withValues: boolean
-  /** The folder of archives of the audit log. */
-  readonly archiveDir: string | undefined
+  /** Where the audit log was not searched. */
+  readonly limits: readonly string[]
 }
 
 /** Audit rows in one report. A person has some; a number that a client uses in its tests may have millions. */
@@ -31,8 +30,7 @@ export async function createPersonReport(deps: HeldDeps, asked: Asked): Promise<
   const keys = await openKeyNames(deps.store.keys)
   const held = await readHeld(deps, kind, number, keys)
   const hash = subject.toString('hex')
-  const stored = await deps.store.audit.bySubject(hash, MOST_ROWS + 1)
-  const { rows, limits } = await addArchivedRows(deps, asked.archiveDir, hash, stored)
+  const rows = await deps.store.audit.bySubject(hash, MOST_ROWS + 1)
   const erasures = await deps.store.erasure.findTombstones(subject)
   return {
     generated_at: toIsoTime(steadyNow()),
@@ -49,7 +47,7 @@ export async function createPersonReport(deps: HeldDeps, asked: Asked): Promise<
       ...(rows.length > MOST_ROWS
         ? [`The audit log has more rows about this number: ${MOST_ROWS} of them are in this report.`]
         : []),
-      ...limits,
+      ...asked.limits,
       ...LIMITS[isVirtualNin(number) ? 'vnin' : kind],
       ...COMMON_LIMITS,
     ],

@@ -1,6 +1,9 @@
 import type { LoggedRow } from './audit-row.ts'
 import type { Database } from './database.ts'
 
+/** ISO times. */
+export type Period = { readonly from: string; readonly to: string }
+
 /** Reads the log backwards in bounded pages, by the existing indexes. */
 export type AuditQueries = {
   /** The rows of a chain before a sequence, the newest first. */
@@ -20,7 +23,12 @@ export type AuditQueries = {
    * The rows of several verifications, in no order. At most `most`: a caller may have had a stored response returned a million
    * times, so rows of that phase come last.
    */
-  readonly byReferences: (references: readonly string[], most: number) => Promise<LoggedRow[]>
+  readonly byReferences: (
+    references: readonly string[],
+    most: number,
+    /** When the rows were written, which archives need. */
+    near?: Period,
+  ) => Promise<LoggedRow[]>
   /** The rows of one verification in the order of chain and sequence, after a row. */
   readonly pageOfReference: (
     reference: string,

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { copyFileSync, existsSync } from 'node:fs'
+import { copyFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
@@ -8,6 +8,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { createSigner } from '../../src/audit/signing.ts'
 import { openTestApp, type TestApp } from '../app.ts'
 import { tabbat } from '../process/tabbat.ts'
+import { newFolder } from '../store/engines.ts'
 import { append, checkpoint, FIRST, type OldRow, writeOldLog } from './old-log.ts'
 
 const NIN = '12345678901'
@@ -89,12 +90,32 @@ it('takes a folder for archives that does not exist yet for one without archives
   expect([code, stdout]).toEqual([0, expect.stringContaining('Not compared: 121 rows in 1 archive')])
 })
 
-it('proves no archived row, and says so', async () => {
-  const { code, stderr } = await run('audit', 'prove', rows[0]?.reference ?? '')
-  expect([code, stderr]).toEqual([
+it('proves an archived row with its archive, and says without it what to do', async () => {
+  const [{ reference = '' } = {}] = rows
+  const without = await run('audit', 'prove', reference)
+  expect([without.code, without.stderr]).toEqual([
     1,
-    expect.stringContaining('If the row was archived, the archive itself proves it'),
+    expect.stringContaining('name its archive with --archive'),
   ])
+  const proof = join(folder, 'proof.json')
+  expect((await run('audit', 'prove', reference, '--archive', file(), '--out', proof)).code).toBe(0)
+  const { code, stdout } = await run('audit', 'check-proof', proof)
+  expect([code, stdout]).toEqual([0, expect.stringContaining(reference)])
+})
+
+it('exports archived rows, all of them or as an extract', async () => {
+  const all = await run('audit', 'export', '--archive', folder)
+  expect(all.stdout.trim().split('\n').length).toBeGreaterThan(121)
+  expect([all.code, all.stderr]).toEqual([0, expect.not.stringContaining('archives')])
+  const [{ reference = '' } = {}] = rows
+  const out = join(folder, 'extract.ndjson')
+  await run('audit', 'export', '--reference', reference, '--archive', folder, '--out', out)
+  const { code, stdout } = await run('audit', 'verify-extract', out)
+  expect([code, stdout]).toEqual([0, expect.stringContaining('Rows: 1. Proved by 1 signed checkpoints: 1.')])
+  const part = await run('audit', 'export', '--reference', reference)
+  expect(part.stderr).toContain(
+    '1 of 1 archives of the audit log were not searched: rows from before 2020-03-01',
+  )
 })
 
 /** Runs a command with the number on standard input. */
@@ -123,9 +144,38 @@ it('reports about a person what is archived, or that archives were not searched'
   expect(JSON.stringify(whole.limits)).not.toContain('archives')
 })
 
-it('says that consents in archives are not searched', async () => {
-  const { code, stderr } = await run('consents')
-  expect([code, stderr]).toEqual([0, expect.stringContaining('The rows of 1 archive of the audit log')])
+it('lists the consents of archived verifications, or says that archives were not searched', async () => {
+  const since = ['--since', '2019-01-01', '--json']
+  const part = await run('consents', ...since)
+  expect([part.code, part.stderr]).toEqual([0, expect.stringContaining('1 of 1 archives of the audit log')])
+  const whole = await run('consents', ...since, '--archive', file())
+  expect([whole.code, whole.stderr]).toEqual([0, expect.not.stringContaining('archives')])
+  expect(JSON.parse(whole.stdout).consents.length).toBe(10)
+  const one = await run('consents', 'Adé ₦ “3”', '--json', '--archive', file())
+  expect(JSON.parse(one.stdout).requests).toHaveLength(4)
+})
+
+it('refuses an archive that was changed, and shows nothing of it', async () => {
+  const [{ reference = '' } = {}] = rows
+  const changed = join(newFolder(), 'changed.audit.zst')
+  const bytes = readFileSync(file())
+  // In a checkpoint, which a search for a reference does not read.
+  bytes[Math.floor(bytes.length / 3)] = (bytes[Math.floor(bytes.length / 3)] ?? 0) ^ 1
+  writeFileSync(changed, bytes)
+  for (const args of [
+    ['audit', 'show', reference],
+    ['audit', 'prove', reference],
+    ['audit', 'export'],
+    ['consents'],
+  ]) {
+    const { code, stdout, stderr } = await run(...args, '--archive', changed)
+    expect([args, code, stdout, stderr]).toEqual([
+      args,
+      1,
+      '',
+      expect.stringContaining('is not the file that was archived: it was changed or damaged'),
+    ])
+  }
 })
 
 it('does not take a copy of an archive for another one', async () => {

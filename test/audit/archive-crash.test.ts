@@ -3,7 +3,8 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { archiveLog } from '../../src/audit/archive/archive-log.ts'
-import { findArchives, mergeRows, searchArchives } from '../../src/audit/archive/search-archives.ts'
+import { findArchives } from '../../src/audit/archive/search-archives.ts'
+import { openWholeLog } from '../../src/audit/archive/whole-log.ts'
 import { verifyStore } from '../../src/audit/verify-store.ts'
 import { describeEngines, newFolder, POSTGRES, SQLITE } from '../store/engines.ts'
 import { openLog, publicKey, signer, writeOldLog } from './old-log.ts'
@@ -40,10 +41,9 @@ describeEngines([SQLITE, POSTGRES], (engine) => {
       const findAll = async () => {
         const archives = findArchives([folder])
         let found = 0
-        for (const { reference } of rows) {
-          const archived = await searchArchives(archives, { request_reference: reference }, publicKey)
-          found += mergeRows(await store.audit.byReference(reference), archived).length
-        }
+        const log = await openWholeLog(store, archives, { publicKey })
+        for (const { reference } of rows) found += (await log.store.audit.byReference(reference)).length
+        await log.close()
         return { found, verdict: await verifyStore(store, { publicKey, archives }) }
       }
       expect(await findAll()).toMatchObject({ found: rows.length, verdict: { sound: true } })

@@ -2,11 +2,10 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeEach, expect, it, onTestFinished } from 'vitest'
 import { type ArchiveDeps, archiveLog } from '../../src/audit/archive/archive-log.ts'
-import { findArchives, mergeRows, searchArchives } from '../../src/audit/archive/search-archives.ts'
+import { findArchives } from '../../src/audit/archive/search-archives.ts'
 import type { AuditLog } from '../../src/audit/audit-log.ts'
 import { findCheckpointFile } from '../../src/audit/checkpoint-file.ts'
 import { findLosses } from '../../src/audit/find-loss.ts'
-import { searchAudit } from '../../src/audit/search.ts'
 import { toVerdictText } from '../../src/audit/verdict-text.ts'
 import { verifyStore } from '../../src/audit/verify-store.ts'
 import { scrubSubjects } from '../../src/registry/scrub-subjects.ts'
@@ -22,10 +21,8 @@ import {
   FIRST,
   JANUARY,
   OLD_CHAINS,
-  type OldRow,
   openLog,
   publicKey,
-  RELEASED,
   signer,
   writeOldLog,
 } from './old-log.ts'
@@ -36,7 +33,6 @@ describeEngines(ENGINES, (engine) => {
   let store: Store
   let folder: string
   let audit: AuditLog
-  let rows: readonly OldRow[]
   let open: () => Promise<Store>
   beforeEach(async () => {
     const place = await engine.createPlace()
@@ -47,7 +43,7 @@ describeEngines(ENGINES, (engine) => {
     }
     store = await open()
     folder = newFolder()
-    rows = await writeOldLog(store, folder)
+    await writeOldLog(store, folder)
     audit = await openLog(store, folder)
     onTestFinished(() => audit.close())
     await audit.record([{ phase: 'outcome', request_reference: 'ver_now' }])
@@ -137,24 +133,6 @@ describeEngines(ENGINES, (engine) => {
       })
     expect(await readText([])).toContain('Not compared: 120 rows in 1 archive (number 1).')
     await expect(verify([join(folder, 'gone.audit.zst')])).rejects.toThrow(/There is no archive at .*gone/)
-  })
-
-  it('finds archived rows by reference and by person', async () => {
-    await archive()
-    const archives = inFolder()
-    for (const { chain, reference, subject } of rows) {
-      expect(await store.audit.byReference(reference)).toEqual([])
-      const found = await searchArchives(archives, { request_reference: reference }, publicKey)
-      expect(found).toMatchObject([{ chain, subject, released: RELEASED, phase: 'outcome' }])
-      expect(
-        mergeRows(
-          await store.audit.bySubject(subject),
-          await searchArchives(archives, { subject }, publicKey),
-        ),
-      ).toEqual(found)
-    }
-    expect(await searchArchives(archives, { request_reference: 'ver_unknown' }, publicKey)).toEqual([])
-    expect((await searchAudit(store.audit, {})).found.length).toBe(2)
   })
 
   it('archives month by month, each archive with the digest of the one before', async () => {

@@ -76,7 +76,7 @@ describe('a row that no checkpoint covers', () => {
 })
 
 it('an unknown reference is refused without repeating it', async () => {
-  await expect(prove(toDeps(), '12345678901')).rejects.toThrow(/^The database has no audit row[^0-9]*$/)
+  await expect(prove(toDeps(), '12345678901')).rejects.toThrow(/^The audit log has no row[^0-9]*$/)
 })
 
 /** Adds, removes or changes one byte. */

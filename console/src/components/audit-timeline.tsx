@@ -26,10 +26,12 @@ export function AuditTimelinePanel({ reference }: { reference: string }) {
           <code class="breaks">{reference}</code> <CopyButton text={reference} what={texts.theReference} />
         </p>
         <QueryResult query={query}>
-          {({ rows }) =>
+          {({ rows, archives_note }) =>
             rows.length === 0 ? (
               <Empty>
-                <p>{texts.noRow}</p>
+                <p>
+                  {texts.noRow} {archives_note}
+                </p>
               </Empty>
             ) : (
               <>
@@ -42,6 +44,7 @@ export function AuditTimelinePanel({ reference }: { reference: string }) {
                     </Fragment>
                   ))}
                 </ol>
+                {archives_note !== null && <p class="dim">{archives_note}</p>}
                 <RequestsOf reference={reference} />
               </>
             )

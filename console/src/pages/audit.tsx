@@ -91,7 +91,7 @@ function Search() {
 function Results({ found }: { found: ReturnType<typeof useAuditSearch> }) {
   const { pages, error, isBusy, isFiltered, loadMore, reload, stop } = found
   if (!pages) return error ? <LoadError error={error} onRetry={reload} /> : <Loading />
-  const { next = null, searched_back_to = null, archives = 0 } = pages.at(-1) ?? {}
+  const { next = null, searched_back_to = null, archives_note = null } = pages.at(-1) ?? {}
   const rows = toCount(pages.reduce((sum, page) => sum + page.searched_rows, 0))
   return (
     <>
@@ -101,7 +101,7 @@ function Results({ found }: { found: ReturnType<typeof useAuditSearch> }) {
         {searched_back_to
           ? fill(texts.searchedBack, { rows, time: toMoment(searched_back_to) })
           : fill(texts.searched, { rows })}
-        {archives > 0 && ` ${fill(texts.notSearched, { count: toCount(archives) })}`}
+        {archives_note !== null && ` ${archives_note}`}
       </p>
       {next !== null && (
         <div class="bar">

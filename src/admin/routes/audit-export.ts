@@ -1,3 +1,4 @@
+import type { WholeLog } from '../../audit/archive/whole-log.ts'
 import { auditBy } from '../../audit/audit-by.ts'
 import { exportRows } from '../../audit/export.ts'
 import type { ExtractFormat } from '../../audit/extract-record.ts'
@@ -24,7 +25,8 @@ const exportLog = defineRoute({
   output: Type.String(),
   run: async (deps, { actor }) => {
     await auditBy(deps, actor).record([{ phase: 'audit_exported', outcome: 'ok' }])
-    return toFile(exportRows(deps.context.store.audit), 'audit', 'ndjson')
+    const pieces = withLog(deps, ({ store }) => exportRows(store.audit))
+    return toFile(pieces, 'audit', 'ndjson')
   },
 })
 
@@ -65,11 +67,27 @@ async function exportExtract(deps: AdminDeps, actor: Actor, input: ExtractQuery,
   await auditBy(deps, actor).record([
     { phase: 'audit_exported', outcome: 'ok', detail, subject: filter.subject ?? null },
   ])
-  const pieces = writeExtract(
-    { store, signer: createSigner(keyring()['audit-signing']), signNow: () => audit.checkpoint() },
-    { view, format, filter, shownFilter, keyNames },
+  const signer = createSigner(keyring()['audit-signing'])
+  const pieces = withLog(deps, (log) =>
+    writeExtract(
+      {
+        ...{ store: log.store, archived: log.archived, missingArchives: log.missing.length },
+        ...{ signer, signNow: () => audit.checkpoint() },
+      },
+      { view, format, filter, shownFilter, keyNames },
+    ),
   )
   return toFile(pieces, 'audit-extract', format)
+}
+
+/** Archives are opened when the first piece is read: a client may end before. */
+async function* withLog({ archives }: AdminDeps, toPieces: (log: WholeLog) => AsyncIterable<string>) {
+  const log = await archives.open()
+  try {
+    yield* toPieces(log)
+  } finally {
+    await log.close()
+  }
 }
 
 function toFile(pieces: AsyncIterable<string>, title: string, format: ExtractFormat) {

@@ -3,7 +3,7 @@ import { type AuditFilter, NO_OUTCOME } from '../../audit/audit-filter.ts'
 import { toAuditFilter } from '../../audit/given-filter.ts'
 import { AUDIT_PHASES } from '../../audit/phases.ts'
 import { searchAudit } from '../../audit/search.ts'
-import type { SearchPage } from '../../audit/search-page.ts'
+import { SEARCH_LIMITS, type SearchPage } from '../../audit/search-page.ts'
 import { searchTimelines } from '../../audit/search-timelines.ts'
 import type { Actor } from '../../contract/role.ts'
 import { toCanonicalNin } from '../../contract/virtual-nin.ts'
@@ -38,9 +38,11 @@ const searchVerifications = defineRoute({
   output: VerificationSearchResult,
   run: async (deps, { input, actor }) => {
     const { filter, before, keyNames } = await readSearch(deps, input, actor)
-    const page = await searchTimelines(deps.context.store.audit, filter, before)
-    const verifications = page.found.map((timeline) => toVerificationView(timeline, keyNames))
-    return { verifications, ...(await toPageFields(deps, page, filter)) }
+    return withLog(deps, async (log) => {
+      const page = await searchTimelines(log.store.audit, filter, before, toLimits(log))
+      const verifications = page.found.map((timeline) => toVerificationView(timeline, keyNames))
+      return { verifications, ...toPageFields(log, page, filter) }
+    })
   },
 })
 
@@ -56,9 +58,11 @@ const search = defineRoute({
   output: AuditSearchResult,
   run: async (deps, { input, actor }) => {
     const { filter, before, keyNames } = await readSearch(deps, input, actor)
-    const page = await searchAudit(deps.context.store.audit, filter, before)
-    const rows = page.found.map((row) => toRowView(row, keyNames))
-    return { rows, ...(await toPageFields(deps, page, filter)) }
+    return withLog(deps, async (log) => {
+      const page = await searchAudit(log.store.audit, filter, before, toLimits(log))
+      const rows = page.found.map((row) => toRowView(row, keyNames))
+      return { rows, ...toPageFields(log, page, filter) }
+    })
   },
 })
 
@@ -74,15 +78,28 @@ async function readSearch(deps: AdminDeps, input: AuditSearch, actor: Actor) {
   return { filter, keyNames, before: position }
 }
 
-const toPageFields = async (
-  { context }: AdminDeps,
+/** A search continues where it stopped. A timeline, and a search by an index, say what they left out. */
+const LIMIT_MS = 5000
+
+type RequestLog = Awaited<ReturnType<AdminDeps['archives']['open']>>
+
+async function withLog<T>({ archives }: AdminDeps, work: (log: RequestLog) => Promise<T>): Promise<T> {
+  const log = await archives.open(LIMIT_MS)
+  return work(log).finally(log.close)
+}
+
+const toLimits = ({ isOver }: RequestLog) => ({ ...SEARCH_LIMITS, isOver })
+
+const toPageFields = (
+  log: RequestLog,
   { next, isCut, looked }: SearchPage<unknown>,
   { subject }: AuditFilter,
 ) => ({
   next: next ? toCursor(next) : null,
   searched_back_to: isCut && next ? next.time : null,
   searched_rows: looked,
-  archives: await context.store.archives.count(),
+  archives: log.count,
+  archives_note: log.toNote(),
   person: subject ?? null,
 })
 
@@ -115,12 +132,14 @@ const readTimeline = defineRoute({
   summary: 'All rows of one verification, oldest first.',
   role: 'viewer',
   output: AuditTimeline,
-  run: async ({ context: { store } }, { params: { reference = '' } }) => {
-    const rows = await store.audit.byReference(reference)
-    if (rows.length === 0) throw new AppError('not_found')
-    const keyNames = await readKeyNames(store.keys)
-    return { reference, rows: rows.map((row) => toRowView(row, keyNames)) }
-  },
+  run: (deps, { params: { reference = '' } }) =>
+    withLog(deps, async ({ store, toNote }) => {
+      const rows = await store.audit.byReference(reference)
+      const archives_note = toNote()
+      if (rows.length === 0 && archives_note === null) throw new AppError('not_found')
+      const keyNames = await readKeyNames(store.keys)
+      return { reference, rows: rows.map((row) => toRowView(row, keyNames)), archives_note }
+    }),
 })
 
 export const AUDIT_ROUTES: readonly AdminRoute[] = [searchVerifications, search, readOptions, readTimeline]

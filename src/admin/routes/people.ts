@@ -4,6 +4,7 @@ import type { Actor } from '../../contract/role.ts'
 import { readPersonNumber } from '../../contract/virtual-nin.ts'
 import type { Kind } from '../../crypto/blind-index.ts'
 import { AppError } from '../../errors.ts'
+import { toArchiveLimits } from '../../people/archive-limits.ts'
 import { erasePerson } from '../../people/erase-person.ts'
 import { createPersonReport } from '../../people/person-report.ts'
 import { listRemains } from '../../people/remains.ts'
@@ -71,6 +72,9 @@ const erase = defineRoute({
 
 type Asked = { readonly kind: Kind; readonly number: string; readonly reason: string }
 
+/** Of a search in archives. */
+const LIMIT_MS = 20_000
+
 /** Reads everything, and writes the access to the audit log before it returns. */
 async function readReport(
   deps: AdminDeps,
@@ -79,16 +83,18 @@ async function readReport(
   withValues: boolean,
 ): Promise<PersonReport> {
   const [number, reason] = [requireNumber(kind, text), requireReason(reasonText)]
-  const { store, keyring, registry, toSubjectHash, config } = deps.context
-  const found = await createPersonReport(
-    { store, registry, keyring: keyring() },
-    { kind, number, reason, by: actor.name, withValues, archiveDir: config.auditArchiveDir },
+  const { keyring, registry, toSubjectHash } = deps.context
+  const log = await deps.archives.open(LIMIT_MS)
+  const asked = { kind, number, reason, by: actor.name, withValues, limits: [] }
+  const found = await createPersonReport({ store: log.store, registry, keyring: keyring() }, asked).finally(
+    log.close,
   )
+  const limits = [...toArchiveLimits(log), ...found.limits]
   const detail = `${kind}, ${withValues ? 'with values' : 'without values'}; reason: ${reason}`
   await auditBy(deps, actor).record([
     { phase: 'person_reported', subject: toSubjectHash(kind, number), outcome: 'ok', detail },
   ])
-  return found
+  return { ...found, limits }
 }
 
 /** A virtual NIN is a NIN only. */

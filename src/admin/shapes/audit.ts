@@ -94,8 +94,10 @@ const PAGE = {
   searched_back_to: Type.Nullable(Time),
   /** Rows of the log that this search read. */
   searched_rows: Type.Integer(),
-  /** Archives of the log. Their rows are not searched. */
+  /** Archives of the log. Those in the folder of TABBAT_AUDIT_ARCHIVE_DIR are searched as well. */
   archives: Type.Integer(),
+  /** Which archives were not searched, and how to search them; null if nothing is left out. */
+  archives_note: Text,
   /** The keyed hash of the number that was searched for. */
   person: Text,
 }
@@ -135,7 +137,12 @@ export const AuditOptions = Type.Object({
 })
 export type AuditOptions = Static<typeof AuditOptions>
 
-export const AuditTimeline = Type.Object({ reference: Type.String(), rows: Type.Array(AuditRowView) })
+export const AuditTimeline = Type.Object({
+  reference: Type.String(),
+  rows: Type.Array(AuditRowView),
+  /** Which archives were not searched for more rows; null if nothing is left out. */
+  archives_note: Text,
+})
 export type AuditTimeline = Static<typeof AuditTimeline>
 
 /** The verification of the log that is running, or the last one. */

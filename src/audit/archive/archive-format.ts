@@ -59,8 +59,11 @@ export const toFrame = (lines: readonly string[]): Promise<Buffer> =>
     },
   })
 
-export async function readFrame(bytes: Buffer): Promise<string[]> {
-  const text = (await decompress(bytes)).toString('utf8').trimEnd()
+/** In a thread. */
+export const decompressFrame = (bytes: Buffer): Promise<Buffer> => decompress(bytes)
+
+export function toLines(content: Buffer): string[] {
+  const text = content.toString('utf8').trimEnd()
   return text === '' ? [] : text.split('\n')
 }
 

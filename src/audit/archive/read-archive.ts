@@ -6,10 +6,11 @@ import {
   type BlockHeader,
   type BlockPlace,
   type Directory,
+  decompressFrame,
   PLACES_BYTES,
   type Place,
-  readFrame,
   readPlaces,
+  toLines,
 } from './archive-format.ts'
 import type { SignedStatement } from './archive-statement.ts'
 
@@ -25,9 +26,16 @@ export type ArchiveReader = {
   /** The bytes that the statement is about. */
   readonly contentBytes: number
   readonly blocks: readonly BlockPlace[]
+  /** Changes when the file is written or replaced. */
+  readonly identity: string
   readonly readBytes: (place: Place) => Promise<Buffer>
+  /** The lines of a frame, as bytes. */
+  readonly readText: (place: Place) => Promise<Buffer>
   readonly readPolicies: () => Promise<ReadonlyMap<string, string>>
   readonly readCheckpoints: () => AsyncIterable<readonly Checkpoint[]>
+  /** How many frames of checkpoints there are, in the order of time. */
+  readonly checkpointFrames: number
+  readonly readCheckpointFrame: (index: number) => Promise<readonly Checkpoint[]>
   readonly readBlock: (place: Place) => Promise<ArchiveBlock>
   readonly close: () => Promise<void>
 }
@@ -57,19 +65,21 @@ export async function openArchive(path: string): Promise<ArchiveReader> {
 }
 
 async function readEnds(path: string, file: FileHandle): Promise<ArchiveReader> {
-  const { size } = await file.stat()
+  const stats = await file.stat({ bigint: true })
+  const size = Number(stats.size)
   const readBytes = async ({ at, length }: Place) => {
     if (!(at >= 0 && length >= 0 && at + length <= size)) throw new UnreadableArchive(path)
     const { buffer, bytesRead } = await file.read(Buffer.alloc(length), 0, length, at)
     if (bytesRead !== length) throw new UnreadableArchive(path)
     return buffer
   }
-  const readLines = async (place: Place) => {
+  const readText = async (place: Place) => {
     const bytes = await readBytes(place)
-    return readFrame(bytes).catch(() => {
+    return decompressFrame(bytes).catch(() => {
       throw new UnreadableArchive(path)
     })
   }
+  const readLines = async (place: Place) => toLines(await readText(place))
   const places = readPlaces(await readBytes({ at: size - PLACES_BYTES, length: PLACES_BYTES }))
   if (!places) throw new UnreadableArchive(path)
   const [signedLine = ''] = await readLines(places.statement)
@@ -81,13 +91,20 @@ async function readEnds(path: string, file: FileHandle): Promise<ArchiveReader> 
     signed: JSON.parse(signedLine) as SignedStatement,
     contentBytes: places.statement.at,
     blocks: directory.blocks,
+    identity: [stats.dev, stats.ino, stats.size, stats.mtimeNs, stats.ctimeNs].join(' '),
     readBytes,
+    readText,
     readPolicies: async () => {
       const policies = await readAll<{ id: string; fields: string }>(directory.policies)
       return new Map(policies.map(({ id, fields }) => [id, fields]))
     },
     readCheckpoints: async function* () {
       for (const place of directory.checkpoints) yield await readAll<Checkpoint>(place)
+    },
+    checkpointFrames: directory.checkpoints.length,
+    readCheckpointFrame: async (index) => {
+      const place = directory.checkpoints[index]
+      return place ? readAll<Checkpoint>(place) : []
     },
     readBlock: async (place) => {
       const [header, ...rows] = await readAll<unknown>(place)

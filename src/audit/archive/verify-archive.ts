@@ -1,5 +1,4 @@
-import { createHash, type KeyObject } from 'node:crypto'
-import { createReadStream } from 'node:fs'
+import type { KeyObject } from 'node:crypto'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Checkpoint } from '../../store/audit-table.ts'
 import { openCheckpoint, type SignedHead } from '../open-checkpoint.ts'
@@ -7,6 +6,7 @@ import type { Fault } from '../verify-chain.ts'
 import { createRowHasher, HASHED_FIELDS, type RowHasher, toReference, ZERO_HASH } from '../verify-row.ts'
 import { ARCHIVE_COLUMNS } from './archive-format.ts'
 import { type ArchivedChain, type ArchiveStatement, openStatement } from './archive-statement.ts'
+import { hasDigest } from './check-digest.ts'
 import { collectHeads, createHeadChecks, type HeadChecks } from './head-checks.ts'
 import { type ArchiveBlock, type ArchiveReader, UnreadableArchive } from './read-archive.ts'
 
@@ -52,8 +52,7 @@ async function verify(reader: ArchiveReader, options: VerifyArchiveOptions): Pro
     throw new Unsound(
       `the statement in ${path} has no valid signature: it was changed, or signed with another key`,
     )
-  const digest = await hashContent(reader)
-  if (reader.contentBytes !== statement.bytes || digest !== statement.digest)
+  if (!(await hasDigest(reader, statement)))
     throw new Unsound(`${path} is not the file that was archived: it was changed or damaged`)
   const heads = await verifyCheckpoints(reader, statement, options)
   const references = new Set<unknown>()
@@ -64,13 +63,6 @@ async function verify(reader: ArchiveReader, options: VerifyArchiveOptions): Pro
     })
   await verifyPolicies(reader, references)
   return statement
-}
-
-async function hashContent({ path, contentBytes }: ArchiveReader): Promise<string> {
-  const hash = createHash('sha256')
-  if (contentBytes > 0)
-    for await (const piece of createReadStream(path, { end: contentBytes - 1 })) hash.update(piece as Buffer)
-  return hash.digest('hex')
 }
 
 async function verifyCheckpoints(

@@ -40,8 +40,6 @@ export const auditTexts = defineTexts('audit', {
   empty: 'The log is empty. Every verification writes to it.',
   searchedBack: 'Read {rows} rows, back to {time}. There is more before that.',
   searched: 'Read {rows} rows of the log.',
-  notSearched:
-    'Archives of the log: {count}. Their rows are not searched here. Use tabbat audit show or tabbat audit subject.',
   searchOn: 'Search further back',
   older: 'Older',
   stop: 'Stop',

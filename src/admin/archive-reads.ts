@@ -1,0 +1,70 @@
+import { type CheckDigest, createDigestCheck } from '../audit/archive/check-digest.ts'
+import { findArchivesOf } from '../audit/archive/search-archives.ts'
+import { openWholeLog, toMissingText, type WholeLog } from '../audit/archive/whole-log.ts'
+import { toPublicKey } from '../audit/open-checkpoint.ts'
+import { createSigner } from '../audit/signing.ts'
+import type { Context } from '../context/context.ts'
+import { UserError } from '../errors.ts'
+
+/** The log with the archives in TABBAT_AUDIT_ARCHIVE_DIR, for one request. */
+type RequestLog = WholeLog & {
+  readonly isOver: () => boolean
+  /** What was not searched, and how to search it; null if nothing is left out. */
+  readonly toNote: () => string | null
+}
+
+export type ArchiveReads = {
+  /** Without a limit, for streams. */
+  readonly open: (limitMs?: number) => Promise<RequestLog>
+}
+
+/** Each archive is compared with its digest once, then only after it was changed. */
+export function createArchiveReads({ store, config, keyring }: Context): ArchiveReads {
+  const check = createDigestCheck()
+  return {
+    open: async (limitMs) => {
+      const endsAt = performance.now() + (limitMs ?? Number.POSITIVE_INFINITY)
+      const isOver = () => performance.now() > endsAt
+      const log = await openWholeLog(store, findArchivesOf(config.auditArchiveDir), {
+        publicKey: toPublicKey(createSigner(keyring()['audit-signing']).publicKey, 'The key'),
+        check: limitMs === undefined ? check : withLimit(check, endsAt),
+        isOver,
+        skips: true,
+      })
+      return { ...log, isOver, toNote: () => toNote(log) }
+    },
+  }
+}
+
+/** The check goes on after the limit: a later request finds it done. */
+const withLimit =
+  (check: CheckDigest, endsAt: number): CheckDigest =>
+  async (reader, publicKey) => {
+    const { promise, reject } = Promise.withResolvers<never>()
+    const refuse = () =>
+      reject(new UserError('An archive is being compared with its digest. Try again later.'))
+    const timer = setTimeout(refuse, Math.max(endsAt - performance.now(), 1))
+    try {
+      return await Promise.race([check(reader, publicKey), promise])
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+const COMMAND = 'tabbat audit export --archive FOLDER'
+
+function toNote(log: WholeLog): string | null {
+  const missing = toMissingText(log)
+  const sentences = [
+    ...(missing === undefined
+      ? []
+      : [`${missing} Put them into the folder of TABBAT_AUDIT_ARCHIVE_DIR, or run: ${COMMAND}`]),
+    ...(log.archived.isCut()
+      ? [
+          `The archives of the audit log were not searched to the end: it takes too long here. Run: ${COMMAND}`,
+        ]
+      : []),
+    ...new Set(log.problems),
+  ]
+  return sentences.length === 0 ? null : sentences.join(' ')
+}

@@ -1,0 +1,125 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { UserError } from '../../errors.ts'
+import type { LoggedRow } from '../../store/audit-row.ts'
+import { type OpenBlock, openBlock } from './archive-blocks.ts'
+import { type BlockPlace, type Place, toContent } from './archive-format.ts'
+import { findInIndex } from './archive-index.ts'
+import type { ArchiveStatement } from './archive-statement.ts'
+import { type ArchiveReader, openArchive } from './read-archive.ts'
+
+/** An archive that is open and was compared with its signed digest. */
+export type OpenArchive = {
+  readonly reader: ArchiveReader
+  readonly statement: ArchiveStatement
+  readonly open: (block: BlockPlace) => Promise<OpenBlock>
+  /** The rows of a block with one of these texts in a column. */
+  readonly find: (block: BlockPlace, column: IndexedColumn, texts: readonly string[]) => Promise<LoggedRow[]>
+}
+
+export type IndexedColumn = 'subject' | 'request_reference' | 'consent_reference'
+
+/** Blocks in memory at a time, of up to some 4 MB each: as many as chains that are read at the same time, mostly. */
+const MOST_BLOCKS = 12
+/** Indexes in memory, of some 80 kB each. */
+const MOST_INDEXES = 300
+
+/**
+ * A copy of an archive that is open already is left out, and with `onProblem` also a file that cannot be opened or does not pass
+ * the check.
+ */
+export async function openArchives(
+  paths: readonly string[],
+  check: (reader: ArchiveReader) => Promise<ArchiveStatement>,
+  onProblem?: ((problem: string) => void) | undefined,
+): Promise<OpenArchive[]> {
+  const opened = new Map<string, OpenArchive>()
+  const caches = { blocks: createCache<OpenBlock>(MOST_BLOCKS), indexes: createCache<Buffer>(MOST_INDEXES) }
+  for (const path of paths)
+    try {
+      const reader = await openArchive(path)
+      if (opened.has(reader.signed.statement)) await reader.close()
+      else opened.set(reader.signed.statement, await openChecked(reader, check, caches))
+    } catch (error) {
+      if (onProblem && error instanceof UserError) {
+        onProblem(error.message)
+        continue
+      }
+      for (const { reader } of opened.values()) await reader.close()
+      throw error
+    }
+  return [...opened.values()]
+}
+
+async function openChecked(
+  reader: ArchiveReader,
+  check: (reader: ArchiveReader) => Promise<ArchiveStatement>,
+  caches: Caches,
+): Promise<OpenArchive> {
+  try {
+    return await toOpen(reader, await check(reader), caches)
+  } catch (error) {
+    await reader.close()
+    throw error
+  }
+}
+
+type Caches = { readonly blocks: Cache<OpenBlock>; readonly indexes: Cache<Buffer> }
+
+async function toOpen(
+  reader: ArchiveReader,
+  statement: ArchiveStatement,
+  { blocks, indexes }: Caches,
+): Promise<OpenArchive> {
+  const policies = await reader.readPolicies()
+  const toKey = ({ at }: Place) => `${statement.digest} ${at}`
+  const open = (place: BlockPlace) => blocks(toKey(place), () => openBlock(reader, place, policies))
+  const findSequences = async (block: BlockPlace, index: Place, texts: readonly string[]) => {
+    const bytes = await indexes(toKey(index), () => reader.readBytes(toContent(index)))
+    const read = async ({ at, length }: Place) => bytes.subarray(at, at + length)
+    const found: number[] = []
+    for (const text of texts)
+      found.push(...(await findInIndex(read, { at: 0, length: bytes.length }, text, block.first)))
+    return found
+  }
+  return {
+    reader,
+    statement,
+    open,
+    find: async (block, column, texts) => {
+      await nextTurn()
+      if (column === 'consent_reference') {
+        if (!(await hasText(reader, block, texts))) return []
+        const rows = await (await open(block)).rows(block.first, block.last)
+        return rows.filter((row) => texts.includes(row[column] ?? ''))
+      }
+      const index = column === 'subject' ? block.subjects : block.references
+      const sequences = new Set(await findSequences(block, index, texts))
+      const rows: LoggedRow[] = []
+      for (const at of [...sequences].sort((one, other) => one - other))
+        rows.push(...(await (await open(block)).rows(at, at)))
+      return rows.filter((row) => texts.includes(row[column] ?? ''))
+    },
+  }
+}
+
+/** There is no index of consents in an archive: the text of the block is searched, as it was written. */
+async function hasText(reader: ArchiveReader, block: BlockPlace, texts: readonly string[]): Promise<boolean> {
+  const content = await reader.readText(block)
+  return texts.some((text) => content.includes(JSON.stringify(text)))
+}
+
+type Cache<T> = (key: string, read: () => Promise<T>) => Promise<T>
+
+/** Keeps the last ones that were used. */
+function createCache<T>(most: number): Cache<T> {
+  const known = new Map<string, Promise<T>>()
+  return (key, read) => {
+    const value = known.get(key) ?? read()
+    known.delete(key)
+    known.set(key, value)
+    value.catch(() => known.delete(key))
+    const [oldest] = known.keys()
+    if (known.size > most && oldest !== undefined) known.delete(oldest)
+    return value
+  }
+}

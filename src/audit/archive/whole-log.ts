@@ -1,0 +1,131 @@
+import type { KeyObject } from 'node:crypto'
+import type { Chain } from '../../store/audit-chains.ts'
+import type { LoggedRow } from '../../store/audit-row.ts'
+import type { AuditTable } from '../../store/audit-table.ts'
+import type { Store } from '../../store/store.ts'
+import type { ArchiveStatement } from './archive-statement.ts'
+import { type ArchivedLog, createArchivedLog } from './archived-log.ts'
+import { type CheckDigest, createDigestCheck } from './check-digest.ts'
+import { openArchives } from './open-archives.ts'
+import { mergeRows } from './search-archives.ts'
+
+/** The audit log in the database and in archives. */
+export type WholeLog = {
+  /** Its `audit` reads both. */
+  readonly store: Store
+  readonly archived: ArchivedLog
+  /** The archives that the database names and that were not opened. */
+  readonly missing: readonly Pick<ArchiveStatement, 'number' | 'before' | 'rows'>[]
+  /** Why files were not opened, if that is allowed. */
+  readonly problems: readonly string[]
+  /** How many archives the database names. */
+  readonly count: number
+  readonly close: () => Promise<void>
+}
+
+type WholeLogOptions = {
+  readonly publicKey: KeyObject
+  readonly check?: CheckDigest
+  /** Ends a search of archives by index. */
+  readonly isOver?: () => boolean
+  /** Leaves out archives that cannot be opened or were changed. */
+  readonly skips?: boolean
+}
+
+/** Opens the archives in these files. One that was changed is refused, or left out. */
+export async function openWholeLog(
+  store: Store,
+  paths: readonly string[],
+  { publicKey, check = createDigestCheck(), isOver, skips = false }: WholeLogOptions,
+): Promise<WholeLog> {
+  const problems: string[] = []
+  const onProblem = skips ? (problem: string) => void problems.push(problem) : undefined
+  const opened = await openArchives(paths, (reader) => check(reader, publicKey), onProblem)
+  const archived = createArchivedLog(opened, isOver)
+  const stated = await store.archives.list()
+  const found = new Set(opened.map(({ reader }) => reader.signed.statement))
+  const missing = stated
+    .filter(({ statement }) => !found.has(statement))
+    .map(({ number, statement }) => ({ ...(JSON.parse(statement) as ArchiveStatement), number }))
+    .map(({ number, before, rows }) => ({ number, before, rows }))
+  const audit = opened.length === 0 ? store.audit : await mergeTables(store.audit, archived)
+  const { length: count } = stated
+  return { store: { ...store, audit }, archived, missing, problems, count, close: archived.close }
+}
+
+/** Which archives were not searched; undefined if all were. */
+export function toMissingText({ missing, count }: WholeLog): string | undefined {
+  const last = missing
+    .map(({ before }) => before)
+    .sort()
+    .at(-1)
+  const what = last === undefined ? '' : `: rows from before ${last} may be missing`
+  return missing.length === 0
+    ? undefined
+    : `${missing.length} of ${count} archives of the audit log were not searched${what}.`
+}
+
+/** A chain is read from its archive if the database says that it is archived: rows of it may be removed at any time. */
+async function mergeTables(table: AuditTable, archived: ArchivedLog): Promise<AuditTable> {
+  const chains = (await table.chains()).filter(({ chain, isArchived }) => isArchived && archived.has(chain))
+  const names = new Set(chains.map(({ chain }) => chain))
+  const of = (chain: string) => (names.has(chain) ? archived : table)
+  const findIn = async (
+    column: 'subject' | 'consent_reference',
+    text: string,
+    most: number | undefined,
+    inDatabase: readonly LoggedRow[],
+  ) => {
+    const wanted = most === undefined ? undefined : most - inDatabase.length
+    if (wanted !== undefined && wanted <= 0) return [...inDatabase]
+    return mergeRows(inDatabase, await archived.find(column, [text], { most: wanted }))
+  }
+  return {
+    ...table,
+    chains: async () => {
+      const all = await table.chains()
+      return all.map((each) => (names.has(each.chain) ? toRead(each, archived) : each))
+    },
+    head: (chain) => of(chain).head(chain),
+    page: (chain, after, most) => of(chain).page(chain, after, most),
+    pageBack: (chain, before, most) => of(chain).pageBack(chain, before, most),
+    timeFrom: (chain, sequence) => of(chain).timeFrom(chain, sequence),
+    lastUntil: (chain, range, time) => of(chain).lastUntil(chain, range, time),
+    hashes: (chain, after, upTo) => of(chain).hashes(chain, after, upTo),
+    byReference: async (reference) =>
+      mergeRows(await table.byReference(reference), await archived.find('request_reference', [reference])),
+    byReferences: async (references, most, near) => {
+      const found = await table.byReferences(references, most)
+      const all = mergeRows(found, await archived.find('request_reference', references, { near }))
+      return all.toSorted((one, other) => rank(one) - rank(other)).slice(0, most)
+    },
+    pageOfReference: async (reference, after, most) => {
+      const found = await table.pageOfReference(reference, after, most)
+      const all = mergeRows(found, await archived.find('request_reference', [reference]))
+      return all
+        .filter((row) => comparePlaces(row, after) > 0)
+        .sort(comparePlaces)
+        .slice(0, most)
+    },
+    bySubject: async (subject, most) =>
+      findIn('subject', subject, most, await table.bySubject(subject, most)),
+    byConsent: async (consent, most) =>
+      findIn('consent_reference', consent, most, await table.byConsent(consent, most)),
+  }
+}
+
+const toRead = (chain: Chain, archived: ArchivedLog): Chain => ({
+  ...chain,
+  isArchived: false,
+  retiredAt: Date.parse(archived.latest(chain.chain)),
+})
+
+/** Stored responses that were returned come last: there may be very many. */
+const rank = ({ phase }: LoggedRow) => (phase === 'replay' ? 1 : 0)
+
+type RowPlace = Pick<LoggedRow, 'chain' | 'sequence'>
+
+function comparePlaces(one: RowPlace, other: RowPlace): number {
+  if (one.chain !== other.chain) return one.chain < other.chain ? -1 : 1
+  return one.sequence - other.sequence
+}
