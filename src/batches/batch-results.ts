@@ -1,5 +1,5 @@
+import type { Scope } from '../contract/scope.ts'
 import { steadyNow } from '../contract/time.ts'
-import type { Kind } from '../crypto/blind-index.ts'
 import type { Keyring } from '../crypto/keyring.ts'
 import { ERRORS, type ErrorCode } from '../errors.ts'
 import type { BatchResult } from '../store/batch.ts'
@@ -7,6 +7,7 @@ import { readMatchText } from '../verification/match-details.ts'
 import { openAnswer } from '../verification/queue/sealed-question.ts'
 import type { ResultType } from './accepted-type.ts'
 import type { BatchDeps } from './batch-deps.ts'
+import { mayRead } from './batch-row.ts'
 import { createResultCsv } from './result-csv.ts'
 import type { ResultRow } from './result-row.ts'
 import { openRowLabel } from './seal-label.ts'
@@ -18,23 +19,27 @@ export async function* writeResults(
   deps: BatchDeps,
   id: string,
   type: ResultType,
-  kinds: readonly Kind[],
+  scopes?: ReadonlySet<Scope>,
 ): AsyncGenerator<string> {
-  const csv = type === 'text/csv' ? createResultCsv(kinds) : undefined
+  const csv = type === 'text/csv' ? createResultCsv(['nin', 'bvn']) : undefined
   const toLine = csv?.toLine ?? ((row: ResultRow) => `${JSON.stringify(row)}\n`)
   let head = csv?.header ?? ''
-  for await (const rows of listResults(deps, id)) {
+  for await (const rows of listResults(deps, id, scopes)) {
     yield head + rows.map(toLine).join('')
     head = ''
   }
 }
 
-async function* listResults({ table, queue }: BatchDeps, id: string): AsyncGenerator<ResultRow[]> {
+async function* listResults(
+  { table, queue }: BatchDeps,
+  id: string,
+  scopes?: ReadonlySet<Scope>,
+): AsyncGenerator<ResultRow[]> {
   const { keepMs } = queue.settings
   let line = 0
   for (;;) {
     const rows = await table.listResults(id, { afterLine: line, most: ROWS_AT_ONCE, keepMs }, steadyNow())
-    if (rows.length > 0) yield rows.map((row) => toResultRow(queue.keyring, row))
+    if (rows.length > 0) yield rows.map((row) => toResultRow(queue.keyring, row, scopes))
     line = rows.at(-1)?.line ?? line
     if (rows.length < ROWS_AT_ONCE) return
   }
@@ -49,12 +54,17 @@ const NO_ANSWER = {
   data: null,
 } as const
 
-function toResultRow(keyring: Keyring, row: BatchResult): ResultRow {
+function toResultRow(keyring: Keyring, row: BatchResult, scopes?: ReadonlySet<Scope>): ResultRow {
   const { line, reference, operation = null, refusals, answer } = row
   const about = { line, reference: openRowLabel(keyring, row), operation }
   if (refusals !== undefined)
     return { ...about, state: 'refused', ...toFailure('validation_failed'), errors: JSON.parse(refusals) }
-  if (answer && reference) return { ...about, state: 'done', ...toAnswer(keyring, reference, answer) }
+  if (answer && reference) {
+    // The key may have lost the scope since.
+    const isReadable = !scopes || mayRead(scopes, row.operation)
+    const answered = isReadable ? toAnswer(keyring, reference, answer) : toFailure('forbidden')
+    return { ...about, state: 'done', ...answered }
+  }
   const state = toState(row)
   return { ...about, state, ...(state === 'expired' ? toFailure('expired') : NO_ANSWER) }
 }

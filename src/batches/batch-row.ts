@@ -53,6 +53,12 @@ type RowOperation = {
   readonly validate: (fields: unknown) => Readonly<Record<string, string>>
 }
 
+/** Whether a key with these scopes may read the answer of a row. */
+export const mayRead = (scopes: ReadonlySet<Scope>, operation: string | undefined): boolean => {
+  const scope = OPERATIONS[operation ?? '']?.scope
+  return scope === undefined || scopes.has(scope)
+}
+
 const MOST_REFERENCE_CHARACTERS = 100
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is refused.
 const CONTROL = /[\u0000-\u001f\u007f]/

@@ -1,5 +1,6 @@
 import type { AuditEntry } from '../audit/row.ts'
 import type { BatchView } from '../contract/batch.ts'
+import type { Scope } from '../contract/scope.ts'
 import { steadyNow } from '../contract/time.ts'
 import { AppError } from '../errors.ts'
 import type { Batch } from '../store/batch.ts'
@@ -26,8 +27,13 @@ export type Batches = {
   readonly list: (before: number, most: number) => Promise<Batch[]>
   readonly toView: (batch: Batch) => BatchView
   readonly listRefusals: (id: string) => AsyncIterable<readonly RowRefusal[]>
-  /** The audit row is written before the first result is read. */
-  readonly readResults: (id: string, type: ResultType, actor: Actor) => Promise<AsyncIterable<string>>
+  /** The audit row is written before the first result is read. Without scopes, every answer may be read. */
+  readonly readResults: (
+    id: string,
+    type: ResultType,
+    actor: Actor,
+    scopes?: ReadonlySet<Scope>,
+  ) => Promise<AsyncIterable<string>>
   /** Cancels the rows that have not begun. A batch that has ended is not changed. */
   readonly stop: (batch: Batch, actor: Actor) => Promise<void>
   readonly forget: () => Promise<number>
@@ -60,9 +66,9 @@ export function openBatches(deps: BatchDeps): Batches {
     list: (before, most) => table.list(before, most, steadyNow()),
     toView: (batch) => toBatchView(batch, { rowsPerMinute, keepMs }),
     listRefusals: (id) => listRefusals(deps, id),
-    readResults: async (id, type, actor) => {
+    readResults: async (id, type, actor, scopes) => {
       await record('batch_read', id, actor)
-      return writeResults(deps, id, type, ['nin', 'bvn'])
+      return writeResults(deps, id, type, scopes)
     },
     stop: async (batch, actor) => {
       if (batch.endedAt !== undefined) return

@@ -11,7 +11,7 @@ export const getBatchResults: ResourceOperation = {
   tag: 'Batches',
   summary: 'Read the results of a batch',
   description:
-    'Streams all rows in the order of the body, as NDJSON or, with `Accept: text/csv`, as CSV. Rows that have not ended say their state. In CSV, a text that a spreadsheet would run as a formula begins with an apostrophe.',
+    'Streams all rows in the order of the body, as NDJSON or, with `Accept: text/csv`, as CSV. Rows that have not ended say their state. The answer of a row whose scope the key no longer has is withheld: its status is 403. In CSV, a text that a spreadsheet would run as a formula begins with an apostrophe.',
   scope: BATCH_SCOPES,
   id: BATCH_ID,
   responses: {
@@ -24,13 +24,13 @@ export const getBatchResults: ResourceOperation = {
     },
   },
   errors: ['not_found', 'audit_unavailable'],
-  run: async ({ batches }, exchange, { lineage, keyId, mode }) => {
+  run: async ({ batches }, exchange, { lineage, keyId, mode, scopes }) => {
     const { id } = await findBatch(exchange, (wanted) => batches.find(wanted, lineage))
     const type = toResultType(exchange.headers.accept)
     return {
       status: 200,
       headers: ['content-type', `${type}; charset=utf-8`, 'cache-control', 'no-store', 'vary', 'accept'],
-      body: await batches.readResults(id, type, { key_id: keyId, mode }),
+      body: await batches.readResults(id, type, { key_id: keyId, mode }, scopes),
     }
   },
 }

@@ -1,6 +1,7 @@
 import { request } from 'node:http'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { SCOPES } from '../../src/contract/scope.ts'
+import { changeKey } from '../../src/keys/change-key.ts'
 import { toCells } from '../../src/registry/import/csv.ts'
 import { bearer, openTestApp, PHONE, type TestApp } from '../app.ts'
 import { createTestDatabase, hasPostgres } from '../postgres.ts'
@@ -162,6 +163,21 @@ describe.each(ENGINES)('batches on %s', (engine, toSettings) => {
       const { data } = (await send(toNdjson([bvn, nin(1)]), NDJSON, headers)).json()
       expect(data.refusals).toMatchObject([{ line: 1, field: 'operation' }])
       expect(await waitForEnd(data.id, headers)).toMatchObject({ counts: { verified: 1, refused: 1 } })
+    })
+
+    test('withholds answers whose scope the key has lost since', async () => {
+      const key = await server.createKey({ scopes: ['kyc:nin', 'kyc:bvn'] })
+      const headers = bearer(key)
+      const bvn = { operation: 'verify_bvn', bvn: '22345678901', phone: PHONE, amount: '1' }
+      const { id } = (await send(toNdjson([bvn, nin(1)]), NDJSON, headers)).json().data
+      await waitForEnd(id, headers)
+      await changeKey(server.context, key.slice(9, 17), { scopes: ['kyc:nin'] })
+      await expect
+        .poll(() => readResults(id, headers))
+        .toMatchObject([
+          { status: 403, success: false, code: 'forbidden', data: null },
+          { status: 200, success: true },
+        ])
     })
 
     test('gives the same batch for the same Idempotency-Key and body, and 422 for another body', async () => {
