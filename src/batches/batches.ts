@@ -43,22 +43,28 @@ export type Batches = {
 const ROWS_AT_ONCE = 500
 /** Bodies that one process reads at the same time. Each may be in memory: 16 MiB. */
 const MOST_RECEIVED_AT_ONCE = 4
+/** Of one key, so that its slow bodies do not keep out other keys. */
+const MOST_OF_A_KEY = 2
 
 export function openBatches(deps: BatchDeps): Batches {
   const { table, audit, queue, rowsPerMinute } = deps
   const { keepMs } = queue.settings
   const feeder = startBatchFeeder(deps)
-  let receiving = 0
+  /** The keys whose bodies are read at the moment. */
+  const receiving: string[] = []
   const record = (phase: string, id: string, actor: Actor) =>
     audit.record([{ phase, ...actor, request_reference: id, outcome: 'ok' }])
   return {
     receive: async (incoming) => {
-      if (receiving >= MOST_RECEIVED_AT_ONCE) throw new AppError('overloaded')
-      receiving += 1
+      const { lineage } = incoming.caller
+      const ofKey = receiving.filter((each) => each === lineage).length
+      if (receiving.length >= MOST_RECEIVED_AT_ONCE || ofKey >= MOST_OF_A_KEY)
+        throw new AppError('overloaded')
+      receiving.push(lineage)
       try {
         return await receiveBatch(deps, incoming)
       } finally {
-        receiving -= 1
+        receiving.splice(receiving.indexOf(lineage), 1)
         void feeder.wake()
       }
     },

@@ -334,7 +334,11 @@ describe.each(ENGINES)('batches on %s', (engine, toSettings) => {
               .get()
           )?.n,
         )
-      const open = keys.flatMap((key) => [begin(key), begin(key)])
+      const open = [begin(keys[0] as string), begin(keys[0] as string)]
+      await expect.poll(count).toBe(2)
+      const third = await send(toNdjson([nin(1)]), NDJSON, bearer(keys[0]))
+      expect([third.statusCode, third.json().code]).toEqual([503, 'overloaded'])
+      open.push(begin(keys[1] as string), begin(keys[1] as string))
       await expect.poll(count).toBe(4)
       const refused = await send(toNdjson([nin(1)]))
       expect([refused.statusCode, refused.json().code]).toEqual([503, 'overloaded'])
