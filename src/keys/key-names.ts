@@ -5,9 +5,9 @@ type Keys = Pick<KeyTable, 'list'>
 type KeyRows = Awaited<ReturnType<KeyTable['list']>>
 
 /** The names of all keys, also of ended ones, by their id. */
-export const readKeyNames = async (keys: Keys): Promise<Map<string, string>> => toNames(await keys.list())
+export const readKeyNames = async (keys: Keys): Promise<Map<string, string>> => toKeyNames(await keys.list())
 
-const toNames = (rows: KeyRows): Map<string, string> =>
+export const toKeyNames = (rows: KeyRows): Map<string, string> =>
   new Map([[sandboxCaller.keyId, 'public sandbox key'], ...rows.map(({ id, name }) => [id, name] as const)])
 
 type NamedKey = {
@@ -26,7 +26,7 @@ export type KeyNames = {
 /** The same, with the mode, and by the lineage. */
 export async function openKeyNames(keys: Keys): Promise<KeyNames> {
   const rows = await keys.list()
-  const names = toNames(rows)
+  const names = toKeyNames(rows)
   const byId = new Map(rows.map((row) => [row.id, row]))
   const byLineage = new Map(
     rows.toSorted((one, other) => one.createdAt - other.createdAt).map((row) => [row.lineage, row]),
@@ -37,7 +37,8 @@ export async function openKeyNames(keys: Keys): Promise<KeyNames> {
     ofKey: (keyId) => ({ key_id: keyId, key_name: nameOf(keyId), mode: byId.get(keyId)?.mode ?? null }),
     ofLineage: (lineage) => {
       const row = byLineage.get(lineage)
-      return { key_id: row?.id ?? lineage, key_name: row?.name ?? null, mode: row?.mode ?? null }
+      // The sandbox key is in no table, and its lineage is its id.
+      return { key_id: row?.id ?? lineage, key_name: row?.name ?? nameOf(lineage), mode: row?.mode ?? null }
     },
   }
 }

@@ -1,6 +1,7 @@
 import { toCsvLine } from '../contract/csv.ts'
 import type { KeyMonth } from '../store/key-months.ts'
 import type { Store } from '../store/store.ts'
+import { toKeyNames } from './key-names.ts'
 import { InvalidOption } from './key-options.ts'
 
 /** What one key did in one month of Lagos time. */
@@ -36,11 +37,14 @@ export async function listKeyUsage(
 ): Promise<KeyUsage[]> {
   const counts = Map.groupBy(await statistics.monthsByKey(from, to), toPlace)
   const spent = new Map((await sources.listKeySpend(from, to)).map((each) => [toPlace(each), each]))
-  const known = new Map((await keys.list()).map((row) => [row.id, row]))
-  const rows = [...new Set([...counts.keys(), ...spent.keys()])].map((place): KeyUsage => {
+  const rows = await keys.list()
+  const names = toKeyNames(rows)
+  const known = new Map(rows.map((row) => [row.id, row]))
+  const used = [...new Set([...counts.keys(), ...spent.keys()])].map((place): KeyUsage => {
     const [month = '', key_id = ''] = place.split(' ')
     const outcomes = counts.get(place) ?? []
-    const { name = '', mode = outcomes[0]?.mode ?? '', owner = '' } = known.get(key_id) ?? {}
+    const name = names.get(key_id) ?? ''
+    const { mode = outcomes[0]?.mode ?? '', owner = '' } = known.get(key_id) ?? {}
     const { calls = 0, kobo = 0 } = spent.get(place) ?? {}
     return {
       ...{ month, key_id, name, mode, owner },
@@ -49,7 +53,7 @@ export async function listKeyUsage(
       cost_naira: kobo / 100,
     }
   })
-  return rows.toSorted((one, other) => toOrder(one).localeCompare(toOrder(other), 'en'))
+  return used.toSorted((one, other) => toOrder(one).localeCompare(toOrder(other), 'en'))
 }
 
 const toPlace = ({ month, key_id }: Pick<KeyUsage, 'month' | 'key_id'>) => `${month} ${key_id}`
