@@ -107,7 +107,11 @@ async function showConsent(
       (keyId === undefined || request.key_id === keyId),
   )
   if (requests.length === 0)
-    throw new UserError('The audit log has no verification with this consent reference.')
+    throw new UserError(
+      rows.length === 0
+        ? 'The audit log has no verification with this consent reference.'
+        : 'No verification with this consent reference fits the other options.',
+    )
   if (json) sayJson(context, { consent_reference: reference, requests })
   else
     say(

@@ -35,7 +35,7 @@ export function addVerifyFileCommand(program: Command): void {
     .addArgument(new Argument('<kind>', 'kind of number').choices(KINDS))
     .argument(
       '<file>',
-      'CSV with a header, NDJSON or a JSON array; columns: the number, phone, amount, reference',
+      'CSV with a header, NDJSON or a JSON array; columns: the number, phone, amount, first_name, last_name, date_of_birth, reference, consent_reference',
     )
     .option(
       '--out <file>',
