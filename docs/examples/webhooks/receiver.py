@@ -20,13 +20,13 @@ seen = set()
 def is_genuine(headers, body):
     event_id = headers.get("webhook-id", "")
     timestamp = headers.get("webhook-timestamp", "")
-    if not timestamp.isdigit() or abs(time.time() - int(timestamp)) > TOLERANCE_S:
+    if not timestamp.isdecimal() or abs(time.time() - int(timestamp)) > TOLERANCE_S:
         return False
     content = f"{event_id}.{timestamp}.".encode() + body
     expected = "v1," + base64.b64encode(hmac.new(KEY, content, hashlib.sha256).digest()).decode()
     # After a roll there are two signatures, separated by a space.
     given = headers.get("webhook-signature", "").split(" ")
-    return any(hmac.compare_digest(expected, signature) for signature in given)
+    return any(hmac.compare_digest(expected.encode(), signature.encode()) for signature in given)
 
 
 class Receiver(BaseHTTPRequestHandler):
