@@ -29,7 +29,7 @@ describe('tabbat doctor', () => {
       .split('\n')
       .map((line) => line.slice(9, 21).trim())
     const local = ['version', 'settings', 'permissions', 'disk', 'tls', 'database', 'clock', 'root key']
-    expect(names).toEqual([...local, 'checkpoints', 'witness', 'backups', 'sources', 'nodes'])
+    expect(names).toEqual([...local, 'checkpoints', 'witness', 'erasures', 'backups', 'sources', 'nodes'])
     expect(stdout).toMatch(/^ok {7}backups {6}The last was made on /m)
     expect((await examine(settings)).healthy).toBe(true)
   })
