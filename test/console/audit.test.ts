@@ -94,7 +94,7 @@ describe.skipIf(!CHROMIUM)('the page Audit', () => {
     await page.locator('main').getByRole('button', { name: 'Search' }).click()
     await countListed().toBe(2)
     await expect.poll(() => page.url()).toMatch(/#\/audit\?person=[0-9a-f]{64}$/)
-    expect(await page.getByRole('textbox', { name: 'NIN or BVN' }).inputValue()).toBe('')
+    await expect.poll(() => page.getByRole('textbox', { name: 'NIN or BVN' }).inputValue()).toBe('')
     await page.reload()
     await countListed().toBe(2)
     expect([...asked, page.url()].filter((url) => url.includes(NIN))).toEqual([])
