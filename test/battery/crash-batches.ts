@@ -25,6 +25,8 @@ type BatchReport = {
 
 const BATCHES_PER_ROUND = 2
 const SINGLE_CALLERS = 2
+/** More people than the default quota of a day. */
+const QUOTA = ['--subjects-per-day', '1000000'] as const
 
 /**
  * Kills the server while it receives batches, verifies their rows and answers single requests, and starts it again. In the end
@@ -46,7 +48,7 @@ export async function crashBatches({ rounds, settings, store: options, say }: Op
     ...{ TABBAT_RATE_LIMIT: 'off', TABBAT_WEBHOOKS_PRIVATE: 'on' },
     ...{ TABBAT_BATCH_RATE: '60000', TABBAT_BATCH_CONCURRENCY: '8', TABBAT_BATCHES_PER_KEY: '1000' },
   }
-  const made = await tabbat(own, 'keys', 'create', '--name', 'crash', '--mode', 'live', '--json')
+  const made = await tabbat(own, 'keys', 'create', '--name', 'crash', '--mode', 'live', ...QUOTA, '--json')
   const { key } = JSON.parse(made.stdout) as { key: string }
   const endpoint = ['--name', 'battery', '--url', receiver.url, '--event', 'batch.completed']
   await tabbat(own, 'webhooks', 'create', ...endpoint)

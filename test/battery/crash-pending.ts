@@ -30,7 +30,19 @@ export async function crashPending({ rounds, say, endLeases = false }: Options) 
     ...{ TABBAT_DATA_DIR: dataDir, TABBAT_NIN_SOURCES: 'dojah', TABBAT_RATE_LIMIT: 'off' },
     ...{ TABBAT_LOG_LEVEL: 'silent', ...vendor.settings },
   }
-  const made = await tabbat(settings, 'keys', 'create', '--name', 'crash', '--mode', 'live', '--json')
+  // More people than the default quota of a day.
+  const quota = ['--subjects-per-day', '1000000']
+  const made = await tabbat(
+    settings,
+    'keys',
+    'create',
+    '--name',
+    'crash',
+    '--mode',
+    'live',
+    ...quota,
+    '--json',
+  )
   const key = (JSON.parse(made.stdout) as { key: string }).key
   const accepted: string[] = []
   try {
