@@ -10,5 +10,7 @@ export default defineConfig({
     isolate: false,
     testTimeout: 60_000,
     hookTimeout: 60_000,
+    // A second is too short for a password hash or a browser on a busy machine.
+    expect: { poll: { timeout: 20_000 } },
   },
 })
