@@ -150,7 +150,7 @@ describe.skipIf(!CHROMIUM)('a user of the console', () => {
     const again = page.getByRole('dialog', { name: 'Is it still you?' })
     await again.getByRole('textbox', { name: 'Your password' }).fill(PASSWORD)
     await again.getByRole('button', { name: 'Continue' }).click()
-    await expect.poll(() => created.locator('code').textContent()).toMatch(/^tbt_live_/)
+    await created.locator('code', { hasText: /^tbt_live_/ }).waitFor()
     await created.getByRole('button', { name: 'I have saved it' }).click()
     await page.getByRole('region', { name: 'Keys', exact: true }).getByRole('row', { name: /shop/ }).waitFor()
   })
