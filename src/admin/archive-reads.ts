@@ -1,5 +1,5 @@
 import { type CheckDigest, createDigestCheck } from '../audit/archive/check-digest.ts'
-import { findArchivesOf } from '../audit/archive/search-archives.ts'
+import { findArchivesOf } from '../audit/archive/find-archives.ts'
 import { openWholeLog, toMissingText, type WholeLog } from '../audit/archive/whole-log.ts'
 import { toPublicKey } from '../audit/open-checkpoint.ts'
 import { createSigner } from '../audit/signing.ts'

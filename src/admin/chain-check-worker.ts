@@ -1,5 +1,5 @@
 import { parentPort, workerData } from 'node:worker_threads'
-import { findArchivesOf } from '../audit/archive/search-archives.ts'
+import { findArchivesOf } from '../audit/archive/find-archives.ts'
 import { type CheckpointFile, findCheckpointFile } from '../audit/checkpoint-file.ts'
 import { verifyStore } from '../audit/verify-store.ts'
 import { UserError } from '../errors.ts'

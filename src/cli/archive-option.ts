@@ -1,5 +1,5 @@
 import { warn } from '../app/terminal.ts'
-import { findArchives, findArchivesOf } from '../audit/archive/search-archives.ts'
+import { findArchives, findArchivesOf } from '../audit/archive/find-archives.ts'
 import { openWholeLog, toMissingText, type WholeLog } from '../audit/archive/whole-log.ts'
 import type { Config } from '../config/config.ts'
 import { toPublicKeyOf } from './audit-key.ts'

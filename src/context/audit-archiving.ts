@@ -1,7 +1,7 @@
 import { mkdir, readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { archiveLog } from '../audit/archive/archive-log.ts'
-import { ARCHIVE_SUFFIX } from '../audit/archive/search-archives.ts'
+import { ARCHIVE_SUFFIX } from '../audit/archive/find-archives.ts'
 import { Stopped } from '../audit/archive/write-archive.ts'
 import type { AuditLog } from '../audit/audit-log.ts'
 import { createSigner } from '../audit/signing.ts'

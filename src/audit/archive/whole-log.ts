@@ -6,8 +6,8 @@ import type { Store } from '../../store/store.ts'
 import type { ArchiveStatement } from './archive-statement.ts'
 import { type ArchivedLog, createArchivedLog } from './archived-log.ts'
 import { type CheckDigest, createDigestCheck } from './check-digest.ts'
+import { mergeRows } from './find-archives.ts'
 import { openArchives } from './open-archives.ts'
-import { mergeRows } from './search-archives.ts'
 
 /** The audit log in the database and in archives. */
 export type WholeLog = {
