@@ -56,7 +56,7 @@ type RowOperation = {
 /** Whether a key with these scopes may read the answer of a row. */
 export const mayRead = (scopes: ReadonlySet<Scope>, operation: string | undefined): boolean => {
   const scope = OPERATIONS[operation ?? '']?.scope
-  return scope === undefined || scopes.has(scope)
+  return scope !== undefined && scopes.has(scope)
 }
 
 const MOST_REFERENCE_CHARACTERS = 100
