@@ -5,8 +5,9 @@ const FIVE_MINUTES_MS = 300_000
 
 /**
  * The counters of a sign-in attempt. Name with address (strict), address alone (one password tried on many names; a right
- * sign-in takes only itself off), and name alone (guesses from many addresses; loose, short waits). A browser that has signed in with this name before has its own
- * counter, so wrong passwords from elsewhere never lock its owner out. `device` is the id of such a browser.
+ * sign-in takes only itself off), and name alone (guesses from many addresses; loose, short waits). A browser that has signed
+ * in with this name before has its own counter, so wrong passwords from elsewhere never lock its owner out. `device` is the id
+ * of such a browser.
  */
 export const toSignInThrottleKeys = (
   name: string,

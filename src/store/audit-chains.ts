@@ -26,7 +26,10 @@ export type ChainTable = {
   readonly ends: () => Promise<ChainEnd[]>
   /** Retires chains that nothing has extended since a time. */
   readonly retire: (chains: readonly string[], unusedSince: number, now: number) => Promise<void>
-  /** Takes a chain from the owner that was read (null: a free or a new chain). False when another process was faster, or its month is archived. */
+  /**
+   * Takes a chain from the owner that was read (null: a free or a new chain). False when another process was faster, or its
+   * month is archived.
+   */
   readonly claim: (chain: string, seen: string | null, owner: string, now: number) => Promise<boolean>
   /** Renews the claim of the owner. Fails when the log cannot be written. */
   readonly sendHeartbeat: (chain: string, owner: string, now: number) => Promise<void>
