@@ -27,6 +27,11 @@ export const openIdempotency = (
 /** What verifications by sources inside the process use. */
 export const openLocal = (store: Store, keyring: Keyring, audit: AuditLog): LocalDeps => ({
   lookups: store.lookups,
-  idempotency: createLocalIdempotency(keyring, audit.owner),
+  // Only nodes on PostgreSQL run beside each other.
+  idempotency: createLocalIdempotency(
+    keyring,
+    audit.owner,
+    store.databaseUrl === undefined ? 'apart' : 'whole',
+  ),
   guesses: createOpenGuesses(),
 })

@@ -124,11 +124,22 @@ const toReference = (owner: string | undefined) => /ver_[0-9a-z]+$/.exec(owner ?
 
 const toResponseBound = (name: Uint8Array) => toAssociatedData('idempotency', name, 1)
 
-/** As nodes of 0.2 read it, which may run beside this one during an upgrade. The next release may keep the body apart. */
-export const sealStoredResponse = (keyring: Keyring, name: Uint8Array, response: StoredResponse): Buffer =>
-  seal(keyring.idempotency, Buffer.from(JSON.stringify(response)), toResponseBound(name))
+/** `whole`: as nodes of 0.2 read it. `apart`: the body, which is JSON already, follows the other fields after a line break. */
+export type ResponseFormat = 'whole' | 'apart'
 
-/** Decrypts a stored response. The body, which is JSON already, may follow the other fields after a line break. */
+export function sealStoredResponse(
+  keyring: Keyring,
+  name: Uint8Array,
+  response: StoredResponse,
+  format: ResponseFormat = 'whole',
+): Buffer {
+  const text = format === 'whole' ? JSON.stringify(response) : toApart(response)
+  return seal(keyring.idempotency, Buffer.from(text), toResponseBound(name))
+}
+
+const toApart = ({ body, ...fields }: StoredResponse) => `${JSON.stringify(fields)}\n${body}`
+
+/** Decrypts a stored response, in either format. */
 export function openStoredResponse(keyring: Keyring, name: Uint8Array, sealed: Uint8Array): StoredResponse {
   const text = unseal(keyring.idempotency, sealed, toResponseBound(name)).toString()
   const end = text.indexOf('\n')

@@ -3,7 +3,13 @@ import type { Keyring } from '../crypto/keyring.ts'
 import { AppError } from '../errors.ts'
 import type { CheckedAnswer } from '../store/commit-check.ts'
 import type { AnswerQuestion, StoredAnswer } from '../store/lookup.ts'
-import { openStoredResponse, type StoredResponse, sealStoredResponse, toInProgress } from './idempotency.ts'
+import {
+  openStoredResponse,
+  type ResponseFormat,
+  type StoredResponse,
+  sealStoredResponse,
+  toInProgress,
+} from './idempotency.ts'
 import { hashKeyUse, type KeyUse } from './idempotency-key.ts'
 
 /** How long the first response is stored. */
@@ -39,7 +45,12 @@ export type LocalIdempotency = {
   readonly end: (running: RunningKey) => void
 }
 
-export function createLocalIdempotency(keyring: Keyring, owner: string): LocalIdempotency {
+/** `format` is `whole` where a node of 0.2 may read the response, during an upgrade. */
+export function createLocalIdempotency(
+  keyring: Keyring,
+  owner: string,
+  format: ResponseFormat,
+): LocalIdempotency {
   const running = new Map<string, RunningKey>()
   const recent = createRecentNames()
   return {
@@ -78,7 +89,7 @@ export function createLocalIdempotency(keyring: Keyring, owner: string): LocalId
         fingerprint: fingerprint.toString('hex'),
         subject,
         owner,
-        sealed: sealStoredResponse(keyring, name, response),
+        sealed: sealStoredResponse(keyring, name, response, format),
         expiresAt: steadyNow() + STORED_MS,
         record,
       }
