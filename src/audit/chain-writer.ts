@@ -11,6 +11,7 @@ import { claimChain } from './chain-claim.ts'
 import { acceptLoss } from './loss-statement.ts'
 import { type AcknowledgedRowsLost, createLossWatch, type LossOptions, type LossWatch } from './loss-watch.ts'
 import { createPolicyStore, type PolicyStore } from './policy-store.ts'
+import type { RecentRows } from './recent-rows.ts'
 import { type AuditEntry, EMPTY_HEAD, linkEntries } from './row.ts'
 import type { Signer } from './signing.ts'
 import { refuseLostRows } from './unknown-commit.ts'
@@ -21,6 +22,8 @@ export type ChainWriterOptions = {
   readonly dataDir: string
   /** With PostgreSQL, where a failover can lose rows. On SQLite the process stops instead. */
   readonly losses?: LossOptions | undefined
+  /** Is given the rows that were written, for the index. */
+  readonly recent?: RecentRows | undefined
 }
 
 type Owner = { readonly node: string; readonly owner: string }
@@ -72,6 +75,7 @@ export class ChainWriter {
     this.#acknowledged = this.#head
     this.#watches[0]?.file.add(rows)
     settleBatch(batch, late)
+    this.#options.recent?.add(rows)
     return { rest: [], written: rows.length }
   }
 
@@ -79,6 +83,7 @@ export class ChainWriter {
   forget(): void {
     this.#head = undefined
     this.#policies.forget()
+    this.#options.recent?.forget()
   }
 
   /** Renews the claim on the chain. */

@@ -1,83 +1,98 @@
-import { setTimeout as pause } from 'node:timers/promises'
-import { BLOCK_ROWS, type SubjectOfRow, toPages } from '../store/subject-blocks.ts'
+import { BLOCK_ROWS } from '../store/subject-blocks.ts'
 import type { IndexedChain, SubjectTable } from '../store/subject-table.ts'
+import { type IndexOptions, indexChain } from './index-chain.ts'
+import type { RecentRows } from './recent-rows.ts'
 
-type IndexOptions = {
-  /** Rows of a full block. */
-  readonly blockRows?: number
+type AllChainsOptions = Omit<IndexOptions, 'recent'> & {
   /** A chain that no process extends gets a block for fewer rows, so that many short chains need no long scan. */
   readonly leastRows?: number
-  readonly isStopped?: () => boolean
+  /** A chain that is extended gets its blocks when this many rows have none. */
+  readonly extendedRows?: number
+  /** A chain that is left out. */
+  readonly except?: (() => string | undefined) | undefined
 }
 
 const LEAST_ROWS = 100
+/** A process indexes the chain that it extends. Others do it when it has not for this many blocks. */
+const EXTENDED_BLOCKS = 2
 /** No process extends a chain whose owner has sent no heartbeat for this long. */
 const ABANDONED_MS = 600_000
-const ROWS_AT_ONCE = 500
-/** Between two reads, so that requests are not delayed while old rows are indexed. */
-const PAUSE_MS = 5
 const CHECK_EVERY_MS = 10_000
 
+type IndexDeps = {
+  readonly tables: readonly SubjectTable[]
+  readonly recent: RecentRows
+  /** Whether it also indexes the chains that this process does not extend. */
+  readonly isForAll: boolean
+  readonly onFailure: (error: unknown) => void
+  readonly blockRows?: number
+}
+
 /** Keeps the blocks up to date until the returned function is called. Of several nodes, the first to write a block wins. */
-export function startSubjectIndex(
-  tables: readonly SubjectTable[],
-  onFailure: (error: unknown) => void,
-): () => Promise<void> {
-  let running: Promise<unknown> | undefined
+export function startSubjectIndex(deps: IndexDeps): () => Promise<void> {
+  const { tables, recent, isForAll, onFailure, blockRows = BLOCK_ROWS } = deps
   let isStopped = false
+  const options = { blockRows, isStopped: () => isStopped }
+  const indexOwn = oneAtATime(() => indexRecent(tables, recent, options), onFailure)
+  const except = () => recent.end()?.chain
+  const indexOthers = oneAtATime(async () => {
+    for (const table of tables)
+      await indexSubjects(table, { ...options, except, extendedRows: EXTENDED_BLOCKS * blockRows })
+  }, onFailure)
+  recent.onBlock(indexOwn.start)
   const timer = setInterval(() => {
-    running ??= indexAll(tables, () => isStopped)
-      .catch(onFailure)
-      .finally(() => {
-        running = undefined
-      })
+    // Rows that an earlier process wrote to this chain.
+    indexOwn.start()
+    if (isForAll) indexOthers.start()
   }, CHECK_EVERY_MS).unref()
   return async () => {
     isStopped = true
     clearInterval(timer)
-    await running
+    await Promise.all([indexOwn.finish(), indexOthers.finish()])
   }
 }
 
-async function indexAll(tables: readonly SubjectTable[], isStopped: () => boolean): Promise<void> {
-  for (const table of tables) await indexSubjects(table, { isStopped })
+/** Writes the blocks of the chain that this process extends, from memory as far as its rows are there. */
+export async function indexRecent(
+  tables: readonly SubjectTable[],
+  recent: RecentRows,
+  options: Omit<IndexOptions, 'recent'> = {},
+): Promise<void> {
+  const end = recent.end()
+  if (!end) return
+  const { chain, sequence: head } = end
+  const least = options.blockRows ?? BLOCK_ROWS
+  for (const table of tables) {
+    const indexed = await table.indexed(chain)
+    await indexChain(table, { chain, head, indexed, least }, { ...options, recent })
+  }
 }
 
 /** Writes every block that is due. Returns how many were written. */
-export async function indexSubjects(table: SubjectTable, options: IndexOptions = {}): Promise<number> {
-  const { blockRows = BLOCK_ROWS, leastRows = LEAST_ROWS, isStopped = () => false } = options
+export async function indexSubjects(table: SubjectTable, options: AllChainsOptions = {}): Promise<number> {
+  const { blockRows = BLOCK_ROWS, leastRows = LEAST_ROWS, except } = options
+  const { extendedRows = blockRows, isStopped = () => false } = options
   let written = 0
   for (const each of await table.chains()) {
-    const least = isExtended(each) ? blockRows : Math.min(leastRows, blockRows)
-    const { chain, head } = each
-    for (let { indexed } = each; head - indexed >= least; ) {
-      const last = Math.min(indexed + blockRows, head)
-      const rows = await readRows(table, chain, indexed, last, isStopped)
-      if (isStopped()) return written
-      const first = indexed + 1
-      const isMine = await table.insertBlock({ chain, first, last, pages: toPages(rows, first) })
-      // Another process has written a block here, perhaps of another length: the next run sees it.
-      if (!isMine) break
-      written += 1
-      indexed = last
-    }
+    const { chain, head, indexed } = each
+    const least = isExtended(each) ? extendedRows : Math.min(leastRows, blockRows)
+    if (head - indexed < least || chain === except?.()) continue
+    written += await indexChain(table, { chain, head, indexed, least }, options)
+    if (isStopped()) break
   }
   return written
 }
 
 const isExtended = ({ owner, beatAt }: IndexedChain) => owner !== null && beatAt > Date.now() - ABANDONED_MS
 
-async function readRows(
-  table: SubjectTable,
-  chain: string,
-  from: number,
-  upTo: number,
-  isStopped: () => boolean,
-): Promise<SubjectOfRow[]> {
-  const rows: SubjectOfRow[] = []
-  for (let after = from; after < upTo && !isStopped(); after += ROWS_AT_ONCE) {
-    rows.push(...(await table.subjects(chain, after, Math.min(after + ROWS_AT_ONCE, upTo))))
-    await pause(PAUSE_MS)
+function oneAtATime(work: () => Promise<void>, onFailure: (error: unknown) => void) {
+  let running: Promise<void> | undefined
+  const start = () => {
+    running ??= work()
+      .catch(onFailure)
+      .finally(() => {
+        running = undefined
+      })
   }
-  return rows
+  return { start, finish: async () => running }
 }

@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { forgetSessions } from '../accounts/sessions.ts'
 import { startSubjectIndex } from '../audit/index-subjects.ts'
+import type { RecentRows } from '../audit/recent-rows.ts'
 import { forgetReviews } from '../catalogue/review.ts'
 import { forgetVersions } from '../catalogue/versions.ts'
 import type { Config } from '../config/config.ts'
@@ -24,14 +25,15 @@ const PAUSE_MS = 20
 type CleanupConfig = Pick<Config, 'statisticsKeep' | 'dataDir' | 'checkpointDir'> & {
   readonly keyring: Keyring
   readonly workerNumber: number
+  readonly recent: RecentRows
 }
 
-/** Until the returned function is called: deletes expired rows and prepares the next months of the audit log every hour, and lets the first worker index the audit log. */
+/** Until the returned function is called: deletes expired rows and prepares the next months of the audit log every hour, and indexes the audit log. */
 export function startCleanup(
   log: Log,
   tables: Store,
   others: readonly { readonly forget: Forget }[],
-  { workerNumber, ...config }: CleanupConfig,
+  { workerNumber, recent, ...config }: CleanupConfig,
 ): () => Promise<void> {
   const { audit, reuse, accounts, statistics, sourceCalls, rates, catalogue, reviews } = tables
   const tasks: readonly Forget[] = [
@@ -53,8 +55,12 @@ export function startCleanup(
     })
   }
   const timer = setInterval(cleanUp, HOUR_MS).unref()
-  const stopIndex =
-    workerNumber === 1 ? startSubjectIndex([tables.subjects, tables.consents], log.failure) : undefined
+  const stopIndex = startSubjectIndex({
+    tables: [tables.subjects, tables.consents],
+    recent,
+    isForAll: workerNumber === 1,
+    onFailure: log.failure,
+  })
   const stopErasures =
     workerNumber === 1
       ? keepErasuresFile({ table: tables.erasure, keyring: config.keyring, config, log })
@@ -62,7 +68,7 @@ export function startCleanup(
   return async () => {
     isStopped = true
     clearInterval(timer)
-    await Promise.all([running, stopIndex?.(), stopErasures?.()])
+    await Promise.all([running, stopIndex(), stopErasures?.()])
   }
 }
 

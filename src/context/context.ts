@@ -105,7 +105,8 @@ export async function createContext(
   const guessLimit = await openGuessLimit(config, store, workerNumber)
   const databaseWarnings = await listConnectionWarnings(config, store)
   const alarms = { reportAuditFailure: () => {} }
-  const audit = await openAudit(config, store, keyring, log, fatal, () => alarms.reportAuditFailure())
+  const onUnavailable = () => alarms.reportAuditFailure()
+  const { audit, recent } = await openAudit(config, store, keyring, log, fatal, onUnavailable)
   const idempotency = openIdempotency(config, store, keyring, audit)
   const { sourceChain, catalogue, sourceCalls } = await openSources(config, { store, registry, audit, log })
   const webhooks = openContextWebhooks(config, { store, keyring, log, audit, sourceChain })
@@ -122,7 +123,7 @@ export async function createContext(
   const batches = startBatches(config, { store, audit, queue, log })
   const forgetting = [guessLimit, idempotency, sourceChain, nodes, webhooks, batches, toCleanup(queue)]
   const retention = createRetention(config, { store, audit, keyring, log, workerNumber })
-  const cleanupConfig = { ...config, keyring, workerNumber }
+  const cleanupConfig = { ...config, keyring, workerNumber, recent }
   const stopCleanup = startCleanup(log, store, [...forgetting, retention], cleanupConfig)
   const context: Omit<Context, 'close'> = {
     config,

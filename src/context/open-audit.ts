@@ -1,4 +1,5 @@
 import { type AuditLog, openAuditLog } from '../audit/audit-log.ts'
+import { createRecentRows, type RecentRows } from '../audit/recent-rows.ts'
 import { createSigner } from '../audit/signing.ts'
 import type { Config } from '../config/config.ts'
 import type { Keyring } from '../crypto/keyring.ts'
@@ -15,12 +16,14 @@ export async function openAudit(
   log: Log,
   fatal: FatalStop,
   onUnavailable: () => void,
-): Promise<AuditLog> {
+): Promise<{ readonly audit: AuditLog; readonly recent: RecentRows }> {
   const logFailure = (event: string) => (error: unknown) => {
     log.event('error', event)
     log.failure(error)
   }
+  const recent = createRecentRows()
   fatal.audit = await openAuditLog({
+    recent,
     table: store.audit,
     signer: createSigner(keyring['audit-signing']),
     dataDir: config.dataDir,
@@ -41,7 +44,7 @@ export async function openAudit(
     onCheckpointFailure: logFailure('checkpoint_failed'),
     onCorruption: fatal.stop,
   })
-  return fatal.audit
+  return { audit: fatal.audit, recent }
 }
 
 const SHOWN_REFERENCES = 20

@@ -1,5 +1,5 @@
 import { DamagedIndex } from '../store/failure.ts'
-import { type SubjectBlock, type SubjectOfRow, toPages } from '../store/subject-blocks.ts'
+import { type SubjectBlock, type SubjectOfRow, toKeys, toPages } from '../store/subject-blocks.ts'
 import type { SubjectScrub } from '../store/subject-scrub.ts'
 
 const ROWS_AT_ONCE = 500
@@ -22,7 +22,7 @@ export async function scrubSubjects(
       rows.push(...(await table.subjects(chain, after, Math.min(after + ROWS_AT_ONCE, last))))
       await pauseAfter(performance.now() - startedAt)
     }
-    const isSame = toText(toPages(rows, first)) === toText(await table.readPages(chain, first))
+    const isSame = toText(toPages(toKeys(rows, first))) === toText(await table.readPages(chain, first))
     // The rows of an archived chain are removed, and its blocks after them.
     if (!isSame && !(await table.isArchived(chain))) throw new DamagedIndex()
     pieces += 1

@@ -35,29 +35,44 @@ export const CONSENT_INDEX: BlockIndex = {
 
 /** The blocks in which the audit rows of a person, or of a consent, are found; see subject-blocks.ts. */
 export type SubjectTable = {
+  readonly index: BlockIndex
   readonly chains: () => Promise<IndexedChain[]>
+  /** The last row of a chain that is in a block; 0 if none is. */
+  readonly indexed: (chain: string) => Promise<number>
   /** The rows of a range that have a subject. */
   readonly subjects: (chain: string, after: number, upTo: number) => Promise<SubjectOfRow[]>
   /** False when another process has written this block. */
   readonly insertBlock: (block: SubjectBlock) => Promise<boolean>
 }
 
-export const toListChains = ({ blocks }: BlockIndex) => `SELECT chain, owner, beat_at,
+const toLastBlock = ({ blocks }: BlockIndex, chain: string) =>
+  `SELECT last_sequence FROM ${blocks} AS blocks WHERE blocks.chain = ${chain} ORDER BY first_sequence DESC LIMIT 1`
+
+export const toListChains = (index: BlockIndex) => `SELECT chain, owner, beat_at,
     (SELECT COALESCE(MAX(sequence), 0) FROM audit WHERE audit.chain = audit_chains.chain) AS head,
-    COALESCE((SELECT last_sequence FROM ${blocks} AS blocks WHERE blocks.chain = audit_chains.chain
-              ORDER BY first_sequence DESC LIMIT 1), 0) AS indexed
+    COALESCE((${toLastBlock(index, 'audit_chains.chain')}), 0) AS indexed
   FROM audit_chains WHERE archive IS NULL ORDER BY chain`
+
+/** All pages in one statement: $3 lists the bucket, the start and the length of each in $4. */
+const INSERT_PAGES = {
+  sqlite: `SELECT $1, $2, value ->> 0, substr($4, value ->> 1, value ->> 2) FROM json_each($3)`,
+  postgres: `SELECT $1, $2::bigint, (value ->> 0)::bigint, substr($4::bytea, (value ->> 1)::int, (value ->> 2)::int)
+    FROM jsonb_array_elements($3::jsonb)`,
+} as const
 
 export function createSubjectTable(database: Database, index = SUBJECT_INDEX): SubjectTable {
   const { column } = index
   const chains = database.prepare(toListChains(index))
+  const lastBlock = database.prepare(toLastBlock(index, '$1'))
   // As one text: reading row by row costs several times as much.
   const subjects = database.prepare(
     `SELECT string_agg(sequence || ' ' || ${column}, '\n' ORDER BY sequence) AS list FROM audit
      WHERE chain = $1 AND sequence > $2 AND sequence <= $3 AND ${column} IS NOT NULL`,
   )
   return {
+    index,
     chains: async () => (await chains.all()).map(toIndexedChain),
+    indexed: async (chain) => Number((await lastBlock.get(chain))?.last_sequence ?? 0),
     subjects: async (chain, after, upTo) => toSubjects((await subjects.get(chain, after, upTo))?.list, index),
     insertBlock: (block) => database.transaction((inside) => insertBlock(inside, index, block)),
   }
@@ -75,10 +90,19 @@ async function insertBlock(
     )
     .run(chain, first, last)
   if (isNew === 0) return false
-  await inside
-    .prepare(`INSERT INTO ${index.pages} (chain, first_sequence, bucket, entries) VALUES ($1, $2, $3, $4)`)
-    .runAll(pages.map(([bucket, entries]) => [chain, first, bucket, entries]))
+  const insertPages = `INSERT INTO ${index.pages} (chain, first_sequence, bucket, entries) ${INSERT_PAGES[inside.dialect]}`
+  await inside.prepare(insertPages).run(chain, first, ...joinPages(pages))
   return true
+}
+
+function joinPages(pages: SubjectBlock['pages']): [places: string, entries: Uint8Array] {
+  let start = 1
+  const places = pages.map(([bucket, { length }]) => {
+    const place = [bucket, start, length]
+    start += length
+    return place
+  })
+  return [JSON.stringify(places), Buffer.concat(pages.map(([, entries]) => entries))]
 }
 
 function toSubjects(list: unknown, { prefix }: BlockIndex): SubjectOfRow[] {

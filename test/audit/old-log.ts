@@ -3,6 +3,7 @@ import { type AuditLog, openAuditLog } from '../../src/audit/audit-log.ts'
 import { makeCheckpoint } from '../../src/audit/checkpoint.ts'
 import { indexSubjects } from '../../src/audit/index-subjects.ts'
 import { toPublicKey } from '../../src/audit/open-checkpoint.ts'
+import type { RecentRows } from '../../src/audit/recent-rows.ts'
 import { toPolicyId } from '../../src/audit/released-fields.ts'
 import { type AuditEntry, EMPTY_HEAD, linkEntries } from '../../src/audit/row.ts'
 import { createSigner, type Signer } from '../../src/audit/signing.ts'
@@ -28,8 +29,9 @@ const fail = (error: unknown) => {
   throw error
 }
 
-export const openLog = (store: Store, dataDir: string): Promise<AuditLog> =>
+export const openLog = (store: Store, dataDir: string, recent?: RecentRows): Promise<AuditLog> =>
   openAuditLog({
+    recent,
     table: store.audit,
     signer,
     dataDir,

@@ -5,13 +5,13 @@ import { type AuditEntry, EMPTY_HEAD, linkEntries } from '../../src/audit/row.ts
 import { endOf, startOf, toMonth } from '../../src/store/audit-months.ts'
 import { withAuditSnapshot } from '../../src/store/audit-snapshot.ts'
 import { createAuditTable } from '../../src/store/audit-table.ts'
-import type { Database, Statement, Value } from '../../src/store/database.ts'
 import { toSelectRows } from '../../src/store/postgres-row-pages.ts'
 import type { Store } from '../../src/store/store.ts'
-import { toPages } from '../../src/store/subject-blocks.ts'
+import { toKeys, toPages } from '../../src/store/subject-blocks.ts'
 import { createSubjectTable } from '../../src/store/subject-table.ts'
 import { hasPostgres } from '../postgres.ts'
 import { POSTGRES } from './engines.ts'
+import { type Recorded, recordStatements } from './record-statements.ts'
 
 const MONTHS = Array.from({ length: 24 }, (_month, later) => toMonth(Date.UTC(2030, 0), later))
 const CHAIN = 'y2030m05-node-1'
@@ -21,32 +21,6 @@ const ROWS: readonly AuditEntry[] = Array.from({ length: 3 }, () => ({
   subject: SUBJECT,
   request_reference: 'ver_1',
 }))
-
-type Recorded = { readonly sql: string; readonly values: readonly Value[] }
-
-/** The same database; `recorded` gets every statement that is executed, with its values. */
-function recordStatements(database: Database, recorded: Recorded[]): Database {
-  const prepare = (sql: string): Statement => {
-    const statement = database.prepare(sql)
-    return {
-      ...statement,
-      get: (...values) => {
-        recorded.push({ sql, values })
-        return statement.get(...values)
-      },
-      all: (...values) => {
-        recorded.push({ sql, values })
-        return statement.all(...values)
-      },
-    }
-  }
-  return {
-    ...database,
-    prepare,
-    transaction: (work, options) =>
-      database.transaction((inside) => work(recordStatements(inside, recorded)), options),
-  }
-}
 
 describe.skipIf(!hasPostgres())('with 24 months of the audit log in PostgreSQL', () => {
   async function openMonths(): Promise<{ readonly store: Store; readonly client: Client }> {
@@ -100,7 +74,7 @@ describe.skipIf(!hasPostgres())('with 24 months of the audit log in PostgreSQL',
     const { store, client } = await openMonths()
     await store.subjects.insertBlock({
       ...{ chain: CHAIN, first: 1, last: 2 },
-      pages: toPages([{ sequence: 1, subject: SUBJECT }], 1),
+      pages: toPages(toKeys([{ sequence: 1, subject: SUBJECT }], 1)),
     })
     const asked = await record(store, async ({ audit, subjects, ...rest }) => {
       await audit.head(CHAIN)
@@ -127,7 +101,7 @@ describe.skipIf(!hasPostgres())('with 24 months of the audit log in PostgreSQL',
     const { store, client } = await openMonths()
     await store.subjects.insertBlock({
       ...{ chain: CHAIN, first: 1, last: 2 },
-      pages: toPages([{ sequence: 1, subject: SUBJECT }], 1),
+      pages: toPages(toKeys([{ sequence: 1, subject: SUBJECT }], 1)),
     })
     const asked = await record(store, async ({ audit }) => {
       expect(await audit.bySubject(SUBJECT)).toHaveLength(MONTHS.length * ROWS.length - 1)

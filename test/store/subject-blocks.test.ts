@@ -3,7 +3,7 @@ import { indexSubjects } from '../../src/audit/index-subjects.ts'
 import { type AuditEntry, EMPTY_HEAD, linkEntries } from '../../src/audit/row.ts'
 import type { AuditRow } from '../../src/store/audit-row.ts'
 import type { Store } from '../../src/store/store.ts'
-import { findInPage, toBucket, toPages } from '../../src/store/subject-blocks.ts'
+import { findInPage, toBucket, toKeys, toPages } from '../../src/store/subject-blocks.ts'
 import { createRandom } from '../audit/random.ts'
 import { describeEngines, ENGINES } from './engines.ts'
 
@@ -23,7 +23,7 @@ describe('a block', () => {
       sequence: 40_001 + index,
       subject: random.pick(SUBJECTS),
     }))
-    const pages = new Map(toPages(rows, 40_001))
+    const pages = new Map(toPages(toKeys(rows, 40_001)))
     for (const subject of SUBJECTS) {
       const isSame = (other: string) => other.slice(0, 14) === subject.slice(0, 14)
       const expected = rows.flatMap((row) => (isSame(row.subject) ? [row.sequence] : []))
@@ -32,7 +32,9 @@ describe('a block', () => {
   })
 
   it('does not find a prefix that begins in the middle of an entry', () => {
-    const [[, entries] = [0, Buffer.alloc(0)]] = toPages([{ sequence: 1, subject: 'aa'.repeat(32) }], 1)
+    const [[, entries] = [0, Buffer.alloc(0)]] = toPages(
+      toKeys([{ sequence: 1, subject: 'aa'.repeat(32) }], 1),
+    )
     const doubled = Buffer.concat([entries, entries])
     // Six bytes at an odd place: the end of one entry and the beginning of the next.
     const straddling = `aa${doubled.subarray(4, 10).toString('hex')}`.padEnd(64, '0')

@@ -1,4 +1,4 @@
-import { findInPage, type SubjectOfRow, toBucket, toPages } from '../../store/subject-blocks.ts'
+import { findInPage, type SubjectOfRow, toBucket, toKeys, toPages } from '../../store/subject-blocks.ts'
 import type { Place } from './archive-format.ts'
 
 /**
@@ -9,7 +9,7 @@ const BUCKETS = 256
 const ENDS_BYTES = BUCKETS * 4
 
 export function toIndex(rows: readonly SubjectOfRow[], first: number): Buffer {
-  const pages = new Map(toPages(rows, first))
+  const pages = new Map(toPages(toKeys(rows, first)))
   const ends = Buffer.alloc(ENDS_BYTES)
   const parts: Uint8Array[] = [ends]
   let end = 0
