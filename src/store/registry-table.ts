@@ -1,6 +1,6 @@
 import type { Kind } from '../crypto/blind-index.ts'
 import type { Database } from './database.ts'
-import { createOldRecords, type OldRecords, refreshRecords } from './old-records.ts'
+import { createOldRecords, type OldRecords } from './old-records.ts'
 import { refuseStaleSeals } from './rotation-table.ts'
 import { dropPictures, REGISTRY_LOCK, saveRecords } from './save-records.ts'
 import type { SealedMedia, SealedRecord } from './sealed-record.ts'
@@ -86,7 +86,6 @@ async function saveBatch(inside: Database, batch: RegistryBatch): Promise<number
     await insertPicture(inside, picture)
     changed++
   }
-  if (changed < records.length) await refreshRecords(inside, records, at)
   if (progress)
     await inside
       .prepare(

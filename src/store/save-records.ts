@@ -1,16 +1,25 @@
 import { setFlagsFromString } from 'node:v8'
-import { COPY, encodeCopy } from './copy-records.ts'
 import type { Database, Value } from './database.ts'
+import { avoidTableScans, refreshRecords, toRowIds } from './refresh-records.ts'
+import { ON_CONFLICT, saveWithCopy } from './save-with-copy.ts'
 import type { SealedRecord } from './sealed-record.ts'
 
 /** Taken by every transaction that changes sealed rows: two that change the same rows in another order would deadlock. */
 export const REGISTRY_LOCK = 'registry'
 
-/** Inserts or updates many records. SQLite and PostgreSQL need different statements to be fast. Returns how many changed. */
-export function saveRecords(inside: Database, records: readonly SealedRecord[], at: number): Promise<number> {
-  return inside.dialect === 'postgres'
-    ? saveManyAtOnce(inside, records, at)
-    : saveInGroups(inside, records, at)
+/**
+ * Inserts or updates many records, and notes of those that are unchanged that an import contained them. SQLite and PostgreSQL
+ * need different statements to be fast. Returns how many changed.
+ */
+export async function saveRecords(
+  inside: Database,
+  records: readonly SealedRecord[],
+  at: number,
+): Promise<number> {
+  if (inside.dialect === 'postgres') return saveWithCopy(inside, records, at)
+  const changed = await saveInGroups(inside, records, at)
+  if (changed < records.length) await refreshRecords(inside, records, at)
+  return changed
 }
 
 /**
@@ -26,10 +35,6 @@ export async function prepareForBulk(database: Database): Promise<void> {
   await database.prepare('PRAGMA wal_autocheckpoint = 32768').get()
   await database.prepare('PRAGMA cache_size = -24576').get()
 }
-
-const ON_CONFLICT = `ON CONFLICT (subject) DO UPDATE
-  SET key_version = excluded.key_version, digest = excluded.digest, sealed = excluded.sealed, updated_at = excluded.updated_at
-  WHERE registry.digest <> excluded.digest`
 
 /** Rows in one statement of SQLite: calling it costs more than a row. */
 const ROWS_TOGETHER = 20
@@ -65,84 +70,14 @@ function toInsert(rows: number): string {
   return `INSERT INTO registry (${columns.join(', ')}) VALUES ${values} ${ON_CONFLICT}`
 }
 
-/** Rows in one statement: more is no faster and takes more memory. */
-const ROWS_AT_ONCE = 1000
-/** Fewer rows are not worth a COPY. */
-const COPY_FROM_ROWS = 100
-
-/** New records are copied in, which costs half of inserting them. The registry is locked, so no other process adds them. */
-async function saveManyAtOnce(
-  inside: Database,
-  records: readonly SealedRecord[],
-  at: number,
-): Promise<number> {
-  const known = records.length < COPY_FROM_ROWS ? undefined : await findKnown(inside, records)
-  const fresh = known ? records.filter((_record, index) => !known.has(index)) : []
-  if (fresh.length > 0) await inside.copyIn?.(COPY, encodeCopy(fresh, at))
-  const others = known ? records.filter((_record, index) => known.has(index)) : records
-  let changed = fresh.length
-  for (let from = 0; from < others.length; from += ROWS_AT_ONCE)
-    changed += await saveInOneStatement(inside, others.slice(from, from + ROWS_AT_ONCE), at)
-  return changed
-}
-
-/** The indexes of the records whose subject is in the registry. */
-async function findKnown(inside: Database, records: readonly SealedRecord[]): Promise<ReadonlySet<number>> {
-  const found = await inside
-    .prepare(
-      `SELECT place FROM generate_series(0, $2::int - 1) AS place
-       WHERE EXISTS (SELECT 1 FROM registry WHERE subject = substring($1::bytea FROM 32 * place + 1 FOR 32))`,
-    )
-    .all(Buffer.concat(records.map(({ subject }) => subject)), records.length)
-  return new Set(found.map(({ place }) => Number(place)))
-}
-
-/**
- * All sealed values are sent as one binary parameter, which the server cuts apart: an array would be sent as text, at twice
- * the size.
- */
-async function saveInOneStatement(
-  inside: Database,
-  records: readonly SealedRecord[],
-  at: number,
-): Promise<number> {
-  const starts: number[] = []
-  const lengths: number[] = []
-  const parts: Uint8Array[] = []
-  let offset = 1
-  for (const { subject, digest, sealed } of records) {
-    starts.push(offset)
-    lengths.push(sealed.length)
-    parts.push(subject, digest, sealed)
-    offset += subject.length + digest.length + sealed.length
-  }
-  const statement = inside.prepare(
-    `INSERT INTO registry (subject, kind, key_version, digest, sealed, updated_at)
-     SELECT substring($1::bytea FROM start FOR 32), kind, version, substring($1::bytea FROM start + 32 FOR 32),
-       substring($1::bytea FROM start + 64 FOR size), $6
-     FROM unnest($2::int[], $3::int[], $4::text[], $5::int[]) AS cut(start, size, kind, version) ${ON_CONFLICT}`,
-  )
-  const list = (values: readonly (number | string)[]) => `{${values.join(',')}}`
-  return statement.run(
-    Buffer.concat(parts),
-    list(starts),
-    list(lengths),
-    list(records.map(({ kind }) => kind)),
-    list(records.map(({ keyVersion }) => keyVersion)),
-    at,
-  )
-}
-
 /** Deletes the pictures of these people. Returns early for a registry without pictures. */
 export async function dropPictures(inside: Database, records: readonly SealedRecord[]): Promise<void> {
   if (!(await inside.prepare('SELECT 1 AS found FROM media LIMIT 1').get())) return
-  if (inside.dialect === 'postgres') {
+  if (inside.dialect === 'postgres' && records.length > 1) {
+    await avoidTableScans(inside)
     const subjects = Buffer.concat(records.map(({ subject }) => subject))
     await inside
-      .prepare(
-        `DELETE FROM media WHERE subject IN
-           (SELECT substring($1::bytea FROM 32 * place + 1 FOR 32) FROM generate_series(0, $2::int - 1) AS place)`,
-      )
+      .prepare(`DELETE FROM media WHERE ctid = ANY(${toRowIds('media')})`)
       .run(subjects, records.length)
     return
   }
