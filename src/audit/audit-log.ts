@@ -13,7 +13,7 @@
  * minute, every 10 000 rows and at shutdown, in the database and in a file.
  */
 
-import { setTimeout as pause } from 'node:timers/promises'
+import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises'
 import { AppError } from '../errors.ts'
 import type { CommitCheck, Refusal } from '../store/commit-check.ts'
 import type { Completion } from '../store/completion.ts'
@@ -148,7 +148,7 @@ export class AuditLog {
     const { promise, resolve, reject } = Promise.withResolvers<Reason | undefined>()
     this.#queue.push({ entries, completion, check, queue, resolve: resolve as Pending['resolve'], reject })
     // Requests that are read in the same turn of the event loop share a commit.
-    this.#running ??= new Promise<void>((start) => setImmediate(start)).then(() => this.#work())
+    this.#running ??= nextTurn().then(() => this.#work())
     return promise
   }
 
@@ -178,6 +178,8 @@ export class AuditLog {
           reject(new AppError('audit_unavailable', { cause: error }))
         this.#fail(error)
       }
+      // Requests that can be read already share the next commit.
+      await nextTurn()
     }
     this.#running = undefined
   }
