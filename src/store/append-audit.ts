@@ -1,9 +1,9 @@
-import type { Append, Appended, AuditBatch, JsonRows, PackRows } from './audit-batch.ts'
+import type { Append, Appended, AuditBatch, PackRows, RecordRows } from './audit-batch.ts'
 import { complete } from './completion.ts'
 import type { Database } from './database.ts'
 import { type EncodedRows, encodeRows } from './encoded-rows.ts'
 import { planQueueChanges } from './plan-queue-changes.ts'
-import { appendJson, packJson } from './postgres-append.ts'
+import { appendRecords, packRecords } from './postgres-append.ts'
 import { retryIfStored } from './postgres-checks.ts'
 import type { QueueBatch } from './queue-change.ts'
 import { createSqliteAppend } from './sqlite-append.ts'
@@ -36,26 +36,24 @@ async function withQueueChanges(
 }
 
 export const createPackRows = ({ dialect }: Database): PackRows =>
-  dialect === 'postgres' ? packJson : (rows, encoded = encodeRows(rows)) => encoded
-
-type JsonBatch = AuditBatch<JsonRows>
+  dialect === 'postgres' ? packRecords : (rows, encoded = encodeRows(rows)) => encoded
 
 const createPostgresAppend =
   (database: Database): Append =>
   async (rows, completions, tallies = [], checks = undefined, queue = NO_CHANGES) => {
-    const batch = { rows: rows as JsonRows, completions, tallies, checks }
+    const batch = { rows: rows as RecordRows, completions, tallies, checks }
     // A single statement is its own transaction.
     return retryIfStored(() =>
       completions.length === 0 && queue.changes.length === 0
-        ? appendJson(database, batch)
+        ? appendRecords(database, batch)
         : database.transaction((inside) =>
             withQueueChanges(inside, queue, () => appendInside(inside, batch)),
           ),
     )
   }
 
-async function appendInside(inside: Database, batch: JsonBatch): Promise<Appended> {
-  const appended = await appendJson(inside, batch)
+async function appendInside(inside: Database, batch: AuditBatch<RecordRows>): Promise<Appended> {
+  const appended = await appendRecords(inside, batch)
   if (appended.refused.length > 0) return appended
   return { refused: [], late: await complete(inside, batch.completions) }
 }

@@ -5,11 +5,15 @@ import type { EncodedRows } from './encoded-rows.ts'
 import type { QueueBatch, QueueRefusal } from './queue-change.ts'
 import type { Tally } from './tally-rows.ts'
 
-/** Rows as the database takes them: PostgreSQL as JSON text, which it unpacks itself, SQLite as the bytes that were hashed. */
-type PackedRows = JsonRows | EncodedRows
+/** Rows as the database takes them: PostgreSQL as records, which it unpacks itself, SQLite as the bytes that were hashed. */
+type PackedRows = RecordRows | EncodedRows
 
-/** Rows of one chain. */
-export type JsonRows = { readonly json: string; readonly chain: string | undefined }
+/** Rows of one chain, which follow `previous`. */
+export type RecordRows = {
+  readonly records: Uint8Array
+  readonly chain: string
+  readonly previous: { readonly sequence: number; readonly hash: Uint8Array }
+}
 
 /** `encoded` are the same rows, if they were encoded before. */
 export type PackRows = (rows: readonly AuditRow[], encoded?: EncodedRows) => PackedRows

@@ -11,8 +11,9 @@ export type EncodedRows = Uint8Array
 const FIELDS = AUDIT_COLUMNS.filter(
   (column) => column !== 'format' && column !== 'previous_hash' && column !== 'hash',
 )
+export const TEXT_FIELDS = FIELDS.length
 const SEQUENCE = FIELDS.indexOf('sequence')
-const HASH_BYTES = 32
+export const HASH_BYTES = 32
 const LENGTH_BYTES = 4
 const NULL_LENGTH = 0xffffffff
 /** Most rows are shorter. The buffer grows for others. */

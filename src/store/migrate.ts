@@ -52,6 +52,7 @@ import { keyNotes } from './migrations/0049-key-notes.ts'
 import { witness } from './migrations/0050-witness.ts'
 import { keySpend } from './migrations/0051-key-spend.ts'
 import { keyLifetime } from './migrations/0052-key-lifetime.ts'
+import { records } from './migrations/0053-records.ts'
 
 /** `sql` runs on both engines; statements that differ stand under the name of the dialect. */
 type Migration = {
@@ -115,6 +116,7 @@ const MIGRATIONS: readonly Migration[] = [
   witness,
   keySpend,
   keyLifetime,
+  records,
 ]
 
 /** The schema that this program knows. */

@@ -1,17 +1,26 @@
 import { type BatchGuess, type CheckBatch, GUESS_LIMITS } from './commit-check.ts'
 import type { Value } from './database.ts'
-
-/** Parameters that precede those of the checks in the statement. */
-const FIRST = 3
+import {
+  addBigint,
+  addBool,
+  addBytes,
+  addHex,
+  addInt,
+  addRecord,
+  addText,
+  createRecords,
+  OID,
+  toArrayValue,
+} from './postgres-records.ts'
 
 const TYPES = [
   ...['bigint', 'bigint', 'bigint', 'bigint', 'bigint'],
-  ...['bytea', 'text[]', 'bool[]', 'bigint[]', 'int[]', 'int[]'],
-  ...['bytea', 'text[]', 'text[]', 'text[]', 'int[]', 'int[]', 'bigint[]', 'bool[]', 'bytea'],
+  ...['checked_guess[]', 'checked_answer[]'],
 ]
 
-/** Null when all checks passed: see migration 21. */
-export const CHECK_VERIFICATIONS = `check_verifications(${TYPES.map((type, index) => `$${FIRST + index}::${type}`).join(', ')})`
+/** Null when all checks passed: see migration 53. `first` is the number of the first parameter. */
+export const toCheckVerifications = (first: number) =>
+  `check_verifications(${TYPES.map((type, index) => `$${first + index}::${type}`).join(', ')})`
 
 /** How often other nodes may store a response under one of the same Idempotency-Keys at the very same moment. */
 const MOST_RETRIES = 5
@@ -30,37 +39,53 @@ export async function retryIfStored<T>(work: () => Promise<T>): Promise<T> {
 const STORED_MEANWHILE = 'TB409'
 
 export function toCheckValues({ at, since, day, guesses, answers, sealed }: CheckBatch): Value[] {
-  const before = countBefore(guesses)
   const { mostByKey, mostByAll } = GUESS_LIMITS
-  let end = 1
-  const starts = answers.map(({ size }) => {
-    end += size
-    return end - size
-  })
   return [
     ...[at, since, day, mostByKey, mostByAll],
-    Buffer.from(guesses.map(({ subject }) => subject).join(''), 'hex'),
-    toTexts(guesses.map(({ keyId }) => keyId)),
-    toList(guesses.map(({ isWrong }) => isWrong)),
-    toList(guesses.map(({ most }) => most)),
-    toList(before.map(({ byAll }) => byAll)),
-    toList(before.map(({ byKey }) => byKey)),
-    Buffer.from(answers.map(toHashes).join(''), 'hex'),
-    toTexts(answers.map(({ keyId }) => keyId)),
-    toTexts(answers.map(({ operation }) => operation)),
-    toTexts(answers.map(({ owner }) => owner)),
-    toList(starts),
-    toList(answers.map(({ size }) => size)),
-    toList(answers.map(({ expiresAt }) => expiresAt)),
-    toList(answers.map(({ record }) => record !== undefined)),
-    sealed,
+    guesses.length > 0 ? packGuesses(guesses) : null,
+    answers.length > 0 ? packAnswers(answers, sealed) : null,
   ]
 }
 
-const NO_HASH = '0'.repeat(64)
+const GUESS_BYTES = 160
 
-const toHashes = ({ name, fingerprint, subject, record = NO_HASH }: CheckBatch['answers'][number]) =>
-  name + fingerprint + subject + record
+function packGuesses(guesses: readonly BatchGuess[]): Buffer {
+  const records = createRecords(guesses.length, guesses.length * GUESS_BYTES)
+  const before = countBefore(guesses)
+  for (const [index, { subject, keyId, isWrong, most }] of guesses.entries())
+    addRecord(records, 6, () => {
+      addHex(records, subject)
+      addText(records, keyId)
+      addBool(records, isWrong)
+      addBigint(records, most)
+      addInt(records, before[index]?.byAll ?? 0)
+      addInt(records, before[index]?.byKey ?? 0)
+    })
+  return toArrayValue(records)
+}
+
+/** Without the sealed response. */
+const ANSWER_BYTES = 320
+
+function packAnswers(answers: CheckBatch['answers'], sealed: Uint8Array): Buffer {
+  const records = createRecords(answers.length, sealed.length + answers.length * ANSWER_BYTES)
+  let end = 0
+  for (const answer of answers)
+    addRecord(records, 9, () => {
+      const start = end
+      end += answer.size
+      addText(records, answer.keyId)
+      addText(records, answer.operation)
+      addHex(records, answer.name)
+      addHex(records, answer.fingerprint)
+      addHex(records, answer.subject)
+      addText(records, answer.owner)
+      addBigint(records, answer.expiresAt)
+      addBytes(records, OID.bytea, sealed.subarray(start, end))
+      addHex(records, answer.record ?? null)
+    })
+  return toArrayValue(records)
+}
 
 /** For each guess, the wrong ones that precede it in the batch, by all keys and by its own. */
 function countBefore(guesses: readonly BatchGuess[]) {
@@ -75,8 +100,3 @@ function countBefore(guesses: readonly BatchGuess[]) {
     return before
   })
 }
-
-/** Arrays as PostgreSQL writes them. */
-const toList = (values: readonly (number | boolean)[]) => `{${values.join(',')}}`
-const toTexts = (values: readonly string[]) =>
-  `{${values.map((value) => `"${value.replaceAll(/["\\]/g, '\\$&')}"`).join(',')}}`

@@ -1,0 +1,115 @@
+import { randomBytes } from 'node:crypto'
+import { Client } from 'pg'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { EMPTY_HEAD, linkEntries } from '../../src/audit/row.ts'
+import { AUDIT_COLUMNS } from '../../src/store/audit-row.ts'
+import { type CheckBatch, GUESS_LIMITS } from '../../src/store/commit-check.ts'
+import { packRecords } from '../../src/store/postgres-append.ts'
+import { toCheckValues } from '../../src/store/postgres-checks.ts'
+import { createTestDatabase, hasPostgres } from '../postgres.ts'
+
+const toHash = () => randomBytes(32).toString('hex')
+const toBytes = (hex: string) => Buffer.from(hex, 'hex')
+
+describe.skipIf(!hasPostgres())('records that PostgreSQL reads in binary', () => {
+  let client: Client
+  beforeAll(async () => {
+    client = new Client({ connectionString: await createTestDatabase() })
+    await client.connect()
+  })
+  afterAll(() => client.end())
+
+  const read = async (type: string, value: unknown) =>
+    (await client.query(`SELECT * FROM unnest($1::${type}[])`, [value])).rows as Record<string, unknown>[]
+
+  it('are the audit rows: empty, absent, short, long and foreign texts', async () => {
+    const texts = [
+      '',
+      null,
+      'a',
+      'x'.repeat(64),
+      'x'.repeat(65),
+      'é'.repeat(40),
+      '名前 "\\{},',
+      'y'.repeat(5000),
+    ]
+    const rows = linkEntries(
+      'y2026m11-00000000-1',
+      { ...EMPTY_HEAD, sequence: 2 ** 40 },
+      texts.map((detail) => ({ phase: 'outcome', detail, amount: '100.00' })),
+    )
+    const { records, chain, previous } = packRecords(rows)
+    expect([chain, previous]).toEqual(['y2026m11-00000000-1', { ...EMPTY_HEAD, sequence: 2 ** 40 }])
+    const found = await read('audit_entry', records)
+    expect(found.map(({ detail }) => detail)).toEqual(texts)
+    const expected = rows.map((row) => ({ ...row, sequence: String(row.sequence) }))
+    expect(found).toEqual(expected)
+    expect(Object.keys(found[0] ?? {})).toEqual(AUDIT_COLUMNS)
+  })
+
+  it('are no rows', async () => {
+    expect(await read('audit_entry', packRecords([]).records)).toEqual([])
+  })
+
+  const guesses = [
+    { position: 0, subject: toHash(), keyId: 'key_a', isWrong: true, most: 2 ** 40 + 7 },
+    { position: 1, subject: toHash(), keyId: 'key "b", {é}', isWrong: false, most: 0 },
+  ] as const
+  const toBatch = (batch: Partial<CheckBatch>): CheckBatch => ({
+    at: 3,
+    since: 2,
+    day: 1,
+    guesses: [],
+    answers: [],
+    sealed: new Uint8Array(0),
+    ...batch,
+  })
+
+  it('are the guesses of a batch, with the wrong ones before each', async () => {
+    const [first, second] = guesses
+    const again = { ...first, position: 2, isWrong: false }
+    const values = toCheckValues(toBatch({ guesses: [first, second, again] }))
+    expect(values.slice(0, 5)).toEqual([3, 2, 1, GUESS_LIMITS.mostByKey, GUESS_LIMITS.mostByAll])
+    expect(values[6]).toBeNull()
+    const toFound = ({ subject, keyId, isWrong, most }: (typeof guesses)[number], before: number) => ({
+      subject: toBytes(subject),
+      key_id: keyId,
+      is_wrong: isWrong,
+      quota: String(most),
+      before_all: before,
+      before_key: before,
+    })
+    const expected = [toFound(first, 0), toFound(second, 0), { ...toFound(first, 1), is_wrong: false }]
+    expect(await read('checked_guess', values[5])).toEqual(expected)
+  })
+
+  it('are the responses to store, each with its own bytes', async () => {
+    const parts = [randomBytes(1), randomBytes(3000), randomBytes(40)]
+    const answers = parts.map(({ length }, position) => ({
+      position,
+      keyId: 'key_a',
+      operation: 'verify_nin',
+      name: toHash(),
+      fingerprint: toHash(),
+      subject: toHash(),
+      owner: 'owner',
+      expiresAt: Date.now() + position,
+      record: position === 1 ? toHash() : undefined,
+      size: length,
+    }))
+    const values = toCheckValues(toBatch({ answers, sealed: Buffer.concat(parts) }))
+    expect(values[5]).toBeNull()
+    const expected = answers.map(({ name, fingerprint, subject, record, ...answer }, index) => ({
+      key_id: answer.keyId,
+      operation: answer.operation,
+      name: toBytes(name),
+      fingerprint: toBytes(fingerprint),
+      subject: toBytes(subject),
+      owner: answer.owner,
+      expires_at: String(answer.expiresAt),
+      sealed: parts[index],
+      record: record === undefined ? null : toBytes(record),
+    }))
+    expect(await read('checked_answer', values[6])).toEqual(expected)
+  })
+})
