@@ -40,7 +40,7 @@ async function work(): Promise<void> {
   while (queue.length > 0) {
     const jobs = queue.splice(0, MOST_JOBS)
     parentPort?.postMessage(await commit(jobs))
-    walCheckpoints.onCommit(database.countPendingFrames())
+    walCheckpoints.onCommit(database.countPendingFrames)
     // Receives the messages that arrived meanwhile: their jobs share the next commit.
     await new Promise((done) => setImmediate(done))
   }
