@@ -20,7 +20,7 @@ import type { Log } from '../telemetry/log.ts'
 type Forget = (isStopped: () => boolean) => Promise<unknown>
 
 /** Between two steps, for the requests that are waiting. */
-const PAUSE_MS = 20
+const PAUSE_MS = 5
 
 type CleanupConfig = Pick<Config, 'statisticsKeep' | 'dataDir' | 'checkpointDir'> & {
   readonly keyring: Keyring

@@ -130,6 +130,9 @@ async function takeEmpty(inside: Database, { number, chains }: NewArchive): Prom
       throw toExtended(chain)
 }
 
+/** Consecutive rows share pages. */
+const AUDIT_ROWS_PER_STEP = 1000
+
 /** The rows of a step, from the end. PostgreSQL has such chains in a partition of their own, which alone allows it. */
 async function removeEnd(database: Database, chain: string): Promise<number> {
   const table = database.dialect === 'postgres' ? 'audit_first' : 'audit'
@@ -139,7 +142,7 @@ async function removeEnd(database: Database, chain: string): Promise<number> {
   if (last?.last === null || last?.last === undefined) return 0
   return database
     .prepare(`DELETE FROM ${table} WHERE chain = $1 AND sequence > $2`)
-    .run(chain, Number(last.last) - ROWS_PER_STEP)
+    .run(chain, Number(last.last) - AUDIT_ROWS_PER_STEP)
 }
 
 /** The witness would never get it. */
