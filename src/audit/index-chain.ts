@@ -20,7 +20,7 @@ type IndexRange = {
 }
 
 /** Few enough not to delay requests: SQLite answers synchronously. */
-const ROWS_AT_ONCE = 100
+const ROWS_AT_ONCE = 200
 /** Between two reads, for the requests that are waiting. */
 const PAUSE_MS = 5
 
