@@ -1,7 +1,7 @@
 import { createHmac, createSecretKey } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { toMac, toTextMac } from './mac.ts'
+import { createMacWriter, toMac, toTextMac } from './mac.ts'
 
 describe('a message authentication code', () => {
   it('is the one of RFC 4231', () => {
@@ -32,6 +32,23 @@ describe('a message authentication code', () => {
           expect(toTextMac(key, text)).toBe(toMac(key, Buffer.from(text)).toString('hex'))
         },
       ),
+    )
+  })
+
+  it('is the same when it is written, whatever was written before', () => {
+    const key = createSecretKey(Buffer.alloc(32, 1))
+    const writer = createMacWriter(key, 'nin:')
+    const target = Buffer.alloc(40)
+    fc.assert(
+      fc.property(fc.array(fc.uint8Array({ maxLength: 3000 }), { maxLength: 4 }), fc.nat(8), (parts, at) => {
+        for (const part of parts) {
+          const middle = Math.floor(part.length / 2)
+          writer.put(part, 0, middle)
+          writer.put(part, middle, part.length)
+        }
+        writer.write(target, at)
+        expect(target.subarray(at, at + 32)).toEqual(toMac(key, Buffer.from('nin:'), ...parts))
+      }),
     )
   })
 

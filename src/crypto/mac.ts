@@ -1,6 +1,7 @@
 import { hash, type KeyObject } from 'node:crypto'
 
 const BLOCK_BYTES = 64
+export const MAC_BYTES = 32
 
 /** The first blocks of the inner and the outer hash of a key. */
 type Pads = { readonly inner: Buffer; readonly outer: Buffer }
@@ -46,7 +47,7 @@ function toPads(key: KeyObject): Pads {
 const MOST_TEXT = 128
 /** Room for the inner pad and the parts; at least for a short text. */
 let scratch = Buffer.alloc(BLOCK_BYTES + 2048)
-const outerScratch = Buffer.alloc(BLOCK_BYTES + 32)
+const outerScratch = Buffer.alloc(BLOCK_BYTES + MAC_BYTES)
 
 /** The same for a short text, in hex: every verification computes one. */
 export function toTextMac(key: KeyObject, text: string): string {
@@ -54,4 +55,34 @@ export function toTextMac(key: KeyObject, text: string): string {
   const { inner, outer } = padsOf.get(key) ?? toPads(key)
   scratch.set(inner)
   return finish(outer, BLOCK_BYTES + scratch.write(text, BLOCK_BYTES), 'hex')
+}
+
+/** Computes many MACs under one key: parts are put in order, then the MAC is written. */
+type MacWriter = {
+  readonly put: (bytes: Uint8Array, from: number, to: number) => void
+  /** Writes 32 bytes to the target. The next part begins the next message. */
+  readonly write: (target: Buffer, at: number) => void
+}
+
+/** `prefix` begins every message. */
+export function createMacWriter(key: KeyObject, prefix = ''): MacWriter {
+  const { inner, outer } = padsOf.get(key) ?? toPads(key)
+  const beginning = Buffer.concat([inner, Buffer.from(prefix)])
+  const outerMemory = Buffer.concat([outer, Buffer.alloc(MAC_BYTES)])
+  let memory = Buffer.concat([beginning, Buffer.alloc(2048)])
+  let end = beginning.length
+  return {
+    put: (bytes, from, to) => {
+      const size = to - from
+      if (end + size > memory.length) memory = Buffer.concat([memory, Buffer.alloc(memory.length + size)])
+      if (size === bytes.length) memory.set(bytes, end)
+      else for (let index = 0; index < size; index++) memory[end + index] = bytes[from + index] as number
+      end += size
+    },
+    write: (target, at) => {
+      outerMemory.write(hash('sha256', memory.subarray(0, end), 'binary'), BLOCK_BYTES, 'binary')
+      target.write(hash('sha256', outerMemory, 'binary'), at, 'binary')
+      end = beginning.length
+    },
+  }
 }

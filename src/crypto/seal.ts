@@ -7,11 +7,27 @@ const TAG_BYTES = 16
 const pool = Buffer.alloc(NONCE_BYTES * 512)
 let used = pool.length
 
+/** How much longer a sealed value is. */
+export const SEAL_BYTES = NONCE_BYTES + TAG_BYTES
+
 /**
  * AES-256-GCM: nonce, ciphertext, tag. The associated data (table, record id, key version) is not in the result but must be
  * equal to open it, so a sealed value cannot be moved to another row.
  */
 export function seal(key: KeyObject, plain: Uint8Array, associatedData: Uint8Array): Buffer {
+  const sealed = Buffer.allocUnsafe(plain.length + SEAL_BYTES)
+  writeSeal(sealed, 0, key, plain, associatedData)
+  return sealed
+}
+
+/** The same, written to the target at this place. */
+export function writeSeal(
+  target: Uint8Array,
+  at: number,
+  key: KeyObject,
+  plain: Uint8Array,
+  associatedData: Uint8Array,
+): void {
   if (used === pool.length) {
     randomFillSync(pool)
     used = 0
@@ -20,12 +36,10 @@ export function seal(key: KeyObject, plain: Uint8Array, associatedData: Uint8Arr
   used += NONCE_BYTES
   const cipher = createCipheriv('aes-256-gcm', key, nonce)
   cipher.setAAD(associatedData)
-  const sealed = Buffer.allocUnsafe(NONCE_BYTES + plain.length + TAG_BYTES)
-  sealed.set(nonce)
-  sealed.set(cipher.update(plain), NONCE_BYTES)
+  target.set(nonce, at)
+  target.set(cipher.update(plain), at + NONCE_BYTES)
   cipher.final()
-  sealed.set(cipher.getAuthTag(), NONCE_BYTES + plain.length)
-  return sealed
+  target.set(cipher.getAuthTag(), at + NONCE_BYTES + plain.length)
 }
 
 /** A sealed value cannot be opened: it was changed or belongs to another row. The database is damaged. */

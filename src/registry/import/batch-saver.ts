@@ -4,9 +4,8 @@ import type { SealedMedia } from '../../store/sealed-record.ts'
 import type { Chunk } from './chunks.ts'
 import type { Progress } from './progress.ts'
 import type { Rejects } from './rejects.ts'
-import type { Reject } from './seal-chunk.ts'
+import type { PackedChunk, Reject } from './seal-chunk.ts'
 import { type UnpackedRow, unpackRows } from './sealed-rows.ts'
-import type { PackedChunk } from './sealing-worker.ts'
 
 /**
  * Rows of a commit are sorted, so the more there are, the fewer pages of the index change for each. Few enough that a

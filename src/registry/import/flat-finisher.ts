@@ -1,31 +1,41 @@
-import {
-  type Day,
-  readDay,
-  toHyphenatedDay,
-  toLongDay,
-  toNumericDay,
-  toShortDay,
-} from '../../contract/date.ts'
+import { toHyphenatedDay, toLongDay, toNumericDay, toShortDay } from '../../contract/date.ts'
 import { toLocalPhone, toPhoneCore } from '../../contract/phone.ts'
 import type { Kind } from '../../crypto/blind-index.ts'
+import { createDayReader, createUsualDays, type DayReader } from './flat-days.ts'
 import { type FlatValues, isBlank, readText } from './flat-values.ts'
 
-/** Normalises the values of a record as the row cleaner does. Returns its number; undefined when the row needs the cleaner. */
-type FlatFinisher = (values: FlatValues) => string | undefined
+/**
+ * Normalises the values of a record as the row cleaner does. Returns the digits of its number, which are valid until the next
+ * one; undefined when the row needs the cleaner.
+ */
+type FlatFinisher = (values: FlatValues) => Buffer | undefined
 
 type SlotOf = (name: string) => number
 /** False when the row needs the cleaner. */
 type Step = (values: FlatValues) => boolean
 
-const NUMBER = /^\d{11}$/
+const NUMBER_DIGITS = 11
 
 export function createFlatFinisher(kind: Kind, slotOf: SlotOf): FlatFinisher {
   const slot = slotOf(`${kind}_number`)
   const steps = kind === 'nin' ? toNinSteps(slotOf) : toBvnSteps(slotOf)
+  const number = Buffer.alloc(NUMBER_DIGITS)
   return (values) => {
-    const number = readText(values, slot)
-    return NUMBER.test(number) && steps.every((step) => step(values)) ? number : undefined
+    if (!copyNumber(values, slot, number)) return undefined
+    return steps.every((step) => step(values)) ? number : undefined
   }
+}
+
+/** False when it is not eleven digits in the bytes of the chunk. */
+function copyNumber({ bytes, starts, ends }: FlatValues, slot: number, target: Buffer): boolean {
+  const start = starts[slot] as number
+  if ((ends[slot] as number) - start !== NUMBER_DIGITS) return false
+  for (let index = 0; index < NUMBER_DIGITS; index++) {
+    const byte = bytes[start + index] as number
+    if (byte < DIGIT_0 || byte > DIGIT_0 + 9) return false
+    target[index] = byte
+  }
+  return true
 }
 
 const toNinSteps = (slotOf: SlotOf): Step[] => [
@@ -90,37 +100,21 @@ function finishName(slotOf: SlotOf): Step {
 function finishBirthday(slotOf: SlotOf, read: DayReader): Step {
   const figures = slotOf('personal_info.date_of_birth')
   const words = slotOf('personal_info.formatted_date_of_birth')
-  return (values) => {
-    const first = readText(values, figures)
-    const second = readText(values, words)
-    if (first === '' && second === '') return true
+  const usual = createUsualDays(figures, words)
+  const finish = (values: FlatValues, first: string, second: string): boolean => {
     const day = read(first === '' ? second : first)
     if (!day) return false
     const isSame = second === '' || second === day.words || read(second)?.figures === day.figures
     if (!isSame) return false
     if (first !== day.figures) values.texts[figures] = day.figures
     if (second !== day.words) values.texts[words] = day.words
+    if (first === day.figures && second === day.words) usual.add(values, day)
     return true
   }
-}
-
-type DayTexts = { readonly figures: string; readonly words: string }
-type DayReader = (text: string) => DayTexts | undefined
-
-/** About the days of a lifetime. */
-const MOST_DAYS = 30_000
-
-/** Remembers days: those of a million people repeat. A day in the future is not remembered. */
-function createDayReader(toFigures: (day: Day) => string, toWords: (day: Day) => string): DayReader {
-  const known = new Map<string, DayTexts>()
-  return (text) => {
-    const found = known.get(text)
-    if (found) return found
-    const day = readDay(text)
-    if (!day) return undefined
-    const texts = { figures: toFigures(day), words: toWords(day) }
-    // A copy: the text may be a part of the row, which it would keep in memory.
-    if (known.size < MOST_DAYS) known.set(Buffer.from(text).toString(), texts)
-    return texts
+  return (values) => {
+    if (usual.has(values)) return true
+    const first = readText(values, figures)
+    const second = readText(values, words)
+    return (first === '' && second === '') || finish(values, first, second)
   }
 }

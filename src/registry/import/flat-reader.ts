@@ -9,8 +9,8 @@ import { RESULT_ONLY, toFieldNames } from './record-fields.ts'
 import { learnLayout, type RowLayout } from './row-layout.ts'
 import { type Format, LINE_END } from './rows.ts'
 
-/** A row that was read: its number, its stored content, and where the next row begins. The content is valid until the next read. */
-type FlatRow = { readonly number: string; readonly content: Buffer; readonly end: number }
+/** A row that was read: its number, its stored content (both valid until the next read), and where the next row begins. */
+type FlatRow = { readonly number: Buffer; readonly content: Buffer; readonly end: number }
 
 /**
  * Reads a usual row from its bytes, without an object or a string for each value. Undefined for every row that needs more care,

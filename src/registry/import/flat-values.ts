@@ -23,9 +23,12 @@ export const createFlatValues = (slots: number): FlatValues => ({
 })
 
 export function clearValues(values: FlatValues, bytes: Buffer): void {
+  const { starts, ends, texts } = values
   values.bytes = bytes
-  values.ends.set(values.starts)
-  values.texts.fill(undefined)
+  for (let slot = 0; slot < starts.length; slot++) {
+    ends[slot] = starts[slot] as number
+    if (texts[slot] !== undefined) texts[slot] = undefined
+  }
 }
 
 /** Empty where there is no data. */
@@ -34,6 +37,15 @@ export const readText = ({ bytes, starts, ends, texts }: FlatValues, slot: numbe
 
 export const isBlank = ({ starts, ends, texts }: FlatValues, slot: number): boolean =>
   texts[slot] === undefined && starts[slot] === ends[slot]
+
+/** Whether the value is this text, of ASCII alone, in the bytes of the chunk. */
+export function isAscii({ bytes, starts, ends, texts }: FlatValues, slot: number, text: string): boolean {
+  const start = starts[slot] as number
+  if ((ends[slot] as number) - start !== text.length || texts[slot] !== undefined) return false
+  for (let index = 0; index < text.length; index++)
+    if (bytes[start + index] !== text.charCodeAt(index)) return false
+  return true
+}
 
 /** Takes a part of the chunk as a value. False when it is not as it would be stored; it has no control character. */
 export function putPart(values: FlatValues, slot: number, start: number, end: number): boolean {

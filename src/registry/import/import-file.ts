@@ -10,9 +10,8 @@ import { readLayout } from './layout.ts'
 import { type Progress, readProgress, toImportId } from './progress.ts'
 import { openRejects } from './rejects.ts'
 import { type Format, TOO_LONG } from './rows.ts'
-import type { Reject } from './seal-chunk.ts'
+import type { PackedChunk, Reject } from './seal-chunk.ts'
 import { openSealingPool, type SealingPool } from './sealing-pool.ts'
-import type { PackedChunk } from './sealing-worker.ts'
 
 /** Chunks that are read but not saved yet: enough to keep the threads busy while a batch is saved. */
 const MOST_IN_FLIGHT = 40

@@ -2,19 +2,22 @@ import { isUtf8 } from 'node:buffer'
 import { createHash, randomBytes } from 'node:crypto'
 import type { Kind } from '../../crypto/blind-index.ts'
 import type { Keyring } from '../../crypto/keyring.ts'
-import { sealContent, sealEntry, sealMedia } from '../sealed-entry.ts'
+import { SEAL_BYTES } from '../../crypto/seal.ts'
+import { createEntryWriter, sealEntry, sealMedia } from '../sealed-entry.ts'
 import { BadRow } from './bad-row.ts'
 import { type CleanRow, createRowCleaner } from './clean-row.ts'
 import { type Column, toGivenRow } from './csv.ts'
 import { createFlatReader } from './flat-reader.ts'
 import { type Format, LONGEST_ROW, readRow, TOO_LONG } from './rows.ts'
-import type { SealedRow } from './sealed-rows.ts'
+import { createRowPacker, type RowPacker, type SealedRow } from './sealed-rows.ts'
 
 /** A rejected row and the reason. */
 export type Reject = { readonly line: number; readonly reason: string; readonly row: string }
 
-type SealedChunk = {
-  readonly rows: readonly SealedRow[]
+/** The sealed rows of a chunk in one buffer, and those that were rejected. */
+export type PackedChunk = {
+  readonly packed: Uint8Array<ArrayBuffer>
+  readonly count: number
   readonly rejects: readonly Reject[]
   readonly lines: number
 }
@@ -33,19 +36,18 @@ const BLANK_LINE = /^\s*$/
 export function createChunkSealer(
   keyring: Keyring,
   { kind, format, columns, strict }: SealerOptions,
-): (chunk: Buffer) => SealedChunk {
+): (chunk: Buffer) => PackedChunk {
   const clean = createRowCleaner(kind)
   const parse = format === 'csv' ? (text: string) => toGivenRow(columns, text) : parseJson
   const flat = createFlatReader(kind, format, columns)
   let canLearn = true
-  const readUsual = (chunk: Buffer, start: number): ReadRow | undefined => {
+  const writeEntry = createEntryWriter(keyring, kind)
+  const readUsual = (chunk: Buffer, start: number, packer: RowPacker): number => {
     const row = flat.read(chunk, start)
-    if (!row) return undefined
-    return {
-      end: row.end,
-      lines: 1,
-      result: { record: sealContent(keyring, kind, row.number, row), media: undefined },
-    }
+    if (!row) return -1
+    const { number, content, end } = row
+    packer.addWritten(content.length + SEAL_BYTES, (target, at) => writeEntry(target, at, number, content))
+    return end
   }
   const check = (bytes: Buffer, text: string): SealedRow => {
     if (bytes.length > LONGEST_ROW) throw new BadRow(TOO_LONG)
@@ -64,11 +66,39 @@ export function createChunkSealer(
   }
   return (chunk) => {
     canLearn = true
-    const read = isUtf8(chunk)
-      ? (start: number) => readUsual(chunk, start) ?? readCarefully(chunk, start)
-      : (start: number) => readCarefully(chunk, start)
-    return sealRows(chunk.length, strict, read)
+    const packer = createRowPacker(chunk.length)
+    const usual = isUtf8(chunk) ? (start: number) => readUsual(chunk, start, packer) : () => -1
+    const careful = (start: number) => readCarefully(chunk, start)
+    const read = readRows(chunk.length, strict, packer, usual, careful)
+    return { ...packer.take(), ...read }
   }
+}
+
+/** `usual` reads and packs a row, and returns where the next one begins; -1 for a row that is left to `careful`. */
+function readRows(
+  length: number,
+  strict: boolean,
+  packer: RowPacker,
+  usual: (start: number) => number,
+  careful: (start: number) => ReadRow,
+): Pick<PackedChunk, 'rejects' | 'lines'> {
+  const rejects: Reject[] = []
+  let line = 0
+  let start = 0
+  while (start < length && !(strict && rejects.length > 0)) {
+    const next = usual(start)
+    if (next !== -1) {
+      start = next
+      line++
+      continue
+    }
+    const { end, lines, result, text = '' } = careful(start)
+    if (typeof result === 'string') rejects.push({ line, reason: result, row: text })
+    else if (result) packer.add(result)
+    start = end
+    line += lines
+  }
+  return { rejects, lines: line }
 }
 
 /** A row that was read: sealed, or the reason to reject it; undefined for a blank line. */
@@ -77,20 +107,6 @@ type ReadRow = {
   readonly lines: number
   readonly result: SealedRow | string | undefined
   readonly text?: string
-}
-
-function sealRows(length: number, strict: boolean, read: (start: number) => ReadRow): SealedChunk {
-  const rows: SealedRow[] = []
-  const rejects: Reject[] = []
-  let line = 0
-  for (let start = 0; start < length && !(strict && rejects.length > 0); ) {
-    const { end, lines, result, text = '' } = read(start)
-    if (typeof result === 'string') rejects.push({ line, reason: result, row: text })
-    else if (result) rows.push(result)
-    start = end
-    line += lines
-  }
-  return { rows, rejects, lines: line }
 }
 
 function orReason<T>(work: () => T): T | string {

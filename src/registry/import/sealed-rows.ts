@@ -11,33 +11,44 @@ const DIGEST_BYTES = 32
 const MEDIA_ID_BYTES = 16
 
 /** Packs rows into one buffer, which is transferred to another thread without a copy. */
-export function packRows(rows: readonly SealedRow[]): Uint8Array<ArrayBuffer> {
-  const packed = Buffer.from(new ArrayBuffer(rows.reduce((size, row) => size + toSize(row), 0)))
-  let at = 0
-  const put = (part: Uint8Array) => {
-    packed.set(part, at)
-    at += part.length
-  }
-  for (const { record, media } of rows) {
-    packed.writeUInt32LE(record.sealed.length, at)
-    packed.writeUInt32LE(media?.sealed.length ?? 0, at + 4)
-    at += LENGTHS_BYTES
-    put(record.subject)
-    put(record.digest)
-    put(record.sealed)
-    if (!media) continue
-    put(media.id)
-    put(media.sealed)
-  }
-  return packed
+export type RowPacker = {
+  readonly add: (row: SealedRow) => void
+  /** Adds a row without a picture: `write` writes its subject, its digest and its sealed value, of this size. */
+  readonly addWritten: (sealedBytes: number, write: (target: Buffer, at: number) => void) => void
+  readonly take: () => { readonly packed: Uint8Array<ArrayBuffer>; readonly count: number }
 }
 
-const toSize = ({ record, media }: SealedRow) =>
-  LENGTHS_BYTES +
-  SUBJECT_BYTES +
-  DIGEST_BYTES +
-  record.sealed.length +
-  (media ? MEDIA_ID_BYTES + media.sealed.length : 0)
+/** `expectedBytes` avoids most copies while it grows. */
+export function createRowPacker(expectedBytes: number): RowPacker {
+  let memory = Buffer.from(new ArrayBuffer(expectedBytes))
+  let end = 0
+  let count = 0
+  const begin = (sealedBytes: number, mediaBytes: number) => {
+    const size = LENGTHS_BYTES + SUBJECT_BYTES + DIGEST_BYTES + sealedBytes + MEDIA_ID_BYTES + mediaBytes
+    if (end + size > memory.length) memory = Buffer.from(memory.buffer.transfer(2 * memory.length + size))
+    memory.writeUInt32LE(sealedBytes, end)
+    memory.writeUInt32LE(mediaBytes, end + 4)
+    end += LENGTHS_BYTES
+    count++
+  }
+  const put = (part: Uint8Array) => {
+    memory.set(part, end)
+    end += part.length
+  }
+  return {
+    add: ({ record, media }) => {
+      begin(record.sealed.length, media?.sealed.length ?? 0)
+      for (const part of [record.subject, record.digest, record.sealed]) put(part)
+      if (media) for (const part of [media.id, media.sealed]) put(part)
+    },
+    addWritten: (sealedBytes, write) => {
+      begin(sealedBytes, 0)
+      write(memory, end)
+      end += SUBJECT_BYTES + DIGEST_BYTES + sealedBytes
+    },
+    take: () => ({ packed: new Uint8Array(memory.buffer.transfer(end)), count }),
+  }
+}
 
 /** The rows of a packed buffer. */
 export function* unpackRows(kind: Kind, keyVersion: number, packed: Uint8Array): Generator<UnpackedRow> {

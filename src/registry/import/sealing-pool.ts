@@ -2,8 +2,8 @@ import { getCompileCacheDir } from 'node:module'
 import { dirname } from 'node:path'
 import { openWorkerThread } from '../../assets/worker-thread.ts'
 import type { Keyring } from '../../crypto/keyring.ts'
-import type { SealerOptions } from './seal-chunk.ts'
-import type { PackedChunk, SealingData, WorkerKeys } from './sealing-worker.ts'
+import type { PackedChunk, SealerOptions } from './seal-chunk.ts'
+import type { SealingData, WorkerKeys } from './sealing-worker.ts'
 
 /** Threads that read, check and seal chunks. */
 export type SealingPool = {

@@ -1,8 +1,7 @@
 import type { KeyObject } from 'node:crypto'
 import { parentPort, workerData } from 'node:worker_threads'
 import type { Keyring } from '../../crypto/keyring.ts'
-import { createChunkSealer, type Reject, type SealerOptions } from './seal-chunk.ts'
-import { packRows } from './sealed-rows.ts'
+import { createChunkSealer, type SealerOptions } from './seal-chunk.ts'
 
 export type SealingData = {
   readonly keys: WorkerKeys
@@ -12,13 +11,6 @@ export type SealingData = {
 /** The keys in a form that can be sent to a thread; they never leave the memory of the process. */
 export type WorkerKeys = Omit<Keyring, 'sealing'> & { readonly sealingKey: KeyObject }
 
-export type PackedChunk = {
-  readonly packed: Uint8Array<ArrayBuffer>
-  readonly count: number
-  readonly rejects: readonly Reject[]
-  readonly lines: number
-}
-
 const { keys, options } = workerData as SealingData
 const keyring: Keyring = {
   ...keys,
@@ -27,10 +19,8 @@ const keyring: Keyring = {
 const sealChunk = createChunkSealer(keyring, options)
 
 parentPort?.on('message', (chunk: Uint8Array<ArrayBuffer>) => {
-  const { rows, rejects, lines } = sealChunk(Buffer.from(chunk.buffer))
+  const answer = sealChunk(Buffer.from(chunk.buffer))
   // Frees the memory now; the garbage collector would let much of it accumulate first.
   chunk.buffer.transfer(0)
-  const packed = packRows(rows)
-  const answer: PackedChunk = { packed, count: rows.length, rejects, lines }
-  parentPort?.postMessage(answer, [packed.buffer])
+  parentPort?.postMessage(answer, [answer.packed.buffer])
 })
