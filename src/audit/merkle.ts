@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 
 /** Leaves and nodes are hashed with different first bytes, so that a node is never taken for a leaf. */
 const LEAF = 0
@@ -7,29 +8,61 @@ const HASH_BYTES = 32
 /** One buffer for all inputs: a checkpoint hashes tens of thousands of rows. */
 const scratch = Buffer.alloc(1 + 2 * HASH_BYTES)
 
+/** The part of it that a leaf uses. */
+const leafInput = scratch.subarray(0, 1 + HASH_BYTES)
+
 const PAIRS_AT_ONCE = 64
 
 export type Step = { readonly side: 'left' | 'right'; readonly hash: string }
 
 /**
  * The root over these hashes. A node without a partner moves up unchanged. Thousands of rows are hashed a few hundred at a
- * time, so that the event loop is not blocked.
+ * time, so that the event loop is not blocked. A level is one buffer, in which the next one replaces it.
  */
 export async function computeMerkleRoot(pages: AsyncIterable<readonly Uint8Array[]>): Promise<Buffer> {
-  let level: Buffer[] = []
+  const leaves: Buffer[] = []
   for await (const page of pages) {
-    level.push(...page.map(toLeaf))
-    await new Promise((done) => setImmediate(done))
+    leaves.push(hashLeaves(page))
+    await nextTurn()
   }
-  while (level.length > 1) level = await climbLevel(level)
-  return level[0] ?? Buffer.alloc(32)
+  const level = Buffer.concat(leaves)
+  let count = level.length / HASH_BYTES
+  while (count > 1) count = await replaceLevel(level, count)
+  return count === 1 ? level.subarray(0, HASH_BYTES) : Buffer.alloc(HASH_BYTES)
 }
+
+function hashLeaves(rows: readonly Uint8Array[]): Buffer {
+  const leaves = Buffer.alloc(rows.length * HASH_BYTES)
+  for (const [index, row] of rows.entries()) {
+    scratch[0] = LEAF
+    scratch.set(row, 1)
+    writeHash(leaves, index, leafInput)
+  }
+  return leaves
+}
+
+/** Returns how many nodes the level above has. */
+async function replaceLevel(level: Buffer, count: number): Promise<number> {
+  const pairs = count >> 1
+  for (let index = 0; index < pairs; index++) {
+    scratch[0] = NODE
+    scratch.set(level.subarray(index * 2 * HASH_BYTES, (index + 1) * 2 * HASH_BYTES), 1)
+    writeHash(level, index, scratch)
+    if (index % PAIRS_AT_ONCE === PAIRS_AT_ONCE - 1) await nextTurn()
+  }
+  if (count % 2 === 1) level.copyWithin(pairs * HASH_BYTES, (count - 1) * HASH_BYTES, count * HASH_BYTES)
+  return count - pairs
+}
+
+/** Through a string: allocating a native buffer costs more than the hash. */
+const writeHash = (hashes: Buffer, index: number, input: Buffer) =>
+  hashes.write(hash('sha256', input, 'binary'), index * HASH_BYTES, 'latin1')
 
 async function climbLevel(level: readonly Buffer[]): Promise<Buffer[]> {
   const above: Buffer[] = []
   for (let at = 0; at < level.length; at += PAIRS_AT_ONCE * 2) {
     above.push(...toParents(level.slice(at, at + PAIRS_AT_ONCE * 2)))
-    await new Promise((done) => setImmediate(done))
+    await nextTurn()
   }
   return above
 }
