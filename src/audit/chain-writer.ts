@@ -22,7 +22,7 @@ export type ChainWriterOptions = {
   readonly dataDir: string
   /** With PostgreSQL, where a failover can lose rows. On SQLite the process stops instead. */
   readonly losses?: LossOptions | undefined
-  /** Is given the rows that were written, for the index. */
+  /** Is given the rows that were written, for the index and the checkpoints. */
   readonly recent?: RecentRows | undefined
 }
 

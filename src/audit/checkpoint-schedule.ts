@@ -1,5 +1,6 @@
 import type { AuditTable } from '../store/audit-table.ts'
 import { makeCheckpoint } from './checkpoint.ts'
+import type { RecentRows } from './recent-rows.ts'
 import type { Signer } from './signing.ts'
 
 /** Counts the rows since the last checkpoint, and makes the next one when it is due. */
@@ -21,13 +22,14 @@ type CheckpointScheduleOptions = {
   readonly table: AuditTable
   readonly signer: Signer
   readonly checkpointDir: string
+  readonly recent?: RecentRows | undefined
   readonly onCheckpointFailure: (error: unknown) => void
 }
 
 const CHECKPOINT_EVERY_ROWS = 10_000
 
 export function createCheckpointSchedule(
-  { table, signer, checkpointDir, onCheckpointFailure }: CheckpointScheduleOptions,
+  { table, signer, checkpointDir, recent, onCheckpointFailure }: CheckpointScheduleOptions,
   reportFailure: (error: unknown) => void,
 ): CheckpointSchedule {
   let running: Promise<void> | undefined
@@ -41,7 +43,7 @@ export function createCheckpointSchedule(
   }
   const make = () => {
     const covered = rowsSince
-    running ??= makeCheckpoint(table, signer, checkpointDir)
+    running ??= makeCheckpoint(table, signer, checkpointDir, recent)
       .then(() => {
         // Rows written meanwhile belong to the next checkpoint.
         rowsSince -= covered

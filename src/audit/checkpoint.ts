@@ -2,10 +2,11 @@ import { join } from 'node:path'
 import { DAY_MS, steadyNow } from '../contract/time.ts'
 import { UserError } from '../errors.ts'
 import type { ChainEnd } from '../store/audit-chains.ts'
-import type { AuditTable, Checkpoint } from '../store/audit-table.ts'
+import { type AuditTable, type Checkpoint, toHashes } from '../store/audit-table.ts'
 import type { Loss } from '../store/loss-table.ts'
 import { appendCheckpoint, CHECKPOINT_FILE, readLastCheckpoint } from './checkpoint-folder.ts'
 import { computeMerkleRoot } from './merkle.ts'
+import type { RecentRows } from './recent-rows.ts'
 import type { Signer } from './signing.ts'
 
 /** The last row of a chain, and the Merkle root over the rows since the previous checkpoint (after `from`). */
@@ -30,7 +31,12 @@ const RETIRE_AFTER_MS = 7 * 24 * 60 * 60 * 1000
  * Signs the last row of every chain, and writes the checkpoint to the database and to a file. A chain that is no longer in use,
  * and whose last row is in the checkpoint before, is left out from now on.
  */
-export async function makeCheckpoint(table: AuditTable, signer: Signer, folder: string): Promise<Checkpoint> {
+export async function makeCheckpoint(
+  table: AuditTable,
+  signer: Signer,
+  folder: string,
+  recent?: RecentRows,
+): Promise<Checkpoint> {
   const before = await table.lastCheckpoint()
   const known = new Map(before ? parseCheckpoint(before).heads.map((head) => [head.chain, head]) : [])
   const unusedSince = Date.now() - RETIRE_AFTER_MS
@@ -41,7 +47,7 @@ export async function makeCheckpoint(table: AuditTable, signer: Signer, folder: 
     const isCovered = last?.sequence === end.sequence
     if (isCovered && end.beatAt < unusedSince) retired.push(end.chain)
     // A chain without new rows keeps its entry of the last checkpoint.
-    else heads.push(isCovered ? last : await toHead(table, end, last?.sequence ?? 0))
+    else heads.push(isCovered ? last : await toHead(table, end, last?.sequence ?? 0, recent))
   }
   const body: CheckpointBody = { version: 1, time: toNextTime(before), heads }
   const text = JSON.stringify(body)
@@ -62,18 +68,32 @@ function toNextTime(before: Checkpoint | undefined): string {
   return new Date(next > now && next - now < DAY_MS ? next : now).toISOString()
 }
 
-async function toHead(table: AuditTable, end: ChainEnd, from: number): Promise<ChainHead> {
+async function toHead(
+  table: AuditTable,
+  end: ChainEnd,
+  from: number,
+  recent: RecentRows | undefined,
+): Promise<ChainHead> {
   const { chain, sequence } = end
-  const root = (await computeMerkleRoot(pagesOf(table, chain, from, sequence))).toString('hex')
+  const root = (await computeMerkleRoot(pagesOf(table, end, from, recent))).toString('hex')
   return { chain, sequence, hash: Buffer.from(end.hash).toString('hex'), from, root }
 }
 
 /** Few enough not to delay requests. */
 const PAGE_ROWS = 128
 
-async function* pagesOf(table: AuditTable, chain: string, from: number, upTo: number) {
-  for (let after = from; after < upTo; after += PAGE_ROWS)
-    yield await table.hashes(chain, after, Math.min(after + PAGE_ROWS, upTo))
+/** Rows that this process has just written are not read. */
+async function* pagesOf(
+  table: AuditTable,
+  { chain, sequence }: ChainEnd,
+  from: number,
+  recent: RecentRows | undefined,
+) {
+  for (let after = from; after < sequence; after += PAGE_ROWS) {
+    const upTo = Math.min(after + PAGE_ROWS, sequence)
+    const known = recent?.copyHashes(chain, after, upTo)
+    yield known ? toHashes(known) : await table.hashes(chain, after, upTo)
+  }
 }
 
 const parseCheckpoint = ({ body }: Pick<Checkpoint, 'body'>): CheckpointBody =>

@@ -55,7 +55,7 @@ async function collectKeys(
 ): Promise<RowKeys> {
   const keys = new Uint8Array((upTo - from) * KEY_BYTES)
   for (let after = from; after < upTo && !isStopped(); ) {
-    const others = recent?.copy(table.index, chain, after, upTo)
+    const others = recent?.copyKeys(table.index, chain, after, upTo)
     if (others) {
       keys.set(others, (after - from) * KEY_BYTES)
       return keys

@@ -29,14 +29,14 @@ describe('the rows that are held', () => {
       const listed = rows
         .slice(after, upTo)
         .map(({ sequence, subject }) => ({ sequence, subject: subject ?? '' }))
-      expect(recent.copy(SUBJECT_INDEX, 'node-1', after, upTo)).toEqual(toKeys(listed, after + 1))
+      expect(recent.copyKeys(SUBJECT_INDEX, 'node-1', after, upTo)).toEqual(toKeys(listed, after + 1))
     }
     const consents = rows
       .slice(107, 146)
       .flatMap(({ sequence, consent_reference: consent }) =>
         consent === null ? [] : [{ sequence, subject: `=${consent}` }],
       )
-    expect(toPages(recent.copy(CONSENT_INDEX, 'node-1', 107, 146) ?? new Uint8Array())).toEqual(
+    expect(toPages(recent.copyKeys(CONSENT_INDEX, 'node-1', 107, 146) ?? new Uint8Array())).toEqual(
       toPages(toKeys(consents, 108)),
     )
   })
@@ -45,7 +45,7 @@ describe('the rows that are held', () => {
     const recent = createRecentRows(10)
     const rows = linkRows(60)
     const ask = (after: number, upTo: number, chain = 'node-1') =>
-      recent.copy(SUBJECT_INDEX, chain, after, upTo)?.length
+      recent.copyKeys(SUBJECT_INDEX, chain, after, upTo)?.length
     expect([recent.end(), ask(0, 1)]).toEqual([undefined, undefined])
     recent.add(rows.slice(3, 20))
     expect([ask(2, 20), ask(3, 21), ask(3, 20, 'node-2'), ask(3, 20)]).toEqual([

@@ -95,7 +95,8 @@ export function createAuditTable(database: Database): AuditTable {
 
 const HASH_BYTES = 32
 
-const toHashes = (bytes: Buffer): Uint8Array[] =>
+/** Hashes that follow one another. */
+export const toHashes = (bytes: Uint8Array): Uint8Array[] =>
   Array.from({ length: bytes.length / HASH_BYTES }, (_each, index) =>
     bytes.subarray(index * HASH_BYTES, (index + 1) * HASH_BYTES),
   )

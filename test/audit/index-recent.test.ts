@@ -2,8 +2,11 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
+import { makeCheckpoint } from '../../src/audit/checkpoint.ts'
 import { indexRecent, indexSubjects, startSubjectIndex } from '../../src/audit/index-subjects.ts'
 import { createRecentRows, type RecentRows } from '../../src/audit/recent-rows.ts'
+import { verifyStore } from '../../src/audit/verify-store.ts'
+import { createAuditTable } from '../../src/store/audit-table.ts'
 import type { Store } from '../../src/store/store.ts'
 import {
   CONSENT_INDEX,
@@ -14,7 +17,7 @@ import {
 import { newDataDir } from '../process/tabbat.ts'
 import { describeEngines, ENGINES, newFolder, POSTGRES, SQLITE_WITH_WRITER } from '../store/engines.ts'
 import { type Recorded, recordStatements } from '../store/record-statements.ts'
-import { openLog } from './old-log.ts'
+import { openLog, publicKey, signer } from './old-log.ts'
 import { BLOCK, compareSearch, PEOPLE, recordPeople } from './people-rows.ts'
 
 const CHILD = join(import.meta.dirname, 'index-child.ts')
@@ -144,6 +147,29 @@ describeEngines(ENGINES, (engine) => {
     for (const { head, indexed } of await store.subjects.chains()) expect(head - indexed).toBeLessThan(BLOCK)
     await audit.close()
     await other.close()
+  })
+
+  it('a checkpoint reads no row that this process wrote last, and is right', async () => {
+    const { store, folder, recent, audit } = await open()
+    const checkpoint = async () => {
+      const recorded: Recorded[] = []
+      const table = createAuditTable(recordStatements(store.database, recorded))
+      const { insertCheckpoint } = store.audit
+      await makeCheckpoint({ ...table, insertCheckpoint }, signer, folder, recent)
+      expect(await verifyStore(store, { publicKey })).toMatchObject({ sound: true, unsigned: 0 })
+      return recorded.filter(({ sql }) => sql.includes('hash') && sql.includes('string_agg')).length
+    }
+    await recordPeople(audit, 3 * BLOCK + 5)
+    expect(await checkpoint()).toBe(0)
+    await recordPeople(audit, 7 * BLOCK)
+    // Only the last four blocks are held.
+    expect(await checkpoint()).toBeGreaterThan(0)
+    await recordPeople(audit, 3)
+    expect(await checkpoint()).toBe(0)
+    recent.forget()
+    await recordPeople(audit, 3)
+    expect(await checkpoint()).toBe(0)
+    await audit.close()
   })
 
   it('a server writes a block as soon as its rows are there', async () => {
