@@ -52,12 +52,14 @@ const GUESS_BYTES = 160
 function packGuesses(guesses: readonly BatchGuess[]): Buffer {
   const records = createRecords(guesses.length, guesses.length * GUESS_BYTES)
   const before = countBefore(guesses)
+  const people = new Set<string>()
   for (const [index, { subject, keyId, isWrong, most }] of guesses.entries())
     addRecord(records, 6, () => {
       addHex(records, subject)
       addText(records, keyId)
       addBool(records, isWrong)
-      addBigint(records, most)
+      const { size } = people
+      addBigint(records, people.add(toPair(subject, keyId)).size > size ? most : null)
       addInt(records, before[index]?.byAll ?? 0)
       addInt(records, before[index]?.byKey ?? 0)
     })
@@ -87,11 +89,13 @@ function packAnswers(answers: CheckBatch['answers'], sealed: Uint8Array): Buffer
   return toArrayValue(records)
 }
 
+const toPair = (subject: string, keyId: string) => `${subject} ${keyId}`
+
 /** For each guess, the wrong ones that precede it in the batch, by all keys and by its own. */
 function countBefore(guesses: readonly BatchGuess[]) {
   const counts = new Map<string, number>()
   return guesses.map(({ subject, keyId, isWrong }) => {
-    const pair = `${subject} ${keyId}`
+    const pair = toPair(subject, keyId)
     const before = { byAll: counts.get(subject) ?? 0, byKey: counts.get(pair) ?? 0 }
     if (isWrong) {
       counts.set(subject, before.byAll + 1)

@@ -61,8 +61,9 @@ export function addText(records: Records, text: string): void {
   records.bytes.write(text, beginField(records, OID.text, length))
 }
 
-export function addBigint(records: Records, value: number): void {
-  const start = beginField(records, OID.bigint, 8)
+export function addBigint(records: Records, value: number | null): void {
+  const start = beginField(records, OID.bigint, value === null ? NULL_LENGTH : 8)
+  if (value === null) return
   records.bytes.writeInt32BE(Math.floor(value / 2 ** 32), start)
   records.bytes.writeUInt32BE(value >>> 0, start + 4)
 }

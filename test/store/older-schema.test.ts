@@ -131,7 +131,7 @@ it.skipIf(!hasPostgres())(
         await execute(
           url,
           `SELECT pg_relation_filenode(indexrelid) AS file, indisvalid FROM pg_index
-           WHERE indrelid IN ('idempotency'::regclass, to_regclass('audit_first'), to_regclass('audit'))`,
+           WHERE indrelid IN ('idempotency'::regclass, 'key_subjects'::regclass, to_regclass('audit_first'), to_regclass('audit'))`,
         )
       ).map(({ file }) => file)
     const files = await listFiles()
@@ -139,7 +139,7 @@ it.skipIf(!hasPostgres())(
     onTestFinished(() => store.close())
     expect(await countAll(store.database)).toMatchObject(before)
     const built = (await listFiles()).filter((file) => file !== null && !files.includes(file))
-    expect([statements.filter(Boolean).length, built]).toEqual([6, []])
+    expect([statements.filter(Boolean).length, built]).toEqual([7, []])
     expect(
       await execute(
         url,

@@ -65,7 +65,7 @@ describe.skipIf(!hasPostgres())('records that PostgreSQL reads in binary', () =>
     ...batch,
   })
 
-  it('are the guesses of a batch, with the wrong ones before each', async () => {
+  it('are the guesses of a batch, with the wrong ones before each, and a quota for each person once', async () => {
     const [first, second] = guesses
     const again = { ...first, position: 2, isWrong: false }
     const values = toCheckValues(toBatch({ guesses: [first, second, again] }))
@@ -79,7 +79,11 @@ describe.skipIf(!hasPostgres())('records that PostgreSQL reads in binary', () =>
       before_all: before,
       before_key: before,
     })
-    const expected = [toFound(first, 0), toFound(second, 0), { ...toFound(first, 1), is_wrong: false }]
+    const expected = [
+      toFound(first, 0),
+      toFound(second, 0),
+      { ...toFound(first, 1), is_wrong: false, quota: null },
+    ]
     expect(await read('checked_guess', values[5])).toEqual(expected)
   })
 
