@@ -75,8 +75,15 @@ async function toHead(
   recent: RecentRows | undefined,
 ): Promise<ChainHead> {
   const { chain, sequence } = end
-  const root = (await computeMerkleRoot(pagesOf(table, end, from, recent))).toString('hex')
+  const known = recent && holdsEnd(recent, end) ? recent : undefined
+  const root = (await computeMerkleRoot(pagesOf(table, end, from, known))).toString('hex')
   return { chain, sequence, hash: Buffer.from(end.hash).toString('hex'), from, root }
+}
+
+/** The last hash contains all before it. Another one: the database has lost rows, and other ones were written in their place. */
+function holdsEnd(recent: RecentRows, { chain, sequence, hash }: ChainEnd): boolean {
+  const last = recent.copyHashes(chain, sequence - 1, sequence)
+  return last !== undefined && Buffer.from(hash).equals(last)
 }
 
 /** Few enough not to delay requests. */

@@ -5,6 +5,7 @@ import { expect, it, onTestFinished } from 'vitest'
 import { makeCheckpoint } from '../../src/audit/checkpoint.ts'
 import { indexRecent, indexSubjects, startSubjectIndex } from '../../src/audit/index-subjects.ts'
 import { createRecentRows, type RecentRows } from '../../src/audit/recent-rows.ts'
+import { EMPTY_HEAD, linkEntries } from '../../src/audit/row.ts'
 import { verifyStore } from '../../src/audit/verify-store.ts'
 import { createAuditTable } from '../../src/store/audit-table.ts'
 import type { Store } from '../../src/store/store.ts'
@@ -169,6 +170,18 @@ describeEngines(ENGINES, (engine) => {
     recent.forget()
     await recordPeople(audit, 3)
     expect(await checkpoint()).toBe(0)
+    await audit.close()
+  })
+
+  it('a checkpoint is made from the rows of the database where others are held', async () => {
+    const { store, folder, audit } = await open()
+    await recordPeople(audit, BLOCK)
+    const chain = (await store.audit.chains())[0]?.chain ?? ''
+    const other = createRecentRows(BLOCK)
+    const entries = Array.from({ length: 2 * BLOCK }, () => ({ phase: 'outcome', outcome: 'lost' }))
+    other.add(linkEntries(chain, EMPTY_HEAD, entries))
+    await makeCheckpoint(store.audit, signer, folder, other)
+    expect(await verifyStore(store, { publicKey })).toMatchObject({ sound: true, unsigned: 0 })
     await audit.close()
   })
 
