@@ -1,9 +1,8 @@
 import type { Database, Row } from './database.ts'
 import { type Found, type LookupTable, NO_RECORD, type Question } from './lookup.ts'
 
-/** Questions in one statement, and statements at the same time. */
-const MOST_QUESTIONS = 64
-const MOST_STATEMENTS = 2
+/** Questions in one statement. */
+const MOST_QUESTIONS = 128
 
 type Waiting = {
   readonly question: Question
@@ -11,12 +10,14 @@ type Waiting = {
   readonly reject: (error: unknown) => void
 }
 
-/** PostgreSQL: questions that arrive together, or while others are being answered, share a statement. */
+/**
+ * PostgreSQL: questions that arrive together, or while others are being answered, share a statement. There is one at a time: two
+ * at once would each hold half as many questions, and cost more than they save in waiting.
+ */
 export function createLookupBatches(database: Database): LookupTable {
   const lookUp = database.prepare('SELECT * FROM look_up_verifications($1, $2, $3, $4)')
   let queue: Waiting[] = []
-  let running = 0
-  let isScheduled = false
+  let isBusy = false
 
   const ask = (questions: readonly Question[]) => {
     const hashes = toHashes(questions)
@@ -33,27 +34,25 @@ export function createLookupBatches(database: Database): LookupTable {
     } catch (error) {
       for (const { reject } of batch) reject(error)
     }
-    running -= 1
-    send()
   }
-  const send = () => {
-    isScheduled = false
-    while (running < MOST_STATEMENTS && queue.length > 0) {
-      const batch = queue.slice(0, MOST_QUESTIONS)
-      queue = queue.slice(MOST_QUESTIONS)
-      running += 1
-      void answer(batch)
-    }
+  const work = async () => {
+    const batch = queue.slice(0, MOST_QUESTIONS)
+    queue = queue.slice(MOST_QUESTIONS)
+    await answer(batch)
+    isBusy = false
+    workLater()
+  }
+  // Requests that can be read in the same turn of the event loop go together.
+  const workLater = () => {
+    if (isBusy || queue.length === 0) return
+    isBusy = true
+    setImmediate(work)
   }
   return {
     find: (question) => {
       const { promise, resolve, reject } = Promise.withResolvers<Found>()
       queue.push({ question, resolve, reject })
-      // Requests that are read in the same turn of the event loop go together.
-      if (!isScheduled && running < MOST_STATEMENTS) {
-        isScheduled = true
-        setImmediate(send)
-      }
+      workLater()
       return promise
     },
   }
