@@ -20,9 +20,10 @@ type IndexRange = {
 }
 
 /** Few enough not to delay requests: SQLite answers synchronously. */
-const ROWS_AT_ONCE = 200
-/** Between two reads, for the requests that are waiting. */
+const ROWS_AT_ONCE = 100
+/** Between two reads, for the requests that are waiting; on a busy machine more. */
 const PAUSE_MS = 5
+const PAUSE_PER_READ = 10
 
 /** Writes every block of a chain that is due. Returns how many were written. */
 export async function indexChain(
@@ -61,10 +62,11 @@ async function collectKeys(
       return keys
     }
     const last = Math.min(after + ROWS_AT_ONCE, upTo)
+    const startedAt = performance.now()
     for (const { sequence, subject } of await table.subjects(chain, after, last))
       writeKey(keys, (sequence - from - 1) * KEY_BYTES, subject)
     after = last
-    await pause(PAUSE_MS)
+    await pause(Math.max(PAUSE_MS, PAUSE_PER_READ * (performance.now() - startedAt)))
   }
   return keys
 }
