@@ -33,7 +33,7 @@ const ROLLBACK_TIMEOUT_MS = 1000
 /** After taking a lock, statements must see the latest rows, which stricter isolation levels do not show. */
 const BEGIN = 'BEGIN ISOLATION LEVEL READ COMMITTED'
 
-type Query = QueryConfig & { readonly query_timeout?: number }
+type Query = QueryConfig & { readonly query_timeout?: number | undefined }
 type Client = { readonly query: (query: Query) => Promise<{ rows: unknown[]; rowCount: number | null }> }
 
 export async function openPostgres(url: string, options: PostgresOptions = {}): Promise<Database> {
@@ -54,13 +54,13 @@ export async function openPostgres(url: string, options: PostgresOptions = {}): 
     work: (database: Database) => Promise<T>,
     { patient = false }: TransactionOptions = {},
   ): Promise<T> => {
-    const limits = patient ? { query_timeout: PATIENT_TIMEOUT_MS } : createLimits(operationTimeoutMs)
+    const remainingMs = patient ? () => PATIENT_TIMEOUT_MS : createLimit(operationTimeoutMs)
     const client = await acquire()
     try {
       const begin = pool.isPooled(client) ? `${BEGIN}; ${pool.localSettings}` : BEGIN
-      await client.query(toQuery(patient ? `${begin}; SET LOCAL statement_timeout = 0` : begin, limits))
-      const result = await work(insideOf(client, toPreparing(client, pool), limits))
-      const { command } = await client.query(toQuery('COMMIT', limits))
+      await client.query(toQuery(patient ? `${begin}; SET LOCAL statement_timeout = 0` : begin, remainingMs))
+      const result = await work(insideOf(client, toPreparing(client, pool), remainingMs))
+      const { command } = await client.query(toQuery('COMMIT', remainingMs))
       requireCommit(command)
       client.release()
       return result
@@ -71,12 +71,12 @@ export async function openPostgres(url: string, options: PostgresOptions = {}): 
     }
   }
   const query = async (query: Query) => {
-    const limits = createLimits(operationTimeoutMs)
+    const remainingMs = createLimit(operationTimeoutMs)
     const client = await acquire()
     try {
       const result = pool.isPooled(client)
-        ? await queryPooled(client, `${BEGIN}; ${pool.localSettings}`, query, limits)
-        : await (client as Client).query({ ...query, ...limits })
+        ? await queryPooled(client, `${BEGIN}; ${pool.localSettings}`, query, remainingMs)
+        : await (client as Client).query(withLimit(query, remainingMs))
       client.release()
       return result
     } catch (error) {
@@ -102,11 +102,11 @@ function requireCommit(command: string): void {
 }
 
 /** One round trip, because the statements are sent without waiting for the replies before. */
-async function queryPooled(client: PoolClient, begin: string, query: Query, limits: Limits) {
+async function queryPooled(client: PoolClient, begin: string, query: Query, remainingMs: RemainingMs) {
   const sent = [
-    client.query(toQuery(begin, limits)),
-    client.query({ ...withoutName(query), ...limits }),
-    client.query(toQuery('COMMIT', limits)),
+    client.query(toQuery(begin, remainingMs)),
+    client.query(withLimit(withoutName(query), remainingMs)),
+    client.query(toQuery('COMMIT', remainingMs)),
   ] as const
   await Promise.allSettled(sent)
   const [, result, { command }] = await Promise.all(sent)
@@ -120,20 +120,22 @@ const withoutName = ({ name: _name, ...query }: Query): Query => query
 const toPreparing = (client: PoolClient, pool: ConnectionPool): Client =>
   pool.isPooled(client) ? { query: (query) => (client as Client).query(withoutName(query)) } : client
 
-type Limits = Pick<Query, 'query_timeout'>
+/** The remaining time of an operation, computed for each of its statements. Undefined: the limit of the pool. */
+type RemainingMs = () => number | undefined
 
-/** The remaining time of an operation, computed for each of its statements. */
-function createLimits(timeoutMs: number | undefined): Limits {
-  if (timeoutMs === undefined) return {}
+const UNLIMITED: RemainingMs = () => undefined
+
+function createLimit(timeoutMs: number | undefined): RemainingMs {
+  if (timeoutMs === undefined) return UNLIMITED
   const until = performance.now() + timeoutMs
-  return {
-    get query_timeout() {
-      return Math.max(1, Math.round(until - performance.now()))
-    },
-  }
+  return () => Math.max(1, Math.round(until - performance.now()))
 }
 
-const toQuery = (text: string, limits: Limits): Query => ({ text, ...limits })
+const toQuery = (text: string, remainingMs: RemainingMs): Query => ({ text, query_timeout: remainingMs() })
+
+/** Field by field: a copy of an object of unknown shape costs several times as much. */
+const withLimit = ({ name, text, values }: Query, remainingMs: RemainingMs) =>
+  ({ name, text, values, query_timeout: remainingMs() }) as Query
 
 /** The primary has become a standby. */
 const isReadOnly = (error: unknown) => (error as { code?: unknown }).code === '25006'
@@ -151,14 +153,14 @@ async function rollBack(client: PoolClient, error: unknown): Promise<void> {
   )
 }
 
-function insideOf(client: PoolClient, preparing: Client, limits: Limits): Database {
+function insideOf(client: PoolClient, preparing: Client, remainingMs: RemainingMs): Database {
   const inside: Database = {
     dialect: 'postgres',
-    prepare: (sql) => prepare(preparing, sql, limits),
+    prepare: (sql) => prepare(preparing, sql, remainingMs),
     transaction: (work) => work(inside),
     lock: async (name, share) => {
       const take = share === 'shared' ? 'pg_advisory_xact_lock_shared' : 'pg_advisory_xact_lock'
-      await prepare(preparing, `SELECT ${take}(hashtextextended($1, 0))`, limits).run(name)
+      await prepare(preparing, `SELECT ${take}(hashtextextended($1, 0))`, remainingMs).run(name)
     },
     copyIn: (sql, data) => copyIn(client, sql, data),
     close: async () => {},
@@ -169,10 +171,10 @@ function insideOf(client: PoolClient, preparing: Client, limits: Limits): Databa
 const names = new Map<string, string>()
 
 /** Statements are prepared once per connection, under a name made of their text. */
-function prepare(client: Client, text: string, limits: Limits = {}): Statement {
+function prepare(client: Client, text: string, remainingMs: RemainingMs = UNLIMITED): Statement {
   const name = names.get(text) ?? hash('sha256', text, 'base64url').slice(0, 24)
   names.set(text, name)
-  const query = (values: Value[]) => client.query({ ...limits, name, text, values })
+  const query = (values: Value[]) => client.query({ name, text, values, query_timeout: remainingMs() })
   return {
     get: async (...values) => (await query(values)).rows[0] as Row | undefined,
     all: async (...values) => (await query(values)).rows as Row[],
