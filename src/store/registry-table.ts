@@ -117,8 +117,11 @@ function toLastOfEach(records: readonly SealedRecord[]): SealedRecord[] {
   return Array.from(order.filter(isLast), (index) => records[index] as SealedRecord)
 }
 
-const toStart = ({ buffer, byteOffset, length }: Uint8Array) =>
-  Buffer.from(buffer, byteOffset, length).readUIntBE(0, 6)
+function toStart(subject: Uint8Array): number {
+  let start = 0
+  for (let index = 0; index < 6; index++) start = start * 256 + (subject[index] as number)
+  return start
+}
 
 const toKey = ({ buffer, byteOffset, length }: Uint8Array) =>
   Buffer.from(buffer, byteOffset, length).toString('latin1')

@@ -5,7 +5,7 @@ import type { Chunk } from './chunks.ts'
 import type { Progress } from './progress.ts'
 import type { Rejects } from './rejects.ts'
 import type { PackedChunk, Reject } from './seal-chunk.ts'
-import { type UnpackedRow, unpackRows } from './sealed-rows.ts'
+import { type SealedRow, unpackRows } from './sealed-rows.ts'
 
 /**
  * Rows of a commit are sorted, so the more there are, the fewer pages of the index change for each. Few enough that a
@@ -39,7 +39,7 @@ export function createBatchSaver(options: BatchSaverOptions): BatchSaver {
   const flush = async () => {
     const saved = { ...progress, rejectedBytes: rejects.sync() }
     const state = (changed: number) => JSON.stringify({ ...saved, changed: saved.changed + changed })
-    const rows = [...packs.values().flatMap((packed) => unpackRows(kind, keyVersion, packed))]
+    const rows = packs.flatMap((packed) => unpackRows(kind, keyVersion, packed))
     const changed = await table.save({
       records: rows.map(({ record }) => record),
       media: toPictures(rows),
@@ -70,8 +70,10 @@ export function createBatchSaver(options: BatchSaverOptions): BatchSaver {
 }
 
 /** The pictures of the rows that are saved: of several rows of one person, the last. */
-function toPictures(rows: readonly UnpackedRow[]): SealedMedia[] {
+function toPictures(rows: readonly SealedRow[]): SealedMedia[] {
   if (rows.every(({ media }) => media === undefined)) return []
-  const bySubject = new Map(rows.map(({ record, media }) => [record.subject.toString('latin1'), media]))
+  const bySubject = new Map(
+    rows.map(({ record, media }) => [Buffer.from(record.subject).toString('latin1'), media]),
+  )
   return [...bySubject.values()].filter((media) => media !== undefined)
 }

@@ -3,7 +3,6 @@ import type { SealedMedia, SealedRecord } from '../../store/sealed-record.ts'
 
 /** A record that is ready to be saved, and its picture if it has one. */
 export type SealedRow = { readonly record: SealedRecord; readonly media: SealedMedia | undefined }
-export type UnpackedRow = SealedRow & { readonly record: PackedRecord }
 
 const LENGTHS_BYTES = 8
 const SUBJECT_BYTES = 32
@@ -51,56 +50,25 @@ export function createRowPacker(expectedBytes: number): RowPacker {
 }
 
 /** The rows of a packed buffer. */
-export function* unpackRows(kind: Kind, keyVersion: number, packed: Uint8Array): Generator<UnpackedRow> {
+export function unpackRows(kind: Kind, keyVersion: number, packed: Uint8Array): SealedRow[] {
   const bytes = Buffer.from(packed.buffer, packed.byteOffset, packed.length)
+  const rows: SealedRow[] = []
   let at = 0
+  const take = (length: number) => {
+    at += length
+    return bytes.subarray(at - length, at)
+  }
   while (at < bytes.length) {
-    const record = new PackedRecord(kind, keyVersion, bytes, at)
-    at = record.end
-    const length = record.mediaLength
-    if (length === 0) {
-      yield { record, media: undefined }
-      continue
-    }
-    const id = bytes.subarray(at, at + MEDIA_ID_BYTES)
-    const sealed = bytes.subarray(at + MEDIA_ID_BYTES, at + MEDIA_ID_BYTES + length)
-    at += MEDIA_ID_BYTES + length
-    yield { record, media: { id, subject: record.subject, keyVersion, sealed } }
+    const sealedBytes = bytes.readUInt32LE(at)
+    const mediaBytes = bytes.readUInt32LE(at + 4)
+    at += LENGTHS_BYTES
+    const subject = take(SUBJECT_BYTES)
+    const record = { kind, keyVersion, subject, digest: take(DIGEST_BYTES), sealed: take(sealedBytes) }
+    const media =
+      mediaBytes === 0
+        ? undefined
+        : { id: take(MEDIA_ID_BYTES), subject, keyVersion, sealed: take(mediaBytes) }
+    rows.push({ record, media })
   }
-}
-
-/** A record that is read from the buffer on demand: thousands of them wait to be saved. */
-class PackedRecord implements SealedRecord {
-  readonly kind: Kind
-  readonly keyVersion: number
-  readonly #bytes: Buffer
-  readonly #start: number
-
-  constructor(kind: Kind, keyVersion: number, bytes: Buffer, start: number) {
-    this.kind = kind
-    this.keyVersion = keyVersion
-    this.#bytes = bytes
-    this.#start = start + LENGTHS_BYTES
-  }
-
-  get subject() {
-    return this.#bytes.subarray(this.#start, this.#start + SUBJECT_BYTES)
-  }
-
-  get digest() {
-    const start = this.#start + SUBJECT_BYTES
-    return this.#bytes.subarray(start, start + DIGEST_BYTES)
-  }
-
-  get sealed() {
-    return this.#bytes.subarray(this.#start + SUBJECT_BYTES + DIGEST_BYTES, this.end)
-  }
-
-  get end() {
-    return this.#start + SUBJECT_BYTES + DIGEST_BYTES + this.#bytes.readUInt32LE(this.#start - LENGTHS_BYTES)
-  }
-
-  get mediaLength() {
-    return this.#bytes.readUInt32LE(this.#start - 4)
-  }
+  return rows
 }
