@@ -47,7 +47,8 @@ export function copyField(records: Records, type: number, source: Buffer, at: nu
 }
 
 export function addBytes(records: Records, type: number, value: Uint8Array): void {
-  records.bytes.set(value, beginField(records, type, value.length))
+  const start = beginField(records, type, value.length)
+  records.bytes.set(value, start)
 }
 
 /** As bytes. Null is null. */
@@ -57,8 +58,8 @@ export function addHex(records: Records, hex: string | null): void {
 }
 
 export function addText(records: Records, text: string): void {
-  const length = Buffer.byteLength(text)
-  records.bytes.write(text, beginField(records, OID.text, length))
+  const start = beginField(records, OID.text, Buffer.byteLength(text))
+  records.bytes.write(text, start)
 }
 
 export function addBigint(records: Records, value: number | null): void {
@@ -69,18 +70,21 @@ export function addBigint(records: Records, value: number | null): void {
 }
 
 export function addInt(records: Records, value: number): void {
-  records.bytes.writeInt32BE(value, beginField(records, OID.int, 4))
+  const start = beginField(records, OID.int, 4)
+  records.bytes.writeInt32BE(value, start)
 }
 
 export function addSmallint(records: Records, value: number): void {
-  records.bytes.writeInt16BE(value, beginField(records, OID.smallint, 2))
+  const start = beginField(records, OID.smallint, 2)
+  records.bytes.writeInt16BE(value, start)
 }
 
 export function addBool(records: Records, value: boolean): void {
-  records.bytes[beginField(records, OID.bool, 1)] = value ? 1 : 0
+  const start = beginField(records, OID.bool, 1)
+  records.bytes[start] = value ? 1 : 0
 }
 
-/** Returns where the bytes of the field belong. */
+/** Returns where the bytes of the field belong. Call it before `records.bytes` is read: it may replace them by larger ones. */
 function beginField(records: Records, type: number, length: number): number {
   const size = Math.max(0, length)
   makeRoom(records, 8 + size)

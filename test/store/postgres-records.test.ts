@@ -11,6 +11,9 @@ import { createTestDatabase, hasPostgres } from '../postgres.ts'
 const toHash = () => randomBytes(32).toString('hex')
 const toBytes = (hex: string) => Buffer.from(hex, 'hex')
 
+/** More than the records were made for. */
+const LONG = 'é'.repeat(1000)
+
 describe.skipIf(!hasPostgres())('records that PostgreSQL reads in binary', () => {
   let client: Client
   beforeAll(async () => {
@@ -87,16 +90,25 @@ describe.skipIf(!hasPostgres())('records that PostgreSQL reads in binary', () =>
     expect(await read('checked_guess', values[5])).toEqual(expected)
   })
 
+  it('are guesses of keys of any length', async () => {
+    for (let length = 40; length < 200; length++) {
+      const keyId = 'k'.repeat(length)
+      const [value] = toCheckValues(toBatch({ guesses: [{ ...guesses[0], keyId }] })).slice(5)
+      const [found] = await read('checked_guess', value)
+      expect(found).toMatchObject({ key_id: keyId, is_wrong: true, quota: String(2 ** 40 + 7), before_key: 0 })
+    }
+  })
+
   it('are the responses to store, each with its own bytes', async () => {
-    const parts = [randomBytes(1), randomBytes(3000), randomBytes(40)]
+    const parts = [randomBytes(1), randomBytes(3000), randomBytes(40), randomBytes(1), randomBytes(1)]
     const answers = parts.map(({ length }, position) => ({
       position,
-      keyId: 'key_a',
+      keyId: position === 2 ? LONG : 'key_a',
       operation: 'verify_nin',
       name: toHash(),
       fingerprint: toHash(),
       subject: toHash(),
-      owner: 'owner',
+      owner: position > 2 ? `${'host'.repeat(position * 20)}:1:00000000` : 'owner',
       expiresAt: Date.now() + position,
       record: position === 1 ? toHash() : undefined,
       size: length,
