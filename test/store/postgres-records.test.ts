@@ -95,7 +95,12 @@ describe.skipIf(!hasPostgres())('records that PostgreSQL reads in binary', () =>
       const keyId = 'k'.repeat(length)
       const [value] = toCheckValues(toBatch({ guesses: [{ ...guesses[0], keyId }] })).slice(5)
       const [found] = await read('checked_guess', value)
-      expect(found).toMatchObject({ key_id: keyId, is_wrong: true, quota: String(2 ** 40 + 7), before_key: 0 })
+      expect(found).toMatchObject({
+        key_id: keyId,
+        is_wrong: true,
+        quota: String(2 ** 40 + 7),
+        before_key: 0,
+      })
     }
   })
 
