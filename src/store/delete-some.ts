@@ -5,8 +5,13 @@ import type { Database, Value } from './database.ts'
  * verifications wait for a step: 1000 rows of stored responses took 32 ms, because each is in a page of its own.
  */
 export const ROWS_PER_STEP = 100
+/**
+ * In PostgreSQL no verification waits for a step. Each step reads again past the rows that were deleted since the last VACUUM,
+ * so small steps would take longer and longer.
+ */
+const POSTGRES_ROWS = 1000
 
-/** Deletes up to a step of the rows that are due. Call it again while it returns a full step. */
+/** Deletes up to a step of the rows that are due. Call it again while it returns at least ROWS_PER_STEP. */
 export function deleteSome(
   database: Database,
   table: string,
@@ -16,7 +21,7 @@ export function deleteSome(
   const sql =
     database.dialect === 'postgres'
       ? `DELETE FROM ${table} WHERE ctid = ANY(ARRAY(
-          SELECT ctid FROM ${table} WHERE ${where} LIMIT ${ROWS_PER_STEP} FOR UPDATE SKIP LOCKED))`
+          SELECT ctid FROM ${table} WHERE ${where} LIMIT ${POSTGRES_ROWS} FOR UPDATE SKIP LOCKED))`
       : `DELETE FROM ${table} WHERE rowid IN (SELECT rowid FROM ${table} WHERE ${where} LIMIT ${ROWS_PER_STEP})`
   return database.prepare(sql).run(...values)
 }

@@ -340,7 +340,7 @@ describeEngines(ENGINES, ({ createPlace }) => {
       expect(await store.batches.forget(60_000, steadyNow())).toBe(0)
       let steps = 0
       while ((await store.batches.forget(-1, steadyNow())) > 0) steps += 1
-      expect(steps).toBe(26)
+      expect(steps).toBe(store.database.dialect === 'postgres' ? 4 : 26)
       expect(await store.batches.find(id, 'key', steadyNow())).toBeUndefined()
       const left = await store.database.prepare('SELECT COUNT(*) AS n FROM batch_rows').get()
       expect(Number(left?.n)).toBe(0)
