@@ -48,6 +48,8 @@ export function startSubjectIndex(deps: IndexDeps): () => Promise<void> {
   return async () => {
     isStopped = true
     clearInterval(timer)
+    // Rows are written after this, until the log is closed, and then the database.
+    recent.onBlock(() => {})
     await Promise.all([indexOwn.finish(), indexOthers.finish()])
   }
 }

@@ -203,6 +203,22 @@ describeEngines(ENGINES, (engine) => {
     await stop()
     await audit.close()
   })
+
+  it('nothing is read or written for rows that are recorded after the index was stopped', async () => {
+    const { store, recent, audit } = await open()
+    let reads = 0
+    const indexed = async () => {
+      reads += 1
+      return 0
+    }
+    const tables = [{ ...store.subjects, indexed }]
+    const onFailure = (error: unknown) => expect.fail(String(error))
+    const stop = startSubjectIndex({ tables, recent, isForAll: false, onFailure, blockRows: BLOCK })
+    await stop()
+    await recordPeople(audit, BLOCK)
+    await audit.close()
+    expect(reads).toBe(0)
+  })
 })
 
 describeEngines([SQLITE_WITH_WRITER, POSTGRES], (engine) => {
