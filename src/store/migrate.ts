@@ -121,6 +121,9 @@ const MIGRATIONS: readonly Migration[] = [
   fewerSteps,
 ]
 
+/** Before a migration that blocks writers of a table and later readers: another node may have read it and be about to write. */
+const LOCKS = new Map<number, string>([[fewerSteps.id, 'LOCK TABLE key_subjects IN ACCESS EXCLUSIVE MODE']])
+
 /** The schema that this program knows. */
 export const SCHEMA_VERSION = MIGRATIONS.length
 
@@ -139,6 +142,8 @@ async function migrateInside(inside: Database): Promise<void> {
   await inside.prepare('CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL)').run()
   const current = await readVersion(inside)
   for (const migration of MIGRATIONS.slice(current)) {
+    const lock = LOCKS.get(migration.id)
+    if (lock && inside.dialect === 'postgres') await inside.prepare(lock).run()
     for (const sql of [...migration.sql, ...(migration[inside.dialect] ?? [])])
       await inside.prepare(sql).run()
     await inside.prepare('INSERT INTO schema_version (id) VALUES ($1)').run(migration.id)

@@ -155,3 +155,29 @@ it.skipIf(!hasPostgres())(
     ])
   },
 )
+
+it.skipIf(!hasPostgres())(
+  'a node of version 0.2 that has read the people of a key can add one while the schema is migrated',
+  async () => {
+    const place = await POSTGRES.createEmptyPlace()
+    const url = place.options.databaseUrl ?? ''
+    await createOldDatabase(place.options, SCHEMA_2)
+    const node = await openPostgres(url)
+    onTestFinished(() => node.close())
+    const migrated = await node.transaction(async (inside) => {
+      await inside.prepare('SELECT 1 FROM key_subjects').all()
+      const opened = place.open()
+      const waiting = `SELECT 1 FROM pg_locks WHERE relation = 'key_subjects'::regclass AND NOT granted`
+      await expect.poll(async () => (await execute(url, waiting)).length).toBe(1)
+      await inside
+        .prepare('INSERT INTO key_subjects (key_id, day, subject) VALUES ($1, $2, $3)')
+        .run(IDS[0], 1, Buffer.alloc(32, 7))
+      return { opened }
+    })
+    const store = await migrated.opened
+    onTestFinished(() => store.close())
+    expect(
+      await store.database.prepare('SELECT 1 FROM key_subjects WHERE subject = $1').all(Buffer.alloc(32, 7)),
+    ).toHaveLength(1)
+  },
+)
