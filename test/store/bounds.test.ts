@@ -47,7 +47,7 @@ describeEngines([SQLITE_WITH_WRITER, POSTGRES], (engine) => {
         steps += 1
         return store.statistics.forget(toFirstKept(NOW, 10 * DAY_MS))
       })
-      expect(steps).toBe(2500 / ROWS_PER_STEP)
+      expect(steps).toBe(store.database.dialect === 'postgres' ? 4 : 2500 / ROWS_PER_STEP)
       const days = await listDays()
       expect(days).toHaveLength(11)
       expect(days[0]).toBe(FIRST_DAY)
