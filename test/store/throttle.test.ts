@@ -70,8 +70,8 @@ describeEngines(ENGINES, (engine) => {
     const own = await throttleOf().begin([toKey('own'), { ...address, free: 2 }])
     const guess = await throttleOf(stores[1]).begin([toKey('other'), address])
     await guess.fail()
-    // Else both could have the same millisecond.
-    await age(1)
+    // Else both could have the same time.
+    await age(1000)
     await own.succeed()
     expect([await isWaiting(toKey('own')), await isWaiting(address)]).toEqual([false, true])
   })
