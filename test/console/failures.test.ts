@@ -171,7 +171,7 @@ describe.skipIf(!CHROMIUM)('the console', () => {
     await page.getByRole('dialog', { name: 'New key' }).waitFor()
     expect(posts).toBe(1)
     await page.getByRole('button', { name: 'I have saved it' }).click()
-    expect(await page.getByRole('row', { name: /slow network/ }).count()).toBe(1)
+    await expect.poll(() => page.getByRole('row', { name: /slow network/ }).count()).toBe(1)
     visitor.expectClean()
   })
 

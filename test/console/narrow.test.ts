@@ -68,7 +68,7 @@ describe.skipIf(!CHROMIUM)(`at ${WIDTH} px`, () => {
     await page.goto(`${at.server.admin}/console#/overview`)
     await page.getByRole('button', { name: 'Menu' }).click()
     const menu = page.getByRole('navigation', { name: 'Main' })
-    expect(await menu.getByRole('link').count()).toBeGreaterThanOrEqual(PAGES.length - 1)
+    await expect.poll(() => menu.getByRole('link').count()).toBeGreaterThanOrEqual(PAGES.length - 1)
     expect(await findBeyond()).toEqual({ beyond: [], page: WIDTH })
   })
 
@@ -105,7 +105,7 @@ describe.skipIf(!CHROMIUM)(`at ${WIDTH} px`, () => {
     await page.goto(`${at.server.admin}/console#/keys`)
     const row = page.getByRole('row', { name: /loans app/ })
     await row.waitFor()
-    expect(await row.getByRole('cell').count()).toBeGreaterThan(5)
-    expect(await page.getByRole('columnheader').count()).toBeGreaterThan(5)
+    await expect.poll(() => row.getByRole('cell').count()).toBeGreaterThan(5)
+    await expect.poll(() => page.getByRole('columnheader').count()).toBeGreaterThan(5)
   })
 })

@@ -137,7 +137,7 @@ describe.skipIf(!CHROMIUM)('the overview', () => {
     await page.getByRole('dialog', { name: 'Shortcuts' }).waitFor()
     // In a dialog, keys are text.
     await page.keyboard.press('/')
-    expect(await page.getByRole('dialog').count()).toBe(1)
+    await expect.poll(() => page.getByRole('dialog').count()).toBe(1)
     await page.keyboard.press('Escape')
     await page.getByRole('dialog').waitFor({ state: 'detached' })
     visitor.expectClean()

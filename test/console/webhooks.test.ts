@@ -60,7 +60,7 @@ describe.skipIf(!CHROMIUM)('the page Webhooks', () => {
     await dialog.getByRole('radio', { name: 'API keys' }).check()
     await dialog.getByLabel('loans app').waitFor()
     expect(await dialog.getByLabel('source.down').count()).toBe(0)
-    expect(await dialog.getByLabel('verification.completed').count()).toBe(1)
+    await expect.poll(() => dialog.getByLabel('verification.completed').count()).toBe(1)
     expect(await dialog.getByRole('button', { name: 'Create endpoint' }).isDisabled()).toBe(true)
     await page.keyboard.press('Escape')
     visitor.expectClean()
