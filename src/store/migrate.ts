@@ -53,7 +53,6 @@ import { witness } from './migrations/0050-witness.ts'
 import { keySpend } from './migrations/0051-key-spend.ts'
 import { keyLifetime } from './migrations/0052-key-lifetime.ts'
 import { records } from './migrations/0053-records.ts'
-import { fewerSteps } from './migrations/0054-fewer-steps.ts'
 
 /** `sql` runs on both engines; statements that differ stand under the name of the dialect. */
 type Migration = {
@@ -118,11 +117,7 @@ const MIGRATIONS: readonly Migration[] = [
   keySpend,
   keyLifetime,
   records,
-  fewerSteps,
 ]
-
-/** Before a migration that blocks writers of a table and later readers: another node may have read it and be about to write. */
-const LOCKS = new Map<number, string>([[fewerSteps.id, 'LOCK TABLE key_subjects IN ACCESS EXCLUSIVE MODE']])
 
 /** The schema that this program knows. */
 export const SCHEMA_VERSION = MIGRATIONS.length
@@ -142,8 +137,6 @@ async function migrateInside(inside: Database): Promise<void> {
   await inside.prepare('CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL)').run()
   const current = await readVersion(inside)
   for (const migration of MIGRATIONS.slice(current)) {
-    const lock = LOCKS.get(migration.id)
-    if (lock && inside.dialect === 'postgres') await inside.prepare(lock).run()
     for (const sql of [...migration.sql, ...(migration[inside.dialect] ?? [])])
       await inside.prepare(sql).run()
     await inside.prepare('INSERT INTO schema_version (id) VALUES ($1)').run(migration.id)
