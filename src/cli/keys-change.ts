@@ -84,7 +84,7 @@ function addOptions(command: Command): void {
     )
     .option(
       '--hide <fields>',
-      'fields to hide in addition to the default ones, or none',
+      'fields to hide in addition to the default ones (with the fields derived from them), or none',
       orWord('none', readFields),
     )
     .option(

@@ -69,7 +69,7 @@ export function addCreateKeyCommand(keys: Command): void {
     .option('--client-cert <fingerprints>', CLIENT_CERT, readClientCerts)
     .option(
       '--hide <fields>',
-      'fields to hide in addition to the default ones, such as religion,image_url',
+      'fields to hide in addition to the default ones, such as religion,image_url (with the fields derived from them)',
       readFields,
     )
     .option('--reveal <fields>', 'fields to show that are hidden by default, such as next_of_kin', readFields)

@@ -1,4 +1,4 @@
-import { exactly, input, personal, personalOrNull, request, text } from './field.ts'
+import { derived, exactly, input, NAME_FIELDS, personal, personalOrNull, request, text } from './field.ts'
 import { phoneInput } from './nin.ts'
 import { detailInputs } from './person-details.ts'
 import { type Static, Type } from './schema.ts'
@@ -29,13 +29,21 @@ const personalInfo = exactly({
   first_name: personal('First name.'),
   middle_name: personal('Middle name.'),
   last_name: personal('Last name.'),
-  full_name: personal('First, middle and last name.'),
-  email: personal('E-mail address, or empty.'),
+  full_name: derived(NAME_FIELDS, 'First, middle and last name.'),
+  // Most addresses are made of the name.
+  email: derived(NAME_FIELDS, 'E-mail address, or empty.'),
   gender: personal('Gender: Male or Female.'),
   phone_number: personal('Phone number on the record, as 0803….'),
   phone_number_2: personalOrNull('Second phone number on the record.'),
-  date_of_birth: personal('Date of birth, for example 05-Jan-1990.'),
-  formatted_date_of_birth: personal('Date of birth in words, for example January 5, 1990.'),
+  // A source may give either one. The other is computed from it.
+  date_of_birth: derived(
+    ['personal_info.formatted_date_of_birth'],
+    'Date of birth, for example 05-Jan-1990.',
+  ),
+  formatted_date_of_birth: derived(
+    ['personal_info.date_of_birth'],
+    'Date of birth in words, for example January 5, 1990.',
+  ),
   lga_of_origin: personal('Local government area of origin.'),
   state_of_origin: personal('State of origin.'),
   nationality: personal('Nationality.'),
@@ -51,7 +59,7 @@ const residentialInfo = exactly({
 /** What a source knows about a person: the contract's result without what belongs to the request. */
 export const BvnRecord = exactly({
   bvn_number: personal('The BVN that was verified.'),
-  name_on_card: personal('Name on the card.'),
+  name_on_card: derived(['personal_info.full_name'], 'Name on the card.'),
   enrolment_branch: personal('Branch of enrolment.'),
   enrolment_bank: personal('Code of the bank of enrolment.'),
   formatted_registration_date: personalOrNull('Date of registration in words, for example March 21, 2018.'),

@@ -8,6 +8,20 @@ export const text = (description: string, example?: string) =>
 export const personal = (description: string, example?: string) =>
   Type.String({ description, 'x-pii': true, ...(example === undefined ? {} : { examples: [example] }) })
 
+/**
+ * A field with personal data that is computed from other fields, or that usually repeats them. A key that hides one of them
+ * hides this field too. They are given by their dotted names.
+ */
+export const derived = (from: readonly string[], description: string) =>
+  Type.String({ description, 'x-pii': true, 'x-derived-from': from })
+
+/** The names of both records. */
+export const NAME_FIELDS = [
+  'personal_info.first_name',
+  'personal_info.middle_name',
+  'personal_info.last_name',
+]
+
 /** For the three fields that the contract allows to be null. */
 export const personalOrNull = (description: string) =>
   Type.Unsafe<string | null>({ type: ['string', 'null'], description, 'x-pii': true })

@@ -1,4 +1,4 @@
-import { exactly, input, personal, request, text } from './field.ts'
+import { derived, exactly, input, NAME_FIELDS, personal, request, text } from './field.ts'
 import { detailInputs } from './person-details.ts'
 import { PHONE_PATTERN } from './phone.ts'
 import { type Static, Type } from './schema.ts'
@@ -34,12 +34,19 @@ const personalInfo = exactly({
   first_name: personal('First name.'),
   middle_name: personal('Middle name.'),
   last_name: personal('Last name.'),
-  full_name: personal('First, middle and last name.'),
+  full_name: derived(NAME_FIELDS, 'First, middle and last name.'),
   maiden_name: personal('Maiden name.'),
   gender: personal('Gender: m or f.'),
   phone_number: personal('Phone number on the record, as 0803….'),
-  date_of_birth: personal('Date of birth as day-month-year, for example 05-01-1990.'),
-  formatted_date_of_birth: personal('Date of birth in words, for example Jan 5, 1990.'),
+  // A source may give either one. The other is computed from it.
+  date_of_birth: derived(
+    ['personal_info.formatted_date_of_birth'],
+    'Date of birth as day-month-year, for example 05-01-1990.',
+  ),
+  formatted_date_of_birth: derived(
+    ['personal_info.date_of_birth'],
+    'Date of birth in words, for example Jan 5, 1990.',
+  ),
   height: personal('Height in centimetres.'),
   marital_status: personal('Marital status.'),
   image_url: personal('Address of a picture of the person, or empty.'),

@@ -7,12 +7,17 @@ const HIDDEN_BY_DEFAULT = ['next_of_kin', 'place_of_origin']
 /** The number of the request is never hidden. */
 const ALWAYS_SHOWN = new Set(['nin_number', 'bvn_number'])
 
-type Shape = { readonly properties?: Readonly<Record<string, Shape>> }
+type Shape = {
+  readonly properties?: Readonly<Record<string, Shape>>
+  readonly 'x-derived-from'?: readonly string[]
+}
 
-/** Every field of both records by its dotted name: personal_info.religion, watchlisted. */
-const FIELDS: readonly string[] = [
-  ...new Set([...toPaths(NinRecord as Shape), ...toPaths(BvnRecord as Shape)]),
-]
+/** Every field of both records by its dotted name (personal_info.religion, watchlisted), with the fields it is derived from. */
+const SOURCES_OF: ReadonlyMap<string, readonly string[]> = new Map([
+  ...toPaths(NinRecord as Shape),
+  ...toPaths(BvnRecord as Shape),
+])
+const FIELDS: readonly string[] = [...SOURCES_OF.keys()]
 
 /** The dotted names that a word stands for: one field, a field of a group, or a whole group. Empty when unknown. */
 export const toFields = (word: string): readonly string[] =>
@@ -24,7 +29,10 @@ export function isHiddenByDefault(word: string): boolean {
   return toFields(word).some((path) => hidden.has(path))
 }
 
-export type FieldGroup = { group: string; fields: { name: string; hidden_by_default: boolean }[] }
+export type FieldGroup = {
+  group: string
+  fields: { name: string; hidden_by_default: boolean; derived_from: string[] }[]
+}
 
 /** Every field that a key may hide or reveal, in the order of the contract. Fields outside a group are in `record`. */
 export function listFieldGroups(): FieldGroup[] {
@@ -34,15 +42,34 @@ export function listFieldGroups(): FieldGroup[] {
   )
   return [...groups].map(([group, fields]) => ({
     group,
-    fields: fields.map((name) => ({ name, hidden_by_default: hidden.has(name) })),
+    fields: fields.map((name) => ({
+      name,
+      hidden_by_default: hidden.has(name),
+      derived_from: [...toAllSources(name)].filter((source) => source !== name),
+    })),
   }))
 }
 
-/** The hidden fields of a key: the defaults, minus what it reveals, plus what it hides. */
+/**
+ * The hidden fields of a key: the defaults, minus what it reveals, plus what it hides, plus what is derived from a hidden
+ * field. So a field that is hidden cannot be revealed through another one.
+ */
 export function toHiddenFields(hide: readonly string[], reveal: readonly string[]): readonly string[] {
   const revealed = new Set(reveal.flatMap(toFields))
   const byDefault = HIDDEN_BY_DEFAULT.flatMap(toFields).filter((path) => !revealed.has(path))
-  return [...new Set([...byDefault, ...hide.flatMap(toFields)])]
+  const hidden = new Set([...byDefault, ...hide.flatMap(toFields)])
+  const derived = FIELDS.filter((path) => !hidden.isDisjointFrom(toAllSources(path)))
+  return [...hidden.union(new Set(derived))]
+}
+
+/** The fields that a field is derived from, directly or through others. */
+function toAllSources(path: string, found = new Set<string>()): Set<string> {
+  for (const source of SOURCES_OF.get(path) ?? []) {
+    if (found.has(source)) continue
+    found.add(source)
+    toAllSources(source, found)
+  }
+  return found
 }
 
 /** By the list of hidden fields, which is the same object for all requests of a key. */
@@ -71,9 +98,13 @@ function listReleased(kind: 'nin' | 'bvn', hidden: readonly string[]): string {
   return shownFields.join(',')
 }
 
-function toPaths({ properties = {} }: Shape, group = ''): string[] {
-  return Object.entries(properties).flatMap(([name, shape]) => {
+type Path = readonly [name: string, sources: readonly string[]]
+
+function toPaths({ properties = {} }: Shape, group = ''): Path[] {
+  return Object.entries(properties).flatMap(([name, shape]): Path[] => {
     if (ALWAYS_SHOWN.has(name)) return []
-    return shape.properties ? toPaths(shape, `${name}.`) : [`${group}${name}`]
+    return shape.properties
+      ? toPaths(shape, `${name}.`)
+      : [[`${group}${name}`, shape['x-derived-from'] ?? []]]
   })
 }

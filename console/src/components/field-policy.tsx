@@ -36,19 +36,8 @@ export function FieldPolicy({ groups, policy, onPolicy }: FieldPolicyProps) {
           {groups.map(({ group, fields }) => (
             <fieldset key={group}>
               <legend>{toLabel(group)}</legend>
-              {fields.map(({ name, hidden_by_default }) => (
-                <Checkbox
-                  key={name}
-                  label={
-                    <>
-                      {toLabel(name.split('.').at(-1) ?? name)}
-                      {hidden_by_default && <small class="dim"> {texts.hiddenByDefault}</small>}
-                    </>
-                  }
-                  isOn={hidden_by_default ? policy.reveal.includes(name) : !policy.hide.includes(name)}
-                  isDisabled={hidden_by_default && !isOwner}
-                  onChange={(isOn) => onPolicy(toggle(policy, name, hidden_by_default, isOn))}
-                />
+              {fields.map((field) => (
+                <PolicyField key={field.name} field={field} policy={policy} onPolicy={onPolicy} />
               ))}
             </fieldset>
           ))}
@@ -58,6 +47,37 @@ export function FieldPolicy({ groups, policy, onPolicy }: FieldPolicyProps) {
     </details>
   )
 }
+
+type PolicyFieldProps = Pick<FieldPolicyProps, 'policy' | 'onPolicy'> & {
+  readonly field: Group['fields'][number]
+}
+
+/** A field that is derived from a hidden one is hidden with it. */
+function PolicyField({
+  field: { name, hidden_by_default, derived_from },
+  policy,
+  onPolicy,
+}: PolicyFieldProps) {
+  const isOwner = useHasRole('owner')
+  const isShown = hidden_by_default ? policy.reveal.includes(name) : !policy.hide.includes(name)
+  const source = isShown ? derived_from.find((each) => policy.hide.includes(each)) : undefined
+  const note = source ? texts.toHiddenWith(toFieldLabel(source)) : hidden_by_default && texts.hiddenByDefault
+  return (
+    <Checkbox
+      label={
+        <>
+          {toFieldLabel(name)}
+          {note && <small class="dim"> {note}</small>}
+        </>
+      }
+      isOn={isShown && source === undefined}
+      isDisabled={source !== undefined || (hidden_by_default && !isOwner)}
+      onChange={(isOn) => onPolicy(toggle(policy, name, hidden_by_default, isOn))}
+    />
+  )
+}
+
+const toFieldLabel = (name: string) => toLabel(name.split('.').at(-1) ?? name)
 
 function toSummary({ hide, reveal }: Policy): string {
   const parts = [

@@ -38,7 +38,14 @@ export type KeyWithUsage = Static<typeof KeyWithUsage>
 /** Fields that a key may hide or reveal, by group, in contract order. */
 export const FieldGroup = Type.Object({
   group: Type.String(),
-  fields: Type.Array(Type.Object({ name: Type.String(), hidden_by_default: Type.Boolean() })),
+  fields: Type.Array(
+    Type.Object({
+      name: Type.String(),
+      hidden_by_default: Type.Boolean(),
+      /** Hidden too if one of these is hidden. */
+      derived_from: Type.Array(Type.String()),
+    }),
+  ),
 })
 export const Keys = Type.Object({
   keys: Type.Array(KeyWithUsage),

@@ -9,6 +9,7 @@ export const fieldPolicyTexts = defineTexts('fieldPolicy', {
   marked: 'Fields that are hidden by default are marked.',
   onlyOwner: 'Only an owner can select fields that are hidden by default.',
   hiddenByDefault: 'hidden by default',
+  toHiddenWith: (field: string) => `hidden with ${field}`,
   preview: 'Preview',
   previewOf: 'Preview of',
   previewLabel: 'A response to this key, about a synthetic person',
