@@ -15,6 +15,9 @@ export const NO_SUCH_PERSON: readonly string[] = [
     `no record found for ${kind}`,
     `no record found for this ${kind}`,
     `no record found for the ${kind} provided`,
+    // QoreID.
+    `${kind} not found. please provide a valid ${kind}`,
+    `${kind} provided is not found. please provide a valid ${kind}`,
   ]),
 ]
 

@@ -31,7 +31,7 @@ export const traceparentSetting = (vendor: string) =>
     'Whether calls carry the header traceparent, so that the traces of that server join ours: see docs/observability.md.',
   )
 
-/** For vendors that report "no such person" by a text and not by a code. */
+/** For every vendor that verifies people: "no such person" may be a text. */
 export const notFoundSetting = (vendor: string) =>
   setting(
     `TABBAT_${vendor}_NOT_FOUND`,

@@ -1,21 +1,24 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { dojah } from '../../src/simulator/dojah.ts'
 import { toPhoneCoreOf } from '../../src/simulator/people.ts'
+import { qoreid } from '../../src/simulator/qoreid.ts'
 import { openStandIn, type StandIn } from '../../src/simulator/stand-in.ts'
 import { IDENTITY_VENDORS } from '../../src/simulator/vendors.ts'
+import { youverify } from '../../src/simulator/youverify.ts'
 import { bearer, openTestApp, type TestApp } from '../app.ts'
 
 /** An error of a vendor that is not about the person never leads to "not verified". */
 const NIN = '12345678901'
+const NAMES_OPTIONAL = { TABBAT_QOREID_NAMES_OPTIONAL: 'on' }
 
 const open: { close: () => Promise<unknown> }[] = []
 afterEach(async () => {
   for (const each of open.splice(0).reverse()) await each.close()
 })
 
-async function openServer(vendors: readonly StandIn[], order: string) {
+async function openServer(vendors: readonly StandIn[], order: string, more: Record<string, string> = {}) {
   const settings = Object.assign({}, ...vendors.map((vendor) => vendor.settings))
-  const server = await openTestApp({ ...settings, TABBAT_NIN_SOURCES: order })
+  const server = await openTestApp({ ...settings, ...more, TABBAT_NIN_SOURCES: order })
   open.push(server)
   return { ...server, key: await server.createKey({ mode: 'live' }) }
 }
@@ -42,6 +45,33 @@ describe.each(IDENTITY_VENDORS.map((script) => [script.name, script] as const))(
       expect((await verify(await openServer(vendors, `${name},${next.name}`))).statusCode).toBe(200)
     },
   )
+})
+
+describe.each(IDENTITY_VENDORS.map((script) => [script.name, script] as const))('%s', (name, script) => {
+  it('gets a text for "no such person" by its setting', async () => {
+    const vendor = await openStandIn(script)
+    open.push(vendor)
+    const setting = { [`TABBAT_${name.toUpperCase()}_NOT_FOUND`]: 'No such identity|Not on our file' }
+    const server = await openServer([vendor], name, { ...NAMES_OPTIONAL, ...setting })
+    vendor.refuse(404, 'Not on our file.')
+    expect((await verify(server)).json().code).toBe('not_verified')
+    vendor.refuse(404, 'Not on our file for this app')
+    expect((await verify(server, '12345678902')).json().code).toBe('source_bad_response')
+  })
+})
+
+it.each([
+  [qoreid, { status: 404, body: { message: 'NIN provided is not found. Please provide a valid nin' } }],
+  [qoreid, { status: 404, body: { message: 'NIN not found. Please provide a valid NIN.' } }],
+  [youverify, { status: 404, body: { success: false, statusCode: 404, message: 'NIN not found' } }],
+  [youverify, { status: 200, body: { success: false, message: 'Record not found' } }],
+  [dojah, { status: 404, body: { status: 404, message: 'Record not found', reference_id: 'r1' } }],
+])('the documented text of $name for "no such person" means that', async (script, reply) => {
+  const vendor = await openStandIn(script)
+  open.push(vendor)
+  const server = await openServer([vendor], script.name, NAMES_OPTIONAL)
+  vendor.answerWith(reply)
+  expect((await verify(server)).json().code).toBe('not_verified')
 })
 
 it('a wrong path opens the breaker, as any other failure does', async () => {

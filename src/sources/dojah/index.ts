@@ -1,7 +1,7 @@
 import { isVirtualNin } from '../../contract/virtual-nin.ts'
 import { createPhraseMatcher, NO_SUCH_PERSON } from '../not-found.ts'
 import type { CreateSource, HttpReply } from '../source.ts'
-import { toStatusError } from '../status.ts'
+import { toErrorText as toAnyErrorText, toStatusError } from '../status.ts'
 import { createReader, refuseContradiction } from '../wire.ts'
 import { toBvnRecord, toNinRecord } from './map.ts'
 import type { settings } from './settings.ts'
@@ -18,7 +18,7 @@ export const create: CreateSource<typeof settings> = (
   const readBvn = createReader(name, BvnReply)
   const saysNoSuchPerson = createPhraseMatcher(NOT_FOUND, notFound)
   const isNotFound = ({ status, body }: HttpReply) =>
-    (status === 404 || status === 400) && saysNoSuchPerson(toErrorText(body))
+    (status === 404 || status === 400) && saysNoSuchPerson(toAnyErrorText(body))
 
   return {
     name,
@@ -50,5 +50,5 @@ export const create: CreateSource<typeof settings> = (
   }
 }
 
-/** Sent with a 404, or with a 400: {"error": "Wrong NIN Inputted"}. */
+/** Sent with a 404, or with a 400: {"error": "Wrong NIN Inputted"}, or with the text in `message`. */
 const NOT_FOUND = [...NO_SUCH_PERSON, 'wrong nin inputted', 'wrong vnin inputted', 'wrong bvn inputted']

@@ -14,6 +14,7 @@ const values = {
   ninPath: '/nin_wo_face',
   ninField: 'number',
   bvnPath: '/bvn',
+  notFound: undefined,
 }
 const call = { signal: AbortSignal.timeout(5000), reference: 'ver_test' }
 

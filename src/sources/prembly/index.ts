@@ -1,7 +1,8 @@
 import { isVirtualNin } from '../../contract/virtual-nin.ts'
+import { createPhraseMatcher } from '../not-found.ts'
 import type { CreateSource } from '../source.ts'
 import { type Call, SourceError } from '../source.ts'
-import { toStatusError } from '../status.ts'
+import { toErrorText, toStatusError } from '../status.ts'
 import { createReader, refuseContradiction } from '../wire.ts'
 import { toBvnRecord, toNinRecord } from './map.ts'
 import type { settings } from './settings.ts'
@@ -15,11 +16,13 @@ const CODED_STATUSES: readonly number[] = [200, 400, 404]
 
 /** Prembly does not compare phones, so we do. */
 export const create: CreateSource<typeof settings> = (
-  { apiKey, appId, ninPath, ninField, vninPath, bvnPath },
+  { apiKey, appId, ninPath, ninField, vninPath, bvnPath, notFound },
   { send },
 ) => {
   const name = 'prembly'
   const headers = { 'x-api-key': apiKey, ...(appId === undefined ? {} : { 'app-id': appId }) }
+  // Prembly has a code for it: only the texts of the operator count besides.
+  const saysNoSuchPerson = createPhraseMatcher(notFound)
   const readNin = createReader(name, NinReply)
   const readNinData = createReader(name, NinData)
   const readBvn = createReader(name, BvnReply)
@@ -32,6 +35,8 @@ export const create: CreateSource<typeof settings> = (
     if (code === CODES.notFound || code === CODES.watchlisted) return { body, code }
     if (code === CODES.notNow) throw new SourceError(name, 'unreachable', { problem: 'vendor_down' })
     if (code === CODES.noFunds) throw new SourceError(name, 'refused', { problem: 'funds' })
+    if (code !== CODES.found && CODED_STATUSES.includes(status) && saysNoSuchPerson(toErrorText(body)))
+      return { body, code: CODES.notFound }
     if (status !== 200 || code !== CODES.found) throw toStatusError(name, status, body)
     refuseContradiction(name, saysFailed(body))
     return { body, code }

@@ -1,5 +1,5 @@
 import { credential, required, setting, urlPath } from '../../settings/setting.ts'
-import { vendorSettings } from '../vendor-settings.ts'
+import { notFoundSetting, vendorSettings } from '../vendor-settings.ts'
 
 export const settings = {
   ...vendorSettings('PREMBLY', 'https://api.prembly.com/verification'),
@@ -24,4 +24,5 @@ export const settings = {
     'Path of the look-up of a virtual NIN, which is sent as number_nin.',
   ),
   bvnPath: setting('TABBAT_PREMBLY_BVN_PATH', '/bvn', urlPath, 'Path of the BVN look-up.'),
+  notFound: notFoundSetting('PREMBLY'),
 }

@@ -17,6 +17,7 @@ const open = (reply: HttpReply, premium: 'on' | 'off' = 'off', requests: HttpReq
       ninPath: '/nin',
       bvnPath: '/bvn',
       premium,
+      notFound: undefined,
     },
     {
       send: async (request: HttpRequest) => {

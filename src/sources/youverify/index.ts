@@ -1,16 +1,17 @@
 import { isVirtualNin } from '../../contract/virtual-nin.ts'
+import { createPhraseMatcher, NO_SUCH_PERSON } from '../not-found.ts'
 import { toText } from '../record.ts'
 import type { CreateSource } from '../source.ts'
 import { type Call, SourceError } from '../source.ts'
-import { isTemporary, toStatusError } from '../status.ts'
+import { isTemporary, toErrorText, toStatusError } from '../status.ts'
 import { createReader, refuseContradiction } from '../wire.ts'
 import { toBvnRecord, toNinRecord } from './map.ts'
 import type { settings } from './settings.ts'
-import { BvnReply, NinReply, saysFailed, toCode } from './wire.ts'
+import { BvnReply, isErrorWithoutData, NinReply, saysFailed, toCode } from './wire.ts'
 
 /** Youverify does not compare phones, so we do. It requires a statement of consent; the operator is responsible for it. */
 export const create: CreateSource<typeof settings> = (
-  { token, ninPath, vninPath, bvnPath, premium },
+  { token, ninPath, vninPath, bvnPath, premium, notFound },
   { send },
 ) => {
   const name = 'youverify'
@@ -18,9 +19,13 @@ export const create: CreateSource<typeof settings> = (
   const isPremium = premium === 'on'
   const readNin = createReader(name, NinReply)
   const readBvn = createReader(name, BvnReply)
+  const saysNoSuchPerson = createPhraseMatcher(NO_SUCH_PERSON, notFound)
 
+  /** The reply; undefined when its error text says that there is no such person. */
   const lookUp = async (path: string, input: Record<string, unknown>, call: Call): Promise<unknown> => {
     const { status, body } = await send({ method: 'POST', path, headers, body: input }, call)
+    const isError = status === 404 || status === 400 || (status === 200 && isErrorWithoutData(body))
+    if (isError && saysNoSuchPerson(toErrorText(body))) return undefined
     if (status !== 200) throw toStatusError(name, status, body)
     // An error may come with 200.
     const code = toCode(body)
@@ -46,7 +51,9 @@ export const create: CreateSource<typeof settings> = (
     findNin: async ({ nin }, call) => {
       const isVirtual = isVirtualNin(nin)
       const input = { id: nin, isSubjectConsent: true, ...(isPremium && !isVirtual && { premiumNin: true }) }
-      const reply = readNin(await lookUp(isVirtual ? vninPath : ninPath, input, call))
+      const body = await lookUp(isVirtual ? vninPath : ninPath, input, call)
+      if (body === undefined) return { found: false }
+      const reply = readNin(body)
       const { id: reference } = reply.data
       return isFound(reply.data)
         ? { found: true, record: toNinRecord(reply), reference }
@@ -54,7 +61,9 @@ export const create: CreateSource<typeof settings> = (
     },
     findBvn: async ({ bvn }, call) => {
       const input = { id: bvn, isSubjectConsent: true, ...(isPremium && { premiumBVN: true }) }
-      const reply = readBvn(await lookUp(bvnPath, input, call))
+      const body = await lookUp(bvnPath, input, call)
+      if (body === undefined) return { found: false }
+      const reply = readBvn(body)
       const { id: reference } = reply.data
       return isFound(reply.data)
         ? { found: true, record: toBvnRecord(reply), reference }

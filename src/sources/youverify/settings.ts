@@ -1,5 +1,5 @@
 import { credential, oneOf, required, setting, urlPath } from '../../settings/setting.ts'
-import { vendorSettings } from '../vendor-settings.ts'
+import { notFoundSetting, vendorSettings } from '../vendor-settings.ts'
 
 export const settings = {
   ...vendorSettings('YOUVERIFY', 'https://api.youverify.co'),
@@ -28,4 +28,5 @@ export const settings = {
     oneOf('on', 'off'),
     'on: requests the premium products, which return more fields and cost more.',
   ),
+  notFound: notFoundSetting('YOUVERIFY'),
 }

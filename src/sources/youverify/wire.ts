@@ -12,6 +12,12 @@ export const saysFailed = (body: unknown): boolean => {
   return success !== undefined && success !== true
 }
 
+/** {"success": false, "message": "Record not found"} with 200. */
+export const isErrorWithoutData = (body: unknown): boolean => {
+  const data = (body as { readonly data?: unknown } | null | undefined)?.data
+  return saysFailed(body) && (data === undefined || data === null)
+}
+
 type Address = { readonly [Name in 'addressLine' | 'lga' | 'state']?: unknown }
 
 /** Often null. A value of another type has none of these keys, and is read as empty. */
