@@ -72,13 +72,13 @@ async function queryOne<T>(
   if ('bug' in outcome) {
     search.sourceAttempts.push({ name: query.name, result: 'error', ms })
     span?.end('error')
-    permit?.settle(new SourceError(query.name, 'bad_response'), ms)
+    permit?.settle(new SourceError(query.name, 'bad_response'), ms, search.person)
     throw outcome.bug
   }
   const result = toResult(outcome, search)
   search.sourceAttempts.push({ name: query.name, ms, ...result })
   span?.end(result.result)
-  permit?.settle(toCallOutcome(outcome), ms)
+  permit?.settle(toCallOutcome(outcome), ms, search.person)
   return outcome
 }
 

@@ -25,7 +25,7 @@ export function toSourceError(
     return new SourceError(source, 'timeout', { problem: 'too_slow', sent })
   if (!sent) return new SourceError(source, 'unreachable', { problem: toConnectProblem(code), sent })
   const [reason, problem] = toSentMeaning(code, answered)
-  return new SourceError(source, reason, { problem })
+  return new SourceError(source, reason, { problem, fault: 'source' })
 }
 
 function toSentMeaning(code: string, answered: boolean): readonly [SourceFailure, SourceProblem] {

@@ -51,7 +51,7 @@ function selectPhones<T extends Phones>(source: string, info: T, phone: string):
   const all = [...first, ...second]
   const isComparable = all.length > 0 && !all.includes(UNREADABLE)
   if (!all.includes(wanted) && !isComparable) {
-    throw new SourceError(source, 'bad_response', { problem: toProblem(all), fault: 'request' })
+    throw new SourceError(source, 'bad_response', { problem: toProblem(all) })
   }
   const phone_number = choose(first, wanted)
   if (!('phone_number_2' in info)) return { ...info, phone_number }

@@ -43,6 +43,8 @@ export type Search<T> = {
   readonly paidCalls?: PaidCalls | undefined
   /** The API key that pays. */
   readonly keyId?: string
+  /** The number that is asked about: the guards tell people apart by it. */
+  readonly person?: string
   /** Numbers that must not be written to the audit log, even when a vendor's reference contains them. */
   readonly secrets?: readonly string[]
   readonly trace?: Pick<RequestTrace, 'startAttempt'> | undefined

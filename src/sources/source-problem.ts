@@ -32,7 +32,7 @@ export const SOURCE_PROBLEMS = {
   unknown_account:
     'The vendor does not know the app, client or merchant of these credentials. Check them in the settings.',
   unlisted:
-    'The vendor answered with an unknown error. If it means that there is no such person, add its text to TABBAT_<VENDOR>_NOT_FOUND (blusalt, dojah, qoreid, relay).',
+    'The vendor answered with an unknown error. If it means that there is no such person, add its text to TABBAT_<VENDOR>_NOT_FOUND.',
   credentials: 'The vendor does not accept the credentials. Check them in the settings and at the vendor.',
   funds: 'The account at the vendor has no funds. Top it up.',
   too_many: 'The vendor answered that there are too many calls. Ask it for a higher limit.',
@@ -40,3 +40,18 @@ export const SOURCE_PROBLEMS = {
   vendor_down: 'The vendor reported that its own source (NIMC or NIBSS) does not answer. Try again later.',
 } as const
 export type SourceProblem = keyof typeof SOURCE_PROBLEMS
+
+/** May be about one person only: see guard/person-problems.ts. */
+const OF_ONE_PERSON: readonly SourceProblem[] = [
+  'unknown_shape',
+  'contradictory',
+  'no_phone',
+  'unreadable_phone',
+  'mixed_phones',
+  'rejected',
+  'unknown_path',
+  'unlisted',
+]
+
+export const mayBeOfOnePerson = (problem: SourceProblem | undefined): boolean =>
+  problem !== undefined && OF_ONE_PERSON.includes(problem)

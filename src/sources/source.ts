@@ -5,7 +5,7 @@ import type { PersonDetails } from '../contract/person-details.ts'
 import type { Kind } from '../crypto/blind-index.ts'
 import type { Settings, ValuesOf } from '../settings/setting.ts'
 import type { RecordQuestion, RecordRows } from '../store/lookup.ts'
-import type { SourceProblem } from './source-problem.ts'
+import { mayBeOfOnePerson, type SourceProblem } from './source-problem.ts'
 
 /**
  * The answer of a source. "No such record" is an answer, not a failure. `reference` is the vendor's own reference, for the
@@ -82,14 +82,15 @@ type SourceErrorOptions = {
   readonly problem?: SourceProblem | undefined
   /** False when the request certainly never reached the vendor: then it is not paid for, and may be repeated. */
   readonly sent?: boolean
+  /** By default it follows from the problem. */
   readonly fault?: Fault
   /** The vendor's Retry-After. */
   readonly retryAfterMs?: number | undefined
 }
 
 /**
- * What caused a failure. `source` counts against the source's health; `request` is about this one request only; `deadline` is
- * our own time limit, and says nothing about the source.
+ * What caused a failure. `source` counts against the source; `request` may be about this one person only, and counts when several
+ * different people in a row have the same problem; `deadline` is our own time limit, and says nothing about the source.
  */
 export type Fault = 'source' | 'request' | 'deadline'
 
@@ -105,7 +106,12 @@ export class SourceError extends Error {
   constructor(
     source: string,
     reason: SourceFailure,
-    { problem, sent = true, fault = 'source', retryAfterMs }: SourceErrorOptions = {},
+    {
+      problem,
+      sent = true,
+      fault = mayBeOfOnePerson(problem) ? 'request' : 'source',
+      retryAfterMs,
+    }: SourceErrorOptions = {},
   ) {
     super(`${source}: ${reason}`)
     this.name = 'SourceError'

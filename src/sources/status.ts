@@ -17,12 +17,12 @@ const MEANINGS: ReadonlyMap<number, Meaning> = new Map([
 
 /**
  * The error for a reply that is neither a record nor a listed "no such person". The vendor's text selects the cause and is
- * then dropped. It counts against the source, unless the vendor complains about the format of this request.
+ * then dropped.
  */
 export function toStatusError(source: string, status: number, body?: unknown): SourceError {
   const text = toErrorText(body)
   const [reason, problem] = MEANINGS.get(status) ?? toRangeMeaning(status, text)
-  return new SourceError(source, reason, { problem, fault: problem === 'rejected' ? 'request' : 'source' })
+  return new SourceError(source, reason, { problem })
 }
 
 function toRangeMeaning(status: number, text: string): Meaning {

@@ -71,11 +71,11 @@ export function withToken(send: Send, options: TokenOptions): Send {
   }
 }
 
-/** Without a token the request itself was never sent, so it is not paid for. */
+/** Without a token the request itself was never sent, so it is not paid for, and the failure is about no person. */
 function toUnsent(source: string, error: unknown): unknown {
   if (!(error instanceof SourceError)) return error
   const { reason, problem, retryAfterMs } = error
-  return new SourceError(source, reason, { problem, sent: false, retryAfterMs })
+  return new SourceError(source, reason, { problem, sent: false, fault: 'source', retryAfterMs })
 }
 
 /** A 400 or 422 of a token endpoint means wrong credentials: the request contains nothing else. */

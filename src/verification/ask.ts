@@ -114,6 +114,7 @@ function askExternal<T>({
       paidCalls: budget?.paidCalls,
       keyId: caller.keyId,
       paid,
+      person: number,
       secrets: [number.replace(/\D/g, ''), phone],
       trace: request.trace,
     })

@@ -89,15 +89,17 @@ it('an unexpected error in the code of a vendor is a bad response, and does not 
   await expect(find(source)).rejects.toMatchObject({ reason: 'bad_response', problem: 'unknown_shape' })
 })
 
-it('a complaint about the format of a request does not count against the source, any other error does', async () => {
+it('an error of the kind 400, 404 or 422 may be about one person, any other counts against the source', async () => {
   for (const status of [400, 422]) {
     const source = await openSource(dojah, replyWith({ error: 'nin must be 11 digits' }, status))
     await expect(find(source)).rejects.toMatchObject({ reason: 'bad_response', fault: 'request' })
     const odd = await openSource(dojah, replyWith({ error: 'x' }, status))
-    await expect(find(odd)).rejects.toMatchObject({ reason: 'bad_response', fault: 'source' })
+    await expect(find(odd)).rejects.toMatchObject({ reason: 'bad_response', fault: 'request' })
   }
   const lost = await openSource(dojah, replyWith({ error: 'Not Found' }, 404))
-  await expect(find(lost)).rejects.toMatchObject({ reason: 'bad_response', fault: 'source' })
+  await expect(find(lost)).rejects.toMatchObject({ reason: 'bad_response', fault: 'request' })
+  const unpaid = await openSource(dojah, replyWith({ error: 'x' }, 402))
+  await expect(find(unpaid)).rejects.toMatchObject({ reason: 'refused', fault: 'source' })
 })
 
 describe('the time limit of one call', () => {

@@ -36,19 +36,23 @@ describe.each(['nin', 'bvn'] as const)('an error for a %s', (kind) => {
 
   it('means that too with a text from the settings', async () => {
     const error = 'Nothing known about this one'
-    await expect(find({ error })).rejects.toMatchObject({ problem: 'unlisted', fault: 'source' })
+    await expect(find({ error })).rejects.toMatchObject({ problem: 'unlisted', fault: 'request' })
     expect(await find({ error }, 404, ['nothing known about this one'])).toEqual({ found: false })
   })
 
   it.each([
     ['App not found', 'refused', 'unknown_account'],
-    ['Endpoint not found', 'bad_response', 'unknown_path'],
     ['Invalid API key', 'refused', 'credentials'],
     ['Unable to reach service at this time', 'unreachable', 'vendor_down'],
     ['Your balance is low, pls visit the dashboard to top up', 'refused', 'funds'],
   ])('with the text %j is a failure of the source: %s, %s', async (error, reason, problem) => {
     for (const status of [400, 404])
       await expect(find({ error }, status)).rejects.toMatchObject({ reason, problem, fault: 'source' })
+  })
+
+  it('about a path may be one about a person: then it does not count against the source', async () => {
+    const path = { reason: 'bad_response', problem: 'unknown_path', fault: 'request' }
+    await expect(find({ error: 'Endpoint not found' }, 404)).rejects.toMatchObject(path)
   })
 
   it('about the format of the request does not count against the source', async () => {

@@ -5,6 +5,7 @@ import { createCallRecord } from './call-record.ts'
 import { createCallWait } from './call-wait.ts'
 import { type Cooldown, createCooldown } from './cooldown.ts'
 import type { HealthFigures } from './health.ts'
+import { createPersonProblems } from './person-problems.ts'
 import { type CallOutcome, WARNING_REASONS } from './source-warnings.ts'
 
 /**
@@ -19,7 +20,8 @@ export type Permit = {
   readonly hedgeAfterMs: () => number
   /** The search stopped waiting for the call. */
   readonly recordHang: () => void
-  readonly settle: (outcome: CallOutcome, ms: number) => void
+  /** `person` is the number that was asked about. */
+  readonly settle: (outcome: CallOutcome, ms: number, person?: string) => void
   /** The call was not made, and nothing is paid for. */
   readonly release: () => void
 }
@@ -118,6 +120,7 @@ export function createCallGuard(
     now,
     onWarning: (warning) => onEvent({ event: 'source_warning', ...warning }),
   })
+  const isOfSource = createPersonProblems()
   const admitOnce = (admitted: 'usual' | 'probe', spending: Spending): Permit => {
     const { settle, recordHang, hedgeAfterMs } = createCallWait({
       admitted,
@@ -131,10 +134,10 @@ export function createCallGuard(
         lastProblem = 'too_slow'
         recordHang()
       },
-      settle: (outcome, ms) => {
+      settle: (outcome, ms, person = '') => {
         const failure = outcome instanceof SourceError ? outcome : undefined
         lastProblem = failure?.problem ?? failure?.reason ?? lastProblem
-        settle(failure)
+        settle(failure, isOfSource(outcome, person))
         record.add(outcome, ms)
         if (failure?.retryAfterMs !== undefined) cooldown.start(failure.retryAfterMs)
         if (failure && !isPaid(failure)) void spending.refund()

@@ -28,9 +28,10 @@ export function createCallWait({ admitted, breaker, hedgeDelay, now }: Options) 
         ? startedAt + PROBE_MS - now()
         : hedgeDelay.remainingMs(startedAt, breaker.isSuspect()),
     recordHang,
-    settle: (failure: SourceError | undefined): void => {
-      if (failure?.reason === 'timeout' && failure.fault === 'source') recordHang()
-      if (failure && failure.fault !== 'source') breaker.release(admitted)
+    /** `isOfSource`: the failure counts against the source. */
+    settle: (failure: SourceError | undefined, isOfSource: boolean): void => {
+      if (failure?.reason === 'timeout' && isOfSource) recordHang()
+      if (failure && !isOfSource) breaker.release(admitted)
       else breaker.settle(admitted, toCallResult(failure))
     },
   }

@@ -30,7 +30,7 @@ function requireReadable(
   phone: string,
 ): void {
   if (!phone_number_2?.startsWith('*') || phone_number === toLocalPhone(phone)) return
-  throw new SourceError('registry', 'bad_response', { problem: 'mixed_phones', fault: 'request' })
+  throw new SourceError('registry', 'bad_response', { problem: 'mixed_phones' })
 }
 
 /** The operator's own records. An empty registry fails instead of answering "not found". */
