@@ -13,7 +13,15 @@ import type {
 } from './queue-change.ts'
 import { addToCounts, countLane, lockCounts, toCountName } from './queue-counts.ts'
 import type { Lane, NewQueued } from './queue-rows.ts'
-import { finishInside, type HeldRow, insertInside, lockHeld, retryInside } from './queue-writes.ts'
+import {
+  type Ending,
+  finishInside,
+  type Held,
+  insertInside,
+  lockRows,
+  type QueueRow,
+  retryInside,
+} from './queue-writes.ts'
 
 /** Adds all rows in a transaction, or none. */
 export async function enqueueInside(
@@ -31,67 +39,105 @@ export async function enqueueInside(
 
 type Plan = { readonly refused: Refused<QueueRefusal>; readonly write: () => Promise<void> }
 
-/** Checks all changes. They are made by `write`, in the same transaction, if none is refused. */
+/**
+ * Decides on all changes in their order, as if they came one by one. They are made by `write`, in the same transaction, if none
+ * is refused.
+ */
 export async function planQueueChanges(inside: Database, { now, changes }: QueueBatch): Promise<Plan> {
   const all = changes.map(([, change]) => change)
-  const held = await lockHeld(inside, all.filter(isHeld), now)
-  const free = new Map(held)
-  const rows = all.flatMap((change) => (change.kind === 'enqueue' ? [change.row] : []))
-  const counts = await lockCounts(inside, [...rows, ...held.values()])
-  const admit = await createAdmit(inside, rows, counts)
+  const rows = await lockRows(inside, all.filter(isHeld), now)
+  const added = all.flatMap((change) => (change.kind === 'enqueue' ? [change.row] : []))
+  const counts = await lockCounts(inside, [...added, ...rows.values()])
+  const room = await countRoom(inside, added, counts)
   const refused: [number, QueueRefusal][] = []
+  const held: Held[] = []
   for (const [position, change] of changes) {
-    const refusal = isHeld(change) ? takeHeld(free, change) : await admit(change)
+    const refusal = isHeld(change) ? hold(rows, held, change) : await admit(inside, room, change)
     if (refusal) refused.push([position, refusal])
+    else if (isHeld(change) && change.kind !== 'retry') room.add(held.at(-1)?.row, -1)
   }
-  return { refused, write: () => writeAll(inside, all, held, now) }
+  const enqueued = all.filter((change) => change.kind === 'enqueue')
+  return { refused, write: () => writeAll(inside, enqueued, held, now) }
 }
 
 const isHeld = (change: QueueChange): change is Finish | Retry | Cancel => change.kind !== 'enqueue'
 
-/** Of two changes of one verification in the same commit, the first wins. */
-const takeHeld = (free: Map<string, HeldRow>, { reference }: Finish | Retry | Cancel) =>
-  free.delete(reference) ? undefined : 'lease_lost'
+/** Refuses a change without the right to the row. One that is refused leaves the row as it is for the changes after it. */
+function hold(rows: Map<string, QueueRow>, held: Held[], change: Held['change']): QueueRefusal | undefined {
+  const row = rows.get(change.reference)
+  if (!row?.isOpen) return 'lease_lost'
+  const mayChange =
+    change.kind === 'cancel'
+      ? row.lineage === change.lineage && row.isFree
+      : row.lease !== null && row.lease === change.lease
+  if (!mayChange) return 'lease_lost'
+  held.push({ change, row })
+  rows.set(change.reference, { ...row, lease: null, isFree: true, isOpen: change.kind === 'retry' })
+  return undefined
+}
 
-/** Counts what the changes before in the same commit add. */
-async function createAdmit(
+type Room = Awaited<ReturnType<typeof countRoom>>
+
+/** The pending verifications by key and in all, with those that the changes before in the same commit add and end. */
+async function countRoom(
   inside: Database,
-  rows: readonly NewQueued[],
+  added: readonly NewQueued[],
   counted: ReadonlyMap<string, number>,
 ) {
   const counts = new Map(counted)
   const lanes = new Map<Lane, number>()
-  for (const { lane } of rows) if (!lanes.has(lane)) lanes.set(lane, await countLane(inside, lane))
-  return async ({ row, limits, completion }: Enqueue): Promise<QueueRefusal | undefined> => {
-    const name = toCountName(row)
-    const [ofKey, ofLane] = [counts.get(name) ?? 0, lanes.get(row.lane) ?? 0]
-    if (ofKey >= limits.perKey || ofLane >= limits.all) return 'queue_full'
-    if (completion && !(await holdsClaim(inside, completion.claim))) return 'lease_lost'
-    counts.set(name, ofKey + 1)
-    lanes.set(row.lane, ofLane + 1)
-    return undefined
+  for (const { lane } of added) if (!lanes.has(lane)) lanes.set(lane, await countLane(inside, lane))
+  return {
+    read: (row: NewQueued) => ({
+      ofKey: counts.get(toCountName(row)) ?? 0,
+      ofLane: lanes.get(row.lane) ?? 0,
+    }),
+    add: (row: Pick<NewQueued, 'lineage' | 'lane'> | undefined, change: 1 | -1) => {
+      if (!row) return
+      const name = toCountName(row)
+      counts.set(name, (counts.get(name) ?? 0) + change)
+      lanes.set(row.lane, (lanes.get(row.lane) ?? 0) + change)
+    },
   }
+}
+
+async function admit(
+  inside: Database,
+  room: Room,
+  { row, limits, completion }: Enqueue,
+): Promise<QueueRefusal | undefined> {
+  const { ofKey, ofLane } = room.read(row)
+  if (ofKey >= limits.perKey || ofLane >= limits.all) return 'queue_full'
+  if (completion && !(await holdsClaim(inside, completion.claim))) return 'lease_lost'
+  room.add(row, 1)
+  return undefined
 }
 
 async function writeAll(
   inside: Database,
-  changes: readonly QueueChange[],
-  held: ReadonlyMap<string, HeldRow>,
+  enqueued: readonly Enqueue[],
+  held: readonly Held[],
   now: number,
 ): Promise<void> {
-  const enqueued = changes.filter((change) => change.kind === 'enqueue')
   const rows = enqueued.map(({ row }) => row)
-  const retried = changes.filter((change) => change.kind === 'retry')
-  const finished = changes.flatMap((change) =>
-    change.kind === 'finish' ? [change] : change.kind === 'cancel' ? [toFinish(change)] : [],
-  )
+  // Of one verification, an end can follow the end of an attempt, and nothing follows its end.
+  const [retried, ended] = [held.filter(isRetry), held.filter((each) => !isRetry(each))]
   if (rows.length > 0) await insertInside(inside, rows, now)
   if (retried.length > 0) await retryInside(inside, retried, now)
-  if (finished.length > 0) await finishInside(inside, finished, held, now)
+  if (ended.length > 0) await finishInside(inside, ended.map(toEnding), now)
   await addToCounts(inside, rows, 1)
-  const completions = enqueued.flatMap(({ completion }) => completion ?? [])
-  await complete(inside, completions)
+  await complete(
+    inside,
+    enqueued.flatMap(({ completion }) => completion ?? []),
+  )
 }
+
+const isRetry = (held: Held): held is Held & { readonly change: Retry } => held.change.kind === 'retry'
+
+const toEnding = ({ row, change }: Held): Ending => ({
+  row,
+  finish: change.kind === 'cancel' ? toFinish(change) : (change as Finish),
+})
 
 const toFinish = ({ reference, keepMs }: Cancel): Finish => ({
   ...{ kind: 'finish', state: 'cancelled', outcome: 'cancelled', lease: '' },

@@ -39,7 +39,7 @@ export type Retry = Lease & {
   readonly isAttempt: boolean
 }
 
-/** By the caller. Refused while an attempt is running, and after the end. */
+/** By the caller. Refused while an attempt is running, and after the end. A refused one takes nothing from the attempt. */
 export type Cancel = {
   readonly kind: 'cancel'
   readonly reference: string

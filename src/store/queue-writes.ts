@@ -6,8 +6,8 @@ import type { Cancel, Finish, Retry } from './queue-change.ts'
 import { recordEnds } from './queue-ends.ts'
 import { type Lane, type NewQueued, packValues, toUnpack } from './queue-rows.ts'
 
-/** A pending verification that may be changed. */
-export type HeldRow = {
+/** A verification as the changes of one commit find it. */
+export type QueueRow = {
   readonly reference: string
   readonly lineage: string
   readonly lane: Lane
@@ -15,35 +15,41 @@ export type HeldRow = {
   readonly batch: string | null
   readonly idempotency: Uint8Array | null
   readonly paid_calls: number | bigint | string
+  readonly lease: string | null
+  /** It has not ended. */
+  readonly isOpen: boolean
+  /** No process works on it: it has no lease, or one that is over. */
+  readonly isFree: boolean
 }
 
-/**
- * By reference, the rows that may be changed: under the given lease, or, to be cancelled by its caller, under no lease. In
- * PostgreSQL they stay locked until the end of the transaction.
- */
-export async function lockHeld(
+/** A change, and the row as the changes before it leave it. */
+export type Held = { readonly change: Finish | Retry | Cancel; readonly row: QueueRow }
+
+/** By reference. In PostgreSQL the rows stay locked until the end of the transaction. */
+export async function lockRows(
   inside: Database,
   changes: readonly (Finish | Retry | Cancel)[],
   now: number,
-): Promise<ReadonlyMap<string, HeldRow>> {
+): Promise<Map<string, QueueRow>> {
   if (changes.length === 0) return new Map()
   const { rows, text } = toUnpack(inside)
   const lock = inside.dialect === 'postgres' ? 'FOR UPDATE OF queued' : ''
   const found = await inside
     .prepare(
       `SELECT queued.reference, queued.lineage, queued.lane, queued.operation, queued.batch, queued.idempotency,
-         queued.paid_calls
+         queued.paid_calls, queued.lease, CASE WHEN queued.due_at IS NULL THEN 0 ELSE 1 END AS is_open,
+         CASE WHEN queued.lease IS NULL OR queued.due_at <= ${toSharedNow(inside, '$2')} THEN 1 ELSE 0 END AS is_free
        FROM ${rows('$1')} JOIN queued_verifications AS queued ON queued.reference = ${text(0)}
-       WHERE queued.due_at IS NOT NULL AND (queued.lease = ${text(1)} OR (queued.lineage = ${text(2)}
-         AND (queued.lease IS NULL OR queued.due_at <= ${toSharedNow(inside, '$2')})))
        ORDER BY queued.reference ${lock}`,
     )
-    .all(packValues(changes.map(toWanted)), now)
-  return new Map(found.map((row) => [String(row.reference), row as HeldRow]))
+    .all(packValues([...new Set(changes.map(({ reference }) => reference))].map((each) => [each])), now)
+  return new Map(
+    found.map((row) => [
+      String(row.reference),
+      { ...(row as QueueRow), isOpen: Number(row.is_open) === 1, isFree: Number(row.is_free) === 1 },
+    ]),
+  )
 }
-
-const toWanted = (change: Finish | Retry | Cancel) =>
-  change.kind === 'cancel' ? [change.reference, null, change.lineage] : [change.reference, change.lease, null]
 
 export async function insertInside(
   inside: Database,
@@ -68,61 +74,75 @@ const toValues = (row: NewQueued) => [
   ...[row.subject, row.idempotency ?? null, row.question, row.delayMs, row.lifeMs],
 ]
 
-/** The next attempt is due after the delay. The rows are held. */
-export async function retryInside(inside: Database, retries: readonly Retry[], now: number): Promise<void> {
+/** The rows are as the plan found them. The database checks it too: a change without the right to its row is never written. */
+function toIsHeld(reference: string, lease: string) {
+  return `queued.reference = ${reference} AND queued.due_at IS NOT NULL AND COALESCE(queued.lease, '') = ${lease}`
+}
+
+function requireAll(changed: number, wanted: readonly unknown[]): void {
+  if (changed !== wanted.length) throw new Error('a change of the queue without the right to its row')
+}
+
+/** The next attempt is due after the delay. */
+export async function retryInside(
+  inside: Database,
+  retries: readonly (Held & { readonly change: Retry })[],
+  now: number,
+): Promise<void> {
   const { rows, text, number } = toUnpack(inside)
-  await inside
+  const changed = await inside
     .prepare(
       `UPDATE queued_verifications AS queued SET lease = NULL, due_at = ${toSharedNow(inside, '$2')} + ${number(1)},
          attempts = queued.attempts + ${number(2)}
-       FROM ${rows('$1')} WHERE queued.reference = ${text(0)}`,
+       FROM ${rows('$1')} WHERE ${toIsHeld(text(0), text(3))}`,
     )
     .run(
-      packValues(retries.map(({ reference, delayMs, isAttempt }) => [reference, delayMs, isAttempt ? 1 : 0])),
+      packValues(
+        retries.map(({ change: { reference, delayMs, isAttempt }, row }) => [
+          ...[reference, delayMs, isAttempt ? 1 : 0, row.lease ?? ''],
+        ]),
+      ),
       now,
     )
+  requireAll(changed, retries)
 }
 
-/** The end of verifications that are held. The questions are erased. */
-export async function finishInside(
-  inside: Database,
-  finished: readonly Finish[],
-  held: ReadonlyMap<string, HeldRow>,
-  now: number,
-): Promise<void> {
+/** The end of a verification, and its row before it. */
+export type Ending = { readonly finish: Finish; readonly row: QueueRow }
+
+/** The questions are erased. */
+export async function finishInside(inside: Database, endings: readonly Ending[], now: number): Promise<void> {
   const { rows, text, number, bytes } = toUnpack(inside)
-  await inside
+  const changed = await inside
     .prepare(
       `UPDATE queued_verifications AS queued SET state = ${text(1)}, outcome = ${text(2)}, answer = ${bytes(3)},
          expires_at = ${toSharedNow(inside, '$2')} + ${number(4)}, question = NULL, due_at = NULL, lease = NULL,
          subject = COALESCE(${bytes(5)}, queued.subject)
-       FROM ${rows('$1')} WHERE queued.reference = ${text(0)}`,
+       FROM ${rows('$1')} WHERE ${toIsHeld(text(0), text(6))}`,
     )
-    .run(packValues(finished.map(toFinishValues)), now)
-  for (const finish of finished) {
-    const row = held.get(finish.reference)
-    if (row?.idempotency) await replaceStored(inside, row, finish, now)
-  }
-  const ends = finished.flatMap(({ reference, outcome }) => {
-    const row = held.get(reference)
-    return row ? [{ ...row, outcome }] : []
-  })
-  await recordEnds(inside, ends)
+    .run(packValues(endings.map(toFinishValues)), now)
+  requireAll(changed, endings)
+  for (const { row, finish } of endings) if (row.idempotency) await replaceStored(inside, row, finish, now)
+  await recordEnds(
+    inside,
+    endings.map(({ row, finish: { outcome } }) => ({ ...row, outcome })),
+  )
   await appendEvents(
     inside,
-    finished.flatMap(({ event }) => event ?? []),
+    endings.flatMap(({ finish: { event } }) => event ?? []),
   )
 }
 
-const toFinishValues = ({ reference, state, outcome, answer, keepMs, subject }: Finish) => [
-  ...[reference, state, outcome, answer ?? null, keepMs, subject ?? null],
-]
+const toFinishValues = ({ finish, row }: Ending) => {
+  const { reference, state, outcome, answer, keepMs, subject } = finish
+  return [reference, state, outcome, answer ?? null, keepMs, subject ?? null, row.lease ?? '']
+}
 
 /** The row that holds the response "pending". An erased response stays erased. */
 const STORED = 'key_id = $1 AND operation = $2 AND name = $3 AND sealed IS NOT NULL'
 
 /** The answer takes the place of the response "pending". */
-async function replaceStored(inside: Database, row: HeldRow, finish: Finish, now: number): Promise<void> {
+async function replaceStored(inside: Database, row: QueueRow, finish: Finish, now: number): Promise<void> {
   const { lineage, operation, idempotency } = row
   const { stored, keepMs, subject } = finish
   if (!stored) return freeKey(inside, row, now)
@@ -137,7 +157,7 @@ async function replaceStored(inside: Database, row: HeldRow, finish: Finish, now
 /** The Idempotency-Key can be used again. After a paid call its row stays, with the count. */
 async function freeKey(
   inside: Database,
-  { lineage, operation, idempotency, paid_calls }: HeldRow,
+  { lineage, operation, idempotency, paid_calls }: QueueRow,
   now: number,
 ): Promise<void> {
   const paidCalls = Number(paid_calls)

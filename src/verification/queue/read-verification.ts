@@ -37,23 +37,38 @@ export async function readVerification(
   return { ...stored, replayed: false, headers: toRetryHeaders(stored) }
 }
 
+/** How often a cancellation is tried when the verification changes between its reading and the commit. */
+const MOST_TRIES = 5
+
 /** Cancels a verification unless a source is being asked or it has ended. A repeated call has no effect. */
 export async function cancelVerification(
   { audit, queue }: VerificationDeps,
   asked: Asked,
 ): Promise<VerificationResponse> {
   const { reference, caller } = asked
-  const found = await find(queue.table, asked)
-  if (found.state === 'pending') {
-    const { lineage } = caller
-    const change = { kind: 'cancel', reference, lineage, keepMs: queue.settings.keepMs } as const
+  const change = {
+    kind: 'cancel',
+    reference,
+    lineage: caller.lineage,
+    keepMs: queue.settings.keepMs,
+  } as const
+  for (let tries = 0; tries < MOST_TRIES; tries++) {
+    const found = await find(queue.table, asked)
+    if (found.state === 'gone') throw new AppError('gone')
+    if (found.state === 'cancelled') return toCancelled(reference)
+    if (found.state !== 'pending' || found.isRunning) break
     const entry = { ...toFields(found, caller), phase: 'outcome', outcome: 'cancelled' }
-    if (await audit.recordChange(change, [entry])) throw new AppError('already_begun')
+    // Refused if another call cancelled it in the same moment, or a worker took it: which of these, the row says.
+    if (await audit.recordChange(change, [entry])) continue
     queue.signals.end(reference, 'cancelled')
-  } else if (found.state === 'gone') throw new AppError('gone')
-  else if (found.state !== 'cancelled') throw new AppError('already_begun')
-  return { status: 204, body: '', outcome: 'cancelled', reference, released: null, replayed: false }
+    return toCancelled(reference)
+  }
+  throw new AppError('already_begun')
 }
+
+const toCancelled = (reference: string): VerificationResponse => ({
+  ...{ status: 204, body: '', outcome: 'cancelled', reference, released: null, replayed: false },
+})
 
 /** Another key gets the same as for an unknown reference. */
 async function find(
