@@ -51,7 +51,7 @@ async function runCheck(file: string, { databaseUrl, json }: Options): Promise<v
 
 async function checkIn(dataDir: string, databaseUrl: string | undefined, file: string) {
   const progress = createProgress()
-  const store = await openStore({ dataDir, databaseUrl })
+  const store = await openStore({ dataDir, databaseUrl, isScratch: true })
   try {
     return await checkBackup(loadConfig(), store, file, progress.show)
   } finally {

@@ -56,7 +56,10 @@ function readConfig(): Config | Finding[] {
     return loadConfig()
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
-    return error.problems.map((problem) => failed('settings', `${problem}.`))
+    // A command to type ends the sentence.
+    return error.problems.map((problem) =>
+      failed('settings', /type: /i.test(problem) ? problem : `${problem}.`),
+    )
   }
 }
 

@@ -1,6 +1,8 @@
-import { readFileSync } from 'node:fs'
+import { closeSync, fstatSync, openSync, readFileSync } from 'node:fs'
+import { resolve } from 'node:path'
 import { parseEnv } from 'node:util'
 import { isReadableByAll } from '../crypto/secret-file.ts'
+import { refuseUntrustedPath, refuseUntrustedStats, UntrustedPath } from '../crypto/trusted-path.ts'
 import { type Environment, listTlsProblems, readSettings } from '../settings/read-settings.ts'
 import type { Setting, ValuesOf } from '../settings/setting.ts'
 import { type ShownSetting, toShownSetting } from '../settings/shown-setting.ts'
@@ -91,11 +93,28 @@ function listUnknown(given: Environment): string[] {
   return Object.keys(given).filter((env) => isOurs(env) && !known.has(env))
 }
 
+/** Settings name commands, secrets and addresses, so nothing of a file is used that another user can change. */
 function readEnvFile(path: string): Record<string, string | undefined> {
+  const text = readOpened(path, (file) => {
+    // The open file, so that the checked file is the one that is read.
+    refuseUntrustedStats(resolve(path), fstatSync(file))
+    refuseUntrustedPath(path)
+    return readFileSync(file, 'utf8')
+  })
+  return withoutEmpty(parseEnv(text))
+}
+
+/** An empty text if the file is missing or cannot be read. */
+function readOpened(path: string, read: (file: number) => string): string {
+  let file: number | undefined
   try {
-    return withoutEmpty(parseEnv(readFileSync(path, 'utf8')))
-  } catch {
-    return {}
+    file = openSync(path, 'r')
+    return read(file)
+  } catch (error) {
+    if (error instanceof UntrustedPath) throw new ConfigError([error.message])
+    return ''
+  } finally {
+    if (file !== undefined) closeSync(file)
   }
 }
 

@@ -2,7 +2,8 @@ import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { DAY_MS } from '../contract/time.ts'
 import { UserError } from '../errors.ts'
-import { ExposedSecret, readSecretFile } from './secret-file.ts'
+import { readSecretFile } from './secret-file.ts'
+import { UntrustedPath } from './trusted-path.ts'
 
 /** The certificate of the listeners, with its chain, and its private key. */
 export type Certificate = {
@@ -65,7 +66,7 @@ function read(setting: string, work: () => string): string {
   try {
     return work()
   } catch (error) {
-    if (error instanceof ExposedSecret) throw new InvalidCertificate('exposed', error.message)
+    if (error instanceof UntrustedPath) throw new InvalidCertificate('exposed', error.message)
     const { code = 'unknown error' } = error as NodeJS.ErrnoException
     throw new InvalidCertificate(
       'unreadable',

@@ -3,7 +3,8 @@ import { closeSync, existsSync, fsyncSync, linkSync, openSync, renameSync, rmSyn
 import { dirname, join } from 'node:path'
 import { UserError } from '../errors.ts'
 import { runKeyCommand } from './root-key-command.ts'
-import { ExposedSecret, readSecretFile, refuseExposedFolder } from './secret-file.ts'
+import { readSecretFile } from './secret-file.ts'
+import { refuseUntrustedPath, UntrustedPath } from './trusted-path.ts'
 
 /** A root secret of 32 bytes, from which every other key is derived by a label. */
 export type RootKey = {
@@ -81,7 +82,7 @@ function readOrCreate(path: string, mayCreate: boolean): string {
   try {
     return readSecretFile(path, 'private')
   } catch (error) {
-    if (error instanceof ExposedSecret) throw error
+    if (error instanceof UntrustedPath) throw error
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT')
       throw new UserError(`The root key file ${path} cannot be read. Check its permissions.`)
   }
@@ -94,7 +95,7 @@ function readOrCreate(path: string, mayCreate: boolean): string {
 
 /** Created by a hard link: a crash leaves no incomplete key, and of two processes that start at once, one wins. */
 function createRootKeyFile(path: string): string {
-  refuseExposedFolder(path)
+  refuseUntrustedPath(path)
   const draft = writeDraft(path, [createRootKeyText()])
   try {
     linkSync(draft, path)

@@ -1,4 +1,5 @@
-import { ExposedSecret, readSecretFile } from '../crypto/secret-file.ts'
+import { readSecretFile } from '../crypto/secret-file.ts'
+import { UntrustedPath } from '../crypto/trusted-path.ts'
 import { toDatabaseUrls } from './database-url.ts'
 import { InvalidSetting, type Setting, type Settings } from './setting.ts'
 
@@ -31,7 +32,7 @@ function readSettingFile(entry: Setting<unknown>, given: Environment): string | 
   try {
     return readSecretFile(path, 'mounted').trim()
   } catch (error) {
-    if (error instanceof ExposedSecret)
+    if (error instanceof UntrustedPath)
       throw new InvalidSetting(`cannot be read from its file: ${error.message}`)
     throw new InvalidSetting(
       'cannot be read from the file named by its _FILE variable: check the path and its permissions',

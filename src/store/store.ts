@@ -1,6 +1,7 @@
-import { existsSync } from 'node:fs'
+import { existsSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { HOUR_MS } from '../contract/time.ts'
+import { refuseUntrustedFolder, refuseUntrustedPath } from '../crypto/trusted-path.ts'
 import { UserError } from '../errors.ts'
 import { toDatabasePlace } from '../settings/database-url.ts'
 import type { Database } from './database.ts'
@@ -54,6 +55,8 @@ export type StoreOptions = {
   readonly keepsSchema?: boolean
   /** Refuse to start instead of creating a new database in the data folder. */
   readonly mustExist?: boolean
+  /** The data folder is a new one in the temporary folder, and is deleted at the end. */
+  readonly isScratch?: boolean
   /** Called when any operation finds the database damaged or lost, or its disk failing: the process must stop. */
   readonly onFatal?: (error: unknown) => void
   /** How long a request may wait for the store. */
@@ -70,6 +73,7 @@ const COMMAND_LIMITS = { answerTimeoutMs: 15_000, statementTimeoutMs: HOUR_MS }
 export async function openStore(options: StoreOptions): Promise<Store> {
   const { dataDir, databaseUrl, writerThread = false, mustExist = false, onFatal } = options
   const path = join(dataDir, SQLITE_FILE)
+  if (!options.isScratch) refuseUntrustedData(options)
   if (mustExist && databaseUrl === undefined && !existsSync(path))
     throw new UserError(
       `There is no database at ${path}. Run this where the server runs, or set TABBAT_DATA_DIR.`,
@@ -107,6 +111,21 @@ export async function openStore(options: StoreOptions): Promise<Store> {
       remove()
     },
   }
+}
+
+/** The folder is created before the check: in /tmp, another user could create it between the check and its first use. */
+function refuseUntrustedData({ dataDir, databaseUrl, mustExist = false }: StoreOptions): void {
+  // A second connection to PostgreSQL uses no folder.
+  if (dataDir === '') return
+  const path = join(dataDir, SQLITE_FILE)
+  try {
+    if (!mustExist) mkdirSync(dataDir, { recursive: true, mode: 0o700 })
+  } catch (error) {
+    throw toSqliteUserError(path, error)
+  }
+  refuseUntrustedFolder(dataDir)
+  if (databaseUrl === undefined)
+    for (const suffix of ['', '-wal', '-shm', '-journal']) refuseUntrustedPath(`${path}${suffix}`)
 }
 
 const toFile = (path: string, { databaseUrl, isReading }: StoreOptions): ReadableFile =>

@@ -35,7 +35,7 @@ describe('tabbat doctor on this machine', () => {
     chmodSync(folder, 0o755)
     expect(checkLocally('permissions', settings)).toMatch(/^warning: .*chmod 700/)
     chmodSync(folder, 0o777)
-    expect(checkLocally('permissions', settings)).toMatch(/^failed: .*chmod 700/)
+    expect(checkLocally('permissions', settings)).toMatch(/^failed: .*chmod go-w/)
     expect(checkLocally('permissions', { TABBAT_DATA_DIR: join(folder, 'none') })).toMatch(
       /^warning: .*not exist/,
     )

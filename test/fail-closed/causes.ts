@@ -45,7 +45,7 @@ const inFolder = (begin: (folder: string, pid: number) => Promise<() => Promise<
 async function prepareFullDisk(): Promise<Prepared> {
   const folder = mkdtempSync(join(tmpdir(), 'tabbat-full-'))
   const filler = join(folder, 'filler')
-  execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=8m', 'tmpfs', folder])
+  execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=8m,mode=700', 'tmpfs', folder])
   return {
     settings: { TABBAT_DATA_DIR: folder },
     begin: async () => {

@@ -16,7 +16,7 @@ describe.skipIf(!canMount)(title, () => {
   const folder = mkdtempSync(join(tmpdir(), 'tabbat-read-only-'))
   const settings = { TABBAT_DATA_DIR: folder }
   beforeAll(async () => {
-    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=32m', 'tmpfs', folder])
+    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=32m,mode=700', 'tmpfs', folder])
     const place = await createPlace(settings)
     // Killed, so that the last rows are in the write-ahead log.
     const server = await startSpawned(place)

@@ -95,7 +95,7 @@ describe('a file that cannot be used is refused with a reason', () => {
 
   it.each([
     ['the folder may not be written', () => newFolder(), 0o555, 0o000],
-    ['the file may not be written', newUsedFolder, 0o777, 0o444],
+    ['the file may not be written', newUsedFolder, 0o755, 0o444],
   ])('when %s', async (_when, create, folderMode, fileMode) => {
     const dataDir = await create()
     if (statSync(fileIn(dataDir), { throwIfNoEntry: false })) chmodSync(fileIn(dataDir), fileMode)

@@ -4,6 +4,7 @@ import type { Config } from '../../config/config.ts'
 import { listNetworkListeners } from '../../context/warnings.ts'
 import { isCloseToEnd, readCertificate } from '../../crypto/certificate.ts'
 import { readSecretFile } from '../../crypto/secret-file.ts'
+import { refuseUntrustedFolder } from '../../crypto/trusted-path.ts'
 import { UserError } from '../../errors.ts'
 import { type Finding, failed, ok, skipped, toWorst, warning } from './finding.ts'
 
@@ -24,7 +25,6 @@ function checkSettings({ unknownSettings, exposedEnvFile }: Config): Finding {
   return toWorst('settings', findings, 'Every setting is known and valid.')
 }
 
-const OTHERS_MAY_WRITE = 0o022
 const OTHERS_MAY_READ = 0o044
 
 function checkPermissions({ dataDir }: Config): Finding {
@@ -35,13 +35,13 @@ function checkPermissions({ dataDir }: Config): Finding {
   if (!folder)
     return warning(check, `The data folder ${dataDir} does not exist yet. The first start creates it.`)
   const findings: Finding[] = []
-  if ((folder.mode & OTHERS_MAY_WRITE) !== 0)
-    findings.push(failed('', `Other users can write to ${dataDir}. Type: chmod 700 ${dataDir}`))
+  const untrusted = findUntrusted(() => refuseUntrustedFolder(dataDir))
+  if (untrusted !== undefined) findings.push(failed('', untrusted))
   else if ((folder.mode & OTHERS_MAY_READ) !== 0)
     findings.push(warning('', `Other users can list ${dataDir}. Type: chmod 700 ${dataDir}`))
   if (!isWritable(dataDir))
     findings.push(failed('', `This user cannot write to ${dataDir}. Run this as the user of the server.`))
-  const exposed = findExposedKey(join(dataDir, 'root.key'))
+  const exposed = findUntrusted(() => readSecretFile(join(dataDir, 'root.key'), 'private'))
   if (exposed !== undefined && findings.every(({ status }) => status !== 'failed'))
     findings.push(failed('', exposed))
   return toWorst(check, findings, `${dataDir} is private to this user.`)
@@ -56,10 +56,10 @@ function isWritable(path: string): boolean {
   }
 }
 
-/** Undefined if the file is private or missing: another check is about the key itself. */
-function findExposedKey(path: string): string | undefined {
+/** Undefined if a file is missing: another check is about the key itself. */
+function findUntrusted(read: () => unknown): string | undefined {
   try {
-    readSecretFile(path, 'private')
+    read()
     return undefined
   } catch (error) {
     return error instanceof UserError ? error.message : undefined
