@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { applyFault, type Fault, isFault, prepareFault } from './faults.ts'
@@ -47,6 +47,8 @@ export type StandIn = {
   readonly refuse: (status: number | undefined, message?: string) => void
   /** Changes the spelling of phones; undefined turns it off. */
   readonly spellPhones: (spell: SpellPhone | undefined) => void
+  /** Changes the body of every reply, except tokens; undefined turns it off. */
+  readonly alter: (edit: ((body: unknown) => unknown) | undefined) => void
   /** The number of requests, token requests included. */
   readonly count: () => number
   /** Open connections. */
@@ -63,6 +65,7 @@ export async function openStandIn(script: VendorScript, port = 0): Promise<Stand
   let refusal: readonly [status: number, message: string] | undefined
   let fixed: VendorReply | undefined
   let spell: SpellPhone | undefined
+  let edit: ((body: unknown) => unknown) | undefined
   let count = 0
   const answerTo = (request: VendorRequest): VendorReply => {
     if (fixed && request.path !== script.tokenPath) return fixed
@@ -88,7 +91,8 @@ export async function openStandIn(script: VendorScript, port = 0): Promise<Stand
       headers: request.headers,
       body: parse(body),
     }
-    const { status, body: answer } = answerTo(received)
+    const { status, body: plain } = answerTo(received)
+    const answer = edit && received.path !== script.tokenPath ? edit(plain) : plain
     if (fault && applyFault(fault, response, status, answer)) return
     response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(answer))
   })
@@ -117,11 +121,11 @@ export async function openStandIn(script: VendorScript, port = 0): Promise<Stand
     spellPhones: (wanted) => {
       spell = wanted
     },
+    alter: (wanted) => {
+      edit = wanted
+    },
     count: () => count,
-    connections: () =>
-      new Promise((resolve, reject) => {
-        server.getConnections((error, open) => (error ? reject(error) : resolve(open)))
-      }),
+    connections: () => countConnections(server),
     close: async () => {
       server.closeAllConnections()
       server.close()
@@ -129,6 +133,11 @@ export async function openStandIn(script: VendorScript, port = 0): Promise<Stand
     },
   }
 }
+
+const countConnections = (server: Server) =>
+  new Promise<number>((resolve, reject) => {
+    server.getConnections((error, open) => (error ? reject(error) : resolve(open)))
+  })
 
 function parse(body: string): unknown {
   try {

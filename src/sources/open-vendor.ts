@@ -1,10 +1,15 @@
+import type { BvnRecord } from '../contract/bvn.ts'
+import type { NinRecord } from '../contract/nin.ts'
+import type { Kind } from '../crypto/blind-index.ts'
 import type { Settings, ValuesOf } from '../settings/setting.ts'
 import { withDeadline } from './deadline.ts'
 import { readDecoy } from './decoy.ts'
+import { saysFailure } from './failure-signs.ts'
 import { requirePerson } from './require-person.ts'
 import { withRetryAfter } from './retry-after.ts'
-import { type Call, type Source, SourceError } from './source.ts'
+import { type Answer, type Call, type HttpReply, type Send, type Source, SourceError } from './source.ts'
 import { VENDORS, type Vendor, type VendorName, type VendorValues } from './vendors.ts'
+import { refuseContradiction } from './wire.ts'
 
 type OpenOptions = {
   readonly vendors: VendorValues
@@ -26,35 +31,68 @@ export async function openVendor(
   const { url } = values
   const { send, close } = openHttp({ source: name, url, allowPrivate, sendsTraceparent, attemptMs: limitMs })
   const { create } = await (VENDORS[name] as unknown as Vendor).load()
-  return { ...withRules(create(values, { send }), limitMs), close }
+  const sendObserved: Send = async (request, call) => {
+    const reply = await send(request, call)
+    call.onReply?.(reply)
+    return reply
+  }
+  return { ...withRules(create(values, { send: sendObserved }), limitMs), close }
 }
 
 /** The rules for every vendor: one time limit per call, and a record of the right person or no answer. */
 function withRules(source: Source, attemptMs: number): Source {
-  const { name, findNin, findBvn } = source
+  const { name, findNin, findBvn, fetchCatalogue } = source
   return {
     ...source,
     ...(findNin && {
       findNin: (query, call) =>
-        attempt(name, attemptMs, call, async (limited) => {
-          const answer = await findNin(query, limited)
-          if (!answer.found) readDecoy('nin')
-          return answer.found
-            ? requirePerson(name, { number: query.nin, phone: query.phone }, answer)
-            : answer
-        }),
+        attempt(name, attemptMs, call, (limited) =>
+          findPerson(source, 'nin', { number: query.nin, phone: query.phone }, limited, (observed) =>
+            findNin(query, observed),
+          ),
+        ),
     }),
     ...(findBvn && {
       findBvn: (query, call) =>
-        attempt(name, attemptMs, call, async (limited) => {
-          const answer = await findBvn(query, limited)
-          if (!answer.found) readDecoy('bvn')
-          return answer.found
-            ? requirePerson(name, { number: query.bvn, phone: query.phone }, answer)
-            : answer
-        }),
+        attempt(name, attemptMs, call, (limited) =>
+          findPerson(source, 'bvn', { number: query.bvn, phone: query.phone }, limited, (observed) =>
+            findBvn(query, observed),
+          ),
+        ),
+    }),
+    ...(fetchCatalogue && {
+      fetchCatalogue: async (current, call) => {
+        let isContradicted = false
+        const onReply = ({ status, body }: HttpReply) => {
+          if (status === 200 && saysFailure(body)) isContradicted = true
+        }
+        const lists = await fetchCatalogue(current, { ...call, onReply })
+        refuseContradiction(name, isContradicted)
+        return lists
+      },
     }),
   }
+}
+
+/** The reply with the record is the last one: a token is fetched before. */
+async function findPerson<T extends NinRecord | BvnRecord>(
+  { name }: Source,
+  kind: Kind,
+  requested: { readonly number: string; readonly phone: string },
+  call: Call,
+  find: (call: Call) => Promise<Answer<T>>,
+): Promise<Answer<T>> {
+  let last: HttpReply | undefined
+  const onReply = (reply: HttpReply) => {
+    last = reply
+  }
+  const answer = await find({ ...call, onReply })
+  if (!answer.found) {
+    readDecoy(kind)
+    return answer
+  }
+  refuseContradiction(name, saysFailure(last?.body))
+  return requirePerson(name, requested, answer)
 }
 
 /** The time limit covers the whole call, fetching a token included. */

@@ -44,6 +44,8 @@ export type Call = {
   readonly traceparent?: string
   /** Called with the vendor's Retry-After. */
   readonly onRetryAfter?: (ms: number) => void
+  /** Called with every reply of the vendor. */
+  readonly onReply?: (reply: HttpReply) => void
 }
 
 /** A source inside this process: it answers from rows that were read before, and at once unless keys must be reloaded. */
@@ -140,7 +142,7 @@ export type HttpReply = { readonly status: number; readonly body: unknown }
 
 export type Send = (
   request: HttpRequest,
-  call: Pick<Call, 'signal' | 'onRetryAfter' | 'traceparent'>,
+  call: Pick<Call, 'signal' | 'onRetryAfter' | 'onReply' | 'traceparent'>,
 ) => Promise<HttpReply>
 
 /** The dependencies of a vendor. */

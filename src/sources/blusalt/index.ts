@@ -2,10 +2,10 @@ import { toLocalPhone } from '../../contract/phone.ts'
 import { createPhraseMatcher, NO_SUCH_PERSON } from '../not-found.ts'
 import type { Call, CreateSource } from '../source.ts'
 import { isFormatComplaint, isTemporary, toStatusError } from '../status.ts'
-import { createReader, refuseContradiction } from '../wire.ts'
+import { createReader } from '../wire.ts'
 import { toBvnRecord, toNinRecord } from './map.ts'
 import type { settings } from './settings.ts'
-import { BvnReply, NinReply, saysFailed, toCode, toMessage } from './wire.ts'
+import { BvnReply, NinReply, toCode, toMessage } from './wire.ts'
 
 /** Blusalt compares the phone itself, and returns an error when it differs. */
 export const create: CreateSource<typeof settings> = (
@@ -30,10 +30,7 @@ export const create: CreateSource<typeof settings> = (
     const { status, body } = await send({ method: 'POST', path, headers, body: input }, call)
     // An error may come with 200.
     const code = status === 200 ? toCode(body) : status
-    if (code === 200) {
-      refuseContradiction(name, saysFailed(body))
-      return body
-    }
+    if (code === 200) return body
     const message = toMessage(body)
     // A 404 without the vendor's own code comes from a wrong path, and says nothing about a person.
     if (code === 404 && toCode(body) === 404 && saysNoSuchPerson(message)) return undefined

@@ -13,10 +13,6 @@ export const toCode = (body: unknown): number => Number(toText((body as Envelope
 /** Only for comparing: it may contain personal data. */
 export const toMessage = (body: unknown): string => toText((body as Envelope)?.message)
 
-/** The status is "Success" with results, and "Error" or similar with an error. */
-export const saysFailed = (body: unknown): boolean =>
-  /^(error|fail)/i.test(toText((body as { readonly status?: unknown } | null | undefined)?.status))
-
 /** The results have the contract's own shape. A record that is not verified is a bad response. */
 const results = <T>() =>
   Type.Unsafe<Given<T> & { readonly request_reference?: unknown }>({

@@ -1,11 +1,11 @@
 import { isVirtualNin } from '../../contract/virtual-nin.ts'
 import { createPhraseMatcher, NO_SUCH_PERSON } from '../not-found.ts'
 import type { CreateSource, HttpReply } from '../source.ts'
-import { toErrorText as toAnyErrorText, toStatusError } from '../status.ts'
-import { createReader, refuseContradiction } from '../wire.ts'
+import { toErrorText, toStatusError } from '../status.ts'
+import { createReader } from '../wire.ts'
 import { toBvnRecord, toNinRecord } from './map.ts'
 import type { settings } from './settings.ts'
-import { BvnReply, NinReply, toErrorText } from './wire.ts'
+import { BvnReply, NinReply } from './wire.ts'
 
 /** Dojah does not compare phones, so we do. Its API takes the number in the query string. */
 export const create: CreateSource<typeof settings> = (
@@ -18,7 +18,7 @@ export const create: CreateSource<typeof settings> = (
   const readBvn = createReader(name, BvnReply)
   const saysNoSuchPerson = createPhraseMatcher(NOT_FOUND, notFound)
   const isNotFound = ({ status, body }: HttpReply) =>
-    (status === 404 || status === 400) && saysNoSuchPerson(toAnyErrorText(body))
+    (status === 404 || status === 400) && saysNoSuchPerson(toErrorText(body))
 
   return {
     name,
@@ -34,7 +34,6 @@ export const create: CreateSource<typeof settings> = (
       if (isNotFound(answer)) return { found: false }
       if (status !== 200) throw toStatusError(name, status, body)
       const reply = readNin(body)
-      refuseContradiction(name, toErrorText(body) !== '')
       const { reference, vnin: virtualNin } = reply.entity
       return { found: true, record: toNinRecord(reply, nin), reference, virtualNin }
     },
@@ -44,7 +43,6 @@ export const create: CreateSource<typeof settings> = (
       if (isNotFound(answer)) return { found: false }
       if (status !== 200) throw toStatusError(name, status, body)
       const reply = readBvn(body)
-      refuseContradiction(name, toErrorText(body) !== '')
       return { found: true, record: toBvnRecord(reply), reference: reply.entity.reference }
     },
   }

@@ -1,9 +1,4 @@
-import { toText } from '../record.ts'
 import { objectWith, optionalFields } from '../wire.ts'
-
-/** The text of an error, which never comes with an entity. Only for comparing: it may contain personal data. */
-export const toErrorText = (body: unknown): string =>
-  toText((body as { readonly error?: unknown } | null | undefined)?.error)
 
 /** {"entity": {…}} with 200; {"error": "text"} with any other status. */
 export const NinReply = objectWith({

@@ -85,7 +85,6 @@ it.each([
 it.each([
   ['a verification that is pending', { ...nin, verification: { status: 'PENDING' } }],
   ['no person', { ...nin, nin_data: null }],
-  ['the status false', { ...nin, status: false }],
 ])('rejects the code 00 with %s', async (_what, body) => {
   await expect(find({ status: 200, body })).rejects.toMatchObject({ reason: 'bad_response' })
 })

@@ -3,10 +3,10 @@ import { createPhraseMatcher } from '../not-found.ts'
 import type { CreateSource } from '../source.ts'
 import { type Call, SourceError } from '../source.ts'
 import { toErrorText, toStatusError } from '../status.ts'
-import { createReader, refuseContradiction } from '../wire.ts'
+import { createReader } from '../wire.ts'
 import { toBvnRecord, toNinRecord } from './map.ts'
 import type { settings } from './settings.ts'
-import { BvnData, BvnReply, NinData, NinReply, saysFailed, toCode } from './wire.ts'
+import { BvnData, BvnReply, NinData, NinReply, toCode } from './wire.ts'
 
 /** The vendor's codes that are answers. `watchlisted` is about BVNs only: "Blocked/Watch listed". */
 const CODES = { found: '00', notFound: '01', notNow: '02', noFunds: '03', watchlisted: '07' } as const
@@ -38,7 +38,6 @@ export const create: CreateSource<typeof settings> = (
     if (code !== CODES.found && CODED_STATUSES.includes(status) && saysNoSuchPerson(toErrorText(body)))
       return { body, code: CODES.notFound }
     if (status !== 200 || code !== CODES.found) throw toStatusError(name, status, body)
-    refuseContradiction(name, saysFailed(body))
     return { body, code }
   }
 

@@ -8,10 +8,6 @@ export const toCode = (body: unknown): string => {
   return /^\d$/.test(code) ? `0${code}` : code
 }
 
-/** A record with the status false is contradictory. With other codes, the documentation has true and false. */
-export const saysFailed = (body: unknown): boolean =>
-  (body as { readonly status?: unknown } | null | undefined)?.status === false
-
 /** Optional: the newest samples omit it. PENDING and NOT-VERIFIED also exist and must be rejected. */
 const verification = Type.Optional(
   Type.Nullable(objectWith({ status: Type.Literal('VERIFIED'), reference: anyValue })),

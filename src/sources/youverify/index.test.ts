@@ -28,6 +28,10 @@ const open = (reply: HttpReply, premium: 'on' | 'off' = 'off', requests: HttpReq
   )
 const find = async (reply: HttpReply) =>
   open(reply).findNin?.({ nin: '12345678901', phone: '8031234567' }, call)
+const notFound = (reason: string | null) => ({
+  status: 200,
+  body: { ...nin, data: { id: nin.data.id, status: 'not_found', reason, firstName: null, lastName: null } },
+})
 const withStatus = (status: unknown) => ({ status: 200, body: { ...nin, data: { ...nin.data, status } } })
 
 it.each([
@@ -62,12 +66,15 @@ it.each([
 
 it('returns found or not found by the status in the data, with the vendor’s reference', async () => {
   expect(await find(withStatus('found'))).toMatchObject({ found: true, reference: 'yv-fixture-nin' })
-  expect(await find(withStatus('not_found'))).toEqual({ found: false, reference: 'yv-fixture-nin' })
+  expect(await find(notFound(null))).toEqual({ found: false, reference: 'yv-fixture-nin' })
+})
+
+it('rejects "not_found" together with a record', async () => {
+  await expect(find(withStatus('not_found'))).rejects.toMatchObject({ problem: 'contradictory' })
 })
 
 it('reports a failure for "not_found" when the reason is temporary', async () => {
-  const data = { ...nin.data, status: 'not_found', reason: 'NIMC is temporarily unavailable' }
-  await expect(find({ status: 200, body: { ...nin, data } })).rejects.toMatchObject({
+  await expect(find(notFound('NIMC is temporarily unavailable'))).rejects.toMatchObject({
     problem: 'vendor_down',
   })
 })

@@ -1,3 +1,4 @@
+import type { Static } from '../../contract/schema.ts'
 import { isVirtualNin } from '../../contract/virtual-nin.ts'
 import { createPhraseMatcher, NO_SUCH_PERSON } from '../not-found.ts'
 import { toText } from '../record.ts'
@@ -35,8 +36,9 @@ export const create: CreateSource<typeof settings> = (
   }
 
   /** An unknown status is a bad response. The reason of "not_found" may be a temporary failure. */
-  const isFound = ({ status, reason }: { readonly status?: unknown; readonly reason?: unknown }): boolean => {
+  const isFound = ({ status, reason, firstName, lastName }: Static<typeof BvnReply>['data']): boolean => {
     if (status === 'found') return true
+    refuseContradiction(name, toText([firstName, lastName]) !== '')
     if (status === 'not_found' && isTemporary(toText(reason)))
       throw new SourceError(name, 'unreachable', { problem: 'vendor_down' })
     if (status === 'not_found') return false

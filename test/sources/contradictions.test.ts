@@ -1,0 +1,141 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { loadConfig } from '../../src/config/config.ts'
+import { toPhoneCoreOf } from '../../src/simulator/people.ts'
+import { openStandIn, type StandIn } from '../../src/simulator/stand-in.ts'
+import { IDENTITY_VENDORS, LIST_VENDORS } from '../../src/simulator/vendors.ts'
+import { openVendor } from '../../src/sources/open-vendor.ts'
+import type { Source } from '../../src/sources/source.ts'
+import type { VendorName } from '../../src/sources/vendors.ts'
+import { bearer, openTestApp } from '../app.ts'
+
+/** A record beside a sign of failure is discarded, whatever the vendor and the sign. */
+const NUMBER = '12345678901'
+const PHONE = toPhoneCoreOf(NUMBER)
+
+const SIGNS: readonly Readonly<Record<string, unknown>>[] = [
+  ...[false, 'false', 'FALSE', 0, '0', 'no', null, 'error'].map((success) => ({ success })),
+  { isSuccessful: false },
+  ...[false, 'false', 'False', 0, 500, '404', 'error', 'Failed', 'FAILURE', 'failed: no answer'].map(
+    (status) => ({ status }),
+  ),
+  ...['unsuccessful', 'Not Verified', 'not_found', 'UNVERIFIED', 'pending', 'rejected', 'invalid'].map(
+    (status) => ({ status }),
+  ),
+  ...['Service is down', true, 1, ['late'], { code: 'E_DOWN' }].map((error) => ({ error })),
+  { errors: ['late'] },
+  { errors: { nin: ['unknown'] } },
+  { error_message: 'Service is down' },
+  { failed: true },
+]
+
+/** What vendors send where nothing failed. */
+const HARMLESS: readonly Readonly<Record<string, unknown>>[] = [
+  { success: true },
+  ...[null, '', 'none', 'N/A', false, 'false', [], {}, 0, { nin: [] }].map((error) => ({ error })),
+  { errors: [] },
+  { message: 'The request did not fail' },
+]
+
+type Body = Readonly<Record<string, unknown>>
+const isObject = (value: unknown): value is Body =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** The sign beside the record, or among its fields. */
+const PLACES: readonly (readonly [string, (sign: Body) => (body: unknown) => unknown])[] = [
+  ['beside the record', (sign) => (body) => ({ ...(body as Body), ...sign })],
+  [
+    'in the record',
+    (sign) => (body) =>
+      Object.fromEntries(
+        Object.entries(body as Body).map(([name, part]) => [
+          name,
+          isObject(part) && Object.keys(part).length > 4 ? { ...part, ...sign } : part,
+        ]),
+      ),
+  ],
+]
+
+describe.each(IDENTITY_VENDORS.map((script) => [script.name, script] as const))('%s', (name, script) => {
+  let vendor: StandIn
+  let source: Source
+  beforeAll(async () => {
+    vendor = await openStandIn(script)
+    const { vendors } = loadConfig(vendor.settings, '')
+    source = await openVendor(name as VendorName, { vendors, allowPrivate: false, attemptMs: 20_000 })
+  })
+  afterEach(() => vendor.alter(undefined))
+  afterAll(async () => {
+    await source.close?.()
+    await vendor.close()
+  })
+  const call = () => ({ signal: AbortSignal.timeout(30_000), reference: 'ver_test' })
+  const find = {
+    nin: () => source.findNin?.({ nin: NUMBER, phone: PHONE }, call()),
+    bvn: () => source.findBvn?.({ bvn: NUMBER, phone: PHONE }, call()),
+  }
+
+  describe.each(['nin', 'bvn'] as const)('%s', (kind) => {
+    it.each(PLACES)('is discarded with a sign of failure %s', async (_where, put) => {
+      for (const sign of SIGNS) {
+        vendor.alter(put(sign))
+        const result = await find[kind]()?.catch((error: unknown) => error)
+        expect(result, JSON.stringify(sign)).toMatchObject({ name: 'SourceError', reason: 'bad_response' })
+      }
+    })
+
+    it.each(PLACES)('is found with a field %s that only looks like one', async (_where, put) => {
+      for (const sign of HARMLESS) {
+        vendor.alter(put(sign))
+        expect(await find[kind](), JSON.stringify(sign)).toMatchObject({ found: true })
+      }
+    })
+  })
+})
+
+describe.each(LIST_VENDORS.map((script) => [script.name, script] as const))(
+  'the lists of %s',
+  (name, script) => {
+    it('are discarded with a sign of failure', async () => {
+      const vendor = await openStandIn(script)
+      const { vendors } = loadConfig(vendor.settings, '')
+      const source = await openVendor(name as VendorName, { vendors, allowPrivate: false })
+      const fetchLists = () =>
+        source.fetchCatalogue?.(
+          { internet: [], tv: [] },
+          { signal: AbortSignal.timeout(30_000), reference: 'ver_test' },
+        )
+      expect(await fetchLists()).toMatchObject({ tv: expect.any(Array) })
+      for (const sign of [{ success: false }, { success: 'false' }, { error: 'late' }]) {
+        vendor.alter((body) => ({ ...(body as Body), ...sign }))
+        await expect(fetchLists(), JSON.stringify(sign)).rejects.toMatchObject({ reason: 'bad_response' })
+      }
+      await source.close?.()
+      await vendor.close()
+    })
+  },
+)
+
+it('leads to the next source, and alone to 502', async () => {
+  const [dojah, prembly] = ['dojah', 'prembly'].map((name) =>
+    IDENTITY_VENDORS.find((script) => script.name === name),
+  )
+  if (!dojah || !prembly) throw new Error('no such vendor')
+  const [first, second] = [await openStandIn(dojah), await openStandIn(prembly)]
+  first.alter((body) => ({ ...(body as Body), success: false }))
+  for (const [order, status] of [
+    ['dojah', 502],
+    ['dojah,prembly', 200],
+  ] as const) {
+    const server = await openTestApp({ ...first.settings, ...second.settings, TABBAT_NIN_SOURCES: order })
+    const answer = await server.app.inject({
+      method: 'POST',
+      url: '/api/v2/kyc/verify-nin',
+      headers: bearer(await server.createKey({ mode: 'live' })),
+      payload: { nin: NUMBER, phone: `0${PHONE}` },
+    })
+    expect(answer.statusCode).toBe(status)
+    await server.close()
+  }
+  await first.close()
+  await second.close()
+})
