@@ -23,7 +23,7 @@ export const printDatabase = (config: Config) =>
 export async function refuseStrayDatabase(config: Config): Promise<void> {
   const { databaseUrl, dataDir } = config
   if (databaseUrl !== undefined || isNamed(config) || existsSync(join(dataDir, SQLITE_FILE))) return
-  const other = findOtherFile() ?? (await findRunningServer(config))
+  const other = findOtherFile() ?? (await describeServer(config))
   if (other === undefined) return
   const situation = `There is no database at ${resolve(dataDir, SQLITE_FILE)} yet, but ${other}.`
   if (!isInteractive())
@@ -52,7 +52,13 @@ function listParents(folder: string): string[] {
 }
 
 /** There is no database here, so a server on the configured port uses another one. */
-function findRunningServer(config: Config): Promise<string | undefined> {
+async function describeServer(config: Config): Promise<string | undefined> {
+  const url = await findRunningServer(config)
+  return url && `a server that uses another one is running at ${url}`
+}
+
+/** The address of a server of Tabbat on the configured port, if one answers there. */
+export function findRunningServer(config: Config): Promise<string | undefined> {
   const url = toListenerUrl(config, config)
   if (config.port === 0) return Promise.resolve(undefined)
   const { promise, resolve: settle } = Promise.withResolvers<string | undefined>()
@@ -66,7 +72,7 @@ function findRunningServer(config: Config): Promise<string | undefined> {
       .catch(() => [])
     response.destroy()
     const isOurs = Buffer.concat(pieces).includes('"live"')
-    settle(isOurs ? `a server that uses another one is running at ${url}` : undefined)
+    settle(isOurs ? url : undefined)
   })
   request.on('timeout', () => request.destroy()).on('error', () => settle(undefined))
   return promise

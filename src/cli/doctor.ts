@@ -3,14 +3,13 @@ import type { Command } from 'commander'
 import { say } from '../app/terminal.ts'
 import { type Config, ConfigError, loadConfig } from '../config/config.ts'
 import { toDatabaseText } from '../config/database-text.ts'
-import { UserError } from '../errors.ts'
 import { OlderSchema } from '../store/migrate.ts'
 import { loadKeyring } from '../store/sealed-store.ts'
 import { openStore, type Store } from '../store/store.ts'
 import { VERSION } from '../version.ts'
 import { printDatabase } from './database.ts'
 import { runDataChecks } from './doctor/data-checks.ts'
-import { type Finding, failed, ok, skipped, warning } from './doctor/finding.ts'
+import { type Finding, failed, ok, skipped, toReason, warning } from './doctor/finding.ts'
 import { runLocalChecks } from './doctor/local-checks.ts'
 import { addHelp } from './help.ts'
 
@@ -18,7 +17,7 @@ export function addDoctorCommand(program: Command): void {
   const command = program
     .command('doctor')
     .description(
-      'check settings, permissions, disk, TLS, root key, clock, checkpoints, witness, erasures, backups and sources',
+      'check settings, permissions, disk, ports, proxy, TLS, PostgreSQL, root key, audit rows, backups, sources and more',
     )
     .option('--json', 'print a JSON object')
     .action(runDoctor)
@@ -47,7 +46,7 @@ async function examine(): Promise<Examination> {
   const config = readConfig()
   if (Array.isArray(config)) return { findings: [version, ...config], database: null }
   printDatabase(config)
-  const findings = [version, ...runLocalChecks(config), ...(await examineData(config))]
+  const findings = [version, ...(await runLocalChecks(config)), ...(await examineData(config))]
   return { findings, database: toDatabaseText(config) }
 }
 
@@ -55,7 +54,7 @@ function readConfig(): Config | Finding[] {
   try {
     return loadConfig()
   } catch (error) {
-    if (!(error instanceof ConfigError)) throw error
+    if (!(error instanceof ConfigError)) return [failed('settings', toReason(error))]
     // A command to type ends the sentence.
     return error.problems.map((problem) =>
       failed('settings', /type: /i.test(problem) ? problem : `${problem}.`),
@@ -68,7 +67,7 @@ async function examineData(config: Config): Promise<Finding[]> {
   const found = await attempt('database', () =>
     openStore({ dataDir, databaseUrl, mustExist: true, isReading: true, keepsSchema: true }),
   )
-  if ('status' in found)
+  if (isFinding(found))
     return [found, skipped('root key', 'The data cannot be read yet: see the check of the database.')]
   try {
     return [
@@ -76,26 +75,29 @@ async function examineData(config: Config): Promise<Finding[]> {
       ...(await examineStore(config, found)),
     ]
   } finally {
-    await found.close()
+    await found.close().catch(() => {})
   }
 }
 
 async function examineStore(config: Config, store: Store): Promise<Finding[]> {
-  if ((await store.meta.read()).root_fingerprint === undefined)
+  const facts = await attempt('root key', () => store.meta.read())
+  if (isFinding(facts)) return [facts]
+  if (facts.root_fingerprint === undefined)
     return [failed('root key', `There is no Tabbat data at ${store.place} yet. Start the server first.`)]
   const keys = await attempt('root key', () => loadKeyring(config, store))
-  return 'status' in keys ? [keys] : runDataChecks({ config, store, ...keys })
+  return isFinding(keys) ? [keys] : runDataChecks({ config, store, ...keys })
 }
 
-/** A failure that has a sentence for the operator is a finding. */
+const isFinding = (value: object): value is Finding => 'check' in value && 'status' in value
+
+/** Every failure is a finding. */
 async function attempt<T extends object>(check: string, work: () => Promise<T>): Promise<T | Finding> {
   try {
     return await work()
   } catch (error) {
     if (error instanceof OlderSchema && error.schema > 0)
       return warning(check, `${error.message} Make a backup with the old version first. Nothing was changed.`)
-    if (!(error instanceof UserError)) throw error
-    return failed(check, error.message)
+    return failed(check, toReason(error))
   }
 }
 

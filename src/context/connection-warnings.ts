@@ -13,9 +13,16 @@ export async function listConnectionWarnings(config: Settings, store: Store): Pr
   const most = await readConnectionLimit(store.database)
   if (most === undefined) return []
   const processes = config.workers + (await countOtherProcesses(store.audit, loadNodeName(config.dataDir)))
-  const wanted = processes * config.databaseConnections
-  if (wanted <= most * NEAR) return []
-  return [
-    `PostgreSQL allows ${most} connections, and the server processes of this database may open ${wanted} (${processes} times TABBAT_DATABASE_CONNECTIONS). Lower TABBAT_DATABASE_CONNECTIONS, or raise the limit.`,
-  ]
+  return [toConnectionWarning(most, processes, config)].flatMap((text) => text ?? [])
+}
+
+/** Undefined when there is room for all server processes, and for more. */
+export function toConnectionWarning(
+  most: number,
+  processes: number,
+  { databaseConnections }: Pick<Config, 'databaseConnections'>,
+): string | undefined {
+  const wanted = processes * databaseConnections
+  if (wanted <= most * NEAR) return undefined
+  return `PostgreSQL allows ${most} connections, and the server processes of this database may open ${wanted} (${processes} times TABBAT_DATABASE_CONNECTIONS). Lower TABBAT_DATABASE_CONNECTIONS, or raise the limit.`
 }

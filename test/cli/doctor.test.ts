@@ -1,7 +1,9 @@
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { once } from 'node:events'
+import { chmodSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { runDataChecks } from '../../src/cli/doctor/data-checks.ts'
 import { runLocalChecks } from '../../src/cli/doctor/local-checks.ts'
 import { createContext } from '../../src/context/context.ts'
@@ -13,53 +15,113 @@ import { ENGINES, newSettings, toConfig, withSealed } from '../registry/sealed-r
 const DAY_MS = 86_400_000
 const newFolder = () => mkdtempSync(join(tmpdir(), 'tabbat-doctor-'))
 
-function checkLocally(name: string, settings: Settings = {}, now = Date.now()): string {
-  const found = runLocalChecks(toConfig({ TABBAT_DATA_DIR: newFolder(), ...settings }), now)
+async function checkLocally(name: string, settings: Settings = {}, now = Date.now()): Promise<string> {
+  const found = await runLocalChecks(toConfig({ TABBAT_DATA_DIR: newFolder(), ...settings }), now)
   const { status, text } = found.find(({ check }) => check === name) ?? { status: 'missing', text: '' }
   return `${status}: ${text}`
 }
 
 describe('tabbat doctor on this machine', () => {
-  it('names unknown settings', () => {
-    expect(checkLocally('settings')).toMatch(/^ok/)
-    expect(checkLocally('settings', { TABBAT_PROT: '1' })).toMatch(/^warning: TABBAT_PROT is not a setting/)
+  it('names unknown settings', async () => {
+    expect(await checkLocally('settings')).toMatch(/^ok/)
+    expect(await checkLocally('settings', { TABBAT_PROT: '1' })).toMatch(
+      /^warning: TABBAT_PROT is not a setting/,
+    )
   })
 
-  it.runIf(process.getuid !== undefined)('finds a data folder that others may read or change', () => {
+  it.runIf(process.getuid !== undefined)('finds a data folder that others may read or change', async () => {
     const folder = newFolder()
     const settings = { TABBAT_DATA_DIR: folder }
-    expect(checkLocally('permissions', settings)).toMatch(/^ok/)
+    expect(await checkLocally('permissions', settings)).toMatch(/^ok/)
     writeFileSync(join(folder, 'root.key'), 'ab'.repeat(32), { mode: 0o644 })
-    expect(checkLocally('permissions', settings)).toMatch(/^failed: .*root\.key.*chmod 600/)
+    expect(await checkLocally('permissions', settings)).toMatch(/^failed: .*root\.key.*chmod 600/)
     rmSync(join(folder, 'root.key'))
     chmodSync(folder, 0o755)
-    expect(checkLocally('permissions', settings)).toMatch(/^warning: .*chmod 700/)
+    expect(await checkLocally('permissions', settings)).toMatch(/^warning: .*chmod 700/)
     chmodSync(folder, 0o777)
-    expect(checkLocally('permissions', settings)).toMatch(/^failed: .*chmod go-w/)
-    expect(checkLocally('permissions', { TABBAT_DATA_DIR: join(folder, 'none') })).toMatch(
+    expect(await checkLocally('permissions', settings)).toMatch(/^failed: .*chmod go-w/)
+    expect(await checkLocally('permissions', { TABBAT_DATA_DIR: join(folder, 'none') })).toMatch(
       /^warning: .*not exist/,
     )
   })
 
-  it('says how much space is free', () => {
-    expect(checkLocally('disk')).toMatch(/: \d+\.\d GB are free at /)
+  it('says how much space is free', async () => {
+    expect(await checkLocally('disk')).toMatch(/: \d+\.\d GB are free at /)
     const url = 'postgres://localhost/x'
-    expect(checkLocally('disk', { TABBAT_DATABASE_URL: url })).toMatch(/PostgreSQL is not checked\.$/)
+    expect(await checkLocally('disk', { TABBAT_DATABASE_URL: url })).toMatch(/PostgreSQL is not checked\.$/)
   })
 
-  it('checks the certificate, and plain HTTP on the network', () => {
-    expect(checkLocally('tls')).toMatch(/^ok: Off/)
-    expect(checkLocally('tls', { TABBAT_HOST: '0.0.0.0' })).toMatch(/^warning: .*plain HTTP/)
+  it('says which folder it cannot look into, and makes the other checks', async () => {
+    const loop = join(newFolder(), 'loop')
+    symlinkSync(loop, loop)
+    for (const name of ['TABBAT_CHECKPOINT_DIR', 'TABBAT_AUDIT_ARCHIVE_DIR']) {
+      const settings = { [name]: join(loop, 'copies') }
+      expect(await checkLocally('disk', settings)).toMatch(/^failed: .*loop\/copies cannot be used \(ELOOP\)/)
+      expect(await checkLocally('tls', settings)).toMatch(/^ok/)
+    }
+    const settings = { TABBAT_DATA_DIR: join(loop, 'data') }
+    expect(await checkLocally('permissions', settings)).toMatch(/^failed: .*ELOOP/)
+    expect(await checkLocally('proxy', settings)).toMatch(/^ok/)
+  })
+
+  it('checks the folder of the archives', async () => {
+    expect(await checkLocally('archives')).toMatch(/^skipped/)
+    const folder = newFolder()
+    const settings = { TABBAT_AUDIT_ARCHIVE_DIR: folder, TABBAT_AUDIT_KEEP: '1y' }
+    expect(await checkLocally('archives', settings)).toMatch(/^ok: .* can be written/)
+    chmodSync(folder, 0o777)
+    expect(await checkLocally('archives', settings)).toMatch(/^failed: Other users .*chmod go-w/)
+    rmSync(folder, { recursive: true })
+    expect(await checkLocally('archives', settings)).toMatch(/^warning: .*does not exist yet/)
+    expect(await checkLocally('archives', { TABBAT_AUDIT_ARCHIVE_DIR: folder })).toMatch(
+      /^warning: There is no/,
+    )
+    writeFileSync(folder, '')
+    expect(await checkLocally('archives', settings)).toMatch(/^failed: .* is not a folder/)
+  })
+
+  it('finds a port that another program uses, and an address that is not of this machine', async () => {
+    const other = createServer((socket) => socket.destroy()).listen(0, '127.0.0.1')
+    await once(other, 'listening')
+    onTestFinished(() => void other.close())
+    const { port } = other.address() as AddressInfo
+    const settings = { TABBAT_PORT: String(port), TABBAT_ADMIN_PORT: 'off' }
+    expect(await checkLocally('ports', settings)).toBe(
+      `failed: Another program uses 127.0.0.1:${port} (TABBAT_PORT). Stop it, or choose another port.`,
+    )
+    const far = { TABBAT_HOST: '192.0.2.1', TABBAT_PORT: String(port), TABBAT_ADMIN_PORT: 'off' }
+    expect(await checkLocally('ports', far)).toMatch(/^failed: .*cannot be opened \(EADDRNOTAVAIL\)/)
+    other.close()
+    await once(other, 'close')
+    expect(await checkLocally('ports', settings)).toBe(`ok: Free: 127.0.0.1:${port}.`)
+    const none = { TABBAT_PORT: '0', TABBAT_ADMIN_PORT: 'off' }
+    expect(await checkLocally('ports', none)).toMatch(/^skipped/)
+  })
+
+  it('finds a proxy that is not trusted, and one that is too many', async () => {
+    expect(await checkLocally('proxy')).toMatch(/^ok: No proxy/)
+    const url = { TABBAT_PUBLIC_URL: 'https://id.example.com' }
+    expect(await checkLocally('proxy', url)).toMatch(/^warning: .*TABBAT_TRUST_PROXY is not set/)
+    expect(await checkLocally('proxy', { ...url, TABBAT_TRUST_PROXY: '10.0.0.0/8' })).toMatch(/^ok: Trusted/)
+    expect(await checkLocally('proxy', { ...url, TABBAT_TRUST_PROXY: '10.0.0.0/4' })).toMatch(
+      /^warning: TABBAT_TRUST_PROXY trusts 10\.0\.0\.0\/4/,
+    )
+    expect(await checkLocally('proxy', { TABBAT_PUBLIC_URL: 'http://127.0.0.1:8080' })).toMatch(/^ok/)
+  })
+
+  it('checks the certificate, and plain HTTP on the network', async () => {
+    expect(await checkLocally('tls')).toMatch(/^ok: Off/)
+    expect(await checkLocally('tls', { TABBAT_HOST: '0.0.0.0' })).toMatch(/^warning: .*plain HTTP/)
     const metrics = { TABBAT_METRICS_HOST: '0.0.0.0', TABBAT_METRICS_PORT: '9464' }
-    expect(checkLocally('tls', metrics)).toMatch(/^warning: .*plain HTTP/)
+    expect(await checkLocally('tls', metrics)).toMatch(/^warning: .*plain HTTP/)
     const until = Date.now() + 60 * DAY_MS
     const files = writeCertificate(createCertificate({ until }))
-    expect(checkLocally('tls', { ...files, TABBAT_HOST: '0.0.0.0' })).toMatch(/^ok: .*valid until/)
-    expect(checkLocally('tls', files, until - 13 * DAY_MS)).toMatch(/^warning: .*Renew/)
-    expect(checkLocally('tls', files, until + 1)).toMatch(/^failed: .*ended/)
-    expect(checkLocally('tls', files, until - 400 * DAY_MS)).toMatch(/^failed: .*not valid yet/)
+    expect(await checkLocally('tls', { ...files, TABBAT_HOST: '0.0.0.0' })).toMatch(/^ok: .*valid until/)
+    expect(await checkLocally('tls', files, until - 13 * DAY_MS)).toMatch(/^warning: .*Renew/)
+    expect(await checkLocally('tls', files, until + 1)).toMatch(/^failed: .*ended/)
+    expect(await checkLocally('tls', files, until - 400 * DAY_MS)).toMatch(/^failed: .*not valid yet/)
     rmSync(files.TABBAT_TLS_KEY)
-    expect(checkLocally('tls', files)).toMatch(/^failed: The file of TABBAT_TLS_KEY cannot be read/)
+    expect(await checkLocally('tls', files)).toMatch(/^failed: The file of TABBAT_TLS_KEY cannot be read/)
   })
 })
 
@@ -78,6 +140,8 @@ describe.each(ENGINES)('tabbat doctor on %s', (engine) => {
   it('finds nothing wrong with a new database, but warns about what lies beside it', async () => {
     const settings = await open()
     expect(await check(settings)).toEqual({
+      postgresql: expect.stringMatching(engine === 'sqlite' ? /^skipped/ : /^ok/),
+      connections: expect.stringMatching(engine === 'sqlite' ? /^skipped/ : /^ok: PostgreSQL allows \d+/),
       clock: expect.stringMatching(
         engine === 'sqlite' ? /^skipped/ : /^ok: The clock of PostgreSQL is \d+ ms/,
       ),

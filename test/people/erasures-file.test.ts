@@ -43,10 +43,11 @@ function openStep(settings: Settings, { store, keyring }: SealedStore) {
 }
 
 const diagnose = async (settings: Settings, sealed: SealedStore) => {
-  const { status, text } = await checkErasures(
-    { ...sealed, config: toConfig(settings) },
-    Date.now() + HOUR_MS,
-  )
+  const { status, text } = await checkErasures({
+    ...sealed,
+    config: toConfig(settings),
+    now: Date.now() + HOUR_MS,
+  })
   return `${status}: ${text}`
 }
 
@@ -86,7 +87,7 @@ describe.each(ENGINES)('erasures.log on %s', (engine) => {
       await erase(settings, sealed, 3)
       expect(countLines(settings)).toBe(4)
       // Also of the last minutes.
-      const found = await checkErasures({ ...sealed, config: toConfig(settings) }, Date.now())
+      const found = await checkErasures({ ...sealed, config: toConfig(settings), now: Date.now() })
       expect(found).toMatchObject({ status: 'ok', text: expect.stringMatching(/^4 made/) })
     })
   })

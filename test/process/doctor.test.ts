@@ -1,4 +1,6 @@
-import { rmSync } from 'node:fs'
+import { execFileSync, spawnSync } from 'node:child_process'
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import type { Database } from '../../src/store/database.ts'
@@ -9,8 +11,11 @@ import { newDataDir, type Settings, tabbat } from './tabbat.ts'
 
 type Check = { readonly check: string; readonly status: string; readonly text: string }
 
+/** Other programs of this machine may use the usual ports. */
+const PORTS = { TABBAT_PORT: '0', TABBAT_ADMIN_PORT: '0' }
+
 async function examine(settings: Record<string, string>) {
-  const { code, stdout } = await tabbat(settings, 'doctor', '--json')
+  const { code, stdout } = await tabbat({ ...PORTS, ...settings }, 'doctor', '--json')
   const { healthy, checks } = JSON.parse(stdout) as { healthy: boolean; checks: Check[] }
   const failures = checks.filter(({ status }) => status === 'failed')
   return { code, healthy, failures: failures.map(({ check, text }) => `${check}: ${text}`), checks }
@@ -18,7 +23,7 @@ async function examine(settings: Record<string, string>) {
 
 describe('tabbat doctor', () => {
   it('prints a line for each check, and ends with 0 when none failed', async () => {
-    const settings = { TABBAT_DATA_DIR: newDataDir() }
+    const settings = { TABBAT_DATA_DIR: newDataDir(), ...PORTS }
     await tabbat(settings, 'keys', 'create', '--name', 'x', '--mode', 'test')
     const backup = join(newDataDir(), 'backup')
     expect((await tabbat(settings, 'backup', backup)).code).toBe(0)
@@ -28,8 +33,10 @@ describe('tabbat doctor', () => {
       .trimEnd()
       .split('\n')
       .map((line) => line.slice(9, 21).trim())
-    const local = ['version', 'settings', 'permissions', 'disk', 'tls', 'database', 'clock', 'root key']
-    expect(names).toEqual([...local, 'checkpoints', 'witness', 'erasures', 'backups', 'sources', 'nodes'])
+    const local = ['version', 'settings', 'permissions', 'disk', 'archives', 'tls', 'ports', 'proxy']
+    const database = ['database', 'clock', 'postgresql', 'connections', 'root key']
+    const others = ['checkpoints', 'witness', 'erasures', 'backups', 'sources', 'nodes']
+    expect(names).toEqual([...local, ...database, ...others])
     expect(stdout).toMatch(/^ok {7}backups {6}The last was made on /m)
     expect((await examine(settings)).healthy).toBe(true)
   })
@@ -52,6 +59,29 @@ describe('tabbat doctor', () => {
     expect(other).toMatchObject({ code: 1, failures: [expect.stringMatching(/^root key: .*not the one/)] })
     expect(JSON.stringify(other)).not.toContain('cdcd')
   })
+
+  it.runIf(process.getuid?.() === 0)(
+    'makes the other checks where it may not look into a folder, and never ends as a bug',
+    async () => {
+      const settings = { TABBAT_DATA_DIR: newDataDir(), ...PORTS }
+      await tabbat(settings, 'keys', 'create', '--name', 'x', '--mode', 'test')
+      execFileSync('chown', ['-R', '65534:65534', settings.TABBAT_DATA_DIR])
+      const closed = mkdtempSync(join(tmpdir(), 'tabbat-closed-'))
+      mkdirSync(join(closed, 'copies'))
+      const { status, stdout, stderr } = spawnSync('bin/tabbat', ['doctor', '--json'], {
+        env: { PATH: process.env.PATH ?? '', ...settings, TABBAT_CHECKPOINT_DIR: join(closed, 'copies') },
+        uid: 65534,
+        gid: 65534,
+        encoding: 'utf8',
+      })
+      expect(stderr).toMatch(/^Database: SQLite .*\n$/)
+      const { checks } = JSON.parse(stdout) as { checks: Check[] }
+      const failures = checks.filter(({ status: each }) => each === 'failed')
+      expect(failures.map(({ check }) => check)).toEqual(['disk', 'checkpoints', 'erasures'])
+      for (const { text } of failures) expect(text).toContain('EACCES')
+      expect([status, checks.at(-1)?.check]).toEqual([1, 'nodes'])
+    },
+  )
 
   describe.each(['SQLite', 'PostgreSQL'])('on %s', (engine) => {
     const isMissing = engine === 'PostgreSQL' && !hasPostgres()

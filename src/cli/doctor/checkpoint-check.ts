@@ -6,7 +6,12 @@ import type { Keyring } from '../../crypto/keyring.ts'
 import type { Store } from '../../store/store.ts'
 import { type Finding, failed, ok, toWorst, warning } from './finding.ts'
 
-type Opened = { readonly config: Config; readonly store: Store; readonly keyring: Keyring }
+type Opened = {
+  readonly config: Config
+  readonly store: Store
+  readonly keyring: Keyring
+  readonly now: number
+}
 
 const CLOCK_FAILURE_MS = 30_000
 /** Running servers make a checkpoint every minute if there are new rows. */
@@ -14,9 +19,8 @@ const LATE_MS = 5 * 60_000
 
 /** `running`: the processes that write to the audit log. */
 export async function checkCheckpoints(
-  { config, store, keyring }: Opened,
+  { config, store, keyring, now }: Opened,
   running: readonly string[],
-  now: number,
 ): Promise<Finding> {
   const check = 'checkpoints'
   const folder = config.checkpointDir ?? config.dataDir

@@ -9,8 +9,9 @@ import { readDatabaseClock } from '../../store/database-clock.ts'
 import type { Store } from '../../store/store.ts'
 import { checkCheckpoints } from './checkpoint-check.ts'
 import { checkErasures } from './erasures-check.ts'
-import { type Finding, failed, ok, skipped, toWorst, warning } from './finding.ts'
+import { type Checks, type Finding, failed, ok, runChecks, skipped, toWorst, warning } from './finding.ts'
 import { checkNodes } from './node-check.ts'
+import { checkConnections, checkPostgres } from './postgres-checks.ts'
 import { checkWitness } from './witness-check.ts'
 
 type Opened = {
@@ -18,19 +19,25 @@ type Opened = {
   readonly store: Store
   readonly keyring: Keyring
   readonly rootKeys: RootKeys
+  readonly now: number
+}
+
+const DATA_CHECKS: Checks<Opened> = {
+  clock: checkClock,
+  postgresql: checkPostgres,
+  connections: checkConnections,
+  'root key': checkRootKey,
+  checkpoints: async (opened) => checkCheckpoints(opened, await listRunning(opened)),
+  witness: checkWitness,
+  erasures: checkErasures,
+  backups: checkBackups,
+  sources: checkSources,
+  nodes: async (opened) => checkNodes(opened, await listRunning(opened)),
 }
 
 /** Checks of an open database with its root key. */
-export const runDataChecks = async (opened: Opened, now = Date.now()): Promise<Finding[]> => [
-  await checkClock(opened),
-  await checkRootKey(opened),
-  await checkCheckpoints(opened, await listRunning(opened.store, now), now),
-  await checkWitness(opened.config, opened.store),
-  await checkErasures(opened, now),
-  await checkBackups(opened, now),
-  await checkSources(opened),
-  await checkNodes(opened.store, await listRunning(opened.store, now)),
-]
+export const runDataChecks = (opened: Omit<Opened, 'now'>, now = Date.now()): Promise<Finding[]> =>
+  runChecks(DATA_CHECKS, { ...opened, now })
 
 const CLOCK_WARNING_MS = 1000
 const CLOCK_FAILURE_MS = 30_000
@@ -59,7 +66,7 @@ async function checkRootKey({ store, keyring, rootKeys }: Opened): Promise<Findi
 
 const BACKUP_DAYS = 7
 
-async function checkBackups({ store }: Opened, now: number): Promise<Finding> {
+async function checkBackups({ store, now }: Opened): Promise<Finding> {
   const check = 'backups'
   const { last_backup_at: at } = await store.meta.read()
   if (at === undefined)
@@ -103,7 +110,7 @@ function listSourceProblems({
 }
 
 /** The processes that write to the audit log. */
-const listRunning = async ({ audit }: Store, now: number): Promise<string[]> =>
-  (await audit.chains()).flatMap(({ owner, beatAt }) =>
+const listRunning = async ({ store, now }: Opened): Promise<string[]> =>
+  (await store.audit.chains()).flatMap(({ owner, beatAt }) =>
     owner !== null && beatAt > now - DEAD_AFTER_MS ? [owner] : [],
   )

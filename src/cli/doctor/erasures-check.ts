@@ -9,13 +9,18 @@ import { countMissing } from '../../people/keep-erasures-file.ts'
 import type { Store } from '../../store/store.ts'
 import { type Finding, failed, ok } from './finding.ts'
 
-type Opened = { readonly config: Config; readonly store: Store; readonly keyring: Keyring }
+type Opened = {
+  readonly config: Config
+  readonly store: Store
+  readonly keyring: Keyring
+  readonly now: number
+}
 
 /** Servers add the erasures of other nodes once a minute. */
 const LATE_MS = 2 * MINUTE_MS
 
 /** Whether a restore of an older backup would erase the same people again. */
-export async function checkErasures({ config, store, keyring }: Opened, now: number): Promise<Finding> {
+export async function checkErasures({ config, store, keyring, now }: Opened): Promise<Finding> {
   const check = 'erasures'
   const folder = toErasureFolder(config)
   try {

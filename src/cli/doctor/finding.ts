@@ -1,3 +1,6 @@
+import { UserError } from '../../errors.ts'
+import { describeFailure } from '../../telemetry/log.ts'
+
 /** The result of one check. `skipped`: it does not apply, or needs what another check found missing. */
 export type Finding = {
   readonly check: string
@@ -18,4 +21,34 @@ export function toWorst(check: string, findings: readonly Finding[], good: strin
     if (texts.length > 0) return { check, status, text: texts.join(' ') }
   }
   return ok(check, good)
+}
+
+/** Checks by name, in the order in which they are printed. */
+export type Checks<T> = Readonly<Record<string, (given: T) => Finding | Promise<Finding>>>
+
+/** Makes every check. One that throws is a finding, and the others are made all the same. */
+export async function runChecks<T>(checks: Checks<T>, given: T): Promise<Finding[]> {
+  const findings: Finding[] = []
+  for (const [name, run] of Object.entries(checks)) findings.push(await toFinding(name, () => run(given)))
+  return findings
+}
+
+export async function toFinding(check: string, run: () => Finding | Promise<Finding>): Promise<Finding> {
+  try {
+    return await run()
+  } catch (error) {
+    return failed(check, toReason(error))
+  }
+}
+
+/** What a check could not read, and why. Messages of other programs may quote data, and are left out. */
+export function toReason(error: unknown): string {
+  if (error instanceof UserError) return error.message
+  const { code = '', syscall, path } = error as NodeJS.ErrnoException
+  if (syscall !== undefined && path !== undefined)
+    return code === 'EACCES' || code === 'EPERM'
+      ? `This user may not use ${path} (${code}). Run this as the user of the server, and give it access to the folders above.`
+      : `${path} cannot be used (${code}).`
+  const { error: name, at } = describeFailure(error)
+  return `This could not be checked: ${name} ${at[0] ?? ''}.`
 }

@@ -1,4 +1,4 @@
-import { accessSync, constants, statfsSync, statSync } from 'node:fs'
+import { accessSync, constants, type StatsFs, statfsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Config } from '../../config/config.ts'
 import { listNetworkListeners } from '../../context/warnings.ts'
@@ -6,15 +6,34 @@ import { isCloseToEnd, readCertificate } from '../../crypto/certificate.ts'
 import { readSecretFile } from '../../crypto/secret-file.ts'
 import { refuseUntrustedFolder } from '../../crypto/trusted-path.ts'
 import { UserError } from '../../errors.ts'
-import { type Finding, failed, ok, skipped, toWorst, warning } from './finding.ts'
+import {
+  type Checks,
+  type Finding,
+  failed,
+  ok,
+  runChecks,
+  skipped,
+  toReason,
+  toWorst,
+  warning,
+} from './finding.ts'
+import { checkPorts, checkProxy } from './network-checks.ts'
+
+type Machine = { readonly config: Config; readonly now: number }
+
+const LOCAL_CHECKS: Checks<Machine> = {
+  settings: ({ config }) => checkSettings(config),
+  permissions: ({ config }) => checkPermissions(config),
+  disk: ({ config }) => checkDisk(config),
+  archives: ({ config }) => checkArchives(config),
+  tls: ({ config, now }) => checkTls(config, now),
+  ports: ({ config }) => checkPorts(config),
+  proxy: ({ config }) => checkProxy(config),
+}
 
 /** Checks of this machine, without the database. */
-export const runLocalChecks = (config: Config, now = Date.now()): Finding[] => [
-  checkSettings(config),
-  checkPermissions(config),
-  checkDisk(config),
-  checkTls(config, now),
-]
+export const runLocalChecks = (config: Config, now = Date.now()): Promise<Finding[]> =>
+  runChecks(LOCAL_CHECKS, { config, now })
 
 function checkSettings({ unknownSettings, exposedEnvFile }: Config): Finding {
   const findings = unknownSettings.map((name) => warning('', `${name} is not a setting of Tabbat.`))
@@ -39,7 +58,7 @@ function checkPermissions({ dataDir }: Config): Finding {
   if (untrusted !== undefined) findings.push(failed('', untrusted))
   else if ((folder.mode & OTHERS_MAY_READ) !== 0)
     findings.push(warning('', `Other users can list ${dataDir}. Type: chmod 700 ${dataDir}`))
-  if (!isWritable(dataDir))
+  if (!isAllowed(dataDir))
     findings.push(failed('', `This user cannot write to ${dataDir}. Run this as the user of the server.`))
   const exposed = findUntrusted(() => readSecretFile(join(dataDir, 'root.key'), 'private'))
   if (exposed !== undefined && findings.every(({ status }) => status !== 'failed'))
@@ -47,9 +66,9 @@ function checkPermissions({ dataDir }: Config): Finding {
   return toWorst(check, findings, `${dataDir} is private to this user.`)
 }
 
-function isWritable(path: string): boolean {
+function isAllowed(path: string, mode = constants.W_OK | constants.X_OK): boolean {
   try {
-    accessSync(path, constants.W_OK | constants.X_OK)
+    accessSync(path, mode)
     return true
   } catch {
     return false
@@ -70,22 +89,49 @@ const GB = 1e9
 const FEW_BYTES = 0.2 * GB
 const LOW_BYTES = 2 * GB
 
-function checkDisk({ dataDir, checkpointDir, databaseUrl }: Config): Finding {
-  const folders = [...new Set([dataDir, checkpointDir ?? dataDir])].filter((folder) =>
-    statSync(folder, { throwIfNoEntry: false }),
-  )
-  const findings = folders.map((folder) => checkFree(folder))
+function checkDisk({ dataDir, checkpointDir, auditArchiveDir, databaseUrl }: Config): Finding {
+  const folders = new Set([dataDir, checkpointDir ?? dataDir, auditArchiveDir ?? dataDir])
+  const findings = [...folders].flatMap((folder) => checkFree(folder))
   const where = databaseUrl === undefined ? '' : ' The disk of PostgreSQL is not checked.'
   const { status, text } = toWorst('disk', findings, findings.map((each) => each.text).join(' '))
   return { check: 'disk', status, text: `${text || 'The data folder does not exist yet.'}${where}` }
 }
 
-function checkFree(folder: string): Finding {
-  const { bavail, bsize } = statfsSync(folder)
+/** Nothing of a folder that does not exist yet. */
+function checkFree(folder: string): Finding[] {
+  try {
+    return statSync(folder, { throwIfNoEntry: false }) ? [toFreeFinding(folder, statfsSync(folder))] : []
+  } catch (error) {
+    return [failed('', toReason(error))]
+  }
+}
+
+function toFreeFinding(folder: string, { bavail, bsize }: StatsFs): Finding {
   const free = bavail * bsize
   const text = `${(free / GB).toFixed(1)} GB are free at ${folder}.`
   if (free < FEW_BYTES) return failed('', `${text} The server stops when the disk is full: free some space.`)
   return free < LOW_BYTES ? warning('', `${text} Free some space.`) : ok('', text)
+}
+
+/** The server writes archives only if TABBAT_AUDIT_KEEP is set. */
+function checkArchives({ auditArchiveDir: folder, auditKeep }: Config): Finding {
+  const check = 'archives'
+  if (folder === undefined)
+    return skipped(check, 'No folder is configured. All audit rows stay in the database.')
+  const writes = auditKeep !== 'off'
+  const stats = statSync(folder, { throwIfNoEntry: false })
+  if (!stats)
+    return writes
+      ? warning(check, `The folder ${folder} does not exist yet. The first archive creates it.`)
+      : warning(check, `There is no folder ${folder}. Correct TABBAT_AUDIT_ARCHIVE_DIR.`)
+  if (!stats.isDirectory())
+    return failed(check, `${folder} is not a folder. Correct TABBAT_AUDIT_ARCHIVE_DIR.`)
+  if (!isAllowed(folder, constants.R_OK | constants.X_OK))
+    return failed(check, `This user cannot read ${folder}. Run this as the user of the server.`)
+  if (writes && !isAllowed(folder))
+    return failed(check, `This user cannot write to ${folder}, so no month can be archived.`)
+  refuseUntrustedFolder(folder)
+  return ok(check, `${folder} can be ${writes ? 'written' : 'read'}.`)
 }
 
 function checkTls(config: Config, now: number): Finding {
@@ -99,17 +145,11 @@ function checkTls(config: Config, now: number): Finding {
           'A listener is plain HTTP on the network. Set TABBAT_TLS_CERT, or use a proxy with TLS.',
         )
   }
-  try {
-    const certificate = readCertificate(tlsCert, tlsKey)
-    const ends = `${new Date(certificate.notAfter).toISOString().slice(0, 10)}`
-    if (certificate.notAfter <= now)
-      return failed(check, `The certificate ended on ${ends}. Replace its files.`)
-    if (certificate.notBefore > now)
-      return failed(check, 'The certificate is not valid yet. Check the clock.')
-    if (isCloseToEnd(certificate, now)) return warning(check, `The certificate ends on ${ends}. Renew it.`)
-    return ok(check, `The certificate is valid until ${ends}.`)
-  } catch (error) {
-    if (!(error instanceof UserError)) throw error
-    return failed(check, error.message)
-  }
+  const certificate = readCertificate(tlsCert, tlsKey)
+  const ends = `${new Date(certificate.notAfter).toISOString().slice(0, 10)}`
+  if (certificate.notAfter <= now)
+    return failed(check, `The certificate ended on ${ends}. Replace its files.`)
+  if (certificate.notBefore > now) return failed(check, 'The certificate is not valid yet. Check the clock.')
+  if (isCloseToEnd(certificate, now)) return warning(check, `The certificate ends on ${ends}. Renew it.`)
+  return ok(check, `The certificate is valid until ${ends}.`)
 }

@@ -1,15 +1,21 @@
 import { steadyNow } from '../../contract/time.ts'
 import type { NodeRow } from '../../store/node-table.ts'
+import { readServerFacts } from '../../store/server-facts.ts'
 import type { Store } from '../../store/store.ts'
 import { VERSION } from '../../version.ts'
-import { type Finding, ok, toWorst, warning } from './finding.ts'
+import { type Finding, ok, skipped, toWorst, warning } from './finding.ts'
 
 /** Catalogue and kill switches are read every few seconds. */
 const LAG_MS = 60_000
 
 /** `running`: the processes that write to the audit log. Commands do so without heartbeats, and so did version 0.2.0. */
-export async function checkNodes({ nodes }: Pick<Store, 'nodes'>, running: readonly string[]) {
-  const known = await nodes.list(steadyNow())
+export async function checkNodes(
+  { store }: { readonly store: Store },
+  running: readonly string[],
+): Promise<Finding> {
+  if ((await readServerFacts(store.database))?.isStandby)
+    return skipped('nodes', 'Heartbeats are not replicated to a standby. Ask the primary.')
+  const known = await store.nodes.list(steadyNow())
   const alive = known.filter(({ isAlive }) => isAlive)
   const silent = running.filter((owner) => !known.some((node) => node.owner === owner))
   if (alive.length + silent.length === 0) return ok('nodes', 'No server is running on this database.')

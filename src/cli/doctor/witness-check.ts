@@ -4,11 +4,13 @@ import { toShownTarget, toTargetId, toWitnessTarget } from '../../witness/target
 import { toRecent } from '../../witness/witness.ts'
 import { type Finding, failed, ok, skipped, warning } from './finding.ts'
 
+type Opened = { readonly config: Config; readonly store: Store }
+
 /** Checkpoints are sent within seconds. */
 const MOST_UNSENT = 3
 
 /** As the servers have recorded it: the witness is not called. */
-export async function checkWitness(config: Config, store: Store): Promise<Finding> {
+export async function checkWitness({ config, store }: Opened): Promise<Finding> {
   const check = 'witness'
   if (config.witness === undefined)
     return skipped(check, 'None is configured. TABBAT_WITNESS sends the checkpoints to a place outside.')
