@@ -35,6 +35,35 @@ export async function findOpenLosses(log: OpenedLog): Promise<Loss[]> {
   return open
 }
 
+type Folders = { readonly dataDir: string; readonly checkpointDir: string }
+
+/** All losses that no operator has accepted: those that servers have found, and those that this node would find at its start. */
+export async function listUnacceptedLosses(
+  store: Store,
+  { dataDir, checkpointDir }: Folders,
+): Promise<Loss[]> {
+  if (store.database.dialect === 'sqlite') {
+    await refuseOlderStore(store, checkpointDir)
+    return []
+  }
+  const { audit, losses } = store
+  const found = [...(await findShortened(audit, checkpointDir)), ...(await findLosses(audit, dataDir))]
+  const open = await losses.list('open')
+  for (const loss of found) {
+    const isListed = open.some(({ chain, kept }) => chain === loss.chain && kept === loss.kept)
+    if (!isListed && !(await losses.isAccepted(loss))) open.push(loss)
+  }
+  return open
+}
+
+/** The lost rows in words. */
+export function toLossRanges(losses: readonly Loss[]): string {
+  const rows = losses.map(
+    ({ chain, kept, acknowledged }) => `chain ${chain}, rows ${kept + 1} to ${acknowledged}`,
+  )
+  return [...new Set(rows)].join('; ')
+}
+
 /** The last row of a retired chain is signed: what was acknowledged on it need not be kept, if nothing of it is lost. */
 async function forgetRetired({ table, dataDir }: OpenedLog, lost: readonly Loss[]): Promise<void> {
   const files = new Set(await listAcknowledged(dataDir))
@@ -60,10 +89,7 @@ function refuseOlder([first]: readonly Loss[], checkpointDir: string): Loss[] {
 
 function refuse(open: readonly Loss[], { onLoss }: LossOptions): never {
   for (const loss of open) onLoss(loss)
-  const rows = open.map(
-    ({ chain, kept, acknowledged }) => `chain ${chain}, rows ${kept + 1} to ${acknowledged}`,
-  )
   throw new UserError(
-    `The database has lost audit rows that were acknowledged (${[...new Set(rows)].join('; ')}), as after a failover to an asynchronous standby. If this is the right database, run: tabbat audit accept-loss`,
+    `The database has lost audit rows that were acknowledged (${toLossRanges(open)}), as after a failover to an asynchronous standby. If this is the right database, run: tabbat audit accept-loss`,
   )
 }

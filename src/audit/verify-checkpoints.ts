@@ -9,7 +9,7 @@ import {
 import { type CheckpointFile, readCheckpoints } from './checkpoint-file.ts'
 import { type CheckpointVerifier, createCheckpointVerifier } from './checkpoint-verifier.ts'
 import type { Fault } from './verify-chain.ts'
-import { readStatedLosses, type StatedLoss, type StatedLosses } from './verify-losses.ts'
+import { findOpenLoss, readStatedLosses, type StatedLoss, type StatedLosses } from './verify-losses.ts'
 
 export type CheckpointOptions = ArchiveOptions & {
   readonly file?: CheckpointFile | undefined
@@ -60,6 +60,7 @@ export async function verifyCheckpoints(
   if ('reason' in archives) return toUnchecked(archives)
   const verifier = createCheckpointVerifier(scan, publicKey, stated, archives)
   const fault =
+    (await findOpenLoss(scan)) ??
     (await verifyStored(scan, verifier)) ??
     (file && (await verifyFile(scan, verifier, file, { stated, archives, seen })))
   return {

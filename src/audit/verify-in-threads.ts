@@ -55,7 +55,7 @@ async function verifySound(
   partRows: number | undefined,
 ): Promise<Verdict> {
   const { publicKey, file, onProgress } = options
-  requireThat((await scan.lossStatements()).length === 0)
+  requireThat((await scan.lossStatements()).length === 0 && (await scan.openLosses()).length === 0)
   const archives = await verifyArchives(scan, options)
   if ('reason' in archives) throw new Unsound()
   const total = await scan.countRows()

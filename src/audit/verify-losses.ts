@@ -45,6 +45,18 @@ export async function readStatedLosses(
   }
 }
 
+/** Rows that a server found missing, and whose loss no operator has accepted. */
+export async function findOpenLoss(scan: AuditSnapshot): Promise<Fault | undefined> {
+  const [first] = await scan.openLosses()
+  if (!first) return undefined
+  const [chain, kept, acknowledged] = first
+  return {
+    chain: String(chain),
+    sequence: Number(kept) + 1,
+    reason: `rows ${Number(kept) + 1} to ${Number(acknowledged)} were acknowledged to callers and are missing, and servers refuse verifications. If the old primary can be recovered, nothing is lost; else run: tabbat audit accept-loss`,
+  }
+}
+
 /** The detail of a row: a JSON text, a space, and its signature. The key also signs checkpoints, which are no statements. */
 export function readStatement(detail: string, publicKey: KeyObject): StatedLoss | undefined {
   const end = detail.lastIndexOf(' ')

@@ -27,6 +27,8 @@ export type AuditSnapshot = {
   readonly hasCheckpoint: (checkpoint: Checkpoint) => Promise<boolean>
   /** Chain, sequence and detail of each row that states a loss. */
   readonly lossStatements: () => Promise<Cells[]>
+  /** Chain, last kept and last acknowledged row of each loss that no operator has accepted. */
+  readonly openLosses: () => Promise<Cells[]>
   /** Number, statement and signature of each archive. */
   readonly archives: () => Promise<Cells[]>
   /** For threads that read the same rows. In SQLite they may also see later ones. */
@@ -144,6 +146,11 @@ function createAuditSnapshot(
       const rest = "FROM audit WHERE phase = 'log_shortened' ORDER BY chain, sequence"
       return query(['chain', 'sequence', 'detail'], rest)
     },
+    openLosses: () =>
+      query(
+        ['chain', 'kept', 'acknowledged'],
+        'FROM audit_losses WHERE accepted_at IS NULL ORDER BY chain, kept',
+      ),
     archives: () => query(['number', 'statement', 'signature'], 'FROM audit_archives ORDER BY number'),
     hasCheckpoint: async ({ time, body, signature }) => {
       const rest = 'FROM checkpoints WHERE time = $1 AND body = $2 AND signature = $3 LIMIT 1'

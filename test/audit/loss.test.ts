@@ -12,7 +12,7 @@ import { endOf, toMonth } from '../../src/store/audit-months.ts'
 import type { Loss } from '../../src/store/loss-table.ts'
 import { openStore, type Store } from '../../src/store/store.ts'
 import { createTestDatabase, execute, hasPostgres } from '../postgres.ts'
-import { newDataDir, tabbat } from '../process/tabbat.ts'
+import { newDataDir, type Settings, tabbat } from '../process/tabbat.ts'
 
 const signer = createSigner(createSecretKey(Buffer.alloc(32, 42)))
 const toReference = (number: number) => `ver_${String(number).padStart(36, '0')}`
@@ -249,6 +249,7 @@ it.skipIf(!hasPostgres())('tabbat audit accept-loss writes a signed statement', 
   await failOver(url, 0)
   const blocked = await tabbat(settings, 'keys', 'create', '--name', 'shop', '--mode', 'test')
   expect([blocked.code, blocked.stderr]).toEqual([1, expect.stringContaining('tabbat audit accept-loss')])
+  await expectLossShown(settings)
   const refused = await tabbat(settings, 'audit', 'accept-loss')
   expect([refused.code, refused.stdout]).toEqual([1, expect.stringContaining('missing, after row 0')])
   expect(refused.stderr).toContain('--yes')
@@ -257,9 +258,45 @@ it.skipIf(!hasPostgres())('tabbat audit accept-loss writes a signed statement', 
   expect(JSON.parse(accepted.stdout)).toMatchObject({ accepted: [{ kept: 0 }] })
   expect((await tabbat(settings, 'keys', 'create', '--name', 'shop', '--mode', 'test')).code).toBe(0)
   expect((await tabbat(settings, 'audit', 'accept-loss', '--yes')).stderr).toContain('No loss is known')
+  expect(await readAuditRows(settings)).toMatch(/^ok/)
   const checked = await tabbat(settings, 'audit', 'verify', '--checkpoints', settings.TABBAT_DATA_DIR)
   expect(checked.stdout).toContain('No difference was found')
   expect(checked.stdout).toMatch(/^Lost and recorded at .* by \S+ \(cli\): rows 1 to 1 of chain/m)
   const [statement] = await execute(url, "SELECT detail FROM audit WHERE phase = 'log_shortened'")
   expect(statement?.detail).toMatch(/^\{"chain":.*"by":"\S+ \(cli\)"\} [\w+/]{86}==$/)
+})
+
+/** What doctor says of the audit rows. */
+async function readAuditRows(settings: Settings): Promise<string> {
+  const { code, stdout } = await tabbat(settings, 'doctor', '--json')
+  const { checks } = JSON.parse(stdout) as { checks: { check: string; status: string; text: string }[] }
+  const { status, text } = checks.find(({ check }) => check === 'audit rows') ?? {}
+  expect(code === 1 || status !== 'failed').toBe(true)
+  return `${status}: ${text}`
+}
+
+async function expectLossShown(settings: Settings): Promise<void> {
+  const lost = /rows 1 to 1.*tabbat audit accept-loss/
+  expect(await readAuditRows(settings)).toMatch(new RegExp(`^failed: .*${lost.source}`))
+  const elsewhere = {
+    ...settings,
+    TABBAT_DATA_DIR: newDataDir(),
+    TABBAT_ROOT_KEY_FILE: `${settings.TABBAT_DATA_DIR}/root.key`,
+  }
+  // On a machine without the files of the node, the table of losses says it.
+  expect(await readAuditRows(elsewhere)).toMatch(new RegExp(`^failed: .*${lost.source}`))
+  for (const args of [[], ['--json'], ['--checkpoints', settings.TABBAT_DATA_DIR ?? '']]) {
+    const { code, stdout } = await tabbat(settings, 'audit', 'verify', ...args)
+    expect([code, stdout]).toEqual([1, expect.stringMatching(lost)])
+  }
+}
+
+it.skipIf(!hasPostgres())('a loss that no server has noticed yet is found by doctor', async () => {
+  const url = await createTestDatabase()
+  const settings = { TABBAT_DATABASE_URL: url, TABBAT_DATA_DIR: newDataDir() }
+  await tabbat(settings, 'keys', 'create', '--name', 'shop', '--mode', 'test')
+  expect(await readAuditRows(settings)).toMatch(/^ok/)
+  await failOver(url, 0)
+  expect(await readAuditRows(settings)).toMatch(/^failed: .*rows 1 to 1/)
+  expect(await execute(url, 'SELECT * FROM audit_losses')).toEqual([])
 })

@@ -10,6 +10,7 @@ import type { Store } from '../../store/store.ts'
 import { checkCheckpoints } from './checkpoint-check.ts'
 import { checkErasures } from './erasures-check.ts'
 import { type Checks, type Finding, failed, ok, runChecks, skipped, toWorst, warning } from './finding.ts'
+import { checkLosses } from './loss-check.ts'
 import { checkNodes } from './node-check.ts'
 import { checkConnections, checkPostgres } from './postgres-checks.ts'
 import { checkWitness } from './witness-check.ts'
@@ -27,6 +28,7 @@ const DATA_CHECKS: Checks<Opened> = {
   postgresql: checkPostgres,
   connections: checkConnections,
   'root key': checkRootKey,
+  'audit rows': checkLosses,
   checkpoints: async (opened) => checkCheckpoints(opened, await listRunning(opened)),
   witness: checkWitness,
   erasures: checkErasures,
