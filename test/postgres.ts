@@ -40,7 +40,11 @@ export type Postgres = {
   /** Kills it, as a power failure would. */
   readonly crash: () => Promise<void>
   readonly restart: () => Promise<void>
+  /** A hot standby that follows it by streaming. */
+  readonly startStandby: () => Promise<Standby>
 }
+
+export type Standby = { readonly url: string; readonly stop: () => Promise<void> }
 
 /** PostgreSQL refuses to run as root; the account `nobody` runs it then. */
 const UNPRIVILEGED_UID = 65534
@@ -129,6 +133,7 @@ function useServer(url: string, run: string): Postgres {
     },
     crash: cannot,
     restart: cannot,
+    startStandby: cannot,
   }
 }
 
@@ -156,7 +161,10 @@ export async function startOwnPostgres(run = createRunName()): Promise<Postgres>
   const data = join(folder, 'data')
   const initdb = ['-D', data, '-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--no-locale', '--no-sync']
   runCommand(join(bin, 'initdb'), [...initdb, '--no-instructions'], folder)
-  const hba = [`host all ${GUARDED_ROLE} 127.0.0.1/32 scram-sha-256`, 'host all all 127.0.0.1/32 trust']
+  const hba = [
+    `host all ${GUARDED_ROLE} 127.0.0.1/32 scram-sha-256`,
+    'host all,replication all 127.0.0.1/32 trust',
+  ]
   writeFileSync(join(data, 'pg_hba.conf'), `${hba.join('\n')}\n`)
 
   const port = await findFreePort()
@@ -171,7 +179,9 @@ export async function startOwnPostgres(run = createRunName()): Promise<Postgres>
     ...(platform() === 'linux' ? { recovery_init_sync_method: 'syncfs' } : {}),
   }
   const flags = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])
-  const start = () => startServer(join(bin, 'postgres'), ['-D', data, ...flags], folder)
+  const startOn = (dataDir: string, ...more: string[]) =>
+    startServer(join(bin, 'postgres'), ['-D', dataDir, ...flags, ...more], folder)
+  const start = () => startOn(data)
   let server = await start()
   const killOnExit = () => server.kill('SIGQUIT')
   process.on('exit', killOnExit)
@@ -190,6 +200,39 @@ export async function startOwnPostgres(run = createRunName()): Promise<Postgres>
     restart: async () => {
       server = await start()
     },
+    startStandby: async () => {
+      const copy = mkdtempSync(join(folder, 'standby-'))
+      await copyOnline(url, data, copy)
+      const standbyPort = await findFreePort()
+      const primary = `host=127.0.0.1 port=${port} user=postgres`
+      const more = ['-c', `port=${standbyPort}`, '-c', `primary_conninfo=${primary}`]
+      const standby = await startOn(copy, ...more)
+      const kill = () => standby.kill('SIGQUIT')
+      process.on('exit', kill)
+      return {
+        url: Object.assign(new URL(url), { port: String(standbyPort) }).href,
+        stop: async () => {
+          process.off('exit', kill)
+          await end(standby, 'SIGQUIT')
+        },
+      }
+    },
+  }
+}
+
+/** As pg_basebackup does, which is not among the binaries of npm. */
+async function copyOnline(url: string, data: string, copy: string): Promise<void> {
+  const client = new Client({ connectionString: url })
+  await client.connect()
+  try {
+    await client.query("SELECT pg_backup_start('standby', fast => true)")
+    cpSync(data, copy, { recursive: true, filter: (source) => basename(source) !== 'postmaster.pid' })
+    const { rows } = await client.query('SELECT labelfile FROM pg_backup_stop(wait_for_archive => false)')
+    writeFileSync(join(copy, 'backup_label'), String(rows[0]?.labelfile))
+    writeFileSync(join(copy, 'standby.signal'), '')
+    if (account.uid !== undefined) execFileSync('chown', ['-R', `${account.uid}:${account.gid}`, copy])
+  } finally {
+    await client.end()
   }
 }
 
@@ -201,7 +244,7 @@ async function startServer(command: string, args: readonly string[], cwd: string
     let log = ''
     server.stderr.on('data', (piece) => {
       log += piece
-      if (log.includes('ready to accept connections')) resolve(true)
+      if (/ready to accept (read-only )?connections/.test(log)) resolve(true)
     })
     server.on('close', () => resolve(false))
     if (await promise) return server

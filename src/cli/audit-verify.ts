@@ -1,6 +1,8 @@
 import type { KeyObject } from 'node:crypto'
+import { setTimeout as pause } from 'node:timers/promises'
 import type { Command } from 'commander'
 import { dim, say, strong } from '../app/terminal.ts'
+import { type CheckpointFile, readCheckpoints } from '../audit/checkpoint-file.ts'
 import { type ComparedFile, toVerdictText } from '../audit/verdict-text.ts'
 import type { Verdict } from '../audit/verify-audit-log.ts'
 import { verifyStore } from '../audit/verify-store.ts'
@@ -8,10 +10,11 @@ import { loadConfig } from '../config/config.ts'
 import { toDatabaseText } from '../config/database-text.ts'
 import { UserError } from '../errors.ts'
 import { toFigure } from '../registry/import/progress-line.ts'
+import { readServerFacts } from '../store/server-facts.ts'
 import { openStore, type Store } from '../store/store.ts'
 import { ARCHIVE_OPTION, findNamed } from './archive-option.ts'
 import { readKeyFile, toPublicKeyOf } from './audit-key.ts'
-import { withStore } from './command-context.ts'
+import { toStoreUserError, withStore } from './command-context.ts'
 import { printDatabase } from './database.ts'
 import { addHelp } from './help.ts'
 import { type OutsideCheckpoints, withOutsideCheckpoints } from './outside-checkpoints.ts'
@@ -66,7 +69,11 @@ async function withKeyAndStore(
   const { dataDir, databaseUrl } = config
   printDatabase(config)
   const store = await openStore({ dataDir, databaseUrl, mustExist: true, isReading: true })
-  return work(key, store).finally(store.close)
+  return work(key, store)
+    .catch((error) => {
+      throw toStoreUserError(config, error)
+    })
+    .finally(store.close)
 }
 
 async function runVerify(
@@ -76,6 +83,7 @@ async function runVerify(
   options: Options,
 ): Promise<void> {
   const startedAt = performance.now()
+  if (file && (await readServerFacts(store.database))?.isStandby) await waitForCheckpoints(store, file)
   const progress = createProgress()
   const archives = findNamed(options.archive, loadConfig())
   const named = { publicKey, file, archives, onProgress: progress.show }
@@ -86,6 +94,19 @@ async function runVerify(
   if (!verdict.sound) process.exitCode = 1
   if (options.json) say(toJson(verdict, seconds, compared))
   else report(verdict, seconds, compared)
+}
+
+const REPLAY_WAIT_MS = 30_000
+const REPLAY_PAUSE_MS = 250
+
+/** A standby may not have received the last checkpoint of the file yet. */
+async function waitForCheckpoints({ audit }: Store, file: CheckpointFile): Promise<void> {
+  let last = ''
+  for await (const checkpoint of readCheckpoints(file))
+    if (checkpoint && checkpoint.time > last) last = checkpoint.time
+  const until = performance.now() + REPLAY_WAIT_MS
+  while (((await audit.lastCheckpoint())?.time ?? '') < last && performance.now() < until)
+    await pause(REPLAY_PAUSE_MS)
 }
 
 function toJson(verdict: Verdict, seconds: number, compared: ComparedFile | undefined): string {

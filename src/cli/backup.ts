@@ -4,9 +4,17 @@ import type { Command } from 'commander'
 import { say, sayJson, strong, toCount, warn } from '../app/terminal.ts'
 import { deleteOldBackups, toBackupFile } from '../backup/retention.ts'
 import { type Backup, writeBackup } from '../backup/write-backup.ts'
+import { loadConfig } from '../config/config.ts'
 import { holdsPersonNumber } from '../contract/free-text.ts'
+import { readServerFacts } from '../store/server-facts.ts'
 import { addBackupCheckCommand } from './backup-check.ts'
-import { type CommandContext, EXISTING, withCommandContext } from './command-context.ts'
+import {
+  type CommandContext,
+  EXISTING,
+  type ReadContext,
+  withCommandContext,
+  withStore,
+} from './command-context.ts'
 import { addHelp, EXIT_CODES } from './help.ts'
 import { readCount } from './options.ts'
 import { createProgress } from './progress.ts'
@@ -42,35 +50,54 @@ export function addBackupCommand(program: Command): void {
 
 async function runBackup(path: string, { force = false, keep, json }: Options): Promise<void> {
   const file = keep === undefined ? path : toBackupFile(path, new Date())
-  await withCommandContext(async ({ store, audit, rootKeys, database }) => {
-    const backup = await writeRecorded({ store, audit }, file, force)
+  const finish = async ({ rootKeys, database }: ReadContext, backup: Backup) => {
     const deleted = keep === undefined ? undefined : await deleteOldBackups(path, file, keep)
     report(file, backup, deleted, json && { database })
     warn(
       `the root key is NOT in the backup (it is in ${rootKeys.where}). Without it the backup cannot be opened. Keep a copy of the root key, away from the backup.`,
     )
-  }, EXISTING)
+  }
+  const isWritten = await withStandby(async (context) => {
+    await finish(context, await write(context, file, force))
+    warn(
+      'this server is a standby, which cannot be written: the backup is not in the audit log, and doctor and the metric of the last backup do not count it.',
+    )
+  })
+  if (isWritten) return
+  await withCommandContext(async (context) => finish(context, await writeRecorded(context, file, force)), {
+    ...EXISTING,
+    isPrinted: loadConfig().databaseUrl !== undefined,
+  })
+}
+
+/** Whether the database is a standby of PostgreSQL. If so, the work is done there. */
+async function withStandby(work: (context: ReadContext) => Promise<void>): Promise<boolean> {
+  if (loadConfig().databaseUrl === undefined) return false
+  return withStore(async (context) => {
+    const { isStandby = false } = (await readServerFacts(context.store.database)) ?? {}
+    if (isStandby) await work(context)
+    return isStandby
+  })
 }
 
 /** The audit row is written first, so that the backup contains it. */
-async function writeRecorded(
-  { store, audit }: Pick<CommandContext, 'store' | 'audit'>,
-  file: string,
-  force: boolean,
-): Promise<Backup> {
-  const progress = createProgress()
+async function writeRecorded(context: CommandContext, file: string, force: boolean): Promise<Backup> {
+  const { store, audit } = context
   const entry = { phase: 'backup_written', detail: toPlace(file) }
   await audit.record([{ ...entry, outcome: 'ok' }])
   try {
-    const backup = await writeBackup(store, file, { force, onProgress: progress.show })
+    const backup = await write(context, file, force)
     await store.meta.set({ last_backup_at: backup.header.created_at })
     return backup
   } catch (error) {
     await audit.record([{ ...entry, outcome: 'failed' }]).catch(() => {})
     throw error
-  } finally {
-    progress.clear()
   }
+}
+
+function write({ store }: ReadContext, file: string, force: boolean): Promise<Backup> {
+  const progress = createProgress()
+  return writeBackup(store, file, { force, onProgress: progress.show }).finally(progress.clear)
 }
 
 /** Where the data went. A name that looks like the number of a person is left out. */

@@ -6,6 +6,7 @@ import { toDatabaseText } from '../config/database-text.ts'
 import { toCommandAuthor } from '../contract/command-author.ts'
 import { UserError } from '../errors.ts'
 import { type Fatal, toFatal } from '../store/failure.ts'
+import { toPostgresUserError } from '../store/postgres-user-error.ts'
 import { openSealedStore, type SealedStore } from '../store/sealed-store.ts'
 import { printDatabase, refuseStrayDatabase } from './database.ts'
 
@@ -92,7 +93,13 @@ export async function withStore<T>(work: (context: ReadContext) => Promise<T>): 
   const sealed = await openSealedStore(config, { mustExist: true, isReading: true })
   try {
     return await work({ ...sealed, config, database: toDatabaseText(config) })
+  } catch (error) {
+    throw toStoreUserError(config, error)
   } finally {
     await sealed.store.close()
   }
 }
+
+/** A standby refuses some reads, and may end long ones. */
+export const toStoreUserError = ({ databaseUrl }: Config, error: unknown): unknown =>
+  databaseUrl === undefined ? error : toPostgresUserError(databaseUrl, error)

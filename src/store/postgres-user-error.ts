@@ -41,11 +41,23 @@ export function toPostgresUserError(url: string, error: unknown): Error {
   return reason === undefined ? (error as Error) : new UserError(`${place} ${reason}`)
 }
 
+/** What a hot standby does not allow. It ends a statement or a connection that needs rows which its primary has removed. */
+function toStandbyReason(code: string, message: string): string | undefined {
+  if (code === '25006') return 'is read-only. Give the address of the primary in TABBAT_DATABASE_URL.'
+  if (code === '0A000' && message.includes('during recovery'))
+    return 'is a standby, where this cannot be read. Give the address of the primary in TABBAT_DATABASE_URL.'
+  if (message.includes('conflict with recovery'))
+    return 'is a standby, and ended a long read because its primary removed the rows. Set max_standby_streaming_delay = -1 or hot_standby_feedback = on there, and run this again.'
+  return undefined
+}
+
 function toReason(error: unknown, database: string): string | undefined {
   const code = toCode(error)
   const message = String((error as Failure).message)
   if (error instanceof ReadOnlyServer)
     return 'is read-only. Promote a server, or add the address of the primary to TABBAT_DATABASE_URL.'
+  const reason = toStandbyReason(code, message)
+  if (reason !== undefined) return reason
   if (isTransient(error))
     return `cannot be reached (${code || 'no answer'}). Start it, or correct TABBAT_DATABASE_URL.`
   if (code.startsWith('28') || message.startsWith('SASL'))
@@ -53,7 +65,6 @@ function toReason(error: unknown, database: string): string | undefined {
   if (code === '3D000') return `has no database ${database}. Create it, or correct TABBAT_DATABASE_URL.`
   if (code === '42501' || code === '3F000')
     return `does not let this user create tables in ${database}. Make the user the owner of the database.`
-  if (code === '25006') return 'is read-only. Give the address of the primary in TABBAT_DATABASE_URL.'
   if (FOREIGN.includes(code))
     return `has tables of another program in ${database}. Give Tabbat a database of its own.`
   if (/CERT|TLS|SSL|SIGNATURE|ENOENT/.test(code) || message.includes('SSL'))

@@ -6,7 +6,7 @@ import { UserError } from '../errors.ts'
 import { toDatabasePlace } from '../settings/database-url.ts'
 import type { Database } from './database.ts'
 import { toFatal } from './failure.ts'
-import { migrate, requireSchema } from './migrate.ts'
+import { migrate, OlderSchema, requireSchema } from './migrate.ts'
 import { createNodeTable } from './node-table.ts'
 import { toPostgresUserError } from './postgres-user-error.ts'
 import { copyIfReadOnly, type ReadableFile } from './read-only-copy.ts'
@@ -49,7 +49,7 @@ export type StoreOptions = {
   readonly databaseUrl: string | undefined
   /** For a server: SQLite is written by a thread, and calls to PostgreSQL have short timeouts. */
   readonly writerThread?: boolean
-  /** Nothing will be written, so the database may be on a read-only file system. */
+  /** Nothing will be written, so the database may be on a read-only file system or a standby. An older schema is brought up to date. */
   readonly isReading?: boolean
   /** Refuse an older schema (OlderSchema) instead of changing it. */
   readonly keepsSchema?: boolean
@@ -149,12 +149,21 @@ async function openDatabase(
           ...limits,
         })
   try {
-    await (options.keepsSchema ? requireSchema : migrate)(database)
+    await prepareSchema(database, options)
     return database
   } catch (error) {
     await database.close()
     throw databaseUrl === undefined ? toSqliteUserError(path, error) : toPostgresUserError(databaseUrl, error)
   }
+}
+
+/** A present schema is not touched for reading: a standby of PostgreSQL refuses every statement that could write. */
+async function prepareSchema(database: Database, { keepsSchema, isReading }: StoreOptions): Promise<void> {
+  if (!keepsSchema && !isReading) return migrate(database)
+  await requireSchema(database).catch((error) => {
+    if (keepsSchema || !(error instanceof OlderSchema)) throw error
+    return migrate(database)
+  })
 }
 
 /** In a server on PostgreSQL, heartbeats have a connection of their own: requests that use all others must not make it look dead. */
