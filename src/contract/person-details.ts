@@ -10,8 +10,8 @@ export type PersonDetails = { readonly [Field in DetailField]?: string | undefin
 const nameInput = (whose: string, example: string) =>
   Type.Optional(
     input({
-      pattern: "^(?=.*\\p{L})[\\p{L}\\p{M}'‘’ʼʻ`´.,\\- ]+$",
-      rule: 'must be a name of at most 100 letters, spaces, hyphens, apostrophes and dots',
+      pattern: "^(?=.*\\p{L})[\\p{L}\\p{M}'‘’ʼʻ`´.,()\\- ]+$",
+      rule: 'must be a name of at most 100 letters, spaces, hyphens, apostrophes, dots, commas and parentheses',
       description: `${whose} name of the customer, to be compared with the record: see the response header Tabbat-Match.`,
       example,
       pii: true,

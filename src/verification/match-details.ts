@@ -6,8 +6,7 @@ import {
   REQUIRE_MATCH,
 } from '../contract/person-details.ts'
 import type { Caller } from '../keys/caller.ts'
-import { HIDDEN } from './mask.ts'
-import { foldName, isSameName, type Level, sharesNames } from './name-match.ts'
+import { foldName, isSameName, type Level, takeNames, withoutTitles } from './name-match.ts'
 
 /** The fields of a record that details are compared with. */
 export type PersonInfo = {
@@ -45,9 +44,25 @@ export function checkRequired(
   { requireMatch }: Caller,
   { compared }: DetailMatch,
 ): 'met' | 'mismatch' | 'unknown' {
-  const levels = requireMatch === undefined ? [] : REQUIRE_MATCH[requireMatch].map((field) => compared[field])
-  if (levels.includes('no')) return 'mismatch'
-  return levels.includes(undefined) ? 'unknown' : 'met'
+  if (requireMatch === undefined) return 'met'
+  const results = [
+    ...(requireMatch === 'dob' ? [] : [checkNames(compared)]),
+    ...(requireMatch === 'name' ? [] : [checkDay(compared)]),
+  ]
+  if (results.includes('mismatch')) return 'mismatch'
+  return results.includes('unknown') ? 'unknown' : 'met'
+}
+
+/** A record without one of the names decides nothing: the other one may stand in the wrong field. */
+function checkNames({ first_name, last_name }: Levels) {
+  const levels = [first_name, last_name]
+  if (levels.includes(undefined)) return 'unknown'
+  return levels.includes('no') || !levels.includes('exact') ? 'mismatch' : 'met'
+}
+
+function checkDay({ date_of_birth }: Levels) {
+  if (date_of_birth === undefined) return 'unknown'
+  return date_of_birth === 'no' ? 'mismatch' : 'met'
 }
 
 /** `first_name=exact, date_of_birth=no`; undefined if nothing was compared. */
@@ -78,48 +93,52 @@ function hideFields(person: PersonInfo, hidden: readonly string[]): PersonInfo {
 }
 
 function compare({ first_name, last_name, date_of_birth }: PersonDetails, person: PersonInfo): Levels {
-  const record = foldAll(person)
-  const first = fold(first_name)
-  const last = fold(last_name)
-  // The family name is often written first.
-  const isSwapped = isSameName(first, record.last) && isSameName(last, record.first)
   return {
-    first_name: first_name === undefined ? undefined : toNameLevel(first, record.first, record, isSwapped),
-    last_name: last_name === undefined ? undefined : toNameLevel(last, record.last, record, isSwapped),
+    ...compareNames(first_name, last_name, person),
     date_of_birth: date_of_birth === undefined ? undefined : toDayLevel(date_of_birth, person.date_of_birth),
   }
 }
 
-type FoldedPerson = {
-  readonly first: readonly string[]
-  readonly last: readonly string[]
-  readonly full: readonly string[]
-  readonly all: ReadonlySet<string>
-}
-
-/** A masked value of a vendor is as good as none. */
-const fold = (name: string | undefined) => (name === undefined || name === HIDDEN ? [] : foldName(name))
-
-function foldAll({ first_name, middle_name, last_name, maiden_name, full_name }: PersonInfo): FoldedPerson {
-  const [first, last, full] = [fold(first_name), fold(last_name), fold(full_name)]
+/** Each name of the record serves one field, so that a first name is not accepted as the last name too. */
+function compareNames(
+  first_name: string | undefined,
+  last_name: string | undefined,
+  person: PersonInfo,
+): Levels {
+  const [first, last] = [fold(first_name), fold(last_name)]
+  const own = { first: fold(person.first_name), last: fold(person.last_name) }
+  // The family name is often written first.
+  const isSwapped = isSameName(first, own.last) && isSameName(last, own.first)
+  const isFirst = isSwapped || isSameName(first, own.first)
+  const isLast = isSwapped || isSameName(last, own.last)
+  let left: Words = [
+    ...(isFirst ? [] : withoutTitles(own.first)),
+    ...(isLast ? [] : withoutTitles(own.last)),
+    ...toOtherNames(person, [...own.first, ...own.last]),
+  ]
+  const toLevel = (given: Words, isExact: boolean): Level => {
+    const rest = isExact ? undefined : takeNames(given, left)
+    left = rest ?? left
+    return isExact ? 'exact' : rest ? 'partial' : 'no'
+  }
+  const isKnown = (name: string | undefined, recorded: Words) => name !== undefined && recorded.length > 0
   return {
-    first,
-    last,
-    full,
-    all: new Set([...first, ...fold(middle_name), ...last, ...fold(maiden_name), ...full]),
+    first_name: isKnown(first_name, own.first) ? toLevel(first, isFirst) : undefined,
+    last_name: isKnown(last_name, own.last) ? toLevel(last, isLast) : undefined,
   }
 }
 
-function toNameLevel(
-  given: readonly string[],
-  own: readonly string[],
-  { full, all }: FoldedPerson,
-  isSwapped: boolean,
-): Level | undefined {
-  if (own.length === 0 && full.length === 0) return undefined
-  if (isSwapped || isSameName(given, own)) return 'exact'
-  return sharesNames(given, all) ? 'partial' : 'no'
+/** The further names, each once: a full name repeats the others. */
+function toOtherNames({ middle_name, maiden_name, full_name }: PersonInfo, known: Words): readonly string[] {
+  const others = new Set([middle_name, maiden_name, full_name].map(fold).flatMap(withoutTitles))
+  return [...others.difference(new Set(known))]
 }
+
+type Words = readonly string[]
+
+/** A value that a vendor masked, in whole or in part, is as good as none. */
+const fold = (name: string | undefined): Words =>
+  name === undefined || name.includes('*') ? [] : foldName(name)
 
 function toDayLevel(given: string, recorded: string): Level | undefined {
   const [one, other] = [readDay(given), readDay(recorded)]

@@ -1,6 +1,7 @@
+import { readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { foldName, isSameName, sharesNames } from './name-match.ts'
+import { foldName, isSameName, TITLES, takeNames } from './name-match.ts'
 
 const isSame = (one: string, other: string) => isSameName(foldName(one), foldName(other))
 const name = fc.oneof(
@@ -23,6 +24,14 @@ describe('the same name', () => {
     ['Alhaji Musa', 'Musa'],
     ['Mrs. Dr. Ngozi', 'Ngozi'],
     ['Chief', 'chief'],
+    ['Ngozi (Mrs)', 'Ngozi'],
+    ['Barr. (Mrs) Ngozi', 'Ngozi, Esq.'],
+    ['Pastor Emeka', 'Emeka'],
+    ['Malam Musa', 'Mallam Musa'],
+    ['Sir Emeka', 'Emeka'],
+    ['Barrister Ngozi', 'NGOZI'],
+    ['محـــمد', 'محمد'],
+    ['مُحَمَّد', 'محمد'],
     ['Ｃｈｉｄｉ', 'Chidi'],
     ['Straße', 'STRASSE'],
     [' Ada  ', 'Ada'],
@@ -36,6 +45,9 @@ describe('the same name', () => {
     ['Ada Ada', 'Ada'],
     ['A', 'Ada'],
     ['Alhaji', 'Musa'],
+    ['Sir', 'Pastor'],
+    ['Prince Emeka', 'Justice Emeka'],
+    ['Mrs', 'Ngozi (Mrs)'],
     ['-', '-'],
     ['', ''],
   ])('is not %s, %s', (one, other) => {
@@ -69,19 +81,38 @@ it('folds a name that is folded already to itself', () => {
   )
 })
 
+it('ignores a title before or after a name, whatever the name', () => {
+  const title = fc.constantFrom(...TITLES)
+  fc.assert(
+    fc.property(name, title, title, (one, before, after) => {
+      if (foldName(one).length === 0) return
+      expect(isSame(one, `${before.toUpperCase()}. ${one}`)).toBe(true)
+      expect(isSame(one, `${one} (${after})`)).toBe(true)
+      expect(isSame(one, `${before} ${one}, ${after}`)).toBe(true)
+    }),
+  )
+})
+
+it('has the titles that docs/match.md lists', () => {
+  const [, list = ''] = readFileSync('docs/match.md', 'utf8').match(/^## Titles$.*?\n\n(Mr, .*?)\.\n/ms) ?? []
+  expect(new Set(foldName(list))).toEqual(TITLES)
+})
+
 describe('shared names', () => {
-  const known = new Set(['adaeze', 'ngozi', 'okafor', 'a'])
+  const known = ['adaeze', 'ngozi', 'okafor', 'a']
   it.each([
     ['Adaeze', true],
     ['Ngozi', true],
     ['Adaeze Joy', true],
     ['Mrs Adaeze Joy', true],
+    ['Adaeze Adaeze', true],
+    ['Adaeze Adaeze Adaeze', false],
     ['Joy', false],
     ['Joy Adaeze Peace', false],
     ['Ada', false],
     ['A', false],
     ['Ibrahim Musa Chidi Emeka Okafor', false],
   ])('%s: %s', (given, shares) => {
-    expect(sharesNames(foldName(given), known)).toBe(shares)
+    expect(takeNames(foldName(given), known) !== undefined).toBe(shares)
   })
 })

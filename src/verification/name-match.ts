@@ -17,18 +17,24 @@ const PLAIN: Readonly<Record<string, string>> = {
 }
 const PLAIN_PATTERN = new RegExp(`[${Object.keys(PLAIN).join('')}]`, 'gu')
 
-/** Only words that are hardly ever names themselves. */
-const TITLES = new Set(
-  'mr mrs ms miss mister dr prof professor engr chief alh alhaji alhaja hajia hajiya mallam barr rev hon'.split(
-    ' ',
-  ),
+/** Only words that are hardly ever names themselves: Prince and Justice are names. */
+export const TITLES: ReadonlySet<string> = new Set(
+  [
+    'mr mrs ms miss mister madam mallam malam mal sir lady dame dr doctor prof professor',
+    'engr engineer arc architect barr barrister esq esquire pharm surv qs hon honourable honorable sen senator amb comr comrade',
+    'chief otunba oloye alh alhaji alhaja haj hajia hajiya hajja',
+    'rev revd reverend pst pastor evang evangelist',
+  ]
+    .join(' ')
+    .split(' '),
 )
 
 /** The words of a name in one spelling: no case, accents, apostrophes, hyphens or dots. */
 export const foldName = (name: string): readonly string[] =>
   name
     .normalize('NFKD')
-    .replace(/[\p{M}\p{Cf}'‘’ʼʻ`´]/gu, '')
+    // U+0640 is the tatweel, which only makes an Arabic word longer.
+    .replace(/[\p{M}\p{Cf}\u0640'‘’ʼʻ`´]/gu, '')
     .toUpperCase()
     .toLowerCase()
     .replace(PLAIN_PATTERN, (letter) => PLAIN[letter] ?? letter)
@@ -37,27 +43,37 @@ export const foldName = (name: string): readonly string[] =>
     .split(/[^\p{L}\p{N}]+/u)
     .filter((word) => word !== '')
 
-/** The same name: the same words in any order, or written together, with or without titles before them. */
+/** The same name: the same words in any order, or written together, with or without titles before and after them. */
 export function isSameName(one: readonly string[], other: readonly string[]): boolean {
   if (one.length === 0 || other.length === 0) return false
-  const others = toReadings(other)
-  return toReadings(one).some((reading) => others.some((each) => isSameReading(reading, each)))
+  const readings = [other, withoutTitles(other)]
+  return [one, withoutTitles(one)].some((mine) => readings.some((each) => isSameReading(mine, each)))
 }
 
-function toReadings(words: readonly string[]): readonly (readonly string[])[] {
-  const start = words.findIndex((word) => !TITLES.has(word))
-  return start > 0 ? [words, words.slice(start)] : [words]
+/** A name of nothing but titles is a name. */
+export function withoutTitles(words: readonly string[]): readonly string[] {
+  const start = words.findIndex(isNoTitle)
+  return start === -1 ? words : words.slice(start, words.findLastIndex(isNoTitle) + 1)
 }
+
+const isNoTitle = (word: string) => !TITLES.has(word)
 
 const isSameReading = (one: readonly string[], other: readonly string[]) =>
   one.join('') === other.join('') || one.toSorted().join(' ') === other.toSorted().join(' ')
 
 /**
- * At least half of the words are names of the person. Initials do not count. A long list of names does not match, so that one
- * request cannot try many.
+ * The names that are left after at least half of the words were found among them; undefined if fewer were. Initials do not
+ * count. A long list of names does not match, so that one request cannot try many.
  */
-export function sharesNames(given: readonly string[], known: ReadonlySet<string>): boolean {
-  const words = toReadings(given).at(-1) ?? []
-  const shared = words.filter((word) => word.length > 1 && known.has(word))
-  return shared.length > 0 && shared.length * 2 >= words.length
+export function takeNames(given: readonly string[], names: readonly string[]): readonly string[] | undefined {
+  const words = withoutTitles(given)
+  const left = [...names]
+  const shared = words.filter((word) => word.length > 1 && remove(word, left))
+  return shared.length > 0 && shared.length * 2 >= words.length ? left : undefined
+}
+
+function remove(word: string, names: string[]): boolean {
+  const index = names.indexOf(word)
+  if (index !== -1) names.splice(index, 1)
+  return index !== -1
 }

@@ -1,4 +1,6 @@
+import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createRowCleaner } from '../../src/registry/import/clean-row.ts'
 import { sealEntry } from '../../src/registry/sealed-entry.ts'
 import { toNinPerson, toPhoneCoreOf } from '../../src/simulator/people.ts'
 import { qoreid } from '../../src/simulator/qoreid.ts'
@@ -90,6 +92,14 @@ describe('in the sandbox', () => {
     expect(answer.match).toBe(match)
   })
 
+  it('the example of docs/match.md gets the answer that the page shows', async () => {
+    const page = readFileSync('docs/match.md', 'utf8')
+    const body = JSON.parse(page.match(/-d '(\{.*\})'/)?.[1] ?? '')
+    const answer = await client.send('verify-nin', body)
+    expect(answer.status).toBe(200)
+    expect(answer.match).toBe(page.match(/^Tabbat-Match: (.*)$/m)?.[1])
+  })
+
   it('compares a BVN too', async () => {
     const { personal_info: info } = toBvnRecord('22345678901', CORE)
     const { first_name, last_name, date_of_birth } = info
@@ -99,7 +109,7 @@ describe('in the sandbox', () => {
   })
 
   it('compares long and accented names', async () => {
-    const names = { first_name: 'oluwasegun ayobami', last_name: 'Nwankwo Adesina Onabanjo' }
+    const names = { first_name: 'oluwasegun ayobami (Mr)', last_name: 'Nwankwo Adesina Onabanjo' }
     const answer = await client.nin({ nin: '00000000003', ...names })
     expect(answer.match).toBe('first_name=exact, last_name=exact')
   })
@@ -206,6 +216,44 @@ describe.each(engines)('with the registry, on %s', (engine) => {
   })
   afterAll(() => server.close())
   const NO = { first_name: 'Zzyzx' }
+
+  /** Imports a record of a NIN and a BVN, and asks for both with a key that requires the names. */
+  const askRequired = async (number: string, recorded: object, given: object) => {
+    const { store, keyring } = server.context
+    const key = await server.createKey({ mode: 'live', requireMatch: 'name' })
+    const personal_info = { phone_number: PHONE, date_of_birth: '05-01-1990', ...recorded }
+    const records = (['nin', 'bvn'] as const).map((kind) => {
+      const { record } = createRowCleaner(kind)({ [`${kind}_number`]: number, personal_info })
+      return sealEntry(keyring(), kind, number, { record, mediaId: null })
+    })
+    await store.registry.save({ records, media: [], at: Date.now() })
+    const nin = await client.send('verify-nin', { nin: number, phone: PHONE, ...given }, key)
+    const bvn = await client.send('verify-bvn', { bvn: number, phone: PHONE, amount: '1', ...given }, key)
+    return [nin, bvn].map(({ status, text }) => `${status} ${JSON.parse(text).code ?? 'verified'}`)
+  }
+  const OKAFOR = { first_name: 'Ngozi', middle_name: 'Ada', last_name: 'Okafor' }
+  const GIVEN = { first_name: 'Ngozi', last_name: 'Okafor' }
+
+  it.each([
+    ['66000000001', { first_name: '' }],
+    ['66000000002', { last_name: '' }],
+    ['66000000003', { first_name: '****' }],
+    ['66000000004', { last_name: '********' }],
+    ['66000000005', { first_name: '', last_name: '', middle_name: 'Ngozi' }],
+  ])('%s: a record with %o decides nothing about the names', async (number, lacking) => {
+    const answers = await askRequired(number, { ...OKAFOR, ...lacking }, GIVEN)
+    expect(answers).toEqual(['502 source_bad_response', '502 source_bad_response'])
+  })
+
+  it.each([
+    ['67000000001', { first_name: 'Ngozi', last_name: 'Ngozi' }, '422 not_verified'],
+    ['67000000002', { first_name: 'Ada', last_name: 'Ada' }, '422 not_verified'],
+    ['67000000003', { first_name: 'Okafor', last_name: 'Okafor' }, '422 not_verified'],
+    ['67000000004', { first_name: 'Ngozi (Mrs)', last_name: 'Okafor' }, '200 verified'],
+    ['67000000005', { first_name: 'Okafor', last_name: 'Pastor Ngozi' }, '200 verified'],
+  ])('%s: each name of the record serves one field of %o', async (number, given, expected) => {
+    expect(await askRequired(number, OKAFOR, given)).toEqual([expected, expected])
+  })
 
   it('a detail that differs counts as a wrong guess, also at the same time', async () => {
     const key = await server.createKey({ mode: 'live' })
