@@ -68,8 +68,8 @@ export function openBatches(deps: BatchDeps): Batches {
         void feeder.wake()
       }
     },
-    find: async (id, lineage) => (isBatchId(id) ? table.find(id, lineage, steadyNow()) : undefined),
-    list: (before, most) => table.list(before, most, steadyNow()),
+    find: async (id, lineage) => (isBatchId(id) ? table.find(id, lineage, keepMs, steadyNow()) : undefined),
+    list: (before, most) => table.list(before, most, keepMs, steadyNow()),
     toView: (batch) => toBatchView(batch, { rowsPerMinute, keepMs }),
     listRefusals: (id) => listRefusals(deps, id),
     readResults: async (id, type, actor, scopes) => {

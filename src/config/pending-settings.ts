@@ -12,7 +12,7 @@ export const PENDING_SETTINGS = {
     'TABBAT_PENDING_KEEP',
     '24h',
     duration({ least: '1m', most: '30d' }),
-    'How long the answer of a pending verification is kept (sealed). After it, the answer is 410 for seven days, then 404.',
+    'How long the answer of a pending verification is kept (sealed). After it, the answer is 410 for seven days, then 404. Under an Idempotency-Key the response is stored for 24 hours whatever is set here.',
   ),
   pendingWait: setting(
     'TABBAT_PENDING_WAIT',

@@ -20,6 +20,7 @@ import {
 import type { Database, Row } from './database.ts'
 import { toSharedNow } from './database-clock.ts'
 import { deleteSome, ROWS_PER_STEP } from './delete-some.ts'
+import { STORED_MS } from './idempotency-table.ts'
 import { toQueuedColumns } from './queue-rows.ts'
 
 type RefusedBatchRow = Pick<BatchResult, 'line' | 'reference' | 'label'> & { readonly refusals: string }
@@ -37,10 +38,15 @@ export type BatchTable = {
   readonly breakOff: (batch: Receiver) => Promise<void>
   /** Moves rows to the queue of verifications: see batch-feed.ts. */
   readonly feed: (options: FeedOptions, now: number) => Promise<number>
-  /** A batch that was accepted. Of one key only, if a lineage is given. */
-  readonly find: (id: string, lineage: string | undefined, now: number) => Promise<Batch | undefined>
+  /** A batch that was accepted and is kept. Of one key only, if a lineage is given. */
+  readonly find: (
+    id: string,
+    lineage: string | undefined,
+    keepMs: number,
+    now: number,
+  ) => Promise<Batch | undefined>
   /** The latest first, created before that time. */
-  readonly list: (before: number, most: number, now: number) => Promise<Batch[]>
+  readonly list: (before: number, most: number, keepMs: number, now: number) => Promise<Batch[]>
   /** Answers are kept until the given time after the end of the batch. */
   readonly listResults: (
     id: string,
@@ -52,11 +58,16 @@ export type BatchTable = {
   readonly listStopping: (now: number) => Promise<Batch[]>
   /** No further row begins. */
   readonly stop: (id: string, now: number) => Promise<void>
-  /** Deletes some rows of a batch whose time is over. Returns a full step while there may be more. */
+  /**
+   * Deletes some rows of a batch whose time is over. Returns a full step while there may be more. The batch itself stays as
+   * long as its Idempotency-Key.
+   */
   readonly forget: (keepMs: number, now: number) => Promise<number>
 }
 
 export function createBatchTable(database: Database): BatchTable {
+  const toIsKept = (now: string, keepMs: string) =>
+    `accepted_at IS NOT NULL AND (ended_at IS NULL OR ended_at > ${toSharedNow(database, now)} - CAST(${keepMs} AS BIGINT))`
   const toColumns = (now: string) => `${BATCH_COLUMNS}, ${PLAN_COLUMNS}, ${toSharedNow(database, now)} AS now`
   return {
     begin: (batch, now) => database.transaction((inside) => beginBatch(inside, batch, now)),
@@ -65,22 +76,22 @@ export function createBatchTable(database: Database): BatchTable {
       database.transaction((inside) => acceptBatch(inside, batch, received, now)),
     breakOff: async ({ id, owner }) => void (await database.prepare(BREAK).run(id, owner)),
     feed: (options, now) => database.transaction((inside) => feedBatches(inside, options, now)),
-    find: async (id, lineage, now) => {
+    find: async (id, lineage, keepMs, now) => {
       const row = await database
         .prepare(
-          `SELECT ${toColumns('$3')} FROM batches WHERE batches.id = $1 AND accepted_at IS NOT NULL
+          `SELECT ${toColumns('$3')} FROM batches WHERE batches.id = $1 AND ${toIsKept('$3', '$4')}
            AND (batches.lineage = $2 OR CAST($2 AS TEXT) IS NULL)`,
         )
-        .get(id, lineage ?? null, now)
+        .get(id, lineage ?? null, now, keepMs)
       return row && toBatch(row)
     },
-    list: async (before, most, now) => {
+    list: async (before, most, keepMs, now) => {
       const rows = await database
         .prepare(
-          `SELECT ${toColumns('$3')} FROM batches WHERE created_at < $1 AND accepted_at IS NOT NULL
+          `SELECT ${toColumns('$3')} FROM batches WHERE created_at < $1 AND ${toIsKept('$3', '$4')}
            ORDER BY created_at DESC LIMIT $2`,
         )
-        .all(before, most, now)
+        .all(before, most, now, keepMs)
       return rows.map(toBatch)
     },
     listResults: async (id, { afterLine, most, keepMs }, now) =>
@@ -146,14 +157,22 @@ async function forgetInside(inside: Database, keepMs: number, now: number): Prom
     .prepare(`SELECT id FROM batches WHERE ended_at IS NULL AND ${toStale(at)} LIMIT 1`)
     .get(now)
   if (stale) await inside.prepare(BREAK).run(String(stale.id), null)
+  const hasRows = 'EXISTS (SELECT 1 FROM batch_rows WHERE batch = batches.id)'
   const over = await inside
     .prepare(
       `SELECT id FROM batches WHERE ended_at IS NOT NULL AND (state = 'broken' OR ended_at <= ${at} - $2)
+         AND (${hasRows} OR idempotency IS NULL OR ended_at <= ${at} - ${STORED_MS})
        ORDER BY ended_at LIMIT 1`,
     )
     .get(now, keepMs)
   if (!over) return 0
-  const deleted = await deleteSome(inside, 'batch_rows', 'batch = $1', String(over.id))
-  if (deleted < ROWS_PER_STEP) await inside.prepare('DELETE FROM batches WHERE id = $1').run(String(over.id))
+  const id = String(over.id)
+  const deleted = await deleteSome(inside, 'batch_rows', 'batch = $1', id)
+  if (deleted < ROWS_PER_STEP)
+    await inside
+      .prepare(
+        `DELETE FROM batches WHERE id = $2 AND (idempotency IS NULL OR ended_at <= ${at} - ${STORED_MS})`,
+      )
+      .run(now, id)
   return ROWS_PER_STEP
 }

@@ -1,7 +1,11 @@
+import { DAY_MS } from '../contract/time.ts'
 import type { Database, Row } from './database.ts'
 import { toSharedNow } from './database-clock.ts'
 import { deleteSome } from './delete-some.ts'
 import { HEARTBEATS } from './node-table.ts'
+
+/** How long an Idempotency-Key is known after its response, whatever else is kept. */
+export const STORED_MS = DAY_MS
 
 /** One use of an Idempotency-Key. Only a keyed hash of the key is stored. */
 type Claim = {

@@ -1,7 +1,7 @@
-import { DAY_MS } from '../contract/time.ts'
 import type { Database } from './database.ts'
 import { toSharedNow } from './database-clock.ts'
 import { appendEvents } from './event-table.ts'
+import { STORED_MS } from './idempotency-table.ts'
 import type { Cancel, Finish, Retry } from './queue-change.ts'
 import { recordEnds } from './queue-ends.ts'
 import { type Lane, type NewQueued, packValues, toUnpack } from './queue-rows.ts'
@@ -144,14 +144,14 @@ const STORED = 'key_id = $1 AND operation = $2 AND name = $3 AND sealed IS NOT N
 /** The answer takes the place of the response "pending". */
 async function replaceStored(inside: Database, row: QueueRow, finish: Finish, now: number): Promise<void> {
   const { lineage, operation, idempotency } = row
-  const { stored, keepMs, subject } = finish
+  const { stored, subject } = finish
   if (!stored) return freeKey(inside, row, now)
-  const until = `${toSharedNow(inside, '$5')} + CAST($6 AS BIGINT)`
+  const until = `${toSharedNow(inside, '$5')} + ${STORED_MS}`
   await inside
     .prepare(
-      `UPDATE idempotency SET sealed = $4, expires_at = ${until}, subject = COALESCE($7, subject) WHERE ${STORED}`,
+      `UPDATE idempotency SET sealed = $4, expires_at = ${until}, subject = COALESCE($6, subject) WHERE ${STORED}`,
     )
-    .run(lineage, operation, idempotency, stored, now, keepMs, subject ?? null)
+    .run(lineage, operation, idempotency, stored, now, subject ?? null)
 }
 
 /** The Idempotency-Key can be used again. After a paid call its row stays, with the count. */
@@ -165,7 +165,7 @@ async function freeKey(
     await inside.prepare(`DELETE FROM idempotency WHERE ${STORED}`).run(lineage, operation, idempotency)
     return
   }
-  const until = `${toSharedNow(inside, '$5')} + ${DAY_MS}`
+  const until = `${toSharedNow(inside, '$5')} + ${STORED_MS}`
   await inside
     .prepare(
       `UPDATE idempotency SET sealed = NULL, lease_until = 0, paid_calls = $4, expires_at = ${until} WHERE ${STORED}`,

@@ -1,14 +1,12 @@
-import { DAY_MS, steadyNow } from '../contract/time.ts'
+import { steadyNow } from '../contract/time.ts'
 import type { Keyring } from '../crypto/keyring.ts'
 import { seal, toAssociatedData, unseal } from '../crypto/seal.ts'
 import { AppError, type ErrorCode } from '../errors.ts'
 import type { PaidCalls } from '../sources/guard/call-guard.ts'
 import type { Completion } from '../store/completion.ts'
-import type { ClaimId, IdempotencyTable } from '../store/idempotency-table.ts'
+import { type ClaimId, type IdempotencyTable, STORED_MS } from '../store/idempotency-table.ts'
 import { hashKeyUse, type KeyUse } from './idempotency-key.ts'
 
-/** How long the first response is stored. */
-const STORED_MS = DAY_MS
 /**
  * Longer than any verification takes. A claim that is older belongs to a process that died. On PostgreSQL its death is
  * noticed sooner, by its heartbeat.

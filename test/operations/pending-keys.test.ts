@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest'
+import { DAY_MS } from '../../src/contract/time.ts'
 import { changeKey } from '../../src/keys/change-key.ts'
 import { dojah } from '../../src/simulator/dojah.ts'
 import { toPhoneCoreOf } from '../../src/simulator/people.ts'
@@ -8,6 +9,7 @@ import { createTestDatabase, hasPostgres } from '../postgres.ts'
 
 const NIN = '12345678901'
 const PHONE = `0${toPhoneCoreOf(NIN)}`
+const toLineage = (key: string) => key.slice(9, 17)
 const toWrongPhone = (order: number) => `0809999999${order}`
 const opened: { close: () => Promise<unknown> }[] = []
 afterEach(async () => {
@@ -15,11 +17,16 @@ afterEach(async () => {
 })
 
 /** A server with one vendor, and a key that asks it later. */
-async function openServer(engine: string) {
+async function openServer(engine: string, settings: Record<string, string> = {}) {
   const database = engine === 'PostgreSQL' ? { TABBAT_DATABASE_URL: await createTestDatabase() } : {}
   const vendor = await openStandIn(dojah)
   opened.push(vendor)
-  const server = await openTestApp({ ...database, TABBAT_NIN_SOURCES: 'dojah', ...vendor.settings })
+  const server = await openTestApp({
+    ...database,
+    TABBAT_NIN_SOURCES: 'dojah',
+    ...vendor.settings,
+    ...settings,
+  })
   opened.push(server)
   const { queue, store } = server.context
   const key = await server.createKey({ mode: 'live' })
@@ -42,7 +49,23 @@ async function openServer(engine: string) {
       await queue.signals.waitForEnd(reference, 20)
     }
   }
-  return { ...server, vendor, key, ask, call, attempted }
+  const ended = async (reference: string) => {
+    while (
+      ((await store.queue.find(reference, toLineage(key), Date.now()))?.state ?? 'pending') === 'pending'
+    )
+      await queue.signals.waitForEnd(reference, 20)
+  }
+  /** As if time had passed, and the cleanup had run. */
+  const age = async (ms: number) => {
+    for (const sql of [
+      'UPDATE queued_verifications SET due_at = due_at - $1, expires_at = expires_at - $1',
+      'UPDATE idempotency SET expires_at = expires_at - $1',
+    ])
+      await store.database.prepare(sql).run(ms)
+    await store.queue.forget(queue.settings.keepMs, Date.now())
+    await store.idempotency.forget(Date.now())
+  }
+  return { ...server, vendor, key, ask, call, attempted, ended, age }
 }
 
 const engines = hasPostgres() ? ['SQLite', 'PostgreSQL'] : ['SQLite']
@@ -80,6 +103,37 @@ describe.each(engines)('the Idempotency-Key of a pending verification on %s', (e
     }
     expect(references.size).toBeGreaterThanOrEqual(2)
     expect(vendor.count()).toBe(2)
+  })
+
+  it('leads to the answer for a day, also when the answer itself is kept for a minute', async () => {
+    const { context, vendor, ask, call, attempted, age } = await openServer(engine, {
+      TABBAT_PENDING_KEEP: '1m',
+    })
+    const { reference } = await ask('order-1')
+    await attempted(reference)
+    await age(DAY_MS - 60_000)
+    expect((await call('GET', reference)).statusCode).toBe(410)
+    expect(await ask('order-1')).toEqual({ status: 200, reference })
+    expect(vendor.count()).toBe(1)
+    await age(120_000)
+    const again = await ask('order-1')
+    expect([again.status, again.reference === reference]).toEqual([202, false])
+    await attempted(again.reference)
+    expect(context.queue.signals.ended).toEqual({ verified: 2 })
+  })
+
+  it('pays for no further call within a day after the verification has expired', async () => {
+    const { vendor, ask, ended, age } = await openServer(engine, {
+      TABBAT_PENDING_KEEP: '1m',
+      TABBAT_PAID_CALLS: '1',
+    })
+    vendor.fail('malformed_json')
+    const { reference } = await ask('order-1')
+    await ended(reference)
+    expect(vendor.count()).toBe(1)
+    await age(DAY_MS - 60_000)
+    expect(await ask('order-1')).toEqual({ status: 504, reference })
+    expect(vendor.count()).toBe(1)
   })
 
   it('runs again after a limit was reached, when the limit is lifted', async () => {

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { steadyNow } from '../../src/contract/time.ts'
+import { DAY_MS, steadyNow } from '../../src/contract/time.ts'
 import type { NewBatchRow } from '../../src/store/batch.ts'
 import type { Store } from '../../src/store/store.ts'
 import { describeEngines, ENGINES } from './engines.ts'
@@ -39,16 +39,16 @@ describeEngines(ENGINES, ({ createPlace }) => {
       steadyNow(),
     )
 
-  const receive = async (rows: readonly NewBatchRow[], lineage = 'key') => {
+  const receive = async (rows: readonly NewBatchRow[], lineage = 'key', more = {}) => {
     const id = newId()
-    await begin(id, { lineage })
+    await begin(id, { lineage, ...more })
     await store.batches.addRows({ id, owner: OWNER }, rows, steadyNow())
     const refused = rows.filter(({ refusals }) => refusals !== undefined).length
     const received = { rows: rows.length, refused, fingerprint: Buffer.from('body') }
     return { id, batch: await store.batches.accept({ id, owner: OWNER }, received, steadyNow()) }
   }
   const find = async (id: string) => {
-    const batch = await store.batches.find(id, undefined, steadyNow())
+    const batch = await store.batches.find(id, undefined, DAY_MS, steadyNow())
     if (!batch) throw new Error('no such batch')
     return batch
   }
@@ -123,7 +123,7 @@ describeEngines(ENGINES, ({ createPlace }) => {
       const id = newId()
       await begin(id)
       await store.batches.addRows({ id, owner: OWNER }, [toRow(1)], steadyNow())
-      expect(await store.batches.find(id, 'key', steadyNow())).toBeUndefined()
+      expect(await store.batches.find(id, 'key', DAY_MS, steadyNow())).toBeUndefined()
       expect(await feedAll()).toBe(0)
     })
 
@@ -291,9 +291,9 @@ describeEngines(ENGINES, ({ createPlace }) => {
 
     it('is found by its key alone', async () => {
       const { id } = await receive([toRow(1)])
-      expect(await store.batches.find(id, 'other', steadyNow())).toBeUndefined()
-      expect(await store.batches.find(id, 'key', steadyNow())).toMatchObject({ id })
-      const listed = await store.batches.list(Number.MAX_SAFE_INTEGER, 10, steadyNow())
+      expect(await store.batches.find(id, 'other', DAY_MS, steadyNow())).toBeUndefined()
+      expect(await store.batches.find(id, 'key', DAY_MS, steadyNow())).toMatchObject({ id })
+      const listed = await store.batches.list(Number.MAX_SAFE_INTEGER, 10, DAY_MS, steadyNow())
       expect(listed.map((batch) => batch.id)).toEqual([id])
     })
   })
@@ -341,9 +341,29 @@ describeEngines(ENGINES, ({ createPlace }) => {
       let steps = 0
       while ((await store.batches.forget(-1, steadyNow())) > 0) steps += 1
       expect(steps).toBe(store.database.dialect === 'postgres' ? 4 : 26)
-      expect(await store.batches.find(id, 'key', steadyNow())).toBeUndefined()
+      expect(await store.batches.find(id, 'key', DAY_MS, steadyNow())).toBeUndefined()
       const left = await store.database.prepare('SELECT COUNT(*) AS n FROM batch_rows').get()
       expect(Number(left?.n)).toBe(0)
+    })
+
+    it('is not shown any more, and its Idempotency-Key leads to it for a day', async () => {
+      const idempotency = Buffer.from('name')
+      const { id } = await receive([toRefused(1)], 'key', { idempotency })
+      const forgetAll = async () => {
+        while ((await store.batches.forget(60_000, steadyNow())) > 0);
+      }
+      const age = (ms: number) =>
+        store.database.prepare('UPDATE batches SET ended_at = ended_at - $1').run(ms)
+      await age(60_000)
+      await forgetAll()
+      const left = await store.database.prepare('SELECT COUNT(*) AS n FROM batch_rows').get()
+      expect(Number(left?.n)).toBe(0)
+      expect(await store.batches.find(id, 'key', 60_000, steadyNow())).toBeUndefined()
+      expect(await store.batches.list(Number.MAX_SAFE_INTEGER, 10, 60_000, steadyNow())).toEqual([])
+      expect(await begin(newId(), { idempotency })).toMatchObject({ state: 'known', batch: { id } })
+      await age(DAY_MS - 60_000)
+      await forgetAll()
+      expect((await begin(newId(), { idempotency })).state).toBe('begun')
     })
   })
 })

@@ -2,6 +2,7 @@ import type { AuditEntry } from '../../audit/row.ts'
 import type { Mode } from '../../contract/scope.ts'
 import { steadyNow } from '../../contract/time.ts'
 import { AppError } from '../../errors.ts'
+import { STORED_MS } from '../../store/idempotency-table.ts'
 import type { Enqueue, QueueRefusal } from '../../store/queue-change.ts'
 import type { IdempotencyClaim } from '../idempotency.ts'
 import type { Verification } from '../verification.ts'
@@ -43,7 +44,7 @@ export async function enqueue<T>(
     limits: settings.limits,
     completion: claim && {
       ...deps.idempotency.complete(claim, response),
-      expiresAt: steadyNow() + lifeMs + settings.keepMs,
+      expiresAt: steadyNow() + lifeMs + STORED_MS,
     },
     row: {
       ...{ reference, keyId: caller.keyId, lineage: caller.lineage },
