@@ -23,6 +23,28 @@ describe('generated files', () => {
   })
 })
 
+/** What npm would print a warning about in every installation. */
+describe('package-lock.json', () => {
+  type Entry = { readonly engines?: object; readonly hasInstallScript?: true; readonly optional?: true }
+  const { packages } = JSON.parse(readFileSync('package-lock.json', 'utf8')) as {
+    packages: Record<string, Entry>
+  }
+  const dependencies = Object.entries(packages).filter(([path]) => path.startsWith('node_modules/'))
+
+  it('has no engines of dependencies (if it has: node build/lock-file.ts)', () => {
+    expect(dependencies.filter(([, { engines }]) => engines).map(([path]) => path)).toEqual([])
+  })
+
+  it('has no install script that allowScripts does not decide', () => {
+    const { allowScripts } = JSON.parse(readFileSync('package.json', 'utf8'))
+    const undecided = dependencies
+      .filter(([, { hasInstallScript, optional }]) => hasInstallScript && !optional)
+      .map(([path]) => path.replace(/^.*node_modules\//, ''))
+      .filter((name) => !(name in allowScripts))
+    expect(undecided).toEqual([])
+  })
+})
+
 describe('openapi.json', () => {
   const openApi = JSON.parse(readFileSync('openapi.json', 'utf8')) as OpenApi
 
