@@ -1,7 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { type ClientBase, type CustomTypesConfig, Pool, type PoolClient, types } from 'pg'
-import { createPostgresHosts, type PostgresHosts } from './postgres-hosts.ts'
-import { ReadOnlyServer } from './postgres-user-error.ts'
+import { createPostgresHosts, isRefused, type PostgresHosts, SEARCH_MS } from './postgres-hosts.ts'
 
 type PoolSettings = {
   /** How long to wait for a reply of the server. */
@@ -20,8 +19,13 @@ export type ConnectionPool = {
    * the server, with other settings and other prepared statements.
    */
   readonly isPooled: (client: PoolClient) => boolean
-  /** Closes this connection and, before they are used again, all others: their server has become read-only. */
+  /**
+   * Closes this connection and, before they are used again, all others: their server has become read-only, or has stopped
+   * answering. Another one is searched.
+   */
   readonly leaveServer: (client: PoolClient) => void
+  /** Before the next connection is used, its server is compared with the others. */
+  readonly doubtServer: (client: PoolClient) => void
   /** The settings of a session, for one transaction of a pooled connection. */
   readonly localSettings: string
   readonly close: () => Promise<void>
@@ -40,15 +44,9 @@ const parsers: CustomTypesConfig = {
   getTypeParser: (oid, format) => (oid === INT8 ? Number : types.getTypeParser(oid, format)),
 }
 
-/** The server, or the limit of the user or of the database, allows no more connections. */
-const TOO_MANY_CONNECTIONS = '53300'
-const isRefused = (error: unknown) => (error as { code?: unknown }).code === TOO_MANY_CONNECTIONS
 const RETRY_MS = 50
 /** After a refusal, the connections that exist are shared for this long before another is tried. */
 const SHARE_MS = 1000
-
-type ServerFacts = { readonly pid: number; readonly read_only: boolean }
-const SERVER_FACTS = `SELECT pg_backend_pid() AS pid, current_setting('transaction_read_only') = 'on' AS read_only`
 
 export function openPool(url: string, settings: PoolSettings): ConnectionPool {
   const { connections } = settings
@@ -67,14 +65,10 @@ export function openPool(url: string, settings: PoolSettings): ConnectionPool {
       .map(([name, value]) => `SET ${scope} ${name} = ${value}`)
       .join('; ')
   const pool = createPool(hosts, settings, async (client) => {
-    const [row] = (await client.query<ServerFacts>(SERVER_FACTS)).rows
-    if (hosts.needsPrimary && row?.read_only) {
-      hosts.leave(client)
-      throw new ReadOnlyServer()
-    }
+    const pid = await hosts.check(client)
     generations.set(client, generation)
     // A pooler gives each client a number of its own.
-    if (row?.pid === (client as { processID?: unknown }).processID)
+    if (pid === (client as { processID?: unknown }).processID)
       await client.query(`${set('SESSION')}; ${SESSION_ONLY}`)
     else pooled.add(client)
   })
@@ -88,25 +82,40 @@ export function openPool(url: string, settings: PoolSettings): ConnectionPool {
     }, SHARE_MS).unref()
     await pause(RETRY_MS)
   }
+  /** Whether another attempt makes sense. If not, the error is thrown. */
+  const recover = async (error: unknown, until: number, mayRetry: boolean): Promise<undefined> => {
+    const isFull = isRefused(error)
+    const neededMs = isFull ? RETRY_MS : SEARCH_MS
+    if (!(isFull || mayRetry) || performance.now() + neededMs > until) throw error
+    if (isFull) await shareExisting()
+  }
   return {
     acquire: async (waitMs) => {
       const until = performance.now() + waitMs
-      let untriedHosts = hosts.count
-      for (let connecting = pool.connect(); ; connecting = connectBefore(pool, until)) {
-        const client = await connecting.catch((error) => {
-          if (!isRefused(error)) untriedHosts -= 1
-          if (untriedHosts === 0 || performance.now() + RETRY_MS > until) throw error
-          return isRefused(error) ? shareExisting() : undefined
-        })
-        if (client && generations.get(client) === generation) return client
-        client?.release(true)
+      // The server that was found may be gone when a connection to it is opened: then one more search.
+      let mayRetry = hosts.count > 1
+      for (let isFirst = true; ; isFirst = false) {
+        let isFound = false
+        const connect = async () => {
+          await hosts.find()
+          isFound = true
+          return isFirst ? pool.connect() : connectBefore(pool, until)
+        }
+        const client = await connect().catch((error) => recover(error, until, isFound && mayRetry))
+        if (!client) mayRetry = false
+        else if (generations.get(client) === generation && hosts.isInUse(client)) return client
+        else client.release(true)
       }
     },
     leaveServer: (client) => {
-      hosts.leave(client)
-      generation += 1
+      // Many statements fail at the same moment: the first of them moves on.
+      if (generations.get(client) === generation) {
+        hosts.leave(client)
+        generation += 1
+      }
       client.release(true)
     },
+    doubtServer: hosts.leave,
     isPooled: (client) => pooled.has(client),
     localSettings: set('LOCAL'),
     close: () => {

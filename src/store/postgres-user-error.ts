@@ -13,6 +13,16 @@ export class ReadOnlyServer extends Error {
   }
 }
 
+/** It can be written, but another server was promoted in its place. */
+export class ReplacedServer extends Error {
+  readonly code = '57P03'
+
+  constructor() {
+    super('another server was promoted in its place')
+    this.name = 'ReplacedServer'
+  }
+}
+
 /** A table, column or function exists already or has another shape. */
 const FOREIGN = ['42P07', '42701', '42703', '42710', '42723']
 
@@ -56,6 +66,8 @@ function toReason(error: unknown, database: string): string | undefined {
   const message = String((error as Failure).message)
   if (error instanceof ReadOnlyServer)
     return 'is read-only. Promote a server, or add the address of the primary to TABBAT_DATABASE_URL.'
+  if (error instanceof ReplacedServer)
+    return 'was replaced: another server has been promoted, and cannot be reached. Start it, or correct TABBAT_DATABASE_URL.'
   const reason = toStandbyReason(code, message)
   if (reason !== undefined) return reason
   if (isTransient(error))

@@ -65,8 +65,9 @@ export async function openPostgres(url: string, options: PostgresOptions = {}): 
       client.release()
       return result
     } catch (error) {
-      if (isReadOnly(error)) pool.leaveServer(client)
-      else await rollBack(client, error)
+      if (isStatementTimeout(error)) pool.doubtServer(client)
+      if (isLeft(error)) pool.leaveServer(client)
+      else await rollBack(client)
       throw error
     }
   }
@@ -80,7 +81,8 @@ export async function openPostgres(url: string, options: PostgresOptions = {}): 
       client.release()
       return result
     } catch (error) {
-      if (isReadOnly(error)) pool.leaveServer(client)
+      if (isStatementTimeout(error)) pool.doubtServer(client)
+      if (isLeft(error)) pool.leaveServer(client)
       else client.release(!isUsable(error))
       throw error
     }
@@ -137,16 +139,22 @@ const toQuery = (text: string, remainingMs: RemainingMs): Query => ({ text, quer
 const withLimit = ({ name, text, values }: Query, remainingMs: RemainingMs) =>
   ({ name, text, values, query_timeout: remainingMs() }) as Query
 
-/** The primary has become a standby. */
-const isReadOnly = (error: unknown) => (error as { code?: unknown }).code === '25006'
+const READ_ONLY = '25006'
+
+/**
+ * The primary has become a standby, or does not answer: nothing sent after an unanswered statement is answered, and a primary
+ * whose standby was promoted answers everything but commits.
+ */
+const isLeft = (error: unknown) => (error as { code?: unknown }).code === READ_ONLY || isServerTimeout(error)
+
+/** A statement waited for a lock, which an unconfirmed commit of a replaced primary never gives back. */
+const isStatementTimeout = (error: unknown) => (error as { code?: unknown }).code === '57014'
 
 /** The server answered with an error, and the connection can be used again. */
 const isUsable = (error: unknown) => (error as { severity?: unknown }).severity === 'ERROR'
 
 /** A connection that cannot be rolled back is closed, and the server rolls back itself. */
-async function rollBack(client: PoolClient, error: unknown): Promise<void> {
-  // Nothing sent after an unanswered statement is answered.
-  if (isServerTimeout(error)) return client.release(true)
+async function rollBack(client: PoolClient): Promise<void> {
   await (client as Client).query({ text: 'ROLLBACK', query_timeout: ROLLBACK_TIMEOUT_MS }).then(
     () => client.release(),
     () => client.release(true),
