@@ -1,4 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises'
+import { waitUntil } from '../cluster/programs.ts'
 import { restartInTurn } from '../cluster/restart-in-turn.ts'
 import type { Cluster } from './cluster-setup.ts'
 
@@ -20,14 +21,17 @@ const NODE_MS = 3000
 /** The target for the death of the primary, Patroni's own time included. */
 const PRIMARY_MS = 15_000
 
+/** The lock of the primary must expire first (ttl, 10 s), and the nodes must find out that it no longer commits. */
+const HUNG_MS = 20_000
+
 const repairNothing = async () => {}
 
-/** The dead machine is replaced by one with an empty disk. */
-async function killMember({ database }: Cluster, which: 'leader' | 'standby') {
+/** The dead machine comes back as it was (`start`), or is replaced by one with an empty disk. */
+async function killMember({ database }: Cluster, which: 'leader' | 'standby', then: 'start' | 'replace') {
   const member = await database[which]()
   await member.kill('machine')
   return async () => {
-    member.replace()
+    member[then]()
     await database.untilSynchronous()
   }
 }
@@ -52,7 +56,7 @@ export const SCENARIOS: readonly Scenario[] = [
   },
   {
     name: 'kill -9 of the primary and its Patroni',
-    strike: (cluster) => killMember(cluster, 'leader'),
+    strike: (cluster) => killMember(cluster, 'leader', 'start'),
     backWithinMs: PRIMARY_MS,
   },
   {
@@ -67,10 +71,27 @@ export const SCENARIOS: readonly Scenario[] = [
   {
     name: 'kill -9 of a node and of the primary',
     strike: async (cluster) => {
-      const [replace] = await Promise.all([killMember(cluster, 'leader'), cluster.nodes[1]?.kill()])
+      const [replace] = await Promise.all([
+        killMember(cluster, 'leader', 'replace'),
+        cluster.nodes[1]?.kill(),
+      ])
       return () => Promise.all([replace(), cluster.nodes[1]?.start()])
     },
     backWithinMs: PRIMARY_MS,
+  },
+  {
+    name: 'Patroni of the primary hangs',
+    // Its PostgreSQL goes on, accepts connections, and waits for a standby that has been promoted.
+    strike: async ({ database }) => {
+      const before = await database.leader()
+      const resume = await before.pause('patroni')
+      await waitUntil('another primary', async () => (await database.leader()) !== before)
+      return async () => {
+        resume()
+        await database.untilSynchronous()
+      }
+    },
+    backWithinMs: HUNG_MS,
   },
   {
     name: 'switchover',
@@ -82,7 +103,7 @@ export const SCENARIOS: readonly Scenario[] = [
   },
   {
     name: 'kill -9 of the standby and its Patroni',
-    strike: (cluster) => killMember(cluster, 'standby'),
+    strike: (cluster) => killMember(cluster, 'standby', 'start'),
     backWithinMs: PRIMARY_MS,
   },
   {

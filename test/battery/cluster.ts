@@ -14,6 +14,7 @@ const HELP = `npm run battery:cluster -- [options]
 Kills, restarts and stalls parts of a cluster under load: three nodes, HAProxy, Patroni with etcd and a synchronous standby.
 
   --only PARTS   scenarios whose name contains one of these, separated by commas (all)
+  --repeat N     each of them so many times (1)
   --hosts one    one address of the database, that of HAProxy (several: the addresses of both servers)
   --json         print the figures as JSON
   --help         print this text
@@ -25,6 +26,7 @@ const { values } = parseArgs({
   options: {
     help: { type: 'boolean', short: 'h', default: false },
     only: { type: 'string', default: '' },
+    repeat: { type: 'string', default: '1' },
     hosts: { type: 'string', default: 'several' },
     json: { type: 'boolean', default: false },
   },
@@ -62,7 +64,7 @@ async function runAll(chosen: readonly Scenario[], hosts: Hosts): Promise<void> 
   const cluster = await startCluster(hosts)
   const reports: ScenarioReport[] = []
   try {
-    for (const scenario of chosen) {
+    for (const scenario of chosen.flatMap((each) => Array(Number(values.repeat)).fill(each) as Scenario[])) {
       const report = await play(cluster, scenario, (reports.length + 1) * IDS)
       say(`${scenario.name}: ${report.faults.join('; ') || 'as wanted'}`)
       reports.push(report)

@@ -4,9 +4,9 @@ import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { type PatroniCluster, startPatroni } from '../cluster/patroni.ts'
-import { BIN_DIR, type Member, newFolder } from '../cluster/patroni-member.ts'
+import { account, BIN_DIR, type Member, newFolder } from '../cluster/patroni-member.ts'
 import { findProgram } from '../cluster/programs.ts'
-import { account, execute } from '../postgres.ts'
+import { execute } from '../postgres.ts'
 
 /** A PostgreSQL cluster whose write-ahead log goes to a repository of pgBackRest. */
 export type ArchivedCluster = PatroniCluster & {
@@ -39,7 +39,6 @@ export async function startArchivedCluster(): Promise<ArchivedCluster> {
       PGBACKREST_REPO1_PATH: join(folder, 'repository'),
       PGBACKREST_REPO1_CIPHER_PASS: cipherPass,
       PGBACKREST_PG1_PATH: dataDir,
-      PGBACKREST_PG1_SOCKET_PATH: dataDir,
       PGBACKREST_PG1_PORT: String(port),
       PGBACKREST_PG1_USER: ROLE,
       PGBACKREST_LOG_PATH: own,

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
-import { chownSync, globSync, mkdirSync, readFileSync, rmSync } from 'node:fs'
+import { accessSync, chownSync, constants, globSync, mkdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { account, findFreePort } from '../postgres.ts'
+import { findFreePort } from '../postgres.ts'
 import { childrenOf } from '../process/tabbat.ts'
 import { type RunningProgram, runInBackground } from './programs.ts'
 
@@ -15,6 +15,7 @@ export type Member = {
   readonly output: () => string
   /** The process id of PostgreSQL. */
   readonly pid: () => number | undefined
+  /** Starts the machine, with what is on its disk. */
   readonly start: () => void
   /** Patroni stops PostgreSQL, and ends. */
   readonly stop: () => Promise<void>
@@ -22,6 +23,8 @@ export type Member = {
   readonly replace: () => void
   /** kill -9 of PostgreSQL; with `machine` also of Patroni. */
   readonly kill: (what: 'postgres' | 'machine') => Promise<void>
+  /** SIGSTOP of Patroni; with `machine` also of PostgreSQL. Returns what lets them run again. */
+  readonly pause: (what: 'patroni' | 'machine') => Promise<() => void>
 }
 
 export const PASSWORD = 'battery'
@@ -29,6 +32,32 @@ export const BIN_DIR = globSync('/usr/lib/postgresql/*/bin/pg_rewind')
   .sort()
   .at(-1)
   ?.replace('/pg_rewind', '')
+
+/** The folder of the socket in deploy/patroni/patroni.yaml. */
+const SOCKET_DIR = '/var/run/postgresql'
+
+/** As Debian's unit of Patroni does: its account may write the folder of the socket. */
+export const account = process.getuid?.() === 0 ? { uid: toId('-u'), gid: toId('-g') } : {}
+
+function toId(which: '-u' | '-g'): number | undefined {
+  try {
+    return Number(execFileSync('id', [which, 'postgres'], { encoding: 'utf8', stdio: 'pipe' }))
+  } catch {
+    return undefined
+  }
+}
+
+/** Why members cannot run on this machine; undefined when they can. */
+export function whyNoMember(): string | undefined {
+  if (BIN_DIR === undefined) return 'PostgreSQL with pg_rewind is not in /usr/lib/postgresql'
+  if (process.getuid?.() === 0) return account.uid === undefined ? 'there is no account postgres' : undefined
+  try {
+    accessSync(SOCKET_DIR, constants.W_OK)
+    return undefined
+  } catch {
+    return `${SOCKET_DIR} cannot be written`
+  }
+}
 
 /** More environment of a member, and so of its PostgreSQL. */
 export type MemberEnvironment = (member: Pick<Member, 'dataDir' | 'port'>) => Record<string, string>
@@ -83,20 +112,26 @@ export async function createMember(
     },
     kill: async (what) => {
       if (what === 'machine') await patroni?.stop('SIGKILL')
-      await killPostgres(data)
+      for (const pid of await processesOf(readPid(data))) signalIfThere(pid, 'SIGKILL')
+    },
+    pause: async (what) => {
+      const postgres = what === 'machine' ? await processesOf(readPid(data)) : []
+      const pids = [...(await processesOf(patroni?.child.pid)), ...postgres]
+      for (const pid of pids) signalIfThere(pid, 'SIGSTOP')
+      return () => {
+        for (const pid of pids) signalIfThere(pid, 'SIGCONT')
+      }
     },
   }
 }
 
-async function killPostgres(data: string): Promise<void> {
-  const pid = readPid(data)
-  if (pid === undefined) return
-  for (const each of [pid, ...(await childrenOf(pid))]) killIfThere(each)
-}
+/** A process and its children. */
+const processesOf = async (pid: number | undefined) =>
+  pid === undefined ? [] : [pid, ...(await childrenOf(pid))]
 
-export function killIfThere(pid: number | undefined): void {
+export function signalIfThere(pid: number | undefined, signal: NodeJS.Signals): void {
   try {
-    if (pid !== undefined) process.kill(pid, 'SIGKILL')
+    if (pid !== undefined) process.kill(pid, signal)
   } catch {
     // It has ended.
   }
@@ -116,6 +151,6 @@ function readPid(data: string): number | undefined {
 /** Owned by the account that runs PostgreSQL. */
 export function newFolder(path: string): string {
   mkdirSync(path, { recursive: true, mode: 0o700 })
-  if (account.uid !== undefined) chownSync(path, account.uid, account.gid)
+  if (account.uid !== undefined && account.gid !== undefined) chownSync(path, account.uid, account.gid)
   return path
 }

@@ -1,15 +1,16 @@
 import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { account, execute, findFreePort } from '../postgres.ts'
+import { execute, findFreePort } from '../postgres.ts'
 import {
-  BIN_DIR,
+  account,
   createMember,
-  killIfThere,
   type Member,
   type MemberEnvironment,
   newFolder,
   PASSWORD,
+  signalIfThere,
+  whyNoMember,
 } from './patroni-member.ts'
 import { type RunningProgram, runInBackground, waitUntil, whyMissing } from './programs.ts'
 
@@ -20,7 +21,7 @@ export type PatroniCluster = {
   readonly etcd: string
   readonly leader: () => Promise<Member>
   readonly standby: () => Promise<Member>
-  /** A primary, and a standby on whose disk every commit is before it is confirmed. */
+  /** A primary, and a standby on whose disk every commit is before it is confirmed, and which has all of the primary. */
   readonly untilSynchronous: () => Promise<void>
   readonly switchOver: () => Promise<void>
   readonly createDatabase: (name: string) => Promise<void>
@@ -29,9 +30,7 @@ export type PatroniCluster = {
   readonly stop: () => Promise<void>
 }
 
-export const whyNoPatroni = () =>
-  whyMissing('patroni', 'etcd', 'haproxy', 'openssl') ??
-  (BIN_DIR === undefined ? 'PostgreSQL with pg_rewind is not in /usr/lib/postgresql' : undefined)
+export const whyNoPatroni = () => whyMissing('patroni', 'etcd', 'haproxy', 'openssl') ?? whyNoMember()
 
 type Answer = {
   readonly members: readonly { readonly name: string; readonly role: string; readonly state: string }[]
@@ -54,7 +53,7 @@ export async function startPatroni(toEnvironment: MemberEnvironment = () => ({})
   }
   // Patroni leaves its PostgreSQL running when it is killed.
   process.once('exit', () => {
-    for (const { pid } of members) killIfThere(pid())
+    for (const { pid } of members) signalIfThere(pid(), 'SIGKILL')
   })
   const find = async (pattern: RegExp) => {
     const { members: list } = await readCluster(members)
@@ -73,7 +72,10 @@ export async function startPatroni(toEnvironment: MemberEnvironment = () => ({})
     untilSynchronous: () =>
       waitUntil(
         'a synchronous standby',
-        async () => Boolean((await leader()) && (await find(/^sync_standby$/))),
+        async () => {
+          const [primary] = await Promise.all([leader(), find(/^sync_standby$/)])
+          return hasCaughtUp(toUrl(`127.0.0.1:${primary.port}`, 'postgres'))
+        },
         90_000,
       ).catch((error) => {
         throw new Error([error, ...members.map(({ output }) => output())].join('\n\n'))
@@ -94,6 +96,17 @@ export async function startPatroni(toEnvironment: MemberEnvironment = () => ({})
       await etcd.program.stop('SIGKILL')
     },
   }
+}
+
+/** Whether the synchronous standby streams, and has replayed what the primary had written a moment before. */
+async function hasCaughtUp(url: string): Promise<boolean> {
+  const [before] = await execute(url, 'SELECT pg_current_wal_flush_lsn()::text AS lsn')
+  const [standby] = await execute(
+    url,
+    `SELECT count(*)::int AS count FROM pg_stat_replication
+     WHERE state = 'streaming' AND sync_state = 'sync' AND replay_lsn >= '${before?.lsn}'::pg_lsn`,
+  )
+  return standby?.count === 1
 }
 
 async function startEtcd(folder: string): Promise<{ program: RunningProgram; address: string }> {
