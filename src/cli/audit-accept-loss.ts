@@ -19,7 +19,7 @@ export function addAcceptLossCommand(audit: Command): void {
     .action(runAcceptLoss)
   addHelp(command, {
     details:
-      'After a failover to an asynchronous standby, PostgreSQL may lack rows that callers were answered on. The servers notice it, and refuse verifications. First look for the old primary: if its data can be recovered, nothing is lost. This command prints what is missing and writes it to the audit log as a signed statement (log_shortened). Running servers continue within two seconds. A synchronous standby loses nothing: see docs/reliability.md.',
+      'After a failover to an asynchronous standby, PostgreSQL may lack rows that callers were answered on. The servers notice it, and refuse verifications. First look for the old primary: if its data can be recovered, nothing is lost. This command prints what is missing and writes it to the audit log as a signed statement (log_shortened). Running servers continue within two seconds. docs/production.md says under which conditions a failover loses nothing.',
     usesDatabase: true,
     exitCodes: EXIT_CODES,
     examples: {

@@ -23,6 +23,7 @@ const PRIMARY_MS = 15_000
 
 /** The lock of the primary must expire first (ttl, 10 s), and the nodes must find out that it no longer commits. */
 const HUNG_MS = 20_000
+const PAUSE_MS = 18_000
 
 const repairNothing = async () => {}
 
@@ -90,6 +91,17 @@ export const SCENARIOS: readonly Scenario[] = [
         resume()
         await database.untilSynchronous()
       }
+    },
+    backWithinMs: HUNG_MS,
+  },
+  {
+    name: `pause of the primary's machine, ${PAUSE_MS / 1000} s`,
+    // Longer than ttl: when it wakes, another is the primary.
+    strike: async ({ database }) => {
+      const resume = await (await database.leader()).pause('machine')
+      await wait(PAUSE_MS)
+      resume()
+      return database.untilSynchronous
     },
     backWithinMs: HUNG_MS,
   },

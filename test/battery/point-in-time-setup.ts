@@ -53,7 +53,7 @@ export async function startArchivedCluster(): Promise<ArchivedCluster> {
       cwd: folder,
       env: {
         PATH: `${process.env.PATH}:${BIN_DIR}`,
-        PATRONI_ETCD3_HOSTS: cluster.etcd,
+        PATRONI_ETCD_HOSTS: cluster.etcd,
         ...toEnvironment(member),
       },
       input,

@@ -76,7 +76,7 @@ export async function createMember(
     ...toEnvironment({ dataDir: data, port }),
     HOME: home,
     PATRONI_NAME: name,
-    PATRONI_ETCD3_HOSTS: etcd,
+    PATRONI_ETCD_HOSTS: etcd,
     PATRONI_POSTGRESQL_DATA_DIR: data,
     PATRONI_POSTGRESQL_BIN_DIR: BIN_DIR ?? '',
     PATRONI_POSTGRESQL_PGPASS: join(home, 'pgpass'),

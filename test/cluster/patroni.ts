@@ -109,6 +109,7 @@ async function hasCaughtUp(url: string): Promise<boolean> {
   return standby?.count === 1
 }
 
+/** The v2 API is the one of deploy/patroni/patroni.yaml. */
 async function startEtcd(folder: string): Promise<{ program: RunningProgram; address: string }> {
   const [client, peer] = [`127.0.0.1:${await findFreePort()}`, `http://127.0.0.1:${await findFreePort()}`]
   const url = `http://${client}`
@@ -121,7 +122,11 @@ async function startEtcd(folder: string): Promise<{ program: RunningProgram; add
     '--initial-cluster',
     `default=${peer}`,
   ]
-  const program = runInBackground('etcd', ['--data-dir', folder, ...clients, ...peers], account)
+  const program = runInBackground(
+    'etcd',
+    ['--enable-v2=true', '--data-dir', folder, ...clients, ...peers],
+    account,
+  )
   await waitUntil('etcd answers', async () => (await fetch(`${url}/health`)).ok)
   return { program, address: client }
 }
