@@ -129,10 +129,13 @@ export function openPool(url: string, settings: PoolSettings): ConnectionPool {
 function connectBefore(pool: Pool, until: number): Promise<PoolClient> {
   const { promise, resolve, reject } = Promise.withResolvers<PoolClient>()
   let isLate = false
-  const timer = setTimeout(() => {
-    isLate = true
-    reject(new Error('timeout exceeded when trying to connect'))
-  }, until - performance.now())
+  const timer = setTimeout(
+    () => {
+      isLate = true
+      reject(new Error('timeout exceeded when trying to connect'))
+    },
+    Math.max(1, until - performance.now()),
+  )
   pool.connect().then((client) => (isLate ? client.release() : resolve(client)), reject)
   return promise.finally(() => clearTimeout(timer))
 }
