@@ -116,7 +116,7 @@ export async function createContext(
   const self = { owner: audit.owner, node: loadNodeName(config.dataDir), worker: workerNumber }
   const nodes = await openNodes({ table: store.nodes, self, learning: [catalogue, sourceChain] })
   const queue = openQueue(config, store, keyring, { findCaller: openFindCaller(config, store), ...webhooks })
-  const measured = { sourceChain, audit, webhooks, queue, certificate, scrubbedAt: scrub?.finishedAt }
+  const measured = { sourceChain, audit, webhooks, queue, certificate }
   const described = { ...measured, ...requestLog, store, log, workerNumber, node: self.node }
   const telemetry = await openTelemetry(config, described)
   const rateLimit = openRateLimit(config, store, nodes)

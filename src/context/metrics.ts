@@ -28,7 +28,6 @@ export type MetricsOptions = {
   readonly webhooks: WebhookCounts
   readonly queue: { readonly signals: Pick<QueueSignals, 'ended'> }
   readonly workerNumber: number
-  readonly scrubbedAt: (() => number | undefined) | undefined
   readonly certificate: Pick<TlsCertificate, 'current'> | undefined
   /** Undefined: the request log is off. */
   readonly requests: Pick<RequestLog, 'countDropped'> | undefined
@@ -40,7 +39,7 @@ export type MetricsOptions = {
 
 /** Labels come from closed lists (operations, modes, error codes) or are counted (keys), so the number of series is bounded. */
 export function createMetrics(options: MetricsOptions): Metrics {
-  const { sourceChain, audit, webhooks, queue, workerNumber, scrubbedAt, certificate, readers } = options
+  const { sourceChain, audit, webhooks, queue, workerNumber, certificate, readers } = options
   const requests = createRequestCounts(options.mostKeys)
   const collectProcess = createProcessMetrics()
   const readSpend = createSpendMetric(sourceChain)
@@ -63,7 +62,6 @@ export function createMetrics(options: MetricsOptions): Metrics {
       toGauge('tabbat_build_info', 'The version of this program.', [toSample({ version: VERSION }, 1)]),
       ...spend,
       ...read.flat(),
-      ...(scrubbedAt ? [toScrubMetric(scrubbedAt)] : []),
       ...(certificate ? [toCertificateMetric(certificate)] : []),
     ]
   }
@@ -85,14 +83,6 @@ export function createMetrics(options: MetricsOptions): Metrics {
     },
   }
 }
-
-/** Damage ends the process, so only passes without damage are reported. 0 before the first one: an alert on its age works. */
-const toScrubMetric = (scrubbedAt: () => number | undefined): Metric =>
-  toGauge(
-    'tabbat_scrub_finished_timestamp_seconds',
-    'When the database was last read through without finding damage, in Unix time.',
-    (scrubbedAt() ?? 0) / 1000,
-  )
 
 const toRequestLogMetrics = (requests: MetricsOptions['requests']): Metric[] =>
   requests

@@ -36,7 +36,7 @@ export async function openTelemetry(config: Config, deps: TelemetryDeps): Promis
 
 const listReaders = (config: Config, store: Store) => [
   createSizeMetrics(store),
-  createStoreMetrics(store),
+  createStoreMetrics(store, config.scrub !== 'off'),
   createQueueMetrics(store),
   createDiskMetrics({ data: config.dataDir, checkpoints: config.checkpointDir ?? config.dataDir }),
   createWitnessMetrics(config, store),

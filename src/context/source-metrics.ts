@@ -1,4 +1,4 @@
-import { type CallGuard, SOURCE_WARNINGS } from '../sources/guard/call-guard.ts'
+import { type CallGuard, type GuardFigures, SOURCE_WARNINGS } from '../sources/guard/call-guard.ts'
 import { type Metric, toCounter, toGauge, toSample } from '../telemetry/metric.ts'
 import type { SourceChain } from './source-chain.ts'
 
@@ -35,6 +35,12 @@ export function toSourceMetrics(guards: readonly CallGuard[]): Metric[] {
       `State of a source: ${STATES.map((state, index) => `${index} ${state}`).join(', ')}.`,
       ({ state }) => STATES.indexOf(state),
     ),
+    gauge(
+      'down',
+      '1 while requests get no answer from a source: its breaker is not closed, or half of them failed in five minutes.',
+      ({ down }) => Number(down),
+    ),
+    toRequestsMetric(figures),
     toCounter(
       'tabbat_source_calls_total',
       'Calls since the start.',
@@ -58,15 +64,34 @@ export function toSourceMetrics(guards: readonly CallGuard[]): Metric[] {
         [...failures].map(([reason, count]) => toSample({ ...labels, reason }, count)),
       ),
     ),
-    toGauge(
-      'tabbat_source_warning',
-      `1 while a source needs the operator: ${SOURCE_WARNINGS.join(', ')}.`,
-      figures.flatMap(({ labels, figures: { warnings } }) =>
-        SOURCE_WARNINGS.map((reason) => toSample({ ...labels, reason }, warnings.includes(reason) ? 1 : 0)),
-      ),
-    ),
+    toWarningsMetric(figures),
   ]
 }
+
+type Labelled = {
+  readonly labels: { readonly source: string; readonly operation: string }
+  readonly figures: GuardFigures
+}
+
+const toWarningsMetric = (labelled: readonly Labelled[]): Metric =>
+  toGauge(
+    'tabbat_source_warning',
+    `1 while a source needs the operator: ${SOURCE_WARNINGS.join(', ')}.`,
+    labelled.flatMap(({ labels, figures: { warnings } }) =>
+      SOURCE_WARNINGS.map((reason) => toSample({ ...labels, reason }, warnings.includes(reason) ? 1 : 0)),
+    ),
+  )
+
+const toRequestsMetric = (labelled: readonly Labelled[]): Metric =>
+  toCounter(
+    'tabbat_source_requests_total',
+    'Requests that needed a source since the start, by result: answered, failed, or skipped because it failed before or asked for a pause.',
+    labelled.flatMap(({ labels, figures: { calls, failures: failed, skipped } }) =>
+      Object.entries({ answered: calls - failed, failed, skipped }).map(([result, count]) =>
+        toSample({ ...labels, result }, count),
+      ),
+    ),
+  )
 
 /** The spend of all nodes, from the store. While the store is unavailable, the last figures are repeated. */
 export function createSpendMetric({

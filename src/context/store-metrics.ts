@@ -2,22 +2,42 @@ import { MINUTE_MS, steadyNow } from '../contract/time.ts'
 import type { Store } from '../store/store.ts'
 import { type Metric, toGauge } from '../telemetry/metric.ts'
 
-/** Facts that the store knows, read at most once a minute. While the store is unavailable, the last ones are repeated. */
-export function createStoreMetrics({ keys, meta }: Pick<Store, 'keys' | 'meta'>): () => Promise<Metric[]> {
+/**
+ * Facts that the store knows, read at most once a minute. While the store is unavailable, the last ones are repeated. What was never
+ * done has the time 0, so that an alert on its age works.
+ */
+export function createStoreMetrics(
+  { keys, meta }: Pick<Store, 'keys' | 'meta'>,
+  isScrubbed: boolean,
+): () => Promise<Metric[]> {
   let metrics: Metric[] = []
   let readAt = Number.NEGATIVE_INFINITY
-  const read = async () => [
-    ...toTimestamp(
-      'tabbat_api_key_next_expiry_timestamp_seconds',
-      'When the next live API key expires that was not rolled, in Unix time.',
-      await keys.findNextExpiry(steadyNow()),
-    ),
-    ...toTimestamp(
-      'tabbat_backup_timestamp_seconds',
-      'When the last tabbat backup was made, in Unix time.',
-      toTime((await meta.read()).last_backup_at),
-    ),
-  ]
+  const read = async () => {
+    const facts = await meta.read()
+    return [
+      ...toTimestamp(
+        'tabbat_api_key_next_expiry_timestamp_seconds',
+        'When the next live API key expires that was not rolled, in Unix time.',
+        await keys.findNextExpiry(steadyNow()),
+      ),
+      ...toTimestamp(
+        'tabbat_database_created_timestamp_seconds',
+        'When the database was made, in Unix time.',
+        toTime(facts.created_at),
+      ),
+      ...toTimestamp(
+        'tabbat_backup_timestamp_seconds',
+        'When the last tabbat backup was made, in Unix time; 0 before the first.',
+        toTime(facts.last_backup_at) ?? 0,
+      ),
+      // Damage ends the process, so only passes without damage are recorded.
+      ...toTimestamp(
+        'tabbat_scrub_finished_timestamp_seconds',
+        'When the database was last read through without finding damage, in Unix time; 0 before the first.',
+        isScrubbed ? (toTime(facts.last_scrub_at) ?? 0) : undefined,
+      ),
+    ]
+  }
   return async () => {
     if (performance.now() - readAt > MINUTE_MS) {
       readAt = performance.now()

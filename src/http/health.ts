@@ -1,5 +1,5 @@
 import type { Context } from '../context/context.ts'
-import type { CallGuard } from '../sources/guard/call-guard.ts'
+import type { CallGuard, GuardFigures } from '../sources/guard/call-guard.ts'
 import type { App } from './app.ts'
 import { toJsonReply } from './exchange.ts'
 
@@ -8,12 +8,12 @@ const toStates = (guards: readonly CallGuard[]) =>
   Object.fromEntries(
     Map.groupBy(guards, ({ name }) => name)
       .entries()
-      .map(([name, list]) => [name, toState(list.map((post) => post.read().state))]),
+      .map(([name, list]) => [name, toState(list.map((guard) => guard.read()))]),
   )
 
-function toState(states: readonly string[]): string {
-  if (states.includes('disabled')) return 'disabled'
-  return states.every((state) => state === 'closed') ? 'ok' : 'degraded'
+function toState(figures: readonly GuardFigures[]): string {
+  if (figures.some(({ state }) => state === 'disabled')) return 'disabled'
+  return figures.some(({ down }) => down) ? 'degraded' : 'ok'
 }
 
 /** The warnings of the sources that have some. */

@@ -30,8 +30,6 @@ export type Scrub = {
   /** After a crash: checks a small database before the server answers, a large one at once in the background. */
   readonly afterCrash: () => Promise<void>
   readonly start: () => void
-  /** When the last pass ended, in Unix milliseconds; undefined before the first. */
-  readonly finishedAt: () => number | undefined
   readonly close: () => Promise<void>
 }
 
@@ -47,7 +45,6 @@ export function createScrub(settings: ScrubSettings): Scrub {
   const { everyMs, store, storeOptions, keyring, log, onFatal } = settings
   const isSmall = store.database.dialect === 'sqlite' && sizeOf(store.place) < SMALL_BYTES
   let duty = DUTY
-  let finishedAt: number | undefined
   let timer: NodeJS.Timeout | undefined
   let thread: ReturnType<typeof openWorkerThread> | undefined
   let closed = false
@@ -59,7 +56,8 @@ export function createScrub(settings: ScrubSettings): Scrub {
     thread = openWorkerThread('scrub', { workerData })
       .once('message', (report: ScrubReport) => {
         if ('failure' in report) return reject(toError(report.failure))
-        finishedAt = Date.now()
+        // For the metric. What cannot be written now is written after the next pass.
+        store.meta.set({ last_scrub_at: new Date().toISOString() }).catch(() => {})
         const seconds = Math.round((performance.now() - startedAt) / 1000)
         log.event('info', 'scrub_finished', { pieces: report.pieces, seconds })
         resolve()
@@ -103,7 +101,6 @@ export function createScrub(settings: ScrubSettings): Scrub {
       const firstMs = duty === DUTY ? FIRST_AFTER_MS : 0
       plan(everyMs === 'off' ? 'off' : Math.min(everyMs, firstMs))
     },
-    finishedAt: () => finishedAt,
     close: async () => {
       closed = true
       clearTimeout(timer)

@@ -5,7 +5,9 @@ const META_NAMES = [
   'root_version',
   'root_previous_fingerprint',
   'carried_keys',
+  'created_at',
   'last_backup_at',
+  'last_scrub_at',
 ] as const
 type MetaName = (typeof META_NAMES)[number]
 

@@ -54,7 +54,10 @@ async function loadKeyringOnce(config: SealedStoreSettings, store: Store): Promi
   const known = await readRootState(store)
   const rootKeys = await loadRootKeys(config, known.fingerprint === undefined)
   const first = rootKeys.candidates[0]
-  if (known.fingerprint === undefined && first) await store.meta.insert('root_fingerprint', first.fingerprint)
+  if (known.fingerprint === undefined && first) {
+    await store.meta.insert('root_fingerprint', first.fingerprint)
+    await store.meta.insert('created_at', new Date().toISOString())
+  }
   // Of two processes that start at once on a new database, the later reads the fingerprint of the earlier.
   const state = known.fingerprint === undefined ? await readRootState(store) : known
   return { rootKeys, keyring: openKeyring(rootKeys, state) }

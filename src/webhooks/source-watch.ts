@@ -62,7 +62,10 @@ const readFigures = (text: string) => JSON.parse(text) as GuardFigures
 function findReason(published: readonly PublishedState[]): string | undefined {
   const figures = published.map(({ state }) => readFigures(state)).filter(({ state }) => state !== 'disabled')
   const warning = LASTING_WARNINGS.find((reason) => figures.some(({ warnings }) => warnings.includes(reason)))
-  return warning ?? (figures.some(({ state }) => state !== 'closed') ? 'breaker_open' : undefined)
+  if (warning) return warning
+  const down = figures.filter((each) => each.down)
+  if (down.length === 0) return undefined
+  return down.some(({ state }) => state !== 'closed') ? 'breaker_open' : 'failing'
 }
 
 const toOperatorEvent = (type: NewEvent['type'], at: number, reference: string, data: EventData) =>

@@ -158,6 +158,30 @@ describe.each(ENGINES)('tabbat doctor on %s', (engine) => {
     })
   })
 
+  it('says that callers get no answers from a vendor that is down, also between two probes', async () => {
+    const settings = await open({
+      TABBAT_NIN_SOURCES: 'dojah,prembly',
+      TABBAT_DOJAH_APP_ID: 'app',
+      TABBAT_DOJAH_SECRET: 'secret',
+      TABBAT_PREMBLY_API_KEY: 'key',
+    })
+    const figures = { state: 'half_open', down: true, warnings: [], unanswered: 42, unansweredRate: 1 }
+    const publish = (name: string, down: boolean) =>
+      withSealed(settings, ({ store }) => {
+        const state = JSON.stringify({ ...figures, down, lastSuccessAt: null })
+        return store.sources.publish([{ node: 'one', name, operation: 'verify_nin', state, at: Date.now() }])
+      })
+    await publish('dojah', true)
+    await publish('prembly', false)
+    expect((await check(settings)).sources).toMatch(
+      /^warning: dojah \(verify_nin\) does not answer: 42 requests of the last five minutes \(100 %\)/,
+    )
+    await publish('prembly', true)
+    expect((await check(settings)).sources).toMatch(
+      /^failed: verify_nin on one gets no answers: dojah, prembly\./,
+    )
+  })
+
   it('knows the age of the last backup', async () => {
     const settings = await open()
     const at = '2026-03-01T08:00:00.000Z'

@@ -6,6 +6,7 @@ import { seal, toAssociatedData } from '../../src/crypto/seal.ts'
 import { runScrubPass } from '../../src/registry/scrub-pass.ts'
 import { openScrubTable } from '../../src/store/scrub-table.ts'
 import type { Store, StoreOptions } from '../../src/store/store.ts'
+import { openTestApp } from '../app.ts'
 import { hasPostgres } from '../postgres.ts'
 import { POSTGRES, SQLITE } from './engines.ts'
 
@@ -24,6 +25,13 @@ async function scrub(options: StoreOptions): Promise<number> {
   const table = await openScrubTable(options)
   return runScrubPass(table, { keys: new Map([[1, key]]), duty: 1, checkPages: true }).finally(table.close)
 }
+
+it('a server records when a scrub has ended', async () => {
+  const server = await openTestApp({ TABBAT_SCRUB: '1s' })
+  const read = async () => (await server.context.store.meta.read()).last_scrub_at
+  await expect.poll(read, { timeout: 20_000 }).toMatch(/^\d{4}-/)
+  await server.close()
+})
 
 const hundred = Array.from({ length: 100 }, (_each, index) => index)
 

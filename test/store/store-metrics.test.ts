@@ -41,20 +41,26 @@ const KEYS = [
 ]
 
 describeEngines([SQLITE, POSTGRES], (engine) => {
-  it('the metrics have no expiry and no backup when there is none', async () => {
+  it('the metrics have no expiry when there is none, and 0 for a backup and a scrub that were never made', async () => {
     const store = await (await engine.createPlace()).open()
-    expect(await createStoreMetrics(store)()).toEqual([])
+    const text = printMetrics(await createStoreMetrics(store, true)())
+    expect(text).not.toContain('tabbat_api_key_next_expiry_timestamp_seconds')
+    expect(text).toContain('\ntabbat_backup_timestamp_seconds 0\n')
+    expect(text).toContain('\ntabbat_scrub_finished_timestamp_seconds 0\n')
+    expect(printMetrics(await createStoreMetrics(store, false)())).not.toContain('scrub')
     await store.close()
   })
 
   it('the metrics have the next expiry and the last backup without naming a key, also while the store is unavailable', async () => {
     const store = await (await engine.createPlace()).open()
     for (const key of KEYS) await store.keys.insert(key)
-    await store.meta.set({ last_backup_at: new Date(NOW).toISOString() })
-    const read = createStoreMetrics(store)
+    const at = new Date(NOW).toISOString()
+    await store.meta.set({ last_backup_at: at, last_scrub_at: at, created_at: at })
+    const read = createStoreMetrics(store, true)
     const text = printMetrics(await read())
     expect(text).toContain(`\ntabbat_api_key_next_expiry_timestamp_seconds ${NEXT / 1000}\n`)
-    expect(text).toContain(`\ntabbat_backup_timestamp_seconds ${NOW / 1000}\n`)
+    for (const what of ['backup', 'scrub_finished', 'database_created'])
+      expect(text).toContain(`\ntabbat_${what}_timestamp_seconds ${NOW / 1000}\n`)
     expect(text).not.toMatch(/Acme|next"/)
     await store.close()
     expect(printMetrics(await read())).toBe(text)

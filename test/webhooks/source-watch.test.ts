@@ -32,13 +32,18 @@ describeEngines([SQLITE_WITH_WRITER, POSTGRES], (engine) => {
     await Promise.all(watches.map((each) => each()))
     return told.splice(0).map(({ type, data }) => [type, data])
   }
-  const publish = (node: string, state: string, warnings: readonly string[] = []) =>
+  const publish = (
+    node: string,
+    state: string,
+    warnings: readonly string[] = [],
+    down = state !== 'closed',
+  ) =>
     (stores[0] as Store).sources.publish([
       {
         node,
         name: 'dojah',
         operation: 'verify_nin',
-        state: JSON.stringify({ state, warnings }),
+        state: JSON.stringify({ state, warnings, down }),
         at: clock.ms,
       },
     ])
@@ -79,6 +84,16 @@ describeEngines([SQLITE_WITH_WRITER, POSTGRES], (engine) => {
       expect(await runAll(watch())).toEqual([
         ['source.down', { ...data, status: 'down', reason: 'no_funds' }],
       ])
+    })
+
+    it('that leaves requests without answers is down, also while its breaker is closed or half open', async () => {
+      const watches = watch()
+      await publish('one', 'closed', [], true)
+      expect(await runAll(watches)).toEqual([['source.down', { ...data, status: 'down', reason: 'failing' }]])
+      await publish('one', 'half_open')
+      expect(await runAll(watches)).toEqual([])
+      await publish('one', 'closed')
+      expect(await runAll(watches)).toEqual([UP])
     })
 
     it('that is disabled, or of which no node reports, changes nothing', async () => {

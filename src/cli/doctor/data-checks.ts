@@ -4,6 +4,7 @@ import { readSourceReports } from '../../context/source-control.ts'
 import { DAY_MS } from '../../contract/time.ts'
 import type { Keyring } from '../../crypto/keyring.ts'
 import type { RootKeys } from '../../crypto/root-key.ts'
+import type { GuardFigures } from '../../sources/guard/call-guard.ts'
 import type { SourceReport } from '../../sources/status-report.ts'
 import { readDatabaseClock } from '../../store/database-clock.ts'
 import type { Store } from '../../store/store.ts'
@@ -89,9 +90,24 @@ async function checkSources({ store, config }: Opened): Promise<Finding> {
   const check = 'sources'
   const reports = await readSourceReports(store, config)
   if (reports.length === 0) return ok(check, 'No vendor is configured.')
-  const findings = reports.flatMap(listSourceProblems).map((text) => warning('', text))
+  const findings = [
+    ...listUnanswered(reports, config).map((text) => failed('', text)),
+    ...reports.flatMap(listSourceProblems).map((text) => warning('', text)),
+  ]
   const names = [...new Set(reports.map(({ source }) => source))].join(', ')
   return toWorst(check, findings, `${names}: no problems reported. To call one: tabbat sources check NAME`)
+}
+
+/** The operations that no source answers on a node: callers get 502, 503 or 504. */
+function listUnanswered(reports: readonly SourceReport[], config: Config): string[] {
+  const isUsed = ({ figures, operation }: SourceReport) =>
+    figures !== null && !config[operation === 'verify_nin' ? 'ninSources' : 'bvnSources'].includes('registry')
+  const groups = Object.groupBy(reports.filter(isUsed), ({ operation, node }) => `${operation} on ${node}`)
+  return Object.entries(groups).flatMap(([where, list = []]) => {
+    if (!list.every(({ disabled, figures }) => disabled || figures?.down)) return []
+    const names = list.map(({ source, disabled }) => (disabled ? `${source} (disabled)` : source)).join(', ')
+    return [`${where} gets no answers: ${names}. See tabbat sources status.`]
+  })
 }
 
 function listSourceProblems({
@@ -105,10 +121,19 @@ function listSourceProblems({
   const name = `${source} (${operation})`
   if (disabled) return [`${name} is disabled.`]
   const problems = (figures?.warnings ?? []).map((reason) => `${name} has the warning ${reason}.`)
-  if (figures?.state === 'open') problems.push(`${name} is not called, because it failed.`)
+  if (figures?.down) problems.push(toDownText(name, figures))
   if (capKobo !== null && spentKoboToday >= NEAR_CAP * capKobo)
     problems.push(`${name} has used ${Math.round((100 * spentKoboToday) / capKobo)} % of its daily cap.`)
   return problems
+}
+
+function toDownText(name: string, { unanswered, unansweredRate, lastSuccessAt }: GuardFigures): string {
+  const share = `${Math.round(100 * unansweredRate)} %`
+  const last =
+    lastSuccessAt === null ? 'It has not answered since the start.' : `Last answer: ${lastSuccessAt}.`
+  return unanswered === 0
+    ? `${name} failed, and was not needed in the last five minutes. ${last}`
+    : `${name} does not answer: ${unanswered} requests of the last five minutes (${share}) failed or were not sent. ${last}`
 }
 
 /** The processes that write to the audit log. */

@@ -71,6 +71,33 @@ describe('a call guard', () => {
     expect(events).toEqual([opened, { ...opened, state: 'closed' }])
   })
 
+  it('is down from the opening of the breaker until it has closed again, also between two probes', async () => {
+    const { guard, clock } = await settleOften(new SourceError('dojah', 'unreachable'))
+    expect(guard.read()).toMatchObject({ state: 'open', down: true, unanswered: 40, unansweredRate: 1 })
+    clock.ms = 10 * 60_000
+    expect(guard.read()).toMatchObject({ state: 'half_open', down: true, unanswered: 0 })
+    for (let call = 0; call < 3; call++) ((await guard.admit()) as Permit).settle('found', 5)
+    expect(guard.read()).toMatchObject({ state: 'closed', down: false })
+  })
+
+  it('is down while half of the requests get no answer, although the breaker is closed', async () => {
+    const { guard, clock } = openGuard()
+    const settle = async (times: number, outcome: 'found' | SourceError) => {
+      for (let call = 0; call < times; call++) ((await guard.admit()) as Permit).settle(outcome, 5)
+    }
+    const failure = new SourceError('dojah', 'unreachable')
+    for (let call = 0; call < 4; call++) await settle(1, failure)
+    await settle(4, 'found')
+    expect(guard.read()).toMatchObject({ state: 'closed', down: false })
+    await settle(1, failure)
+    expect(guard.read()).toMatchObject({ state: 'closed', down: true })
+    await settle(6, 'found')
+    expect(guard.read()).toMatchObject({ unansweredRate: 1 / 3, down: true })
+    await settle(6, 'found')
+    expect(guard.read().down).toBe(false)
+    clock.ms += 60_000
+  })
+
   it('refunds a permit that is released', async () => {
     const { guard, refunds } = openGuard()
     ;((await guard.admit()) as Permit).release()

@@ -47,6 +47,8 @@ type SourceWarning = (typeof SOURCE_WARNINGS)[number]
 export type GuardFigures = HealthFigures & {
   readonly state: BreakerState | 'disabled'
   readonly warnings: readonly SourceWarning[]
+  /** Requests get no answer from the source: see `createDownCheck`. Health, alerts, events and `doctor` judge by this. */
+  readonly down: boolean
 }
 
 /** For the log. All values come from closed lists. */
@@ -121,6 +123,7 @@ export function createCallGuard(
     onWarning: (warning) => onEvent({ event: 'source_warning', ...warning }),
   })
   const isOfSource = createPersonProblems()
+  const isDown = createDownCheck()
   const admitOnce = (admitted: 'usual' | 'probe', spending: Spending): Permit => {
     const { settle, recordHang, hedgeAfterMs } = createCallWait({
       admitted,
@@ -154,9 +157,11 @@ export function createCallGuard(
     operation,
     admit: async (paidCalls, keyId) => {
       if (sharedState.isDisabled(name)) return 'disabled'
-      if (cooldown.remainingMs() > 0) return 'retry_after'
-      const admitted = breaker.admit()
-      if (admitted === undefined) return 'breaker_open'
+      const admitted = cooldown.remainingMs() > 0 ? undefined : breaker.admit()
+      if (admitted === undefined) {
+        record.addSkip()
+        return cooldown.remainingMs() > 0 ? 'retry_after' : 'breaker_open'
+      }
       const spending = await sharedState.spend(name, paidCalls, keyId).catch((error) => {
         breaker.release(admitted)
         throw error
@@ -169,11 +174,32 @@ export function createCallGuard(
       !sharedState.isDisabled(name) && cooldown.remainingMs() === 0 && breaker.state() !== 'open',
     retryAfterMs: () => (sharedState.isDisabled(name) ? undefined : cooldown.remainingMs()),
     failures: () => record.failures,
-    read: () => ({
-      ...record.read(),
-      state: sharedState.isDisabled(name) ? 'disabled' : breaker.state(),
-      warnings: [...record.warnings(), ...(cooldown.remainingMs() > 0 ? (['throttled'] as const) : [])],
-    }),
+    read: () => {
+      const [health, isDisabled] = [record.read(), sharedState.isDisabled(name)]
+      return {
+        ...health,
+        state: isDisabled ? 'disabled' : breaker.state(),
+        warnings: [...record.warnings(), ...(cooldown.remainingMs() > 0 ? (['throttled'] as const) : [])],
+        down: isDown(breaker.state(), health) && !isDisabled,
+      }
+    },
+  }
+}
+
+const DOWN_RATE = 0.5
+/** Lower than the share at which it counts as down, so that it does not flap. */
+const UP_RATE = 0.25
+const LEAST_UNANSWERED = 5
+
+/**
+ * A source is down until its breaker has closed again, also between two probes; and while it leaves half of the requests without
+ * an answer, which need not open the breaker.
+ */
+function createDownCheck(): (state: BreakerState, health: HealthFigures) => boolean {
+  let isFailing = false
+  return (state, { unanswered, unansweredRate }) => {
+    isFailing = unansweredRate >= (isFailing ? UP_RATE : DOWN_RATE) && unanswered >= LEAST_UNANSWERED
+    return isFailing || state !== 'closed'
   }
 }
 

@@ -11,6 +11,7 @@ import {
 /** The results of the calls to one operation of a source: health, warnings, failures. */
 type CallRecord = {
   readonly add: (outcome: CallOutcome, ms: number) => void
+  readonly addSkip: () => void
   readonly hedgeDelay: Pick<HedgeDelay, 'remainingMs'>
   readonly read: () => HealthFigures
   readonly warnings: SourceWarnings['list']
@@ -40,6 +41,7 @@ export function createCallRecord({ now, onWarning }: Options): CallRecord {
       const reason = failure.problem ?? failure.reason
       failures.set(reason, (failures.get(reason) ?? 0) + 1)
     },
+    addSkip: health.recordSkip,
     hedgeDelay,
     read: health.read,
     warnings: warnings.list,

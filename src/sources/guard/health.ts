@@ -3,6 +3,8 @@ import { MINUTE_MS } from '../../contract/time.ts'
 /** Health of one operation of a source over the last five minutes. Times are milliseconds. */
 type Health = {
   readonly record: (succeeded: boolean, ms: number) => void
+  /** A request needed the source, and it was not called: it failed before, or asked for a pause. */
+  readonly recordSkip: () => void
   readonly read: () => HealthFigures
 }
 
@@ -10,6 +12,7 @@ export type HealthFigures = {
   /** Since the start. */
   readonly calls: number
   readonly failures: number
+  readonly skipped: number
   /** In the last five minutes, like the error rate (0 without calls) and the times. */
   readonly recentCalls: number
   readonly errorRate: number
@@ -17,6 +20,9 @@ export type HealthFigures = {
   readonly p95: number | null
   readonly p99: number | null
   readonly lastSuccessAt: string | null
+  /** Of the requests of the last five minutes that needed the source, those without an answer: failed or skipped. */
+  readonly unanswered: number
+  readonly unansweredRate: number
 }
 
 const WINDOW_MS = 5 * MINUTE_MS
@@ -26,7 +32,7 @@ const SLOTS = WINDOW_MS / SLOT_MS
 const STEP = 1.1
 const BUCKETS = 110
 
-type Slot = { id: number; calls: number; failures: number; readonly times: Uint32Array }
+type Slot = { id: number; calls: number; failures: number; skipped: number; readonly times: Uint32Array }
 
 const toBucket = (ms: number) =>
   ms <= 1 ? 0 : Math.min(BUCKETS - 1, Math.ceil(Math.log(ms) / Math.log(STEP)))
@@ -38,20 +44,30 @@ export function createHealth(now: () => number = () => performance.now()): Healt
     id: -SLOTS,
     calls: 0,
     failures: 0,
+    skipped: 0,
     times: new Uint32Array(BUCKETS),
   }))
   const current = () => Math.floor(now() / SLOT_MS)
   let calls = 0
   let failures = 0
+  let skipped = 0
   let lastSuccess: number | undefined
+  const toSlot = (): Slot => {
+    const id = current()
+    const slot = slots[id % SLOTS] as Slot
+    if (slot.id !== id) {
+      Object.assign(slot, { id, calls: 0, failures: 0, skipped: 0 })
+      slot.times.fill(0)
+    }
+    return slot
+  }
   return {
+    recordSkip: () => {
+      toSlot().skipped += 1
+      skipped += 1
+    },
     record: (succeeded, ms) => {
-      const id = current()
-      const slot = slots[id % SLOTS] as Slot
-      if (slot.id !== id) {
-        Object.assign(slot, { id, calls: 0, failures: 0 })
-        slot.times.fill(0)
-      }
+      const slot = toSlot()
       const index = toBucket(ms)
       slot.times[index] = (slot.times[index] as number) + 1
       slot.calls += 1
@@ -65,6 +81,7 @@ export function createHealth(now: () => number = () => performance.now()): Healt
     read: () => ({
       calls,
       failures,
+      skipped,
       ...summarise(slots.filter(({ id }) => id > current() - SLOTS)),
       lastSuccessAt: lastSuccess === undefined ? null : new Date(lastSuccess).toISOString(),
     }),
@@ -74,6 +91,8 @@ export function createHealth(now: () => number = () => performance.now()): Healt
 function summarise(recent: readonly Slot[]) {
   const recentCalls = recent.reduce((sum, slot) => sum + slot.calls, 0)
   const recentFailures = recent.reduce((sum, slot) => sum + slot.failures, 0)
+  const recentSkipped = recent.reduce((sum, slot) => sum + slot.skipped, 0)
+  const unanswered = recentFailures + recentSkipped
   const times = new Uint32Array(BUCKETS)
   for (const slot of recent)
     for (const [index, count] of slot.times.entries()) times[index] = (times[index] as number) + count
@@ -82,6 +101,8 @@ function summarise(recent: readonly Slot[]) {
   return {
     recentCalls,
     errorRate: recentCalls === 0 ? 0 : recentFailures / recentCalls,
+    unanswered,
+    unansweredRate: unanswered === 0 ? 0 : unanswered / (recentCalls + recentSkipped),
     p50: at(0.5),
     p95: at(0.95),
     p99: at(0.99),
