@@ -1,18 +1,22 @@
+import type { KeyObject } from 'node:crypto'
+import type { RootKeys } from '../crypto/root-key.ts'
+import { UserError } from '../errors.ts'
 import type { DataTable } from '../store/data-tables.ts'
 import type { Row, Value } from '../store/database.ts'
 
 /**
  * A backup is gzipped text with one JSON value a line, the same for both databases:
  *
- *   {"format":"tabbat-backup","version":1,"schema":2,"root_fingerprint":"…","created_at":"…"}
+ *   {"format":"tabbat-backup","version":2,"schema":2,"root_fingerprint":"…","created_at":"…"}
  *   {"table":"api_keys","columns":["id","mode",…]}
  *   ["k3J…","live",{"base64":"…"},null,…]
- *   {"end":true,"counts":{"api_keys":1,…},"sha256":"…"}
+ *   {"end":true,"counts":{"api_keys":1,…},"mac":"…"}
  *
- * The hash covers every line before it.
+ * The MAC (HMAC-SHA-256) covers every byte before it: all lines, their order, and the last line up to `,"mac"`. Its key is
+ * derived from the root key that the header names. Version 1 had a plain hash, which anyone could compute again.
  */
 export const FORMAT = 'tabbat-backup'
-export const FORMAT_VERSION = 1
+export const FORMAT_VERSION = 2
 
 export type Header = {
   readonly format: typeof FORMAT
@@ -24,7 +28,19 @@ export type Header = {
 
 export type Counts = Partial<Record<DataTable, number>>
 
-export type End = { readonly end: true; readonly counts: Counts; readonly sha256: string }
+export type End = { readonly end: true; readonly counts: Counts; readonly mac: string }
+
+/** The key under which a backup of that root key is authenticated. */
+export function toBackupKey({ candidates, where }: RootKeys, header: Header): KeyObject {
+  const root = candidates.find(({ fingerprint }) => fingerprint === header.root_fingerprint)
+  if (root) return root.derive('backup')
+  throw new UserError(
+    `The root key (from ${where}) is not the one of this backup (fingerprint ${header.root_fingerprint.slice(0, 12)}…, ${header.created_at}). Put that key in place. Nothing was changed.`,
+  )
+}
+
+/** What follows the bytes that the MAC of the last line covers. */
+export const toMacText = (mac: string) => `,"mac":"${mac}"}`
 
 /** The largest line is a picture of 1 MiB; a longer line means that this is not a backup. */
 export const LONGEST_LINE = 16 * 1024 * 1024

@@ -1,5 +1,5 @@
-import { createHash } from 'node:crypto'
-import { type End, LONGEST_LINE } from './format.ts'
+import { createHmac, type Hmac, type KeyObject, timingSafeEqual } from 'node:crypto'
+import { type End, LONGEST_LINE, toMacText } from './format.ts'
 
 /** The file is damaged or not a backup. */
 export class Damaged extends Error {}
@@ -10,20 +10,39 @@ export type Line = Partial<Record<string, unknown>> | readonly unknown[]
 export const isRow = (line: Line): line is readonly unknown[] => Array.isArray(line)
 
 export const isEnd = (line: Line): line is Line & End =>
-  !isRow(line) && line.end === true && typeof line.sha256 === 'string'
+  !isRow(line) && line.end === true && typeof line.mac === 'string'
 
-/** The values of all lines. Throws when a line follows the end or the hash does not match. */
-export async function* readLines(text: AsyncIterable<Buffer>): AsyncIterable<Line> {
-  const hash = createHash('sha256')
+/** The file is whole, but its MAC is not that of its content. */
+export class Altered extends Error {}
+
+/**
+ * The values of all lines. `toKey` gets the first one, and gives the key of the MAC. Throws when a line follows the end or the
+ * MAC does not match.
+ */
+export async function* readLines(
+  text: AsyncIterable<Buffer>,
+  toKey: (first: Line) => KeyObject,
+): AsyncIterable<Line> {
+  let mac: Hmac | undefined
   let ended = false
   for await (const bytes of split(text)) {
     const line = parseLine(bytes)
     if (ended) throw new Damaged()
-    ended = isEnd(line)
-    if (isEnd(line) && line.sha256 !== hash.digest('hex')) throw new Damaged()
-    if (!ended) hash.update(bytes).update('\n')
+    mac ??= createHmac('sha256', toKey(line))
+    if (isEnd(line)) {
+      ended = true
+      requireMac(line, bytes, mac)
+    } else mac.update(bytes).update('\n')
     yield line
   }
+}
+
+function requireMac({ mac: said }: End, bytes: Buffer, mac: Hmac): void {
+  const suffix = toMacText(said)
+  if (!bytes.subarray(-suffix.length).equals(Buffer.from(suffix))) throw new Damaged()
+  const found = mac.update(bytes.subarray(0, -suffix.length)).digest()
+  const expected = Buffer.from(said, 'hex')
+  if (expected.length !== found.length || !timingSafeEqual(expected, found)) throw new Altered()
 }
 
 function parseLine(bytes: Buffer): Line {

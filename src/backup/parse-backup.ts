@@ -1,8 +1,17 @@
+import type { RootKeys } from '../crypto/root-key.ts'
 import { UserError } from '../errors.ts'
 import { type DataTable, isDataTable, rowsAtOnce } from '../store/data-tables.ts'
 import type { Value } from '../store/database.ts'
 import { SCHEMA_VERSION } from '../store/migrate.ts'
-import { type Counts, decodeValue, type End, FORMAT, FORMAT_VERSION, type Header } from './format.ts'
+import {
+  type Counts,
+  decodeValue,
+  type End,
+  FORMAT,
+  FORMAT_VERSION,
+  type Header,
+  toBackupKey,
+} from './format.ts'
 import { Damaged, isEnd, isRow, type Line, readLines } from './lines.ts'
 
 /** Some rows of one table. */
@@ -12,17 +21,18 @@ export type Rows = {
   readonly rows: readonly (readonly Value[])[]
 }
 
-export type Contents = { readonly header: Header; readonly counts: Counts }
+export type Contents = { readonly header: Header; readonly counts: Counts; readonly mac: string }
 
-/** Parses a backup, some rows at a time, and compares the counts with those of its last line. */
+/** Parses a backup, some rows at a time. At the end, compares its MAC, and the counts with those of its last line. */
 export async function parseBackup(
   text: AsyncIterable<Buffer>,
+  rootKeys: RootKeys,
   onRows: (rows: Rows) => Promise<void>,
 ): Promise<Contents> {
   const pager = createPager(onRows)
   let header: Header | undefined
   let end: End | undefined
-  for await (const line of readLines(text)) {
+  for await (const line of readLines(text, (first) => toBackupKey(rootKeys, toHeader(first)))) {
     if (!header) header = toHeader(line)
     else if (isRow(line)) await pager.add(line)
     else if (isEnd(line)) end = line
@@ -30,7 +40,7 @@ export async function parseBackup(
   }
   const counts = await pager.close()
   if (!header || !end || !isSame(end.counts, counts)) throw new Damaged()
-  return { header, counts }
+  return { header, counts, mac: end.mac }
 }
 
 /** Collects the rows of a table into pages. */
@@ -59,10 +69,16 @@ function createPager(onRows: (rows: Rows) => Promise<void>) {
   }
 }
 
-/** Refuses a backup of a newer version before reading its rows. */
+/** Refuses a backup of another version before reading its rows. */
 function toHeader(line: Line): Header {
   const header = line as unknown as Partial<Header>
-  if (header.format !== FORMAT || typeof header.root_fingerprint !== 'string') throw new Damaged()
+  const { format, root_fingerprint: root, created_at: time } = header
+  if (format !== FORMAT || typeof root !== 'string' || Number.isNaN(Date.parse(String(time))))
+    throw new Damaged()
+  if (Number(header.version) < FORMAT_VERSION)
+    throw new UserError(
+      `The backup was made by an older Tabbat (format ${Number(header.version)}), which did not protect backups from changes. Make a new one with this version. Nothing was changed.`,
+    )
   if (!(Number(header.version) <= FORMAT_VERSION && Number(header.schema) <= SCHEMA_VERSION))
     throw new UserError(
       `The backup was made by a newer Tabbat (schema ${Number(header.schema)}, this one knows ${SCHEMA_VERSION}). Update Tabbat. Nothing was changed.`,

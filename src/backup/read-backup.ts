@@ -1,8 +1,9 @@
 import { createReadStream, statSync } from 'node:fs'
 import { pipeline } from 'node:stream/promises'
 import { createGunzip } from 'node:zlib'
+import type { RootKeys } from '../crypto/root-key.ts'
 import { UserError } from '../errors.ts'
-import { Damaged } from './lines.ts'
+import { Altered, Damaged } from './lines.ts'
 import { type Contents, parseBackup, type Rows } from './parse-backup.ts'
 
 type ReadOptions = {
@@ -11,9 +12,10 @@ type ReadOptions = {
   readonly onProgress?: (done: number, total: number, rows: number) => void
 }
 
-/** Reads a backup to its end. Damage may be found only there: read it once before acting on it. */
+/** Reads a backup to its end. A change or damage may be found only there: read it once before acting on it. */
 export async function readBackup(
   file: string,
+  rootKeys: RootKeys,
   { onRows, onProgress = () => {} }: ReadOptions,
 ): Promise<Contents> {
   let count = 0
@@ -21,7 +23,7 @@ export async function readBackup(
     const total = statSync(file).size
     const input = createReadStream(file)
     return await pipeline(input, createGunzip(), (text) =>
-      parseBackup(text, async (rows) => {
+      parseBackup(text, rootKeys, async (rows) => {
         await onRows(rows)
         count += rows.rows.length
         onProgress(input.bytesRead, total, count)
@@ -37,6 +39,10 @@ function toRefusal(file: string, error: unknown): unknown {
   if (error instanceof Damaged || /^Z_/.test(code))
     return new UserError(
       `${file} is damaged, cut off, or not a backup of Tabbat. Take another one. Nothing was changed.`,
+    )
+  if (error instanceof Altered)
+    return new UserError(
+      `${file} was changed after it was written, or is damaged: its MAC does not fit its content. Take another one. Nothing was changed.`,
     )
   if (code === 'ENOENT') return new UserError(`There is no file ${file}.`)
   if (syscall === 'open' || syscall === 'read' || syscall === 'stat')

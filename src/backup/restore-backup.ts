@@ -19,8 +19,8 @@ type RestoreOptions = {
 }
 
 /**
- * Restores a backup of either database. The file is read twice: first it is checked, then all rows are inserted in one
- * transaction.
+ * Restores a backup of either database. The file is read twice: first its MAC is checked, then all rows are inserted in one
+ * transaction, which is committed only if the file was the same.
  */
 export async function restoreBackup(
   config: Config,
@@ -29,18 +29,22 @@ export async function restoreBackup(
   { force = false, onProgress = () => {}, afterRows = async () => {} }: RestoreOptions = {},
 ): Promise<Contents> {
   const facts: [unknown, unknown][] = []
-  const checked = await readBackup(file, {
+  const rootKeys = await loadRootKeys(config, false)
+  const checked = await readBackup(file, rootKeys, {
     onRows: (rows) => void facts.push(...toFacts(rows)),
     onProgress: (done, total, rows) => onProgress(done, 2 * total, rows),
   })
-  const keyring = await openBackupKeyring(config, Object.fromEntries(facts), checked)
+  // A backup taken during a rotation needs both keys.
+  const keyring = openKeyring(rootKeys, toRootState(Object.fromEntries(facts)))
   return store.database.transaction(async (inside) => {
     await refuseContents(inside, store.place, force)
     await emptyTables(inside)
-    const contents = await readBackup(file, {
+    const contents = await readBackup(file, rootKeys, {
       onRows: ({ table, columns, rows }) => insertRows(inside, table, columns, rows),
       onProgress: (done, total, rows) => onProgress(total + done, 2 * total, rows),
     })
+    if (contents.mac !== checked.mac)
+      throw new UserError(`${file} was replaced while it was read. Nothing was changed.`)
     await afterRows(inside, keyring)
     return contents
   })
@@ -62,20 +66,4 @@ function toFacts({ table, columns, rows }: Rows): [unknown, unknown][] {
   if (table !== 'meta') return []
   const [name, value] = [columns.indexOf('name'), columns.indexOf('value')]
   return rows.map((row) => [row[name], row[value]])
-}
-
-/** The root key must belong to the backup; a backup taken during a rotation needs both keys. */
-async function openBackupKeyring(
-  config: Config,
-  facts: Record<string, string>,
-  { header }: Contents,
-): Promise<Keyring> {
-  const rootKeys = await loadRootKeys(config, false)
-  try {
-    return openKeyring(rootKeys, toRootState(facts))
-  } catch {
-    throw new UserError(
-      `The root key (from ${rootKeys.where}) is not the one of this backup (fingerprint ${header.root_fingerprint.slice(0, 12)}…, ${header.created_at}). Put that key in place. Nothing was changed.`,
-    )
-  }
 }

@@ -2,6 +2,7 @@ import { createReadStream, readdirSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { createGunzip } from 'node:zlib'
+import type { RootKeys } from '../crypto/root-key.ts'
 import { UserError } from '../errors.ts'
 import { FORMAT, type Header } from './format.ts'
 import { readBackup } from './read-backup.ts'
@@ -20,8 +21,12 @@ export function toBackupFile(folder: string, at: Date): string {
  * Deletes the oldest backups of this installation in the folder but `keep`, and returns their files. The new one is read back
  * first: if it is damaged, nothing is deleted. Files with other names or of another root key stay.
  */
-export async function deleteOldBackups(folder: string, newest: string, keep: number): Promise<string[]> {
-  const { header } = await readBackup(newest, { onRows: () => {} })
+export async function deleteOldBackups(
+  folder: string,
+  newest: string,
+  { keep, rootKeys }: { readonly keep: number; readonly rootKeys: RootKeys },
+): Promise<string[]> {
+  const { header } = await readBackup(newest, rootKeys, { onRows: () => {} })
   const own: string[] = []
   for (const name of readdirSync(folder)
     .filter((each) => NAME.test(each))

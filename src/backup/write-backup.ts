@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { createHmac, type KeyObject } from 'node:crypto'
 import { createWriteStream } from 'node:fs'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
@@ -7,9 +7,17 @@ import { UserError } from '../errors.ts'
 import { DATA_TABLES } from '../store/data-tables.ts'
 import type { Row } from '../store/database.ts'
 import { SCHEMA_VERSION } from '../store/migrate.ts'
+import type { SealedStore } from '../store/sealed-store.ts'
 import { type Snapshot, withSnapshot } from '../store/snapshot.ts'
-import type { Store } from '../store/store.ts'
-import { type Counts, type End, encodeRow, FORMAT, FORMAT_VERSION, type Header } from './format.ts'
+import {
+  type Counts,
+  encodeRow,
+  FORMAT,
+  FORMAT_VERSION,
+  type Header,
+  toBackupKey,
+  toMacText,
+} from './format.ts'
 import { writeAtomically } from './write-atomically.ts'
 
 type BackupOptions = {
@@ -23,17 +31,20 @@ export type Backup = { readonly header: Header; readonly counts: Counts }
 /** Sealed rows look random: searching for repetitions finds none, and takes longer than all the rest. */
 const GZIP = { strategy: constants.Z_HUFFMAN_ONLY }
 
-/** Writes a consistent snapshot of all tables while servers run. The root key is not part of it. */
+/** Writes a consistent snapshot of all tables while servers run. The root key is not part of it, and authenticates it. */
 export function writeBackup(
-  store: Store,
+  { store, rootKeys }: Pick<SealedStore, 'store' | 'rootKeys'>,
   file: string,
   { force = false, onProgress = () => {} }: BackupOptions = {},
 ): Promise<Backup> {
   return writeAtomically(file, force, (partial) =>
     withSnapshot(store, async (snapshot) => {
       const header = await createHeader(snapshot, store.place)
+      if (!rootKeys.candidates.some(({ fingerprint }) => fingerprint === header.root_fingerprint))
+        throw new UserError('A rotation of the root key began meanwhile. Run this again.')
       const counts: Counts = {}
-      const lines = withEnd(toLines(snapshot, header, counts, onProgress), counts)
+      const key = toBackupKey(rootKeys, header)
+      const lines = withEnd(toLines(snapshot, header, counts, onProgress), key, counts)
       await pipeline(
         Readable.from(lines, { objectMode: false }),
         createGzip(GZIP),
@@ -91,12 +102,12 @@ async function* toLines(
 const toText = (columns: readonly string[], page: readonly Row[]) =>
   page.map((row) => `${encodeRow(columns, row)}\n`).join('')
 
-async function* withEnd(lines: AsyncIterable<string>, counts: Counts): AsyncIterable<string> {
-  const hash = createHash('sha256')
+async function* withEnd(lines: AsyncIterable<string>, key: KeyObject, counts: Counts): AsyncIterable<string> {
+  const mac = createHmac('sha256', key)
   for await (const text of lines) {
-    hash.update(text)
+    mac.update(text)
     yield text
   }
-  const end: End = { end: true, counts, sha256: hash.digest('hex') }
-  yield `${JSON.stringify(end)}\n`
+  const end = JSON.stringify({ end: true, counts }).slice(0, -1)
+  yield `${end}${toMacText(mac.update(end).digest('hex'))}\n`
 }

@@ -62,11 +62,12 @@ async function checkIn(dataDir: string, databaseUrl: string | undefined, file: s
 
 /** Deletes the folder at the end, also when a signal ends the process. */
 async function withScratchFolder<T>(work: (folder: string) => Promise<T>): Promise<T> {
-  const folder = mkdtempSync(join(tmpdir(), 'tabbat-check-'))
-  const clean = () => rmSync(folder, { recursive: true, force: true })
+  let folder: string | undefined
+  const clean = () => folder && rmSync(folder, { recursive: true, force: true })
   const onSignal = (name: keyof typeof SIGNAL_EXIT_CODES) => process.exit(SIGNAL_EXIT_CODES[name])
   process.once('exit', clean).once('SIGINT', onSignal).once('SIGTERM', onSignal)
   try {
+    folder = mkdtempSync(join(tmpdir(), 'tabbat-check-'))
     return await work(folder)
   } finally {
     process.off('exit', clean).off('SIGINT', onSignal).off('SIGTERM', onSignal)

@@ -51,7 +51,7 @@ export function addBackupCommand(program: Command): void {
 async function runBackup(path: string, { force = false, keep, json }: Options): Promise<void> {
   const file = keep === undefined ? path : toBackupFile(path, new Date())
   const finish = async ({ rootKeys, database }: ReadContext, backup: Backup) => {
-    const deleted = keep === undefined ? undefined : await deleteOldBackups(path, file, keep)
+    const deleted = keep === undefined ? undefined : await deleteOldBackups(path, file, { keep, rootKeys })
     report(file, backup, deleted, json && { database })
     warn(
       `the root key is NOT in the backup (it is in ${rootKeys.where}). Without it the backup cannot be opened. Keep a copy of the root key, away from the backup.`,
@@ -95,9 +95,9 @@ async function writeRecorded(context: CommandContext, file: string, force: boole
   }
 }
 
-function write({ store }: ReadContext, file: string, force: boolean): Promise<Backup> {
+function write(context: ReadContext, file: string, force: boolean): Promise<Backup> {
   const progress = createProgress()
-  return writeBackup(store, file, { force, onProgress: progress.show }).finally(progress.clear)
+  return writeBackup(context, file, { force, onProgress: progress.show }).finally(progress.clear)
 }
 
 /** Where the data went. A name that looks like the number of a person is left out. */

@@ -1,16 +1,16 @@
 import { spawn } from 'node:child_process'
-import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { gunzipSync, gzipSync } from 'node:zlib'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { deleteOldBackups } from '../../src/backup/retention.ts'
+import { loadRootKeys } from '../../src/crypto/root-key.ts'
 import { waitUntil } from '../cluster/programs.ts'
 import { createTestDatabase, hasPostgres } from '../postgres.ts'
 import { type Settings, tabbat } from '../process/tabbat.ts'
-import { newSettings, toBatch, withSealed } from './sealed-registry.ts'
+import { changeFirst, rewriteBackup, toBackupKeyOf } from './backup-lines.ts'
+import { keysOf, newSettings, toBatch, toConfig, withSealed } from './sealed-registry.ts'
 
 const RECORDS = 4000
 let source: Settings
@@ -25,26 +25,13 @@ beforeAll(async () => {
   expect(await tabbat(source, 'backup', good)).toMatchObject({ code: 0 })
 })
 
-/** A copy with changed lines, whose checksum is right. */
+/** A copy with changed lines and a right MAC. */
 function rewrite(change: (lines: string[]) => string[]): string {
-  const lines = gunzipSync(readFileSync(good)).toString().trimEnd().split('\n')
-  const end = JSON.parse(lines.pop() ?? '') as object
-  const text = `${change(lines).join('\n')}\n`
-  const sha256 = createHash('sha256').update(text).digest('hex')
   const file = join(mkdtempSync(join(tmpdir(), 'tabbat-changed-')), 'changed.backup')
-  writeFileSync(file, gzipSync(`${text}${JSON.stringify({ ...end, sha256 })}\n`))
+  const [rootKey = ''] = keysOf(source)
+  writeFileSync(file, rewriteBackup(readFileSync(good), toBackupKeyOf(rootKey), change))
   return file
 }
-
-/** Changes a value in the first row of a table. */
-const changeFirst = (table: string, column: string, change: (value: unknown) => unknown) =>
-  rewrite((lines) => {
-    const at = lines.findIndex((line) => line.startsWith(`{"table":"${table}"`))
-    const { columns } = JSON.parse(lines[at] ?? '') as { columns: string[] }
-    const row = JSON.parse(lines[at + 1] ?? '') as unknown[]
-    const place = columns.indexOf(column)
-    return lines.with(at + 1, JSON.stringify(row.with(place, change(row[place]))))
-  })
 
 function flipLastByte(value: unknown) {
   const bytes = Buffer.from((value as { base64: string }).base64, 'base64')
@@ -79,7 +66,7 @@ describe('tabbat backup check', () => {
   })
 
   it('finds a record that does not open', async () => {
-    const { code, stdout } = await check(changeFirst('registry', 'sealed', flipLastByte), '--json')
+    const { code, stdout } = await check(rewrite(changeFirst('registry', 'sealed', flipLastByte)), '--json')
     expect([code, JSON.parse(stdout)]).toMatchObject([
       1,
       {
@@ -91,7 +78,7 @@ describe('tabbat backup check', () => {
   })
 
   it('finds a changed row of the audit log', async () => {
-    const { code, stdout } = await check(changeFirst('audit', 'phase', () => 'key_revoked'))
+    const { code, stdout } = await check(rewrite(changeFirst('audit', 'phase', () => 'key_revoked')))
     expect([code, stdout]).toEqual([1, expect.stringContaining('The audit log is not sound')])
   })
 
@@ -145,7 +132,8 @@ describe('tabbat backup --keep', () => {
     for (const day of [1, 2]) writeFileSync(join(folder, toName(day)), readFileSync(good))
     const newest = join(folder, toName(3))
     writeFileSync(newest, readFileSync(good).subarray(0, -9))
-    await expect(deleteOldBackups(folder, newest, 1)).rejects.toThrow('damaged')
+    const rootKeys = await loadRootKeys(toConfig(source), false)
+    await expect(deleteOldBackups(folder, newest, { keep: 1, rootKeys })).rejects.toThrow('damaged')
     expect(readdirSync(folder)).toHaveLength(3)
   })
 

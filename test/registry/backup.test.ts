@@ -28,7 +28,7 @@ const save = (settings: Settings, count: number, pictures = 0) =>
   withSealed(settings, ({ store, keyring }) => store.registry.save(toBatch(keyring, 0, count, pictures)))
 
 const backUp = (settings: Settings, file: string, force = false) =>
-  withSealed(settings, ({ store }) => writeBackup(store, file, { force }))
+  withSealed(settings, (sealed) => writeBackup(sealed, file, { force }))
 
 /** Another database of that kind, with the same root key. */
 async function newTarget(engine: (typeof ENGINES)[number], source: Settings): Promise<Settings> {

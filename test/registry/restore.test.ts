@@ -2,17 +2,19 @@ import { createHash } from 'node:crypto'
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gunzipSync, gzipSync } from 'node:zlib'
-import { beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { restoreBackup } from '../../src/backup/restore-backup.ts'
 import { writeBackup } from '../../src/backup/write-backup.ts'
 import { createRootKeyText } from '../../src/crypto/root-key.ts'
 import { rotateRoot } from '../../src/registry/rotate.ts'
 import { openStore } from '../../src/store/store.ts'
 import type { Settings } from '../process/tabbat.ts'
+import { rewriteBackup, toBackupKeyOf, toLines } from './backup-lines.ts'
 import { dump, fillEmptyTables } from './full-database.ts'
 import {
   countReadable,
   ENGINES,
+  keysOf,
   newSettings,
   run,
   toBatch,
@@ -28,9 +30,9 @@ let bytes: Buffer
 beforeAll(async () => {
   source = await newSettings('sqlite')
   const file = join(source.TABBAT_DATA_DIR ?? '', 'source.backup')
-  await withSealed(source, async ({ store, keyring }) => {
-    await store.registry.save(toBatch(keyring, 0, RECORDS, 3))
-    await writeBackup(store, file)
+  await withSealed(source, async (sealed) => {
+    await sealed.store.registry.save(toBatch(sealed.keyring, 0, RECORDS, 3))
+    await writeBackup(sealed, file)
   })
   bytes = readFileSync(file)
 })
@@ -59,16 +61,9 @@ async function restore(settings: Settings, contents: Uint8Array, force = false) 
   }
 }
 
-/** The backup with changed lines and a valid checksum. */
-function rewrite(change: (lines: string[]) => string[]): Buffer {
-  const lines = gunzipSync(bytes).toString().trimEnd().split('\n')
-  const end = JSON.parse(lines.pop() ?? '') as object
-  const text = change(lines)
-    .map((line) => `${line}\n`)
-    .join('')
-  const sha256 = createHash('sha256').update(text).digest('hex')
-  return gzipSync(`${text}${JSON.stringify({ ...end, sha256 })}\n`)
-}
+/** The backup with changed lines and a right MAC. */
+const rewrite = (change: (lines: string[]) => string[], changeCounts?: (counts: object) => object): Buffer =>
+  rewriteBackup(bytes, toBackupKeyOf(keysOf(source)[0] ?? ''), change, changeCounts)
 
 const withHeader = (header: object) =>
   rewrite(([first = '', ...others]) => [JSON.stringify({ ...JSON.parse(first), ...header }), ...others])
@@ -107,7 +102,7 @@ describe('a damaged file is refused, and nothing is changed', () => {
     target = await newTarget('sqlite')
   })
   it.each(CASES)('%s', async (_name, make) => {
-    await expect(restore(target, make())).rejects.toThrow(/damaged, cut off, or not a backup/)
+    await expect(restore(target, make())).rejects.toThrow(/(is|or is) damaged.*Take another one/)
   })
 
   it('missing', async () => {
@@ -119,10 +114,40 @@ describe('a damaged file is refused, and nothing is changed', () => {
 
 describe('a backup is refused', () => {
   it('when it was made by a newer Tabbat', async () => {
-    for (const header of [{ schema: 999 }, { version: 2 }, { schema: 'x' }])
+    for (const header of [{ schema: 999 }, { version: 3 }, { schema: 'x' }])
       await expect(restore(await newTarget('sqlite'), withHeader(header))).rejects.toThrow(
         /made by a newer Tabbat/,
       )
+  })
+
+  it('when it was made by an older Tabbat, whose backups had no MAC', async () => {
+    const lines = toLines(withHeader({ version: 1 })).slice(0, -1)
+    const text = `${lines.join('\n')}\n`
+    const sha256 = createHash('sha256').update(text).digest('hex')
+    const older = gzipSync(`${text}${JSON.stringify({ end: true, counts: {}, sha256 })}\n`)
+    await expect(restore(await newTarget('sqlite'), older)).rejects.toThrow(
+      /made by an older Tabbat \(format 1\)/,
+    )
+  })
+
+  it('when it was replaced by another good one between the two passes', async () => {
+    const settings = await newTarget('sqlite')
+    const file = join(settings.TABBAT_DATA_DIR ?? '', 'given.backup')
+    writeFileSync(file, bytes)
+    const { dataDir, databaseUrl } = toConfig(settings)
+    const store = await openStore({ dataDir, databaseUrl })
+    onTestFinished(() => store.close())
+    const replaced = rewrite(
+      (lines) => lines.slice(0, -1),
+      (counts) => ({ ...counts, media: 2 }),
+    )
+    const onProgress = (done: number, total: number) => {
+      if (done === total / 2) writeFileSync(file, replaced)
+    }
+    await expect(restoreBackup(toConfig(settings), store, file, { onProgress })).rejects.toThrow(
+      /was replaced|damaged/,
+    )
+    expect(await store.registry.count()).toEqual([])
   })
 
   it('with another root key, but not when the file also has the right one', async () => {
@@ -172,14 +197,16 @@ describe.concurrent.each(ENGINES)('a database on %s that is not empty', (engine)
 
 describe('an older backup', () => {
   it('gets default values for new columns', async () => {
-    const withoutHide = rewrite((lines) => [
-      ...lines,
-      '{"table":"api_keys","columns":["id","mode","name","hash","scopes","created_at"]}',
-      '["abcdefgh","live","x",{"base64":"AAAA"},"kyc:nin",1]',
-    ])
-    const counted = gunzipSync(withoutHide).toString().replace('"api_keys":0', '"api_keys":1')
+    const withoutHide = rewrite(
+      (lines) => [
+        ...lines,
+        '{"table":"api_keys","columns":["id","mode","name","hash","scopes","created_at"]}',
+        '["abcdefgh","live","x",{"base64":"AAAA"},"kyc:nin",1]',
+      ],
+      (counts) => ({ ...counts, api_keys: 1 }),
+    )
     const settings = await newTarget('sqlite')
-    await restore(settings, gzipSync(counted))
+    await restore(settings, withoutHide)
     await withSealed(settings, async ({ store }) =>
       expect(await store.keys.find('abcdefgh')).toMatchObject({
         mode: 'live',

@@ -11,8 +11,9 @@ import type { Caller } from '../../src/keys/caller.ts'
 import { createKey } from '../../src/keys/manage.ts'
 import { rotateRoot } from '../../src/registry/rotate.ts'
 import { sealEntry, sealMedia, toSubject } from '../../src/registry/sealed-entry.ts'
-import type { SealedStore } from '../../src/store/sealed-store.ts'
+import { loadKeyring, type SealedStore } from '../../src/store/sealed-store.ts'
 import { createGuessLimit } from '../../src/verification/guess-limit.ts'
+import type { Settings } from '../process/tabbat.ts'
 import { ENGINES, newSettings, toConfig, withSealed } from './sealed-registry.ts'
 import { search, toSpellings } from './spellings.ts'
 
@@ -125,15 +126,21 @@ function readBackup(file: string): [string, Buffer][] {
   ]
 }
 
+/** After a rotation. */
+const reload = async (settings: Settings, { store }: SealedStore) => ({
+  store,
+  ...(await loadKeyring(toConfig(settings), store)),
+})
+
 describe.concurrent.each(ENGINES)('a stolen database on %s', (engine) => {
   it('contains no personal data, and no guess can be confirmed with it', async () => {
     const settings = await newSettings(engine)
     const inFolder = (name: string) => join(settings.TABBAT_DATA_DIR ?? '', name)
     await withSealed(settings, async (sealed) => {
       const key = await storeCanaries(sealed)
-      await writeBackup(sealed.store, inFolder('before.backup'))
+      await writeBackup(sealed, inFolder('before.backup'))
       await rotateRoot(toConfig(settings), sealed)
-      await writeBackup(sealed.store, inFolder('after.backup'))
+      await writeBackup(await reload(settings, sealed), inFolder('after.backup'))
       // Read while the database is open: the write-ahead log exists and has rows that are not yet in the file.
       const files = ['tabbat.db', 'tabbat.db-wal', 'tabbat.db-shm'].filter((name) =>
         existsSync(inFolder(name)),
@@ -163,7 +170,7 @@ describe.concurrent.each(ENGINES)('a stolen database on %s', (engine) => {
       await storeCanaries(sealed)
       await rotateRoot(toConfig(settings), sealed)
       roots.push(readFileSync(inFolder('root.key'), 'utf8').trim())
-      await writeBackup(sealed.store, inFolder('a.backup'))
+      await writeBackup(await reload(settings, sealed), inFolder('a.backup'))
       const needles = roots.map((text): [string, Map<string, Buffer>] => {
         const bytes = Buffer.from(text, 'base64')
         return [
