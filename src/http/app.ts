@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { AddressInfo, Server as NetServer, Socket } from 'node:net'
+import { AppError } from '../errors.ts'
 import { hasBody } from './body.ts'
 import { createBrokenRequestHandlers } from './broken-requests.ts'
 import type { ConnectionLimits } from './connection.ts'
@@ -65,18 +66,19 @@ export function createApp(hooks: Hooks, limits = UNLIMITED, tls?: TlsOptions): A
     const authorized = authorize?.(exchange, route)
     return authorized ? authorized.then(() => route.answer(exchange)) : route.answer(exchange)
   }
-  const dispatch = (raw: IncomingMessage, response: ServerResponse, awaitsContinue: boolean) => {
+  const dispatch = (raw: IncomingMessage, response: ServerResponse, expects?: 'continue' | 'unknown') => {
     const connection = connections.begin(raw)
     const exchange = new Exchange(raw, response, connection)
-    exchange.awaitsContinue = awaitsContinue
+    exchange.awaitsContinue = expects === 'continue'
     // Node.js closes the connection after a response without `100 Continue`. Without a body there is no reason to.
-    if (awaitsContinue && !hasBody(raw)) exchange.sendContinue()
+    if (exchange.awaitsContinue && !hasBody(raw)) exchange.sendContinue()
     if (tls) exchange.responseHeaders.push(...HSTS)
     response.on('close', () => {
       if (connection) connections.end(connection)
       onClose?.(exchange)
     })
     try {
+      if (expects === 'unknown') throw new AppError('malformed_request', { headers: { connection: 'close' } })
       const reply = answer(exchange)
       if (!(reply instanceof Promise)) return send(exchange, reply)
       reply.then(
@@ -94,9 +96,9 @@ export function createApp(hooks: Hooks, limits = UNLIMITED, tls?: TlsOptions): A
     tls ? HSTS : [],
   )
   const server = nodeHttp
-    .createServer(LIMITS, (raw, response) => dispatch(raw, response, false))
-    .on('checkContinue', (raw, response) => dispatch(raw, response, true))
-    .on('checkExpectation', broken.onUnknownExpectation)
+    .createServer(LIMITS, (raw, response) => dispatch(raw, response))
+    .on('checkContinue', (raw, response) => dispatch(raw, response, 'continue'))
+    .on('checkExpectation', (raw, response) => dispatch(raw, response, 'unknown'))
     .on('clientError', (error, socket) => broken.onBrokenRequest(error, socket as Socket))
     .on('connect', ({ socket }) => broken.onConnect(socket, router.methods()))
   const connections = watchConnections(server, limits)

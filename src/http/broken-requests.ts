@@ -1,4 +1,3 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { AppError, ERRORS, type ErrorCode, toErrorBody } from '../errors.ts'
 import { closeAfterResponse } from './close-after-response.ts'
@@ -28,16 +27,6 @@ export function createBrokenRequestHandlers(
     if (!connection || !isArriving(connection)) onBrokenRequest(requestId, code)
   }
   return {
-    /** The only expectation that is known is 100-continue. */
-    onUnknownExpectation: (_message: IncomingMessage, response: ServerResponse): void => {
-      const requestId = toRequestId(undefined)
-      response.writeHead(ERRORS.malformed_request.status, [
-        ...['content-type', 'application/json; charset=utf-8', 'x-request-id', requestId],
-        ...['connection', 'close', ...everyHeader],
-      ])
-      response.end(JSON.stringify(toErrorBody(new AppError('malformed_request'), requestId)))
-      onBrokenRequest(requestId, 'malformed_request')
-    },
     /** Bytes that cannot be parsed as HTTP, or that arrive too slowly. */
     onBrokenRequest: (error: Error & { code?: string }, socket: Socket): void => {
       if (socket.destroyed || error.code === 'ECONNRESET' || !socket.writable) socket.destroy()

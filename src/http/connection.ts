@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
+import type { Reading } from './read-in-turns.ts'
 
 export type Connection = {
   readonly socket: Socket
@@ -10,6 +11,11 @@ export type Connection = {
   latest: IncomingMessage | undefined
   /** A request whose body was incomplete at a check: when that was first seen, and how much was read by then. */
   slow: { readonly message: IncomingMessage; readonly since: number; readonly bytes: number } | undefined
+  /** Bytes that the caller had not taken at a check: when that was first seen, and how many it had taken by then. */
+  unread: { readonly since: number; readonly taken: number } | undefined
+  reading: Reading | undefined
+  /** See paused-connections.ts. */
+  isPaused: boolean
   /** A valid key was presented on it: it is the last to be closed for lack of room. */
   isAuthenticated: boolean
   readonly markAuthenticated: () => void
@@ -20,6 +26,9 @@ export type Connection = {
   /** Called once when all responses are sent. */
   whenIdle: (() => void) | undefined
 }
+
+/** The caller has read all that was sent, and waits for a response. */
+export const isResponseDue = ({ pending, socket }: Connection) => pending > 0 && socket.writableLength === 0
 
 export type ConnectionLimits = {
   readonly max: number

@@ -1,6 +1,7 @@
 import type { IncomingMessage, Server } from 'node:http'
 import type { Socket } from 'node:net'
-import type { Connection, ConnectionLimits } from './connection.ts'
+import { type Connection, type ConnectionLimits, isResponseDue } from './connection.ts'
+import { readInTurns } from './read-in-turns.ts'
 import { createUnauthenticatedConnections } from './unauthenticated-connections.ts'
 
 /** The open connections of a listener: which are in use, and which may be closed for new ones. */
@@ -8,7 +9,7 @@ export type Connections = {
   readonly find: (socket: Socket) => Connection | undefined
   readonly begin: (message: IncomingMessage) => Connection | undefined
   readonly end: (connection: Connection) => void
-  /** Ends requests whose body arrives too slowly, and sets a timeout for the others. */
+  /** Ends requests whose body arrives too slowly and connections that are not read, and sets a timeout for the others. */
   readonly check: (now: number) => void
   readonly close: () => void
 }
@@ -20,13 +21,15 @@ const CHECK_MS = 1000
  */
 const BODY_GRACE_MS = 10_000
 const MIN_BYTES_PER_MS = 4.096
-/** A request that has waited so long for its body is closed before a new connection is refused. */
+/** A connection that was not read, or that waited for a body, for so long is closed before a new connection is refused. */
 const LATE_MS = 4000
+/** A connection that owes so many responses is not read. */
+const MAX_OWED = 8
 
 export function watchConnections(server: Server, limits: ConnectionLimits): Connections {
   const all = new Map<Socket, Connection>()
   const idle = createIdleConnections()
-  // Connections whose body was late at the last check, the oldest first.
+  // Connections that were late at the last check, the oldest first.
   let late: Connection[] = []
 
   /** Closes the least used connection. False when all are in use. */
@@ -52,6 +55,7 @@ export function watchConnections(server: Server, limits: ConnectionLimits): Conn
       connection.isAuthenticated = true
       unauthenticated.remove(connection, address)
     })
+    connection.reading = readInTurns(socket, () => isFull(connection))
     all.set(socket, connection)
     idle.add(connection)
     unauthenticated.add(connection, address)
@@ -62,15 +66,18 @@ export function watchConnections(server: Server, limits: ConnectionLimits): Conn
     })
   })
   server.on('timeout', (socket) => {
-    if (!isResponseDue(all.get(socket))) socket.destroy()
+    const connection = all.get(socket)
+    if (!connection || !isResponseDue(connection)) socket.destroy()
   })
   const check = (now: number) => {
     late = []
     for (const connection of all.values()) {
       armTimeout(connection, limits.stalledMs)
       const waitedMs = toWaitedMs(connection, now)
-      if (isTooSlow(connection, waitedMs)) cutOff(connection)
-      else if (waitedMs > LATE_MS) late.push(connection)
+      const unreadMs = toUnreadMs(connection, now)
+      if (unreadMs >= limits.stalledMs) connection.socket.destroy()
+      else if (isTooSlow(connection, waitedMs)) cutOff(connection)
+      else if (waitedMs > LATE_MS || unreadMs > LATE_MS) late.push(connection)
     }
   }
   const timer = setInterval(() => check(performance.now()), CHECK_MS).unref()
@@ -86,6 +93,7 @@ export function watchConnections(server: Server, limits: ConnectionLimits): Conn
     },
     end: (connection) => {
       connection.pending -= 1
+      connection.reading?.goOn()
       if (connection.pending > 0 || connection.socket.destroyed) return
       if (connection.latest?.complete) connection.latest = undefined
       idle.add(connection)
@@ -117,6 +125,9 @@ const createConnection = (socket: Socket, markAuthenticated: () => void): Connec
   pending: 0,
   latest: undefined,
   slow: undefined,
+  unread: undefined,
+  reading: undefined,
+  isPaused: false,
   isAuthenticated: false,
   markAuthenticated,
   hasReservation: false,
@@ -134,24 +145,47 @@ function armTimeout({ socket, pending, latest }: Connection, stalledMs: number):
   if (isInUse && !socket.timeout) socket.setTimeout?.(stalledMs)
 }
 
-/** The caller has read all that was sent, and waits for a response. */
-const isResponseDue = (connection: Connection | undefined) =>
-  connection !== undefined && connection.pending > 0 && connection.socket.writableLength === 0
+/** Also when 64 KiB wait to be sent, the high-water mark of a socket. */
+const isFull = ({ pending, isPaused, socket }: Connection) =>
+  pending >= MAX_OWED || isPaused || socket.writableNeedDrain
 
 function takeLate(late: Connection[]): Connection | undefined {
   let next = late.shift()
-  while (next && !isArriving(next)) next = late.shift()
+  while (next && !isArriving(next) && next.socket.writableLength === 0) next = late.shift()
   return next
 }
 
 const isArriving = ({ latest }: Connection) => latest !== undefined && !latest.complete
 
-/** For how long a body has been incomplete, counted from the first check that saw it. */
+/** For how long a body has been incomplete, counted from the first check that saw it. While we do not read it, none is late. */
 function toWaitedMs(connection: Connection, now: number): number {
-  const { socket, latest, slow } = connection
-  if (!latest || latest.complete) return 0
+  const { socket, latest, slow, reading } = connection
+  if (!latest || latest.complete || reading?.isHeld()) {
+    connection.slow = undefined
+    return 0
+  }
   if (slow?.message === latest) return now - slow.since
   connection.slow = { message: latest, since: now, bytes: socket.bytesRead }
+  return 0
+}
+
+/** Of an open socket. The system takes a long response in steps, which only these numbers show. */
+type Handle = { readonly bytesWritten: number; readonly writeQueueSize: number }
+
+/**
+ * For how long the caller has taken nothing of what is to be sent, counted from the first check that saw it. The timeout of
+ * the socket would not do: it begins anew once when a part of a response was taken.
+ */
+function toUnreadMs(connection: Connection, now: number): number {
+  const { socket, unread } = connection
+  const handle = (socket as Socket & { readonly _handle?: Handle | null })._handle
+  if (socket.writableLength === 0 || !handle) {
+    connection.unread = undefined
+    return 0
+  }
+  const taken = handle.bytesWritten - handle.writeQueueSize
+  if (unread?.taken === taken) return now - unread.since
+  connection.unread = { taken, since: now }
   return 0
 }
 

@@ -84,7 +84,9 @@ export class Exchange {
 
   /** Of several requests that were sent at once, only the last one may end the connection. */
   get isLatest(): boolean {
-    return !this.connection?.latest || this.connection.latest === this.raw
+    const { connection, raw } = this
+    if (connection && connection.socket.readableLength > 0) return false
+    return !connection?.latest || connection.latest === raw
   }
 
   get headers(): IncomingMessage['headers'] {

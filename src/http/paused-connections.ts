@@ -1,8 +1,11 @@
 import type { Socket } from 'node:net'
+import type { Reading } from './read-in-turns.ts'
 
 /** A connection whose request was refused is not read for a while: its caller may retry at once. */
 export type Pausable = {
   readonly socket: Pick<Socket, 'pause' | 'resume' | 'destroyed'>
+  isPaused: boolean
+  readonly reading: Reading | undefined
   /** Holds a slot in the queue for its next request. */
   hasReservation: boolean
 }
@@ -28,7 +31,9 @@ export function createPausedConnections(): PausedConnections {
     size -= 1
     queues.delete(keyId)
     if (queue.size > 0) queues.set(keyId, queue)
+    connection.isPaused = false
     connection.socket.resume()
+    connection.reading?.goOn()
   }
   return {
     size: () => size,
@@ -36,6 +41,7 @@ export function createPausedConnections(): PausedConnections {
     add: (keyId, connection, now) => {
       const queue = queues.get(keyId) ?? new Map<Pausable, number>()
       if (queue.has(connection)) return
+      connection.isPaused = true
       connection.socket.pause()
       queues.set(keyId, queue.set(connection, now))
       size += 1

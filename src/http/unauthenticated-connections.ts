@@ -1,9 +1,12 @@
-import type { Connection, ConnectionLimits } from './connection.ts'
+import { type Connection, type ConnectionLimits, isResponseDue } from './connection.ts'
 
 /** A connection has so long to present its key before it may be closed for another one of its address. */
 const GRACE_MS = 3000
 
-/** The connections on which no valid key was presented, by address. Above the limit, the oldest idle one is closed. */
+/**
+ * The connections on which no valid key was presented, by address. Above the limit, the oldest is closed
+ * that is idle or does not read its responses.
+ */
 export function createUnauthenticatedConnections(
   limits: ConnectionLimits,
   close: (connection: Connection) => void,
@@ -13,7 +16,7 @@ export function createUnauthenticatedConnections(
     const before = performance.now() - GRACE_MS
     for (const connection of connections) {
       if (connection.openedAt > before) return
-      if (connection.pending > 0) continue
+      if (isResponseDue(connection)) continue
       close(connection)
       return
     }
