@@ -7,6 +7,15 @@ import { toTextReply } from '../http/exchange.ts'
 /** Metrics for Prometheus: without an account, with a token if TABBAT_METRICS_TOKEN is set. */
 export function addMetrics(app: App, { metrics, config }: Pick<Context, 'metrics' | 'config'>): void {
   const isAllowed = createTokenCheck(config.metricsToken)
+  // Requests that arrive while the text is made share it: whoever can reach the listener may ask.
+  let printing: Promise<Buffer> | undefined
+  const print = async () => {
+    try {
+      return Buffer.from(await metrics.print())
+    } finally {
+      printing = undefined
+    }
+  }
   app.route({
     methods: ['GET'],
     path: '/metrics',
@@ -14,7 +23,8 @@ export function addMetrics(app: App, { metrics, config }: Pick<Context, 'metrics
     answer: async ({ headers }) => {
       if (!isAllowed(headers.authorization ?? ''))
         throw new AdminError('wrong_token', { headers: ['www-authenticate', 'Bearer'] })
-      return toTextReply('text/plain; version=0.0.4; charset=utf-8', await metrics.print())
+      printing ??= print()
+      return toTextReply('text/plain; version=0.0.4; charset=utf-8', await printing)
     },
   })
 }

@@ -54,7 +54,7 @@ export function createApiServer(
   for (const operation of RESOURCE_OPERATIONS) addResourceOperation(app, context, admission, operation)
   addHealth(app, context)
   addMedia(app, context, admission)
-  addDocs(app, context.config, context.catalogue)
+  addDocs(app, context.config, context.catalogue, admission)
   const close = async () => {
     admission.close()
     await app.close()

@@ -29,19 +29,22 @@ export function addMedia(app: App, context: Context, admission: Admission): void
     methods: ['GET'],
     path: '/media/sandbox/:file',
     operation: 'portrait',
-    answer: ({ params }) => {
-      const portrait = drawPortrait((params.file ?? '').replace(/\.svg$/, ''))
-      if (portrait === undefined) throw new AppError('not_found')
-      return toTextReply('image/svg+xml; charset=utf-8', portrait, [
-        'cache-control',
-        'public, max-age=86400',
-        'content-security-policy',
-        "default-src 'none'; style-src 'unsafe-inline'; sandbox",
-        'x-content-type-options',
-        'nosniff',
-      ])
-    },
+    answer: (exchange) =>
+      withAdmission(admission, exchange, (_, file) => toPortraitReply(file), exchange.params.file ?? ''),
   })
+}
+
+function toPortraitReply(file: string): Reply {
+  const portrait = drawPortrait(file.replace(/\.svg$/, ''))
+  if (portrait === undefined) throw new AppError('not_found')
+  return toTextReply('image/svg+xml; charset=utf-8', portrait, [
+    'cache-control',
+    'public, max-age=86400',
+    'content-security-policy',
+    "default-src 'none'; style-src 'unsafe-inline'; sandbox",
+    'x-content-type-options',
+    'nosniff',
+  ])
 }
 
 /** A link ends with its key, so the key is looked up at every fetch. The audit row is written before the picture is sent. */

@@ -81,6 +81,15 @@ describe('/openapi.json and /docs', () => {
     },
   )
 
+  it('name the right host however many others were asked for', async () => {
+    const hosts = Array.from({ length: 20 }, (_, index) => `host-${index % 12}.example`)
+    for (const host of hosts) {
+      const { servers, page } = await readDocuments({ host })
+      expect(servers).toMatchObject([{ url: `http://${host}` }])
+      expect(page.text).toContain(`http://${host}/api/v2/kyc/verify-nin`)
+    }
+  })
+
   it('use https only where a trusted proxy says so', async () => {
     const headers = { host: 'api.example.com', 'x-forwarded-proto': 'https' }
     expect((await readDocuments(headers)).servers).toMatchObject([{ url: 'http://api.example.com' }])
