@@ -39,13 +39,13 @@ export function createArchiveReads({ store, config, keyring }: Context): Archive
 /** The check goes on after the limit: a later request finds it done. */
 const withLimit =
   (check: CheckDigest, endsAt: number): CheckDigest =>
-  async (reader, publicKey) => {
+  async (file, publicKey) => {
     const { promise, reject } = Promise.withResolvers<never>()
     const refuse = () =>
       reject(new UserError('An archive is being compared with its digest. Try again later.'))
     const timer = setTimeout(refuse, Math.max(endsAt - performance.now(), 1))
     try {
-      return await Promise.race([check(reader, publicKey), promise])
+      return await Promise.race([check(file, publicKey), promise])
     } finally {
       clearTimeout(timer)
     }

@@ -1,7 +1,7 @@
 import { createReadStream, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { pipeline } from 'node:stream'
+import { pipeline, Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
 import { UserError } from '../errors.ts'
 import type { Checkpoint } from '../store/audit-table.ts'
@@ -54,9 +54,24 @@ async function* readPart({ path, size }: Part): AsyncIterable<Checkpoint | undef
   if (size === 0) return
   const bytes = createReadStream(path, { end: size - 1 })
   // The reader of lines reports the error.
-  const input = path.endsWith('.gz') ? pipeline(bytes, createGunzip(), () => {}) : bytes
+  const text = path.endsWith('.gz') ? pipeline(bytes, createGunzip(), () => {}) : bytes
+  const input = Readable.from(refuseLongLines(text))
   for await (const line of createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY })) {
     if (line.trim() !== '') yield parseLine(line)
+  }
+}
+
+/** A checkpoint of many chains is far below this. */
+const MAX_LINE_BYTES = 16 * 1024 * 1024
+
+/** A small compressed file may unpack to a line that does not fit into memory. */
+async function* refuseLongLines(pieces: AsyncIterable<Buffer>): AsyncIterable<Buffer> {
+  let length = 0
+  for await (const piece of pieces) {
+    const end = piece.lastIndexOf('\n')
+    length = end === -1 ? length + piece.length : piece.length - end
+    if (length > MAX_LINE_BYTES) throw new Error('a line is too long')
+    yield piece
   }
 }
 

@@ -25,7 +25,7 @@ export async function* readLines(
 ): AsyncIterable<Line> {
   let mac: Hmac | undefined
   let ended = false
-  for await (const bytes of split(text)) {
+  for await (const bytes of splitLines(text)) {
     const line = parseLine(bytes)
     if (ended) throw new Damaged()
     mac ??= createHmac('sha256', toKey(line))
@@ -55,7 +55,8 @@ function parseLine(bytes: Buffer): Line {
   throw new Damaged()
 }
 
-async function* split(text: AsyncIterable<Buffer>): AsyncIterable<Buffer> {
+/** Without their line feeds. Throws when a line is too long: a small file may unpack to any size. */
+export async function* splitLines(text: AsyncIterable<Buffer>): AsyncIterable<Buffer> {
   let pieces: Buffer[] = []
   let length = 0
   for await (const chunk of text) {

@@ -1,10 +1,10 @@
 import { createReadStream, readdirSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
 import { createGunzip } from 'node:zlib'
 import type { RootKeys } from '../crypto/root-key.ts'
 import { UserError } from '../errors.ts'
 import { FORMAT, type Header } from './format.ts'
+import { splitLines } from './lines.ts'
 import { readBackup } from './read-backup.ts'
 
 /** The names that `tabbat backup --keep` gives: tabbat-20260301-023000.backup, in UTC. */
@@ -46,8 +46,8 @@ async function readHeader(file: string): Promise<Partial<Header> | undefined> {
   const text = createGunzip()
   input.on('error', (error) => text.destroy(error))
   try {
-    for await (const line of createInterface({ input: input.pipe(text) })) {
-      const header = JSON.parse(line) as Partial<Header> | null
+    for await (const line of splitLines(input.pipe(text))) {
+      const header = JSON.parse(line.toString()) as Partial<Header> | null
       return header?.format === FORMAT ? header : undefined
     }
   } catch {

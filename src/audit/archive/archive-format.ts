@@ -59,8 +59,18 @@ export const toFrame = (lines: readonly string[]): Promise<Buffer> =>
     },
   })
 
-/** In a thread. */
-export const decompressFrame = (bytes: Buffer): Promise<Buffer> => decompress(bytes)
+/**
+ * No frame is larger, packed or not. A block has 10 000 rows of some 400 bytes, a frame of checkpoints a page of them. The writer
+ * reads an archive again before it removes a row, so that a larger frame would end the run.
+ */
+export const MAX_FRAME_BYTES = 256 * 1024 * 1024
+
+/** A frame says how much memory its unpacking needs. Those of the writer need less. */
+const WINDOW = { [constants.ZSTD_d_windowLogMax]: 24 }
+
+/** In a thread. Fails if the content is larger than `mostBytes`, without unpacking more than that. */
+export const decompressFrame = (bytes: Buffer, mostBytes: number): Promise<Buffer> =>
+  decompress(bytes, { maxOutputLength: mostBytes, params: WINDOW })
 
 export function toLines(content: Buffer): string[] {
   const text = content.toString('utf8').trimEnd()

@@ -104,21 +104,21 @@ async function prove(
   signer: Signer,
   isStopped: () => boolean = () => false,
 ): Promise<void> {
-  const reader = await openArchive(draft)
+  const file = await openArchive(draft)
   try {
     const publicKey = toPublicKey(signer.publicKey, 'The key')
     const onRows = () => {
       if (isStopped()) throw new Stopped()
     }
-    const result = await verifyArchive(reader, { publicKey, onRows })
+    const result = await verifyArchive(file, { publicKey, onRows })
     if ('reason' in result)
       throw new UserError(
         `The archive does not pass its check: ${toFaultText(result)}. No audit row was removed. Run: tabbat audit verify`,
       )
-    if (reader.signed.statement !== signed.statement)
+    if (file.signed.statement !== signed.statement)
       throw new UserError(`${draft} is not the file that was written. No audit row was removed.`)
   } finally {
-    await reader.close()
+    await file.close()
   }
 }
 

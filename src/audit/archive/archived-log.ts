@@ -70,7 +70,7 @@ export function createArchivedLog(
     },
     isCut: () => isCut,
     close: async () => {
-      for (const { reader } of archives) await reader.close()
+      for (const { file } of archives) await file.close()
     },
   }
 }

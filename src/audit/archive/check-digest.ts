@@ -1,17 +1,17 @@
 import { createHash, type KeyObject } from 'node:crypto'
 import { UserError } from '../../errors.ts'
 import { type ArchiveStatement, openStatement } from './archive-statement.ts'
-import { type ArchiveReader, openArchive } from './read-archive.ts'
+import { type FoundArchive, openArchive } from './read-archive.ts'
 
 /** Resolves when an archive is the file that was archived, with its statement. Throws if it was changed. */
-export type CheckDigest = (reader: ArchiveReader, publicKey: KeyObject) => Promise<ArchiveStatement>
+export type CheckDigest = (file: FoundArchive, publicKey: KeyObject) => Promise<ArchiveStatement>
 
 /** Few enough bytes not to delay requests. */
 const BYTES_AT_ONCE = 256 * 1024
 
 /** Whether the content is the one that the statement is about. Reads all of it. */
 export async function hasDigest(
-  { contentBytes, readBytes }: ArchiveReader,
+  { contentBytes, readBytes }: FoundArchive,
   { bytes, digest }: ArchiveStatement,
 ): Promise<boolean> {
   if (contentBytes !== bytes) return false
@@ -31,7 +31,7 @@ export function createDigestCheck(): CheckDigest {
         `${path} is not an archive of this audit log: its statement has no valid signature.`,
       )
     const last = known.get(path)
-    const isSound = last?.identity === identity ? last.isSound : checkFile(path, statement)
+    const isSound = last?.identity === identity ? last.isSound : checkFile(path, identity, statement)
     known.set(path, { identity, isSound })
     isSound.catch(() => known.delete(path))
     if (await isSound) return statement
@@ -41,12 +41,12 @@ export function createDigestCheck(): CheckDigest {
   }
 }
 
-/** With a file handle of its own: the search may end before. */
-async function checkFile(path: string, statement: ArchiveStatement): Promise<boolean> {
-  const reader = await openArchive(path)
+/** With a file handle of its own: the search may end before. Another file at the path says nothing about this one. */
+async function checkFile(path: string, identity: string, statement: ArchiveStatement): Promise<boolean> {
+  const file = await openArchive(path)
   try {
-    return await hasDigest(reader, statement)
+    return file.identity === identity && (await hasDigest(file, statement))
   } finally {
-    await reader.close()
+    await file.close()
   }
 }

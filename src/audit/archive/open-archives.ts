@@ -5,10 +5,11 @@ import { type OpenBlock, openBlock } from './archive-blocks.ts'
 import { type BlockPlace, type Place, toContent } from './archive-format.ts'
 import { findInIndex } from './archive-index.ts'
 import type { ArchiveStatement } from './archive-statement.ts'
-import { type ArchiveReader, openArchive } from './read-archive.ts'
+import { type ArchiveReader, type FoundArchive, openArchive } from './read-archive.ts'
 
 /** An archive that is open and was compared with its signed digest. */
 export type OpenArchive = {
+  readonly file: FoundArchive
   readonly reader: ArchiveReader
   readonly statement: ArchiveStatement
   readonly open: (block: BlockPlace) => Promise<OpenBlock>
@@ -29,47 +30,49 @@ const MOST_INDEXES = 300
  */
 export async function openArchives(
   paths: readonly string[],
-  check: (reader: ArchiveReader) => Promise<ArchiveStatement>,
+  check: (file: FoundArchive) => Promise<ArchiveStatement>,
   onProblem?: ((problem: string) => void) | undefined,
 ): Promise<OpenArchive[]> {
   const opened = new Map<string, OpenArchive>()
   const caches = { blocks: createCache<OpenBlock>(MOST_BLOCKS), indexes: createCache<Buffer>(MOST_INDEXES) }
   for (const path of paths)
     try {
-      const reader = await openArchive(path)
-      if (opened.has(reader.signed.statement)) await reader.close()
-      else opened.set(reader.signed.statement, await openChecked(reader, check, caches))
+      const file = await openArchive(path)
+      if (opened.has(file.signed.statement)) await file.close()
+      else opened.set(file.signed.statement, await openChecked(file, check, caches))
     } catch (error) {
       if (onProblem && error instanceof UserError) {
         onProblem(error.message)
         continue
       }
-      for (const { reader } of opened.values()) await reader.close()
+      for (const { file } of opened.values()) await file.close()
       throw error
     }
   return [...opened.values()]
 }
 
 async function openChecked(
-  reader: ArchiveReader,
-  check: (reader: ArchiveReader) => Promise<ArchiveStatement>,
+  file: FoundArchive,
+  check: (file: FoundArchive) => Promise<ArchiveStatement>,
   caches: Caches,
 ): Promise<OpenArchive> {
   try {
-    return await toOpen(reader, await check(reader), caches)
+    return await toOpen(file, await check(file), caches)
   } catch (error) {
-    await reader.close()
+    await file.close()
     throw error
   }
 }
 
 type Caches = { readonly blocks: Cache<OpenBlock>; readonly indexes: Cache<Buffer> }
 
+/** The statement was checked, and the content is the one that it is about. */
 async function toOpen(
-  reader: ArchiveReader,
+  file: FoundArchive,
   statement: ArchiveStatement,
   { blocks, indexes }: Caches,
 ): Promise<OpenArchive> {
+  const reader = await file.readContent()
   const policies = await reader.readPolicies()
   const toKey = ({ at }: Place) => `${statement.digest} ${at}`
   const open = (place: BlockPlace) => blocks(toKey(place), () => openBlock(reader, place, policies))
@@ -82,6 +85,7 @@ async function toOpen(
     return found
   }
   return {
+    file,
     reader,
     statement,
     open,

@@ -1,3 +1,4 @@
+import { constants } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import { UserError } from '../../errors.ts'
 import type { Checkpoint } from '../../store/audit-table.ts'
@@ -7,6 +8,7 @@ import {
   type BlockPlace,
   type Directory,
   decompressFrame,
+  MAX_FRAME_BYTES,
   PLACES_BYTES,
   type Place,
   readPlaces,
@@ -19,15 +21,26 @@ type ArchiveCells = readonly unknown[]
 
 export type ArchiveBlock = { readonly header: BlockHeader; readonly rows: readonly ArchiveCells[] }
 
-/** An archive that is open. Nothing in it is trusted: an attacker may have changed it. */
-export type ArchiveReader = {
+/**
+ * A file that may be an archive. Only its statement was unpacked, within narrow bounds. Anybody may have put it there: read its
+ * content only after the signature of the statement and the digest of the content were found good.
+ */
+export type FoundArchive = {
   readonly path: string
   readonly signed: SignedStatement
   /** The bytes that the statement is about. */
   readonly contentBytes: number
-  readonly blocks: readonly BlockPlace[]
   /** Changes when the file is written or replaced. */
   readonly identity: string
+  readonly readBytes: (place: Place) => Promise<Buffer>
+  readonly readContent: () => Promise<ArchiveReader>
+  readonly close: () => Promise<void>
+}
+
+/** The content of an archive. */
+export type ArchiveReader = {
+  readonly path: string
+  readonly blocks: readonly BlockPlace[]
   readonly readBytes: (place: Place) => Promise<Buffer>
   /** The lines of a frame, as bytes. */
   readonly readText: (place: Place) => Promise<Buffer>
@@ -37,7 +50,6 @@ export type ArchiveReader = {
   readonly checkpointFrames: number
   readonly readCheckpointFrame: (index: number) => Promise<readonly Checkpoint[]>
   readonly readBlock: (place: Place) => Promise<ArchiveBlock>
-  readonly close: () => Promise<void>
 }
 
 /** The file cannot be read as an archive: it is another file, incomplete or damaged. */
@@ -48,24 +60,31 @@ export class UnreadableArchive extends UserError {
   }
 }
 
-export async function openArchive(path: string): Promise<ArchiveReader> {
-  const file = await open(path).catch((error: NodeJS.ErrnoException) => {
-    throw new UserError(
-      error.code === 'ENOENT'
-        ? `There is no archive at ${path}.`
-        : `${path} cannot be read. Check the path and its permissions.`,
-    )
-  })
+/** A chain takes about 130 bytes of the statement, and an archive has one for each process and month. */
+const MAX_STATEMENT_BYTES = 16 * 1024 * 1024
+
+export async function openArchive(path: string): Promise<FoundArchive> {
+  // Without waiting for a writer: the file may be a pipe.
+  const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK).catch(
+    (error: NodeJS.ErrnoException) => {
+      throw new UserError(
+        error.code === 'ENOENT'
+          ? `There is no archive at ${path}.`
+          : `${path} cannot be read. Check the path and its permissions.`,
+      )
+    },
+  )
   try {
-    return await readEnds(path, file)
+    return await readEnd(path, file)
   } catch (error) {
     await file.close()
     throw error instanceof UserError ? error : new UnreadableArchive(path)
   }
 }
 
-async function readEnds(path: string, file: FileHandle): Promise<ArchiveReader> {
+async function readEnd(path: string, file: FileHandle): Promise<FoundArchive> {
   const stats = await file.stat({ bigint: true })
+  if (!stats.isFile()) throw new UnreadableArchive(path)
   const size = Number(stats.size)
   const readBytes = async ({ at, length }: Place) => {
     if (!(at >= 0 && length >= 0 && at + length <= size)) throw new UnreadableArchive(path)
@@ -73,25 +92,43 @@ async function readEnds(path: string, file: FileHandle): Promise<ArchiveReader> 
     if (bytesRead !== length) throw new UnreadableArchive(path)
     return buffer
   }
-  const readText = async (place: Place) => {
+  const readFrame = async (place: Place, mostBytes: number) => {
+    if (place.length > mostBytes) throw new UnreadableArchive(path)
     const bytes = await readBytes(place)
-    return decompressFrame(bytes).catch(() => {
+    return decompressFrame(bytes, mostBytes).catch(() => {
       throw new UnreadableArchive(path)
     })
   }
-  const readLines = async (place: Place) => toLines(await readText(place))
   const places = readPlaces(await readBytes({ at: size - PLACES_BYTES, length: PLACES_BYTES }))
   if (!places) throw new UnreadableArchive(path)
-  const [signedLine = ''] = await readLines(places.statement)
-  const [directoryLine = ''] = await readLines(places.directory)
-  const directory = JSON.parse(directoryLine) as Directory
+  const [signedLine = ''] = toLines(await readFrame(places.statement, MAX_STATEMENT_BYTES))
+  const signed = JSON.parse(signedLine) as SignedStatement | null
+  if (typeof signed !== 'object' || signed === null) throw new UnreadableArchive(path)
+  return {
+    path,
+    signed,
+    contentBytes: places.statement.at,
+    identity: [stats.dev, stats.ino, stats.size, stats.mtimeNs, stats.ctimeNs].join(' '),
+    readBytes,
+    readContent: () =>
+      readContent(path, places.directory, readBytes, (place) => readFrame(place, MAX_FRAME_BYTES)),
+    close: () => file.close(),
+  }
+}
+
+async function readContent(
+  path: string,
+  directoryPlace: Place,
+  readBytes: FoundArchive['readBytes'],
+  readText: ArchiveReader['readText'],
+): Promise<ArchiveReader> {
+  const readLines = async (place: Place) => toLines(await readText(place))
+  const [directoryLine = ''] = await readLines(directoryPlace)
+  const directory = parse<Directory>(directoryLine, path)
   const readAll = async <T>(place: Place) => (await readLines(place)).map((line) => parse<T>(line, path))
   return {
     path,
-    signed: JSON.parse(signedLine) as SignedStatement,
-    contentBytes: places.statement.at,
     blocks: directory.blocks,
-    identity: [stats.dev, stats.ino, stats.size, stats.mtimeNs, stats.ctimeNs].join(' '),
     readBytes,
     readText,
     readPolicies: async () => {
@@ -111,7 +148,6 @@ async function readEnds(path: string, file: FileHandle): Promise<ArchiveReader> 
       if (!rows.every(isRow)) throw new UnreadableArchive(path)
       return { header: header as BlockHeader, rows }
     },
-    close: () => file.close(),
   }
 }
 

@@ -8,7 +8,12 @@ import { ARCHIVE_COLUMNS } from './archive-format.ts'
 import { type ArchivedChain, type ArchiveStatement, openStatement } from './archive-statement.ts'
 import { hasDigest } from './check-digest.ts'
 import { collectHeads, createHeadChecks, type HeadChecks } from './head-checks.ts'
-import { type ArchiveBlock, type ArchiveReader, UnreadableArchive } from './read-archive.ts'
+import {
+  type ArchiveBlock,
+  type ArchiveReader,
+  type FoundArchive,
+  UnreadableArchive,
+} from './read-archive.ts'
 
 type VerifyArchiveOptions = {
   readonly publicKey: KeyObject
@@ -32,11 +37,11 @@ class Unsound extends Error {
  * statement, or the first fault. Shares no code with the writer for what is hashed and signed.
  */
 export async function verifyArchive(
-  reader: ArchiveReader,
+  file: FoundArchive,
   options: VerifyArchiveOptions,
 ): Promise<ArchiveStatement | Fault> {
   try {
-    return await verify(reader, options)
+    return await verify(file, options)
   } catch (error) {
     if (error instanceof Unsound) return error.fault
     if (error instanceof UnreadableArchive)
@@ -45,15 +50,17 @@ export async function verifyArchive(
   }
 }
 
-async function verify(reader: ArchiveReader, options: VerifyArchiveOptions): Promise<ArchiveStatement> {
-  const { path } = reader
-  const statement = openStatement(reader.signed, options.publicKey)
+async function verify(file: FoundArchive, options: VerifyArchiveOptions): Promise<ArchiveStatement> {
+  const { path } = file
+  const statement = openStatement(file.signed, options.publicKey)
   if (!statement)
     throw new Unsound(
       `the statement in ${path} has no valid signature: it was changed, or signed with another key`,
     )
-  if (!(await hasDigest(reader, statement)))
+  if (!(await hasDigest(file, statement)))
     throw new Unsound(`${path} is not the file that was archived: it was changed or damaged`)
+  // Only now: what is not ours is never unpacked.
+  const reader = await file.readContent()
   const heads = await verifyCheckpoints(reader, statement, options)
   const references = new Set<unknown>()
   for (const chain of statement.chains)

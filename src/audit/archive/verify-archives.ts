@@ -3,7 +3,7 @@ import type { AuditSnapshot } from '../../store/audit-snapshot.ts'
 import type { Checkpoint } from '../../store/audit-table.ts'
 import { openCheckpoint } from '../open-checkpoint.ts'
 import type { Fault } from '../verify-chain.ts'
-import type { ArchiveStatement } from './archive-statement.ts'
+import { type ArchiveStatement, openStatement } from './archive-statement.ts'
 import { openArchive } from './read-archive.ts'
 import { readStatedArchives, type StatedArchives } from './stated-archives.ts'
 import { verifyArchive } from './verify-archive.ts'
@@ -82,21 +82,21 @@ async function verifyFiles(
 ): Promise<readonly ComparedArchive[] | Fault> {
   const compared: ComparedArchive[] = []
   for (const path of archives) {
-    const reader = await openArchive(path)
+    const file = await openArchive(path)
     let rows = 0
-    const total = reader.blocks.reduce((sum, { first, last }) => sum + last - first + 1, 0)
+    const total = openStatement(file.signed, publicKey)?.rows ?? 0
     const onRows = (more: number) => {
       rows += more
       onProgress?.(rows, total)
     }
     try {
-      const result = await verifyArchive(reader, { publicKey, onRows, onCheckpoint: checkpoints.add })
+      const result = await verifyArchive(file, { publicKey, onRows, onCheckpoint: checkpoints.add })
       const fault = 'reason' in result ? result : await compare(scan, stated, path, result)
       if (fault) return fault
       if ('digest' in result && isStated(stated, result))
         compared.push({ path, number: result.number, rows: result.rows })
     } finally {
-      await reader.close()
+      await file.close()
     }
   }
   return compared

@@ -40,10 +40,10 @@ export async function openWholeLog(
 ): Promise<WholeLog> {
   const problems: string[] = []
   const onProblem = skips ? (problem: string) => void problems.push(problem) : undefined
-  const opened = await openArchives(paths, (reader) => check(reader, publicKey), onProblem)
+  const opened = await openArchives(paths, (file) => check(file, publicKey), onProblem)
   const archived = createArchivedLog(opened, isOver)
   const stated = await store.archives.list()
-  const found = new Set(opened.map(({ reader }) => reader.signed.statement))
+  const found = new Set(opened.map(({ file }) => file.signed.statement))
   const missing = stated
     .filter(({ statement }) => !found.has(statement))
     .map(({ number, statement }) => ({ ...(JSON.parse(statement) as ArchiveStatement), number }))
