@@ -7,6 +7,7 @@ import type { Authentication } from './authentication.ts'
 import type { ChainChecks } from './chain-check.ts'
 import type { OverviewCache } from './overview-cache.ts'
 import type { RecordCounter } from './record-counter.ts'
+import type { Searches } from './searches.ts'
 import type { Charts, Overview } from './shapes/overview.ts'
 
 /** What the routes of the admin API need. */
@@ -24,4 +25,5 @@ export type AdminDeps = {
   readonly checks: ChainChecks
   readonly counter: RecordCounter
   readonly archives: ArchiveReads
+  readonly searches: Searches
 }

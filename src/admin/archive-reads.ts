@@ -1,13 +1,12 @@
+import type { KeyObject } from 'node:crypto'
 import { type CheckDigest, createDigestCheck } from '../audit/archive/check-digest.ts'
 import { findArchivesOf } from '../audit/archive/find-archives.ts'
 import { openWholeLog, toMissingText, type WholeLog } from '../audit/archive/whole-log.ts'
-import { toPublicKey } from '../audit/open-checkpoint.ts'
-import { createSigner } from '../audit/signing.ts'
-import type { Context } from '../context/context.ts'
 import { UserError } from '../errors.ts'
+import type { Store } from '../store/store.ts'
 
 /** The log with the archives in TABBAT_AUDIT_ARCHIVE_DIR, for one request. */
-type RequestLog = WholeLog & {
+export type RequestLog = WholeLog & {
   readonly isOver: () => boolean
   /** What was not searched, and how to search it; null if nothing is left out. */
   readonly toNote: () => string | null
@@ -15,18 +14,18 @@ type RequestLog = WholeLog & {
 
 export type ArchiveReads = {
   /** Without a limit, for streams. */
-  readonly open: (limitMs?: number) => Promise<RequestLog>
+  readonly open: (publicKey: KeyObject, limitMs?: number) => Promise<RequestLog>
 }
 
 /** Each archive is compared with its digest once, then only after it was changed. */
-export function createArchiveReads({ store, config, keyring }: Context): ArchiveReads {
+export function createArchiveReads(store: Store, archiveDir: string | undefined): ArchiveReads {
   const check = createDigestCheck()
   return {
-    open: async (limitMs) => {
+    open: async (publicKey, limitMs) => {
       const endsAt = performance.now() + (limitMs ?? Number.POSITIVE_INFINITY)
       const isOver = () => performance.now() > endsAt
-      const log = await openWholeLog(store, findArchivesOf(config.auditArchiveDir), {
-        publicKey: toPublicKey(createSigner(keyring()['audit-signing']).publicKey, 'The key'),
+      const log = await openWholeLog(store, findArchivesOf(archiveDir), {
+        publicKey,
         check: limitMs === undefined ? check : withLimit(check, endsAt),
         isOver,
         skips: true,

@@ -4,7 +4,7 @@ import { type AdminRoute, refusesTokens } from './route.ts'
 
 /** One response per status; its description lists the codes. */
 export function toFailures(route: AdminRoute): Record<string, unknown> {
-  const { role, method, input, stream, isSensitive, isSensitiveIfLive } = route
+  const { role, method, input, stream, isSearch, isSensitive, isSensitiveIfLive } = route
   const adminCodes: AdminErrorCode[] = [
     ...(role === 'anyone'
       ? (['wrong_password', 'invitation_void', 'too_many_tries'] as const)
@@ -16,6 +16,7 @@ export function toFailures(route: AdminRoute): Record<string, unknown> {
     ...(isSensitive || isSensitiveIfLive ? (['confirm_first'] as const) : []),
     ...(method === 'POST' ? (['foreign_origin', 'refused'] as const) : []),
     ...(stream === undefined ? [] : (['too_many_streams'] as const)),
+    ...(isSearch ? (['too_many_searches'] as const) : []),
     'unknown_host',
   ]
   const codes: ErrorCode[] = [

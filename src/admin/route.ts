@@ -45,6 +45,8 @@ export type AdminRoute<Input extends TObject = TObject, Output extends TSchema =
   readonly output: Output
   /** The content type of a streamed response. */
   readonly stream?: 'application/x-ndjson' | 'text/event-stream' | 'text/csv'
+  /** Reads much of the audit log or the request log: two of a session run at a time. */
+  readonly isSearch?: boolean
   /** The body is a file, which `run` reads itself. */
   readonly isUpload?: boolean
   /** Changes who has access: refused unless the account proved who it is in the last 10 minutes. */

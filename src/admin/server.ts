@@ -26,6 +26,7 @@ import { addPage } from './page.ts'
 import { createRecordCounter } from './record-counter.ts'
 import { type AdminRoute, WithHeaders } from './route.ts'
 import { ADMIN_ROUTES } from './routes.ts'
+import { createSearches, createSearchLimit } from './searches.ts'
 import { addSso } from './sso.ts'
 import { toSsoOptions } from './sso-options.ts'
 import { createStreamLimit } from './stream-limit.ts'
@@ -58,6 +59,7 @@ export function buildAdminServer(
   addMetrics(app, context)
   const checks = createChainChecks(context)
   const counter = createRecordCounter(context)
+  const searches = createSearches(context)
   addHealth(app, context)
   addPage(app)
   addDocument(app, ADMIN_ROUTES)
@@ -74,7 +76,8 @@ export function buildAdminServer(
     addresses,
     checks,
     counter,
-    archives: createArchiveReads(context),
+    archives: createArchiveReads(context.store, context.config.auditArchiveDir),
+    searches,
     overviewCache: createOverviewCache((query) => toOverview(context, query)),
     chartsCache: createOverviewCache((query) => toCharts(context, query)),
   }
@@ -83,7 +86,7 @@ export function buildAdminServer(
   const oidc = sso && createOidcClient(sso.client)
   if (sso && oidc) addSso(app, deps, oidc, sso)
   const close = async () => {
-    await Promise.all([checks.close(), counter.close(), oidc?.close()])
+    await Promise.all([checks.close(), counter.close(), searches.close(), oidc?.close()])
     await app.close()
   }
   return { ...app, close }
@@ -102,6 +105,7 @@ function addRoutes(app: App, deps: AdminDeps): void {
     return validate(input, given ?? {}) as Record<string, never>
   }
   const limitStreams = createStreamLimit()
+  const limitSearches = createSearchLimit()
   for (const route of ADMIN_ROUTES)
     app.route({
       methods: [route.method],
@@ -118,7 +122,9 @@ function addRoutes(app: App, deps: AdminDeps): void {
         if (route.stream !== undefined) limitStreams(actor.session, exchange)
         const isStillAllowed = () => isAllowed(deps, route, exchange)
         const request = { input, params: exchange.params, actor, exchange, isStillAllowed }
-        return toReply(route, await route.run(deps, request))
+        const run = () => route.run(deps, request)
+        const isGone = () => exchange.response.destroyed
+        return toReply(route, await (route.isSearch ? limitSearches(actor.session, isGone, run) : run()))
       },
     })
 }

@@ -21,6 +21,7 @@ export type AdminErrorCode =
   | 'unknown_host'
   | 'too_many_tries'
   | 'too_many_streams'
+  | 'too_many_searches'
   | 'body_too_large'
   | 'refused'
 
@@ -102,6 +103,10 @@ export const ADMIN_ERRORS: Readonly<
   too_many_streams: {
     status: 429,
     message: 'Too many open streams (live pages and exports). Close some of them.',
+  },
+  too_many_searches: {
+    status: 429,
+    message: 'Too many searches of this session are waiting. Wait until some of them have ended.',
   },
   body_too_large: { status: 413, message: 'The request body is too large.' },
   refused: { status: 409, message: '' },

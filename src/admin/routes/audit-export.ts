@@ -3,6 +3,7 @@ import { auditBy } from '../../audit/audit-by.ts'
 import { exportRows } from '../../audit/export.ts'
 import type { ExtractFormat } from '../../audit/extract-record.ts'
 import { toAuditFilter, toShownFilter } from '../../audit/given-filter.ts'
+import { toPublicKey } from '../../audit/open-checkpoint.ts'
 import { createSigner } from '../../audit/signing.ts'
 import { writeExtract } from '../../audit/write-extract.ts'
 import type { Actor } from '../../contract/role.ts'
@@ -81,8 +82,12 @@ async function exportExtract(deps: AdminDeps, actor: Actor, input: ExtractQuery,
 }
 
 /** Archives are opened when the first piece is read: a client may end before. */
-async function* withLog({ archives }: AdminDeps, toPieces: (log: WholeLog) => AsyncIterable<string>) {
-  const log = await archives.open()
+async function* withLog(
+  { archives, context }: AdminDeps,
+  toPieces: (log: WholeLog) => AsyncIterable<string>,
+) {
+  const signer = createSigner(context.keyring()['audit-signing'])
+  const log = await archives.open(toPublicKey(signer.publicKey, 'The key'))
   try {
     yield* toPieces(log)
   } finally {

@@ -2,9 +2,7 @@ import { auditBy } from '../../audit/audit-by.ts'
 import { type AuditFilter, NO_OUTCOME } from '../../audit/audit-filter.ts'
 import { toAuditFilter } from '../../audit/given-filter.ts'
 import { AUDIT_PHASES } from '../../audit/phases.ts'
-import { searchAudit } from '../../audit/search.ts'
-import { SEARCH_LIMITS, type SearchPage } from '../../audit/search-page.ts'
-import { searchTimelines } from '../../audit/search-timelines.ts'
+import type { SearchPage } from '../../audit/search-page.ts'
 import type { Actor } from '../../contract/role.ts'
 import { toCanonicalNin } from '../../contract/virtual-nin.ts'
 import { AppError } from '../../errors.ts'
@@ -34,15 +32,14 @@ const searchVerifications = defineRoute({
   summary:
     'Search verifications, newest first: the rows of each are one result. A NIN or BVN is hashed and not stored; a search by person is audited.',
   role: 'viewer',
+  isSearch: true,
   input: VerificationSearch,
   output: VerificationSearchResult,
   run: async (deps, { input, actor }) => {
     const { filter, before, keyNames } = await readSearch(deps, input, actor)
-    return withLog(deps, async (log) => {
-      const page = await searchTimelines(log.store.audit, filter, before, toLimits(log))
-      const verifications = page.found.map((timeline) => toVerificationView(timeline, keyNames))
-      return { verifications, ...toPageFields(log, page, filter) }
-    })
+    const found = await deps.searches.find('verifications', { filter, before })
+    const verifications = found.found.found.map((timeline) => toVerificationView(timeline, keyNames))
+    return { verifications, ...toPageFields(found, filter) }
   },
 })
 
@@ -54,15 +51,14 @@ const search = defineRoute({
   summary:
     'Search the rows of the audit log, newest first. A NIN or BVN is hashed and not stored; a search by person is audited.',
   role: 'viewer',
+  isSearch: true,
   input: AuditSearch,
   output: AuditSearchResult,
   run: async (deps, { input, actor }) => {
     const { filter, before, keyNames } = await readSearch(deps, input, actor)
-    return withLog(deps, async (log) => {
-      const page = await searchAudit(log.store.audit, filter, before, toLimits(log))
-      const rows = page.found.map((row) => toRowView(row, keyNames))
-      return { rows, ...toPageFields(log, page, filter) }
-    })
+    const found = await deps.searches.find('rows', { filter, before })
+    const rows = found.found.found.map((row) => toRowView(row, keyNames))
+    return { rows, ...toPageFields(found, filter) }
   },
 })
 
@@ -78,28 +74,21 @@ async function readSearch(deps: AdminDeps, input: AuditSearch, actor: Actor) {
   return { filter, keyNames, before: position }
 }
 
-/** A search continues where it stopped. A timeline, and a search by an index, say what they left out. */
-const LIMIT_MS = 5000
-
-type RequestLog = Awaited<ReturnType<AdminDeps['archives']['open']>>
-
-async function withLog<T>({ archives }: AdminDeps, work: (log: RequestLog) => Promise<T>): Promise<T> {
-  const log = await archives.open(LIMIT_MS)
-  return work(log).finally(log.close)
+type FoundPage = {
+  readonly found: SearchPage<unknown>
+  readonly archives: number
+  readonly note: string | null
 }
 
-const toLimits = ({ isOver }: RequestLog) => ({ ...SEARCH_LIMITS, isOver })
-
 const toPageFields = (
-  log: RequestLog,
-  { next, isCut, looked }: SearchPage<unknown>,
+  { found: { next, isCut, looked }, archives, note }: FoundPage,
   { subject }: AuditFilter,
 ) => ({
   next: next ? toCursor(next) : null,
   searched_back_to: isCut && next ? next.time : null,
   searched_rows: looked,
-  archives: log.count,
-  archives_note: log.toNote(),
+  archives,
+  archives_note: note,
   person: subject ?? null,
 })
 
@@ -131,15 +120,14 @@ const readTimeline = defineRoute({
   path: '/admin/audit/timelines/:reference',
   summary: 'All rows of one verification, oldest first.',
   role: 'viewer',
+  isSearch: true,
   output: AuditTimeline,
-  run: (deps, { params: { reference = '' } }) =>
-    withLog(deps, async ({ store, toNote }) => {
-      const rows = await store.audit.byReference(reference)
-      const archives_note = toNote()
-      if (rows.length === 0 && archives_note === null) throw new AppError('not_found')
-      const keyNames = await readKeyNames(store.keys)
-      return { reference, rows: rows.map((row) => toRowView(row, keyNames)), archives_note }
-    }),
+  run: async ({ searches, context: { store } }, { params: { reference = '' } }) => {
+    const { found: rows, note: archives_note } = await searches.find('timeline', { reference })
+    if (rows.length === 0 && archives_note === null) throw new AppError('not_found')
+    const keyNames = await readKeyNames(store.keys)
+    return { reference, rows: rows.map((row) => toRowView(row, keyNames)), archives_note }
+  },
 })
 
 export const AUDIT_ROUTES: readonly AdminRoute[] = [searchVerifications, search, readOptions, readTimeline]

@@ -1,4 +1,6 @@
 import { auditBy } from '../../audit/audit-by.ts'
+import { toPublicKey } from '../../audit/open-checkpoint.ts'
+import { createSigner } from '../../audit/signing.ts'
 import { PersonReport } from '../../contract/person-report.ts'
 import type { Actor } from '../../contract/role.ts'
 import { readPersonNumber } from '../../contract/virtual-nin.ts'
@@ -22,6 +24,7 @@ const report = defineRoute({
   path: '/admin/people/report',
   summary: 'What is held about a person and who asked, without values of fields. Needs a reason. Audited.',
   role: 'operator',
+  isSearch: true,
   input: PersonReportRequest,
   output: PersonReport,
   run: (deps, { input, actor }) => readReport(deps, actor, input, false),
@@ -34,6 +37,7 @@ const reveal = defineRoute({
   path: '/admin/people/reveal',
   summary: 'The same report with all values. Needs the password again and a reason. Audited.',
   role: 'owner',
+  isSearch: true,
   input: PersonAction,
   output: PersonReport,
   run: async (deps, { input: { password, ...asked }, actor }) => {
@@ -84,7 +88,8 @@ async function readReport(
 ): Promise<PersonReport> {
   const [number, reason] = [requireNumber(kind, text), requireReason(reasonText)]
   const { keyring, registry, toSubjectHash } = deps.context
-  const log = await deps.archives.open(LIMIT_MS)
+  const publicKey = toPublicKey(createSigner(keyring()['audit-signing']).publicKey, 'The key')
+  const log = await deps.archives.open(publicKey, LIMIT_MS)
   const asked = { kind, number, reason, by: actor.name, withValues, limits: [] }
   const found = await createPersonReport({ store: log.store, registry, keyring: keyring() }, asked).finally(
     log.close,

@@ -6,9 +6,8 @@ import { readKeyNames } from '../../keys/key-names.ts'
 import { OPERATIONS, RESOURCE_OPERATIONS } from '../../operations/operations.ts'
 import { listCurlCommands } from '../../reference/curl-command.ts'
 import { readKeyRates } from '../../requests/key-rates.ts'
-import { findRequestsOf, toTimes } from '../../requests/of-reference.ts'
 import { toRequestView } from '../../requests/request-view.ts'
-import { type RequestFilter, searchRequests } from '../../requests/search.ts'
+import type { RequestFilter } from '../../requests/search.ts'
 import { isStoredId, toSearchedId } from '../../requests/stored-id.ts'
 import type { AdminDeps } from '../admin-deps.ts'
 import { readRequestCursor, toRequestCursor } from '../request-cursor.ts'
@@ -37,16 +36,13 @@ const list = defineRoute({
   path: '/admin/requests',
   summary: 'Search the request log, newest first.',
   role: 'viewer',
+  isSearch: true,
   input: RequestQuery,
   output: RequestList,
-  run: async ({ context }, { input }) => {
-    const { store, config } = context
+  run: async ({ context: { store, config }, searches }, { input }) => {
     const before = input.before === undefined ? undefined : readRequestCursor(input.before)
-    const { rows, next, isCut } = await searchRequests(
-      store.requests,
-      toFilter(context.config, input),
-      before,
-    )
+    const filter = toFilter(config, input)
+    const { rows, next, isCut } = await searches.find('requests', { filter, before })
     const names = await readKeyNames(store.keys)
     const origin = config.publicUrl ?? toListenerUrl(config, config)
     return {
@@ -122,10 +118,10 @@ const ofReference = defineRoute({
   summary:
     'The requests of one verification that the request log still has, oldest first, up to an hour after its last audit row. For later ones, search by request_reference.',
   role: 'viewer',
+  isSearch: true,
   output: RequestsOfVerification,
-  run: async ({ context: { store } }, { params: { reference = '' } }) => {
-    const rows = await store.audit.byReference(reference)
-    const requests = await findRequestsOf(store.requests, reference, rows.flatMap(toTimes))
+  run: async ({ context: { store }, searches }, { params: { reference = '' } }) => {
+    const requests = await searches.find('requestsOf', { reference })
     const names = await readKeyNames(store.keys)
     return { requests: requests.map((request) => toRequestView(request, names)) }
   },

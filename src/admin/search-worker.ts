@@ -1,0 +1,88 @@
+import type { KeyObject } from 'node:crypto'
+import { parentPort, workerData } from 'node:worker_threads'
+import type { AuditFilter } from '../audit/audit-filter.ts'
+import type { ScanPosition } from '../audit/reverse-scan.ts'
+import { searchAudit } from '../audit/search.ts'
+import { SEARCH_LIMITS } from '../audit/search-page.ts'
+import { searchTimelines } from '../audit/search-timelines.ts'
+import { UserError } from '../errors.ts'
+import { findRequestsOf, toTimes } from '../requests/of-reference.ts'
+import { type RequestFilter, type RequestPosition, searchRequests } from '../requests/search.ts'
+import { openStore, type Store, type StoreOptions } from '../store/store.ts'
+import { createArchiveReads, type RequestLog } from './archive-reads.ts'
+
+/** What the thread is started with. */
+export type SearchWorkerData = { readonly store: StoreOptions; readonly archiveDir: string | undefined }
+
+type AuditSearchInput = {
+  readonly filter: AuditFilter
+  readonly before: ScanPosition | undefined
+  readonly publicKey: KeyObject
+}
+
+type Reference = { readonly reference: string; readonly publicKey: KeyObject }
+
+/** A search continues where it stopped. A timeline, and a search by an index, say what they left out. */
+const LIMIT_MS = 5000
+
+/** The searches that run in the thread. */
+const createSearches = (store: Store, archiveDir: string | undefined) => {
+  const archives = createArchiveReads(store, archiveDir)
+  const withLog = async <T>(publicKey: KeyObject, work: (log: RequestLog) => Promise<T>) => {
+    const log = await archives.open(publicKey, LIMIT_MS)
+    try {
+      return { found: await work(log), archives: log.count, note: log.toNote() }
+    } finally {
+      await log.close()
+    }
+  }
+  const toLimits = ({ isOver }: RequestLog) => ({ ...SEARCH_LIMITS, isOver })
+  return {
+    verifications: ({ filter, before, publicKey }: AuditSearchInput) =>
+      withLog(publicKey, (log) => searchTimelines(log.store.audit, filter, before, toLimits(log))),
+    rows: ({ filter, before, publicKey }: AuditSearchInput) =>
+      withLog(publicKey, (log) => searchAudit(log.store.audit, filter, before, toLimits(log))),
+    timeline: ({ reference, publicKey }: Reference) =>
+      withLog(publicKey, (log) => log.store.audit.byReference(reference)),
+    requests: ({ filter, before }: { filter: RequestFilter; before: RequestPosition | undefined }) =>
+      searchRequests(store.requests, filter, before),
+    requestsOf: async ({ reference }: { reference: string }) => {
+      const rows = await store.audit.byReference(reference)
+      return findRequestsOf(store.requests, reference, rows.flatMap(toTimes))
+    },
+  }
+}
+
+export type SearchFunctions = ReturnType<typeof createSearches>
+
+type SearchQuestion = {
+  readonly id: number
+  readonly kind: keyof SearchFunctions
+  readonly input: never
+}
+
+export type SearchAnswer =
+  | { readonly id: number; readonly result: unknown }
+  | { readonly id: number; readonly problem: string }
+  | { readonly id: number; readonly failure: { readonly message: string } }
+
+async function serve(): Promise<void> {
+  const { store: options, archiveDir } = workerData as SearchWorkerData
+  const searches = createSearches(await openStore(options), archiveDir)
+  const answer = async ({ id, kind, input }: SearchQuestion): Promise<SearchAnswer> => {
+    try {
+      return { id, result: await searches[kind](input) }
+    } catch (error) {
+      if (error instanceof UserError) return { id, problem: error.message }
+      // Only the message of an error crosses a thread boundary, and not what it is classified by.
+      const { message, code, errcode, severity } = error as Error & Record<string, unknown>
+      const known = Object.entries({ code, errcode, severity }).filter(([, value]) => value !== undefined)
+      return { id, failure: { message, ...Object.fromEntries(known) } }
+    }
+  }
+  parentPort?.on('message', async (question: SearchQuestion) =>
+    parentPort?.postMessage(await answer(question)),
+  )
+}
+
+void serve()
