@@ -1,11 +1,13 @@
 import { once } from 'node:events'
 import { chmodSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { createServer as createHttpServer } from 'node:http'
 import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { runDataChecks } from '../../src/cli/doctor/data-checks.ts'
 import { runLocalChecks } from '../../src/cli/doctor/local-checks.ts'
+import { checkPatroni } from '../../src/cli/doctor/patroni-check.ts'
 import { createContext } from '../../src/context/context.ts'
 import { VERSION } from '../../src/version.ts'
 import { createCertificate, writeCertificate } from '../certificate.ts'
@@ -142,6 +144,7 @@ describe.each(ENGINES)('tabbat doctor on %s', (engine) => {
     expect(await check(settings)).toEqual({
       postgresql: expect.stringMatching(engine === 'sqlite' ? /^skipped/ : /^ok/),
       connections: expect.stringMatching(engine === 'sqlite' ? /^skipped/ : /^ok: PostgreSQL allows \d+/),
+      patroni: expect.stringMatching(/^skipped/),
       'audit rows': expect.stringMatching(/^ok/),
       clock: expect.stringMatching(
         engine === 'sqlite' ? /^skipped/ : /^ok: The clock of PostgreSQL is \d+ ms/,
@@ -269,5 +272,46 @@ describe.each(ENGINES)('tabbat doctor on %s', (engine) => {
     expect((await check(settings)).sources).toMatch(/^ok: dojah: no problems reported/)
     await withSealed(settings, ({ store }) => store.sources.disable('dojah', Date.now()))
     expect((await check(settings)).sources).toBe('warning: dojah (verify_nin) is disabled.')
+  })
+})
+
+describe('tabbat doctor on a PostgreSQL with Patroni', () => {
+  /** As `GET /patroni` answers. */
+  const answerWith = async (body: object) => {
+    const server = createHttpServer((_request, response) => response.end(JSON.stringify(body)))
+    await once(server.listen(0, '127.0.0.1'), 'listening')
+    onTestFinished(() => void server.close())
+    return (server.address() as AddressInfo).port
+  }
+  const check = async (port: number) => {
+    const config = toConfig({
+      TABBAT_DATA_DIR: newFolder(),
+      TABBAT_DATABASE_URL: 'postgres://user@127.0.0.1:5432,127.0.0.1:5433/x',
+    })
+    const { status, text } = await checkPatroni({ config }, port)
+    return `${status}: ${text}`
+  }
+
+  it.each([
+    ['3.0.2', { etcd_api: 'v2' }, /^ok: 3\.0\.2 at 127\.0\.0\.1\.$/],
+    ['3.0.3', {}, /^ok/],
+    ['4.0.4', undefined, /^ok/],
+    ['3.0.2', { etcd_api: 'v3' }, /^warning: Patroni 3\.0\.2 at 127\.0\.0\.1: a failover can lose/],
+    ['2.1.9', undefined, /^warning/],
+    ['3.0', undefined, /^warning/],
+  ])('%s with the tags %j', async (version, tags, expected) => {
+    expect(await check(await answerWith({ patroni: { version, scope: 'x' }, tags }))).toMatch(expected)
+  })
+
+  it('says that it is paused', async () => {
+    const port = await answerWith({ patroni: { version: '4.0.4' }, pause: true })
+    expect(await check(port)).toMatch(/^warning: Patroni at 127\.0\.0\.1 is paused.*patronictl resume/)
+  })
+
+  it('is silent where something else answers, or nothing', async () => {
+    const port = await answerWith({ hello: 'world' })
+    expect(await check(port)).toMatch(/^skipped: None answers/)
+    const closed = await answerWith([])
+    expect(await check(closed)).toMatch(/^skipped/)
   })
 })

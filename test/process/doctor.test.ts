@@ -34,7 +34,7 @@ describe('tabbat doctor', () => {
       .split('\n')
       .map((line) => line.slice(9, 21).trim())
     const local = ['version', 'settings', 'permissions', 'disk', 'archives', 'tls', 'ports', 'proxy']
-    const database = ['database', 'clock', 'postgresql', 'connections', 'root key', 'audit rows']
+    const database = ['database', 'clock', 'postgresql', 'connections', 'patroni', 'root key', 'audit rows']
     const others = ['checkpoints', 'witness', 'erasures', 'backups', 'sources', 'nodes']
     expect(names).toEqual([...local, ...database, ...others])
     expect(stdout).toMatch(/^ok {7}backups {6}The last was made on /m)

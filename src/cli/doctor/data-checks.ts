@@ -13,6 +13,7 @@ import { checkErasures } from './erasures-check.ts'
 import { type Checks, type Finding, failed, ok, runChecks, skipped, toWorst, warning } from './finding.ts'
 import { checkLosses } from './loss-check.ts'
 import { checkNodes } from './node-check.ts'
+import { checkPatroni } from './patroni-check.ts'
 import { checkConnections, checkPostgres } from './postgres-checks.ts'
 import { checkWitness } from './witness-check.ts'
 
@@ -28,6 +29,7 @@ const DATA_CHECKS: Checks<Opened> = {
   clock: checkClock,
   postgresql: checkPostgres,
   connections: checkConnections,
+  patroni: (opened) => checkPatroni(opened),
   'root key': checkRootKey,
   'audit rows': checkLosses,
   checkpoints: async (opened) => checkCheckpoints(opened, await listRunning(opened)),
