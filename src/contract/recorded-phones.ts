@@ -1,3 +1,4 @@
+import { saysNothing } from './no-value.ts'
 import { toLocalPhone } from './phone.ts'
 
 /** Stands for a phone that cannot be read: masked, cut, or not a number. Shown as a masked value. */
@@ -26,7 +27,7 @@ function readOne(value: unknown): readonly string[] {
   if (typeof value !== 'string' && typeof value !== 'number') return [UNREADABLE]
   const text = toPlainSigns(String(value))
   if (text.length > LONGEST) return [UNREADABLE]
-  if (SAYS_NONE.test(text)) return []
+  if (saysNone(text)) return []
   // The slash of N/A does not separate phones.
   return text
     .replace(/\bn\/a\b/gi, '')
@@ -43,7 +44,7 @@ const toPlainSigns = (text: string) =>
     .replace(/\s+/g, ' ')
     .trim()
 
-const SAYS_NONE = /^(n\.?\/?a\.?|nil|none|null|undefined|not (available|provided)|unknown|[-/.0 ]*)$/i
+const saysNone = (text: string) => /^[-/.0 ]*$/.test(text) || saysNothing(text)
 const BETWEEN_PHONES = /[,;/|\\&]|\band\b|\bor\b/i
 
 const SEPARATOR = '[ ().-]*'
@@ -60,7 +61,7 @@ const FOREIGN = /^(\+|00)(?!234)[1-9][0-9]{7,13}$/
 /** One part between two separators. Leftover digits make the whole part unreadable. */
 function readPart(part: string): readonly string[] {
   const trimmed = part.trim()
-  if (SAYS_NONE.test(trimmed)) return []
+  if (saysNone(trimmed)) return []
   const phones = [...trimmed.matchAll(MOBILE)].map(([, core = '']) =>
     toLocalPhone(core.replace(/[^0-9]/g, '')),
   )

@@ -2,6 +2,7 @@ import { createBlankRecord } from '../contract/blank-record.ts'
 import type { BvnRecord } from '../contract/bvn.ts'
 import { type Day, readDay, toHyphenatedDay, toLongDay, toNumericDay, toShortDay } from '../contract/date.ts'
 import type { NinRecord } from '../contract/nin.ts'
+import { saysNothing, saysNotListed, toName } from '../contract/no-value.ts'
 import { joinPhones } from '../contract/recorded-phones.ts'
 
 /** A vendor's values in the contract's layout: any value may be missing, null, or of another type. */
@@ -22,7 +23,7 @@ export function completeNin(given: Given<NinRecord>): NinRecord {
   info.gender = toGender(info.gender, 'm', 'f')
   info.phone_number = joinPhones(given.personal_info?.phone_number)
   info.image_url = ''
-  completePerson(info, toNumericDay, toShortDay)
+  completePerson(info, given.personal_info, toNumericDay, toShortDay)
   return record
 }
 
@@ -32,7 +33,7 @@ export function completeBvn(given: Given<BvnRecord>): BvnRecord {
   info.gender = toGender(info.gender, 'Male', 'Female')
   info.phone_number = joinPhones(given.personal_info?.phone_number)
   info.phone_number_2 = joinPhones(given.personal_info?.phone_number_2) || null
-  completePerson(info, toHyphenatedDay, toLongDay)
+  completePerson(info, given.personal_info, toHyphenatedDay, toLongDay)
   record.formatted_registration_date = toDate(record.formatted_registration_date ?? '', toLongDay) || null
   record.watchlisted = toWatchList(given.watchlisted)
   return record
@@ -43,31 +44,60 @@ type Person = Pick<
   'first_name' | 'middle_name' | 'last_name' | 'full_name' | 'date_of_birth' | 'formatted_date_of_birth'
 >
 
-function completePerson(info: Person, toFigures: (day: Day) => string, toWords: (day: Day) => string): void {
-  if (info.full_name === '')
-    info.full_name = [info.first_name, info.middle_name, info.last_name].filter((name) => name).join(' ')
+const NAME_PARTS = ['first_name', 'middle_name', 'last_name'] as const
+
+function completePerson(
+  info: Person,
+  given: Given<Person> | undefined,
+  toFigures: (day: Day) => string,
+  toWords: (day: Day) => string,
+): void {
+  const composed = NAME_PARTS.map((part) => info[part])
+    .filter((name) => name)
+    .join(' ')
+  // The full name may repeat a part that is a word for nothing: "Ada - Obi".
+  const isPartDropped = NAME_PARTS.some((part) => info[part] === '' && toText(given?.[part]) !== '')
+  if (info.full_name === '' || isPartDropped) info.full_name = composed || info.full_name
   const born = info.date_of_birth || info.formatted_date_of_birth
   info.date_of_birth = toDate(born, toFigures)
   info.formatted_date_of_birth = toDate(born, toWords)
 }
 
-/** "NO" and empty mean no entry. An entry that is not text becomes "YES": dropping it would clear the person. */
+/** An entry that is not text becomes "YES": dropping it would clear the person. */
 function toWatchList(value: unknown): string | null {
   if (value === true) return 'YES'
   if (typeof value === 'object' && value !== null) return Object.keys(value).length > 0 ? 'YES' : null
   const text = toText(value)
-  return /^(no|n|false|0)?$/i.test(text) ? null : text
+  return saysNotListed(text) ? null : text
 }
+
+const NAME_FIELDS: readonly string[] = [
+  ...['first_name', 'middle_name', 'last_name', 'full_name', 'maiden_name', 'name_on_card'],
+  // Of the next of kin.
+  ...['firstname', 'surname'],
+]
 
 /** The blank record with the given values. Fields that it does not have are dropped. */
 function fill<T extends object>(blank: T, given: unknown): T {
   const values = toFields(given)
   const entries = Object.entries(blank).map(([name, empty]) => [
     name,
-    typeof empty === 'object' && empty !== null ? fill(empty, values[name]) : toText(values[name]) || empty,
+    typeof empty === 'object' && empty !== null
+      ? fill(empty, values[name])
+      : (NAME_FIELDS.includes(name) ? toName(toText(values[name])) : toValue(values[name])) || empty,
   ])
   return Object.fromEntries(entries) as T
 }
+
+/** The text of a value in a record: empty for a word that means that there is none. Parts of a list are judged one by one. */
+const toValue = (value: unknown): string => {
+  const text = toText(Array.isArray(value) ? value.filter((part) => !saysNothing(toPlainText(part))) : value)
+  return saysNothing(text) ? '' : text
+}
+
+/** The first of the values that says something. */
+export const firstGiven = (...values: readonly unknown[]): unknown =>
+  values.find((value) => toValue(value) !== '')
 
 /** A value as text on one line. A list (an address in parts) is joined; nested lists and objects are empty. */
 export function toText(value: unknown): string {
@@ -97,9 +127,10 @@ export const toFields = (value: unknown): Readonly<Record<string, unknown>> =>
 
 export const isAbsent = (value: unknown): boolean => value === undefined || value === null
 
-/** Restores the leading zeros of an eleven-digit number. */
+/** Restores the leading zeros of an eleven-digit number. Zeros alone are none. */
 export function toNumber(value: unknown): string {
-  const text = toText(value)
+  const text = toValue(value)
+  if (/^0+$/.test(text)) return ''
   return /^\d{1,10}$/.test(text) ? text.padStart(11, '0') : text
 }
 

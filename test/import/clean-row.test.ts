@@ -16,6 +16,31 @@ const bvn = (info: object = {}, more: object = {}) =>
   cleanBvn({ bvn_number: NIN, personal_info: { phone_number: PHONE, ...info }, ...more })
 
 describe('a complete record', () => {
+  it('has nothing where the file has a word for nothing', () => {
+    const { record } = nin({
+      first_name: 'Ada',
+      middle_name: 'N/A',
+      last_name: 'null',
+      full_name: 'nil',
+      religion: ' None ',
+    })
+    expect(record.personal_info).toMatchObject({
+      middle_name: '',
+      last_name: '',
+      full_name: 'Ada',
+      religion: '',
+    })
+    expect(bvn({ phone_number_2: 'N/A' }).record.personal_info).toMatchObject({ phone_number_2: null })
+  })
+
+  it.each(['NO', 'false', 'Not watch-listed', 'N/A', '-'])(
+    'has no watch list entry where the file has %s',
+    (watchlisted) => {
+      expect(bvn({}, { watchlisted }).record).toMatchObject({ watchlisted: null })
+      expect(bvn({}, { watchlisted: 'YES' }).record).toMatchObject({ watchlisted: 'YES' })
+    },
+  )
+
   it('of a NIN is not changed, except for the URL of the picture', () => {
     const given = toNinRecord(NIN, '8031234567')
     const result = {
@@ -110,7 +135,7 @@ describe('a row is rejected', () => {
       'personal_info.phone_number has more than one phone: give one',
       () => nin({ phone_number: `${PHONE}, 08091234567` }),
     ],
-    ['personal_info.phone_number must be a Nigerian mobile number', () => nin({ phone_number: 'N/A' })],
+    ['personal_info.phone_number is required', () => nin({ phone_number: 'N/A' })],
     ['personal_info.phone_number_2 must be a Nigerian mobile number', () => bvn({ phone_number_2: '1' })],
     ['personal_info.first_name must be a string', () => nin({ first_name: true })],
     ['personal_info.title must be a string', () => nin({ title: 1 })],

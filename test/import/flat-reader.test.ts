@@ -32,6 +32,31 @@ function readFlat(kind: Kind, example: string, text: string): string | undefined
 }
 
 const SPELLINGS = ['', 'null', ' x', 'x ', '\u00a0x', 'Ìkẹjà', '****', 'x'.repeat(500), 'x'.repeat(501)]
+const NOTHING = [
+  'N/A',
+  'n.a.',
+  'NULL',
+  'None...',
+  'nil',
+  '(null)',
+  'not_available',
+  'Undefined',
+  '-',
+  '—',
+  '_'.repeat(40),
+]
+const NAMES = [
+  'Ngozi',
+  'Nil Nil',
+  'Nulla',
+  'No',
+  'Uche',
+  'Umar',
+  'unknowns',
+  'ｎｕｌｌ',
+  'nuｌl',
+  'NOT WATCHLISTED',
+]
 const DAYS = ['5/1/1990', '05-Jan-1990', 'Jan 5, 1990', '31-02-1990', '01-01-2999', '05-01-90']
 const PHONES = ['+234 803 123 4567', '8031234567', '08031234567 / 08031234568', '12345', '0803-123-4567']
 const SIGNS = ['a"b', 'a\\b', 'a\tb', 'a\u0085b', '{"a":"b"}', '","title":"', '😀']
@@ -58,7 +83,18 @@ describe.each([
   })
 
   it('has it with any value, or is left to the row cleaner', () => {
-    for (const value of [null, 7, {}, ['x'], ...SPELLINGS, ...DAYS, ...PHONES, ...SIGNS])
+    for (const value of [
+      null,
+      7,
+      {},
+      ['x'],
+      ...SPELLINGS,
+      ...NOTHING,
+      ...NAMES,
+      ...DAYS,
+      ...PHONES,
+      ...SIGNS,
+    ])
       for (const given of replaceEach(row, value)) {
         const read = readFlat(kind, example, JSON.stringify(given))
         if (read !== undefined) expect([read, value]).toEqual([cleanRow(kind, given), value])
@@ -66,7 +102,7 @@ describe.each([
   })
 
   it('is read when a value is empty, null or of another person', () => {
-    for (const value of ['', null, 'Ìkẹjà'])
+    for (const value of ['', null, 'Ìkẹjà', ...NOTHING, ...NAMES])
       for (const field of ['middle_name', 'full_name', 'marital_status']) {
         const given = { ...row, personal_info: { ...row.personal_info, [field]: value } }
         expect(readFlat(kind, example, JSON.stringify(given))).toBe(cleanRow(kind, given))

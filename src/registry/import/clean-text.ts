@@ -1,4 +1,5 @@
 import { type Day, readDay } from '../../contract/date.ts'
+import { saysNothing } from '../../contract/no-value.ts'
 import { toLocalPhone, toPhoneCore } from '../../contract/phone.ts'
 import { readRecordedPhones } from '../../contract/recorded-phones.ts'
 import { BadRow } from './bad-row.ts'
@@ -10,7 +11,7 @@ const CONTROL = /[\u0000-\u001f\u007f-\u009f]/
 export const hasControlCharacter = (text: string) => CONTROL.test(text)
 const LINE_BREAKS = /\s*[\t\r\n]\s*/g
 
-/** A field as it is stored: trimmed, on one line. A missing or empty value becomes `blank`. */
+/** A field as it is stored: trimmed, on one line. A missing or empty value becomes `blank`, and so does a word such as N/A. */
 export function toText<Blank extends string | null>(
   value: unknown,
   path: string,
@@ -19,7 +20,7 @@ export function toText<Blank extends string | null>(
   if (value === undefined || value === null) return blank
   if (typeof value !== 'string') throw new BadRow(`${path} must be a string`)
   const trimmed = value.trim()
-  if (trimmed === '') return blank
+  if (saysNothing(trimmed)) return blank
   const text = hasControlCharacter(trimmed) ? toOneLine(trimmed, path) : trimmed
   if (text.length > LONGEST_TEXT) throw new BadRow(`${path} is longer than ${LONGEST_TEXT} characters`)
   return text

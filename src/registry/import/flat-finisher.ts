@@ -1,8 +1,9 @@
 import { toHyphenatedDay, toLongDay, toNumericDay, toShortDay } from '../../contract/date.ts'
+import { saysNotListed } from '../../contract/no-value.ts'
 import { toLocalPhone, toPhoneCore } from '../../contract/phone.ts'
 import type { Kind } from '../../crypto/blind-index.ts'
 import { createDayReader, createUsualDays, type DayReader } from './flat-days.ts'
-import { type FlatValues, isBlank, readText } from './flat-values.ts'
+import { clearValue, type FlatValues, isBlank, readText } from './flat-values.ts'
 
 /**
  * Normalises the values of a record as the row cleaner does. Returns the digits of its number, which are valid until the next
@@ -48,6 +49,7 @@ function toBvnSteps(slotOf: SlotOf): Step[] {
   const second = slotOf('personal_info.phone_number_2')
   const finishSecond = finishPhone(second)
   const registered = slotOf('formatted_registration_date')
+  const watchlisted = slotOf('watchlisted')
   const readBvnDay = createDayReader(toHyphenatedDay, toLongDay)
   return [
     finishPhone(slotOf('personal_info.phone_number')),
@@ -59,6 +61,11 @@ function toBvnSteps(slotOf: SlotOf): Step[] {
       const day = text === '' ? undefined : readBvnDay(text)
       if (day) values.texts[registered] = day.words
       return text === '' || day !== undefined
+    },
+    (values) => {
+      if (!isBlank(values, watchlisted) && saysNotListed(readText(values, watchlisted)))
+        clearValue(values, watchlisted)
+      return true
     },
   ]
 }

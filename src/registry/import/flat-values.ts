@@ -1,3 +1,4 @@
+import { saysNothing } from '../../contract/no-value.ts'
 import { hasControlCharacter, LONGEST_TEXT } from './clean-text.ts'
 
 /**
@@ -31,6 +32,11 @@ export function clearValues(values: FlatValues, bytes: Buffer): void {
   }
 }
 
+export function clearValue({ starts, ends, texts }: FlatValues, slot: number): void {
+  ends[slot] = starts[slot] as number
+  texts[slot] = undefined
+}
+
 /** Empty where there is no data. */
 export const readText = ({ bytes, starts, ends, texts }: FlatValues, slot: number): string =>
   texts[slot] ?? bytes.toString('utf8', starts[slot], ends[slot])
@@ -57,15 +63,43 @@ export function putPart(values: FlatValues, slot: number, start: number, end: nu
     if (text.trim() !== text) return false
   }
   values.starts[slot] = start
-  values.ends[slot] = end
+  values.ends[slot] = isNoValue(bytes, start, end) ? start : end
   return true
 }
 
 /** The same for a text that is not in the chunk as it is. */
 export function putText(values: FlatValues, slot: number, text: string): boolean {
-  if (slot === IGNORED || text === '') return true
+  if (slot === IGNORED || saysNothing(text)) return true
   if (text.length > LONGEST_TEXT || hasControlCharacter(text) || text.trim() !== text) return false
   values.texts[slot] = text
+  return true
+}
+
+const SMALL_N = 0x6e
+const SMALL_U = 0x75
+const SPACE = 0x20
+/** "none" and shorter. Longer words that begin with n have something else than letters in them. */
+const MAX_N_LENGTH = 4
+/** Bytes by whether a word for nothing may begin with them: n, u, and everything but letters, digits and the star. */
+const STARTS = Uint8Array.from({ length: 256 }, (_, byte) =>
+  /[A-MO-TV-Za-mo-tv-z0-9*]/.test(String.fromCharCode(byte)) ? 0 : 1,
+)
+
+/** As `saysNothing` says. Bytes rule most values out: a text for each would cost more than to read the row. */
+function isNoValue(bytes: Buffer, start: number, end: number): boolean {
+  const byte = bytes[start] as number
+  if (start === end || STARTS[byte] === 0) return false
+  const first = byte | SPACE
+  if (first === SMALL_N && end - start > MAX_N_LENGTH && isAllLetters(bytes, start, end)) return false
+  if (first === SMALL_U && end - start < 'unknown'.length) return false
+  return saysNothing(bytes.toString('utf8', start, end))
+}
+
+function isAllLetters(bytes: Buffer, start: number, end: number): boolean {
+  for (let at = start; at < end; at++) {
+    const letter = (bytes[at] as number) | SPACE
+    if (letter < 0x61 || letter > 0x7a) return false
+  }
   return true
 }
 

@@ -1,4 +1,5 @@
 import { createBlankRecord } from '../../contract/blank-record.ts'
+import { saysNotListed } from '../../contract/no-value.ts'
 import type { Kind } from '../../crypto/blind-index.ts'
 import { BadRow, toShownName } from './bad-row.ts'
 import { toText } from './clean-text.ts'
@@ -58,6 +59,11 @@ function createGroupReader(name: string, blank: Group): Reader {
 function createReader(name: string, path: string, blank: Value): Reader {
   // Links to pictures expire, so they are not stored.
   if (name === 'image_url') return IGNORE
+  if (name === 'watchlisted')
+    return (value) => {
+      const text = toText(value, path, blank)
+      return text !== null && saysNotListed(text) ? blank : text
+    }
   if (name !== 'height') return (value) => toText(value, path, blank)
   return (value) => toText(typeof value === 'number' ? String(value) : value, path, blank)
 }

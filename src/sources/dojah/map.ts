@@ -1,7 +1,7 @@
 import type { BvnRecord } from '../../contract/bvn.ts'
 import type { NinRecord } from '../../contract/nin.ts'
 import type { Static } from '../../contract/schema.ts'
-import { completeBvn, completeNin, isAbsent, toNumber } from '../record.ts'
+import { completeBvn, completeNin, firstGiven, isAbsent, toNumber } from '../record.ts'
 import type { BvnReply, NinReply } from './wire.ts'
 
 /** Dojah does not always return the NIN. If it does, `requirePerson` compares it with the requested one. A virtual NIN has other names. */
@@ -10,13 +10,13 @@ export const toNinRecord = ({ entity }: Static<typeof NinReply>, requested: stri
     nin_number: isAbsent(entity.nin) ? requested : toNumber(entity.nin),
     personal_info: {
       title: entity.title,
-      first_name: entity.first_name || entity.firstname,
-      middle_name: entity.middle_name || entity.middlename,
-      last_name: entity.surname || entity.last_name,
+      first_name: firstGiven(entity.first_name, entity.firstname),
+      middle_name: firstGiven(entity.middle_name, entity.middlename),
+      last_name: firstGiven(entity.surname, entity.last_name),
       maiden_name: entity.maiden_name,
       gender: entity.gender,
       phone_number: [entity.telephone, entity.phone_number, entity.mobile].flat(),
-      date_of_birth: entity.birth_date || entity.date_of_birth || entity.dateOfBirth,
+      date_of_birth: firstGiven(entity.birth_date, entity.date_of_birth, entity.dateOfBirth),
       height: entity.height,
       marital_status: entity.marital_status,
       religion: entity.religion,
@@ -31,8 +31,10 @@ export const toNinRecord = ({ entity }: Static<typeof NinReply>, requested: stri
       state: entity.nok_state,
     },
     residential_info: {
-      address:
-        entity.residence_address || [entity.residence_address_line_1, entity.residence_address_line_2].flat(),
+      address: firstGiven(
+        entity.residence_address,
+        [entity.residence_address_line_1, entity.residence_address_line_2].flat(),
+      ),
       lga_of_residence: entity.residence_lga,
       state_of_residence: entity.residence_state,
       residence_status: entity.residence_status,

@@ -1,5 +1,6 @@
 import { isVirtualNin } from '../../contract/virtual-nin.ts'
 import { createPhraseMatcher } from '../not-found.ts'
+import { firstGiven } from '../record.ts'
 import type { CreateSource } from '../source.ts'
 import { type Call, SourceError } from '../source.ts'
 import { toErrorText, toStatusError } from '../status.ts'
@@ -57,7 +58,7 @@ export const create: CreateSource<typeof settings> = (
       const person = readNinData(nin_data ?? data)
       const record = toNinRecord(person, nin)
       const { vnin, vNIN } = person
-      return { found: true, record, reference: verification?.reference, virtualNin: vnin || vNIN }
+      return { found: true, record, reference: verification?.reference, virtualNin: firstGiven(vnin, vNIN) }
     },
     findBvn: async ({ bvn }, call) => {
       const { body, code } = await lookUp(bvnPath, { number: bvn }, call)

@@ -2,25 +2,27 @@ import type { BvnRecord } from '../../contract/bvn.ts'
 import type { NinRecord } from '../../contract/nin.ts'
 import type { Static } from '../../contract/schema.ts'
 import { isVirtualNin } from '../../contract/virtual-nin.ts'
-import { completeBvn, completeNin, isAbsent, toNumber } from '../record.ts'
+import { completeBvn, completeNin, firstGiven, isAbsent, toNumber } from '../record.ts'
 import type { BvnData, NinData } from './wire.ts'
 
 /** The basic product returns no NIN, or null. A NIN that is returned is compared with the requested one. */
 export const toNinRecord = (data: Static<typeof NinData>, requested: string): NinRecord =>
   completeNin({
     nin_number:
-      isAbsent(data.nin) || (data.nin === '' && isVirtualNin(requested)) ? requested : toNumber(data.nin),
+      isAbsent(data.nin) || (isVirtualNin(requested) && toNumber(data.nin) === '')
+        ? requested
+        : toNumber(data.nin),
     document_no: data.documentno,
     personal_info: {
       title: data.title,
-      first_name: data.firstname || data.firsname || data.firstName,
-      middle_name: data.middlename || data.middleName,
+      first_name: firstGiven(data.firstname, data.firsname, data.firstName),
+      middle_name: firstGiven(data.middlename, data.middleName),
       last_name: data.surname,
       maiden_name: data.maidenname,
       gender: data.gender,
       phone_number: [data.telephoneno, data.trustedNumber].flat(),
-      date_of_birth: data.birthdate || data.dateOfBirth,
-      height: data.heigth || data.height,
+      date_of_birth: firstGiven(data.birthdate, data.dateOfBirth),
+      height: firstGiven(data.heigth, data.height),
       marital_status: data.maritalstatus,
       religion: data.religion,
     },
@@ -33,7 +35,7 @@ export const toNinRecord = (data: Static<typeof NinData>, requested: string): Ni
       state: data.nok_state,
     },
     residential_info: {
-      address: data.residence_AdressLine1 || data.residence_address,
+      address: firstGiven(data.residence_AdressLine1, data.residence_address),
       lga_of_residence: data.residence_lga,
       state_of_residence: data.residence_state,
       residence_status: data.residencestatus,

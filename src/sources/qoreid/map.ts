@@ -1,7 +1,7 @@
 import type { BvnRecord } from '../../contract/bvn.ts'
 import type { NinRecord } from '../../contract/nin.ts'
 import type { Static } from '../../contract/schema.ts'
-import { completeBvn, completeNin, toFields, toNumber } from '../record.ts'
+import { completeBvn, completeNin, firstGiven, toFields, toNumber } from '../record.ts'
 import type { BvnReply, NinReply, VirtualNinReply } from './wire.ts'
 
 export function toNinRecord({ nin }: Static<typeof NinReply>): NinRecord {
@@ -30,7 +30,7 @@ export function toNinRecord({ nin }: Static<typeof NinReply>): NinRecord {
       state: kin.state,
     },
     residential_info: {
-      address: residence.address1 || nin.address,
+      address: firstGiven(residence.address1, nin.address),
       lga_of_residence: residence.lga,
       state_of_residence: residence.state,
     },
