@@ -7,6 +7,7 @@ import { toDatabaseText } from '../config/database-text.ts'
 import { toListenerUrl } from '../config/listener-url.ts'
 import { UserError } from '../errors.ts'
 import { nodeHttp } from '../http/node-http.ts'
+import { hasDatabase } from '../store/sqlite-user-error.ts'
 import { SQLITE_FILE } from '../store/store.ts'
 import { confirm, isInteractive } from './prompt.ts'
 
@@ -22,7 +23,7 @@ export const printDatabase = (config: Config) =>
  */
 export async function refuseStrayDatabase(config: Config): Promise<void> {
   const { databaseUrl, dataDir } = config
-  if (databaseUrl !== undefined || isNamed(config) || existsSync(join(dataDir, SQLITE_FILE))) return
+  if (databaseUrl !== undefined || isNamed(config) || hasDatabase(join(dataDir, SQLITE_FILE))) return
   const other = findOtherFile() ?? (await describeServer(config))
   if (other === undefined) return
   const situation = `There is no database at ${resolve(dataDir, SQLITE_FILE)} yet, but ${other}.`

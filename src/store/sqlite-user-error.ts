@@ -1,3 +1,4 @@
+import { accessSync, constants } from 'node:fs'
 import { UserError } from '../errors.ts'
 
 type Failure = { readonly code?: string; readonly errcode?: number }
@@ -15,6 +16,20 @@ const NOT_A_DATABASE = 26
 const toResult = (error: unknown) => ((error as Failure).errcode ?? 0) & 0xff
 
 export const isBusy = (error: unknown) => toResult(error) === BUSY
+
+/** Whether there is a database. One that this user may not read is not missing. */
+export function hasDatabase(path: string): boolean {
+  try {
+    accessSync(path, constants.R_OK)
+    return true
+  } catch (error) {
+    const { code = '' } = error as Failure
+    if (!['EACCES', 'EPERM'].includes(code)) return false
+    throw new UserError(
+      `This user (${process.getuid?.()}) may not read ${path}. Run the command as the user of the server.`,
+    )
+  }
+}
 
 /** A message that says what is wrong and what to do. Unknown errors are returned unchanged. */
 export function toSqliteUserError(path: string, error: unknown): Error {

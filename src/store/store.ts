@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync } from 'node:fs'
+import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { HOUR_MS } from '../contract/time.ts'
 import { refuseUntrustedFolder, refuseUntrustedPath } from '../crypto/trusted-path.ts'
@@ -11,7 +11,7 @@ import { createNodeTable } from './node-table.ts'
 import { toPostgresUserError } from './postgres-user-error.ts'
 import { copyIfReadOnly, type ReadableFile } from './read-only-copy.ts'
 import { openSqlite } from './sqlite.ts'
-import { toSqliteUserError } from './sqlite-user-error.ts'
+import { hasDatabase, toSqliteUserError } from './sqlite-user-error.ts'
 import { openWriter, type Writer } from './sqlite-writer.ts'
 import { createTables, type Tables, WRITES } from './tables.ts'
 import { toTimeLimits } from './time-limits.ts'
@@ -74,7 +74,7 @@ export async function openStore(options: StoreOptions): Promise<Store> {
   const { dataDir, databaseUrl, writerThread = false, mustExist = false, onFatal } = options
   const path = join(dataDir, SQLITE_FILE)
   if (!options.isScratch) refuseUntrustedData(options)
-  if (mustExist && databaseUrl === undefined && !existsSync(path))
+  if (mustExist && databaseUrl === undefined && !hasDatabase(path))
     throw new UserError(
       `There is no database at ${path}. Run this where the server runs, or set TABBAT_DATA_DIR.`,
     )

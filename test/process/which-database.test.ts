@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
@@ -134,5 +134,45 @@ describe('what cannot be undone needs --yes without a terminal', () => {
     const { code, stderr } = await tabbatWith(settings, args, input)
     expect([code, stderr.includes('Without a terminal, confirm with --yes.')]).toEqual([1, true])
     expect((await tabbatWith(settings, [...args, '--yes'], input)).stderr).not.toContain('confirm with --yes')
+  })
+})
+
+describe('a user who may not read the database', () => {
+  /** Root may read everything, so it runs the command as another user. */
+  const asAnother = (settings: Settings, ...args: string[]) =>
+    process.getuid?.() === 0
+      ? runProgram(
+          { file: 'setpriv', cwd: '/' },
+          { ...QUIET, ...settings },
+          ...['--reuid=4711', '--regid=4711', '--clear-groups', BIN, ...args],
+        )
+      : runProgram({ file: BIN, cwd: '/' }, { ...QUIET, ...settings }, ...args)
+
+  it.each([
+    ['the folder', ''],
+    ['the file', 'tabbat.db'],
+  ])('is told so, and not that there is none (%s)', async (_what, closed) => {
+    const folder = newFolder()
+    chmodSync(root, 0o755)
+    expect((await runIn(folder, CREATE)).code).toBe(0)
+    const data = join(folder, 'data')
+    chmodSync(data, 0o755)
+    chmodSync(join(data, closed), 0o000)
+    const commands = [
+      ['keys', 'list'],
+      ['backup', 'x.backup'],
+      ['audit', 'verify'],
+      ['keys', 'revoke', 'k3JbvwRd'],
+      ['doctor'],
+    ]
+    const runs = await Promise.all(commands.map((args) => asAnother({ TABBAT_DATA_DIR: data }, ...args)))
+    chmodSync(join(data, closed), 0o700)
+    for (const { code, stdout, stderr } of runs) {
+      expect(code).toBe(1)
+      expect(stdout + stderr).toContain(
+        `may not read ${join(data, 'tabbat.db')}. Run the command as the user of the server.`,
+      )
+      expect(stdout + stderr).not.toMatch(/There is no database|bug/)
+    }
   })
 })

@@ -1,4 +1,3 @@
-import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { toCount } from '../../app/terminal.ts'
 import type { Config } from '../../config/config.ts'
@@ -6,6 +5,7 @@ import { readCallOrders } from '../../context/source-control.ts'
 import type { Kind } from '../../crypto/blind-index.ts'
 import { UserError } from '../../errors.ts'
 import type { VendorName } from '../../sources/vendors.ts'
+import { hasDatabase } from '../../store/sqlite-user-error.ts'
 import { openStore, SQLITE_FILE } from '../../store/store.ts'
 import { confirm, isInteractive } from '../prompt.ts'
 
@@ -39,7 +39,7 @@ export async function toEstimate(config: Config, options: EstimateOptions): Prom
 /** As it was changed while the servers run, or else that of the settings. */
 async function readOrder(config: Config, kind: Kind): Promise<readonly string[]> {
   const { dataDir, databaseUrl } = config
-  if (databaseUrl === undefined && !existsSync(join(dataDir, SQLITE_FILE))) return config[`${kind}Sources`]
+  if (databaseUrl === undefined && !hasDatabase(join(dataDir, SQLITE_FILE))) return config[`${kind}Sources`]
   const store = await openStore({ dataDir, databaseUrl, mustExist: true, isReading: true })
   try {
     return (await readCallOrders(store, config))[kind].names
