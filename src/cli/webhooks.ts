@@ -1,10 +1,17 @@
 import type { Command } from 'commander'
-import { say, sayJson, toTable } from '../app/terminal.ts'
+import { say, sayJson, toCount, toTable } from '../app/terminal.ts'
 import { MOST_COUNTED, toEndpointView, toTestView } from '../webhooks/endpoint-view.ts'
-import { deleteEndpoint, disableEndpoint, enableEndpoint, testEndpoint } from '../webhooks/manage.ts'
+import {
+  deleteEndpoint,
+  disableEndpoint,
+  enableEndpoint,
+  findEndpoint,
+  testEndpoint,
+} from '../webhooks/manage.ts'
 import { openWebhookPost } from '../webhooks/webhooks.ts'
 import { EXISTING, type ReadContext, withCommandContext, withStore } from './command-context.ts'
 import { addHelp, EXIT_CODES } from './help.ts'
+import { requireConfirmation } from './prompt.ts'
 import { addDeliveriesCommand, addResendCommand } from './webhooks-deliveries.ts'
 import {
   addCreateEndpointCommand,
@@ -30,6 +37,7 @@ export function addWebhooksCommand(program: Command): void {
   addTestCommand(webhooks)
   addRollEndpointCommand(webhooks)
   addChangeCommands(webhooks)
+  addDeleteCommand(webhooks)
   addDeliveriesCommand(webhooks)
   addResendCommand(webhooks)
 }
@@ -116,12 +124,6 @@ const CHANGES = {
     details: 'What waited is sent now.',
     done: 'enabled',
   },
-  delete: {
-    run: deleteEndpoint,
-    description: 'delete an endpoint with its secret and its deliveries',
-    details: 'It asks for no confirmation and cannot be undone. What waits is not sent.',
-    done: 'deleted',
-  },
 } as const
 
 function addChangeCommands(webhooks: Command): void {
@@ -149,3 +151,34 @@ function addChangeCommands(webhooks: Command): void {
     })
   }
 }
+
+function addDeleteCommand(webhooks: Command): void {
+  const command = webhooks
+    .command('delete')
+    .description('delete an endpoint with its secret and its deliveries')
+    .argument('<id>', ENDPOINT_ID)
+    .option('--yes', 'delete without asking')
+    .option('--json', 'print a JSON object')
+    .action(runDelete)
+  addHelp(command, {
+    details: 'It cannot be undone. What waits is not sent.',
+    usesDatabase: true,
+    exitCodes: EXIT_CODES,
+    examples: {
+      'webhooks delete whk_0123456789abcdef': 'ask, then delete',
+      'webhooks delete whk_0123456789abcdef --yes --json': 'delete without asking, print JSON',
+    },
+  })
+}
+
+const runDelete = (id: string, { yes, json }: { yes?: true; json?: true }) =>
+  withCommandContext(async (context) => {
+    const { name } = await findEndpoint(context, id)
+    const waiting = await context.store.deliveries.countPending(id, MOST_COUNTED)
+    const loss = waiting === 0 ? '' : ` Not sent yet, and then never: ${toCount(waiting, 'event')}.`
+    const question = `Permanently delete the endpoint ${name} with its secret and its deliveries?${loss}`
+    await requireConfirmation(question, yes, 'Nothing was deleted.')
+    await deleteEndpoint(toEndpointDeps(context), id)
+    if (json) sayJson(context, { id, deleted: true })
+    else say(`Endpoint ${id} is deleted.`)
+  }, EXISTING)

@@ -44,7 +44,7 @@ describe('tabbat webhooks', () => {
     expect(JSON.parse(stdout)).toMatchObject([{ id, state: 'active', pending: 0 }])
     expect(stdout).not.toContain(secret.slice(6))
     expect((await run('list')).stdout).toContain('operator')
-    await run('delete', id)
+    await run('delete', id, '--yes')
   })
 
   it('test says what is wrong, and ends with 1', async () => {
@@ -53,7 +53,7 @@ describe('tabbat webhooks', () => {
     const { code, stdout } = await run('test', id)
     expect([code, stdout]).toEqual([1, expect.stringContaining('Status 500')])
     receiver.answer = answerWith(200)
-    await run('delete', id)
+    await run('delete', id, '--yes')
   })
 
   it('a running server delivers an event that a command has caused, and resends it', async () => {
@@ -67,7 +67,7 @@ describe('tabbat webhooks', () => {
     await run('resend', id, entry.event_id)
     await receiver.wait(before + 2)
     expect(receiver.received[before + 1]?.headers['webhook-id']).toBe(first.headers['webhook-id'])
-    await run('delete', id)
+    await run('delete', id, '--yes')
   })
 
   it('disable and enable', async () => {
@@ -76,7 +76,19 @@ describe('tabbat webhooks', () => {
     expect((await run('disable', id)).stderr).toContain('disabled already')
     expect((await run('list')).stdout).toContain('disabled (operator)')
     expect((await run('enable', id)).code).toBe(0)
-    await run('delete', id)
+    await run('delete', id, '--yes')
+  })
+
+  it('delete asks: without a terminal it refuses, and --yes confirms', async () => {
+    const { id } = await create()
+    const { code, stderr } = await run('delete', id)
+    expect(code).toBe(1)
+    expect(stderr).toContain(
+      'This cannot be undone. Without a terminal, confirm with --yes. Nothing was deleted.',
+    )
+    expect(await runJson('list')).toMatchObject([{ id }])
+    expect(await runJson('delete', id, '--yes')).toMatchObject({ id, deleted: true })
+    expect(await runJson('list')).toEqual([])
   })
 
   it('belong to keys, and stay with them', async () => {
@@ -85,7 +97,7 @@ describe('tabbat webhooks', () => {
     ) as { id: string }
     const made = await create('verification.completed', '--key', key.id)
     expect(made.keys).toEqual([key.id])
-    await run('delete', made.id)
+    await run('delete', made.id, '--yes')
   })
 
   it.each([
