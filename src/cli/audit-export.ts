@@ -1,4 +1,4 @@
-import { createWriteStream, existsSync } from 'node:fs'
+import { createWriteStream } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { Readable, type Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
@@ -16,6 +16,7 @@ import { readKeyNames } from '../keys/key-names.ts'
 import { ARCHIVE_NOTE, ARCHIVE_OPTION, warnAboutArchives, withWholeLog } from './archive-option.ts'
 import { type CommandContext, EXISTING, withCommandContext } from './command-context.ts'
 import { addHelp, EXIT_CODES, NUMBER_NOTE } from './help.ts'
+import { requireOutput, toWriteError } from './output-path.ts'
 import { readSecret } from './prompt.ts'
 import { DATE_NOTE, readSince, readUntil } from './time-option.ts'
 
@@ -61,7 +62,7 @@ export function addAuditExportCommand(audit: Command): void {
 
 async function runExport(options: Options): Promise<void> {
   const { archive, out, force, format, rows, person, consent, ...others } = options
-  refuseExisting(out, force)
+  if (out !== undefined) requireOutput(out, force)
   if (others.phase !== undefined && !rows) throw new UserError('--phase needs --rows.')
   const given = { ...others, ...(consent !== undefined && { consent_reference: consent }) }
   const isExtract = format !== undefined || rows || person !== undefined || Object.keys(given).length > 0
@@ -110,11 +111,6 @@ async function openExtract(
   )
 }
 
-function refuseExisting(out: string | undefined, force: boolean | undefined): void {
-  if (out !== undefined && existsSync(out) && !force)
-    throw new UserError(`${out} exists. Give another name, or --force to replace it.`)
-}
-
 async function writeOut(
   pieces: AsyncIterable<string>,
   out: string | undefined,
@@ -126,7 +122,7 @@ async function writeOut(
   if (force) await rm(out, { force: true })
   const file: Writable = createWriteStream(out, { mode: 0o600, flags: 'wx', flush: true })
   await pipeline(input, file).catch((error: NodeJS.ErrnoException) => {
-    throw error.syscall === 'open' ? new UserError(`${out} cannot be written.`) : error
+    throw error.syscall === undefined ? error : toWriteError(out, error)
   })
   say(`The export is in ${out}.`)
 }

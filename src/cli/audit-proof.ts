@@ -3,11 +3,11 @@ import type { Command } from 'commander'
 import { say, strong } from '../app/terminal.ts'
 import { checkProof, type ProofResult } from '../audit/check-proof.ts'
 import { prove } from '../audit/prove.ts'
-import { UserError } from '../errors.ts'
 import { ARCHIVE_NOTE, ARCHIVE_OPTION, withWholeLog } from './archive-option.ts'
 import { findPublicKey, readInputFile, toSigner } from './audit-key.ts'
 import { EXISTING, withCommandContext, withStore } from './command-context.ts'
 import { addHelp, EXIT_CODES } from './help.ts'
+import { requireOutput, toWriteError } from './output-path.ts'
 
 type ReadReference = (text: string) => string
 
@@ -72,6 +72,7 @@ function addCheckProofCommand(audit: Command): void {
 }
 
 function runProve(reference: string, { archive, out }: { archive?: string[]; out?: string }): Promise<void> {
+  if (out !== undefined) requireOutput(out, true)
   return withCommandContext(async (context) => {
     const { signer, config, audit } = context
     const checkpointDir = config.checkpointDir ?? config.dataDir
@@ -82,8 +83,8 @@ function runProve(reference: string, { archive, out }: { archive?: string[]; out
     if (out === undefined) return void process.stdout.write(text)
     try {
       writeFileSync(out, text)
-    } catch {
-      throw new UserError(`${out} cannot be written.`)
+    } catch (error) {
+      throw toWriteError(out, error)
     }
     say(`The proof is in ${out}.`)
   }, EXISTING)

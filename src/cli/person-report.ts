@@ -1,4 +1,3 @@
-import { existsSync } from 'node:fs'
 import { rm, writeFile } from 'node:fs/promises'
 import { Argument, type Command, Option } from 'commander'
 import { print, say, strong, toTable } from '../app/terminal.ts'
@@ -16,6 +15,7 @@ import { loadKeyring } from '../store/sealed-store.ts'
 import { ARCHIVE_NOTE, ARCHIVE_OPTION, withWholeLog } from './archive-option.ts'
 import { type CommandContext, EXISTING, withCommandContext } from './command-context.ts'
 import { addHelp, EXIT_CODES, NUMBER_NOTE } from './help.ts'
+import { requireOutput, toWriteError } from './output-path.ts'
 import { readNumber, requireReason } from './person-input.ts'
 import { printPdf, requireChromium } from './print-pdf.ts'
 
@@ -62,8 +62,7 @@ async function runReport(kind: Kind, options: Options): Promise<void> {
   const { format, out, force } = options
   const reason = requireReason(options.reason)
   if (format === 'pdf' && out === undefined) throw new UserError('A PDF needs --out FILE.')
-  if (out !== undefined && existsSync(out) && !force)
-    throw new UserError(`${out} exists. Give another name, or --force to replace it.`)
+  if (out !== undefined) requireOutput(out, force)
   const chromium = format === 'pdf' ? requireChromium() : undefined
   const number = await readNumber(kind, options.numberFile)
   await withCommandContext(async (context) => {
@@ -75,7 +74,9 @@ async function runReport(kind: Kind, options: Options): Promise<void> {
     const text = TEXTS[format](report)
     if (out === undefined) return print(text)
     if (force) await rm(out, { force: true })
-    await writeFile(out, text, { mode: 0o600, flag: 'wx' })
+    await writeFile(out, text, { mode: 0o600, flag: 'wx' }).catch((error) => {
+      throw toWriteError(out, error)
+    })
   }, EXISTING)
   if (out !== undefined)
     say(`The report is in ${out}. It holds personal data: delete it when it was handed over.`)

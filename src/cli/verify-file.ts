@@ -6,13 +6,13 @@ import { KINDS, type Kind } from '../crypto/blind-index.ts'
 import { UserError } from '../errors.ts'
 import { naira } from '../settings/setting.ts'
 import { addHelp } from './help.ts'
+import { requireOutput } from './output-path.ts'
 import { createProgress } from './progress.ts'
 import { isInteractive, readSecret } from './prompt.ts'
 import { requireConsent, toEstimate } from './verify-file/estimate.ts'
 import { checkFile, toBatchFormat } from './verify-file/input-file.ts'
 import { listenForInterruption } from './verify-file/interruption.ts'
 import { openClient } from './verify-file/open-client.ts'
-import { refuseExistingOutput } from './verify-file/output-file.ts'
 import { printCheck, printDryRun, printSummary } from './verify-file/report.ts'
 import { findInterrupted, runFile } from './verify-file/run.ts'
 
@@ -93,7 +93,7 @@ async function runVerifyFile(kind: Kind, path: string, options: Options): Promis
   const config = loadConfig()
   const file = { path, kind, format: options.format ?? toBatchFormat(path) }
   const out = options.out ?? `${path}.results.csv`
-  if (!options.dryRun) refuseExistingOutput(out, options.force)
+  if (!options.dryRun) requireOutput(out, options.force)
   const key = await readKey(config)
   const checked = await checkFile(path, kind, file.format, key)
   const { price, url } = options

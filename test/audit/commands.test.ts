@@ -239,7 +239,7 @@ describe('tabbat audit export with a filter', () => {
   it.each([
     [['--from', 'yesterday'], 'Give a date such as 2026-11-30, a time such as'],
     [['--phase', 'outcome'], '--phase needs --rows.'],
-    [['--format', 'csv', '--out', '/nowhere/extract.csv'], '/nowhere/extract.csv cannot be written.'],
+    [['--format', 'csv', '--out', '/nowhere/extract.csv'], 'There is no folder /nowhere.'],
   ])('refuses %j', async (args, message) => {
     const { code, stderr } = await tabbat(settings(), 'audit', 'export', ...args)
     expect([code, stderr.includes(message)]).toEqual([1, true])

@@ -187,7 +187,9 @@ describe('tabbat person', () => {
       run(['report', 'bvn', '--reason', REASON], 'AB012345678910YZ'),
       run(['report', 'nin', '--reason', REASON, '--number-file', '/nowhere']),
       run(['report', 'nin', '--reason', REASON, '--format', 'pdf'], NIN),
+      run(['report', 'nin', '--reason', REASON, '--out', '/nowhere/report.txt'], NIN),
     ])
+    expect(refused.at(-1)?.stderr).toContain('There is no folder /nowhere.')
     for (const { code, stdout, stderr } of refused) {
       expect([code, stdout]).toEqual([1, ''])
       expect(stderr).not.toMatch(/\d{9}/)

@@ -54,6 +54,20 @@ const run = (...args: string[]) =>
   tabbat({ TABBAT_DATA_DIR: newDataDir(), ...KEY }, 'verify-file', 'nin', input, '--out', out, ...args)
 
 describe('tabbat verify-file', () => {
+  it('refuses a file of results that cannot be written, before it reads the key', async () => {
+    writeFileSync(input, toCsv(1))
+    const runs = await Promise.all(
+      [join(folder, 'missing', 'results.csv'), folder].map((where) =>
+        tabbat({ TABBAT_DATA_DIR: newDataDir() }, 'verify-file', 'nin', input, '--yes', '--out', where),
+      ),
+    )
+    expect(runs.map(({ code }) => code)).toEqual([1, 1])
+    expect(runs[0]?.stderr).toBe(
+      `error: There is no folder ${join(folder, 'missing')}. Create it, or give another file.\n`,
+    )
+    expect(runs[1]?.stderr).toBe(`error: ${folder} is a folder. Give a file.\n`)
+  })
+
   it('verifies a file at a server, in the order of its lines, with bad rows in their place', async () => {
     writeFileSync(
       input,

@@ -1,5 +1,5 @@
-import { closeSync, existsSync, fdatasyncSync, ftruncateSync, openSync, renameSync, writeSync } from 'node:fs'
-import { UserError } from '../../errors.ts'
+import { closeSync, fdatasyncSync, ftruncateSync, openSync, renameSync, writeSync } from 'node:fs'
+import { toWriteError } from '../output-path.ts'
 
 /** The results while they are written: a partial file beside the final one. Only its owner may read it. */
 export type OutputFile = {
@@ -11,11 +11,6 @@ export type OutputFile = {
   readonly close: () => void
 }
 
-export function refuseExistingOutput(out: string, force: true | undefined): void {
-  if (!force && existsSync(out))
-    throw new UserError(`${out} exists. Give another name, or --force to replace it.`)
-}
-
 /** `keptBytes` is the durable length when the run was interrupted: what follows is written again. */
 export function openOutputFile(out: string, keptBytes: number): OutputFile {
   const partial = `${out}.partial`
@@ -23,12 +18,7 @@ export function openOutputFile(out: string, keptBytes: number): OutputFile {
     try {
       return work()
     } catch (error) {
-      const { code = 'unknown error' } = error as NodeJS.ErrnoException
-      throw new UserError(
-        code === 'ENOSPC'
-          ? `The disk of ${partial} is full. Free some space, and run the same command again.`
-          : `${partial} cannot be written (${code}). Choose another file with --out.`,
-      )
+      throw toWriteError(partial, error)
     }
   }
   const file = orRefuse(() => openSync(partial, keptBytes === 0 ? 'w' : 'r+', 0o600))

@@ -1,5 +1,6 @@
 import { closeSync, fsyncSync, openSync, readFileSync, renameSync, rmSync, writeSync } from 'node:fs'
 import { UserError } from '../../errors.ts'
+import { toWriteError } from '../output-path.ts'
 import type { Counts } from './counts.ts'
 import type { Part } from './input-file.ts'
 
@@ -43,15 +44,26 @@ export function openStateFile(out: string): StateFile {
       }
     },
     write: (state) => {
-      const next = `${path}.next`
-      const file = openSync(next, 'w', 0o600)
-      writeSync(file, `${JSON.stringify(state)}\n`)
-      fsyncSync(file)
-      closeSync(file)
-      renameSync(next, path)
+      try {
+        replaceFile(path, `${JSON.stringify(state)}\n`)
+      } catch (error) {
+        throw toWriteError(path, error)
+      }
     },
     remove: () => rmSync(path, { force: true }),
   }
+}
+
+function replaceFile(path: string, text: string): void {
+  const next = `${path}.next`
+  const file = openSync(next, 'w', 0o600)
+  try {
+    writeSync(file, text)
+    fsyncSync(file)
+  } finally {
+    closeSync(file)
+  }
+  renameSync(next, path)
 }
 
 function toState(text: string): RunState {
