@@ -2,7 +2,7 @@ import { steadyNow } from '../contract/time.ts'
 import type { Store } from '../store/store.ts'
 import { type Metric, toCounter, toGauge, toSample } from '../telemetry/metric.ts'
 import type { QueueSignals } from '../verification/queue/queue-signals.ts'
-import { QUEUE_CLASSES, QUEUE_LANES } from '../verification/queue/worker.ts'
+import { QUEUE_LANES } from '../verification/queue/worker.ts'
 
 /** The pending verifications that have ended in this process. */
 export const toQueueEndMetrics = ({ ended }: Pick<QueueSignals, 'ended'>): Metric[] => [
@@ -14,6 +14,8 @@ export const toQueueEndMetrics = ({ ended }: Pick<QueueSignals, 'ended'>): Metri
 ]
 
 const READ_EVERY_MS = 15_000
+/** Keys whose first verification is looked at. */
+const MOST_HEADS = 10_000
 
 /** The queue of all nodes, read at most every 15 seconds. While the store is unavailable, the last figures are repeated. */
 export function createQueueMetrics({ queue }: Pick<Store, 'queue'>): () => Promise<Metric[]> {
@@ -21,14 +23,15 @@ export function createQueueMetrics({ queue }: Pick<Store, 'queue'>): () => Promi
   let readAt = Number.NEGATIVE_INFINITY
   const read = async (): Promise<Metric[]> => {
     const now = steadyNow()
-    const [counts, oldestMs, dueMs] = await Promise.all([
+    const lanes = QUEUE_LANES.map((lane) => ({ lane, after: '' }))
+    const [counts, oldestMs, heads] = await Promise.all([
       queue.countPending(),
       queue.findOldest(now),
-      queue.listDue(QUEUE_CLASSES, now),
+      queue.listHeads(lanes, MOST_HEADS, now),
     ])
     const toPending = (wanted: string) =>
       counts.reduce((sum, { lane, pending }) => sum + (lane === wanted ? pending : 0), 0)
-    const lateMs = Math.max(0, ...dueMs.map((ms) => -(ms ?? 0)))
+    const lateMs = heads.flatMap((lane) => lane.heads).reduce((most, { dueMs }) => Math.max(most, -dueMs), 0)
     return [
       toGauge(
         'tabbat_queue_pending',

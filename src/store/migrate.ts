@@ -53,6 +53,7 @@ import { witness } from './migrations/0050-witness.ts'
 import { keySpend } from './migrations/0051-key-spend.ts'
 import { keyLifetime } from './migrations/0052-key-lifetime.ts'
 import { records } from './migrations/0053-records.ts'
+import { queueByKey } from './migrations/0054-queue-by-key.ts'
 
 /** `sql` runs on both engines; statements that differ stand under the name of the dialect. */
 type Migration = {
@@ -117,6 +118,7 @@ const MIGRATIONS: readonly Migration[] = [
   keySpend,
   keyLifetime,
   records,
+  queueByKey,
 ]
 
 /** The schema that this program knows. */

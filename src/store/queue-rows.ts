@@ -4,8 +4,15 @@ import type { Database, Row } from './database.ts'
 /** Batches have a lane of their own, so that they never delay single verifications. */
 export type Lane = 'single' | 'batch'
 
-/** Verifications that wait for the same sources, in order of their due time. */
+/** Verifications that wait for the same sources. */
 export type QueueClass = { readonly lane: Lane; readonly mode: Mode; readonly operation: string }
+
+/** The first verification of a key in one class. */
+export type QueueHead = QueueClass & {
+  readonly lineage: string
+  /** Time until it is due; 0 or less when it is. */
+  readonly dueMs: number
+}
 
 /** `gone`: the answer is no longer kept. */
 type QueueState = 'pending' | 'answered' | 'expired' | 'cancelled' | 'gone'
@@ -129,7 +136,7 @@ export const packValues = (rows: readonly (readonly (string | number | Uint8Arra
 export const toUnpack = ({ dialect }: Pick<Database, 'dialect'>) => ({
   rows: (parameter: string) =>
     dialect === 'postgres'
-      ? `jsonb_array_elements(${parameter}::jsonb) AS packed(value)`
+      ? `jsonb_array_elements(${parameter}::jsonb) WITH ORDINALITY AS packed(value, position)`
       : `json_each(${parameter}) AS packed`,
   text: (index: number) => `packed.value->>${index}`,
   number: (index: number) => `CAST(packed.value->>${index} AS BIGINT)`,

@@ -1,5 +1,6 @@
+import { MODES } from '../contract/scope.ts'
 import { DAY_MS } from '../contract/time.ts'
-import type { Database } from './database.ts'
+import type { Database, Row } from './database.ts'
 import { toSharedNow } from './database-clock.ts'
 import { deleteSome, ROWS_PER_STEP } from './delete-some.ts'
 import { enqueueInside } from './plan-queue-changes.ts'
@@ -14,7 +15,9 @@ import {
   packValues,
   type QueueClass,
   type Queued,
+  type QueueHead,
   toClaimed,
+  toClass,
   toQueued,
   toQueuedColumns,
   toUnpack,
@@ -31,14 +34,17 @@ export type QueueTable = {
     limits: QueueLimits,
     now: number,
   ) => Promise<'queued' | 'full'>
-  /** Takes verifications that are due, the longest due first. No other process gets them before the lease ends. */
-  readonly claim: (wanted: Claim & QueueClass, now: number) => Promise<Claimed[]>
+  /** Takes verifications that are due, of each key the longest due first. No other process gets them before the lease ends. */
+  readonly claim: (
+    wanted: Claim & QueueClass & { readonly keys: readonly string[]; readonly each: number },
+    now: number,
+  ) => Promise<Claimed[]>
   /** Takes verifications that expire unanswered. */
-  readonly claimExpired: (wanted: Claim, now: number) => Promise<Claimed[]>
+  readonly claimExpired: (wanted: Claim & { readonly most: number }, now: number) => Promise<Claimed[]>
   /** Gives back what was claimed and not begun. */
   readonly release: (leases: readonly Lease[], now: number) => Promise<void>
-  /** Time until the first verification of each class is due; undefined where none waits. */
-  readonly listDue: (classes: readonly QueueClass[], now: number) => Promise<(number | undefined)[]>
+  /** For each lane, some keys in turn with what is due first in each class: those after the given key, and then those up to it. */
+  readonly listHeads: (lanes: readonly Turn[], most: number, now: number) => Promise<Heads[]>
   /** Of another key it is undefined, as an unknown one. */
   readonly find: (reference: string, lineage: string, now: number) => Promise<Queued | undefined>
   readonly countPending: () => Promise<QueueCount[]>
@@ -53,38 +59,37 @@ export type QueueTable = {
   readonly forget: (keepMs: number, now: number) => Promise<number>
 }
 
-type Claim = { readonly lease: string; readonly most: number; readonly leaseMs: number }
+type Claim = { readonly lease: string; readonly leaseMs: number }
+
+/** `isPart`: there are more keys. */
+export type Heads = { readonly heads: readonly QueueHead[]; readonly isPart: boolean }
+
+/** `after`: the key that had the last turn. */
+type Turn = { readonly lane: Lane; readonly after: string }
 
 type Waiting = Pick<Queued, 'reference' | 'keyId' | 'mode' | 'operation' | 'subject'>
+
+const CLASSES = packValues(
+  MODES.flatMap((mode) => ['verify_nin', 'verify_bvn'].map((operation) => [mode, operation])),
+)
 
 /** How long a reference is known after its answer was deleted: 410 until then, 404 afterwards. */
 export const TOMBSTONE_MS = 7 * DAY_MS
 
 export function createQueueTable(database: Database): QueueTable {
   const now = (parameter: string) => toSharedNow(database, parameter)
-  const claimDue = database.prepare(
-    toClaim(
-      database,
-      `lane = $4 AND mode = $5 AND operation = $6 AND due_at <= ${now('$1')}`,
-      'due_at',
-      '$7',
-    ),
-  )
+  const claimDue = database.prepare(toClaim(database, toChooseDue(database)))
   const claimExpired = database.prepare(
     toClaim(
       database,
-      `due_at IS NOT NULL AND expires_at <= ${now('$1')} AND (lease IS NULL OR due_at <= ${now('$1')})`,
-      'expires_at',
-      '$4',
+      `SELECT reference FROM queued_verifications WHERE due_at IS NOT NULL AND expires_at <= ${now('$1')}
+         AND (lease IS NULL OR due_at <= ${now('$1')}) ORDER BY expires_at LIMIT $4 ${toSkipLocked(database)}`,
     ),
   )
   const { rows, text } = toUnpack(database)
   const release = `UPDATE queued_verifications AS queued SET lease = NULL, due_at = ${now('$2')} FROM ${rows('$1')}
     WHERE queued.reference = ${text(0)} AND queued.lease = ${text(1)}`
-  const listDue = database.prepare(
-    `SELECT (SELECT MIN(due_at) FROM queued_verifications WHERE lane = ${text(0)} AND mode = ${text(1)}
-       AND operation = ${text(2)} AND due_at IS NOT NULL) - ${now('$2')} AS due_ms FROM ${rows('$1')}`,
-  )
+  const listHeads = database.prepare(toListHeads(database))
   // All live verifications wait equally long, so the first to expire is about the oldest. By the index on the expiry.
   const oldest = database.prepare(
     `SELECT ${now('$1')} - accepted_at AS age_ms FROM queued_verifications
@@ -96,18 +101,27 @@ export function createQueueTable(database: Database): QueueTable {
   return {
     enqueue: (queued, limits, at) =>
       database.transaction((inside) => enqueueInside(inside, queued, limits, at)),
-    claim: async ({ lease, most, leaseMs, lane, mode, operation }, at) =>
-      (await claimDue.all(at, lease, leaseMs, lane, mode, operation, most)).map(toClaimed),
+    claim: async ({ lease, leaseMs, lane, mode, operation, keys, each }, at) => {
+      const packed = packValues(keys.map((key) => [key]))
+      return (await claimDue.all(at, lease, leaseMs, lane, mode, operation, packed, each)).map(toClaimed)
+    },
     claimExpired: async ({ lease, most, leaseMs }, at) =>
       (await claimExpired.all(at, lease, leaseMs, most)).map(toClaimed),
     release: async (leases, at) => {
       const packed = packValues(leases.map(({ reference, lease }) => [reference, lease]))
       await database.prepare(release).run(packed, at)
     },
-    listDue: async (classes, at) => {
-      const packed = packValues(classes.map(({ lane, mode, operation }) => [lane, mode, operation]))
-      const found = await listDue.all(packed, at)
-      return found.map(({ due_ms }) => (due_ms === null ? undefined : Number(due_ms)))
+    listHeads: async (lanes, most, at) => {
+      const ranges = lanes.flatMap(({ lane, after }) =>
+        after === ''
+          ? [[lane, '', null]]
+          : [
+              [lane, after, null],
+              [lane, '', after],
+            ],
+      )
+      const found = await listHeads.all(packValues(ranges), at, most, CLASSES)
+      return lanes.map(({ lane }) => toHeads(found, lane, most))
     },
     find: async (reference, lineage, at) => {
       const row = await find.get(reference, lineage, at)
@@ -130,14 +144,63 @@ export function createQueueTable(database: Database): QueueTable {
 }
 
 /** The end of the lease is the next due time, so that a verification whose process died is due again. */
-function toClaim(database: Database, where: string, order: string, limit: string): string {
+function toClaim(database: Database, chosen: string): string {
   const now = toSharedNow(database, '$1')
-  const chosen = `SELECT reference FROM queued_verifications WHERE ${where} ORDER BY ${order} LIMIT ${limit}`
-  const isChosen =
-    database.dialect === 'postgres' ? `= ANY(ARRAY(${chosen} FOR UPDATE SKIP LOCKED))` : `IN (${chosen})`
+  const isChosen = database.dialect === 'postgres' ? `= ANY(ARRAY(${chosen}))` : `IN (${chosen})`
   return `UPDATE queued_verifications SET lease = $2, due_at = ${now} + CAST($3 AS BIGINT)
     WHERE reference ${isChosen} RETURNING ${CLAIMED_COLUMNS}, expires_at - ${now} AS life_ms`
 }
+
+const toSkipLocked = ({ dialect }: Database) => (dialect === 'postgres' ? 'FOR UPDATE SKIP LOCKED' : '')
+
+/** Of each key in $7 up to $8. */
+function toChooseDue(database: Database): string {
+  const { rows, text } = toUnpack(database)
+  const isDue = `lane = $4 AND lineage = ${text(0)} AND mode = $5 AND operation = $6 AND due_at <= ${toSharedNow(database, '$1')}`
+  return database.dialect === 'postgres'
+    ? `SELECT chosen.reference FROM ${rows('$7')} CROSS JOIN LATERAL (SELECT reference FROM queued_verifications
+         WHERE ${isDue} ORDER BY due_at LIMIT $8 ${toSkipLocked(database)}) AS chosen`
+    : `SELECT chosen.reference FROM ${rows('$7')} JOIN queued_verifications AS chosen ON chosen.rowid IN (
+         SELECT rowid FROM queued_verifications WHERE ${isDue} ORDER BY due_at LIMIT $8)`
+}
+
+/**
+ * From one key with pending work to the next by the index: a step takes the same time however long the queue is. Each range in $1
+ * has a lane, the key before its first and its last key; up to $3 steps are made in it. $4 are the classes.
+ */
+function toListHeads(database: Database): string {
+  const { rows, text } = toUnpack(database)
+  const toNext = (lane: string, after: string) =>
+    `(SELECT MIN(lineage) FROM queued_verifications WHERE lane = ${lane} AND lineage > ${after} AND due_at IS NOT NULL)`
+  const position = database.dialect === 'postgres' ? 'packed.position' : 'packed.key'
+  return `WITH RECURSIVE walk (position, lane, last, lineage, steps) AS (
+      SELECT ${position}, ${text(0)}, ${text(2)}, ${toNext(text(0), text(1))}, 1 FROM ${rows('$1')}
+    UNION ALL
+      SELECT position, lane, last, ${toNext('walk.lane', 'walk.lineage')}, steps + 1 FROM walk
+      WHERE steps < CAST($3 AS BIGINT) AND lineage IS NOT NULL AND (last IS NULL OR lineage < last)
+    ), heads AS MATERIALIZED (
+      SELECT walk.position, walk.steps, walk.lane, lineage, CASE WHEN last IS NULL THEN 1 ELSE 0 END AS is_after, ${text(0)} AS mode, ${text(1)} AS operation,
+        (SELECT MIN(due_at) FROM queued_verifications AS queued WHERE queued.lane = walk.lane AND queued.lineage = walk.lineage
+           AND mode = ${text(0)} AND operation = ${text(1)} AND due_at IS NOT NULL) AS due_at
+      FROM walk CROSS JOIN ${rows('$4')} WHERE lineage IS NOT NULL AND (last IS NULL OR lineage <= last)
+    ) SELECT lane, lineage, is_after, mode, operation, due_at - ${toSharedNow(database, '$2')} AS due_ms FROM heads
+      WHERE due_at IS NOT NULL ORDER BY position, steps, mode, operation`
+}
+
+/** The keys up to the given one follow only when all keys after it are there. */
+function toHeads(found: readonly Row[], lane: Lane, most: number): Heads {
+  const ofLane = found.filter((row) => row.lane === lane)
+  const countKeys = (rows: readonly Row[]) => new Set(rows.map(({ lineage }) => lineage)).size
+  const after = ofLane.filter(({ is_after }) => Number(is_after) === 1)
+  if (countKeys(after) >= most) return { heads: after.map(toHead), isPart: true }
+  return { heads: ofLane.map(toHead), isPart: countKeys(ofLane) - countKeys(after) >= most }
+}
+
+const toHead = (row: Row): QueueHead => ({
+  ...toClass(row),
+  lineage: String(row.lineage),
+  dueMs: Number(row.due_ms),
+})
 
 async function countPending(database: Database): Promise<QueueCount[]> {
   const rows = await database

@@ -83,7 +83,15 @@ describe.each(engines)('a pending verification on %s', (engine) => {
     const { context, createWorker, ask, read, change } = await openServer(engine)
     const { reference } = await ask('12345678901')
     const claimed = await context.store.queue.claim(
-      { lane: 'single', mode: 'test', operation: 'verify_nin', lease: 'dead:1', leaseMs: 10_000, most: 1 },
+      {
+        lane: 'single',
+        mode: 'test',
+        operation: 'verify_nin',
+        lease: 'dead:1',
+        leaseMs: 10_000,
+        keys: ['sandbox0'],
+        each: 1,
+      },
       Date.now(),
     )
     expect(claimed.map((each) => each.reference)).toEqual([reference])

@@ -60,9 +60,12 @@ describeEngines(ENGINES, ({ createPlace }) => {
       fed += moved
     }
   }
-  const claimAll = async (most = 1000) =>
+  const claimAll = async (each = 1000) =>
     store.queue.claim(
-      { lease: 'lease', most, leaseMs: 60_000, lane: 'batch', mode: 'test', operation: 'verify_nin' },
+      {
+        ...{ lease: 'lease', leaseMs: 60_000, keys: ['key', 'other'], each },
+        ...{ lane: 'batch', mode: 'test', operation: 'verify_nin' },
+      },
       steadyNow(),
     )
   const finish = async (reference: string, outcome: string) => {

@@ -37,9 +37,13 @@ describeEngines(ENGINES, (engine) => {
   const enqueue = (...rows: NewQueued[]) => store.queue.enqueue(rows, MANY, Date.now())
   const claim = (
     most = 10,
-    values: Partial<QueueClass & { lease: string; leaseMs: number }> = {},
+    values: Partial<QueueClass & { lease: string; leaseMs: number; keys: string[] }> = {},
     from = store,
-  ) => from.queue.claim({ ...NIN, lease: 'node:1', leaseMs: MINUTE, most, ...values }, Date.now())
+  ) =>
+    from.queue.claim(
+      { ...NIN, lease: 'node:1', leaseMs: MINUTE, keys: ['lineage1'], each: most, ...values },
+      Date.now(),
+    )
   const change = async (...changes: QueueChange[]) =>
     (
       await store.audit.append(store.audit.packRows([]), [], [], undefined, {
@@ -98,15 +102,46 @@ describeEngines(ENGINES, (engine) => {
       expect(await claim(10, { lane: 'batch' })).toMatchObject([{ reference: rows[2]?.reference }])
     })
 
-    it('says when each class is due', async () => {
-      await enqueue(toQueued({ delayMs: MINUTE }), toQueued({ lane: 'batch' }))
-      const [single, batch, none] = await store.queue.listDue(
-        [NIN, { ...NIN, lane: 'batch' }, { ...NIN, mode: 'test' }],
+    it('lists what is due first of each key, the keys in turn', async () => {
+      const of = (lineage: string, values: Partial<NewQueued> = {}) => toQueued({ lineage, ...values })
+      await enqueue(
+        ...[of('b', { delayMs: MINUTE }), of('c', { operation: 'verify_bvn' }), of('c'), of('c')],
+        ...[of('a'), of('d', { mode: 'test' }), of('d', { lane: 'batch' })],
+      )
+      const list = async (after: string, most = 10) =>
+        (await store.queue.listHeads([{ lane: 'single', after }], most, Date.now()))[0]?.heads.map(
+          ({ lineage, mode, operation, dueMs }) =>
+            `${lineage} ${mode} ${operation} ${dueMs <= 0 ? 'due' : Math.ceil(dueMs / MINUTE)}`,
+        )
+      const [a, b, bvn, nin, d] = [
+        ...['a live verify_nin due', 'b live verify_nin 1', 'c live verify_bvn due'],
+        ...['c live verify_nin due', 'd test verify_nin due'],
+      ]
+      expect(await list('')).toEqual([a, b, bvn, nin, d])
+      expect(await list('b')).toEqual([bvn, nin, d, a, b])
+      expect(await list('bb')).toEqual([bvn, nin, d, a, b])
+      expect(await list('d')).toEqual([a, b, bvn, nin, d])
+      expect(await list('b', 2)).toEqual([bvn, nin, d])
+      expect(await list('b', 3)).toEqual([bvn, nin, d, a, b])
+      const both = await store.queue.listHeads(
+        [
+          { lane: 'batch', after: 'a' },
+          { lane: 'single', after: 'c' },
+        ],
+        2,
         Date.now(),
       )
-      expect(single).toBeGreaterThan(MINUTE - 10_000)
-      expect(batch).toBeLessThanOrEqual(0)
-      expect(none).toBeUndefined()
+      expect(both.map(({ heads }) => heads.map(({ lineage }) => lineage))).toEqual([['d'], ['d', 'a', 'b']])
+      expect(both.map(({ isPart }) => isPart)).toEqual([false, true])
+    })
+
+    it('gives as many of each key as asked for', async () => {
+      const rows = ['lineage1', 'lineage1', 'lineage1', 'lineage2', 'lineage3'].map((lineage) =>
+        toQueued({ lineage }),
+      )
+      await enqueue(...rows)
+      const claimed = await claim(2, { keys: ['lineage1', 'lineage2', 'none'] })
+      expect(claimed.map(({ lineage }) => lineage).toSorted()).toEqual(['lineage1', 'lineage1', 'lineage2'])
     })
 
     it('gives each verification to one of three nodes', async () => {

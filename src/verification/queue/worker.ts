@@ -1,11 +1,12 @@
-import { MODES, type Mode } from '../../contract/scope.ts'
+import type { Mode } from '../../contract/scope.ts'
 import { MINUTE_MS, steadyNow } from '../../contract/time.ts'
 import type { Claimed, Lane, QueueClass } from '../../store/queue-rows.ts'
-import { BVN, NIN } from '../id-type.ts'
+import type { Heads } from '../../store/queue-table.ts'
 import type { VerificationDeps } from '../verification-deps.ts'
 import { attempt } from './attempt.ts'
 import { createAvailability } from './availability.ts'
 import { startLoop } from './loop.ts'
+import { createTurns } from './turns.ts'
 
 /** Works on the queue. Each process has one worker; together they work on one queue. */
 type QueueWorker = {
@@ -29,13 +30,13 @@ type WorkerOptions = {
 const LEASE_MS: Readonly<Record<Mode, number>> = { live: MINUTE_MS, test: 10_000 }
 /** How often the queue is read, for what other processes have added. */
 const POLL_MS = 1000
+/** Keys that are looked at in one round. More are looked at in the next ones, after a pause if nothing was due. */
+const MOST_HEADS = 100
+const NEXT_HEADS_MS = 100
 /** Expired verifications at a time. When that many are found, the next are looked for as soon as some of them have ended. */
 const MOST_EXPIRED = 200
 
 export const QUEUE_LANES: readonly Lane[] = ['single', 'batch']
-export const QUEUE_CLASSES: readonly QueueClass[] = QUEUE_LANES.flatMap((lane) =>
-  MODES.flatMap((mode) => [NIN, BVN].map(({ operation }) => ({ lane, mode, operation }))),
-)
 
 export function createQueueWorker(deps: VerificationDeps, options: WorkerOptions): QueueWorker {
   const { owner, onFailure, now = steadyNow, monotonicNow = () => performance.now() } = options
@@ -43,7 +44,8 @@ export function createQueueWorker(deps: VerificationDeps, options: WorkerOptions
   const availability = createAvailability(deps.sources, monotonicNow)
   const running = new Map<Promise<void>, Claimed>()
   let claims = 0
-  let nextTurn = 0
+  /** No key waits for the queue of another one. */
+  const turns = { single: createTurns(), batch: createTurns() }
   let lookForExpiredAt = Number.NEGATIVE_INFINITY
 
   const nextLease = (mode: Mode) => {
@@ -53,13 +55,12 @@ export function createQueueWorker(deps: VerificationDeps, options: WorkerOptions
   /** Those that expire ask no source, so they take no place of those that do. */
   const isExpiring = ({ lifeMs }: Claimed) => lifeMs <= 0
   const countRunning = (is: (claimed: Claimed) => boolean) => [...running.values()].filter(is).length
-  /** How many verifications of this class may begin now. */
-  const countFree = ({ lane, mode, operation }: QueueClass) =>
-    Math.min(
-      settings.concurrency[lane] - countRunning((each) => each.lane === lane && !isExpiring(each)),
-      availability.most({ mode, operation }) -
-        countRunning((each) => each.mode === mode && each.operation === operation && !isExpiring(each)),
-    )
+  const countFree = (lane: Lane) =>
+    settings.concurrency[lane] - countRunning((each) => each.lane === lane && !isExpiring(each))
+  /** How many verifications of this class the sources can answer now. */
+  const mayBegin = ({ mode, operation }: QueueClass) =>
+    availability.most({ mode, operation }) -
+    countRunning((each) => each.mode === mode && each.operation === operation && !isExpiring(each))
   const begin = (claimed: Claimed, onEnd: () => void) => {
     const work = attempt(deps, claimed)
       .then(({ sourceAttempts, bug }) => {
@@ -84,25 +85,27 @@ export function createQueueWorker(deps: VerificationDeps, options: WorkerOptions
     lookForExpiredAt = monotonicNow() + (expired.length < most ? POLL_MS : 0)
     for (const claimed of expired) begin(claimed, onEnd)
   }
+  /** Begins what is due in a lane, and returns the time until more is due. */
+  const beginLane = async (lane: Lane, { heads, isPart }: Heads, onEnd: () => void): Promise<number> => {
+    const takes = turns[lane].share(heads, countFree(lane), mayBegin)
+    if (takes.length === 0 && isPart) turns[lane].skip(heads)
+    for (const take of takes)
+      for (const claimed of await table.claim({ ...take, ...nextLease(take.mode) }, now()))
+        begin(claimed, onEnd)
+    if (takes.length > 0) return 0
+    const waiting = heads.filter((head) => mayBegin(head) > 0).map(({ dueMs }) => Math.max(dueMs, 0))
+    return Math.min(isPart ? NEXT_HEADS_MS : POLL_MS, ...waiting)
+  }
   return {
     beginDue: async (onEnd = () => {}) => {
       await beginExpired(onEnd)
-      const due = await table.listDue(QUEUE_CLASSES, now())
+      const lanes = QUEUE_LANES.filter((lane) => countFree(lane) > 0)
+      if (lanes.length === 0) return POLL_MS
+      const wanted = lanes.map((lane) => ({ lane, after: turns[lane].after() }))
+      const heads = await table.listHeads(wanted, MOST_HEADS, now())
       let nextMs = POLL_MS
-      // After the class that had the last turn: a long queue of one class does not block the others.
-      const order = QUEUE_CLASSES.map((_each, step) => (step + nextTurn) % QUEUE_CLASSES.length)
-      for (const index of order) {
-        const each = QUEUE_CLASSES[index] as QueueClass
-        const dueMs = due[index]
-        const free = dueMs === undefined ? 0 : countFree(each)
-        if (dueMs === undefined || free <= 0) continue
-        nextMs = Math.min(nextMs, Math.max(dueMs, 0))
-        if (dueMs > 0) continue
-        for (const claimed of await table.claim({ ...each, ...nextLease(each.mode), most: free }, now())) {
-          begin(claimed, onEnd)
-          nextTurn = index + 1
-        }
-      }
+      for (const [index, lane] of lanes.entries())
+        nextMs = Math.min(nextMs, await beginLane(lane, heads[index] as Heads, onEnd))
       return nextMs
     },
     idle: async () => {

@@ -1,0 +1,73 @@
+import type { QueueClass, QueueHead } from '../../store/queue-rows.ts'
+
+/** What is taken at once: up to `each` verifications of every one of these keys. */
+type Take = QueueClass & { readonly keys: readonly string[]; readonly each: number }
+
+/** The turns of the keys in one lane. */
+export type Turns = {
+  /** The key that had the last turn: the next place is for the key after it. */
+  readonly after: () => string
+  /**
+   * Shares free places among the keys with due work: one place for each key in the order of the heads, and as many more for all
+   * of them as places are left. `mayBegin` says how many of a class the sources can answer now.
+   */
+  readonly share: (
+    heads: readonly QueueHead[],
+    free: number,
+    mayBegin: (wanted: QueueClass) => number,
+  ) => Take[]
+  /** Goes on after these keys, when none of them had due work. */
+  readonly skip: (heads: readonly QueueHead[]) => void
+}
+
+export function createTurns(): Turns {
+  let last = ''
+  /** Of keys with work of several classes, which of them had the last turn: they take turns too. */
+  const lastClasses = new Map<string, string>()
+  const toOrder = (head: QueueHead) => (lastClasses.get(head.lineage) === toName(head) ? 1 : 0)
+  const takeTurn = (ofKey: readonly QueueHead[]) => {
+    const [head] = ofKey.toSorted((one, other) => toOrder(one) - toOrder(other) || one.dueMs - other.dueMs)
+    if (!head) return undefined
+    last = head.lineage
+    if (ofKey.length > 1) lastClasses.set(last, toName(head))
+    else lastClasses.delete(last)
+    return head
+  }
+  return {
+    after: () => last,
+    skip: (heads) => {
+      last = heads.at(-1)?.lineage ?? last
+    },
+    share: (heads, free, mayBegin) => {
+      const room = new Map<string, number>()
+      const readRoom = (head: QueueHead) => room.get(toName(head)) ?? mayBegin(head)
+      const taken: QueueHead[] = []
+      const due = heads.filter(({ dueMs }) => dueMs <= 0)
+      for (const ofKey of Map.groupBy(due, ({ lineage }) => lineage).values()) {
+        if (taken.length >= free) break
+        const head = takeTurn(ofKey.filter((each) => readRoom(each) > 0))
+        if (!head) continue
+        room.set(toName(head), readRoom(head) - 1)
+        taken.push(head)
+      }
+      return toTakes(taken, free, mayBegin)
+    },
+  }
+}
+
+function toTakes(
+  taken: readonly QueueHead[],
+  free: number,
+  mayBegin: (wanted: QueueClass) => number,
+): Take[] {
+  const each = Math.floor(free / Math.max(taken.length, 1))
+  const classes = Map.groupBy(taken, toName).values().toArray()
+  return classes.map((ofClass) => {
+    const { lane, mode, operation } = ofClass[0] as QueueHead
+    const most = Math.floor(mayBegin({ lane, mode, operation }) / ofClass.length)
+    const keys = ofClass.map(({ lineage }) => lineage)
+    return { lane, mode, operation, keys, each: Math.max(1, Math.min(each, most)) }
+  })
+}
+
+const toName = ({ mode, operation }: QueueClass) => `${mode} ${operation}`
