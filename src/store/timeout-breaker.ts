@@ -10,12 +10,16 @@ class ServerUnresponsive extends Error {
   }
 }
 
-/** The driver's messages for a server that does not answer. Waiting too long for a free connection is load, and not listed. */
+/** The driver's messages for a server that does not answer. */
 const TIMEOUT_MESSAGES =
   /^Query read timeout$|^Connection terminated due to connection timeout$|^timeout expired$/
 
 export const isServerTimeout = (error: unknown) =>
   error instanceof Error && TIMEOUT_MESSAGES.test(error.message)
+
+/** No connection became free: load, or all of them wait for a silent server. */
+const isConnectionWait = (error: unknown) =>
+  error instanceof Error && error.message === 'timeout exceeded when trying to connect'
 
 /** How long a caller waits for an operation that probes a silent server. It may have waited for another operation before. */
 export const PROBE_MS = 1000
@@ -29,14 +33,23 @@ type TimeoutBreaker = <T>(work: () => Promise<T>, isPatient?: boolean) => Promis
 export function createTimeoutBreaker(): TimeoutBreaker {
   let isUnresponsive = false
   let isProbing = false
+  /** Counts the answers of the server. */
+  let answers = 0
+  const noteAnswer = () => {
+    answers += 1
+    isUnresponsive = false
+  }
   const watch = async <T>(work: () => Promise<T>): Promise<T> => {
+    const before = answers
     try {
       const result = await work()
-      isUnresponsive = false
+      noteAnswer()
       return result
     } catch (error) {
-      // Any other error is an answer of the server.
-      isUnresponsive = isServerTimeout(error)
+      if (isServerTimeout(error)) isUnresponsive = true
+      // Without this, the next step of the same request would wait as long again.
+      else if (isConnectionWait(error)) isUnresponsive ||= answers === before
+      else noteAnswer()
       throw error
     }
   }

@@ -1,7 +1,11 @@
+import { once } from 'node:events'
 import { rmSync } from 'node:fs'
+import { createServer, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { Client } from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createPlace, type Place, toNin } from '../battery/place.ts'
+import { startTcpProxy, type TcpProxy } from '../cluster/tcp-proxy.ts'
 import { execute, hasOwnPostgres, type Postgres, startOwnPostgres } from '../postgres.ts'
 import { type Spawned, startSpawned } from './spawned.ts'
 
@@ -96,4 +100,78 @@ describe.skipIf(!hasOwnPostgres())('when PostgreSQL', () => {
       await until(isGood, 200)
     },
   )
+})
+
+/** Of each kind, more than there are connections to the database, so that some wait for one. */
+const MANY = 16
+
+/** A vendor that answers when it is told to. */
+async function openHeldVendor() {
+  const waiting: ServerResponse[] = []
+  const server = createServer((_request, response) => void waiting.push(response))
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  return {
+    settings: {
+      TABBAT_NIN_SOURCES: 'dojah',
+      TABBAT_DOJAH_URL: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+      TABBAT_DOJAH_APP_ID: 'app',
+      TABBAT_DOJAH_SECRET: 'secret',
+    },
+    waiting: () => waiting.length,
+    answer: () => {
+      for (const response of waiting.splice(0)) response.writeHead(500).end()
+    },
+    close: () => {
+      server.closeAllConnections()
+      server.close()
+    },
+  }
+}
+
+describe.skipIf(!hasOwnPostgres())('when PostgreSQL is silent after a vendor was asked', () => {
+  let postgres: Postgres
+  let vendor: Awaited<ReturnType<typeof openHeldVendor>>
+  let network: TcpProxy
+  let place: Place
+  let server: Spawned
+  beforeAll(async () => {
+    postgres = await startOwnPostgres()
+    vendor = await openHeldVendor()
+    const direct = await postgres.createDatabase()
+    network = await startTcpProxy({ host: '127.0.0.1', port: Number(new URL(direct).port) })
+    const made = await createPlace({ TABBAT_DATABASE_URL: direct })
+    const throughNetwork = Object.assign(new URL(direct), { port: String(network.port) }).href
+    place = {
+      ...made,
+      settings: { ...made.settings, ...vendor.settings, TABBAT_DATABASE_URL: throughNetwork },
+    }
+    server = await startSpawned(place, 2 * MANY)
+  })
+  afterAll(async () => {
+    server.stop()
+    await network.close()
+    vendor.close()
+    await postgres.stop()
+    rmSync(place.settings.TABBAT_DATA_DIR ?? '', { recursive: true })
+  })
+
+  it('a caller with an Idempotency-Key waits for one timeout of the database, not for one at each step', async () => {
+    const ends: { isKeyed: boolean; status: number | undefined; at: number }[] = []
+    const callers = Array.from({ length: 2 * MANY }, async (_each, index) => {
+      const isKeyed = index % 2 === 0
+      const headers = isKeyed ? { 'idempotency-key': `silent-${index}` } : {}
+      const reply = await server.verifyNin(String(50_000_000_000 + index), headers)
+      ends.push({ isKeyed, status: reply?.status, at: performance.now() })
+    })
+    await expect.poll(vendor.waiting, { timeout: 7000 }).toBe(2 * MANY)
+    network.set('stall')
+    const silentAt = performance.now()
+    vendor.answer()
+    await Promise.all(callers)
+    network.set('pass')
+    expect(new Set(ends.map(({ status }) => status))).toEqual(new Set([503]))
+    const longest = (keyed: boolean) =>
+      Math.max(...ends.filter(({ isKeyed }) => isKeyed === keyed).map(({ at }) => at - silentAt))
+    expect(longest(true) / longest(false)).toBeLessThan(1.6)
+  })
 })

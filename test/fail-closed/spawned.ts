@@ -21,7 +21,7 @@ export type Spawned = {
   readonly stop: () => void
 }
 
-export async function startSpawned({ settings, keys }: Place): Promise<Spawned> {
+export async function startSpawned({ settings, keys }: Place, connections = 8): Promise<Spawned> {
   const child = spawn('bin/tabbat', ['serve'], {
     env: {
       PATH: process.env.PATH ?? '',
@@ -36,7 +36,7 @@ export async function startSpawned({ settings, keys }: Place): Promise<Spawned> 
   const ended = once(child, 'exit').then(([code]) => code as number | null)
   const banner = await Promise.race([once(child.stdout, 'data'), ended])
   const url = /listening on +(\S+)/.exec(String(banner))?.[1] ?? ''
-  const client = createClient(8)
+  const client = createClient(connections)
   const orNothing = (reply: Promise<Reply>) => reply.catch(() => undefined)
   return {
     child,
