@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { createCatalogue } from '../catalogue/catalogue.ts'
 import { readShippedFolder } from '../catalogue/folder.ts'
+import { EVENT_TYPES } from '../contract/event.ts'
 import { ERRORS } from '../errors.ts'
 import { SANDBOX_KEY } from '../keys/sandbox-key.ts'
 import { OPERATIONS } from '../operations/operations.ts'
@@ -53,6 +54,35 @@ describe('the page says', () => {
     expect(page).toContain('curl -s -X GET &#39;http')
     expect(page).toContain('?type=DSTV&amp;productCode=COMPE36')
     expect(page).toContain('curl -s -X QUERY &#39;http')
+  })
+})
+
+describe('the page has', () => {
+  const sections = page.split(/(?=<section id=)/).slice(1)
+
+  test('no empty chapter, and none that is not in the contents', () => {
+    expect(sections.length).toBeGreaterThan(8)
+    for (const section of sections)
+      expect(section.replace(/<h2.*?<\/h2>/s, ''), section.slice(0, 60)).toMatch(/<table|<pre|<section/)
+    for (const [, list] of page.matchAll(/<ul aria-labelledby="nav-[^"]*">(.*?)<\/ul>/gs))
+      expect(list).toContain('<a href="')
+    const [contents = ''] = page.match(/<nav.*?<\/nav>/s) ?? []
+    for (const [, id] of contents.matchAll(/href="#([^"]+)"/g)) expect(page).toContain(`id="${id}"`)
+  })
+
+  test('a chapter about webhooks: every event, the headers, the body and the answers', () => {
+    const chapter = sections.find((section) => section.startsWith('<section id="webhooks"')) ?? ''
+    const shown = [
+      ...EVENT_TYPES,
+      'webhook-id',
+      'webhook-timestamp',
+      'webhook-signature',
+      'timestamp',
+      'reference',
+    ]
+    for (const name of shown) expect(chapter).toContain(`<code>${name}</code>`)
+    for (const text of ['2XX', '4XX', 'VERIFIED', 'required']) expect(chapter).toContain(text)
+    expect(page).toContain('<a href="#webhooks">Webhooks</a>')
   })
 })
 

@@ -9,6 +9,7 @@ import { toMethod, toOperationSection } from './docs-page/operation-section.ts'
 import { toProductCodes } from './docs-page/product-codes.ts'
 import { toInline, toProse } from './docs-page/prose.ts'
 import { toSandboxNumbers } from './docs-page/sandbox-numbers.ts'
+import { toWebhooksChapter } from './docs-page/webhooks.ts'
 
 const SHEETS = ['theme', 'layout', 'contents', 'text', 'tag', 'table', 'code']
 const STYLE = raw(SHEETS.map((name) => readAssetText(`src/reference/docs-page/style/${name}.css`)).join(''))
@@ -23,7 +24,13 @@ export function toDocsPage(document: Record<string, unknown>, catalogue: Catalog
   const endpoints = listEndpoints(openApi)
   const groups = listGroups(openApi, endpoints)
   const before = [toFirstCall(endpoints[0]), toAuthentication(), toHeaders(openApi)]
-  const after = [toErrors(openApi), toSandboxNumbers(), toProductCodes(catalogue)]
+  const webhooks = toWebhooksChapter(openApi)
+  const after = [
+    ...(webhooks ? [webhooks] : []),
+    toErrors(openApi),
+    toSandboxNumbers(),
+    toProductCodes(catalogue),
+  ]
   const { title, summary, description } = openApi.info
   return html`<!doctype html>
 <html lang="en">
@@ -57,10 +64,10 @@ ${after.map(toChapter)}
 
 type Group = { readonly name: string; readonly description: string; readonly endpoints: readonly Endpoint[] }
 
-/** The operations by tag, in the order of the document's tags. */
+/** The operations by tag, in the order of the document's tags. A tag without operations has no group. */
 function listGroups({ tags = [] }: OpenApi, endpoints: readonly Endpoint[]): Group[] {
   const byTag = Map.groupBy(endpoints, (endpoint) => endpoint.tags?.[0] ?? 'Other')
-  const names = new Set([...tags.map((tag) => tag.name), ...byTag.keys()])
+  const names = new Set([...tags.map((tag) => tag.name), ...byTag.keys()]).intersection(byTag)
   return [...names].map((name) => ({
     name,
     description: tags.find((tag) => tag.name === name)?.description ?? '',

@@ -1,4 +1,5 @@
 import { KEY_EVENTS, OPERATOR_EVENTS } from '../contract/event.ts'
+import { EXAMPLE_REFERENCE } from './openapi-failures.ts'
 
 type Json = Record<string, unknown>
 
@@ -48,6 +49,18 @@ export const WEBHOOK_SCHEMA: Json = {
       additionalProperties: { type: ['string', 'number', 'boolean', 'null'] },
     },
   },
+  examples: [
+    {
+      type: 'verification.completed',
+      timestamp: '2026-11-16T01:01:02.345Z',
+      data: {
+        reference: EXAMPLE_REFERENCE,
+        status: 'VERIFIED',
+        operation: 'verify_nin',
+        mode: 'live',
+      },
+    },
+  ],
 }
 
 /** The events that Tabbat sends, as `webhooks` of OpenAPI 3.1. */

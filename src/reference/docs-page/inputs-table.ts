@@ -2,6 +2,8 @@ import { type Html, html } from './html.ts'
 import { type Endpoint, jsonOf, type Schema } from './open-api.ts'
 import { toInline } from './prose.ts'
 
+type Inputs = Pick<Endpoint, 'parameters' | 'requestBody'>
+
 type Input = {
   readonly name: string
   readonly places: readonly string[]
@@ -9,7 +11,7 @@ type Input = {
   readonly schema: Schema
 }
 
-export function toInputsTable(endpoint: Endpoint): Html {
+export function toInputsTable(endpoint: Inputs): Html {
   const inputs = listInputs(endpoint)
   if (inputs.length === 0) return html`<p class="none">None.</p>`
   return html`<table class="inputs">
@@ -19,7 +21,7 @@ export function toInputsTable(endpoint: Endpoint): Html {
 }
 
 /** An input that can be sent in two places is one input. It is required if either place requires it. */
-function listInputs({ parameters = [], requestBody }: Endpoint): Input[] {
+function listInputs({ parameters = [], requestBody }: Inputs): Input[] {
   const inputs = new Map<string, Input>()
   const schema = jsonOf(requestBody)?.schema
   // The inputs of a list are those of its rows.

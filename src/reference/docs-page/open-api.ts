@@ -4,6 +4,7 @@ export type OpenApi = {
   readonly servers?: readonly { readonly url: string }[]
   readonly tags?: readonly ({ readonly name: string } & Described)[]
   readonly paths: Readonly<Record<string, Readonly<Record<string, ApiOperation>>>>
+  readonly webhooks?: Readonly<Record<string, Webhook>>
   readonly components: {
     readonly schemas: Readonly<Record<string, Schema>>
     readonly headers: Readonly<Record<string, Described & { readonly example?: string }>>
@@ -19,6 +20,9 @@ type ApiOperation = Described & {
   readonly requestBody?: { readonly content: Content }
   readonly responses: Readonly<Record<string, Response>>
 }
+
+/** A request that the server sends. */
+export type Webhook = { readonly post: ApiOperation }
 
 type Parameter = Described & {
   readonly name: string
