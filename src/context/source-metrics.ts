@@ -85,11 +85,14 @@ const toWarningsMetric = (labelled: readonly Labelled[]): Metric =>
 const toRequestsMetric = (labelled: readonly Labelled[]): Metric =>
   toCounter(
     'tabbat_source_requests_total',
-    'Requests that needed a source since the start, by result: answered, failed, or skipped because it failed before or asked for a pause.',
-    labelled.flatMap(({ labels, figures: { calls, failures: failed, skipped } }) =>
-      Object.entries({ answered: calls - failed, failed, skipped }).map(([result, count]) =>
-        toSample({ ...labels, result }, count),
-      ),
+    'Requests that needed a source since the start, by result: answered, unusable (perhaps about one person only), failed, or skipped because it failed before or asked for a pause.',
+    labelled.flatMap(({ labels, figures: { calls, failures, sourceFailures: failed, skipped } }) =>
+      Object.entries({
+        answered: calls - failures,
+        unusable: failures - failed,
+        failed,
+        skipped,
+      }).map(([result, count]) => toSample({ ...labels, result }, count)),
     ),
   )
 

@@ -91,8 +91,9 @@ describe.each(cases)('%s %s', (name, kind, script) => {
   it.each(Object.keys(REFUSALS) as Fault[])('does not read %s as "no such person"', async (fault) => {
     vendor.fail(fault)
     const error = await failure(fault)
-    // A complaint about the format of one request says nothing about others.
-    expect(error.fault).toBe(fault === 'wrong_format' ? 'request' : 'source')
+    // A complaint about the format of one request, or a path that is not found, may be about one person.
+    const isOfOne = ['wrong_format', 'unknown_endpoint', 'unknown_route'].includes(fault)
+    expect(error.fault).toBe(isOfOne ? 'request' : 'source')
   })
 
   it('reads only documented errors as "no such person"', async () => {

@@ -140,8 +140,9 @@ export function createCallGuard(
       settle: (outcome, ms, person = '') => {
         const failure = outcome instanceof SourceError ? outcome : undefined
         lastProblem = failure?.problem ?? failure?.reason ?? lastProblem
-        settle(failure, isOfSource(outcome, person))
-        record.add(outcome, ms)
+        const counts = isOfSource(outcome, person)
+        settle(failure, counts)
+        record.add(outcome, ms, counts)
         if (failure?.retryAfterMs !== undefined) cooldown.start(failure.retryAfterMs)
         if (failure && !isPaid(failure)) void spending.refund()
         onCall({ result: toCallResult(failure), ms, isPaid: !failure || isPaid(failure) })

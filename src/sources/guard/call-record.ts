@@ -10,7 +10,7 @@ import {
 
 /** The results of the calls to one operation of a source: health, warnings, failures. */
 type CallRecord = {
-  readonly add: (outcome: CallOutcome, ms: number) => void
+  readonly add: (outcome: CallOutcome, ms: number, isOfSource: boolean) => void
   readonly addSkip: () => void
   readonly hedgeDelay: Pick<HedgeDelay, 'remainingMs'>
   readonly read: () => HealthFigures
@@ -30,11 +30,11 @@ export function createCallRecord({ now, onWarning }: Options): CallRecord {
   const warnings = createSourceWarnings({ now, onEvent: onWarning })
   const failures = new Map<string, number>()
   return {
-    add: (outcome, ms) => {
+    add: (outcome, ms, isOfSource) => {
       const failure = outcome instanceof SourceError ? outcome : undefined
       // A call that our own deadline cut short says nothing about the source.
       if (failure?.fault === 'deadline') return
-      health.record(!failure, ms)
+      health.record(!failure, ms, isOfSource)
       warnings.record(outcome)
       if (failure?.reason !== 'timeout') hedgeDelay.recordAnswer()
       if (!failure) return hedgeDelay.recordSuccess(ms)

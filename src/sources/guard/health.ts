@@ -2,7 +2,8 @@ import { MINUTE_MS } from '../../contract/time.ts'
 
 /** Health of one operation of a source over the last five minutes. Times are milliseconds. */
 type Health = {
-  readonly record: (succeeded: boolean, ms: number) => void
+  /** `isOfSource`: a failure counts against the source. */
+  readonly record: (succeeded: boolean, ms: number, isOfSource?: boolean) => void
   /** A request needed the source, and it was not called: it failed before, or asked for a pause. */
   readonly recordSkip: () => void
   readonly read: () => HealthFigures
@@ -12,6 +13,8 @@ export type HealthFigures = {
   /** Since the start. */
   readonly calls: number
   readonly failures: number
+  /** Of the failures, those that count against the source. The others may be about one person each. */
+  readonly sourceFailures: number
   readonly skipped: number
   /** In the last five minutes, like the error rate (0 without calls) and the times. */
   readonly recentCalls: number
@@ -20,7 +23,10 @@ export type HealthFigures = {
   readonly p95: number | null
   readonly p99: number | null
   readonly lastSuccessAt: string | null
-  /** Of the requests of the last five minutes that needed the source, those without an answer: failed or skipped. */
+  /**
+   * Of the requests of the last five minutes that needed the source, those without an answer: skipped, or failed by a problem of the
+   * source.
+   */
   readonly unanswered: number
   readonly unansweredRate: number
 }
@@ -32,7 +38,14 @@ const SLOTS = WINDOW_MS / SLOT_MS
 const STEP = 1.1
 const BUCKETS = 110
 
-type Slot = { id: number; calls: number; failures: number; skipped: number; readonly times: Uint32Array }
+type Slot = {
+  id: number
+  calls: number
+  failures: number
+  sourceFailures: number
+  skipped: number
+  readonly times: Uint32Array
+}
 
 const toBucket = (ms: number) =>
   ms <= 1 ? 0 : Math.min(BUCKETS - 1, Math.ceil(Math.log(ms) / Math.log(STEP)))
@@ -44,19 +57,21 @@ export function createHealth(now: () => number = () => performance.now()): Healt
     id: -SLOTS,
     calls: 0,
     failures: 0,
+    sourceFailures: 0,
     skipped: 0,
     times: new Uint32Array(BUCKETS),
   }))
   const current = () => Math.floor(now() / SLOT_MS)
   let calls = 0
   let failures = 0
+  let sourceFailures = 0
   let skipped = 0
   let lastSuccess: number | undefined
   const toSlot = (): Slot => {
     const id = current()
     const slot = slots[id % SLOTS] as Slot
     if (slot.id !== id) {
-      Object.assign(slot, { id, calls: 0, failures: 0, skipped: 0 })
+      Object.assign(slot, { id, calls: 0, failures: 0, sourceFailures: 0, skipped: 0 })
       slot.times.fill(0)
     }
     return slot
@@ -66,7 +81,7 @@ export function createHealth(now: () => number = () => performance.now()): Healt
       toSlot().skipped += 1
       skipped += 1
     },
-    record: (succeeded, ms) => {
+    record: (succeeded, ms, isOfSource = true) => {
       const slot = toSlot()
       const index = toBucket(ms)
       slot.times[index] = (slot.times[index] as number) + 1
@@ -76,11 +91,14 @@ export function createHealth(now: () => number = () => performance.now()): Healt
       else {
         slot.failures += 1
         failures += 1
+        slot.sourceFailures += isOfSource ? 1 : 0
+        sourceFailures += isOfSource ? 1 : 0
       }
     },
     read: () => ({
       calls,
       failures,
+      sourceFailures,
       skipped,
       ...summarise(slots.filter(({ id }) => id > current() - SLOTS)),
       lastSuccessAt: lastSuccess === undefined ? null : new Date(lastSuccess).toISOString(),
@@ -92,7 +110,7 @@ function summarise(recent: readonly Slot[]) {
   const recentCalls = recent.reduce((sum, slot) => sum + slot.calls, 0)
   const recentFailures = recent.reduce((sum, slot) => sum + slot.failures, 0)
   const recentSkipped = recent.reduce((sum, slot) => sum + slot.skipped, 0)
-  const unanswered = recentFailures + recentSkipped
+  const unanswered = recent.reduce((sum, slot) => sum + slot.sourceFailures, 0) + recentSkipped
   const times = new Uint32Array(BUCKETS)
   for (const slot of recent)
     for (const [index, count] of slot.times.entries()) times[index] = (times[index] as number) + count
