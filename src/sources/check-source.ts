@@ -2,6 +2,7 @@ import { randomInt } from 'node:crypto'
 import type { AuditEntry } from '../audit/row.ts'
 import type { CatalogueFiles } from '../contract/catalogue-files.ts'
 import { UserError } from '../errors.ts'
+import { withDeadline } from './deadline.ts'
 import { isPaid, type SharedState, type Spending } from './guard/call-guard.ts'
 import { type Call, type Source, SourceError, type SourceFailure } from './source.ts'
 import { SOURCE_PROBLEMS } from './source-problem.ts'
@@ -65,7 +66,7 @@ async function runProbe(source: string, { asked, run }: Probe, spending: Spendin
     ...rest,
   })
   try {
-    const answer = await run({ signal: AbortSignal.timeout(TIMEOUT_MS), reference: 'check' })
+    const answer = await withDeadline(TIMEOUT_MS, (signal) => run({ signal, reference: 'check' }))
     return finish({ ok: true, ...answer })
   } catch (error) {
     if (!(error instanceof SourceError)) throw error

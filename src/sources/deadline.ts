@@ -1,6 +1,9 @@
+import { afterRunning } from '../telemetry/running-clock.ts'
+
 /**
- * Runs work with a signal that aborts after a time, or when the outer signal does. Unlike AbortSignal.timeout it clears its
- * timer when the work ends: under load, thousands of timers would keep requests in memory for seconds.
+ * Runs work with a signal that aborts after a time, or when the outer signal does. Time during which our own process stood still does
+ * not count, and what has arrived by then is read first. Unlike AbortSignal.timeout it clears its timer when the work ends: under load,
+ * thousands of timers would keep requests in memory for seconds.
  */
 export async function withDeadline<T>(
   ms: number,
@@ -11,11 +14,16 @@ export async function withDeadline<T>(
   const end = () => controller.abort()
   if (outer?.aborted) end()
   outer?.addEventListener('abort', end, { once: true })
-  const timer = setTimeout(end, ms)
+  let lastTurn: NodeJS.Immediate | undefined
+  const cancel = afterRunning(ms, () => {
+    // Immediates run after sockets were read.
+    lastTurn = setImmediate(end)
+  })
   try {
     return await work(controller.signal)
   } finally {
-    clearTimeout(timer)
+    cancel()
+    clearImmediate(lastTurn)
     outer?.removeEventListener('abort', end)
   }
 }

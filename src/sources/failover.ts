@@ -1,3 +1,4 @@
+import { ranMs } from '../telemetry/running-clock.ts'
 import type { Permit, SkipReason } from './guard/call-guard.ts'
 import { toCleanReference } from './reference.ts'
 import type { Outcome, Search, SourceAttempt, SourceQuery } from './search.ts'
@@ -68,7 +69,7 @@ async function queryOne<T>(
   const startedAt = performance.now()
   const span = search.trace?.startAttempt(query.name, query.guard !== undefined)
   const outcome = await queryWithRetry(query, search, span?.traceparent)
-  const ms = Math.round(performance.now() - startedAt)
+  const ms = Math.round(ranMs(startedAt))
   if ('bug' in outcome) {
     search.sourceAttempts.push({ name: query.name, result: 'error', ms })
     span?.end('error')

@@ -1,18 +1,21 @@
 import type { Socket } from 'node:net'
 import { Agent, buildConnector, type Dispatcher } from 'undici'
+import { afterRunning } from '../telemetry/running-clock.ts'
 import { type Progress, SlowConnection } from './http-failure.ts'
 import { lookupPublic } from './public-address.ts'
 
 const CONNECT_MS = 2000
 const CONNECTIONS = 128
 
-/** Connects under the rules of this program. `trusted`: also to private addresses. */
-export function openAgent(trusted: boolean, timeoutMs?: number) {
+/** Connects under the rules of this program. `trusted`: also to private addresses. Every request has a deadline of its own. */
+export function openAgent(trusted: boolean) {
   const agent = new Agent({
     connections: CONNECTIONS,
     pipelining: 1,
     maxHeaderSize: 16 * 1024,
-    ...(timeoutMs !== undefined && { headersTimeout: timeoutMs, bodyTimeout: timeoutMs }),
+    // undici's own: the deadline of the request does not count time during which our process stood still.
+    headersTimeout: 0,
+    bodyTimeout: 0,
     connect: createConnect(trusted),
   })
   return { dispatcher: agent.compose(recordSending), close: () => agent.destroy() }
@@ -40,9 +43,9 @@ function createConnect(trusted: boolean): buildConnector.connector {
   return (options, done) => {
     // buildConnector returns the socket; its type does not declare that.
     const socket = connect(options, (...result) => {
-      clearTimeout(timer)
+      cancel()
       done(...result)
     }) as unknown as Socket
-    const timer = setTimeout(() => socket.destroy(new SlowConnection()), CONNECT_MS)
+    const cancel = afterRunning(CONNECT_MS, () => socket.destroy(new SlowConnection()))
   }
 }

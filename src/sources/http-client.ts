@@ -14,9 +14,9 @@ type Client = {
  * A client that connects under the rules of this program. `trusted`: also to private addresses. Its code takes 16 MB, so a server
  * without vendors and webhooks does not load it.
  */
-export function openClient(trusted: boolean, timeoutMs?: number): Client {
+export function openClient(trusted: boolean): Client {
   let loading: ReturnType<typeof openLater> | undefined
-  const openLater = async () => (await import('./http-agent.ts')).openAgent(trusted, timeoutMs)
+  const openLater = async () => (await import('./http-agent.ts')).openAgent(trusted)
   const load = () => {
     loading ??= openLater()
     return loading

@@ -21,7 +21,7 @@ const LARGEST_REPLY = 1024 * 1024
  * `trusted`: private addresses are allowed.
  */
 export function openFetch(trusted: boolean): { readonly send: Fetch; readonly close: () => Promise<void> } {
-  const { request, close } = openClient(trusted, TIMEOUT_MS)
+  const { request, close } = openClient(trusted)
   const sendBefore = async (signal: AbortSignal, url: string, { method, headers, body }: FetchInit) => {
     const { origin, pathname, search } = readUrl(url, trusted)
     const reply = await request({

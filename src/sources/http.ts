@@ -27,7 +27,7 @@ export function openHttp(options: HttpOptions): Http {
   const { source, url, allowPrivate, sendsTraceparent = false, attemptMs = ATTEMPT_MS } = options
   const base = new URL(url)
   const trusted = allowPrivate || isPrivateAddress(base.hostname)
-  const { request, load, close } = openClient(trusted, attemptMs)
+  const { request, load, close } = openClient(trusted)
   // No call of a vendor waits for it.
   void load()
   const prefix = base.pathname.replace(/\/$/, '')

@@ -5,9 +5,10 @@ import { SourceError } from './source.ts'
 export async function waitUntilHedge<T>(outcome: Promise<T>, permit: Permit): Promise<T | undefined> {
   for (;;) {
     const ms = permit.hedgeAfterMs()
-    if (ms <= 0) break
-    const settled = await within(outcome, ms)
+    // Also when it is due: an answer that has arrived is read before a second call is paid for.
+    const settled = await within(outcome, Math.max(ms, 0))
     if (settled !== undefined) return settled
+    if (ms <= 0) break
   }
   permit.recordHang()
   return undefined
@@ -42,7 +43,8 @@ export function orWhenAborted<T, R>(
 /** Undefined when the work takes longer. */
 async function within<T>(work: Promise<T>, ms: number): Promise<T | undefined> {
   const { promise, resolve } = Promise.withResolvers<undefined>()
-  const timer = setTimeout(resolve, ms, undefined)
+  // Immediates run after sockets were read.
+  const timer = setTimeout(() => setImmediate(resolve, undefined), ms)
   // The search may end without awaiting it again: its failure must not become an unhandled rejection.
   work.catch(() => {})
   try {

@@ -5,6 +5,7 @@ import type { SourceAttempt } from '../sources/search.ts'
 import { toSourceFailure } from '../sources/search-progress.ts'
 import { type Answer, type LocalSource, type Source, SourceError } from '../sources/source.ts'
 import type { RecordRows } from '../store/lookup.ts'
+import { ranMs } from '../telemetry/running-clock.ts'
 import { type Decision, isPhoneOf, match, toFailed } from './match.ts'
 import { requireSource } from './require-source.ts'
 import type { Reuse } from './reuse.ts'
@@ -122,7 +123,7 @@ function askExternal<T>({
 }
 
 function toMsLeft({ startedAt }: VerificationRequest): number {
-  const left = DEADLINE_MS - (performance.now() - startedAt)
+  const left = DEADLINE_MS - ranMs(startedAt)
   if (left <= 0) throw new AppError('source_timeout')
   return left
 }

@@ -1,4 +1,5 @@
 import type { Payer } from '../../store/paid-calls.ts'
+import { runningNow } from '../../telemetry/running-clock.ts'
 import { SourceError } from '../source.ts'
 import { type BreakerState, createBreaker } from './breaker.ts'
 import { createCallRecord } from './call-record.ts'
@@ -88,7 +89,7 @@ export type Spending = { readonly refund: () => Promise<void> }
 type GuardOptions = {
   /** Shared by the operations of a source. */
   readonly cooldown?: Cooldown
-  /** Monotonic. */
+  /** Monotonic, without the time during which our process stood still. */
   readonly now?: () => number
   readonly onEvent?: ((event: GuardEvent) => void) | undefined
   /** Called once for each call that has ended. */
@@ -107,7 +108,7 @@ export function createCallGuard(
   operation: string,
   sharedState: SharedState,
   {
-    now = () => performance.now(),
+    now = runningNow,
     cooldown = createCooldown(now),
     onEvent = () => {},
     onCall = () => {},

@@ -1,0 +1,78 @@
+/**
+ * Time during which the event loop ran. While it stands still (a blocked loop, a stopped process, a paused machine), no answer can
+ * be read, so that time counts against nobody.
+ */
+type RunningClock = {
+  /** To be called every TICK_MS. */
+  readonly tick: () => void
+  /** Like performance.now, without the standstills. */
+  readonly now: () => number
+  /** How much of the time since then the event loop ran; `since` is a time of performance.now. */
+  readonly ranMs: (since: number) => number
+}
+
+type Standstill = { readonly from: number; readonly until: number }
+
+const TICK_MS = 100
+/** A tick that is late by less is ordinary: it is a busy loop, and counts as running. */
+const ORDINARY_MS = 250
+/**
+ * The longest standstill during a wait does not count, and of the others together at most this much: a caller is not held by a
+ * process that stands still again and again.
+ */
+const MAX_OTHERS_MS = 2000
+const MAX_KEPT = 32
+
+export function createRunningClock(wallNow: () => number = () => performance.now()): RunningClock {
+  let tickedAt = wallNow()
+  let totalMs = 0
+  let kept: Standstill[] = []
+  /** The standstill since the last tick, if there is one. */
+  const current = (now: number): Standstill | undefined =>
+    now - tickedAt > ORDINARY_MS ? { from: tickedAt + ORDINARY_MS, until: now } : undefined
+  return {
+    tick: () => {
+      const now = wallNow()
+      const ended = current(now)
+      tickedAt = now
+      if (!ended) return
+      totalMs += ended.until - ended.from
+      kept = [...kept.slice(1 - MAX_KEPT), ended]
+    },
+    now: () => {
+      const now = wallNow()
+      const { from, until } = current(now) ?? { from: now, until: now }
+      return now - totalMs - (until - from)
+    },
+    ranMs: (since) => {
+      const now = wallNow()
+      const lasting = current(now)
+      let [sum, longest] = [0, 0]
+      for (const { from, until } of lasting ? [...kept, lasting] : kept) {
+        const ms = Math.max(0, until - Math.max(from, since))
+        sum += ms
+        longest = Math.max(longest, ms)
+      }
+      return now - since - Math.min(sum, longest + MAX_OTHERS_MS)
+    },
+  }
+}
+
+const clock = createRunningClock()
+setInterval(clock.tick, TICK_MS).unref()
+
+export const { now: runningNow, ranMs } = clock
+
+/** Calls back when the event loop has run for this long. Returns a function that prevents it. */
+export function afterRunning(ms: number, done: () => void): () => void {
+  const startedAt = performance.now()
+  let timer: NodeJS.Timeout
+  const check = () => {
+    const leftMs = ms - ranMs(startedAt)
+    // Timers may be early by less than a millisecond.
+    if (leftMs >= 1) timer = setTimeout(check, leftMs)
+    else done()
+  }
+  timer = setTimeout(check, ms)
+  return () => clearTimeout(timer)
+}

@@ -1,0 +1,96 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { setTimeout as pause } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { dojah } from '../../src/simulator/dojah.ts'
+import { toPhoneCoreOf } from '../../src/simulator/people.ts'
+import { createTestDatabase, hasPostgres } from '../postgres.ts'
+import { newDataDir, type RunningServer, type Settings, startServer, tabbat } from './tabbat.ts'
+
+/** A server that is stopped for longer than a call to a vendor may take. */
+const CALLS = 20
+const STOPPED_MS = 9000
+
+/** A vendor that answers when `answer` is called. */
+async function openVendor() {
+  const waiting: (() => void)[] = []
+  let count = 0
+  const server = createServer((request, response) => {
+    const url = new URL(request.url ?? '/', 'http://vendor')
+    const asked = {
+      method: 'GET',
+      path: url.pathname,
+      query: url.searchParams,
+      headers: request.headers,
+      body: undefined,
+    }
+    const { status, body } = dojah.answer(asked, undefined)
+    count += 1
+    waiting.push(() => response.writeHead(status).end(JSON.stringify(body)))
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return {
+    settings: dojah.settings(`http://127.0.0.1:${(server.address() as AddressInfo).port}`),
+    count: () => count,
+    answer: () => waiting.splice(0).forEach((send) => void send()),
+    close: () => {
+      server.closeAllConnections()
+      server.close()
+    },
+  }
+}
+
+type Vendor = Awaited<ReturnType<typeof openVendor>>
+
+describe.each(['SQLite', 'PostgreSQL'])('a stopped server on %s', (engine) => {
+  const isMissing = engine === 'PostgreSQL' && !hasPostgres()
+  let vendor: Vendor
+  let server: RunningServer
+  let key: string
+  beforeAll(async () => {
+    if (isMissing) return
+    vendor = await openVendor()
+    const settings: Settings = {
+      ...vendor.settings,
+      TABBAT_DATA_DIR: newDataDir(),
+      TABBAT_NIN_SOURCES: 'dojah',
+      TABBAT_LOG_LEVEL: 'silent',
+      ...(engine === 'PostgreSQL' && { TABBAT_DATABASE_URL: await createTestDatabase() }),
+    }
+    const made = await tabbat(settings, 'keys', 'create', '--name', 'x', '--mode', 'live')
+    key = /tbt_live_\w+/.exec(made.stdout)?.[0] ?? ''
+    server = await startServer(settings)
+  })
+  afterAll(async () => {
+    server?.child.kill('SIGCONT')
+    await server?.stop()
+    vendor?.close()
+  })
+
+  const verify = async (nin: string) => {
+    const response = await fetch(`${server.url}/api/v2/kyc/verify-nin`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ nin, phone: `0${toPhoneCoreOf(nin)}` }),
+    })
+    return response.status
+  }
+
+  it.skipIf(isMissing)(
+    'uses every answer that arrived meanwhile, and does not blame the vendor',
+    { timeout: 60_000 },
+    async () => {
+      const answers = Array.from({ length: CALLS }, (_, index) => verify(String(12_345_678_900 + index)))
+      await expect.poll(vendor.count, { timeout: 20_000 }).toBe(CALLS)
+      server.child.kill('SIGSTOP')
+      vendor.answer()
+      await pause(STOPPED_MS)
+      server.child.kill('SIGCONT')
+      expect(await Promise.all(answers)).toEqual(Array.from({ length: CALLS }, () => 200))
+      expect(vendor.count()).toBe(CALLS)
+      const ready = (await (await fetch(`${server.url}/health/ready`)).json()) as object
+      expect(ready).toMatchObject({ status: 'ready', sources: { dojah: 'ok' } })
+    },
+  )
+})
