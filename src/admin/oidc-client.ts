@@ -109,6 +109,9 @@ async function discover(options: OidcOptions, send: CustomFetch): Promise<Config
     toAuthentication(oidc, clientSecret, metadata),
   )
   config[oidc.customFetch] = send
+  // The ID token came from the provider itself, over TLS. Its signature is checked too, against the keys that it publishes: a
+  // proxy that ends TLS, or a mistake of ours in the address, must not be able to name a person.
+  oidc.enableNonRepudiationChecks(config)
   for (const allow of insecure) allow(config)
   return config
 }
