@@ -13,17 +13,27 @@ export type TestCertificate = {
 
 const DAY_MS = 86_400_000
 
-type Options = { readonly name?: string; readonly from?: number; readonly until?: number }
+type Options = {
+  readonly name?: string
+  readonly from?: number
+  readonly until?: number
+  readonly kind?: 'ec' | 'rsa'
+}
 
 export function createCertificate({
   name = 'localhost',
   from = Date.now() - DAY_MS,
   until = Date.now() + 365 * DAY_MS,
+  kind = 'ec',
 }: Options = {}): TestCertificate {
-  const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'prime256v1' })
-  const body = toBody(publicKey, name, from, until)
+  const { publicKey, privateKey } =
+    kind === 'ec'
+      ? generateKeyPairSync('ec', { namedCurve: 'prime256v1' })
+      : generateKeyPairSync('rsa', { modulusLength: 2048 })
+  const algorithm = kind === 'ec' ? ECDSA_SHA256 : RSA_SHA256
+  const body = toBody({ publicKey, algorithm, name, from, until })
   const signature = sign('sha256', body, privateKey)
-  const der = sequence(body, ECDSA_SHA256, bitString(signature))
+  const der = sequence(body, algorithm, bitString(signature))
   return {
     cert: toPem(der),
     key: privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(),
@@ -44,14 +54,19 @@ export function writeCertificate({ cert, key }: TestCertificate, folder = newFol
 
 const newFolder = () => mkdtempSync(join(tmpdir(), 'tabbat-tls-'))
 
-function toBody(publicKey: KeyObject, name: string, from: number, until: number): Buffer {
+type Body = Required<Pick<Options, 'name' | 'from' | 'until'>> & {
+  readonly publicKey: KeyObject
+  readonly algorithm: Buffer
+}
+
+function toBody({ publicKey, algorithm, name, from, until }: Body): Buffer {
   const issuer = sequence(tagged(0x31, sequence(oid('550403'), tagged(0x0c, Buffer.from(name)))))
   const names = sequence(tagged(0x82, Buffer.from(name)), tagged(0x87, Buffer.from([127, 0, 0, 1])))
   const extensions = sequence(sequence(oid('551d11'), tagged(0x04, names)))
   return sequence(
     tagged(0xa0, tagged(0x02, Buffer.from([2]))),
     tagged(0x02, Buffer.concat([Buffer.from([1]), randomBytes(8)])),
-    ECDSA_SHA256,
+    algorithm,
     issuer,
     sequence(time(from), time(until)),
     issuer,
@@ -75,6 +90,7 @@ const time = (at: number) =>
   tagged(0x18, Buffer.from(`${new Date(at).toISOString().replaceAll(/[-:T]/g, '').slice(0, 14)}Z`))
 
 const ECDSA_SHA256 = sequence(oid('2a8648ce3d040302'))
+const RSA_SHA256 = sequence(oid('2a864886f70d01010b'), tagged(0x05, Buffer.alloc(0)))
 
 const toPem = (der: Buffer) =>
   `-----BEGIN CERTIFICATE-----\n${der.toString('base64').replaceAll(/.{64}/g, '$&\n')}\n-----END CERTIFICATE-----\n`

@@ -3,8 +3,8 @@ import { writeFileSync } from 'node:fs'
 import { Agent, request } from 'node:https'
 import { type AddressInfo, connect as connectPlain } from 'node:net'
 import { text } from 'node:stream/consumers'
-import { type ConnectionOptions, connect, type TLSSocket } from 'node:tls'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { type ConnectionOptions, connect, getCiphers, type TLSSocket } from 'node:tls'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { buildAdminServer } from '../../src/admin/server.ts'
 import { type App, createApp } from '../../src/http/app.ts'
 import { createSession } from '../admin/test-console.ts'
@@ -168,4 +168,38 @@ it('closes the oldest connection without a handshake when there are too many', a
   second.destroy()
   third.destroy()
   await app.close()
+})
+
+describe('TLS 1.2', () => {
+  /** The suites that a listener accepts, each offered alone. */
+  async function listAccepted(app: App): Promise<string[]> {
+    const accepted: string[] = []
+    for (const cipher of getCiphers().filter((name) => !name.startsWith('tls_'))) {
+      const ciphers = `${cipher.toUpperCase()}:@SECLEVEL=0`
+      const socket = await open(app, { ciphers, maxVersion: 'TLSv1.2' }).catch(() => undefined)
+      if (socket) accepted.push(socket.getCipher().name)
+      socket?.destroy()
+    }
+    return accepted
+  }
+
+  it.each(['ec', 'rsa'] as const)(
+    'has only suites with forward secrecy and authenticated encryption, with a key of kind %s',
+    async (kind) => {
+      const files = writeCertificate(createCertificate({ kind }))
+      const other = await openTestApp({ ...files, TABBAT_SANDBOX: 'on' })
+      const console = buildAdminServer(other.context, other.app)
+      try {
+        for (const app of [other.app, console]) {
+          await app.listen({ host: '127.0.0.1', port: 0 })
+          const name = kind === 'ec' ? 'ECDSA' : 'RSA'
+          const wanted = ['AES128-GCM-SHA256', 'AES256-GCM-SHA384', 'CHACHA20-POLY1305']
+          expect((await listAccepted(app)).toSorted()).toEqual(wanted.map((end) => `ECDHE-${name}-${end}`))
+        }
+      } finally {
+        await console.close()
+        await other.close()
+      }
+    },
+  )
 })
