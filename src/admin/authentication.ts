@@ -100,7 +100,8 @@ export function createAuthentication(context: Context, now = steadyNow): Authent
     signInWithPasskey: async (site, { response, device, ...origin }) => {
       const account = await passkeys.findSigner(site, response)
       const known = devices.open(account.name, device)
-      return open(account, { method: 'passkey', ...origin }, known === undefined ? undefined : device)
+      const proof = { method: 'passkey', factor: { passkey: response.id } } as const
+      return open(account, { ...proof, ...origin }, known === undefined ? undefined : device)
     },
     openSsoSession: async (account, { device, ...origin }) => {
       const known = devices.open(account.name, device)

@@ -7,14 +7,21 @@ export async function lockAccount(inside: Database, account: string): Promise<vo
   if (found === 0) throw new UserError('This account has been removed.')
 }
 
-/** A code that was right: the time step of the authenticator app, or the hash of a recovery code. */
-export type FactorUse = { readonly step: number } | { readonly recoveryHash: string }
+/** What was right: the time step of the authenticator app, the hash of a recovery code, or the id of a passkey. */
+export type FactorUse =
+  | { readonly step: number }
+  | { readonly recoveryHash: string }
+  | { readonly passkey: string }
 
 /**
  * Uses a code up, in the transaction of what it is for: a request that is refused uses none. False when it was used before:
- * of two at once, one wins.
+ * of two at once, one wins. A passkey must still belong to the account.
  */
 export async function useFactor(inside: Database, account: string, use: FactorUse): Promise<boolean> {
+  if ('passkey' in use) {
+    const find = inside.prepare('SELECT id FROM passkeys WHERE account = $1 AND id = $2')
+    return (await find.get(account, use.passkey)) !== undefined
+  }
   const used = await ('step' in use
     ? inside
         .prepare('UPDATE totp_secrets SET last_step = $2 WHERE account = $1 AND last_step < $2')
@@ -59,17 +66,22 @@ export const LAST_FACTOR =
  * last one is refused: of two removals at once, the second waits for the lock of the account.
  */
 export async function finishRemoval(inside: Database, account: string, isRequired: boolean): Promise<void> {
+  if (await hasFactor(inside, account)) return
+  if (isRequired) throw new UserError(LAST_FACTOR)
+  await deleteCodes(inside, account)
+}
+
+/** Whether the account has a second factor. Ask after its row is locked: one may be added at the same moment. */
+export async function hasFactor(inside: Database, account: string): Promise<boolean> {
   const row = await inside
     .prepare(
       'SELECT account FROM totp_secrets WHERE account = $1 UNION ALL SELECT account FROM passkeys WHERE account = $1 LIMIT 1',
     )
     .get(account)
-  if (row) return
-  if (isRequired) throw new UserError(LAST_FACTOR)
-  await deleteCodes(inside, account)
+  return row !== undefined
 }
 
-/** The session that has set up a second factor. Those that were opened without one end. */
+/** The session that has set up a second factor. Those that were opened without one end. It may have ended meanwhile itself. */
 export async function keepSession(
   inside: Database,
   account: string,
@@ -77,5 +89,6 @@ export async function keepSession(
   method: string,
 ): Promise<void> {
   await inside.prepare('DELETE FROM sessions WHERE account = $1 AND id <> $2').run(account, session)
-  await inside.prepare('UPDATE sessions SET method = $2 WHERE id = $1').run(session, method)
+  const kept = await inside.prepare('UPDATE sessions SET method = $2 WHERE id = $1').run(session, method)
+  if (kept === 0) throw new UserError('Your session has ended. Sign in again. Nothing was changed.')
 }

@@ -2,7 +2,7 @@ import { isCommandAuthor } from '../contract/command-author.ts'
 import { UserError } from '../errors.ts'
 import { type AccountRow, type InvitationRow, toInvitation } from './account-rows.ts'
 import type { Database } from './database.ts'
-import { type FactorUse, lockAccount, useFactor } from './factor-rows.ts'
+import { type FactorUse, hasFactor, lockAccount, useFactor } from './factor-rows.ts'
 
 type PasswordReset = {
   readonly password: string
@@ -24,12 +24,12 @@ export type InvitationTable = {
   readonly accept: (id: Uint8Array, account: AccountRow) => Promise<boolean>
   /**
    * Sets the password of its account, ends the sessions of that account, and deletes all its reset links. Resolves to
-   * why nothing was changed: the link is void, or the code was used meanwhile.
+   * why nothing was changed: the link is void, the code was used meanwhile, or a second factor was added meanwhile.
    */
   readonly acceptReset: (
     id: Uint8Array,
     reset: PasswordReset,
-  ) => Promise<'invitation_void' | 'wrong_code' | undefined>
+  ) => Promise<'invitation_void' | 'wrong_code' | 'second_factor_needed' | undefined>
 }
 
 const COLUMNS = 'id, role, account, made_by, created_at, expires_at'
@@ -78,6 +78,7 @@ async function acceptResetInside(inside: Database, id: Uint8Array, { password, n
   if (!row) return 'invitation_void'
   const name = String(row.account)
   await lockAccount(inside, name)
+  if (factor === undefined && (await hasFactor(inside, name))) return 'second_factor_needed'
   if (factor && !(await useFactor(inside, name, factor))) return 'wrong_code'
   await inside.prepare('UPDATE accounts SET password = $1 WHERE name = $2').run(password, name)
   await voidResets(inside, name)

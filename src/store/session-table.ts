@@ -1,6 +1,6 @@
 import { type SessionDetails, type SessionRow, toSession } from './account-rows.ts'
 import type { Database } from './database.ts'
-import { type FactorUse, useFactor } from './factor-rows.ts'
+import { type FactorUse, hasFactor, useFactor } from './factor-rows.ts'
 
 /** Sessions that were opened or last seen before these times have ended. */
 type SessionLimits = { readonly openedAfter: number; readonly seenAfter: number }
@@ -21,8 +21,13 @@ export type SessionTable = {
   readonly findSession: (id: Uint8Array, limits: SessionLimits) => Promise<SessionRow | undefined>
   /** Of one account, or of all. The most recently seen first. */
   readonly listSessions: (account: string | undefined, limits: SessionLimits) => Promise<SessionRow[]>
-  /** Resolves to why no session was opened: the password was changed, or the code used, meanwhile. */
-  readonly open: (opening: Opening) => Promise<'wrong_password' | 'wrong_code' | undefined>
+  /**
+   * Resolves to why no session was opened. Meanwhile the password was changed, the code used, the passkey removed, or a second
+   * factor added to an account that has shown its password only.
+   */
+  readonly open: (
+    opening: Opening,
+  ) => Promise<'wrong_password' | 'wrong_code' | 'wrong_passkey' | 'second_factor_needed' | undefined>
   readonly touch: (id: Uint8Array, at: number) => Promise<void>
   readonly end: (id: Uint8Array) => Promise<boolean>
   /** Ends all sessions of an account but one. Resolves to their number. */
@@ -78,7 +83,11 @@ async function openInside(inside: Database, opening: Opening) {
     .prepare('UPDATE accounts SET last_seen_at = $1 WHERE name = $2 AND password = $3')
     .run(at, account, password)
   if (seen === 0) return 'wrong_password'
-  if (factor && !(await useFactor(inside, account, factor))) return 'wrong_code'
+  if (factor && !(await useFactor(inside, account, factor)))
+    return 'passkey' in factor ? 'wrong_passkey' : 'wrong_code'
+  // The account row is locked now, as by those who add a factor.
+  const isPasswordOnly = factor === undefined && (details?.method ?? 'password') === 'password'
+  if (isPasswordOnly && (await hasFactor(inside, account))) return 'second_factor_needed'
   await inside
     .prepare(
       `INSERT INTO sessions (id, account, created_at, seen_at, confirmed_at, method, address, browser)

@@ -67,6 +67,28 @@ const readAudit = async (name: string) =>
     .map(({ phase, outcome, detail }) => `${phase} ${outcome}: ${detail}`)
 
 describe('an authenticator app', () => {
+  it('that is added between the check of a password and the session is asked for', async () => {
+    const cookie = await makeAccount('zainab')
+    const { accounts } = server.context.store
+    const { open } = accounts
+    const opening = Promise.withResolvers<void>()
+    const added = Promise.withResolvers<void>()
+    Object.assign(accounts, {
+      open: async (...args: Parameters<typeof open>) => {
+        opening.resolve()
+        await added.promise
+        return open(...args)
+      },
+    })
+    const answer = signIn('zainab')
+    await opening.promise
+    Object.assign(accounts, { open })
+    await setUp(cookie)
+    added.resolve()
+    expect(codeOf(await answer)).toEqual([401, 'second_factor_needed'])
+    expect(await isSignedIn(cookie)).toBe(true)
+  })
+
   it('counts only after its first code, and ends the other sessions', async () => {
     const cookie = await makeAccount('amina')
     const other = toCookie(await signIn('amina'))

@@ -45,6 +45,37 @@ describeEngines(ENGINES, (engine) => {
   const countSessions = async (account: string) => (await store.accounts.listSessions(account, LIMITS)).length
 
   describe('second factors', () => {
+    it('that are added while a password is checked leave no session without one', async () => {
+      for (let turn = 0; turn < 8; turn++) {
+        const { account, sessions } = await makeAccount()
+        const opening = {
+          ...{ id: randomBytes(32), account, password: 'none', at: NOW },
+          details: { method: 'password', address: undefined, browser: undefined },
+        } as const
+        const [, refusal] = await Promise.all([add(account, sessions[0]), store.accounts.open(opening)])
+        expect([undefined, 'second_factor_needed']).toContain(refusal)
+        expect(await countSessions(account)).toBe(1)
+        expect(await store.accounts.open(opening)).toBe('second_factor_needed')
+      }
+    })
+
+    it('that are added while a reset link is used keep the password', async () => {
+      const { account, sessions } = await makeAccount()
+      const id = randomBytes(32)
+      const link = {
+        id,
+        account,
+        role: 'viewer',
+        madeBy: 'command line',
+        createdAt: NOW,
+        expiresAt: NOW + 10,
+      }
+      await store.accounts.invite({ ...link, role: 'viewer' })
+      await add(account, sessions[0])
+      expect(await store.accounts.acceptReset(id, { password: 'new', now: NOW })).toBe('second_factor_needed')
+      expect((await store.accounts.find(account))?.password).toBe('none')
+    })
+
     it('are found as they were added, and only the session that added them stays', async () => {
       const { account, sessions } = await makeAccount()
       expect(await store.factors.find(account)).toEqual({ totp: undefined, passkeys: 0, recoveryCodes: 0 })
