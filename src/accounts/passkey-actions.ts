@@ -48,11 +48,19 @@ export function createPasskeyActions({ context: { audit, store }, key }: FactorD
     finishAdd: async (actor, site, { name: label, response }) => {
       const name = readName(label)
       await refuseWithoutPassword(accounts, actor.name)
-      const passkey = { ...(await readRegistration(key(), site, actor.name, response)), name }
+      const { passkey, challenge } = await readRegistration(key(), site, actor.name, response)
       const { codes, hashes } = createHashedCodes(key(), actor.name)
-      const { hasNewCodes } = await change(actor, 'second_factor_added', name, () =>
-        passkeys.add({ passkey, recoveryHashes: hashes, session: toSessionId(actor) }),
-      )
+      const { hasNewCodes } = await change(actor, 'second_factor_added', name, async () => {
+        const added = await passkeys.add({
+          passkey: { ...passkey, name },
+          recoveryHashes: hashes,
+          session: toSessionId(actor),
+          challenge: challenge.id,
+          expiresAt: challenge.expiresAt,
+        })
+        if (!added) throw new AdminError('wrong_passkey')
+        return added
+      })
       return hasNewCodes ? codes : []
     },
     remove: async (actor, id, isRequired) => {

@@ -45,35 +45,31 @@ export async function createRegistrationOptions(
   })
 }
 
-/** Throws `wrong_passkey` if the answer of the browser is not a new passkey for this account. */
+/** The passkey, and the challenge that it answers. Throws `wrong_passkey` if it is not a new passkey for this account. */
 export async function readRegistration(
   key: KeyObject,
   { host, origin }: PasskeySite,
   account: string,
   response: RegistrationResponseJSON,
-): Promise<Omit<PasskeyRow, 'name'>> {
+): Promise<{ readonly passkey: Omit<PasskeyRow, 'name'>; readonly challenge: Challenge }> {
   const { verifyRegistrationResponse } = await load()
+  let challenge: Challenge | undefined
   await refuseAttestation(response)
   const { registrationInfo } = await verifyRegistrationResponse({
     response,
-    expectedChallenge: (challenge) => readChallenge(key, `add ${account}`, challenge) !== undefined,
+    expectedChallenge: (text) => {
+      challenge = readChallenge(key, `add ${account}`, text)
+      return challenge !== undefined
+    },
     expectedOrigin: origin,
     expectedRPID: host,
     requireUserVerification: true,
   }).catch(refuse)
-  if (!registrationInfo) throw new AdminError('wrong_passkey')
+  if (!registrationInfo || !challenge) throw new AdminError('wrong_passkey')
   const { id, publicKey, counter, transports = [] } = registrationInfo.credential
   const known = transports.filter((name) => /^[a-z-]{1,20}$/.test(name))
-  return {
-    id,
-    account,
-    host,
-    publicKey,
-    counter,
-    transports: known,
-    createdAt: steadyNow(),
-    lastUsedAt: undefined,
-  }
+  const times = { createdAt: steadyNow(), lastUsedAt: undefined }
+  return { passkey: { id, account, host, publicKey, counter, transports: known, ...times }, challenge }
 }
 
 async function refuseAttestation({ response }: RegistrationResponseJSON): Promise<void> {

@@ -21,7 +21,9 @@ export type PasskeyRow = {
   readonly lastUsedAt: number | undefined
 }
 
-type NewPasskey = {
+type UsedChallenge = { readonly challenge: string; readonly expiresAt: number }
+
+type NewPasskey = UsedChallenge & {
   readonly passkey: PasskeyRow
   /** Stored if the account has none yet. */
   readonly recoveryHashes: readonly string[]
@@ -29,11 +31,9 @@ type NewPasskey = {
   readonly session: Uint8Array
 }
 
-type PasskeyUse = {
+type PasskeyUse = UsedChallenge & {
   readonly id: string
   readonly counter: number
-  readonly challenge: string
-  readonly expiresAt: number
   readonly at: number
 }
 
@@ -42,8 +42,8 @@ export type PasskeyTable = {
   readonly find: (id: string) => Promise<PasskeyRow | undefined>
   /** Of one account, oldest first. */
   readonly list: (account: string) => Promise<PasskeyRow[]>
-  /** Refused if it exists, or if there are 20. */
-  readonly add: (added: NewPasskey) => Promise<AddedFactor>
+  /** Undefined if the challenge was answered before. Refused if the passkey exists, or if there are 20. */
+  readonly add: (added: NewPasskey) => Promise<AddedFactor | undefined>
   /** False if the challenge was answered before, or the counter has not grown: a copy of the passkey may exist. */
   readonly use: (use: PasskeyUse) => Promise<boolean>
   /** As `removeTotp`: the last second factor goes with the recovery codes, and stays if one `isRequired`. */
@@ -97,10 +97,11 @@ const toPasskey = (row: Row | undefined): PasskeyRow | undefined =>
 
 async function addInside(
   inside: Database,
-  { passkey, recoveryHashes, session }: NewPasskey,
-): Promise<AddedFactor> {
+  { passkey, recoveryHashes, session, ...challenge }: NewPasskey,
+): Promise<AddedFactor | undefined> {
   const { id, account, name, host, publicKey, counter, transports, createdAt } = passkey
   await lockAccount(inside, account)
+  if (!(await useChallenge(inside, challenge))) return undefined
   const row = await inside.prepare('SELECT COUNT(*) AS count FROM passkeys WHERE account = $1').get(account)
   if (Number(row?.count) >= MOST_PER_ACCOUNT)
     throw new UserError(`An account has at most ${MOST_PER_ACCOUNT} passkeys. Remove one first.`)
@@ -114,12 +115,17 @@ async function addInside(
   return insertFirstCodes(inside, account, recoveryHashes)
 }
 
-async function useInside(inside: Database, use: PasskeyUse): Promise<boolean> {
-  const { id, counter, challenge, expiresAt, at } = use
-  const isFirst = await inside
+/** False if it was answered before: of two answers at once, one wins. */
+async function useChallenge(inside: Database, { challenge, expiresAt }: UsedChallenge): Promise<boolean> {
+  const inserted = await inside
     .prepare('INSERT INTO used_challenges (id, expires_at) VALUES ($1, $2) ON CONFLICT (id) DO NOTHING')
     .run(challenge, expiresAt)
-  if (isFirst === 0) return false
+  return inserted > 0
+}
+
+async function useInside(inside: Database, use: PasskeyUse): Promise<boolean> {
+  const { id, counter, at } = use
+  if (!(await useChallenge(inside, use))) return false
   const updated = await inside
     .prepare(
       `UPDATE passkeys SET counter = $2, last_used_at = $3

@@ -37,8 +37,14 @@ describeEngines(ENGINES, (engine) => {
     ...values,
   })
 
-  const add = (passkey: PasskeyRow, session: Uint8Array) =>
-    store.passkeys.add({ passkey, recoveryHashes: ['a', 'b'], session })
+  const add = (passkey: PasskeyRow, session: Uint8Array, challenge = newId()) =>
+    store.passkeys.add({
+      passkey,
+      recoveryHashes: ['a', 'b'],
+      session,
+      challenge,
+      expiresAt: NOW + 300_000,
+    })
 
   const toUse = (id: string, counter: number, challenge = newId()) => ({
     id,
@@ -73,6 +79,38 @@ describeEngines(ENGINES, (engine) => {
       const results = await Promise.all(Array.from({ length: 8 }, () => store.passkeys.use(use)))
       expect(results.filter(Boolean).length).toBe(1)
       expect((await store.passkeys.find(passkey.id))?.lastUsedAt).toBe(NOW + 5)
+    })
+
+    it('are added once with a challenge, of many at the same time', async () => {
+      const { account, session } = await makeAccount()
+      const challenge = newId()
+      const all = Array.from({ length: 8 }, () => add(toPasskey(account), session, challenge))
+      expect((await Promise.all(all)).filter((added) => added !== undefined)).toHaveLength(1)
+      const [{ id = '' } = {}] = await store.passkeys.list(account)
+      await store.passkeys.remove(account, id, false)
+      expect(await add(toPasskey(account, { id }), session, challenge)).toBeUndefined()
+    })
+
+    it('are not added by a session that has ended meanwhile', async () => {
+      const { account, session } = await makeAccount()
+      await store.accounts.end(session)
+      await expect(add(toPasskey(account), session)).rejects.toThrow('Your session has ended')
+      expect(await store.passkeys.list(account)).toEqual([])
+    })
+
+    it('open no session after they were removed', async () => {
+      const { account, session } = await makeAccount()
+      const passkey = toPasskey(account)
+      await add(passkey, session)
+      const open = () =>
+        store.accounts.open({
+          ...{ id: randomBytes(32), account, password: '', at: NOW },
+          details: { method: 'passkey', address: undefined, browser: undefined },
+          factor: { passkey: passkey.id },
+        })
+      expect(await open()).toBeUndefined()
+      await store.passkeys.remove(account, passkey.id, false)
+      expect(await open()).toBe('wrong_passkey')
     })
 
     it('of two second factors removed at the same moment, one stays if one is required', async () => {
