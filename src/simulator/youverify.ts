@@ -27,7 +27,7 @@ const success = (data: object, isTrue = true): VendorReply => ({
 export const youverify: VendorScript = {
   name: 'youverify',
   settings: (url) => ({ TABBAT_YOUVERIFY_URL: url, TABBAT_YOUVERIFY_TOKEN: 'simulated-token' }),
-  phoneFields: ['mobile'],
+  phoneFields: ['mobile', 'otherMobile'],
   refuse: error,
   answer: ({ method, path, headers, body }, fault) => {
     if (headers.token !== 'simulated-token' || fault === 'unauthorised') return error(401, 'Wrong token')
@@ -103,6 +103,16 @@ function toBvnData(number: string, fault: Fault | undefined) {
     shouldRetrivedNin: false,
     enrollmentBranch: record.enrolment_branch,
     enrollmentInstitution: Number(record.enrolment_bank),
+    registrationDate: '2018-03-21',
+    levelOfAccount: record.level_of_account,
+    title: 'Mr',
+    maritalStatus: info.marital_status,
+    lgaOfOrigin: info.lga_of_origin,
+    stateOfOrigin: info.state_of_origin,
+    otherMobile: null,
+    watchListed: fault === 'watchlisted' ? 'YES' : 'NO',
+    nameOnCard: record.name_on_card,
+    fullDetails: false,
     image: PICTURE,
     address: null,
   }

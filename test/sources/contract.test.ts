@@ -31,7 +31,7 @@ const isNinRecord = ajv.compile(NinRecord)
 const isBvnRecord = ajv.compile(BvnRecord)
 
 /** The default BVN products of these vendors have no watch list. */
-const WITHOUT_WATCH_LIST: readonly string[] = ['dojah', 'youverify', 'qoreid']
+const WITHOUT_WATCH_LIST: readonly string[] = ['dojah', 'qoreid']
 
 const newCall = (signal: AbortSignal = AbortSignal.timeout(30_000)) => ({ signal, reference: 'ver_test' })
 

@@ -1,8 +1,11 @@
 import { afterEach, describe, expect, it } from 'vitest'
+import { loadConfig } from '../../src/config/config.ts'
 import { toBvnPerson, toPhoneCoreOf } from '../../src/simulator/people.ts'
 import { openStandIn, type StandIn } from '../../src/simulator/stand-in.ts'
 import { IDENTITY_VENDORS } from '../../src/simulator/vendors.ts'
+import { openVendor } from '../../src/sources/open-vendor.ts'
 import { createRegistrySource } from '../../src/sources/registry/index.ts'
+import type { VendorName } from '../../src/sources/vendors.ts'
 import { bearer, openTestApp } from '../app.ts'
 
 /** Answers when the record of a vendor has an unreadable phone, or several phones. */
@@ -58,6 +61,31 @@ describe.each(
     expect((await verify()).statusCode).toBe(422)
   })
 })
+
+describe.each(
+  IDENTITY_VENDORS.filter(({ name }) => name !== 'qoreid').map((script) => [script.name, script] as const),
+)('the second phone of a BVN of %s', (name, script) => {
+  it('is compared and returned', async () => {
+    const vendor = await openStandIn(script)
+    const { vendors } = loadConfig(vendor.settings, '')
+    const source = await openVendor(name as VendorName, { vendors, allowPrivate: false })
+    vendor.alter((body) => JSON.parse(JSON.stringify(body, toSecondPhone)))
+    const call = { signal: AbortSignal.timeout(30_000), reference: 'ver_test' }
+    // Blusalt and relay are sent the phone, and compare it with the first.
+    const phones = ['blusalt', 'relay'].includes(name)
+      ? [toPhoneCoreOf(NIN)]
+      : [toPhoneCoreOf(NIN), OTHER_PHONE.slice(1)]
+    for (const phone of phones)
+      expect(await source.findBvn?.({ bvn: NIN, phone }, call)).toMatchObject({
+        record: { personal_info: { phone_number: `0${toPhoneCoreOf(NIN)}`, phone_number_2: OTHER_PHONE } },
+      })
+    await source.close?.()
+    await vendor.close()
+  })
+})
+
+const toSecondPhone = (field: string, value: unknown) =>
+  /^(phone_?number_?2|otherMobile)$/i.test(field) ? OTHER_PHONE : value
 
 it('counts guesses at a readable phone, even when another phone is unreadable', async () => {
   const script = IDENTITY_VENDORS[0]

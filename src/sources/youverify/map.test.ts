@@ -49,6 +49,39 @@ it('a BVN of Youverify is converted to the shape of the contract', () => {
   expect(record.residential_info.residential_address).toBe('')
 })
 
+it('reads every documented field of a BVN', () => {
+  const data = {
+    ...bvn.data,
+    nameOnCard: 'NGOZI EFFIONG',
+    registrationDate: '2018-03-21',
+    levelOfAccount: 'Level 2',
+    watchListed: 'YES',
+    otherMobile: '2348091234567',
+    maritalStatus: 'Single',
+    lgaOfOrigin: 'Uyo',
+    stateOfOrigin: 'Akwa Ibom',
+    address: { addressLine: '1 Synthetic Street', town: 'Ikeja', lga: 'Ikeja', state: 'Lagos' },
+  }
+  expect(toBvnRecord(readBvn({ ...bvn, data }))).toMatchObject({
+    name_on_card: 'NGOZI EFFIONG',
+    formatted_registration_date: 'March 21, 2018',
+    level_of_account: 'Level 2',
+    watchlisted: 'YES',
+    personal_info: {
+      phone_number: '08031234567',
+      phone_number_2: '08091234567',
+      marital_status: 'Single',
+      lga_of_origin: 'Uyo',
+      state_of_origin: 'Akwa Ibom',
+    },
+    residential_info: {
+      state_of_residence: 'Lagos',
+      lga_of_residence: 'Ikeja',
+      residential_address: '1 Synthetic Street',
+    },
+  })
+})
+
 it.each([undefined, null, '1 Synthetic Street', {}])('an address that is %j is empty', (address) => {
   const { residential_info } = toNinRecord(readNin({ data: { address } }))
   expect(Object.values(residential_info)).toEqual(['', '', '', ''])

@@ -33,9 +33,13 @@ export const toNinRecord = ({ data }: Static<typeof NinReply>): NinRecord =>
 export const toBvnRecord = ({ data }: Static<typeof BvnReply>): BvnRecord =>
   completeBvn({
     bvn_number: toNumber(data.idNumber),
+    name_on_card: data.nameOnCard,
     enrolment_branch: data.enrollmentBranch,
     enrolment_bank: data.enrollmentInstitution,
+    formatted_registration_date: data.registrationDate,
+    level_of_account: data.levelOfAccount,
     nin: toNumber(data.nin),
+    watchlisted: data.watchListed,
     personal_info: {
       first_name: data.firstName,
       middle_name: data.middleName,
@@ -43,7 +47,11 @@ export const toBvnRecord = ({ data }: Static<typeof BvnReply>): BvnRecord =>
       email: data.email,
       gender: data.gender,
       phone_number: data.mobile,
+      phone_number_2: data.otherMobile,
       date_of_birth: data.dateOfBirth,
+      lga_of_origin: data.lgaOfOrigin,
+      state_of_origin: data.stateOfOrigin,
+      marital_status: data.maritalStatus,
     },
     residential_info: {
       state_of_residence: data.address?.state,

@@ -49,7 +49,9 @@ export const NinReply = objectWith({
 export const BvnReply = objectWith({
   data: objectWith({
     ...person.properties,
-    ...optionalFields('email', 'nin', 'enrollmentBranch', 'enrollmentInstitution').properties,
+    ...optionalFields('email', 'nin', 'enrollmentBranch', 'enrollmentInstitution', 'nameOnCard').properties,
+    ...optionalFields('registrationDate', 'levelOfAccount', 'watchListed', 'otherMobile').properties,
+    ...optionalFields('lgaOfOrigin', 'stateOfOrigin', 'maritalStatus').properties,
     address,
   }),
 })
