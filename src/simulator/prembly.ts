@@ -42,11 +42,25 @@ export const prembly: VendorScript = {
     if (fault === 'error_in_200') return coded('02', "Verification can't be completed by this time")
     const input = (body ?? {}) as Record<string, unknown>
     const nin = method === 'POST' && path === '/verification/vnin' ? input.number_nin : undefined
-    const bvn = method === 'POST' && path === '/verification/bvn' ? input.number : undefined
+    const isBvn = path === '/verification/bvn' || path === BASIC_BVN
+    const bvn = method === 'POST' && isBvn ? input.number : undefined
     const number = nin ?? bvn
     if (typeof number !== 'string') return { status: 400, body: { status: false, message: CANARY } }
-    return lookUp(number, nin === undefined ? 'bvn' : 'nin', fault)
+    const reply = lookUp(number, nin === undefined ? 'bvn' : 'nin', fault)
+    return path === BASIC_BVN ? toBasicBvn(reply, number) : reply
   },
+}
+
+const BASIC_BVN = '/verification/bvn_validation'
+
+/** The basic product has few fields, and repeats the number beside the record only. */
+function toBasicBvn({ status, body }: VendorReply, number: string): VendorReply {
+  const { data, ...envelope } = body as { readonly data?: ReturnType<typeof toBvnData>['data'] }
+  if (!data) return { status, body }
+  const { firstName, lastName, phoneNumber1: phoneNumber } = data
+  const more = 'middleName' in data ? { middleName: data.middleName, dateOfBirth: data.dateOfBirth } : {}
+  const basic = { firstName, ...more, lastName, phoneNumber }
+  return { status, body: { ...envelope, data: basic, request_data: { number } } }
 }
 
 function lookUp(number: string, kind: 'nin' | 'bvn', fault: Fault | undefined): VendorReply {

@@ -88,3 +88,14 @@ it.each([
 ])('rejects the code 00 with %s', async (_what, body) => {
   await expect(find({ status: 200, body })).rejects.toMatchObject({ reason: 'bad_response' })
 })
+
+it('takes the BVN of the basic product from the part that repeats the request', async () => {
+  const { bvn: _, ...data } = bvn.data
+  const findBvn = (request_data: unknown) =>
+    open({ status: 200, body: { ...bvn, data, request_data } }).findBvn?.(
+      { bvn: '02234567890', phone: '1' },
+      call,
+    )
+  expect(await findBvn({ number: '02234567890' })).toMatchObject({ record: { bvn_number: '02234567890' } })
+  expect(await findBvn(undefined)).toMatchObject({ record: { bvn_number: '' } })
+})

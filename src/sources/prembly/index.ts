@@ -1,6 +1,6 @@
 import { isVirtualNin } from '../../contract/virtual-nin.ts'
 import { createPhraseMatcher } from '../not-found.ts'
-import { firstGiven } from '../record.ts'
+import { firstGiven, toFields } from '../record.ts'
 import type { CreateSource } from '../source.ts'
 import { type Call, SourceError } from '../source.ts'
 import { toErrorText, toStatusError } from '../status.ts'
@@ -64,8 +64,8 @@ export const create: CreateSource<typeof settings> = (
       const { body, code } = await lookUp(bvnPath, { number: bvn }, call)
       if (code === CODES.notFound) return { found: false }
       if (code === CODES.watchlisted) return { found: false, watchlisted: true }
-      const { verification, bvn_data, data } = readBvn(body)
-      const record = toBvnRecord(readBvnData(bvn_data ?? data))
+      const { verification, bvn_data, data, request_data } = readBvn(body)
+      const record = toBvnRecord(readBvnData(bvn_data ?? data), toFields(request_data).number)
       return { found: true, record, reference: verification?.reference }
     },
   }

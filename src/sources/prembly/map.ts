@@ -54,9 +54,10 @@ export const toNinRecord = (data: Static<typeof NinData>, requested: string): Ni
     },
   })
 
-export const toBvnRecord = (data: Static<typeof BvnData>): BvnRecord =>
+/** The basic product has the number in a part beside the record, where it repeats the request. */
+export const toBvnRecord = (data: Static<typeof BvnData>, repeated?: unknown): BvnRecord =>
   completeBvn({
-    bvn_number: toNumber(data.bvn),
+    bvn_number: toNumber(isAbsent(data.bvn) ? repeated : data.bvn),
     name_on_card: data.nameOnCard,
     enrolment_branch: data.enrollmentBranch,
     enrolment_bank: data.enrollmentBank,

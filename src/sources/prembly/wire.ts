@@ -15,7 +15,12 @@ const verification = Type.Optional(
 
 /** Each version of the API has the record under another name. The `session` of some versions is never read. */
 export const NinReply = objectWith({ verification, data: anyValue, nin_data: anyValue })
-export const BvnReply = objectWith({ verification, data: anyValue, bvn_data: anyValue })
+export const BvnReply = objectWith({
+  verification,
+  data: anyValue,
+  bvn_data: anyValue,
+  request_data: anyValue,
+})
 
 /** NIMC's field names, typing errors included. Two names for one field come from two versions of the API. */
 export const NinData = optionalFields(
