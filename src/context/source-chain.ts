@@ -174,4 +174,5 @@ function listWarnings(config: Config, opened: ReadonlyMap<SourceName, Source>): 
     .map((name) => `${name} needs the name of the person: it is passed over for requests without ${NAMES}.`)
 }
 
-const NAMES = 'first_name and last_name, unless TABBAT_QOREID_NAMES_OPTIONAL=on'
+const NAMES =
+  'first_name and last_name (first_name, for the usual BVN product), unless TABBAT_QOREID_NAMES_OPTIONAL=on'

@@ -1,4 +1,6 @@
+import type { BvnRecord } from '../contract/bvn.ts'
 import { readDay, toHyphenatedDay, toNumericDay } from '../contract/date.ts'
+import type { NinRecord } from '../contract/nin.ts'
 import type { Fault } from './faults.ts'
 import { CANARY } from './faults.ts'
 import { isUnknown, toBvnPerson, toNinPerson, toOtherNumber } from './people.ts'
@@ -34,12 +36,33 @@ export const qoreid: VendorScript = {
     if (method !== 'POST' || !isProduct(product) || number === undefined)
       return { status: 404, body: { statusCode: 404, message: `Cannot POST ${path}`, error: 'Not Found' } }
     if (typeof body !== 'object') return error(400, 'Body must be JSON')
-    const [title, toPerson] = PRODUCTS[product]
-    return isUnknown(number)
-      ? error(404, `${title} not found`)
-      : { status: 200, body: toPerson(number, fault) }
+    const [title, toPerson, check] = PRODUCTS[product]
+    if (isUnknown(number)) return error(404, `${title} not found`)
+    const names = (body ?? {}) as Record<string, unknown>
+    if (!areNamesOf(product === 'bvn-premium' ? toBvnPerson(number) : toNinPerson(number), names))
+      return { status: 200, body: toMismatch(check, names) }
+    return { status: 200, body: toPerson(number, fault) }
   },
 }
+
+/** Whether the names in the request are those of the person, also in the other order. All are, if there are none. */
+function areNamesOf(
+  { personal_info: { first_name, last_name } }: Pick<NinRecord | BvnRecord, 'personal_info'>,
+  { firstname, lastname }: Record<string, unknown>,
+): boolean {
+  const known = [first_name, last_name].map((name) => name.toLowerCase())
+  return [firstname, lastname].every(
+    (given) => given === undefined || known.includes(String(given).toLowerCase()),
+  )
+}
+
+/** A mismatch of names comes with 200 and without a record. */
+const toMismatch = (check: string, applicant: object) => ({
+  id: 10_122_355,
+  applicant,
+  summary: { [check]: { status: 'NO_MATCH', fieldMatches: { firstname: false, lastname: false } } },
+  status: { state: 'complete', status: 'id_mismatch' },
+})
 
 function issueToken(body: unknown): VendorReply {
   if (JSON.stringify(body) !== JSON.stringify(CREDENTIALS)) return error(401, 'Unauthorized')
@@ -150,9 +173,9 @@ function toBvnAnswer(number: string, fault: Fault | undefined) {
 const PATH = /^\/v1\/ng\/identities\/([a-z-]+)\/(\d{11}|[A-Z]{2}\d{12}[A-Z]{2})$/
 
 const PRODUCTS = {
-  nin: ['NIN', toNinAnswer],
-  'virtual-nin': ['vNIN', toVirtualNinAnswer],
-  'bvn-premium': ['BVN', toBvnAnswer],
+  nin: ['NIN', toNinAnswer, 'nin_check'],
+  'virtual-nin': ['vNIN', toVirtualNinAnswer, 'v_nin_check'],
+  'bvn-premium': ['BVN', toBvnAnswer, 'bvn_check'],
 } as const
 
 const isProduct = (product: string | undefined): product is keyof typeof PRODUCTS =>

@@ -80,13 +80,23 @@ async function queryOne<T>(
   search.sourceAttempts.push({ name: query.name, ms, ...result })
   span?.end(result.result)
   permit?.settle(toCallOutcome(outcome), ms, search.person)
-  return outcome
+  return result.result === 'names_differ' ? { failure: toNamesDiffer(query.name) } : outcome
 }
 
-/** A watch-listed number counts as found: the source knows it. */
+/** For the search, it is a failure of the source: another one may have the record. */
+const toNamesDiffer = (name: string) =>
+  new SourceError(name, 'bad_response', { problem: 'names_differ', fault: 'request' })
+
+/** A number that is watch-listed or has other names counts as found: the source knows it. */
 const toCallOutcome = <T>(outcome: Outcome<T>) => {
   if ('failure' in outcome) return outcome.failure
-  return outcome.answer.found || outcome.answer.watchlisted ? 'found' : 'not_found'
+  return toAnswerResult(outcome.answer) === 'not_found' ? 'not_found' : 'found'
+}
+
+function toAnswerResult<T>(answer: Answer<T>): 'found' | 'watchlisted' | 'names_differ' | 'not_found' {
+  if (answer.found) return 'found'
+  if (answer.watchlisted) return 'watchlisted'
+  return answer.namesDiffer ? 'names_differ' : 'not_found'
 }
 
 function toResult<T>(
@@ -95,7 +105,7 @@ function toResult<T>(
 ): Pick<SourceAttempt, 'result' | 'reference'> {
   if ('failure' in outcome) return { result: outcome.failure.reason }
   const { answer } = outcome
-  const result = answer.found ? 'found' : answer.watchlisted ? 'watchlisted' : 'not_found'
+  const result = toAnswerResult(answer)
   const reference = toCleanReference(answer.reference, secrets, answer.found ? answer.record : undefined)
   return reference === undefined ? { result } : { result, reference }
 }

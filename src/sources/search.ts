@@ -9,6 +9,7 @@ export type SourceAttempt = {
     | 'found'
     | 'not_found'
     | 'watchlisted'
+    | 'names_differ'
     | 'reused'
     | 'slow'
     | 'error'

@@ -25,6 +25,8 @@ export const SOURCE_PROBLEMS = {
     'The phone of the record is masked or not a phone number, so it cannot be compared. If that is so for all records, ask the vendor to show phones to this account.',
   mixed_phones:
     'The record has a different phone and another one that cannot be read, which may be the right one. Ask the vendor to show phones to this account.',
+  names_differ:
+    'The vendor compared the names of the request itself: they are not those of this number, and it gives no record.',
   redirected: 'The vendor answered with a redirect, which is not followed. Check the URL in the settings.',
   rejected:
     'The vendor rejected the format of the request. Check the path, and that the account may use this product.',

@@ -27,6 +27,11 @@ export type Answer<T> =
        * next source and never ends as "not found".
        */
       readonly watchlisted?: true
+      /**
+       * The vendor compared names itself, and they are not those of this number. It gives no record, so the phone is not known, and
+       * neither answer is certain. It counts as an answer of the source, and for the search as a failure.
+       */
+      readonly namesDiffer?: true
     }
 
 /** `nin` may be a virtual NIN, for sources that accept it. */
@@ -65,8 +70,8 @@ export type Source = {
   readonly findBvn?: (query: BvnQuery, call: Call) => Promise<Answer<BvnRecord>>
   /** `findNin` takes a virtual NIN as well. */
   readonly acceptsVirtualNin?: true
-  /** It is passed over for requests without a first and a last name. */
-  readonly needsNames?: boolean
+  /** It is passed over for requests without these details. */
+  readonly needsNames?: Readonly<Record<Kind, readonly ('first_name' | 'last_name')[]>> | undefined
   /** Absent in sources outside this process. */
   readonly local?: LocalSource
   /** The vendor's current lists. What it does not sell is returned as in `current`, or left out. */

@@ -83,7 +83,7 @@ class UnsampledTrace implements RequestTrace {
   end(): void {}
 }
 
-const ANSWERS = new Set(['found', 'not_found', 'watchlisted'])
+const ANSWERS = new Set(['found', 'not_found', 'watchlisted', 'names_differ'])
 
 class SampledTrace implements RequestTrace {
   readonly traceId: string

@@ -1,6 +1,7 @@
 import type { KeyObject } from 'node:crypto'
 import type { BvnRecord, BvnResponse } from '../contract/bvn.ts'
 import type { NinRecord, NinResponse } from '../contract/nin.ts'
+import type { DetailField } from '../contract/person-details.ts'
 import { isVirtualNin } from '../contract/virtual-nin.ts'
 import type { Kind } from '../crypto/blind-index.ts'
 import { toPicturePath } from '../registry/media-link.ts'
@@ -51,7 +52,7 @@ export const NIN: IdType<NinRecord> = {
   isOfferedBy: (source, asked) =>
     source.findNin !== undefined &&
     (!isVirtualNin(asked.number) || source.acceptsVirtualNin === true) &&
-    hasNames(source, asked),
+    hasNames(source.needsNames?.nin, asked),
   find: ({ name, findNin }, { number, phone, details }, call) =>
     (findNin ?? notOffered(name))({ nin: number, phone, details }, call),
   findLocal: ({ findNin }, nin, phone, rows) => findNin({ nin, phone }, rows),
@@ -65,7 +66,7 @@ export const NIN: IdType<NinRecord> = {
 export const BVN: IdType<BvnRecord> = {
   kind: 'bvn',
   operation: 'verify_bvn',
-  isOfferedBy: (source, asked) => source.findBvn !== undefined && hasNames(source, asked),
+  isOfferedBy: (source, asked) => source.findBvn !== undefined && hasNames(source.needsNames?.bvn, asked),
   find: ({ name, findBvn }, { number, phone, details }, call) =>
     (findBvn ?? notOffered(name))({ bvn: number, phone, details }, call),
   findLocal: ({ findBvn }, bvn, phone, rows) => findBvn({ bvn, phone }, rows),
@@ -78,8 +79,8 @@ export const BVN: IdType<BvnRecord> = {
   toBody: toBvnBody,
 }
 
-const hasNames = ({ needsNames }: Source, { details }: Asked) =>
-  needsNames !== true || (details?.first_name !== undefined && details.last_name !== undefined)
+const hasNames = (needed: readonly DetailField[] = [], { details }: Asked) =>
+  needed.every((field) => details?.[field] !== undefined)
 
 function notOffered(name: string): never {
   throw new Error(`${name} does not offer this operation`)

@@ -70,6 +70,8 @@ export const isFailedGuess = <T>(decision: Decision<T>): boolean =>
     ? isWrongGuess(decision.error)
     : decision.outcome === 'not_verified' || (decision.match !== undefined && hasMismatch(decision.match))
 
-/** The phone is none of those in the record that can be read. The caller gets an error, and it counts as a wrong guess. */
+/** The phone is none of those in the record that can be read, or the names differ. The caller gets an error: it counts as a wrong guess. */
 const isWrongGuess = (error: unknown): boolean =>
-  error instanceof AppError && error.cause instanceof SourceError && error.cause.problem === 'mixed_phones'
+  error instanceof AppError &&
+  error.cause instanceof SourceError &&
+  (error.cause.problem === 'mixed_phones' || error.cause.problem === 'names_differ')

@@ -17,8 +17,8 @@ export function requireSource<T>(
   const errors: Record<string, string[]> = {}
   if (isVirtualNin(request.number) && !chain.some(({ source }) => source.acceptsVirtualNin))
     errors[kind] = [`${kind} ${NO_SOURCE}`]
-  else if (chain.some(({ source }) => source.needsNames))
-    for (const name of ['first_name', 'last_name'] as const)
+  else
+    for (const name of chain.find(({ source }) => source.needsNames)?.source.needsNames?.[kind] ?? [])
       if (request.details?.[name] === undefined)
         errors[name] = [`${name} is required by the source of this server`]
   // Otherwise no source is available, which is no fault of the request.

@@ -151,6 +151,7 @@ const RESULT_TONES: Readonly<Record<string, Tone>> = {
   reused: 'good',
   not_found: 'warn',
   watchlisted: 'warn',
+  names_differ: 'warn',
 }
 const SKIPPED = ['disabled', 'breaker_open', 'spend_cap', 'retry_after', 'paid_calls']
 

@@ -3,7 +3,7 @@ import type { PersonDetails } from '../../contract/person-details.ts'
 import type { Static } from '../../contract/schema.ts'
 import { isVirtualNin } from '../../contract/virtual-nin.ts'
 import { createPhraseMatcher, NO_SUCH_PERSON } from '../not-found.ts'
-import { toText } from '../record.ts'
+import { toFields, toText } from '../record.ts'
 import type { CreateSource } from '../source.ts'
 import { type Call, SourceError } from '../source.ts'
 import { toErrorText, toStatusError } from '../status.ts'
@@ -34,23 +34,28 @@ export const create: CreateSource<typeof settings> = (
       return { text: readTokenText(name, accessToken), lifetimeMs: readLifetimeMs(expiresIn) }
     },
   })
-  /** The body and reference of a verified reply; undefined when no person was found. */
+  /** The body and reference of a reply with a record; otherwise the answer. */
   const lookUp = async (path: string, number: string, details: PersonDetails | undefined, call: Call) => {
     const sent = toSentDetails(details)
     const request = { method: 'POST', path: path.replace('{number}', number), body: sent ?? {} } as const
     const reply = await sendWithToken(request, call)
     const { status, body } = reply
-    if (status === 404 && saysNoSuchPerson(toErrorText(body))) return undefined
+    if (status === 404 && saysNoSuchPerson(toErrorText(body))) return NOT_FOUND
     if (status !== 200 && status !== 201) throw toStatusError(name, status, body)
     const verdict = readVerdict(body)
-    return isVerified(verdict, sent !== undefined) ? { body, reference: verdict.id } : undefined
+    const says = toMeaning(verdict, sent !== undefined)
+    if (says === 'not_found') return NOT_FOUND
+    // By its documents, a mismatch has no record. If there is one, it is compared here.
+    if (says === 'names_differ' && !hasRecord(body))
+      return { answer: { found: false, namesDiffer: true } } as const
+    return { body, reference: verdict.id }
   }
 
   return {
     name,
     isExternal: true,
     acceptsVirtualNin: true,
-    needsNames: namesOptional === 'off',
+    needsNames: namesOptional === 'on' ? undefined : { nin: BOTH_NAMES, bvn: toNamesOfBvn(bvnPath) },
     samples: {
       nin: '63184876213',
       bvn: '95888168924',
@@ -59,34 +64,53 @@ export const create: CreateSource<typeof settings> = (
     findNin: async ({ nin, details }, call) => {
       const isVirtual = isVirtualNin(nin)
       const found = await lookUp(isVirtual ? vninPath : ninPath, nin, details, call)
-      if (!found) return { found: false }
+      if ('answer' in found) return found.answer
       const { body, reference } = found
       const record = isVirtual ? toVirtualNinRecord(readVirtualNin(body)) : toNinRecord(readNin(body))
       return { found: true, record, reference }
     },
     findBvn: async ({ bvn, details }, call) => {
       const found = await lookUp(bvnPath, bvn, details, call)
-      if (!found) return { found: false }
+      if ('answer' in found) return found.answer
       return { found: true, record: toBvnRecord(readBvn(found.body)), reference: found.reference }
     },
   }
 }
 
-/** QoreID compares names itself. Its verdict is not used: the record is compared here. Undefined without names. */
+const NOT_FOUND = { answer: { found: false } } as const
+const BOTH_NAMES = ['first_name', 'last_name'] as const
+
+/** The documents of this product require the first name only. */
+const toNamesOfBvn = (path: string) =>
+  path.includes('/bvn-premium/') ? (['first_name'] as const) : BOTH_NAMES
+
+/** QoreID compares names itself. Its verdict is not used if there is a record, which is compared here. Undefined without names. */
 function toSentDetails({ first_name, last_name, date_of_birth }: PersonDetails = {}) {
-  if (first_name === undefined || last_name === undefined) return undefined
+  if (first_name === undefined) return undefined
   const born = date_of_birth === undefined ? undefined : readDay(date_of_birth)
-  return { firstname: first_name, lastname: last_name, ...(born && { dob: toIsoDay(born) }) }
+  return {
+    firstname: first_name,
+    ...(last_name !== undefined && { lastname: last_name }),
+    ...(born && { dob: toIsoDay(born) }),
+  }
 }
 
 /** Only "complete verified" has a record. An undocumented status is a bad response. */
-function isVerified({ status }: Static<typeof Verdict>, hasNames: boolean): boolean {
+function toMeaning(
+  { status }: Static<typeof Verdict>,
+  hasNames: boolean,
+): 'verified' | 'not_found' | 'names_differ' {
   const verdict = `${toText(status.state)} ${toText(status.status)}`.toLowerCase()
-  if (verdict === 'complete verified') return true
-  if (/^complete not[ _]found$/.test(verdict)) return false
-  // A name mismatch. Without names the account has the wrong product. With names there may be a record, or not: it is read.
-  const isAboutNames = /^complete (id_mismatch|not[ _]verified|unverified)$/.test(verdict)
-  if (isAboutNames && hasNames) return true
-  const problem = isAboutNames ? 'rejected' : 'unknown_shape'
+  if (verdict === 'complete verified') return 'verified'
+  if (/^complete not[ _]found$/.test(verdict)) return 'not_found'
+  if (/^complete id[ _]mismatch$/.test(verdict) && hasNames) return 'names_differ'
+  // Without names, the account has a product that requires them.
+  const isAboutNames = /^complete (id[ _]mismatch|not[ _]verified|unverified)$/.test(verdict)
+  const problem = isAboutNames && !hasNames ? 'rejected' : 'unknown_shape'
   throw new SourceError(name, 'bad_response', { problem })
+}
+
+const hasRecord = (body: unknown): boolean => {
+  const { nin, v_nin, bvn } = toFields(body)
+  return [nin, v_nin, bvn].some((part) => typeof part === 'object' && part !== null)
 }

@@ -128,7 +128,7 @@ describe('an answer', () => {
           },
         },
       )
-      expect(source.needsNames).toBe(true)
+      expect(source.needsNames).toMatchObject({ nin: ['first_name', 'last_name'] })
       const details = { first_name: 'Bunch', last_name: 'Dillon', date_of_birth: '07-Jul-1995' }
       return source.findNin?.({ nin: '63184876213', phone: '8000000000', details }, call)
     }
@@ -143,8 +143,15 @@ describe('an answer', () => {
       expect(await findWith({ status: 200, body })).toMatchObject({ found: true })
     })
 
-    it('is a bad response if names differ and there is no record', async () => {
-      await expect(findWith(withStatus('complete', 'id_mismatch'))).rejects.toMatchObject({
+    it('says that names differ if there is no record', async () => {
+      expect(await findWith(withStatus('complete', 'id_mismatch'))).toEqual({
+        found: false,
+        namesDiffer: true,
+      })
+    })
+
+    it('is a bad response if it is not verified, which is not documented', async () => {
+      await expect(findWith(withStatus('complete', 'not_verified'))).rejects.toMatchObject({
         reason: 'bad_response',
       })
     })

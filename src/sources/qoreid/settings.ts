@@ -33,7 +33,7 @@ export const settings = {
     'TABBAT_QOREID_NAMES_OPTIONAL',
     'off',
     oneOf('on', 'off'),
-    'on: your QoreID products accept a request without names. Otherwise QoreID is passed over for requests without first_name and last_name.',
+    'on: your QoreID products accept a request without names. Otherwise QoreID is passed over for requests without first_name and last_name; bvn-premium needs first_name only.',
   ),
   notFound: notFoundSetting('QOREID'),
 }
