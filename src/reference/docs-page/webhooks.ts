@@ -23,7 +23,8 @@ const toBody = (
 ) => {
   const schema = jsonOf(post.requestBody)?.schema
   return html`
-<p>${toInline(about)} The operator of the server creates them, for one key or for all. ${toInline(post.description)}</p>
+<p>${toInline(about)} The operator of the server creates the endpoints, for some keys or for
+all. The requests are signed as Standard Webhooks specifies.</p>
 <table>
 <thead><tr><th scope="col">Event<th scope="col">When</thead>
 <tbody>${events.map(
