@@ -33,7 +33,7 @@ export async function runChecks<T>(checks: Checks<T>, given: T): Promise<Finding
   return findings
 }
 
-export async function toFinding(check: string, run: () => Finding | Promise<Finding>): Promise<Finding> {
+async function toFinding(check: string, run: () => Finding | Promise<Finding>): Promise<Finding> {
   try {
     return await run()
   } catch (error) {
