@@ -76,6 +76,10 @@ export const refusesTokens = ({ tag, method, input, isSensitive = false }: Admin
   (method === 'POST' && ACCESS_TAGS.includes(tag)) ||
   Object.hasOwn(input?.properties ?? {}, 'password')
 
+/** Whether a key, token, account or endpoint may have been revoked or restricted. */
+export const changesAccess = ({ tag, method }: AdminRoute): boolean =>
+  method === 'POST' && [...ACCESS_TAGS, 'Keys', 'Webhooks'].includes(tag)
+
 /** A response with headers of its own, such as a cookie or a file name. */
 export class WithHeaders<Body> {
   readonly body: Body

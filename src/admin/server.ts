@@ -24,7 +24,7 @@ import { toOverview } from './overview.ts'
 import { createOverviewCache } from './overview-cache.ts'
 import { addPage } from './page.ts'
 import { createRecordCounter } from './record-counter.ts'
-import { type AdminRoute, WithHeaders } from './route.ts'
+import { type AdminRoute, changesAccess, WithHeaders } from './route.ts'
 import { ADMIN_ROUTES } from './routes.ts'
 import { createSearches, createSearchLimit } from './searches.ts'
 import { addSso } from './sso.ts'
@@ -124,7 +124,9 @@ function addRoutes(app: App, deps: AdminDeps): void {
         const request = { input, params: exchange.params, actor, exchange, isStillAllowed }
         const run = () => route.run(deps, request)
         const isGone = () => exchange.response.destroyed
-        return toReply(route, await (route.isSearch ? limitSearches(actor.session, isGone, run) : run()))
+        const answer = await (route.isSearch ? limitSearches(actor.session, isGone, run) : run())
+        if (changesAccess(route)) await deps.context.revocations.keep()
+        return toReply(route, answer)
       },
     })
 }

@@ -8,6 +8,7 @@ import { loadConfig } from '../config/config.ts'
 import { holdsPersonNumber } from '../contract/free-text.ts'
 import { readServerFacts } from '../store/server-facts.ts'
 import { addBackupCheckCommand } from './backup-check.ts'
+import { addBackupRevocationsCommand } from './backup-revocations.ts'
 import {
   type CommandContext,
   EXISTING,
@@ -46,6 +47,7 @@ export function addBackupCommand(program: Command): void {
     },
   })
   addBackupCheckCommand(command)
+  addBackupRevocationsCommand(command)
 }
 
 async function runBackup(path: string, { force = false, keep, json }: Options): Promise<void> {

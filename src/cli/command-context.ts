@@ -1,6 +1,9 @@
+import { toCount, warn } from '../app/terminal.ts'
 import { auditBy } from '../audit/audit-by.ts'
 import { type AuditLog, openAuditLog } from '../audit/audit-log.ts'
 import { createSigner, type Signer } from '../audit/signing.ts'
+import { createKeepRevocations, toRevocationsFolder } from '../backup/keep-revocations.ts'
+import { REVOCATIONS_FILE } from '../backup/revocations-file.ts'
 import { type Config, loadConfig } from '../config/config.ts'
 import { toDatabaseText } from '../config/database-text.ts'
 import { toCommandAuthor } from '../contract/command-author.ts'
@@ -77,12 +80,30 @@ export async function withCommandContext<T>(
         owner: auditLog.owner,
         ...auditBy({ context: { audit: auditLog } }, { name: toCommandAuthor() }),
       }
-      return await work({ ...sealed, config, database, audit, auditLog, signer })
+      const result = await work({ ...sealed, config, database, audit, auditLog, signer })
+      await noteRevocations(sealed, config)
+      return result
     } finally {
       await auditLog.close()
     }
   } finally {
     await sealed.store.close()
+  }
+}
+
+/** A running server does so within a minute, too. */
+async function noteRevocations({ store, keyring }: SealedStore, config: Config): Promise<void> {
+  try {
+    const { open } = await createKeepRevocations({ tables: store, keyring, config })()
+    if (open > 0)
+      warn(
+        `${toCount(open, 'revocation')} of ${REVOCATIONS_FILE} ${open === 1 ? 'is' : 'are'} not in this database, as after a restore of an older copy. Look at them with: tabbat backup revocations ${toRevocationsFolder(config)}`,
+      )
+  } catch (error) {
+    const { code = 'unknown error' } = error as NodeJS.ErrnoException
+    warn(
+      `${REVOCATIONS_FILE} in ${toRevocationsFolder(config)} cannot be written (${code}). Without it, a restore of an older backup revives what was revoked.`,
+    )
   }
 }
 

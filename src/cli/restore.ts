@@ -3,13 +3,18 @@ import { join } from 'node:path'
 import type { Command } from 'commander'
 import { say, sayJson, strong, toCount, warn } from '../app/terminal.ts'
 import { ACKNOWLEDGED_FOLDER } from '../audit/acknowledged-file.ts'
+import type { SignedFile } from '../audit/signed-file.ts'
+import { type Applied, toRevocationEntries, toRevocationText } from '../backup/find-revocations.ts'
 import type { Counts } from '../backup/format.ts'
 import { restoreBackup } from '../backup/restore-backup.ts'
+import { REVOCATIONS_FILE } from '../backup/revocations-file.ts'
 import { type Config, loadConfig } from '../config/config.ts'
 import { toDatabaseText } from '../config/database-text.ts'
 import { eraseAgainIn, toAgainEntries } from '../people/erase-again.ts'
 import { ERASURES_FILE, type ErasuresFile, toErasureFolder } from '../people/erasures-file.ts'
 import { openStore } from '../store/store.ts'
+import { createTables } from '../store/tables.ts'
+import { type Revoked, readRevocationsFiles, revokeAgain, toRevocationJson } from './backup-revocations.ts'
 import { withCommandContext } from './command-context.ts'
 import { printDatabase, refuseStrayDatabase } from './database.ts'
 import { readErasuresFiles } from './erasures-files.ts'
@@ -17,7 +22,14 @@ import { addHelp } from './help.ts'
 import { createProgress } from './progress.ts'
 import { requireConfirmation } from './prompt.ts'
 
-type Options = { force?: boolean; yes?: true; json?: true; erasures?: readonly string[] }
+type Options = {
+  force?: boolean
+  yes?: true
+  json?: true
+  erasures?: readonly string[]
+  /** False: --no-revocations. */
+  revocations?: readonly string[] | false
+}
 
 export function addRestoreCommand(program: Command): void {
   const command = program
@@ -29,6 +41,11 @@ export function addRestoreCommand(program: Command): void {
       '--erasures <path...>',
       'erasures.log of the database, or its folder: people who were erased after the backup are erased again; default: TABBAT_CHECKPOINT_DIR, or the data folder',
     )
+    .option(
+      '--revocations <path...>',
+      'revocations.log of the database, or its folder: what was revoked after the backup is revoked again; default: as --erasures',
+    )
+    .option('--no-revocations', 'only show what was revoked after the backup')
     .option('--yes', 'with --force: do not ask for confirmation; required without a terminal')
     .option('--json', 'print a JSON object')
     .action(runRestore)
@@ -42,33 +59,44 @@ export function addRestoreCommand(program: Command): void {
       'restore /backups/tabbat.backup --data-dir /srv/tabbat': 'restore into an empty data folder',
       'restore /backups/tabbat.backup --erasures /srv/tabbat.old':
         'erase people again who were erased after the backup',
+      'restore /backups/tabbat.backup --revocations /copies/revocations.log':
+        'revoke again what was revoked after the backup',
       'restore /backups/tabbat.backup --force --yes': 'replace the data without asking',
     },
   })
 }
 
-async function runRestore(file: string, { force = false, yes, json, erasures }: Options): Promise<void> {
+async function runRestore(file: string, options: Options): Promise<void> {
+  const { force = false, yes, json, erasures } = options
   const config = loadConfig()
   const files = await readErasuresFiles(erasures, toErasureFolder(config))
+  const access = await readRevocationsFiles(options, toErasureFolder(config))
   printDatabase(config)
   await refuseStrayDatabase(config)
   if (force) await requireConfirmation('Replace the data in this database?', yes, 'Nothing was changed.')
-  const { header, counts, place, erasedAgain, missing } = await restore(config, file, force, files)
+  const isApplied = options.revocations !== false
+  const given = { force, files, access, isApplied }
+  const { header, counts, place, erasedAgain, missing, revoked, unnoted } = await restore(config, file, given)
   await rm(join(config.dataDir, ACKNOWLEDGED_FOLDER), { recursive: true, force: true })
   // The restored log may be older than the last checkpoint of this node. This row and the next checkpoint explain it.
   const row = { phase: 'restored', outcome: 'ok', detail: `backup of ${header.created_at}` }
-  const rows = [row, ...toAgainEntries(erasedAgain, 'again after a restore')]
+  const rows = [row, ...toAgainEntries(erasedAgain, 'again after a restore'), ...toRevocationEntries(revoked)]
   await withCommandContext(({ audit }) => audit.record(rows), {
     mustExist: true,
     acceptOlder: true,
     isPrinted: true,
   })
-  warnOfAccess(counts, header.created_at)
+  warnOfAccess(counts, header.created_at, access.length > 0)
   if (json) {
     const database = toDatabaseText(config)
     const again = { erasure_files: files.map((each) => each.file), erased_again: erasedAgain.length }
     const gaps = { erasures_missing: files.length > 0 ? missing : null }
-    return sayJson({ database }, { place, created_at: header.created_at, rows: counts, ...again, ...gaps })
+    const since = {
+      revocation_files: access.map((each) => each.file),
+      revocations: revoked.map(toRevocationJson),
+    }
+    const restored = { place, created_at: header.created_at, rows: counts }
+    return sayJson({ database }, { ...restored, ...again, ...gaps, ...since })
   }
   const { registry = 0, media = 0, api_keys = 0 } = counts
   say(strong(`The backup of ${header.created_at} is restored to ${place}.`))
@@ -77,13 +105,30 @@ async function runRestore(file: string, { force = false, yes, json, erasures }: 
   )
   sayErasures(files, erasedAgain.length, header.created_at)
   if (files.length > 0 && missing > 0) warnOfGaps(missing, header.created_at)
+  if (access.length > 0) sayRevocations(revoked, unnoted)
+}
+
+function sayRevocations(revoked: readonly Applied[], unnoted: number): void {
+  say(`${toCount(revoked.length, 'change')} of access after the backup, by ${REVOCATIONS_FILE}.`)
+  for (const each of revoked) say(`  ${toRevocationText(each)}`)
+  if (unnoted > 0)
+    warn(
+      `${toCount(unnoted, 'revocation')} of the backup ${unnoted === 1 ? 'is' : 'are'} not in ${REVOCATIONS_FILE}: the file was deleted or cut, and later ones may be missing, too. If you have another copy of it, run: tabbat backup revocations FILE`,
+    )
 }
 
 /** A key that was revoked because it was stolen works again after a restore of an older backup. */
-function warnOfAccess({ api_keys = 0, admin_tokens = 0, accounts = 0 }: Counts, backupTime: string): void {
-  if (api_keys + admin_tokens + accounts > 0)
+function warnOfAccess(
+  { api_keys = 0, admin_tokens = 0, accounts = 0 }: Counts,
+  backupTime: string,
+  hasFile: boolean,
+): void {
+  if (api_keys + admin_tokens + accounts === 0) return
+  if (hasFile)
+    warn(`Passwords and second factors are those of ${backupTime}. What was changed later is valid again.`)
+  else
     warn(
-      `API keys, tokens, accounts and second factors are those of ${backupTime}. What was revoked, removed or changed later is valid again. Before you start the servers, check: tabbat keys list, tabbat tokens list, tabbat admin list`,
+      `no ${REVOCATIONS_FILE} was found. API keys, tokens, accounts and second factors are those of ${backupTime}. What was revoked, removed or changed later is valid again. Before you start the servers, check: tabbat keys list, tabbat tokens list, tabbat admin list`,
     )
 }
 
@@ -101,19 +146,29 @@ const warnOfGaps = (missing: number, backupTime: string) =>
     `${toCount(missing, 'erasure')} of the backup ${missing === 1 ? 'is' : 'are'} not in ${ERASURES_FILE}: the file was deleted or cut. Those of the backup hold. If people were erased after ${backupTime} and are not in the file, they are back. If you have another copy of it, run: tabbat person erase-again FILE`,
   )
 
-async function restore(config: Config, file: string, force: boolean, files: readonly ErasuresFile[]) {
+type Given = {
+  readonly force: boolean
+  readonly files: readonly ErasuresFile[]
+  readonly access: readonly SignedFile[]
+  /** Else what was revoked is only shown. */
+  readonly isApplied: boolean
+}
+
+async function restore(config: Config, file: string, { force, files, access, isApplied }: Given) {
   const store = await openStore({ dataDir: config.dataDir, databaseUrl: config.databaseUrl })
   const progress = createProgress()
   try {
     let erasures: Awaited<ReturnType<typeof eraseAgainIn>> = { erasedAgain: [], missing: 0 }
+    let revocations: Revoked = { revoked: [], unnoted: 0 }
     const contents = await restoreBackup(config, store, file, {
       force,
       onProgress: progress.show,
       afterRows: async (inside, keyring) => {
         erasures = await eraseAgainIn(inside, keyring, files)
+        revocations = await revokeAgain(createTables(inside), keyring, access, isApplied)
       },
     })
-    return { ...contents, place: store.place, ...erasures }
+    return { ...contents, place: store.place, ...erasures, ...revocations }
   } finally {
     progress.clear()
     await store.close()

@@ -1,6 +1,7 @@
 import type { KeyObject } from 'node:crypto'
 import type { AuditLog } from '../audit/audit-log.ts'
 import { loadNodeName } from '../audit/chain-claim.ts'
+import { keepRevocationsFile, type RevocationsKeeper } from '../backup/keep-revocations.ts'
 import type { Batches } from '../batches/batches.ts'
 import { openRefreshedCatalogue, type RefreshedCatalogue } from '../catalogue/refresh.ts'
 import type { Config } from '../config/config.ts'
@@ -83,6 +84,8 @@ export type Context = {
   /** The servers of this database. */
   readonly nodes: Nodes
   readonly webhooks: Webhooks
+  /** Notes in a file outside the database what was revoked. */
+  readonly revocations: RevocationsKeeper
   /** About the connections to PostgreSQL. */
   readonly databaseWarnings: readonly string[]
   /** `stopping` is set by the first SIGTERM or SIGINT: the server is no longer ready and finishes its requests. */
@@ -125,6 +128,7 @@ export async function createContext(
   const retention = createRetention(config, { store, audit, keyring, log, workerNumber })
   const cleanupConfig = { ...config, keyring, workerNumber, recent }
   const stopCleanup = startCleanup(log, store, [...forgetting, retention], cleanupConfig)
+  const revocations = keepRevocationsFile({ tables: store, keyring, config, log, workerNumber })
   const context: Omit<Context, 'close'> = {
     config,
     log,
@@ -136,7 +140,7 @@ export async function createContext(
     ...{ rateLimit, certificate, catalogue, registry, guessLimit, audit, idempotency },
     singleFlight: createSingleFlight(),
     local: openLocal(store, keyring, audit),
-    ...{ queue, batches, webhooks },
+    ...{ queue, batches, webhooks, revocations },
     ...{ subjectKey: keyring.subject, pictureKey: keyring['media-url'] },
     toSubjectHash: (kind, number) => toBlindIndexText(keyring.subject, kind, number),
     sources: sourceChain.sources,
@@ -150,11 +154,7 @@ export async function createContext(
   const witness = openContextWitness(config, context, workerNumber)
   return {
     ...context,
-    close: () =>
-      closeAll({
-        ...{ stopQueue, certificate, rateLimit, stopCleanup, nodes, scrub, webhooks, catalogue, sourceChain },
-        ...{ guessLimit, latencies, sourceCalls, requestLog, audit, store, telemetry, batches, witness },
-      }),
+    close: () => closeAll({ ...context, stopQueue, stopCleanup, scrub, requestLog, telemetry, witness }),
   }
 }
 
@@ -172,6 +172,7 @@ type Closing = Pick<
   | 'sourceCalls'
   | 'audit'
   | 'store'
+  | 'revocations'
 > & {
   readonly stopCleanup: () => Promise<void>
   readonly stopQueue: () => Promise<void>
@@ -190,6 +191,7 @@ async function closeAll(parts: Closing): Promise<void> {
   certificate?.close()
   rateLimit?.close?.()
   await Promise.all([stopCleanup(), nodes.close(), webhooks.close()])
+  await parts.revocations.stop()
   await scrub?.close()
   await catalogue.close()
   await sourceChain.close()

@@ -19,6 +19,7 @@ const CARRIED = [
   'queue',
   'request-id',
   'second-factor',
+  'revocation',
 ] as const
 type Carried = (typeof CARRIED)[number]
 

@@ -4,6 +4,7 @@ import { type AccountRow, toAccount } from './account-rows.ts'
 import type { Database } from './database.ts'
 import { createInvitationTable, type InvitationTable, voidResets } from './invitation-table.ts'
 import { createPasskeyTable } from './passkey-table.ts'
+import { noteRemoval } from './removal-table.ts'
 import { createSessionTable, type SessionTable } from './session-table.ts'
 import { createThrottleTable } from './throttle-table.ts'
 
@@ -82,6 +83,7 @@ function createAccountWrites(database: Database) {
     remove: (name: string) =>
       database.transaction(async (inside) => {
         await refuseLastOwner(inside, name)
+        await noteRemoval(inside, 'account', name)
         if ((await inside.prepare('DELETE FROM accounts WHERE name = $1').run(name)) === 0)
           throw toMissingAccount(name)
         await inside.prepare(END_ALL).run(name)

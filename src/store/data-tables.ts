@@ -51,6 +51,7 @@ export const DATA_TABLES = [
   'audit_losses',
   'audit_archives',
   'erasures',
+  'removed_access',
   'witness_states',
   'witness_receipts',
 ] as const

@@ -54,6 +54,7 @@ import { keySpend } from './migrations/0051-key-spend.ts'
 import { keyLifetime } from './migrations/0052-key-lifetime.ts'
 import { records } from './migrations/0053-records.ts'
 import { queueByKey } from './migrations/0054-queue-by-key.ts'
+import { removedAccess } from './migrations/0055-removed-access.ts'
 
 /** `sql` runs on both engines; statements that differ stand under the name of the dialect. */
 type Migration = {
@@ -119,6 +120,7 @@ const MIGRATIONS: readonly Migration[] = [
   keyLifetime,
   records,
   queueByKey,
+  removedAccess,
 ]
 
 /** The schema that this program knows. */

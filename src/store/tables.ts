@@ -23,6 +23,7 @@ import { createPersonTable, type PersonTable } from './person-table.ts'
 import { createQueueTable, type QueueTable } from './queue-table.ts'
 import { createRateTable, type RateTable } from './rate-table.ts'
 import { createRegistryTable, type RegistryTable } from './registry-table.ts'
+import { createRemovalTable, type RemovalTable } from './removal-table.ts'
 import { createRequestTable, type RequestTable } from './request-table.ts'
 import { createReuseTable, type ReuseTable } from './reuse-table.ts'
 import { createReviewTable, type ReviewTable } from './review-table.ts'
@@ -76,6 +77,7 @@ export type Tables = {
   readonly batches: BatchTable
   readonly requests: RequestTable
   readonly witness: WitnessTable
+  readonly removals: RemovalTable
 }
 
 export const createTables = (database: Database): Tables => ({
@@ -116,6 +118,7 @@ export const createTables = (database: Database): Tables => ({
   batches: createBatchTable(database),
   requests: createRequestTable(database),
   witness: createWitnessTable(database),
+  removals: createRemovalTable(database),
 })
 
 /** The methods that write. A server on SQLite runs them in a writer thread, so that the event loop never waits for the disk. */
@@ -156,6 +159,7 @@ export const WRITES: { readonly [Table in keyof Tables]: readonly (keyof Tables[
   batches: ['begin', 'addRows', 'accept', 'breakOff', 'feed', 'stop', 'forget'],
   requests: ['append', 'prune'],
   witness: ['claim', 'release', 'markSent', 'markFailed'],
+  removals: [],
   accounts: [
     'invite',
     'voidInvitation',

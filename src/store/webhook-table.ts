@@ -1,6 +1,7 @@
 import type { EventType } from '../contract/event.ts'
 import type { Database, Row } from './database.ts'
 import { toSharedNow } from './database-clock.ts'
+import { noteRemoval } from './removal-table.ts'
 
 /** Why an endpoint gets nothing: by hand, it answered 410, or it failed for five days. */
 export type DisabledReason = 'operator' | 'gone' | 'failing'
@@ -111,6 +112,7 @@ async function insertInside(inside: Database, endpoint: NewEndpoint, most: numbe
 }
 
 async function removeInside(inside: Database, id: string): Promise<boolean> {
+  await noteRemoval(inside, 'endpoint', id)
   await inside.prepare('DELETE FROM webhook_subscriptions WHERE endpoint_id = $1').run(id)
   return (await inside.prepare('DELETE FROM webhook_endpoints WHERE id = $1').run(id)) > 0
 }

@@ -155,6 +155,7 @@ describe.each(ENGINES)('tabbat doctor on %s', (engine) => {
       checkpoints: expect.stringMatching(/^(warning: The copies lie beside|ok: There is none yet)/),
       witness: expect.stringMatching(/^skipped: None is configured/),
       erasures: 'ok: No person was erased.',
+      revocations: 'ok: Nothing was revoked.',
       backups: expect.stringMatching(/^warning: None was made/),
       sources: 'ok: No vendor is configured.',
       nodes: 'ok: No server is running on this database.',

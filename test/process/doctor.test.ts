@@ -35,7 +35,7 @@ describe('tabbat doctor', () => {
       .map((line) => line.slice(9, 21).trim())
     const local = ['version', 'settings', 'permissions', 'disk', 'archives', 'tls', 'ports', 'proxy']
     const database = ['database', 'clock', 'postgresql', 'connections', 'patroni', 'root key', 'audit rows']
-    const others = ['checkpoints', 'witness', 'erasures', 'backups', 'sources', 'nodes']
+    const others = ['checkpoints', 'witness', 'erasures', 'revocations', 'backups', 'sources', 'nodes']
     expect(names).toEqual([...local, ...database, ...others])
     expect(stdout).toMatch(/^ok {7}backups {6}The last was made on /m)
     expect((await examine(settings)).healthy).toBe(true)
@@ -77,7 +77,13 @@ describe('tabbat doctor', () => {
       expect(stderr).toMatch(/^Database: SQLite .*\n$/)
       const { checks } = JSON.parse(stdout) as { checks: Check[] }
       const failures = checks.filter(({ status: each }) => each === 'failed')
-      expect(failures.map(({ check }) => check)).toEqual(['disk', 'audit rows', 'checkpoints', 'erasures'])
+      expect(failures.map(({ check }) => check)).toEqual([
+        'disk',
+        'audit rows',
+        'checkpoints',
+        'erasures',
+        'revocations',
+      ])
       for (const { text } of failures) expect(text).toContain('EACCES')
       expect([status, checks.at(-1)?.check]).toEqual([1, 'nodes'])
     },

@@ -83,6 +83,23 @@ describeEngines(ENGINES, (engine) => {
       expect(await store.accounts.accept(first.id, toAccount(newName()))).toBe(false)
     })
 
+    it('are remembered when they are removed, each of the same name by its own creation', async () => {
+      const name = await makeAccount()
+      const before = await store.removals.list()
+      await store.accounts.remove(name)
+      const again = toInvitation()
+      await store.accounts.invite(again)
+      await store.accounts.accept(again.id, { ...toAccount(name), createdAt: NOW + 1 })
+      await store.accounts.remove(name)
+      await expect(store.accounts.remove(name)).rejects.toThrow(/no account/)
+      const removed = (await store.removals.list()).slice(before.length)
+      const row = { kind: 'account', id: name, removedAt: expect.any(Number) }
+      expect(removed.toSorted((one, other) => one.createdAt - other.createdAt)).toEqual([
+        { ...row, createdAt: NOW },
+        { ...row, createdAt: NOW + 1 },
+      ])
+    })
+
     it('lose their sessions when the role changes or the account is removed', async () => {
       for (const change of [
         (name: string) => store.accounts.setRole(name, 'operator'),

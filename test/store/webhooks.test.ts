@@ -101,6 +101,7 @@ describeEngines(ENGINES, (engine) => {
       expect(await store.webhooks.enable(id)).toBe(true)
       expect(await store.webhooks.enable(id)).toBe(false)
       expect(await store.webhooks.remove(id)).toBe(true)
+      expect(await store.removals.list()).toMatchObject([{ kind: 'endpoint', id }])
       expect(await store.webhooks.remove(id)).toBe(false)
       expect(await store.webhooks.roll(id, { secret, previousUntil: 1 })).toBe(false)
     })

@@ -15,6 +15,7 @@ import { checkLosses } from './loss-check.ts'
 import { checkNodes } from './node-check.ts'
 import { checkPatroni } from './patroni-check.ts'
 import { checkConnections, checkPostgres } from './postgres-checks.ts'
+import { checkRevocations } from './revocations-check.ts'
 import { checkWitness } from './witness-check.ts'
 
 type Opened = {
@@ -35,6 +36,7 @@ const DATA_CHECKS: Checks<Opened> = {
   checkpoints: async (opened) => checkCheckpoints(opened, await listRunning(opened)),
   witness: checkWitness,
   erasures: checkErasures,
+  revocations: checkRevocations,
   backups: checkBackups,
   sources: checkSources,
   nodes: async (opened) => checkNodes(opened, await listRunning(opened)),
