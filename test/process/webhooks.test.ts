@@ -1,4 +1,8 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'
+import { type AddressInfo, createServer } from 'node:net'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Webhook } from 'standardwebhooks'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -128,6 +132,35 @@ describe('tabbat webhooks', () => {
     expect(stderr).not.toContain('pasted')
   })
 })
+
+it('the receiver of docs/webhooks.md prints the event', async () => {
+  const page = readFileSync('docs/webhooks.md', 'utf8')
+  const [, block = ''] = /```sh\n(export TABBAT_WEBHOOKS_PRIVATE=on\n[\s\S]*?)\n```/.exec(page) ?? []
+  const port = await findFreePort()
+  const pasted = block.replaceAll('3000', String(port)).replaceAll('http://127.0.0.1:8080', server.url)
+  const env = { PATH: process.env.PATH ?? '', HOME: tmpdir(), ...settings }
+  const shell = spawn('bash', ['-c', `${pasted}\nwait`], {
+    env,
+    detached: true,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  let printed = ''
+  for await (const piece of shell.stdout) {
+    printed += piece
+    if (printed.includes('verification.completed')) break
+  }
+  // The shell and the receiver are one group.
+  process.kill(-(shell.pid as number))
+  expect(printed).toMatch(/^verification\.completed ver_\w+ VERIFIED$/m)
+})
+
+async function findFreePort(): Promise<number> {
+  const probe = createServer().listen(0, '127.0.0.1')
+  await once(probe, 'listening')
+  const { port } = probe.address() as AddressInfo
+  probe.close()
+  return port
+}
 
 /** The lists of the catalogue in a file, with a new list. */
 async function writeLists(): Promise<string> {
