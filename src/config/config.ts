@@ -10,6 +10,7 @@ import { readVendors } from '../sources/vendor-reader.ts'
 import { VENDOR_NAMES, VENDORS, type VendorValues } from '../sources/vendors.ts'
 import { listSsoProblems } from './access-settings.ts'
 import { SETTINGS } from './server-settings.ts'
+import { listTelemetryProblems } from './telemetry-settings.ts'
 import { listWitnessProblems } from './witness-settings.ts'
 import { listShareProblems } from './worker-share.ts'
 
@@ -50,7 +51,10 @@ export function loadConfig(environment: Environment = process.env, envFile = '.e
   const { ninSources = [], bvnSources = [], catalogueSources = [] } = values
   const named = new Set<string>([...ninSources, ...bvnSources, ...catalogueSources])
   const vendors = readVendors(named, given, values, problems)
-  problems.push(...listTlsProblems(environment, values.databaseUrl, Object.keys(vendors).length > 0))
+  const { otlpHeaders, oidcClientSecret, witnessToken } = values
+  const sent = [...Object.keys(vendors), otlpHeaders, oidcClientSecret, witnessToken]
+  const sendsCredentials = sent.some((each) => each !== undefined)
+  problems.push(...listTlsProblems(environment, values.databaseUrl, sendsCredentials))
   if (values.catalogueSync !== 'off' && !values.catalogueSources)
     problems.push('TABBAT_CATALOGUE_SYNC needs TABBAT_CATALOGUE_SOURCES, for example vtpass')
   if ((values.tlsCert === undefined) !== (values.tlsKey === undefined))
@@ -64,6 +68,7 @@ export function loadConfig(environment: Environment = process.env, envFile = '.e
       'TABBAT_AUDIT_KEEP needs TABBAT_AUDIT_ARCHIVE_DIR, the folder for the archives: audit rows are never removed without an archive',
     )
   problems.push(...listShareProblems(values), ...listSsoProblems(given), ...listWitnessProblems(values))
+  problems.push(...listTelemetryProblems(given, values))
   if (problems.length > 0) throw new ConfigError(problems)
   const shownSettings = listSettings().map((entry) => toShownSetting(entry, fromEnvironment, fromFile))
   const hasSecrets = shownSettings.some(({ isSecret, origin }) => isSecret && origin === '.env')

@@ -1,6 +1,8 @@
+import type { Environment } from '../settings/read-settings.ts'
 import {
   baseUrl,
   InvalidSetting,
+  isLoopback,
   oneOf,
   plain,
   type Setting,
@@ -55,7 +57,7 @@ export const TELEMETRY_SETTINGS = {
     'OTEL_EXPORTER_OTLP_HEADERS',
     undefined,
     headerPairs,
-    'Headers for the collector, as name=value,name=value, for example an API key.',
+    'Headers for the collector, as name=value,name=value, for example an API key. They need an https address, or a collector on this machine.',
     true,
   ),
   otlpProtocol: setting(
@@ -139,3 +141,19 @@ export const TELEMETRY_SETTINGS = {
     'Whether OpenTelemetry is off even if OTEL_EXPORTER_OTLP_ENDPOINT is set.',
   ),
 } satisfies Record<string, Setting<unknown>>
+
+/** Headers of all signals, or of one, which the libraries read from the environment themselves. */
+const HEADERS = /^OTEL_EXPORTER_OTLP_(\w+_)?HEADERS(_FILE)?$/
+
+type Values = { readonly otlpEndpoint: string | undefined; readonly otelDisabled: 'true' | 'false' }
+
+/** Headers hold API keys, which others on the network could read, as with vendors. */
+export function listTelemetryProblems(given: Environment, { otlpEndpoint, otelDisabled }: Values): string[] {
+  const headers = Object.keys(given).find((name) => HEADERS.test(name))
+  if (headers === undefined || otlpEndpoint === undefined || otelDisabled === 'true') return []
+  const { protocol, hostname } = new URL(otlpEndpoint)
+  if (protocol === 'https:' || isLoopback(hostname)) return []
+  return [
+    `OTEL_EXPORTER_OTLP_ENDPOINT must begin with https://, because ${headers} may hold a secret. Or send to a collector on this machine, or remove the headers`,
+  ]
+}

@@ -44,10 +44,10 @@ function readSettingFile(entry: Setting<unknown>, given: Environment): string | 
 export function listTlsProblems(
   environment: Environment,
   databaseUrl: string | undefined,
-  hasVendors: boolean,
+  sendsCredentials: boolean,
 ): string[] {
   if (environment.NODE_TLS_REJECT_UNAUTHORIZED !== '0') return []
-  if (!hasVendors && (databaseUrl === undefined || !usesTls(databaseUrl))) return []
+  if (!sendsCredentials && (databaseUrl === undefined || !usesTls(databaseUrl))) return []
   return [
     'NODE_TLS_REJECT_UNAUTHORIZED=0 would send credentials to any server that answers: remove it. To trust your own certificate authority, set NODE_EXTRA_CA_CERTS to its certificate',
   ]

@@ -191,6 +191,36 @@ describe('the settings of OpenTelemetry', () => {
     expect(problemsOf({ [name]: value })).toEqual([expect.stringContaining(`${name} ${problem}`)])
   })
 
+  it('refuse headers over plain http to another machine, as for vendors', () => {
+    const endpoint = (url: string, more: Record<string, string>) =>
+      problemsOf({ OTEL_EXPORTER_OTLP_ENDPOINT: url, ...more })
+    const headers = { OTEL_EXPORTER_OTLP_HEADERS: 'api-key=hush' }
+    for (const more of [
+      headers,
+      { OTEL_EXPORTER_OTLP_HEADERS_FILE: writeSettingFile('otlp', 'api-key=hush') },
+      { OTEL_EXPORTER_OTLP_TRACES_HEADERS: 'api-key=hush' },
+    ])
+      for (const url of ['http://collector:4318', 'http://10.0.0.5', 'http://127.0.0.1.example.com']) {
+        const [problem, ...others] = endpoint(url, more)
+        expect(problem).toContain('OTEL_EXPORTER_OTLP_ENDPOINT must begin with https://')
+        expect([problem?.includes('hush'), others]).toEqual([false, []])
+      }
+    for (const url of ['https://collector.example.com', 'http://localhost:4318', 'http://[::1]:4318'])
+      expect(endpoint(url, headers)).toEqual([])
+    expect(endpoint('http://collector:4318', {})).toEqual([])
+    expect(endpoint('http://collector:4318', { ...headers, OTEL_SDK_DISABLED: 'true' })).toEqual([])
+    expect(problemsOf(headers)).toEqual([])
+  })
+
+  it('refuse headers if no certificate would be checked', () => {
+    const [problem] = problemsOf({
+      OTEL_EXPORTER_OTLP_ENDPOINT: 'https://collector.example.com',
+      OTEL_EXPORTER_OTLP_HEADERS: 'api-key=hush',
+      NODE_TLS_REJECT_UNAUTHORIZED: '0',
+    })
+    expect(problem).toContain('NODE_TLS_REJECT_UNAUTHORIZED=0 would send credentials')
+  })
+
   it('that are not known are listed if it is in use', () => {
     expect(at({ OTEL_LOG_LEVEL: 'debug' }).unknownSettings).toEqual(['OTEL_LOG_LEVEL'])
     expect(loadConfig({ OTEL_LOG_LEVEL: 'debug' }, '').unknownSettings).toEqual([])
