@@ -3,7 +3,8 @@ import { chmodSync, copyFileSync, mkdirSync, readFileSync, rmSync, statSync, wri
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { inject } from 'postject'
-import { bundle, listAssetFiles, listWorkers, MAIN, ROOT, toLicences } from './bundle.ts'
+import { bundle, listAssetFiles, listPackageFolders, listWorkers, MAIN, ROOT, toLicences } from './bundle.ts'
+import { listConsoleFolders, toNodeComponent, toSbom } from './sbom.ts'
 
 /** Node.js searches its own file for this marker to find the embedded application. */
 const FUSE = 'NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2'
@@ -11,6 +12,7 @@ const FUSE = 'NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2'
 const { out } = parseArgs({ options: { out: { type: 'string', default: join(ROOT, 'dist') } } }).values
 const NAME = `tabbat-${process.platform}-${process.arch}`
 const BINARY = join(out, NAME)
+const SBOM = join(out, `sbom-${process.platform}-${process.arch}.cdx.json`)
 const WORK = join(out, 'binary-parts')
 
 /** One CommonJS file: nothing can be imported from inside the executable. */
@@ -22,7 +24,9 @@ rmSync(WORK, { recursive: true, force: true })
 mkdirSync(WORK, { recursive: true })
 const built = [await toFile(MAIN, 'main.cjs')]
 for (const [name, file] of listWorkers()) built.push(await toFile(file, `${name}.cjs`))
-writeFileSync(join(WORK, 'LICENSES.txt'), toLicences(built))
+const folders = [...listPackageFolders(built), ...listConsoleFolders()]
+writeFileSync(join(WORK, 'LICENSES.txt'), toLicences(folders))
+writeFileSync(SBOM, toSbom(folders, [toNodeComponent()]))
 
 const assets = Object.fromEntries([
   ...listAssetFiles().map((path) => [path, join(ROOT, path)]),

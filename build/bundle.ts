@@ -1,6 +1,6 @@
 import { globSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { type OutputOptions, type Plugin, type RolldownOutput, rolldown } from 'rolldown'
+import { type InputOptions, type OutputOptions, type Plugin, type RolldownOutput, rolldown } from 'rolldown'
 import { WORKER_THREADS } from '../src/assets/worker-thread.ts'
 
 export const ROOT = dirname(import.meta.dirname)
@@ -35,18 +35,20 @@ const bundledRequire: Plugin = {
       : null,
 }
 
+export const toRolldownOptions = (input: string | Record<string, string>): InputOptions => ({
+  input,
+  platform: 'node',
+  // The optional native client of pg, which is not used.
+  external: ['pg-native'],
+  plugins: [bundledRequire],
+  logLevel: 'warn',
+})
+
 export async function bundle(
   input: string | Record<string, string>,
   output: OutputOptions,
 ): Promise<RolldownOutput> {
-  const build = await rolldown({
-    input,
-    platform: 'node',
-    // The optional native client of pg, which is not used.
-    external: ['pg-native'],
-    plugins: [bundledRequire],
-    logLevel: 'warn',
-  })
+  const build = await rolldown(toRolldownOptions(input))
   try {
     return await build.write({ sourcemap: true, ...output })
   } finally {
@@ -54,19 +56,22 @@ export async function bundle(
   }
 }
 
-/** The licence texts of all bundled packages. */
-export function toLicences(outputs: readonly RolldownOutput[]): string {
+/** The folders of the packages whose modules were bundled. */
+export function listPackageFolders(outputs: readonly RolldownOutput[]): string[] {
   const modules = outputs.flatMap(({ output }) =>
     output.flatMap((file) => ('moduleIds' in file ? file.moduleIds : [])),
   )
-  const folders = new Set(
-    modules.flatMap((id) => /^.*\/node_modules\/(?:@[^/]+\/)?[^/]+(?=\/)/.exec(id)?.[0] ?? []),
-  )
-  return [...folders]
+  return [
+    ...new Set(modules.flatMap((id) => /^.*\/node_modules\/(?:@[^/]+\/)?[^/]+(?=\/)/.exec(id)?.[0] ?? [])),
+  ]
+}
+
+/** The licence texts of packages. */
+export const toLicences = (folders: readonly string[]): string =>
+  folders
     .map((folder) => toLicence(folder))
     .sort()
     .join(`\n${'-'.repeat(80)}\n\n`)
-}
 
 function toLicence(folder: string): string {
   const { name, version, license } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as {

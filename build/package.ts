@@ -1,6 +1,7 @@
 import { cpSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { bundle, listAssetFiles, listWorkers, MAIN, ROOT, toLicences } from './bundle.ts'
+import { bundle, listAssetFiles, listPackageFolders, listWorkers, MAIN, ROOT, toLicences } from './bundle.ts'
+import { listConsoleFolders, toSbom } from './sbom.ts'
 
 const DIST = join(ROOT, 'dist')
 
@@ -12,5 +13,7 @@ const built = await bundle(
   { dir: DIST, format: 'esm', entryFileNames: '[name].js', chunkFileNames: '[name]-[hash].js' },
 )
 for (const path of listAssetFiles()) cpSync(join(ROOT, path), join(DIST, 'assets', path))
-writeFileSync(join(DIST, 'LICENSES.txt'), toLicences([built]))
+const folders = [...listPackageFolders([built]), ...listConsoleFolders()]
+writeFileSync(join(DIST, 'LICENSES.txt'), toLicences(folders))
+writeFileSync(join(DIST, 'sbom.cdx.json'), toSbom(folders))
 process.stdout.write(`dist/: ${built.output.length} files\n`)

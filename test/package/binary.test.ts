@@ -1,11 +1,12 @@
 import { execFileSync } from 'node:child_process'
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { describeInstalled } from './installed.ts'
 
 let folder = ''
+const SBOM = `sbom-${process.platform}-${process.arch}.cdx.json`
 const toFile = () => join(folder, 'bin', `tabbat-${process.platform}-${process.arch}`)
 
 beforeAll(() => {
@@ -19,7 +20,16 @@ describe('the single executable, in an empty folder with an empty PATH', () => {
   it('writes nothing where it is installed', () => {
     execFileSync(toFile(), ['--version'])
     expect(readdirSync(folder)).toEqual(['bin'])
-    expect(readdirSync(join(folder, 'bin'))).toHaveLength(1)
+    expect(readdirSync(join(folder, 'bin')).toSorted()).toEqual([SBOM, basename(toFile())])
+  })
+
+  it('has a list beside it of the libraries inside, and of Node.js', () => {
+    const { components } = JSON.parse(readFileSync(join(folder, 'bin', SBOM), 'utf8')) as {
+      components: { name: string; version: string }[]
+    }
+    const names = components.map(({ name }) => name)
+    expect(names).toEqual(expect.arrayContaining(['pg', 'undici', 'preact', 'commander', 'node']))
+    expect(components.find(({ name }) => name === 'node')?.version).toBe(process.versions.node)
   })
 
   describeInstalled(() => ({ file: toFile(), cwd: folder }), { PATH: '' })

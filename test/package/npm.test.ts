@@ -30,5 +30,42 @@ describe('installed with npm install -g', () => {
     expect(Object.keys(scripts).filter((name) => forbidden.includes(name))).toEqual([])
   })
 
+  it('lists every library that is inside, with its version', () => {
+    const dist = join(folder, 'prefix/lib/node_modules/tabbat/dist')
+    const { components } = JSON.parse(readFileSync(join(dist, 'sbom.cdx.json'), 'utf8')) as {
+      components: { name: string; version: string; purl: string }[]
+    }
+    const listed = components.map(({ name, version }) => `${name} ${version}`)
+    // The source maps say which files went into the bundle; the page has none.
+    const sources = globSync('*.map', { cwd: dist }).flatMap(
+      (file) => (JSON.parse(readFileSync(join(dist, file), 'utf8')) as { sources: string[] }).sources,
+    )
+    const folders = sources.flatMap(
+      (path) => /node_modules\/(?:.*\/node_modules\/)?(?:@[^/]+\/)?[^/]+/.exec(path)?.[0] ?? [],
+    )
+    const console = ['preact', 'uplot', '@picocss/pico', '@simplewebauthn/browser', 'qr']
+    const bundled = [...new Set([...folders, ...console.map((name) => `node_modules/${name}`)])].map(
+      (path) => {
+        const { name, version } = JSON.parse(readFileSync(`${path}/package.json`, 'utf8')) as Record<
+          string,
+          string
+        >
+        return `${name} ${version}`
+      },
+    )
+    expect(bundled.length).toBeGreaterThan(40)
+    expect(bundled.filter((each) => !listed.includes(each))).toEqual([])
+    expect(listed.filter((each) => !bundled.includes(each))).toEqual([])
+    const licences = readFileSync(join(dist, 'LICENSES.txt'), 'utf8')
+    expect(components.filter(({ name, version }) => !licences.includes(`${name} ${version} (`))).toEqual([])
+    expect(new Set(components.map(({ purl }) => purl)).size).toBe(components.length)
+  })
+
+  it('has the same list when it is made again, without a build', () => {
+    const dist = join(folder, 'prefix/lib/node_modules/tabbat/dist')
+    execFileSync(process.execPath, ['build/sbom.ts'], { stdio: 'ignore' })
+    expect(readFileSync('dist/sbom.cdx.json', 'utf8')).toBe(readFileSync(join(dist, 'sbom.cdx.json'), 'utf8'))
+  })
+
   describeInstalled(() => ({ file: join(folder, 'prefix/bin/tabbat'), cwd: folder }))
 })
