@@ -2,6 +2,7 @@ import type { Socket } from 'node:net'
 import { Agent, buildConnector, type Dispatcher } from 'undici'
 import { afterRunning } from '../telemetry/running-clock.ts'
 import { type Progress, SlowConnection } from './http-failure.ts'
+import { dropInformational } from './http-informational.ts'
 import { lookupPublic } from './public-address.ts'
 
 const CONNECT_MS = 2000
@@ -44,6 +45,7 @@ function createConnect(trusted: boolean): buildConnector.connector {
     // buildConnector returns the socket; its type does not declare that.
     const socket = connect(options, (...result) => {
       cancel()
+      if (result[1]) dropInformational(result[1])
       done(...result)
     }) as unknown as Socket
     const cancel = afterRunning(CONNECT_MS, () => socket.destroy(new SlowConnection()))

@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer'
 import { withDeadline } from './deadline.ts'
 import { openClient, type RawReply } from './http-client.ts'
 import { type Progress, toSourceError } from './http-failure.ts'
@@ -58,7 +59,7 @@ export function openHttp(options: HttpOptions): Http {
       const retryAfterMs = readRetryAfterMs(reply)
       if (retryAfterMs !== undefined) onRetryAfter?.(retryAfterMs)
       const bytes = await readBody(source, reply)
-      return toReply(source, reply.statusCode, bytes)
+      return toReply(source, reply, bytes)
     } catch (error) {
       throw toSourceError(source, error, progress, signal.aborted)
     }
@@ -149,11 +150,24 @@ async function readBody(source: string, { headers, body }: RawReply): Promise<Bu
   return Buffer.concat(pieces)
 }
 
-function toReply(source: string, status: number, bytes: Buffer): HttpReply {
+function toReply(source: string, { statusCode: status, headers }: RawReply, bytes: Buffer): HttpReply {
   try {
-    return { status, body: JSON.parse(bytes.toString()) }
+    return { status, body: JSON.parse(decode(bytes, headers['content-type'])) }
   } catch {
     if (status >= 200 && status < 300) throw new SourceError(source, 'bad_response', { problem: 'not_json' })
     return { status, body: undefined }
+  }
+}
+
+/**
+ * JSON is UTF-8, with or without a byte order mark. Another character set counts only if the bytes are not UTF-8: servers declare
+ * ISO-8859-1 without using it. Bytes that cannot be read become U+FFFD: see `toText`.
+ */
+function decode(bytes: Buffer, contentType: string | string[] | undefined): string {
+  const declared = isUtf8(bytes) ? undefined : /charset="?([\w.:-]+)/i.exec(String(contentType))?.[1]
+  try {
+    return new TextDecoder(declared).decode(bytes)
+  } catch {
+    return new TextDecoder().decode(bytes)
   }
 }

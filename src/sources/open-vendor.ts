@@ -68,6 +68,8 @@ function withRules(source: Source, attemptMs: number): Source {
         }
         const lists = await fetchCatalogue(current, { ...call, onReply })
         refuseContradiction(name, isContradicted)
+        if (JSON.stringify(lists).includes('\ufffd'))
+          throw new SourceError(name, 'bad_response', { problem: 'unknown_shape' })
         return lists
       },
     }),

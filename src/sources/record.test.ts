@@ -6,6 +6,15 @@ it('joins the lines of an address, and ignores nested lists', () => {
   expect(toText(['a', ['b']])).toBe('a')
 })
 
+it.each(['Zo\ufffd', '\ud800', 'a\udc00b'])('hides %j, which cannot be read', (text) => {
+  expect(toText(text)).toBe('****')
+  expect(toText([text, 'Lagos'])).toBe('**** Lagos')
+})
+
+it('cuts a long text between two characters', () => {
+  expect(toText(`${'x'.repeat(499)}😀`)).toBe('x'.repeat(499))
+})
+
 it('survives deeply nested lists', () => {
   const deep = JSON.parse(`${'['.repeat(200_000)}${']'.repeat(200_000)}`)
   expect(toText(deep)).toBe('')

@@ -109,15 +109,20 @@ export function toText(value: unknown): string {
     .slice(0, LONGEST_TEXT)
 }
 
+/** What is left of a character of two units that was cut at the end. */
+const HALF_CHARACTER = /[\ud800-\udbff]$/
+
 function toPlainText(value: unknown): string {
   if (typeof value === 'number') return Number.isFinite(value) ? String(value) : ''
   if (typeof value !== 'string') return ''
+  // A masked value stays masked, with a fixed length that reveals nothing. A damaged one cannot be shown either.
+  if (value.includes('\ufffd') || !value.isWellFormed()) return HIDDEN
   const text = value
     // biome-ignore lint/suspicious/noControlCharactersInRegex: they are removed.
     .replace(/[\u0000-\u001f\u007f-\u009f]+/g, ' ')
     .trim()
     .slice(0, LONGEST_TEXT)
-  // A masked value stays masked, with a fixed length that reveals nothing.
+    .replace(HALF_CHARACTER, '')
   return /^\*+$/.test(text) ? HIDDEN : text
 }
 

@@ -122,3 +122,72 @@ describe('a connection that is never accepted', () => {
     })
   })
 })
+
+describe('an informational answer before the answer', () => {
+  const BODY = '{"a":"b"}'
+  const ANSWER = `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${BODY.length}\r\n\r\n${BODY}`
+  const CONTINUE = 'HTTP/1.1 100 Continue\r\n\r\n'
+  /** Sends these pieces one by one, for every request of a connection. */
+  const openServer = async (pieces: readonly string[]) => {
+    const server = createServer((socket) => {
+      socket.setNoDelay(true).on('error', () => {})
+      const send = async () => {
+        for (const piece of pieces) {
+          socket.write(piece)
+          await new Promise(setImmediate)
+        }
+      }
+      socket.on('data', () => void send())
+    })
+    return `http://127.0.0.1:${await listen(server)}`
+  }
+
+  it.each<[string, readonly string[]]>([
+    ['100 in its own packet', [CONTINUE, ANSWER]],
+    ['100 in the same packet', [CONTINUE + ANSWER]],
+    ['100 twice', [CONTINUE, CONTINUE, ANSWER]],
+    ['100 of HTTP/1.0, without a reason', ['HTTP/1.0 100\r\n\r\n', ANSWER]],
+    ['100 with headers', [CONTINUE.replace('\r\n\r\n', '\r\nx: HTTP/1.1 100 y\r\n\r\n'), ANSWER]],
+    ['100 byte by byte', [...(CONTINUE + ANSWER)]],
+    [
+      '102 and 103',
+      ['HTTP/1.1 102 Processing\r\n\r\n', 'HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n', ANSWER],
+    ],
+    ['103 and 100', ['HTTP/1.1 103 Early Hints\r\n\r\n', CONTINUE, ANSWER]],
+    ['none', [ANSWER]],
+    ['none, byte by byte', [...ANSWER]],
+  ])('is no failure: %s', async (_what, pieces) => {
+    const { send } = openClient(await openServer(pieces))
+    const { signal } = new AbortController()
+    // The connection is used again.
+    for (let index = 0; index < 3; index++)
+      expect(await send({ method: 'POST', path: '/', body: { index } }, { signal })).toEqual({
+        status: 200,
+        body: JSON.parse(BODY),
+      })
+  })
+
+  it('is a failure without an answer behind it', async () => {
+    const port = await listen(createServer((socket) => void socket.on('data', () => socket.end(CONTINUE))))
+    await expect(request(`http://127.0.0.1:${port}`)).rejects.toMatchObject({ problem: 'cut_off' })
+  })
+})
+
+describe('the text of an answer', () => {
+  const openServer = async (body: Buffer, type: string) =>
+    `http://127.0.0.1:${await listen(
+      createHttpServer((_request, response) => response.writeHead(200, { 'content-type': type }).end(body)),
+    )}`
+  const JSON_TYPE = 'application/json'
+
+  it.each([
+    ['UTF-8', Buffer.from('{"a":"Ọlá"}'), JSON_TYPE, 'Ọlá'],
+    ['UTF-8 with a byte order mark', Buffer.from('\ufeff{"a":"Ọlá"}'), JSON_TYPE, 'Ọlá'],
+    ['UTF-8 declared as another', Buffer.from('{"a":"Ọlá"}'), `${JSON_TYPE}; charset=ISO-8859-1`, 'Ọlá'],
+    ['ISO-8859-1', Buffer.from('{"a":"Zoë"}', 'latin1'), `${JSON_TYPE};charset="iso-8859-1"`, 'Zoë'],
+    ['not declared', Buffer.from('{"a":"Zoë"}', 'latin1'), JSON_TYPE, 'Zo\ufffd'],
+    ['an unknown one', Buffer.from('{"a":"Zoë"}', 'latin1'), `${JSON_TYPE}; charset=x-none`, 'Zo\ufffd'],
+  ])('is read as it is written: %s', async (_what, body, type, text) => {
+    expect(await request(await openServer(body, type))).toEqual({ status: 200, body: { a: text } })
+  })
+})
