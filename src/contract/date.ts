@@ -1,4 +1,4 @@
-import { DAY_MS } from './time.ts'
+import { DAY_MS, MINUTE_MS, toLagosDate } from './time.ts'
 
 /** A calendar day, without a time zone. */
 export type Day = { readonly year: number; readonly month: number; readonly day: number }
@@ -35,8 +35,8 @@ type Spelling = readonly [pattern: RegExp, year: number, month: number, day: num
 const SPELLINGS: readonly Spelling[] = [
   // 05-01-1990, 5/1/1990, 5.1.90: the day comes first.
   [/^(\d{1,2})([-/.])(\d{1,2})\2(\d{4}|\d{2})$/, 4, 3, 1],
-  // 1990-01-05, 1990/01/05, 1990-01-05T00:00:00Z, 1990-01-05 00:00:00
-  [/^(\d{4})([-/.])(\d{1,2})\2(\d{1,2})(?:[T ][\d:.+Z-]*)?$/, 1, 3, 4],
+  // 1990-01-05, 1990/01/05, 1990-01-05T00:00:00, 1990-01-05 00:00:00.000
+  [/^(\d{4})([-/.])(\d{1,2})\2(\d{1,2})(?:[T ][\d:.]*)?$/, 1, 3, 4],
   // 05-Jan-1990, 05-JAN-90, 5 January 1990, 5th January, 1990
   [/^(\d{1,2})(?:st|nd|rd|th)?[-/ ]([a-z]{3,9})\.?(?:[-/ ]|, )(\d{4}|\d{2})$/i, 3, 2, 1],
   // January 5, 1990, Jan 5 1990
@@ -45,6 +45,8 @@ const SPELLINGS: readonly Spelling[] = [
 
 /** Reads a day in any of the common spellings; undefined when it does not exist or lies in the future. */
 export function readDay(text: string, now = new Date()): Day | undefined {
+  const lagosDate = readTimestamp(text)
+  if (lagosDate !== undefined) return readDay(lagosDate, now)
   for (const [pattern, year, month, day] of SPELLINGS) {
     const found = pattern.exec(text)
     if (!found) continue
@@ -56,6 +58,18 @@ export function readDay(text: string, now = new Date()): Day | undefined {
     return isPastDay(read, now) ? read : undefined
   }
   return undefined
+}
+
+const TIMESTAMP = /^(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d)(?::\d\d(?:\.\d{1,9})?)? ?(?:Z|([+-])(\d\d):?(\d\d)?)$/i
+
+/** The date in Lagos of a time with a zone: a vendor that stores midnight in Lagos sends 23:00 of the day before, in UTC. */
+function readTimestamp(text: string): string | undefined {
+  const [, day, time, sign, hours = '0', minutes = '0'] = TIMESTAMP.exec(text) ?? []
+  if (day === undefined) return undefined
+  const at = Date.parse(`${day}T${time}:00Z`)
+  if (Number.isNaN(at)) return undefined
+  const offset = (Number(hours) * 60 + Number(minutes)) * MINUTE_MS
+  return toLagosDate(sign === '-' ? at + offset : at - offset)
 }
 
 export const isSameDay = (one: Day, other: Day) =>
