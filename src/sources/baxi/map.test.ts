@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { createReader } from '../wire.ts'
 import reply from './fixtures/multichoice-list.json' with { type: 'json' }
-import { toPackages, toTv } from './map.ts'
+import { toPackages, toSpectranet, toTv } from './map.ts'
 import { Envelope, Packages } from './wire.ts'
 
 const read = () => toPackages(createReader('baxi', Packages)(createReader('baxi', Envelope)(reply).data))
@@ -24,4 +24,18 @@ it('converts the add-ons of each product to the products of each add-on', () => 
     products: read(),
     add_ons: [{ ...addOn, products: ['COMPE36', 'NLTESE36'] }],
   })
+})
+
+it('does not list a voucher of which none can be bought', () => {
+  const pins = [0, '0', ' 00 ', -1, false].map((available, index) => ({
+    amount: 100 + index,
+    description: 'x',
+    available,
+  }))
+  const sold = [1, '100', null, undefined, 'many'].map((available, index) => ({
+    amount: 200 + index,
+    available,
+  }))
+  const { bundles } = toSpectranet({ internet: [], tv: [] }, [...pins, ...sold])
+  expect(bundles.map(({ price }) => price)).toEqual(['200', '201', '202', '203', '204'])
 })

@@ -48,12 +48,15 @@ export function toSmile(current: CatalogueFiles, bundles: Static<typeof Bundles>
   return toInternet(current, 'smile', items)
 }
 
+/** Whether it says that none can be bought. */
+const isSoldOut = (available: unknown) => /^\s*(0+|-\d+|false|no)\s*$/i.test(String(available))
+
 /** Vouchers have no codes: a voucher with a known label or price keeps its code in our catalogue. */
 export function toSpectranet(current: CatalogueFiles, pins: Static<typeof Pins>): InternetFile {
   const known = findInternet(current, 'spectranet')?.bundles ?? []
-  const items = pins.flatMap(({ amount, description }) => {
+  const items = pins.flatMap(({ amount, description, available }) => {
     const price = toPrice(NAME, amount)
-    if (price === undefined) return []
+    if (price === undefined || isSoldOut(available)) return []
     const label = typeof description === 'string' && description.trim() !== '' ? description : undefined
     const same =
       known.find((bundle) => bundle.description === label) ?? known.find((bundle) => bundle.price === price)

@@ -18,5 +18,5 @@ export const Bundles = Type.Array(
   objectWith({ datacode: anyValue, name: Type.String(), price: anyValue, validity: anyValue }),
 )
 
-/** Vouchers. The amount is both value and price. */
-export const Pins = Type.Array(objectWith({ amount: anyValue, description: anyValue }))
+/** Vouchers. The amount is both value and price; `available` is how many can be bought. */
+export const Pins = Type.Array(objectWith({ amount: anyValue, description: anyValue, available: anyValue }))
