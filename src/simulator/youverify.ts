@@ -41,7 +41,8 @@ export const youverify: VendorScript = {
     if (isUnknown(id)) return success({ ...toFrame(id, type), status: 'not_found', reason: CANARY })
     const idNumber = fault === 'wrong_person' ? toOtherNumber(id) : id
     const person = type === 'bvn' ? toBvnData(id, fault) : toNinData(id, fault)
-    const data = { ...toFrame(idNumber, type), status: 'found', reason: null, ...person }
+    const virtual = type === 'vnin' ? { vNIN: idNumber, vNINUserId: 'sim', agentId: 'sim' } : {}
+    const data = { ...toFrame(idNumber, type), status: 'found', reason: null, ...person, ...virtual }
     return success(data, fault !== 'contradictory')
   },
 }

@@ -3,7 +3,7 @@ import type { NinRecord } from '../contract/nin.ts'
 import { toLocalPhone } from '../contract/phone.ts'
 import { splitPhones, UNREADABLE } from '../contract/recorded-phones.ts'
 import { isVirtualNin, toCanonicalNin } from '../contract/virtual-nin.ts'
-import { toText } from './record.ts'
+import { toNumber } from './record.ts'
 import { type Answer, SourceError } from './source.ts'
 import type { SourceProblem } from './source-problem.ts'
 
@@ -27,15 +27,20 @@ export function requirePerson<T extends NinRecord | BvnRecord>(
   return { ...answer, record: { ...record, personal_info: selectPhones(source, info, requested.phone) } }
 }
 
-/** The answer to a virtual NIN may have the NIN behind it. A virtual NIN that it repeats must be the requested one. */
+/**
+ * The answer to a virtual NIN may have the NIN behind it, if it repeats the virtual NIN, or if the vendor does not always do that. A
+ * virtual NIN that it repeats must be the requested one.
+ */
 function isAbout<T extends NinRecord | BvnRecord>(
-  { record, virtualNin }: Found<T>,
+  { record, virtualNin, mayOmitVirtualNin }: Found<T>,
   requested: string,
 ): boolean {
   const number = 'nin_number' in record ? record.nin_number : record.bvn_number
   if (!isVirtualNin(requested)) return number === requested
-  const repeated = toCanonicalNin(toText(virtualNin))
-  return (repeated === '' || repeated === requested) && (number === requested || /^\d{11}$/.test(number))
+  const repeated = toCanonicalNin(toNumber(virtualNin))
+  if (repeated !== '' && repeated !== requested) return false
+  const isNin = /^\d{11}$/.test(number)
+  return number === requested || (isNin && (repeated === requested || mayOmitVirtualNin === true))
 }
 
 type Phones = { readonly phone_number: string; readonly phone_number_2?: string | null }

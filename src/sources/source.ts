@@ -18,6 +18,8 @@ export type Answer<T> =
       readonly reference?: unknown
       /** The virtual NIN that the vendor's answer repeats: it must be the requested one. */
       readonly virtualNin?: unknown
+      /** The answer to a virtual NIN may have the NIN behind it alone, by the vendor's documents. */
+      readonly mayOmitVirtualNin?: true
     }
   | {
       readonly found: false

@@ -52,7 +52,10 @@ describe.each(IDENTITY_VENDORS.map((script) => [script.name, script] as const))(
     const { vendors } = loadConfig(vendor.settings, '')
     return openVendor(name as VendorName, { vendors, allowPrivate: false, attemptMs })
   }
-  afterEach(() => vendor.fail(undefined))
+  afterEach(() => {
+    vendor.fail(undefined)
+    vendor.alter(undefined)
+  })
   afterAll(async () => {
     await source.close?.()
     await impatient.close?.()
@@ -152,6 +155,21 @@ describe.each(IDENTITY_VENDORS.map((script) => [script.name, script] as const))(
         if (answer?.found) expect(answer.record).toMatchObject({ watchlisted: 'YES' })
         else expect(answer).toMatchObject({ found: false, watchlisted: true })
       })
+
+    if (kind === 'vnin')
+      it.each(['12345678901', 'AB012345678911YZ', '', null])(
+        'is not found when the answer has %j in place of the virtual NIN',
+        async (other) => {
+          vendor.alter((body) =>
+            JSON.parse(JSON.stringify(body, (_field, value) => (value === NUMBER ? other : value))),
+          )
+          const answer = findIt(NUMBER, PHONE)
+          // The documents of the others say that they always repeat it.
+          const mayOmit = ['dojah', 'prembly'].includes(name) && !other
+          if (mayOmit) expect(await answer).toMatchObject({ found: true })
+          else expect(await toFailure(answer)).toMatchObject({ problem: 'wrong_person' })
+        },
+      )
 
     it('reports an error that comes with HTTP status 200', async () => {
       expect(['bad_response', 'unreachable']).toContain((await failure('error_in_200')).reason)

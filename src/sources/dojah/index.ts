@@ -35,7 +35,8 @@ export const create: CreateSource<typeof settings> = (
       if (status !== 200) throw toStatusError(name, status, body)
       const reply = readNin(body)
       const { reference, vnin: virtualNin } = reply.entity
-      return { found: true, record: toNinRecord(reply, nin), reference, virtualNin }
+      const record = toNinRecord(reply, nin)
+      return { found: true, record, reference, virtualNin, mayOmitVirtualNin: true }
     },
     findBvn: async ({ bvn }, call) => {
       const answer = await send({ method: 'GET', path: bvnPath, query: { bvn }, headers }, call)

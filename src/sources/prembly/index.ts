@@ -57,8 +57,9 @@ export const create: CreateSource<typeof settings> = (
       const { verification, nin_data, data } = readNin(body)
       const person = readNinData(nin_data ?? data)
       const record = toNinRecord(person, nin)
-      const { vnin, vNIN } = person
-      return { found: true, record, reference: verification?.reference, virtualNin: firstGiven(vnin, vNIN) }
+      const virtualNin = firstGiven(person.vnin, person.vNIN)
+      const reference = verification?.reference
+      return { found: true, record, reference, virtualNin, mayOmitVirtualNin: true }
     },
     findBvn: async ({ bvn }, call) => {
       const { body, code } = await lookUp(bvnPath, { number: bvn }, call)

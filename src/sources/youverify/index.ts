@@ -58,7 +58,7 @@ export const create: CreateSource<typeof settings> = (
       const reply = readNin(body)
       const { id: reference } = reply.data
       return isFound(reply.data)
-        ? { found: true, record: toNinRecord(reply), reference }
+        ? { found: true, record: toNinRecord(reply), reference, virtualNin: reply.data.vNIN }
         : { found: false, reference }
     },
     findBvn: async ({ bvn }, call) => {

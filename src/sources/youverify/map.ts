@@ -1,13 +1,13 @@
 import type { BvnRecord } from '../../contract/bvn.ts'
 import type { NinRecord } from '../../contract/nin.ts'
 import type { Static } from '../../contract/schema.ts'
-import { completeBvn, completeNin, toNumber } from '../record.ts'
+import { completeBvn, completeNin, firstGiven, toNumber } from '../record.ts'
 import type { BvnReply, NinReply } from './wire.ts'
 
 export const toNinRecord = ({ data }: Static<typeof NinReply>): NinRecord =>
   completeNin({
     // A virtual NIN is repeated in its place.
-    nin_number: toNumber(data.idNumber).toUpperCase(),
+    nin_number: toNumber(firstGiven(data.idNumber, data.vNIN)).toUpperCase(),
     personal_info: {
       first_name: data.firstName,
       middle_name: data.middleName,

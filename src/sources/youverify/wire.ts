@@ -41,7 +41,7 @@ const person = optionalFields(
 export const NinReply = objectWith({
   data: objectWith({
     ...person.properties,
-    ...optionalFields('religion', 'nokState', 'birthLGA', 'birthState', 'birthCountry').properties,
+    ...optionalFields('vNIN', 'religion', 'nokState', 'birthLGA', 'birthState', 'birthCountry').properties,
     address,
   }),
 })
