@@ -155,6 +155,21 @@ describe.skipIf(!CHROMIUM)('a user of the console', () => {
     await page.getByRole('region', { name: 'Keys', exact: true }).getByRole('row', { name: /shop/ }).waitFor()
   })
 
+  it('sees which fields a key hides with another field', async () => {
+    const { page } = await open()
+    await acceptInvitation(page, await server.invite('operator'), 'bola')
+    await go(page, 'Keys')
+    await page.getByRole('button', { name: 'Create key' }).click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByText('Fields in responses').click()
+    const derived = dialog.getByRole('checkbox', { name: 'formatted date of birth' })
+    expect([await derived.isChecked(), await derived.isEnabled()]).toEqual([true, true])
+    await dialog.getByRole('checkbox', { name: 'Date of birth', exact: true }).uncheck()
+    await dialog.getByText('hidden with date of birth').waitFor()
+    expect([await derived.isChecked(), await derived.isEnabled()]).toEqual([false, false])
+    await dialog.getByText('"formatted_date_of_birth": "****"').waitFor()
+  })
+
   it('as an owner sees the sessions of an account, ends them, and resets a lost second factor', async () => {
     const [owner, person] = [await open(), await open()]
     await acceptInvitation(person.page, await server.invite('viewer'), 'chidi')
