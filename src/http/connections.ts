@@ -1,5 +1,6 @@
 import type { IncomingMessage, Server } from 'node:http'
 import type { Socket } from 'node:net'
+import { runningNow } from '../telemetry/running-clock.ts'
 import { type Connection, type ConnectionLimits, isResponseDue } from './connection.ts'
 import { readInTurns } from './read-in-turns.ts'
 import { createUnauthenticatedConnections } from './unauthenticated-connections.ts'
@@ -80,7 +81,8 @@ export function watchConnections(server: Server, limits: ConnectionLimits): Conn
       else if (waitedMs > LATE_MS || unreadMs > LATE_MS) late.push(connection)
     }
   }
-  const timer = setInterval(() => check(performance.now()), CHECK_MS).unref()
+  // While our process stands still, a body may arrive and is not read.
+  const timer = setInterval(() => check(runningNow()), CHECK_MS).unref()
   return {
     find: (socket) => all.get(socket),
     begin: (message) => {

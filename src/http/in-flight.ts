@@ -49,14 +49,21 @@ export function createInFlight({ all, perKey, countNodes = () => 1 }: InFlightLi
   }
 }
 
+/** Below this share of processor time, the process was stopped and not busy: that is no load. */
+const LEAST_BUSY = 0.1
+
 /** A timer that fires late shows how long the event loop was blocked. */
 function watchEventLoopLag() {
   let lagMs = 0
   let expected = performance.now() + TICK_MS
+  let cpu = process.cpuUsage()
   const timer = setInterval(() => {
     const now = performance.now()
-    lagMs = Math.max(0, now - expected)
+    const { user, system } = process.cpuUsage(cpu)
+    const lateMs = Math.max(0, now - expected)
+    lagMs = (user + system) / 1000 < lateMs * LEAST_BUSY ? 0 : lateMs
     expected = now + TICK_MS
+    cpu = process.cpuUsage()
   }, TICK_MS).unref()
   return { isTooLong: () => lagMs > MAX_LAG_MS, close: () => clearInterval(timer) }
 }

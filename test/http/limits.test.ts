@@ -85,4 +85,12 @@ describe('overload', () => {
     while ((await enter()) === false);
     overload.close()
   })
+
+  it('does not begin when the process was stopped, which is no load', async () => {
+    const overload = createAdmission({ all: 100, perKey: 100 })
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1400)
+    await new Promise((done) => setImmediate(() => setTimeout(done, 1)))
+    expect(Array.from({ length: 20 }, () => overload.enter('key'))).toEqual(Array(20).fill(undefined))
+    overload.close()
+  })
 })
