@@ -30,14 +30,14 @@ async function openServer(engine: string, settings: Record<string, string> = {})
   opened.push(server)
   const { queue, store } = server.context
   const key = await server.createKey({ mode: 'live' })
-  const ask = async (idempotencyKey: string, phone = PHONE) => {
+  const ask = async (idempotencyKey: string, phone = PHONE, details = {}) => {
     const answer = await server.app.inject({
       method: 'POST',
       url: '/api/v2/kyc/verify-nin',
       headers: { ...bearer(key), prefer: 'respond-async', 'idempotency-key': idempotencyKey },
-      payload: { nin: NIN, phone },
+      payload: { nin: NIN, phone, ...details },
     })
-    return { status: answer.statusCode, reference: String(answer.json().data.request_reference) }
+    return { status: answer.statusCode, reference: String(answer.json().data?.request_reference) }
   }
   const call = (method: 'GET' | 'DELETE', reference: string) =>
     server.app.inject({ method, url: `/api/v2/kyc/verifications/${reference}`, headers: bearer(key) })
@@ -88,6 +88,36 @@ it.each(engines)(
     expect(vendor.count()).toBe(0)
   },
 )
+
+describe.each(engines)('--require-match on %s', (engine) => {
+  const require = (server: Awaited<ReturnType<typeof openServer>>, requireMatch: 'name' | undefined) => {
+    const deps = { ...server.context, keyring: server.context.keyring() }
+    return changeKey(deps, toLineage(server.key), { requireMatch })
+  }
+
+  it('added to a key does not end the questions that it has asked before', async () => {
+    const server = await openServer(engine)
+    server.context.lifecycle.stopping = true
+    const { reference } = await server.ask('order-1')
+    await require(server, 'name')
+    server.context.lifecycle.stopping = false
+    await server.ended(reference)
+    expect((await server.call('GET', reference)).statusCode).toBe(200)
+    expect((await server.ask('order-2')).status).toBe(422)
+    expect(server.vendor.count()).toBe(1)
+  })
+
+  it('removed from a key still holds for the questions that it has asked before', async () => {
+    const server = await openServer(engine)
+    await require(server, 'name')
+    server.context.lifecycle.stopping = true
+    const { reference } = await server.ask('order-1', PHONE, { first_name: 'Nobody', last_name: 'Nowhere' })
+    await require(server, undefined)
+    server.context.lifecycle.stopping = false
+    await server.ended(reference)
+    expect((await server.call('GET', reference)).json().code).toBe('not_verified')
+  })
+})
 
 describe.each(engines)('the Idempotency-Key of a pending verification on %s', (engine) => {
   it('keeps its count of paid calls when the verification is cancelled', async () => {

@@ -37,7 +37,8 @@ export async function openClaimed<T>(
   }
   const paidCalls = { payer: { reference, lease }, most: settings.paidCalls, used, refunds: [] }
   const unused = { reference, idempotencyKey: undefined, trace: undefined, startedAt: performance.now() }
-  const request = { ...question, ...unused, caller }
+  const { requireMatch, ...asked } = question
+  const request = { ...asked, ...unused, caller: { ...caller, requireMatch } }
   const budget = { paidCalls, lastFailure: undefined }
   return { verification: createVerification(deps, idType, request, toSubject(claimed), budget) }
 }

@@ -1,3 +1,4 @@
+import type { RequireMatch } from '../../contract/person-details.ts'
 import type { Keyring } from '../../crypto/keyring.ts'
 import { seal, toAssociatedData, unseal } from '../../crypto/seal.ts'
 import { openStoredResponse, type StoredResponse, sealStoredResponse } from '../idempotency.ts'
@@ -7,7 +8,10 @@ import type { VerificationRequest } from '../verification-request.ts'
 export type Question = Omit<
   VerificationRequest,
   'reference' | 'caller' | 'startedAt' | 'idempotencyKey' | 'trace'
->
+> & {
+  /** What the key required when the question was accepted: its caller could not know what is required later. */
+  readonly requireMatch?: RequireMatch | undefined
+}
 
 const toBound = (reference: string) => toAssociatedData('queued_verifications', Buffer.from(reference), 1)
 
@@ -18,7 +22,8 @@ export function sealQuestion(
   request: VerificationRequest,
 ): Buffer {
   const { caller: _caller, startedAt: _startedAt, idempotencyKey: _key, trace: _trace, ...rest } = request
-  const { reference: _reference, ...question } = rest
+  const { reference: _reference, ...asked } = rest
+  const question: Question = { ...asked, requireMatch: request.caller.requireMatch }
   return seal(keyring.queue, Buffer.from(JSON.stringify(question)), toBound(reference))
 }
 
