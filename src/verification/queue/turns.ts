@@ -4,7 +4,7 @@ import type { QueueClass, QueueHead } from '../../store/queue-rows.ts'
 type Take = QueueClass & { readonly keys: readonly string[]; readonly each: number }
 
 /** The turns of the keys in one lane. */
-export type Turns = {
+type Turns = {
   /** The key that had the last turn: the next place is for the key after it. */
   readonly after: () => string
   /**
