@@ -52,8 +52,6 @@ export function openBatches(deps: BatchDeps): Batches {
   const feeder = startBatchFeeder(deps)
   /** The keys whose bodies are read at the moment. */
   const receiving: string[] = []
-  const record = (phase: string, id: string, actor: Actor) =>
-    audit.record([{ phase, ...actor, request_reference: id, outcome: 'ok' }])
   return {
     receive: async (incoming) => {
       const { lineage } = incoming.caller
@@ -73,13 +71,15 @@ export function openBatches(deps: BatchDeps): Batches {
     toView: (batch) => toBatchView(batch, { rowsPerMinute, keepMs }),
     listRefusals: (id) => listRefusals(deps, id),
     readResults: async (id, type, actor, scopes) => {
-      await record('batch_read', id, actor)
+      await audit.record([{ phase: 'batch_read', ...actor, request_reference: id, outcome: 'ok' }])
       return writeResults(deps, id, type, scopes)
     },
     stop: async (batch, actor) => {
       if (batch.endedAt !== undefined) return
-      await record('batch_cancelled', batch.id, actor)
-      await table.stop(batch.id, steadyNow())
+      // Refused if it was stopped before, or has ended meanwhile.
+      await audit.recordChange({ kind: 'stop_batch', id: batch.id }, [
+        { phase: 'batch_cancelled', ...actor, request_reference: batch.id, outcome: 'ok' },
+      ])
       await feeder.wake()
     },
     forget: () => table.forget(keepMs, steadyNow()),

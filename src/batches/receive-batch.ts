@@ -34,10 +34,11 @@ export async function receiveBatch(deps: BatchDeps, incoming: IncomingBatch): Pr
     if (counts.rows === 0)
       throw new AppError('validation_failed', { errors: { body: ['body must have at least one row'] } })
     const about = { key_id: keyId, mode, operation: OPERATION, request_reference: id }
-    await audit.record([
-      { phase: 'batch_accepted', ...about, detail: `${counts.rows} rows, ${counts.refused} refused` },
-    ])
-    const batch = await table.accept(receiver, { ...counts, fingerprint: fingerprint.digest() }, steadyNow())
+    const detail = `${counts.rows} rows, ${counts.refused} refused`
+    const received = { ...counts, fingerprint: fingerprint.digest() }
+    const change = { kind: 'accept_batch', batch: receiver, received } as const
+    const refusal = await audit.recordChange(change, [{ phase: 'batch_accepted', ...about, detail }])
+    const batch = refusal ? undefined : await table.find(id, lineage, queue.settings.keepMs, steadyNow())
     if (!batch) throw new AppError('overloaded')
     return { batch, replayed: false }
   } catch (error) {

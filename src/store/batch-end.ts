@@ -35,20 +35,18 @@ export function toRowEnd(outcome: string): RowEnd {
   return ROW_ENDS.find((end) => end === outcome) ?? 'failed'
 }
 
-/** In a transaction that holds the row of the batch: ends it if its last row has ended. Returns what changed. */
-export async function endIfDone(inside: Database, row: Row): Promise<Row | undefined> {
+/** In a transaction that holds the row of the batch: ends it if its last row has ended. */
+export async function endIfDone(inside: Database, row: Row): Promise<void> {
   const batch = toBatch(row)
   const isOpen = batch.state === 'running' || batch.state === 'stopping'
-  if (!isOpen || countOpenRows(batch) > 0) return undefined
+  if (!isOpen || countOpenRows(batch) > 0) return
   const state = batch.state === 'stopping' ? 'cancelled' : 'completed'
-  const ended = await inside
+  await inside
     .prepare(
-      `UPDATE batches SET state = $2, ended_at = ${toSharedNow(inside, 'CAST($3 AS BIGINT)')} WHERE id = $1
-       RETURNING state, ended_at`,
+      `UPDATE batches SET state = $2, ended_at = ${toSharedNow(inside, 'CAST($3 AS BIGINT)')} WHERE id = $1`,
     )
-    .get(batch.id, state, steadyNow())
+    .run(batch.id, state, steadyNow())
   await appendEvents(inside, [toEvent(batch, state)])
-  return ended
 }
 
 const toEvent = (

@@ -110,23 +110,20 @@ const toValues = ({ line, reference, operation, subject, question, label, refusa
   ...[reference, operation, subject, question, label, refusals].map((value) => value ?? null),
 ]
 
-/** From now on its rows are verified. Undefined when it is not received by this process any more. */
+/** From now on its rows are verified. A batch without a good row ends at once. */
 export async function acceptBatch(
   inside: Database,
   { id, owner }: Pick<NewBatch, 'id' | 'owner'>,
   { rows, refused, fingerprint }: ReceivedBatch,
   now: number,
-): Promise<Batch | undefined> {
+): Promise<void> {
   const at = toSharedNow(inside, 'CAST($6 AS BIGINT)')
   const row = await inside
     .prepare(
       `UPDATE batches SET state = 'running', total = $3, refused = $4, fingerprint = $5, accepted_at = ${at}
-       WHERE id = $1 AND owner = $2 AND state = 'receiving' RETURNING ${BATCH_COLUMNS}, ${at} AS now`,
+       WHERE id = $1 AND owner = $2 AND state = 'receiving' RETURNING ${BATCH_COLUMNS}`,
     )
     .get(id, owner, rows, refused, fingerprint, now)
-  if (!row) return undefined
-  // A batch without a good row ends at once.
-  const ended = await endIfDone(inside, row)
-  const plan = await inside.prepare(`SELECT ${PLAN_COLUMNS} FROM batches WHERE id = $1`).get(id)
-  return toBatch({ ...row, ...plan, ...ended })
+  if (!row) throw new Error('a batch is accepted that is not received')
+  await endIfDone(inside, row)
 }

@@ -7,16 +7,7 @@ import {
   toBatch,
 } from './batch.ts'
 import { type FeedOptions, feedBatches } from './batch-feed.ts'
-import {
-  acceptBatch,
-  addBatchRows,
-  type BegunBatch,
-  BREAK,
-  beginBatch,
-  type NewBatch,
-  type ReceivedBatch,
-  toStale,
-} from './batch-receive.ts'
+import { addBatchRows, type BegunBatch, BREAK, beginBatch, type NewBatch, toStale } from './batch-receive.ts'
 import type { Database, Row } from './database.ts'
 import { toSharedNow } from './database-clock.ts'
 import { deleteSome, ROWS_PER_STEP } from './delete-some.ts'
@@ -27,13 +18,11 @@ type RefusedBatchRow = Pick<BatchResult, 'line' | 'reference' | 'label'> & { rea
 
 type Receiver = Pick<NewBatch, 'id' | 'owner'>
 
-/** Files of verifications. Questions and labels are sealed. */
+/** Files of verifications. Questions and labels are sealed. They are accepted and stopped with an audit row: see queue-change.ts. */
 export type BatchTable = {
   readonly begin: (batch: NewBatch, now: number) => Promise<BegunBatch>
   /** False when the batch is not received by this process any more. */
   readonly addRows: (batch: Receiver, rows: readonly NewBatchRow[], now: number) => Promise<boolean>
-  /** Undefined when the batch is not received by this process any more. */
-  readonly accept: (batch: Receiver, received: ReceivedBatch, now: number) => Promise<Batch | undefined>
   /** Its body did not arrive whole. */
   readonly breakOff: (batch: Receiver) => Promise<void>
   /** Moves rows to the queue of verifications: see batch-feed.ts. */
@@ -56,8 +45,6 @@ export type BatchTable = {
   readonly listRefusals: (id: string, afterLine: number, most: number) => Promise<RefusedBatchRow[]>
   /** Batches that were stopped and have not ended. */
   readonly listStopping: (now: number) => Promise<Batch[]>
-  /** No further row begins. */
-  readonly stop: (id: string, now: number) => Promise<void>
   /**
    * Deletes some rows of a batch whose time is over. Returns a full step while there may be more. The batch itself stays as
    * long as its Idempotency-Key.
@@ -72,8 +59,6 @@ export function createBatchTable(database: Database): BatchTable {
   return {
     begin: (batch, now) => database.transaction((inside) => beginBatch(inside, batch, now)),
     addRows: (batch, rows, now) => database.transaction((inside) => addBatchRows(inside, batch, rows, now)),
-    accept: (batch, received, now) =>
-      database.transaction((inside) => acceptBatch(inside, batch, received, now)),
     breakOff: async ({ id, owner }) => void (await database.prepare(BREAK).run(id, owner)),
     feed: (options, now) => database.transaction((inside) => feedBatches(inside, options, now)),
     find: async (id, lineage, keepMs, now) => {
@@ -116,10 +101,6 @@ export function createBatchTable(database: Database): BatchTable {
         .all(now)
       return rows.map(toBatch)
     },
-    stop: async (id) =>
-      void (await database
-        .prepare(`UPDATE batches SET state = 'stopping' WHERE id = $1 AND state = 'running'`)
-        .run(id)),
     forget: (keepMs, now) => database.transaction((inside) => forgetInside(inside, keepMs, now)),
   }
 }

@@ -1,7 +1,9 @@
+import { type BatchLock, lockBatches, toBatchId, writeBatchChange } from './batch-change.ts'
 import type { Refused } from './commit-check.ts'
 import { complete, holdsClaim } from './completion.ts'
 import type { Database } from './database.ts'
 import type {
+  BatchChange,
   Cancel,
   Enqueue,
   Finish,
@@ -49,18 +51,43 @@ export async function planQueueChanges(inside: Database, { now, changes }: Queue
   const added = all.flatMap((change) => (change.kind === 'enqueue' ? [change.row] : []))
   const counts = await lockCounts(inside, [...added, ...rows.values()])
   const room = await countRoom(inside, added, counts)
+  const batches = await lockBatches(inside, all.filter(isOfBatch), rows.values())
   const refused: [number, QueueRefusal][] = []
   const held: Held[] = []
   for (const [position, change] of changes) {
-    const refusal = isHeld(change) ? hold(rows, held, change) : await admit(inside, room, change)
+    const refusal = isHeld(change)
+      ? hold(rows, held, change)
+      : isOfBatch(change)
+        ? changeBatch(batches, change)
+        : await admit(inside, room, change)
     if (refusal) refused.push([position, refusal])
     else if (isHeld(change) && change.kind !== 'retry') room.add(held.at(-1)?.row, -1)
   }
   const enqueued = all.filter((change) => change.kind === 'enqueue')
-  return { refused, write: () => writeAll(inside, enqueued, held, now) }
+  const write = async () => {
+    await writeAll(inside, enqueued, held, now)
+    for (const change of all.filter(isOfBatch)) await writeBatchChange(inside, change, now)
+  }
+  return { refused, write }
 }
 
-const isHeld = (change: QueueChange): change is Finish | Retry | Cancel => change.kind !== 'enqueue'
+const isHeld = (change: QueueChange): change is Finish | Retry | Cancel =>
+  change.kind === 'finish' || change.kind === 'retry' || change.kind === 'cancel'
+
+const isOfBatch = (change: QueueChange): change is BatchChange =>
+  change.kind === 'accept_batch' || change.kind === 'stop_batch'
+
+/** A batch can be accepted once, by the process that receives it, and stopped once. */
+function changeBatch(batches: Map<string, BatchLock>, change: BatchChange): QueueRefusal | undefined {
+  const id = toBatchId(change)
+  const found = batches.get(id)
+  const mayChange =
+    change.kind === 'accept_batch'
+      ? found?.state === 'receiving' && found.owner === change.batch.owner
+      : found?.state === 'running'
+  batches.delete(id)
+  return mayChange ? undefined : 'lease_lost'
+}
 
 /** Refuses a change without the right to the row. One that is refused leaves the row as it is for the changes after it. */
 function hold(rows: Map<string, QueueRow>, held: Held[], change: Held['change']): QueueRefusal | undefined {

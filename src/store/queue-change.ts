@@ -1,4 +1,5 @@
 import type { NewEvent } from '../contract/event.ts'
+import type { NewBatch, ReceivedBatch } from './batch-receive.ts'
 import type { Completion } from './completion.ts'
 import type { Lease, NewQueued } from './queue-rows.ts'
 
@@ -6,7 +7,7 @@ import type { Lease, NewQueued } from './queue-rows.ts'
 export type QueueLimits = { readonly perKey: number; readonly all: number }
 
 /** A change of the queue that is written in the same commit as its audit rows. */
-export type QueueChange = Enqueue | Finish | Retry | Cancel
+export type QueueChange = Enqueue | Finish | Retry | Cancel | BatchChange
 
 export type Enqueue = {
   readonly kind: 'enqueue'
@@ -47,11 +48,20 @@ export type Cancel = {
   readonly keepMs: number
 }
 
+/** Refused when the batch is not received by this process any more, or has ended or was stopped before. */
+export type BatchChange =
+  | {
+      readonly kind: 'accept_batch'
+      readonly batch: Pick<NewBatch, 'id' | 'owner'>
+      readonly received: ReceivedBatch
+    }
+  | { readonly kind: 'stop_batch'; readonly id: string }
+
 /** The changes of one commit, by the position of their request in it. */
 export type QueueBatch = {
   readonly now: number
   readonly changes: readonly (readonly [position: number, change: QueueChange])[]
 }
 
-/** `lease_lost`: another process has taken the verification or the Idempotency-Key, or the verification has ended. */
+/** `lease_lost`: another process has taken the verification, the batch or the Idempotency-Key, or it has ended. */
 export type QueueRefusal = 'queue_full' | 'lease_lost'

@@ -156,7 +156,7 @@ export const WRITES: { readonly [Table in keyof Tables]: readonly (keyof Tables[
   deliveries: ['claim', 'release', 'settle', 'resend', 'forget'],
   queue: ['enqueue', 'claim', 'claimExpired', 'release', 'forget'],
   adminTokens: ['insert', 'revoke', 'touch'],
-  batches: ['begin', 'addRows', 'accept', 'breakOff', 'feed', 'stop', 'forget'],
+  batches: ['begin', 'addRows', 'breakOff', 'feed', 'forget'],
   requests: ['append', 'prune'],
   witness: ['claim', 'release', 'markSent', 'markFailed'],
   removals: [],

@@ -258,6 +258,27 @@ describe.each(ENGINES)('batches on %s', (engine, toSettings) => {
     })
   })
 
+  describe('the audit log', () => {
+    const accepted = { phase: 'batch_accepted', operation: 'create_batch' }
+
+    test('has no row of a batch that is not accepted, and one of each change', async () => {
+      const { audit, store } = server.context
+      const headers = bearer(await server.createKey())
+      const { id } = (await send(toNdjson([nin(0, { nin: '00000000503' })]), NDJSON, headers)).json().data
+      const cancel = () => server.app.inject({ method: 'DELETE', url: `${URL_OF_BATCHES}/${id}`, headers })
+      await Promise.all([cancel(), cancel(), cancel()])
+      await waitForEnd(id, headers)
+      const read = async () => (await store.audit.byReference(id)).map(({ phase }) => phase)
+      expect(await read()).toEqual(['batch_accepted', 'batch_cancelled'])
+      // Another process has taken its place, or it was accepted before.
+      const received = { rows: 1, refused: 0, fingerprint: Buffer.of(1) }
+      const change = { kind: 'accept_batch', batch: { id, owner: audit.owner }, received } as const
+      const refusal = await audit.recordChange(change, [{ ...accepted, request_reference: id }])
+      expect(refusal).toBe('lease_lost')
+      expect(await read()).toHaveLength(2)
+    })
+  })
+
   describe('errors', () => {
     test.each([
       ['{}', 'application/json', 422, 'validation_failed'],

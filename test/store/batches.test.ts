@@ -2,6 +2,8 @@ import { randomBytes } from 'node:crypto'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { DAY_MS, steadyNow } from '../../src/contract/time.ts'
 import type { NewBatchRow } from '../../src/store/batch.ts'
+import type { ReceivedBatch } from '../../src/store/batch-receive.ts'
+import type { QueueChange } from '../../src/store/queue-change.ts'
 import type { Store } from '../../src/store/store.ts'
 import { describeEngines, ENGINES } from './engines.ts'
 import { toErasureSubject } from './erasure-subject.ts'
@@ -39,13 +41,23 @@ describeEngines(ENGINES, ({ createPlace }) => {
       steadyNow(),
     )
 
+  const change = async (...changes: QueueChange[]) =>
+    (
+      await store.audit.append(store.audit.packRows([]), [], [], undefined, {
+        now: steadyNow(),
+        changes: changes.map((each, index) => [index, each] as const),
+      })
+    ).refused
+  const accept = (batch: { id: string; owner: string }, received: ReceivedBatch) =>
+    change({ kind: 'accept_batch', batch, received })
   const receive = async (rows: readonly NewBatchRow[], lineage = 'key', more = {}) => {
     const id = newId()
     await begin(id, { lineage, ...more })
     await store.batches.addRows({ id, owner: OWNER }, rows, steadyNow())
     const refused = rows.filter(({ refusals }) => refusals !== undefined).length
     const received = { rows: rows.length, refused, fingerprint: Buffer.from('body') }
-    return { id, batch: await store.batches.accept({ id, owner: OWNER }, received, steadyNow()) }
+    expect(await accept({ id, owner: OWNER }, received)).toEqual([])
+    return { id, batch: await find(id) }
   }
   const find = async (id: string) => {
     const batch = await store.batches.find(id, undefined, DAY_MS, steadyNow())
@@ -136,7 +148,7 @@ describeEngines(ENGINES, ({ createPlace }) => {
       const other = { id, owner: 'elsewhere' }
       expect(await store.batches.addRows(other, [toRow(1)], steadyNow())).toBe(false)
       const received = { rows: 1, refused: 0, fingerprint: Buffer.from('body') }
-      expect(await store.batches.accept(other, received, steadyNow())).toBeUndefined()
+      expect(await accept(other, received)).toEqual([[0, 'lease_lost']])
     })
 
     it('leaves nothing when its body breaks', async () => {
@@ -159,7 +171,7 @@ describeEngines(ENGINES, ({ createPlace }) => {
       expect((await begin(newId(), { idempotency, lineage: 'other' })).state).toBe('begun')
       await store.batches.addRows({ id, owner: OWNER }, [toRow(1)], steadyNow())
       const fingerprint = Buffer.from('body')
-      await store.batches.accept({ id, owner: OWNER }, { rows: 1, refused: 0, fingerprint }, steadyNow())
+      await accept({ id, owner: OWNER }, { rows: 1, refused: 0, fingerprint })
       const known = await begin(newId(), { idempotency })
       expect(known).toMatchObject({ state: 'known', batch: { id } })
       expect(Buffer.from('fingerprint' in known ? known.fingerprint : [])).toEqual(fingerprint)
@@ -306,7 +318,11 @@ describeEngines(ENGINES, ({ createPlace }) => {
       const { id } = await receive([toRow(1), toRow(2), toRow(3)])
       await feedAll({ ...FEED, intervalMs: 0.001, mostQueued: 1 })
       const [running] = await claimAll()
-      await store.batches.stop(id, steadyNow())
+      expect(await change({ kind: 'stop_batch', id }, { kind: 'stop_batch', id })).toEqual([
+        [1, 'lease_lost'],
+      ])
+      expect(await change({ kind: 'stop_batch', id })).toEqual([])
+      expect(await change({ kind: 'stop_batch', id })).toEqual([[0, 'lease_lost']])
       expect(await feedAll()).toBe(2)
       expect(await find(id)).toMatchObject({ state: 'stopping', ends: { cancelled: 2 } })
       await finish(String(running?.reference), 'verified')
