@@ -1,4 +1,5 @@
 import { createHmac, type Hmac } from 'node:crypto'
+import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises'
 import { steadyNow } from '../contract/time.ts'
 import { AppError } from '../errors.ts'
 import type { Caller } from '../keys/caller.ts'
@@ -13,8 +14,14 @@ import { createSealRow } from './seal-row.ts'
 
 export type ReceivedBatch = { readonly batch: Batch; readonly replayed: boolean }
 
-/** Rows that are written in one commit, and validated and sealed without a pause for other requests. */
-const ROWS_AT_ONCE = 200
+/**
+ * Rows that are written in one commit. Other writes wait for it, so it is short, and after it there is a pause for them as long as
+ * the rows took, up to a bound.
+ */
+const ROWS_AT_ONCE = 40
+const LONGEST_PAUSE_MS = 10
+/** Rows that are validated and sealed without a pause for other requests. */
+const ROWS_PER_TURN = 20
 
 /** Receives a batch. All of it is accepted when the whole body has arrived, or nothing. */
 export async function receiveBatch(deps: BatchDeps, incoming: IncomingBatch): Promise<ReceivedBatch> {
@@ -91,10 +98,13 @@ async function receiveRows(
   let group: NewBatchRow[] = []
   let rows = 0
   let refused = 0
+  let begunAt = performance.now()
   const write = async () => {
     // Another request with the same Idempotency-Key took over, because this one was too slow.
     if (!(await table.addRows(receiver, group, steadyNow()))) throw new AppError('request_timeout')
     group = []
+    await pause(Math.min(performance.now() - begunAt, LONGEST_PAUSE_MS))
+    begunAt = performance.now()
   }
   for await (const read of readRows(incoming.format, pieces)) {
     const row = sealRow(read)
@@ -102,6 +112,7 @@ async function receiveRows(
     if (row.refusals !== undefined) refused += 1
     group.push(row)
     if (group.length >= ROWS_AT_ONCE) await write()
+    else if (group.length % ROWS_PER_TURN === 0) await nextTurn()
   }
   if (group.length > 0) await write()
   return { rows, refused }
