@@ -1,6 +1,6 @@
 import { constants, existsSync } from 'node:fs'
 import { access } from 'node:fs/promises'
-import { readAccess } from '../../backup/access.ts'
+import { isEnded, readAccess } from '../../backup/access.ts'
 import { findRevocations } from '../../backup/find-revocations.ts'
 import { toRevocationsFolder } from '../../backup/keep-revocations.ts'
 import {
@@ -51,5 +51,9 @@ export async function checkRevocations({ config, store, keyring, now }: Opened):
       check,
       `Not in ${REVOCATIONS_FILE} in ${folder}: ${missing} of ${old.length} revocations. A restore of an older backup would not revoke them again. A running server adds them within a minute.`,
     )
-  return ok(check, old.length === 0 ? 'Nothing was revoked.' : `${old.length} made, all in ${folder}.`)
+  const all = stored.filter(isEnded).length
+  return ok(
+    check,
+    all === 0 ? 'Nothing was revoked.' : `${all} made. Those older than two minutes are in ${folder}.`,
+  )
 }
