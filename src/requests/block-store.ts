@@ -4,6 +4,7 @@ import type { BlockId, RequestTable } from '../store/request-table.ts'
 import { BLOCK_REQUESTS, type PlainBlock } from './block-writer.ts'
 import { type Columns, createColumns, decodeColumns, encodeColumns } from './columns.ts'
 import { parseCounts, toCountLine, toHourStart, toKindText } from './line.ts'
+import { createTextFilter } from './text-filter.ts'
 
 /** Writes the blocks of one process. */
 type BlockStore = { readonly write: (block: PlainBlock) => Promise<void> }
@@ -39,9 +40,10 @@ const append = async (
   { columns, ...head }: PlainBlock,
   replaced: readonly BlockId[],
 ): Promise<void> => {
+  const filter = createTextFilter([...columns.ids, ...columns.references.filter((text) => text !== '')])
   const lines = await compress(encodeColumns(columns))
   await table.append(
-    [{ ...head, lines }],
+    [{ ...head, lines, filter }],
     replaced.map(({ owner, first }) => ({ owner, first })),
   )
 }

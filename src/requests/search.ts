@@ -1,8 +1,9 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { BlockHead, BlockId, RequestTable } from '../store/request-table.ts'
+import type { BlockHead, BlockId, ListedBlock, RequestTable } from '../store/request-table.ts'
 import { decompress } from './block-store.ts'
 import { type Columns, toNumber } from './columns.ts'
 import { type KindCount, type LoggedRequest, parseCounts, type RequestKind, toHourStart } from './line.ts'
+import { mayHaveText } from './text-filter.ts'
 
 /** All given conditions must hold. */
 export type RequestFilter = {
@@ -39,7 +40,7 @@ const REQUEST_LIMITS = { rows: 50, blocks: 300 } as const
 /** Blocks whose heads are read at once. */
 const HEADS = 200
 
-/** Reads blocks from the newest to the oldest. Those that cannot match are passed over by their counts. */
+/** Reads blocks from the newest to the oldest. Those that cannot match are passed over by their counts and their filters. */
 export async function searchRequests(
   table: SearchTable,
   filter: RequestFilter,
@@ -49,10 +50,11 @@ export async function searchRequests(
   const found: LoggedRequest[] = []
   let read = 0
   const until = Math.min(filter.until ?? Number.MAX_SAFE_INTEGER, before?.at ?? Number.MAX_SAFE_INTEGER)
-  for await (const head of listHeads(table, filter.from ?? 0, until)) {
+  const texts = listTexts(filter)
+  for await (const head of listHeads(table, filter.from ?? 0, until, texts.length > 0)) {
     // Rows that are newer than all blocks to come are in order.
     if (found.filter(({ at }) => at > head.toAt).length > limits.rows) break
-    if (!canMatch(head, filter)) continue
+    if (!canMatch(head, filter) || !mayHaveAll(head, texts)) continue
     if (read === limits.blocks) return toCutPage(found, head, limits.rows)
     read += 1
     const rows = await readRows(table, head, filter)
@@ -75,10 +77,15 @@ function toCutPage(found: readonly LoggedRequest[], head: BlockHead, most: numbe
   return { rows, next: { at: head.toAt, row: '\uffff' }, isCut: true }
 }
 
-async function* listHeads(table: SearchTable, from: number, until: number): AsyncIterable<BlockHead> {
+async function* listHeads(
+  table: SearchTable,
+  from: number,
+  until: number,
+  withFilters: boolean,
+): AsyncIterable<ListedBlock> {
   let after: BlockHead | undefined
   for (;;) {
-    const heads: BlockHead[] = await table.list({ from, until, after, most: HEADS })
+    const heads: ListedBlock[] = await table.list({ from, until, after, most: HEADS, withFilters })
     yield* heads
     if (heads.length < HEADS) return
     after = heads.at(-1)
@@ -101,8 +108,7 @@ async function readRows(table: SearchTable, id: BlockId, filter: RequestFilter):
   // Removed meanwhile, or joined to the block before it.
   if (!block) return []
   const { requestId, reference } = filter
-  const texts = [requestId, reference].filter((text) => text !== undefined)
-  const columns = await decompress(block.lines, block.requests, texts)
+  const columns = await decompress(block.lines, block.requests, listTexts(filter))
   if (!columns) return []
   const kinds = parseCounts(block.counts)
   const isWanted = kinds.map((kind) => matchesKind(kind, filter))
@@ -138,6 +144,13 @@ function toRow(
 
 const canMatch = ({ counts, requests }: BlockHead, filter: RequestFilter) =>
   requests > 0 && parseCounts(counts).some((kind) => kind.keyId !== '' && matchesKind(kind, filter))
+
+/** What a block must contain. */
+const listTexts = ({ requestId, reference }: RequestFilter) =>
+  [requestId, reference].filter((text) => text !== undefined)
+
+const mayHaveAll = ({ filter }: ListedBlock, texts: readonly string[]) =>
+  filter === undefined || texts.every((text) => mayHaveText(filter, text))
 
 const isWithin = ({ at }: LoggedRequest, { from, until }: RequestFilter) =>
   (from === undefined || at >= from) && (until === undefined || at <= until)

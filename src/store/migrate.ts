@@ -55,6 +55,7 @@ import { keyLifetime } from './migrations/0052-key-lifetime.ts'
 import { records } from './migrations/0053-records.ts'
 import { queueByKey } from './migrations/0054-queue-by-key.ts'
 import { removedAccess } from './migrations/0055-removed-access.ts'
+import { requestFilters } from './migrations/0056-request-filters.ts'
 
 /** `sql` runs on both engines; statements that differ stand under the name of the dialect. */
 type Migration = {
@@ -121,6 +122,7 @@ const MIGRATIONS: readonly Migration[] = [
   records,
   queueByKey,
   removedAccess,
+  requestFilters,
 ]
 
 /** The schema that this program knows. */

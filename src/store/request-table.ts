@@ -14,7 +14,11 @@ export type BlockHead = BlockId & {
   readonly counts: string
 }
 
-export type NewBlock = BlockHead & { readonly lines: Uint8Array }
+/** `filter`: which ids and references it may have; see requests/text-filter.ts. */
+export type NewBlock = BlockHead & { readonly lines: Uint8Array; readonly filter: Uint8Array }
+
+/** The filter, if it was asked for and the block has one. */
+export type ListedBlock = BlockHead & { readonly filter?: Uint8Array | undefined }
 
 /** Blocks whose last line is not before `from` and whose first line is not after `until`. */
 type BlockRange = {
@@ -23,15 +27,16 @@ type BlockRange = {
   /** Continues after this block. */
   readonly after?: Pick<BlockHead, 'toAt' | 'owner' | 'first'> | undefined
   readonly most: number
+  readonly withFilters?: boolean
 }
 
 export type RequestTable = {
   /** Adds blocks, and removes those whose lines they repeat. */
   readonly append: (blocks: readonly NewBlock[], replaced: readonly BlockId[]) => Promise<void>
   /** The newest first, by their last line. */
-  readonly list: (range: BlockRange) => Promise<BlockHead[]>
+  readonly list: (range: BlockRange) => Promise<ListedBlock[]>
   /** Undefined if the block was removed. It may have more requests than when it was listed: see `append`. */
-  readonly read: (id: BlockId) => Promise<NewBlock | undefined>
+  readonly read: (id: BlockId) => Promise<Omit<NewBlock, 'filter'> | undefined>
   /** How many requests the log has. */
   readonly count: () => Promise<number>
   /** Deletes a few of the blocks that end before a time, or that are the oldest of more than `mostRequests`. Returns how many. */
@@ -44,11 +49,13 @@ export const BLOCKS_PER_STEP = 50
 const HEAD = 'owner, first, from_at, to_at, requests, counts'
 
 export function createRequestTable(database: Database): RequestTable {
-  const list = database.prepare(
-    `SELECT ${HEAD} FROM request_blocks
+  const prepareList = (columns: string) =>
+    database.prepare(
+      `SELECT ${columns} FROM request_blocks
      WHERE to_at >= $1 AND from_at <= $2 AND to_at <= $3 AND (to_at, owner, first) < ($3, $4, $5)
      ORDER BY to_at DESC, owner DESC, first DESC LIMIT $6`,
-  )
+    )
+  const [list, listFilters] = [prepareList(HEAD), prepareList(`${HEAD}, filter`)]
   const read = database.prepare(`SELECT ${HEAD}, lines FROM request_blocks WHERE owner = $1 AND first = $2`)
   const total = database.prepare('SELECT COALESCE(SUM(requests), 0) AS total FROM request_blocks')
   const oldest = database.prepare(
@@ -57,9 +64,10 @@ export function createRequestTable(database: Database): RequestTable {
   const count = async () => Number((await total.get())?.total)
   return {
     append: (blocks, replaced) => database.transaction((inside) => append(inside, blocks, replaced)),
-    list: async ({ from, until, after, most }) => {
+    list: async ({ from, until, after, most, withFilters = false }) => {
       const { toAt, owner, first } = after ?? toNewest(until)
-      return (await list.all(from, until, toAt, owner, first, most)).map(toHead)
+      const rows = await (withFilters ? listFilters : list).all(from, until, toAt, owner, first, most)
+      return rows.map((row) => (withFilters ? { ...toHead(row), filter: toFilter(row) } : toHead(row)))
     },
     read: async ({ owner, first }) => {
       const row = await read.get(owner, first)
@@ -94,13 +102,13 @@ async function append(
   await remove(inside, replaced)
   await inside
     .prepare(
-      `INSERT INTO request_blocks (${HEAD}, lines) VALUES ($1, $2, $3, $4, $5, $6, $7)
+      `INSERT INTO request_blocks (${HEAD}, lines, filter) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
        ON CONFLICT (owner, first) DO NOTHING`,
     )
     .runAll(
-      blocks.map(({ owner, first, fromAt, toAt, requests, counts, lines }) => [
+      blocks.map(({ owner, first, fromAt, toAt, requests, counts, lines, filter }) => [
         ...[owner, first, fromAt, toAt, requests, counts],
-        lines,
+        ...[lines, filter],
       ]),
     )
 }
@@ -119,3 +127,5 @@ const toHead = (row: Row): BlockHead => ({
   requests: Number(row.requests),
   counts: String(row.counts),
 })
+
+const toFilter = ({ filter }: Row) => (filter === null ? undefined : (filter as Uint8Array))

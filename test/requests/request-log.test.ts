@@ -77,6 +77,34 @@ describeEngines(ENGINES, (engine) => {
     await store.close()
   })
 
+  it('reads nearly only the block of a request that is searched by id or reference', async () => {
+    const store = await (await engine.createPlace()).open()
+    const log = createRequestLog(store.requests, 'one')
+    const [blocks, size] = [40, 2000]
+    for (let number = 0; number < blocks * size; number++)
+      log.add(toRequest({ requestId: toId(number), reference: `ver_${number}` }))
+    await log.flush()
+    let reads = 0
+    const counted = {
+      ...store.requests,
+      read: (id: BlockId) => {
+        reads += 1
+        return store.requests.read(id)
+      },
+    }
+    const search = (filter: RequestFilter) =>
+      searchRequests(counted, filter, undefined, { rows: 50, blocks: 5 })
+    for (const filter of [{ requestId: toId(1) }, { reference: 'ver_1' }])
+      expect(await search(filter)).toMatchObject({ rows: [{ requestId: toId(1) }], isCut: false })
+    expect(await search({ requestId: toId(-1) })).toMatchObject({ rows: [], next: undefined, isCut: false })
+    expect(reads).toBeLessThan(10)
+    // A block that an earlier version wrote is read.
+    await store.database.prepare('UPDATE request_blocks SET filter = NULL').run()
+    expect(await searchAll(store, { requestId: toId(1) })).toHaveLength(1)
+    await log.close()
+    await store.close()
+  })
+
   it('lists the requests of several processes page by page, each once, also after small blocks were joined', async () => {
     const store = await (await engine.createPlace()).open()
     const logs = ['one', 'two', 'three'].map((owner) => createRequestLog(store.requests, owner))
@@ -163,7 +191,15 @@ it.each([
 ])('deletes everything that is %s, step by step', async (_why, limits) => {
   const store = await (await SQLITE.createPlace()).open()
   const at = Date.now() - 1000
-  const block = { owner: 'one', fromAt: at, toAt: at, requests: 1, counts: '', lines: Buffer.alloc(0) }
+  const block = {
+    owner: 'one',
+    fromAt: at,
+    toAt: at,
+    requests: 1,
+    counts: '',
+    lines: Buffer.alloc(0),
+    filter: Buffer.alloc(0),
+  }
   await store.requests.append(
     Array.from({ length: 120 }, (_each, first) => ({ ...block, first })),
     [],

@@ -8,6 +8,7 @@ const EVERYTHING = { from: 0, until: Number.MAX_SAFE_INTEGER, most: 1000 }
 const toBlock = (first: number, values: Partial<NewBlock> = {}): NewBlock => ({
   ...{ owner: 'one', first, fromAt: NOW + first, toAt: NOW + first + 9, requests: 10, counts: 'x\t1\n' },
   lines: Buffer.from(`lines of ${first}`),
+  filter: Uint8Array.of(first, 255),
   ...values,
 })
 
@@ -18,8 +19,14 @@ describeEngines(ENGINES, (engine) => {
     await requests.append([toBlock(5, { owner: 'two' })], [])
     const heads = await requests.list(EVERYTHING)
     expect(heads.map(({ owner, first }) => `${owner} ${first}`)).toEqual(['one 10', 'two 5', 'one 0'])
-    const { lines: _lines, ...head } = toBlock(10)
+    const { lines: _lines, filter: _filter, ...head } = toBlock(10)
     expect(heads[0]).toEqual(head)
+    const filters = (await requests.list({ ...EVERYTHING, withFilters: true })).map(({ filter }) => filter)
+    expect(filters.map((filter) => [...(filter ?? [])])).toEqual([
+      [10, 255],
+      [5, 255],
+      [0, 255],
+    ])
     const read = await requests.read({ owner: 'two', first: 5 })
     expect(Buffer.from(read?.lines ?? []).toString()).toBe('lines of 5')
     expect(read).toMatchObject({ owner: 'two', first: 5, requests: 10, counts: 'x\t1\n' })
