@@ -1,4 +1,4 @@
-import { closeSync, fstatSync, openSync, readFileSync } from 'node:fs'
+import { closeSync, existsSync, fstatSync, openSync, readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { parseEnv } from 'node:util'
 import { isReadableByAll } from '../crypto/secret-file.ts'
@@ -109,7 +109,7 @@ function readEnvFile(path: string): Record<string, string | undefined> {
   return withoutEmpty(parseEnv(text))
 }
 
-/** An empty text if the file is missing or cannot be read. */
+/** An empty text if there is no file, or if it is in a folder that this user may not enter, as after `sudo -u` in /root. */
 function readOpened(path: string, read: (file: number) => string): string {
   let file: number | undefined
   try {
@@ -117,6 +117,11 @@ function readOpened(path: string, read: (file: number) => string): string {
     return read(file)
   } catch (error) {
     if (error instanceof UntrustedPath) throw new ConfigError([error.message])
+    // Without its settings, the program would use another database.
+    if ((error as NodeJS.ErrnoException).code === 'EACCES' && existsSync(path))
+      throw new ConfigError([
+        `This user (${process.getuid?.()}) may not read ${resolve(path)}. Run the program as the user of the server`,
+      ])
     return ''
   } finally {
     if (file !== undefined) closeSync(file)

@@ -1,4 +1,4 @@
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
@@ -139,14 +139,25 @@ describe('what cannot be undone needs --yes without a terminal', () => {
 
 describe('a user who may not read the database', () => {
   /** Root may read everything, so it runs the command as another user. */
-  const asAnother = (settings: Settings, ...args: string[]) =>
+  const asAnother = (settings: Settings, args: string[], cwd = '/') =>
     process.getuid?.() === 0
       ? runProgram(
-          { file: 'setpriv', cwd: '/' },
+          { file: 'setpriv', cwd },
           { ...QUIET, ...settings },
           ...['--reuid=4711', '--regid=4711', '--clear-groups', BIN, ...args],
         )
-      : runProgram({ file: BIN, cwd: '/' }, { ...QUIET, ...settings }, ...args)
+      : runProgram({ file: BIN, cwd }, { ...QUIET, ...settings }, ...args)
+
+  it('is told so of a .env too, which may name the database', async () => {
+    const folder = newFolder()
+    chmodSync(root, 0o755)
+    writeFileSync(join(folder, '.env'), 'TABBAT_DATA_DIR=elsewhere\n', { mode: 0o000 })
+    const { code, stderr } = await asAnother({}, ['keys', 'list'], folder)
+    expect(code).toBe(1)
+    expect(stderr).toContain(
+      `may not read ${join(folder, '.env')}. Run the program as the user of the server`,
+    )
+  })
 
   it.each([
     ['the folder', ''],
@@ -165,7 +176,7 @@ describe('a user who may not read the database', () => {
       ['keys', 'revoke', 'k3JbvwRd'],
       ['doctor'],
     ]
-    const runs = await Promise.all(commands.map((args) => asAnother({ TABBAT_DATA_DIR: data }, ...args)))
+    const runs = await Promise.all(commands.map((args) => asAnother({ TABBAT_DATA_DIR: data }, args)))
     chmodSync(join(data, closed), 0o700)
     for (const { code, stdout, stderr } of runs) {
       expect(code).toBe(1)
