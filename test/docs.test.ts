@@ -37,6 +37,8 @@ const VARIABLES = new Set([
   ...listSettings().flatMap(({ env }) => [env, `${env}_FILE`]),
   'TABBAT_TEST_DATABASE_URL',
   // Of the configuration of HAProxy.
+  'TABBAT_PROXY_BIND',
+  'TABBAT_PROXY_CERT',
   'TABBAT_PROXY_STATS',
   // Of the programs in examples/.
   'TABBAT_URL',
