@@ -11,11 +11,11 @@ import { type Answer, askPrometheus, type Panel, toExpression } from './dashboar
 
 /**
  * A real node under a small load, scraped by a real Prometheus with the configuration and rules of deploy/prometheus. Asks every
- * panel of the dashboard for Grafana and every rule, and fails if one has no data. --picture draws the panels with Chromium.
- * npm run battery:dashboard -- --seconds 60 --picture panels.png
+ * panel of the dashboard for Grafana and every rule, and fails if one has no data. Some metrics are read once a minute. --picture draws the panels with Chromium.
+ * npm run battery:dashboard -- --seconds 90 --picture panels.png
  */
 const { values } = parseArgs({
-  options: { seconds: { type: 'string', default: '60' }, picture: { type: 'string' } },
+  options: { seconds: { type: 'string', default: '90' }, picture: { type: 'string' } },
 })
 
 /** It compares with the day before. */
