@@ -24,7 +24,10 @@ export type ApiServer = App & { readonly admission: Admission }
 
 export function createApiServer(
   context: Context,
-  admission: Admission = createAdmission(toInFlightLimits(context.config, context.nodes.count)),
+  admission: Admission = createAdmission(
+    toInFlightLimits(context.config, context.nodes.count),
+    context.config.maxWaiting,
+  ),
 ): ApiServer {
   const { log, audit, lifecycle, nodes, tracing } = context
   nodes.load.countInFlight = admission.count

@@ -101,7 +101,13 @@ export const SETTINGS = {
     'TABBAT_MAX_IN_FLIGHT',
     '1000',
     wholeNumber(1, 1_000_000),
-    'Concurrent requests. Further requests wait up to 30 ms, then get 503 overloaded.',
+    'Concurrent requests that the server works on. Further requests wait up to 30 ms, then get 503 overloaded. Requests that only wait count against TABBAT_MAX_WAITING instead.',
+  ),
+  maxWaiting: setting(
+    'TABBAT_MAX_WAITING',
+    '10000',
+    wholeNumber(1, 1_000_000),
+    'Requests that may wait for a vendor, for the answer of a pending verification (Prefer: wait) or for the body of a batch. One key may have as many as are free: half of them if no other key waits. Further requests get 503 overloaded, or 202 pending if they prefer that.',
   ),
   maxInFlightPerKey: setting(
     'TABBAT_MAX_IN_FLIGHT_PER_KEY',

@@ -3,18 +3,20 @@ type SharedSettings = {
   readonly workers: number
   readonly maxInFlight: number
   readonly maxInFlightPerKey: number | undefined
+  readonly maxWaiting: number
   readonly maxStrangersPerAddress: number
 }
 
 /** The settings of one worker. Connections are distributed in turn, so the limits are divided equally. */
 export function toWorkerConfig<T extends SharedSettings>(config: T, workerNumber: number): T {
-  const { workers, maxInFlight, maxInFlightPerKey, maxStrangersPerAddress } = config
+  const { workers, maxInFlight, maxInFlightPerKey, maxWaiting, maxStrangersPerAddress } = config
   if (workers === 1) return config
   const share = (limit: number) => toShare(limit, workers, workerNumber)
   return {
     ...config,
     maxInFlight: share(maxInFlight),
     maxInFlightPerKey: maxInFlightPerKey === undefined ? undefined : share(maxInFlightPerKey),
+    maxWaiting: share(maxWaiting),
     maxStrangersPerAddress: share(maxStrangersPerAddress),
   }
 }
@@ -24,6 +26,7 @@ export function listShareProblems({ workers = 1, ...limits }: Partial<SharedSett
   const names = {
     TABBAT_MAX_IN_FLIGHT: limits.maxInFlight,
     TABBAT_MAX_IN_FLIGHT_PER_KEY: limits.maxInFlightPerKey,
+    TABBAT_MAX_WAITING: limits.maxWaiting,
     TABBAT_MAX_STRANGERS_PER_ADDRESS: limits.maxStrangersPerAddress,
   }
   return Object.entries(names).flatMap(([name, limit]) =>

@@ -1,9 +1,11 @@
 import type { Config } from '../config/config.ts'
 import { AppError, ERRORS, toErrorBody } from '../errors.ts'
+import type { Place } from '../verification/verification-request.ts'
 import type { Exchange, Reply } from './exchange.ts'
 import { createInFlight, type InFlightLimits } from './in-flight.ts'
 import { createOverload } from './overload.ts'
 import type { Pausable } from './paused-connections.ts'
+import { createWaiting } from './waiting.ts'
 
 /** Bounds the requests in flight. For requests above the limit, see overload.ts. */
 export type Admission = {
@@ -11,7 +13,14 @@ export type Admission = {
   readonly enter: (keyId: string, connection?: Pausable) => undefined | false | Promise<boolean>
   /** To be called once for every request that was admitted. */
   readonly leave: (keyId: string) => void
-  /** The requests in flight. */
+  /** Whether one more request of the key may wait. To be ended once with `endWait`. */
+  readonly reserveWait: (keyId: string) => boolean
+  readonly endWait: (keyId: string) => void
+  /** A request that was admitted only waits from now on. */
+  readonly stepAside: (keyId: string) => void
+  /** It works again. It is never refused: what it waited for may have been paid for. */
+  readonly stepBack: (keyId: string) => void
+  /** The requests in flight, and those that only wait. */
   readonly count: () => number
   /** To be called when a refusal was sent. */
   readonly pause: (keyId: string, connection: Pausable) => void
@@ -23,6 +32,9 @@ export type Admission = {
 /** One key may take most of the limit unless the operator says otherwise, and never all. */
 const SHARE_OF_KEY = 0.8
 
+/** Of the admission of a test. */
+const MAX_WAITING = 10_000
+
 /** A limit of a key that the operator has set holds for all nodes together. */
 export const toInFlightLimits = (
   { maxInFlight: all, maxInFlightPerKey }: Pick<Config, 'maxInFlight' | 'maxInFlightPerKey'>,
@@ -32,9 +44,11 @@ export const toInFlightLimits = (
     ? { all, perKey: Math.ceil(all * SHARE_OF_KEY) }
     : { all, perKey: maxInFlightPerKey, countNodes }
 
-export function createAdmission(limits: InFlightLimits): Admission {
+export function createAdmission(limits: InFlightLimits, maxWaiting = MAX_WAITING): Admission {
   const inFlight = createInFlight(limits)
   const overload = createOverload(inFlight)
+  const waiting = createWaiting(maxWaiting)
+  let aside = 0
   return {
     enter: (keyId, connection) =>
       !overload.isActive() && inFlight.acquire(keyId) ? undefined : overload.enter(keyId, connection),
@@ -42,7 +56,18 @@ export function createAdmission(limits: InFlightLimits): Admission {
       inFlight.release(keyId)
       if (overload.isActive()) overload.countResponse()
     },
-    count: inFlight.count,
+    reserveWait: waiting.reserve,
+    endWait: waiting.release,
+    stepAside: (keyId) => {
+      aside += 1
+      inFlight.release(keyId)
+      if (overload.isActive()) overload.fill()
+    },
+    stepBack: (keyId) => {
+      aside -= 1
+      inFlight.take(keyId)
+    },
+    count: () => inFlight.count() + aside,
     pause: overload.pause,
     resumeAll: overload.resumeAll,
     close: () => {
@@ -59,22 +84,43 @@ export function withAdmission<Input>(
   work: (exchange: Exchange, input: Input) => Reply | Promise<Reply>,
   input: Input,
 ): Reply | Promise<Reply> {
-  const entered = admission.enter(exchange.caller?.lineage ?? '', exchange.connection)
-  if (entered === undefined) {
+  const begin = () => {
     exchange.inFlight = true
+    exchange.place = createPlace(admission, exchange)
     return work(exchange, input)
   }
+  const entered = admission.enter(exchange.caller?.lineage ?? '', exchange.connection)
+  if (entered === undefined) return begin()
   if (entered === false) return toRefusal(exchange)
-  return entered.then((admitted) => {
-    exchange.inFlight = admitted
-    return admitted ? work(exchange, input) : toRefusal(exchange)
-  })
+  return entered.then((admitted) => (admitted ? begin() : toRefusal(exchange)))
+}
+
+function createPlace(admission: Admission, exchange: Exchange): Place {
+  const keyId = exchange.caller?.lineage ?? ''
+  return {
+    mayWait: () => {
+      exchange.mayWait ||= admission.reserveWait(keyId)
+      return exchange.mayWait
+    },
+    whileWaiting: async (work) => {
+      admission.stepAside(keyId)
+      exchange.inFlight = false
+      try {
+        return await work()
+      } finally {
+        admission.stepBack(keyId)
+        exchange.inFlight = true
+      }
+    },
+  }
 }
 
 /** To be called when the work is done, whether or not the caller still waits for the response. */
 export function endAdmission(admission: Admission, exchange: Exchange): void {
   if (exchange.inFlight) admission.leave(exchange.caller?.lineage ?? '')
+  if (exchange.mayWait) admission.endWait(exchange.caller?.lineage ?? '')
   exchange.inFlight = false
+  exchange.mayWait = false
 }
 
 /** To be called when the response is sent. */

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { UnusableKey } from '../keys/authenticate.ts'
 import type { Caller } from '../keys/caller.ts'
 import type { RequestTrace } from '../telemetry/tracing.ts'
+import type { Place } from '../verification/verification-request.ts'
 import type { Connection } from './connection.ts'
 import { toRequestId } from './request-id.ts'
 
@@ -46,6 +47,10 @@ export class Exchange {
   wrongFields: readonly string[] | undefined = undefined
   /** Whether it counts against the in-flight limit. */
   inFlight = false
+  /** Whether it counts among the requests that may wait. */
+  mayWait = false
+  /** Undefined: it was not admitted, or needs no admission. */
+  place: Place | undefined = undefined
   /** The account of the console that makes this call, for the audit log. */
   readonly person: string | undefined
   /** The caller sends its body only after `100 Continue`, which is not sent yet. */

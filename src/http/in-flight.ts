@@ -5,6 +5,8 @@ export type InFlight = {
   readonly count: () => number
   /** False when a limit is reached, or the event loop was blocked. */
   readonly acquire: (keyId: string) => boolean
+  /** Above the limits if need be. */
+  readonly take: (keyId: string) => void
   readonly release: (keyId: string) => void
   readonly close: () => void
 }
@@ -27,6 +29,11 @@ export function createInFlight({ all, perKey, countNodes = () => 1 }: InFlightLi
   const lag = watchEventLoopLag()
   let total = 0
   const isKeyFull = (count: number) => count > 0 && count >= Math.floor(perKey / countNodes())
+  const take = (keyId: string) => {
+    if (byKey.size >= MAX_KEYS) dropIdleKeys()
+    total += 1
+    byKey.set(keyId, (byKey.get(keyId) ?? 0) + 1)
+  }
   const dropIdleKeys = () => {
     for (const [keyId, count] of byKey) if (count === 0) byKey.delete(keyId)
   }
@@ -36,11 +43,10 @@ export function createInFlight({ all, perKey, countNodes = () => 1 }: InFlightLi
     acquire: (keyId) => {
       const count = byKey.get(keyId) ?? 0
       if (total >= all || isKeyFull(count) || (total >= FEW && lag.isTooLong())) return false
-      if (byKey.size >= MAX_KEYS) dropIdleKeys()
-      total += 1
-      byKey.set(keyId, count + 1)
+      take(keyId)
       return true
     },
+    take,
     release: (keyId) => {
       total -= 1
       byKey.set(keyId, (byKey.get(keyId) ?? 1) - 1)

@@ -15,6 +15,8 @@ type Overload = {
   readonly enter: (keyId: string, connection?: Pausable) => undefined | false | Promise<boolean>
   /** To be called when a request has ended while overload is active. */
   readonly countResponse: () => void
+  /** To be called when there may be room for another request while overload is active. */
+  readonly fill: () => void
   readonly pause: (keyId: string, connection: Pausable) => void
   readonly resumeAll: () => void
   readonly close: () => void
@@ -36,6 +38,10 @@ export function createOverload(inFlight: InFlight): Overload {
   const isQueueFull = () => queue.size() >= MAX_QUEUED
   const resumeIntoQueue = () => {
     while (paused.size() > 0 && !isQueueFull()) queue.reserve(paused.resumeNext())
+  }
+  const fill = () => {
+    queue.admit(inFlight.acquire)
+    if (paused.size() > 0) resumeIntoQueue()
   }
   const tick = () => {
     const now = performance.now()
@@ -68,9 +74,9 @@ export function createOverload(inFlight: InFlight): Overload {
     },
     countResponse: () => {
       responses += 1
-      queue.admit(inFlight.acquire)
-      if (paused.size() > 0) resumeIntoQueue()
+      fill()
     },
+    fill,
     pause: (keyId, connection) => {
       if (isStopping || connection.socket.destroyed) return
       paused.add(keyId, connection, performance.now())

@@ -53,7 +53,11 @@ export const createBatch: ResourceOperation = {
     const format = toFormat(exchange)
     const origin = createToOrigin(config)(exchange) ?? ''
     const incoming = { caller, person, requestId, origin, headers, format, pieces: readBodyPieces(exchange) }
-    const { batch, replayed } = await batches.receive(incoming)
+    const { place } = exchange
+    if (place?.mayWait() === false) throw new AppError('overloaded')
+    const receive = () => batches.receive(incoming)
+    // The body may take minutes to arrive.
+    const { batch, replayed } = await (place ? place.whileWaiting(receive) : receive())
     return {
       status: 202,
       headers: [

@@ -7,6 +7,7 @@ import type { InputPlace } from '../http/input.ts'
 import type { Caller } from '../keys/caller.ts'
 import type { RequestTrace } from '../telemetry/tracing.ts'
 import type { VerificationResponse } from '../verification/replay.ts'
+import type { Place } from '../verification/verification-request.ts'
 import type { Document } from './document.ts'
 
 type OperationRequest<Input> = {
@@ -21,7 +22,7 @@ type OperationRequest<Input> = {
   /** Undefined: requests are not traced. */
   readonly trace?: RequestTrace | undefined
   /** Is given the reference of the verification, for error bodies and the request log. */
-  readonly exchange?: { reference: string | undefined } | undefined
+  readonly exchange?: { reference: string | undefined; readonly place?: Place | undefined } | undefined
 }
 
 export type Operation<Request extends TObject = TObject, Response extends TSchema = TSchema> = {

@@ -93,33 +93,36 @@ function askExternal<T>({
   sources,
   sourceAttempts,
 }: Verification<T>): Promise<Answer<T>> {
-  const { caller, number, phone } = request
-  return withDeadline(toMsLeft(request), (signal) => {
-    const call = { signal, reference }
-    const queries = sources
-      .filter(({ source }) => idType.isOfferedBy(source, request))
-      .map(({ source, guard }) => ({
-        name: source.name,
-        guard,
-        query: (traceparent?: string) =>
-          idType.find(source, request, traceparent === undefined ? call : { ...call, traceparent }),
-      }))
-    // Details are part of the question: some vendors are sent them.
-    return singleFlight.share([caller.lineage, idType.kind, number, toGuess(request)], queries, {
-      sourceAttempts,
-      signal,
-      // A virtual NIN is issued for one vendor: another does not know it.
-      continueOnNotFound: askNext || isVirtualNin(number),
-      matches: (record) => isPhoneOf(phone, idType.phonesIn(record)),
-      markWatchlisted: idType.markWatchlisted,
-      paidCalls: budget?.paidCalls,
-      keyId: caller.keyId,
-      paid,
-      person: number,
-      secrets: [number.replace(/\D/g, ''), phone],
-      trace: request.trace,
+  const { caller, number, phone, place } = request
+  const msLeft = toMsLeft(request)
+  const ask = () =>
+    withDeadline(msLeft, (signal) => {
+      const call = { signal, reference }
+      const queries = sources
+        .filter(({ source }) => idType.isOfferedBy(source, request))
+        .map(({ source, guard }) => ({
+          name: source.name,
+          guard,
+          query: (traceparent?: string) =>
+            idType.find(source, request, traceparent === undefined ? call : { ...call, traceparent }),
+        }))
+      // Details are part of the question: some vendors are sent them.
+      return singleFlight.share([caller.lineage, idType.kind, number, toGuess(request)], queries, {
+        sourceAttempts,
+        signal,
+        // A virtual NIN is issued for one vendor: another does not know it.
+        continueOnNotFound: askNext || isVirtualNin(number),
+        matches: (record) => isPhoneOf(phone, idType.phonesIn(record)),
+        markWatchlisted: idType.markWatchlisted,
+        paidCalls: budget?.paidCalls,
+        keyId: caller.keyId,
+        paid,
+        person: number,
+        secrets: [number.replace(/\D/g, ''), phone],
+        trace: request.trace,
+      })
     })
-  })
+  return place ? place.whileWaiting(ask) : ask()
 }
 
 function toMsLeft({ startedAt }: VerificationRequest): number {

@@ -9,6 +9,13 @@ import type { Caller } from '../keys/caller.ts'
 import type { RequestTrace } from '../telemetry/tracing.ts'
 import { createReference } from './reference.ts'
 
+/** The place of a request among those under way. A request that only waits takes none of those that work. */
+export type Place = {
+  /** False: too many wait. To be asked before anything is begun that would have to be taken back. */
+  readonly mayWait: () => boolean
+  readonly whileWaiting: <T>(work: () => Promise<T>) => Promise<T>
+}
+
 /** One verification as it was requested: the inputs, the key, and what the headers say. */
 export type VerificationRequest = {
   /** Made before anything else is done, so that every failure has it too. */
@@ -36,6 +43,8 @@ export type VerificationRequest = {
   readonly startedAt: number
   /** Undefined: requests are not traced. */
   readonly trace: RequestTrace | undefined
+  /** Undefined: no caller waits for the response. */
+  readonly place?: Place | undefined
 }
 
 export type Incoming = {
@@ -46,7 +55,7 @@ export type Incoming = {
   readonly headers: IncomingHttpHeaders
   readonly trace?: RequestTrace | undefined
   /** Is given the reference, for error bodies and the request log. */
-  readonly exchange?: { reference: string | undefined } | undefined
+  readonly exchange?: { reference: string | undefined; readonly place?: Place | undefined } | undefined
 }
 
 export type Inputs = {
@@ -98,6 +107,7 @@ export function toVerificationRequest(
     refusesReuse: NO_REUSE.test(headers['cache-control'] ?? ''),
     startedAt: performance.now(),
     trace,
+    place: exchange?.place,
   }
 }
 

@@ -37,6 +37,7 @@ async function verifyExternal<T extends object>(
   request: VerificationRequest,
 ): Promise<VerificationResponse> {
   deps.audit.requireHealthy()
+  if (request.place?.mayWait() === false) throw new AppError('overloaded')
   const subject = toBlindIndexText(deps.subjectKey, idType.kind, request.number)
   const held: Held = { claim: undefined, reservation: undefined }
   try {

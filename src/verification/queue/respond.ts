@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
+import { AppError } from '../../errors.ts'
 import { PENDING_NUMBERS, SLOW_NUMBER } from '../../sources/sandbox/scenarios.ts'
 import { DEADLINE_MS } from '../ask.ts'
 import type { IdType } from '../id-type.ts'
@@ -60,7 +61,19 @@ function respondInSandbox<T extends object>(
   if (isAsync) return respondLater(deps, idType, request, wait, delayMs)
   if (delayMs > 0) return verifyLater(deps, idType, request, { waitMs: 0, delayMs })
   const isSlow = number === SLOW_NUMBER && (wait !== undefined || delay === 'real')
-  return isSlow ? pause(DEADLINE_MS).then(() => verify(deps, idType, request)) : verify(deps, idType, request)
+  return isSlow ? verifySlowly(deps, idType, request) : verify(deps, idType, request)
+}
+
+async function verifySlowly<T extends object>(
+  deps: VerificationDeps,
+  idType: IdType<T>,
+  request: VerificationRequest,
+): Promise<VerificationResponse> {
+  const { place } = request
+  if (place?.mayWait() === false) throw new AppError('overloaded')
+  const wait = () => pause(DEADLINE_MS)
+  await (place ? place.whileWaiting(wait) : wait())
+  return verify(deps, idType, request)
 }
 
 const withPreferenceApplied = (response: VerificationResponse): VerificationResponse =>

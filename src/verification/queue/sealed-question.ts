@@ -7,7 +7,7 @@ import type { VerificationRequest } from '../verification-request.ts'
 /** A request without what is known only while it is answered. */
 export type Question = Omit<
   VerificationRequest,
-  'reference' | 'caller' | 'startedAt' | 'idempotencyKey' | 'trace'
+  'reference' | 'caller' | 'startedAt' | 'idempotencyKey' | 'trace' | 'place'
 > & {
   /** What the key required when the question was accepted: its caller could not know what is required later. */
   readonly requireMatch?: RequireMatch | undefined
@@ -22,7 +22,7 @@ export function sealQuestion(
   request: VerificationRequest,
 ): Buffer {
   const { caller: _caller, startedAt: _startedAt, idempotencyKey: _key, trace: _trace, ...rest } = request
-  const { reference: _reference, ...asked } = rest
+  const { reference: _reference, place: _place, ...asked } = rest
   const question: Question = { ...asked, requireMatch: request.caller.requireMatch }
   return seal(keyring.queue, Buffer.from(JSON.stringify(question)), toBound(reference))
 }

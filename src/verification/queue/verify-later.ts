@@ -26,19 +26,24 @@ export async function verifyLater<T extends object>(
 ): Promise<VerificationResponse> {
   deps.audit.requireHealthy()
   const subject = toBlindIndexText(deps.subjectKey, idType.kind, request.number)
-  const until = performance.now() + waitMs
+  // Where too many wait already, the caller is told `pending` at once.
+  const { place, caller } = request
+  const until = performance.now() + (waitMs > 0 && place?.mayWait() === false ? 0 : waitMs)
+  const wait = (reference: string) => {
+    const look = () => waitForAnswer(deps.queue, caller, reference, until)
+    return place ? place.whileWaiting(look) : look()
+  }
   const begun = await begin(deps, idType, request, subject)
   if ('stored' in begun) {
     const { outcome, reference } = begun.stored
-    const answer =
-      outcome === 'pending' ? await waitForAnswer(deps.queue, request.caller, reference, until) : undefined
+    const answer = outcome === 'pending' ? await wait(reference) : undefined
     const { stored } = answer ? { stored: answer } : begun
     return replay(deps, idType, request, subject, stored)
   }
   const verification = createVerification(deps, idType, request, subject, undefined)
   await add(verification, begun.claim, delayMs)
   const { reference } = verification
-  const answer = await waitForAnswer(deps.queue, request.caller, reference, until)
+  const answer = await wait(reference)
   if (answer) return { ...answer, replayed: false, headers: toRetryHeaders(answer) }
   return {
     ...toCodeResponse('pending', reference, request.requestId),
