@@ -1,14 +1,15 @@
-import { execFile } from 'node:child_process'
+import { execFile, execFileSync } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { parseArgs, promisify } from 'node:util'
+import { CURRENT } from '../../bench/checkout.ts'
 import { bind, cores } from '../../bench/cores.ts'
 import { sendOnce } from '../../bench/load/request-spec.ts'
 import { readCpuSeconds, readMemoryBytes } from '../../bench/processes.ts'
 import type { Server } from '../../bench/servers/server.ts'
-import { startTabbat, VERIFICATIONS } from '../../bench/servers/tabbat.ts'
+import { startTabbat, toMain, VERIFICATIONS } from '../../bench/servers/tabbat.ts'
 import { toTable } from '../../src/app/terminal.ts'
 import type { Load, Loaded } from './overload-load.ts'
 
@@ -35,23 +36,24 @@ type Trial = {
   readonly wanted?: Wanted
 }
 
-type Wanted = { share: number; shedMs: number; recoveryMs: number; grownMb: number }
+type Wanted = { share: number; shedMs: number; recoveryMs: number; grownMb: number; otherMs: number }
 
 /** Enough clients to saturate the server. */
 const FULL = 64
 
 /** The targets of a trial. */
-const WANTED: Wanted = { share: 0.8, shedMs: 50, recoveryMs: 2000, grownMb: 400 }
+const WANTED: Wanted = { share: 0.8, shedMs: 50, recoveryMs: 2000, grownMb: 400, otherMs: 250 }
 
 /**
  * 10 000 callers that give up after 2 s ask for more than one processor can answer or refuse meanwhile: 4 500 answers a second
  * and a refusal of each other request within 50 ms would be 100 000 refusals a second.
  */
-const CROWD: Wanted = { share: 0.6, shedMs: 2000, recoveryMs: 4000, grownMb: 400 }
+const CROWD: Wanted = { share: 0.6, shedMs: 2000, recoveryMs: 4000, grownMb: 400, otherMs: 1000 }
 
 const TRIALS: readonly Trial[] = [
   { name: 'cap 64, 320 callers', connections: 320, cap: 64 },
   { name: 'cap 64, 640 callers', connections: 640, cap: 64 },
+  { name: 'cap 64, 3840 callers', connections: 3840, cap: 64 },
   { name: '5 times the cap', connections: 5000 },
   { name: '10 times the cap', connections: 10_000, wanted: CROWD },
   { name: '5 times the rate', connections: 1000, times: 5 },
@@ -67,6 +69,7 @@ const HEADING = [
   '503/s',
   ...['200 p50', 'p99', '503 p50', 'p99'],
   ...['late', 'broken', 'unsent', 'other', 'memory', 'recovery'],
+  ...['another key p50', 'refused'],
 ]
 
 type Report = {
@@ -77,7 +80,11 @@ type Report = {
   readonly share: number
   readonly grownMb: number
   readonly recoveryMs: number
+  readonly bystander: Bystander
 }
+
+/** A second key that sends one request after the other, on one connection, during the load. */
+type Bystander = { readonly p50: number; readonly refused: number }
 
 const folder = mkdtempSync(join(tmpdir(), 'tabbat-overload-'))
 process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
@@ -102,7 +109,9 @@ async function play({ name, connections, times, cap, wanted = WANTED }: Trial): 
     const memory = watchMemory(server)
     const rate = times === undefined ? 0 : Math.round(times * capacity)
     const usedBefore = readCpuSeconds(server.pid)
+    const bystander = await watchBystander(server, createOtherKey(dataDir))
     const loaded = await load({ port: server.port, connections, rate, seconds })
+    const seen = await bystander.stop()
     const used = readCpuSeconds(server.pid) - usedBefore
     const recoveryMs = await recover(server)
     capacity = (capacity + (await measureCalm(server)).rate) / 2
@@ -115,6 +124,7 @@ async function play({ name, connections, times, cap, wanted = WANTED }: Trial): 
       share: goodput / capacity,
       grownMb: memory.stop(),
       recoveryMs,
+      bystander: seen,
     }
     const line = { ...report, capacity, used, costUs: calm.costUs, faults: toFaults(report) }
     process.stdout.write(
@@ -155,6 +165,50 @@ async function recover({ port }: Server): Promise<number> {
   return performance.now() - startedAt
 }
 
+function createOtherKey(dataDir: string): string {
+  const args = [
+    toMain(CURRENT),
+    'keys',
+    'create',
+    '--mode',
+    'test',
+    '--name',
+    'another',
+    '--data-dir',
+    dataDir,
+  ]
+  const printed = execFileSync(process.execPath, args, { cwd: dataDir, encoding: 'utf8', stdio: 'pipe' })
+  return /tbt_test_\w+/.exec(printed)?.[0] ?? ''
+}
+
+async function watchBystander({ port }: Server, key: string): Promise<{ stop: () => Promise<Bystander> }> {
+  const spec = { ...VERIFICATIONS['verify-nin'], key }
+  const times: number[] = []
+  let [isOver, refused] = [false, 0]
+  const ask = async () => {
+    const askedAt = performance.now()
+    const { status } = await sendOnce(port, spec, times.length)
+    if (status !== 200) refused += 1
+    times.push(performance.now() - askedAt)
+  }
+  await ask()
+  times.length = 0
+  const run = async () => {
+    while (!isOver) {
+      await ask()
+      await wait(20)
+    }
+  }
+  const running = run()
+  return {
+    stop: async () => {
+      isOver = true
+      await running
+      return { p50: Math.round(times.sort((a, b) => a - b)[times.length >> 1] ?? 0), refused }
+    },
+  }
+}
+
 function watchMemory({ pid }: Server): { readonly stop: () => number } {
   const before = readMemoryBytes(pid)
   let most = before
@@ -169,17 +223,19 @@ function watchMemory({ pid }: Server): { readonly stop: () => number } {
   }
 }
 
-function toFaults({ wanted, share, loaded, grownMb, recoveryMs }: Report): string[] {
+function toFaults({ wanted, share, loaded, grownMb, recoveryMs, bystander }: Report): string[] {
   const { shed, shedMs } = loaded
   return [
     ...(share < wanted.share ? [`goodput ${(100 * share).toFixed(1)} % of capacity`] : []),
     ...(shed > 0 && shedMs.p99 > wanted.shedMs ? [`sheds take ${shedMs.p99} ms`] : []),
     ...(grownMb > wanted.grownMb ? [`memory grew by ${grownMb.toFixed(0)} MB`] : []),
+    ...(bystander.p50 > wanted.otherMs ? [`another key waits ${bystander.p50} ms`] : []),
+    ...(bystander.refused > 0 ? [`another key was refused ${bystander.refused} times`] : []),
     ...(recoveryMs > wanted.recoveryMs ? [`back after ${recoveryMs.toFixed(0)} ms`] : []),
   ]
 }
 
-function toRow({ trial, loaded, goodput, share, grownMb, recoveryMs }: Report): string[] {
+function toRow({ trial, loaded, goodput, share, grownMb, recoveryMs, bystander }: Report): string[] {
   const perSecond = (count: number) => (count / loaded.seconds).toFixed(0)
   const { sent, shed, late, broken, unsent, other, goodMs, shedMs } = loaded
   return [
@@ -193,5 +249,6 @@ function toRow({ trial, loaded, goodput, share, grownMb, recoveryMs }: Report): 
     ...[late, broken, unsent, other].map(String),
     `${grownMb >= 0 ? '+' : ''}${grownMb.toFixed(0)} MB`,
     `${recoveryMs.toFixed(0)} ms`,
+    ...[`${bystander.p50} ms`, String(bystander.refused)],
   ]
 }
