@@ -77,3 +77,14 @@ it('resumes keys in turn, the longest paused connection of each first', () => {
   expect(events).toEqual(['a1', 'b1', 'a2', 'a3'])
   expect([paused.size(), paused.has('a')]).toEqual([0, false])
 })
+
+it('reads few of the connections again that were paused long ago, and keys take turns', () => {
+  const [paused, events] = [createPausedConnections(), [] as string[]]
+  for (const name of ['a1', 'a2', 'a3', 'b1', 'b2']) paused.add(name.slice(0, 1), connect(name, events), 0)
+  paused.add('a', connect('a4', events), 10)
+  events.length = 0
+  paused.resumeOlder(10, 3)
+  expect(events).toEqual(['a1', 'b1', 'a2'])
+  paused.resumeOlder(10, 100)
+  expect([events.slice(3), paused.size()]).toEqual([['b2', 'a3'], 1])
+})

@@ -28,6 +28,11 @@ const MAX_WAIT_MS = 30
 /** For a request whose connection was paused before. */
 const MAX_WAIT_IN_TURN_MS = 1000
 const MAX_PAUSE_MS = 1500
+/**
+ * In a tick. Thousands that were paused at the same time would otherwise be refused again in one turn of the event loop, and the
+ * requests of every other key would wait for that.
+ */
+const MAX_RESUMED = 100
 const TICK_MS = 10
 
 export function createOverload(inFlight: InFlight): Overload {
@@ -49,7 +54,7 @@ export function createOverload(inFlight: InFlight): Overload {
     queue.refuseLate(now)
     queue.admit(inFlight.acquire)
     resumeIntoQueue()
-    paused.resumeOlder(now - MAX_PAUSE_MS)
+    paused.resumeOlder(now - MAX_PAUSE_MS, MAX_RESUMED)
     for (let left = budget.read(responses); left >= 1 && paused.size() > 0; left--) paused.resumeNext()
     responses = 0
     if (queue.size() + paused.size() > 0) return
@@ -84,7 +89,7 @@ export function createOverload(inFlight: InFlight): Overload {
     },
     resumeAll: () => {
       isStopping = true
-      paused.resumeOlder(Number.POSITIVE_INFINITY)
+      paused.resumeOlder(Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY)
     },
     close: () => clearInterval(ticking),
   }

@@ -17,8 +17,8 @@ type PausedConnections = {
   readonly add: (keyId: string, connection: Pausable, now: number) => void
   /** Reads the next connection again, and returns it. */
   readonly resumeNext: () => Pausable | undefined
-  /** Reads all connections again that were paused before that time. */
-  readonly resumeOlder: (before: number) => void
+  /** Reads connections again that were paused before that time, `most` at most. Keys take turns. */
+  readonly resumeOlder: (before: number, most: number) => void
 }
 
 export function createPausedConnections(): PausedConnections {
@@ -55,12 +55,17 @@ export function createPausedConnections(): PausedConnections {
         }
       return undefined
     },
-    resumeOlder: (before) => {
-      for (const [keyId, queue] of [...queues])
-        for (const [connection, since] of queue) {
-          if (since >= before) break
-          resume(keyId, queue, connection)
+    resumeOlder: (before, most) => {
+      for (let left = most, found = true; left > 0 && found; ) {
+        found = false
+        for (const [keyId, queue] of [...queues]) {
+          const [oldest] = queue
+          if (!oldest || oldest[1] >= before || left === 0) continue
+          resume(keyId, queue, oldest[0])
+          found = true
+          left -= 1
         }
+      }
     },
   }
 }
