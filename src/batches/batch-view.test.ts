@@ -18,6 +18,7 @@ const BATCH: Batch = {
   now: NOW,
   mark: undefined,
   rowsAhead: 0,
+  running: [],
   rows: 1000,
   refused: 0,
   fed: 100,
@@ -43,6 +44,22 @@ describe('the estimated end of a batch', () => {
   it('follows the rate of the last minutes, if sources are slower than the allowed rate', () => {
     const mark = { at: NOW - 2 * MINUTE_MS, ended: 80 }
     expect(minutesLeft({ ends: ends(100), mark })).toBe(90)
+  })
+
+  it('counts the rows of other keys that take turns with its own, while they wait for places', () => {
+    const other = { lineage: 'other', rows: 5000, perMs: 10 / MINUTE_MS, isLate: true }
+    const rows = { rows: 20, fed: 20, pacedUntil: NOW }
+    expect(minutesLeft({ ...rows, running: [other] })).toBe(4)
+    // Of a key with fewer rows, only those; two batches of one key take one turn.
+    expect(minutesLeft({ ...rows, running: [{ ...other, rows: 5 }] })).toBe(2.5)
+    const two = [
+      { ...other, perMs: other.perMs / 2 },
+      { ...other, perMs: other.perMs / 2 },
+    ]
+    expect(minutesLeft({ ...rows, running: two })).toBe(4)
+    // What is not late takes no places from it, and nothing is known of a rate of 0.
+    expect(minutesLeft({ ...rows, running: [{ ...other, isLate: false }] })).toBe(0)
+    expect(minutesLeft({ ...rows, running: [{ ...other, perMs: 0 }] })).toBe(0)
   })
 
   it('is later the longer no row ends', () => {

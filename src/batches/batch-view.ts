@@ -20,7 +20,10 @@ export function toBatchView(batch: Batch, { rowsPerMinute, keepMs }: ViewOptions
   }
 }
 
-/** By the allowed rate after earlier batches of the key, and by the rate of the last minutes, if that is lower: sources may be slow. */
+/**
+ * By the allowed rate after earlier batches of the key; by the rate of the last minutes, if that is lower: sources may be slow; and
+ * by the rows of other keys that wait for places, which take turns with its own.
+ */
 function estimateEnd(batch: Batch, rowsPerMinute: number): number {
   const { now, pacedUntil, mark, rowsAhead, rows, refused, fed } = batch
   const open = countOpenRows(batch)
@@ -28,5 +31,28 @@ function estimateEnd(batch: Batch, rowsPerMinute: number): number {
   const byRate = Math.max(pacedUntil, now) + ((rowsAhead + rows - refused - fed) * MINUTE_MS) / rowsPerMinute
   const endedLately = mark ? ended - mark.ended : 0
   const byProgress = mark && endedLately > 0 ? now + (open * (now - mark.at)) / endedLately : 0
-  return Math.ceil(Math.max(byRate, byProgress))
+  return Math.ceil(Math.max(byRate, byProgress, now + estimateTurnsMs(batch, rowsAhead + open)))
+}
+
+/** While a key has this many rows to go, each other key that waits gets as many places, or as many as it has rows. */
+function estimateTurnsMs({ lineage, running }: Batch, rows: number): number {
+  const waiting = running.filter((each) => each.isLate)
+  if (waiting.length === 0) return 0
+  const perMs = running
+    .filter((each) => each.isLate || each.lineage === lineage)
+    .reduce((sum, each) => sum + each.perMs, 0)
+  const others = Map.groupBy(
+    waiting.filter((each) => each.lineage !== lineage),
+    (each) => each.lineage,
+  ).values()
+  const shared = others.reduce(
+    (sum, ofKey) =>
+      sum +
+      Math.min(
+        rows,
+        ofKey.reduce((all, each) => all + each.rows, 0),
+      ),
+    0,
+  )
+  return perMs > 0 ? (rows + shared) / perMs : 0
 }

@@ -1,4 +1,4 @@
-import { BATCH_COLUMNS, type Batch, type NewBatchRow, PLAN_COLUMNS, toBatch } from './batch.ts'
+import { BATCH_COLUMNS, type Batch, type NewBatchRow, toBatch, toPlanColumns } from './batch.ts'
 import { endIfDone } from './batch-end.ts'
 import type { Database } from './database.ts'
 import { toSharedNow } from './database-clock.ts'
@@ -63,7 +63,7 @@ async function findKnown(
   const at = toSharedNow(inside, '$3')
   const row = await inside
     .prepare(
-      `SELECT ${BATCH_COLUMNS}, ${PLAN_COLUMNS}, fingerprint, ${at} AS now, CASE WHEN ${toStale(at)} THEN 1 ELSE 0 END AS is_stale
+      `SELECT ${BATCH_COLUMNS}, ${toPlanColumns(inside, at)}, fingerprint, CASE WHEN ${toStale(at)} THEN 1 ELSE 0 END AS is_stale
        FROM batches WHERE idempotency = $1 AND lineage = $2`,
     )
     .get(idempotency, lineage, now)

@@ -3,8 +3,8 @@ import {
   type Batch,
   type BatchResult,
   type NewBatchRow,
-  PLAN_COLUMNS,
   toBatch,
+  toPlanColumns,
 } from './batch.ts'
 import { type FeedOptions, feedBatches } from './batch-feed.ts'
 import { addBatchRows, type BegunBatch, BREAK, beginBatch, type NewBatch, toStale } from './batch-receive.ts'
@@ -55,7 +55,8 @@ export type BatchTable = {
 export function createBatchTable(database: Database): BatchTable {
   const toIsKept = (now: string, keepMs: string) =>
     `accepted_at IS NOT NULL AND (ended_at IS NULL OR ended_at > ${toSharedNow(database, now)} - CAST(${keepMs} AS BIGINT))`
-  const toColumns = (now: string) => `${BATCH_COLUMNS}, ${PLAN_COLUMNS}, ${toSharedNow(database, now)} AS now`
+  const toColumns = (now: string) =>
+    `${BATCH_COLUMNS}, ${toPlanColumns(database, toSharedNow(database, now))}`
   return {
     begin: (batch, now) => database.transaction((inside) => beginBatch(inside, batch, now)),
     addRows: (batch, rows, now) => database.transaction((inside) => addBatchRows(inside, batch, rows, now)),

@@ -353,6 +353,29 @@ describeEngines(ENGINES, ({ createPlace }) => {
     })
   })
 
+  it('says of each batch which ones run, how fast, and whether they wait for places', async () => {
+    const rows = Array.from({ length: 30 }, (_each, index) => toRow(index + 1))
+    const first = await receive(rows)
+    expect(await feedAll({ ...FEED, intervalMs: 1 })).toBe(30)
+    const { id } = await receive([toRow(1)], 'other')
+    const running = async () =>
+      (await find(id)).running.toSorted((one, other) => one.lineage.localeCompare(other.lineage))
+    expect(await running()).toEqual([
+      { lineage: 'key', rows: 30, perMs: 0, isLate: false },
+      { lineage: 'other', rows: 1, perMs: 0, isLate: false },
+    ])
+    await store.database.prepare('UPDATE queued_verifications SET due_at = due_at - 10000').run()
+    await store.database
+      .prepare(
+        'UPDATE batches SET verified = 20, mark_at = accepted_at - 10000, mark_ended = 0 WHERE id = $1',
+      )
+      .run(first.id)
+    const [late] = await running()
+    expect(late).toMatchObject({ lineage: 'key', rows: 10, isLate: true })
+    expect(late?.perMs).toBeGreaterThan(0.0001)
+    expect(late?.perMs).toBeLessThanOrEqual(0.002)
+  })
+
   describe('a batch whose time is over', () => {
     it('is deleted with its rows, in steps', async () => {
       const { id } = await receive(Array.from({ length: 2500 }, (_each, index) => toRefused(index + 1)))
