@@ -29,7 +29,10 @@ export type StoredAccess = Access & {
   readonly endedAt: number | undefined
 }
 
-export type AccessTables = Pick<Tables, 'keys' | 'adminTokens' | 'accounts' | 'webhooks' | 'removals'>
+export type AccessTables = Pick<
+  Tables,
+  'keys' | 'adminTokens' | 'accounts' | 'webhooks' | 'removals' | 'meta'
+>
 
 export const isEnded = ({ state }: Pick<Access, 'state'>) => state === 'revoked' || state === 'removed'
 

@@ -1,4 +1,5 @@
 import type { AuditEntry } from '../audit/row.ts'
+import { steadyNow } from '../contract/time.ts'
 import { UserError } from '../errors.ts'
 import { type AccessTables, isEnded, isLower, type StoredAccess, toAccessKey } from './access.ts'
 import type { KnownAccess, Noted } from './revocations-file.ts'
@@ -33,6 +34,28 @@ function listActions(access: StoredAccess, noted: Noted): Action[] {
   if (isLower(noted.role, access.role)) actions.push('lower role')
   if (noted.options !== access.options) actions.push('look at')
   return actions
+}
+
+/**
+ * The same, if the database is an older copy than the files: it knows when it last noted something in one. Else a difference is a
+ * later change, such as a role that was raised again.
+ */
+export async function findOpenRevocations(
+  { meta }: Pick<AccessTables, 'meta'>,
+  known: KnownAccess,
+  stored: readonly StoredAccess[],
+): Promise<Revocation[]> {
+  const notedAt = Number((await meta.read()).revocations_noted_at ?? 0)
+  return toNewest(known) > notedAt ? findRevocations(known, stored) : []
+}
+
+const toNewest = (known: KnownAccess) => known.values().reduce((newest, { at }) => Math.max(newest, at), 0)
+
+/** Before the lines of that time are written, so that a crash between leaves a database that is newer than its file. */
+export async function markNoted({ meta }: Pick<AccessTables, 'meta'>, known: KnownAccess): Promise<number> {
+  const at = Math.max(steadyNow(), toNewest(known) + 1)
+  await meta.set({ revocations_noted_at: String(at) })
+  return at
 }
 
 /** How many have ended in the database and are not in the files: these were deleted or cut, and may lack later ones as well. */

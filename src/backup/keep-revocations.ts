@@ -1,10 +1,10 @@
 import { readSignedSize } from '../audit/signed-file.ts'
 import type { Config } from '../config/config.ts'
-import { MINUTE_MS, steadyNow } from '../contract/time.ts'
+import { MINUTE_MS } from '../contract/time.ts'
 import type { Keyring } from '../crypto/keyring.ts'
 import type { Log } from '../telemetry/log.ts'
 import { type AccessTables, isEnded, readAccess, type StoredAccess, toAccessKey } from './access.ts'
-import { findRevocations } from './find-revocations.ts'
+import { findOpenRevocations, markNoted } from './find-revocations.ts'
 import {
   appendAccess,
   fold,
@@ -35,11 +35,14 @@ export function createKeepRevocations({ tables, keyring, config }: KeepDeps): ()
   return async () => {
     const present = await readSignedSize(folder, REVOCATIONS_FILE)
     if (present !== size) known = await readKnown(folder, keyring)
+    size = present
     const access = await readAccess(tables, keyring)
-    const open = findRevocations(known, access).filter(({ action }) => action === 'end now').length
-    if (open > 0) return { open }
-    const at = steadyNow()
-    const added = access.filter((each) => !isNoted(known, each)).map((each) => ({ ...toNoted(each), at }))
+    const open = await findOpenRevocations(tables, known, access)
+    if (open.length > 0) return { open: open.length }
+    const unnoted = access.filter((each) => !isNoted(known, each))
+    if (unnoted.length === 0) return { open: 0 }
+    const at = await markNoted(tables, known)
+    const added = unnoted.map((each) => ({ ...toNoted(each), at }))
     await appendAccess(folder, keyring, added)
     known = fold([...known.values(), ...added])
     size = await readSignedSize(folder, REVOCATIONS_FILE)
@@ -59,7 +62,8 @@ const toNoted = ({ kind, id, state, endsAt, role, options }: StoredAccess): Omit
 function isNoted(known: KnownAccess, access: StoredAccess): boolean {
   const noted = known.get(toAccessKey(access))
   if (!noted) return false
-  if (isEnded(access)) return isEnded(noted)
+  // What has ended stays so in the file.
+  if (isEnded(noted)) return true
   const { at: _, ...last } = noted
   return JSON.stringify(toNoted(access)) === JSON.stringify(toNoted({ ...access, ...last }))
 }

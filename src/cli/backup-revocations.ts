@@ -7,6 +7,7 @@ import {
   applyRevocations,
   countUnnoted,
   findRevocations,
+  markNoted,
   toRevocationEntries,
   toRevocationText,
 } from '../backup/find-revocations.ts'
@@ -76,7 +77,11 @@ export async function revokeAgain(
   const stored = await readAccess(tables, keyring)
   const found = findRevocations(known, stored)
   const unnoted = files.length > 0 ? countUnnoted(known, stored) : 0
-  if (isApplied) return { revoked: await applyRevocations(tables, found), unnoted }
+  if (isApplied) {
+    const revoked = await applyRevocations(tables, found)
+    if (files.length > 0) await markNoted(tables, known)
+    return { revoked, unnoted }
+  }
   const left = 'it was revoked or restricted later. To apply that: tabbat backup revocations FILE --apply'
   return { revoked: found.map((each) => ({ ...each, left })), unnoted }
 }

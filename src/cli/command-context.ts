@@ -1,4 +1,4 @@
-import { toCount, warn } from '../app/terminal.ts'
+import { warn } from '../app/terminal.ts'
 import { auditBy } from '../audit/audit-by.ts'
 import { type AuditLog, openAuditLog } from '../audit/audit-log.ts'
 import { createSigner, type Signer } from '../audit/signing.ts'
@@ -97,7 +97,7 @@ async function noteRevocations({ store, keyring }: SealedStore, config: Config):
     const { open } = await createKeepRevocations({ tables: store, keyring, config })()
     if (open > 0)
       warn(
-        `${toCount(open, 'revocation')} of ${REVOCATIONS_FILE} ${open === 1 ? 'is' : 'are'} not in this database, as after a restore of an older copy. Look at them with: tabbat backup revocations ${toRevocationsFolder(config)}`,
+        `this database is older than ${REVOCATIONS_FILE}, by which access was revoked or changed: ${open}. Look at it with: tabbat backup revocations ${toRevocationsFolder(config)}`,
       )
   } catch (error) {
     const { code = 'unknown error' } = error as NodeJS.ErrnoException

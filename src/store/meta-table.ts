@@ -8,6 +8,7 @@ const META_NAMES = [
   'created_at',
   'last_backup_at',
   'last_scrub_at',
+  'revocations_noted_at',
 ] as const
 type MetaName = (typeof META_NAMES)[number]
 

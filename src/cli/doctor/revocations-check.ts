@@ -1,7 +1,7 @@
 import { constants, existsSync } from 'node:fs'
 import { access } from 'node:fs/promises'
 import { isEnded, readAccess } from '../../backup/access.ts'
-import { findRevocations } from '../../backup/find-revocations.ts'
+import { findOpenRevocations } from '../../backup/find-revocations.ts'
 import { toRevocationsFolder } from '../../backup/keep-revocations.ts'
 import {
   fold,
@@ -38,11 +38,11 @@ export async function checkRevocations({ config, store, keyring, now }: Opened):
       `Line ${unsignedLine} of ${file?.file} is not one that this database has signed, so a restore would refuse the file. Move the file away: a running server writes it again.`,
     )
   const [known, stored] = [fold(noted), await readAccess(store, keyring)]
-  const open = findRevocations(known, stored).filter(({ action }) => action === 'end now').length
+  const { length: open } = await findOpenRevocations(store, known, stored)
   if (open > 0)
     return failed(
       check,
-      `Revoked or removed by ${REVOCATIONS_FILE}, and valid in this database: ${open}. It may be an older copy. Run: tabbat backup revocations ${folder} --apply. If this is intended, move the file away.`,
+      `This database is older than ${REVOCATIONS_FILE}, by which access was revoked or changed: ${open}. Run: tabbat backup revocations ${folder} --apply. If this is intended, move the file away.`,
     )
   const old = stored.filter(({ endedAt }) => endedAt !== undefined && endedAt < now - LATE_MS)
   const missing = old.filter(({ kind, id }) => !known.has(`${kind} ${id}`)).length
