@@ -119,7 +119,7 @@ export const SETTINGS = {
     'TABBAT_MAX_STRANGERS_PER_ADDRESS',
     '100',
     wholeNumber(1, 1_000_000),
-    'Connections of one address that have not sent a valid key. A further connection closes the oldest of them that is idle and older than three seconds. Addresses in TABBAT_TRUST_PROXY are exempt.',
+    'Connections of one address that have not sent a valid key. A further connection closes the oldest of them that is older than three seconds and is idle or does not read its responses. Addresses in TABBAT_TRUST_PROXY are exempt.',
   ),
   workers: setting(
     'TABBAT_WORKERS',
