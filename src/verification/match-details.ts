@@ -6,7 +6,7 @@ import {
   REQUIRE_MATCH,
 } from '../contract/person-details.ts'
 import type { Caller } from '../keys/caller.ts'
-import { foldName, isSameName, type Level, takeNames, withoutTitles } from './name-match.ts'
+import { foldName, isNoTitle, isSameName, type Level, takeNames, withoutTitles } from './name-match.ts'
 
 /** The fields of a record that details are compared with. */
 export type PersonInfo = {
@@ -99,46 +99,73 @@ function compare({ first_name, last_name, date_of_birth }: PersonDetails, person
   }
 }
 
-/** Each name of the record serves one field, so that a first name is not accepted as the last name too. */
+/** The family name is often written first. The names are read in the way in which they fit better. */
 function compareNames(
   first_name: string | undefined,
   last_name: string | undefined,
   person: PersonInfo,
 ): Levels {
   const [first, last] = [fold(first_name), fold(last_name)]
-  const own = { first: fold(person.first_name), last: fold(person.last_name) }
-  // The family name is often written first.
-  const isSwapped = isSameName(first, own.last) && isSameName(last, own.first)
-  const isFirst = isSwapped || isSameName(first, own.first)
-  const isLast = isSwapped || isSameName(last, own.last)
-  let left: Words = [
-    ...(isFirst ? [] : withoutTitles(own.first)),
-    ...(isLast ? [] : withoutTitles(own.last)),
-    ...toOtherNames(person, [...own.first, ...own.last]),
-  ]
-  const toLevel = (given: Words, isExact: boolean): Level => {
-    const rest = isExact ? undefined : takeNames(given, left)
-    left = rest ?? left
-    return isExact ? 'exact' : rest ? 'partial' : 'no'
-  }
-  const isKnown = (name: string | undefined, recorded: Words) => name !== undefined && recorded.length > 0
+  const [ownFirst, ownLast] = [fold(person.first_name), fold(person.last_name)]
+  const others = toOtherNames(person, [...ownFirst, ...ownLast])
+  const [firstLevel, lastLevel] = toLevels([first, last], [ownFirst, ownLast], others)
+  const swapped = toSwappedLevels([first, last], [ownFirst, ownLast], others)
+  const isSwapped = toRank(swapped) > toRank([firstLevel, lastLevel])
+  const toKnown = (name: string | undefined, recorded: Words, level: Level) =>
+    name !== undefined && isComparable(recorded, level) ? level : undefined
   return {
-    first_name: isKnown(first_name, own.first) ? toLevel(first, isFirst) : undefined,
-    last_name: isKnown(last_name, own.last) ? toLevel(last, isLast) : undefined,
+    first_name: toKnown(first_name, ownFirst, isSwapped ? swapped[0] : firstLevel),
+    last_name: toKnown(last_name, ownLast, isSwapped ? swapped[1] : lastLevel),
   }
 }
 
-/** The further names, each once: a full name repeats the others. */
+type Pair<T> = readonly [T, T]
+
+/** Each name of the record serves one field, so that a first name is not accepted as the last name too. */
+function toLevels(given: Pair<Words>, own: Pair<Words>, others: Words): Pair<Level> {
+  const isExact = [isSameName(given[0], own[0]), isSameName(given[1], own[1])]
+  let left: Words = [...own.flatMap((name, index) => (isExact[index] ? [] : withoutTitles(name))), ...others]
+  const [first = 'no', last = 'no'] = given.map((name, index): Level => {
+    const rest = isExact[index] ? undefined : takeNames(name, left)
+    left = rest ?? left
+    return isExact[index] ? 'exact' : rest ? 'partial' : 'no'
+  })
+  return [first, last]
+}
+
+const NO_LEVELS: Pair<Level> = ['no', 'no']
+
+/** The levels with the family name in the first field. It must have a word of the family name, whatever else fits. */
+function toSwappedLevels([first, last]: Pair<Words>, [ownFirst, ownLast]: Pair<Words>, others: Words) {
+  if (!isSameName(first, ownLast) && !takeNames(first, withoutTitles(ownLast))) return NO_LEVELS
+  return toLevels([first, last], [ownLast, ownFirst], others)
+}
+
+/** Better than any other: both fit, and one of them exactly. */
+const toRank = (levels: Pair<Level>) =>
+  levels.includes('no') || !levels.includes('exact') ? 0 : levels.filter((level) => level === 'exact').length
+
+/** A record that has only initials does not say that a name is another one. */
+const isComparable = (recorded: Words, level: Level) =>
+  level === 'exact' ? recorded.length > 0 : recorded.some((word) => word.length > 1)
+
+/** The further names, each once: a full name repeats the others, with titles between them. */
 function toOtherNames({ middle_name, maiden_name, full_name }: PersonInfo, known: Words): readonly string[] {
-  const others = new Set([middle_name, maiden_name, full_name].map(fold).flatMap(withoutTitles))
+  const others = new Set([
+    ...[middle_name, maiden_name].map(fold).flatMap(withoutTitles),
+    ...fold(full_name).filter(isNoTitle),
+  ])
   return [...others.difference(new Set(known))]
 }
 
 type Words = readonly string[]
 
+/** What a vendor masks with, and what a letter becomes that a vendor's database cannot hold: Ọlá is stored as ?l?. */
+const UNREADABLE = /[*＊∗•●■█#?？\uFFFD]|x{3}/iu
+
 /** A value that a vendor masked, in whole or in part, is as good as none. */
 const fold = (name: string | undefined): Words =>
-  name === undefined || name.includes('*') ? [] : foldName(name)
+  name === undefined || UNREADABLE.test(name) ? [] : foldName(name)
 
 function toDayLevel(given: string, recorded: string): Level | undefined {
   const [one, other] = [readDay(given), readDay(recorded)]

@@ -8,6 +8,9 @@ const PLAIN: Readonly<Record<string, string>> = {
   ƙ: 'k',
   ƴ: 'y',
   ǝ: 'e',
+  ə: 'e',
+  ɛ: 'e',
+  ɔ: 'o',
   ø: 'o',
   ł: 'l',
   đ: 'd',
@@ -33,8 +36,8 @@ export const TITLES: ReadonlySet<string> = new Set(
 export const foldName = (name: string): readonly string[] =>
   name
     .normalize('NFKD')
-    // U+0640 is the tatweel, which only makes an Arabic word longer.
-    .replace(/[\p{M}\p{Cf}\u0640'‘’ʼʻ`´]/gu, '')
+    // Lm: the tatweel, which only makes an Arabic word longer, and the apostrophes among the letters (ʼ ʻ ʾ ʿ).
+    .replace(/[\p{M}\p{Cf}\p{Lm}'‘’‛′`´]/gu, '')
     .toUpperCase()
     .toLowerCase()
     .replace(PLAIN_PATTERN, (letter) => PLAIN[letter] ?? letter)
@@ -56,24 +59,51 @@ export function withoutTitles(words: readonly string[]): readonly string[] {
   return start === -1 ? words : words.slice(start, words.findLastIndex(isNoTitle) + 1)
 }
 
-const isNoTitle = (word: string) => !TITLES.has(word)
+export const isNoTitle = (word: string) => !TITLES.has(word)
 
 const isSameReading = (one: readonly string[], other: readonly string[]) =>
   one.join('') === other.join('') || one.toSorted().join(' ') === other.toSorted().join(' ')
 
 /**
- * The names that are left after at least half of the words were found among them; undefined if fewer were. Initials do not
- * count. A long list of names does not match, so that one request cannot try many.
+ * The names that are left after at least half of the words were found among them; undefined if fewer were. Initials and
+ * titles do not count, neither for nor against. A long list of names does not match, so that one request cannot try many.
  */
 export function takeNames(given: readonly string[], names: readonly string[]): readonly string[] | undefined {
   const words = withoutTitles(given)
+  const counted = words.some(isNoTitle) ? isNoTitle : () => true
+  const isCounted = (word: string) => word.length > 1 && counted(word)
   const left = [...names]
-  const shared = words.filter((word) => word.length > 1 && remove(word, left))
-  return shared.length > 0 && shared.length * 2 >= words.length ? left : undefined
+  const found: string[] = []
+  for (let at = 0; at < words.length; ) {
+    const taken = takeRun(words.slice(at), left)
+    found.push(...words.slice(at, at + taken))
+    at += Math.max(taken, 1)
+  }
+  const [shared, all] = [found.filter(isCounted).length, words.filter(isCounted).length]
+  return shared > 0 && shared * 2 >= all ? left : undefined
 }
 
-function remove(word: string, names: string[]): boolean {
-  const index = names.indexOf(word)
-  if (index !== -1) names.splice(index, 1)
-  return index !== -1
+/** Names that are written as one word or as several: Abdulrahman, Abdul Rahman. */
+const MAX_PARTS = 4
+
+/** Takes the name that the words begin with. Returns how many words it has; 0 if there is none. */
+function takeRun(words: readonly string[], names: string[]): number {
+  for (let parts = Math.min(MAX_PARTS, words.length); parts > 0; parts--)
+    if (take(words.slice(0, parts).join(''), names)) return parts
+  return 0
+}
+
+/** Removes the name, or the names in a row that give it when they are written together. */
+function take(word: string, names: string[]): boolean {
+  for (let start = 0; start < names.length; start++) {
+    let [text, parts] = ['', 0]
+    while (parts < MAX_PARTS && text.length < word.length && word.startsWith(text)) {
+      text += names[start + parts] ?? ''
+      parts += 1
+    }
+    if (text !== word) continue
+    names.splice(start, parts)
+    return true
+  }
+  return false
 }
