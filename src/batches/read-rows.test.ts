@@ -27,10 +27,10 @@ const PIECE_SIZES = [1, 2, 3, 5, 64, 100_000]
 
 describe('NDJSON', () => {
   it.each(PIECE_SIZES)('reads rows from pieces of %i bytes, across multi-byte characters', async (size) => {
-    const text = `\uFEFF${JSON.stringify(PEOPLE[0])}\r\n\n${JSON.stringify(PEOPLE[1])}`
+    const text = `\uFEFF${JSON.stringify(PEOPLE[0])}\r\n\n\r\r\n \n\r\n${JSON.stringify(PEOPLE[1])}`
     expect(await read('ndjson', text, size)).toEqual([
       { line: 1, fields: PEOPLE[0] },
-      { line: 3, fields: PEOPLE[1] },
+      { line: 6, fields: PEOPLE[1] },
     ])
   })
 

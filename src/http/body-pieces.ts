@@ -1,15 +1,20 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { AppError } from '../errors.ts'
 import { hasBody, tooSlow } from './body.ts'
 import type { Exchange } from './exchange.ts'
 
 /** Bytes that are received ahead of their use: the time limit of a body must not run while earlier rows are written. */
 const MOST_AHEAD = 16 * 1024 * 1024
+/** What a piece takes beside its bytes. A caller may send pieces of one byte. */
+const PIECE_BYTES = 128
+/** Pieces are joined and split to about this: thousands of very short rows, which take some milliseconds. */
+const JOINED_BYTES = 16 * 1024
 
 /** The body of a request piece by piece. Throws if it does not arrive whole. */
 export async function* readBodyPieces(exchange: Exchange): AsyncGenerator<Buffer> {
   const { raw } = exchange
   if (!hasBody(raw)) return
-  const pieces: Buffer[] = []
+  let pieces: Buffer[] = []
   let ahead = 0
   let end: 'whole' | AppError | undefined
   let wake = () => {}
@@ -20,7 +25,7 @@ export async function* readBodyPieces(exchange: Exchange): AsyncGenerator<Buffer
   const listeners = {
     data: (piece: Buffer) => {
       pieces.push(piece)
-      ahead += piece.length
+      ahead += piece.length + PIECE_BYTES
       if (ahead >= MOST_AHEAD) raw.pause()
       wake()
     },
@@ -34,10 +39,11 @@ export async function* readBodyPieces(exchange: Exchange): AsyncGenerator<Buffer
   if (exchange.awaitsContinue) exchange.sendContinue()
   try {
     for (;;) {
-      const piece = pieces.shift()
-      if (piece) {
-        ahead -= piece.length
-        yield piece
+      if (pieces.length > 0) {
+        const received = pieces
+        pieces = []
+        ahead = 0
+        yield* joinInTurns(received)
       } else if (end === 'whole') return
       else if (end) throw end
       else
@@ -48,5 +54,21 @@ export async function* readBodyPieces(exchange: Exchange): AsyncGenerator<Buffer
     }
   } finally {
     for (const [name, listener] of Object.entries(listeners)) raw.off(name, listener)
+  }
+}
+
+/**
+ * Pieces of a few bytes each would cost more than their rows. After each there is a turn of the event loop for other requests:
+ * a body may consist of very many rows, or of empty lines.
+ */
+async function* joinInTurns(pieces: readonly Buffer[]): AsyncGenerator<Buffer> {
+  for (let [start, end] = [0, 0]; start < pieces.length; start = end) {
+    let length = 0
+    while (end < pieces.length && length < JOINED_BYTES) length += (pieces[end++] as Buffer).length
+    const joined = end - start === 1 ? (pieces[start] as Buffer) : Buffer.concat(pieces.slice(start, end))
+    for (let at = 0; at < length; at += JOINED_BYTES) {
+      yield joined.subarray(at, at + JOINED_BYTES)
+      await nextTurn()
+    }
   }
 }

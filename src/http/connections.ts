@@ -56,7 +56,7 @@ export function watchConnections(server: Server, limits: ConnectionLimits): Conn
       connection.isAuthenticated = true
       unauthenticated.remove(connection, address)
     })
-    connection.reading = readInTurns(socket, () => isFull(connection))
+    connection.reading = read(connection)
     all.set(socket, connection)
     idle.add(connection)
     unauthenticated.add(connection, address)
@@ -150,6 +150,13 @@ function armTimeout({ socket, pending, latest }: Connection, stalledMs: number):
 /** Also when 64 KiB wait to be sent, the high-water mark of a socket. */
 const isFull = ({ pending, isPaused, socket }: Connection) =>
   pending >= MAX_OWED || isPaused || socket.writableNeedDrain
+
+const read = (connection: Connection) =>
+  readInTurns(
+    connection.socket,
+    () => isFull(connection),
+    () => isArriving(connection),
+  )
 
 function takeLate(late: Connection[]): Connection | undefined {
   let next = late.shift()

@@ -2,6 +2,9 @@ import type { Socket } from 'node:net'
 
 /** Ends the head of a request. The last chunk of a body ends so, too. */
 const HEAD_END = Buffer.from('\r\n\r\n')
+const [CR, LF] = [13, 10]
+/** A body may consist of empty lines. In smaller pieces, a megabyte of them would take the parser a second. */
+const LEAST_OF_BODY = 512
 
 export type Reading = {
   /** The connection owes too much: what its caller sends waits. */
@@ -15,7 +18,7 @@ export type Reading = {
  * does not read its responses, but only between two reads: it would begin all requests in a read of 64 KiB, thousands, in one
  * turn of the event loop, and keep their responses. A held connection goes on in another turn, when it is no longer full.
  */
-export function readInTurns(socket: Socket, isFull: () => boolean): Reading {
+export function readInTurns(socket: Socket, isFull: () => boolean, isInBody: () => boolean): Reading {
   const [parse] = socket.listeners('data')
   if (!parse) throw new Error('the connection has no parser')
   let isHeld = false
@@ -29,7 +32,7 @@ export function readInTurns(socket: Socket, isFull: () => boolean): Reading {
     let rest = bytes
     do {
       if (mustWait()) return void socket.unshift(rest)
-      const end = findEnd(rest)
+      const end = findEnd(rest, isInBody() ? LEAST_OF_BODY : 0)
       parse.call(socket, rest.subarray(0, end))
       rest = rest.subarray(end)
       // After CONNECT, or bytes that are not HTTP, nothing more is parsed.
@@ -54,9 +57,11 @@ export function readInTurns(socket: Socket, isFull: () => boolean): Reading {
 }
 
 /** The end of the first request, or of its head if others follow. The end of the bytes if they hold no second head. */
-function findEnd(bytes: Buffer): number {
-  const end = bytes.indexOf(HEAD_END)
+function findEnd(bytes: Buffer, from: number): number {
+  const end = bytes.indexOf(HEAD_END, from)
   if (end === -1) return bytes.length
-  const next = end + HEAD_END.length
+  let next = end + HEAD_END.length
+  // Empty lines before a request mean nothing, and begin none.
+  while (bytes[next] === CR || bytes[next] === LF) next += 1
   return bytes.indexOf(HEAD_END, next) === -1 ? bytes.length : next
 }
