@@ -48,11 +48,11 @@ const TOO_LATE = 'too_late'
 /** Waits for the permit until the deadline. A permit that arrives later is released. */
 async function admitInTime<T>(
   { guard }: SourceQuery<T>,
-  { signal, paidCalls, keyId }: Search<T>,
+  { signal, paidCalls, keyId, person }: Search<T>,
 ): Promise<Permit | SkipReason | typeof TOO_LATE | undefined> {
   if (signal?.aborted) return TOO_LATE
   if (!guard) return undefined
-  const admitting = guard.admit(paidCalls, keyId)
+  const admitting = guard.admit({ paidCalls, keyId, person })
   const permit = await orWhenAborted(admitting, signal, (): typeof TOO_LATE => TOO_LATE)
   if (!signal?.aborted) return permit
   const release = (late: Permit | SkipReason) => typeof late !== 'string' && late.release()
@@ -73,13 +73,13 @@ async function queryOne<T>(
   if ('bug' in outcome) {
     search.sourceAttempts.push({ name: query.name, result: 'error', ms })
     span?.end('error')
-    permit?.settle(new SourceError(query.name, 'bad_response'), ms, search.person)
+    permit?.settle(new SourceError(query.name, 'bad_response'), ms)
     throw outcome.bug
   }
   const result = toResult(outcome, search)
   search.sourceAttempts.push({ name: query.name, ms, ...result })
   span?.end(result.result)
-  permit?.settle(toCallOutcome(outcome), ms, search.person)
+  permit?.settle(toCallOutcome(outcome), ms)
   return result.result === 'names_differ' ? { failure: toNamesDiffer(query.name) } : outcome
 }
 

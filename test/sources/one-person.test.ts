@@ -64,6 +64,40 @@ describe('one person', () => {
   })
 })
 
+describe('a failure for one person', () => {
+  it.each([
+    ['status 500', { status: 500, body: { error: 'Internal error' } }],
+    ['status 424', { status: 424, body: { error: 'Third party failed' } }],
+    ['status 504', { status: 504, body: {} }],
+    ['status 403', { status: 403, body: {} }],
+    ['the record of another person', { status: 200, body: { entity: { nin: '99999999999' } } }],
+  ])(
+    'with %s, asked for again and again, does not switch the source off for others',
+    async (_what, reply) => {
+      const vendor = await openVendor()
+      const server = await openServer([vendor], 'dojah')
+      for (const isOtherBetween of [false, true]) {
+        for (let time = 0; time < 12; time++) {
+          vendor.answerWith(reply)
+          expect((await server.verify('12345678901')).statusCode).toBeGreaterThan(500)
+          vendor.answerWith(undefined)
+          if (isOtherBetween)
+            expect((await server.verify(String(12_345_678_950 + time))).statusCode).toBe(200)
+        }
+        expect((await server.verify('12345678999')).statusCode).toBe(200)
+      }
+    },
+  )
+
+  it('counts for five different people', async () => {
+    const vendor = await openVendor()
+    const server = await openServer([vendor], 'dojah')
+    vendor.answerWith({ status: 500, body: {} })
+    for (const nin of people(6)) expect((await server.verify(nin)).statusCode).toBe(503)
+    expect(vendor.count()).toBe(5)
+  })
+})
+
 it('a vendor that stops sending phones is skipped after ten people', async () => {
   const [first, second] = [await openVendor(), await openVendor(blusalt)]
   const server = await openServer([first, second], 'dojah,blusalt')

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { SourceError } from '../source.ts'
 import {
+  type CallGuard,
   createCallGuard,
   type GuardEvent,
   type Permit,
@@ -96,6 +97,42 @@ describe('a call guard', () => {
     await settle(6, 'found')
     expect(guard.read().down).toBe(false)
     clock.ms += 60_000
+  })
+
+  it('counts the hanging calls about one person once, and those about three people', async () => {
+    const hang = async (guard: CallGuard, person: string) => {
+      const permit = (await guard.admit({ person })) as Permit
+      permit.recordHang()
+      permit.settle(new SourceError('dojah', 'timeout', { problem: 'too_slow' }), 8000)
+    }
+    const { guard } = openGuard()
+    for (let call = 0; call < 30; call++) await hang(guard, 'a')
+    expect(guard.read().state).toBe('closed')
+    for (const person of ['b', 'c']) await hang(guard, person)
+    expect(guard.read().state).toBe('open')
+  })
+
+  it('does not take the same failed probe of one person as a verdict', async () => {
+    const { guard, clock } = openGuard()
+    const failure = new SourceError('dojah', 'unreachable', { problem: 'vendor_failed' })
+    const ask = async (person: string, outcome: 'found' | SourceError) => {
+      ;((await guard.admit({ person })) as Permit).settle(outcome, 5)
+    }
+    for (const person of ['a', 'b', 'c', 'd', 'e']) await ask(person, failure)
+    expect(guard.read().state).toBe('open')
+    clock.ms = 10_000
+    for (const person of ['x', 'y', 'z']) {
+      await ask('a', failure)
+      await ask(person, 'found')
+    }
+    expect(guard.read().state).toBe('closed')
+  })
+
+  it('counts every request that was never sent', async () => {
+    const { guard } = openGuard()
+    const failure = new SourceError('dojah', 'unreachable', { problem: 'no_connection', sent: false })
+    for (let call = 0; call < 5; call++) ((await guard.admit({ person: 'a' })) as Permit).settle(failure, 5)
+    expect(guard.read().state).toBe('open')
   })
 
   it('refunds a permit that is released', async () => {

@@ -6,7 +6,7 @@ import { createCallRecord } from './call-record.ts'
 import { createCallWait } from './call-wait.ts'
 import { type Cooldown, createCooldown } from './cooldown.ts'
 import type { HealthFigures } from './health.ts'
-import { createPersonProblems } from './person-problems.ts'
+import { createPersonProblems, createRepeats } from './person-problems.ts'
 import { type CallOutcome, WARNING_REASONS } from './source-warnings.ts'
 
 /**
@@ -21,8 +21,7 @@ export type Permit = {
   readonly hedgeAfterMs: () => number
   /** The search stopped waiting for the call. */
   readonly recordHang: () => void
-  /** `person` is the number that was asked about. */
-  readonly settle: (outcome: CallOutcome, ms: number, person?: string) => void
+  readonly settle: (outcome: CallOutcome, ms: number) => void
   /** The call was not made, and nothing is paid for. */
   readonly release: () => void
 }
@@ -31,8 +30,7 @@ export type Permit = {
 export type CallGuard = {
   readonly name: string
   readonly operation: string
-  /** `keyId` is the API key that the call is made for. */
-  readonly admit: (paidCalls?: PaidCalls, keyId?: string) => Promise<Permit | SkipReason>
+  readonly admit: (call?: GuardedCall) => Promise<Permit | SkipReason>
   readonly read: () => GuardFigures
   /** As far as is known without the store: not disabled, no open breaker, no cooldown. */
   readonly isAvailable: () => boolean
@@ -40,6 +38,14 @@ export type CallGuard = {
   readonly retryAfterMs: () => number | undefined
   /** How often each problem occurred since the start. */
   readonly failures: () => ReadonlyMap<string, number>
+}
+
+type GuardedCall = {
+  readonly paidCalls?: PaidCalls | undefined
+  /** The API key that the call is made for. */
+  readonly keyId?: string | undefined
+  /** The number that is asked about. */
+  readonly person?: string | undefined
 }
 
 export const SOURCE_WARNINGS = [...WARNING_REASONS, 'throttled'] as const
@@ -124,12 +130,14 @@ export function createCallGuard(
     onWarning: (warning) => onEvent({ event: 'source_warning', ...warning }),
   })
   const isOfSource = createPersonProblems()
+  const repeats = createRepeats(now)
   const isDown = createDownCheck()
-  const admitOnce = (admitted: 'usual' | 'probe', spending: Spending): Permit => {
+  const admitOnce = (admitted: 'usual' | 'probe', spending: Spending, person: string): Permit => {
     const { settle, recordHang, hedgeAfterMs } = createCallWait({
       admitted,
       breaker,
       hedgeDelay: record.hedgeDelay,
+      isRepeatedHang: () => repeats.isRepeatedHang(person),
       now,
     })
     return {
@@ -138,11 +146,11 @@ export function createCallGuard(
         lastProblem = 'too_slow'
         recordHang()
       },
-      settle: (outcome, ms, person = '') => {
+      settle: (outcome, ms) => {
         const failure = outcome instanceof SourceError ? outcome : undefined
         lastProblem = failure?.problem ?? failure?.reason ?? lastProblem
         const counts = isOfSource(outcome, person)
-        settle(failure, counts)
+        settle(failure, !repeats.isRepeat(outcome, person, counts) && counts)
         record.add(outcome, ms, counts)
         if (failure?.retryAfterMs !== undefined) cooldown.start(failure.retryAfterMs)
         if (failure && !isPaid(failure)) void spending.refund()
@@ -157,7 +165,7 @@ export function createCallGuard(
   return {
     name,
     operation,
-    admit: async (paidCalls, keyId) => {
+    admit: async ({ paidCalls, keyId, person = '' } = {}) => {
       if (sharedState.isDisabled(name)) return 'disabled'
       const admitted = cooldown.remainingMs() > 0 ? undefined : breaker.admit()
       if (admitted === undefined) {
@@ -168,7 +176,7 @@ export function createCallGuard(
         breaker.release(admitted)
         throw error
       })
-      if (typeof spending !== 'string') return admitOnce(admitted, spending)
+      if (typeof spending !== 'string') return admitOnce(admitted, spending, person)
       breaker.release(admitted)
       return spending
     },

@@ -9,18 +9,20 @@ type Options = {
   readonly admitted: 'usual' | 'probe'
   readonly breaker: Breaker
   readonly hedgeDelay: Pick<HedgeDelay, 'remainingMs'>
+  /** Another call about this person hung before. */
+  readonly isRepeatedHang: () => boolean
   readonly now: () => number
 }
 
 /** One call as the breaker sees it: when to hedge, and the result. It counts as one hang at most. */
-export function createCallWait({ admitted, breaker, hedgeDelay, now }: Options) {
+export function createCallWait({ admitted, breaker, hedgeDelay, isRepeatedHang, now }: Options) {
   const startedAt = now()
   let hasHung = false
   const recordHang = () => {
     // For a probe, only its result counts.
     if (hasHung || admitted === 'probe') return
     hasHung = true
-    breaker.recordHang()
+    if (!isRepeatedHang()) breaker.recordHang()
   }
   return {
     hedgeAfterMs: (): number =>
@@ -28,10 +30,10 @@ export function createCallWait({ admitted, breaker, hedgeDelay, now }: Options) 
         ? startedAt + PROBE_MS - now()
         : hedgeDelay.remainingMs(startedAt, breaker.isSuspect()),
     recordHang,
-    /** `isOfSource`: the failure counts against the source. */
-    settle: (failure: SourceError | undefined, isOfSource: boolean): void => {
-      if (failure?.reason === 'timeout' && isOfSource) recordHang()
-      if (failure && !isOfSource) breaker.release(admitted)
+    /** `counts`: the breaker counts the failure. */
+    settle: (failure: SourceError | undefined, counts: boolean): void => {
+      if (failure?.reason === 'timeout' && counts) recordHang()
+      if (failure && !counts) breaker.release(admitted)
       else breaker.settle(admitted, toCallResult(failure))
     },
   }
