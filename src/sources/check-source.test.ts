@@ -36,6 +36,15 @@ it('counts and records a check before the vendor is called', async () => {
   expect(steps).toEqual(['spend', 'source_checked acme', 'called 0000'])
 })
 
+it.each([
+  [{ found: false, namesDiffer: true }, 'names_differ', 'other names'],
+  [{ found: false }, 'not_found', 'no such record'],
+] as const)('explains the answer %j of the vendor to its own test person', async (answer, result, words) => {
+  const source: Source = { name: 'acme', isExternal: true, findBvn: async () => answer }
+  const checked = await checkSource(source, LISTS, createDeps().deps)
+  expect(checked).toMatchObject({ ok: true, result, explanation: expect.stringContaining(words) })
+})
+
 it('refunds a call that is not billed', async () => {
   const { deps, steps } = createDeps()
   const refused = new SourceError('acme', 'refused', { problem: 'credentials' })

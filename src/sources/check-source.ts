@@ -4,7 +4,7 @@ import type { CatalogueFiles } from '../contract/catalogue-files.ts'
 import { UserError } from '../errors.ts'
 import { withDeadline } from './deadline.ts'
 import { isPaid, type SharedState, type Spending } from './guard/call-guard.ts'
-import { type Call, type Source, SourceError, type SourceFailure } from './source.ts'
+import { type Answer, type Call, type Source, SourceError, type SourceFailure } from './source.ts'
 import { SOURCE_PROBLEMS } from './source-problem.ts'
 
 export type CheckResult = {
@@ -12,7 +12,7 @@ export type CheckResult = {
   readonly ok: boolean
   /** What was queried: a test number of the vendor, or an unassigned number. */
   readonly asked: string
-  readonly result: 'found' | 'not_found' | 'listed' | SourceFailure | 'cannot'
+  readonly result: 'found' | 'not_found' | 'names_differ' | 'listed' | SourceFailure | 'cannot'
   readonly ms: number
   readonly explanation: string
 }
@@ -91,8 +91,7 @@ function toProbe(
     return {
       asked: 'a NIN',
       isBilled: true,
-      run: async (call) =>
-        toResult((await findNin({ nin, phone: PHONE, details: samples?.details }, call)).found),
+      run: async (call) => toResult(await findNin({ nin, phone: PHONE, details: samples?.details }, call)),
     }
   }
   if (findBvn) {
@@ -100,8 +99,7 @@ function toProbe(
     return {
       asked: 'a BVN',
       isBilled: true,
-      run: async (call) =>
-        toResult((await findBvn({ bvn, phone: PHONE, details: samples?.details }, call)).found),
+      run: async (call) => toResult(await findBvn({ bvn, phone: PHONE, details: samples?.details }, call)),
     }
   }
   if (!fetchCatalogue) return undefined
@@ -118,10 +116,17 @@ function toProbe(
   }
 }
 
-const toResult = (found: boolean): Pick<CheckResult, 'result' | 'explanation'> =>
-  found
-    ? { result: 'found', explanation: 'The vendor knows its own test number: everything works.' }
-    : {
-        result: 'not_found',
-        explanation: 'The vendor answered that it has no such record: address and credentials are good.',
-      }
+function toResult(answer: Answer<unknown>): Pick<CheckResult, 'result' | 'explanation'> {
+  if (answer.found)
+    return { result: 'found', explanation: 'The vendor knows its own test number: everything works.' }
+  if (answer.namesDiffer)
+    return {
+      result: 'names_differ',
+      explanation:
+        'The vendor answered that its own test number has other names: address and credentials are good. No record was returned.',
+    }
+  return {
+    result: 'not_found',
+    explanation: 'The vendor answered that it has no such record: address and credentials are good.',
+  }
+}
