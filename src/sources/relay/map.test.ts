@@ -116,7 +116,18 @@ describe('the token', () => {
   })
 
   it('is refused when the server reports a failure with 200, or sends an invalid token', () => {
-    expect(() => readToken('relay', { success: false, message: 'x' }, NOW)).toThrow('refused')
+    const token = { data: { token: { access_token: 'a' } } }
+    const signs = [
+      { success: 'false' },
+      { status: false },
+      { status: 'error' },
+      { error: 'x' },
+      { code: 401 },
+    ]
+    for (const sign of [{ success: false }, ...signs])
+      expect(() => readToken('relay', { ...token, ...sign }, NOW)).toThrow('refused')
+    for (const sign of [{ success: true }, { status: 'success' }, { code: 200, error: null }])
+      expect(readToken('relay', { ...token, ...sign }, NOW).text).toBe('a')
     expect(() => readToken('relay', { data: { token: 'a b\n' } }, NOW)).toThrow('bad_response')
   })
 })

@@ -1,4 +1,5 @@
 import { HOUR_MS, MINUTE_MS, readLagosTime } from '../../contract/time.ts'
+import { saysFailure } from '../failure-signs.ts'
 import { toFields } from '../record.ts'
 import type { Send } from '../source.ts'
 import { SourceError } from '../source.ts'
@@ -23,7 +24,8 @@ export const createFetchToken =
 /** Servers of this API return the token in different places. */
 export function readToken(source: string, body: unknown, requestedAt: Date): Token {
   const top = toFields(body)
-  if (top.success === false) throw new SourceError(source, 'refused', { problem: 'credentials' })
+  // A wrong key may be answered with 200.
+  if (saysFailure(body)) throw new SourceError(source, 'refused', { problem: 'credentials' })
   const data = toFields(top.data)
   const token = toFields(data.token)
   const text = token.access_token ?? token.token ?? data.access_token ?? top.token
