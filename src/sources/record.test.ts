@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { toText } from './record.ts'
+import { completeBvn, completeNin, toText } from './record.ts'
 
 it('joins the lines of an address, and ignores nested lists', () => {
   expect(toText(['2 Invented Close', null, 'Flat', 3])).toBe('2 Invented Close Flat 3')
@@ -18,4 +18,14 @@ it('cuts a long text between two characters', () => {
 it('survives deeply nested lists', () => {
   const deep = JSON.parse(`${'['.repeat(200_000)}${']'.repeat(200_000)}`)
   expect(toText(deep)).toBe('')
+})
+
+it.each([
+  [{ first_name: 'Ngozi', last_name: '*****' }, '****'],
+  [{ first_name: 'Ng**i', last_name: 'Okafor' }, '****'],
+  [{ first_name: 'Ngozi', middle_name: 'N/A', last_name: 'Okafor' }, 'Ngozi Okafor'],
+  [{ first_name: 'Ngozi', last_name: '****', full_name: 'Ngozi Okafor' }, 'Ngozi Okafor'],
+])('the full name of %j is %s', (personal_info, full_name) => {
+  expect(completeNin({ personal_info }).personal_info.full_name).toBe(full_name)
+  expect(completeBvn({ personal_info }).personal_info.full_name).toBe(full_name)
 })

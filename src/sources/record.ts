@@ -1,6 +1,7 @@
 import { createBlankRecord } from '../contract/blank-record.ts'
 import type { BvnRecord } from '../contract/bvn.ts'
 import { type Day, readDay, toHyphenatedDay, toLongDay, toNumericDay, toShortDay } from '../contract/date.ts'
+import { toFullName } from '../contract/full-name.ts'
 import type { NinRecord } from '../contract/nin.ts'
 import { saysNothing, saysNotListed, toName } from '../contract/no-value.ts'
 import { joinPhones } from '../contract/recorded-phones.ts'
@@ -52,9 +53,7 @@ function completePerson(
   toFigures: (day: Day) => string,
   toWords: (day: Day) => string,
 ): void {
-  const composed = NAME_PARTS.map((part) => info[part])
-    .filter((name) => name)
-    .join(' ')
+  const composed = toFullName(NAME_PARTS.map((part) => info[part]))
   // The full name may repeat a part that is a word for nothing: "Ada - Obi".
   const isPartDropped = NAME_PARTS.some((part) => info[part] === '' && toText(given?.[part]) !== '')
   if (info.full_name === '' || isPartDropped) info.full_name = composed || info.full_name

@@ -33,6 +33,11 @@ describe('a complete record', () => {
     expect(bvn({ phone_number_2: 'N/A' }).record.personal_info).toMatchObject({ phone_number_2: null })
   })
 
+  it('has a hidden full name where the file hides a part of it', () => {
+    const { record } = nin({ first_name: 'Ngozi', last_name: '****' })
+    expect(record.personal_info).toMatchObject({ first_name: 'Ngozi', full_name: '****' })
+  })
+
   it.each(['NO', 'false', 'Not watch-listed', 'N/A', '-'])(
     'has no watch list entry where the file has %s',
     (watchlisted) => {

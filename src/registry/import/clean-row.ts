@@ -9,6 +9,7 @@ import {
   toNumericDay,
   toShortDay,
 } from '../../contract/date.ts'
+import { toFullName } from '../../contract/full-name.ts'
 import { NinRecord } from '../../contract/nin.ts'
 import type { Kind } from '../../crypto/blind-index.ts'
 import { BadRow } from './bad-row.ts'
@@ -62,10 +63,7 @@ type Person = Pick<
 >
 
 function finishPerson(info: Person, toFigures: (day: Day) => string, toWords: (day: Day) => string): void {
-  if (info.full_name === '')
-    info.full_name = [info.first_name, info.middle_name, info.last_name]
-      .filter((name) => name !== '')
-      .join(' ')
+  if (info.full_name === '') info.full_name = toFullName([info.first_name, info.middle_name, info.last_name])
   const figures = toDay(info.date_of_birth, 'personal_info.date_of_birth')
   const words = toDay(info.formatted_date_of_birth, 'personal_info.formatted_date_of_birth')
   if (figures && words && !isSameDay(figures, words))

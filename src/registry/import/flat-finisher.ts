@@ -1,4 +1,5 @@
 import { toHyphenatedDay, toLongDay, toNumericDay, toShortDay } from '../../contract/date.ts'
+import { toFullName } from '../../contract/full-name.ts'
 import { saysNotListed } from '../../contract/no-value.ts'
 import { toLocalPhone, toPhoneCore } from '../../contract/phone.ts'
 import type { Kind } from '../../crypto/blind-index.ts'
@@ -95,11 +96,7 @@ function finishName(slotOf: SlotOf): Step {
   const full = slotOf('personal_info.full_name')
   const parts = ['first_name', 'middle_name', 'last_name'].map((name) => slotOf(`personal_info.${name}`))
   return (values) => {
-    if (isBlank(values, full))
-      values.texts[full] = parts
-        .map((part) => readText(values, part))
-        .filter((name) => name !== '')
-        .join(' ')
+    if (isBlank(values, full)) values.texts[full] = toFullName(parts.map((part) => readText(values, part)))
     return true
   }
 }
