@@ -17,7 +17,8 @@ export function createQueueSignals(): QueueSignals {
   const waiting = new Map<string, Set<() => void>>()
   let wakeUp = () => {}
   let isClosed = false
-  const ended: Record<string, number> = {}
+  // From zero: the first one of a kind is then an increase for the alerts and the dashboard.
+  const ended: Record<string, number> = { verified: 0, not_verified: 0, expired: 0, cancelled: 0 }
   return {
     ended,
     wake: () => wakeUp(),
