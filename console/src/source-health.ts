@@ -27,7 +27,8 @@ export function toHealth(source: SourceState): SourceHealth {
   const state = source.disabled ? 'disabled' : source.state
   if (!source.disabled && source.is_capped) return { tone: 'bad', words: health.capped }
   if (!source.disabled && source.warnings.length > 0) return toWarningHealth(source)
-  if (state !== 'closed') return STATES[state] ?? { tone: 'warn', words: toWords(state) }
+  if (state !== 'closed') return toBadIfDown(source, STATES[state] ?? { tone: 'warn', words: toWords(state) })
+  if (source.is_down) return { tone: 'bad', words: health.failing }
   const { calls, recent_calls, error_rate } = source
   if (!calls) return { tone: 'dim', words: health.not_asked }
   if (recent_calls === 0) return { tone: 'dim', words: health.idle }
@@ -37,10 +38,17 @@ export function toHealth(source: SourceState): SourceHealth {
     : { tone: 'good', words: health.working }
 }
 
-function toWarningHealth({ warnings, state }: SourceState): SourceHealth {
+/** While callers get no answers, nothing is only a warning. */
+const toBadIfDown = ({ is_down, disabled }: SourceState, { tone, words }: SourceHealth): SourceHealth => ({
+  tone: is_down && !disabled ? 'bad' : tone,
+  words,
+})
+
+function toWarningHealth(source: SourceState): SourceHealth {
+  const { warnings, state } = source
   const words = warnings.map((warning) => WARNINGS[warning]).join(', ')
   const tone = warnings.every((warning) => warning === 'throttled') ? 'warn' : 'bad'
-  return { tone, words: state === 'open' ? texts.toNotCalled(words) : words }
+  return toBadIfDown(source, { tone, words: state === 'open' ? texts.toNotCalled(words) : words })
 }
 
 export const toErrorRate = ({ recent_calls, error_rate }: SourceState) =>

@@ -32,6 +32,7 @@ function toSourceState(report: SourceReport): SourceState {
     spent_kobo_today: report.spentKoboToday,
     cap_kobo: report.capKobo,
     is_capped: isCapped(report),
+    is_down: figures?.down ?? false,
   }
 }
 

@@ -19,6 +19,7 @@ const HEALTHY: SourceState = {
   spent_kobo_today: 500_000,
   cap_kobo: 2_000_000,
   is_capped: false,
+  is_down: false,
   warnings: [],
 }
 
@@ -33,7 +34,8 @@ describe('the health of a source', () => {
     [{ warnings: ['mostly_not_found', 'throttled'] }, 'finds almost no records, rate limited by the vendor'],
     [{ disabled: true, warnings: ['no_funds'] }, 'disabled'],
     [{ calls: 6, error_rate: 1 }, 'failing'],
-    [{ state: 'half_open', error_rate: 1 }, 'half open: testing'],
+    [{ state: 'half_open', error_rate: 1 }, 'failing, being tested'],
+    [{ is_down: true, error_rate: 0.3 }, 'failing'],
     [{ state: 'open', error_rate: 1 }, 'failing, not called'],
     [{ state: 'open', disabled: true }, 'disabled'],
     [{ spent_kobo_today: 1_999_000, is_capped: true }, 'cap reached, not called'],
@@ -41,6 +43,17 @@ describe('the health of a source', () => {
     [{ state: 'bad_response', calls: null, error_rate: null }, 'bad response'],
   ] as const)('of %j is: %s', (part, words) => {
     expect(toHealth({ ...HEALTHY, ...(part as Partial<SourceState>) }).words).toBe(words)
+  })
+
+  it.each([
+    { state: 'half_open' },
+    { state: 'open' },
+    { error_rate: 0.3 },
+    { warnings: ['throttled'] },
+    { state: 'half_open', warnings: ['throttled'] },
+  ] as Partial<SourceState>[])('is bad while callers get no answers: %j', (part) => {
+    expect(toHealth({ ...HEALTHY, ...part, is_down: true }).tone).toBe('bad')
+    expect(toHealth({ ...HEALTHY, ...part, is_down: true, disabled: true }).tone).toBe('dim')
   })
 
   it('is that of the worst node', () => {

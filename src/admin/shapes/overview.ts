@@ -39,6 +39,8 @@ export const SourceState = Type.Object({
   cap_kobo: Type.Nullable(Type.Integer()),
   /** The rest of the daily cap is less than one call: the source is not called until midnight in Lagos. */
   is_capped: Type.Boolean(),
+  /** Callers get no answers from it: what alerts and "tabbat doctor" judge by. Also between two probes of a half-open breaker. */
+  is_down: Type.Boolean(),
   /** Problems that the operator must solve. */
   warnings: Type.Array(Type.Enum(SOURCE_WARNINGS)),
 })

@@ -66,7 +66,7 @@ export const sourcesTexts = defineTexts('sources', {
   toAlike: (alike: number, nodes: number) => `on ${alike} of ${nodes} nodes`,
   table: 'Sources',
   health: {
-    half_open: 'half open: testing',
+    half_open: 'failing, being tested',
     open: 'failing, not called',
     disabled: 'disabled',
     not_running: 'server not running',
