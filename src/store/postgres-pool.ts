@@ -72,22 +72,15 @@ export function openPool(url: string, settings: PoolSettings): ConnectionPool {
       await client.query(`${set('SESSION')}; ${SESSION_ONLY}`)
     else pooled.add(client)
   })
-  let restoring: NodeJS.Timeout | undefined
-  // Requests then wait in the queue of the pool, which is served as soon as a connection is free.
-  const shareExisting = async () => {
-    pool.options.max = Math.max(1, pool.totalCount)
-    clearTimeout(restoring)
-    restoring = setTimeout(() => {
-      pool.options.max = connections
-    }, SHARE_MS).unref()
-    await pause(RETRY_MS)
-  }
+  const sharing = createSharing(pool, connections)
   /** Whether another attempt makes sense. If not, the error is thrown. */
   const recover = async (error: unknown, until: number, mayRetry: boolean): Promise<undefined> => {
     const isFull = isRefused(error)
     const neededMs = isFull ? RETRY_MS : SEARCH_MS
     if (!(isFull || mayRetry) || performance.now() + neededMs > until) throw error
-    if (isFull) await shareExisting()
+    if (!isFull) return
+    sharing.start()
+    await pause(RETRY_MS)
   }
   return {
     acquire: async (waitMs) => {
@@ -119,10 +112,30 @@ export function openPool(url: string, settings: PoolSettings): ConnectionPool {
     isPooled: (client) => pooled.has(client),
     localSettings: set('LOCAL'),
     close: () => {
-      clearTimeout(restoring)
+      sharing.stop()
       return pool.end()
     },
   }
+}
+
+/** After a refusal, requests wait in the queue of the pool, which is served as soon as a connection is free. */
+function createSharing(pool: Pool, connections: number) {
+  let ending: NodeJS.Timeout | undefined
+  const start = () => {
+    pool.options.max = Math.max(1, pool.totalCount)
+    clearTimeout(ending)
+    ending = setTimeout(end, SHARE_MS).unref()
+  }
+  // The pool opens connections for new requests only. Those that wait in its queue get them here.
+  const end = async () => {
+    pool.options.max = connections
+    try {
+      while (pool.waitingCount > 0 && pool.totalCount < connections) (await pool.connect()).release()
+    } catch (error) {
+      if (isRefused(error)) start()
+    }
+  }
+  return { start, stop: () => clearTimeout(ending) }
 }
 
 /** The pool itself would wait for its whole timeout again. */

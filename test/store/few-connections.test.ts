@@ -5,6 +5,7 @@ import { loadConfig } from '../../src/config/config.ts'
 import { type Context, createContext } from '../../src/context/context.ts'
 import { listWarnings } from '../../src/context/warnings.ts'
 import { SANDBOX_KEY } from '../../src/keys/sandbox-key.ts'
+import type { Database } from '../../src/store/database.ts'
 import { openPostgres } from '../../src/store/postgres.ts'
 import { bearer, PHONE } from '../app.ts'
 import { inject } from '../inject.ts'
@@ -12,6 +13,20 @@ import { execute, hasOwnPostgres, type Postgres, startOwnPostgres } from '../pos
 import { newFolder } from './engines.ts'
 
 const LIMIT = 20
+
+/** Transactions that all stay open until each of them has a connection, and until `until`. */
+function holdTogether(database: Database, count: number, until = Promise.resolve()) {
+  const { promise: allOpen, resolve } = Promise.withResolvers<void>()
+  let open = 0
+  const hold = async () => {
+    open += 1
+    if (open === count) resolve()
+    await allOpen
+    await until
+  }
+  const end = Promise.all(Array.from({ length: count }, () => database.transaction(hold)))
+  return { allOpen, end, count: () => open }
+}
 
 /** A separate server, because the limit of a user holds for all its databases. */
 describe.skipIf(!hasOwnPostgres())(`PostgreSQL with a limit of ${LIMIT} connections`, () => {
@@ -35,6 +50,8 @@ describe.skipIf(!hasOwnPostgres())(`PostgreSQL with a limit of ${LIMIT} connecti
       TABBAT_RATE_LIMIT: 'off',
       TABBAT_DATABASE_URL: url,
       TABBAT_DATABASE_CONNECTIONS: String(connections),
+      // A refused connection fails a request at once if it is not shared. A slow machine must not.
+      TABBAT_STORE_TIMEOUT: '60s',
     }
     return createContext(loadConfig(settings, ''))
   }
@@ -62,6 +79,22 @@ describe.skipIf(!hasOwnPostgres())(`PostgreSQL with a limit of ${LIMIT} connecti
     })
     await Promise.all([...callers, ...held])
     for (const node of nodes) await node.close()
+  })
+
+  it('opens connections for waiting requests when the server allows more again', async () => {
+    const database = await openPostgres(url, { connections: LIMIT })
+    const others = await openPostgres(url, { connections: LIMIT })
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const foreign = holdTogether(others, LIMIT - 1, promise)
+    await foreign.allOpen
+    const held = holdTogether(database, LIMIT / 2)
+    // One has the only connection that is left. The others are refused one, and wait.
+    await expect.poll(() => held.count(), { timeout: 7000 }).toBe(1)
+    resolve()
+    await foreign.end
+    await others.close()
+    await held.end
+    await database.close()
   })
 
   it('says at the start that the processes may want more than that', async () => {
