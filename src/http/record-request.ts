@@ -38,20 +38,17 @@ export function createRecordRequest({ requests, keyring, authenticate }: Context
     const caller = await authenticate(exchange.headers.authorization, exchange)
     return caller ?? exchange.unusableKey
   }
-  const addLater = (exchange: Exchange, finished: Finished) => {
+  const addLater = async (exchange: Exchange, finished: Finished) => {
     lookups += 1
-    findKey(exchange)
-      .catch(() => undefined)
-      .then((key) => {
-        lookups -= 1
-        if (key) add(exchange, key, finished)
-        else requests.countKeyless(finished.status)
-      })
+    const key = await findKey(exchange).catch(() => undefined)
+    lookups -= 1
+    if (key) add(exchange, key, finished)
+    else requests.countKeyless(finished.status)
   }
   return (exchange, finished) => {
     const key = exchange.caller ?? exchange.unusableKey
     if (key) add(exchange, key, finished)
-    else if (isUnrouted(exchange) && lookups < MOST_LOOKUPS) addLater(exchange, finished)
+    else if (isUnrouted(exchange) && lookups < MOST_LOOKUPS) requests.addLater(addLater(exchange, finished))
     else requests.countKeyless(finished.status)
   }
 }

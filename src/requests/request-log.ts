@@ -6,6 +6,8 @@ import { BlockWriter, type FinishedRequest, type PlainBlock } from './block-writ
 /** The requests of this process, collected in memory and written every two seconds: a crash loses a few seconds of them. */
 export type RequestLog = {
   readonly add: (request: FinishedRequest) => void
+  /** A request whose key is still being looked up: it is added when `work` has ended, and `flush` and `close` wait for that. */
+  readonly addLater: (work: Promise<void>) => void
   /** A request without a valid key: only its status is counted. */
   readonly countKeyless: (status: number) => void
   /** Writes what was collected. After a failure it is kept for the next flush. */
@@ -25,6 +27,7 @@ const FLUSH_AT = 8
 
 export function createRequestLog(table: Pick<RequestTable, 'append'>, owner: string): RequestLog {
   const waiting: PlainBlock[] = []
+  const later = new Set<Promise<void>>()
   const blocks = createBlockStore(table)
   let dropped = 0
   let flushing: Promise<void> | undefined
@@ -62,12 +65,17 @@ export function createRequestLog(table: Pick<RequestTable, 'append'>, owner: str
   }
   const timer = setInterval(tick, FLUSH_EVERY_MS).unref()
   const flushAll = async () => {
+    await Promise.all(later)
     await flushing
     writer.seal()
     await flush()
   }
   return {
     add: (request) => writer.add(request),
+    addLater: (work) => {
+      const ended = work.finally(() => later.delete(ended))
+      later.add(ended)
+    },
     countKeyless: (status) => writer.countKeyless(status),
     flush: flushAll,
     countDropped: () => dropped,

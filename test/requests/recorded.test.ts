@@ -4,11 +4,13 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createApiServer } from '../../src/app/api-server.ts'
 import { revokeKey } from '../../src/keys/manage.ts'
 import { readKeyRates } from '../../src/requests/key-rates.ts'
 import { type RequestFilter, searchRequests } from '../../src/requests/search.ts'
 import { toSearchedId } from '../../src/requests/stored-id.ts'
 import { bearer, openTestApp, PHONE, type TestApp } from '../app.ts'
+import { inject } from '../inject.ts'
 import { createTestDatabase, hasPostgres } from '../postgres.ts'
 
 const VERIFY = '/api/v2/kyc/verify-nin'
@@ -188,6 +190,28 @@ describe.each(engines)('the request log on %s', (engine) => {
     const everything = JSON.stringify(await search({}))
     for (const canary of canaries) expect(everything.includes(canary), canary).toBe(false)
   })
+})
+
+it('waits with a flush for a key that is still being looked up', async () => {
+  const server = await openTestApp()
+  const { context } = server
+  const [asked, found] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const authenticate: typeof context.authenticate = async (...args) => {
+    asked.resolve()
+    await found.promise
+    return context.authenticate(...args)
+  }
+  const app = createApiServer({ ...context, authenticate })
+  const id = randomUUID()
+  const headers = { ...bearer(), 'x-request-id': id }
+  expect((await inject(app, { method: 'DELETE', url: VERIFY, headers })).statusCode).toBe(405)
+  await asked.promise
+  const flushed = context.requests?.flush()
+  setImmediate(found.resolve)
+  await flushed
+  expect((await searchRequests(context.store.requests, { requestId: id })).rows).toHaveLength(1)
+  await app.close()
+  await server.close()
 })
 
 it('records nothing if it is off', async () => {
