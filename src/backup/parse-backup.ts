@@ -43,15 +43,20 @@ export async function parseBackup(
   return { header, counts, mac: end.mac }
 }
 
+/** The lines of a page may be longer together by one line. Nothing is known to be genuine before the last line was read. */
+const MAX_PAGE_BYTES = 16 * 1024 * 1024
+
 /** Collects the rows of a table into pages. */
 function createPager(onRows: (rows: Rows) => Promise<void>) {
   const counts: Counts = {}
   let page: { table: DataTable; columns: readonly string[]; rows: Value[][] } | undefined
+  let bytes = 0
   const flush = async () => {
     if (!page || page.rows.length === 0) return
     counts[page.table] = (counts[page.table] ?? 0) + page.rows.length
     await onRows(page)
     page.rows = []
+    bytes = 0
   }
   return {
     open: async (line: Partial<Record<string, unknown>>) => {
@@ -60,7 +65,9 @@ function createPager(onRows: (rows: Rows) => Promise<void>) {
     },
     add: async (values: readonly unknown[]) => {
       if (!page) throw new Damaged()
-      if (page.rows.push(toRow(values, page.columns.length)) === rowsAtOnce(page.table)) await flush()
+      const row = toRow(values, page.columns.length)
+      bytes += countBytes(row)
+      if (page.rows.push(row) === rowsAtOnce(page.table) || bytes >= MAX_PAGE_BYTES) await flush()
     },
     close: async () => {
       await flush()
@@ -100,6 +107,12 @@ function toRow(values: readonly unknown[], width: number): Value[] {
     return decoded
   })
 }
+
+const countBytes = (row: readonly Value[]) =>
+  row.reduce<number>(
+    (sum, value) => sum + (typeof value === 'string' || value instanceof Uint8Array ? value.length : 8),
+    0,
+  )
 
 /** Tables without rows may be missing on either side. */
 const isSame = (said: Counts, found: Counts) =>
