@@ -1,4 +1,4 @@
-import { closeSync, existsSync, fstatSync, openSync, readFileSync } from 'node:fs'
+import { closeSync, fstatSync, lstatSync, openSync, readFileSync, type Stats } from 'node:fs'
 import { resolve } from 'node:path'
 import { parseEnv } from 'node:util'
 import { isReadableByAll } from '../crypto/secret-file.ts'
@@ -100,31 +100,43 @@ function listUnknown(given: Environment): string[] {
 
 /** Settings name commands, secrets and addresses, so nothing of a file is used that another user can change. */
 function readEnvFile(path: string): Record<string, string | undefined> {
-  const text = readOpened(path, (file) => {
-    // The open file, so that the checked file is the one that is read.
-    refuseUntrustedStats(resolve(path), fstatSync(file))
-    refuseUntrustedPath(path)
-    return readFileSync(file, 'utf8')
-  })
-  return withoutEmpty(parseEnv(text))
-}
-
-/** An empty text if there is no file, or if it is in a folder that this user may not enter, as after `sudo -u` in /root. */
-function readOpened(path: string, read: (file: number) => string): string {
-  let file: number | undefined
+  const stats = findFile(path)
+  if (!stats) return {}
   try {
-    file = openSync(path, 'r')
-    return read(file)
+    // Before it is opened: opening a pipe waits for its writer.
+    refuseUntrustedStats(resolve(path), stats)
+    refuseUntrustedPath(path)
+    return withoutEmpty(parseEnv(readTrusted(path)))
   } catch (error) {
     if (error instanceof UntrustedPath) throw new ConfigError([error.message])
+    const { code } = error as NodeJS.ErrnoException
+    if (code === 'ENOENT') return {}
     // Without its settings, the program would use another database.
-    if ((error as NodeJS.ErrnoException).code === 'EACCES' && existsSync(path))
-      throw new ConfigError([
-        `This user (${process.getuid?.()}) may not read ${resolve(path)}. Run the program as the user of the server`,
-      ])
-    return ''
+    throw new ConfigError([
+      code === 'EACCES'
+        ? `This user (${process.getuid?.()}) may not read ${resolve(path)}. Run the program as the user of the server`
+        : `${resolve(path)} cannot be read (${code}). Put a file there, or remove it`,
+    ])
+  }
+}
+
+/** Undefined if there is none, or if it is in a folder that this user may not enter, as after `sudo -u` in /root. */
+function findFile(path: string): Stats | undefined {
+  try {
+    return lstatSync(path)
+  } catch {
+    return undefined
+  }
+}
+
+function readTrusted(path: string): string {
+  const file = openSync(path, 'r')
+  try {
+    // The open file, so that the checked file is the one that is read.
+    refuseUntrustedStats(resolve(path), fstatSync(file))
+    return readFileSync(file, 'utf8')
   } finally {
-    if (file !== undefined) closeSync(file)
+    closeSync(file)
   }
 }
 

@@ -9,15 +9,22 @@ type SecretKind = 'private' | 'mounted'
 
 /** Checks the open file, so that the checked file is the one that is read. File system errors are thrown unchanged. */
 export function readSecretFile(path: string, kind: SecretKind): string {
+  // Before it is opened: opening a pipe waits for its writer.
+  refuseForeignPipe(path, statSync(path))
   const file = openSync(path, 'r')
   try {
     const stats = fstatSync(file)
-    // A pipe, as in <(command), has no other reader.
     if (stats.isFile()) refuseExposedFile(path, stats, kind)
+    else refuseForeignPipe(path, stats)
     return readFileSync(file, 'utf8')
   } finally {
     closeSync(file)
   }
+}
+
+/** A pipe, as in <(command), has no other reader, but a named one may have another writer. A terminal has none. */
+function refuseForeignPipe(path: string, stats: Stats): void {
+  if (!stats.isFile() && !stats.isCharacterDevice()) refuseUntrustedPath(path)
 }
 
 function refuseExposedFile(path: string, stats: Stats, kind: SecretKind): void {

@@ -1,5 +1,5 @@
 import { lstatSync, readlinkSync, type Stats, statSync } from 'node:fs'
-import { dirname, join, parse, resolve, sep } from 'node:path'
+import { dirname, isAbsolute, join, parse, sep } from 'node:path'
 import { isSea } from 'node:sea'
 import { fileURLToPath } from 'node:url'
 import { UserError } from '../errors.ts'
@@ -24,7 +24,7 @@ const MACOS_ADMIN = 80
 export function refuseUntrustedPath(path: string): void {
   // Windows has no such owners and modes.
   if (process.geteuid === undefined) return
-  for (const [part, stats] of listParts(resolve(path))) refuseUntrustedStats(part, stats)
+  for (const [part, stats] of listParts(toAbsolute(path))) refuseUntrustedStats(part, stats)
 }
 
 /** For the data folder: others may not even add files to it, so that the sticky bit does not help. */
@@ -76,14 +76,17 @@ function findProgramOwner(): number | undefined {
   return programOwner
 }
 
-/** All folders and links from the root of the file system to the target of the path, and the target. */
+/**
+ * All folders and links from the root of the file system to the target of the path, and the target. As the system does it: `..`
+ * after a link is the folder above its target.
+ */
 function* listParts(path: string): Generator<[path: string, stats: Stats]> {
-  let { root: current } = parse(path)
-  let names = toNames(path)
-  let links = 0
-  yield [current, lstatSync(current)]
+  const { root } = parse(path)
+  let [current, names, links] = [root, toNames(path), 0]
+  yield [root, lstatSync(root)]
   for (let name = names.shift(); name !== undefined; name = names.shift()) {
-    const part = join(current, name)
+    // Every folder above was listed before.
+    const part = name === '..' ? dirname(current) : join(current, name)
     const stats = readStats(part)
     if (!stats) return
     yield [part, stats]
@@ -91,13 +94,17 @@ function* listParts(path: string): Generator<[path: string, stats: Stats]> {
     else {
       // Opening the path fails with a message of its own.
       if (++links > MOST_LINKS) return
-      names = [...toNames(resolve(dirname(part), readlinkSync(part))), ...names]
-      current = parse(path).root
+      const target = readlinkSync(part)
+      names = [...toNames(target), ...names]
+      if (isAbsolute(target)) current = root
     }
   }
 }
 
-const toNames = (path: string) => path.split(sep).filter((name) => name !== '')
+const toNames = (path: string) => path.split(sep).filter((name) => name !== '' && name !== '.')
+
+/** Not normalized: see listParts. */
+const toAbsolute = (path: string) => (isAbsolute(path) ? path : `${process.cwd()}${sep}${path}`)
 
 /** Undefined if there is nothing, or nothing that this user can reach. */
 function readStats(path: string): Stats | undefined {

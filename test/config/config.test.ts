@@ -76,6 +76,10 @@ describe('the settings', () => {
       ])
   })
 
+  it('refuse a .env that is a folder, as Docker makes one for a missing file', () => {
+    expect(() => loadConfig({}, settingFolder)).toThrow(`${settingFolder} cannot be read (EISDIR)`)
+  })
+
   it('name a .env with secrets that every user can read', () => {
     const secret = `TABBAT_ROOT_KEY=${'ab'.repeat(32)}\n`
     const exposed = (content: string, mode: number) =>

@@ -2,17 +2,22 @@ import { spawnSync } from 'node:child_process'
 import {
   chmodSync,
   chownSync,
+  closeSync,
   existsSync,
   lchownSync,
   mkdirSync,
   mkdtempSync,
+  openSync,
   renameSync,
   symlinkSync,
   writeFileSync,
+  writeSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { createRootKeyText } from '../../src/crypto/root-key.ts'
+import { refuseUntrustedPath } from '../../src/crypto/trusted-path.ts'
 import { newDataDir, runProgram, type Settings, startServer, tabbat } from './tabbat.ts'
 
 const TABBAT = resolve('bin/tabbat')
@@ -86,6 +91,32 @@ describe.runIf(isRoot)('a .env that another user can change', () => {
   })
 })
 
+describe.runIf(isRoot)('a named pipe of another user', () => {
+  const plantPipe = (name: string) => {
+    const path = join(newFolder(0o777), name)
+    expect(spawnSync('mkfifo', ['-m', '600', path]).status).toBe(0)
+    chownSync(path, OTHER, OTHER)
+    return path
+  }
+
+  it('is not waited for as .env', async () => {
+    const path = plantPipe('.env')
+    const { code, stderr } = await runProgram({ file: TABBAT, cwd: dirname(path) }, {}, 'keys', 'list')
+    expect([code, stderr]).toEqual([1, expect.stringContaining('belongs to another user')])
+  })
+
+  it('gives no secret', async () => {
+    const path = plantPipe('root-key')
+    // What the other user has put into it.
+    const writer = openSync(path, 'r+')
+    writeSync(writer, `${createRootKeyText()}\n`)
+    const settings = { TABBAT_DATA_DIR: newDataDir(), TABBAT_ROOT_KEY_FILE: path }
+    const { code, stderr } = await tabbat(settings, 'keys', 'list')
+    closeSync(writer)
+    expect([code, stderr]).toEqual([1, expect.stringMatching(/belongs to another user|can write to/)])
+  })
+})
+
 const create = (settings: Settings) => tabbat(settings, 'keys', 'create', '--name', 'shop', '--mode', 'live')
 
 describe('a data folder that another user can change', () => {
@@ -136,6 +167,21 @@ describe('a data folder that another user can change', () => {
     expect((await tabbat(settings, 'keys', 'list')).code).toBe(0)
     lchownSync(dataDir, OTHER, -1)
     await refused(dataDir)
+  })
+})
+
+describe.runIf(isRoot)('a path with .. after a link', () => {
+  it('is checked where it leads', () => {
+    const [own, shared] = [newFolder(), newFolder(0o777)]
+    for (const path of [join(own, 'data'), join(shared, 'below'), join(shared, 'data')]) mkdirSync(path)
+    chownSync(join(shared, 'data'), OTHER, OTHER)
+    symlinkSync(join(shared, 'below'), join(own, 'link'))
+    symlinkSync('link/../data', join(own, 'second'))
+    expect(() => refuseUntrustedPath(`${own}/data`)).not.toThrow()
+    for (const path of [`${own}/link/../data`, `${own}/second`])
+      expect(() => refuseUntrustedPath(path)).toThrow(`write to ${shared},`)
+    symlinkSync(join(own, 'data'), join(own, 'good'))
+    expect(() => refuseUntrustedPath(`${own}/./good/../data`)).not.toThrow()
   })
 })
 
