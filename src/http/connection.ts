@@ -13,6 +13,8 @@ export type Connection = {
   slow: { readonly message: IncomingMessage; readonly since: number; readonly bytes: number } | undefined
   /** Bytes that the caller had not taken at a check: when that was first seen, and how many it had taken by then. */
   unread: { readonly since: number; readonly taken: number } | undefined
+  /** The bytes that were read when it became idle. More: a part of a request has arrived. */
+  readWhenIdle: number
   reading: Reading | undefined
   /** See paused-connections.ts. */
   isPaused: boolean

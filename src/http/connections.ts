@@ -12,6 +12,8 @@ export type Connections = {
   readonly end: (connection: Connection) => void
   /** Ends requests whose body arrives too slowly and connections that are not read, and sets a timeout for the others. */
   readonly check: (now: number) => void
+  /** Closes the connections that owe nothing, and of which no part of a request has arrived. */
+  readonly closeIdle: () => void
   readonly close: () => void
 }
 
@@ -66,10 +68,7 @@ export function watchConnections(server: Server, limits: ConnectionLimits): Conn
       unauthenticated.remove(connection, address)
     })
   })
-  server.on('timeout', (socket) => {
-    const connection = all.get(socket)
-    if (!connection || !isResponseDue(connection)) socket.destroy()
-  })
+  server.on('timeout', (socket) => closeStalled(socket, all.get(socket)))
   const check = (now: number) => {
     late = []
     for (const connection of all.values()) {
@@ -98,10 +97,12 @@ export function watchConnections(server: Server, limits: ConnectionLimits): Conn
       connection.reading?.goOn()
       if (connection.pending > 0 || connection.socket.destroyed) return
       if (connection.latest?.complete) connection.latest = undefined
+      connection.readWhenIdle = connection.socket.bytesRead
       idle.add(connection)
       connection.whenIdle?.()
     },
     check,
+    closeIdle: () => idle.all().filter(isAtRest).forEach(close),
     close: () => clearInterval(timer),
   }
 }
@@ -114,6 +115,7 @@ function createIdleConnections() {
   return {
     add: (connection: Connection) => void setOf(connection).add(connection),
     delete: (connection: Connection) => void setOf(connection).delete(connection),
+    all: (): Connection[] => [...unauthenticated, ...authenticated],
     oldest: (): Connection | undefined => {
       const [first] = unauthenticated.size > 0 ? unauthenticated : authenticated
       return first
@@ -128,6 +130,7 @@ const createConnection = (socket: Socket, markAuthenticated: () => void): Connec
   latest: undefined,
   slow: undefined,
   unread: undefined,
+  readWhenIdle: socket.bytesRead,
   reading: undefined,
   isPaused: false,
   isAuthenticated: false,
@@ -147,6 +150,10 @@ function armTimeout({ socket, pending, latest }: Connection, stalledMs: number):
   if (isInUse && !socket.timeout) socket.setTimeout?.(stalledMs)
 }
 
+function closeStalled(socket: Socket, connection: Connection | undefined): void {
+  if (!connection || !isResponseDue(connection)) socket.destroy()
+}
+
 /** Also when 64 KiB wait to be sent, the high-water mark of a socket. */
 const isFull = ({ pending, isPaused, socket }: Connection) =>
   pending >= MAX_OWED || isPaused || socket.writableNeedDrain
@@ -163,6 +170,15 @@ function takeLate(late: Connection[]): Connection | undefined {
   while (next && !isArriving(next) && next.socket.writableLength === 0) next = late.shift()
   return next
 }
+
+/**
+ * `closeIdleConnections` of Node.js would also close a connection whose response is made and not sent yet, and one whose further
+ * requests are not read yet.
+ */
+const isAtRest = ({ socket, reading, readWhenIdle }: Connection) =>
+  !reading?.isHeld() &&
+  socket.readableLength + socket.writableLength === 0 &&
+  socket.bytesRead === readWhenIdle
 
 const isArriving = ({ latest }: Connection) => latest !== undefined && !latest.complete
 

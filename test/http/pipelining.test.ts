@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { buildMetricsServer } from '../../src/admin/metrics-server.ts'
 import { buildAdminServer } from '../../src/admin/server.ts'
 import type { App } from '../../src/http/app.ts'
+import { drain } from '../../src/http/drain.ts'
 import { openTestApp, PHONE, type TestApp } from '../app.ts'
 import { createCertificate, writeCertificate } from '../certificate.ts'
 import { statusesIn, toHead } from './raw.ts'
@@ -261,6 +262,19 @@ describe('a caller that stops reading', () => {
     connections.check(now + 30_000)
     expect(serverSide.destroyed).toBe(false)
     socket.destroy()
+  })
+
+  it('gets all its responses when it goes on reading while the server stops', async () => {
+    const stopping = await openTestApp()
+    await stopping.app.listen({ host: '127.0.0.1', port: 0 })
+    const [socket] = await stall(stopping.app)
+    const [, idleSide] = await openBoth(stopping.app)
+    stopping.context.lifecycle.stopping = true
+    const drained = drain(stopping.app)
+    await expect.poll(() => idleSide.destroyed, { timeout: 5000 }).toBe(true)
+    expect(statusesIn(await text(socket))).toEqual(Array(40).fill(200))
+    await drained
+    await stopping.close()
   })
 
   it('counts as a stranger: it is closed for a new connection of its address', async () => {
