@@ -1,6 +1,6 @@
 /**
  * What gives access, and how far, in a file outside the database: `revocations.log` beside `checkpoints.log`. After a restore of an
- * older backup it shows what was revoked, removed or restricted since then. A line is a JSON object with a signature, about one
+ * older backup it shows what was revoked, removed or restricted since then. A line is a JSON object with a MAC, about one
  * key, token, account or endpoint; the last one holds, but what has ended stays ended. No secret and no name is in it.
  */
 
@@ -25,9 +25,9 @@ export type KnownAccess = ReadonlyMap<string, Noted>
 
 export const appendAccess = (
   folder: string,
-  keyring: Pick<Keyring, 'audit-signing'>,
+  keyring: Pick<Keyring, 'revocation'>,
   noted: readonly Noted[],
-): Promise<void> => appendSigned(folder, REVOCATIONS_FILE, keyring, noted.map(toLine))
+): Promise<void> => appendSigned(folder, REVOCATIONS_FILE, keyring.revocation, noted.map(toLine))
 
 const toLine = ({ kind, id, state, endsAt, role, options, at }: Noted) => ({
   ...{ kind, id, state, ends_at: toTime(endsAt), role, options },
@@ -52,7 +52,7 @@ export const readRevocationsFile = (path: string): Promise<SignedFile | undefine
 /** What the files say in the end. Refuses a line that this database has not signed. */
 export function parseRevocations(
   files: readonly SignedFile[],
-  keyring: Pick<Keyring, 'audit-signing'>,
+  keyring: Pick<Keyring, 'revocation'>,
 ): KnownAccess {
   const lines = files.flatMap((file) => {
     const { noted, unsignedLine } = scanRevocations(file, keyring)
@@ -64,8 +64,8 @@ export function parseRevocations(
   return fold(lines)
 }
 
-export function scanRevocations(file: SignedFile, keyring: Pick<Keyring, 'audit-signing'>) {
-  const { values, unsignedLine } = scanSigned(file, keyring, toNoted)
+export function scanRevocations(file: SignedFile, keyring: Pick<Keyring, 'revocation'>) {
+  const { values, unsignedLine } = scanSigned(file, keyring.revocation, toNoted)
   return { noted: values, unsignedLine }
 }
 

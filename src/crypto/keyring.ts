@@ -20,6 +20,7 @@ const CARRIED = [
   'request-id',
   'second-factor',
   'revocation',
+  'erasure',
 ] as const
 type Carried = (typeof CARRIED)[number]
 

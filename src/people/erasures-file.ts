@@ -1,6 +1,6 @@
 /**
  * The erasures of a database in a file outside it, `erasures.log` beside `checkpoints.log`: a restore of an older backup erases
- * these people again. A line is a JSON object with keyed hashes and a signature, and no number.
+ * these people again. A line is a JSON object with keyed hashes and a MAC, and no number.
  */
 
 import {
@@ -24,9 +24,9 @@ export const toErasureFolder = ({ checkpointDir, dataDir }: Pick<Config, 'checkp
 /** Durable when it resolves. */
 export const appendErasures = (
   folder: string,
-  keyring: Pick<Keyring, 'audit-signing'>,
+  keyring: Pick<Keyring, 'erasure'>,
   erasures: readonly Tombstone[],
-): Promise<void> => appendSigned(folder, ERASURES_FILE, keyring, erasures.map(toLine))
+): Promise<void> => appendSigned(folder, ERASURES_FILE, keyring.erasure, erasures.map(toLine))
 
 const toLine = ({ id, kind, record, reusedResult, subject, erasedAt }: Tombstone) => ({
   id,
@@ -49,7 +49,7 @@ export const readErasuresFile = (path: string): Promise<ErasuresFile | undefined
 export const readSize = (folder: string): Promise<number> => readSignedSize(folder, ERASURES_FILE)
 
 /** The erasures of a file, each id once. Refuses a line that this database has not signed. */
-export function parseErasures(file: ErasuresFile, keyring: Pick<Keyring, 'audit-signing'>): Tombstone[] {
+export function parseErasures(file: ErasuresFile, keyring: Pick<Keyring, 'erasure'>): Tombstone[] {
   const { erasures, unsignedLine } = scanErasures(file, keyring)
   if (unsignedLine === undefined) return erasures
   throw new UserError(
@@ -63,8 +63,8 @@ type Scanned = {
   readonly unsignedLine: number | undefined
 }
 
-export function scanErasures(file: ErasuresFile, keyring: Pick<Keyring, 'audit-signing'>): Scanned {
-  const { values, unsignedLine } = scanSigned(file, keyring, toTombstone)
+export function scanErasures(file: ErasuresFile, keyring: Pick<Keyring, 'erasure'>): Scanned {
+  const { values, unsignedLine } = scanSigned(file, keyring.erasure, toTombstone)
   return { erasures: [...new Map(values.map((each) => [each.id, each])).values()], unsignedLine }
 }
 
