@@ -37,26 +37,30 @@ function listActions(access: StoredAccess, noted: Noted): Action[] {
 }
 
 /**
- * The same, if the database is an older copy than the files: it knows when it last noted something in one. Else a difference is a
- * later change, such as a role that was raised again.
+ * How many of them are open, if the database is an older copy than the files: it knows when it last noted something in one. Else a difference is a
+ * later change, such as a role that was raised again. But what has ended never becomes valid again, so that is open even if a node
+ * without these files has noted the older copy.
  */
 export async function findOpenRevocations(
   { meta }: Pick<AccessTables, 'meta'>,
   known: KnownAccess,
   stored: readonly StoredAccess[],
-): Promise<Revocation[]> {
+): Promise<{ readonly open: number; readonly isOlder: boolean }> {
   const notedAt = Number((await meta.read()).revocations_noted_at ?? 0)
-  return toNewest(known) > notedAt ? findRevocations(known, stored) : []
+  const found = findRevocations(known, stored)
+  const isOlder = toNewest(known) > notedAt
+  const open = isOlder ? found : found.filter(({ action }) => action === 'end now')
+  return { open: open.length, isOlder }
 }
 
 const toNewest = (known: KnownAccess) => known.values().reduce((newest, { at }) => Math.max(newest, at), 0)
 
-/** Before the lines of that time are written, so that a crash between leaves a database that is newer than its file. */
-export async function markNoted({ meta }: Pick<AccessTables, 'meta'>, known: KnownAccess): Promise<number> {
-  const at = Math.max(steadyNow(), toNewest(known) + 1)
-  await meta.set({ revocations_noted_at: String(at) })
-  return at
-}
+/**
+ * Before the lines of that time are written, so that a crash between leaves a database that is newer than its file. The time never
+ * goes back, whatever the clocks of the nodes say: the lines of one would be newer than the database.
+ */
+export const markNoted = ({ meta }: Pick<AccessTables, 'meta'>, known: KnownAccess): Promise<number> =>
+  meta.raise('revocations_noted_at', Math.max(steadyNow(), toNewest(known) + 1))
 
 /** How many have ended in the database and are not in the files: these were deleted or cut, and may lack later ones as well. */
 export const countUnnoted = (known: KnownAccess, stored: readonly StoredAccess[]) =>

@@ -17,14 +17,14 @@ import {
 
 type KeepDeps = {
   readonly tables: AccessTables
-  readonly keyring: Pick<Keyring, 'audit-signing' | 'revocation'>
+  readonly keyring: Pick<Keyring, 'revocation'>
   readonly config: Pick<Config, 'dataDir' | 'checkpointDir'>
 }
 
 export const toRevocationsFolder = ({ checkpointDir, dataDir }: KeepDeps['config']) =>
   checkpointDir ?? dataDir
 
-/** `open`: how many revocations of the file are not in the database. Then nothing is added: the database may be an older copy. */
+/** `open`: how many revocations of the file are not in the database. If that is an older copy, nothing is added. */
 type Kept = { readonly open: number }
 
 /** Adds to the file what has changed. Reads the file only if another process has written to it. */
@@ -37,16 +37,16 @@ export function createKeepRevocations({ tables, keyring, config }: KeepDeps): ()
     if (present !== size) known = await readKnown(folder, keyring)
     size = present
     const access = await readAccess(tables, keyring)
-    const open = await findOpenRevocations(tables, known, access)
-    if (open.length > 0) return { open: open.length }
+    const { open, isOlder } = await findOpenRevocations(tables, known, access)
+    if (open > 0 && isOlder) return { open }
     const unnoted = access.filter((each) => !isNoted(known, each))
-    if (unnoted.length === 0) return { open: 0 }
+    if (unnoted.length === 0) return { open }
     const at = await markNoted(tables, known)
     const added = unnoted.map((each) => ({ ...toNoted(each), at }))
     await appendAccess(folder, keyring, added)
     known = fold([...known.values(), ...added])
     size = await readSignedSize(folder, REVOCATIONS_FILE)
-    return { open: 0 }
+    return { open }
   }
 }
 

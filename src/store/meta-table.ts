@@ -22,11 +22,18 @@ export type MetaTable = {
   readonly insert: (name: MetaName, value: string) => Promise<void>
   /** Sets all or none; undefined deletes a fact. */
   readonly set: (facts: { readonly [Name in MetaName]?: string | undefined }) => Promise<void>
+  /** Sets a number that only grows: to this one or, if it is not smaller already, to the next. Returns it. */
+  readonly raise: (name: MetaName, least: number) => Promise<number>
 }
 
 const DELETE = 'DELETE FROM meta WHERE name = $1'
 const REPLACE = `INSERT INTO meta (name, value) VALUES ($1, $2)
   ON CONFLICT (name) DO UPDATE SET value = excluded.value`
+const RAISE = `INSERT INTO meta (name, value) VALUES ($1, $2)
+  ON CONFLICT (name) DO UPDATE SET value = CASE
+    WHEN CAST(meta.value AS BIGINT) < CAST(excluded.value AS BIGINT) THEN excluded.value
+    ELSE CAST(CAST(meta.value AS BIGINT) + 1 AS TEXT) END
+  RETURNING value`
 
 export function createMetaTable(database: Database): MetaTable {
   const all = database.prepare('SELECT name, value FROM meta')
@@ -45,5 +52,9 @@ export function createMetaTable(database: Database): MetaTable {
           else await inside.prepare(REPLACE).run(name, value)
         }
       }),
+    raise: (name, least) =>
+      database.transaction(async (inside) =>
+        Number((await inside.prepare(RAISE).get(name, String(least)))?.value),
+      ),
   }
 }

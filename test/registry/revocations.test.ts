@@ -2,9 +2,9 @@ import { existsSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'n
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { Access } from '../../src/backup/access.ts'
+import { type Access, readAccess } from '../../src/backup/access.ts'
 import { createKeepRevocations } from '../../src/backup/keep-revocations.ts'
-import { fold } from '../../src/backup/revocations-file.ts'
+import { appendAccess, fold } from '../../src/backup/revocations-file.ts'
 import { writeBackup } from '../../src/backup/write-backup.ts'
 import { checkRevocations } from '../../src/cli/doctor/revocations-check.ts'
 import type { Role } from '../../src/contract/role.ts'
@@ -202,6 +202,49 @@ describe.each(ENGINES)('revocations after a backup, on %s', (engine) => {
   })
 })
 
+describe.each(ENGINES)('revocations.log of several nodes, on %s', (engine) => {
+  it('stays open for one node after another without the file has noted the older copy', async () => {
+    const { settings, backup } = await createHistory(engine)
+    const target = await newTarget(engine, settings)
+    writeFileSync(fileOf(target), readFileSync(fileOf(settings)))
+    await tabbat(target, ['restore', backup, '--no-revocations'])
+    const other = { ...target, TABBAT_CHECKPOINT_DIR: inFolder(await newSettings('sqlite'), 'copies') }
+    await withSealed(target, async (sealed) => {
+      expect(await keep(other, sealed)).toEqual({ open: 0 })
+      // The key, the token, the account and the endpoint: what has ended never becomes valid again.
+      expect(await keep(target, sealed)).toEqual({ open: 4 })
+      const found = await checkRevocations({ ...sealed, config: toConfig(target), now: Date.now() })
+      expect(found).toMatchObject({ status: 'failed', text: expect.stringMatching(/changed: 4\./) })
+    })
+    const made = await tabbat(target, ['backup', 'revocations', fileOf(target), '--apply', '--yes'])
+    expect(made.code).toBe(0)
+    await withSealed(target, async (sealed) => {
+      expect(await keep(target, sealed)).toEqual({ open: 0 })
+    })
+  })
+
+  it('calls no database older because the clock of one node is ahead', async () => {
+    const settings = await newSettings(engine)
+    const other = { ...settings, TABBAT_CHECKPOINT_DIR: inFolder(await newSettings('sqlite'), 'copies') }
+    await withSealed(settings, async (sealed) => {
+      const { store, keyring } = sealed
+      await addAccount(sealed, 'adaobi', 'viewer')
+      const ahead = Date.now() + HOUR_MS
+      await store.meta.set({ revocations_noted_at: String(ahead) })
+      const lines = (await readAccess(store, keyring)).map((each) => ({ ...each, at: ahead }))
+      await appendAccess(settings.TABBAT_DATA_DIR ?? '', keyring, lines)
+      expect(await keep(other, sealed)).toEqual({ open: 0 })
+      await store.accounts.setRole('adaobi', 'operator')
+      expect(await keep(settings, sealed)).toEqual({ open: 0 })
+      expect(await keep(other, sealed)).toEqual({ open: 0 })
+      // A copy from before is older for the other node, too, whose clock is behind.
+      await store.meta.set({ revocations_noted_at: String(ahead) })
+      await store.accounts.setRole('adaobi', 'owner')
+      expect(await keep(other, sealed)).toEqual({ open: 1 })
+    })
+  })
+})
+
 describe('revocations.log', () => {
   it('holds no name, address, hash or secret', async () => {
     const { settings } = await createHistory('sqlite')
@@ -278,9 +321,19 @@ describe('revocations.log', () => {
       await keep(settings, sealed)
     })
     const target = await newTarget('sqlite', settings)
-    const { stdout } = await tabbat(target, ['restore', backup, '--revocations', fileOf(settings)])
+    writeFileSync(fileOf(target), readFileSync(fileOf(settings)))
+    const { stdout } = await tabbat(target, ['restore', backup])
     expect(stdout).toContain('account adaobi: not changed: adaobi is the last owner')
     expect((await describeAccess(target)).accounts).toEqual(['adaobi owner'])
+    await withSealed(target, async (sealed) => {
+      // It stays open, and later changes are noted all the same.
+      await addAccount(sealed, 'chidera', 'owner')
+      const before = readFileSync(fileOf(target), 'utf8')
+      expect(await keep(target, sealed)).toEqual({ open: 1 })
+      expect(readFileSync(fileOf(target), 'utf8').length).toBeGreaterThan(before.length)
+    })
+    const later = ['backup', 'revocations', fileOf(settings), '--apply', '--yes']
+    expect((await tabbat(target, later)).stdout).toContain('account adaobi: removed again')
   })
 
   it('is written by a command at once, and a new account of the same name is not the removed one', async () => {

@@ -38,7 +38,7 @@ export async function checkRevocations({ config, store, keyring, now }: Opened):
       `Line ${unsignedLine} of ${file?.file} is not one that this database has signed, so a restore would refuse the file. Move the file away: a running server writes it again.`,
     )
   const [known, stored] = [fold(noted), await readAccess(store, keyring)]
-  const { length: open } = await findOpenRevocations(store, known, stored)
+  const { open } = await findOpenRevocations(store, known, stored)
   if (open > 0)
     return failed(
       check,
