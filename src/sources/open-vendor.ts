@@ -5,6 +5,7 @@ import type { Settings, ValuesOf } from '../settings/setting.ts'
 import { withDeadline } from './deadline.ts'
 import { readDecoy } from './decoy.ts'
 import { saysFailure } from './failure-signs.ts'
+import { withWatchList } from './record.ts'
 import { requirePerson } from './require-person.ts'
 import { withRetryAfter } from './retry-after.ts'
 import { type Answer, type Call, type HttpReply, type Send, type Source, SourceError } from './source.ts'
@@ -94,7 +95,7 @@ async function findPerson<T extends NinRecord | BvnRecord>(
     return answer
   }
   refuseContradiction(name, saysFailure(last?.body))
-  return requirePerson(name, requested, answer)
+  return requirePerson(name, requested, { ...answer, record: withWatchList(answer.record, last?.body) })
 }
 
 /** The time limit covers the whole call, fetching a token included. */

@@ -70,6 +70,26 @@ function toWatchList(value: unknown): string | null {
   return saysNotListed(text) ? null : text
 }
 
+/** How deep the record lies in the reply of a vendor, at most: {"data": {"bvn_data": {…}}}. */
+const RECORD_DEPTH = 2
+const WATCH_LIST = /^(is)?(watch|black)list(ed)?$/
+
+/** The record with a watch list entry that the reply has under another name than the documented one, or beside the record. */
+export function withWatchList<T extends object>(record: T, reply: unknown): T {
+  if (!('watchlisted' in record) || record.watchlisted !== null) return record
+  return { ...record, watchlisted: findWatchList(reply, RECORD_DEPTH) }
+}
+
+function findWatchList(part: unknown, depth: number): string | null {
+  if (Array.isArray(part)) return null
+  for (const [name, value] of Object.entries(toFields(part))) {
+    const isEntry = WATCH_LIST.test(name.toLowerCase().replace(/[^a-z]/g, ''))
+    const found = isEntry ? toWatchList(value) : depth > 0 ? findWatchList(value, depth - 1) : null
+    if (found !== null) return found
+  }
+  return null
+}
+
 const NAME_FIELDS: readonly string[] = [
   ...['first_name', 'middle_name', 'last_name', 'full_name', 'maiden_name', 'name_on_card'],
   // Of the next of kin.
