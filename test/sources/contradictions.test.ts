@@ -22,6 +22,11 @@ const SIGNS: readonly Readonly<Record<string, unknown>>[] = [
     (status) => ({ status }),
   ),
   ...['Service is down', true, 1, ['late'], { code: 'E_DOWN' }].map((error) => ({ error })),
+  ...['no record', 'blocked', 'down', 'bad_request'].map((status) => ({ status })),
+  { result: 'failed' },
+  { outcome: 'failure' },
+  ...[false, 'no'].flatMap((no) => [{ verified: no }, { is_verified: no }, { found: no }, { isValid: no }]),
+  { fault: 'late' },
   { errors: ['late'] },
   { errors: { nin: ['unknown'] } },
   { error_message: 'Service is down' },
@@ -33,6 +38,11 @@ const HARMLESS: readonly Readonly<Record<string, unknown>>[] = [
   { success: true },
   ...[null, '', 'none', 'N/A', false, 'false', [], {}, 0, { nin: [] }].map((error) => ({ error })),
   { errors: [] },
+  { verified: null, found: '', valid: true },
+  { result: 'found', outcome: {}, responseCode: '00', error_code: 0 },
+  ...['success', 'Successful', 'Verification Successfull', 'NIN verification completed', 'Record found'].map(
+    (message) => ({ message }),
+  ),
   { message: 'The request did not fail' },
 ]
 
@@ -55,6 +65,9 @@ const PLACES: readonly (readonly [string, (sign: Body) => (body: unknown) => unk
   ],
 ]
 
+const withoutWatchList = (body: unknown) =>
+  JSON.parse(JSON.stringify(body), (name, value) => (/watch/i.test(name) ? undefined : value))
+
 describe.each(IDENTITY_VENDORS.map((script) => [script.name, script] as const))('%s', (name, script) => {
   let vendor: StandIn
   let source: Source
@@ -73,6 +86,36 @@ describe.each(IDENTITY_VENDORS.map((script) => [script.name, script] as const))(
     nin: () => source.findNin?.({ nin: NUMBER, phone: PHONE }, call()),
     bvn: () => source.findBvn?.({ bvn: NUMBER, phone: PHONE }, call()),
   }
+
+  it.each(PLACES)('a watch list entry %s counts under every name of it', async (_where, put) => {
+    const names = ['watchlisted', 'watch_listed', 'watchListed', 'isWatchListed', 'WATCH_LIST', 'blacklisted']
+    for (const [value, listed] of [
+      ['YES', 'YES'],
+      [true, 'YES'],
+      ['NO', null],
+      ['N/A', null],
+    ] as const)
+      for (const entry of names) {
+        vendor.alter((body) => put({ [entry]: value })(withoutWatchList(body)))
+        const found = { found: true, record: { watchlisted: listed } }
+        expect(await find.bvn(), `${entry} ${value}`).toMatchObject(found)
+      }
+  })
+
+  it('discards a record beside a text or a code of failure', async () => {
+    const texts = [
+      'Record not found',
+      'NIN not found.',
+      'Verification failed',
+      'Failed: try again',
+      'Not found',
+    ]
+    const codes = [{ resultCode: '500' }, { error_code: 404 }]
+    for (const sign of [...texts.map((message) => ({ message })), { detail: texts[0] }, ...codes]) {
+      vendor.alter((body) => ({ ...(body as Body), ...sign }))
+      await expect(find.nin(), JSON.stringify(sign)).rejects.toMatchObject({ reason: 'bad_response' })
+    }
+  })
 
   describe.each(['nin', 'bvn'] as const)('%s', (kind) => {
     it.each(PLACES)('is discarded with a sign of failure %s', async (_where, put) => {
