@@ -26,6 +26,7 @@ export function createSearches({ config, keyring }: Pick<Context, 'config' | 'ke
   let thread: { readonly worker: Worker; readonly waiting: Waiting } | undefined
   let idle: NodeJS.Timeout | undefined
   let last = 0
+  let isClosed = false
 
   const end = async () => {
     const ended = thread
@@ -44,6 +45,8 @@ export function createSearches({ config, keyring }: Pick<Context, 'config' | 'ke
   }
   return {
     find: async (kind, input) => {
+      // Searches that waited for their turn would start another thread, with a connection of its own.
+      if (isClosed) throw new Error('the searches were closed')
       clearTimeout(idle)
       const { worker, waiting } = thread ?? start()
       const id = ++last
@@ -58,7 +61,10 @@ export function createSearches({ config, keyring }: Pick<Context, 'config' | 'ke
         if (waiting.size === 0) idle = setTimeout(end, IDLE_MS).unref()
       }
     },
-    close: end,
+    close: () => {
+      isClosed = true
+      return end()
+    },
   }
 }
 

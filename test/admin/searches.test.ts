@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { createSearchLimit } from '../../src/admin/searches.ts'
+import { createSearches, createSearchLimit } from '../../src/admin/searches.ts'
 import { openTestConsole, type TestConsole } from './test-console.ts'
 
 describe('the limit of searches', () => {
@@ -109,5 +109,14 @@ describe('searches of the console', () => {
     )
     for (const reply of await Promise.all(all))
       expect([reply.status, (reply.json().verifications as unknown[]).length]).toEqual([200, 50])
+  })
+
+  it('start no thread after the server was closed', async () => {
+    const searches = createSearches(at.context)
+    const running = searches.find('requests', { filter: {}, before: undefined })
+    const failed = expect(running).rejects.toThrow('the thread of the searches ended')
+    await searches.close()
+    await failed
+    await expect(searches.find('requests', { filter: {}, before: undefined })).rejects.toThrow('closed')
   })
 })
