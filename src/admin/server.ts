@@ -119,7 +119,7 @@ function addRoutes(app: App, deps: AdminDeps): void {
         const input = await readInput(route, exchange)
         // A body may take seconds to arrive. The account may have been removed meanwhile.
         const actor = route.method === 'GET' ? before : await authorize(deps, route, exchange)
-        if (route.stream !== undefined) limitStreams(actor.session, exchange)
+        if (route.stream !== undefined) limitStreams(route.stream, actor.session, exchange)
         const isStillAllowed = () => isAllowed(deps, route, exchange)
         const request = { input, params: exchange.params, actor, exchange, isStillAllowed }
         const run = () => route.run(deps, request)

@@ -12,6 +12,7 @@ import { readKeyNames } from '../../keys/key-names.ts'
 import type { AdminDeps } from '../admin-deps.ts'
 import { type AdminRoute, defineRoute, WithHeaders } from '../route.ts'
 import { ExtractQuery } from '../shapes/audit.ts'
+import { createPace } from '../stream-limit.ts'
 
 const tag = 'Audit'
 
@@ -95,9 +96,12 @@ async function* withLog(
   }
 }
 
+/** For all exports of this process. */
+const pace = createPace()
+
 function toFile(pieces: AsyncIterable<string>, title: string, format: ExtractFormat) {
   const name = `${title}-${new Date().toISOString().slice(0, 10)}.${format}`
-  return new WithHeaders(pieces, ['content-disposition', `attachment; filename="${name}"`])
+  return new WithHeaders(pace(pieces), ['content-disposition', `attachment; filename="${name}"`])
 }
 
 export const AUDIT_EXPORT_ROUTES: readonly AdminRoute[] = [exportLog, exportNdjson, exportCsv]
