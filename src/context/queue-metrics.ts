@@ -14,8 +14,6 @@ export const toQueueEndMetrics = ({ ended }: Pick<QueueSignals, 'ended'>): Metri
 ]
 
 const READ_EVERY_MS = 15_000
-/** Keys whose first verification is looked at. */
-const MOST_HEADS = 10_000
 
 /** The queue of all nodes, read at most every 15 seconds. While the store is unavailable, the last figures are repeated. */
 export function createQueueMetrics({ queue }: Pick<Store, 'queue'>): () => Promise<Metric[]> {
@@ -23,15 +21,13 @@ export function createQueueMetrics({ queue }: Pick<Store, 'queue'>): () => Promi
   let readAt = Number.NEGATIVE_INFINITY
   const read = async (): Promise<Metric[]> => {
     const now = steadyNow()
-    const lanes = QUEUE_LANES.map((lane) => ({ lane, after: '' }))
-    const [counts, oldestMs, heads] = await Promise.all([
+    const [counts, oldestMs, lateMs] = await Promise.all([
       queue.countPending(),
       queue.findOldest(now),
-      queue.listHeads(lanes, MOST_HEADS, now),
+      queue.findLate(now),
     ])
     const toPending = (wanted: string) =>
       counts.reduce((sum, { lane, pending }) => sum + (lane === wanted ? pending : 0), 0)
-    const lateMs = heads.flatMap((lane) => lane.heads).reduce((most, { dueMs }) => Math.max(most, -dueMs), 0)
     return [
       toGauge(
         'tabbat_queue_pending',
@@ -46,7 +42,7 @@ export function createQueueMetrics({ queue }: Pick<Store, 'queue'>): () => Promi
       toGauge(
         'tabbat_queue_late_seconds',
         'How long the next pending verification has been due. It grows while no source may be called.',
-        lateMs / 1000,
+        Math.max(0, lateMs ?? 0) / 1000,
       ),
     ]
   }

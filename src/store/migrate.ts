@@ -56,6 +56,7 @@ import { records } from './migrations/0053-records.ts'
 import { queueByKey } from './migrations/0054-queue-by-key.ts'
 import { removedAccess } from './migrations/0055-removed-access.ts'
 import { requestFilters } from './migrations/0056-request-filters.ts'
+import { queueByTime } from './migrations/0057-queue-by-time.ts'
 
 /** `sql` runs on both engines; statements that differ stand under the name of the dialect. */
 type Migration = {
@@ -123,6 +124,7 @@ const MIGRATIONS: readonly Migration[] = [
   queueByKey,
   removedAccess,
   requestFilters,
+  queueByTime,
 ]
 
 /** The schema that this program knows. */

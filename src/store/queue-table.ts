@@ -1,11 +1,11 @@
-import { MODES } from '../contract/scope.ts'
 import { DAY_MS } from '../contract/time.ts'
-import type { Database, Row } from './database.ts'
+import type { Database } from './database.ts'
 import { toSharedNow } from './database-clock.ts'
 import { deleteSome, ROWS_PER_STEP } from './delete-some.ts'
 import { enqueueInside } from './plan-queue-changes.ts'
 import type { QueueLimits } from './queue-change.ts'
 import type { QueueCount } from './queue-counts.ts'
+import { createFindLate, createListHeads, type ListHeads } from './queue-heads.ts'
 import {
   CLAIMED_COLUMNS,
   type Claimed,
@@ -15,9 +15,7 @@ import {
   packValues,
   type QueueClass,
   type Queued,
-  type QueueHead,
   toClaimed,
-  toClass,
   toQueued,
   toQueuedColumns,
   toUnpack,
@@ -43,8 +41,10 @@ export type QueueTable = {
   readonly claimExpired: (wanted: Claim & { readonly most: number }, now: number) => Promise<Claimed[]>
   /** Gives back what was claimed and not begun. */
   readonly release: (leases: readonly Lease[], now: number) => Promise<void>
-  /** For each lane, some keys in turn with what is due first in each class: those after the given key, and then those up to it. */
-  readonly listHeads: (lanes: readonly Turn[], most: number, now: number) => Promise<Heads[]>
+  /** For each lane, some keys in turn with what is due first in each class: see queue-heads.ts. */
+  readonly listHeads: ListHeads
+  /** How long the verification has been due that is due first; negative before that, undefined when none waits. */
+  readonly findLate: (now: number) => Promise<number | undefined>
   /** Of another key it is undefined, as an unknown one. */
   readonly find: (reference: string, lineage: string, now: number) => Promise<Queued | undefined>
   readonly countPending: () => Promise<QueueCount[]>
@@ -61,17 +61,7 @@ export type QueueTable = {
 
 type Claim = { readonly lease: string; readonly leaseMs: number }
 
-/** `isPart`: there are more keys. */
-export type Heads = { readonly heads: readonly QueueHead[]; readonly isPart: boolean }
-
-/** `after`: the key that had the last turn. */
-type Turn = { readonly lane: Lane; readonly after: string }
-
 type Waiting = Pick<Queued, 'reference' | 'keyId' | 'mode' | 'operation' | 'subject'>
-
-const CLASSES = packValues(
-  MODES.flatMap((mode) => ['verify_nin', 'verify_bvn'].map((operation) => [mode, operation])),
-)
 
 /** How long a reference is known after its answer was deleted: 410 until then, 404 afterwards. */
 export const TOMBSTONE_MS = 7 * DAY_MS
@@ -89,7 +79,6 @@ export function createQueueTable(database: Database): QueueTable {
   const { rows, text } = toUnpack(database)
   const release = `UPDATE queued_verifications AS queued SET lease = NULL, due_at = ${now('$2')} FROM ${rows('$1')}
     WHERE queued.reference = ${text(0)} AND queued.lease = ${text(1)}`
-  const listHeads = database.prepare(toListHeads(database))
   // All live verifications wait equally long, so the first to expire is about the oldest. By the index on the expiry.
   const oldest = database.prepare(
     `SELECT ${now('$1')} - accepted_at AS age_ms FROM queued_verifications
@@ -111,18 +100,8 @@ export function createQueueTable(database: Database): QueueTable {
       const packed = packValues(leases.map(({ reference, lease }) => [reference, lease]))
       await database.prepare(release).run(packed, at)
     },
-    listHeads: async (lanes, most, at) => {
-      const ranges = lanes.flatMap(({ lane, after }) =>
-        after === ''
-          ? [[lane, '', null]]
-          : [
-              [lane, after, null],
-              [lane, '', after],
-            ],
-      )
-      const found = await listHeads.all(packValues(ranges), at, most, CLASSES)
-      return lanes.map(({ lane }) => toHeads(found, lane, most))
-    },
+    listHeads: createListHeads(database),
+    findLate: createFindLate(database),
     find: async (reference, lineage, at) => {
       const row = await find.get(reference, lineage, at)
       return row && toQueued(row)
@@ -163,44 +142,6 @@ function toChooseDue(database: Database): string {
     : `SELECT chosen.reference FROM ${rows('$7')} JOIN queued_verifications AS chosen ON chosen.rowid IN (
          SELECT rowid FROM queued_verifications WHERE ${isDue} ORDER BY due_at LIMIT $8)`
 }
-
-/**
- * From one key with pending work to the next by the index: a step takes the same time however long the queue is. Each range in $1
- * has a lane, the key before its first and its last key; up to $3 steps are made in it. $4 are the classes.
- */
-function toListHeads(database: Database): string {
-  const { rows, text } = toUnpack(database)
-  const toNext = (lane: string, after: string) =>
-    `(SELECT MIN(lineage) FROM queued_verifications WHERE lane = ${lane} AND lineage > ${after} AND due_at IS NOT NULL)`
-  const position = database.dialect === 'postgres' ? 'packed.position' : 'packed.key'
-  return `WITH RECURSIVE walk (position, lane, last, lineage, steps) AS (
-      SELECT ${position}, ${text(0)}, ${text(2)}, ${toNext(text(0), text(1))}, 1 FROM ${rows('$1')}
-    UNION ALL
-      SELECT position, lane, last, ${toNext('walk.lane', 'walk.lineage')}, steps + 1 FROM walk
-      WHERE steps < CAST($3 AS BIGINT) AND lineage IS NOT NULL AND (last IS NULL OR lineage < last)
-    ), heads AS MATERIALIZED (
-      SELECT walk.position, walk.steps, walk.lane, lineage, CASE WHEN last IS NULL THEN 1 ELSE 0 END AS is_after, ${text(0)} AS mode, ${text(1)} AS operation,
-        (SELECT MIN(due_at) FROM queued_verifications AS queued WHERE queued.lane = walk.lane AND queued.lineage = walk.lineage
-           AND mode = ${text(0)} AND operation = ${text(1)} AND due_at IS NOT NULL) AS due_at
-      FROM walk CROSS JOIN ${rows('$4')} WHERE lineage IS NOT NULL AND (last IS NULL OR lineage <= last)
-    ) SELECT lane, lineage, is_after, mode, operation, due_at - ${toSharedNow(database, '$2')} AS due_ms FROM heads
-      WHERE due_at IS NOT NULL ORDER BY position, steps, mode, operation`
-}
-
-/** The keys up to the given one follow only when all keys after it are there. */
-function toHeads(found: readonly Row[], lane: Lane, most: number): Heads {
-  const ofLane = found.filter((row) => row.lane === lane)
-  const countKeys = (rows: readonly Row[]) => new Set(rows.map(({ lineage }) => lineage)).size
-  const after = ofLane.filter(({ is_after }) => Number(is_after) === 1)
-  if (countKeys(after) >= most) return { heads: after.map(toHead), isPart: true }
-  return { heads: ofLane.map(toHead), isPart: countKeys(ofLane) - countKeys(after) >= most }
-}
-
-const toHead = (row: Row): QueueHead => ({
-  ...toClass(row),
-  lineage: String(row.lineage),
-  dueMs: Number(row.due_ms),
-})
 
 async function countPending(database: Database): Promise<QueueCount[]> {
   const rows = await database

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest'
+import { HOUR_MS, steadyNow } from '../../src/contract/time.ts'
 import { createRootKeyText } from '../../src/crypto/root-key.ts'
 import { createQueueWorker } from '../../src/verification/queue/worker.ts'
 import { bearer, openTestApp, PHONE, type TestApp } from '../app.ts'
@@ -64,7 +65,33 @@ async function openNodes(engine: string, count = 1) {
   }
   const countQueued = async () =>
     (await context.store.queue.countPending()).reduce((sum, { pending }) => sum + pending, 0)
-  return { source, createKey, ask, sendBatch, work, countQueued }
+  /** Keys that have one verification each, which is not due. */
+  const addIdleKeys = (count: number) =>
+    context.store.queue.enqueue(
+      Array.from({ length: count }, (_, index) => ({
+        ...{
+          reference: `TBT-idle-${index}`,
+          keyId: 'idle',
+          lineage: `0idle${String(index).padStart(5, '0')}`,
+        },
+        ...{ lane: 'single' as const, mode: 'live' as const, operation: 'verify_nin' },
+        ...{ subject: Buffer.alloc(1), question: Buffer.alloc(1), delayMs: HOUR_MS, lifeMs: HOUR_MS },
+      })),
+      { perKey: 10, all: 100_000 },
+      steadyNow(),
+    )
+  return {
+    source,
+    createKey,
+    ask,
+    sendBatch,
+    work,
+    countQueued,
+    addIdleKeys,
+    readRetryAfter,
+    workers,
+    context,
+  }
 }
 
 const toNumbers = (first: string, count: number) =>
@@ -80,6 +107,19 @@ describe.each(engines)('on %s', (engine) => {
     await work()
     expect(source.calls).toContain('50000000000')
     expect(source.calls.length).toBeLessThanOrEqual(4)
+  })
+
+  it('many keys with nothing due delay neither a flooding key nor one question of another', async () => {
+    const { source, createKey, ask, work, addIdleKeys } = await openNodes(engine)
+    const [flooding, other] = [await createKey({ mode: 'live' }), await createKey({ mode: 'live' })]
+    await addIdleKeys(450)
+    await Promise.all(toNumbers('4', 250).map((nin) => ask(flooding, nin)))
+    await work()
+    expect(source.calls.length).toBe(2)
+    await ask(other, '50000000000')
+    await work()
+    expect(source.calls.length).toBe(4)
+    expect(source.calls).toContain('50000000000')
   })
 
   it('rows of a batch are asked in turn with the rows of another key', async () => {

@@ -31,7 +31,7 @@ describe('the turns of keys', () => {
           for (let round = 0; round < rounds; round++) {
             const heads = inTurn(sorted, turns.after()).map((key) => toHead(key))
             let ofRound = 0
-            for (const { keys, each } of turns.share(heads, free, ANY))
+            for (const { keys, each } of turns.share({ heads }, free, ANY))
               for (const key of keys) {
                 places.set(key, (places.get(key) ?? 0) + each)
                 ofRound += each
@@ -58,17 +58,19 @@ describe('the turns of keys', () => {
         const turns = createTurns()
         for (let place = 0; place < begins; place++)
           turns.share(
-            inTurn(
-              sorted.filter((key) => key !== late),
-              turns.after(),
-            ).map((key) => toHead(key)),
+            {
+              heads: inTurn(
+                sorted.filter((key) => key !== late),
+                turns.after(),
+              ).map((key) => toHead(key)),
+            },
             1,
             ANY,
           )
         let waited = 0
         for (;;) {
           const [take] = turns.share(
-            inTurn(sorted, turns.after()).map((key) => toHead(key)),
+            { heads: inTurn(sorted, turns.after()).map((key) => toHead(key)) },
             1,
             ANY,
           )
@@ -87,26 +89,38 @@ describe('the turns of keys', () => {
     ]
     const mayBegin = ({ operation }: { operation: string }) =>
       operation === 'verify_bvn' ? 1 : Number.POSITIVE_INFINITY
-    expect(createTurns().share(heads, 6, mayBegin)).toEqual([
+    expect(createTurns().share({ heads }, 6, mayBegin)).toEqual([
       { lane: 'single', mode: 'live', operation: 'verify_bvn', keys: ['a'], each: 1 },
       { lane: 'single', mode: 'live', operation: 'verify_nin', keys: ['d'], each: 2 },
       { lane: 'single', mode: 'test', operation: 'verify_nin', keys: ['e'], each: 2 },
     ])
-    expect(createTurns().share(heads, 6, () => 0)).toEqual([])
+    expect(createTurns().share({ heads }, 6, () => 0)).toEqual([])
   })
 
   it('change between the operations of one key', () => {
     const turns = createTurns()
     const heads = [toHead('a', { dueMs: -9 }), toHead('a', { operation: 'verify_bvn' })]
-    const taken = Array.from({ length: 4 }, () => turns.share(heads, 1, ANY)[0]?.operation)
+    const taken = Array.from({ length: 4 }, () => turns.share({ heads }, 1, ANY)[0]?.operation)
     expect(taken).toEqual(['verify_nin', 'verify_bvn', 'verify_nin', 'verify_bvn'])
   })
 
   it('go on after keys that had nothing due', () => {
     const turns = createTurns()
-    turns.skip([toHead('a', { dueMs: 5 }), toHead('b', { dueMs: 5 })])
+    const heads = [toHead('a', { dueMs: 5 }), toHead('b', { dueMs: 5 })]
+    turns.share({ heads, isPart: true }, 1, ANY)
     expect(turns.after()).toBe('b')
-    turns.skip([])
+    turns.share({ heads: [], isPart: true }, 1, ANY)
     expect(turns.after()).toBe('b')
+  })
+
+  it('give places to keys elsewhere in turn, and go on over all keys meanwhile', () => {
+    const turns = createTurns()
+    const elsewhere = [toHead('x'), toHead('y')]
+    const share = (key: string, dueMs: number) =>
+      turns.share({ heads: [toHead(key, { dueMs })], isPart: true, elsewhere }, 1, ANY)[0]?.keys
+    expect([share('a', 5), share('b', 5), share('c', 5)]).toEqual([['x'], ['y'], ['x']])
+    expect(turns.after()).toBe('c')
+    expect([share('d', 0), share('e', 5)]).toEqual([['d'], ['y']])
+    expect(turns.after()).toBe('e')
   })
 })

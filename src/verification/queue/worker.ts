@@ -1,7 +1,7 @@
 import type { Mode } from '../../contract/scope.ts'
 import { MINUTE_MS, steadyNow } from '../../contract/time.ts'
+import type { Heads } from '../../store/queue-heads.ts'
 import type { Claimed, Lane, QueueClass } from '../../store/queue-rows.ts'
-import type { Heads } from '../../store/queue-table.ts'
 import type { VerificationDeps } from '../verification-deps.ts'
 import { attempt } from './attempt.ts'
 import { createAvailability } from './availability.ts'
@@ -30,9 +30,8 @@ type WorkerOptions = {
 const LEASE_MS: Readonly<Record<Mode, number>> = { live: MINUTE_MS, test: 10_000 }
 /** How often the queue is read, for what other processes have added. */
 const POLL_MS = 1000
-/** Keys that are looked at in one round. More are looked at in the next ones, after a pause if nothing was due. */
+/** Keys that are looked at in one round. More are looked at in the next ones; see also queue-heads.ts. */
 const MOST_HEADS = 100
-const NEXT_HEADS_MS = 100
 /** Expired verifications at a time. When that many are found, the next are looked for as soon as some of them have ended. */
 const MOST_EXPIRED = 200
 
@@ -86,15 +85,14 @@ export function createQueueWorker(deps: VerificationDeps, options: WorkerOptions
     for (const claimed of expired) begin(claimed, onEnd)
   }
   /** Begins what is due in a lane, and returns the time until more is due. */
-  const beginLane = async (lane: Lane, { heads, isPart }: Heads, onEnd: () => void): Promise<number> => {
-    const takes = turns[lane].share(heads, countFree(lane), mayBegin)
-    if (takes.length === 0 && isPart) turns[lane].skip(heads)
+  const beginLane = async (lane: Lane, found: Heads, onEnd: () => void): Promise<number> => {
+    const takes = turns[lane].share(found, countFree(lane), mayBegin)
     for (const take of takes)
       for (const claimed of await table.claim({ ...take, ...nextLease(take.mode) }, now()))
         begin(claimed, onEnd)
     if (takes.length > 0) return 0
-    const waiting = heads.filter((head) => mayBegin(head) > 0).map(({ dueMs }) => Math.max(dueMs, 0))
-    return Math.min(isPart ? NEXT_HEADS_MS : POLL_MS, ...waiting)
+    const waiting = found.heads.filter((head) => mayBegin(head) > 0).map(({ dueMs }) => Math.max(dueMs, 0))
+    return Math.min(POLL_MS, ...waiting)
   }
   return {
     beginDue: async (onEnd = () => {}) => {
