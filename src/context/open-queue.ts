@@ -3,6 +3,7 @@ import { steadyNow } from '../contract/time.ts'
 import type { Keyring } from '../crypto/keyring.ts'
 import type { Store } from '../store/store.ts'
 import type { Log } from '../telemetry/log.ts'
+import { createQueuePace } from '../verification/queue/pace.ts'
 import type { QueueDeps } from '../verification/queue/queue-deps.ts'
 import { createQueueSignals } from '../verification/queue/queue-signals.ts'
 import { startQueueWorker } from '../verification/queue/worker.ts'
@@ -19,6 +20,7 @@ export const openQueue = (
   keyring,
   findCaller,
   signals: createQueueSignals(),
+  pace: createQueuePace(config.pendingConcurrency),
   announce,
   settings: {
     limitMs: config.pendingLimit,

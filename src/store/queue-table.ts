@@ -47,6 +47,8 @@ export type QueueTable = {
   readonly findLate: (now: number) => Promise<number | undefined>
   /** Of another key it is undefined, as an unknown one. */
   readonly find: (reference: string, lineage: string, now: number) => Promise<Queued | undefined>
+  /** Verifications of the same key and class that are taken before this one, up to a bound. */
+  readonly countBefore: (reference: string) => Promise<number>
   readonly countPending: () => Promise<QueueCount[]>
   /** How long ago the verification of a live key was accepted that expires first; undefined when none waits. */
   readonly findOldest: (now: number) => Promise<number | undefined>
@@ -62,6 +64,9 @@ export type QueueTable = {
 type Claim = { readonly lease: string; readonly leaseMs: number }
 
 type Waiting = Pick<Queued, 'reference' | 'keyId' | 'mode' | 'operation' | 'subject'>
+
+/** So that counting takes no longer with a long queue. */
+const MOST_COUNTED = 1000
 
 /** How long a reference is known after its answer was deleted: 410 until then, 404 afterwards. */
 export const TOMBSTONE_MS = 7 * DAY_MS
@@ -87,6 +92,13 @@ export function createQueueTable(database: Database): QueueTable {
   const find = database.prepare(
     `SELECT ${toQueuedColumns(now('$3'))} FROM queued_verifications WHERE reference = $1 AND lineage = $2`,
   )
+  // What is running has the end of its lease as its due time.
+  const countBefore = database.prepare(
+    `SELECT COUNT(*) AS found FROM (SELECT 1 FROM queued_verifications AS mine JOIN queued_verifications AS before
+       ON before.lane = mine.lane AND before.lineage = mine.lineage AND before.mode = mine.mode
+       AND before.operation = mine.operation AND before.due_at < mine.due_at
+     WHERE mine.reference = $1 LIMIT ${MOST_COUNTED}) AS counted`,
+  )
   return {
     enqueue: (queued, limits, at) =>
       database.transaction((inside) => enqueueInside(inside, queued, limits, at)),
@@ -106,6 +118,7 @@ export function createQueueTable(database: Database): QueueTable {
       const row = await find.get(reference, lineage, at)
       return row && toQueued(row)
     },
+    countBefore: async (reference) => Number((await countBefore.get(reference))?.found),
     countPending: () => countPending(database),
     findOldest: async (at) => {
       const row = await oldest.get(at)

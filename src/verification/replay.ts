@@ -1,3 +1,4 @@
+import { steadyNow } from '../contract/time.ts'
 import { isVirtualNin } from '../contract/virtual-nin.ts'
 import { endAfter } from '../telemetry/tracing.ts'
 import type { IdType } from './id-type.ts'
@@ -17,7 +18,7 @@ export type VerificationResponse = StoredResponse & {
 
 /** Answers with the first response under the Idempotency-Key. That is recorded as well. */
 export async function replay<T>(
-  { audit }: VerificationDeps,
+  { audit, queue }: VerificationDeps,
   idType: IdType<T>,
   request: VerificationRequest,
   subject: string,
@@ -28,9 +29,23 @@ export async function replay<T>(
   const detail = toAuditDetail(match, fields.detail)
   const entry = { ...fields, phase: 'replay', outcome, fields_released: released, detail } as const
   await endAfter(request.trace?.startStep('commit'), audit.record([entry]))
-  const headers = outcome === 'pending' ? toPendingHeaders(stored.reference) : toRetryHeaders(stored)
+  const headers =
+    outcome === 'pending'
+      ? await toPendingHeaders(queue, await findPending(queue, request, stored))
+      : toRetryHeaders(stored)
   return { ...stored, replayed: true, headers }
 }
+
+const findPending = async (
+  { table }: VerificationDeps['queue'],
+  { caller }: VerificationRequest,
+  { reference }: StoredResponse,
+) =>
+  (await table.find(reference, caller.lineage, steadyNow())) ?? {
+    reference,
+    isRunning: false,
+    dueMs: undefined,
+  }
 
 export const toKeyUse = <T>(
   { operation }: IdType<T>,

@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { HOUR_MS, steadyNow } from '../../src/contract/time.ts'
 import { createRootKeyText } from '../../src/crypto/root-key.ts'
+import { createQueuePace } from '../../src/verification/queue/pace.ts'
 import { createQueueWorker } from '../../src/verification/queue/worker.ts'
 import { bearer, openTestApp, PHONE, type TestApp } from '../app.ts'
 import { createStandIn, withStandIn } from '../battery/stand-in.ts'
@@ -13,6 +14,16 @@ afterEach(async () => {
 
 const FLOOD = 60
 const engines = hasPostgres() ? ['SQLite', 'PostgreSQL'] : ['SQLite']
+
+/** As if attempts took two seconds lately. */
+function createTwoSecondPace() {
+  let at = 0
+  const pace = createQueuePace(2, () => at)
+  const end = pace.begin()
+  at = 2000
+  end()
+  return pace
+}
 
 /** Nodes on real sockets, with a source that answers when the test says so, and workers whose rounds the test begins. */
 async function openNodes(engine: string, count = 1) {
@@ -28,7 +39,10 @@ async function openNodes(engine: string, count = 1) {
   const nodes: TestApp[] = []
   for (let index = 0; index < count; index++) nodes.push(await openTestApp(settings))
   opened.push(...nodes)
-  for (const { context } of nodes) context.lifecycle.stopping = true
+  for (const { context } of nodes) {
+    context.lifecycle.stopping = true
+    Object.assign(context.queue, { pace: createTwoSecondPace() })
+  }
   const workers = nodes.map(({ context }) =>
     createQueueWorker(withStandIn(context, source), {
       owner: context.audit.owner,
@@ -45,6 +59,12 @@ async function openNodes(engine: string, count = 1) {
     })
     expect(answer.status).toBe(202)
     await answer.arrayBuffer()
+    return answer.headers
+  }
+  const readRetryAfter = async (key: string, asked: Headers) => {
+    const answer = await fetch(`${url}${asked.get('location')}`, { headers: bearer(key) })
+    await answer.arrayBuffer()
+    return Number(answer.headers.get('retry-after'))
   }
   const ask = (key: string, number: string, operation = 'nin') =>
     post(
@@ -120,6 +140,23 @@ describe.each(engines)('on %s', (engine) => {
     await work()
     expect(source.calls.length).toBe(4)
     expect(source.calls).toContain('50000000000')
+  })
+
+  it('tells a caller to wait for the questions before its own, and for one attempt while it is asked', async () => {
+    const { source, createKey, ask, work, workers, readRetryAfter } = await openNodes(engine)
+    const [flooding, other] = [await createKey({ mode: 'live' }), await createKey({ mode: 'live' })]
+    const asked: Headers[] = []
+    for (const nin of toNumbers('4', 12)) asked.push(await ask(flooding, nin))
+    const goOn = source.hold()
+    for (const { beginDue } of workers) await beginDue()
+    await source.wasAsked(2)
+    const ofOther = await ask(other, '50000000000')
+    const [running, last] = [asked[0], asked.at(-1)] as [Headers, Headers]
+    expect(await readRetryAfter(flooding, running)).toBe(2)
+    expect(await readRetryAfter(flooding, last)).toBe(11)
+    expect(await readRetryAfter(other, ofOther)).toBe(2)
+    goOn()
+    await work()
   })
 
   it('rows of a batch are asked in turn with the rows of another key', async () => {

@@ -1,6 +1,8 @@
 import { steadyNow } from '../../contract/time.ts'
 import { AppError, ERRORS, type ErrorCode, toErrorBody } from '../../errors.ts'
+import type { Queued } from '../../store/queue-rows.ts'
 import type { StoredResponse } from '../idempotency.ts'
+import type { QueueDeps } from './queue-deps.ts'
 
 const STATUS_TEXTS: Partial<Record<ErrorCode, string>> = { pending: 'PENDING', expired: 'EXPIRED' }
 
@@ -28,11 +30,24 @@ export const toAddress = (reference: string) => `/api/v2/kyc/verifications/${ref
 /** Longest time that a caller is told to wait before it asks again. */
 const MOST_RETRY_AFTER_S = 60
 
-/** Headers of a 202. `dueMs` is the time until the next attempt. */
-export const toPendingHeaders = (reference: string, dueMs = 0): string[] => [
-  ...['location', toAddress(reference)],
-  ...['retry-after', String(Math.min(Math.max(Math.ceil(dueMs / 1000), 1), MOST_RETRY_AFTER_S))],
-]
+/** Headers of a 202. The caller is told to ask again when the answer will probably be there. */
+export async function toPendingHeaders(queue: QueueDeps, pending: Pending): Promise<string[]> {
+  const seconds = Math.ceil((await estimateAnswerMs(queue, pending)) / 1000)
+  return [
+    ...['location', toAddress(pending.reference)],
+    ...['retry-after', String(Math.min(Math.max(seconds, 1), MOST_RETRY_AFTER_S))],
+  ]
+}
+
+type Pending = Pick<Queued, 'reference' | 'isRunning' | 'dueMs'>
+
+async function estimateAnswerMs({ table, pace }: QueueDeps, pending: Pending): Promise<number> {
+  const { reference, isRunning, dueMs = 0 } = pending
+  // The due time of a running one is the end of its lease.
+  if (isRunning) return pace.estimateMs(0)
+  if (dueMs > 0) return dueMs + pace.estimateMs(0)
+  return pace.estimateMs(pace.isFull() ? await table.countBefore(reference) : 0)
+}
 
 /** To a caller that asked for it with Prefer (RFC 7240). */
 export const PREFERENCE_APPLIED = ['preference-applied', 'respond-async'] as const

@@ -4,6 +4,7 @@ import type { Caller } from '../../keys/caller.ts'
 import type { QueueLimits } from '../../store/queue-change.ts'
 import type { Lane } from '../../store/queue-rows.ts'
 import type { QueueTable } from '../../store/queue-table.ts'
+import type { QueuePace } from './pace.ts'
 import type { QueueSignals } from './queue-signals.ts'
 
 export type QueueSettings = {
@@ -28,6 +29,7 @@ export type QueueDeps = {
   readonly keyring: Keyring
   readonly settings: QueueSettings
   readonly signals: QueueSignals
+  readonly pace: QueuePace
   /** The key that asked, or the one it was rolled to. Undefined when it has ended. */
   readonly findCaller: (keyId: string) => Promise<Caller | undefined>
   /** Called after the commit of an event. */

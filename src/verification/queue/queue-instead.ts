@@ -29,6 +29,9 @@ export async function queueInstead<T>(
   if (await enqueue(verification, { claim, delayMs, paidCalls }, entry)) return undefined
   return {
     ...toCodeResponse('pending', reference, request.requestId),
-    ...{ replayed: false, headers: toPendingHeaders(reference, delayMs) },
+    ...{
+      replayed: false,
+      headers: await toPendingHeaders(deps.queue, { reference, isRunning: false, dueMs: delayMs }),
+    },
   }
 }

@@ -24,7 +24,7 @@ export async function readVerification(
   if (found.state === 'pending')
     return {
       ...toCodeResponse('pending', reference, requestId),
-      ...{ replayed: false, headers: toPendingHeaders(reference, found.dueMs) },
+      ...{ replayed: false, headers: await toPendingHeaders(queue, found) },
     }
   if (!found.answer) throw new AppError('gone')
   const stored = openAnswer(queue.keyring, reference, found.answer)

@@ -47,7 +47,10 @@ export async function verifyLater<T extends object>(
   if (answer) return { ...answer, replayed: false, headers: toRetryHeaders(answer) }
   return {
     ...toCodeResponse('pending', reference, request.requestId),
-    ...{ replayed: false, headers: toPendingHeaders(reference, delayMs) },
+    ...{
+      replayed: false,
+      headers: await toPendingHeaders(deps.queue, { reference, isRunning: false, dueMs: delayMs }),
+    },
   }
 }
 

@@ -39,7 +39,7 @@ export const QUEUE_LANES: readonly Lane[] = ['single', 'batch']
 
 export function createQueueWorker(deps: VerificationDeps, options: WorkerOptions): QueueWorker {
   const { owner, onFailure, now = steadyNow, monotonicNow = () => performance.now() } = options
-  const { table, settings } = deps.queue
+  const { table, settings, pace } = deps.queue
   const availability = createAvailability(deps.sources, monotonicNow)
   const running = new Map<Promise<void>, Claimed>()
   let claims = 0
@@ -61,6 +61,7 @@ export function createQueueWorker(deps: VerificationDeps, options: WorkerOptions
     availability.most({ mode, operation }) -
     countRunning((each) => each.mode === mode && each.operation === operation && !isExpiring(each))
   const begin = (claimed: Claimed, onEnd: () => void) => {
+    const endOfPace = claimed.lane === 'single' && !isExpiring(claimed) ? pace.begin() : undefined
     const work = attempt(deps, claimed)
       .then(({ sourceAttempts, bug }) => {
         availability.learn(sourceAttempts)
@@ -73,6 +74,7 @@ export function createQueueWorker(deps: VerificationDeps, options: WorkerOptions
       })
       .finally(() => {
         running.delete(work)
+        endOfPace?.()
         onEnd()
       })
     running.set(work, claimed)
@@ -86,6 +88,7 @@ export function createQueueWorker(deps: VerificationDeps, options: WorkerOptions
   }
   /** Begins what is due in a lane, and returns the time until more is due. */
   const beginLane = async (lane: Lane, found: Heads, onEnd: () => void): Promise<number> => {
+    if (lane === 'single') pace.look(countDueKeys(found))
     const takes = turns[lane].share(found, countFree(lane), mayBegin)
     for (const take of takes)
       for (const claimed of await table.claim({ ...take, ...nextLease(take.mode) }, now()))
@@ -128,3 +131,6 @@ export function startQueueWorker(
     await worker.idle()
   }
 }
+
+const countDueKeys = ({ heads, elsewhere }: Heads) =>
+  new Set([...heads, ...elsewhere].filter(({ dueMs }) => dueMs <= 0).map(({ lineage }) => lineage)).size
