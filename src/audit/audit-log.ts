@@ -62,6 +62,7 @@ export class AuditLog {
   /** Set after damage or a disk error, and never reset. */
   #ended = false
   #queue: Pending[] = []
+  #asked = 0
   #running: Promise<void> | undefined
   readonly #checkpoints: CheckpointSchedule
   #probing = false
@@ -94,6 +95,11 @@ export class AuditLog {
   /** Undefined before the first checkpoint of this process. */
   get checkpointedAt(): number | undefined {
     return this.#checkpoints.lastAt()
+  }
+
+  /** How often rows were given to this log. It grows while requests are served. */
+  get timesAsked(): number {
+    return this.#asked
   }
 
   get rowsSinceCheckpoint(): number {
@@ -145,6 +151,7 @@ export class AuditLog {
     queue?: QueueChange,
   ): Promise<Reason | undefined> {
     this.requireHealthy()
+    this.#asked += 1
     const { promise, resolve, reject } = Promise.withResolvers<Reason | undefined>()
     this.#queue.push({ entries, completion, check, queue, resolve: resolve as Pending['resolve'], reject })
     // Requests that are read in the same turn of the event loop share a commit.

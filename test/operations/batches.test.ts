@@ -412,3 +412,34 @@ describe.each(ENGINES)('batches on %s', (engine, toSettings) => {
     })
   })
 })
+
+it('writes long steps of an upload while nothing else is asked, and short ones otherwise', async () => {
+  const { app, context, close } = await openTestApp()
+  const { addRows } = context.store.batches
+  const sizes: number[] = []
+  let isAlone = true
+  const verify = () => {
+    const payload = { nin: nin(1).nin, phone: PHONE }
+    return app.inject({ method: 'POST', url: '/api/v2/kyc/verify-nin', headers: bearer(), payload })
+  }
+  Object.assign(context.store.batches, {
+    addRows: async (...args: Parameters<typeof addRows>) => {
+      sizes.push(args[1].length)
+      if (!isAlone) await verify()
+      return addRows(...args)
+    },
+  })
+  // All rows are refused, so that none is verified meanwhile.
+  const payload = toNdjson(Array.from({ length: 1000 }, () => ({ operation: 'verify_nin' })))
+  const upload = () =>
+    app.inject({
+      ...{ method: 'POST', url: URL_OF_BATCHES, payload },
+      headers: { 'content-type': NDJSON, ...bearer() },
+    })
+  expect((await upload()).statusCode).toBe(202)
+  expect(sizes.splice(0)).toEqual([200, 200, 200, 200, 200])
+  isAlone = false
+  expect((await upload()).statusCode).toBe(202)
+  expect(sizes).toContain(40)
+  await close()
+})
