@@ -9,6 +9,8 @@ it('a verification takes one attempt, and the attempts of its turn before it', (
   expect(pace.isFull()).toBe(true)
   at = 2000
   for (const end of ends) end()
+  expect(pace.isFull()).toBe(true)
+  at = 3000
   expect(pace.isFull()).toBe(false)
   expect(pace.estimateMs(0)).toBe(2000)
   expect(pace.estimateMs(10)).toBe(12_000)

@@ -4,7 +4,7 @@ export type QueuePace = {
   readonly begin: () => () => void
   /** How many keys have due work. */
   readonly look: (keys: number) => void
-  /** Whether a verification that is due now has to wait for a place. */
+  /** Whether a verification that is due probably has to wait for a place: there was none free lately. */
   readonly isFull: () => boolean
   /** How long a verification takes that is due and has so many of its own key before it. */
   readonly estimateMs: (before: number) => number
@@ -12,9 +12,12 @@ export type QueuePace = {
 
 /** What one attempt counts in the mean. */
 const WEIGHT = 0.1
+/** Attempts that began together end together, and the next ones begin a moment later. */
+const LATELY_MS = 1000
 
 export function createQueuePace(places: number, now: () => number = () => performance.now()): QueuePace {
   let running = 0
+  let fullAt = Number.NEGATIVE_INFINITY
   let keysDue = 1
   let meanMs: number | undefined
   return {
@@ -23,6 +26,7 @@ export function createQueuePace(places: number, now: () => number = () => perfor
       running += 1
       return () => {
         const tookMs = now() - begunAt
+        if (running >= places) fullAt = now()
         running -= 1
         meanMs = meanMs === undefined ? tookMs : meanMs + WEIGHT * (tookMs - meanMs)
       }
@@ -30,7 +34,7 @@ export function createQueuePace(places: number, now: () => number = () => perfor
     look: (keys) => {
       keysDue = Math.max(keys, 1)
     },
-    isFull: () => running >= places,
+    isFull: () => running >= places || now() - fullAt < LATELY_MS,
     // Keys take turns, so each of those before it lets one of every other key in.
     estimateMs: (before) => (1 + (before * keysDue) / places) * (meanMs ?? 0),
   }
