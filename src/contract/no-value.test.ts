@@ -68,6 +68,8 @@ it.each([
   ['0', ''],
   ['12345', ''],
   ['Na Allah', 'Na Allah'],
+  ['OKAFOR N.A.', 'OKAFOR N.A.'],
+  ['N.A. N.A.', ''],
   ['Adeyemi - Bello', 'Adeyemi - Bello'],
   ['**** Obi', '**** Obi'],
   ['****', '****'],
