@@ -20,7 +20,11 @@ export async function readBackup(
 ): Promise<Contents> {
   let count = 0
   try {
-    const total = statSync(file).size
+    const stats = statSync(file)
+    // A pipe can be read once only, and its second reading would wait for ever.
+    if (!stats.isFile() && !stats.isDirectory())
+      throw new UserError(`${file} is not a file. Write the backup to a file first. Nothing was changed.`)
+    const total = stats.size
     const input = createReadStream(file)
     return await pipeline(input, createGunzip(), (text) =>
       parseBackup(text, rootKeys, async (rows) => {

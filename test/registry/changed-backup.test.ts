@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { createHash, createHmac, createSecretKey, randomBytes } from 'node:crypto'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -158,5 +159,16 @@ describe('a file that differs from what was written', () => {
       JSON.stringify({ end: true, counts, mac: createHmac('sha256', '').digest('hex') }),
     ]
     for (const changed of ends) expect(await read(lines.with(-1, changed))).toBe('refused')
+  })
+})
+
+describe('a pipe', () => {
+  it.skipIf(process.platform === 'win32')('is refused, as it can be read only once', async () => {
+    const target = await newSettings('sqlite')
+    writeFileSync(keyFileOf(target), `${keysOf(source)[0]}\n`, { mode: 0o600 })
+    const pipe = join(target.TABBAT_DATA_DIR ?? '', 'pipe')
+    execFileSync('mkfifo', [pipe])
+    const { code, stderr } = await tabbat(target, ['restore', pipe])
+    expect([code, stderr]).toEqual([1, expect.stringContaining(`${pipe} is not a file`)])
   })
 })
