@@ -174,7 +174,6 @@ export async function startOwnPostgres(run = createRunName()): Promise<Postgres>
     port,
     unix_socket_directories: folder,
     max_connections: 300,
-    fsync: 'on',
     // After a crash, one wait for the disk instead of one for each file.
     ...(platform() === 'linux' ? { recovery_init_sync_method: 'syncfs' } : {}),
   }

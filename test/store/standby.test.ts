@@ -90,6 +90,28 @@ describe.skipIf(!hasOwnPostgres())('a hot standby of PostgreSQL', () => {
     expect(asked.stdout).toContain('Its standbys are asynchronous')
   })
 
+  it('has a primary that doctor names if it does not keep what it confirms', async () => {
+    const ports = { TABBAT_PORT: '0', TABBAT_ADMIN_PORT: '0' }
+    const turnOff = async (name: string) => {
+      await execute(primary.url, `ALTER SYSTEM SET ${name} = off`)
+      await execute(primary.url, 'SELECT pg_reload_conf()')
+      const isOff = async () =>
+        (await execute(primary.url, `SELECT current_setting('${name}') = 'off' AS off`))[0]?.off
+      await expect.poll(isOff, { timeout: 20_000 }).toBe(true)
+      const { code, stdout } = await tabbat({ ...onPrimary, ...ports }, 'doctor', '--json')
+      const { checks } = JSON.parse(stdout) as { checks: { check: string; status: string; text: string }[] }
+      const { status, text = '' } = checks.find(({ check }) => check === 'postgresql') ?? {}
+      return [code, status, text.split(':')[0]]
+    }
+    try {
+      expect(await turnOff('full_page_writes')).toEqual([0, 'warning', 'full_page_writes is off'])
+      expect(await turnOff('fsync')).toEqual([1, 'failed', 'fsync is off'])
+    } finally {
+      await execute(primary.url, 'ALTER SYSTEM RESET ALL')
+      await execute(primary.url, 'SELECT pg_reload_conf()')
+    }
+  })
+
   it('answers commands that only read, and names the reason where one cannot work', async () => {
     const listed = await tabbat(onStandby, 'keys', 'list', '--json')
     expect(JSON.parse(listed.stdout)).toMatchObject([{ name: 'shop' }, { name: 'other' }])
