@@ -29,6 +29,7 @@ export function createBrokenRequestHandlers(
   return {
     /** Bytes that cannot be parsed as HTTP, or that arrive too slowly. */
     onBrokenRequest: (error: Error & { code?: string }, socket: Socket): void => {
+      if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT' && wasHeld(find(socket))) return
       if (socket.destroyed || error.code === 'ECONNRESET' || !socket.writable) socket.destroy()
       else refuse(socket, CODE_OF_SOCKET_ERROR[error.code ?? ''] ?? 'malformed_request')
     },
@@ -49,6 +50,10 @@ function respondLast(socket: Socket, connection: Connection | undefined, bytes: 
 }
 
 const isArriving = ({ latest }: Connection) => latest !== undefined && !latest.complete
+
+/** The limit of Node.js also counts the time during which we did not read the body. That of connections.ts still applies. */
+const wasHeld = (connection: Connection | undefined) =>
+  connection?.held !== undefined && isArriving(connection) && connection.held === connection.latest
 
 function toResponse(code: ErrorCode, requestId: string, headers: string): string {
   const { status } = ERRORS[code]

@@ -11,6 +11,8 @@ export type Connection = {
   latest: IncomingMessage | undefined
   /** A request whose body was incomplete at a check: when that was first seen, and how much was read by then. */
   slow: { readonly message: IncomingMessage; readonly since: number; readonly bytes: number } | undefined
+  /** A request whose body was not read any further at a check: its time limit is that of `slow`, which begins anew then. */
+  held: IncomingMessage | undefined
   /** Bytes that the caller had not taken at a check: when that was first seen, and how many it had taken by then. */
   unread: { readonly since: number; readonly taken: number } | undefined
   /** The bytes that were read when it became idle. More: a part of a request has arrived. */

@@ -129,6 +129,7 @@ const createConnection = (socket: Socket, markAuthenticated: () => void): Connec
   pending: 0,
   latest: undefined,
   slow: undefined,
+  held: undefined,
   unread: undefined,
   readWhenIdle: socket.bytesRead,
   reading: undefined,
@@ -187,6 +188,7 @@ function toWaitedMs(connection: Connection, now: number): number {
   const { socket, latest, slow, reading } = connection
   if (!latest || latest.complete || reading?.isHeld()) {
     connection.slow = undefined
+    connection.held = latest
     return 0
   }
   if (slow?.message === latest) return now - slow.since

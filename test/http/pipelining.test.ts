@@ -285,6 +285,23 @@ describe('a caller that stops reading', () => {
     socket.destroy()
   })
 
+  it('gets the response to a body that was not read meanwhile, however long that took', async () => {
+    const { server: http, connections } = listeners.api
+    const [socket, serverSide] = await openBoth(listeners.api)
+    const body = JSON.stringify({ nin: '12345678901', phone: PHONE })
+    const head = toHead('POST /api/v2/kyc/verify-nin', `Content-Length: ${body.length}`, 'Connection: close')
+    socket.pause().write(keyless('GET /pieces') + head + body.slice(0, 9))
+    await expect.poll(() => serverSide.writableNeedDrain).toBe(true)
+    socket.write(body.slice(9))
+    await expect.poll(() => connections.find(serverSide)?.reading?.isHeld()).toBe(true)
+    connections.check(performance.now())
+    const isOver = once(http, 'clientError')
+    Object.assign(http, { requestTimeout: 100, headersTimeout: 100 })
+    await isOver
+    Object.assign(http, { requestTimeout: 15_000, headersTimeout: 10_000 })
+    expect(statusesIn(await text(socket))).toEqual([200, 200])
+  })
+
   it('gets all its responses when it goes on reading while the server stops', async () => {
     const stopping = await openTestApp()
     await stopping.app.listen({ host: '127.0.0.1', port: 0 })
