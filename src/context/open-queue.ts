@@ -19,7 +19,7 @@ export const openQueue = (
   table,
   keyring,
   findCaller,
-  signals: createQueueSignals(),
+  signals: createQueueSignals(table.listEnded),
   pace: createQueuePace(config.pendingConcurrency),
   announce,
   settings: {

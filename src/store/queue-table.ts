@@ -49,6 +49,8 @@ export type QueueTable = {
   readonly find: (reference: string, lineage: string, now: number) => Promise<Queued | undefined>
   /** Verifications of the same key and class that are taken before this one, up to a bound. */
   readonly countBefore: (reference: string) => Promise<number>
+  /** Those of the references that are not pending: answered, expired, or unknown. */
+  readonly listEnded: (references: readonly string[]) => Promise<string[]>
   readonly countPending: () => Promise<QueueCount[]>
   /** How long ago the verification of a live key was accepted that expires first; undefined when none waits. */
   readonly findOldest: (now: number) => Promise<number | undefined>
@@ -99,6 +101,10 @@ export function createQueueTable(database: Database): QueueTable {
        AND before.operation = mine.operation AND before.due_at < mine.due_at
      WHERE mine.reference = $1 LIMIT ${MOST_COUNTED}) AS counted`,
   )
+  const listEnded = database.prepare(
+    `SELECT ${text(0)} AS reference FROM ${rows('$1')} LEFT JOIN queued_verifications AS queued
+     ON queued.reference = ${text(0)} WHERE queued.due_at IS NULL`,
+  )
   return {
     enqueue: (queued, limits, at) =>
       database.transaction((inside) => enqueueInside(inside, queued, limits, at)),
@@ -119,6 +125,10 @@ export function createQueueTable(database: Database): QueueTable {
       return row && toQueued(row)
     },
     countBefore: async (reference) => Number((await countBefore.get(reference))?.found),
+    listEnded: async (references) => {
+      const found = await listEnded.all(packValues(references.map((each) => [each])))
+      return found.map(({ reference }) => String(reference))
+    },
     countPending: () => countPending(database),
     findOldest: async (at) => {
       const row = await oldest.get(at)

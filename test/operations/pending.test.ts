@@ -4,6 +4,7 @@ import { erasePerson } from '../../src/people/erase-person.ts'
 import { dojah } from '../../src/simulator/dojah.ts'
 import { toPhoneCoreOf } from '../../src/simulator/people.ts'
 import { openStandIn } from '../../src/simulator/stand-in.ts'
+import { createQueueSignals } from '../../src/verification/queue/queue-signals.ts'
 import { bearer, openTestApp, PHONE } from '../app.ts'
 import { createTestDatabase, hasPostgres } from '../postgres.ts'
 
@@ -112,6 +113,17 @@ describe.each(engines)('a pending verification on %s', (engine) => {
     ])
     const row = await context.store.database.prepare('SELECT question FROM queued_verifications').get()
     expect(row?.question).toBeNull()
+  })
+
+  it('is found by callers of another process when it has ended', async () => {
+    const { verify, context } = await openServer(engine)
+    const { listEnded } = context.store.queue
+    const pending = toReference(await verify(ASYNC, { nin: '00000000503' }))
+    const reference = toReference(await verify(ASYNC))
+    // The signals of another process do not tell of an end in this one.
+    expect(await createQueueSignals(listEnded).waitForEnd(reference, 60_000)).toBe(false)
+    expect(await listEnded([reference, pending, 'unknown'])).toEqual([reference, 'unknown'])
+    expect(await listEnded([])).toEqual([])
   })
 
   it('gives the ordinary answer when it is there in time', async () => {

@@ -1,4 +1,7 @@
-/** Tells the worker and the waiting callers of this process that something has changed. Other processes find it by polling. */
+import { setTimeout as pause } from 'node:timers/promises'
+import type { QueueTable } from '../../store/queue-table.ts'
+
+/** Tells the worker and the waiting callers of this process that something has changed. */
 export type QueueSignals = {
   /** A verification was added. */
   readonly wake: () => void
@@ -7,14 +10,38 @@ export type QueueSignals = {
   readonly end: (reference: string, outcome: string) => void
   /** How many have ended in this process, by outcome. */
   readonly ended: Readonly<Record<string, number>>
-  /** Resolves when the verification ends in this process or after the time, to whether the server stops. */
+  /** Resolves when the verification ends or after the time, to whether the server stops. */
   readonly waitForEnd: (reference: string, ms: number) => Promise<boolean>
   /** The server stops: no caller waits any longer. */
   readonly close: () => void
 }
 
-export function createQueueSignals(): QueueSignals {
+/** How often the verifications of all waiting callers are looked up: another process may have answered them. */
+const LOOK_MS = 500
+/** In one statement. */
+const MOST_AT_ONCE = 1000
+
+export function createQueueSignals(listEnded: QueueTable['listEnded']): QueueSignals {
   const waiting = new Map<string, Set<() => void>>()
+  let isLooking = false
+  const resumeAll = (reference: string) => {
+    for (const resume of waiting.get(reference) ?? []) resume()
+  }
+  const look = async () => {
+    const awaited = [...waiting.keys()]
+    for (let at = 0; at < awaited.length; at += MOST_AT_ONCE)
+      (await listEnded(awaited.slice(at, at + MOST_AT_ONCE))).forEach(resumeAll)
+  }
+  /** Once for all callers: thousands of them would otherwise each read the database twice a second. */
+  const keepLooking = async () => {
+    isLooking = true
+    while (waiting.size > 0) {
+      await pause(LOOK_MS, undefined, { ref: false })
+      // While the database is lost, callers wait to the end of their time, and learn it then.
+      await look().catch(() => {})
+    }
+    isLooking = false
+  }
   let wakeUp = () => {}
   let isClosed = false
   // From zero: the first one of a kind is then an increase for the alerts and the dashboard.
@@ -27,7 +54,7 @@ export function createQueueSignals(): QueueSignals {
     },
     end: (reference, outcome) => {
       ended[outcome] = (ended[outcome] ?? 0) + 1
-      for (const resume of waiting.get(reference) ?? []) resume()
+      resumeAll(reference)
     },
     waitForEnd: (reference, ms) =>
       new Promise((resolve) => {
@@ -41,6 +68,7 @@ export function createQueueSignals(): QueueSignals {
         }
         const timer = setTimeout(resume, ms)
         waiting.set(reference, all.add(resume))
+        if (!isLooking) void keepLooking()
       }),
     close: () => {
       isClosed = true

@@ -4,9 +4,6 @@ import type { StoredResponse } from '../idempotency.ts'
 import type { QueueDeps } from './queue-deps.ts'
 import { openAnswer } from './sealed-question.ts'
 
-/** How often a waiting caller looks for the answer of another process. */
-const LOOK_MS = 500
-
 /** The answer, if the verification is answered before `until` (monotonic). */
 export async function waitForAnswer(
   { table, keyring, signals }: QueueDeps,
@@ -17,7 +14,7 @@ export async function waitForAnswer(
   for (;;) {
     const leftMs = until - performance.now()
     if (leftMs <= 0) return undefined
-    const isStopping = await signals.waitForEnd(reference, Math.min(leftMs, LOOK_MS))
+    const isStopping = await signals.waitForEnd(reference, leftMs)
     const found = await table.find(reference, lineage, steadyNow())
     if (found?.answer) return openAnswer(keyring, reference, found.answer)
     if (isStopping || found?.state !== 'pending') return undefined

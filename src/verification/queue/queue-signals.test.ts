@@ -1,0 +1,30 @@
+import { expect, it } from 'vitest'
+import { createQueueSignals } from './queue-signals.ts'
+
+it('looks for the answers of other processes once for all waiting callers', async () => {
+  const statements: number[] = []
+  const ended = new Set<string>()
+  const { waitForEnd, close } = createQueueSignals(async (references) => {
+    statements.push(references.length)
+    return references.filter((each) => ended.has(each))
+  })
+  const waits = Array.from({ length: 2500 }, (_each, index) => waitForEnd(`ref_${index}`, 60_000))
+  await expect.poll(() => statements.length, { timeout: 5000 }).toBe(3)
+  expect(statements).toEqual([1000, 1000, 500])
+  ended.add('ref_1700')
+  expect(await waits[1700]).toBe(false)
+  expect(statements.slice(3, 6)).toEqual([1000, 1000, 500])
+  close()
+  expect(await Promise.all(waits.filter((_each, index) => index !== 1700))).toEqual(Array(2499).fill(true))
+})
+
+it('goes on looking when the database was lost for a moment', async () => {
+  let looks = 0
+  const { waitForEnd } = createQueueSignals(async (references) => {
+    looks += 1
+    if (looks === 1) throw new Error('lost')
+    return [...references]
+  })
+  expect(await waitForEnd('ref', 60_000)).toBe(false)
+  expect(looks).toBe(2)
+})
