@@ -31,10 +31,10 @@ export async function claimChain(table: AuditTable, node: string, owner: string)
     const isClosed = all.some(({ chain, isArchived }) => isArchived && monthOf(chain) === open)
     const month = isClosed ? undefined : open
     const chains = all.filter(({ chain }) => monthOf(chain) === month)
-    const mine = chains.filter(({ chain }) => isOf(node, chain))
+    const mine = chains.filter(({ chain }) => isChainOf(node, chain))
     const free = [
       ...mine.filter(isFree),
-      ...chains.filter((each) => !isOf(node, each.chain) && isAbandoned(each)),
+      ...chains.filter((each) => !isChainOf(node, each.chain) && isAbandoned(each)),
     ]
     const found = await findFirst(
       free.filter(({ isRetired }) => !isRetired),
@@ -44,7 +44,7 @@ export async function claimChain(table: AuditTable, node: string, owner: string)
     if (!(await table.claim(chain, found?.owner ?? null, owner, Date.now()))) continue
     await releaseEarlier(
       table,
-      all.filter((each) => !chains.includes(each) && isOf(node, each.chain)),
+      all.filter((each) => !chains.includes(each) && isChainOf(node, each.chain)),
     )
     return chain
   }
@@ -70,16 +70,17 @@ async function isAhead(table: AuditTable, { chain }: Chain): Promise<boolean> {
 /** Whether a process of this node ended without releasing its chain. Call it before claiming a chain. */
 export async function hasCrashed(table: AuditTable, node: string): Promise<boolean> {
   const chains = await table.chains()
-  return chains.some((chain) => chain.owner !== null && isOf(node, chain.chain) && isFree(chain))
+  return chains.some((chain) => chain.owner !== null && isChainOf(node, chain.chain) && isFree(chain))
 }
 
 /** How many processes of other nodes write the log now. Call it before claiming a chain. */
 export async function countOtherProcesses(table: Pick<AuditTable, 'chains'>, node: string): Promise<number> {
   const chains = await table.chains()
-  return chains.filter((chain) => !chain.isArchived && !isOf(node, chain.chain) && !isAbandoned(chain)).length
+  return chains.filter((chain) => !chain.isArchived && !isChainOf(node, chain.chain) && !isAbandoned(chain))
+    .length
 }
 
-const isOf = (node: string, chain: string) => {
+export const isChainOf = (node: string, chain: string) => {
   const month = monthOf(chain)
   return chain.startsWith(`${node}-`, month ? month.length + 1 : 0)
 }
@@ -99,6 +100,15 @@ function isAlive(pid: number): boolean {
     return true
   } catch (error) {
     return (error as NodeJS.ErrnoException).code === 'EPERM'
+  }
+}
+
+/** Undefined before the first start. */
+export function readNodeName(dataDir: string): string | undefined {
+  try {
+    return readFileSync(join(dataDir, 'node.id'), 'utf8').trim()
+  } catch {
+    return undefined
   }
 }
 

@@ -212,6 +212,9 @@ describe.each(ENGINES)('tabbat doctor on %s', (engine) => {
     expect((await check(settings)).checkpoints).toMatch(/^ok: The last is of .*, with copies in /)
     rmSync(checkpoints, { recursive: true })
     expect((await check(settings)).checkpoints).toMatch(/^failed: There is no copy/)
+    // The rows are of another node: this one has recorded nothing.
+    writeFileSync(join(toConfig(settings).dataDir, 'node.id'), 'fresh\n')
+    expect((await check(settings)).checkpoints).toMatch(/^ok: This node has recorded nothing yet/)
   })
 
   it('finds rows that no checkpoint covers, and no fault in a server without new rows', async () => {

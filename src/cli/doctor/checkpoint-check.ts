@@ -1,3 +1,4 @@
+import { isChainOf, readNodeName } from '../../audit/chain-claim.ts'
 import { readLastCheckpoint } from '../../audit/checkpoint-folder.ts'
 import { openCheckpoint, type SignedHead, toPublicKey } from '../../audit/open-checkpoint.ts'
 import { createSigner } from '../../audit/signing.ts'
@@ -27,6 +28,11 @@ export async function checkCheckpoints(
   const [stored, copied] = [await store.audit.lastCheckpoint(), await readLastCheckpoint(folder)]
   if (!stored)
     return ok(check, 'There is none yet. The first is made a minute after the start of the server.')
+  if (!copied && !(await hasRows(store, config.dataDir)))
+    return ok(
+      check,
+      'This node has recorded nothing yet. It makes its first copy a minute after its first row.',
+    )
   if (!copied)
     return failed(
       check,
@@ -54,6 +60,12 @@ export async function checkCheckpoints(
   if (config.checkpointDir === undefined)
     findings.push(warning('', 'The copies lie beside the data. Set TABBAT_CHECKPOINT_DIR to another disk.'))
   return toWorst(check, findings, `The last is of ${stored.time}, with copies in ${folder}.`)
+}
+
+/** Whether there are rows in a chain of this node. One that has not started yet has no name. */
+async function hasRows({ audit }: Store, dataDir: string): Promise<boolean> {
+  const node = readNodeName(dataDir)
+  return node !== undefined && (await audit.ends()).some(({ chain }) => isChainOf(node, chain))
 }
 
 /** Whether a row waits for a checkpoint for long. Without new rows no checkpoint is made. */
