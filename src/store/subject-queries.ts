@@ -56,7 +56,11 @@ function createFindRows(database: Database, columns: string, index: BlockIndex):
       const sequences = found.flatMap(({ first_sequence, entries }) =>
         findInPage(entries as Uint8Array, key, Number(first_sequence)),
       )
-      if (sequences.length > 0) yield await rows.all(chain, JSON.stringify(sequences), subject)
+      for (let at = 0; at < sequences.length; at += SCANNED_AT_ONCE) {
+        const some = sequences.slice(at, at + SCANNED_AT_ONCE)
+        yield await rows.all(chain, JSON.stringify(some), subject)
+        await nextTurn()
+      }
       if (found.length < PAGES_AT_ONCE) return
       after = Number(found.at(-1)?.first_sequence)
       await nextTurn()

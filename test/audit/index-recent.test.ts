@@ -78,6 +78,22 @@ describeEngines(ENGINES, (engine) => {
     await audit.close()
   })
 
+  it('many rows of one person are read in steps, and no more than were asked for', async () => {
+    const { store, audit } = await open()
+    const subject = 'ab'.repeat(32)
+    await audit.record(Array.from({ length: 4500 }, () => ({ phase: 'outcome', subject })))
+    await indexSubjects(store.subjects, { blockRows: 4500 })
+    const recorded: Recorded[] = []
+    const table = createAuditTable(recordStatements(store.database, recorded))
+    expect((await table.bySubject(subject)).length).toBe(4500)
+    const steps = recorded.flatMap(({ sql, values }) =>
+      / IN \(/.test(sql) ? [(JSON.parse(String(values[1])) as unknown[]).length] : [],
+    )
+    expect(steps).toEqual([1000, 1000, 1000, 1000, 500])
+    expect((await table.bySubject(subject, 1500)).length).toBe(2000)
+    await audit.close()
+  })
+
   it('rows are found while a block is written and others arrive', async () => {
     const { store, recent, audit } = await open()
     const { promise: wrote, resolve } = Promise.withResolvers<void>()
