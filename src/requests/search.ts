@@ -51,13 +51,19 @@ export async function searchRequests(
   let read = 0
   const until = Math.min(filter.until ?? Number.MAX_SAFE_INTEGER, before?.at ?? Number.MAX_SAFE_INTEGER)
   const texts = listTexts(filter)
+  // Of which a block was joined to an older one after it was listed: what was listed of that one does not have its requests.
+  const joined = new Set<string>()
   for await (const head of listHeads(table, filter.from ?? 0, until, texts.length > 0)) {
     // Rows that are newer than all blocks to come are in order.
     if (found.filter(({ at }) => at > head.toAt).length > limits.rows) break
-    if (!canMatch(head, filter) || !mayHaveAll(head, texts)) continue
+    if (!joined.has(head.owner) && !(canMatch(head, filter) && mayHaveAll(head, texts))) continue
     if (read === limits.blocks) return toCutPage(found, head, limits.rows)
     read += 1
     const rows = await readRows(table, head, filter)
+    if (!rows) {
+      joined.add(head.owner)
+      continue
+    }
     found.push(...rows.filter((row) => !before || compareRequests(before, row) < 0))
     await nextTurn()
   }
@@ -103,10 +109,14 @@ function compareRequests(one: RequestPosition, other: RequestPosition): number {
 const sortUnique = (rows: readonly LoggedRequest[]): LoggedRequest[] =>
   [...new Map(rows.map((row) => [row.row, row])).values()].sort(compareRequests)
 
-async function readRows(table: SearchTable, id: BlockId, filter: RequestFilter): Promise<LoggedRequest[]> {
+async function readRows(
+  table: SearchTable,
+  id: BlockId,
+  filter: RequestFilter,
+): Promise<LoggedRequest[] | undefined> {
   const block = await table.read(id)
   // Removed meanwhile, or joined to the block before it.
-  if (!block) return []
+  if (!block) return undefined
   const { requestId, reference } = filter
   const columns = await decompress(block.lines, block.requests, listTexts(filter))
   if (!columns) return []

@@ -41,6 +41,22 @@ async function searchAll({ requests }: Store, filter: RequestFilter = {}, rows =
 }
 
 describeEngines(ENGINES, (engine) => {
+  it('finds a request whose block is joined to an older one after both were listed', async () => {
+    const store = await (await engine.createPlace()).open()
+    const log = createRequestLog(store.requests, 'one')
+    log.add(toRequest({ requestId: toId(1) }))
+    await log.flush()
+    const [older] = await store.requests.list({ from: 0, until: Date.now(), most: 1, withFilters: true })
+    // Enough for the small blocks to be joined.
+    for (let number = 2; number < 1200; number++) log.add(toRequest({ requestId: toId(number) }))
+    await log.flush()
+    if (!older) throw new Error('no block')
+    const newer = { ...older, first: older.first + 1000, filter: undefined }
+    const table = { list: async () => [newer, older], read: store.requests.read }
+    expect((await searchRequests(table, { requestId: toId(2) })).rows).toHaveLength(1)
+    await store.close()
+  })
+
   it('finds a request by everything it was logged with', async () => {
     const store = await (await engine.createPlace()).open()
     const log = createRequestLog(store.requests, 'one')
