@@ -22,11 +22,12 @@ export type PostgresHosts = {
 /** A server that does not answer must not hold up the search for the one that does. */
 export const SEARCH_MS = 1500
 
-type Facts = { readonly pid: number; readonly isReadOnly: boolean; readonly timeline: number }
+/** Without `timeline`: the server does not tell it. */
+type Facts = { readonly pid: number; readonly isReadOnly: boolean; readonly timeline: number | undefined }
 
 /**
  * Of several servers that can be written, the one with the highest timeline is the primary. A primary that was replaced can
- * still accept connections, if nothing has told it so. 0 on a server that has none, or does not tell it.
+ * still accept connections, if nothing has told it so. 0 on a standby.
  */
 const TIMELINE = `SELECT CASE WHEN pg_is_in_recovery() THEN 0
   ELSE ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::int END AS timeline`
@@ -51,11 +52,11 @@ export function createPostgresHosts(databaseUrl: string): PostgresHosts {
   const whyUseless = ({ isReadOnly, timeline }: Facts) => {
     if (needsPrimary && isReadOnly) return new ReadOnlyServer()
     // Rows that are written there are lost when it learns that it was replaced.
-    return timeline < highest ? new ReplacedServer() : undefined
+    return timeline !== undefined && timeline < highest ? new ReplacedServer() : undefined
   }
   const readFacts = async (client: ClientBase): Promise<Facts> => {
     const [state] = (await client.query<State>(STATE)).rows
-    const timeline = isSeveral && needsPrimary ? await readTimeline(client) : 0
+    const timeline = isSeveral && needsPrimary ? await readTimeline(client) : undefined
     return { pid: state?.pid ?? 0, isReadOnly: state?.is_read_only === true, timeline }
   }
   const search = async () => {
@@ -93,7 +94,7 @@ export function createPostgresHosts(databaseUrl: string): PostgresHosts {
         leave(client)
         throw useless
       }
-      highest = Math.max(highest, facts.timeline)
+      highest = Math.max(highest, facts.timeline ?? 0)
       return facts.pid
     },
     isInUse: (client) => hostOf.get(client) === inUse,
@@ -124,13 +125,15 @@ function createClientClass(
   }
 }
 
-async function readTimeline(client: ClientBase): Promise<number> {
+/** The user may not call the functions, or the server (one that speaks like PostgreSQL) lacks them. */
+const UNTOLD = ['42501', '42883', '0A000']
+
+async function readTimeline(client: ClientBase): Promise<number | undefined> {
   try {
     const { rows } = await client.query<{ timeline: number }>(TIMELINE)
-    return rows[0]?.timeline ?? 0
+    return rows[0]?.timeline
   } catch (error) {
-    // The server answers, but does not tell it.
-    if ((error as { severity?: unknown }).severity === 'ERROR') return 0
+    if (UNTOLD.includes(String((error as { code?: unknown }).code))) return undefined
     throw error
   }
 }

@@ -1,4 +1,6 @@
+import { Client } from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createPostgresHosts } from '../../src/store/postgres-hosts.ts'
 import { openStore, type Store } from '../../src/store/store.ts'
 import { startTcpProxy, type TcpProxy } from '../cluster/tcp-proxy.ts'
 import { execute, hasOwnPostgres, type Postgres, type Standby, startOwnPostgres } from '../postgres.ts'
@@ -82,5 +84,22 @@ describe.skipIf(!hasOwnPostgres())('a primary that was replaced', () => {
     const started = await open()
     expect((await started.meta.read()).carried_keys).toBe('again')
     await started.close()
+  })
+
+  it('is told from one whose timeline the user may not read any more', async () => {
+    const { host } = new URL(promoted.url)
+    await execute(promoted.url, 'CREATE ROLE plain LOGIN')
+    const hosts = createPostgresHosts(
+      `postgres://plain@${host},${host}/postgres?target_session_attrs=read-write`,
+    )
+    const client = new Client({ connectionString: `postgres://plain@${host}/postgres` })
+    await client.connect()
+    try {
+      expect(await hosts.check(client)).toBeGreaterThan(0)
+      await execute(promoted.url, 'REVOKE EXECUTE ON FUNCTION pg_walfile_name(pg_lsn) FROM PUBLIC')
+      expect(await hosts.check(client)).toBeGreaterThan(0)
+    } finally {
+      await client.end()
+    }
   })
 })
