@@ -1,10 +1,13 @@
-import type { Scope } from '../contract/scope.ts'
 import { steadyNow } from '../contract/time.ts'
 import type { Keyring } from '../crypto/keyring.ts'
 import { ERRORS, type ErrorCode } from '../errors.ts'
+import type { Caller } from '../keys/caller.ts'
 import type { BatchResult } from '../store/batch.ts'
+import { NIN } from '../verification/id-type.ts'
+import type { StoredResponse } from '../verification/idempotency.ts'
 import { readMatchText } from '../verification/match-details.ts'
 import { openAnswer } from '../verification/queue/sealed-question.ts'
+import { toStillVisible } from '../verification/stored-response.ts'
 import type { ResultType } from './accepted-type.ts'
 import type { BatchDeps } from './batch-deps.ts'
 import { mayRead } from './batch-row.ts'
@@ -14,17 +17,20 @@ import { openRowLabel } from './seal-label.ts'
 
 const ROWS_AT_ONCE = 100
 
+/** The key that reads, as it is now. */
+export type Reader = Pick<Caller, 'scopes' | 'hidden'>
+
 /** The results of a batch in the order of its lines, as text in pieces. Rows without a result say their state. */
 export async function* writeResults(
   deps: BatchDeps,
   id: string,
   type: ResultType,
-  scopes?: ReadonlySet<Scope>,
+  reader: Reader,
 ): AsyncGenerator<string> {
   const csv = type === 'text/csv' ? createResultCsv(['nin', 'bvn']) : undefined
   const toLine = csv?.toLine ?? ((row: ResultRow) => `${JSON.stringify(row)}\n`)
   let head = csv?.header ?? ''
-  for await (const rows of listResults(deps, id, scopes)) {
+  for await (const rows of listResults(deps, id, reader)) {
     yield head + rows.map(toLine).join('')
     head = ''
   }
@@ -33,13 +39,13 @@ export async function* writeResults(
 async function* listResults(
   { table, queue }: BatchDeps,
   id: string,
-  scopes?: ReadonlySet<Scope>,
+  reader: Reader,
 ): AsyncGenerator<ResultRow[]> {
   const { keepMs } = queue.settings
   let line = 0
   for (;;) {
     const rows = await table.listResults(id, { afterLine: line, most: ROWS_AT_ONCE, keepMs }, steadyNow())
-    if (rows.length > 0) yield rows.map((row) => toResultRow(queue.keyring, row, scopes))
+    if (rows.length > 0) yield rows.map((row) => toResultRow(queue.keyring, row, reader))
     line = rows.at(-1)?.line ?? line
     if (rows.length < ROWS_AT_ONCE) return
   }
@@ -54,15 +60,17 @@ const NO_ANSWER = {
   data: null,
 } as const
 
-function toResultRow(keyring: Keyring, row: BatchResult, scopes?: ReadonlySet<Scope>): ResultRow {
+function toResultRow(keyring: Keyring, row: BatchResult, reader: Reader): ResultRow {
   const { line, reference, operation = null, refusals, answer } = row
   const about = { line, reference: openRowLabel(keyring, row), operation }
   if (refusals !== undefined)
     return { ...about, state: 'refused', ...toFailure('validation_failed'), errors: JSON.parse(refusals) }
   if (answer && reference) {
-    // The key may have lost the scope since.
-    const isReadable = !scopes || mayRead(scopes, row.operation)
-    const answered = isReadable ? toAnswer(keyring, reference, answer) : toFailure('forbidden')
+    // The key may have lost the scope since, or see fewer fields.
+    const isReadable = mayRead(reader.scopes, row.operation)
+    const stored = openAnswer(keyring, reference, answer)
+    const kind = operation === NIN.operation ? 'nin' : 'bvn'
+    const answered = isReadable ? toAnswer(toStillVisible(stored, kind, reader)) : toFailure('forbidden')
     return { ...about, state: 'done', ...answered }
   }
   const state = toState(row)
@@ -79,8 +87,7 @@ function toState({ state, isRunning, isWaiting }: BatchResult): ResultRow['state
 type Body = Pick<ResultRow, 'success' | 'data'> & Partial<Pick<ResultRow, 'code' | 'message'>>
 
 /** The same as the synchronous response. */
-function toAnswer(keyring: Keyring, reference: string, sealed: Uint8Array) {
-  const { status, body, match } = openAnswer(keyring, reference, sealed)
+function toAnswer({ status, body, match }: StoredResponse) {
   const { success, code = null, message = null, data = null } = JSON.parse(body) as Body
   return { status, success, code, message, match: readMatchText(match), data }
 }

@@ -1,6 +1,5 @@
 import type { AuditEntry } from '../audit/row.ts'
 import type { BatchView } from '../contract/batch.ts'
-import type { Scope } from '../contract/scope.ts'
 import { steadyNow } from '../contract/time.ts'
 import { AppError } from '../errors.ts'
 import type { Batch } from '../store/batch.ts'
@@ -8,7 +7,7 @@ import type { ResultType } from './accepted-type.ts'
 import type { BatchDeps } from './batch-deps.ts'
 import { startBatchFeeder } from './batch-feeder.ts'
 import { isBatchId } from './batch-id.ts'
-import { writeResults } from './batch-results.ts'
+import { type Reader, writeResults } from './batch-results.ts'
 import type { RowRefusal } from './batch-row.ts'
 import { toBatchView } from './batch-view.ts'
 import type { IncomingBatch } from './incoming-batch.ts'
@@ -27,12 +26,12 @@ export type Batches = {
   readonly list: (before: number, most: number) => Promise<Batch[]>
   readonly toView: (batch: Batch) => BatchView
   readonly listRefusals: (id: string) => AsyncIterable<readonly RowRefusal[]>
-  /** The audit row is written before the first result is read. Without scopes, every answer may be read. */
+  /** The audit row is written before the first result is read. */
   readonly readResults: (
     id: string,
     type: ResultType,
     actor: Actor,
-    scopes?: ReadonlySet<Scope>,
+    reader: Reader,
   ) => Promise<AsyncIterable<string>>
   /** Cancels the rows that have not begun. A batch that has ended is not changed. */
   readonly stop: (batch: Batch, actor: Actor) => Promise<void>
@@ -70,9 +69,9 @@ export function openBatches(deps: BatchDeps): Batches {
     list: (before, most) => table.list(before, most, keepMs, steadyNow()),
     toView: (batch) => toBatchView(batch, { rowsPerMinute, keepMs }),
     listRefusals: (id) => listRefusals(deps, id),
-    readResults: async (id, type, actor, scopes) => {
+    readResults: async (id, type, actor, reader) => {
       await audit.record([{ phase: 'batch_read', ...actor, request_reference: id, outcome: 'ok' }])
-      return writeResults(deps, id, type, scopes)
+      return writeResults(deps, id, type, reader)
     },
     stop: async (batch, actor) => {
       if (batch.endedAt !== undefined) return

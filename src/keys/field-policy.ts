@@ -87,6 +87,22 @@ export function toReleasedFields(kind: 'nin' | 'bvn', hidden: readonly string[])
   return text
 }
 
+/** What hiding these fields changes in an answer that released those (a text of `toReleasedFields`). Undefined: nothing. */
+export function toNewlyHidden(
+  kind: 'nin' | 'bvn',
+  released: string,
+  hidden: readonly string[],
+): { readonly fields: readonly string[]; readonly released: string } | undefined {
+  if (released === toReleasedFields(kind, hidden)) return undefined
+  const shown = new Set(released.split(','))
+  const isShown = (path: string) => shown.has(path) || shown.has(path.split('.', 1)[0] ?? '')
+  const own = toPaths((kind === 'nin' ? NinRecord : BvnRecord) as Shape).map(([path]) => path)
+  const fields = own.filter((path) => isShown(path) && hidden.includes(path))
+  if (fields.length === 0) return undefined
+  const unseen = own.filter((path) => !isShown(path))
+  return { fields, released: listReleased(kind, [...fields, ...unseen]) }
+}
+
 function listReleased(kind: 'nin' | 'bvn', hidden: readonly string[]): string {
   const shape = (kind === 'nin' ? NinRecord : BvnRecord) as Shape
   const isHidden = new Set(hidden)

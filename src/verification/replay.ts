@@ -5,6 +5,7 @@ import type { IdType } from './id-type.ts'
 import type { StoredResponse } from './idempotency.ts'
 import type { KeyUse } from './idempotency-key.ts'
 import { toPendingHeaders, toRetryHeaders } from './queue/pending-response.ts'
+import { toStillVisible } from './stored-response.ts'
 import { toAuditDetail, toAuditFields } from './verification.ts'
 import type { VerificationDeps } from './verification-deps.ts'
 import type { VerificationRequest } from './verification-request.ts'
@@ -22,8 +23,9 @@ export async function replay<T>(
   idType: IdType<T>,
   request: VerificationRequest,
   subject: string,
-  stored: StoredResponse,
+  first: StoredResponse,
 ): Promise<VerificationResponse> {
+  const stored = toStillVisible(first, idType.kind, request.caller)
   const fields = toAuditFields(idType, request, subject, stored.reference)
   const { outcome, released, match } = stored
   const detail = toAuditDetail(match, fields.detail)

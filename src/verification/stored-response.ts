@@ -1,9 +1,11 @@
+import type { Kind } from '../crypto/blind-index.ts'
 import { AppError, ERRORS, toErrorBody } from '../errors.ts'
-import { toReleasedFields } from '../keys/field-policy.ts'
+import type { Caller } from '../keys/caller.ts'
+import { toNewlyHidden, toReleasedFields } from '../keys/field-policy.ts'
 import type { StoredResponse } from './idempotency.ts'
 import { mask } from './mask.ts'
 import type { Decision } from './match.ts'
-import { toMatchText } from './match-details.ts'
+import { readMatchText, toMatchText } from './match-details.ts'
 import type { Verification } from './verification.ts'
 
 /** The response of a decision, with the fields hidden that the key must not see. Undefined for a failure. */
@@ -23,6 +25,31 @@ export function toStoredResponse<T extends object>(
     released: toReleasedFields(idType.kind, hidden),
     ...(decision.match && { match: toMatchText(decision.match.told) }),
   }
+}
+
+/** A stored response for a key that may have changed since: what is hidden from it now is hidden. Else it is not changed. */
+export function toStillVisible(
+  stored: StoredResponse,
+  kind: Kind,
+  { hidden }: Pick<Caller, 'hidden'>,
+): StoredResponse {
+  const { released, match } = stored
+  const since = released === null ? undefined : toNewlyHidden(kind, released, hidden)
+  if (!since) return stored
+  const body = JSON.parse(stored.body) as { data: object }
+  return {
+    ...stored,
+    body: JSON.stringify({ ...body, data: mask(body.data, since.fields) }),
+    released: since.released,
+    match: withoutHidden(match, since.fields),
+  }
+}
+
+/** Any name may have made a name partial. */
+function withoutHidden(match: string | undefined, hidden: readonly string[]): string | undefined {
+  const { date_of_birth, ...names } = readMatchText(match) ?? {}
+  const day = hidden.includes('personal_info.date_of_birth') ? {} : { date_of_birth }
+  return toMatchText({ ...(hidden.some((path) => path.endsWith('_name')) ? {} : names), ...day })
 }
 
 /** The same for an unknown number and for another phone: otherwise callers could find out which numbers exist. */

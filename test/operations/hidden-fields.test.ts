@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { RecordOf } from '../../src/contract/blank-record.ts'
 import { KINDS, type Kind } from '../../src/crypto/blind-index.ts'
+import { changeKey } from '../../src/keys/change-key.ts'
 import { listFieldGroups, toHiddenFields } from '../../src/keys/field-policy.ts'
 import { createRowCleaner } from '../../src/registry/import/clean-row.ts'
 import { toFieldNames } from '../../src/registry/import/record-fields.ts'
@@ -160,6 +161,39 @@ describe.each(engines)('answers on %s', (engine) => {
     expect(text.match(/VERIFIED/g)).toHaveLength(2)
     for (const path of ['personal_info.first_name', 'personal_info.date_of_birth'])
       for (const trace of toTraces(path)) expect(text.toLowerCase()).not.toContain(trace)
+  })
+
+  it.each(KINDS)('to a %s that are stored show nothing of a field that was hidden since', async (kind) => {
+    const key = await server.createKey({ mode: 'live' })
+    const details = { first_name: planted(NAMES[0] ?? ''), date_of_birth: '1987-11-23' }
+    const body = JSON.stringify(toBody(kind, details))
+    const ask = (headers: Record<string, string>) => call(`verify-${kind}`, key, body, headers)
+    const first = await ask({ 'idempotency-key': 'before' })
+    expect(first.match).toBe('first_name=exact, date_of_birth=exact')
+    const queued = await ask({ prefer: 'respond-async, wait=10' })
+    const reference = JSON.parse(queued.text).data.request_reference
+    const row = JSON.stringify(toBody(kind, { operation: `verify_${kind}`, ...details }))
+    const type = { 'content-type': 'application/x-ndjson' }
+    const { id } = JSON.parse((await call('batches', key, row, type)).text).data
+    const readEnd = async () => JSON.parse((await call(`batches/${id}`, key)).text).data.ended_at
+    await expect.poll(readEnd, { timeout: 20_000 }).not.toBeNull()
+    expect((await ask({ 'idempotency-key': 'before' })).text).toBe(first.text)
+
+    const paths = ['personal_info.first_name', 'personal_info.date_of_birth']
+    await changeKey(server.context, key.slice(9, 17), { hide: paths })
+    await expect.poll(async () => (await ask({})).text).not.toContain(details.first_name)
+    const stored = [
+      await ask({ 'idempotency-key': 'before' }),
+      await call(`verifications/${reference}`, key),
+      await call(`batches/${id}/results`, key),
+    ]
+    for (const { status, text, match } of stored) {
+      expect([status, match]).toEqual([200, null])
+      expect(text).toContain(planted('personal_info.last_name'))
+      expect(text).not.toContain('exact')
+      for (const path of paths)
+        for (const trace of toTraces(path)) expect(text.toLowerCase()).not.toContain(trace)
+    }
   })
 
   it.each(KINDS)('to a %s compare nothing with a hidden name', async (kind) => {

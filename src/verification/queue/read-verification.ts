@@ -7,6 +7,7 @@ import type { Queued } from '../../store/queue-rows.ts'
 import { NIN } from '../id-type.ts'
 import { isReference } from '../reference.ts'
 import type { VerificationResponse } from '../replay.ts'
+import { toStillVisible } from '../stored-response.ts'
 import { toAuditDetail } from '../verification.ts'
 import type { VerificationDeps } from '../verification-deps.ts'
 import { toCodeResponse, toPendingHeaders, toRetryHeaders } from './pending-response.ts'
@@ -27,7 +28,8 @@ export async function readVerification(
       ...{ replayed: false, headers: await toPendingHeaders(queue, found) },
     }
   if (!found.answer) throw new AppError('gone')
-  const stored = openAnswer(queue.keyring, reference, found.answer)
+  const kind = found.operation === NIN.operation ? 'nin' : 'bvn'
+  const stored = toStillVisible(openAnswer(queue.keyring, reference, found.answer), kind, caller)
   const { outcome, released, match } = stored
   const detail = toAuditDetail(match, undefined)
   // As a replay under an Idempotency-Key: the outcome was recorded before.
