@@ -20,6 +20,10 @@ it('hides every value with the same number of asterisks', () => {
   expect(mask({ a: 'x'.repeat(50), b: 'y' }, ['a', 'b'])).toEqual({ a: '****', b: '****' })
 })
 
+it('hides whether there is a watch list entry', () => {
+  expect(mask({ watchlisted: null, nin: '' }, ['watchlisted', 'nin'])).toEqual({ watchlisted: '****', nin: '' })
+})
+
 it('does not change the record', () => {
   const before = structuredClone(record)
   mask(record, toHiddenFields([], []))

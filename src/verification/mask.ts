@@ -9,13 +9,17 @@ type Plan = ReadonlyMap<string, readonly string[] | undefined>
 /** By the list of hidden fields, which is the same object for all requests of a key. */
 const plans = new WeakMap<readonly string[], Plan>()
 
-/** A copy of the record in which the fields with these dotted names are hidden. Empty fields stay empty. */
+/** Null says that the person is on no watch list, so null is hidden as well. */
+const TELLING_WHEN_EMPTY = new Set(['watchlisted'])
+
+/** A copy of the record in which the fields with these dotted names are hidden. Other empty fields stay empty. */
 export function mask<T extends object>(record: T, hidden: readonly string[]): T {
   const copy = { ...record } as Masked
   for (const [name, inner] of plans.get(hidden) ?? toPlan(hidden)) {
     const value = copy[name]
     if (value === undefined) continue
-    copy[name] = inner ? maskGroup(value as Masked, inner) : hide(value)
+    if (inner) copy[name] = maskGroup(value as Masked, inner)
+    else copy[name] = TELLING_WHEN_EMPTY.has(name) ? HIDDEN : hide(value)
   }
   return copy as T
 }
