@@ -32,7 +32,10 @@ const TAGS: Readonly<Record<Tag, string>> = {
 const AdminError = Type.Object({
   success: Type.Literal(false),
   code: Type.Enum(
-    [...Object.keys(ADMIN_ERRORS), ...Object.keys(ERRORS)].filter((code) => code !== 'unauthenticated'),
+    // Some codes are those of both.
+    [...new Set([...Object.keys(ADMIN_ERRORS), ...Object.keys(ERRORS)])].filter(
+      (code) => code !== 'unauthenticated',
+    ),
   ),
   message: Type.String({ description: 'What is wrong, and what to do.' }),
   retryable: Type.Boolean({ description: 'Whether the same request may succeed later.' }),

@@ -1,5 +1,5 @@
 import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, statSync } from 'node:fs'
-import { dirname } from 'node:path'
+import { dirname, resolve } from 'node:path'
 import { UserError } from '../errors.ts'
 
 /**
@@ -54,5 +54,9 @@ function toRefusal(partial: string, error: unknown): unknown {
   const { code, syscall } = error as NodeJS.ErrnoException
   if (code === 'ENOSPC')
     return new UserError(`The disk of ${partial} is full. Free some space, or write to another disk.`)
-  return syscall === undefined ? error : new UserError(`${partial} cannot be written (${code}).`)
+  if (syscall === undefined) return error
+  const folder = dirname(resolve(partial))
+  if (!existsSync(folder))
+    return new UserError(`There is no folder ${folder}. Create it, or give another file.`)
+  return new UserError(`${partial} cannot be written (${code}). Give another file.`)
 }

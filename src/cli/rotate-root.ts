@@ -83,7 +83,7 @@ function report(rotation: Rotation): void {
     return
   }
   say(strong(`The root key is rotated: version ${version}.`))
-  say(`${sealed.registry} rows of the registry and ${sealed.media} pictures are sealed under the new key.`)
+  say(`${sealed.registry} records of the registry and ${sealed.media} pictures are sealed under the new key.`)
   say(dim('Next steps:'))
   for (const task of listTasks(rotation)) say(`  - ${task}`)
 }

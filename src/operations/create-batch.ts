@@ -24,7 +24,7 @@ export const createBatch: ResourceOperation = {
   requestBody: {
     required: true,
     content: {
-      'application/x-ndjson': { schema: BatchRowRequest, example: JSON.stringify(EXAMPLE) },
+      'application/x-ndjson': { schema: BatchRowRequest, example: EXAMPLE },
       'text/csv': {
         schema: { type: 'string' },
         example: 'operation,nin,phone,reference\r\nverify_nin,12345678901,08031234567,customer 1\r\n',

@@ -1,4 +1,5 @@
 import type { PersonReport } from '../contract/person-report.ts'
+import { toLagosDate } from '../contract/time.ts'
 
 /** A table of a report. The same for the terminal, CSV, the printed page and the console. */
 export type ReportSection = {
@@ -41,7 +42,7 @@ function toHeldSections({ held }: PersonReport): ReportSection[] {
       columns: ['field', 'value'],
       rows: record
         ? [
-            ['last import that contained it, to the day', record.updated_at],
+            ['day of the last import that contained it', toLagosDate(Date.parse(record.updated_at))],
             ...record.fields.map(({ name, value }) => [name, value]),
             ...(picture ? [['picture', `${picture.media_type}, ${picture.bytes} bytes`]] : []),
           ]

@@ -105,7 +105,8 @@ async function sealRows(
       const last = rows.at(-1)
       if (!last) break
       const fresh = rows.flatMap((row) => sealRow(keyring, table, row))
-      sealed[table] += await store.rotation.replace(table, version, fresh)
+      const decoys = rows.filter(({ isDecoy }) => isDecoy).length
+      sealed[table] += Math.max(0, (await store.rotation.replace(table, version, fresh)) - decoys)
       after = last.id
       onStep({ at: 'sealing', done: sealed.registry + sealed.media, total })
     }

@@ -10,6 +10,8 @@ export type SealedRow = {
   readonly id: Uint8Array
   readonly keyVersion: number
   readonly sealed: Uint8Array
+  /** A row of the server's own, which is no record. */
+  readonly isDecoy?: boolean
 }
 
 /** The queries of a root key rotation. */
@@ -43,9 +45,10 @@ export function createRotationTable(database: Database): RotationTable {
       }),
     next: async (table, version, after, most) => {
       const id = SEALED_TABLES[table]
+      const kind = table === 'registry' ? 'kind' : 'NULL'
       const rows = await database
         .prepare(
-          `SELECT ${id} AS id, key_version, sealed FROM ${table}
+          `SELECT ${id} AS id, key_version, sealed, ${kind} AS kind FROM ${table}
            WHERE key_version < $1 AND ${id} > $2 ORDER BY ${id} LIMIT $3`,
         )
         .all(version, after, most)
@@ -53,6 +56,7 @@ export function createRotationTable(database: Database): RotationTable {
         id: row.id as Uint8Array,
         keyVersion: Number(row.key_version),
         sealed: row.sealed as Uint8Array,
+        isDecoy: row.kind === 'decoy',
       }))
     },
     replace: (table, version, rows) =>

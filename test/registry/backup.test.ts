@@ -219,6 +219,17 @@ describe('tabbat backup and restore', () => {
     expect(JSON.parse(other.stdout)).toMatchObject({ rows: { registry: 3 } })
   })
 
+  it('say that the folder of the file is missing', async () => {
+    const settings = await newSettings('sqlite')
+    await save(settings, 1)
+    const folder = inFolder(settings, 'missing')
+    const { code, stderr } = await tabbat(settings, ['backup', `${folder}/a.backup`])
+    expect([code, stderr]).toEqual([
+      1,
+      expect.stringContaining(`There is no folder ${folder}. Create it, or give another file.`),
+    ])
+  })
+
   it('say that a key which was revoked after the backup is valid again', async () => {
     const settings = await newSettings('sqlite')
     const file = inFolder(settings, 'a.backup')

@@ -37,6 +37,13 @@ describe.concurrent('keys rotate-root', () => {
     })
   })
 
+  it('counts records, and not the rows that a server adds', async () => {
+    const settings = await newSettings('sqlite')
+    await tabbat(settings, ['keys', 'create', '--name', 'shop', '--mode', 'live'])
+    const { stdout } = await tabbat(settings, ['keys', 'rotate-root', '--yes'])
+    expect(stdout).toContain('0 records of the registry and 0 pictures are sealed under the new key.')
+  })
+
   it('prepares a key for other nodes, and uses it', async () => {
     const settings = await newSettings('sqlite')
     await save(settings, 0, 2)
