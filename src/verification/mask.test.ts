@@ -21,7 +21,10 @@ it('hides every value with the same number of asterisks', () => {
 })
 
 it('hides whether there is a watch list entry', () => {
-  expect(mask({ watchlisted: null, nin: '' }, ['watchlisted', 'nin'])).toEqual({ watchlisted: '****', nin: '' })
+  expect(mask({ watchlisted: null, nin: '' }, ['watchlisted', 'nin'])).toEqual({
+    watchlisted: '****',
+    nin: '',
+  })
 })
 
 it('does not change the record', () => {
