@@ -50,7 +50,7 @@ export const SETTINGS = {
     'TABBAT_STORE_TIMEOUT',
     '5s',
     duration({ least: '1s', most: '1m' }),
-    'Longest time a request may wait for the database, including locks. After it the answer is 503. Commands and imports may wait longer.',
+    'Longest time one step of a request may wait for the database, including locks. After it the answer is 503. Commands and imports may wait longer.',
   ),
   scrub: setting(
     'TABBAT_SCRUB',
