@@ -182,7 +182,7 @@ describe('the file', () => {
   it('cannot be written to a missing folder, and leaves no file', async () => {
     const settings = await newSettings('sqlite')
     await save(settings, 3)
-    await expect(backUp(settings, inFolder(settings, 'none/a.backup'))).rejects.toThrow(/cannot be written/)
+    await expect(backUp(settings, inFolder(settings, 'none/a.backup'))).rejects.toThrow(/There is no folder/)
     const folder = inFolder(settings, 'folder')
     mkdirSync(folder)
     await expect(backUp(settings, folder, true)).rejects.toThrow(/cannot be written/)
