@@ -157,7 +157,7 @@ describe.skipIf(!CHROMIUM)('a user of the console', () => {
 
   it('sees which fields a key hides with another field', async () => {
     const { page } = await open()
-    await acceptInvitation(page, await server.invite('operator'), 'bola')
+    await acceptInvitation(page, await server.invite('operator'), 'kemi')
     await go(page, 'Keys')
     await page.getByRole('button', { name: 'Create key' }).click()
     const dialog = page.getByRole('dialog')
