@@ -7,7 +7,7 @@ import { toTextReply } from '../http/exchange.ts'
 /** Metrics for Prometheus: without an account, with a token if TABBAT_METRICS_TOKEN is set. */
 export function addMetrics(app: App, { metrics, config }: Pick<Context, 'metrics' | 'config'>): void {
   const isAllowed = createTokenCheck(config.metricsToken)
-  // Requests that arrive while the text is made share it: whoever can reach the listener may ask.
+  // Requests that arrive while the text is made share it: the listener may need no key.
   let printing: Promise<Buffer> | undefined
   const print = async () => {
     try {

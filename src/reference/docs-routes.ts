@@ -62,7 +62,7 @@ export function addDocs(
 }
 
 /**
- * One document for each turn of the event loop: to send one takes as long as a verification, and who asks for it needs no key.
+ * One document for each turn of the event loop: to send one takes as long as a verification, and no key is needed for it.
  * So callers with keys do not wait for many documents.
  */
 function createTurns(): () => Promise<void> {

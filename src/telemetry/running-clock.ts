@@ -1,6 +1,6 @@
 /**
  * Time during which the event loop ran. While it stands still (a blocked loop, a stopped process, a paused machine), no answer can
- * be read, so that time counts against nobody.
+ * be read, so that time does not count for any deadline.
  */
 type RunningClock = {
   /** To be called every TICK_MS. */
