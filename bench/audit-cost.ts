@@ -6,11 +6,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { parseArgs } from 'node:util'
-import { createApiServer } from '../src/app/api-server.ts'
 import type { AuditLog } from '../src/audit/audit-log.ts'
 import { loadConfig } from '../src/config/config.ts'
 import { createContext } from '../src/context/context.ts'
 import { SANDBOX_KEY } from '../src/keys/sandbox-key.ts'
+import { createApiServer } from '../src/server/api-server.ts'
 
 /**
  * What the audit log costs: the same server with it and without it, in one process, asked in turns.

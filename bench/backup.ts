@@ -1,7 +1,7 @@
 import { copyFileSync, mkdirSync, mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { toTable } from '../src/app/terminal.ts'
+import { toTable } from '../src/server/terminal.ts'
 import { execute } from '../test/postgres.ts'
 import { CURRENT } from './checkout.ts'
 import { cores, move } from './cores.ts'

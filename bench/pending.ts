@@ -2,10 +2,10 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { createApiServer } from '../src/app/api-server.ts'
 import { loadConfig } from '../src/config/config.ts'
 import { type Context, createContext } from '../src/context/context.ts'
 import { SANDBOX_KEY } from '../src/keys/sandbox-key.ts'
+import { createApiServer } from '../src/server/api-server.ts'
 import { createReference } from '../src/verification/reference.ts'
 
 /**

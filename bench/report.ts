@@ -1,5 +1,5 @@
 import { arch, cpus, platform, totalmem } from 'node:os'
-import { toTable } from '../src/app/terminal.ts'
+import { toTable } from '../src/server/terminal.ts'
 import { cores } from './cores.ts'
 import { generatorName } from './load/generator.ts'
 import type { Options } from './options.ts'

@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest'
 const ROOMS = [
   'main',
   'cli',
-  'app',
+  'server',
   'admin',
   'reference',
   'operations',

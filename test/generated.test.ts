@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { askExample, toGeneratedFiles } from '../src/app/generate.ts'
 import { ERRORS } from '../src/errors.ts'
 import { OPERATIONS } from '../src/operations/operations.ts'
+import { askExample, toGeneratedFiles } from '../src/server/generate.ts'
 import { openTestApp, type TestApp } from './app.ts'
 
 type OpenApi = {

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { listOpenInvitations, voidInvitation } from '../accounts/open-invitations.ts'
-import { say, sayJson, toTable } from '../app/terminal.ts'
 import { toCommandAuthor } from '../contract/command-author.ts'
+import { say, sayJson, toTable } from '../server/terminal.ts'
 import type { Store } from '../store/store.ts'
 import { EXISTING, withCommandContext, withStore } from './command-context.ts'
 import { addHelp, EXIT_CODES } from './help.ts'

@@ -1,11 +1,11 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { type AccountDeps, inviteAccount, type NewInvitation, resetAccount } from '../accounts/accounts.ts'
-import { dim, say, sayJson, strong, warn } from '../app/terminal.ts'
 import type { Config } from '../config/config.ts'
 import { toListenerUrl } from '../config/listener-url.ts'
 import { toCommandAuthor } from '../contract/command-author.ts'
 import { ROLES, type Role } from '../contract/role.ts'
 import { UserError } from '../errors.ts'
+import { dim, say, sayJson, strong, warn } from '../server/terminal.ts'
 import { type CommandContext, EXISTING, withCommandContext } from './command-context.ts'
 import { addHelp, EXIT_CODES } from './help.ts'
 

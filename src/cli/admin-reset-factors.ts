@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { resetSecondFactors } from '../accounts/reset-second-factors.ts'
-import { say, sayJson } from '../app/terminal.ts'
+import { say, sayJson } from '../server/terminal.ts'
 import { toAccountDeps } from './admin-links.ts'
 import { EXISTING, withCommandContext } from './command-context.ts'
 import { addHelp, EXIT_CODES } from './help.ts'

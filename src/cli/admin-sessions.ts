@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { endSessions, listOpenSessions } from '../accounts/session-list.ts'
-import { say, sayJson, toTable } from '../app/terminal.ts'
 import { UserError } from '../errors.ts'
+import { say, sayJson, toTable } from '../server/terminal.ts'
 import type { Store } from '../store/store.ts'
 import { toAccountDeps } from './admin-links.ts'
 import { EXISTING, withCommandContext, withStore } from './command-context.ts'

@@ -1,7 +1,7 @@
 import { Argument, type Command } from 'commander'
 import { changeRole, removeAccount } from '../accounts/accounts.ts'
-import { say, sayJson, toTable } from '../app/terminal.ts'
 import { ROLES, type Role } from '../contract/role.ts'
+import { say, sayJson, toTable } from '../server/terminal.ts'
 import type { AccountRow } from '../store/account-rows.ts'
 import type { Store } from '../store/store.ts'
 import { addInvitationsCommand } from './admin-invitations.ts'

@@ -1,7 +1,7 @@
-import { warn } from '../app/terminal.ts'
 import { findArchives, findArchivesOf } from '../audit/archive/find-archives.ts'
 import { openWholeLog, toMissingText, type WholeLog } from '../audit/archive/whole-log.ts'
 import type { Config } from '../config/config.ts'
+import { warn } from '../server/terminal.ts'
 import { toPublicKeyOf } from './audit-key.ts'
 import type { CommandContext } from './command-context.ts'
 

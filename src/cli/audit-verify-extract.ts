@@ -1,9 +1,9 @@
 import { createReadStream } from 'node:fs'
 import type { Command } from 'commander'
-import { say, strong } from '../app/terminal.ts'
 import { toVisible } from '../audit/fault-text.ts'
 import { type ExtractResult, verifyExtract } from '../audit/verify-extract.ts'
 import { UserError } from '../errors.ts'
+import { say, strong } from '../server/terminal.ts'
 import { findPublicKey } from './audit-key.ts'
 import { addHelp } from './help.ts'
 

@@ -1,5 +1,4 @@
 import type { Command } from 'commander'
-import { say, sayJson, toCount } from '../app/terminal.ts'
 import type { SignedFile } from '../audit/signed-file.ts'
 import { type AccessTables, readAccess } from '../backup/access.ts'
 import {
@@ -14,6 +13,7 @@ import {
 import { parseRevocations, REVOCATIONS_FILE, readRevocationsFile } from '../backup/revocations-file.ts'
 import type { Keyring } from '../crypto/keyring.ts'
 import { UserError } from '../errors.ts'
+import { say, sayJson, toCount } from '../server/terminal.ts'
 import { createTables } from '../store/tables.ts'
 import { EXISTING, withCommandContext } from './command-context.ts'
 import { addHelp } from './help.ts'

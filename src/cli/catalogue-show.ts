@@ -1,8 +1,8 @@
 import { writeFile } from 'node:fs/promises'
-import { say, sayJson, toTable } from '../app/terminal.ts'
 import { CHANGE_WORDS, type Change, diffFiles, summarise, toPlainChange } from '../catalogue/diff.ts'
 import { listVersions, readCurrent, readVersion } from '../catalogue/versions.ts'
 import { UserError } from '../errors.ts'
+import { say, sayJson, toTable } from '../server/terminal.ts'
 import type { CatalogueTable } from '../store/catalogue-table.ts'
 import { withStore } from './command-context.ts'
 

@@ -1,5 +1,5 @@
 import { Argument, type Command } from 'commander'
-import { say } from '../app/terminal.ts'
+import { say } from '../server/terminal.ts'
 import { toBashScript } from './completion/bash.ts'
 import { listCommandNodes } from './completion/command-nodes.ts'
 import { toFishScript } from './completion/fish.ts'

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import type { Command } from 'commander'
-import { say } from '../app/terminal.ts'
 import { UserError } from '../errors.ts'
+import { say } from '../server/terminal.ts'
 
 export function addGenerateCommand(program: Command): void {
   program
@@ -9,7 +9,7 @@ export function addGenerateCommand(program: Command): void {
     .description('write the generated files of this checkout: OpenAPI, docs/configuration.md, .env.example')
     .action(async () => {
       if (!existsSync('src/main.ts')) throw new UserError('This folder is not a checkout of Tabbat.')
-      const { generate } = await import('../app/generate.ts')
+      const { generate } = await import('../server/generate.ts')
       for (const name of await generate('.')) say(`wrote ${name}`)
     })
 }

@@ -1,10 +1,10 @@
-import { say, sayJson } from '../app/terminal.ts'
 import { loadConfig } from '../config/config.ts'
 import { toDatabaseText } from '../config/database-text.ts'
 import type { Imported } from '../registry/import/import-file.ts'
 import type { Input } from '../registry/import/input.ts'
 import type { Progress } from '../registry/import/progress.ts'
 import { createProgressLine, toFigure } from '../registry/import/progress-line.ts'
+import { say, sayJson } from '../server/terminal.ts'
 
 /** Rejected rows that are shown; the file of rejected rows has all. */
 const MAX_SHOWN = 5

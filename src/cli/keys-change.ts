@@ -1,5 +1,4 @@
 import { type Command, Option } from 'commander'
-import { say, sayJson, warn } from '../app/terminal.ts'
 import { REQUIRE_MATCH, type RequireMatch } from '../contract/person-details.ts'
 import { SCOPES, type Scope } from '../contract/scope.ts'
 import { steadyNow } from '../contract/time.ts'
@@ -7,6 +6,7 @@ import { UserError } from '../errors.ts'
 import { changeKey, type KeyChanges } from '../keys/change-key.ts'
 import { isHiddenByDefault } from '../keys/field-policy.ts'
 import { toKeyView } from '../keys/key-view.ts'
+import { say, sayJson, warn } from '../server/terminal.ts'
 import { type CommandContext, EXISTING, withCommandContext } from './command-context.ts'
 import { addHelp, EXIT_CODES } from './help.ts'
 import {

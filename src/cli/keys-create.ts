@@ -1,11 +1,11 @@
 import { type Command, Option } from 'commander'
-import { dim, say, sayJson, strong, warn } from '../app/terminal.ts'
 import { REQUIRE_MATCH, type RequireMatch } from '../contract/person-details.ts'
 import { MODES, type Mode, SCOPES, type Scope } from '../contract/scope.ts'
 import { SUBJECTS_PER_DAY } from '../keys/api-key.ts'
 import { isHiddenByDefault } from '../keys/field-policy.ts'
 import { toKeyView } from '../keys/key-view.ts'
 import { createKey, type NewKey } from '../keys/manage.ts'
+import { dim, say, sayJson, strong, warn } from '../server/terminal.ts'
 import { type CommandContext, withCommandContext } from './command-context.ts'
 import { addHelp, EXIT_CODES } from './help.ts'
 import {

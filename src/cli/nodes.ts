@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
-import { say, toTable } from '../app/terminal.ts'
 import { type NodeReport, readNodeReports } from '../context/node-report.ts'
+import { say, toTable } from '../server/terminal.ts'
 import { withStore } from './command-context.ts'
 import { addHelp, EXIT_CODES } from './help.ts'
 

@@ -1,6 +1,6 @@
 import { Command } from 'commander'
-import { failWith, print } from '../app/terminal.ts'
 import { useDataDir } from '../config/config.ts'
+import { failWith, print } from '../server/terminal.ts'
 import { VERSION } from '../version.ts'
 import { addHelp } from './help.ts'
 

@@ -1,5 +1,4 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { dim, say, strong, toTable } from '../app/terminal.ts'
 import { toListenerUrl } from '../config/listener-url.ts'
 import { steadyNow } from '../contract/time.ts'
 import { UserError } from '../errors.ts'
@@ -10,6 +9,7 @@ import { toRequestView } from '../requests/request-view.ts'
 import { type RequestFilter, type RequestPosition, searchRequests } from '../requests/search.ts'
 import { toSearchedId } from '../requests/stored-id.ts'
 import { createTail } from '../requests/tail.ts'
+import { dim, say, strong, toTable } from '../server/terminal.ts'
 import { type ReadContext, withStore } from './command-context.ts'
 import { readSecret } from './prompt.ts'
 

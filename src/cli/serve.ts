@@ -1,7 +1,7 @@
 import cluster from 'node:cluster'
 import { type Command, Option } from 'commander'
-import { failWith } from '../app/terminal.ts'
 import { loadConfig } from '../config/config.ts'
+import { failWith } from '../server/terminal.ts'
 import { refuseStrayDatabase } from './database.ts'
 import { addHelp } from './help.ts'
 
@@ -14,7 +14,7 @@ export function addServeCommand(program: Command): void {
       const config = loadConfig()
       if (cluster.isPrimary) await refuseStrayDatabase(config)
       // Loaded here: the other commands need neither, and start several times faster.
-      if (config.workers > 1 && cluster.isPrimary) (await import('../app/workers.ts')).runWorkers(config)
+      if (config.workers > 1 && cluster.isPrimary) (await import('../server/workers.ts')).runWorkers(config)
       else await runServer(Number(worker ?? 1))
     })
   addHelp(serve, {
@@ -49,7 +49,7 @@ export function addServeCommand(program: Command): void {
 /** A worker that cannot start must exit itself: its channel to the primary process keeps it alive. */
 async function runServer(workerNumber: number): Promise<void> {
   try {
-    await (await import('../app/serve.ts')).serve(workerNumber)
+    await (await import('../server/serve.ts')).serve(workerNumber)
   } catch (error) {
     failWith(error)
     if (cluster.isWorker) process.exit()

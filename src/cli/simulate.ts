@@ -1,6 +1,6 @@
 import { Argument, type Command, InvalidArgumentError } from 'commander'
-import { dim, say } from '../app/terminal.ts'
 import { UserError } from '../errors.ts'
+import { dim, say } from '../server/terminal.ts'
 import { VENDORS, type VendorName } from '../sources/vendors.ts'
 import { addHelp } from './help.ts'
 

@@ -1,7 +1,7 @@
 import { Argument, type Command } from 'commander'
-import { say } from '../app/terminal.ts'
 import { readCallOrders } from '../context/source-control.ts'
 import { UserError } from '../errors.ts'
+import { say } from '../server/terminal.ts'
 import { changeOrder, type OrderKind } from '../sources/source-order.ts'
 import { withCommandContext, withStore } from './command-context.ts'
 import { addHelp, EXIT_CODES } from './help.ts'

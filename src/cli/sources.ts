@@ -1,7 +1,7 @@
 import { Argument, type Command } from 'commander'
-import { say, sayJson, toCount, toTable } from '../app/terminal.ts'
 import { loadConfig } from '../config/config.ts'
 import { checkVendor, readSourceReports, requireVendor } from '../context/source-control.ts'
+import { say, sayJson, toCount, toTable } from '../server/terminal.ts'
 import { disableSource, enableSource } from '../sources/kill-switch.ts'
 import type { SourceReport } from '../sources/status-report.ts'
 import { VENDOR_NAMES, type VendorName } from '../sources/vendors.ts'

@@ -6,9 +6,9 @@ import {
   revokeAdminToken,
   TOKEN_LIFETIME,
 } from '../accounts/admin-tokens.ts'
-import { dim, say, sayJson, strong, toTable, warn } from '../app/terminal.ts'
 import { toCommandAuthor } from '../contract/command-author.ts'
 import { ROLES, type Role } from '../contract/role.ts'
+import { dim, say, sayJson, strong, toTable, warn } from '../server/terminal.ts'
 import type { Store } from '../store/store.ts'
 import { type CommandContext, EXISTING, withCommandContext, withStore } from './command-context.ts'
 import { addHelp, EXIT_CODES } from './help.ts'

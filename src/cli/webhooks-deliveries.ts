@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { say, sayJson, toTable } from '../app/terminal.ts'
+import { say, sayJson, toTable } from '../server/terminal.ts'
 import { toDeliveryView } from '../webhooks/endpoint-view.ts'
 import { findEndpoint, resendEvent } from '../webhooks/manage.ts'
 import { EXISTING, type ReadContext, withCommandContext, withStore } from './command-context.ts'

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
-import { dim, say, sayJson, strong, warn } from '../app/terminal.ts'
 import { EVENT_TYPES } from '../contract/event.ts'
 import { OVERLAP } from '../keys/key-options.ts'
+import { dim, say, sayJson, strong, warn } from '../server/terminal.ts'
 import { toEndpointView } from '../webhooks/endpoint-view.ts'
 import { createEndpoint, type EndpointDeps, type NewSecret, rollEndpoint } from '../webhooks/manage.ts'
 import { type CommandContext, EXISTING, withCommandContext } from './command-context.ts'

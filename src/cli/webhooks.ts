@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { say, sayJson, toCount, toTable } from '../app/terminal.ts'
+import { say, sayJson, toCount, toTable } from '../server/terminal.ts'
 import { MOST_COUNTED, toEndpointView, toTestView } from '../webhooks/endpoint-view.ts'
 import {
   deleteEndpoint,

@@ -1,4 +1,4 @@
-import { toTable } from '../../src/app/terminal.ts'
+import { toTable } from '../../src/server/terminal.ts'
 import type { Seen, Traffic } from '../cluster/traffic.ts'
 import type { Scenario } from './cluster-scenarios.ts'
 

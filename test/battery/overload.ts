@@ -10,7 +10,7 @@ import { sendOnce } from '../../bench/load/request-spec.ts'
 import { readCpuSeconds, readMemoryBytes } from '../../bench/processes.ts'
 import type { Server } from '../../bench/servers/server.ts'
 import { startTabbat, toMain, VERIFICATIONS } from '../../bench/servers/tabbat.ts'
-import { toTable } from '../../src/app/terminal.ts'
+import { toTable } from '../../src/server/terminal.ts'
 import type { Load, Loaded } from './overload-load.ts'
 
 /**

@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util'
-import { toTable } from '../../src/app/terminal.ts'
+import { toTable } from '../../src/server/terminal.ts'
 import { FAULTS, HARMLESS } from '../../src/simulator/faults.ts'
 import { type FaultReport, playFault, type Trial } from './source-fault.ts'
 import { type FlapReport, playFlap } from './source-flap.ts'

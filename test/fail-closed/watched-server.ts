@@ -1,9 +1,9 @@
-import { createApiServer } from '../../src/app/api-server.ts'
 import { loadConfig } from '../../src/config/config.ts'
 import { createContext } from '../../src/context/context.ts'
 import { SCOPES } from '../../src/contract/scope.ts'
 import { createAdmission, toInFlightLimits } from '../../src/http/admission.ts'
 import { createKey } from '../../src/keys/manage.ts'
+import { createApiServer } from '../../src/server/api-server.ts'
 import { createStandIn, withStandIn } from '../battery/stand-in.ts'
 
 /** A server with one external source that counts its calls. Prints its address and a live key. */

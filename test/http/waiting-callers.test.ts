@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { afterEach, expect, it } from 'vitest'
-import { type ApiServer, createApiServer } from '../../src/app/api-server.ts'
+import { type ApiServer, createApiServer } from '../../src/server/api-server.ts'
 import { bearer, openTestApp, PHONE, type TestApp } from '../app.ts'
 import { createStandIn, withStandIn } from '../battery/stand-in.ts'
 

@@ -2,9 +2,9 @@ import { mkdtempSync, openSync, readFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { type ApiServer, createApiServer } from '../../src/app/api-server.ts'
 import { loadConfig } from '../../src/config/config.ts'
 import { type Context, createContext } from '../../src/context/context.ts'
+import { type ApiServer, createApiServer } from '../../src/server/api-server.ts'
 import { createLog } from '../../src/telemetry/log.ts'
 import {
   createEndpoint,

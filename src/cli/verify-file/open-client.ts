@@ -19,7 +19,7 @@ export async function openClient(
   printDatabase(config)
   await refuseStrayDatabase(config)
   const [{ createApiServer }, { createContext }, { connectLocally }] = await Promise.all([
-    import('../../app/api-server.ts'),
+    import('../../server/api-server.ts'),
     import('../../context/context.ts'),
     import('../../http/local-request.ts'),
   ])

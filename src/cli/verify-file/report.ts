@@ -1,6 +1,6 @@
-import { say, sayJson, toCount } from '../../app/terminal.ts'
 import type { Config } from '../../config/config.ts'
 import { toDatabaseText } from '../../config/database-text.ts'
+import { say, sayJson, toCount } from '../../server/terminal.ts'
 import type { Counts } from './counts.ts'
 import type { CheckedFile } from './input-file.ts'
 
