@@ -3,7 +3,6 @@ import { Argument, type Command, Option } from 'commander'
 import { toCommandAuthor } from '../contract/command-author.ts'
 import type { PersonReport } from '../contract/person-report.ts'
 import { KINDS, type Kind, toBlindIndexText } from '../crypto/blind-index.ts'
-import { UserError } from '../errors.ts'
 import { toArchiveLimits } from '../people/archive-limits.ts'
 import { createPersonReport } from '../people/person-report.ts'
 import { toReportCsv } from '../people/report-csv.ts'
@@ -17,9 +16,8 @@ import { type CommandContext, EXISTING, withCommandContext } from './command-con
 import { addHelp, EXIT_CODES, NUMBER_NOTE } from './help.ts'
 import { requireOutput, toWriteError } from './output-path.ts'
 import { readNumber, requireReason } from './person-input.ts'
-import { printPdf, requireChromium } from './print-pdf.ts'
 
-const FORMATS = ['text', 'json', 'csv', 'html', 'pdf'] as const
+const FORMATS = ['text', 'json', 'csv', 'html'] as const
 type Format = (typeof FORMATS)[number]
 type Options = {
   reason: string
@@ -42,11 +40,11 @@ export function addPersonReportCommand(person: Command): void {
     .option('--number-file <file>', 'file that holds the number')
     .addOption(new Option('--format <format>', 'form of the report').choices(FORMATS).default('text'))
     .option(...ARCHIVE_OPTION)
-    .option('--out <file>', 'write to a file that only its owner can read; required for pdf')
+    .option('--out <file>', 'write to a file that only its owner can read')
     .option('--force', 'replace an existing file')
     .action(runReport)
   addHelp(report, {
-    details: `${NUMBER_NOTE} The report holds personal data in the clear. It is recorded in the audit log before it is printed. html is a document for print; pdf needs Chromium on this machine. See docs/people.md.\n\n${ARCHIVE_NOTE}`,
+    details: `${NUMBER_NOTE} The report holds personal data in the clear. It is recorded in the audit log before it is printed. html is a document for print: open it in a browser and print it, or save it as PDF there. See docs/people.md.\n\n${ARCHIVE_NOTE}`,
     usesDatabase: true,
     settings: ['TABBAT_AUDIT_ARCHIVE_DIR'],
     exitCodes: EXIT_CODES,
@@ -61,16 +59,13 @@ export function addPersonReportCommand(person: Command): void {
 async function runReport(kind: Kind, options: Options): Promise<void> {
   const { format, out, force } = options
   const reason = requireReason(options.reason)
-  if (format === 'pdf' && out === undefined) throw new UserError('A PDF needs --out FILE.')
   if (out !== undefined) requireOutput(out, force)
-  const chromium = format === 'pdf' ? requireChromium() : undefined
   const number = await readNumber(kind, options.numberFile)
   await withCommandContext(async (context) => {
     const report = await readReport(context, options.archive, { kind, number, reason })
     const subject = toBlindIndexText(context.keyring.subject, kind, number)
     const detail = `${kind}, ${format}; reason: ${reason}`
     await context.audit.record([{ phase: 'person_reported', subject, outcome: 'ok', detail }])
-    if (chromium !== undefined && out !== undefined) return printPdf(chromium, toReportPage(report), out)
     const text = TEXTS[format](report)
     if (out === undefined) return print(text)
     if (force) await rm(out, { force: true })
@@ -108,7 +103,6 @@ const TEXTS: Readonly<Record<Format, (report: PersonReport) => string>> = {
   json: (report) => `${JSON.stringify(report, undefined, 2)}\n`,
   csv: toReportCsv,
   html: toReportPage,
-  pdf: toReportPage,
 }
 
 function toText({ title, columns, rows, ifEmpty }: ReturnType<typeof toReportSections>[number]): string {
