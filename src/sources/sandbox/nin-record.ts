@@ -33,7 +33,7 @@ export function toNinRecord(nin: string, phoneCore: string, person: Person = toP
   }
 }
 
-/** The address of a portrait on this server; the features in it say nothing about the number. */
+/** The address of a portrait on this server; it says nothing about the number. */
 const toPortraitPath = (code: string) => `/media/sandbox/${code}.svg`
 
 function toDocumentNumber(nin: string) {

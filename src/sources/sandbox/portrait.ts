@@ -1,49 +1,26 @@
 import type { Gender } from './names.ts'
-import { DETAILS } from './portrait-details.ts'
-import { drawBackdrop, drawBody, drawFace, drawHead } from './portrait-figure.ts'
-import { HEADS } from './portrait-heads.ts'
-import { BACKDROPS, CLOTHES, SKINS } from './portrait-palette.ts'
 import type { Seed } from './seed.ts'
 
-/** Features only: millions of numbers share a portrait, so its address does not reveal a number. */
-export function toPortraitCode(seed: Seed, gender: Gender): string {
-  const choose = (choices: readonly unknown[]) => seed.between(0, choices.length - 1)
-  const [skin, head, detail] = [choose(SKINS), choose(HEADS[gender]), choose(DETAILS[gender])]
-  return `${gender}-${skin}-${head}-${detail}-${choose(CLOTHES)}-${choose(BACKDROPS)}`
-}
+const COATS = ['#1f5f5b', '#6b5a3c', '#2f4b8a', '#b4472f', '#7a3e74', '#8a5f12']
+const WALLS = ['#cfe3dc', '#f1dcc0', '#cddcec', '#ead3cf', '#dcd8ea', '#dbe2c4']
+/** How many values each part of a code has. The addresses of people must not change, so parts that are not drawn stay. */
+const PARTS = [6, 6, 4, COATS.length, WALLS.length]
+const PORTRAIT_CODE = /^[mf]-[0-5]-[0-5]-[0-3]-([0-5])-([0-5])$/
 
-const PORTRAIT_CODE = /^([mf])-([0-9])-([0-9])-([0-9])-([0-9])-([0-9])$/
+/** Millions of numbers share a code, so the address of a portrait does not reveal a number. */
+export const toPortraitCode = (seed: Seed, gender: Gender): string =>
+  [gender, ...PARTS.map((size) => seed.between(0, size - 1))].join('-')
 
-/** A head and shoulders as SVG, or undefined when the code is not one that `toPortraitCode` makes. */
+/** A silhouette as SVG, or undefined when the code is not one that `toPortraitCode` makes. */
 export function drawPortrait(code: string): string | undefined {
-  const features = PORTRAIT_CODE.exec(code)
-  if (!features) return undefined
-  const gender = features[1] as Gender
-  const chosen = <T>(choices: readonly T[], place: number) => choices[Number(features[place])]
-  const skin = chosen(SKINS, 2)
-  const head = chosen(HEADS[gender], 3)
-  const detail = chosen(DETAILS[gender], 4)
-  const cloth = chosen(CLOTHES, 5)
-  const backdrop = chosen(BACKDROPS, 6)
-  if (!skin || !head || !detail || !cloth || !backdrop) return undefined
-  const layers = [
-    drawBackdrop(backdrop),
-    head.behind,
-    drawBody(gender, skin, cloth),
-    drawHead(skin),
-    detail.under,
-    drawFace(gender, skin),
-    detail.over,
-    head.front(cloth),
-  ]
-  return `${OPENING}${layers.join('')}${SPECIMEN}</svg>`
+  const [, coat, wall] = PORTRAIT_CODE.exec(code) ?? []
+  if (coat === undefined || wall === undefined) return undefined
+  return (
+    '<svg xmlns="http://www.w3.org/2000/svg" width="320" height="400" viewBox="0 0 320 400" role="img" ' +
+    `aria-label="Specimen portrait"><rect width="320" height="400" fill="${WALLS[Number(wall)]}"/>` +
+    `<g fill="${COATS[Number(coat)]}"><ellipse cx="160" cy="160" rx="66" ry="84"/>` +
+    '<path d="M10 400C14 314 70 280 160 280C250 280 306 314 310 400Z"/></g>' +
+    '<text x="160" y="380" text-anchor="middle" font-family="sans-serif" font-size="20" letter-spacing="4" ' +
+    'fill="#ffffff">SPECIMEN</text></svg>'
+  )
 }
-
-// Even-odd filling lets one path have a hole: the face in a hijab.
-const OPENING =
-  '<svg xmlns="http://www.w3.org/2000/svg" width="320" height="400" viewBox="0 0 320 400" ' +
-  'fill-rule="evenodd" role="img" aria-label="Specimen portrait">'
-
-const SPECIMEN =
-  '<text transform="translate(9 12) rotate(90)" font-family="sans-serif" font-size="10" letter-spacing="2" ' +
-  'fill="#000000" fill-opacity="0.4">SPECIMEN</text>'
