@@ -11,8 +11,8 @@ import { searchTimelines } from '../src/audit/search-timelines.ts'
 import { createSigner } from '../src/audit/signing.ts'
 import { verifyStore } from '../src/audit/verify-store.ts'
 import { DAY_MS } from '../src/contract/time.ts'
+import { readTableSizes } from '../src/database/table-sizes.ts'
 import { openStore } from '../src/store/store.ts'
-import { readTableSizes } from '../src/store/table-sizes.ts'
 import { fillAuditLog } from './audit-sample.ts'
 
 /**

@@ -29,6 +29,8 @@ const ROOMS = [
   'statistics',
   'requests',
   'store',
+  'ledger',
+  'database',
   'telemetry',
   'settings',
   'crypto',
@@ -153,7 +155,11 @@ it('the libraries of sign-in are loaded on demand', () => {
 describe('every boundary has one place that crosses it', () => {
   it.each([
     ['reads the environment', /process\.env\b/, /^config\//],
-    ['speaks SQL', /\b(SELECT|INSERT INTO|UPDATE|DELETE FROM)\b.*(\$1|FROM|VALUES)/, /^store\//],
+    [
+      'speaks SQL',
+      /\b(SELECT|INSERT INTO|UPDATE|DELETE FROM)\b.*(\$1|FROM|VALUES)/,
+      /^(store|ledger|database)\//,
+    ],
     // An import of these also loads what a server without TLS, vendors and webhooks does not need: up to 60 ms and 13 MB each.
     [
       'imports node:http or node:tls, other than types',
@@ -166,7 +172,7 @@ describe('every boundary has one place that crosses it', () => {
       /\bfetch\(|from 'undici'/,
       /^(sources\/http-(agent|client)|reference\/docs-page\/samples)\.ts$/,
     ],
-    ['uses pg', /from 'pg'/, /^store\//],
+    ['uses pg', /from 'pg'/, /^database\//],
   ])('only one place %s', (_what, sign, allowed) => {
     const crossing = files.filter((file) => sign.test(textOf(file))).map((file) => relative('src', file))
     expect(crossing.filter((file) => !allowed.test(file))).toEqual([])

@@ -1,6 +1,6 @@
 import { readSourceAttempts } from '../audit/export.ts'
 import { findShared, type Timeline } from '../audit/timeline.ts'
-import type { LoggedRow } from '../store/audit-row.ts'
+import type { LoggedRow } from '../ledger/audit-row.ts'
 import type { AuditRowView, VerificationView } from './shapes/audit.ts'
 
 type KeyNames = ReadonlyMap<string | null, string>

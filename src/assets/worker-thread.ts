@@ -11,7 +11,7 @@ export const WORKER_THREADS = {
   scrub: 'src/registry/scrub-worker.ts',
   sealing: 'src/registry/import/sealing-worker.ts',
   'sqlite-writer': 'src/store/sqlite-worker.ts',
-  'wal-checkpoint': 'src/store/wal-checkpoint-worker.ts',
+  'wal-checkpoint': 'src/database/wal-checkpoint-worker.ts',
   witness: 'src/store/witness-worker.ts',
 } as const
 

@@ -8,7 +8,7 @@
 import { existsSync } from 'node:fs'
 import { appendFile, mkdir, readdir, readFile, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { AuditRow } from '../store/audit-row.ts'
+import type { AuditRow } from '../ledger/audit-row.ts'
 
 export type AcknowledgedRow = {
   readonly sequence: number

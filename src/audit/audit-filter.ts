@@ -1,4 +1,4 @@
-import type { LoggedRow } from '../store/audit-row.ts'
+import type { LoggedRow } from '../ledger/audit-row.ts'
 import { readSourceAttempts } from './export.ts'
 import type { ScanPosition } from './reverse-scan.ts'
 

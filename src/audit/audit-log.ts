@@ -14,11 +14,11 @@
  */
 
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises'
+import { isStoreFailure, toFatal } from '../database/failure.ts'
 import { AppError } from '../errors.ts'
-import type { CommitCheck, Refusal } from '../store/commit-check.ts'
-import type { Completion } from '../store/completion.ts'
-import { isStoreFailure, toFatal } from '../store/failure.ts'
-import type { QueueChange, QueueRefusal } from '../store/queue-change.ts'
+import type { CommitCheck, Refusal } from '../ledger/commit-check.ts'
+import type { Completion } from '../ledger/completion.ts'
+import type { QueueChange, QueueRefusal } from '../ledger/queue-change.ts'
 import type { Pending } from './append-batch.ts'
 import { createOwner, loadNodeName } from './chain-claim.ts'
 import { type ChainWriter, type ChainWriterOptions, openChainWriter } from './chain-writer.ts'

@@ -3,8 +3,8 @@ import { linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:f
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { steadyNow } from '../contract/time.ts'
+import { monthOf } from '../ledger/audit-months.ts'
 import type { Chain } from '../store/audit-chains.ts'
-import { monthOf } from '../store/audit-months.ts'
 import type { AuditTable } from '../store/audit-table.ts'
 
 /** An owner without a heartbeat for this long is considered dead. */

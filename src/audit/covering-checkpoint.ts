@@ -1,5 +1,5 @@
 import type { KeyObject } from 'node:crypto'
-import type { LoggedRow } from '../store/audit-row.ts'
+import type { LoggedRow } from '../ledger/audit-row.ts'
 import { type AuditSnapshot, withAuditSnapshot } from '../store/audit-snapshot.ts'
 import type { Checkpoint } from '../store/audit-table.ts'
 import type { Store } from '../store/store.ts'

@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { AuditRow, LoggedRow } from '../store/audit-row.ts'
+import type { AuditRow, LoggedRow } from '../ledger/audit-row.ts'
 import type { AuditTable } from '../store/audit-table.ts'
 
 /** Few enough not to delay requests. */

@@ -1,4 +1,4 @@
-import type { LoggedRow } from '../store/audit-row.ts'
+import type { LoggedRow } from '../ledger/audit-row.ts'
 
 /** An extract is a signed file of audit rows: a header, rows with the checkpoints that prove them, and an end. */
 export type ExtractRecord = ExtractHeader | ExtractCheckpoint | ExtractRow | ExtractEnd

@@ -1,4 +1,4 @@
-import type { LoggedRow } from '../store/audit-row.ts'
+import type { LoggedRow } from '../ledger/audit-row.ts'
 import type { AuditTable } from '../store/audit-table.ts'
 import type { AuditFilter } from './audit-filter.ts'
 import type { ExtractAbout } from './extract-record.ts'

@@ -1,5 +1,5 @@
 import { UserError } from '../errors.ts'
-import type { LoggedRow } from '../store/audit-row.ts'
+import type { LoggedRow } from '../ledger/audit-row.ts'
 import type { Checkpoint } from '../store/audit-table.ts'
 import type { Store } from '../store/store.ts'
 import { checkProof, PROOF_KIND, type Proof, type ProofRow, toProofText } from './check-proof.ts'

@@ -1,4 +1,4 @@
-import type { AuditRow } from '../store/audit-row.ts'
+import type { AuditRow } from '../ledger/audit-row.ts'
 import { BLOCK_ROWS, KEY_BYTES, type RowKeys, writeKey } from '../store/subject-blocks.ts'
 import { type BlockIndex, CONSENT_INDEX, SUBJECT_INDEX } from '../store/subject-table.ts'
 

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import { monthOf, startOf } from '../ledger/audit-months.ts'
+import type { LoggedRow } from '../ledger/audit-row.ts'
 import type { Chain } from '../store/audit-chains.ts'
-import { monthOf, startOf } from '../store/audit-months.ts'
-import type { LoggedRow } from '../store/audit-row.ts'
 import type { AuditTable } from '../store/audit-table.ts'
 
 /** Position of a scan: the oldest time reached, its chain, and the last row read of that chain. */

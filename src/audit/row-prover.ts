@@ -1,6 +1,6 @@
 import type { KeyObject } from 'node:crypto'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { LoggedRow } from '../store/audit-row.ts'
+import type { LoggedRow } from '../ledger/audit-row.ts'
 import type { Checkpoint } from '../store/audit-table.ts'
 import type { Store } from '../store/store.ts'
 import { type Covering, covers, findCovering, type LogWithArchives } from './covering-checkpoint.ts'

@@ -1,6 +1,6 @@
 import { DAY_MS } from '../contract/time.ts'
+import type { LoggedRow } from '../ledger/audit-row.ts'
 import type { Period } from '../store/audit-queries.ts'
-import type { LoggedRow } from '../store/audit-row.ts'
 import type { AuditTable } from '../store/audit-table.ts'
 import { type AuditFilter, compareAge } from './audit-filter.ts'
 import { type ScanPosition, type Step, scanBackwards, toComparable } from './reverse-scan.ts'

@@ -1,4 +1,4 @@
-import type { LoggedRow } from '../store/audit-row.ts'
+import type { LoggedRow } from '../ledger/audit-row.ts'
 import { type AuditFilter, compareAge, fitsKey, fitsOutcome, fitsTime } from './audit-filter.ts'
 import { readSourceAttempts, type SourceAttempt } from './export.ts'
 

@@ -1,5 +1,5 @@
 import { openWorkerThread } from '../assets/worker-thread.ts'
-import type { PageSource } from '../store/page-source.ts'
+import type { PageSource } from '../database/page-source.ts'
 import type { StretchChecker } from './verify-in-threads.ts'
 import type { CheckedStretch } from './verify-segments.ts'
 

@@ -1,4 +1,4 @@
-import { type RowPages, UnexpectedValue } from '../store/row-pages.ts'
+import { type RowPages, UnexpectedValue } from '../database/row-pages.ts'
 import { createLanes } from './verify-lanes.ts'
 import { checkPage, type Position } from './verify-page.ts'
 import { createRowTree } from './verify-row-tree.ts'

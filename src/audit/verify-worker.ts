@@ -1,5 +1,5 @@
 import { parentPort, workerData } from 'node:worker_threads'
-import { openRowPages, type PageSource } from '../store/page-source.ts'
+import { openRowPages, type PageSource } from '../database/page-source.ts'
 import { createStretchCheck, type Stretch } from './verify-segments.ts'
 
 const checkStretch = openRowPages(workerData as PageSource).then((pages) => createStretchCheck(pages))

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { LoggedRow } from '../store/audit-row.ts'
+import type { LoggedRow } from '../ledger/audit-row.ts'
 import type { AuditTable, Checkpoint } from '../store/audit-table.ts'
 import type { AuditFilter } from './audit-filter.ts'
 import type { LogWithArchives } from './covering-checkpoint.ts'

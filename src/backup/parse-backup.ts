@@ -1,7 +1,7 @@
 import type { RootKeys } from '../crypto/root-key.ts'
+import type { Value } from '../database/database.ts'
 import { UserError } from '../errors.ts'
 import { type DataTable, isDataTable, rowsAtOnce } from '../store/data-tables.ts'
-import type { Value } from '../store/database.ts'
 import { SCHEMA_VERSION } from '../store/migrate.ts'
 import {
   type Counts,

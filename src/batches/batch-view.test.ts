@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { Batch } from '../store/batch.ts'
+import type { Batch } from '../ledger/batch.ts'
 import { toBatchView } from './batch-view.ts'
 
 const NOW = Date.parse('2026-11-16T12:00:00.000Z')

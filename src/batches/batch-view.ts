@@ -1,6 +1,6 @@
 import type { BatchView } from '../contract/batch.ts'
 import { MINUTE_MS, toIsoTime } from '../contract/time.ts'
-import { type Batch, countOpenRows } from '../store/batch.ts'
+import { type Batch, countOpenRows } from '../ledger/batch.ts'
 
 type ViewOptions = { readonly rowsPerMinute: number; readonly keepMs: number }
 

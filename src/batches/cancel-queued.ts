@@ -1,5 +1,5 @@
 import { steadyNow } from '../contract/time.ts'
-import type { Batch } from '../store/batch.ts'
+import type { Batch } from '../ledger/batch.ts'
 import type { BatchDeps } from './batch-deps.ts'
 
 const ROWS_AT_ONCE = 100

@@ -1,6 +1,6 @@
 import { countOtherProcesses, loadNodeName } from '../audit/chain-claim.ts'
 import type { Config } from '../config/config.ts'
-import { readConnectionLimit } from '../store/connection-limit.ts'
+import { readConnectionLimit } from '../database/connection-limit.ts'
 import type { Store } from '../store/store.ts'
 
 /** Beyond this share of the limit there is no room for commands, backups and another node. */

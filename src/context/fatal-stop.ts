@@ -1,6 +1,6 @@
 import cluster from 'node:cluster'
 import type { AuditLog } from '../audit/audit-log.ts'
-import { toFatal } from '../store/failure.ts'
+import { toFatal } from '../database/failure.ts'
 import type { Log } from '../telemetry/log.ts'
 
 /** Time to send the error responses of running requests. Nothing is disclosed meanwhile: the audit log refuses rows. */

@@ -1,5 +1,5 @@
 import { steadyNow } from '../contract/time.ts'
-import type { NodeRow, NodeTable } from '../store/node-table.ts'
+import type { NodeRow, NodeTable } from '../database/node-table.ts'
 
 /** A server process, as the admin API and the command line show it. */
 export type NodeReport = ReturnType<typeof toReport>

@@ -1,5 +1,5 @@
 import { steadyNow } from '../contract/time.ts'
-import type { NodeRow, NodeTable } from '../store/node-table.ts'
+import type { NodeRow, NodeTable } from '../database/node-table.ts'
 import { VERSION } from '../version.ts'
 
 /** What this process does now. Filled by the API server. */

@@ -1,6 +1,6 @@
 import { MINUTE_MS } from '../contract/time.ts'
+import { readTableSizes, type TableSizes } from '../database/table-sizes.ts'
 import type { Store } from '../store/store.ts'
-import { readTableSizes, type TableSizes } from '../store/table-sizes.ts'
 import { type Metric, toGauge, toSample } from '../telemetry/metric.ts'
 
 /** Read at most once a minute. While the store is unavailable, the last figures are repeated. */

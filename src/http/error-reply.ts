@@ -1,5 +1,5 @@
+import { isStoreFailure } from '../database/failure.ts'
 import { AppError, ERRORS, toErrorBody } from '../errors.ts'
-import { isStoreFailure } from '../store/failure.ts'
 import type { Log } from '../telemetry/log.ts'
 import { type Exchange, type Reply, toJsonReply } from './exchange.ts'
 

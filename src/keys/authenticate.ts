@@ -1,7 +1,7 @@
 import { type KeyObject, timingSafeEqual } from 'node:crypto'
 import { type Mode, SCOPES } from '../contract/scope.ts'
 import { steadyNow } from '../contract/time.ts'
-import { isStoreFailure } from '../store/failure.ts'
+import { isStoreFailure } from '../database/failure.ts'
 import type { KeyRow } from '../store/key-rows.ts'
 import type { KeyTable } from '../store/key-table.ts'
 import { createAddressRule } from './address-rule.ts'

@@ -1,4 +1,4 @@
-import { isStoreFailure } from '../store/failure.ts'
+import { isStoreFailure } from '../database/failure.ts'
 import type { KeyRow } from '../store/key-rows.ts'
 import type { KeyTable } from '../store/key-table.ts'
 

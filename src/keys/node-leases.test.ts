@@ -1,5 +1,5 @@
 import { afterEach, expect, it } from 'vitest'
-import type { RateTable } from '../store/rate-table.ts'
+import type { RateTable } from '../ledger/rate-table.ts'
 import { createNodeRateLimit } from './node-leases.ts'
 
 let now = 0

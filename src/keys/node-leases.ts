@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { steadyNow } from '../contract/time.ts'
-import type { RateLease, RateTable, UnusedLease } from '../store/rate-table.ts'
+import type { RateLease, RateTable, UnusedLease } from '../ledger/rate-table.ts'
 import { createBoundedMap } from './bounded-map.ts'
 import type { Allowance, RateLimit } from './rate-limit.ts'
 

@@ -1,6 +1,6 @@
 import { type ReverseScanTable, scanBackwards } from '../audit/reverse-scan.ts'
 import { readPurpose } from '../contract/purpose.ts'
-import type { LoggedRow } from '../store/audit-row.ts'
+import type { LoggedRow } from '../ledger/audit-row.ts'
 
 /** The verifications of one consent reference, counted. */
 type ConsentSummary = {

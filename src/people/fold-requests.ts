@@ -1,7 +1,7 @@
 import { readSourceAttempts } from '../audit/export.ts'
 import type { PersonRequest } from '../contract/person-report.ts'
 import { readPurpose } from '../contract/purpose.ts'
-import type { LoggedRow } from '../store/audit-row.ts'
+import type { LoggedRow } from '../ledger/audit-row.ts'
 
 /** The rows of a verification. */
 const PHASES: readonly string[] = ['queued', 'intent', 'attempt', 'outcome', 'replay']

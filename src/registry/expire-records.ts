@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { AuditEntry } from '../audit/row.ts'
-import { withProcessLock } from '../store/process-lock.ts'
+import { withProcessLock } from '../database/process-lock.ts'
 import type { Store } from '../store/store.ts'
 
 type ExpireDeps = {

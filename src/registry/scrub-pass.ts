@@ -1,7 +1,7 @@
 import type { KeyObject } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import { toAssociatedData, unseal } from '../crypto/seal.ts'
-import { DamagedIndex } from '../store/failure.ts'
+import { DamagedIndex } from '../database/failure.ts'
 import type { IndexInfo, ScrubTable } from '../store/scrub-table.ts'
 import { scrubSubjects } from './scrub-subjects.ts'
 

@@ -1,4 +1,4 @@
-import { DamagedIndex } from '../store/failure.ts'
+import { DamagedIndex } from '../database/failure.ts'
 import { type SubjectBlock, type SubjectOfRow, toKeys, toPages } from '../store/subject-blocks.ts'
 import type { SubjectScrub } from '../store/subject-scrub.ts'
 

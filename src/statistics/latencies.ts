@@ -1,5 +1,5 @@
+import { SPANS, toSpanName } from '../ledger/span.ts'
 import type { LatencyCount, LatencyQueries } from '../store/latency-queries.ts'
-import { SPANS, toSpanName } from '../store/span.ts'
 import { startFlushTimer } from './flush-timer.ts'
 import { toClass } from './latency-classes.ts'
 

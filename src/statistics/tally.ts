@@ -1,6 +1,6 @@
-import type { AuditRow } from '../store/audit-row.ts'
-import { SPANS, toSpanName } from '../store/span.ts'
-import type { Tally } from '../store/tally-rows.ts'
+import type { AuditRow } from '../ledger/audit-row.ts'
+import { SPANS, toSpanName } from '../ledger/span.ts'
+import type { Tally } from '../ledger/tally-rows.ts'
 
 /** What these rows add to the statistics: one verification for each outcome. A replay was counted before. */
 export function tallyRows(rows: readonly AuditRow[]): Tally[] {

@@ -1,6 +1,6 @@
 import type { Role } from '../contract/role.ts'
 import { SIGN_IN_METHODS, type SignInMethod } from '../contract/sign-in-method.ts'
-import type { Row } from './database.ts'
+import type { Row } from '../database/database.ts'
 
 export type AccountRow = {
   readonly name: string

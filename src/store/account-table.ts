@@ -1,10 +1,10 @@
 import type { Role } from '../contract/role.ts'
+import type { Database } from '../database/database.ts'
 import { UserError } from '../errors.ts'
+import { noteRemoval } from '../ledger/removal-table.ts'
 import { type AccountRow, toAccount } from './account-rows.ts'
-import type { Database } from './database.ts'
 import { createInvitationTable, type InvitationTable, voidResets } from './invitation-table.ts'
 import { createPasskeyTable } from './passkey-table.ts'
-import { noteRemoval } from './removal-table.ts'
 import { createSessionTable, type SessionTable } from './session-table.ts'
 import { createThrottleTable } from './throttle-table.ts'
 

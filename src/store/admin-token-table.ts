@@ -1,5 +1,5 @@
 import type { Role } from '../contract/role.ts'
-import type { Database, Row } from './database.ts'
+import type { Database, Row } from '../database/database.ts'
 
 export type AdminTokenRow = {
   readonly id: string

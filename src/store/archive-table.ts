@@ -1,8 +1,8 @@
+import type { Database, Row } from '../database/database.ts'
+import { deleteSome, ROWS_PER_STEP } from '../database/delete-some.ts'
 import { UserError } from '../errors.ts'
+import { monthOf } from '../ledger/audit-months.ts'
 import { IS_RETIRED } from './audit-chains.ts'
-import { monthOf } from './audit-months.ts'
-import type { Database, Row } from './database.ts'
-import { deleteSome, ROWS_PER_STEP } from './delete-some.ts'
 import { dropMonth } from './drop-month.ts'
 import { CONSENT_INDEX, SUBJECT_INDEX } from './subject-table.ts'
 

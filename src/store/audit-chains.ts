@@ -1,5 +1,5 @@
-import { monthOf } from './audit-months.ts'
-import type { Database, Row } from './database.ts'
+import type { Database, Row } from '../database/database.ts'
+import { monthOf } from '../ledger/audit-months.ts'
 
 /** A position in a chain. */
 export type Head = { readonly sequence: number; readonly hash: Uint8Array }

@@ -1,5 +1,5 @@
-import type { LoggedRow } from './audit-row.ts'
-import type { Database } from './database.ts'
+import type { Database } from '../database/database.ts'
+import type { LoggedRow } from '../ledger/audit-row.ts'
 
 /** ISO times. */
 export type Period = { readonly from: string; readonly to: string }

@@ -1,9 +1,9 @@
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
-import { AUDIT_COLUMNS } from './audit-row.ts'
+import type { Database, Value } from '../database/database.ts'
+import type { PageSource } from '../database/page-source.ts'
+import { toSqliteUserError } from '../database/sqlite-user-error.ts'
+import { AUDIT_COLUMNS } from '../ledger/audit-row.ts'
 import type { Checkpoint } from './audit-table.ts'
-import type { Database, Value } from './database.ts'
-import type { PageSource } from './page-source.ts'
-import { toSqliteUserError } from './sqlite-user-error.ts'
 import type { Store } from './store.ts'
 
 /** The cells of a row in the order of the columns, the two hashes as hex. Untrusted: an attacker may have changed them. */

@@ -1,10 +1,10 @@
-import { createAppend, createPackRows } from './append-audit.ts'
-import type { Append, PackRows } from './audit-batch.ts'
+import type { Database } from '../database/database.ts'
+import { createAppend, createPackRows } from '../ledger/append-audit.ts'
+import type { Append, PackRows } from '../ledger/audit-batch.ts'
+import { createMonthTable, type MonthTable } from '../ledger/audit-months.ts'
+import { AUDIT_COLUMNS, type FieldPolicy, type LoggedRow } from '../ledger/audit-row.ts'
 import { type ChainTable, createChainTable, type Head } from './audit-chains.ts'
-import { createMonthTable, type MonthTable } from './audit-months.ts'
 import { type AuditQueries, createAuditQueries } from './audit-queries.ts'
-import { AUDIT_COLUMNS, type FieldPolicy, type LoggedRow } from './audit-row.ts'
-import type { Database } from './database.ts'
 import { createSubjectQueries, type SubjectQueries } from './subject-queries.ts'
 
 export type Checkpoint = { readonly time: string; readonly body: string; readonly signature: string }

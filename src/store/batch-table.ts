@@ -1,3 +1,6 @@
+import type { Database, Row } from '../database/database.ts'
+import { toSharedNow } from '../database/database-clock.ts'
+import { deleteSome, ROWS_PER_STEP } from '../database/delete-some.ts'
 import {
   BATCH_COLUMNS,
   type Batch,
@@ -5,14 +8,18 @@ import {
   type NewBatchRow,
   toBatch,
   toPlanColumns,
-} from './batch.ts'
-import { type FeedOptions, feedBatches } from './batch-feed.ts'
-import { addBatchRows, type BegunBatch, BREAK, beginBatch, type NewBatch, toStale } from './batch-receive.ts'
-import type { Database, Row } from './database.ts'
-import { toSharedNow } from './database-clock.ts'
-import { deleteSome, ROWS_PER_STEP } from './delete-some.ts'
-import { STORED_MS } from './idempotency-table.ts'
-import { toQueuedColumns } from './queue-rows.ts'
+} from '../ledger/batch.ts'
+import { type FeedOptions, feedBatches } from '../ledger/batch-feed.ts'
+import {
+  addBatchRows,
+  type BegunBatch,
+  BREAK,
+  beginBatch,
+  type NewBatch,
+  toStale,
+} from '../ledger/batch-receive.ts'
+import { STORED_MS } from '../ledger/idempotency-table.ts'
+import { toQueuedColumns } from '../ledger/queue-rows.ts'
 
 type RefusedBatchRow = Pick<BatchResult, 'line' | 'reference' | 'label'> & { readonly refusals: string }
 

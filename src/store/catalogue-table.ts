@@ -1,8 +1,8 @@
 import { createEvent } from '../contract/event.ts'
+import type { Database, Row } from '../database/database.ts'
+import { deleteSome } from '../database/delete-some.ts'
 import { UserError } from '../errors.ts'
-import type { Database, Row } from './database.ts'
-import { deleteSome } from './delete-some.ts'
-import { appendEvents } from './event-table.ts'
+import { appendEvents } from '../ledger/event-table.ts'
 
 export type NewVersion = {
   readonly at: number

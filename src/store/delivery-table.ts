@@ -1,6 +1,6 @@
-import type { Database, Row } from './database.ts'
-import { toSharedNow } from './database-clock.ts'
-import { deleteSome } from './delete-some.ts'
+import type { Database, Row } from '../database/database.ts'
+import { toSharedNow } from '../database/database-clock.ts'
+import { deleteSome } from '../database/delete-some.ts'
 import { type Settled, type Settlement, settleInside } from './settle-delivery.ts'
 import type { EndpointRow } from './webhook-table.ts'
 

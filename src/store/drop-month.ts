@@ -1,5 +1,5 @@
+import type { Database } from '../database/database.ts'
 import { UserError } from '../errors.ts'
-import type { Database } from './database.ts'
 
 const LOCK_TIMEOUT = '300ms'
 const LOCK_NOT_AVAILABLE = '55P03'

@@ -1,8 +1,8 @@
-import { countBatchRows, eraseBatchRows, lockBatchRows } from './batch-erasure.ts'
-import type { Database } from './database.ts'
-import { toPersonLock } from './guess-table.ts'
-import { NO_PAID_CALLS_LEFT } from './paid-calls.ts'
-import { countQueued, type EndedQueued, eraseAnswered, eraseQueued } from './queue-erasure.ts'
+import type { Database } from '../database/database.ts'
+import { countBatchRows, eraseBatchRows, lockBatchRows } from '../ledger/batch-erasure.ts'
+import { toPersonLock } from '../ledger/guess-table.ts'
+import { NO_PAID_CALLS_LEFT } from '../ledger/paid-calls.ts'
+import { countQueued, type EndedQueued, eraseAnswered, eraseQueued } from '../ledger/queue-erasure.ts'
 import { REGISTRY_LOCK } from './save-records.ts'
 import { IN_FLIGHT_MS, insertEarlierTombstone, type Tombstone, wasJustErased } from './tombstone-table.ts'
 

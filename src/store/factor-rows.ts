@@ -1,5 +1,5 @@
+import type { Database } from '../database/database.ts'
 import { UserError } from '../errors.ts'
-import type { Database } from './database.ts'
 
 /** The account row first, as in all transactions of accounts. Without it, a removed account would get a factor. */
 export async function lockAccount(inside: Database, account: string): Promise<void> {

@@ -1,5 +1,5 @@
+import type { Database, Row } from '../database/database.ts'
 import { UserError } from '../errors.ts'
-import type { Database, Row } from './database.ts'
 import {
   type AddedFactor,
   deleteCodes,

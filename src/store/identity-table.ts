@@ -1,5 +1,5 @@
 import type { Role } from '../contract/role.ts'
-import type { Database } from './database.ts'
+import type { Database } from '../database/database.ts'
 
 type NewIdentity = {
   readonly id: string

@@ -1,7 +1,7 @@
 import { isCommandAuthor } from '../contract/command-author.ts'
+import type { Database } from '../database/database.ts'
 import { UserError } from '../errors.ts'
 import { type AccountRow, type InvitationRow, toInvitation } from './account-rows.ts'
-import type { Database } from './database.ts'
 import { type FactorUse, hasFactor, lockAccount, useFactor } from './factor-rows.ts'
 
 type PasswordReset = {

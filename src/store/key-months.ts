@@ -1,4 +1,4 @@
-import type { Database, Row } from './database.ts'
+import type { Database, Row } from '../database/database.ts'
 
 export type KeyMonth = {
   readonly month: string

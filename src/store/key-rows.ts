@@ -1,6 +1,6 @@
 import type { RequireMatch } from '../contract/person-details.ts'
 import type { Mode, Scope } from '../contract/scope.ts'
-import type { Row, Value } from './database.ts'
+import type { Row, Value } from '../database/database.ts'
 
 export type KeyRow = {
   readonly id: string

@@ -1,5 +1,5 @@
+import type { Database, Row } from '../database/database.ts'
 import { UserError } from '../errors.ts'
-import type { Database, Row } from './database.ts'
 import {
   KEY_COLUMN_NAMES,
   KEY_COLUMNS,

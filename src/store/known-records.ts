@@ -1,4 +1,4 @@
-import type { Database } from './database.ts'
+import type { Database } from '../database/database.ts'
 import { REFRESH_EVERY_MS } from './refresh-records.ts'
 import type { SealedRecord } from './sealed-record.ts'
 

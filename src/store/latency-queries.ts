@@ -1,5 +1,5 @@
-import type { Database } from './database.ts'
-import type { Span } from './span.ts'
+import type { Database } from '../database/database.ts'
+import type { Span } from '../ledger/span.ts'
 import { type StatisticsPeriod, toPeriodValues, toWithin } from './statistics-period.ts'
 
 export type LatencyCount = {

@@ -1,4 +1,4 @@
-import type { Database, Row } from './database.ts'
+import type { Database, Row } from '../database/database.ts'
 import { type Found, type LookupTable, NO_RECORD, type Question } from './lookup.ts'
 
 /** Questions in one statement. */

@@ -1,4 +1,4 @@
-import type { Database, Row } from './database.ts'
+import type { Database, Row } from '../database/database.ts'
 
 /** Rows of a chain that callers were answered on and that the database no longer has: those after `kept`. */
 export type Loss = {

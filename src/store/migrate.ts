@@ -1,5 +1,5 @@
+import type { Database } from '../database/database.ts'
 import { UserError } from '../errors.ts'
-import type { Database } from './database.ts'
 import { apiKeys } from './migrations/0001-api-keys.ts'
 import { registry } from './migrations/0002-registry.ts'
 import { audit } from './migrations/0003-audit.ts'

@@ -1,4 +1,4 @@
-import type { Database } from './database.ts'
+import type { Database } from '../database/database.ts'
 import { REFRESH_EVERY_MS } from './refresh-records.ts'
 import { REGISTRY_LOCK } from './save-records.ts'
 

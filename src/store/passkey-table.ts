@@ -1,8 +1,8 @@
 import { HOUR_MS } from '../contract/time.ts'
+import type { Database, Row } from '../database/database.ts'
+import { toSharedNow } from '../database/database-clock.ts'
+import { deleteSome } from '../database/delete-some.ts'
 import { UserError } from '../errors.ts'
-import type { Database, Row } from './database.ts'
-import { toSharedNow } from './database-clock.ts'
-import { deleteSome } from './delete-some.ts'
 import { type AddedFactor, finishRemoval, insertFirstCodes, keepSession, lockAccount } from './factor-rows.ts'
 
 export type PasskeyRow = {

@@ -1,4 +1,4 @@
-import type { Database, Row } from './database.ts'
+import type { Database, Row } from '../database/database.ts'
 
 /** What is stored about one person, sealed. Each table knows the number by a keyed hash of its own. */
 export type PersonTable = {

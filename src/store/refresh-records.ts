@@ -1,4 +1,4 @@
-import type { Database } from './database.ts'
+import type { Database } from '../database/database.ts'
 import type { SealedRecord } from './sealed-record.ts'
 
 /** Written at most once a day: an import of unchanged records must stay fast. */

@@ -1,5 +1,5 @@
 import type { Kind } from '../crypto/blind-index.ts'
-import type { Database } from './database.ts'
+import type { Database } from '../database/database.ts'
 import { createOldRecords, type OldRecords } from './old-records.ts'
 import { refuseStaleSeals } from './rotation-table.ts'
 import { dropPictures, REGISTRY_LOCK, saveRecords } from './save-records.ts'

@@ -1,5 +1,5 @@
 import { HOUR_MS } from '../contract/time.ts'
-import type { Database, Row } from './database.ts'
+import type { Database, Row } from '../database/database.ts'
 
 /** Which block: the process that wrote it, and the number of its first line. */
 export type BlockId = { readonly owner: string; readonly first: number }

@@ -1,6 +1,6 @@
-import { prepareMonthsOf } from './audit-months.ts'
+import type { Database, Value } from '../database/database.ts'
+import { prepareMonthsOf } from '../ledger/audit-months.ts'
 import { APPEND_ONLY, DATA_TABLES, type DataTable, TRANSIENT_TABLES } from './data-tables.ts'
-import type { Database, Value } from './database.ts'
 
 /** What a restore would overwrite. An audit log cannot be deleted; meta alone does not count as data. */
 export async function findContents(inside: Database): Promise<'none' | 'data' | 'audit log'> {

@@ -1,5 +1,5 @@
-import type { Database } from './database.ts'
-import { deleteSome } from './delete-some.ts'
+import type { Database } from '../database/database.ts'
+import { deleteSome } from '../database/delete-some.ts'
 
 /** Verified results of vendors that may be reused for a time. Subjects are keyed hashes, results are sealed. */
 export type ReuseTable = {

@@ -1,5 +1,5 @@
-import type { Database, Row } from './database.ts'
-import { deleteSome } from './delete-some.ts'
+import type { Database, Row } from '../database/database.ts'
+import { deleteSome } from '../database/delete-some.ts'
 
 type ReviewState = 'pending' | 'accepted' | 'rejected' | 'withdrawn'
 

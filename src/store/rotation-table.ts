@@ -1,6 +1,6 @@
+import type { Database } from '../database/database.ts'
+import { createMetaTable, type Meta } from '../database/meta-table.ts'
 import { UserError } from '../errors.ts'
-import type { Database } from './database.ts'
-import { createMetaTable, type Meta } from './meta-table.ts'
 
 /** The tables with sealed rows, and their id columns. A rotation seals these rows again. */
 const SEALED_TABLES = { registry: 'subject', media: 'id' } as const

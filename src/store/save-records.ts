@@ -1,5 +1,5 @@
 import { setFlagsFromString } from 'node:v8'
-import type { Database, Value } from './database.ts'
+import type { Database, Value } from '../database/database.ts'
 import { avoidTableScans, refreshRecords, toRowIds } from './refresh-records.ts'
 import { ON_CONFLICT, saveWithCopy } from './save-with-copy.ts'
 import type { SealedRecord } from './sealed-record.ts'

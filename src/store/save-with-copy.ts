@@ -1,5 +1,5 @@
+import type { Database } from '../database/database.ts'
 import { COPY, encodeCopy } from './copy-records.ts'
-import type { Database } from './database.ts'
 import { findKnown } from './known-records.ts'
 import { refreshRecords } from './refresh-records.ts'
 import type { SealedRecord } from './sealed-record.ts'

@@ -1,5 +1,5 @@
-import type { Database, Row } from './database.ts'
-import { DamagedIndex } from './failure.ts'
+import type { Database, Row } from '../database/database.ts'
+import { DamagedIndex } from '../database/failure.ts'
 import { openStore, type StoreOptions } from './store.ts'
 import { createSubjectScrub, type SubjectScrub } from './subject-scrub.ts'
 

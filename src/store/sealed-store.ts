@@ -2,8 +2,8 @@ import { mkdirSync } from 'node:fs'
 import { type Keyring, openKeyring, type RootState } from '../crypto/keyring.ts'
 import { loadRootKeys, type RootKeySettings, type RootKeys } from '../crypto/root-key.ts'
 import { FailedKeyCommand } from '../crypto/root-key-command.ts'
+import type { Meta } from '../database/meta-table.ts'
 import { UserError } from '../errors.ts'
-import type { Meta } from './meta-table.ts'
 import { openStore, type Store, type StoreOptions } from './store.ts'
 
 /** The database and its root key. */

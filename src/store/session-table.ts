@@ -1,5 +1,5 @@
+import type { Database } from '../database/database.ts'
 import { type SessionDetails, type SessionRow, toSession } from './account-rows.ts'
-import type { Database } from './database.ts'
 import { type FactorUse, hasFactor, useFactor } from './factor-rows.ts'
 
 /** Sessions that were opened or last seen before these times have ended. */

@@ -1,5 +1,5 @@
-import type { Database } from './database.ts'
-import { toSharedNow } from './database-clock.ts'
+import type { Database } from '../database/database.ts'
+import { toSharedNow } from '../database/database-clock.ts'
 import type { DisabledReason } from './webhook-table.ts'
 
 /** The result of an attempt. */

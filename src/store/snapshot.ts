@@ -1,6 +1,6 @@
+import type { Database, Row } from '../database/database.ts'
+import { openSqlite } from '../database/sqlite.ts'
 import { type DataTable, rowsAtOnce } from './data-tables.ts'
-import type { Database, Row } from './database.ts'
-import { openSqlite } from './sqlite.ts'
 import type { Store } from './store.ts'
 
 /** The tables at one moment, regardless of later writes. */

@@ -1,4 +1,4 @@
-import type { Database } from './database.ts'
+import type { Database } from '../database/database.ts'
 
 /** `kind` is nin or bvn; the names are in call order. */
 type SourceOrder = { readonly kind: string; readonly names: readonly string[] }

@@ -1,6 +1,6 @@
-import type { Database } from './database.ts'
-import { addKeySpend, refundKeySpend, type SpendKey } from './key-spend.ts'
-import { countPaidCall, type PaidCall, type Payer, refundPaidCall } from './paid-calls.ts'
+import type { Database } from '../database/database.ts'
+import { addKeySpend, refundKeySpend, type SpendKey } from '../ledger/key-spend.ts'
+import { countPaidCall, type PaidCall, type Payer, refundPaidCall } from '../ledger/paid-calls.ts'
 
 /** State of the sources that all nodes share. */
 export type SourceTable = {

@@ -1,9 +1,9 @@
 import { parentPort, workerData } from 'node:worker_threads'
+import { openSqlite } from '../database/sqlite.ts'
+import type { WriterData, WriterFailure, WriterJob, WriterResult } from '../database/sqlite-writer.ts'
+import { createWalCheckpoints } from '../database/wal-checkpoints.ts'
 import { UserError } from '../errors.ts'
-import { openSqlite } from './sqlite.ts'
-import type { WriterData, WriterFailure, WriterJob, WriterResult } from './sqlite-writer.ts'
-import { createTables } from './tables.ts'
-import { createWalCheckpoints } from './wal-checkpoints.ts'
+import { createTables, type Tables } from './tables.ts'
 
 /** At most this many jobs share one commit. */
 const MOST_JOBS = 512
@@ -98,7 +98,7 @@ async function perform(job: WriterJob): Promise<WriterResult> {
 type Methods = Record<string, (...args: readonly unknown[]) => Promise<unknown>>
 
 async function call({ table, method, args }: WriterJob): Promise<unknown> {
-  return (tables[table] as unknown as Methods)[method]?.(...args)
+  return (tables[table as keyof Tables] as unknown as Methods)[method]?.(...args)
 }
 
 function rollBackJob(error: unknown): void {

@@ -1,8 +1,8 @@
-import type { Database, Row } from './database.ts'
-import { deleteSome } from './delete-some.ts'
+import type { Database, Row } from '../database/database.ts'
+import { deleteSome } from '../database/delete-some.ts'
+import { SPANS, type Span, toSpanName } from '../ledger/span.ts'
 import { createKeyMonthQueries, type KeyMonthQueries } from './key-months.ts'
 import { createLatencyQueries, type LatencyQueries } from './latency-queries.ts'
-import { SPANS, type Span, toSpanName } from './span.ts'
 import { type StatisticsPeriod as Period, toPeriodValues, toWithin } from './statistics-period.ts'
 
 export type OutcomeCount = { readonly at: string; readonly outcome: string; readonly count: number }

@@ -2,19 +2,19 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { HOUR_MS } from '../contract/time.ts'
 import { refuseUntrustedFolder, refuseUntrustedPath } from '../crypto/trusted-path.ts'
+import type { Database } from '../database/database.ts'
+import { toFatal } from '../database/failure.ts'
+import { createNodeTable } from '../database/node-table.ts'
+import { toPostgresUserError } from '../database/postgres-user-error.ts'
+import { copyIfReadOnly, type ReadableFile } from '../database/read-only-copy.ts'
+import { openSqlite } from '../database/sqlite.ts'
+import { hasDatabase, toSqliteUserError } from '../database/sqlite-user-error.ts'
+import { openWriter, type Writer } from '../database/sqlite-writer.ts'
+import { toTimeLimits } from '../database/time-limits.ts'
 import { UserError } from '../errors.ts'
 import { toDatabasePlace } from '../settings/database-url.ts'
-import type { Database } from './database.ts'
-import { toFatal } from './failure.ts'
 import { migrate, OlderSchema, requireSchema } from './migrate.ts'
-import { createNodeTable } from './node-table.ts'
-import { toPostgresUserError } from './postgres-user-error.ts'
-import { copyIfReadOnly, type ReadableFile } from './read-only-copy.ts'
-import { openSqlite } from './sqlite.ts'
-import { hasDatabase, toSqliteUserError } from './sqlite-user-error.ts'
-import { openWriter, type Writer } from './sqlite-writer.ts'
 import { createTables, type Tables, WRITES } from './tables.ts'
-import { toTimeLimits } from './time-limits.ts'
 
 /** The name of the SQLite database in the data folder. */
 export const SQLITE_FILE = 'tabbat.db'
@@ -144,7 +144,7 @@ async function openDatabase(
   const database =
     databaseUrl === undefined
       ? openSqlite(path, timeoutMs)
-      : await (await import('./postgres.ts')).openPostgres(databaseUrl, {
+      : await (await import('../database/postgres.ts')).openPostgres(databaseUrl, {
           ...{ startWaitMs, onFailure, connections },
           ...limits,
         })
@@ -169,7 +169,7 @@ async function prepareSchema(database: Database, { keepsSchema, isReading }: Sto
 /** In a server on PostgreSQL, heartbeats have a connection of their own: requests that use all others must not make it look dead. */
 async function openHeartbeats({ databaseUrl, writerThread, timeoutMs, startWaitMs }: StoreOptions) {
   if (databaseUrl === undefined || !writerThread) return undefined
-  const { openPostgres } = await import('./postgres.ts')
+  const { openPostgres } = await import('../database/postgres.ts')
   return openPostgres(databaseUrl, { startWaitMs, connections: 1, ...toTimeLimits(timeoutMs) })
 }
 

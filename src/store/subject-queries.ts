@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { LoggedRow } from './audit-row.ts'
-import type { Database } from './database.ts'
+import type { Database } from '../database/database.ts'
+import type { LoggedRow } from '../ledger/audit-row.ts'
 import { findInPage, toBucket } from './subject-blocks.ts'
 import {
   type BlockIndex,

@@ -1,4 +1,4 @@
-import type { Database } from './database.ts'
+import type { Database } from '../database/database.ts'
 import type { SubjectBlock } from './subject-blocks.ts'
 import { createSubjectTable, type SubjectTable } from './subject-table.ts'
 

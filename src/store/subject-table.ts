@@ -1,4 +1,4 @@
-import type { Database, Row } from './database.ts'
+import type { Database, Row } from '../database/database.ts'
 import type { SubjectBlock, SubjectOfRow } from './subject-blocks.ts'
 
 /** How far the rows of a chain are in blocks. */

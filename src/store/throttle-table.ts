@@ -1,7 +1,7 @@
 import { DAY_MS, HOUR_MS } from '../contract/time.ts'
-import type { Database } from './database.ts'
-import { toSharedNow } from './database-clock.ts'
-import { deleteSome } from './delete-some.ts'
+import type { Database } from '../database/database.ts'
+import { toSharedNow } from '../database/database-clock.ts'
+import { deleteSome } from '../database/delete-some.ts'
 
 /** A count of failures. */
 type FailureCounter = {

@@ -1,6 +1,6 @@
 import { steadyNow } from '../contract/time.ts'
-import type { Database, Row } from './database.ts'
-import { toSharedNow } from './database-clock.ts'
+import type { Database, Row } from '../database/database.ts'
+import { toSharedNow } from '../database/database-clock.ts'
 
 /** What stays of an erasure: keyed hashes of the number, as each table knows it. */
 export type Tombstone = {

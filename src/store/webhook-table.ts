@@ -1,7 +1,7 @@
 import type { EventType } from '../contract/event.ts'
-import type { Database, Row } from './database.ts'
-import { toSharedNow } from './database-clock.ts'
-import { noteRemoval } from './removal-table.ts'
+import type { Database, Row } from '../database/database.ts'
+import { toSharedNow } from '../database/database-clock.ts'
+import { noteRemoval } from '../ledger/removal-table.ts'
 
 /** Why an endpoint gets nothing: by hand, it answered 410, or it failed for five days. */
 export type DisabledReason = 'operator' | 'gone' | 'failing'

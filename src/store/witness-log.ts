@@ -1,8 +1,8 @@
 import { once } from 'node:events'
 import type { Worker } from 'node:worker_threads'
 import { openWorkerThread } from '../assets/worker-thread.ts'
+import type { Database } from '../database/database.ts'
 import type { Checkpoint } from './audit-table.ts'
-import type { Database } from './database.ts'
 import { APPEND_CHECKPOINT, PAGE_OF_CHECKPOINTS } from './witness-file.ts'
 import type { WitnessReply, WitnessWorkerData } from './witness-worker.ts'
 
@@ -55,7 +55,7 @@ export function openWitnessThread(path: string): WitnessLog {
 const CONNECT_WAIT_MS = 2000
 
 const openDatabase = async (url: string): Promise<Database> =>
-  (await import('./postgres.ts'))
+  (await import('../database/postgres.ts'))
     .openPostgres(url, { connections: 1, startWaitMs: CONNECT_WAIT_MS })
     .catch(() => {
       throw new WitnessFailure('no connection')

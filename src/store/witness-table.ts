@@ -1,5 +1,5 @@
+import type { Database, Row } from '../database/database.ts'
 import type { Checkpoint } from './audit-table.ts'
-import type { Database, Row } from './database.ts'
 
 /** What is known about a witness. `target` is a hash of its address. */
 type WitnessState = {

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { expect, it } from 'vitest'
 import type { Caller } from '../keys/caller.ts'
-import type { GuessTable } from '../store/guess-table.ts'
+import type { GuessTable } from '../ledger/guess-table.ts'
 import { createGuessLimit } from './guess-limit.ts'
 
 const CALLER = { keyId: 'one', lineage: 'one', subjectsPerDay: 10 } as Caller

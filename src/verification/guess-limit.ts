@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto'
 import { secondsToLagosMidnight, steadyNow, toLagosDay } from '../contract/time.ts'
 import { AppError } from '../errors.ts'
 import type { Caller } from '../keys/caller.ts'
-import { GUESS_LIMITS } from '../store/commit-check.ts'
-import type { GuessTable } from '../store/guess-table.ts'
+import { GUESS_LIMITS } from '../ledger/commit-check.ts'
+import type { GuessTable } from '../ledger/guess-table.ts'
 
 /** Limits how often phones are guessed for one number, and how many numbers a key asks about. Unknown numbers count alike. */
 export type GuessLimit = {

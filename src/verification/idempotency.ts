@@ -2,9 +2,9 @@ import { steadyNow } from '../contract/time.ts'
 import type { Keyring } from '../crypto/keyring.ts'
 import { seal, toAssociatedData, unseal } from '../crypto/seal.ts'
 import { AppError, type ErrorCode } from '../errors.ts'
+import type { Completion } from '../ledger/completion.ts'
+import { type ClaimId, type IdempotencyTable, STORED_MS } from '../ledger/idempotency-table.ts'
 import type { PaidCalls } from '../sources/guard/call-guard.ts'
-import type { Completion } from '../store/completion.ts'
-import { type ClaimId, type IdempotencyTable, STORED_MS } from '../store/idempotency-table.ts'
 import { hashKeyUse, type KeyUse } from './idempotency-key.ts'
 
 /**

@@ -1,7 +1,7 @@
 import { DAY_MS, steadyNow } from '../contract/time.ts'
 import type { Keyring } from '../crypto/keyring.ts'
 import { AppError } from '../errors.ts'
-import type { CheckedAnswer } from '../store/commit-check.ts'
+import type { CheckedAnswer } from '../ledger/commit-check.ts'
 import type { AnswerQuestion, StoredAnswer } from '../store/lookup.ts'
 import {
   openStoredResponse,

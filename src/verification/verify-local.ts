@@ -1,6 +1,6 @@
 import { toBlindIndexText } from '../crypto/blind-index.ts'
 import { AppError } from '../errors.ts'
-import type { CommitCheck } from '../store/commit-check.ts'
+import type { CommitCheck } from '../ledger/commit-check.ts'
 import { type Found, NO_RECORD } from '../store/lookup.ts'
 import { endAfter } from '../telemetry/tracing.ts'
 import { askLocal, type LocalOnly } from './ask.ts'

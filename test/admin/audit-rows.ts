@@ -1,4 +1,4 @@
-import type { AuditRow } from '../../src/store/audit-row.ts'
+import type { AuditRow } from '../../src/ledger/audit-row.ts'
 import type { TestApp } from '../app.ts'
 
 /** The audit rows of these phases, oldest first per chain. */

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { exportRows } from '../../src/audit/export.ts'
 import { type App, createApp } from '../../src/http/app.ts'
 import { createToErrorReply } from '../../src/http/error-reply.ts'
-import type { LoggedRow } from '../../src/store/audit-row.ts'
+import type { LoggedRow } from '../../src/ledger/audit-row.ts'
 import { createLog } from '../../src/telemetry/log.ts'
 
 const PIECE = 'a piece of it\n'.repeat(10_000)

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { AUDIT_COLUMNS } from '../../src/store/audit-row.ts'
+import { AUDIT_COLUMNS } from '../../src/ledger/audit-row.ts'
 import { bearer, openTestApp, PHONE, type TestApp } from '../app.ts'
 import { type Finished, tabbat } from '../process/tabbat.ts'
 

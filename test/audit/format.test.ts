@@ -15,7 +15,7 @@ import {
   toReference,
   ZERO_HASH,
 } from '../../src/audit/verify-row.ts'
-import { AUDIT_COLUMNS } from '../../src/store/audit-row.ts'
+import { AUDIT_COLUMNS } from '../../src/ledger/audit-row.ts'
 import type { Checkpoint } from '../../src/store/audit-table.ts'
 import { linkFormat1 } from './format-1.ts'
 

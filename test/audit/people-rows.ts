@@ -1,6 +1,6 @@
 import type { AuditLog } from '../../src/audit/audit-log.ts'
 import type { AuditEntry } from '../../src/audit/row.ts'
-import type { AuditRow } from '../../src/store/audit-row.ts'
+import type { AuditRow } from '../../src/ledger/audit-row.ts'
 import type { Store } from '../../src/store/store.ts'
 import { createRandom } from './random.ts'
 

@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { CheckpointBody } from '../../src/audit/checkpoint.ts'
 import { EMPTY_HEAD, linkEntries } from '../../src/audit/row.ts'
-import { AUDIT_COLUMNS, type AuditRow } from '../../src/store/audit-row.ts'
+import { AUDIT_COLUMNS, type AuditRow } from '../../src/ledger/audit-row.ts'
 import type { Random } from './random.ts'
 import { CHAINS, RELEASED } from './sample-log.ts'
 

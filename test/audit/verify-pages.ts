@@ -3,8 +3,8 @@ import type { VerifyOptions } from '../../src/audit/verify-audit-log.ts'
 import { verifyInThreads } from '../../src/audit/verify-in-threads.ts'
 import { createLanes } from '../../src/audit/verify-lanes.ts'
 import { createStretchCheck } from '../../src/audit/verify-segments.ts'
+import { createSqliteRowPages } from '../../src/database/sqlite-row-pages.ts'
 import { createSqliteAuditSnapshot } from '../../src/store/audit-snapshot.ts'
-import { createSqliteRowPages } from '../../src/store/sqlite-row-pages.ts'
 
 /** Once: assembling them takes longer than checking a small log. */
 const lanes = createLanes()

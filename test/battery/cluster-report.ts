@@ -20,7 +20,7 @@ export type ScenarioReport = {
   readonly seen: Readonly<Record<string, number>>
 }
 
-/** TABBAT_STORE_TIMEOUT: see src/store/time-limits.ts. */
+/** TABBAT_STORE_TIMEOUT: see src/database/time-limits.ts. */
 const MOST_HELD_MS = 5000
 
 export function toScenarioReport(

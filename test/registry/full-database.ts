@@ -1,5 +1,5 @@
+import type { Database, Value } from '../../src/database/database.ts'
 import { DATA_TABLES } from '../../src/store/data-tables.ts'
-import type { Database, Value } from '../../src/store/database.ts'
 import { insertRows } from '../../src/store/restore-rows.ts'
 import type { Store } from '../../src/store/store.ts'
 

@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { createRootKeyText } from '../../src/crypto/root-key.ts'
-import { ROTATION_LOCK, withProcessLock } from '../../src/store/process-lock.ts'
+import { ROTATION_LOCK, withProcessLock } from '../../src/database/process-lock.ts'
 import { createRegistryTable } from '../../src/store/registry-table.ts'
 import { loadKeyring } from '../../src/store/sealed-store.ts'
 import {

@@ -5,6 +5,7 @@ import { openAuditLog } from '../../src/audit/audit-log.ts'
 import { type AuditEntry, EMPTY_HEAD, linkEntries } from '../../src/audit/row.ts'
 import { createSigner } from '../../src/audit/signing.ts'
 import { DAY_MS } from '../../src/contract/time.ts'
+import { toSpanName } from '../../src/ledger/span.ts'
 import { createLatencies } from '../../src/statistics/latencies.ts'
 import { estimatePercentile, toBoundMs, toClass } from '../../src/statistics/latency-classes.ts'
 import {
@@ -18,7 +19,6 @@ import {
   toSteps,
 } from '../../src/statistics/steps.ts'
 import { tallyRows } from '../../src/statistics/tally.ts'
-import { toSpanName } from '../../src/store/span.ts'
 import type { Store } from '../../src/store/store.ts'
 import { describeEngines, ENGINES, newFolder } from '../store/engines.ts'
 

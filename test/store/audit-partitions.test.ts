@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { EMPTY_HEAD, linkEntries } from '../../src/audit/row.ts'
-import { openPostgres } from '../../src/store/postgres.ts'
+import { openPostgres } from '../../src/database/postgres.ts'
 import { insertRows } from '../../src/store/restore-rows.ts'
 import type { Store } from '../../src/store/store.ts'
 import { execute, hasPostgres } from '../postgres.ts'

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { DAY_MS } from '../../src/contract/time.ts'
-import type { Guess } from '../../src/store/guess-table.ts'
+import type { Guess } from '../../src/ledger/guess-table.ts'
 import type { KeyRow } from '../../src/store/key-rows.ts'
 import type { SealedMedia, SealedRecord } from '../../src/store/sealed-record.ts'
 import type { Store } from '../../src/store/store.ts'

@@ -1,5 +1,5 @@
 import { randomBytes, randomUUID } from 'node:crypto'
-import type { Guess } from '../../src/store/guess-table.ts'
+import type { Guess } from '../../src/ledger/guess-table.ts'
 
 /** A guess at a new subject by a new key, with limits that a test can reach. */
 export const toGuess = (values: Partial<Guess> = {}): Guess => ({

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
-import type { Database } from '../../src/store/database.ts'
-import { openPostgres } from '../../src/store/postgres.ts'
-import { openSqlite } from '../../src/store/sqlite.ts'
+import type { Database } from '../../src/database/database.ts'
+import { openPostgres } from '../../src/database/postgres.ts'
+import { openSqlite } from '../../src/database/sqlite.ts'
 import type { StoreOptions } from '../../src/store/store.ts'
 
 /** Opens the database of a store without creating tables. */

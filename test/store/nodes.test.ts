@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { Database } from '../../src/store/database.ts'
+import type { Database } from '../../src/database/database.ts'
 import { migrate, SCHEMA_VERSION } from '../../src/store/migrate.ts'
 import type { Store } from '../../src/store/store.ts'
 import { describeEngines, ENGINES, POSTGRES, SQLITE } from './engines.ts'

@@ -2,7 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { DAY_MS } from '../../src/contract/time.ts'
-import type { QueueChange, QueueRefusal } from '../../src/store/queue-change.ts'
+import type { QueueChange, QueueRefusal } from '../../src/ledger/queue-change.ts'
 import type { Store } from '../../src/store/store.ts'
 import { describeEngines, POSTGRES, SQLITE } from './engines.ts'
 

@@ -1,4 +1,4 @@
-import type { Database, Statement, Value } from '../../src/store/database.ts'
+import type { Database, Statement, Value } from '../../src/database/database.ts'
 
 export type Recorded = { readonly sql: string; readonly values: readonly Value[] }
 

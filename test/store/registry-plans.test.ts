@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { DAY_MS } from '../../src/contract/time.ts'
-import { openPostgres } from '../../src/store/postgres.ts'
+import { openPostgres } from '../../src/database/postgres.ts'
 import { createRegistryTable } from '../../src/store/registry-table.ts'
 import type { SealedRecord } from '../../src/store/sealed-record.ts'
 import { createTestDatabase, hasPostgres } from '../postgres.ts'

@@ -1,6 +1,6 @@
 import { Client } from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { createPostgresHosts } from '../../src/store/postgres-hosts.ts'
+import { createPostgresHosts } from '../../src/database/postgres-hosts.ts'
 import { openStore, type Store } from '../../src/store/store.ts'
 import { startTcpProxy, type TcpProxy } from '../cluster/tcp-proxy.ts'
 import { execute, hasOwnPostgres, type Postgres, type Standby, startOwnPostgres } from '../postgres.ts'

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { expect, it, vi } from 'vitest'
-import { openWriter } from '../../src/store/sqlite-writer.ts'
+import { openWriter } from '../../src/database/sqlite-writer.ts'
 import { openStore } from '../../src/store/store.ts'
 import { newFolder } from './engines.ts'
 

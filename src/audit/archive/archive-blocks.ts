@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { LoggedRow } from '../../store/audit-row.ts'
+import type { LoggedRow } from '../../ledger/audit-row.ts'
 import { createRowHasher, HASHED_FIELDS } from '../verify-row.ts'
 import { ARCHIVE_COLUMNS, type BlockHeader, type BlockPlace, toLines } from './archive-format.ts'
 import { type ArchiveReader, UnreadableArchive } from './read-archive.ts'

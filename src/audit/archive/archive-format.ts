@@ -9,8 +9,8 @@
 
 import { promisify } from 'node:util'
 import { constants, zstdCompress, zstdDecompress } from 'node:zlib'
-import type { AuditRow } from '../../store/audit-row.ts'
-import { AUDIT_COLUMNS } from '../../store/audit-row.ts'
+import type { AuditRow } from '../../ledger/audit-row.ts'
+import { AUDIT_COLUMNS } from '../../ledger/audit-row.ts'
 
 export const ARCHIVE_KIND = 'tabbat-audit-archive'
 export const ARCHIVE_VERSION = 1

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
+import { ARCHIVE_LOCK, withProcessLock } from '../../database/process-lock.ts'
 import { UserError } from '../../errors.ts'
-import { ARCHIVE_LOCK, withProcessLock } from '../../store/process-lock.ts'
 import type { Store } from '../../store/store.ts'
 import type { AuditLog } from '../audit-log.ts'
 import { toFaultText } from '../fault-text.ts'

@@ -1,6 +1,6 @@
 import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import type { LoggedRow } from '../../store/audit-row.ts'
+import type { LoggedRow } from '../../ledger/audit-row.ts'
 
 export const ARCHIVE_SUFFIX = '.audit.zst'
 

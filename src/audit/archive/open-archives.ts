@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { UserError } from '../../errors.ts'
-import type { LoggedRow } from '../../store/audit-row.ts'
+import type { LoggedRow } from '../../ledger/audit-row.ts'
 import { type OpenBlock, openBlock } from './archive-blocks.ts'
 import { type BlockPlace, type Place, toContent } from './archive-format.ts'
 import { findInIndex } from './archive-index.ts'

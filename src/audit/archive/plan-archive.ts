@@ -1,5 +1,5 @@
+import { endOf, monthOf } from '../../ledger/audit-months.ts'
 import type { Chain } from '../../store/audit-chains.ts'
-import { endOf, monthOf } from '../../store/audit-months.ts'
 import { withAuditSnapshot } from '../../store/audit-snapshot.ts'
 import type { Store } from '../../store/store.ts'
 import type { ArchivedChain } from './archive-statement.ts'

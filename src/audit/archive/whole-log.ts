@@ -1,6 +1,6 @@
 import type { KeyObject } from 'node:crypto'
+import type { LoggedRow } from '../../ledger/audit-row.ts'
 import type { Chain } from '../../store/audit-chains.ts'
-import type { LoggedRow } from '../../store/audit-row.ts'
 import type { AuditTable } from '../../store/audit-table.ts'
 import type { Store } from '../../store/store.ts'
 import type { ArchiveStatement } from './archive-statement.ts'

@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { LoggedRow } from '../../store/audit-row.ts'
+import type { LoggedRow } from '../../ledger/audit-row.ts'
 import { withAuditSnapshot } from '../../store/audit-snapshot.ts'
 import type { AuditTable, Checkpoint } from '../../store/audit-table.ts'
 import type { Store } from '../../store/store.ts'

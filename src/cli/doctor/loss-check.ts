@@ -1,6 +1,6 @@
 import { listUnacceptedLosses, toLossRanges } from '../../audit/open-losses.ts'
 import type { Config } from '../../config/config.ts'
-import { readServerFacts } from '../../store/server-facts.ts'
+import { readServerFacts } from '../../database/server-facts.ts'
 import type { Store } from '../../store/store.ts'
 import { type Finding, failed, ok } from './finding.ts'
 

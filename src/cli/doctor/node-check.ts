@@ -1,6 +1,6 @@
 import { steadyNow } from '../../contract/time.ts'
-import type { NodeRow } from '../../store/node-table.ts'
-import { readServerFacts } from '../../store/server-facts.ts'
+import type { NodeRow } from '../../database/node-table.ts'
+import { readServerFacts } from '../../database/server-facts.ts'
 import type { Store } from '../../store/store.ts'
 import { VERSION } from '../../version.ts'
 import { type Finding, ok, skipped, toWorst, warning } from './finding.ts'

@@ -1,8 +1,8 @@
 import type { Config } from '../../config/config.ts'
 import { toConnectionWarning } from '../../context/connection-warnings.ts'
 import { steadyNow } from '../../contract/time.ts'
-import { readConnectionLimit } from '../../store/connection-limit.ts'
-import { readServerFacts, type ServerFacts } from '../../store/server-facts.ts'
+import { readConnectionLimit } from '../../database/connection-limit.ts'
+import { readServerFacts, type ServerFacts } from '../../database/server-facts.ts'
 import type { Store } from '../../store/store.ts'
 import { type Finding, failed, ok, skipped, toWorst, warning } from './finding.ts'
 

@@ -1,4 +1,4 @@
-import type { Payer } from '../../store/paid-calls.ts'
+import type { Payer } from '../../ledger/paid-calls.ts'
 import { runningNow } from '../../telemetry/running-clock.ts'
 import { SourceError } from '../source.ts'
 import { type BreakerState, createBreaker } from './breaker.ts'

@@ -1,6 +1,6 @@
 import { MINUTE_MS } from '../../contract/time.ts'
+import type { QueueClass } from '../../ledger/queue-rows.ts'
 import type { SourceAttempt } from '../../sources/search.ts'
-import type { QueueClass } from '../../store/queue-rows.ts'
 import type { Sources } from '../verification-deps.ts'
 
 /** How long a source that reached its spend cap is taken to be at it. */

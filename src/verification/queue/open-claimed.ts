@@ -1,4 +1,4 @@
-import type { Claimed } from '../../store/queue-rows.ts'
+import type { Claimed } from '../../ledger/queue-rows.ts'
 import type { IdType } from '../id-type.ts'
 import type { StoredResponse } from '../idempotency.ts'
 import { createVerification, type Verification } from '../verification.ts'

@@ -1,6 +1,6 @@
 import { steadyNow } from '../../contract/time.ts'
 import { AppError, ERRORS, type ErrorCode, toErrorBody } from '../../errors.ts'
-import type { Queued } from '../../store/queue-rows.ts'
+import type { Queued } from '../../ledger/queue-rows.ts'
 import type { StoredResponse } from '../idempotency.ts'
 import type { QueueDeps } from './queue-deps.ts'
 

@@ -1,9 +1,9 @@
 import type { NewEvent } from '../../contract/event.ts'
 import type { Keyring } from '../../crypto/keyring.ts'
 import type { Caller } from '../../keys/caller.ts'
-import type { QueueLimits } from '../../store/queue-change.ts'
-import type { Lane } from '../../store/queue-rows.ts'
-import type { QueueTable } from '../../store/queue-table.ts'
+import type { QueueLimits } from '../../ledger/queue-change.ts'
+import type { Lane } from '../../ledger/queue-rows.ts'
+import type { QueueTable } from '../../ledger/queue-table.ts'
 import type { QueuePace } from './pace.ts'
 import type { QueueSignals } from './queue-signals.ts'
 

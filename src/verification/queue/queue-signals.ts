@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import type { QueueTable } from '../../store/queue-table.ts'
+import type { QueueTable } from '../../ledger/queue-table.ts'
 
 /** Tells the worker and the waiting callers of this process that something has changed. */
 export type QueueSignals = {

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { QueueHead } from '../../store/queue-rows.ts'
+import type { QueueHead } from '../../ledger/queue-rows.ts'
 import { createTurns } from './turns.ts'
 
 const toHead = (lineage: string, values: Partial<QueueHead> = {}): QueueHead => ({

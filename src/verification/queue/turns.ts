@@ -1,5 +1,5 @@
-import type { Heads } from '../../store/queue-heads.ts'
-import type { QueueClass, QueueHead } from '../../store/queue-rows.ts'
+import type { Heads } from '../../ledger/queue-heads.ts'
+import type { QueueClass, QueueHead } from '../../ledger/queue-rows.ts'
 
 /** What is taken at once: up to `each` verifications of every one of these keys. */
 type Take = QueueClass & { readonly keys: readonly string[]; readonly each: number }

@@ -1,0 +1,158 @@
+import type { Mode } from '../contract/scope.ts'
+import type { Database, Row } from '../database/database.ts'
+import { toSharedNow } from '../database/database-clock.ts'
+import { endBatchRows } from './batch-end.ts'
+import { addToCounts, lockCounts, toCountName } from './queue-counts.ts'
+import type { NewQueued } from './queue-rows.ts'
+import { insertInside } from './queue-writes.ts'
+
+export type FeedOptions = {
+  /** Time between two rows of one key. */
+  readonly intervalMs: number
+  /** Rows are moved to the queue so long before they are due. */
+  readonly aheadMs: number
+  /** Rows of one key that may be in the queue. */
+  readonly mostQueued: number
+  /** How long a row may wait for its answer after it is due. */
+  readonly lifeMs: Readonly<Record<Mode, number>>
+}
+
+/** Held while rows are moved to the queue. */
+export const FEED_LOCK = 'feed batches'
+
+/** Few enough that no other write waits noticeably. */
+const ROWS_PER_STEP = 200
+
+/**
+ * Moves the next rows of a batch to the queue, or ends rows of a batch that was stopped. Returns how many rows; 0 when nothing
+ * is due. One process at a time does this.
+ */
+export async function feedBatches(inside: Database, options: FeedOptions, now: number): Promise<number> {
+  await inside.lock(FEED_LOCK)
+  const batch = await findNext(inside, options, now)
+  if (!batch) return 0
+  const counted = { lineage: batch.lineage, lane: 'batch' } as const
+  // In the order in which rows are ended: the counts, then the batch.
+  const queued = (await lockCounts(inside, [counted])).get(toCountName(counted)) ?? 0
+  if (!(await lockBatch(inside, batch))) return 0
+  if (batch.state === 'stopping') return endWaiting(inside, batch)
+  const dueRows = Math.ceil((batch.now + options.aheadMs - batch.startAt) / options.intervalMs)
+  const rows = await takeRows(inside, batch, Math.min(dueRows, options.mostQueued - queued))
+  if (rows.length === 0) return 0
+  await insertInside(
+    inside,
+    rows.map((row, index) => toQueued(batch, row, index, options)),
+    now,
+  )
+  await addToCounts(
+    inside,
+    rows.map(() => counted),
+    1,
+  )
+  await inside
+    .prepare(
+      `INSERT INTO batch_paces (lineage, paced_until) VALUES ($1, $2)
+       ON CONFLICT (lineage) DO UPDATE SET paced_until = excluded.paced_until`,
+    )
+    .run(batch.lineage, Math.round(batch.startAt + rows.length * options.intervalMs))
+  return rows.length
+}
+
+type NextBatch = {
+  readonly id: string
+  readonly keyId: string
+  readonly lineage: string
+  readonly mode: Mode
+  readonly state: string
+  readonly fedLine: number
+  readonly now: number
+  /** When its next row is due. */
+  readonly startAt: number
+}
+
+/** Keys take turns; of one key, the oldest batch comes first. */
+async function findNext(
+  inside: Database,
+  { aheadMs, mostQueued }: FeedOptions,
+  now: number,
+): Promise<NextBatch | undefined> {
+  const at = toSharedNow(inside, '$1')
+  const row = await inside
+    .prepare(
+      `SELECT batches.id, key_id, batches.lineage, mode, state, fed_line, ${at} AS now,
+         COALESCE(paced_until, 0) AS paced_until
+       FROM batches LEFT JOIN batch_paces ON batch_paces.lineage = batches.lineage
+         LEFT JOIN queue_counts ON queue_counts.lineage = batches.lineage AND lane = 'batch'
+       WHERE ended_at IS NULL AND fed < total - refused AND (state = 'stopping'
+         OR (state = 'running' AND COALESCE(paced_until, 0) < ${at} + $2 AND COALESCE(pending, 0) < $3))
+       ORDER BY CASE state WHEN 'stopping' THEN 0 ELSE 1 END, COALESCE(paced_until, 0), accepted_at, batches.id LIMIT 1`,
+    )
+    .get(now, aheadMs, mostQueued)
+  return row && toNextBatch(row)
+}
+
+const toNextBatch = (row: Row): NextBatch => ({
+  id: String(row.id),
+  keyId: String(row.key_id),
+  lineage: String(row.lineage),
+  mode: row.mode as Mode,
+  state: String(row.state),
+  fedLine: Number(row.fed_line),
+  now: Number(row.now),
+  startAt: Math.max(Number(row.paced_until), Number(row.now)),
+})
+
+/** False when the batch was stopped meanwhile, which is done before its rows in the queue are cancelled. */
+async function lockBatch(inside: Database, { id, state }: NextBatch): Promise<boolean> {
+  const lock = inside.dialect === 'postgres' ? 'FOR UPDATE' : ''
+  const row = await inside.prepare(`SELECT state FROM batches WHERE id = $1 ${lock}`).get(id)
+  return row?.state === state
+}
+
+/** The next rows. They are in the queue from now on, so that their questions are not needed here any more. */
+async function takeRows(inside: Database, { id, fedLine }: NextBatch, most: number): Promise<Row[]> {
+  const rows = await inside
+    .prepare(
+      `SELECT line, reference, operation, subject, question FROM batch_rows
+       WHERE batch = $1 AND line > $2 AND question IS NOT NULL ORDER BY line LIMIT $3`,
+    )
+    .all(id, fedLine, Math.max(0, Math.min(most, ROWS_PER_STEP)))
+  const last = rows.at(-1)
+  if (!last) return []
+  await inside
+    .prepare('UPDATE batch_rows SET question = NULL WHERE batch = $1 AND line > $2 AND line <= $3')
+    .run(id, fedLine, Number(last.line))
+  await inside
+    .prepare('UPDATE batches SET fed = fed + $2, fed_line = $3 WHERE id = $1')
+    .run(id, rows.length, Number(last.line))
+  return rows
+}
+
+function toQueued(
+  { id, keyId, lineage, mode, now, startAt }: NextBatch,
+  { reference, operation, subject, question }: Row,
+  index: number,
+  { intervalMs, lifeMs }: FeedOptions,
+): NewQueued {
+  const delayMs = Math.round(startAt - now + index * intervalMs)
+  return {
+    reference: String(reference),
+    keyId,
+    lineage,
+    mode,
+    operation: String(operation),
+    subject: subject as Uint8Array,
+    lane: 'batch',
+    batch: id,
+    delayMs,
+    lifeMs: delayMs + lifeMs[mode],
+    question: question as Uint8Array,
+  }
+}
+
+/** Rows of a stopped batch that were not moved yet. */
+async function endWaiting(inside: Database, batch: NextBatch): Promise<number> {
+  const rows = await takeRows(inside, batch, ROWS_PER_STEP)
+  await endBatchRows(inside, batch.id, 'cancelled', rows.length)
+  return rows.length
+}

@@ -1,0 +1,141 @@
+import type { Database } from '../database/database.ts'
+import { deleteSome } from '../database/delete-some.ts'
+import { createKnownPeople, type KnownPeople } from './known-people.ts'
+
+/**
+ * Limits on guessing: failed matches of one number, and distinct people that a key asks about in a day. Subjects are keyed
+ * hashes. A guess is counted as failed before the sources are asked, and withdrawn when it turns out to be correct.
+ */
+export type GuessTable = {
+  /** Counts a guess against both limits, or against none. Exact under concurrency. */
+  readonly admit: (guess: Guess) => Promise<Admitted>
+  /** What `admit` would answer, as far as is known now. Counts nothing. */
+  readonly check: (guess: Omit<Guess, 'id' | 'at'>) => Promise<Admitted>
+  /** Removes a guess that was correct. */
+  readonly withdraw: (subject: Uint8Array, id: string) => Promise<void>
+  /** Keeps a guess that failed. It can no longer be withdrawn. */
+  readonly confirm: (subject: Uint8Array, id: string) => Promise<void>
+  /** Removes the guesses that were neither confirmed nor withdrawn, because the process that counted them died. */
+  readonly withdrawAll: (idPrefix: string) => Promise<void>
+  /** Deletes the failed guesses about a person, of all keys; those under way stay. Resolves to their number. */
+  readonly unlock: (subject: Uint8Array) => Promise<number>
+  /** Deletes some of what is outside the limits' time windows; see delete-some.ts. */
+  readonly forget: (failuresBefore: number, daysBefore: number) => Promise<number>
+}
+
+export type Guess = {
+  /** By which it is withdrawn or confirmed. */
+  readonly id: string
+  readonly subject: Uint8Array
+  readonly keyId: string
+  readonly at: number
+  /** Failures at or before this time do not count. */
+  readonly since: number
+  readonly mostByKey: number
+  readonly mostByAll: number
+  readonly day: number
+  /** Distinct people that the key may ask about on that day. */
+  readonly most: number
+}
+
+type Admitted = 'admitted' | 'too_many_attempts' | 'quota_exceeded'
+
+const COUNT = `SELECT COUNT(*) AS by_all, COALESCE(SUM(CASE WHEN key_id = $2 THEN 1 ELSE 0 END), 0) AS by_key
+  FROM attempts WHERE subject = $1 AND at > $3`
+
+/** Held in PostgreSQL while guesses about a person are counted: see migrations 6 and 18. */
+export const toPersonLock = (subject: Uint8Array) => `attempts:${Buffer.from(subject).toString('hex')}`
+
+/** PostgreSQL does it in one round trip. See migration 6. */
+const ADMIT_GUESS = 'SELECT admit_guess($1, $2, $3, $4, $5, $6, $7, $8, $9) AS admitted'
+
+export function createGuessTable(database: Database): GuessTable {
+  const knownPeople = database.sync && createKnownPeople(database.sync)
+  const admitGuess = database.dialect === 'postgres' ? database.prepare(ADMIT_GUESS) : undefined
+  return {
+    admit: async (guess) => {
+      if (knownPeople) return database.transaction((inside) => admitInside(inside, knownPeople, guess))
+      const { id, subject, keyId, at, since, mostByKey, mostByAll, day, most } = guess
+      const row = await admitGuess?.get(subject, keyId, id, at, since, mostByKey, mostByAll, day, most)
+      return row?.admitted as Admitted
+    },
+    check: (guess) => database.transaction((inside) => check(inside, knownPeople, guess)),
+    withdraw: async (subject, id) => {
+      await database.prepare('DELETE FROM attempts WHERE subject = $1 AND id = $2').run(subject, id)
+    },
+    confirm: async (subject, id) => {
+      await database.prepare('UPDATE attempts SET id = NULL WHERE subject = $1 AND id = $2').run(subject, id)
+    },
+    withdrawAll: async (idPrefix) => {
+      await database.prepare('DELETE FROM attempts WHERE id LIKE $1').run(`${idPrefix}%`)
+    },
+    unlock: (subject) =>
+      database.prepare('DELETE FROM attempts WHERE subject = $1 AND id IS NULL').run(subject),
+    forget: async (failuresBefore, daysBefore) => {
+      const attempts = await deleteSome(database, 'attempts', 'at < $1', failuresBefore)
+      const people = await deleteSome(database, 'key_subjects', 'day < $1', daysBefore)
+      const days = await deleteSome(database, 'key_days', 'day < $1', daysBefore)
+      return Math.max(attempts, people, days)
+    },
+  }
+}
+
+async function check(
+  inside: Database,
+  knownPeople: KnownPeople | undefined,
+  guess: Omit<Guess, 'id' | 'at'>,
+): Promise<Admitted> {
+  if (await isAtLimit(inside, guess)) return 'too_many_attempts'
+  if ((await countPeople(inside, guess)) < guess.most) return 'admitted'
+  return (await isKnown(inside, knownPeople, guess)) ? 'admitted' : 'quota_exceeded'
+}
+
+async function isKnown(
+  inside: Database,
+  knownPeople: KnownPeople | undefined,
+  { keyId, day, subject }: Pick<Guess, 'keyId' | 'day' | 'subject'>,
+): Promise<boolean> {
+  if (knownPeople) {
+    knownPeople.refresh(day)
+    return knownPeople.has(keyId, Buffer.from(subject).toString('hex'))
+  }
+  const known = inside.prepare('SELECT 1 FROM key_subjects WHERE key_id = $1 AND day = $2 AND subject = $3')
+  return (await known.get(keyId, day, subject)) !== undefined
+}
+
+async function countPeople(inside: Database, { keyId, day }: Pick<Guess, 'keyId' | 'day'>): Promise<number> {
+  const row = await inside
+    .prepare('SELECT subjects FROM key_days WHERE key_id = $1 AND day = $2')
+    .get(keyId, day)
+  return Number(row?.subjects ?? 0)
+}
+
+/** In SQLite, which has one writer at a time: no lock is needed. */
+async function admitInside(inside: Database, knownPeople: KnownPeople, guess: Guess): Promise<Admitted> {
+  const { id, subject, keyId, at } = guess
+  if (await isAtLimit(inside, guess)) return 'too_many_attempts'
+  if (!(await admitSubject(inside, knownPeople, guess))) return 'quota_exceeded'
+  await inside
+    .prepare('INSERT INTO attempts (subject, key_id, at, id) VALUES ($1, $2, $3, $4)')
+    .run(subject, keyId, at, id)
+  return 'admitted'
+}
+
+async function isAtLimit(
+  inside: Database,
+  { subject, keyId, since, mostByKey, mostByAll }: Omit<Guess, 'id' | 'at'>,
+): Promise<boolean> {
+  const row = await inside.prepare(COUNT).get(subject, keyId, since)
+  return Number(row?.by_key ?? 0) >= mostByKey || Number(row?.by_all ?? 0) >= mostByAll
+}
+
+async function admitSubject(
+  inside: Database,
+  knownPeople: KnownPeople,
+  { keyId, day, subject, most }: Guess,
+): Promise<boolean> {
+  if (await isKnown(inside, knownPeople, { keyId, day, subject })) return true
+  if ((await countPeople(inside, { keyId, day })) >= most) return false
+  knownPeople.add(keyId, new Set([Buffer.from(subject).toString('hex')]))
+  return true
+}

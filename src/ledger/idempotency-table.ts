@@ -1,0 +1,142 @@
+import { DAY_MS } from '../contract/time.ts'
+import type { Database, Row } from '../database/database.ts'
+import { toSharedNow } from '../database/database-clock.ts'
+import { deleteSome } from '../database/delete-some.ts'
+import { HEARTBEATS } from '../database/node-table.ts'
+
+/** How long an Idempotency-Key is known after its response, whatever else is kept. */
+export const STORED_MS = DAY_MS
+
+/** One use of an Idempotency-Key. Only a keyed hash of the key is stored. */
+type Claim = {
+  readonly keyId: string
+  readonly operation: string
+  readonly name: Uint8Array
+  /** Keyed hash of the request: the same key with another request is a client error. */
+  readonly fingerprint: Uint8Array
+  /** Keyed hash of the person's number, by which an erasure finds the response. Null: the response names the person. */
+  readonly subject: Uint8Array | null
+  readonly owner: string
+  /** By the clock of the process, which only SQLite uses: leases run on the clock that all nodes share. */
+  readonly now: number
+  readonly leaseMs: number
+  readonly expiresAt: number
+}
+
+/** Which claim, and by which request. */
+export type ClaimId = Pick<Claim, 'keyId' | 'operation' | 'name' | 'owner'>
+
+type ClaimResult =
+  | {
+      readonly state: 'claimed'
+      /** Paid calls made under the same key so far. */
+      readonly paidCalls: number
+      /** Error code of the last one. */
+      readonly lastFailure: string | null
+    }
+  /** `owner` of the claim in progress, if it has not ended meanwhile. */
+  | { readonly state: 'running'; readonly owner?: string }
+  | { readonly state: 'reused' }
+  | { readonly state: 'done'; readonly sealed: Uint8Array }
+
+export type IdempotencyTable = {
+  /** Of many concurrent requests with the same key, one gets the claim. */
+  readonly claim: (claim: Claim) => Promise<ClaimResult>
+  /** Gives up a claim without a response. After a paid call the row stays, with its count and its last failure. */
+  readonly release: (claim: ClaimId, failure: string | null) => Promise<void>
+  /** Deletes some of what has expired; see delete-some.ts. */
+  readonly forget: (now: number) => Promise<number>
+}
+
+/** A lease that ends this much too late was taken while a clock was ahead, or by a version before 0.3. */
+const MAX_CLOCK_SKEW_MS = 600_000
+
+const SAME = 'key_id = $1 AND operation = $2 AND name = $3'
+const MINE = `${SAME} AND owner = $4 AND sealed IS NULL`
+/** A running request keeps its row after it expires. */
+const toOver = (now: string) => `expires_at <= ${now} AND (sealed IS NOT NULL OR lease_until <= ${now})`
+
+/**
+ * The process that owns the claim has sent heartbeats, and sends none any more. One that has no row may be of a version
+ * without heartbeats: its lease decides.
+ */
+const toOwnerIsDead = (now: string) => `EXISTS (SELECT 1 FROM nodes
+  WHERE substr(idempotency.owner, 1, length(nodes.owner) + 1) = nodes.owner || ':'
+    AND nodes.seen_at <= ${now} - ${HEARTBEATS.postgres.deadMs})`
+
+export function createIdempotencyTable(database: Database): IdempotencyTable {
+  return {
+    claim: (claim) => database.transaction((inside) => claimInside(inside, claim)),
+    release: (claim, failure) => database.transaction((inside) => releaseInside(inside, claim, failure)),
+    forget: (now) => deleteSome(database, 'idempotency', toOver(toSharedNow(database, '$1')), now),
+  }
+}
+
+async function claimInside(inside: Database, claim: Claim): Promise<ClaimResult> {
+  const { keyId, operation, name, fingerprint, subject, owner, now, leaseMs, expiresAt } = claim
+  await inside
+    .prepare(
+      `DELETE FROM idempotency WHERE ${toOver(toSharedNow(inside, '$1'))} AND key_id = $2 AND operation = $3 AND name = $4`,
+    )
+    .run(now, keyId, operation, name)
+  const inserted = await inside
+    .prepare(
+      `INSERT INTO idempotency (key_id, operation, name, fingerprint, subject, owner, lease_until, expires_at)
+       VALUES ($1, $2, $3, $4, $5, $6, ${toSharedNow(inside, '$7')} + CAST($8 AS BIGINT), $9) ON CONFLICT (key_id, operation, name) DO NOTHING`,
+    )
+    .run(keyId, operation, name, fingerprint, subject, owner, now, leaseMs, expiresAt)
+  if (inserted > 0) return { state: 'claimed', paidCalls: 0, lastFailure: null }
+  const row = await inside
+    .prepare(`SELECT fingerprint, sealed, owner FROM idempotency WHERE ${SAME}`)
+    .get(keyId, operation, name)
+  if (!row) return { state: 'running' }
+  if (!Buffer.from(row.fingerprint as Uint8Array).equals(fingerprint)) return { state: 'reused' }
+  if (row.sealed !== null) return { state: 'done', sealed: row.sealed as Uint8Array }
+  return (await takeOver(inside, claim)) ?? { state: 'running', owner: String(row.owner) }
+}
+
+/**
+ * After the lease of an owner that failed, or as soon as its process is known to be dead, the next request takes the claim
+ * over; the expiry stays. An owner that was only slow cannot store its response afterwards, nor make another paid call.
+ * Undefined while it is still running.
+ */
+async function takeOver(
+  inside: Database,
+  { keyId, operation, name, subject, owner, leaseMs, now: processNow }: Claim,
+): Promise<ClaimResult | undefined> {
+  const now = toSharedNow(inside, '$5')
+  const end = `${now} + CAST($6 AS BIGINT)`
+  // Workers on SQLite send few heartbeats: the lease ends first.
+  const isDead = inside.dialect === 'postgres' ? `OR ${toOwnerIsDead(now)}` : ''
+  const taken: Row | undefined = await inside
+    .prepare(
+      `UPDATE idempotency SET owner = $4, lease_until = ${end}, subject = $7
+       WHERE ${SAME} AND sealed IS NULL
+         AND (lease_until <= ${now} OR lease_until > ${end} + ${MAX_CLOCK_SKEW_MS} ${isDead})
+       RETURNING paid_calls, last_failure`,
+    )
+    .get(keyId, operation, name, owner, processNow, leaseMs, subject)
+  return (
+    taken && {
+      state: 'claimed',
+      paidCalls: Number(taken.paid_calls),
+      lastFailure: taken.last_failure as string | null,
+    }
+  )
+}
+
+async function releaseInside(
+  inside: Database,
+  { keyId, operation, name, owner }: ClaimId,
+  failure: string | null,
+): Promise<void> {
+  const removed = await inside
+    .prepare(`DELETE FROM idempotency WHERE ${MINE} AND paid_calls = 0`)
+    .run(keyId, operation, name, owner)
+  if (removed > 0) return
+  await inside
+    .prepare(
+      `UPDATE idempotency SET lease_until = 0, last_failure = COALESCE($5, last_failure) WHERE ${MINE}`,
+    )
+    .run(keyId, operation, name, owner, failure)
+}

@@ -1,0 +1,172 @@
+import type { Database } from '../database/database.ts'
+import { type BatchLock, lockBatches, toBatchId, writeBatchChange } from './batch-change.ts'
+import type { Refused } from './commit-check.ts'
+import { complete, holdsClaim } from './completion.ts'
+import type {
+  BatchChange,
+  Cancel,
+  Enqueue,
+  Finish,
+  QueueBatch,
+  QueueChange,
+  QueueLimits,
+  QueueRefusal,
+  Retry,
+} from './queue-change.ts'
+import { addToCounts, countLane, lockCounts, toCountName } from './queue-counts.ts'
+import type { Lane, NewQueued } from './queue-rows.ts'
+import {
+  type Ending,
+  finishInside,
+  type Held,
+  insertInside,
+  lockRows,
+  type QueueRow,
+  retryInside,
+} from './queue-writes.ts'
+
+/** Adds all rows in a transaction, or none. */
+export async function enqueueInside(
+  inside: Database,
+  rows: readonly NewQueued[],
+  limits: QueueLimits,
+  now: number,
+): Promise<'queued' | 'full'> {
+  const changes = rows.map((row, index) => [index, { kind: 'enqueue', row, limits }] as const)
+  const { refused, write } = await planQueueChanges(inside, { now, changes })
+  if (refused.length > 0) return 'full'
+  await write()
+  return 'queued'
+}
+
+type Plan = { readonly refused: Refused<QueueRefusal>; readonly write: () => Promise<void> }
+
+/**
+ * Decides on all changes in their order, as if they came one by one. They are made by `write`, in the same transaction, if none
+ * is refused.
+ */
+export async function planQueueChanges(inside: Database, { now, changes }: QueueBatch): Promise<Plan> {
+  const all = changes.map(([, change]) => change)
+  const rows = await lockRows(inside, all.filter(isHeld), now)
+  const added = all.flatMap((change) => (change.kind === 'enqueue' ? [change.row] : []))
+  const counts = await lockCounts(inside, [...added, ...rows.values()])
+  const room = await countRoom(inside, added, counts)
+  const batches = await lockBatches(inside, all.filter(isOfBatch), rows.values())
+  const refused: [number, QueueRefusal][] = []
+  const held: Held[] = []
+  for (const [position, change] of changes) {
+    const refusal = isHeld(change)
+      ? hold(rows, held, change)
+      : isOfBatch(change)
+        ? changeBatch(batches, change)
+        : await admit(inside, room, change)
+    if (refusal) refused.push([position, refusal])
+    else if (isHeld(change) && change.kind !== 'retry') room.add(held.at(-1)?.row, -1)
+  }
+  const enqueued = all.filter((change) => change.kind === 'enqueue')
+  const write = async () => {
+    await writeAll(inside, enqueued, held, now)
+    for (const change of all.filter(isOfBatch)) await writeBatchChange(inside, change, now)
+  }
+  return { refused, write }
+}
+
+const isHeld = (change: QueueChange): change is Finish | Retry | Cancel =>
+  change.kind === 'finish' || change.kind === 'retry' || change.kind === 'cancel'
+
+const isOfBatch = (change: QueueChange): change is BatchChange =>
+  change.kind === 'accept_batch' || change.kind === 'stop_batch'
+
+/** A batch can be accepted once, by the process that receives it, and stopped once. */
+function changeBatch(batches: Map<string, BatchLock>, change: BatchChange): QueueRefusal | undefined {
+  const id = toBatchId(change)
+  const found = batches.get(id)
+  const mayChange =
+    change.kind === 'accept_batch'
+      ? found?.state === 'receiving' && found.owner === change.batch.owner
+      : found?.state === 'running'
+  batches.delete(id)
+  return mayChange ? undefined : 'lease_lost'
+}
+
+/** Refuses a change without the right to the row. One that is refused leaves the row as it is for the changes after it. */
+function hold(rows: Map<string, QueueRow>, held: Held[], change: Held['change']): QueueRefusal | undefined {
+  const row = rows.get(change.reference)
+  if (!row?.isOpen) return 'lease_lost'
+  const mayChange =
+    change.kind === 'cancel'
+      ? row.lineage === change.lineage && row.isFree
+      : row.lease !== null && row.lease === change.lease
+  if (!mayChange) return 'lease_lost'
+  held.push({ change, row })
+  rows.set(change.reference, { ...row, lease: null, isFree: true, isOpen: change.kind === 'retry' })
+  return undefined
+}
+
+type Room = Awaited<ReturnType<typeof countRoom>>
+
+/** The pending verifications by key and in all, with those that the changes before in the same commit add and end. */
+async function countRoom(
+  inside: Database,
+  added: readonly NewQueued[],
+  counted: ReadonlyMap<string, number>,
+) {
+  const counts = new Map(counted)
+  const lanes = new Map<Lane, number>()
+  for (const { lane } of added) if (!lanes.has(lane)) lanes.set(lane, await countLane(inside, lane))
+  return {
+    read: (row: NewQueued) => ({
+      ofKey: counts.get(toCountName(row)) ?? 0,
+      ofLane: lanes.get(row.lane) ?? 0,
+    }),
+    add: (row: Pick<NewQueued, 'lineage' | 'lane'> | undefined, change: 1 | -1) => {
+      if (!row) return
+      const name = toCountName(row)
+      counts.set(name, (counts.get(name) ?? 0) + change)
+      lanes.set(row.lane, (lanes.get(row.lane) ?? 0) + change)
+    },
+  }
+}
+
+async function admit(
+  inside: Database,
+  room: Room,
+  { row, limits, completion }: Enqueue,
+): Promise<QueueRefusal | undefined> {
+  const { ofKey, ofLane } = room.read(row)
+  if (ofKey >= limits.perKey || ofLane >= limits.all) return 'queue_full'
+  if (completion && !(await holdsClaim(inside, completion.claim))) return 'lease_lost'
+  room.add(row, 1)
+  return undefined
+}
+
+async function writeAll(
+  inside: Database,
+  enqueued: readonly Enqueue[],
+  held: readonly Held[],
+  now: number,
+): Promise<void> {
+  const rows = enqueued.map(({ row }) => row)
+  // Of one verification, an end can follow the end of an attempt, and nothing follows its end.
+  const [retried, ended] = [held.filter(isRetry), held.filter((each) => !isRetry(each))]
+  if (rows.length > 0) await insertInside(inside, rows, now)
+  if (retried.length > 0) await retryInside(inside, retried, now)
+  if (ended.length > 0) await finishInside(inside, ended.map(toEnding), now)
+  await addToCounts(inside, rows, 1)
+  await complete(
+    inside,
+    enqueued.flatMap(({ completion }) => completion ?? []),
+  )
+}
+
+const isRetry = (held: Held): held is Held & { readonly change: Retry } => held.change.kind === 'retry'
+
+const toEnding = ({ row, change }: Held): Ending => ({
+  row,
+  finish: change.kind === 'cancel' ? toFinish(change) : (change as Finish),
+})
+
+const toFinish = ({ reference, keepMs }: Cancel): Finish => ({
+  ...{ kind: 'finish', state: 'cancelled', outcome: 'cancelled', lease: '' },
+  ...{ reference, keepMs, answer: undefined, stored: undefined },
+})

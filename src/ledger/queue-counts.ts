@@ -1,0 +1,70 @@
+import type { Database } from '../database/database.ts'
+import { type Lane, packValues, toUnpack } from './queue-rows.ts'
+
+/** The pending verifications of a key in one lane. */
+export type QueueCount = { readonly lineage: string; readonly lane: Lane; readonly pending: number }
+
+type Counted = Pick<QueueCount, 'lineage' | 'lane'>
+
+export const toCountName = ({ lineage, lane }: Counted) => `${lineage} ${lane}`
+
+/** By `toCountName`. In PostgreSQL the counts stay locked until the end of the transaction, so they are taken in one order. */
+export async function lockCounts(
+  inside: Database,
+  counted: readonly Counted[],
+): Promise<ReadonlyMap<string, number>> {
+  if (counted.length === 0) return new Map()
+  const { rows, text } = toUnpack(inside)
+  const names = new Map(counted.map((each) => [toCountName(each), each]))
+  const packed = packValues([...names.keys()].sort().map((name) => toPair(names.get(name) as Counted)))
+  await inside
+    .prepare(
+      `INSERT INTO queue_counts (lineage, lane, pending) SELECT ${text(0)}, ${text(1)}, 0 FROM ${rows('$1')}
+       WHERE true ON CONFLICT (lineage, lane) DO NOTHING`,
+    )
+    .run(packed)
+  const lock = inside.dialect === 'postgres' ? 'FOR UPDATE OF counts' : ''
+  const found = await inside
+    .prepare(
+      `SELECT counts.lineage, counts.lane, counts.pending FROM ${rows('$1')} JOIN queue_counts AS counts
+         ON counts.lineage = ${text(0)} AND counts.lane = ${text(1)} ORDER BY 1, 2 ${lock}`,
+    )
+    .all(packed)
+  return new Map(
+    found.map(({ lineage, lane, pending }) => [
+      toCountName({ lineage: String(lineage), lane: lane as Lane }),
+      Number(pending),
+    ]),
+  )
+}
+
+const toPair = ({ lineage, lane }: Counted) => [lineage, lane]
+
+/** All pending verifications of a lane. There is one row for each key, so this is quick however long the queue is. */
+export async function countLane(inside: Database, lane: Lane): Promise<number> {
+  const row = await inside
+    .prepare('SELECT COALESCE(SUM(pending), 0) AS pending FROM queue_counts WHERE lane = $1')
+    .get(lane)
+  return Number(row?.pending)
+}
+
+/** Each row counts once for its key. */
+export async function addToCounts(
+  inside: Database,
+  counted: readonly Counted[],
+  change: 1 | -1,
+): Promise<void> {
+  const changes = new Map<string, readonly [string, string, number]>()
+  for (const each of counted) {
+    const before = changes.get(toCountName(each))?.[2] ?? 0
+    changes.set(toCountName(each), [each.lineage, each.lane, before + change])
+  }
+  if (changes.size === 0) return
+  const { rows, text, number } = toUnpack(inside)
+  await inside
+    .prepare(
+      `UPDATE queue_counts AS counts SET pending = counts.pending + ${number(2)} FROM ${rows('$1')}
+       WHERE counts.lineage = ${text(0)} AND counts.lane = ${text(1)}`,
+    )
+    .run(packValues([...changes.values()]))
+}

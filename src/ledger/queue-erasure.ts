@@ -1,0 +1,64 @@
+import type { Database } from '../database/database.ts'
+import { lockCounts } from './queue-counts.ts'
+import { type QueueEnd, recordEnds } from './queue-ends.ts'
+import { packValues, toUnpack } from './queue-rows.ts'
+
+/** A verification that an erasure has ended. */
+export type EndedQueued = {
+  readonly reference: string
+  readonly keyId: string
+  readonly mode: string
+  readonly operation: string
+}
+
+/** By the indexes on the expiry and the subject: see migration 29. */
+const PENDING = 'due_at IS NOT NULL AND expires_at >= 0 AND subject = $1'
+const ANSWERED = 'due_at IS NULL AND expires_at >= 0 AND subject = $1 AND answer IS NOT NULL'
+
+export async function countQueued(database: Database, subject: Uint8Array): Promise<number> {
+  const count = async (where: string) => {
+    const row = await database
+      .prepare(`SELECT COUNT(*) AS found FROM queued_verifications WHERE ${where}`)
+      .get(subject)
+    return Number(row?.found)
+  }
+  return (await count(PENDING)) + (await count(ANSWERED))
+}
+
+/** Erases questions and answers about a person. An attempt that runs loses its lease, so its answer is not stored. */
+export async function eraseQueued(
+  inside: Database,
+  subject: Uint8Array,
+): Promise<{ readonly queued: number; readonly ended: readonly EndedQueued[] }> {
+  const lock = inside.dialect === 'postgres' ? 'FOR UPDATE' : ''
+  const pending = await inside
+    .prepare(
+      `SELECT reference, key_id, lineage, mode, operation, lane, batch FROM queued_verifications
+       WHERE ${PENDING} ORDER BY reference ${lock}`,
+    )
+    .all(subject)
+  const ends = pending.map((row) => ({ ...row, outcome: 'erased' }) as unknown as QueueEnd)
+  await lockCounts(inside, ends)
+  const { rows, text } = toUnpack(inside)
+  await inside
+    .prepare(
+      `UPDATE queued_verifications AS queued SET state = 'gone', outcome = 'erased', question = NULL, due_at = NULL, lease = NULL
+       FROM ${rows('$1')} WHERE queued.reference = ${text(0)}`,
+    )
+    .run(packValues(pending.map(({ reference }) => [String(reference)])))
+  await recordEnds(inside, ends)
+  const answered = await eraseAnswered(inside, subject)
+  const ended = pending.map((row) => ({
+    reference: String(row.reference),
+    keyId: String(row.key_id),
+    mode: String(row.mode),
+    operation: String(row.operation),
+  }))
+  return { queued: pending.length + answered, ended }
+}
+
+/** Returns how many answers there were. */
+export const eraseAnswered = (inside: Database, subject: Uint8Array): Promise<number> =>
+  inside
+    .prepare(`UPDATE queued_verifications SET state = 'gone', answer = NULL WHERE ${ANSWERED}`)
+    .run(subject)

@@ -1,0 +1,145 @@
+import type { Mode } from '../contract/scope.ts'
+import type { Database, Row } from '../database/database.ts'
+
+/** Batches have a lane of their own, so that they never delay single verifications. */
+export type Lane = 'single' | 'batch'
+
+/** Verifications that wait for the same sources. */
+export type QueueClass = { readonly lane: Lane; readonly mode: Mode; readonly operation: string }
+
+/** The first verification of a key in one class. */
+export type QueueHead = QueueClass & {
+  readonly lineage: string
+  /** Time until it is due; 0 or less when it is. */
+  readonly dueMs: number
+}
+
+/** `gone`: the answer is no longer kept. */
+type QueueState = 'pending' | 'answered' | 'expired' | 'cancelled' | 'gone'
+
+/** A verification that will be answered later. Times are durations: the clock is that of the database. */
+export type NewQueued = QueueClass & {
+  readonly reference: string
+  readonly keyId: string
+  readonly lineage: string
+  /** Keyed hash of the number, by which an erasure finds it. */
+  readonly subject: Uint8Array
+  /** Only in the lane of batches. */
+  readonly batch?: string | undefined
+  readonly delayMs: number
+  /** It expires when it is not answered within this time. */
+  readonly lifeMs: number
+  /** Paid calls that were made for it before. */
+  readonly paidCalls?: number | undefined
+  /** Keyed hash of its Idempotency-Key. */
+  readonly idempotency?: Uint8Array | undefined
+  /** Sealed. */
+  readonly question: Uint8Array
+}
+
+/** The right to work on a verification. It ends when another process takes the verification after the end of the lease. */
+export type Lease = { readonly reference: string; readonly lease: string }
+
+/** A verification under a lease. */
+export type Claimed = Lease &
+  QueueClass & {
+    readonly keyId: string
+    readonly lineage: string
+    readonly subject: Uint8Array
+    readonly batch: string | undefined
+    /** Attempts that failed. */
+    readonly attempts: number
+    readonly paidCalls: number
+    /** Time until it expires; 0 or less when that is due. */
+    readonly lifeMs: number
+    readonly idempotency: Uint8Array | undefined
+    readonly question: Uint8Array
+  }
+
+/** A verification as its caller sees it. */
+export type Queued = {
+  readonly reference: string
+  readonly keyId: string
+  readonly mode: Mode
+  readonly operation: string
+  readonly subject: Uint8Array
+  readonly state: QueueState
+  /** Of a verification that was answered. */
+  readonly outcome: string | undefined
+  readonly isRunning: boolean
+  /** Time until the next attempt; 0 or less when it is due. Undefined when the verification has ended. */
+  readonly dueMs: number | undefined
+  /** Sealed. Undefined unless it was answered. */
+  readonly answer: Uint8Array | undefined
+}
+
+const CLASS_COLUMNS = 'lane, mode, operation'
+export const CLAIMED_COLUMNS = `reference, lease, ${CLASS_COLUMNS}, key_id, lineage, subject, batch, attempts, paid_calls,
+  idempotency, question`
+
+/** `now` and the end of an answer are SQL. An answer is gone as soon as its time is over, also before it is deleted. */
+export const toQueuedColumns = (
+  now: string,
+  keptUntil = 'expires_at',
+) => `reference, key_id, mode, operation, subject, outcome,
+  CASE WHEN due_at IS NULL AND ${keptUntil} <= ${now} THEN 'gone' ELSE state END AS state,
+  CASE WHEN due_at IS NULL AND ${keptUntil} <= ${now} THEN NULL ELSE answer END AS answer,
+  CASE WHEN lease IS NOT NULL AND due_at > ${now} THEN 1 ELSE 0 END AS is_running,
+  due_at - ${now} AS due_ms`
+
+export const toClaimed = (row: Row): Claimed => ({
+  ...toClass(row),
+  reference: String(row.reference),
+  lease: String(row.lease),
+  keyId: String(row.key_id),
+  lineage: String(row.lineage),
+  subject: row.subject as Uint8Array,
+  batch: toOptional(row.batch, String),
+  attempts: Number(row.attempts),
+  paidCalls: Number(row.paid_calls),
+  lifeMs: Number(row.life_ms),
+  idempotency: toOptional(row.idempotency, (bytes) => bytes as Uint8Array),
+  question: row.question as Uint8Array,
+})
+
+export const toClass = (row: Row): QueueClass => ({
+  lane: row.lane as Lane,
+  mode: row.mode as Mode,
+  operation: String(row.operation),
+})
+
+export const toQueued = (row: Row): Queued => ({
+  reference: String(row.reference),
+  keyId: String(row.key_id),
+  mode: row.mode as Mode,
+  operation: String(row.operation),
+  subject: row.subject as Uint8Array,
+  state: row.state as QueueState,
+  outcome: toOptional(row.outcome, String),
+  isRunning: Number(row.is_running) === 1,
+  dueMs: toOptional(row.due_ms, Number),
+  answer: toOptional(row.answer, (bytes) => bytes as Uint8Array),
+})
+
+const toOptional = <T>(value: unknown, read: (value: unknown) => T): T | undefined =>
+  value === null || value === undefined ? undefined : read(value)
+
+/** Many rows as one parameter: one statement and one round trip. Bytes are in hex. */
+export const packValues = (rows: readonly (readonly (string | number | Uint8Array | null)[])[]) =>
+  JSON.stringify(
+    rows.map((values) =>
+      values.map((value) => (value instanceof Uint8Array ? Buffer.from(value).toString('hex') : value)),
+    ),
+  )
+
+/** SQL to read packed values: a list of rows, and the columns of one by position. */
+export const toUnpack = ({ dialect }: Pick<Database, 'dialect'>) => ({
+  rows: (parameter: string) =>
+    dialect === 'postgres'
+      ? `jsonb_array_elements(${parameter}::jsonb) WITH ORDINALITY AS packed(value, position)`
+      : `json_each(${parameter}) AS packed`,
+  text: (index: number) => `packed.value->>${index}`,
+  number: (index: number) => `CAST(packed.value->>${index} AS BIGINT)`,
+  bytes: (index: number) =>
+    dialect === 'postgres' ? `decode(packed.value->>${index}, 'hex')` : `unhex(packed.value->>${index})`,
+})

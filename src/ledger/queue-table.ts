@@ -1,0 +1,199 @@
+import { DAY_MS } from '../contract/time.ts'
+import type { Database } from '../database/database.ts'
+import { toSharedNow } from '../database/database-clock.ts'
+import { deleteSome, ROWS_PER_STEP } from '../database/delete-some.ts'
+import { enqueueInside } from './plan-queue-changes.ts'
+import type { QueueLimits } from './queue-change.ts'
+import type { QueueCount } from './queue-counts.ts'
+import { createFindLate, createListHeads, type ListHeads } from './queue-heads.ts'
+import {
+  CLAIMED_COLUMNS,
+  type Claimed,
+  type Lane,
+  type Lease,
+  type NewQueued,
+  packValues,
+  type QueueClass,
+  type Queued,
+  toClaimed,
+  toQueued,
+  toQueuedColumns,
+  toUnpack,
+} from './queue-rows.ts'
+
+/**
+ * Verifications that are answered later. `now` is the clock of the process, which only SQLite uses. The changes that need an
+ * audit row are made with it, in one commit: see queue-change.ts.
+ */
+export type QueueTable = {
+  /** Adds all rows, or none. For one with its audit row, see queue-change.ts. */
+  readonly enqueue: (
+    rows: readonly NewQueued[],
+    limits: QueueLimits,
+    now: number,
+  ) => Promise<'queued' | 'full'>
+  /** Takes verifications that are due, of each key the longest due first. No other process gets them before the lease ends. */
+  readonly claim: (
+    wanted: Claim & QueueClass & { readonly keys: readonly string[]; readonly each: number },
+    now: number,
+  ) => Promise<Claimed[]>
+  /** Takes verifications that expire unanswered. */
+  readonly claimExpired: (wanted: Claim & { readonly most: number }, now: number) => Promise<Claimed[]>
+  /** Gives back what was claimed and not begun. */
+  readonly release: (leases: readonly Lease[], now: number) => Promise<void>
+  /** For each lane, some keys in turn with what is due first in each class: see queue-heads.ts. */
+  readonly listHeads: ListHeads
+  /** How long the verification has been due that is due first; negative before that, undefined when none waits. */
+  readonly findLate: (now: number) => Promise<number | undefined>
+  /** Of another key it is undefined, as an unknown one. */
+  readonly find: (reference: string, lineage: string, now: number) => Promise<Queued | undefined>
+  /** Verifications of the same key and class that are taken before this one, up to a bound. */
+  readonly countBefore: (reference: string) => Promise<number>
+  /** Those of the references that are not pending: answered, expired, or unknown. */
+  readonly listEnded: (references: readonly string[]) => Promise<string[]>
+  readonly countPending: () => Promise<QueueCount[]>
+  /** How long ago the verification of a live key was accepted that expires first; undefined when none waits. */
+  readonly findOldest: (now: number) => Promise<number | undefined>
+  /** Verifications of a batch that can be cancelled now. */
+  readonly listWaiting: (batch: string, most: number, now: number) => Promise<Waiting[]>
+  /**
+   * Deletes some of the answers that are no longer kept, and later what is left of their rows; see delete-some.ts. Those of a
+   * batch are kept until the given time after its end.
+   */
+  readonly forget: (keepMs: number, now: number) => Promise<number>
+}
+
+type Claim = { readonly lease: string; readonly leaseMs: number }
+
+type Waiting = Pick<Queued, 'reference' | 'keyId' | 'mode' | 'operation' | 'subject'>
+
+/** So that counting takes no longer with a long queue. */
+const MOST_COUNTED = 1000
+
+/** How long a reference is known after its answer was deleted: 410 until then, 404 afterwards. */
+export const TOMBSTONE_MS = 7 * DAY_MS
+
+export function createQueueTable(database: Database): QueueTable {
+  const now = (parameter: string) => toSharedNow(database, parameter)
+  const claimDue = database.prepare(toClaim(database, toChooseDue(database)))
+  const claimExpired = database.prepare(
+    toClaim(
+      database,
+      `SELECT reference FROM queued_verifications WHERE due_at IS NOT NULL AND expires_at <= ${now('$1')}
+         AND (lease IS NULL OR due_at <= ${now('$1')}) ORDER BY expires_at LIMIT $4 ${toSkipLocked(database)}`,
+    ),
+  )
+  const { rows, text } = toUnpack(database)
+  const release = `UPDATE queued_verifications AS queued SET lease = NULL, due_at = ${now('$2')} FROM ${rows('$1')}
+    WHERE queued.reference = ${text(0)} AND queued.lease = ${text(1)}`
+  // All live verifications wait equally long, so the first to expire is about the oldest. By the index on the expiry.
+  const oldest = database.prepare(
+    `SELECT ${now('$1')} - accepted_at AS age_ms FROM queued_verifications
+     WHERE due_at IS NOT NULL AND expires_at >= 0 AND mode = 'live' ORDER BY expires_at LIMIT 1`,
+  )
+  const find = database.prepare(
+    `SELECT ${toQueuedColumns(now('$3'))} FROM queued_verifications WHERE reference = $1 AND lineage = $2`,
+  )
+  // What is running has the end of its lease as its due time.
+  const countBefore = database.prepare(
+    `SELECT COUNT(*) AS found FROM (SELECT 1 FROM queued_verifications AS mine JOIN queued_verifications AS before
+       ON before.lane = mine.lane AND before.lineage = mine.lineage AND before.mode = mine.mode
+       AND before.operation = mine.operation AND before.due_at < mine.due_at
+     WHERE mine.reference = $1 LIMIT ${MOST_COUNTED}) AS counted`,
+  )
+  const listEnded = database.prepare(
+    `SELECT ${text(0)} AS reference FROM ${rows('$1')} LEFT JOIN queued_verifications AS queued
+     ON queued.reference = ${text(0)} WHERE queued.due_at IS NULL`,
+  )
+  return {
+    enqueue: (queued, limits, at) =>
+      database.transaction((inside) => enqueueInside(inside, queued, limits, at)),
+    claim: async ({ lease, leaseMs, lane, mode, operation, keys, each }, at) => {
+      const packed = packValues(keys.map((key) => [key]))
+      return (await claimDue.all(at, lease, leaseMs, lane, mode, operation, packed, each)).map(toClaimed)
+    },
+    claimExpired: async ({ lease, most, leaseMs }, at) =>
+      (await claimExpired.all(at, lease, leaseMs, most)).map(toClaimed),
+    release: async (leases, at) => {
+      const packed = packValues(leases.map(({ reference, lease }) => [reference, lease]))
+      await database.prepare(release).run(packed, at)
+    },
+    listHeads: createListHeads(database),
+    findLate: createFindLate(database),
+    find: async (reference, lineage, at) => {
+      const row = await find.get(reference, lineage, at)
+      return row && toQueued(row)
+    },
+    countBefore: async (reference) => Number((await countBefore.get(reference))?.found),
+    listEnded: async (references) => {
+      const found = await listEnded.all(packValues(references.map((each) => [each])))
+      return found.map(({ reference }) => String(reference))
+    },
+    countPending: () => countPending(database),
+    findOldest: async (at) => {
+      const row = await oldest.get(at)
+      return row && Number(row.age_ms)
+    },
+    listWaiting: async (batch, most, at) => {
+      const list = database.prepare(
+        `SELECT ${toQueuedColumns(now('$3'))} FROM queued_verifications
+         WHERE batch = $1 AND due_at IS NOT NULL AND (lease IS NULL OR due_at <= ${now('$3')}) LIMIT $2`,
+      )
+      return (await list.all(batch, most, at)).map(toQueued)
+    },
+    forget: (keepMs, at) => forget(database, keepMs, at),
+  }
+}
+
+/** The end of the lease is the next due time, so that a verification whose process died is due again. */
+function toClaim(database: Database, chosen: string): string {
+  const now = toSharedNow(database, '$1')
+  const isChosen = database.dialect === 'postgres' ? `= ANY(ARRAY(${chosen}))` : `IN (${chosen})`
+  return `UPDATE queued_verifications SET lease = $2, due_at = ${now} + CAST($3 AS BIGINT)
+    WHERE reference ${isChosen} RETURNING ${CLAIMED_COLUMNS}, expires_at - ${now} AS life_ms`
+}
+
+const toSkipLocked = ({ dialect }: Database) => (dialect === 'postgres' ? 'FOR UPDATE SKIP LOCKED' : '')
+
+/** Of each key in $7 up to $8. */
+function toChooseDue(database: Database): string {
+  const { rows, text } = toUnpack(database)
+  const isDue = `lane = $4 AND lineage = ${text(0)} AND mode = $5 AND operation = $6 AND due_at <= ${toSharedNow(database, '$1')}`
+  return database.dialect === 'postgres'
+    ? `SELECT chosen.reference FROM ${rows('$7')} CROSS JOIN LATERAL (SELECT reference FROM queued_verifications
+         WHERE ${isDue} ORDER BY due_at LIMIT $8 ${toSkipLocked(database)}) AS chosen`
+    : `SELECT chosen.reference FROM ${rows('$7')} JOIN queued_verifications AS chosen ON chosen.rowid IN (
+         SELECT rowid FROM queued_verifications WHERE ${isDue} ORDER BY due_at LIMIT $8)`
+}
+
+async function countPending(database: Database): Promise<QueueCount[]> {
+  const rows = await database
+    .prepare('SELECT lineage, lane, pending FROM queue_counts WHERE pending > 0 ORDER BY lineage, lane')
+    .all()
+  return rows.map(({ lineage, lane, pending }) => ({
+    lineage: String(lineage),
+    lane: lane as Lane,
+    pending: Number(pending),
+  }))
+}
+
+async function forget(database: Database, keepMs: number, at: number): Promise<number> {
+  const now = toSharedNow(database, '$1')
+  const over = `due_at IS NULL AND expires_at <= ${now}`
+  const until = `(SELECT COALESCE(ended_at, ${now}) + CAST($2 AS BIGINT) FROM batches WHERE batches.id = batch)`
+  // A row of a batch that is still kept gets the end of its batch as its own.
+  const isKept = 'over.kept_until > queued.expires_at'
+  const emptied = await database
+    .prepare(
+      `UPDATE queued_verifications AS queued SET
+         state = CASE WHEN ${isKept} THEN queued.state ELSE 'gone' END,
+         answer = CASE WHEN ${isKept} THEN queued.answer END,
+         expires_at = CASE WHEN ${isKept} THEN over.kept_until ELSE ${now} + ${TOMBSTONE_MS} END
+       FROM (SELECT reference AS ended, ${until} AS kept_until FROM queued_verifications
+         WHERE ${over} AND state <> 'gone' LIMIT ${ROWS_PER_STEP}) AS over
+       WHERE queued.reference = over.ended`,
+    )
+    .run(at, keepMs)
+  const deleted = await deleteSome(database, 'queued_verifications', `${over} AND state = 'gone'`, at)
+  return Math.max(emptied, deleted)
+}
