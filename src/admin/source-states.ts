@@ -20,7 +20,6 @@ function toSourceState(report: SourceReport): SourceState {
     state: toState(report),
     disabled,
     calls: figures?.calls ?? null,
-    // Nodes of an older version do not report these two.
     recent_calls: figures?.recentCalls ?? null,
     warnings: [...(figures?.warnings ?? [])],
     error_rate: figures?.errorRate ?? null,

@@ -20,7 +20,7 @@ export function addKeyUsageCommand(keys: Command): void {
     .action((options: UsageOptions) => withStore(({ store }) => run(store, options)))
   addHelp(command, {
     details:
-      'Months are in Lagos time. The cost has the prices that were set when each call was made (TABBAT_<VENDOR>_PRICE); calls before 0.3 are not in it. Verifications are counted as long as TABBAT_STATISTICS_KEEP says, paid calls for 800 days.',
+      'Months are in Lagos time. The cost has the prices that were set when each call was made (TABBAT_<VENDOR>_PRICE). Verifications are counted as long as TABBAT_STATISTICS_KEEP says, paid calls for 800 days.',
     usesDatabase: true,
     settings: ['TABBAT_STATISTICS_KEEP'],
     exitCodes: EXIT_CODES,

@@ -27,11 +27,6 @@ export const openIdempotency = (
 /** What verifications by sources inside the process use. */
 export const openLocal = (store: Store, keyring: Keyring, audit: AuditLog): LocalDeps => ({
   lookups: store.lookups,
-  // Only nodes on PostgreSQL run beside each other.
-  idempotency: createLocalIdempotency(
-    keyring,
-    audit.owner,
-    store.databaseUrl === undefined ? 'apart' : 'whole',
-  ),
+  idempotency: createLocalIdempotency(keyring, audit.owner),
   guesses: createOpenGuesses(),
 })

@@ -6,8 +6,7 @@ const SUFFIX = ' (cli)'
 /** The author of what is done on the command line: the system user and the word cli. No account can have such a name. */
 export const toCommandAuthor = (): string => `${readSystemUser()}${SUFFIX}`
 
-/** Versions before 0.3 named no user. */
-export const isCommandAuthor = (name: string): boolean => name.endsWith(SUFFIX) || name === 'command line'
+export const isCommandAuthor = (name: string): boolean => name.endsWith(SUFFIX)
 
 /** The number of the user where it has no name, as in many containers, or a name that is not plain text. */
 function readSystemUser(): string {

@@ -48,7 +48,7 @@ export type IdempotencyTable = {
   readonly forget: (now: number) => Promise<number>
 }
 
-/** A lease that ends this much too late was taken while a clock was ahead, or by a version before 0.3. */
+/** A lease that ends this much too late was taken while a clock was ahead. */
 const MAX_CLOCK_SKEW_MS = 600_000
 
 const SAME = 'key_id = $1 AND operation = $2 AND name = $3'
@@ -56,10 +56,7 @@ const MINE = `${SAME} AND owner = $4 AND sealed IS NULL`
 /** A running request keeps its row after it expires. */
 const toOver = (now: string) => `expires_at <= ${now} AND (sealed IS NOT NULL OR lease_until <= ${now})`
 
-/**
- * The process that owns the claim has sent heartbeats, and sends none any more. One that has no row may be of a version
- * without heartbeats: its lease decides.
- */
+/** The process that owns the claim has sent heartbeats, and sends none any more. One that has no row is left its lease. */
 const toOwnerIsDead = (now: string) => `EXISTS (SELECT 1 FROM nodes
   WHERE substr(idempotency.owner, 1, length(nodes.owner) + 1) = nodes.owner || ':'
     AND nodes.seen_at <= ${now} - ${HEARTBEATS.postgres.deadMs})`

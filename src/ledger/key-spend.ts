@@ -19,7 +19,6 @@ export async function addKeySpend(
     .run(month, id, name, kobo)
 }
 
-/** Never below zero: a call of an older version was not counted. */
 export async function refundKeySpend(
   inside: Database,
   { id, month }: SpendKey,

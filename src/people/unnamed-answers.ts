@@ -13,7 +13,7 @@ const ANSWERS_PER_TURN = 20
 type FoundAnswer = UnnamedAnswer & { readonly subject: string | undefined }
 
 /**
- * Stored responses of version 0.1, and about virtual NINs whose source returned no NIN, have no subject. They live for 24 hours,
+ * Stored responses about virtual NINs whose source returned no NIN have no subject. They live for 24 hours,
  * and are decrypted to find it. `isWanted` takes the keyed hash of the number in the response, in hex. A response that cannot be
  * decrypted cannot be replayed either, and may be about anyone: it counts as wanted. There may be many: requests are answered
  * meanwhile.

@@ -12,7 +12,7 @@ export type ErasureSubject = Omit<Tombstone, 'erasedAt'> & {
   readonly unnamed: readonly UnnamedAnswer[]
 }
 
-/** A stored response about a virtual NIN, or written by an older version: its subject is known only after it is unsealed. */
+/** A stored response about a virtual NIN: its subject is known only after it is unsealed. */
 export type UnnamedAnswer = { readonly operation: string; readonly keyId: string; readonly name: Uint8Array }
 
 /** How many rows of each kind. */

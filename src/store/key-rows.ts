@@ -13,7 +13,7 @@ export type KeyRow = {
   readonly clientCerts: readonly string[] | undefined
   readonly createdAt: number
   readonly expiresAt: number | undefined
-  /** The lifetime that was last given to it. Undefined: it has none, or comes from an older version. */
+  /** The lifetime that was last given to it. Undefined: it has none. */
   readonly lifetimeMs?: number | undefined
   readonly revokedAt: number | undefined
   readonly rolledTo: string | undefined

@@ -1,7 +1,6 @@
 import { createSecretKey, randomBytes } from 'node:crypto'
 import { expect, it } from 'vitest'
 import type { Keyring } from '../crypto/keyring.ts'
-import { toAssociatedData, unseal } from '../crypto/seal.ts'
 import { openStoredResponse, type StoredResponse, sealStoredResponse } from './idempotency.ts'
 
 const keyring = { idempotency: createSecretKey(randomBytes(32)) } as unknown as Keyring
@@ -14,13 +13,7 @@ const response: StoredResponse = {
   released: 'nin_number',
 }
 
-it.each(['whole', 'apart'] as const)('opens a response that is stored %s', (format) => {
-  const sealed = sealStoredResponse(keyring, name, response, format)
-  expect(openStoredResponse(keyring, name, sealed)).toEqual(response)
-})
-
-it('stores a response as nodes of 0.2 read it, unless told otherwise', () => {
+it('opens a response that it has stored', () => {
   const sealed = sealStoredResponse(keyring, name, response)
-  const text = unseal(keyring.idempotency, sealed, toAssociatedData('idempotency', name, 1)).toString()
-  expect(JSON.parse(text)).toEqual(response)
+  expect(openStoredResponse(keyring, name, sealed)).toEqual(response)
 })

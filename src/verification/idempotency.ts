@@ -117,31 +117,23 @@ export function createIdempotency({ table, keyring, owner, paidCalls }: Idempote
 export const toInProgress = (reference: string | undefined): AppError =>
   new AppError('idempotency_in_progress', reference === undefined ? {} : { reference })
 
-/** Versions before 0.3 put a number in its place. */
 const toReference = (owner: string | undefined) => /ver_[0-9a-z]+$/.exec(owner ?? '')?.[0]
 
 const toResponseBound = (name: Uint8Array) => toAssociatedData('idempotency', name, 1)
 
-/** `whole`: as nodes of 0.2 read it. `apart`: the body, which is JSON already, follows the other fields after a line break. */
-export type ResponseFormat = 'whole' | 'apart'
-
+/** The body, which is JSON already, follows the other fields after a line break. */
 export function sealStoredResponse(
   keyring: Keyring,
   name: Uint8Array,
-  response: StoredResponse,
-  format: ResponseFormat = 'whole',
+  { body, ...fields }: StoredResponse,
 ): Buffer {
-  const text = format === 'whole' ? JSON.stringify(response) : toApart(response)
+  const text = `${JSON.stringify(fields)}\n${body}`
   return seal(keyring.idempotency, Buffer.from(text), toResponseBound(name))
 }
 
-const toApart = ({ body, ...fields }: StoredResponse) => `${JSON.stringify(fields)}\n${body}`
-
-/** Decrypts a stored response, in either format. */
 export function openStoredResponse(keyring: Keyring, name: Uint8Array, sealed: Uint8Array): StoredResponse {
   const text = unseal(keyring.idempotency, sealed, toResponseBound(name)).toString()
   const end = text.indexOf('\n')
-  if (end === -1) return JSON.parse(text) as StoredResponse
   return { ...JSON.parse(text.slice(0, end)), body: text.slice(end + 1) } as StoredResponse
 }
 

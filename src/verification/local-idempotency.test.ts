@@ -13,7 +13,7 @@ const response: StoredResponse = {
 }
 
 it('tells the reference of the verification that is in progress or was answered, never that of a replay', () => {
-  const { begin, toAnswer, end, read } = createLocalIdempotency(keyring, 'node', 'apart')
+  const { begin, toAnswer, end, read } = createLocalIdempotency(keyring, 'node')
   const start = (reference: string) =>
     begin({
       ...{ keyId: 'key', operation: 'verify_nin', header: 'order-1', request: ['1', '2'], subject: '00' },

@@ -3,13 +3,7 @@ import type { Keyring } from '../crypto/keyring.ts'
 import { AppError } from '../errors.ts'
 import type { CheckedAnswer } from '../ledger/commit-check.ts'
 import type { AnswerQuestion, StoredAnswer } from '../store/lookup.ts'
-import {
-  openStoredResponse,
-  type ResponseFormat,
-  type StoredResponse,
-  sealStoredResponse,
-  toInProgress,
-} from './idempotency.ts'
+import { openStoredResponse, type StoredResponse, sealStoredResponse, toInProgress } from './idempotency.ts'
 import { hashKeyUse, type KeyUse } from './idempotency-key.ts'
 
 /** How long the first response is stored. */
@@ -45,12 +39,7 @@ export type LocalIdempotency = {
   readonly end: (running: RunningKey) => void
 }
 
-/** `format` is `whole` where a node of 0.2 may read the response, during an upgrade. */
-export function createLocalIdempotency(
-  keyring: Keyring,
-  owner: string,
-  format: ResponseFormat,
-): LocalIdempotency {
+export function createLocalIdempotency(keyring: Keyring, owner: string): LocalIdempotency {
   const running = new Map<string, RunningKey>()
   const recent = createRecentNames()
   return {
@@ -89,7 +78,7 @@ export function createLocalIdempotency(
         fingerprint: fingerprint.toString('hex'),
         subject,
         owner,
-        sealed: sealStoredResponse(keyring, name, response, format),
+        sealed: sealStoredResponse(keyring, name, response),
         expiresAt: steadyNow() + STORED_MS,
         record,
       }

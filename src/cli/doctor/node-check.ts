@@ -8,7 +8,7 @@ import { type Finding, ok, skipped, toWorst, warning } from './finding.ts'
 /** Catalogue and kill switches are read every few seconds. */
 const LAG_MS = 60_000
 
-/** `running`: the processes that write to the audit log. Commands do so without heartbeats, and so did version 0.2.0. */
+/** `running`: the processes that write to the audit log. Commands do so without heartbeats. */
 export async function checkNodes(
   { store }: { readonly store: Store },
   running: readonly string[],
@@ -21,9 +21,7 @@ export async function checkNodes(
   if (alive.length + silent.length === 0) return ok('nodes', 'No server is running on this database.')
   const figures = [
     ...listVersions(alive).map(([version, processes]) => `${toCount(processes)} of ${version}`),
-    ...(silent.length > 0
-      ? [`${toCount(silent.length)} without heartbeats (a command, or a server of 0.2.0)`]
-      : []),
+    ...(silent.length > 0 ? [`${toCount(silent.length)} without heartbeats (commands)`] : []),
   ]
   const text = `${figures.join(', ')}; nodes ${[...new Set(alive.map(({ node }) => node))].join(', ') || 'unknown'}.`
   return toWorst('nodes', listProblems(alive), text)
