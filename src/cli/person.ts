@@ -1,8 +1,31 @@
-import { Argument, type Command } from 'commander'
-import { KINDS, type Kind } from '../crypto/blind-index.ts'
+import { open, rm, writeFile } from 'node:fs/promises'
+import { Argument, type Command, Option } from 'commander'
+import { toCommandAuthor } from '../contract/command-author.ts'
+import type { PersonReport } from '../contract/person-report.ts'
+import { readReason } from '../contract/reason.ts'
+import { isVirtualNin, readPersonNumber } from '../contract/virtual-nin.ts'
+import { KINDS, type Kind, toBlindIndexText } from '../crypto/blind-index.ts'
+import { UserError } from '../errors.ts'
+import { toArchiveLimits } from '../people/archive-limits.ts'
+import { eraseAgain, toAgainEntries } from '../people/erase-again.ts'
+import { erasePerson, isAnything, listErased } from '../people/erase-person.ts'
+import { ERASURES_FILE, toErasureFolder } from '../people/erasures-file.ts'
+import { addMissing } from '../people/keep-erasures-file.ts'
+import { createPersonReport } from '../people/person-report.ts'
+import { listRemains } from '../people/remains.ts'
+import { toReportCsv } from '../people/report-csv.ts'
+import { toReportPage } from '../people/report-page.ts'
+import { toReportSections } from '../people/report-sections.ts'
+import { createRegistry } from '../registry/registry.ts'
+import { print, say, sayJson, strong, toCount, toTable, warn } from '../server/terminal.ts'
+import type { Erased } from '../store/erase-rows.ts'
+import { loadKeyring } from '../store/sealed-store.ts'
+import { ARCHIVE_NOTE, ARCHIVE_OPTION, withWholeLog } from './archive-option.ts'
+import { type CommandContext, EXISTING, withCommandContext } from './command-context.ts'
+import { readErasuresFiles } from './erasures-files.ts'
 import { addHelp, EXIT_CODES, NUMBER_NOTE } from './help.ts'
-import { type EraseOptions, runErase, runEraseAgain, sayRemains } from './person-erase.ts'
-import { addPersonReportCommand } from './person-report.ts'
+import { requireOutput, toWriteError } from './output-path.ts'
+import { readSecret, requireConfirmation } from './prompt.ts'
 
 export function addPersonCommand(program: Command): void {
   const person = program
@@ -65,4 +88,205 @@ function addEraseAgainCommand(person: Command): void {
       'person erase-again /copies/erasures.log --yes --json': 'for a program',
     },
   })
+}
+
+/** A longer file is another one, given by mistake. */
+const MOST_BYTES = 4096
+
+/** The number of a person, from a file, standard input or a prompt, and never from the arguments. */
+export async function readNumber(kind: Kind, file: string | undefined): Promise<string> {
+  const name = kind.toUpperCase()
+  const text = file === undefined ? await readSecret(`${name} (not shown): `) : await readShortFile(file)
+  const number = readPersonNumber(kind, text.trim())
+  if (number !== undefined) return number
+  throw new UserError(
+    `A ${name} has 11 digits. Give one number, on standard input, at the prompt or with --number-file.`,
+  )
+}
+
+async function readShortFile(path: string): Promise<string> {
+  const file = await open(path).catch((error: NodeJS.ErrnoException) => {
+    throw new UserError(`The file with the number cannot be read (${error.code ?? 'unknown error'}).`)
+  })
+  try {
+    const { bytesRead, buffer } = await file.read(Buffer.alloc(MOST_BYTES), 0, MOST_BYTES, 0)
+    return buffer.toString('utf8', 0, bytesRead)
+  } finally {
+    await file.close()
+  }
+}
+
+/** The reason is written to the audit log. */
+export function requireReason(text: string): string {
+  const given = readReason(text)
+  if ('problem' in given) throw new UserError(`The reason ${given.problem}.`)
+  return given.reason
+}
+
+export type EraseOptions = { yes?: true; json?: true; reason?: string; numberFile?: string }
+
+/** `onErased` may say more. */
+export async function runErase(
+  kind: Kind,
+  options: EraseOptions,
+  onErased: (number: string) => void = () => {},
+): Promise<void> {
+  const { yes, json, numberFile } = options
+  const reason = options.reason === undefined ? undefined : requireReason(options.reason)
+  const number = await readNumber(kind, numberFile)
+  const name = isVirtualNin(number) ? 'virtual NIN' : kind.toUpperCase()
+  await withCommandContext(async (context) => {
+    await requireConfirmation(
+      `Permanently erase all data stored about this ${name}?`,
+      yes,
+      'Nothing was erased.',
+    )
+    const { fileProblem, ...erased } = await erasePerson(context, kind, number, reason)
+    if (json) sayJson(context, toJson(erased, number))
+    else {
+      sayErased(erased, name)
+      if (isVirtualNin(number)) say(GIVE_THE_NIN)
+      onErased(number)
+    }
+    if (fileProblem)
+      warn(
+        `the erasure could not be added to ${ERASURES_FILE} in ${toErasureFolder(context.config)} (${fileProblem}). A running server adds it within a minute, if it can write there. Without it, a restore of an older backup brings the person back.`,
+      )
+  }, EXISTING)
+}
+
+const GIVE_THE_NIN =
+  'Data that is stored under the NIN behind it cannot be found by a virtual NIN. Run the command again with the NIN of the person.'
+
+const sayErased = (erased: Erased, name: string) =>
+  isAnything(erased)
+    ? say(`Erased: ${listErased(erased)}.`)
+    : say(`No data is stored under this ${name}. Nothing was erased.`)
+
+function sayRemains(number: string): void {
+  for (const { what, why } of listRemains(number)) say(`Remains: ${what}. ${why}`)
+}
+
+const toJson = (erased: Erased, number: string) => ({
+  erased: isAnything(erased),
+  records: erased.records,
+  pictures: erased.pictures,
+  kept_answers: erased.keptAnswers,
+  reused_results: erased.reusedResults,
+  queued_verifications: erased.queued,
+  remains: listRemains(number),
+})
+
+/** After a restore without the file, or with the tools of PostgreSQL. */
+async function runEraseAgain(
+  paths: readonly string[],
+  { yes, json }: Pick<EraseOptions, 'yes' | 'json'>,
+): Promise<void> {
+  await withCommandContext(async (context) => {
+    const { config, store, keyring, audit } = context
+    const files = await readErasuresFiles(paths, toErasureFolder(config))
+    await requireConfirmation('Erase the people of these files again?', yes, 'Nothing was erased.')
+    const again = await eraseAgain(store.erasure, keyring, files)
+    if (again.length > 0) await audit.record(toAgainEntries(again, 'again from a file'))
+    await addMissing(store.erasure, keyring, toErasureFolder(config))
+    const found = again.filter(isAnything).length
+    if (json) return sayJson(context, { applied: again.length, found })
+    say(
+      `${toCount(again.length, 'erasure')} applied again; data was found for ${found}. Erasures that this database knows were left out.`,
+    )
+  }, EXISTING)
+}
+
+const FORMATS = ['text', 'json', 'csv', 'html'] as const
+type Format = (typeof FORMATS)[number]
+type Options = {
+  reason: string
+  numberFile?: string
+  format: Format
+  archive?: string[]
+  out?: string
+  force?: true
+}
+
+function addPersonReportCommand(person: Command): void {
+  const report = person
+    .command('report')
+    .description('print what is held about one person, who asked for it, and what was released')
+    .addArgument(new Argument('<kind>', 'kind of number').choices(KINDS))
+    .requiredOption(
+      '--reason <text>',
+      'reason, for the audit log; 10 to 200 characters, without names and numbers',
+    )
+    .option('--number-file <file>', 'file that holds the number')
+    .addOption(new Option('--format <format>', 'form of the report').choices(FORMATS).default('text'))
+    .option(...ARCHIVE_OPTION)
+    .option('--out <file>', 'write to a file that only its owner can read')
+    .option('--force', 'replace an existing file')
+    .action(runReport)
+  addHelp(report, {
+    details: `${NUMBER_NOTE} The report holds personal data in the clear. It is recorded in the audit log before it is printed. html is a document for print: open it in a browser and print it, or save it as PDF there. See docs/people.md.\n\n${ARCHIVE_NOTE}`,
+    usesDatabase: true,
+    settings: ['TABBAT_AUDIT_ARCHIVE_DIR'],
+    exitCodes: EXIT_CODES,
+    examples: {
+      'person report nin --reason "Request of access, case 17"': 'ask for the NIN, then print the report',
+      'person report bvn --reason "Request of access, case 17" --format html --out report.html < bvn.txt':
+        'a document for print',
+    },
+  })
+}
+
+async function runReport(kind: Kind, options: Options): Promise<void> {
+  const { format, out, force } = options
+  const reason = requireReason(options.reason)
+  if (out !== undefined) requireOutput(out, force)
+  const number = await readNumber(kind, options.numberFile)
+  await withCommandContext(async (context) => {
+    const report = await readReport(context, options.archive, { kind, number, reason })
+    const subject = toBlindIndexText(context.keyring.subject, kind, number)
+    const detail = `${kind}, ${format}; reason: ${reason}`
+    await context.audit.record([{ phase: 'person_reported', subject, outcome: 'ok', detail }])
+    const text = TEXTS[format](report)
+    if (out === undefined) return print(text)
+    if (force) await rm(out, { force: true })
+    await writeFile(out, text, { mode: 0o600, flag: 'wx' }).catch((error) => {
+      throw toWriteError(out, error)
+    })
+  }, EXISTING)
+  if (out !== undefined)
+    say(`The report is in ${out}. It holds personal data: delete it when it was handed over.`)
+}
+
+type Asked = { readonly kind: Kind; readonly number: string; readonly reason: string }
+
+function readReport(context: CommandContext, archive: string[] | undefined, asked: Asked) {
+  const { store, keyring, config } = context
+  let keys = keyring
+  const registry = createRegistry({
+    table: store.registry,
+    keyring: () => keys,
+    reloadKeyring: async () => {
+      keys = (await loadKeyring(config, store)).keyring
+      return keys
+    },
+  })
+  return withWholeLog(context, archive, (log) =>
+    createPersonReport(
+      { store: log.store, keyring, registry },
+      { ...asked, by: toCommandAuthor(), withValues: true, limits: toArchiveLimits(log) },
+    ),
+  )
+}
+
+const TEXTS: Readonly<Record<Format, (report: PersonReport) => string>> = {
+  text: (report) => toReportSections(report).map(toText).join('\n'),
+  json: (report) => `${JSON.stringify(report, undefined, 2)}\n`,
+  csv: toReportCsv,
+  html: toReportPage,
+}
+
+function toText({ title, columns, rows, ifEmpty }: ReturnType<typeof toReportSections>[number]): string {
+  const body =
+    rows.length === 0 ? ifEmpty : columns.length === 1 ? rows.join('\n') : toTable([columns, ...rows])
+  return `${strong(title)}\n${body}\n`
 }

@@ -42,7 +42,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<(program: Command) => void
   nodes: async () => (await import('./nodes.ts')).addNodesCommand,
   doctor: async () => (await import('./doctor.ts')).addDoctorCommand,
   completion: async () => (await import('./completion.ts')).createAddCompletionCommand(createFullProgram),
-  help: async () => (await import('./help-command.ts')).createAddHelpCommand(createFullProgram),
+  help: async () => (await import('./help.ts')).createAddHelpCommand(createFullProgram),
   generate: async () => (await import('./generate.ts')).addGenerateCommand,
 }
 

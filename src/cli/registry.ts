@@ -8,7 +8,7 @@ import { say, sayJson, toTable } from '../server/terminal.ts'
 import { SQLITE_FILE } from '../store/store.ts'
 import { EXISTING, type ReadContext, withCommandContext, withStore } from './command-context.ts'
 import { addHelp, EXIT_CODES, NUMBER_NOTE } from './help.ts'
-import { type EraseOptions, runErase } from './person-erase.ts'
+import { type EraseOptions, runErase } from './person.ts'
 
 export function addRegistryCommand(program: Command): void {
   const registry = program.command('registry').description('count your own records, and erase a person')

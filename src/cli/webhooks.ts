@@ -1,24 +1,31 @@
 import type { Command } from 'commander'
-import { say, sayJson, toCount, toTable } from '../server/terminal.ts'
-import { MOST_COUNTED, toEndpointView, toTestView } from '../webhooks/endpoint-view.ts'
+import { EVENT_TYPES } from '../contract/event.ts'
+import { OVERLAP } from '../keys/key-options.ts'
+import { dim, say, sayJson, strong, toCount, toTable, warn } from '../server/terminal.ts'
+import { MOST_COUNTED, toDeliveryView, toEndpointView, toTestView } from '../webhooks/endpoint-view.ts'
 import {
+  createEndpoint,
   deleteEndpoint,
   disableEndpoint,
+  type EndpointDeps,
   enableEndpoint,
   findEndpoint,
+  type NewSecret,
+  resendEvent,
+  rollEndpoint,
   testEndpoint,
 } from '../webhooks/manage.ts'
 import { openWebhookPost } from '../webhooks/webhooks.ts'
-import { EXISTING, type ReadContext, withCommandContext, withStore } from './command-context.ts'
-import { addHelp, EXIT_CODES } from './help.ts'
-import { requireConfirmation } from './prompt.ts'
-import { addDeliveriesCommand, addResendCommand } from './webhooks-deliveries.ts'
 import {
-  addCreateEndpointCommand,
-  addRollEndpointCommand,
-  ENDPOINT_ID,
-  toEndpointDeps,
-} from './webhooks-secret.ts'
+  type CommandContext,
+  EXISTING,
+  type ReadContext,
+  withCommandContext,
+  withStore,
+} from './command-context.ts'
+import { addHelp, EXIT_CODES } from './help.ts'
+import { readCount, readKeyDuration } from './options.ts'
+import { requireConfirmation } from './prompt.ts'
 
 export function addWebhooksCommand(program: Command): void {
   const webhooks = program
@@ -40,6 +47,93 @@ export function addWebhooksCommand(program: Command): void {
   addDeleteCommand(webhooks)
   addDeliveriesCommand(webhooks)
   addResendCommand(webhooks)
+}
+
+const ENDPOINT_ID = 'id of the endpoint, as "tabbat webhooks list" shows it'
+
+const toEndpointDeps = ({ store, keyring, audit, config }: CommandContext): EndpointDeps => ({
+  store,
+  keyring,
+  audit,
+  allowPrivate: config.webhooksPrivate === 'on',
+})
+
+const readList = (text: string, before: readonly string[] = []): string[] => [
+  ...before,
+  ...text
+    .split(',')
+    .map((part) => part.trim())
+    .filter((part) => part !== ''),
+]
+
+type CreateOptions = { name: string; url: string; event: string[]; key?: string[]; json?: true }
+
+function addCreateEndpointCommand(webhooks: Command): void {
+  const command = webhooks
+    .command('create')
+    .description('create an endpoint; its secret is shown once and cannot be shown again')
+    .requiredOption('--name <name>', 'what the endpoint is for; never the name of a person')
+    .requiredOption('--url <url>', 'https address that gets the events; without a secret in it')
+    .requiredOption('--event <events>', `events, separated by commas: ${EVENT_TYPES.join(', ')}`, readList)
+    .option(
+      '--key <ids>',
+      'ids of the API keys it belongs to, separated by commas (default: none; it belongs to the operator and gets the events of all keys)',
+      readList,
+    )
+    .option('--json', 'print a JSON object')
+    .action((options: CreateOptions) =>
+      withCommandContext(async (context) => {
+        const { name, url, event: events, key: keys = [] } = options
+        const created = await createEndpoint(toEndpointDeps(context), { name, url, events, keys })
+        showSecret(context, created, options.json)
+      }),
+    )
+  addHelp(command, {
+    details: 'The receiver checks the signature of each request with the secret. See docs/webhooks.md.',
+    usesDatabase: true,
+    settings: ['TABBAT_WEBHOOKS_PRIVATE'],
+    exitCodes: EXIT_CODES,
+    examples: {
+      'webhooks create --name shop --url https://shop.example/hooks --event verification.completed,verification.expired --key k3JbvwRd':
+        'the verifications of one key',
+      'webhooks create --name alarm --url https://ops.example/tabbat --event source.down,source.up,spend.near_cap,audit.unavailable':
+        'what the operator should know',
+    },
+  })
+}
+
+function addRollEndpointCommand(webhooks: Command): void {
+  const command = webhooks
+    .command('roll')
+    .description('replace the secret of an endpoint; both sign until the overlap ends')
+    .argument('<id>', ENDPOINT_ID)
+    .option('--overlap <time>', `how long the old secret still signs (default: ${OVERLAP})`, readKeyDuration)
+    .option('--json', 'print a JSON object')
+    .action((id: string, { overlap, json }: { overlap?: number; json?: true }) =>
+      withCommandContext(async (context) => {
+        const overlapMs = overlap ?? readKeyDuration(OVERLAP)
+        showSecret(context, await rollEndpoint(toEndpointDeps(context), id, overlapMs), json)
+      }, EXISTING),
+    )
+  addHelp(command, {
+    details: 'The new secret is shown once. Give it to the receiver before the overlap ends.',
+    usesDatabase: true,
+    exitCodes: EXIT_CODES,
+    examples: {
+      'webhooks roll whk_0123456789abcdef': 'the old secret signs for another 24 hours',
+      'webhooks roll whk_0123456789abcdef --overlap 0s': 'the old secret has leaked',
+    },
+  })
+}
+
+function showSecret(context: CommandContext, { secret, row }: NewSecret, json: true | undefined): void {
+  if (json) {
+    sayJson(context, { secret, ...toEndpointView(row, 0) })
+    return
+  }
+  say(strong(secret))
+  say(dim(`id ${row.id}, ${row.events.join(', ')}, keys ${row.lineages.join(', ') || 'all (operator)'}`))
+  warn('the secret is shown only once. Store it now.')
 }
 
 function addListCommand(webhooks: Command): void {
@@ -182,3 +276,77 @@ const runDelete = (id: string, { yes, json }: { yes?: true; json?: true }) =>
     if (json) sayJson(context, { id, deleted: true })
     else say(`Endpoint ${id} is deleted.`)
   }, EXISTING)
+
+const SHOWN = 20
+const MOST_SHOWN = 1000
+
+type ListOptions = { limit?: number; before?: string; json?: true }
+
+function addDeliveriesCommand(webhooks: Command): void {
+  const command = webhooks
+    .command('deliveries')
+    .description('the events of an endpoint, the newest first, with status, duration and number of attempts')
+    .argument('<id>', ENDPOINT_ID)
+    .option('--limit <number>', `how many, at most ${MOST_SHOWN} (default: ${SHOWN})`, readCount)
+    .option('--before <event>', 'only events older than this one, for the next page')
+    .option('--json', 'print a JSON array, with every attempt')
+    .action((id: string, options: ListOptions) =>
+      withStore((context) => listDeliveries(context, id, options)),
+    )
+  addHelp(command, {
+    usesDatabase: true,
+    settings: ['TABBAT_WEBHOOKS_LOG'],
+    exitCodes: EXIT_CODES,
+    examples: {
+      'webhooks deliveries whk_0123456789abcdef': 'a table',
+      'webhooks deliveries whk_0123456789abcdef --limit 100 --json': 'a JSON array',
+    },
+  })
+}
+
+async function listDeliveries({ store }: ReadContext, id: string, options: ListOptions): Promise<void> {
+  await findEndpoint({ store }, id)
+  const most = Math.min(options.limit ?? SHOWN, MOST_SHOWN)
+  const rows = await store.deliveries.list({ endpointId: id, most, before: options.before })
+  const views = rows.map(toDeliveryView)
+  if (options.json) return say(JSON.stringify(views))
+  if (views.length === 0) return say('Nothing was sent to this endpoint.')
+  const cells = views.map((view) => {
+    const last = view.attempts.at(-1)
+    return [
+      view.event_id,
+      view.type,
+      view.state,
+      String(view.attempts.length),
+      last ? String(last.status ?? last.problem) : '-',
+      last ? `${last.duration_ms} ms` : '-',
+      view.next_attempt_at ?? view.finished_at ?? '-',
+    ]
+  })
+  say(toTable([['event', 'type', 'state', 'attempts', 'last', 'took', 'next or finished'], ...cells]))
+}
+
+function addResendCommand(webhooks: Command): void {
+  const command = webhooks
+    .command('resend')
+    .description('send an event again, with the same webhook-id, whatever became of it')
+    .argument('<id>', ENDPOINT_ID)
+    .argument('<event>', 'id of the event, as "tabbat webhooks deliveries" shows it')
+    .option('--json', 'print a JSON object')
+    .action((id: string, event: string, { json }: { json?: true }) =>
+      withCommandContext(async (context) => {
+        await resendEvent(toEndpointDeps(context), id, event)
+        if (json) sayJson(context, { id, event, resent: true })
+        else say(`Event ${event} will be sent again by a running server.`)
+      }, EXISTING),
+    )
+  addHelp(command, {
+    details: 'A running server sends it within a second. Its retries begin anew.',
+    usesDatabase: true,
+    exitCodes: EXIT_CODES,
+    examples: {
+      'webhooks resend whk_0123456789abcdef evt_0mwik6bcs84cf80031b800d749e4d51a9': 'send one event again',
+      'webhooks resend whk_0123456789abcdef evt_0mwik6bcs84cf80031b800d749e4d51a9 --json': 'print JSON',
+    },
+  })
+}
